@@ -1,0 +1,24 @@
+#include "clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000u
+
+uint64_t aq_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void aq_clock_sleep_ns(uint64_t ns)
+{
+    // An absolute deadline: a signal that cuts the sleep short does not stretch the whole.
+    uint64_t now = aq_clock_ns();
+    uint64_t end = ns > INT64_MAX - now ? INT64_MAX : now + ns;
+    struct timespec deadline = {.tv_sec = (time_t)(end / NS_PER_S),
+                                .tv_nsec = (long)(end % NS_PER_S)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR) {
+    }
+}

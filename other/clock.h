@@ -1,0 +1,14 @@
+// Monotonic time.
+#ifndef AQ_CLOCK_H
+#define AQ_CLOCK_H
+
+#include <stdint.h>
+
+// Nanoseconds since an arbitrary start, monotonic, the same clock in all processes of a host.
+// Does not block; about 20 ns.
+uint64_t aq_clock_ns(void);
+
+// Sleeps for at least ns nanoseconds.
+void aq_clock_sleep_ns(uint64_t ns);
+
+#endif

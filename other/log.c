@@ -1,0 +1,152 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+// The kernel keeps a write of up to PIPE_BUF bytes to a pipe in one piece: lines of several threads
+// and of several ranks do not mix.
+#define LINE_MAX_BYTES 4096
+_Static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a line must be written in one piece");
+
+#define CUT_MARK " [cut]"
+#define STALL_MS 1000 // how long a full, non-blocking standard error may hold a message up
+
+// Size of the job in the upper half, rank in the lower: both change at once. 0: not known yet.
+static _Atomic uint64_t aq_log_who;
+static _Atomic(const char *) aq_log_program_name;
+static atomic_bool aq_log_is_quiet;
+static atomic_bool aq_log_is_verbose;
+
+static char aq_log_host_name[256];
+static pthread_once_t aq_log_host_once = PTHREAD_ONCE_INIT;
+
+static void find_host(void)
+{
+    if (gethostname(aq_log_host_name, sizeof aq_log_host_name) != 0)
+        strcpy(aq_log_host_name, "unknown");
+    aq_log_host_name[sizeof aq_log_host_name - 1] = '\0';
+}
+
+const char *aq_log_host(void)
+{
+    pthread_once(&aq_log_host_once, find_host);
+    return aq_log_host_name;
+}
+
+void aq_log_identity(uint32_t rank, uint32_t size)
+{
+    atomic_store(&aq_log_who, (uint64_t)size << 32 | rank);
+}
+
+void aq_log_program(const char *name)
+{
+    atomic_store(&aq_log_program_name, name);
+}
+
+void aq_log_quiet(bool on)
+{
+    atomic_store(&aq_log_is_quiet, on);
+}
+
+void aq_log_verbose(bool on)
+{
+    atomic_store(&aq_log_is_verbose, on);
+}
+
+static int format_prefix(char *line, size_t size)
+{
+    uint64_t who = atomic_load(&aq_log_who);
+    if (who >> 32)
+        return snprintf(line, size, "*** GASNet: rank %u of %u on host %s: ", (unsigned)who,
+                        (unsigned)(who >> 32), aq_log_host());
+    const char *program = atomic_load(&aq_log_program_name);
+    if (!program)
+        program = program_invocation_short_name;
+    return snprintf(line, size, "*** GASNet: %.200s on host %s: ", program, aq_log_host());
+}
+
+// A value of the user may stand in the message: it must not break the line or drive the terminal.
+static void replace_controls(char *line, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)line[i];
+        if (c < 0x20 || c == 0x7f)
+            line[i] = ' ';
+    }
+}
+
+static void write_all(const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = write(STDERR_FILENO, data, length);
+        if (n >= 0) {
+            data += n;
+            length -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+            if (poll(&ready, 1, STALL_MS) == 0)
+                return;
+        } else if (errno != EINTR) {
+            return; // nobody is left to tell
+        }
+    }
+}
+
+static void say(const char *kind, const char *fmt, va_list args)
+{
+    int saved_errno = errno;
+    char line[LINE_MAX_BYTES];
+    const size_t room = sizeof line - 1; // the last byte is for the newline
+    size_t length = (size_t)format_prefix(line, room);
+    length += (size_t)snprintf(line + length, room - length, "%s", kind);
+    int n = vsnprintf(line + length, room - length, fmt, args);
+    if (n > 0)
+        length += (size_t)n;
+    if (length >= room) {
+        length = room - 1;
+        memcpy(line + length - strlen(CUT_MARK), CUT_MARK, strlen(CUT_MARK));
+    }
+    replace_controls(line, length);
+    line[length++] = '\n';
+    write_all(line, length);
+    errno = saved_errno;
+}
+
+void aq_log_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say("", fmt, args);
+    va_end(args);
+}
+
+void aq_log_warn(const char *fmt, ...)
+{
+    if (atomic_load(&aq_log_is_quiet))
+        return;
+    va_list args;
+    va_start(args, fmt);
+    say("warning: ", fmt, args);
+    va_end(args);
+}
+
+void aq_log_info(const char *fmt, ...)
+{
+    if (!atomic_load(&aq_log_is_verbose))
+        return;
+    va_list args;
+    va_start(args, fmt);
+    say("", fmt, args);
+    va_end(args);
+}

@@ -1,0 +1,207 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "memfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U // Linux 6.3
+#endif
+
+static const char *create_remedy(int error)
+{
+    switch (error) {
+    case EMFILE:
+        return "raise the limit of open files of a process (ulimit -n)";
+    case ENFILE:
+        return "raise the limit of open files of this host (sysctl fs.file-max)";
+    case ENOMEM:
+    case ENOSPC:
+        return "free memory on this host, or run fewer processes on it";
+    case EFBIG:
+        return "raise the limit of the size of a file (ulimit -f), or ask for less memory";
+    case ENOSYS:
+        return "run on Linux 3.17 or newer, which has memfd_create";
+    case EPERM:
+    case EACCES:
+        return "allow memfd_create in the sandbox or container that runs this process";
+    default:
+        return "ask for less memory, with GASNET_MAX_SEGSIZE";
+    }
+}
+
+static int create_anonymous(const char *name)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    // A host with vm.memfd_noexec=2 refuses files that could be executed; older kernels do not know
+    // the flag.
+    if (fd < 0 && errno == EACCES)
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    return fd;
+}
+
+aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)
+{
+    if (size == 0 || size > INT64_MAX) {
+        aq_log_error(
+            "shared memory '%s': %zu is not a possible size; this is a mistake in the runtime, "
+            "please report it",
+            name, size);
+        return AQ_ERR_ARG;
+    }
+    int error;
+    int fd = create_anonymous(name);
+    if (fd < 0)
+        goto err_create;
+    if (ftruncate(fd, (off_t)size) != 0)
+        goto err_close;
+    *fd_out = fd;
+    return AQ_OK;
+
+err_close:
+    error = errno;
+    close(fd);
+    errno = error;
+err_create:
+    error = errno;
+    aq_log_error("shared memory '%s' of %zu bytes cannot be created (%s); %s", name, size,
+                 strerror(error), create_remedy(error));
+    return AQ_ERR_RESOURCE;
+}
+
+aq_status_t aq_memfile_ticket(int fd, aq_memfile_ticket_t *out)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        aq_log_error(
+            "shared memory: file descriptor %d cannot be examined (%s); the program must not "
+            "close descriptors that it did not open",
+            fd, strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    *out = (aq_memfile_ticket_t){.pid = getpid(), .fd = fd, .inode = st.st_ino};
+    return AQ_OK;
+}
+
+static const char *open_remedy(int error)
+{
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return "all processes of a job on a host must run as the same user, from a program that "
+               "this "
+               "user may read and that has no extra privileges, in a container that allows it";
+    case ENOENT:
+    case ESRCH:
+    case ENOTDIR:
+        return "either that process has ended, or it cannot be seen: /proc must be mounted without "
+               "hidepid for other users, and all processes of a job on a host must share one "
+               "process "
+               "id namespace (for containers, the option --pid=host)";
+    case EMFILE:
+        return "raise the limit of open files of a process (ulimit -n)";
+    case ENFILE:
+        return "raise the limit of open files of this host (sysctl fs.file-max)";
+    default:
+        return "check that /proc is mounted and that this process may read it";
+    }
+}
+
+// A copy of the descriptor needs no /proc. Else O_NONBLOCK and O_NOCTTY keep the open harmless in
+// case the number meanwhile means a pipe or a terminal.
+static int open_ticket(const aq_memfile_ticket_t *ticket)
+{
+    if (ticket->pid == getpid())
+        return fcntl(ticket->fd, F_DUPFD_CLOEXEC, 0);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ticket->pid, (int)ticket->fd);
+    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out)
+{
+    int fd = open_ticket(ticket);
+    if (fd < 0) {
+        int error = errno;
+        aq_log_error("shared memory of process %d: /proc/%d/fd/%d cannot be opened (%s); %s",
+                     (int)ticket->pid, (int)ticket->pid, (int)ticket->fd, strerror(error),
+                     open_remedy(error));
+        return AQ_ERR_RESOURCE;
+    }
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_ino != ticket->inode) {
+        close(fd);
+        aq_log_error("shared memory of process %d: /proc/%d/fd/%d is now another file; either that "
+                     "process has ended, or the processes of this host do not share one process id "
+                     "namespace (for containers, the option --pid=host)",
+                     (int)ticket->pid, (int)ticket->pid, (int)ticket->fd);
+        return AQ_ERR_PEER;
+    }
+    *fd_out = fd;
+    return AQ_OK;
+}
+
+static aq_status_t map_fault(size_t size)
+{
+    int error = errno;
+    const char *remedy = "ask for less memory, with GASNET_MAX_SEGSIZE";
+    if (error == ENOMEM)
+        remedy = "raise the limit of the address space (ulimit -v) or of the number of mappings "
+                 "(sysctl vm.max_map_count), or ask for less memory";
+    else if (error == EAGAIN)
+        remedy = "raise the limit of locked memory (ulimit -l)";
+    aq_log_error("shared memory of %zu bytes cannot be mapped (%s); %s", size, strerror(error),
+                 remedy);
+    return AQ_ERR_RESOURCE;
+}
+
+aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out)
+{
+    void *addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    if (addr == MAP_FAILED)
+        return map_fault(size);
+    *out = addr;
+    return AQ_OK;
+}
+
+static bool map_at(void *addr, int fd, size_t offset, size_t size)
+{
+    return mmap(addr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) !=
+           MAP_FAILED;
+}
+
+aq_status_t aq_memfile_map_twice(int fd, size_t offset, size_t size, void **out)
+{
+    if (size > SIZE_MAX / 2) {
+        errno = ENOMEM;
+        return map_fault(size);
+    }
+    // First take a hole that is large enough: nothing else can move in between the two copies.
+    const int hole = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *addr = mmap(NULL, 2 * size, PROT_NONE, hole, -1, 0);
+    if (addr == MAP_FAILED)
+        return map_fault(2 * size);
+    if (!map_at(addr, fd, offset, size) || !map_at(addr + size, fd, offset, size)) {
+        aq_status_t status = map_fault(size);
+        munmap(addr, 2 * size);
+        return status;
+    }
+    *out = addr;
+    return AQ_OK;
+}
+
+void aq_memfile_unmap(void *addr, size_t size)
+{
+    if (addr)
+        munmap(addr, size);
+}

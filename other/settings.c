@@ -1,0 +1,407 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "settings.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define PREFIX "GASNET_"
+#define NAME_MAX_BYTES 64 // longest name in the table; the unit test watches over it
+#define SHOWN_VALUE 80    // bytes of a value that a message quotes
+#define MAX_DISTANCE 2    // edits between a name and the one it may have meant
+#define PAGE_COLUMNS 100
+#define PAGE_INDENT 4
+
+typedef struct aq_value {
+    union {
+        bool yes;
+        int64_t whole;
+        double real;
+        uint64_t bytes;
+        aq_size_limit_t limit;
+        char *text; // AQ_TYPE_TEXT and AQ_TYPE_CHOICE; owned
+    };
+    bool given;
+} aq_value_t;
+
+static aq_value_t aq_settings_values[AQ_SET_COUNT];
+static pthread_once_t aq_settings_once = PTHREAD_ONCE_INIT;
+
+static bool holds_text(const aq_setting_t *row)
+{
+    return row->type == AQ_TYPE_TEXT || row->type == AQ_TYPE_CHOICE;
+}
+
+static bool in_range(const aq_setting_t *row, double value)
+{
+    return (row->low == 0 && row->high == 0) || (value >= row->low && value <= row->high);
+}
+
+// The next word of a list with blanks between, or NULL at its end. Start with *length = 0.
+static const char *next_word(const char *word, size_t *length)
+{
+    word += *length;
+    word += strspn(word, " ");
+    *length = strcspn(word, " ");
+    return *length ? word : NULL;
+}
+
+// A copy of the word of choices that text means, blanks and case aside; NULL when there is none.
+static char *find_choice(const char *choices, const char *text)
+{
+    text += strspn(text, " \t\n\v\f\r");
+    size_t size = strcspn(text, " \t\n\v\f\r");
+    if (text[size + strspn(text + size, " \t\n\v\f\r")] != '\0')
+        return NULL;
+    size_t length = 0;
+    for (const char *word = choices; (word = next_word(word, &length)) != NULL;)
+        if (length == size && strncasecmp(word, text, size) == 0)
+            return strndup(word, length);
+    return NULL;
+}
+
+static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *out)
+{
+    switch (row->type) {
+    case AQ_TYPE_BOOL:
+        return aq_size_parse_bool(text, &out->yes);
+    case AQ_TYPE_INT:
+        return aq_size_parse_int(text, &out->whole) && in_range(row, (double)out->whole);
+    case AQ_TYPE_REAL:
+        return aq_size_parse_real(text, &out->real) && in_range(row, out->real);
+    case AQ_TYPE_BYTES:
+        return aq_size_parse_bytes(text, &out->bytes) && in_range(row, (double)out->bytes);
+    case AQ_TYPE_LIMIT:
+        return aq_size_parse_limit(text, &out->limit);
+    case AQ_TYPE_CHOICE:
+        out->text = find_choice(row->choices, text);
+        return out->text != NULL;
+    case AQ_TYPE_TEXT:
+        out->text = strdup(text);
+        return out->text != NULL;
+    }
+    return false;
+}
+
+static void drop_values(aq_value_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (holds_text(&aq_settings[i]))
+            free(values[i].text);
+}
+
+static void load_defaults(void)
+{
+    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
+        bool legal = parse_value(&aq_settings[i], aq_settings[i].fallback, &aq_settings_values[i]);
+        if (!legal) // a mistake in the table, or no memory for a few bytes
+            abort();
+    }
+}
+
+// A value may hold anything: what is not plain text is shown as '?', and a long one is cut.
+static void quote_value(const char *value, char *buf, size_t size)
+{
+    size_t length = strlen(value);
+    bool cut = length >= size;
+    if (cut)
+        length = size - 4;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)value[i];
+        buf[i] = c < 0x20 || c == 0x7f ? '?' : value[i];
+    }
+    strcpy(buf + length, cut ? "..." : "");
+}
+
+static void explain_fault(const aq_setting_t *row, const char *value, char *err, size_t err_size)
+{
+    char shown[SHOWN_VALUE];
+    char legal[256];
+    quote_value(value, shown, sizeof shown);
+    aq_settings_describe(row, legal, sizeof legal);
+    snprintf(err, err_size, "%s: '%s' is not %s; unset it or give one, for example %s=%s",
+             row->name, shown, legal, row->name, row->fallback);
+}
+
+// Reads one variable, or its default when it is not given.
+static aq_status_t read_value(const aq_setting_t *row, aq_value_t *out, char *err, size_t err_size)
+{
+    const char *text = getenv(row->name);
+    out->given = text && *text;
+    if (!out->given)
+        text = row->fallback;
+    if (parse_value(row, text, out))
+        return AQ_OK;
+    explain_fault(row, text, err, err_size);
+    return AQ_ERR_CONFIG;
+}
+
+aq_status_t aq_settings_load(char *err, size_t err_size)
+{
+    pthread_once(&aq_settings_once, load_defaults);
+    aq_value_t values[AQ_SET_COUNT];
+    memset(values, 0, sizeof values);
+    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
+        aq_status_t status = read_value(&aq_settings[i], &values[i], err, err_size);
+        if (status != AQ_OK) {
+            drop_values(values, i);
+            return status;
+        }
+    }
+    drop_values(aq_settings_values, AQ_SET_COUNT);
+    memcpy(aq_settings_values, values, sizeof values);
+    return AQ_OK;
+}
+
+aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size)
+{
+    const aq_setting_t *row = &aq_settings[id];
+    aq_value_t value;
+    memset(&value, 0, sizeof value);
+    aq_status_t status = read_value(row, &value, err, err_size);
+    if (status == AQ_OK && holds_text(row))
+        free(value.text);
+    return status;
+}
+
+static const aq_value_t *value_of(aq_setting_id_t id)
+{
+    assert((unsigned)id < AQ_SET_COUNT);
+    pthread_once(&aq_settings_once, load_defaults);
+    return &aq_settings_values[id];
+}
+
+bool aq_settings_bool(aq_setting_id_t id)
+{
+    assert(aq_settings[id].type == AQ_TYPE_BOOL);
+    return value_of(id)->yes;
+}
+
+int64_t aq_settings_int(aq_setting_id_t id)
+{
+    assert(aq_settings[id].type == AQ_TYPE_INT);
+    return value_of(id)->whole;
+}
+
+double aq_settings_real(aq_setting_id_t id)
+{
+    assert(aq_settings[id].type == AQ_TYPE_REAL);
+    return value_of(id)->real;
+}
+
+uint64_t aq_settings_bytes(aq_setting_id_t id)
+{
+    assert(aq_settings[id].type == AQ_TYPE_BYTES);
+    return value_of(id)->bytes;
+}
+
+const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id)
+{
+    assert(aq_settings[id].type == AQ_TYPE_LIMIT);
+    return &value_of(id)->limit;
+}
+
+const char *aq_settings_text(aq_setting_id_t id)
+{
+    assert(holds_text(&aq_settings[id]));
+    return value_of(id)->text;
+}
+
+bool aq_settings_given(aq_setting_id_t id)
+{
+    return value_of(id)->given;
+}
+
+static size_t append(char *buf, size_t size, size_t at, const char *text, size_t length)
+{
+    if (at < size)
+        snprintf(buf + at, size - at, "%.*s", (int)length, text);
+    return at + length;
+}
+
+static void describe_choice(const char *choices, char *buf, size_t size)
+{
+    size_t at = append(buf, size, 0, "one of ", strlen("one of "));
+    const char *gap = "";
+    size_t length = 0;
+    for (const char *word = choices; (word = next_word(word, &length)) != NULL; gap = ", ") {
+        at = append(buf, size, at, gap, strlen(gap));
+        at = append(buf, size, at, word, length);
+    }
+}
+
+static void describe_range(const aq_setting_t *row, const char *what, char *buf, size_t size)
+{
+    if (row->low == 0 && row->high == 0)
+        snprintf(buf, size, "%s", what);
+    else
+        snprintf(buf, size, "%s from %.12g to %.12g", what, row->low, row->high);
+}
+
+void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
+{
+    switch (row->type) {
+    case AQ_TYPE_BOOL:
+        snprintf(buf, size, "yes (1 y yes true on) or no (0 n no false off)");
+        return;
+    case AQ_TYPE_INT:
+        describe_range(row, "a whole number", buf, size);
+        return;
+    case AQ_TYPE_REAL:
+        describe_range(row, "a number", buf, size);
+        return;
+    case AQ_TYPE_BYTES:
+        describe_range(row, "a size such as 4096, 64KB or 1.5GB", buf, size);
+        return;
+    case AQ_TYPE_LIMIT:
+        snprintf(buf, size, "a memory limit such as 4GB, 512MB/P or 0.85/H");
+        return;
+    case AQ_TYPE_CHOICE:
+        describe_choice(row->choices, buf, size);
+        return;
+    case AQ_TYPE_TEXT:
+        snprintf(buf, size, "text");
+        return;
+    }
+}
+
+// Prints text in lines of at most PAGE_COLUMNS, each indented.
+static void print_wrapped(FILE *out, const char *text)
+{
+    int column = 0;
+    size_t length = 0;
+    for (const char *word = text; (word = next_word(word, &length)) != NULL;) {
+        if (column > 0 && column + 1 + (int)length > PAGE_COLUMNS) {
+            fputc('\n', out);
+            column = 0;
+        }
+        if (column == 0)
+            column = fprintf(out, "%*s", PAGE_INDENT, "");
+        else
+            column += fprintf(out, " ");
+        column += fprintf(out, "%.*s", (int)length, word);
+    }
+    fputc('\n', out);
+}
+
+void aq_settings_print_table(FILE *out)
+{
+    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
+        const aq_setting_t *row = &aq_settings[i];
+        char legal[256];
+        aq_settings_describe(row, legal, sizeof legal);
+        fprintf(out, "%s\n%*s%s; default: %s\n", row->name, PAGE_INDENT, "", legal,
+                *row->fallback ? row->fallback : "not set");
+        print_wrapped(out, row->help);
+    }
+}
+
+static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *value)
+{
+    char shown[4096];
+    fprintf(out, "%s = ", row->name);
+    switch (row->type) {
+    case AQ_TYPE_BOOL:
+        fprintf(out, "%s\n", value->yes ? "yes" : "no");
+        return;
+    case AQ_TYPE_INT:
+        fprintf(out, "%lld\n", (long long)value->whole);
+        return;
+    case AQ_TYPE_REAL:
+        fprintf(out, "%g\n", value->real);
+        return;
+    case AQ_TYPE_BYTES:
+        fprintf(out, "%llu bytes\n", (unsigned long long)value->bytes);
+        return;
+    case AQ_TYPE_LIMIT:
+        if (value->limit.fraction > 0)
+            fprintf(out, "%g of the memory", value->limit.fraction);
+        else
+            fprintf(out, "%llu bytes", (unsigned long long)value->limit.bytes);
+        fprintf(out, " for each %s\n", value->limit.per_host ? "host" : "process");
+        return;
+    case AQ_TYPE_CHOICE:
+    case AQ_TYPE_TEXT:
+        quote_value(value->text, shown, sizeof shown);
+        fprintf(out, "%s\n", shown);
+        return;
+    }
+}
+
+void aq_settings_print_given(FILE *out)
+{
+    for (size_t i = 0; i < AQ_SET_COUNT; i++)
+        if (aq_settings_given((aq_setting_id_t)i))
+            print_value(out, &aq_settings[i], &aq_settings_values[i]);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// Letters to insert, delete or replace to make b, a name of the table, of a (Levenshtein), row by
+// row.
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[NAME_MAX_BYTES + 1];
+    size_t width = strlen(b);
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[width];
+}
+
+static bool is_known(const char *name)
+{
+    for (size_t i = 0; i < AQ_SET_COUNT; i++)
+        if (strcmp(name, aq_settings[i].name) == 0)
+            return true;
+    return false;
+}
+
+static const char *nearest_name(const char *name)
+{
+    const char *nearest = NULL;
+    size_t best = MAX_DISTANCE + 1;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
+        size_t known = strlen(aq_settings[i].name);
+        if (length > known + MAX_DISTANCE || known > length + MAX_DISTANCE)
+            continue; // so many edits at least; and a very long name costs no time
+        size_t distance = edit_distance(name, aq_settings[i].name);
+        if (distance < best) {
+            best = distance;
+            nearest = aq_settings[i].name;
+        }
+    }
+    return nearest;
+}
+
+void aq_settings_unknown(void (*tell)(const char *name, const char *nearest, void *arg), void *arg)
+{
+    for (char **entry = environ; entry && *entry; entry++) {
+        size_t length = strcspn(*entry, "=");
+        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        char *name = strndup(*entry, length);
+        if (!name)
+            return;
+        if (!is_known(name))
+            tell(name, nearest_name(name), arg);
+        free(name);
+    }
+}

@@ -1,0 +1,107 @@
+// The settings table: every environment variable is one row {name, type, default, range, help}.
+//
+// Parsing, gasnet_info -e, the manual page and the test that each variable is documented come from
+// this table. A value that does not parse stops the job with the name, the value and what would be
+// legal. To add a variable: an id here, a row in settings_table.c.
+#ifndef AQ_SETTINGS_H
+#define AQ_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "size.h"
+#include "status.h"
+
+typedef enum aq_setting_id {
+    AQ_SET_CONDUIT,            // GASNET_CONDUIT: which network conduit; default from the link name
+    AQ_SET_SPAWNER,            // GASNET_SPAWNER: fork, (later ssh, mpi, pmi)
+    AQ_SET_SMP_SPAWNER,        // GASNET_SMP_SPAWNER: the same, for conduit smp only
+    AQ_SET_PSHM_NODES,         // GASNET_PSHM_NODES: processes that a bare executable starts
+    AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
+                               // holds
+    AQ_SET_SUPERNODE_MAXSIZE,  // GASNET_SUPERNODE_MAXSIZE: processes that share memory; 0: no limit
+    AQ_SET_MODULE_PATH,        // GASNET_MODULE_PATH: where conduit modules are looked for first
+    AQ_SET_MAX_SEGSIZE,        // GASNET_MAX_SEGSIZE
+    AQ_SET_MAX_THREADS,        // GASNET_MAX_THREADS
+    AQ_SET_WAITMODE,           // GASNET_WAITMODE: auto spin block spinblock
+    AQ_SET_SPIN_US,            // GASNET_SPIN_US: microseconds a wait spins before it yields
+    AQ_SET_EXITTIMEOUT,        // GASNET_EXITTIMEOUT and its family: seconds
+    AQ_SET_EXITTIMEOUT_MIN,
+    AQ_SET_EXITTIMEOUT_MAX,
+    AQ_SET_EXITTIMEOUT_FACTOR,
+    AQ_SET_CATCH_EXIT,       // GASNET_CATCH_EXIT
+    AQ_SET_NO_CATCH_SIGNAL,  // GASNET_NO_CATCH_SIGNAL
+    AQ_SET_FREEZE,           // GASNET_FREEZE
+    AQ_SET_FREEZE_ON_ERROR,  // GASNET_FREEZE_ON_ERROR
+    AQ_SET_BACKTRACE,        // GASNET_BACKTRACE
+    AQ_SET_BACKTRACE_NODES,  // GASNET_BACKTRACE_NODES
+    AQ_SET_BACKTRACE_SIGNAL, // GASNET_BACKTRACE_SIGNAL
+    AQ_SET_VERBOSEENV,       // GASNET_VERBOSEENV
+    AQ_SET_SPAWN_VERBOSE,    // GASNET_SPAWN_VERBOSE
+    AQ_SET_QUIET,            // GASNET_QUIET
+    AQ_SET_SPAWN_CONTROL, // GASNET_SPAWN_CONTROL: set by the launcher for its ranks, not by users
+    AQ_SET_COUNT
+} aq_setting_id_t;
+
+typedef enum aq_setting_type {
+    AQ_TYPE_BOOL,
+    AQ_TYPE_INT,
+    AQ_TYPE_REAL,
+    AQ_TYPE_BYTES,
+    AQ_TYPE_LIMIT,  // aq_size_limit_t
+    AQ_TYPE_CHOICE, // one of the words in choices
+    AQ_TYPE_TEXT,
+} aq_setting_type_t;
+
+typedef struct aq_setting {
+    const char *name;
+    aq_setting_type_t type;
+    const char *fallback; // the default, as text of the same type; "" with AQ_TYPE_TEXT: not set
+    double low, high;     // legal range of numbers, both ends included; both 0: any
+    const char *choices;  // AQ_TYPE_CHOICE: legal words, blank between
+    const char *help;     // one sentence or a few, without line breaks
+} aq_setting_t;
+
+// The table, in the order of the ids.
+extern const aq_setting_t aq_settings[AQ_SET_COUNT];
+
+// Reads the environment once. On a value that is not legal writes one sentence into err (name,
+// value, what is legal) and returns AQ_ERR_CONFIG; the values stay what they were. It does not log,
+// so that one process can speak for the job. May be called again (tests); not from several threads
+// at once.
+aq_status_t aq_settings_load(char *err, size_t err_size);
+
+// The same for one variable, without a change to its value: for tools that report every fault at
+// once.
+aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size);
+
+// Values; the type must be the row's (asserted). Before a load: the defaults. Text is owned by the
+// table until the next load, and never NULL. A CHOICE is spelled as in the table, whatever case the
+// user chose.
+bool aq_settings_bool(aq_setting_id_t id);
+int64_t aq_settings_int(aq_setting_id_t id);
+double aq_settings_real(aq_setting_id_t id);
+uint64_t aq_settings_bytes(aq_setting_id_t id);
+const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
+const char *aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT and AQ_TYPE_CHOICE
+
+// True when the user gave the variable (an empty value counts as not given).
+bool aq_settings_given(aq_setting_id_t id);
+
+// What is legal for a row, to stand behind "is" or "is not": "a whole number from 1 to 1024", "one
+// of auto, fork".
+void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size);
+
+// Each variable: name, what is legal, default, help; at most 100 columns wide; for gasnet_info -e.
+void aq_settings_print_table(FILE *out);
+
+// One line for each variable that is given, with its value (GASNET_VERBOSEENV).
+void aq_settings_print_given(FILE *out);
+
+// Names in the environment that begin with GASNET_ and are no row of the table, one callback each,
+// with the nearest known name or NULL: a spelling mistake should not go unnoticed.
+void aq_settings_unknown(void (*tell)(const char *name, const char *nearest, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,104 @@
+#include "settings.h"
+
+#define SECONDS_MAX 1e9
+
+// One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
+const aq_setting_t aq_settings[AQ_SET_COUNT] = {
+    [AQ_SET_CONDUIT] =
+        {"GASNET_CONDUIT", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Network conduit that carries messages between hosts, for example smp. When not "
+         "set, the conduit that the program was linked for."},
+    [AQ_SET_SPAWNER] =
+        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",
+         "How the processes of a job are started. auto: the first way that works here; "
+         "fork: as children of the launcher, on this host."},
+    [AQ_SET_SMP_SPAWNER] =
+        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",
+         "The same as GASNET_SPAWNER for conduit smp only, where it goes before it."},
+    [AQ_SET_PSHM_NODES] =
+        {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 1024, NULL,
+         "Processes that a program starts when it is run directly, without a launcher. A "
+         "launcher's own option goes before it."},
+    [AQ_SET_PSHM_NETWORK_DEPTH] =
+        {"GASNET_PSHM_NETWORK_DEPTH", AQ_TYPE_INT, "8", 4, 1024, NULL,
+         "Messages of maximum size (64 KiB) that each of the two receive rings of a "
+         "process holds. Of smaller messages a ring holds more. A sender to a full ring "
+         "waits."},
+    [AQ_SET_SUPERNODE_MAXSIZE] =
+        {"GASNET_SUPERNODE_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
+         "Most processes of a host that form one neighbourhood, that is, share memory. 0: "
+         "all of them."},
+    [AQ_SET_MODULE_PATH] =
+        {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Directories, colons between, where conduit and spawner modules are looked for "
+         "before the installed ones."},
+    [AQ_SET_MAX_SEGSIZE] =
+        {"GASNET_MAX_SEGSIZE", AQ_TYPE_LIMIT, "0.85/H", 0, 0, NULL,
+         "Most memory that segments may take: bytes (4GB) or a fraction of the memory of "
+         "the host (0.85). With /P, or nothing behind it, for each process, without the "
+         "runtime's own memory; with /H for all processes of the host, with the runtime's "
+         "own memory."},
+    [AQ_SET_MAX_THREADS] =
+        {"GASNET_MAX_THREADS", AQ_TYPE_INT, "1024", 1, 65535, NULL,
+         "Most threads of a process that may use the runtime at the same time, in modes "
+         "par and parsync."},
+    [AQ_SET_WAITMODE] =
+        {"GASNET_WAITMODE", AQ_TYPE_CHOICE, "auto", 0, 0, "auto spin block spinblock",
+         "What a thread does that waits. spin: polls without a pause; block: sleeps until "
+         "something arrives; spinblock: polls for GASNET_SPIN_US, then sleeps; auto: "
+         "chosen by the number of processes for each processor."},
+    [AQ_SET_SPIN_US] =
+        {"GASNET_SPIN_US", AQ_TYPE_INT, "20", 0, 1e6, NULL,
+         "Microseconds that a waiting thread polls before it gives the processor away."},
+    [AQ_SET_EXITTIMEOUT] =
+        {"GASNET_EXITTIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
+         "Seconds that an exiting process waits for the others before it ends the job by "
+         "force. 0: the lesser of GASNET_EXITTIMEOUT_MAX and GASNET_EXITTIMEOUT_MIN + "
+         "processes * GASNET_EXITTIMEOUT_FACTOR."},
+    [AQ_SET_EXITTIMEOUT_MIN] =
+        {"GASNET_EXITTIMEOUT_MIN", AQ_TYPE_REAL, "2", 0, SECONDS_MAX, NULL,
+         "Seconds that a computed exit timeout starts from; see GASNET_EXITTIMEOUT."},
+    [AQ_SET_EXITTIMEOUT_MAX] =
+        {"GASNET_EXITTIMEOUT_MAX", AQ_TYPE_REAL, "30", 0, SECONDS_MAX, NULL,
+         "Most seconds that a computed exit timeout may be; see GASNET_EXITTIMEOUT."},
+    [AQ_SET_EXITTIMEOUT_FACTOR] =
+        {"GASNET_EXITTIMEOUT_FACTOR", AQ_TYPE_REAL, "0.05", 0, SECONDS_MAX, NULL,
+         "Seconds for each process in a computed exit timeout; see GASNET_EXITTIMEOUT."},
+    [AQ_SET_CATCH_EXIT] =
+        {"GASNET_CATCH_EXIT", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Whether exit() of one process, or its return from main, ends the whole job. 0 "
+         "lets tools that write their results at exit do so; whoever sets it must see that "
+         "no process is left behind."},
+    [AQ_SET_NO_CATCH_SIGNAL] =
+        {"GASNET_NO_CATCH_SIGNAL", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Fatal signals that the runtime leaves alone, by name or number, commas between: "
+         "SIGSEGV,fpe,11. *: all of them. For debuggers and other tools that want to see "
+         "them first."},
+    [AQ_SET_FREEZE] = {"GASNET_FREEZE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                       "Stop each process at start until a debugger is attached."},
+    [AQ_SET_FREEZE_ON_ERROR] =
+        {"GASNET_FREEZE_ON_ERROR", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Stop a process at a fatal error or signal until a debugger is attached."},
+    [AQ_SET_BACKTRACE] =
+        {"GASNET_BACKTRACE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Print the stack of a process at a fatal error or signal, on standard error."},
+    [AQ_SET_BACKTRACE_NODES] =
+        {"GASNET_BACKTRACE_NODES", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Ranks whose stack GASNET_BACKTRACE prints, numbers and ranges with commas "
+         "between: 0,2-4,6. * or not set: all."},
+    [AQ_SET_BACKTRACE_SIGNAL] =
+        {"GASNET_BACKTRACE_SIGNAL", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Signal at which a process prints its stack and goes on, by name, for example "
+         "SIGUSR1: to see where a job hangs."},
+    [AQ_SET_VERBOSEENV] =
+        {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Print the variables of this list that are given, with their values, when the job "
+         "starts."},
+    [AQ_SET_SPAWN_VERBOSE] = {"GASNET_SPAWN_VERBOSE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                              "Tell on standard error how the job is started and ended."},
+    [AQ_SET_QUIET] = {"GASNET_QUIET", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                      "Leave out warnings; errors are always printed."},
+    [AQ_SET_SPAWN_CONTROL] =
+        {"GASNET_SPAWN_CONTROL", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Set by the launcher for the processes that it starts; not for users."},
+};
