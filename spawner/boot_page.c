@@ -1,0 +1,139 @@
+// Layout of the boot page, the barrier on it, and the announcement of the end.
+#include "boot_page.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../other/log.h"
+#include "../other/size.h"
+
+#define SPIN_ROUNDS 4000
+#define YIELD_ROUNDS 3
+#define TURN_ENDED 1u
+#define TURN_STEP 2u
+
+static size_t round_to_page(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+static size_t slots_offset(uint32_t size)
+{
+    return round_to_page(sizeof(aq_boot_page_t) + 2 * size * sizeof(uint32_t));
+}
+
+size_t aq_page_bytes(uint32_t size)
+{
+    return round_to_page(slots_offset(size) + 2 * (size_t)size * AQ_SLOT_BYTES);
+}
+
+const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
+{
+    return (const uint32_t *)(const void *)&page->state[page->size];
+}
+
+uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round)
+{
+    return (uint8_t *)page + slots_offset(page->size) +
+           (round & 1u) * (size_t)page->size * AQ_SLOT_BYTES;
+}
+
+aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
+{
+    ssize_t got;
+    do
+        got = getrandom(page->key, sizeof page->key, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof page->key) {
+        aq_log_error("the system gives no random bytes for the key of the job (%s); "
+                     "allow the system call getrandom",
+                     strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    page->magic = AQ_PAGE_MAGIC;
+    page->size = size;
+    page->spin = size <= aq_size_processors();
+    page->exit_rank = AQ_NO_RANK;
+    return AQ_OK;
+}
+
+static void futex_wait(void *word, uint32_t seen)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL, NULL, 0);
+}
+
+static void futex_wake_all(void *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+// Waits until the barrier that began at turn is complete or cannot complete any more.
+static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
+{
+    unsigned spins = page->spin ? SPIN_ROUNDS : 0;
+    unsigned yields = YIELD_ROUNDS;
+    for (;;) {
+        uint32_t now = atomic_load(&page->turn);
+        if ((now & ~TURN_ENDED) != turn)
+            return AQ_OK;
+        if (now & TURN_ENDED)
+            return AQ_ERR_PEER;
+        if (spins > 0) {
+            spins--;
+            relax();
+        } else if (yields > 0) {
+            yields--;
+            sched_yield();
+        } else {
+            atomic_fetch_add(&page->sleepers, 1);
+            futex_wait(&page->turn, now);
+            atomic_fetch_sub(&page->sleepers, 1);
+        }
+    }
+}
+
+aq_status_t aq_page_barrier(aq_boot_page_t *page)
+{
+    uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
+    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->size)
+        return wait_turn(page, turn);
+    atomic_store(&page->arrived, 0);
+    atomic_fetch_add(&page->turn, TURN_STEP);
+    if (atomic_load(&page->sleepers) > 0)
+        futex_wake_all(&page->turn);
+    return AQ_OK;
+}
+
+int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
+{
+    int32_t expected = AQ_BOOT_RUNNING;
+    int32_t wanted = 1 + (code & 0xff);
+    if (!atomic_compare_exchange_strong(&page->exit_word, &expected, wanted))
+        return expected - 1;
+    int saved = errno; // a signal handler may be what calls
+    atomic_store(&page->exit_rank, rank);
+    atomic_fetch_or(&page->turn, TURN_ENDED);
+    futex_wake_all(&page->exit_word);
+    futex_wake_all(&page->turn);
+    if (page->supervisor > 0 && rank != AQ_NO_RANK)
+        (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
+    errno = saved;
+    return wanted - 1;
+}

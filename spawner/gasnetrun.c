@@ -1,0 +1,343 @@
+// gasnetrun: starts the ranks of a job. One program for all conduits: its name says which
+// (gasnetrun_smp).
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "../other/size.h"
+#include "spawner.h"
+
+#define EXIT_USAGE 2
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "of an unversioned build"
+#endif
+
+static const char *const conduits[] = {"smp"};
+
+typedef struct run_options {
+    aq_supervise_options_t job;
+    const char *conduit; // NULL: not given as option
+    const char *spawner; // NULL: not given as option
+    int64_t hosts;       // 0: not given
+    bool verbose, dry, keep;
+    bool done; // help or version was printed
+} run_options_t;
+
+static const char usage[] =
+    "usage: gasnetrun_smp -n <ranks> [options] [--] program [arguments]\n"
+    "\n"
+    "  -n <ranks>         start that many ranks (also -np)\n"
+    "  -N <hosts>         spread them over that many hosts (this build: 1)\n"
+    "  -c <processors>    bind each rank to that many processors\n"
+    "  -E <VAR1,VAR2>     pass only these variables, PATH, HOME, LD_LIBRARY_PATH and GASNET_*\n"
+    "  -l                 begin each line of output with the rank\n"
+    "  -v                 tell what is done\n"
+    "  -t                 only tell what would be done\n"
+    "  -k                 keep temporary files (fork makes none)\n"
+    "  -spawner=<name>    how to start the ranks: fork\n"
+    "  -conduit=<name>    the conduit, when called as plain gasnetrun: smp\n"
+    "  -h, --help         this text\n"
+    "  --version          version\n"
+    "\n"
+    "Standard input goes to rank 0. The exit code is that of the first rank that ended the job.\n";
+
+// ---- options ----
+
+static bool refuse_option(const char *option)
+{
+    aq_log_error("unknown option '%s'; gasnetrun -h lists the options", option);
+    return false;
+}
+
+// The value of an option: behind its name in the same word ("-n4"), or the next word.
+static const char *option_value(char **argv, int *at, size_t name)
+{
+    const char *word = argv[*at];
+    if (word[name] != '\0')
+        return word + name + (word[name] == '=');
+    if (argv[*at + 1] == NULL) {
+        aq_log_error("option %s has no value; gasnetrun -h shows what it takes", word);
+        return NULL;
+    }
+    return argv[++*at];
+}
+
+static bool number_option(char **argv, int *at, size_t name, int64_t most, int64_t *out)
+{
+    int length = (int)name;
+    const char *option = argv[*at];
+    const char *text = option_value(argv, at, name);
+    int64_t value;
+    if (text == NULL)
+        return false;
+    if (aq_size_parse_int(text, &value) && value >= 1 && value <= most) {
+        *out = value;
+        return true;
+    }
+    aq_log_error("option %.*s: '%s' is not a whole number from 1 to %" PRId64
+                 "; give such a number",
+                 length, option, text, most);
+    return false;
+}
+
+static bool number32_option(char **argv, int *at, size_t name, uint32_t *out)
+{
+    int64_t value;
+    if (!number_option(argv, at, name, AQ_RANKS_MAX, &value))
+        return false;
+    *out = (uint32_t)value;
+    return true;
+}
+
+// -name=value, with one or two dashes; NULL: another option.
+static const char *named_value(const char *word, const char *name)
+{
+    word += word[1] == '-' ? 2 : 1;
+    size_t len = strlen(name);
+    return strncmp(word, name, len) == 0 && word[len] == '=' ? word + len + 1 : NULL;
+}
+
+static bool take_long(run_options_t *run, const char *word)
+{
+    if (named_value(word, "spawner") != NULL)
+        run->spawner = named_value(word, "spawner");
+    else if (named_value(word, "conduit") != NULL)
+        run->conduit = named_value(word, "conduit");
+    else
+        return refuse_option(word);
+    return true;
+}
+
+static bool take_flag(run_options_t *run, const char *word)
+{
+    if (strcmp(word, "-v") == 0)
+        run->verbose = true;
+    else if (strcmp(word, "-t") == 0)
+        run->dry = run->verbose = true;
+    else if (strcmp(word, "-k") == 0)
+        run->keep = true;
+    else if (strcmp(word, "-l") == 0)
+        run->job.label_lines = true;
+    else
+        return take_long(run, word);
+    return true;
+}
+
+static bool take_option(run_options_t *run, char **argv, int *at)
+{
+    const char *word = argv[*at];
+    if (strcmp(word, "-h") == 0 || strcmp(word, "-help") == 0 || strcmp(word, "--help") == 0) {
+        run->done = fputs(usage, stdout) >= 0;
+        return true;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-version") == 0) {
+        run->done = printf("gasnetrun (Aqueduct) %s\n", PACKAGE_VERSION) > 0;
+        return true;
+    }
+    if (strncmp(word, "-np", 3) == 0)
+        return number32_option(argv, at, 3, &run->job.size);
+    if (word[1] == 'n')
+        return number32_option(argv, at, 2, &run->job.size);
+    if (word[1] == 'N')
+        return number_option(argv, at, 2, INT32_MAX, &run->hosts);
+    if (word[1] == 'c' && strncmp(word, "-conduit", 8) != 0)
+        return number32_option(argv, at, 2, &run->job.cpus_per_rank);
+    if (word[1] == 'E') {
+        run->job.environment = option_value(argv, at, 2);
+        return run->job.environment != NULL;
+    }
+    return take_flag(run, word);
+}
+
+// Options end at the first word that is none, or after "--".
+static bool take_options(run_options_t *run, char **argv)
+{
+    int at = 1;
+    for (; argv[at] != NULL && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (!take_option(run, argv, &at))
+            return false;
+        if (run->done)
+            return true;
+    }
+    run->job.argv = argv + at;
+    return true;
+}
+
+// ---- checks ----
+
+// The conduit in the name of this program: what stands behind "gasnetrun_"; NULL: nothing.
+static const char *conduit_of_name(const char *program)
+{
+    const char *suffix = strstr(program, "gasnetrun_");
+    return suffix != NULL && suffix[10] != '\0' ? suffix + 10 : NULL;
+}
+
+static bool choose_conduit(run_options_t *run, const char *program)
+{
+    if (run->conduit == NULL)
+        run->conduit = conduit_of_name(program);
+    if (run->conduit == NULL && aq_settings_given(AQ_SET_CONDUIT))
+        run->conduit = aq_settings_text(AQ_SET_CONDUIT);
+    if (run->conduit == NULL) {
+        aq_log_error("no conduit is named; call gasnetrun_smp, or give -conduit=smp");
+        return false;
+    }
+    for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
+        if (strcmp(run->conduit, conduits[i]) == 0)
+            return true;
+    aq_log_error("this build has no conduit '%s'; it has: smp", run->conduit);
+    return false;
+}
+
+static bool check_spawner(const run_options_t *run)
+{
+    const char *name = run->spawner;
+    if (name == NULL || strcmp(name, "fork") == 0 || strcmp(name, "auto") == 0)
+        return true;
+    aq_log_error("this build has no spawner '%s'; it has: fork", name);
+    return false;
+}
+
+static bool check_job(const run_options_t *run)
+{
+    if (run->job.size == 0) {
+        aq_log_error("the number of ranks is missing; give it with -n");
+        return false;
+    }
+    if (run->job.argv[0] == NULL) {
+        aq_log_error("the program is missing; name it behind the options");
+        return false;
+    }
+    if (run->hosts > 1) {
+        aq_log_error("option -N: %" PRId64
+                     " hosts, but spawner fork starts all ranks on this host; give -N 1",
+                     run->hosts);
+        return false;
+    }
+    return true;
+}
+
+// ---- settings and environment ----
+
+static bool load_settings(run_options_t *run)
+{
+    char fault[512];
+    // A rank may start a job of its own; what its launcher told it is not for ours.
+    (void)unsetenv("GASNET_SPAWN_CONTROL");
+    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
+        aq_log_error("%s", fault);
+        return false;
+    }
+    if (aq_settings_bool(AQ_SET_SPAWN_VERBOSE))
+        run->verbose = true;
+    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
+    aq_log_verbose(run->verbose);
+    return true;
+}
+
+static void tell_unknown(const char *name, const char *nearest, void *arg)
+{
+    (void)arg;
+    if (nearest != NULL)
+        aq_log_warn("%s is not a known variable and has no effect; did you mean %s?", name,
+                    nearest);
+    else
+        aq_log_warn("%s is not a known variable and has no effect", name);
+}
+
+static void warn_unset(const char *list)
+{
+    while (list != NULL && *list != '\0') {
+        size_t len = strcspn(list, ",");
+        char *name = strndup(list, len);
+        if (name != NULL && len > 0 && getenv(name) == NULL)
+            aq_log_warn("option -E: variable %s is not set, so no rank gets it", name);
+        free(name);
+        list += len + (list[len] == ',');
+    }
+}
+
+// ---- telling ----
+
+// One word as a shell would need it.
+static void print_word(const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*word);
+    }
+    putchar('\'');
+}
+
+static void tell_job(const run_options_t *run)
+{
+    printf("gasnetrun: conduit %s, spawner fork, host %s, %" PRIu32 " ranks\n", run->conduit,
+           aq_log_host(), run->job.size);
+    if (run->job.cpus_per_rank > 0)
+        printf("gasnetrun: %" PRIu32 " processors for each rank, of %u\n", run->job.cpus_per_rank,
+               aq_size_processors());
+    if (run->job.environment != NULL)
+        printf("gasnetrun: variables passed: PATH,HOME,LD_LIBRARY_PATH,GASNET_*,%s\n",
+               run->job.environment);
+    if (run->keep)
+        printf("gasnetrun: there are no temporary files to keep\n");
+    printf("gasnetrun: each rank runs:");
+    for (char *const *word = run->job.argv; *word != NULL; word++) {
+        putchar(' ');
+        print_word(*word);
+    }
+    putchar('\n');
+    fflush(stdout);
+}
+
+static int run_job(run_options_t *run)
+{
+    int code = 1;
+    if (setenv("GASNET_CONDUIT", run->conduit, 1) != 0) {
+        aq_log_error("no memory for the environment of the ranks");
+        return 1;
+    }
+    warn_unset(run->job.environment);
+    if (run->verbose) {
+        aq_settings_unknown(tell_unknown, NULL);
+        tell_job(run);
+    }
+    if (!run->dry)
+        (void)aq_supervise(&run->job, NULL, &code);
+    return run->dry ? 0 : code;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    const char *slash = argv[0] != NULL ? strrchr(argv[0], '/') : NULL;
+    const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
+    run_options_t run = {0};
+    aq_log_program(program);
+    if (!take_options(&run, argv))
+        return EXIT_USAGE;
+    if (run.done)
+        return 0;
+    if (!load_settings(&run) || !choose_conduit(&run, program) || !check_spawner(&run) ||
+        !check_job(&run))
+        return EXIT_USAGE;
+    return run_job(&run);
+}

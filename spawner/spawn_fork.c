@@ -1,0 +1,277 @@
+// Back end fork: the side of a rank. Everything goes through the boot page.
+#include "spawn_fork.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../other/log.h"
+#include "../other/memfile.h"
+
+#define CONTROL_NAME "GASNET_SPAWN_CONTROL"
+
+// There is one job in a process, and it lives as long as the process: see finalize in
+// aq_boot_ops_t.
+typedef struct fork_boot {
+    aq_boot_t boot; // first, so that a pointer to it is a pointer to this
+    aq_boot_page_t *page;
+    uint32_t round; // exchanges so far; alike at all ranks
+} fork_boot_t;
+
+static fork_boot_t the_boot;
+
+static fork_boot_t *mine_of(aq_boot_t *boot)
+{
+    return (fork_boot_t *)(void *)boot;
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static aq_status_t fork_barrier(aq_boot_t *boot)
+{
+    return boot->size == 1 ? AQ_OK : aq_page_barrier(mine_of(boot)->page);
+}
+
+// Copies one chunk of every rank from the exchange buffer, where they lie packed, to its place in
+// all.
+static void scatter_chunk(uint8_t *all, const uint8_t *slots, uint32_t size, size_t len,
+                          size_t done, size_t part)
+{
+    if (part == len) {
+        memcpy(all, slots, size * len);
+        return;
+    }
+    for (uint32_t r = 0; r < size; r++)
+        memcpy(all + r * len + done, slots + r * part, part);
+}
+
+// One barrier a chunk is enough: a rank writes into a buffer again two rounds later, after a
+// barrier that the others entered when they had read it.
+static aq_status_t fork_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
+{
+    fork_boot_t *self = mine_of(boot);
+    if (boot->size == 1) {
+        if (len > 0)
+            memmove(all, mine, len);
+        return AQ_OK;
+    }
+    for (size_t done = 0; done < len;) {
+        size_t part = min_size(len - done, AQ_SLOT_BYTES);
+        uint8_t *slots = aq_page_slots(self->page, self->round++);
+        memcpy(slots + boot->rank * part, (const uint8_t *)mine + done, part);
+        aq_status_t status = aq_page_barrier(self->page);
+        if (status != AQ_OK)
+            return status;
+        scatter_chunk(all, slots, boot->size, len, done, part);
+        done += part;
+    }
+    return AQ_OK;
+}
+
+static aq_status_t fork_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32_t root)
+{
+    fork_boot_t *self = mine_of(boot);
+    if (root >= boot->size) {
+        aq_log_error("broadcast from rank %" PRIu32 " in a job of %" PRIu32
+                     " ranks; give a rank of the job",
+                     root, boot->size);
+        return AQ_ERR_ARG;
+    }
+    size_t room = (size_t)boot->size * AQ_SLOT_BYTES;
+    for (size_t done = 0; done < len && boot->size > 1;) {
+        size_t part = min_size(len - done, room);
+        uint8_t *slots = aq_page_slots(self->page, self->round++);
+        if (boot->rank == root)
+            memcpy(slots, (uint8_t *)buf + done, part);
+        aq_status_t status = aq_page_barrier(self->page);
+        if (status != AQ_OK)
+            return status;
+        if (boot->rank != root)
+            memcpy((uint8_t *)buf + done, slots, part);
+        done += part;
+    }
+    return AQ_OK;
+}
+
+static int fork_announce_exit(aq_boot_t *boot, int code)
+{
+    return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
+}
+
+__attribute__((noreturn)) static void fork_abort(aq_boot_t *boot, int code)
+{
+    aq_boot_page_t *page = mine_of(boot)->page;
+    atomic_store(&page->abort_asked, 1);
+    int won = aq_page_announce(page, (int32_t)boot->rank, code);
+    if (page->supervisor > 0) // again: the exit may have been announced before
+        (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
+    _exit(won);
+}
+
+static void fork_finalize(aq_boot_t *boot)
+{
+    atomic_store(&mine_of(boot)->page->state[boot->rank], AQ_RANK_FINALIZED);
+}
+
+static const aq_boot_ops_t fork_ops = {
+    .name = "fork",
+    .exchange = fork_exchange,
+    .barrier = fork_barrier,
+    .broadcast = fork_broadcast,
+    .announce_exit = fork_announce_exit,
+    .abort = fork_abort,
+    .finalize = fork_finalize,
+};
+
+static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
+{
+    the_boot = (fork_boot_t){
+        .boot = {.ops = &fork_ops,
+                 .rank = rank,
+                 .size = page->size,
+                 .host_of_rank = aq_page_hosts(page),
+                 .line_buffer = page->line_buffer != 0,
+                 .exit_word = (volatile int32_t *)(void *)&page->exit_word},
+        .page = page,
+    };
+    memcpy(the_boot.boot.key, page->key, AQ_KEY_BYTES);
+    return &the_boot.boot;
+}
+
+aq_status_t aq_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
+{
+    aq_log_identity(rank, page->size);
+    uint32_t state = AQ_RANK_STARTING;
+    if (!atomic_compare_exchange_strong(&page->state[rank], &state, AQ_RANK_RUNNING)) {
+        aq_log_error("another program of this job has already been rank %" PRIu32
+                     "; start one GASNet program in each rank of the launcher",
+                     rank);
+        return AQ_ERR_PEER;
+    }
+    // The supervisor counts the absent and then looks at the members: one of the two sides sees the
+    // other.
+    atomic_fetch_add(&page->members, 1);
+    if (atomic_load(&page->absent) > 0) {
+        aq_log_error("another rank has ended without joining the job, so it cannot start; "
+                     "every rank must run a GASNet program that calls init");
+        return AQ_ERR_PEER;
+    }
+    *out = fill_boot(page, rank);
+    return AQ_OK;
+}
+
+aq_status_t aq_fork_alone(aq_boot_t **out)
+{
+    static aq_boot_page_t *page;
+    size_t bytes = aq_page_bytes(1);
+    if (page != NULL) {
+        memset(page, 0, bytes);
+    } else {
+        void *addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (addr == MAP_FAILED) {
+            aq_log_error("no memory for the boot page (%s); raise the limit of memory (ulimit -v)",
+                         strerror(errno));
+            return AQ_ERR_RESOURCE;
+        }
+        page = addr;
+    }
+    aq_status_t status = aq_page_init(page, 1);
+    return status == AQ_OK ? aq_fork_adopt(page, 0, out) : status;
+}
+
+// ---- joining after exec ----
+
+typedef struct control {
+    uint64_t fd, rank, inode;
+} control_t;
+
+// Takes digits up to the character end; false if there is anything else or the number is above max.
+static bool take_number(const char **text, char end, uint64_t max, uint64_t *out)
+{
+    const char *s = *text;
+    uint64_t value = 0;
+    if (*s < '0' || *s > '9')
+        return false;
+    for (; *s >= '0' && *s <= '9'; s++) {
+        uint64_t digit = (uint64_t)(*s - '0');
+        if (value > (max - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (*s != end)
+        return false;
+    *text = end == '\0' ? s : s + 1;
+    *out = value;
+    return true;
+}
+
+static bool parse_control(const char *text, control_t *out)
+{
+    if (strncmp(text, "fork:", 5) != 0)
+        return false;
+    text += 5;
+    return take_number(&text, ':', INT32_MAX, &out->fd) &&
+           take_number(&text, ':', AQ_RANKS_MAX - 1, &out->rank) &&
+           take_number(&text, '\0', UINT64_MAX, &out->inode);
+}
+
+// True when the descriptor is open on the very file that the launcher meant.
+static bool is_boot_file(const control_t *control, size_t *bytes)
+{
+    struct stat st;
+    if (fstat((int)control->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_ino != control->inode)
+        return false;
+    *bytes = (size_t)st.st_size;
+    return *bytes >= aq_page_bytes(1) && *bytes <= aq_page_bytes(AQ_RANKS_MAX);
+}
+
+static bool is_boot_page(const aq_boot_page_t *page, size_t bytes, uint64_t rank)
+{
+    return page->magic == AQ_PAGE_MAGIC && page->size >= 1 && page->size <= AQ_RANKS_MAX &&
+           aq_page_bytes(page->size) == bytes && rank < page->size;
+}
+
+static aq_status_t refuse_control(const char *control, const char *why)
+{
+    aq_log_error(CONTROL_NAME
+                 "='%s': %s; this variable is the launcher's: unset it to run without a "
+                 "launcher",
+                 control, why);
+    return AQ_ERR_CONFIG;
+}
+
+aq_status_t aq_fork_join(const char *text, aq_boot_t **out)
+{
+    control_t control;
+    size_t bytes;
+    void *addr;
+    if (!parse_control(text, &control))
+        return refuse_control(text, "is not of the form fork:descriptor:rank:inode");
+    if (!is_boot_file(&control, &bytes))
+        return refuse_control(
+            text, "its descriptor is not the boot page of a running job (left over from "
+                  "another job, or closed by a program between launcher and this one)");
+    if (aq_memfile_map((int)control.fd, 0, bytes, &addr) != AQ_OK)
+        return AQ_ERR_RESOURCE;
+    if (!is_boot_page(addr, bytes, control.rank)) {
+        aq_memfile_unmap(addr, bytes);
+        return refuse_control(text, "the boot page comes from another version of the launcher");
+    }
+    aq_boot_page_t *page = addr;
+    (void)close((int)control.fd);
+    (void)unsetenv(CONTROL_NAME);
+    // Behind a wrapper (a shell, a debugger) the supervisor is not our parent: die with the
+    // wrapper.
+    if (getppid() != page->supervisor)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return aq_fork_adopt(page, (uint32_t)control.rank, out);
+}

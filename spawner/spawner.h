@@ -1,0 +1,102 @@
+// The bootstrap contract: what a rank learns from whoever started it, and what it may ask of it.
+//
+// Used at init, attach and exit only, never in between. A back end is one const table aq_boot_ops_t
+// (spawn_fork.c; later ssh, mpi, pmi) chosen in spawner.c. Nothing here runs handlers or knows
+// conduits.
+//
+//   launcher or first process                         rank (in gex_Client_Init)
+//   gasnetrun: options -> aq_supervise() ---fork/exec--> aq_boot_start() -> aq_boot_t
+//   bare executable: aq_boot_start() -----fork---------> aq_boot_start() returns in each child;
+//                    the first process stays in aq_supervise() and never returns
+#ifndef AQ_SPAWNER_H
+#define AQ_SPAWNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../other/status.h"
+
+#define AQ_KEY_BYTES 16
+#define AQ_RANKS_MAX 1024 // ranks that one host may carry
+#define AQ_BOOT_RUNNING 0 // value of *exit_word while no rank asked to end the job
+
+typedef struct aq_boot aq_boot_t;
+
+typedef struct aq_boot_ops {
+    const char *name;
+
+    // All of these: called by one thread at a time, in the same order by all ranks where they are
+    // collective; may block until the other ranks have called; run no handlers; faults are logged
+    // by the back end.
+
+    // Collective. Gathers len bytes (any length, the same at all ranks) of every rank into all, in
+    // rank order (size * len bytes, owned by the caller).
+    aq_status_t (*exchange)(aq_boot_t *boot, const void *mine, size_t len, void *all);
+    // Collective. This and the other two collective calls return AQ_ERR_PEER, unlogged, when the
+    // end of the job is announced before all ranks have called: the caller then leaves. No
+    // collective call is legal afterwards.
+    aq_status_t (*barrier)(aq_boot_t *boot);
+    // Collective. Copies root's len bytes into buf of all others.
+    aq_status_t (*broadcast)(aq_boot_t *boot, void *buf, size_t len, uint32_t root);
+
+    // Not collective; any thread, also a signal handler (async-signal-safe); does not block.
+    // Announces that the job ends with code. The first announcement of the job wins; returns the
+    // code that won. Afterwards *exit_word of every rank becomes 1 + (code & 0xff), and ranks that
+    // sleep on it are woken.
+    int (*announce_exit)(aq_boot_t *boot, int code);
+    // Not collective; async-signal-safe; does not return. Takes the whole job down now, with code.
+    void (*abort)(aq_boot_t *boot, int code) __attribute__((noreturn));
+    // Says that this rank leaves in good order and will exit with the announced code soon. The
+    // caller owns boot no longer, but *exit_word may still be read and announce_exit and abort
+    // called until the process ends: a signal handler or another thread may be late.
+    void (*finalize)(aq_boot_t *boot);
+} aq_boot_ops_t;
+
+struct aq_boot {
+    const aq_boot_ops_t *ops;
+    uint32_t rank;
+    uint32_t size;
+    const uint32_t
+        *host_of_rank; // index of the host of each rank, numbered from 0 by first appearance
+    uint8_t
+        key[AQ_KEY_BYTES]; // the job's random key; secret: never printed, never in an environment
+    bool line_buffer;      // standard output of the launcher is a terminal
+    volatile int32_t *exit_word; // see announce_exit; may be read at any time
+};
+
+// Finds out how this process was started, and joins the job: started by a launcher, or bare with
+// GASNET_PSHM_NODES=N (then this forks: N children return as ranks, the caller supervises them and
+// exits), or alone (a job of one rank). Settings must be loaded. Blocks. Logs faults. On AQ_OK *out
+// is owned by the caller until finalize.
+aq_status_t aq_boot_start(aq_boot_t **out);
+
+// What this build can start ranks with, for gasnet_info.
+typedef struct aq_spawner_report {
+    const char *name;
+    bool usable;
+    char why[256]; // one sentence: how to use it, or why it cannot be used
+} aq_spawner_report_t;
+
+// Fills up to max reports, in order of preference; returns how many there are.
+size_t aq_boot_report(aq_spawner_report_t *out, size_t max);
+
+// ---- the side of whoever starts ranks on this host ----
+
+typedef struct aq_supervise_options {
+    uint32_t size;
+    char *const *argv; // program and arguments to exec in each rank; NULL: fork only, see below
+    const char *environment; // names of variables to pass, commas between (-E); NULL: all
+    bool label_lines;        // prefix each line of output with the rank
+    uint32_t cpus_per_rank;  // -c: bind each rank to that many processors; 0: no binding
+} aq_supervise_options_t;
+
+// Starts the ranks, passes output on line by line, standard input to rank 0, forwards signals, and
+// watches until all are gone. *code is the exit code of the job (also when nothing could be
+// started). Logs faults. With argv NULL: returns true in each child, with *out set; in the caller
+// it does not return but ends the process with the job's code. With argv: returns false, in the
+// caller only. Needs the settings loaded. Takes all signals and all children of the process for its
+// own.
+bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code);
+
+#endif

@@ -1,0 +1,603 @@
+// The supervisor: starts a job's ranks, watches them, and leaves none behind.
+//
+// One loop sleeps on the pipes of the ranks and on a descriptor for signals; nothing is asked for
+// in intervals.
+#include "supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "../other/memfile.h"
+#include "../other/settings.h"
+#include "spawn_fork.h"
+
+#define SECOND UINT64_C(1000000000)
+#define GRACE (SECOND / 2) // between asking a rank to end and killing it
+#define EVENTS 64
+#define SIGNALS 16
+#define SINK_FULL ((size_t)64 * 1024)
+
+static bool is_stop_signal(int sig)
+{
+    return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+static const char *signal_name(int sig)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
+                 {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
+                 {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+                 {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+                 {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+                 {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == sig)
+            return names[i].name;
+    return "a signal";
+}
+
+static uint64_t exit_timeout(uint32_t size)
+{
+    double seconds = aq_settings_real(AQ_SET_EXITTIMEOUT);
+    if (seconds <= 0) { // not given, or 0: computed
+        double most = aq_settings_real(AQ_SET_EXITTIMEOUT_MAX);
+        seconds = aq_settings_real(AQ_SET_EXITTIMEOUT_MIN) +
+                  size * aq_settings_real(AQ_SET_EXITTIMEOUT_FACTOR);
+        seconds = seconds < most ? seconds : most;
+    }
+    if (seconds > 1e8) // three years: no overflow below
+        seconds = 1e8;
+    return (uint64_t)(seconds * (double)SECOND);
+}
+
+// ---- output ----
+
+static bool sinks_blocked(const aq_job_t *job)
+{
+    return job->sinks[0].used > 0 || job->sinks[1].used > 0;
+}
+
+static void flush_sinks(aq_job_t *job)
+{
+    (void)aq_sink_flush(&job->sinks[0]);
+    (void)aq_sink_flush(&job->sinks[1]);
+}
+
+static bool can_read(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    return poll(&ready, 1, 0) > 0;
+}
+
+// Takes over what the rank has written so far, so that its last words come before ours about it.
+static void drain_rank(aq_job_t *job, uint32_t rank)
+{
+    for (uint32_t i = 2 * rank; i < 2 * rank + 2; i++)
+        for (int reads = 0; reads < 4 && job->streams[i].fd >= 0 && can_read(job->streams[i].fd);
+             reads++)
+            (void)aq_stream_read(&job->streams[i], job->options->label_lines);
+    flush_sinks(job);
+}
+
+// ---- the end of the job ----
+
+static void signal_ranks(const aq_job_t *job, int sig)
+{
+    for (uint32_t r = 0; r < job->options->size; r++)
+        if (job->ranks[r].pid > 0)
+            (void)kill(job->ranks[r].pid, sig);
+}
+
+static void enter_phase(aq_job_t *job, aq_job_phase_t phase, uint64_t time)
+{
+    uint64_t deadline = aq_clock_ns() + time;
+    if (job->phase == AQ_JOB_RUNNING || job->phase == AQ_JOB_STARTING || time <= GRACE ||
+        deadline < job->deadline)
+        job->deadline = deadline;
+    job->phase = phase;
+}
+
+// Ends all ranks now: SIGTERM, a moment, SIGKILL.
+static void end_job(aq_job_t *job)
+{
+    if (job->phase >= AQ_JOB_ENDING)
+        return;
+    signal_ranks(job, SIGTERM);
+    signal_ranks(job, SIGCONT); // a stopped rank would not see it
+    enter_phase(job, AQ_JOB_ENDING, GRACE);
+}
+
+static void kill_job(aq_job_t *job)
+{
+    signal_ranks(job, SIGKILL);
+    job->phase = AQ_JOB_KILLED;
+    job->deadline = 0;
+}
+
+// "1-3, 7": the ranks still alive, as far as they fit.
+static void name_alive(const aq_job_t *job, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t r = 0; r < job->options->size && used + 32 < room; r++) {
+        if (job->ranks[r].pid == 0)
+            continue;
+        uint32_t last = r;
+        while (last + 1 < job->options->size && job->ranks[last + 1].pid > 0)
+            last++;
+        const char *comma = used > 0 ? ", " : "";
+        used += (size_t)(last > r ? snprintf(text + used, room - used, "%s%" PRIu32 "-%" PRIu32,
+                                             comma, r, last)
+                                  : snprintf(text + used, room - used, "%s%" PRIu32, comma, r));
+        r = last;
+    }
+    if (used + 32 >= room)
+        snprintf(text + used, room - used, " and others");
+}
+
+static void kill_late(aq_job_t *job)
+{
+    char names[400];
+    uint32_t late = job->alive;
+    name_alive(job, names, sizeof names);
+    kill_job(job);
+    flush_sinks(job);
+    aq_log_error(
+        "%s %s did not end within the exit timeout of %.3g seconds and had to be killed; if the "
+        "program needs longer to leave, raise GASNET_EXITTIMEOUT",
+        late > 1 ? "ranks" : "rank", names,
+        (double)exit_timeout(job->options->size) / (double)SECOND);
+}
+
+static void pass_deadline(aq_job_t *job)
+{
+    if (job->phase == AQ_JOB_LEAVING) {
+        signal_ranks(job, SIGQUIT);
+        enter_phase(job, AQ_JOB_QUITTING, GRACE);
+    } else if (job->phase == AQ_JOB_QUITTING || job->phase == AQ_JOB_STOPPING) {
+        kill_late(job);
+    } else {
+        kill_job(job);
+    }
+}
+
+// Something was announced, perhaps: see to the consequences.
+static void notice_exit(aq_job_t *job)
+{
+    if (atomic_load(&job->page->abort_asked))
+        end_job(job);
+    else if (job->phase <= AQ_JOB_RUNNING && atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
+        enter_phase(job, AQ_JOB_LEAVING, exit_timeout(job->options->size));
+}
+
+static void fail_job(aq_job_t *job, int code)
+{
+    (void)aq_page_announce(job->page, AQ_NO_RANK, code);
+    end_job(job);
+}
+
+static const char *others(const aq_job_t *job)
+{
+    return job->alive > 0 ? "; the other ranks are ended" : "";
+}
+
+// ---- deaths ----
+
+static void judge_signal(aq_job_t *job, uint32_t rank, pid_t pid, int sig)
+{
+    bool announced = atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING;
+    job->any_killed = true;
+    if (job->phase >= AQ_JOB_ENDING || job->phase == AQ_JOB_QUITTING || sig == job->stop_signal)
+        return;
+    drain_rank(job, rank);
+    aq_log_error("rank %" PRIu32 " of %" PRIu32 " (process %ld) was killed by %s (%s)%s%s", rank,
+                 job->options->size, (long)pid, signal_name(sig), strsignal(sig),
+                 sig == SIGKILL ? ", which the system also sends when memory runs out" : "",
+                 announced ? " while the job was ending" : others(job));
+    if (!announced)
+        fail_job(job, 128 + sig);
+}
+
+// A rank has left with code 0, and nobody has announced the end.
+static void judge_quiet(aq_job_t *job, uint32_t rank, pid_t pid)
+{
+    if (atomic_load(&job->page->state[rank]) != AQ_RANK_STARTING) {
+        (void)aq_page_announce(job->page, AQ_NO_RANK, 0);
+        return;
+    }
+    atomic_fetch_add(&job->page->absent, 1);
+    if (atomic_load(&job->page->members) == 0)
+        return; // as far as we know not a GASNet program
+    drain_rank(job, rank);
+    aq_log_error("rank %" PRIu32 " of %" PRIu32
+                 " (process %ld) ended without joining the job that others have "
+                 "joined; every rank must run a GASNet program that calls init",
+                 rank, job->options->size, (long)pid);
+    fail_job(job, 1);
+}
+
+static void judge_code(aq_job_t *job, uint32_t rank, pid_t pid, int code)
+{
+    if (job->phase >= AQ_JOB_ENDING || atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
+        return;
+    if (code != 0 && job->first_code == 0)
+        job->first_code = code;
+    if (job->stop_signal != 0)
+        return;
+    if (code == 0) {
+        judge_quiet(job, rank, pid);
+        return;
+    }
+    drain_rank(job, rank);
+    aq_log_error("rank %" PRIu32 " of %" PRIu32
+                 " (process %ld) ended with exit code %d, without gasnet_exit%s",
+                 rank, job->options->size, (long)pid, code, others(job));
+    fail_job(job, code);
+}
+
+static void reap(aq_job_t *job)
+{
+    pid_t pid;
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        uint32_t rank = 0;
+        while (rank < job->options->size && job->ranks[rank].pid != pid)
+            rank++;
+        if (rank == job->options->size)
+            continue; // an orphan of a rank, or a child that the program had before init
+        job->ranks[rank].pid = 0;
+        job->alive--;
+        if (WIFSIGNALED(status))
+            judge_signal(job, rank, pid, WTERMSIG(status));
+        else
+            judge_code(job, rank, pid, WEXITSTATUS(status));
+    }
+}
+
+// ---- signals ----
+
+// Stops as the user asked (Ctrl-Z); the time until SIGCONT counts for no deadline.
+static void stop_self(aq_job_t *job)
+{
+    uint64_t before = aq_clock_ns();
+    (void)raise(SIGSTOP);
+    if (job->deadline != 0)
+        job->deadline += aq_clock_ns() - before;
+}
+
+// Ranks are in our process group, so that they may read the terminal: what the terminal sends has
+// reached them.
+static void take_signal(aq_job_t *job, const struct signalfd_siginfo *info)
+{
+    int sig = (int)info->ssi_signo;
+    if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL)
+        return; // looked at after every round
+    if (info->ssi_code != SI_KERNEL)
+        signal_ranks(job, sig);
+    if (sig == SIGTSTP)
+        stop_self(job);
+    if (!is_stop_signal(sig))
+        return;
+    if (job->stop_signal == 0)
+        job->stop_signal = sig;
+    if (job->phase < AQ_JOB_STOPPING)
+        enter_phase(job, AQ_JOB_STOPPING, exit_timeout(job->options->size));
+}
+
+static void take_signals(aq_job_t *job)
+{
+    struct signalfd_siginfo info[SIGNALS];
+    ssize_t n;
+    do {
+        n = read(job->signals, info, sizeof info);
+        for (ssize_t i = 0; i < n / (ssize_t)sizeof info[0]; i++)
+            take_signal(job, &info[i]);
+    } while (n == (ssize_t)sizeof info);
+    reap(job);
+}
+
+// ---- the loop ----
+
+static int wait_ms(const aq_job_t *job)
+{
+    if (job->deadline == 0)
+        return -1;
+    uint64_t now = aq_clock_ns();
+    if (now >= job->deadline)
+        return 0;
+    uint64_t ms = (job->deadline - now) / 1000000 + 1;
+    return ms < INT32_MAX ? (int)ms : INT32_MAX;
+}
+
+// Sleeps until a blocked sink takes more, or a signal comes, or ms pass.
+static void wait_sinks(aq_job_t *job, int ms)
+{
+    struct pollfd ready[3] = {{.fd = job->signals, .events = POLLIN}};
+    nfds_t count = 1;
+    for (int i = 0; i < 2; i++)
+        if (job->sinks[i].used > 0)
+            ready[count++] = (struct pollfd){.fd = job->sinks[i].fd, .events = POLLOUT};
+    if (poll(ready, count, ms) > 0 && ready[0].revents != 0)
+        take_signals(job);
+    flush_sinks(job);
+}
+
+static void wait_events(aq_job_t *job, int ms)
+{
+    struct epoll_event events[EVENTS];
+    bool signals = false;
+    int count = epoll_wait(job->epoll, events, EVENTS, ms);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.u32 == AQ_WATCH_SIGNALS) {
+            signals = true;
+            continue;
+        }
+        aq_stream_t *stream = &job->streams[events[i].data.u32];
+        if (stream->fd < 0 || (stream->sink->used > SINK_FULL && !aq_sink_flush(stream->sink)))
+            continue; // asked again in the next round
+        (void)aq_stream_read(stream, job->options->label_lines);
+    }
+    flush_sinks(job);
+    if (signals)
+        take_signals(job);
+}
+
+static void check_output(aq_job_t *job)
+{
+    int fault = job->sinks[0].fault;
+    if (fault == 0 || job->phase >= AQ_JOB_ENDING)
+        return;
+    if (fault != EPIPE)
+        aq_log_error("standard output cannot be written (%s); the job is ended", strerror(fault));
+    fail_job(job, fault == EPIPE ? 128 + SIGPIPE : 1);
+}
+
+static void watch_ranks(aq_job_t *job)
+{
+    while (job->alive > 0) {
+        if (sinks_blocked(job))
+            wait_sinks(job, wait_ms(job));
+        else
+            wait_events(job, wait_ms(job));
+        notice_exit(job);
+        check_output(job);
+        if (job->deadline != 0 && aq_clock_ns() >= job->deadline)
+            pass_deadline(job);
+    }
+}
+
+// ---- after the last rank ----
+
+// Kills the children that the system lists for us; false when it lists none.
+static bool kill_children(void)
+{
+    FILE *list = fopen("/proc/thread-self/children", "re");
+    long pid;
+    bool any = false;
+    if (list == NULL)
+        return false;
+    while (fscanf(list, "%ld", &pid) == 1)
+        any = kill((pid_t)pid, SIGKILL) == 0 || any;
+    (void)fclose(list);
+    return any;
+}
+
+// Processes that ranks have started and left behind came to us as the nearest subreaper: they end
+// with the job.
+static void sweep_orphans(const aq_job_t *job)
+{
+    if (!job->only_ranks)
+        return;
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0)
+            return;
+        if (pid == 0 && (!kill_children() || waitpid(-1, NULL, 0) < 0))
+            return;
+    }
+}
+
+// Waits for the reader of our output; after a signal that asks us to end, no longer than a moment.
+static void wait_reader(aq_job_t *job)
+{
+    job->deadline = job->stop_signal != 0 ? aq_clock_ns() + GRACE : 0;
+    flush_sinks(job);
+    while (sinks_blocked(job)) {
+        bool stopped = job->stop_signal != 0;
+        wait_sinks(job, wait_ms(job));
+        if (!stopped && job->stop_signal != 0)
+            job->deadline = aq_clock_ns() + GRACE;
+        if (job->deadline != 0 && aq_clock_ns() >= job->deadline)
+            return;
+    }
+}
+
+static void finish_output(aq_job_t *job)
+{
+    bool label = job->options->label_lines;
+    for (uint32_t i = 0; i < 2 * job->options->size; i++) {
+        aq_stream_t *stream = &job->streams[i];
+        while (stream->fd >= 0 && can_read(stream->fd) && aq_stream_read(stream, label))
+            if (stream->sink->used > SINK_FULL)
+                wait_reader(job);
+        aq_stream_end(stream, label);
+    }
+    wait_reader(job);
+    check_output(job);
+}
+
+static int job_code(const aq_job_t *job)
+{
+    int32_t word = atomic_load(&job->page->exit_word);
+    if (word != AQ_BOOT_RUNNING)
+        return word - 1;
+    if (job->stop_signal != 0 && job->any_killed)
+        return 128 + job->stop_signal;
+    return job->first_code;
+}
+
+// ---- setting up ----
+
+// Descriptors 0 to 2 must be open, or a pipe would take their place.
+static void ensure_stdio(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDWR);
+}
+
+static bool same_file(int a, int b)
+{
+    struct stat sa, sb;
+    return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+static bool make_page(aq_job_t *job)
+{
+    uint32_t size = job->options->size;
+    struct stat st;
+    void *addr;
+    if (aq_memfile_create("gasnet-boot", aq_page_bytes(size), &job->page_fd) != AQ_OK)
+        return false;
+    if (aq_memfile_map(job->page_fd, 0, aq_page_bytes(size), &addr) != AQ_OK)
+        return false;
+    job->page = addr;
+    if (aq_page_init(job->page, size) != AQ_OK)
+        return false;
+    job->page->supervisor = getpid();
+    job->page->line_buffer = isatty(STDOUT_FILENO) != 0;
+    if (fstat(job->page_fd, &st) == 0)
+        job->page_inode = st.st_ino;
+    // Ranks that exec find the page by its descriptor.
+    return job->options->argv == NULL || fcntl(job->page_fd, F_SETFD, 0) == 0;
+}
+
+// Signals that we read. One that is ignored stays ignored (nohup, jobs in the background of a
+// shell).
+static void choose_signals(sigset_t *set)
+{
+    static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                                 SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
+    struct sigaction now;
+    sigemptyset(set);
+    sigaddset(set, SIGCHLD);
+    sigaddset(set, AQ_WAKE_SIGNAL);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(set, wanted[i]);
+}
+
+static bool open_watch(aq_job_t *job)
+{
+    struct sigaction child = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = AQ_WATCH_SIGNALS};
+    sigset_t all, set;
+    sigfillset(&all);
+    choose_signals(&set);
+    (void)sigprocmask(SIG_SETMASK, &all, &job->old_mask);
+    (void)sigaction(SIGCHLD, &child, &job->old_child);
+    job->only_ranks = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0;
+    if (job->only_ranks)
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    job->epoll = epoll_create1(EPOLL_CLOEXEC);
+    job->null_input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (job->signals >= 0 && job->epoll >= 0 && job->null_input >= 0 &&
+        epoll_ctl(job->epoll, EPOLL_CTL_ADD, job->signals, &event) == 0)
+        return true;
+    aq_log_error("the job cannot be watched (%s); raise the limit of open files (ulimit -n)",
+                 strerror(errno));
+    return false;
+}
+
+static bool make_tables(aq_job_t *job)
+{
+    uint32_t size = job->options->size;
+    job->ranks = calloc(size, sizeof *job->ranks);
+    job->streams = calloc(2 * (size_t)size, sizeof *job->streams);
+    if (job->ranks == NULL || job->streams == NULL) {
+        aq_log_error("no memory for the table of %" PRIu32 " ranks; start fewer ranks", size);
+        return false;
+    }
+    for (uint32_t i = 0; i < 2 * size; i++)
+        job->streams[i].fd = -1;
+    return true;
+}
+
+static bool set_up(aq_job_t *job, const aq_supervise_options_t *options, const char **program,
+                   int *code)
+{
+    *job =
+        (aq_job_t){.options = options, .page_fd = -1, .epoll = -1, .signals = -1, .null_input = -1};
+    ensure_stdio();
+    job->one_sink = same_file(STDOUT_FILENO, STDERR_FILENO);
+    *code = 1;
+    if (!aq_job_check(job, program, code))
+        return false;
+    *code = 1;
+    return make_page(job) && make_tables(job) && open_watch(job);
+}
+
+// A process that was the client's first one must not run the client's code any more.
+static void forget_handlers(void)
+{
+    for (int sig = 1; sig < SIGRTMAX; sig++)
+        if (sig != SIGCHLD)
+            (void)signal(sig, SIG_DFL);
+}
+
+static int watch_job(aq_job_t *job, int code)
+{
+    aq_sink_open(&job->sinks[0], STDOUT_FILENO);
+    aq_sink_open(&job->sinks[1], STDERR_FILENO);
+    if (code != 0) {
+        (void)aq_page_announce(job->page, AQ_NO_RANK, code);
+        kill_job(job);
+    } else {
+        job->phase = AQ_JOB_RUNNING;
+    }
+    watch_ranks(job);
+    sweep_orphans(job);
+    finish_output(job);
+    return job_code(job);
+}
+
+bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code)
+{
+    static aq_job_t job; // the children of a fork keep it, unused
+    const char *program = NULL;
+    uint32_t rank = 0;
+    (void)fflush(NULL); // or every child would write again what is buffered
+    bool ready = set_up(&job, options, &program, code);
+    if (ready && aq_job_start_ranks(&job, program, &rank, code)) {
+        if (aq_fork_adopt(job.page, rank, out) != AQ_OK)
+            _exit(1);
+        return true;
+    }
+    if (ready) {
+        if (options->argv == NULL)
+            forget_handlers();
+        *code = watch_job(&job, *code);
+    }
+    if (options->argv == NULL)
+        _exit(*code);
+    return false;
+}

@@ -1,0 +1,70 @@
+// Inside of the supervisor: the job as its three files see it.
+//
+//   supervisor_start.c   limits, pipes, fork and exec
+//   supervisor_output.c  lines
+//   supervisor.c         the loop: signals, deaths, deadlines, the exit code
+//
+// Always true: alive counts the ranks with a process not yet reaped, and only those are sent
+// signals; phase only grows; the code of the job is in the exit word of the page once anyone has
+// announced it.
+#ifndef AQ_SUPERVISOR_H
+#define AQ_SUPERVISOR_H
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "boot_page.h"
+#include "supervisor_output.h"
+
+typedef enum aq_job_phase {
+    AQ_JOB_STARTING,
+    AQ_JOB_RUNNING,
+    AQ_JOB_LEAVING,  // an exit was announced; ranks leave by themselves until the deadline
+    AQ_JOB_QUITTING, // they did not: SIGQUIT was sent
+    AQ_JOB_STOPPING, // the user's signal was passed on
+    AQ_JOB_ENDING,   // the job failed: SIGTERM was sent
+    AQ_JOB_KILLED,   // SIGKILL was sent
+} aq_job_phase_t;
+
+typedef struct aq_job_rank {
+    pid_t pid; // 0: not started, or reaped
+} aq_job_rank_t;
+
+typedef struct aq_job {
+    const aq_supervise_options_t *options;
+    aq_boot_page_t *page;
+    int page_fd;
+    ino_t page_inode;
+    aq_job_rank_t *ranks;
+    aq_stream_t *streams; // two for each rank: output, errors
+    aq_sink_t sinks[2];
+    bool one_sink; // our output and errors are the same file: one sink keeps the order
+    uint32_t alive;
+
+    int epoll, signals, null_input;
+    sigset_t old_mask;          // of the caller; ranks get it back
+    struct sigaction old_child; // disposition of SIGCHLD; ranks get it back
+    struct rlimit old_files;    // ranks get it back
+    bool files_raised;
+    bool only_ranks; // this process had no children before
+    cpu_set_t cpus;  // that ranks are bound to; empty: no binding
+
+    aq_job_phase_t phase;
+    uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
+    int stop_signal;   // that the user sent; 0: none
+    int first_code;    // first exit code other than 0 of a rank that announced nothing
+    bool any_killed;   // a rank died of a signal
+} aq_job_t;
+
+// Epoll data of the signal descriptor; a stream has its index.
+#define AQ_WATCH_SIGNALS UINT32_MAX
+
+// Checks limits and memory and finds the program. On a fault logs it and sets *code.
+bool aq_job_check(aq_job_t *job, const char **program, int *code);
+// Starts all ranks. Returns true in a forked child that is to go on as *rank; false in the caller,
+// with *code != 0 after a fault (logged; what was started is in job).
+bool aq_job_start_ranks(aq_job_t *job, const char *program, uint32_t *rank, int *code);
+
+#endif

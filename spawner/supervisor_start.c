@@ -1,0 +1,424 @@
+// Starting the ranks: limits, pipes, fork and exec.
+#include "supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../other/log.h"
+#include "../other/size.h"
+
+// What a rank takes at least: its process, rings and stack. Below FREE_RANKS nobody needs to look.
+#define RANK_BYTES ((uint64_t)6 << 20)
+#define FREE_RANKS 16
+
+#define EXIT_NOT_FOUND 127
+#define EXIT_NOT_EXECUTABLE 126
+
+// ---- limits ----
+
+static bool check_memory(uint32_t size)
+{
+    if (size <= FREE_RANKS)
+        return true;
+    uint64_t memory = aq_size_physical_memory();
+    if (size * RANK_BYTES <= memory)
+        return true;
+    aq_log_error("%" PRIu32 " ranks need about %" PRIu64 " MB, but this host has %" PRIu64
+                 " MB of memory; start at most %" PRIu64 " ranks here",
+                 size, size * RANK_BYTES >> 20, memory >> 20, memory / RANK_BYTES);
+    return false;
+}
+
+// Two pipes a rank, and what is open already; the lowest free descriptor tells how much that is.
+static bool raise_files(aq_job_t *job, uint32_t size)
+{
+    int lowest = dup(STDIN_FILENO);
+    if (lowest >= 0)
+        (void)close(lowest);
+    rlim_t need = (rlim_t)(lowest < 0 ? 0 : lowest) + 2 * (rlim_t)size + 16;
+    if (getrlimit(RLIMIT_NOFILE, &job->old_files) != 0 || job->old_files.rlim_cur >= need)
+        return true;
+    struct rlimit raised = job->old_files;
+    raised.rlim_cur = need;
+    if (need <= raised.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        job->files_raised = true;
+        return true;
+    }
+    aq_log_error("%" PRIu32 " ranks need %" PRIu64 " open files, but the limit is %" PRIu64
+                 "; raise it (ulimit -Hn) or start fewer ranks",
+                 size, (uint64_t)need, (uint64_t)job->old_files.rlim_max);
+    return false;
+}
+
+static void choose_cpus(aq_job_t *job)
+{
+    uint32_t each = job->options->cpus_per_rank;
+    CPU_ZERO(&job->cpus);
+    if (each == 0 || sched_getaffinity(0, sizeof job->cpus, &job->cpus) != 0)
+        return;
+    uint64_t need = (uint64_t)each * job->options->size;
+    if (need <= (uint64_t)CPU_COUNT(&job->cpus))
+        return;
+    aq_log_warn("%" PRIu32 " ranks with %" PRIu32 " processors each need %" PRIu64
+                ", but there are %d: ranks are not bound to processors",
+                job->options->size, each, need, CPU_COUNT(&job->cpus));
+    CPU_ZERO(&job->cpus);
+}
+
+// ---- the program ----
+
+static int refuse_program(const char *name, int error)
+{
+    if (error == ENOENT || error == ENOTDIR)
+        aq_log_error("%s: %s; check the name of the program", name,
+                     strchr(name, '/')
+                         ? "there is no such file, or the interpreter it names is missing"
+                         : "not found in PATH (a program in this folder is ./name)");
+    else if (error == EISDIR)
+        aq_log_error("%s: is a directory; name the program in it", name);
+    else if (error == EACCES)
+        aq_log_error("%s: is not executable: chmod +x it", name);
+    else if (error == ENOEXEC)
+        aq_log_error("%s: is no program for this machine; a script must begin with #! and its "
+                     "interpreter",
+                     name);
+    else
+        aq_log_error("%s: cannot be started: %s", name, strerror(error));
+    return error == ENOENT || error == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+// 0 or the errno with which exec would fail.
+static int try_program(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    if (!S_ISREG(st.st_mode) || access(path, X_OK) != 0)
+        return EACCES;
+    return 0;
+}
+
+// Looks a name without a slash up in PATH as execvp does. *path is allocated; exit of the process
+// frees it.
+static int search_path(const char *name, char **path)
+{
+    const char *dir = getenv("PATH");
+    int error = ENOENT;
+    if (dir == NULL)
+        dir = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        size_t len = strcspn(dir, ":");
+        if (asprintf(path, "%.*s%s%s", (int)len, dir, len > 0 ? "/" : "./", name) < 0)
+            return ENOMEM;
+        int now = try_program(*path);
+        if (now == 0)
+            return 0;
+        if (now == EACCES)
+            error = now;
+        free(*path);
+        *path = NULL;
+        if (dir[len] == '\0')
+            return error;
+        dir += len + 1;
+    }
+}
+
+static bool find_program(const char *name, const char **program, int *code)
+{
+    char *path = NULL;
+    int error;
+    if (strchr(name, '/') != NULL) {
+        error = try_program(name);
+        *program = name;
+    } else {
+        error = name[0] == '\0' ? ENOENT : search_path(name, &path);
+        *program = path;
+    }
+    if (error == 0)
+        return true;
+    *code = refuse_program(name, error);
+    return false;
+}
+
+bool aq_job_check(aq_job_t *job, const char **program, int *code)
+{
+    const aq_supervise_options_t *options = job->options;
+    *code = 1;
+    if (options->size < 1 || options->size > AQ_RANKS_MAX) {
+        aq_log_error("%" PRIu32 " ranks: one host carries 1 to %d ranks", options->size,
+                     AQ_RANKS_MAX);
+        return false;
+    }
+    if (!check_memory(options->size) || !raise_files(job, options->size))
+        return false;
+    if (options->argv != NULL && !find_program(options->argv[0], program, code))
+        return false;
+    choose_cpus(job);
+    *code = 0;
+    return true;
+}
+
+// ---- the environment of ranks ----
+
+#define CONTROL "GASNET_SPAWN_CONTROL="
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+// True when the entry "NAME=value" has one of the names in list (commas between).
+static bool is_listed(const char *entry, const char *list)
+{
+    size_t name = strcspn(entry, "=");
+    while (*list != '\0') {
+        size_t len = strcspn(list, ",");
+        if (len == name && strncmp(list, entry, len) == 0)
+            return true;
+        list += len + (list[len] == ',');
+    }
+    return false;
+}
+
+static bool is_passed(const char *entry, const char *list)
+{
+    if (begins_with(entry, CONTROL))
+        return false; // of another job
+    return list == NULL || begins_with(entry, "GASNET_") ||
+           is_listed(entry, "PATH,HOME,LD_LIBRARY_PATH") || is_listed(entry, list);
+}
+
+// The variables to pass, with room for the control variable in front. NULL: no memory.
+static char **make_environment(const char *list, char *control)
+{
+    size_t count = 0;
+    while (environ != NULL && environ[count] != NULL)
+        count++;
+    char **copy = malloc((count + 2) * sizeof *copy);
+    if (copy == NULL)
+        return NULL;
+    size_t used = 0;
+    copy[used++] = control;
+    for (size_t i = 0; i < count; i++)
+        if (is_passed(environ[i], list))
+            copy[used++] = environ[i];
+    copy[used] = NULL;
+    return copy;
+}
+
+// ---- one rank ----
+
+typedef struct launch {
+    aq_job_t *job;
+    const char *program; // NULL: fork only
+    char **environment;
+    char control[96];
+    uint32_t rank;
+    int out[2], err[2];
+    int error; // errno of a child that could not become a rank; shared with it, as it runs in our
+               // memory (vfork)
+} launch_t;
+
+// Binds this process to the processors of its rank: the rank's share of job->cpus, counted from the
+// lowest.
+static void bind_rank(const aq_job_t *job, uint32_t rank)
+{
+    uint32_t each = job->options->cpus_per_rank;
+    uint32_t seen = 0;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &job->cpus))
+            continue;
+        if (seen / each == rank)
+            CPU_SET(cpu, &set);
+        seen++;
+    }
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+// The child's side, common to both ways of starting. Only system calls: see launch_t.error.
+static bool become_rank(const launch_t *launch)
+{
+    const aq_job_t *job = launch->job;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        return false;
+    if (getppid() != job->page->supervisor)
+        _exit(1); // the supervisor died before it could take us with it
+    if (dup2(launch->out[1], STDOUT_FILENO) < 0 || dup2(launch->err[1], STDERR_FILENO) < 0)
+        return false;
+    if (launch->rank > 0 && dup2(job->null_input, STDIN_FILENO) < 0)
+        return false;
+    if (job->files_raised)
+        (void)setrlimit(RLIMIT_NOFILE, &job->old_files);
+    if (job->options->cpus_per_rank > 0 && CPU_COUNT(&job->cpus) > 0)
+        bind_rank(job, launch->rank);
+    (void)sigaction(SIGCHLD, &job->old_child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    return true;
+}
+
+__attribute__((noreturn, noinline)) static void exec_rank(launch_t *launch)
+{
+    if (become_rank(launch))
+        (void)execve(launch->program, launch->job->options->argv, launch->environment);
+    launch->error = errno;
+    _exit(EXIT_NOT_EXECUTABLE);
+}
+
+// vfork: the parent waits until the exec has succeeded or has left its errno.
+static pid_t spawn_program(launch_t *launch)
+{
+    snprintf(launch->control, sizeof launch->control, CONTROL "fork:%d:%" PRIu32 ":%" PRIu64,
+             launch->job->page_fd, launch->rank, (uint64_t)launch->job->page_inode);
+    launch->error = 0;
+    pid_t pid = vfork();
+    if (pid == 0)
+        exec_rank(launch);
+    return pid;
+}
+
+static void close_run(int first, int last)
+{
+    if (close_range((unsigned)first, (unsigned)last, 0) == 0)
+        return;
+    for (int fd = first; fd <= last; fd++) // a kernel before 5.9
+        (void)close(fd);
+}
+
+#define FDS_MARKED 8192 // more than the supervisor has
+
+// Descriptor i of those that belong to the supervisor; -1 behind the last.
+static int our_fd(const launch_t *launch, size_t i)
+{
+    const aq_job_t *job = launch->job;
+    const int others[] = {job->page_fd,   job->epoll,     job->signals,   job->null_input,
+                          launch->out[0], launch->out[1], launch->err[0], launch->err[1]};
+    size_t streams = 2 * (size_t)launch->rank;
+    if (i < streams)
+        return job->streams[i].fd;
+    return i - streams < sizeof others / sizeof others[0] ? others[i - streams] : -1;
+}
+
+// Closes what belongs to the supervisor in a child that does not exec. The system hands out the
+// lowest free number, so mostly they lie in one or two rows.
+static void close_ours(const launch_t *launch)
+{
+    bool ours[FDS_MARKED + 1];
+    int fd, top = 0;
+    for (size_t i = 0; (fd = our_fd(launch, i)) >= 0; i++)
+        top = fd > top ? fd : top;
+    bool marked = top < FDS_MARKED;
+    if (marked)
+        memset(ours, 0, (size_t)top + 2);
+    for (size_t i = 0; (fd = our_fd(launch, i)) >= 0; i++) {
+        if (marked)
+            ours[fd] = true;
+        else
+            (void)close(fd);
+    }
+    for (fd = 0; marked && fd <= top; fd++) {
+        int first = fd;
+        while (ours[fd])
+            fd++;
+        if (fd > first)
+            close_run(first, fd - 1);
+    }
+}
+
+static bool watch_stream(aq_job_t *job, uint32_t rank, unsigned which, int fd)
+{
+    uint32_t index = 2 * rank + which;
+    job->streams[index].rank = rank;
+    job->streams[index].sink = &job->sinks[job->one_sink ? 0 : which];
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
+    if (epoll_ctl(job->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        return false;
+    job->streams[index].fd = fd;
+    return true;
+}
+
+static bool fail_start(const launch_t *launch, int error)
+{
+    aq_log_error("the system refused to start rank %" PRIu32 " of %" PRIu32
+                 " (%s); raise the limit of "
+                 "processes (ulimit -u) and files (ulimit -n), or start fewer ranks",
+                 launch->rank, launch->job->options->size, strerror(error));
+    return false;
+}
+
+static bool open_pipes(launch_t *launch)
+{
+    if (pipe2(launch->out, O_CLOEXEC) != 0)
+        return fail_start(launch, errno);
+    if (pipe2(launch->err, O_CLOEXEC) != 0) {
+        int error = errno;
+        (void)close(launch->out[0]);
+        (void)close(launch->out[1]);
+        return fail_start(launch, error);
+    }
+    return true;
+}
+
+// The parent's side after the fork.
+static bool adopt_child(launch_t *launch, pid_t pid, int error)
+{
+    aq_job_t *job = launch->job;
+    (void)close(launch->out[1]);
+    (void)close(launch->err[1]);
+    if (pid > 0) {
+        job->ranks[launch->rank].pid = pid;
+        job->alive++;
+    }
+    if (!watch_stream(job, launch->rank, 0, launch->out[0]) ||
+        !watch_stream(job, launch->rank, 1, launch->err[0]))
+        return fail_start(launch, errno);
+    if (pid < 0)
+        return fail_start(launch, error);
+    aq_log_info("rank %" PRIu32 " is process %ld", launch->rank, (long)pid);
+    return true;
+}
+
+bool aq_job_start_ranks(aq_job_t *job, const char *program, uint32_t *rank, int *code)
+{
+    static launch_t launch; // outlives the vfork
+    launch = (launch_t){.job = job, .program = program};
+    if (program != NULL)
+        launch.environment = make_environment(job->options->environment, launch.control);
+    if (program != NULL && launch.environment == NULL) {
+        *code = 1;
+        return fail_start(&launch, ENOMEM);
+    }
+    *code = 0;
+    for (; launch.rank < job->options->size && *code == 0; launch.rank++) {
+        if (!open_pipes(&launch)) {
+            *code = 1;
+            break;
+        }
+        pid_t pid = program != NULL ? spawn_program(&launch) : fork();
+        int error = errno;
+        if (pid == 0) {
+            if (!become_rank(&launch))
+                _exit(1); // the parent sees it and says so
+            close_ours(&launch);
+            *rank = launch.rank;
+            return true;
+        }
+        if (!adopt_child(&launch, pid, error))
+            *code = 1;
+        else if (launch.error != 0)
+            *code = refuse_program(job->options->argv[0], launch.error);
+    }
+    free(launch.environment);
+    return false;
+}
