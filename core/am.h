@@ -1,0 +1,41 @@
+// Active messages: the way out (request, reply) and the way in (deliver).
+//
+//   gex_AM_RequestShort2 -> aq_api_request_short -> aq_am_request -> conduit->send ~~>
+//   conduit->poll
+//                                                                                            |
+//                               handler <- aq_am_call <- aq_am_deliver <--------------------+
+//                                  `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> aq_am_reply ->
+//                                  conduit->send ~~> ...
+#ifndef AQ_AM_H
+#define AQ_AM_H
+
+#include "conduit.h"
+#include "gasnetex_am.h"
+
+// What a handler's token points to; lives on the stack of aq_am_deliver.
+struct aq_token {
+    const aq_arrival_t *arrival;
+    bool replied;
+};
+
+// Sends a request to a job rank. Blocks for room, polling, unless flags has IMMEDIATE (then returns
+// non-zero).
+int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
+
+// Sends the reply of a request's handler. Blocks for room, polling for replies, unless IMMEDIATE.
+int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
+
+// Runs the handler of a message that has arrived; see aq_conduit_env_t.
+bool aq_am_deliver(const aq_arrival_t *arrival);
+
+// Calls a handler with the arguments of the message.
+void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
+
+// The address in this process of a place in the segment of a rank; NULL where that is not mapped.
+void *aq_am_here(uint32_t jobrank, void *dest);
+
+// Checks of a debug build, shared with the negotiated-payload calls.
+void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const aq_am_t *am);
+void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am);
+
+#endif

@@ -1,0 +1,294 @@
+#include "am_prepare.h"
+
+#include <stdlib.h>
+
+#include "fatal.h"
+#include "gasnetex_am.h"
+#include "job.h"
+#include "progress.h"
+
+static const char *const prepare_names[] = {"gex_AM_PrepareRequest", "gex_AM_PrepareReply"};
+
+void aq_prepare_free(struct aq_srcdesc *sd)
+{
+    if (sd)
+        free(sd->buffer);
+    free(sd);
+}
+
+static struct aq_srcdesc *descriptor(void)
+{
+    aq_thread_t *thread = aq_thread_self();
+    AQ_CHECK(!thread->prepared,
+             "a second Prepare of this thread before the Commit or Cancel of the first");
+    struct aq_srcdesc *sd = thread->descriptor;
+    thread->descriptor =
+        NULL; // a wait for room may run handlers, which prepare replies of their own
+    if (!sd)
+        sd = calloc(1, sizeof *sd);
+    if (!sd)
+        aq_fatal("out of memory for a source descriptor");
+    return sd;
+}
+
+// The descriptor is free for the thread's next Prepare.
+static void put_back(struct aq_srcdesc *sd)
+{
+    aq_thread_t *thread = aq_thread_self();
+    aq_prepare_free(thread->descriptor);
+    thread->descriptor = sd;
+}
+
+static void use_buffer(struct aq_srcdesc *sd, size_t size)
+{
+    if (sd->buffer_size < size) {
+        free(sd->buffer);
+        sd->buffer_size = (size + 63) & ~(size_t)63;
+        sd->buffer = aligned_alloc(64, sd->buffer_size);
+        if (!sd->buffer)
+            aq_fatal("out of memory for the payload of a prepared message (%zu bytes)", size);
+    }
+    sd->room = AQ_ROOM_BUFFER;
+    sd->payload = sd->buffer;
+    sd->size = size;
+}
+
+// Asks the conduit for room inside the message; returns false when there is none now.
+static bool reserve(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_t flags)
+{
+    uintptr_t link = aq_job_link(sd->jobrank);
+    aq_conduit_t *conduit = aq_link_conduit(link);
+    aq_api_wait_t wait = {0};
+    aq_status_t status;
+    for (;;) {
+        status = conduit->ops->prepare(conduit, aq_link_pointer(link), &sd->am, least, most,
+                                       &sd->reservation);
+        if (status != AQ_AGAIN || (flags & GEX_FLAG_IMMEDIATE))
+            break;
+        if (sd->am.reply)
+            aq_progress_poll_replies();
+        else
+            aq_api_wait_turn(&wait);
+    }
+    aq_api_wait_end(&wait);
+    if (status != AQ_OK && status != AQ_AGAIN)
+        aq_fatal("preparing a message to rank %u failed: %s", sd->jobrank, aq_status_name(status));
+    sd->room = AQ_ROOM_CONDUIT;
+    sd->payload = sd->reservation.payload;
+    sd->size = sd->reservation.size;
+    return status == AQ_OK;
+}
+
+static size_t clamp(size_t value, size_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+// Finds a place for the payload; false when IMMEDIATE and there is none now.
+static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t least, size_t most,
+                      gex_Flags_t flags)
+{
+    bool is_long = sd->am.category == AQ_AM_LONG;
+    if (client_buf) {
+        sd->room = AQ_ROOM_CLIENT;
+        sd->payload = client_buf;
+        sd->size = clamp(most, is_long ? aq_job.max_long : aq_job.max_medium);
+        return true;
+    }
+    size_t most_here = clamp(most, is_long ? AQ_PREPARE_LONG_ROOM : aq_job.max_medium);
+    aq_conduit_t *conduit = aq_link_conduit(aq_job_link(sd->jobrank));
+    if (!is_long && conduit->ops->prepare)
+        return reserve(sd, least, most_here, flags);
+    use_buffer(sd, most_here);
+    return true;
+}
+
+static gex_AM_SrcDesc_t prepare(struct aq_srcdesc *sd, const void *client_buf, size_t least,
+                                size_t most, gex_Flags_t flags)
+{
+    size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
+                   : client_buf                    ? aq_job.max_long
+                                                   : AQ_PREPARE_LONG_ROOM;
+    AQ_CHECK(least <= most, "%s: least_payload %zu is more than most_payload %zu",
+             prepare_names[sd->am.reply], least, most);
+    AQ_CHECK(least <= limit, "%s: least_payload %zu is more than the limit of %zu",
+             prepare_names[sd->am.reply], least, limit);
+    if (!find_room(sd, client_buf, least, most, flags)) {
+        put_back(sd);
+        return GEX_AM_SRCDESC_NO_OP;
+    }
+    aq_thread_self()->prepared = sd;
+    return sd;
+}
+
+static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t category,
+                                        const void *client_buf, size_t least, size_t most,
+                                        void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+                                        unsigned nargs)
+{
+    struct aq_srcdesc *sd = descriptor();
+    sd->am = (aq_am_t){.category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs};
+    if (AQ_CHECKS)
+        aq_am_check_request("gex_AM_PrepareRequest", tm, rank, &sd->am);
+    sd->jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
+    sd->token = NULL;
+    sd->lc_opt = lc_opt;
+    sd->dest = dest;
+    return prepare(sd, client_buf, least, most, flags);
+}
+
+static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const void *client_buf,
+                                      size_t least, size_t most, void *dest, gex_Event_t *lc_opt,
+                                      gex_Flags_t flags, unsigned nargs)
+{
+    struct aq_srcdesc *sd = descriptor();
+    sd->am = (aq_am_t){.category = category, .nargs = (uint8_t)nargs, .reply = true};
+    if (AQ_CHECKS)
+        aq_am_check_reply("gex_AM_PrepareReply", token, &sd->am);
+    sd->jobrank = token->arrival->source;
+    sd->token = token;
+    sd->lc_opt = lc_opt;
+    sd->dest = dest;
+    return prepare(sd, client_buf, least, most, flags);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+                                             size_t least, size_t most, gex_Event_t *lc_opt,
+                                             gex_Flags_t flags, unsigned int nargs)
+{
+    return prepare_request(tm, rank, AQ_AM_MEDIUM, client_buf, least, most, NULL, lc_opt, flags,
+                           nargs);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+                                           size_t least, size_t most, void *dest,
+                                           gex_Event_t *lc_opt, gex_Flags_t flags,
+                                           unsigned int nargs)
+{
+    return prepare_request(tm, rank, AQ_AM_LONG, client_buf, least, most, dest, lc_opt, flags,
+                           nargs);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf, size_t least,
+                                           size_t most, gex_Event_t *lc_opt, gex_Flags_t flags,
+                                           unsigned int nargs)
+{
+    return prepare_reply(token, AQ_AM_MEDIUM, client_buf, least, most, NULL, lc_opt, flags, nargs);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf, size_t least,
+                                         size_t most, void *dest, gex_Event_t *lc_opt,
+                                         gex_Flags_t flags, unsigned int nargs)
+{
+    return prepare_reply(token, AQ_AM_LONG, client_buf, least, most, dest, lc_opt, flags, nargs);
+}
+
+void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
+{
+    return (void *)(uintptr_t)sd->payload;
+}
+
+size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
+{
+    return sd->size;
+}
+
+// ---- Commit and Cancel ----
+
+static void check_descriptor(const char *call, gex_AM_SrcDesc_t sd, unsigned kind)
+{
+    AQ_CHECK(sd && aq_thread_self()->prepared == sd,
+             "%s: the source descriptor is not the one that this thread prepared", call);
+    AQ_CHECK(sd->am.reply == !!(kind & AQ_API_SD_REPLY), "%s: the descriptor was prepared for a %s",
+             call, sd->am.reply ? "reply" : "request");
+    AQ_CHECK((sd->am.category == AQ_AM_LONG) == !!(kind & AQ_API_SD_LONG),
+             "%s: the descriptor was prepared for a %s", call,
+             sd->am.category == AQ_AM_LONG ? "Long" : "Medium");
+}
+
+static void check_commit(gex_AM_SrcDesc_t sd, size_t nbytes, void *dest, unsigned nargs,
+                         unsigned kind)
+{
+    check_descriptor("gex_AM_Commit", sd, kind);
+    AQ_CHECK(nbytes <= sd->size, "gex_AM_Commit: %zu bytes are more than the %zu prepared", nbytes,
+             sd->size);
+    AQ_CHECK(nargs == sd->am.nargs, "gex_AM_Commit: %u arguments, but %u were prepared", nargs,
+             sd->am.nargs);
+    AQ_CHECK(!sd->dest || sd->dest == dest,
+             "gex_AM_Commit: dest_addr %p is not the one given to Prepare, %p", dest, sd->dest);
+}
+
+static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    aq_thread_self()->prepared = NULL; // sending may poll, and handlers may prepare replies
+    int no_op = sd->am.reply ? aq_am_reply(sd->token, &sd->am, flags)
+                             : aq_am_request(sd->jobrank, &sd->am, flags);
+    if (no_op)
+        aq_thread_self()->prepared = sd;
+    return no_op;
+}
+
+int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
+                  gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args, unsigned kind)
+{
+    if (AQ_CHECKS)
+        check_commit(sd, nbytes, dest, nargs, kind);
+    sd->am.handler = handler;
+    sd->am.args = args;
+    sd->am.payload = sd->payload;
+    sd->am.nbytes = nbytes;
+    sd->am.dest = dest;
+    sd->am.dest_here = aq_am_here(sd->jobrank, dest);
+    if (sd->room == AQ_ROOM_CONDUIT) {
+        uintptr_t link = aq_job_link(sd->jobrank);
+        aq_conduit_t *conduit = aq_link_conduit(link);
+        conduit->ops->commit(conduit, aq_link_pointer(link), &sd->am, &sd->reservation);
+        if (sd->token)
+            sd->token->replied = true;
+        aq_thread_self()->prepared = NULL;
+    } else if (send_committed(sd, flags)) {
+        return 1;
+    }
+    if (sd->room == AQ_ROOM_CLIENT && sd->lc_opt > GEX_EVENT_GROUP)
+        *sd->lc_opt = GEX_EVENT_INVALID;
+    put_back(sd);
+    return 0;
+}
+
+static int cancel(gex_AM_SrcDesc_t sd, unsigned kind)
+{
+    if (AQ_CHECKS)
+        check_descriptor("gex_AM_Cancel", sd, kind);
+    if (sd->room == AQ_ROOM_CONDUIT) {
+        uintptr_t link = aq_job_link(sd->jobrank);
+        aq_conduit_t *conduit = aq_link_conduit(link);
+        conduit->ops->cancel(conduit, aq_link_pointer(link), &sd->am, &sd->reservation);
+    }
+    aq_thread_self()->prepared = NULL;
+    put_back(sd);
+    return GASNET_OK;
+}
+
+int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    return cancel(sd, 0);
+}
+
+int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    return cancel(sd, AQ_API_SD_REPLY);
+}
+
+int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    return cancel(sd, AQ_API_SD_LONG);
+}
+
+int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    return cancel(sd, AQ_API_SD_REPLY | AQ_API_SD_LONG);
+}

@@ -1,0 +1,296 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/settings.h"
+#include "debug_aids.h"
+#include "endpoint.h"
+#include "exit.h"
+#include "fatal.h"
+#include "job.h"
+#include "layers.h"
+#include "segment.h"
+
+struct gex_client aq_client;
+aq_team_t aq_team;
+static aq_team_t aq_pair; // of the primordial endpoints: the same peers under another handle
+
+static bool verbose_errors = true;
+static char link_conduit[16]; // "smp" of "smp par": the default conduit
+
+// Refuses a client that was compiled against another library or for another thread mode than it is
+// linked with.
+static aq_status_t check_build(const aq_api_build_t *build)
+{
+    if (build->abi != AQ_API_ABI || build->tm_head_bytes != sizeof(struct gex_tm)) {
+        aq_log_error("this program was compiled against version %u of the library's binary "
+                     "interface, the library has "
+                     "version %u: compile it again with the headers of this installation",
+                     build->abi, AQ_API_ABI);
+        return AQ_ERR_ARG;
+    }
+    const char *blank = strchr(build->link, ' ');
+    if (!blank || strcmp(blank + 1, build->mode) != 0) {
+        aq_log_error("this program was compiled for thread mode %s but is linked with a library of "
+                     "'%s': link "
+                     "-lgasnet-<conduit>-%s",
+                     build->mode, build->link, build->mode);
+        return AQ_ERR_ARG;
+    }
+    snprintf(link_conduit, sizeof link_conduit, "%.*s", (int)(blank - build->link), build->link);
+    return aq_thread_mode(build->mode) ? AQ_OK : AQ_ERR_ARG;
+}
+
+static bool legal_name(const char *name)
+{
+    return name && *name >= 'A' && *name <= 'Z' && name[1] &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+}
+
+static aq_status_t load_settings(void)
+{
+    char err[512];
+    aq_status_t status = aq_settings_load(err, sizeof err);
+    if (status != AQ_OK)
+        aq_log_error("%s", err);
+    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
+    aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
+    return status;
+}
+
+static const char *wanted_conduit(void)
+{
+    return aq_settings_given(AQ_SET_CONDUIT) ? aq_settings_text(AQ_SET_CONDUIT) : link_conduit;
+}
+
+static void make_objects(const char *name, gex_Flags_t flags)
+{
+    aq_client.name = strdup(name);
+    aq_client.flags = flags;
+    aq_endpoint.client = &aq_client;
+    aq_team.head =
+        (struct gex_tm){aq_job.rank, aq_job.size, AQ_CHECKS ? aq_segment_unmapped() : aq_job.shift};
+    aq_team.ep = &aq_endpoint;
+    aq_pair = aq_team;
+}
+
+static int public_error(aq_status_t status)
+{
+    return status == AQ_ERR_ARG ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE;
+}
+
+// Output of a rank passes through the launcher: when that writes to a terminal, lines should show
+// at once.
+static void set_buffering(void)
+{
+    if (aq_job.boot->line_buffer)
+        setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+}
+
+static aq_status_t start(const char *name, gex_Flags_t flags)
+{
+    aq_status_t status = aq_job_start(wanted_conduit());
+    if (status != AQ_OK)
+        return status;
+    set_buffering();
+    if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
+        aq_settings_print_given(stderr);
+    status = aq_debug_start();
+    if (status != AQ_OK)
+        return status;
+    make_objects(name, flags);
+    aq_layers_start();
+    return aq_segment_agree_on_limit(); // also the barrier that init ends with
+}
+
+int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *name,
+                       int *argc, char ***argv, gex_Flags_t flags, const aq_api_build_t *build)
+{
+    (void)argc;
+    (void)argv;
+    if (aq_job_running()) {
+        aq_log_error("gex_Client_Init was called a second time: one client a process is supported");
+        return GASNET_ERR_NOT_INIT;
+    }
+    if (!legal_name(name)) {
+        aq_log_error(
+            "gex_Client_Init: '%s' is no legal client name; it has to match [A-Z][A-Z0-9_]+",
+            name ? name : "(NULL)");
+        return GASNET_ERR_BAD_ARG;
+    }
+    aq_status_t status = check_build(build);
+    if (status == AQ_OK)
+        status = load_settings();
+    if (status == AQ_OK)
+        status = start(name, flags);
+    if (status != AQ_OK) {
+        aq_exit_if_ended();
+        return public_error(status);
+    }
+    if (client_p)
+        *client_p = &aq_client;
+    if (ep_p)
+        *ep_p = &aq_endpoint;
+    if (tm_p)
+        *tm_p = &aq_team.head;
+    return GASNET_OK;
+}
+
+gex_Flags_t gex_Client_QueryFlags(gex_Client_t client)
+{
+    return client->flags;
+}
+
+const char *gex_Client_QueryName(gex_Client_t client)
+{
+    return client->name;
+}
+
+void gex_Client_SetCData(gex_Client_t client, const void *val)
+{
+    client->cdata = (void *)(uintptr_t)val;
+}
+
+void *gex_Client_QueryCData(gex_Client_t client)
+{
+    return client->cdata;
+}
+
+gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
+{
+    (void)local_ep;
+    AQ_CHECK(remote_ep_index < GASNET_MAXEPS,
+             "gex_TM_Pair: endpoint index %u is not below GASNET_MAXEPS (%d)", remote_ep_index,
+             GASNET_MAXEPS);
+    return remote_ep_index < GASNET_MAXEPS ? &aq_pair.head : GEX_TM_INVALID;
+}
+
+gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
+{
+    return aq_team_of(tm)->ep->client;
+}
+
+gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
+{
+    return aq_team_of(tm)->ep;
+}
+
+gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
+{
+    (void)tm;
+    return 0;
+}
+
+void gex_TM_SetCData(gex_TM_t tm, const void *val)
+{
+    aq_team_of(tm)->cdata = (void *)(uintptr_t)val;
+}
+
+void *gex_TM_QueryCData(gex_TM_t tm)
+{
+    return aq_team_of(tm)->cdata;
+}
+
+gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    AQ_CHECK(rank < tm->size,
+             "gex_TM_TranslateRankToJobrank: rank %u is not below the team's size %u", rank,
+             tm->size);
+    return rank;
+}
+
+gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
+{
+    return jobrank < tm->size ? jobrank : GEX_RANK_INVALID;
+}
+
+gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
+{
+    (void)flags;
+    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), 0};
+}
+
+gex_Rank_t gex_System_QueryJobRank(void)
+{
+    return aq_job.rank;
+}
+
+gex_Rank_t gex_System_QueryJobSize(void)
+{
+    return aq_job.size;
+}
+
+static void report_group(const aq_group_t *group, gex_RankInfo_t **info_p, gex_Rank_t *count_p,
+                         gex_Rank_t *index_p)
+{
+    if (info_p)
+        *info_p = group->members;
+    if (count_p)
+        *count_p = group->size;
+    if (index_p)
+        *index_p = group->my_index;
+}
+
+void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *index_p)
+{
+    report_group(&aq_job.nbrhd, info_p, count_p, index_p);
+}
+
+void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *index_p)
+{
+    report_group(&aq_job.host, info_p, count_p, index_p);
+}
+
+void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_size_p, gex_Rank_t *nbrhd_rank_p,
+                                gex_Rank_t *host_size_p, gex_Rank_t *host_rank_p)
+{
+    if (nbrhd_size_p)
+        *nbrhd_size_p = aq_job.nbrhd.groups;
+    if (nbrhd_rank_p)
+        *nbrhd_rank_p = aq_job.nbrhd.my_group;
+    if (host_size_p)
+        *host_size_p = aq_job.host.groups;
+    if (host_rank_p)
+        *host_rank_p = aq_job.host.my_group;
+}
+
+int gex_System_GetVerboseErrors(void)
+{
+    return verbose_errors;
+}
+
+void gex_System_SetVerboseErrors(int enable)
+{
+    verbose_errors = enable != 0;
+}
+
+uint64_t gex_System_QueryMaxThreads(void)
+{
+    return aq_thread_limit();
+}
+
+int gex_System_QueryHiddenAMConcurrencyLevel(void)
+{
+    return GASNET_HIDDEN_AM_CONCURRENCY_LEVEL;
+}
+
+char *gasnet_getenv(const char *name)
+{
+    return getenv(name);
+}
+
+void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)
+{
+    size_t rings = 0;
+    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        rings += conduit->ops->memory ? conduit->ops->memory(conduit) : 0;
+    }
+    if (peer_bytes)
+        *peer_bytes = sizeof *aq_job.link + sizeof *aq_job.shift + sizeof *aq_job.segment_addr +
+                      sizeof *aq_job.segment_size;
+    if (ring_bytes)
+        *ring_bytes = rings;
+    if (bound_peers)
+        *bound_peers = atomic_load(&aq_job.bound_peers);
+}

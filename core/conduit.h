@@ -1,0 +1,183 @@
+// The contract between the core and a conduit (a way to move messages): one const table of
+// operations.
+//
+// What is always true:
+// - A conduit's only global symbol is its table. It never includes another conduit.
+// - Several conduits are open at once: smp for the processes of one's own neighbourhood, at most
+// one network for the
+//   rest. A peer is bound, on first use and for good, to the first open conduit whose match accepts
+//   it.
+// - Messages are delivered exactly once; order is not promised. Requests and replies travel in
+// separate classes: a
+//   full request class never keeps a reply from getting through.
+// - No operation is called with a lock of the core held. Operations marked "any thread" may run at
+// the same time in
+//   several threads when env->threads is set; the others are called by one thread, in the same
+//   order at all ranks.
+// - Whoever first sees a fault logs it, once; the core ends the job on any status but AQ_OK and
+// AQ_AGAIN.
+//
+//      client -> am.c -> ops->send ...... wire ...... ops->poll -> env->deliver -> handler
+//
+// To write a new one, read conduits/smp first; it is the smallest.
+#ifndef AQ_CONDUIT_H
+#define AQ_CONDUIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../other/status.h"
+#include "../spawner/spawner.h"
+#include "gasnet_fwd.h"
+
+#define AQ_CONDUIT_ABI 1
+#define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
+#define AQ_AM_MAX_ARGS 16
+
+typedef enum aq_am_category { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG } aq_am_category_t;
+
+// A message on its way out. All pointers are the caller's and valid during the call only.
+typedef struct aq_am {
+    const int32_t *args;
+    const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver
+    size_t nbytes;
+    void *dest;       // of a Long, as the receiver sees it
+    void *dest_here;  // the same place in this process, where it is mapped; else NULL
+    uint8_t category; // aq_am_category_t
+    uint8_t handler;
+    uint8_t nargs;
+    bool reply;
+} aq_am_t;
+
+// A message that has arrived. A Medium's payload is aligned to 8 bytes, may be changed by the
+// handler, and is the conduit's again when deliver returns.
+typedef struct aq_arrival {
+    const int32_t *args;
+    void *payload;
+    size_t nbytes;
+    uint32_t source; // job rank
+    uint8_t category;
+    uint8_t handler;
+    uint8_t nargs;
+    bool reply;
+} aq_arrival_t;
+
+// Room for a message whose payload is written in place (see prepare).
+typedef struct aq_reservation {
+    void *payload;   // aligned to 16 bytes
+    size_t size;     // bytes there
+    uint64_t cookie; // the conduit's
+} aq_reservation_t;
+
+typedef struct aq_conduit aq_conduit_t;
+
+// What a conduit is told at open. Owned by the core, valid until close.
+typedef struct aq_conduit_env {
+    aq_boot_t *boot;
+    uint32_t rank, size;
+    const uint32_t *nbrhd; // job ranks of the processes that share memory with this one, ascending
+    uint32_t nbrhd_size, nbrhd_index;
+    bool threads; // several threads may call at once
+
+    // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
+    // handler of a request has sent its reply.
+    bool (*deliver)(const aq_arrival_t *arrival);
+    // Handles replies of all conduits that have arrived; for a conduit that must wait inside an
+    // operation.
+    void (*poll_replies)(void);
+} aq_conduit_env_t;
+
+struct aq_conduit {
+    const struct aq_conduit_ops *ops;
+    const aq_conduit_env_t *env;
+    size_t max_medium; // payload limits for any number of arguments; constant after open
+    size_t max_long;
+};
+
+// What to poll for.
+#define AQ_POLL_REPLIES 1u
+#define AQ_POLL_REQUESTS 2u
+
+typedef struct aq_conduit_ops {
+    const char *name;
+    uint32_t abi; // AQ_CONDUIT_ABI
+    uint32_t
+        description_bytes; // how much of a description peers need, at most AQ_DESCRIPTION_BYTES
+
+    // ---- mandatory ----
+
+    // Can this conduit run on this machine? If not, says why not, in a few words with the remedy.
+    // Does not log.
+    bool (*usable)(char *why, size_t why_size);
+    // Collective over the job; may use env->boot; may block. On AQ_OK *out is owned by the core
+    // until close.
+    aq_status_t (*open)(const aq_conduit_env_t *env, aq_conduit_t **out);
+    // Writes how peers reach this process; published to all ranks.
+    void (*describe)(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES]);
+    // Can the peer with this description be reached? May be called at any time; does not block.
+    bool (*match)(aq_conduit_t *conduit, uint32_t rank, const char *description);
+    // Makes ready to talk to a peer; any thread, but once for each peer. May block. *link is owned
+    // by the conduit.
+    aq_status_t (*connect)(aq_conduit_t *conduit, uint32_t rank, const char *description,
+                           void **link);
+    // Sends a message; any thread. Does not block and runs no handlers. On AQ_OK the payload may be
+    // reused at once. AQ_AGAIN: no room now, nothing was done.
+    aq_status_t (*send)(aq_conduit_t *conduit, void *link, const aq_am_t *am);
+    // Delivers what has arrived, of the classes in what, a bounded number; returns how many. Any
+    // thread; does not block: a thread that finds another one at it goes on.
+    unsigned (*poll)(aq_conduit_t *conduit, unsigned what);
+    // Ends all. Not collective; the peers may be gone already.
+    void (*close)(aq_conduit_t *conduit);
+
+    // ---- optional: NULL means the default of the core ----
+
+    // Room for a message of category Medium with nargs arguments and at least `least`, at best
+    // `most` bytes, to be filled in place. AQ_AGAIN as with send. Default: a buffer of the core,
+    // sent by commit with send. Exactly one of commit and cancel follows, from the same thread;
+    // am->payload is the reservation's.
+    aq_status_t (*prepare)(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
+                           size_t most, aq_reservation_t *out);
+    void (*commit)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                   const aq_reservation_t *room);
+    void (*cancel)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                   const aq_reservation_t *room);
+
+    // Waiting: between arm and disarm every arrival wakes sleepers; sleep returns when something
+    // arrived since arm, or after at most limit_ns. Any thread. Default: the core sleeps short,
+    // bounded times.
+    uint32_t (*arm)(aq_conduit_t *conduit);
+    void (*sleep)(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
+    void (*disarm)(aq_conduit_t *conduit);
+    // Wakes the sleepers of this process, or of all processes of the neighbourhood, that wait for
+    // something other than a message. Any thread.
+    void (*wake)(aq_conduit_t *conduit, bool neighbourhood);
+
+    // Memory: allocates this rank's segment and maps those of the neighbourhood. sizes[i] and
+    // here[i] (out) belong to env->nbrhd[i]. Called by all ranks of the neighbourhood, at most
+    // once; the core synchronizes all ranks before anyone touches the memory.
+    aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
+    // A zeroed area of at least 4 KiB for each process of the neighbourhood, the same memory in all
+    // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
+    void *(*scratch)(aq_conduit_t *conduit);
+
+    // Native put and get of any size between any local address and memory in the peer's segment;
+    // any thread. *done is decremented (release) once, when the operation is complete at the target
+    // (put) or here (get); the source of a put may be reused when the call returns. AQ_AGAIN as
+    // with send. Default: over active messages.
+    aq_status_t (*put)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
+                       size_t nbytes, atomic_uint *done);
+    aq_status_t (*get)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
+                       size_t nbytes, atomic_uint *done);
+
+    // Bytes that this process holds for messages (rings, buffers).
+    size_t (*memory)(aq_conduit_t *conduit);
+} aq_conduit_ops_t;
+
+#define AQ_SCRATCH_BYTES 4096
+
+// Name under which a module (NAME.so in $libdir/gasnet or GASNET_MODULE_PATH) exports its table.
+#define AQ_CONDUIT_MODULE_SYMBOL "aq_conduit_module"
+
+#endif

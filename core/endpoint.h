@@ -1,0 +1,51 @@
+// The objects that a client holds: client, endpoint with its handlers, segment, primordial team.
+#ifndef AQ_ENDPOINT_H
+#define AQ_ENDPOINT_H
+
+#include "gasnetex_core.h"
+
+#define AQ_HANDLERS 256
+
+struct gex_client {
+    char *name;
+    gex_Flags_t flags;
+    void *cdata;
+};
+
+struct gex_segment {
+    gex_Client_t client;
+    void *addr;
+    uintptr_t size;
+    void *cdata;
+};
+
+struct gex_ep {
+    gex_Client_t client;
+    gex_Segment_t segment;
+    void *cdata;
+    gex_AM_Entry_t handlers[AQ_HANDLERS]; // gex_fnptr NULL: not registered; 1 to
+                                          // GEX_AM_INDEX_BASE-1: the library's own
+};
+
+// What a gex_TM_t points to: the public head, then this.
+typedef struct aq_team {
+    struct gex_tm head;
+    gex_EP_t ep;
+    void *cdata;
+} aq_team_t;
+
+static inline aq_team_t *aq_team_of(gex_TM_t tm)
+{
+    return (aq_team_t *)(uintptr_t)tm;
+}
+
+// The primordial ones; there is one client for now.
+extern struct gex_client aq_client;
+extern struct gex_ep aq_endpoint;
+extern aq_team_t aq_team;
+
+// Registers a handler of the library itself, at init, before any message can arrive.
+void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,
+                          const char *name);
+
+#endif

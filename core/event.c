@@ -1,0 +1,230 @@
+#include "event.h"
+
+#include <stdlib.h>
+
+#include "fatal.h"
+#include "gasnetex_core.h"
+#include "progress.h"
+#include "thread.h"
+
+enum { RECORDS_AT_A_TIME = 64 };
+
+static aq_event_t *free_records;
+static aq_lock_t free_lock;
+
+// Called with free_lock held.
+static void add_records(void)
+{
+    aq_event_t *records = calloc(RECORDS_AT_A_TIME, sizeof *records);
+    if (!records)
+        aq_fatal("out of memory for events (%zu bytes)", RECORDS_AT_A_TIME * sizeof *records);
+    for (unsigned i = 0; i < RECORDS_AT_A_TIME; i++) {
+        for (uint32_t p = 0; p < AQ_PART_COUNT; p++)
+            records[i].part[p].index = p;
+        records[i].next = free_records;
+        free_records = &records[i];
+    }
+}
+
+aq_event_t *aq_event_new(void)
+{
+    aq_lock_take(&free_lock);
+    if (!free_records)
+        add_records();
+    aq_event_t *event = free_records;
+    free_records = event->next;
+    aq_lock_drop(&free_lock);
+    event->next = NULL;
+    return event;
+}
+
+void aq_event_free(aq_event_t *event)
+{
+    aq_lock_take(&free_lock);
+    event->next = free_records;
+    free_records = event;
+    aq_lock_drop(&free_lock);
+}
+
+bool aq_event_idle(aq_event_t *event, unsigned parts)
+{
+    for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++)
+        if ((parts & (1u << p)) &&
+            atomic_load_explicit(&event->part[p].pending, memory_order_acquire))
+            return false;
+    return true;
+}
+
+unsigned aq_event_parts_of(gex_EC_t mask)
+{
+    unsigned parts = 0;
+    parts |= mask & GEX_EC_GET ? 1u << AQ_PART_GET : 0;
+    parts |= mask & GEX_EC_PUT ? 1u << AQ_PART_PUT : 0;
+    parts |= mask & GEX_EC_AM ? 1u << AQ_PART_AM : 0;
+    parts |= mask & GEX_EC_LC ? 1u << AQ_PART_LC : 0;
+    parts |= mask & GEX_EC_RMW ? 1u << AQ_PART_RMW : 0;
+    return parts;
+}
+
+aq_event_t *aq_event_nbi(void)
+{
+    aq_thread_t *thread = aq_thread_self();
+    return thread->region ? thread->region : thread->nbi;
+}
+
+static aq_event_t *record_of(gex_Event_t part)
+{
+    return (aq_event_t *)(void *)(part - part->index);
+}
+
+static bool is_root(gex_Event_t event)
+{
+    return event->index == AQ_PART_ROOT;
+}
+
+// Success consumes a root event: its record goes back to the pool.
+static bool try_event(gex_Event_t event)
+{
+    if (event == GEX_EVENT_INVALID)
+        return true;
+    AQ_CHECK(event != GEX_EVENT_NO_OP,
+             "an event function got GEX_EVENT_NO_OP: the operation was never started");
+    if (!is_root(event))
+        return atomic_load_explicit(&event->pending, memory_order_acquire) == 0;
+    aq_event_t *record = record_of(event);
+    if (!aq_event_idle(record, ~0u))
+        return false;
+    aq_event_free(record);
+    return true;
+}
+
+int gex_Event_Test(gex_Event_t event)
+{
+    AQ_CHECK(!aq_thread_handler_depth, "gex_Event_Test is not allowed in a handler");
+    return try_event(event) ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+void gex_Event_Wait(gex_Event_t event)
+{
+    AQ_CHECK(!aq_thread_handler_depth, "gex_Event_Wait is not allowed in a handler");
+    if (event == GEX_EVENT_INVALID)
+        return;
+    aq_api_wait_t wait = {0};
+    while (!try_event(event))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+// How many entries are still waited for, and how many were completed by this call.
+typedef struct tally {
+    size_t open, completed;
+} tally_t;
+
+// Leaves before roots: a root gives back the record that its leaves live in.
+static void try_entries(gex_Event_t *events, size_t count, bool roots, tally_t *tally)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (events[i] == GEX_EVENT_INVALID || is_root(events[i]) != roots)
+            continue;
+        if (try_event(events[i])) {
+            events[i] = GEX_EVENT_INVALID;
+            tally->completed++;
+        } else {
+            tally->open++;
+        }
+    }
+}
+
+static tally_t try_all(gex_Event_t *events, size_t count)
+{
+    tally_t tally = {0, 0};
+    AQ_CHECK(!aq_thread_handler_depth, "synchronizing events is not allowed in a handler");
+    try_entries(events, count, false, &tally);
+    try_entries(events, count, true, &tally);
+    return tally;
+}
+
+static bool some_done(tally_t tally)
+{
+    return tally.completed || !tally.open;
+}
+
+int gex_Event_TestSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    return some_done(try_all(events, count)) ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+int gex_Event_TestAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    return try_all(events, count).open ? GASNET_ERR_NOT_READY : GASNET_OK;
+}
+
+void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    aq_api_wait_t wait = {0};
+    while (!some_done(try_all(events, count)))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+void gex_Event_WaitAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    aq_api_wait_t wait = {0};
+    while (try_all(events, count).open)
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
+{
+    if (root == GEX_EVENT_INVALID)
+        return GEX_EVENT_INVALID;
+    AQ_CHECK(is_root(root), "gex_Event_QueryLeaf: the event is not a root event");
+    unsigned parts = aq_event_parts_of(category);
+    AQ_CHECK(parts && (parts & (parts - 1)) == 0,
+             "gex_Event_QueryLeaf: category %#x is not one of GEX_EC_GET, PUT, AM, LC, RMW",
+             category);
+    return aq_event_part(record_of(root), (aq_part_t)__builtin_ctz(parts));
+}
+
+int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
+{
+    (void)flags;
+    AQ_CHECK(!aq_thread_handler_depth, "gex_NBI_Test is not allowed in a handler");
+    return aq_event_idle(aq_thread_self()->nbi, aq_event_parts_of(mask)) ? GASNET_OK
+                                                                         : GASNET_ERR_NOT_READY;
+}
+
+void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
+{
+    aq_api_wait_t wait = {0};
+    while (gex_NBI_Test(mask, flags) != GASNET_OK)
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
+{
+    (void)flags;
+    aq_thread_t *thread = aq_thread_self();
+    AQ_CHECK(!thread->region, "gex_NBI_BeginAccessRegion: this thread has an open access region "
+                              "already; they do not nest");
+    thread->region = aq_event_new();
+}
+
+gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
+{
+    (void)flags;
+    aq_thread_t *thread = aq_thread_self();
+    aq_event_t *region = thread->region;
+    AQ_CHECK(region, "gex_NBI_EndAccessRegion: this thread has no open access region");
+    thread->region = NULL;
+    if (!aq_event_idle(region, ~0u))
+        return aq_event_part(region, AQ_PART_ROOT);
+    aq_event_free(region);
+    return GEX_EVENT_INVALID;
+}

@@ -1,0 +1,72 @@
+// Events: one pooled record for everything that completes later.
+//
+//     gex_Event_t --> part[r]      record: [ root | GET | PUT | AM | LC | RMW | OTHER ] + link of
+//     the free list
+//
+// - Each part counts operations (or steps of one) that are pending in its category. A leaf event is
+// complete
+//   when its part is zero, a root event when all parts are.
+// - A handle points to a part of a record; records come from a pool and their memory is never given
+// back, so
+//   that a stale handle reads a counter and not freed memory.
+// - The record of a root event goes back to the pool when that event is synchronized, by any
+// thread.
+// - An NBI region is such a record too, owned by its thread.
+#ifndef AQ_EVENT_H
+#define AQ_EVENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gasnet_fwd.h"
+
+typedef enum aq_part {
+    AQ_PART_ROOT, // counts nothing
+    AQ_PART_GET,
+    AQ_PART_PUT,
+    AQ_PART_AM,
+    AQ_PART_LC,
+    AQ_PART_RMW,
+    AQ_PART_OTHER, // barriers, collectives
+    AQ_PART_COUNT
+} aq_part_t;
+
+struct gex_event_part {
+    atomic_uint pending;
+    uint32_t index; // its place in the record
+};
+
+typedef struct aq_event {
+    struct gex_event_part part[AQ_PART_COUNT];
+    struct aq_event *next; // while free
+} aq_event_t;
+
+// A record with nothing pending. Ends the job when memory is out.
+aq_event_t *aq_event_new(void);
+void aq_event_free(aq_event_t *event);
+
+static inline gex_Event_t aq_event_part(aq_event_t *event, aq_part_t part)
+{
+    return &event->part[part];
+}
+
+static inline void aq_event_begin(gex_Event_t part)
+{
+    atomic_fetch_add_explicit(&part->pending, 1, memory_order_relaxed);
+}
+static inline void aq_event_end(gex_Event_t part)
+{
+    atomic_fetch_sub_explicit(&part->pending, 1, memory_order_release);
+}
+
+// True when nothing is pending in the parts whose bits are set (1u << part).
+bool aq_event_idle(aq_event_t *event, unsigned parts);
+
+// The bits of parts that an event mask (GEX_EC_*) means.
+unsigned aq_event_parts_of(gex_EC_t mask);
+
+// The record that NBI operations of this thread are counted in.
+aq_event_t *aq_event_nbi(void);
+
+#endif

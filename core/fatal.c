@@ -1,0 +1,28 @@
+#include "fatal.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../other/settings.h"
+#include "debug_aids.h"
+#include "job.h"
+
+void aq_fatal(const char *fmt, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    aq_log_error("fatal: %s", text);
+    aq_debug_on_fault();
+    fflush(NULL);
+    if (aq_job_running())
+        aq_job.boot->ops->abort(aq_job.boot, 1);
+    _exit(1);
+}

@@ -1,0 +1,25 @@
+// The end of the road: what cannot go on takes the whole job down, with a message and no orphan.
+#ifndef AQ_FATAL_H
+#define AQ_FATAL_H
+
+#include "../other/log.h"
+
+// Logs one sentence (with a backtrace where asked for) and ends the job with exit code 1. Any
+// thread; does not return.
+void aq_fatal(const char *fmt, ...) AQ_PRINTF(1, 2) __attribute__((noreturn, cold));
+
+// Checks of what the client passes, in debug builds only (configure --enable-debug). The condition
+// is compiled, and costs nothing, in other builds. A macro since the message's arguments must not
+// be evaluated when all is well.
+#ifdef AQ_DEBUG
+#define AQ_CHECKS 1
+#else
+#define AQ_CHECKS 0
+#endif
+#define AQ_CHECK(condition, ...)                                                                   \
+    do {                                                                                           \
+        if (AQ_CHECKS && __builtin_expect(!(condition), 0))                                        \
+            aq_fatal(__VA_ARGS__);                                                                 \
+    } while (0)
+
+#endif

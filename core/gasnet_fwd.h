@@ -1,0 +1,153 @@
+// GASNet-EX types and constants that need no other header (GASNet-EX specification, "The
+// gasnet_fwd.h header"). Everything defined here begins with gex_, GEX_ or _GEX_ and may be
+// included anywhere, in C11 and C++11.
+#ifndef _GEX_FWD_H
+#define _GEX_FWD_H
+
+#include <stdint.h>
+
+// A position in, or the size of, an ordered set such as a team.
+typedef uint32_t gex_Rank_t;
+// Larger than any legal rank; used where a rank is not known or does not exist.
+#define GEX_RANK_INVALID ((gex_Rank_t)0xffffffffu)
+
+// Number of an endpoint within its process; 0 is the primordial one.
+typedef uint32_t gex_EP_Index_t;
+
+// An address, or with a flag that says so an offset into a bound segment.
+typedef void *gex_Addr_t;
+
+// An asynchronous event, not yet synchronized. Values may be compared and copied; they belong to
+// the process.
+typedef struct gex_event_part *gex_Event_t;
+#define GEX_EVENT_INVALID ((gex_Event_t)(uintptr_t)0) // already complete
+#define GEX_EVENT_NO_OP                                                                            \
+    ((gex_Event_t)(uintptr_t)1) // IMMEDIATE call that did nothing; may not be waited for
+#define GEX_EVENT_NOW ((gex_Event_t *)(uintptr_t)1) // local completion before the call returns
+#define GEX_EVENT_DEFER                                                                            \
+    ((gex_Event_t *)(uintptr_t)2) // local completion as late as the whole operation's
+#define GEX_EVENT_GROUP                                                                            \
+    ((gex_Event_t *)(uintptr_t)3) // local completion is found with gex_NBI_Test or _Wait
+
+// Categories of events for gex_NBI_Test, gex_NBI_Wait and gex_Event_QueryLeaf.
+typedef unsigned int gex_EC_t;
+#define GEX_EC_GET ((gex_EC_t)1)
+#define GEX_EC_PUT ((gex_EC_t)2)
+#define GEX_EC_AM ((gex_EC_t)4)
+#define GEX_EC_LC ((gex_EC_t)8)
+#define GEX_EC_RMW ((gex_EC_t)16)
+#define GEX_EC_ALL ((gex_EC_t)31)
+
+// Flags. Bits are disjoint within one call; unrelated calls share bits.
+typedef uint32_t gex_Flags_t;
+
+// Point-to-point communication.
+#define GEX_FLAG_IMMEDIATE ((gex_Flags_t)1u << 0)
+#define GEX_FLAG_LC_COPY_YES ((gex_Flags_t)1u << 1)
+#define GEX_FLAG_LC_COPY_NO ((gex_Flags_t)1u << 2)
+#define GEX_FLAG_PEER_NEVER_SELF ((gex_Flags_t)1u << 3)
+#define GEX_FLAG_PEER_NEVER_NBRHD ((gex_Flags_t)1u << 4)
+#define GEX_FLAG_RANK_IS_JOBRANK ((gex_Flags_t)1u << 5)
+#define GEX_FLAG_SELF_SEG_UNKNOWN ((gex_Flags_t)1u << 6)
+#define GEX_FLAG_SELF_SEG_SOME ((gex_Flags_t)1u << 7)
+#define GEX_FLAG_SELF_SEG_BOUND ((gex_Flags_t)1u << 8)
+#define GEX_FLAG_SELF_SEG_OFFSET ((gex_Flags_t)1u << 9)
+#define GEX_FLAG_PEER_SEG_UNKNOWN ((gex_Flags_t)1u << 10)
+#define GEX_FLAG_PEER_SEG_SOME ((gex_Flags_t)1u << 11)
+#define GEX_FLAG_PEER_SEG_BOUND ((gex_Flags_t)1u << 12)
+#define GEX_FLAG_PEER_SEG_OFFSET ((gex_Flags_t)1u << 13)
+#define GEX_FLAG_AM_PREPARE_LEAST_CLIENT ((gex_Flags_t)1u << 14)
+#define GEX_FLAG_AM_PREPARE_LEAST_ALLOC ((gex_Flags_t)1u << 15)
+#define GEX_FLAG_AD_MY_RANK ((gex_Flags_t)1u << 16)
+#define GEX_FLAG_AD_MY_NBRHD ((gex_Flags_t)1u << 17)
+#define GEX_FLAG_AD_ACQ ((gex_Flags_t)1u << 18)
+#define GEX_FLAG_AD_REL ((gex_Flags_t)1u << 19)
+#define GEX_FLAG_ENABLE_LEAF_LC ((gex_Flags_t)1u << 20)
+
+// gex_AD_Create.
+#define GEX_FLAG_AD_FAVOR_MY_RANK ((gex_Flags_t)1u << 0)
+#define GEX_FLAG_AD_FAVOR_MY_NBRHD ((gex_Flags_t)1u << 1)
+#define GEX_FLAG_AD_FAVOR_REMOTE ((gex_Flags_t)1u << 2)
+
+// gex_TM_Split, gex_TM_Create, gex_TM_Destroy.
+#define GEX_FLAG_TM_SCRATCH_SIZE_MIN ((gex_Flags_t)1u << 16)
+#define GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED ((gex_Flags_t)1u << 17)
+#define GEX_FLAG_TM_GLOBAL_SCRATCH ((gex_Flags_t)1u << 18)
+#define GEX_FLAG_TM_LOCAL_SCRATCH ((gex_Flags_t)1u << 19)
+#define GEX_FLAG_TM_SYMMETRIC_SCRATCH ((gex_Flags_t)1u << 20)
+#define GEX_FLAG_TM_NO_SCRATCH ((gex_Flags_t)1u << 21)
+#define GEX_FLAG_SCRATCH_SEG_OFFSET ((gex_Flags_t)1u << 22)
+#define GEX_FLAG_GLOBALLY_QUIESCED ((gex_Flags_t)1u << 23)
+
+// gex_Client_Init.
+#define GEX_FLAG_USES_GASNET1 ((gex_Flags_t)1u << 0)
+#define GEX_FLAG_DEFER_THREADS ((gex_Flags_t)1u << 1)
+
+// gex_EP_Create.
+#define GEX_FLAG_HINT_ACCEL_AD ((gex_Flags_t)1u << 0)
+#define GEX_FLAG_HINT_ACCEL_COLL ((gex_Flags_t)1u << 1)
+#define GEX_FLAG_HINT_ACCEL_ALL (GEX_FLAG_HINT_ACCEL_AD | GEX_FLAG_HINT_ACCEL_COLL)
+
+// Handler registration: one of each group.
+#define GEX_FLAG_AM_SHORT ((gex_Flags_t)1u << 0)
+#define GEX_FLAG_AM_MEDIUM ((gex_Flags_t)1u << 1)
+#define GEX_FLAG_AM_LONG ((gex_Flags_t)1u << 2)
+#define GEX_FLAG_AM_MEDLONG (GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_LONG)
+#define GEX_FLAG_AM_REQUEST ((gex_Flags_t)1u << 3)
+#define GEX_FLAG_AM_REPLY ((gex_Flags_t)1u << 4)
+#define GEX_FLAG_AM_REQREP (GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_REPLY)
+
+// What an endpoint can do.
+typedef uint32_t gex_EP_Capabilities_t;
+#define GEX_EP_CAPABILITY_RMA ((gex_EP_Capabilities_t)1u << 0)
+#define GEX_EP_CAPABILITY_AM ((gex_EP_Capabilities_t)1u << 1)
+#define GEX_EP_CAPABILITY_VIS ((gex_EP_Capabilities_t)1u << 2)
+#define GEX_EP_CAPABILITY_COLL ((gex_EP_Capabilities_t)1u << 3)
+#define GEX_EP_CAPABILITY_AD ((gex_EP_Capabilities_t)1u << 4)
+#define GEX_EP_CAPABILITY_ALL ((gex_EP_Capabilities_t)31u)
+
+// Data types of atomics and reductions: disjoint bits.
+typedef uint32_t gex_DT_t;
+#define GEX_DT_I32 ((gex_DT_t)1u << 0)
+#define GEX_DT_U32 ((gex_DT_t)1u << 1)
+#define GEX_DT_I64 ((gex_DT_t)1u << 2)
+#define GEX_DT_U64 ((gex_DT_t)1u << 3)
+#define GEX_DT_FLT ((gex_DT_t)1u << 4)
+#define GEX_DT_DBL ((gex_DT_t)1u << 5)
+#define GEX_DT_USER ((gex_DT_t)1u << 6)
+
+// Operations of atomics and reductions: disjoint bits; a fetching one is its plain one shifted
+// by 13.
+typedef uint32_t gex_OP_t;
+#define GEX_OP_AND ((gex_OP_t)1u << 0)
+#define GEX_OP_OR ((gex_OP_t)1u << 1)
+#define GEX_OP_XOR ((gex_OP_t)1u << 2)
+#define GEX_OP_ADD ((gex_OP_t)1u << 3)
+#define GEX_OP_SUB ((gex_OP_t)1u << 4)
+#define GEX_OP_MULT ((gex_OP_t)1u << 5)
+#define GEX_OP_MIN ((gex_OP_t)1u << 6)
+#define GEX_OP_MAX ((gex_OP_t)1u << 7)
+#define GEX_OP_INC ((gex_OP_t)1u << 8)
+#define GEX_OP_DEC ((gex_OP_t)1u << 9)
+#define GEX_OP_SET ((gex_OP_t)1u << 10)
+#define GEX_OP_CAS ((gex_OP_t)1u << 11)
+#define GEX_OP_FAND ((gex_OP_t)1u << 13)
+#define GEX_OP_FOR ((gex_OP_t)1u << 14)
+#define GEX_OP_FXOR ((gex_OP_t)1u << 15)
+#define GEX_OP_FADD ((gex_OP_t)1u << 16)
+#define GEX_OP_FSUB ((gex_OP_t)1u << 17)
+#define GEX_OP_FMULT ((gex_OP_t)1u << 18)
+#define GEX_OP_FMIN ((gex_OP_t)1u << 19)
+#define GEX_OP_FMAX ((gex_OP_t)1u << 20)
+#define GEX_OP_FINC ((gex_OP_t)1u << 21)
+#define GEX_OP_FDEC ((gex_OP_t)1u << 22)
+#define GEX_OP_SWAP ((gex_OP_t)1u << 23)
+#define GEX_OP_FCAS ((gex_OP_t)1u << 24)
+#define GEX_OP_CSWAP GEX_OP_FCAS
+#define GEX_OP_GET ((gex_OP_t)1u << 25)
+#define GEX_OP_USER ((gex_OP_t)1u << 26)
+#define GEX_OP_USER_NC ((gex_OP_t)1u << 27)
+#define GEX_OP_TO_FETCHING(op) ((gex_OP_t)((op) << 13))
+#define GEX_OP_TO_NONFETCHING(op) ((gex_OP_t)((op) >> 13))
+
+#endif

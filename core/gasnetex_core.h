@@ -1,0 +1,403 @@
+// GASNet-EX core API: objects, active messages, events, locks, progress, exit.
+//
+// Include <gasnetex.h>, not this file. Section names in comments are those of the GASNet-EX
+// specification. Unless a comment says otherwise: calls do not block, may be made from any thread
+// in GASNET_PAR and GASNET_PARSYNC mode, may not be made in a handler or with a handler-safe lock
+// held, and in a debug build (configure --enable-debug) wrong arguments end the job with a message.
+#ifndef GASNETEX_CORE_H
+#define GASNETEX_CORE_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gasnet_config.h"
+#include "gasnet_fwd.h"
+
+#if (defined(GASNET_SEQ) + defined(GASNET_PAR) + defined(GASNET_PARSYNC)) != 1
+#error "define exactly one of GASNET_SEQ, GASNET_PAR and GASNET_PARSYNC before including gasnetex.h"
+#endif
+#if !defined(GASNET_SEGMENT_FAST) && !defined(GASNET_SEGMENT_LARGE) &&                             \
+    !defined(GASNET_SEGMENT_EVERYTHING)
+#define GASNET_SEGMENT_FAST 1
+#endif
+
+#define GEX_SPEC_VERSION_MAJOR 0
+#define GEX_SPEC_VERSION_MINOR 19
+#define GASNET_SPEC_VERSION_MAJOR 1
+#define GASNET_SPEC_VERSION_MINOR 8
+
+#ifdef __cplusplus
+#define AQ_API_INLINE static inline
+extern "C" {
+#else
+#define AQ_API_INLINE static inline
+#endif
+#define AQ_API extern __attribute__((visibility("default")))
+
+// ---- constants ----
+
+#define GASNET_PAGESIZE 4096
+#define GASNET_MAXNODES 0x7fffffff
+#define GASNET_MAXEPS 1
+#define GASNET_ALIGNED_SEGMENTS 0
+#define GASNET_PSHM 1
+#define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+#define SIZEOF_GEX_RMA_VALUE_T 8
+
+#define GASNET_OK 0
+#define GASNET_ERR_NOT_INIT 10001
+#define GASNET_ERR_RESOURCE 10002
+#define GASNET_ERR_BAD_ARG 10003
+#define GASNET_ERR_NOT_READY 10004
+#define GASNET_ERR_BARRIER_MISMATCH 10005
+
+// Name and one-line meaning of an error code; static text.
+AQ_API const char *gasnet_ErrorName(int errval);
+AQ_API const char *gasnet_ErrorDesc(int errval);
+
+// ---- objects: opaque handles ("Basic types") ----
+
+typedef struct gex_client *gex_Client_t;
+typedef struct gex_ep *gex_EP_t;
+typedef struct gex_segment *gex_Segment_t;
+
+// The head that a team handle points to. Pinned: changes only with AQ_API_ABI. Put and get to a
+// mapped peer use it in line. peer_shift[r] is what must be added to an address of rank r to reach
+// the same byte from here; an odd value says that the memory of r is not mapped here. (0 is a legal
+// shift: one's own.)
+typedef struct gex_tm {
+    gex_Rank_t rank;
+    gex_Rank_t size;
+    const intptr_t *peer_shift;
+} const *gex_TM_t;
+
+#define GEX_CLIENT_INVALID ((gex_Client_t)0)
+#define GEX_EP_INVALID ((gex_EP_t)0)
+#define GEX_SEGMENT_INVALID ((gex_Segment_t)0)
+#define GEX_TM_INVALID ((gex_TM_t)0)
+
+typedef uint64_t gex_RMA_Value_t;
+typedef struct {
+    void *gex_addr;
+    size_t gex_len;
+} gex_Memvec_t;
+typedef struct {
+    gex_Rank_t gex_rank;
+    gex_EP_Index_t gex_ep_index;
+} gex_EP_Location_t;
+typedef const struct {
+    gex_Rank_t gex_jobrank;
+} gex_RankInfo_t;
+
+// ---- start ("Operations on gex_Client_t") ----
+
+#define AQ_API_ABI 1
+#if defined(GASNET_PAR)
+#define AQ_API_MODE "par"
+#elif defined(GASNET_PARSYNC)
+#define AQ_API_MODE "parsync"
+#else
+#define AQ_API_MODE "seq"
+#endif
+#if defined(GASNET_SEGMENT_EVERYTHING)
+#define AQ_API_SEGMENT "everything"
+#elif defined(GASNET_SEGMENT_LARGE)
+#define AQ_API_SEGMENT "large"
+#else
+#define AQ_API_SEGMENT "fast"
+#endif
+
+// What a client was compiled with; checked at init.
+typedef struct aq_api_build {
+    uint32_t abi;
+    uint32_t tm_head_bytes;
+    const char *mode;
+    const char *segment;
+    const char *link; // what it is linked with: "<conduit> <mode>"
+} aq_api_build_t;
+
+// Defined by the library that the client names: -lgasnet-<conduit>-<mode>.
+extern const char aq_api_link[];
+
+AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
+                              const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                              const aq_api_build_t *build);
+
+// Joins the job. Collective; blocks until all ranks have joined; at most once in a process. name
+// matches [A-Z][A-Z0-9_]+ and is copied. argc and argv may be NULL at all ranks. Each of the
+// outputs may be NULL. Returns GASNET_OK, GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (a message was
+// printed) or GASNET_ERR_NOT_INIT when called twice. With GASNET_PSHM_NODES=N and no launcher this
+// call forks.
+AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
+                                  const char *name, int *argc, char ***argv, gex_Flags_t flags)
+{
+    const aq_api_build_t build = {AQ_API_ABI, (uint32_t)sizeof(struct gex_tm), AQ_API_MODE,
+                                  AQ_API_SEGMENT, aq_api_link};
+    return aq_api_client_init(client_p, ep_p, tm_p, name, argc, argv, flags, &build);
+}
+
+// Queries and the one client-owned word of each object. Allowed in handlers.
+AQ_API gex_Flags_t gex_Client_QueryFlags(gex_Client_t client);
+AQ_API const char *gex_Client_QueryName(gex_Client_t client);
+AQ_API void gex_Client_SetCData(gex_Client_t client, const void *val);
+AQ_API void *gex_Client_QueryCData(gex_Client_t client);
+AQ_API gex_Client_t gex_EP_QueryClient(gex_EP_t ep);
+AQ_API gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep);
+AQ_API gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep);
+AQ_API gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep);
+AQ_API void gex_EP_SetCData(gex_EP_t ep, const void *val);
+AQ_API void *gex_EP_QueryCData(gex_EP_t ep);
+AQ_API gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
+AQ_API gex_EP_t gex_TM_QueryEP(gex_TM_t tm);
+AQ_API gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm);
+AQ_API void gex_TM_SetCData(gex_TM_t tm, const void *val);
+AQ_API void *gex_TM_QueryCData(gex_TM_t tm);
+AQ_API_INLINE gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
+{
+    return tm->rank;
+}
+AQ_API_INLINE gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
+{
+    return tm->size;
+}
+AQ_API gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank);
+AQ_API gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm,
+                                                gex_Rank_t jobrank); // GEX_RANK_INVALID: no member
+AQ_API gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags);
+
+// A handle for point-to-point calls between an endpoint of this process and endpoint number
+// remote_ep_index of the processes named by job rank. Nothing to free. Allowed in handlers.
+AQ_API gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
+
+// ---- job, hosts, neighbourhoods ("Neighborhood and Host"); allowed in handlers ----
+
+AQ_API gex_Rank_t gex_System_QueryJobRank(void);
+AQ_API gex_Rank_t gex_System_QueryJobSize(void);
+// Arrays are owned by the library and sorted by job rank. Each output may be NULL.
+AQ_API void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
+                                      gex_Rank_t *my_info_index_p);
+AQ_API void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
+                                     gex_Rank_t *my_info_index_p);
+AQ_API void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_set_rank_p,
+                                       gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p);
+AQ_API int gex_System_GetVerboseErrors(void);
+AQ_API void gex_System_SetVerboseErrors(int enable);
+AQ_API uint64_t gex_System_QueryMaxThreads(void);
+AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
+
+// ---- segments ("Operations on gex_Segment_t") ----
+
+// Largest size that gex_Segment_Attach accepts at this rank, in bytes, a multiple of
+// GASNET_PAGESIZE; Global: the smallest of these over all ranks.
+AQ_API uintptr_t gasnet_getMaxLocalSegmentSize(void);
+AQ_API uintptr_t gasnet_getMaxGlobalSegmentSize(void);
+
+// Allocates this rank's segment of size bytes (a multiple of GASNET_PAGESIZE, not 0; may differ
+// between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over
+// the primordial team, at most once; blocks. Contents are zero. Returns GASNET_OK,
+// GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
+AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
+AQ_API gex_Client_t gex_Segment_QueryClient(gex_Segment_t seg);
+AQ_API gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t seg);
+AQ_API void *gex_Segment_QueryAddr(gex_Segment_t seg);
+AQ_API uintptr_t gex_Segment_QuerySize(gex_Segment_t seg);
+AQ_API void gex_Segment_SetCData(gex_Segment_t seg, const void *val);
+AQ_API void *gex_Segment_QueryCData(gex_Segment_t seg);
+
+// The segment bound to an endpoint, remote or not. Outputs may be NULL. localaddr: where it is
+// mapped in this process, or NULL. No bound segment: size 0 (NB), or non-zero return and untouched
+// outputs (QueryBound).
+AQ_API gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                              void **localaddr_p, uintptr_t *size_p,
+                                              gex_Flags_t flags);
+AQ_API int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                  void **localaddr_p, uintptr_t *size_p);
+
+// ---- handlers ("AM handlers") ----
+
+typedef struct aq_token *gex_Token_t;
+typedef uint8_t gex_AM_Index_t;
+typedef int32_t gex_AM_Arg_t;
+typedef void (*gex_AM_Fn_t)();
+#define GEX_AM_INDEX_BASE 64
+
+typedef struct {
+    gex_AM_Index_t gex_index; // 0 (chosen from 255 downwards) or GEX_AM_INDEX_BASE to 255
+    gex_AM_Fn_t gex_fnptr;
+    gex_Flags_t gex_flags; // one category and one of REQUEST, REPLY, REQREP
+    unsigned int gex_nargs;
+    const void *gex_cdata;
+    const char *gex_name;
+} gex_AM_Entry_t;
+
+// Registers handlers; not collective: the client sees to it that nobody sends too early. Fills in
+// indices that were 0. The table may be freed afterwards. GASNET_OK, or GASNET_ERR_BAD_ARG with a
+// message.
+AQ_API int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries);
+
+// ---- active messages: limits ("Active Message (AM) limit queries"); allowed in handlers ----
+
+AQ_API unsigned int gex_AM_MaxArgs(void);
+AQ_API size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                                    gex_Flags_t flags, unsigned int numargs);
+AQ_API size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                                  gex_Flags_t flags, unsigned int numargs);
+AQ_API size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                                      gex_Flags_t flags, unsigned int numargs);
+AQ_API size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                                    gex_Flags_t flags, unsigned int numargs);
+AQ_API size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt,
+                                     gex_Flags_t flags, unsigned int numargs);
+AQ_API size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt,
+                                       gex_Flags_t flags, unsigned int numargs);
+AQ_API size_t gex_AM_LUBRequestLong(void);
+AQ_API size_t gex_AM_LUBReplyLong(void);
+AQ_API size_t gex_AM_LUBRequestMedium(void);
+AQ_API size_t gex_AM_LUBReplyMedium(void);
+
+// ---- tokens ("AM Token Info") ----
+
+typedef struct {
+    gex_Rank_t gex_srcrank;
+    gex_EP_t gex_ep;
+    const gex_AM_Entry_t *gex_entry;
+    int gex_is_req;
+    int gex_is_long;
+} gex_Token_Info_t;
+
+typedef unsigned int gex_TI_t;
+#define GEX_TI_SRCRANK ((gex_TI_t)1)
+#define GEX_TI_EP ((gex_TI_t)2)
+#define GEX_TI_ENTRY ((gex_TI_t)4)
+#define GEX_TI_IS_REQ ((gex_TI_t)8)
+#define GEX_TI_IS_LONG ((gex_TI_t)16)
+#define GEX_TI_ALL ((gex_TI_t)31)
+#define GASNET_SUPPORTS_TI_SRCRANK 1
+#define GASNET_SUPPORTS_TI_EP 1
+#define GASNET_SUPPORTS_TI_ENTRY 1
+#define GASNET_SUPPORTS_TI_IS_REQ 1
+#define GASNET_SUPPORTS_TI_IS_LONG 1
+
+// Fills in all fields; only in the handler that got the token. Returns GEX_TI_ALL.
+AQ_API gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
+
+// ---- active messages: negotiated payload ("Negotiated-payload AM APIs") ----
+
+typedef struct aq_srcdesc *gex_AM_SrcDesc_t;
+#define GEX_AM_SRCDESC_NO_OP ((gex_AM_SrcDesc_t)0)
+#define GASNET_SUPPORTS_AM_CANCEL 20240418L
+#define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
+
+AQ_API void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd);
+AQ_API size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd);
+
+// First half of a message whose payload is assembled in place. One at a time for each thread;
+// between Prepare and Commit or Cancel the restrictions of a handler apply. client_buf NULL: the
+// library provides the buffer, aligned to 16 bytes. May block and run handlers (requests) unless
+// flags has GEX_FLAG_IMMEDIATE.
+AQ_API gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank,
+                                                    const void *client_buf, size_t least_payload,
+                                                    size_t most_payload, gex_Event_t *lc_opt,
+                                                    gex_Flags_t flags, unsigned int numargs);
+AQ_API gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf,
+                                                  size_t least_payload, size_t most_payload,
+                                                  gex_Event_t *lc_opt, gex_Flags_t flags,
+                                                  unsigned int numargs);
+AQ_API gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank,
+                                                  const void *client_buf, size_t least_payload,
+                                                  size_t most_payload, void *dest_addr,
+                                                  gex_Event_t *lc_opt, gex_Flags_t flags,
+                                                  unsigned int numargs);
+AQ_API gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf,
+                                                size_t least_payload, size_t most_payload,
+                                                void *dest_addr, gex_Event_t *lc_opt,
+                                                gex_Flags_t flags, unsigned int numargs);
+AQ_API int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+AQ_API int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+AQ_API int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+AQ_API int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+
+// ---- events ("Event test/wait operations") ----
+
+// Test does not poll and returns 0 when complete; Wait polls, runs handlers and may sleep. Events
+// may be synchronized by any thread. Completed entries of an array become GEX_EVENT_INVALID.
+AQ_API int gex_Event_Test(gex_Event_t event);
+AQ_API void gex_Event_Wait(gex_Event_t event);
+AQ_API int gex_Event_TestSome(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);
+AQ_API void gex_Event_WaitSome(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);
+AQ_API int gex_Event_TestAll(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);
+AQ_API void gex_Event_WaitAll(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);
+AQ_API gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category);
+AQ_API int gex_NBI_Test(gex_EC_t event_mask, gex_Flags_t flags);
+AQ_API void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
+AQ_API void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
+AQ_API gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
+
+// ---- handler-safe locks ("Handler-safe locks"); allowed in handlers ----
+
+typedef struct {
+    pthread_mutex_t aq_mutex;
+    int aq_held; // checked in debug builds
+} gex_HSL_t;
+#define GEX_HSL_INITIALIZER                                                                        \
+    {                                                                                              \
+        PTHREAD_MUTEX_INITIALIZER, 0                                                               \
+    }
+AQ_API void gex_HSL_Init(gex_HSL_t *hsl);
+AQ_API void gex_HSL_Destroy(gex_HSL_t *hsl);
+AQ_API void gex_HSL_Lock(gex_HSL_t *hsl); // may block for another thread; does not poll
+AQ_API void gex_HSL_Unlock(gex_HSL_t *hsl);
+AQ_API int gex_HSL_Trylock(gex_HSL_t *hsl); // GASNET_OK, or GASNET_ERR_NOT_READY when it is held
+
+// ---- progress ----
+
+// Runs handlers of messages that have arrived, a bounded number; does not block. Returns GASNET_OK.
+AQ_API int gasnet_AMPoll(void);
+
+// How waiting behaves: spin burns the processor, block gives it away at once, spinblock spins
+// first.
+#define GASNET_WAIT_SPIN 0
+#define GASNET_WAIT_BLOCK 1
+#define GASNET_WAIT_SPINBLOCK 2
+AQ_API int gasnet_set_waitmode(int wait_mode); // GASNET_OK or GASNET_ERR_BAD_ARG
+
+// State of one wait; zero at its start.
+typedef struct aq_api_wait {
+    uint64_t since;
+    uint32_t turns;
+    uint32_t armed;
+} aq_api_wait_t;
+AQ_API void aq_api_wait_turn(aq_api_wait_t *wait);
+AQ_API void aq_api_wait_end(aq_api_wait_t *wait);
+
+// Polls and, when nothing happens for a while, sleeps, until cond holds. cond may change by
+// handlers, by other threads or by remote puts.
+#define GASNET_BLOCKUNTIL(cond)                                                                    \
+    do {                                                                                           \
+        aq_api_wait_t aq_api_wait_state = {0, 0, 0};                                               \
+        while (!(cond))                                                                            \
+            aq_api_wait_turn(&aq_api_wait_state);                                                  \
+        aq_api_wait_end(&aq_api_wait_state);                                                       \
+    } while (0)
+
+// ---- the rest ----
+
+// Ends the whole job with this code (low 8 bits count; the first code of the job wins). Allowed
+// anywhere.
+AQ_API void gasnet_exit(int exitcode) __attribute__((noreturn));
+// An environment variable of the job, or NULL. The text stays valid.
+AQ_API char *gasnet_getenv(const char *name);
+
+// Extension: memory that the runtime holds, in bytes: a row of the peer table for a rank that was
+// never spoken to, the message rings of this process, and the number of peers bound so far. Outputs
+// may be NULL.
+#define GASNETX_MEMORY 1
+AQ_API void gasnetx_memory(size_t *peer_table_bytes_per_rank, size_t *ring_bytes,
+                           size_t *bound_peers);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,152 @@
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/settings.h"
+#include "am.h"
+#include "fatal.h"
+#include "progress.h"
+#include "registry.h"
+
+aq_job_t aq_job;
+
+_Static_assert(sizeof(atomic_uintptr_t) + sizeof(intptr_t) + 2 * sizeof(uintptr_t) <= 32,
+               "a rank that was never spoken to costs at most 32 bytes");
+
+static aq_lock_t bind_lock;
+
+static aq_status_t allocate_peers(aq_job_t *job)
+{
+    job->link = calloc(job->size, sizeof *job->link);
+    job->shift = malloc(job->size * sizeof *job->shift);
+    job->segment_addr = calloc(job->size, sizeof *job->segment_addr);
+    job->segment_size = calloc(job->size, sizeof *job->segment_size);
+    if (!job->link || !job->shift || !job->segment_addr || !job->segment_size) {
+        aq_log_error("out of memory for the peer table of %u ranks", job->size);
+        return AQ_ERR_RESOURCE;
+    }
+    for (uint32_t r = 0; r < job->size; r++)
+        job->shift[r] = AQ_UNMAPPED;
+    return AQ_OK;
+}
+
+// All ranks publish how a conduit of theirs is reached. A conduit whose description is empty needs
+// no table.
+static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
+{
+    aq_conduit_t *conduit = job->conduits[index];
+    size_t length = conduit->ops->description_bytes;
+    if (!length)
+        return AQ_OK;
+    char mine[AQ_DESCRIPTION_BYTES] = {0};
+    conduit->ops->describe(conduit, mine);
+    job->descriptions[index] = malloc(length * job->size);
+    if (!job->descriptions[index]) {
+        aq_log_error("out of memory for how %u ranks are reached (%zu bytes each)", job->size,
+                     length);
+        return AQ_ERR_RESOURCE;
+    }
+    return job->boot->ops->exchange(job->boot, mine, length, job->descriptions[index]);
+}
+
+static aq_status_t open_conduit(aq_job_t *job, const char *name)
+{
+    char why[256] = "";
+    const aq_conduit_ops_t *ops = aq_registry_find(name, why, sizeof why);
+    if (!ops || !ops->usable(why, sizeof why)) {
+        if (job->rank == 0)
+            aq_log_error("conduit %s cannot be used: %s", name, why);
+        return AQ_ERR_ABSENT;
+    }
+    unsigned index = job->conduit_count;
+    aq_status_t status = ops->open(&job->env, &job->conduits[index]);
+    if (status != AQ_OK)
+        return status;
+    job->conduit_count++;
+    aq_conduit_t *conduit = job->conduits[index];
+    job->max_medium = conduit->max_medium < job->max_medium ? conduit->max_medium : job->max_medium;
+    job->max_long = conduit->max_long < job->max_long ? conduit->max_long : job->max_long;
+    return exchange_descriptions(job, index);
+}
+
+// The smp conduit serves the own neighbourhood (the own process included); the named one the rest.
+static aq_status_t open_conduits(aq_job_t *job, const char *network)
+{
+    job->max_medium = job->max_long = SIZE_MAX;
+    job->env = (aq_conduit_env_t){
+        .boot = job->boot,
+        .rank = job->rank,
+        .size = job->size,
+        .nbrhd_size = job->nbrhd.size,
+        .nbrhd_index = job->nbrhd.my_index,
+        .nbrhd = (const uint32_t *)job->nbrhd.members,
+        .threads = aq_threads,
+        .deliver = aq_am_deliver,
+        .poll_replies = aq_progress_poll_replies,
+    };
+    aq_status_t status = open_conduit(job, "smp");
+    if (status != AQ_OK || job->nbrhd.groups == 1)
+        return status;
+    if (strcmp(network, "smp") != 0)
+        return open_conduit(job, network);
+    if (job->rank == 0)
+        aq_log_error("conduit smp cannot reach across %u neighbourhoods: start all ranks on one "
+                     "host, and unset "
+                     "GASNET_SUPERNODE_MAXSIZE, or choose a network conduit with GASNET_CONDUIT",
+                     job->nbrhd.groups);
+    return AQ_ERR_CONFIG;
+}
+
+aq_status_t aq_job_start(const char *conduit_name)
+{
+    aq_job_t *job = &aq_job;
+    aq_boot_t *boot;
+    aq_status_t status = aq_boot_start(&boot);
+    if (status != AQ_OK)
+        return status;
+    job->boot = boot;
+    job->rank = boot->rank;
+    job->size = boot->size;
+    aq_log_identity(job->rank, job->size);
+    status = aq_job_find_groups(job, (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE));
+    if (status == AQ_OK)
+        status = allocate_peers(job);
+    if (status == AQ_OK)
+        status = open_conduits(job, conduit_name);
+    if (status == AQ_OK)
+        aq_progress_start(job->host.size);
+    return status;
+}
+
+static uintptr_t connect_peer(uint32_t rank)
+{
+    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        const char *description =
+            aq_job.descriptions[i]
+                ? (char *)aq_job.descriptions[i] + rank * conduit->ops->description_bytes
+                : "";
+        void *link;
+        if (!conduit->ops->match(conduit, rank, description))
+            continue;
+        if (conduit->ops->connect(conduit, rank, description, &link) != AQ_OK)
+            break;
+        atomic_fetch_add_explicit(&aq_job.bound_peers, 1, memory_order_relaxed);
+        return (uintptr_t)link | i;
+    }
+    aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);
+}
+
+uintptr_t aq_job_bind(uint32_t rank)
+{
+    AQ_CHECK(rank < aq_job.size, "rank %u is not in this job of %u ranks", rank, aq_job.size);
+    aq_lock_take(&bind_lock);
+    uintptr_t link = atomic_load_explicit(&aq_job.link[rank], memory_order_relaxed);
+    if (!link) {
+        link = connect_peer(rank);
+        atomic_store_explicit(&aq_job.link[rank], link, memory_order_release);
+    }
+    aq_lock_drop(&bind_lock);
+    return link;
+}

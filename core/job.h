@@ -1,0 +1,86 @@
+// The job as this process sees it: who takes part, through which conduits, and the table of peers.
+//
+// The table has 32 bytes for each rank (asserted in job.c): its link, and its segment. Nothing else
+// is kept for a rank that was never spoken to.
+//
+//     rank r:   link[r]          0: not bound; else the conduit's link, with the index of the
+//     conduit in bit 0
+//               shift[r]         from addresses of r to ours; odd: not mapped
+//               segment_addr[r], segment_size[r]    as r sees them; size 0: none
+#ifndef AQ_JOB_H
+#define AQ_JOB_H
+
+#include <stdatomic.h>
+
+#include "conduit.h"
+#include "gasnetex_core.h"
+#include "thread.h"
+
+#define AQ_UNMAPPED ((intptr_t)1)
+#define AQ_MAX_CONDUITS 2
+
+// A set of ranks that share something: this process's host, or its neighbourhood.
+typedef struct aq_group {
+    gex_RankInfo_t *members; // ascending job ranks
+    gex_Rank_t size;
+    gex_Rank_t my_index;
+    gex_Rank_t groups;   // number of such groups in the job
+    gex_Rank_t my_group; // which of them this one is
+} aq_group_t;
+
+typedef struct aq_job {
+    aq_boot_t *boot;
+    uint32_t rank, size;
+    aq_group_t host, nbrhd;
+
+    aq_conduit_t *conduits[AQ_MAX_CONDUITS];
+    unsigned conduit_count;
+    uint8_t
+        *descriptions[AQ_MAX_CONDUITS]; // of all ranks, description_bytes each; NULL: none needed
+
+    atomic_uintptr_t *link;
+    intptr_t *shift;
+    uintptr_t *segment_addr;
+    uintptr_t *segment_size;
+    atomic_size_t bound_peers;
+
+    size_t max_medium, max_long; // least over the open conduits
+    aq_conduit_env_t env;
+} aq_job_t;
+
+extern aq_job_t aq_job; // boot is NULL before init
+
+static inline bool aq_job_running(void)
+{
+    return aq_job.boot != NULL;
+}
+
+// Joins the job: spawner, hosts, conduits, peer table. Logs faults.
+aq_status_t aq_job_start(const char *conduit_name);
+
+// Connects to a rank on first use. Ends the job when no conduit reaches it. Any thread.
+uintptr_t aq_job_bind(uint32_t rank);
+
+// The link of a rank, bound if need be.
+static inline uintptr_t aq_job_link(uint32_t rank)
+{
+    uintptr_t link = atomic_load_explicit(&aq_job.link[rank], memory_order_acquire);
+    return __builtin_expect(link != 0, 1) ? link : aq_job_bind(rank);
+}
+static inline aq_conduit_t *aq_link_conduit(uintptr_t link)
+{
+    return aq_job.conduits[link & 1];
+}
+static inline void *aq_link_pointer(uintptr_t link)
+{
+    return (void *)(link & ~(uintptr_t)1);
+}
+
+// In job_groups.c: fills in host and nbrhd from the hosts of all ranks.
+aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t nbrhd_limit);
+
+// Job rank of the first process of a neighbourhood, by its number. Walks over all ranks: for init
+// only.
+uint32_t aq_job_nbrhd_leader(uint32_t group);
+
+#endif

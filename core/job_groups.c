@@ -1,0 +1,97 @@
+#include <stdlib.h>
+
+#include "../other/settings.h"
+#include "fatal.h"
+#include "job.h"
+
+// Which group each rank of a host is in when groups hold at most limit ranks (0: no limit): the
+// host's ranks, in order, are cut into runs of limit.
+static uint32_t run_of(uint32_t place_on_host, uint32_t limit)
+{
+    return limit ? place_on_host / limit : 0;
+}
+
+static aq_status_t make_group(aq_group_t *group, const uint32_t *ranks, uint32_t count,
+                              uint32_t my_rank)
+{
+    uint32_t *members = malloc(count * sizeof *members);
+    if (!members) {
+        aq_log_error("out of memory for the list of %u ranks of this host", count);
+        return AQ_ERR_RESOURCE;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        members[i] = ranks[i];
+        if (ranks[i] == my_rank)
+            group->my_index = i;
+    }
+    group->members = (gex_RankInfo_t *)(void *)members;
+    group->size = count;
+    return AQ_OK;
+}
+
+// Groups are numbered by the order in which their first rank appears.
+static void number_groups(aq_job_t *job, uint32_t *place, uint32_t limit)
+{
+    uint32_t mine = run_of(place[job->rank], limit);
+    for (uint32_t r = 0; r < job->size; r++) {
+        bool first_of_host = place[r] == 0;
+        bool first_of_nbrhd = limit ? place[r] % limit == 0 : first_of_host;
+        bool my_host = job->boot->host_of_rank[r] == job->boot->host_of_rank[job->rank];
+        if (first_of_host && my_host)
+            job->host.my_group = job->host.groups;
+        if (first_of_nbrhd && my_host && run_of(place[r], limit) == mine)
+            job->nbrhd.my_group = job->nbrhd.groups;
+        job->host.groups += first_of_host;
+        job->nbrhd.groups += first_of_nbrhd;
+    }
+}
+
+aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t limit)
+{
+    const uint32_t *host = job->boot->host_of_rank;
+    uint32_t *place = malloc(job->size * sizeof *place); // of each rank among those of its host
+    uint32_t *seen = calloc(job->size, sizeof *seen);    // ranks of each host so far
+    uint32_t *here =
+        calloc(job->size, 2 * sizeof *here); // ranks of my host, then of my neighbourhood
+    aq_status_t status = AQ_ERR_RESOURCE;
+    if (!place || !seen || !here) {
+        aq_log_error("out of memory for the list of %u ranks", job->size);
+        goto err_free;
+    }
+    for (uint32_t r = 0; r < job->size; r++)
+        place[r] = seen[host[r]]++;
+    uint32_t on_host = 0, in_nbrhd = 0, *nbrhd = here + job->size;
+    for (uint32_t r = 0; r < job->size; r++) {
+        if (host[r] != host[job->rank])
+            continue;
+        here[on_host++] = r;
+        if (run_of(place[r], limit) == run_of(place[job->rank], limit))
+            nbrhd[in_nbrhd++] = r;
+    }
+    number_groups(job, place, limit);
+    status = make_group(&job->host, here, on_host, job->rank);
+    if (status == AQ_OK)
+        status = make_group(&job->nbrhd, nbrhd, in_nbrhd, job->rank);
+err_free:
+    free(place);
+    free(seen);
+    free(here);
+    return status;
+}
+
+uint32_t aq_job_nbrhd_leader(uint32_t group)
+{
+    uint32_t limit = (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE);
+    uint32_t *seen = calloc(aq_job.size, sizeof *seen);
+    uint32_t rank = 0;
+    if (!seen)
+        aq_fatal("out of memory for the list of %u ranks", aq_job.size);
+    for (uint32_t found = 0; rank < aq_job.size; rank++) {
+        uint32_t place = seen[aq_job.boot->host_of_rank[rank]]++;
+        bool leads = limit ? place % limit == 0 : place == 0;
+        if (leads && found++ == group)
+            break;
+    }
+    free(seen);
+    return rank;
+}

@@ -1,0 +1,193 @@
+#include "progress.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "../other/clock.h"
+#include "../other/settings.h"
+#include "exit.h"
+#include "fatal.h"
+#include "job.h"
+
+enum {
+    SPIN_TURNS = 64, // fruitless polls before the clock is looked at
+    YIELD_TURNS = 8, // least number of yields before a sleep
+    YIELD_NS_A_RANK =
+        20000, // and the least time spent on them, for each rank that shares a processor
+    SLEEP_NS_FIRST = 1000000,
+    SLEEP_NS_MAX = 16000000, // sleeps are bounded: remote puts and other threads wake nobody
+};
+
+static uint64_t spin_ns, yield_ns;
+static int wait_mode = GASNET_WAIT_SPINBLOCK;
+static unsigned crowding = 1; // ranks for each processor
+
+static _Atomic(aq_task_t *) tasks;
+static atomic_uint busy_tasks;
+static aq_lock_t task_lock;
+
+static void set_spin(bool spin)
+{
+    spin_ns = spin ? 1000 * (uint64_t)aq_settings_int(AQ_SET_SPIN_US) : 0;
+}
+
+void aq_progress_start(uint32_t ranks_here)
+{
+    unsigned processors = aq_size_processors();
+    crowding = (ranks_here + processors - 1) / processors;
+    yield_ns = (uint64_t)YIELD_NS_A_RANK * crowding * 2;
+    const char *mode = aq_settings_text(AQ_SET_WAITMODE);
+    if (strcmp(mode, "spin") == 0)
+        gasnet_set_waitmode(GASNET_WAIT_SPIN);
+    else if (strcmp(mode, "block") == 0)
+        gasnet_set_waitmode(GASNET_WAIT_BLOCK);
+    else if (strcmp(mode, "spinblock") == 0)
+        gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
+    else
+        set_spin(crowding == 1); // with more ranks than processors, whom we wait for needs ours
+}
+
+int gasnet_set_waitmode(int mode)
+{
+    AQ_CHECK(mode >= GASNET_WAIT_SPIN && mode <= GASNET_WAIT_SPINBLOCK,
+             "gasnet_set_waitmode: mode %d is not GASNET_WAIT_SPIN, _BLOCK or _SPINBLOCK", mode);
+    if (mode < GASNET_WAIT_SPIN || mode > GASNET_WAIT_SPINBLOCK)
+        return GASNET_ERR_BAD_ARG;
+    wait_mode = mode;
+    set_spin(mode != GASNET_WAIT_BLOCK);
+    return GASNET_OK;
+}
+
+void aq_progress_add(aq_task_t *task)
+{
+    aq_lock_take(&task_lock);
+    task->next = atomic_load_explicit(&tasks, memory_order_relaxed);
+    atomic_store_explicit(&tasks, task, memory_order_release);
+    aq_lock_drop(&task_lock);
+}
+
+void aq_progress_busy(int change)
+{
+    atomic_fetch_add_explicit(&busy_tasks, (unsigned)change, memory_order_relaxed);
+}
+
+static unsigned turn_tasks(void)
+{
+    unsigned done = 0;
+    for (aq_task_t *task = atomic_load_explicit(&tasks, memory_order_acquire); task;
+         task = task->next)
+        done += task->turn(task);
+    return done;
+}
+
+static unsigned poll_conduits(unsigned what)
+{
+    unsigned done = 0;
+    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        done += conduit->ops->poll(conduit, what);
+    }
+    return done;
+}
+
+void aq_progress_wake(void)
+{
+    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        if (conduit->ops->wake)
+            conduit->ops->wake(conduit, false);
+    }
+}
+
+unsigned aq_progress_poll(void)
+{
+    if (__builtin_expect(*aq_job.boot->exit_word != AQ_BOOT_RUNNING, 0))
+        aq_exit_requested();
+    unsigned done = poll_conduits(AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    if (atomic_load_explicit(&busy_tasks, memory_order_relaxed))
+        done += turn_tasks();
+    if (aq_threads && done)
+        aq_progress_wake(); // another thread may wait for what these handlers did
+    return done;
+}
+
+void aq_progress_poll_replies(void)
+{
+    if (__builtin_expect(*aq_job.boot->exit_word != AQ_BOOT_RUNNING, 0))
+        aq_exit_requested();
+    if (poll_conduits(AQ_POLL_REPLIES) && aq_threads)
+        aq_progress_wake();
+}
+
+int gasnet_AMPoll(void)
+{
+    AQ_CHECK(aq_job_running(), "gasnet_AMPoll before gex_Client_Init");
+    AQ_CHECK(!aq_thread_handler_depth, "gasnet_AMPoll is not allowed in a handler");
+    aq_progress_poll();
+    return GASNET_OK;
+}
+
+// Where the waits of this process sleep: the first conduit that can wake us. The others are looked
+// at after each of its bounded sleeps.
+static aq_conduit_t *bed(void)
+{
+    for (unsigned i = 0; i < aq_job.conduit_count; i++)
+        if (aq_job.conduits[i]->ops->arm)
+            return aq_job.conduits[i];
+    return NULL;
+}
+
+// The last steps of a wait. First announce that we sleep; then, if one more look at everything (by
+// the caller, too, who checks the condition between turns) finds nothing, sleep.
+static void doze(aq_api_wait_t *wait)
+{
+    aq_conduit_t *conduit = bed();
+    if (!conduit) {
+        aq_clock_sleep_ns(SLEEP_NS_FIRST / 20);
+        return;
+    }
+    if (!wait->armed) {
+        wait->armed = conduit->ops->arm(conduit) | 1;
+        return;
+    }
+    unsigned naps = wait->turns < 24 ? 0 : (wait->turns - 24) / 8;
+    uint64_t limit = naps > 4 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << naps;
+    conduit->ops->sleep(conduit, wait->armed, limit);
+    aq_api_wait_end(wait);
+}
+
+void aq_api_wait_end(aq_api_wait_t *wait)
+{
+    if (wait->armed) {
+        aq_conduit_t *conduit = bed();
+        conduit->ops->disarm(conduit);
+        wait->armed = 0;
+    }
+}
+
+void aq_api_wait_turn(aq_api_wait_t *wait)
+{
+    if (aq_progress_poll()) {
+        wait->turns = 0;
+        wait->since = 0;
+        aq_api_wait_end(wait);
+        return;
+    }
+    wait->turns++;
+    if (spin_ns) {
+        if (wait->turns % SPIN_TURNS)
+            return;
+        if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)
+            return;
+    }
+    uint64_t now = aq_clock_ns();
+    if (!wait->since)
+        wait->since = now;
+    uint64_t waited = now - wait->since;
+    if (waited < spin_ns)
+        return;
+    if (wait_mode == GASNET_WAIT_SPIN || waited < spin_ns + yield_ns || wait->turns < YIELD_TURNS)
+        sched_yield();
+    else
+        doze(wait);
+}

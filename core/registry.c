@@ -1,0 +1,87 @@
+#include "registry.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../other/settings.h"
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+// Built into the library.
+extern const aq_conduit_ops_t aq_smp_conduit;
+
+static const aq_conduit_ops_t *const built_in[] = {&aq_smp_conduit};
+static const char *const known[] = {"smp", "udp", "mpi", "ibv"};
+enum { BUILT_IN = sizeof built_in / sizeof built_in[0], KNOWN = sizeof known / sizeof known[0] };
+
+static const aq_conduit_ops_t *find_built_in(const char *name)
+{
+    for (unsigned i = 0; i < BUILT_IN; i++)
+        if (strcmp(built_in[i]->name, name) == 0)
+            return built_in[i];
+    return NULL;
+}
+
+// A module is a shared object that exports its table under AQ_CONDUIT_MODULE_SYMBOL.
+static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t why_size)
+{
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module) {
+        snprintf(why, why_size, "its module cannot be loaded: %s", dlerror());
+        return NULL;
+    }
+    const aq_conduit_ops_t *ops = dlsym(module, AQ_CONDUIT_MODULE_SYMBOL);
+    if (!ops || ops->abi != AQ_CONDUIT_ABI) {
+        snprintf(
+            why, why_size,
+            "%s is no conduit module of this version: install the one that belongs to this library",
+            path);
+        dlclose(module);
+        return NULL;
+    }
+    return ops;
+}
+
+static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t why_size)
+{
+    const char *folders[] = {aq_settings_text(AQ_SET_MODULE_PATH), AQ_MODULE_DIR};
+    char path[1024];
+    for (unsigned i = 0; i < 2; i++) {
+        if (!*folders[i])
+            continue;
+        snprintf(path, sizeof path, "%s/aq_conduit_%s.so", folders[i], name);
+        FILE *found = fopen(path, "r");
+        if (!found)
+            continue;
+        fclose(found);
+        return open_module(path, why, why_size);
+    }
+    snprintf(why, why_size,
+             "this installation has no conduit '%s' (built in: smp; no module in %s); choose one "
+             "that gasnet_info lists",
+             name, AQ_MODULE_DIR);
+    return NULL;
+}
+
+const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)
+{
+    const aq_conduit_ops_t *ops = find_built_in(name);
+    if (!ops && !strchr(name, '/'))
+        ops = find_module(name, why, why_size);
+    return ops;
+}
+
+size_t aq_registry_report(aq_conduit_report_t *out, size_t max)
+{
+    size_t count = 0;
+    for (; count < KNOWN && count < max; count++) {
+        out[count] = (aq_conduit_report_t){.name = known[count]};
+        const aq_conduit_ops_t *ops =
+            aq_registry_find(known[count], out[count].why, sizeof out[count].why);
+        out[count].usable = ops && ops->usable(out[count].why, sizeof out[count].why);
+    }
+    return KNOWN;
+}

@@ -1,0 +1,21 @@
+// Which conduits there are: those built into the library and those found at run time as modules.
+#ifndef AQ_REGISTRY_H
+#define AQ_REGISTRY_H
+
+#include "conduit.h"
+
+// The table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
+// $libdir/gasnet. NULL with a reason and remedy in why when there is none. Does not log. The table
+// stays valid for good.
+const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size);
+
+typedef struct aq_conduit_report {
+    const char *name;
+    bool usable;
+    char why[256]; // when not usable
+} aq_conduit_report_t;
+
+// Reports on all conduits that this version knows; returns how many (at most max are written).
+size_t aq_registry_report(aq_conduit_report_t *out, size_t max);
+
+#endif

@@ -1,0 +1,21 @@
+// Segments: how large they may be, and where those of all ranks are.
+#ifndef AQ_SEGMENT_H
+#define AQ_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../other/status.h"
+
+// Collective, at init: all ranks learn the least of their limits. Also a barrier.
+aq_status_t aq_segment_agree_on_limit(void);
+
+// Is [addr, addr + nbytes) inside the segment that a rank has attached?
+bool aq_segment_contains(uint32_t rank, const void *addr, size_t nbytes);
+
+// A table of shifts in which nobody is mapped. A debug build gives it to the client's inline put
+// and get, so that each of them comes to the library and is checked.
+const intptr_t *aq_segment_unmapped(void);
+
+#endif

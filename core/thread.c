@@ -1,0 +1,85 @@
+#include "thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/settings.h"
+#include "am_prepare.h"
+#include "fatal.h"
+
+bool aq_threads;
+_Thread_local unsigned aq_thread_handler_depth;
+
+static _Thread_local aq_thread_t *self __attribute__((tls_model("initial-exec")));
+static pthread_key_t thread_end;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static atomic_ulong live_threads;
+static bool one_thread = true;
+
+bool aq_thread_mode(const char *word)
+{
+    static const char *const words[] = {"seq", "parsync", "par"};
+    for (unsigned i = 0; i < 3; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            aq_threads = i == 2;
+            one_thread = i == 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t aq_thread_limit(void)
+{
+    return one_thread ? 1 : (uint64_t)aq_settings_int(AQ_SET_MAX_THREADS);
+}
+
+static void end_thread(void *pointer)
+{
+    aq_thread_t *thread = pointer;
+    // Implicit operations that nobody waited for may still complete into the record: it then stays
+    // out of the pool.
+    if (aq_event_idle(thread->nbi, ~0u))
+        aq_event_free(thread->nbi);
+    aq_prepare_free(thread->descriptor);
+    free(thread);
+    self = NULL;
+    atomic_fetch_sub_explicit(&live_threads, 1, memory_order_relaxed);
+}
+
+static void make_key(void)
+{
+    if (pthread_key_create(&thread_end, end_thread) != 0)
+        aq_fatal("no more thread-specific keys: the client uses all that the system allows");
+}
+
+static aq_thread_t *make_thread(void)
+{
+    pthread_once(&thread_once, make_key);
+    unsigned long live = atomic_fetch_add_explicit(&live_threads, 1, memory_order_relaxed) + 1;
+    if (live > aq_thread_limit() && !one_thread)
+        aq_fatal(
+            "%lu client threads are in use, GASNET_MAX_THREADS allows %lu: raise it or end threads",
+            live, (unsigned long)aq_thread_limit());
+    aq_thread_t *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        aq_fatal("out of memory for the state of a thread (%zu bytes)", sizeof *thread);
+    thread->nbi = aq_event_new();
+    pthread_setspecific(thread_end, thread);
+    self = thread;
+    return thread;
+}
+
+aq_thread_t *aq_thread_self(void)
+{
+    return self ? self : make_thread();
+}
+
+void aq_lock_take_slow(aq_lock_t *lock)
+{
+    for (unsigned turns = 0; !aq_lock_try(lock); turns++)
+        if (turns % 64 == 63)
+            sched_yield(); // the holder may need this processor
+}

@@ -1,0 +1,64 @@
+// The three thread modes, and what each thread keeps to itself. No other file asks for the mode by
+// name.
+//
+// seq: one thread ever enters. parsync: several, never two at once. par: any number at once.
+// aq_threads is true only for par; where it is false, locks cost a test of one flag.
+#ifndef AQ_THREAD_H
+#define AQ_THREAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event.h"
+
+extern bool aq_threads;
+
+// Sets the mode by its word; false when it is none.
+bool aq_thread_mode(const char *word);
+
+// Most client threads that may be inside at the same time (GASNET_MAX_THREADS; 1 in seq mode).
+uint64_t aq_thread_limit(void);
+
+struct aq_srcdesc;
+
+// State of one client thread; made when it first needs it, freed when it ends.
+typedef struct aq_thread {
+    aq_event_t *nbi;               // the implicit operations outside of an access region
+    aq_event_t *region;            // those of the open access region, or NULL
+    struct aq_srcdesc *prepared;   // between Prepare and Commit: the descriptor in use
+    struct aq_srcdesc *descriptor; // its memory, reused
+} aq_thread_t;
+
+aq_thread_t *aq_thread_self(void);
+
+// Depth of handlers in this thread: 0 outside, 1 in a request or reply handler, 2 when a reply's
+// handler runs inside a request's. Kept in debug builds only.
+extern _Thread_local unsigned aq_thread_handler_depth __attribute__((tls_model("initial-exec")));
+
+// A lock for short sections, which no handler runs under.
+typedef struct aq_lock {
+    atomic_uint held;
+} aq_lock_t;
+
+static inline bool aq_lock_try(aq_lock_t *lock)
+{
+    return !aq_threads || (!atomic_load_explicit(&lock->held, memory_order_relaxed) &&
+                           !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire));
+}
+
+void aq_lock_take_slow(aq_lock_t *lock);
+
+static inline void aq_lock_take(aq_lock_t *lock)
+{
+    if (!aq_lock_try(lock))
+        aq_lock_take_slow(lock);
+}
+
+static inline void aq_lock_drop(aq_lock_t *lock)
+{
+    if (aq_threads)
+        atomic_store_explicit(&lock->held, 0, memory_order_release);
+}
+
+#endif
