@@ -1,0 +1,176 @@
+#include "smp_ring.h"
+
+#include "smp_message.h"
+
+#define DONE (~(uint64_t)0) // flag ^ DONE: the handler has returned
+
+// ---- sender ----
+
+static bool room_for(smp_ring_out_t *ring, uint64_t end)
+{
+    if (end - atomic_load_explicit(&ring->freed, memory_order_relaxed) <= ring->count)
+        return true;
+    uint64_t freed = atomic_load_explicit(&ring->control->freed, memory_order_acquire);
+    atomic_store_explicit(&ring->freed, freed, memory_order_relaxed);
+    return end - freed <= ring->count;
+}
+
+bool smp_ring_take(smp_ring_out_t *ring, uint64_t n, smp_run_t *run)
+{
+    uint64_t tail = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
+    uint64_t rest, pad;
+    do {
+        rest = ring->count - (tail & (ring->count - 1));
+        pad = rest < n ? rest : 0;
+        if (!room_for(ring, tail + pad + n))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&ring->control->tail, &tail, tail + pad + n,
+                                                    memory_order_acquire, memory_order_relaxed));
+    if (pad)
+        smp_ring_skip(ring, tail, pad);
+    run->position = tail + pad;
+    run->header = smp_ring_header(ring, run->position);
+    return true;
+}
+
+void smp_ring_skip(const smp_ring_out_t *ring, uint64_t position, uint64_t n)
+{
+    smp_header_t *header = smp_ring_header(ring, position);
+    header->word = smp_word(0, 0, SMP_SKIP, n);
+    smp_ring_publish(ring, &(smp_run_t){position, header});
+}
+
+// ---- receiver ----
+
+static inline smp_header_t *header_at(smp_ring_in_t *ring, uint64_t position)
+{
+    return (smp_header_t *)(void *)smp_line(ring->lines, ring->count, position);
+}
+
+static void deliver(smp_header_t *header, const aq_conduit_env_t *env, bool reply)
+{
+    uint32_t word = header->word;
+    unsigned nargs = smp_word_nargs(word);
+    aq_arrival_t arrival = {
+        .args = smp_args(header),
+        .payload = smp_body(header, nargs),
+        .nbytes = smp_word_nbytes(word),
+        .source = header->source,
+        .category = (uint8_t)smp_word_category(word),
+        .handler = (uint8_t)smp_word_handler(word),
+        .nargs = (uint8_t)nargs,
+        .reply = reply,
+    };
+    if (arrival.category == AQ_AM_LONG) {
+        const smp_long_t *body = arrival.payload;
+        arrival.nbytes = body->nbytes;
+        arrival.payload = body->dest;
+    }
+    env->deliver(&arrival);
+}
+
+// Lets senders use the lines before `released` again: when enough have gathered, or the ring is
+// empty.
+static inline void tell_senders(smp_ring_in_t *ring, bool empty)
+{
+    if (ring->released - ring->told >= (empty ? 1 : ring->count / 8)) {
+        ring->told = ring->released;
+        atomic_store_explicit(&ring->control->freed, ring->told, memory_order_release);
+    }
+}
+
+// One thread only: no locks, and a message is done when its handler has returned.
+static unsigned receive_alone(smp_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
+                              bool reply)
+{
+    unsigned done = 0;
+    while (done < budget && smp_ring_ready(ring)) {
+        uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+        smp_header_t *header = header_at(ring, head);
+        uint64_t lines = smp_word_lines(header->word);
+        atomic_store_explicit(&ring->head, head + lines, memory_order_relaxed);
+        if (smp_word_category(header->word) != SMP_SKIP)
+            deliver(header, env, reply);
+        ring->released = head + lines;
+        tell_senders(ring, false);
+        done++;
+    }
+    tell_senders(ring, true);
+    return done;
+}
+
+static bool lock(smp_ring_in_t *ring)
+{
+    return !atomic_load_explicit(&ring->lock, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&ring->lock, 1, memory_order_acquire);
+}
+
+static void unlock(smp_ring_in_t *ring)
+{
+    atomic_store_explicit(&ring->lock, 0, memory_order_release);
+}
+
+// With the lock held: gives back the lines of messages that are done, in order.
+static void release_done(smp_ring_in_t *ring)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    while (ring->released < head) {
+        smp_header_t *header = header_at(ring, ring->released);
+        if (atomic_load_explicit(&header->flag, memory_order_acquire) !=
+            (ring->released ^ ring->key ^ DONE))
+            break;
+        ring->released += smp_word_lines(header->word);
+    }
+    tell_senders(ring, ring->released == head);
+}
+
+static void mark_done(smp_ring_in_t *ring, uint64_t position)
+{
+    atomic_store_explicit(&header_at(ring, position)->flag, position ^ ring->key ^ DONE,
+                          memory_order_release);
+}
+
+// Takes the next message for this thread; false when there is none or another thread is at it.
+static bool claim(smp_ring_in_t *ring, uint64_t *position)
+{
+    bool found = false;
+    if (!lock(ring))
+        return false;
+    release_done(ring);
+    while (!found && smp_ring_ready(ring)) {
+        *position = atomic_load_explicit(&ring->head, memory_order_relaxed);
+        uint32_t word = header_at(ring, *position)->word;
+        atomic_store_explicit(&ring->head, *position + smp_word_lines(word), memory_order_relaxed);
+        found = smp_word_category(word) != SMP_SKIP;
+        if (!found)
+            mark_done(ring, *position);
+    }
+    unlock(ring);
+    return found;
+}
+
+static unsigned receive_shared(smp_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
+                               bool reply)
+{
+    unsigned done = 0;
+    uint64_t position;
+    while (done < budget && smp_ring_ready(ring) && claim(ring, &position)) {
+        deliver(header_at(ring, position), env, reply);
+        mark_done(ring, position);
+        done++;
+    }
+    if (done && lock(ring)) {
+        release_done(ring);
+        unlock(ring);
+    }
+    return done;
+}
+
+unsigned smp_ring_receive(smp_ring_in_t *ring, unsigned budget, bool reply,
+                          const aq_conduit_env_t *env)
+{
+    if (!smp_ring_ready(ring))
+        return 0;
+    return env->threads ? receive_shared(ring, budget, env, reply)
+                        : receive_alone(ring, budget, env, reply);
+}

@@ -1,0 +1,81 @@
+// Waiting without burning the processor.
+//
+//     sleeper                                  sender
+//     sleepers++                               publish the flag of a message
+//     (fence)                                  (fence)
+//     look at the rings once more              sleepers != 0?  then bell += 2 and wake
+//     futex-sleep while bell is unchanged
+//
+// Either the sleeper sees the message or the sender sees the sleeper, if both fences are there. A
+// full fence in each send would cost more than the send, so the sleeper has the kernel run one on
+// all processors where a process of ours runs (membarrier, expedited and global); only where the
+// kernel has no such call do senders fence.
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "smp_conduit.h"
+
+static bool have_membarrier(void)
+{
+    long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
+           syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+void smp_sleep_start(smp_conduit_t *smp)
+{
+    smp->light_senders = have_membarrier();
+}
+
+uint32_t smp_sleep_arm(aq_conduit_t *conduit)
+{
+    smp_conduit_t *smp = smp_of(conduit);
+    uint32_t bell = atomic_load(&smp->doorbell->bell);
+    atomic_fetch_add(&smp->doorbell->sleepers, 1);
+    atomic_fetch_add(smp->asleep, 1);
+    if (smp->light_senders)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    return bell | 1;
+}
+
+void smp_sleep_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+{
+    smp_conduit_t *smp = smp_of(conduit);
+    struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
+    syscall(SYS_futex, &smp->doorbell->bell, FUTEX_WAIT, armed & ~1u, &limit, NULL, 0);
+}
+
+void smp_sleep_disarm(aq_conduit_t *conduit)
+{
+    atomic_fetch_sub_explicit(&smp_of(conduit)->doorbell->sleepers, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(smp_of(conduit)->asleep, 1, memory_order_relaxed);
+}
+
+void smp_sleep_ring(smp_doorbell_t *doorbell)
+{
+    atomic_fetch_add(&doorbell->bell, 2);
+    syscall(SYS_futex, &doorbell->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void wake_process(smp_doorbell_t *doorbell)
+{
+    if (atomic_load_explicit(&doorbell->sleepers, memory_order_relaxed))
+        smp_sleep_ring(doorbell);
+}
+
+void smp_sleep_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    smp_conduit_t *smp = smp_of(conduit);
+    smp_sleep_fence(smp);
+    if (!neighbourhood) {
+        wake_process(smp->doorbell);
+        return;
+    }
+    if (!atomic_load_explicit(smp->asleep, memory_order_relaxed))
+        return;
+    for (uint32_t i = 0; i < conduit->env->nbrhd_size; i++)
+        wake_process(&smp_memory_process(smp, i)->doorbell);
+}
