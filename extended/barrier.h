@@ -1,0 +1,93 @@
+// Split-phase barriers over the job, in two steps: inside the neighbourhood through shared memory,
+// then across the neighbourhoods by active messages between their first processes.
+//
+//     every process:  arrive (barrier_shared.c) ........................ released? -> phase
+//     complete first process of a neighbourhood, if there are several:
+//                     all arrived? -> disseminate (barrier_am.c) -> release
+//
+// Phases are numbered from 1. A process is at most one phase ahead of any other, so that two copies
+// of everything, for odd and even phases, are enough. Several barriers may be initiated at once;
+// they enter one after the other.
+#ifndef AQ_BARRIER_H
+#define AQ_BARRIER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../core/event.h"
+#include "../core/progress.h"
+
+// What the ranks said about the name of a barrier: nothing yet, one name, or different ones.
+typedef uint64_t aq_vote_t;
+#define AQ_VOTE_NONE ((aq_vote_t)0)
+#define AQ_VOTE_NAME(id) ((aq_vote_t)1 << 32 | (uint32_t)(id))
+#define AQ_VOTE_MISMATCH ((aq_vote_t)2 << 32)
+
+// The vote of two parties together.
+static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
+{
+    if (a == AQ_VOTE_NONE || a == b)
+        return b;
+    return b == AQ_VOTE_NONE ? a : AQ_VOTE_MISMATCH;
+}
+
+// ---- inside the neighbourhood: barrier_shared.c ----
+
+struct aq_shared_barrier;
+typedef struct aq_shared_side {
+    struct aq_shared_barrier *shared;
+    uint32_t size, index; // of the neighbourhood, and this process in it
+    bool last_releases;   // the last to arrive releases the others: there is one neighbourhood
+    uint32_t seen; // of a small neighbourhood: processes known to have arrived at the current phase
+    aq_vote_t joined; // and their votes
+} aq_shared_side_t;
+
+// Bytes of the scratch of each process that one barrier uses.
+#define AQ_SHARED_BARRIER_BYTES 1024
+void aq_shared_start(aq_shared_side_t *side, void *scratch, uint32_t size, uint32_t index,
+                     bool last_releases);
+void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
+// First process, !last_releases: have all arrived at the phase? Then *vote is theirs.
+bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
+void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
+bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
+
+// ---- across neighbourhoods: barrier_am.c ----
+
+enum { AQ_DISSEMINATION_ROUNDS = 32 };
+typedef struct aq_dissemination {
+    uint32_t groups, me;                  // neighbourhoods, and this one's number
+    uint32_t rounds;                      // ceil(log2(groups)): messages that each sends in a phase
+    uint32_t to[AQ_DISSEMINATION_ROUNDS]; // job ranks
+    uint32_t phase, round;                // where we are
+    aq_vote_t vote;
+    _Atomic uint32_t
+        arrived[2][AQ_DISSEMINATION_ROUNDS]; // phase of the last message, by parity and round
+    aq_vote_t heard[2][AQ_DISSEMINATION_ROUNDS];
+    uint64_t sent; // messages, for tests
+} aq_dissemination_t;
+
+// number: which barrier this is, the same at all ranks.
+void aq_dissemination_start(aq_dissemination_t *d, unsigned number);
+void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote);
+// Sends what can be sent; true when the phase is complete, with the joined vote.
+bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
+
+// ---- the whole: barrier.c ----
+
+typedef struct aq_barrier {
+    aq_task_t task;
+    atomic_uint busy;   // a thread is advancing it
+    uint32_t initiated; // phases that the client has started
+    uint32_t entered;   // phases that we have arrived at
+    _Atomic uint32_t completed;
+    aq_vote_t vote;           // for the next phase to enter
+    aq_vote_t result;         // of the last completed phase
+    aq_event_t *first, *last; // events of the phases not completed, in order
+    bool disseminating;
+    aq_shared_side_t shared;
+    aq_dissemination_t across;
+} aq_barrier_t;
+
+#endif

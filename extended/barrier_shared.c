@@ -1,0 +1,138 @@
+// The step of a barrier inside a neighbourhood, through shared memory.
+//
+// A small neighbourhood: each process has a line of its own and reads those of the others, so that
+// a barrier of two costs one crossing of a line each way, at the same time. A larger one: a count;
+// the last to arrive changes one word that the others read.
+#include <string.h>
+
+#include "../core/conduit.h"
+#include "../core/job.h"
+#include "barrier.h"
+
+enum { SMALL = 4 };
+
+typedef struct place {
+    _Alignas(64) _Atomic uint32_t phase; // that this process has arrived at
+    _Atomic aq_vote_t vote;
+} place_t;
+
+typedef struct counted {
+    _Alignas(64) _Atomic uint32_t count;
+    _Atomic aq_vote_t vote;
+    _Alignas(64) _Atomic uint32_t released; // phase
+    _Atomic aq_vote_t result;
+} counted_t;
+
+// In the scratch of each process; the counts of the first one are used. [2]: odd and even phases.
+struct aq_shared_barrier {
+    place_t place[2];
+    counted_t counted[2];
+};
+_Static_assert(sizeof(struct aq_shared_barrier) <= AQ_SHARED_BARRIER_BYTES,
+               "barriers overlap in the scratch");
+
+static struct aq_shared_barrier *of_process(const aq_shared_side_t *side, uint32_t index)
+{
+    return (struct aq_shared_barrier *)(void *)((char *)side->shared +
+                                                (size_t)index * AQ_SCRATCH_BYTES);
+}
+
+static counted_t *counted(const aq_shared_side_t *side, uint32_t phase)
+{
+    return &side->shared->counted[phase & 1];
+}
+
+static bool is_small(const aq_shared_side_t *side)
+{
+    return side->last_releases && side->size <= SMALL;
+}
+
+static void wake_neighbourhood(void)
+{
+    aq_conduit_t *conduit = aq_job.conduits[0];
+    if (conduit->ops->wake)
+        conduit->ops->wake(conduit, true);
+}
+
+void aq_shared_start(aq_shared_side_t *side, void *scratch, uint32_t size, uint32_t index,
+                     bool last_releases)
+{
+    *side = (aq_shared_side_t){
+        .shared = scratch, .size = size, .index = index, .last_releases = last_releases};
+}
+
+static void join_vote(counted_t *c, aq_vote_t vote)
+{
+    aq_vote_t old = atomic_load_explicit(&c->vote, memory_order_relaxed);
+    while (vote != AQ_VOTE_NONE &&
+           !atomic_compare_exchange_weak(&c->vote, &old, aq_vote_join(old, vote)))
+        ;
+}
+
+void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
+{
+    if (is_small(side)) {
+        place_t *mine = &of_process(side, side->index)->place[phase & 1];
+        side->seen = 0;
+        side->joined = AQ_VOTE_NONE;
+        atomic_store_explicit(&mine->vote, vote, memory_order_relaxed);
+        atomic_store_explicit(&mine->phase, phase, memory_order_release);
+        wake_neighbourhood();
+        return;
+    }
+    counted_t *c = counted(side, phase);
+    join_vote(c, vote);
+    uint32_t arrived = atomic_fetch_add_explicit(&c->count, 1, memory_order_acq_rel) + 1;
+    if (arrived == side->size && side->last_releases)
+        aq_shared_release(side, phase, atomic_load_explicit(&c->vote, memory_order_relaxed));
+    else if (arrived == side->size)
+        wake_neighbourhood(); // the first process goes on from here
+}
+
+bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
+{
+    counted_t *c = counted(side, phase);
+    if (atomic_load_explicit(&c->count, memory_order_acquire) != side->size)
+        return false;
+    *vote = atomic_load_explicit(&c->vote, memory_order_relaxed);
+    return true;
+}
+
+// The count and vote are clear again before anyone can be released, and nobody comes to this copy
+// before the next phase but one.
+void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
+{
+    counted_t *c = counted(side, phase);
+    atomic_store_explicit(&c->count, 0, memory_order_relaxed);
+    atomic_store_explicit(&c->vote, AQ_VOTE_NONE, memory_order_relaxed);
+    atomic_store_explicit(&c->result, vote, memory_order_relaxed);
+    atomic_store_explicit(&c->released, phase, memory_order_release);
+    wake_neighbourhood();
+}
+
+static bool all_here(aq_shared_side_t *side, uint32_t phase)
+{
+    for (; side->seen < side->size; side->seen++) {
+        place_t *other = &of_process(side, side->seen)->place[phase & 1];
+        if (atomic_load_explicit(&other->phase, memory_order_acquire) != phase)
+            return false;
+        side->joined =
+            aq_vote_join(side->joined, atomic_load_explicit(&other->vote, memory_order_relaxed));
+    }
+    return true;
+}
+
+bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
+{
+    if (is_small(side)) {
+        if (!all_here(side, phase))
+            return false;
+        *vote = side->joined;
+        return true;
+    }
+    counted_t *c = counted(side, phase);
+    if (atomic_load_explicit(&c->released, memory_order_acquire) != phase)
+        return false;
+    *vote = atomic_load_explicit(&c->result, memory_order_relaxed);
+    return true;
+}

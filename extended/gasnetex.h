@@ -1,0 +1,15 @@
+// GASNet-EX: the one header that clients include. Define GASNET_SEQ, GASNET_PAR or GASNET_PARSYNC
+// first.
+//
+// The layers, from below: gasnet_fwd.h (types and constants), gasnetex_core.h (objects, events,
+// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier).
+#ifndef GASNETEX_H
+#define GASNETEX_H
+
+#include "gasnet_config.h"
+#include "gasnet_fwd.h"
+#include "gasnetex_core.h"
+#include "gasnetex_am.h"
+#include "gasnetex_rma.h"
+
+#endif

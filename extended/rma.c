@@ -1,0 +1,124 @@
+// Put and get that the header could not do in line: the peer is not mapped, or this is a debug
+// build and the arguments are to be checked.
+#include "rma.h"
+
+#include <string.h>
+
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/progress.h"
+#include "../core/segment.h"
+#include "gasnetex_rma.h"
+
+static void check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote, size_t nbytes)
+{
+    AQ_CHECK(!aq_thread_handler_depth, "%s is not allowed in a handler", call);
+    AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
+    AQ_CHECK(aq_segment_contains(rank, remote, nbytes),
+             "%s: %zu bytes at %p are not inside the segment of rank %u (%#lx, %lu bytes)", call,
+             nbytes, remote, rank, (unsigned long)aq_job.segment_addr[rank],
+             (unsigned long)aq_job.segment_size[rank]);
+}
+
+static const aq_rma_method_t *method(const aq_rma_t *rma)
+{
+    const aq_conduit_ops_t *ops = aq_link_conduit(aq_job_link(rma->rank))->ops;
+    return ops->put && ops->get ? &aq_rma_native : &aq_rma_over_am;
+}
+
+// Starts an operation whose completion part counts; returns non-zero when IMMEDIATE and nothing was
+// done.
+static int start(const aq_rma_t *rma, gex_Event_t part)
+{
+    intptr_t shift = aq_job.shift[rma->rank];
+    if (shift & 1)
+        return rma->is_get ? method(rma)->get(rma, part) : method(rma)->put(rma, part);
+    if (rma->is_get)
+        aq_api_copy_in(rma->local, rma->remote, rma->nbytes, shift);
+    else
+        aq_api_copy_out(rma->remote, rma->local, rma->nbytes, shift);
+    return 0;
+}
+
+static gex_Event_t start_nb(const aq_rma_t *rma)
+{
+    aq_event_t *event = aq_event_new();
+    if (start(rma, aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT))) {
+        aq_event_free(event);
+        return GEX_EVENT_NO_OP;
+    }
+    return aq_event_part(event, AQ_PART_ROOT);
+}
+
+static int start_blocking(const aq_rma_t *rma)
+{
+    gex_Event_t event = start_nb(rma);
+    if (event == GEX_EVENT_NO_OP)
+        return 1;
+    gex_Event_Wait(event);
+    return 0;
+}
+
+static int start_nbi(const aq_rma_t *rma)
+{
+    return start(rma, aq_event_part(aq_event_nbi(), rma->is_get ? AQ_PART_GET : AQ_PART_PUT));
+}
+
+static aq_rma_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *remote, void *local,
+                         size_t nbytes, gex_Flags_t flags, bool is_get)
+{
+    if (AQ_CHECKS)
+        check(call, tm, rank, remote, nbytes);
+    return (aq_rma_t){
+        gex_TM_TranslateRankToJobrank(tm, rank), flags, remote, local, nbytes, is_get};
+}
+
+int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags)
+{
+    aq_rma_t rma = describe("gex_RMA_PutBlocking", tm, rank, dest, (void *)(uintptr_t)src, nbytes,
+                            flags, false);
+    return start_blocking(&rma);
+}
+
+// The source of a put may be reused when the call returns, so that local completion is never
+// outstanding.
+int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                   gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    (void)lc_opt;
+    aq_rma_t rma =
+        describe("gex_RMA_PutNBI", tm, rank, dest, (void *)(uintptr_t)src, nbytes, flags, false);
+    return start_nbi(&rma);
+}
+
+gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                          gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    aq_rma_t rma =
+        describe("gex_RMA_PutNB", tm, rank, dest, (void *)(uintptr_t)src, nbytes, flags, false);
+    gex_Event_t event = start_nb(&rma);
+    aq_api_lc_done(lc_opt);
+    return event;
+}
+
+int aq_api_get(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+               gex_Flags_t flags)
+{
+    aq_rma_t rma = describe("gex_RMA_GetBlocking", tm, rank, src, dest, nbytes, flags, true);
+    return start_blocking(&rma);
+}
+
+int aq_api_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                   gex_Flags_t flags)
+{
+    aq_rma_t rma = describe("gex_RMA_GetNBI", tm, rank, src, dest, nbytes, flags, true);
+    return start_nbi(&rma);
+}
+
+gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                          gex_Flags_t flags)
+{
+    aq_rma_t rma = describe("gex_RMA_GetNB", tm, rank, src, dest, nbytes, flags, true);
+    return start_nb(&rma);
+}
