@@ -1,0 +1,102 @@
+#!/bin/bash
+# The Debian packages that a build needs or can use.
+#   other/packages.sh          installs the missing ones when root, else names them
+#   other/packages.sh --list   prints every package, one a line, with its state
+# Exits with 1 only when a package that the build cannot do without stays missing.
+set -u
+
+# package | need | a command that succeeds when it is there | what it is for
+packages='
+autoconf           | needed   | command -v autoreconf       | makes ./configure
+automake           | needed   | command -v automake         | makes Makefile.in
+libtool            | needed   | command -v libtoolize       | builds the shared library
+make               | needed   | command -v make             | runs the build
+gcc                | needed   | command -v cc               | compiles it
+pkg-config         | needed   | command -v pkg-config       | finds the libraries below
+libc6-dev          | needed   | has_header stdio.h          | the C library
+libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
+libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
+systemtap-sdt-dev  | optional | has_header sys/sdt.h        | probes for tracing tools
+g++                | optional | command -v c++              | the check of the headers in C++
+'
+
+has_header()
+{
+    echo "#include <$1>" | cc -E - -o /dev/null
+}
+
+trim()
+{
+    local s=$1
+    s="${s#"${s%%[![:space:]]*}"}"
+    printf '%s' "${s%"${s##*[![:space:]]}"}"
+}
+
+# Calls "$1 package need present|missing purpose" for each row.
+each_package()
+{
+    local package need probe purpose state
+    while IFS='|' read -r package need probe purpose; do
+        package=$(trim "$package")
+        [ -n "$package" ] || continue
+        state=missing
+        eval "$(trim "$probe")" >/dev/null 2>&1 </dev/null && state=present
+        "$1" "$package" "$(trim "$need")" "$state" "$(trim "$purpose")"
+    done <<<"$packages"
+}
+
+print_row()
+{
+    printf '%-18s %-9s %-8s %s\n' "$1" "$2" "$3" "$4"
+}
+
+missing_row()
+{
+    [ "$3" = missing ] && echo "$1"
+}
+
+missing_needed_row()
+{
+    [ "$2" = needed ] && [ "$3" = missing ] && echo "$1"
+}
+
+# Installs the named packages; the package lists are refreshed only when that fails without.
+install_packages()
+{
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install -y --no-install-recommends "$@" >/dev/null 2>&1 && return
+    apt-get update >/dev/null && apt-get install -y --no-install-recommends "$@" >/dev/null
+}
+
+case ${1-} in
+--list)
+    each_package print_row
+    exit 0
+    ;;
+'') ;;
+*)
+    echo "packages.sh: unknown option '$1'; the only option is --list." >&2
+    exit 2
+    ;;
+esac
+
+missing=$(each_package missing_row | xargs)
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "Installing the Debian packages: $missing"
+    # shellcheck disable=SC2086
+    install_packages $missing || echo "packages.sh: apt-get could not install them all." >&2
+fi
+
+missing=$(each_package missing_row | xargs)
+[ -n "$missing" ] || exit 0
+echo "Not installed: $missing"
+echo "To install them: apt-get install $missing"
+
+needed=$(each_package missing_needed_row | xargs)
+[ -z "$needed" ] || {
+    echo "packages.sh: the build cannot go on without: $needed" >&2
+    exit 1
+}
+echo "The build goes on without them."
