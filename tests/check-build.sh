@@ -1,0 +1,36 @@
+#!/bin/bash
+# static-build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
+#   check-build.sh strict|debug|asan|ubsan|tsan
+# Only what changed since the last time is compiled again. strict is the installation of the other checks.
+set -eu
+
+case ${1-} in
+strict) options="--prefix=$AQ_BUILD/strict/installed" ;;
+debug) options="--enable-debug --disable-shared" ;;
+asan) options="--enable-debug --disable-shared --enable-sanitizer=address" ;;
+ubsan) options="--enable-debug --disable-shared --enable-sanitizer=undefined" ;;
+tsan) options="--disable-shared --enable-sanitizer=thread CFLAGS=-O1\ -g" ;;
+*)
+    echo "check-build: '${1-}' is no variant; use strict, debug, asan, ubsan or tsan."
+    exit 1
+    ;;
+esac
+options="--enable-werror $options"
+folder=$AQ_BUILD/$1
+jobs=${AQ_JOBS:-$(nproc)}
+
+# A tree that was configured in place cannot serve other builds; they get a copy of it.
+source=$AQ_SRC
+if [ -e "$AQ_SRC/config.status" ]; then
+    source=$folder/source
+    mkdir -p "$folder"
+    make -s -C "$AQ_SRC" distdir distdir="$source"
+fi
+
+mkdir -p "$folder"
+cd "$folder"
+if [ ! -e config.status ] || [ "$(cat options 2>/dev/null)" != "$options" ]; then
+    eval "'$source/configure' --quiet --enable-silent-rules $options"
+    echo "$options" >options
+fi
+make -j "$jobs" check-programs

@@ -1,0 +1,43 @@
+#!/bin/bash
+# static-install: what make install puts down is enough for a client that knows pkg-config only.
+set -eu
+. "$AQ_SRC/tests/run-functions.sh"
+prefix=$AQ_BUILD/installed
+rm -rf "$prefix"
+make -s -C "$AQ_BUILD" install >make.out 2>&1 || {
+    cat make.out
+    exit 1
+}
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+flags="-std=gnu11 -Wall -Wextra -Wpedantic -Werror"
+
+# conduit, mode: through the shared libraries, then with the archives alone.
+try_link_name()
+{
+    local package=gasnet-$1-$2
+    # shellcheck disable=SC2046,SC2086
+    cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "hello-$2" $(pkg-config --libs "$package")
+    "$prefix/bin/gasnetrun_$1" -n 8 "./hello-$2"
+    ldd "./hello-$2" | grep -q "$prefix/lib/libgasnet-$1-$2.so" || {
+        echo "hello does not load lib$package.so of the installation."
+        return 1
+    }
+
+    mkdir -p archives
+    cp "$prefix"/lib/*.a archives
+    # shellcheck disable=SC2046,SC2086
+    cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "static-$2" -Larchives \
+        $(pkg-config --static --libs "$package" | sed "s!-L$prefix/lib!!")
+    ! ldd "./static-$2" | grep -q -e libgasnet -e libaqueduct || {
+        echo "The program linked with the archives loads a shared library of ours."
+        return 1
+    }
+    "$prefix/bin/gasnetrun_$1" -n 8 "./static-$2"
+}
+
+for package in "$prefix"/lib/pkgconfig/gasnet-*-*.pc; do
+    IFS=- read -r _ conduit mode <<<"$(basename "$package" .pc)"
+    echo "-- gasnet-$conduit-$mode"
+    try_link_name "$conduit" "$mode"
+done
+[ -n "${mode-}" ]

@@ -1,0 +1,79 @@
+#!/bin/bash
+# static-runner: tests/run tells failing, hanging, skipping and littering tests from good ones.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+export AQ_BUILD=$TMPDIR
+
+run()
+{
+    "$AQ_SRC/tests/run" --table "$AQ_SRC/tests/check-runner.list" "$@" >out 2>&1
+    code=$?
+}
+
+die()
+{
+    echo "check-runner: $*; this is what came out:"
+    cat out
+    exit 1
+}
+
+expect_code()
+{
+    [ $code = "$1" ] || die "the exit code is $code, not $1"
+}
+
+expect_line()
+{
+    grep -Eqx -- "$1" out || die "no line matches '$1'"
+}
+
+expect_last()
+{
+    [ "$(tail -n 1 out)" = "$1" ] || die "the last line is not '$1'"
+}
+
+run
+expect_code 1
+expect_line 'ok passes-a [0-9]+\.[0-9] s'
+expect_line 'ok passes-b [0-9]+\.[0-9] s'
+expect_line 'FAIL fails [0-9]+\.[0-9] s: exit code 3'
+expect_line '    the reason of the failure'
+expect_line 'FAIL hangs [0-9]+\.[0-9] s: time limit of 2 s'
+expect_line '    before it hangs'
+expect_line 'FAIL ignores-the-limit [0-9]+\.[0-9] s: time limit of 2 s'
+expect_line 'skip skips: there is no such network'
+expect_line 'FAIL leaves-a-process [0-9]+\.[0-9] s: left 1 processes behind, exit code 0'
+expect_line 'FAIL leaves-a-session [0-9]+\.[0-9] s: left 1 processes behind, exit code 0'
+expect_line 'FAIL after-a-failure 0\.0 s: it needs fails, which failed'
+expect_line 'skip after-a-skip: it needs skips, which was skipped'
+[ "$(grep -c '^ok late' out)" = 1 ] || die "the test 'late' did not run exactly once"
+expect_last '4 passed, 6 failed, 2 skipped'
+
+run 'passes-*' late
+expect_code 0
+expect_last '3 passed, 0 failed, 0 skipped'
+
+run skips
+expect_code 1
+expect_last '0 passed, 0 failed, 1 skipped'
+
+run 'no-such-*'
+expect_code 1
+expect_last '0 passed, 0 failed, 0 skipped'
+
+run --list 'passes-*'
+expect_code 0
+[ "$(cat out)" = "passes-a"$'\n'"passes-b" ] || die "--list printed something else"
+
+printf 'set none = $(false)\nfamily-{none} | 5 | true\n' >empty.list
+"$AQ_SRC/tests/run" --table empty.list >out 2>&1
+code=$?
+expect_code 1
+expect_line 'FAIL family-none .*'
+
+printf 'a | soon | true\n' >bad.list
+"$AQ_SRC/tests/run" --table bad.list >out 2>&1
+code=$?
+expect_code 2
+expect_line "run: .*'soon' is no time limit for a; write seconds\\."
+exit 0

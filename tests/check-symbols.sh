@@ -1,0 +1,35 @@
+#!/bin/bash
+# static-symbols: the shared libraries export the public names and nothing else.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+[ -e "$AQ_BUILD/.libs/libaqueduct.so" ] || skip "this build has no shared library"
+
+exported()
+{
+    nm -D --defined-only --format=posix "$1" | awk '{ print $1 }' | sed 's/@.*//'
+}
+
+strangers()
+{
+    local lib
+    for lib in "$AQ_BUILD"/.libs/lib*.so; do
+        exported "$lib" | grep -vE '^(gex|gasnet|gasnett|gasnetx|aq_api)_' | sed "s!^!${lib##*/} exports !"
+    done
+}
+
+exported "$AQ_BUILD/.libs/libaqueduct.so" | grep -q '^gex_' || {
+    echo "libaqueduct.so exports no symbol gex_*; mark the public functions as visible."
+    exit 1
+}
+fail_on_output "Public names begin with gex_, gasnet_, gasnett_, gasnetx_ or aq_api_." strangers
+for lib in "$AQ_BUILD"/.libs/libgasnet-*.so; do
+    [ "$(exported "$lib")" = aq_api_link ] || {
+        echo "${lib##*/} should export aq_api_link only, but exports: $(exported "$lib" | xargs)"
+        exit 1
+    }
+    readelf -d "$lib" | grep -q 'NEEDED.*libaqueduct\.so' || {
+        echo "${lib##*/} does not need libaqueduct.so; see shim_ldflags in Makefile.am."
+        exit 1
+    }
+done
+exit 0

@@ -1,0 +1,73 @@
+# Shell functions for the commands in tests.list and for the check-*.sh scripts; tests/run sources this
+# file ahead of each command, which finds AQ_BUILD, AQ_SRC and TMPDIR in its environment.
+
+# Ends the test as skipped.
+skip()
+{
+    echo "$*"
+    exit 77
+}
+
+# Runs the unit test program test_$1, which is only built where cmocka is installed.
+unit()
+{
+    grep -q '^#define AQ_HAVE_CMOCKA 1' "$AQ_BUILD/config.h" ||
+        skip "cmocka was not found when this build was configured (package libcmocka-dev)"
+    "$AQ_BUILD/tests/unit/test_$1"
+}
+
+# Runs a command with the programs of the further build $1 (asan, tsan ...; see check-build.sh).
+in_build()
+{
+    AQ_BUILD=$AQ_BUILD/$1
+    PATH=$AQ_BUILD:$PATH
+    # The first finding ends the program: a rank may leave by _exit, which would lose the exit code.
+    export ASAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+    export TSAN_OPTIONS=halt_on_error=1
+    # The thread sanitizer of older compilers does not bear a kernel that scatters addresses widely.
+    if [ "$1" = tsan ] && setarch -R true 2>/dev/null; then
+        personality=yes
+    fi
+    shift
+    if [ "${personality-no}" = yes ]; then
+        export AQ_BUILD PATH
+        setarch -R bash -c '. "$AQ_SRC/tests/run-functions.sh"; "$@"' bash "$@"
+    else
+        "$@"
+    fi
+}
+
+# Fails unless the command behind it ends with exit code $1.
+expect_exit()
+{
+    local wanted=$1 code
+    shift
+    "$@"
+    code=$?
+    [ $code = "$wanted" ] || {
+        echo "The exit code is $code, not $wanted."
+        exit 1
+    }
+}
+
+# Prints the C files of the tree that are ours, relative to AQ_SRC.
+sources()
+{
+    (
+        cd "$AQ_SRC" &&
+            find conduits core examples extended firehose other spawner tests -name '*.[ch]' \
+                ! -path core/gasnet_config.h 2>/dev/null | sort
+    )
+}
+
+# Ends the check with $1 if anything was written to standard output by the command behind it, which
+# is shown: fail_on_output "sentence" command ...
+fail_on_output()
+{
+    local sentence=$1 found
+    shift
+    found=$("$@")
+    [ -n "$found" ] || return 0
+    printf '%s\n%s\n' "$found" "$sentence"
+    exit 1
+}
