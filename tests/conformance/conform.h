@@ -1,0 +1,109 @@
+/*
+ * The conformance suite: programs written once against the public API and run on every conduit.
+ *
+ * Always true here:
+ * - only <gasnetex.h> is included (gasnet.h where CONFORM_GASNET1_HEADER asks for it);
+ * - a subtest is a function without arguments, called by every rank, with a barrier before and
+ *   after it; it leaves no operation open behind it;
+ * - a failed check ends the whole job with exit code 1 and one sentence on standard error.
+ *
+ * The bound segment of each rank:
+ *
+ *   0          64 KiB               10 MiB                        20 MiB
+ *   +----------+--------------------+-----------------------------+
+ *   | exchange | inbox: peers write | outbox: only the owner uses |
+ *   +----------+--------------------+-----------------------------+
+ */
+#ifndef CONFORM_H
+#define CONFORM_H
+
+#ifdef CONFORM_GASNET1_HEADER
+#include <gasnet.h>
+#else
+#include <gasnetex.h>
+#endif
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONFORM_NAME "CONFORM"
+#define CONFORM_SEGMENT ((size_t)20 << 20)
+#define CONFORM_INBOX ((size_t)64 << 10)
+#define CONFORM_OUTBOX ((size_t)10 << 20)
+
+typedef struct {
+    const char *name;
+    void (*run)(void);
+    const char *help;
+} conform_test_t;
+
+typedef struct {
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+    gex_Segment_t segment;
+    gex_Rank_t rank;
+    gex_Rank_t size;
+    unsigned char **base; /* of each rank's segment, in its owner's address space */
+    unsigned char *outbox;
+    int threads;
+    uint64_t seed;
+} conform_job_t;
+
+extern conform_job_t job;
+
+/* Counters that handlers and client threads share. */
+typedef _Atomic uint64_t conform_count_t;
+
+_Noreturn void conform_die(const char *file, int line, const char *cond, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void conform_match(const char *file, int line, const void *at, size_t n, uint64_t key,
+                   const char *what);
+
+/* The sentence after the condition says what was expected and what came. */
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            conform_die(__FILE__, __LINE__, #cond, __VA_ARGS__);                                   \
+    } while (0)
+
+/* The n bytes at `at` are what conform_fill(at, n, key) writes. */
+#define CHECK_FILL(at, n, key, what) conform_match(__FILE__, __LINE__, at, n, key, what)
+
+/* Deterministic values: a mixer of three numbers, a generator, and a pattern of bytes. */
+uint64_t conform_mix(uint64_t a, uint64_t b, uint64_t c);
+uint64_t conform_random(uint64_t *state);
+uint64_t conform_stream(uint64_t number); /* the start of a generator of this rank */
+void conform_fill(void *at, size_t n, uint64_t key);
+
+void conform_barrier(void);
+/* all[r] becomes the value that rank r passed; every rank calls it. */
+void conform_exchange(uint64_t mine, uint64_t *all);
+void conform_nap(unsigned ms); /* sleeps without entering the library */
+void *conform_alloc(size_t n);
+/* Registers a table; checks that entries with index 0 get the highest free ones, in order. */
+void conform_register(gex_AM_Entry_t *table, size_t n);
+unsigned conform_free_index(void); /* the highest that no handler has */
+gex_Rank_t conform_source(gex_Token_t token);
+/* A slot of each rank's inbox for what `peer` sends: requests below, replies above. */
+size_t conform_slot_size(void);
+unsigned char *conform_slot(gex_Rank_t owner, gex_Rank_t peer, int reply);
+
+/* The rooms of the suite: handlers are registered once, at the start. */
+void conform_argn_setup(void);
+void conform_am_setup(void);
+void conform_flood_setup(void);
+void conform_npam_setup(void);
+void conform_barrier_setup(void);
+void conform_sync_setup(void);
+void conform_handler_setup(void);
+#ifndef GASNET_SEQ
+void conform_thread_setup(void);
+#endif
+
+extern const conform_test_t conform_query_tests[], conform_handler_tests[], conform_am_tests[],
+    conform_flood_tests[], conform_npam_tests[], conform_rma_tests[], conform_event_tests[],
+    conform_barrier_tests[], conform_sync_tests[], conform_thread_tests[];
+
+#endif

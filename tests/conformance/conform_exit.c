@@ -1,0 +1,219 @@
+/*
+ * conform_exit: ends in the way that its arguments name, for the tests of launching. It prints
+ * nothing but what is said here.
+ *   code N        all ranks call gasnet_exit(N)
+ *   one R N       rank R calls gasnet_exit(N), the others wait in a barrier
+ *   return N      main returns N after a barrier
+ *   compute R N   rank R calls gasnet_exit(N), the others compute for up to 20 s without polling
+ *   signal R SIG  rank R raises SIG, the others wait in a barrier
+ *   abort R       rank R aborts, the others wait in a barrier
+ *   _exit R N     rank R calls _exit(N), the others wait in a barrier
+ *   echo          rank 0 copies its standard input to its standard output
+ *   lines K       each rank prints K lines "RANK NUMBER CCC...", in several writes each
+ *   sleep S       sleeps S seconds
+ *   pid           each rank prints "RANK PID"
+ *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
+ *   args ...      rank 0 prints its arguments, one a line
+ */
+#include <gasnetex.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COMPUTE_SECONDS 20
+#define LINE_FILL 200
+
+static gex_TM_t team;
+static gex_Rank_t me;
+
+static void wait_all(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+static void leave(int code)
+{
+    fflush(stdout);
+    gasnet_exit(code);
+}
+
+static _Noreturn void usage(void)
+{
+    if (me == 0)
+        fprintf(stderr, "conform_exit: unknown mode or too few arguments; its source lists them\n");
+    gasnet_exit(64);
+    abort();
+}
+
+static void do_code(char **arg)
+{
+    leave(atoi(arg[0]));
+}
+
+static void do_one(char **arg)
+{
+    wait_all();
+    if (me == (gex_Rank_t)atoi(arg[0]))
+        leave(atoi(arg[1]));
+    wait_all();
+}
+
+static void compute(int seconds)
+{
+    const time_t end = time(NULL) + seconds;
+    volatile unsigned long x = 1;
+
+    while (time(NULL) < end) {
+        for (int i = 0; i < 1000000; i++)
+            x = x * 6364136223846793005ul + 1;
+    }
+}
+
+static void do_compute(char **arg)
+{
+    wait_all();
+    if (me == (gex_Rank_t)atoi(arg[0]))
+        leave(atoi(arg[1]));
+    compute(COMPUTE_SECONDS);
+}
+
+static void do_signal(char **arg)
+{
+    wait_all();
+    if (me == (gex_Rank_t)atoi(arg[0]))
+        raise(atoi(arg[1]));
+    wait_all();
+}
+
+static void do_abort(char **arg)
+{
+    wait_all();
+    if (me == (gex_Rank_t)atoi(arg[0]))
+        abort();
+    wait_all();
+}
+
+static void do_silent(char **arg)
+{
+    wait_all();
+    if (me == (gex_Rank_t)atoi(arg[0]))
+        _exit(atoi(arg[1]));
+    wait_all();
+}
+
+static void do_echo(char **arg)
+{
+    char buf[4096];
+    size_t n;
+
+    (void)arg;
+    while (me == 0 && (n = fread(buf, 1, sizeof(buf), stdin)) > 0)
+        fwrite(buf, 1, n, stdout);
+    fflush(stdout);
+    wait_all();
+}
+
+/* Several small writes for each line: a launcher that mixes output must not mix within lines. */
+static void do_lines(char **arg)
+{
+    const int count = atoi(arg[0]);
+
+    setvbuf(stdout, NULL, _IONBF, 0);
+    for (int i = 0; i < count; i++) {
+        char fill[LINE_FILL / 4 + 1];
+
+        memset(fill, 'a' + (int)(((unsigned)i + me) % 26), sizeof(fill) - 1);
+        fill[sizeof(fill) - 1] = '\0';
+        printf("%u ", (unsigned)me);
+        printf("%d ", i);
+        for (int part = 0; part < 4; part++)
+            fputs(fill, stdout);
+        putchar('\n');
+    }
+    wait_all();
+}
+
+static void do_sleep(char **arg)
+{
+    struct timespec left = {.tv_sec = atoi(arg[0])};
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+    wait_all();
+}
+
+static void do_pid(char **arg)
+{
+    (void)arg;
+    printf("%u %ld\n", (unsigned)me, (long)getpid());
+    fflush(stdout);
+    wait_all();
+}
+
+static void do_env(char **arg)
+{
+    const char *value = gasnet_getenv(arg[0]);
+
+    if (value != NULL)
+        printf("%u %s\n", (unsigned)me, value);
+    else
+        printf("%u\n", (unsigned)me);
+    fflush(stdout);
+    wait_all();
+}
+
+static void do_args(char **arg)
+{
+    for (int i = 0; me == 0 && arg[i] != NULL; i++)
+        printf("%s\n", arg[i]);
+    fflush(stdout);
+    wait_all();
+}
+
+static const struct {
+    const char *name;
+    int arguments;
+    void (*run)(char **arg);
+} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},     {"compute", 2, do_compute},
+             {"signal", 2, do_signal}, {"abort", 1, do_abort}, {"_exit", 2, do_silent},
+             {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"sleep", 1, do_sleep},
+             {"pid", 0, do_pid},       {"env", 1, do_env}};
+
+static void run_mode(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(argv[1], modes[i].name) != 0)
+            continue;
+        if (argc - 2 < modes[i].arguments)
+            usage();
+        modes[i].run(argv + 2);
+        leave(0);
+    }
+    usage();
+}
+
+int main(int argc, char **argv)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+
+    if (gex_Client_Init(&client, &ep, &team, "CONFORM_EXIT", &argc, &argv, 0) != GASNET_OK)
+        return 65;
+    me = gex_TM_QueryRank(team);
+    if (argc < 2)
+        usage();
+    if (strcmp(argv[1], "args") == 0) {
+        do_args(argv);
+        leave(0);
+    }
+    if (strcmp(argv[1], "return") == 0 && argc > 2) {
+        wait_all();
+        return atoi(argv[2]);
+    }
+    run_mode(argc, argv);
+    return 0;
+}

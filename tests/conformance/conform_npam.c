@@ -1,0 +1,386 @@
+/* Active messages with a negotiated payload: prepare, fill, commit or cancel. */
+#include "conform_argn.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 60            /* of the sizes test, to every rank */
+#define MANY 5000            /* messages in a row of each rank */
+#define CANCELS 500          /* cancelled prepares of each rank */
+#define IMMEDIATE_SENDS 2000 /* of each rank */
+#define ARGS 3
+
+/* "Suitably aligned for any data type"; GASNet-EX 2025.8.0 needs the value 8 here. */
+#ifndef CONFORM_BUFFER_ALIGN
+#define CONFORM_BUFFER_ALIGN alignof(max_align_t)
+#endif
+
+static void negotiated_request(gex_Token_t, void *, size_t, gex_AM_Arg_t, gex_AM_Arg_t,
+                               gex_AM_Arg_t);
+static void negotiated_reply(gex_Token_t, void *, size_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
+
+static gex_AM_Entry_t entries[] = {{.gex_fnptr = (gex_AM_Fn_t)negotiated_request,
+                                    .gex_flags = GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQUEST,
+                                    .gex_nargs = ARGS,
+                                    .gex_name = "negotiated_request"},
+                                   {.gex_fnptr = (gex_AM_Fn_t)negotiated_reply,
+                                    .gex_flags = GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REPLY,
+                                    .gex_nargs = ARGS,
+                                    .gex_name = "negotiated_reply"}};
+
+static conform_count_t got_requests, got_replies;
+
+void conform_npam_setup(void)
+{
+    conform_register(entries, 2);
+}
+
+/* What one prepare is asked for. */
+typedef struct {
+    argn_cat_t cat;
+    void *own; /* the client's buffer, or NULL */
+    size_t least, most;
+    void *dest; /* what prepare is told, may be NULL */
+    gex_Event_t *lc;
+    gex_Flags_t flags;
+} ask_t;
+
+static gex_AM_SrcDesc_t prepare_request(gex_Rank_t to, const ask_t *ask)
+{
+    if (ask->cat == ARGN_MEDIUM)
+        return gex_AM_PrepareRequestMedium(job.tm, to, ask->own, ask->least, ask->most, ask->lc,
+                                           ask->flags, ARGS);
+    return gex_AM_PrepareRequestLong(job.tm, to, ask->own, ask->least, ask->most, ask->dest,
+                                     ask->lc, ask->flags, ARGS);
+}
+
+static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, const ask_t *ask)
+{
+    if (ask->cat == ARGN_MEDIUM)
+        return gex_AM_PrepareReplyMedium(token, ask->own, ask->least, ask->most, ask->lc,
+                                         ask->flags, ARGS);
+    return gex_AM_PrepareReplyLong(token, ask->own, ask->least, ask->most, ask->dest, ask->lc,
+                                   ask->flags, ARGS);
+}
+
+/* Returns the negotiated size. */
+static size_t check_descriptor(gex_AM_SrcDesc_t sd, const ask_t *ask)
+{
+    void *const addr = gex_AM_SrcDescAddr(sd);
+    const size_t size = gex_AM_SrcDescSize(sd);
+
+    CHECK(sd != GEX_AM_SRCDESC_NO_OP, "prepare without IMMEDIATE must give a descriptor");
+    CHECK(size >= ask->least && size <= ask->most, "size %zu is not between %zu and %zu", size,
+          ask->least, ask->most);
+    if (ask->own != NULL)
+        CHECK(addr == ask->own, "the address should be my buffer %p, but is %p", ask->own, addr);
+    else
+        CHECK(addr != NULL && (uintptr_t)addr % CONFORM_BUFFER_ALIGN == 0,
+              "the library's buffer must be aligned for any type: %p", addr);
+    return size;
+}
+
+static void cancel_request(argn_cat_t cat, gex_AM_SrcDesc_t sd)
+{
+    const int err =
+        cat == ARGN_MEDIUM ? gex_AM_CancelRequestMedium(sd, 0) : gex_AM_CancelRequestLong(sd, 0);
+
+    CHECK(err == 0, "a cancel must return 0, but returned %d", err);
+}
+
+static void cancel_reply(argn_cat_t cat, gex_AM_SrcDesc_t sd)
+{
+    const int err =
+        cat == ARGN_MEDIUM ? gex_AM_CancelReplyMedium(sd, 0) : gex_AM_CancelReplyLong(sd, 0);
+
+    CHECK(err == 0, "a cancel must return 0, but returned %d", err);
+}
+
+static unsigned char *place(gex_Rank_t owner, gex_Rank_t peer, int reply, gex_AM_Arg_t sequence)
+{
+    return conform_slot(owner, peer, reply) + sequence % 7;
+}
+
+static uint64_t load_key(gex_Rank_t sender, gex_AM_Arg_t sequence, int reply)
+{
+    return conform_mix(sender, (uint32_t)sequence, 900 + (unsigned)reply);
+}
+
+/* A prepare that is given up leaves the token free for the real reply. */
+static void negotiated_request(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence,
+                               gex_AM_Arg_t want, gex_AM_Arg_t is_long)
+{
+    const gex_Rank_t from = conform_source(token);
+    unsigned char own[600];
+    const int with_own = sequence % 2;
+    const ask_t ask = {.cat = is_long ? ARGN_LONG : ARGN_MEDIUM,
+                       .own = with_own ? own : NULL,
+                       .least = 1 + (size_t)sequence % 100,
+                       .most = sizeof(own),
+                       .dest = sequence % 3 ? place(from, job.rank, 1, sequence) : NULL,
+                       .lc = with_own ? GEX_EVENT_NOW : NULL};
+    gex_AM_Arg_t a[ARGS] = {sequence, 0, is_long};
+    argn_msg_t m = {.handler = entries[1].gex_index,
+                    .n = ARGS,
+                    .a = a,
+                    .dest = place(from, job.rank, 1, sequence)};
+    gex_AM_SrcDesc_t sd;
+
+    CHECK(nbytes == (size_t)want, "%d bytes were committed, but %zu came", (int)want, nbytes);
+    CHECK(is_long || (uintptr_t)buf % 8 == 0, "a Medium's payload must be aligned to 8: %p", buf);
+    CHECK_FILL(buf, nbytes, load_key(from, sequence, 0), "negotiated request");
+    if (sequence % 5 == 0)
+        cancel_reply(ask.cat, prepare_reply(token, &ask));
+    sd = prepare_reply(token, &ask);
+    m.nbytes = check_descriptor(sd, &ask);
+    m.nbytes = sequence % 4 == 0 ? 0 : m.nbytes - m.nbytes / (size_t)(sequence % 4 + 1);
+    a[1] = (gex_AM_Arg_t)m.nbytes;
+    conform_fill(gex_AM_SrcDescAddr(sd), m.nbytes, load_key(job.rank, sequence, 1));
+    if (sequence % 2 == 0)
+        argn_commit_reply(ask.cat, sd, &m);
+    else
+        CHECK(argn_commit_reply_v2(ask.cat, sd, &m) == 0, "commit_v2 must return 0");
+    memset(own, 0x11, sizeof(own));
+    atomic_fetch_add(&got_requests, 1);
+}
+
+static void negotiated_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence,
+                             gex_AM_Arg_t want, gex_AM_Arg_t is_long)
+{
+    CHECK(nbytes == (size_t)want, "%d bytes were committed, but %zu came", (int)want, nbytes);
+    CHECK(is_long || (uintptr_t)buf % 8 == 0, "a Medium's payload must be aligned to 8: %p", buf);
+    CHECK_FILL(buf, nbytes, load_key(conform_source(token), sequence, 1), "negotiated reply");
+    atomic_fetch_add(&got_replies, 1);
+}
+
+static void reset(void)
+{
+    atomic_store(&got_requests, 0);
+    atomic_store(&got_replies, 0);
+    conform_barrier();
+}
+
+static void settle(uint64_t sent)
+{
+    GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
+    conform_barrier();
+    CHECK(atomic_load(&got_replies) == sent && atomic_load(&got_requests) == sent,
+          "%llu requests and replies expected, but %llu and %llu came", (unsigned long long)sent,
+          (unsigned long long)atomic_load(&got_requests),
+          (unsigned long long)atomic_load(&got_replies));
+}
+
+/* Commits `nbytes` of a descriptor as number `sequence`; returns what commit said. */
+static int commit(const ask_t *ask, gex_Rank_t to, gex_AM_SrcDesc_t sd, size_t nbytes,
+                  gex_AM_Arg_t sequence, int v2, gex_Flags_t flags)
+{
+    const gex_AM_Arg_t a[ARGS] = {sequence, (gex_AM_Arg_t)nbytes, ask->cat == ARGN_LONG};
+    const argn_msg_t m = {.handler = entries[0].gex_index,
+                          .n = ARGS,
+                          .a = a,
+                          .nbytes = nbytes,
+                          .dest = place(to, job.rank, 0, sequence),
+                          .flags = flags};
+
+    conform_fill(gex_AM_SrcDescAddr(sd), nbytes, load_key(job.rank, sequence, 0));
+    if (v2)
+        return argn_commit_request_v2(ask->cat, sd, &m);
+    argn_commit_request(ask->cat, sd, &m);
+    return 0;
+}
+
+static size_t least_limit(const ask_t *ask, gex_Rank_t to)
+{
+    const gex_Flags_t flag =
+        ask->own != NULL ? GEX_FLAG_AM_PREPARE_LEAST_CLIENT : GEX_FLAG_AM_PREPARE_LEAST_ALLOC;
+    const size_t max = ask->cat == ARGN_MEDIUM
+                           ? gex_AM_MaxRequestMedium(job.tm, to, ask->lc, flag, ARGS)
+                           : gex_AM_MaxRequestLong(job.tm, to, ask->lc, flag, ARGS);
+    const size_t room = conform_slot_size() - 16;
+
+    return max < room ? max : room;
+}
+
+/* Round 0 asks for the largest that is guaranteed, round 1 for exactly one byte, the others for
+ * something between, with a maximum that may lie above every limit. */
+static void choose_sizes(ask_t *ask, gex_Rank_t to, int round, uint64_t *stream)
+{
+    const size_t limit = least_limit(ask, to);
+    const size_t room = conform_slot_size() - 16;
+
+    if (round == 0) {
+        ask->least = limit;
+        ask->most = limit;
+        return;
+    }
+    ask->least = round == 1 ? 1 : 1 + conform_random(stream) % (round % 2 ? 300 : limit);
+    ask->most = ask->least;
+    if (round > 1 && round % 3 != 0)
+        ask->most += conform_random(stream) % (room - ask->least + 1);
+}
+
+static size_t choose_commit(size_t size, int round, uint64_t *stream)
+{
+    if (round % 5 == 4)
+        return 0;
+    return round % 2 ? size : conform_random(stream) % (size + 1);
+}
+
+static void size_round(argn_cat_t cat, int round, unsigned char *own, uint64_t *stream,
+                       gex_AM_Arg_t sequence)
+{
+    for (gex_Rank_t k = 0; k < job.size; k++) {
+        const gex_Rank_t to = (job.rank + k) % job.size;
+        gex_Event_t event = GEX_EVENT_INVALID;
+        gex_Event_t *const lcs[] = {NULL, GEX_EVENT_NOW, GEX_EVENT_GROUP, &event};
+        const int way = (int)(((unsigned)round / 2 + k) % 4);
+        ask_t ask = {.cat = cat, .own = way > 0 ? own + round % 3 : NULL, .lc = lcs[way]};
+        gex_AM_SrcDesc_t sd;
+        size_t size;
+
+        ask.dest = round % 2 ? place(to, job.rank, 0, sequence) : NULL;
+        choose_sizes(&ask, to, round, stream);
+        sd = prepare_request(to, &ask);
+        size = check_descriptor(sd, &ask);
+        CHECK(commit(&ask, to, sd, choose_commit(size, round, stream), sequence, round % 4 == 3,
+                     0) == 0,
+              "commit without IMMEDIATE must return 0");
+        if (way == 2)
+            gex_NBI_Wait(GEX_EC_AM, 0);
+        else if (way == 3)
+            gex_Event_Wait(event);
+        if (way > 0)
+            memset(own, 0x99, size + 2);
+    }
+}
+
+static void test_sizes(void)
+{
+    unsigned char *own = conform_alloc(conform_slot_size() + 16);
+    uint64_t stream = conform_stream(51);
+    gex_AM_Arg_t sequence = 0;
+    uint64_t sent = 0;
+
+    reset();
+    for (int cat = ARGN_MEDIUM; cat <= ARGN_LONG; cat++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            size_round((argn_cat_t)cat, round, own, &stream, sequence++);
+            sent += job.size;
+            GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
+        }
+    }
+    settle(sent);
+    free(own);
+}
+
+static void test_args(void)
+{
+    for (int v2 = 0; v2 < 2; v2++) {
+        argn_echo_all(ARGN_OWN_BUFFER, v2);
+        argn_echo_all(ARGN_LIBRARY_BUFFER, v2);
+    }
+}
+
+/* Many Mediums in a row, nobody waits in between. */
+static void test_many(void)
+{
+    unsigned char own[256];
+    uint64_t stream = conform_stream(52);
+
+    reset();
+    for (int i = 0; i < MANY; i++) {
+        const gex_Rank_t to = (gex_Rank_t)(conform_random(&stream) % job.size);
+        const ask_t ask = {.cat = ARGN_MEDIUM,
+                           .own = i % 3 == 0 ? own : NULL,
+                           .least = 1 + (size_t)i % 200,
+                           .most = 256,
+                           .lc = i % 3 == 0 ? GEX_EVENT_NOW : NULL};
+        gex_AM_SrcDesc_t sd = prepare_request(to, &ask);
+
+        commit(&ask, to, sd, check_descriptor(sd, &ask), i, i % 2, 0);
+    }
+    GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= MANY);
+    conform_barrier();
+    CHECK(atomic_load(&got_replies) == MANY, "%d replies expected, but %llu came", MANY,
+          (unsigned long long)atomic_load(&got_replies));
+}
+
+/* Cancelled descriptors give back what they took: with a leak the traffic would stop. */
+static void test_cancel(void)
+{
+    unsigned char own[400];
+
+    reset();
+    for (int i = 0; i < CANCELS; i++) {
+        const gex_Rank_t to = (job.rank + (gex_Rank_t)i) % job.size;
+        gex_Event_t event;
+        const ask_t ask = {.cat = i % 4 < 2 ? ARGN_MEDIUM : ARGN_LONG,
+                           .own = i % 2 ? own : NULL,
+                           .least = 1 + (size_t)i % 300,
+                           .most = 400,
+                           .lc = i % 2 ? (i % 3 ? &event : GEX_EVENT_NOW) : NULL};
+        gex_AM_SrcDesc_t sd = prepare_request(to, &ask);
+
+        conform_fill(gex_AM_SrcDescAddr(sd), check_descriptor(sd, &ask), 5);
+        cancel_request(ask.cat, sd);
+    }
+    for (gex_Rank_t r = 0; r < job.size; r++) {
+        const ask_t ask = {.cat = ARGN_MEDIUM, .least = 1, .most = 400};
+        gex_AM_SrcDesc_t sd = prepare_request(r, &ask);
+
+        commit(&ask, r, sd, check_descriptor(sd, &ask), 1, 0, 0);
+    }
+    settle(job.size);
+}
+
+/* IMMEDIATE at both ends; what was refused a few times is cancelled and never arrives. */
+static int send_immediate(gex_Rank_t to, gex_AM_Arg_t sequence)
+{
+    const ask_t ask = {.cat = ARGN_MEDIUM, .least = 100, .most = 200, .flags = GEX_FLAG_IMMEDIATE};
+    gex_AM_SrcDesc_t sd = prepare_request(to, &ask);
+
+    if (sd == GEX_AM_SRCDESC_NO_OP)
+        return 0;
+    for (int tries = 0; tries < 3; tries++) {
+        if (commit(&ask, to, sd, check_descriptor(sd, &ask), sequence, 1, GEX_FLAG_IMMEDIATE) == 0)
+            return 1;
+    }
+    cancel_request(ask.cat, sd);
+    return 0;
+}
+
+static void test_immediate(void)
+{
+    uint64_t sent = 0;
+    uint64_t all[64];
+    uint64_t total = 0, answered = 0;
+
+    reset();
+    for (int i = 0; i < IMMEDIATE_SENDS; i++) {
+        if (send_immediate((job.rank + (gex_Rank_t)i) % job.size, i))
+            sent++;
+        else
+            gasnet_AMPoll();
+    }
+    GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
+    conform_barrier();
+    CHECK(atomic_load(&got_replies) == sent, "%llu messages were accepted, %llu were answered",
+          (unsigned long long)sent, (unsigned long long)atomic_load(&got_replies));
+    conform_exchange(sent, all);
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        total += all[r];
+    conform_exchange(atomic_load(&got_requests), all);
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        answered += all[r];
+    CHECK(total == answered, "%llu messages were accepted in the job, but %llu arrived",
+          (unsigned long long)total, (unsigned long long)answered);
+}
+
+const conform_test_t conform_npam_tests[] = {
+    {"npam_args", test_args, "negotiated messages with 0..16 arguments, both commits"},
+    {"npam_sizes", test_sizes, "least, most and committed sizes; buffers; local completion"},
+    {"npam_many", test_many, "thousands in a row"},
+    {"npam_cancel", test_cancel, "cancelled messages never arrive and cost nothing"},
+    {"npam_immediate", test_immediate, "IMMEDIATE at prepare and at commit, exact count"},
+    {NULL, NULL, NULL}};
