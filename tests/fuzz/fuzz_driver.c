@@ -1,0 +1,168 @@
+// Runs a fuzzer without libFuzzer: fuzz_NAME CORPUS ROUNDS. Every file of the folder CORPUS goes in
+// as it is, then ROUNDS mutations of them do. The mutations are the same in each run, so a failure
+// comes again.
+#include <dirent.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_INPUTS 512
+#define MAX_BYTES 4096
+
+typedef struct input {
+    size_t size;
+    uint8_t bytes[MAX_BYTES];
+} input_t;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static input_t *corpus[MAX_INPUTS];
+static size_t corpus_count;
+static input_t current; // what the fuzzer reads at the moment
+static uint64_t state = 0x9e3779b97f4a7c15u;
+
+static void fail(const char *sentence, const char *culprit)
+{
+    fprintf(stderr, "fuzz: %s: %s\n", culprit, sentence);
+    exit(1);
+}
+
+// Tells the input that brought the fuzzer down, in hexadecimal; only async-signal-safe calls.
+static void tell_input(int sig)
+{
+    static const char digits[] = "0123456789abcdef";
+    static char text[2 * MAX_BYTES + 1];
+    size_t length = 0;
+    for (size_t i = 0; i < current.size; i++) {
+        text[length++] = digits[current.bytes[i] >> 4];
+        text[length++] = digits[current.bytes[i] & 15];
+    }
+    text[length++] = '\n';
+    (void)!write(2, "fuzz: this input failed: ", 25);
+    (void)!write(2, text, length);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+static void load_file(const char *folder, const char *name)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        fail("the name is too long.", name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        fail("the file cannot be opened.", path);
+    input_t *input = calloc(1, sizeof *input);
+    if (input == NULL)
+        fail("there is no memory for it.", path);
+    input->size = fread(input->bytes, 1, MAX_BYTES, file);
+    fclose(file);
+    corpus[corpus_count++] = input;
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void load_corpus(const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, visible, alphasort);
+    if (count <= 0)
+        fail("the folder holds no inputs.", folder);
+    for (int i = 0; i < count; i++) {
+        if (corpus_count < MAX_INPUTS)
+            load_file(folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+// A number below limit, which is not 0 (xorshift64*).
+static size_t below(size_t limit)
+{
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (size_t)((state * 0x2545f4914f6cdd1du) >> 33) % limit;
+}
+
+static void insert_byte(uint8_t byte)
+{
+    if (current.size == MAX_BYTES)
+        return;
+    size_t at = below(current.size + 1);
+    memmove(current.bytes + at + 1, current.bytes + at, current.size - at);
+    current.bytes[at] = byte;
+    current.size++;
+}
+
+static void remove_byte(void)
+{
+    size_t at = below(current.size);
+    memmove(current.bytes + at, current.bytes + at + 1, current.size - at - 1);
+    current.size--;
+}
+
+// The input goes on as another one of the corpus does.
+static void splice(void)
+{
+    const input_t *other = corpus[below(corpus_count)];
+    size_t from = below(other->size + 1), at = below(current.size + 1), count = other->size - from;
+    if (count > MAX_BYTES - at)
+        count = MAX_BYTES - at;
+    memcpy(current.bytes + at, other->bytes + from, count);
+    current.size = at + count;
+}
+
+static void mutate(void)
+{
+    switch (below(5)) {
+    case 0:
+        insert_byte((uint8_t)below(256));
+        break;
+    case 1:
+        insert_byte((uint8_t) "0123456789.-+KMGT %/:,e"[below(23)]);
+        break;
+    case 2:
+        if (current.size > 0)
+            remove_byte();
+        break;
+    case 3:
+        if (current.size > 0)
+            current.bytes[below(current.size)] ^= (uint8_t)(1u << below(8));
+        break;
+    default:
+        splice();
+        break;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        fail("call it with a folder of inputs and a number of rounds.", argv[0]);
+    load_corpus(argv[1]);
+    signal(SIGABRT, tell_input);
+    signal(SIGSEGV, tell_input);
+    for (size_t i = 0; i < corpus_count; i++) {
+        current = *corpus[i];
+        LLVMFuzzerTestOneInput(current.bytes, current.size);
+    }
+    long rounds = strtol(argv[2], NULL, 10);
+    for (long i = 0; i < rounds; i++) {
+        current = *corpus[below(corpus_count)];
+        for (size_t n = 1 + below(8); n > 0; n--)
+            mutate();
+        LLVMFuzzerTestOneInput(current.bytes, current.size);
+    }
+    printf("%zu inputs and %ld mutations.\n", corpus_count, rounds);
+    for (size_t i = 0; i < corpus_count; i++)
+        free(corpus[i]);
+    return 0;
+}

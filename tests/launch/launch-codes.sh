@@ -1,0 +1,30 @@
+#!/bin/bash
+# launch-codes: the exit code of a job, from the launcher and from a bare executable.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+
+both()
+{
+    expect "$1" "$run" -n 4 "$conform" "${@:2}"
+    expect "$1" env GASNET_PSHM_NODES=4 "$conform" "${@:2}"
+}
+
+both 0 code 0
+silent
+both 42 code 42
+silent
+both 9 one 2 9
+silent
+both 0 one 1 0
+silent
+both 17 return 17
+both 139 signal 1 11
+says "rank 1 of 4"
+grep -q SIGSEGV "$work/err" || fail "the signal is not named"
+both 137 signal 3 9
+says SIGKILL
+both 3 _exit 2 3
+says "rank 2 of 4"
+both 134 abort 0
+expect 5 env GASNET_PSHM_NODES=1 "$conform" code 5
+GASNET_EXITTIMEOUT=1 both 6 compute 0 6

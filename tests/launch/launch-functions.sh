@@ -1,0 +1,97 @@
+# Shell functions for the launch tests. Each test is a script that exits with 0 (passed), 1 (failed) or
+# 77 (skipped), and finds the programs of the build in $AQ_BUILD.
+
+: "${AQ_BUILD:?AQ_BUILD must name the build folder}"
+export LC_ALL=C
+work=$(mktemp -d "${TMPDIR:-/tmp}/launch.XXXXXX") || exit 1
+sup=
+pids=
+
+# Nothing is left behind by a test that fails either.
+clean_up()
+{
+    [ -z "$sup$pids" ] || kill -KILL $sup $pids 2>/dev/null
+    rm -rf "$work"
+}
+trap clean_up EXIT
+run=$AQ_BUILD/gasnetrun_smp
+conform=$AQ_BUILD/conform_exit
+
+fail()
+{
+    printf 'failed: %s\n' "$*"
+    for file in out err; do
+        [ -s "$work/$file" ] && sed "s/^/$file: /" "$work/$file" | head -20
+    done
+    exit 1
+}
+
+# expect CODE command ...: runs it, with output in $work/out and $work/err.
+expect()
+{
+    local wanted=$1 code=0
+    shift
+    "$@" >"$work/out" 2>"$work/err" || code=$?
+    [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $*"
+}
+
+# says TEXT: standard error of the last expect has TEXT, and is one message long.
+says()
+{
+    grep -qF -- "$1" "$work/err" || fail "no '$1' in the message"
+    [ "$(grep -c '^\*\*\* GASNet:' "$work/err")" -eq 1 ] || fail "not exactly one message"
+}
+
+silent()
+{
+    [ ! -s "$work/err" ] || fail "messages where there should be none"
+}
+
+# start RANKS command ...: runs it in the background, waits until it has RANKS children. Sets $sup, $pids.
+start()
+{
+    local count=$1
+    shift
+    "$@" >"$work/out" 2>"$work/err" &
+    sup=$!
+    for _ in $(seq 400); do
+        pids=$(cat "/proc/$sup/task/$sup/children" 2>/dev/null)
+        [ "$(wc -w <<<"$pids")" -ge "$count" ] && return
+        sleep 0.05
+    done
+    fail "the job did not start"
+}
+
+# Waits until rank programs that print a word when they are ready have all done so: wait_lines COUNT.
+wait_lines()
+{
+    for _ in $(seq 400); do
+        [ "$(wc -l <"$work/out")" -ge "$1" ] && return
+        sleep 0.05
+    done
+    fail "the ranks did not get ready"
+}
+
+# ended CODE: the job started last ends with CODE, and none of its processes is left.
+ended()
+{
+    local code=0 pid
+    wait "$sup" 2>/dev/null || code=$?
+    sup=
+    [ "$code" -eq "$1" ] || fail "exit code $code instead of $1"
+    none_left
+}
+
+none_left()
+{
+    local pid state
+    for pid in $pids; do
+        for _ in $(seq 100); do
+            state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null)
+            case $state in '' | Z | X) continue 2 ;; esac
+            sleep 0.05
+        done
+        fail "process $pid is left"
+    done
+    pids=
+}

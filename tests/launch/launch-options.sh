@@ -1,0 +1,56 @@
+#!/bin/bash
+# launch-options: what is not legal is refused with one sentence and exit code 2.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+
+refused()
+{
+    expect 2 "${@:2}"
+    says "$1"
+    [ ! -s "$work/out" ] || fail "output from a refused command"
+}
+
+refused "number of ranks is missing" "$run" "$conform"
+refused "option -n has no value" "$run" -n
+refused "'0' is not a whole number" "$run" -n 0 "$conform"
+refused "'x' is not a whole number" "$run" -n x "$conform"
+refused "'-3' is not a whole number" "$run" -n -3 "$conform"
+refused "'99999' is not a whole number" "$run" -n 99999 "$conform"
+refused "program is missing" "$run" -n 2
+refused "program is missing" "$run" -n 2 --
+refused "unknown option '-q'" "$run" -q -n 2 "$conform"
+refused "unknown option '--nodes'" "$run" --nodes "$conform"
+refused "2 hosts" "$run" -n 2 -N 2 "$conform"
+refused "no spawner 'ssh'" "$run" -n 2 -spawner=ssh "$conform"
+refused "no conduit 'foo'" "$run" -conduit=foo -n 2 "$conform"
+refused "GASNET_EXITTIMEOUT" env GASNET_EXITTIMEOUT=soon "$run" -n 2 "$conform"
+
+expect 127 "$run" -n 4 no-such-program-anywhere
+says "not found in PATH"
+expect 127 "$run" -n 4 ./no-such-program-anywhere
+says "no such file"
+expect 126 "$run" -n 4 /
+says "is a directory"
+echo text >"$work/text"
+expect 126 "$run" -n 4 "$work/text"
+says "chmod +x"
+chmod +x "$work/text"
+expect 126 "$run" -n 4 "$work/text"
+says "no program for this machine"
+
+ln -s "$run" "$work/gasnetrun"
+ln -s "$run" "$work/gasnetrun_foo"
+refused "no conduit is named" env -u GASNET_CONDUIT "$work/gasnetrun" -n 2 "$conform"
+refused "no conduit 'foo'" "$work/gasnetrun_foo" -n 2 "$conform"
+expect 3 "$work/gasnetrun" -conduit=smp -n 2 "$conform" code 3
+expect 3 env GASNET_CONDUIT=smp "$work/gasnetrun" -n 2 "$conform" code 3
+
+for form in "-n 2" "-n2" "-n=2" "-np 2" "-N 1 -n 2" "-k -n 2 -spawner=fork" "-n 2 --"; do
+    # shellcheck disable=SC2086
+    expect 3 "$run" $form "$conform" code 3
+    silent
+done
+expect 0 "$run" --help
+grep -q -- '-spawner=' "$work/out" || fail "no help"
+expect 0 "$run" --version
+grep -q '^gasnetrun ' "$work/out" || fail "no version"

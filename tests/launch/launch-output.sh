@@ -1,0 +1,46 @@
+#!/bin/bash
+# launch-output: whole lines, labels, partial lines, readers that are slow or gone.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+
+expect 0 "$run" -n 5 "$conform" lines 200
+[ "$(wc -l <"$work/out")" -eq 1000 ] || fail "not 1000 lines"
+for rank in 0 1 2 3 4; do
+    # Each rank's lines are whole and in order.
+    awk -v r=$rank '$1 == r' "$work/out" >"$work/one"
+    awk '$2 != NR - 1 || NF != 3 { exit 1 }' "$work/one" || fail "lines of rank $rank are mixed up"
+    [ "$(awk '{ print length($0) - length($2) }' "$work/one" | sort -u | wc -l)" -eq 1 ] || fail "a line is cut"
+done
+
+# Halves of lines that arrive at the same time do not meet.
+expect 0 "$run" -n 3 sh -c 'printf a; sleep 0.5; echo b'
+[ "$(sort -u "$work/out")" = ab ] || fail "lines are mixed"
+
+expect 0 env GASNET_PSHM_NODES=5 "$conform" lines 200
+[ "$(wc -l <"$work/out")" -eq 1000 ] || fail "not 1000 lines of a bare executable"
+
+expect 0 "$run" -l -n 3 "$conform" lines 5
+[ "$(grep -c '^\[\([012]\)\] \1 ' "$work/out")" -eq 15 ] || fail "labels"
+
+# Bytes go through as they are: no newline is added, none is needed.
+head -c 300000 /dev/urandom >"$work/random"
+expect 0 "$run" -n 1 cat "$work/random"
+cmp -s "$work/random" "$work/out" || fail "bytes were changed"
+
+# Standard error stays apart.
+expect 0 "$run" -n 2 sh -c 'echo o; echo e >&2'
+[ "$(cat "$work/out")$(cat "$work/err")" = "$(printf 'o\no')$(printf 'e\ne')" ] || fail "output and errors"
+
+# A slow reader gets everything.
+count=$("$run" -n 3 "$conform" lines 1500 | { sleep 1; wc -l; })
+[ "$count" -eq 4500 ] || fail "a slow reader got $count of 4500 lines"
+
+# A reader that leaves ends the job, as in any pipeline, without a word.
+"$run" -n 3 yes 2>"$work/err" | head -1 >"$work/out"
+code=${PIPESTATUS[0]}
+[ "$code" -eq 141 ] || fail "exit code $code instead of 141 after the reader left"
+silent
+
+# Closed descriptors do not confuse it.
+"$run" -n 2 "$conform" code 4 <&- >&- 2>&-
+[ $? -eq 4 ] || fail "closed standard descriptors"

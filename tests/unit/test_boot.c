@@ -1,0 +1,505 @@
+// Bootstrap: jobs of one and of many ranks, exchange, broadcast, barrier, the end of a job, a
+// control variable that is not ours, and the merging of output.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../other/settings.h"
+#include "../../spawner/boot_page.h"
+#include "../../spawner/spawn_fork.h"
+#include "../../spawner/spawner.h"
+#include "../../spawner/supervisor_output.h"
+
+typedef int rank_body_t(aq_boot_t *boot);
+
+static void load_settings(void)
+{
+    char fault[512];
+    assert_int_equal(aq_settings_load(fault, sizeof fault), AQ_OK);
+}
+
+static void silence(void)
+{
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    close(null);
+}
+
+// Runs body in each rank of a job, started as a bare executable is; returns the wait status of the
+// job.
+static int run_job(uint32_t size, rank_body_t *body)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        aq_boot_t *boot;
+        int code = 99;
+        aq_supervise_options_t options = {.size = size};
+        silence();
+        if (aq_supervise(&options, &boot, &code))
+            _exit(boot->size == size ? body(boot) : 98);
+        _exit(97); // never: the caller does not return
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void job_ends(uint32_t size, rank_body_t *body, int code)
+{
+    int status = run_job(size, body);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+}
+
+// ---- what ranks do ----
+
+static unsigned char pattern(uint32_t rank, size_t len, size_t i)
+{
+    return (unsigned char)(rank * 31 + len * 7 + i * 3);
+}
+
+static bool exchange_works(aq_boot_t *boot, size_t len)
+{
+    unsigned char *mine = malloc(len + 1);
+    unsigned char *all = malloc(len * boot->size + 1);
+    bool good = mine != NULL && all != NULL;
+    for (size_t i = 0; good && i < len; i++)
+        mine[i] = pattern(boot->rank, len, i);
+    if (good)
+        all[len * boot->size] = 0x5a;
+    good = good && boot->ops->exchange(boot, mine, len, all) == AQ_OK;
+    for (size_t i = 0; good && i < len * boot->size; i++)
+        good = all[i] == pattern((uint32_t)(i / len), len, i % len);
+    good = good && all[len * boot->size] == 0x5a;
+    free(mine);
+    free(all);
+    return good;
+}
+
+static bool broadcast_works(aq_boot_t *boot, size_t len, uint32_t root)
+{
+    unsigned char *buf = malloc(len + 1);
+    bool good = buf != NULL;
+    for (size_t i = 0; good && i < len; i++)
+        buf[i] = boot->rank == root ? pattern(root, len, i) : 0;
+    good = good && boot->ops->broadcast(boot, buf, len, root) == AQ_OK;
+    for (size_t i = 0; good && i < len; i++)
+        good = buf[i] == pattern(root, len, i);
+    free(buf);
+    return good;
+}
+
+static int body_collectives(aq_boot_t *boot)
+{
+    static const size_t lengths[] = {0, 1, 3, 255, 256, 257, 1023, 1024, 1025, 2048, 5001};
+    bool good = true;
+    for (size_t i = 0; good && i < sizeof lengths / sizeof lengths[0]; i++) {
+        good = exchange_works(boot, lengths[i]) &&
+               broadcast_works(boot, lengths[i] * 3, (uint32_t)i % boot->size) &&
+               boot->ops->barrier(boot) == AQ_OK;
+        for (uint32_t r = 0; r < boot->size; r++)
+            good = good && boot->host_of_rank[r] == 0;
+    }
+    if (!good)
+        return 50;
+    boot->ops->barrier(boot);
+    boot->ops->finalize(boot);
+    return boot->ops->announce_exit(boot, 0);
+}
+
+static int wait_for_end(aq_boot_t *boot)
+{
+    while (*boot->exit_word == AQ_BOOT_RUNNING)
+        usleep(200);
+    return *boot->exit_word - 1;
+}
+
+static int body_one_announces(aq_boot_t *boot)
+{
+    boot->ops->barrier(boot);
+    if (boot->rank == boot->size - 1)
+        return boot->ops->announce_exit(boot, 0x100 + 21); // only the low byte counts
+    return wait_for_end(boot);
+}
+
+// The first announcement wins, whatever is said later.
+static int body_first_wins(aq_boot_t *boot)
+{
+    if (boot->rank == 0) {
+        int first = boot->ops->announce_exit(boot, 33);
+        int second = boot->ops->announce_exit(boot, 44);
+        return first == 33 && second == 33 ? 33 : 51;
+    }
+    wait_for_end(boot);
+    return boot->ops->announce_exit(boot, 45);
+}
+
+// A barrier that cannot complete any more wakes up those in it.
+static int body_barrier_broken(aq_boot_t *boot)
+{
+    if (boot->rank == 0) {
+        usleep(20000); // let the others sleep
+        return boot->ops->announce_exit(boot, 12);
+    }
+    return boot->ops->barrier(boot) == AQ_ERR_PEER ? 12 : 52;
+}
+
+// Other ranks' deeds must end this one.
+static int wait_to_be_ended(void)
+{
+    while (pause() < 0)
+        ;
+    return 55;
+}
+
+static int body_abort(aq_boot_t *boot)
+{
+    boot->ops->barrier(boot);
+    if (boot->rank == 1)
+        boot->ops->abort(boot, 77);
+    return wait_to_be_ended();
+}
+
+static int body_killed(aq_boot_t *boot)
+{
+    boot->ops->barrier(boot);
+    if (boot->rank == 1)
+        raise(SIGKILL);
+    return wait_to_be_ended();
+}
+
+static int body_silent_exit(aq_boot_t *boot)
+{
+    boot->ops->barrier(boot);
+    if (boot->rank == 0)
+        return 5;
+    return wait_to_be_ended();
+}
+
+// All ranks share one key, and it is not all zero.
+static int body_key(aq_boot_t *boot)
+{
+    uint8_t keys[8 * AQ_KEY_BYTES];
+    static const uint8_t zero[AQ_KEY_BYTES];
+    if (boot->ops->exchange(boot, boot->key, AQ_KEY_BYTES, keys) != AQ_OK)
+        return 53;
+    bool good = memcmp(boot->key, zero, AQ_KEY_BYTES) != 0;
+    for (uint32_t r = 0; r < boot->size; r++)
+        good = good && memcmp(keys + r * AQ_KEY_BYTES, boot->key, AQ_KEY_BYTES) == 0;
+    boot->ops->barrier(boot);
+    return boot->ops->announce_exit(boot, good ? 0 : 54);
+}
+
+static void test_collectives(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {1, 2, 3, 7, 64};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        job_ends(sizes[i], body_collectives, 0);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    job_ends(4, body_one_announces, 21);
+    job_ends(3, body_first_wins, 33);
+    job_ends(5, body_barrier_broken, 12);
+    job_ends(3, body_abort, 77);
+    job_ends(3, body_killed, 128 + SIGKILL);
+    job_ends(3, body_silent_exit, 5);
+}
+
+static void test_key(void **state)
+{
+    (void)state;
+    job_ends(4, body_key, 0);
+}
+
+static void test_alone(void **state)
+{
+    (void)state;
+    aq_boot_t *boot;
+    unsetenv("GASNET_PSHM_NODES");
+    load_settings();
+    assert_int_equal(aq_boot_start(&boot), AQ_OK);
+    assert_int_equal(boot->rank, 0);
+    assert_int_equal(boot->size, 1);
+    assert_int_equal(boot->host_of_rank[0], 0);
+    assert_int_equal(*boot->exit_word, AQ_BOOT_RUNNING);
+    assert_true(exchange_works(boot, 5000));
+    assert_true(broadcast_works(boot, 5000, 0));
+    assert_int_equal(boot->ops->barrier(boot), AQ_OK);
+    assert_int_equal(boot->ops->announce_exit(boot, 7), 7);
+    assert_int_equal(boot->ops->announce_exit(boot, 8), 7);
+    assert_int_equal(*boot->exit_word, 1 + 7);
+    boot->ops->finalize(boot);
+    assert_int_equal(*boot->exit_word, 1 + 7);
+}
+
+static void test_sizes_refused(void **state)
+{
+    (void)state;
+    job_ends(0, body_collectives, 1);
+    job_ends(AQ_RANKS_MAX + 1, body_collectives, 1);
+}
+
+// Status of joining with this control text, in a process of its own.
+static int join_status(const char *control)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        aq_boot_t *boot;
+        silence();
+        _exit((int)aq_fork_join(control, &boot));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_control(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "fork",
+        "fork:",
+        "ssh:3:0:1",
+        "fork:3:0",
+        "fork:3:0:",
+        "fork:3::1",
+        "fork:-1:0:1",
+        "fork: 3:0:1",
+        "fork:3:0:1x",
+        "fork:3:1024:1",
+        "fork:2147483648:0:1",
+        "fork:1:0:1",
+        "fork:999:0:1",
+        "fork:3:0:18446744073709551616",
+        "fork:3:0:1:",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(join_status(bad[i]), AQ_ERR_CONFIG);
+}
+
+// A file of the right size and inode that is no boot page, then one that is: each rank number
+// serves once.
+static void test_control_page(void **state)
+{
+    (void)state;
+    char control[96];
+    size_t bytes = aq_page_bytes(2);
+    int fd = memfd_create("test", 0);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    snprintf(control, sizeof control, "fork:%d:1:%llu", fd, (unsigned long long)st.st_ino);
+    assert_int_equal(join_status(control), AQ_ERR_CONFIG);
+    aq_boot_page_t *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    assert_int_equal(aq_page_init(page, 2), AQ_OK);
+    assert_int_equal(join_status(control), AQ_OK);
+    assert_int_equal(atomic_load(&page->state[1]), AQ_RANK_RUNNING);
+    assert_int_equal(join_status(control), AQ_ERR_PEER);
+    munmap(page, bytes);
+    close(fd);
+}
+
+static void test_report(void **state)
+{
+    (void)state;
+    aq_spawner_report_t report[8];
+    size_t count = aq_boot_report(report, 8);
+    assert_int_equal(count, 4);
+    assert_string_equal(report[0].name, "fork");
+    assert_true(report[0].usable);
+    for (size_t i = 0; i < count; i++)
+        assert_true(strlen(report[i].why) > 0);
+    assert_int_equal(aq_boot_report(report, 1), 4);
+    assert_int_equal(aq_boot_report(NULL, 0), 4);
+}
+
+// ---- output ----
+
+typedef struct plumbing {
+    int in[2], out[2];
+    aq_sink_t sink;
+    aq_stream_t stream;
+} plumbing_t;
+
+static void plumb(plumbing_t *p)
+{
+    assert_int_equal(pipe(p->in), 0);
+    assert_int_equal(pipe(p->out), 0);
+    aq_sink_open(&p->sink, p->out[1]);
+    p->stream = (aq_stream_t){.fd = p->in[0], .rank = 12, .sink = &p->sink};
+}
+
+static void unplumb(plumbing_t *p)
+{
+    if (p->sink.fd != p->out[1])
+        close(p->sink.fd);
+    close(p->out[0]);
+    close(p->out[1]);
+    free(p->sink.bytes);
+}
+
+static void feed(plumbing_t *p, const char *text, bool label)
+{
+    assert_int_equal(write(p->in[1], text, strlen(text)), strlen(text));
+    assert_true(aq_stream_read(&p->stream, label));
+    assert_true(aq_sink_flush(&p->sink));
+}
+
+static void end_feed(plumbing_t *p, bool label)
+{
+    close(p->in[1]);
+    assert_false(aq_stream_read(&p->stream, label));
+    assert_true(aq_sink_flush(&p->sink));
+}
+
+static void arrives(plumbing_t *p, const char *wanted)
+{
+    char got[256] = "";
+    fcntl(p->out[0], F_SETFL, O_NONBLOCK);
+    ssize_t n = read(p->out[0], got, sizeof got - 1);
+    got[n > 0 ? n : 0] = '\0';
+    assert_string_equal(got, wanted);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    plumbing_t p;
+    plumb(&p);
+    feed(&p, "one\ntw", false);
+    arrives(&p, "one\n");
+    feed(&p, "o", false);
+    arrives(&p, "");
+    feed(&p, "\nthree\nrest", false);
+    arrives(&p, "two\nthree\n");
+    end_feed(&p, false);
+    arrives(&p, "rest");
+    unplumb(&p);
+}
+
+static void test_labels(void **state)
+{
+    (void)state;
+    plumbing_t p;
+    plumb(&p);
+    feed(&p, "one\n\nthree", true);
+    arrives(&p, "[12] one\n[12] \n");
+    end_feed(&p, true);
+    arrives(&p, "[12] three");
+    // The next label begins a line of its own.
+    assert_int_equal(pipe(p.in), 0);
+    p.stream = (aq_stream_t){.fd = p.in[0], .rank = 3, .sink = &p.sink};
+    feed(&p, "x\n", true);
+    arrives(&p, "\n[3] x\n");
+    end_feed(&p, true);
+    unplumb(&p);
+}
+
+// A reader that takes nothing: the sink says so, keeps every byte, and goes on later.
+static void test_slow_reader(void **state)
+{
+    (void)state;
+    plumbing_t p;
+    size_t total = 1 << 20, seen = 0;
+    char *bytes = malloc(total);
+    plumb(&p);
+    for (size_t i = 0; i < total; i++)
+        bytes[i] = (char)(i * 13 + i / 4096);
+    aq_sink_put(&p.sink, bytes, total);
+    assert_false(aq_sink_flush(&p.sink));
+    assert_int_equal(p.sink.fault, 0);
+    while (seen < total) {
+        char got[5000];
+        ssize_t n = read(p.out[0], got, sizeof got);
+        assert_true(n > 0);
+        assert_memory_equal(got, bytes + seen, (size_t)n);
+        seen += (size_t)n;
+        (void)aq_sink_flush(&p.sink);
+    }
+    assert_int_equal(p.sink.used, 0);
+    free(bytes);
+    close(p.in[0]);
+    close(p.in[1]);
+    unplumb(&p);
+}
+
+static void test_gone_reader(void **state)
+{
+    (void)state;
+    plumbing_t p;
+    plumb(&p);
+    signal(SIGPIPE, SIG_IGN);
+    close(p.out[0]);
+    aq_sink_put(&p.sink, "x\n", 2);
+    assert_true(aq_sink_flush(&p.sink));
+    assert_int_equal(p.sink.fault, EPIPE);
+    aq_sink_put(&p.sink, "y\n", 2);
+    assert_int_equal(p.sink.used, 0);
+    p.out[0] = open("/dev/null", O_RDONLY);
+    close(p.in[0]);
+    close(p.in[1]);
+    unplumb(&p);
+}
+
+// A line that is too long to keep is passed on in pieces, complete.
+static void test_long_line(void **state)
+{
+    (void)state;
+    plumbing_t p;
+    static char piece[1000];
+    size_t fed = 0;
+    plumb(&p);
+    memset(piece, 'x', sizeof piece - 1);
+    while (p.sink.used == 0 && fed < 2 * AQ_LINE_MAX) {
+        assert_int_equal(write(p.in[1], piece, sizeof piece - 1), sizeof piece - 1);
+        assert_true(aq_stream_read(&p.stream, false));
+        fed += sizeof piece - 1;
+    }
+    assert_in_range(fed, AQ_LINE_MAX, AQ_LINE_MAX + sizeof piece);
+    assert_int_equal(p.sink.used, fed);
+    aq_stream_end(&p.stream, false);
+    close(p.in[1]);
+    unplumb(&p);
+}
+
+int main(void)
+{
+    load_settings();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_collectives),   cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_key),           cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_sizes_refused), cmocka_unit_test(test_control),
+        cmocka_unit_test(test_control_page),  cmocka_unit_test(test_report),
+        cmocka_unit_test(test_lines),         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_slow_reader),   cmocka_unit_test(test_gone_reader),
+        cmocka_unit_test(test_long_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+// The log: one whole line a message, whoever speaks, whatever the message holds.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../other/log.h"
+
+#define THREADS 4
+#define LINES 200
+
+// Runs speak in a child, where the log's state is fresh, and returns what it wrote on standard
+// error. The caller frees it.
+static char *output_of(void (*speak)(void))
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        speak();
+        _exit(0);
+    }
+    close(ends[1]);
+    char *text = NULL;
+    size_t length = 0;
+    ssize_t n;
+    do {
+        text = realloc(text, length + 65536 + 1);
+        assert_non_null(text);
+        n = read(ends[0], text + length, 65536);
+        assert_true(n >= 0);
+        length += (size_t)n;
+    } while (n > 0);
+    text[length] = '\0';
+    close(ends[0]);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return text;
+}
+
+static void expect_output(void (*speak)(void), const char *who, const char *message)
+{
+    char expected[1024];
+    snprintf(expected, sizeof expected, "*** GASNet: %s on host %s: %s\n", who, aq_log_host(),
+             message);
+    char *text = output_of(speak);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void speak_as_rank(void)
+{
+    aq_log_program("launcher");
+    aq_log_identity(3, 8);
+    aq_log_error("value %d is %s", 42, "odd");
+}
+
+static void speak_as_last_rank(void)
+{
+    aq_log_identity(UINT32_MAX - 1, UINT32_MAX);
+    aq_log_error("here");
+}
+
+static void speak_as_program(void)
+{
+    aq_log_program("launcher");
+    aq_log_error("no such file");
+}
+
+static void speak_as_nobody(void)
+{
+    aq_log_error("hello");
+}
+
+static void test_who_speaks(void **state)
+{
+    (void)state;
+    expect_output(speak_as_rank, "rank 3 of 8", "value 42 is odd");
+    expect_output(speak_as_last_rank, "rank 4294967294 of 4294967295", "here");
+    expect_output(speak_as_program, "launcher", "no such file");
+    expect_output(speak_as_nobody, program_invocation_short_name, "hello");
+}
+
+static void test_host_is_known(void **state)
+{
+    (void)state;
+    char name[256] = "";
+    assert_int_equal(gethostname(name, sizeof name - 1), 0);
+    assert_string_equal(aq_log_host(), name);
+}
+
+static void warn_twice(void)
+{
+    aq_log_identity(0, 1);
+    aq_log_warn("heard");
+    aq_log_quiet(true);
+    aq_log_warn("not heard");
+}
+
+static void err_though_quiet(void)
+{
+    aq_log_identity(0, 1);
+    aq_log_quiet(true);
+    aq_log_error("heard");
+}
+
+static void inform_twice(void)
+{
+    aq_log_identity(0, 1);
+    aq_log_info("not heard");
+    aq_log_verbose(true);
+    aq_log_info("heard");
+    aq_log_verbose(false);
+    aq_log_info("not heard either");
+}
+
+static void test_quiet_and_verbose(void **state)
+{
+    (void)state;
+    expect_output(warn_twice, "rank 0 of 1", "warning: heard");
+    expect_output(err_though_quiet, "rank 0 of 1", "heard");
+    expect_output(inform_twice, "rank 0 of 1", "heard");
+}
+
+static void speak_with_controls(void)
+{
+    aq_log_identity(0, 1);
+    aq_log_error("a\nb\tc\x1b[31md\x7f");
+}
+
+static void test_controls_are_blanked(void **state)
+{
+    (void)state;
+    expect_output(speak_with_controls, "rank 0 of 1", "a b c [31md ");
+}
+
+static void speak_empty(void)
+{
+    aq_log_identity(0, 1);
+    aq_log_error("%s", "");
+}
+
+static void test_empty_message(void **state)
+{
+    (void)state;
+    expect_output(speak_empty, "rank 0 of 1", "");
+}
+
+static void speak_long(void)
+{
+    char text[10000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    aq_log_identity(0, 1);
+    aq_log_error("%s", text);
+}
+
+static void test_long_message_is_cut(void **state)
+{
+    (void)state;
+    const char *mark = " [cut]\n";
+    char *text = output_of(speak_long);
+    size_t length = strlen(text);
+    assert_true(length <= 4096);
+    assert_true(length > 4000);
+    assert_string_equal(text + length - strlen(mark), mark);
+    assert_ptr_equal(strchr(text, '\n'), text + length - 1);
+    free(text);
+}
+
+// The longest message that fits, and the one that is a byte longer.
+static size_t edge_length;
+
+static void speak_edge(void)
+{
+    aq_log_identity(0, 1);
+    aq_log_error("%*s", (int)edge_length, "y");
+}
+
+static void test_edge_of_cut(void **state)
+{
+    (void)state;
+    char prefix[512];
+    int used =
+        snprintf(prefix, sizeof prefix, "*** GASNet: rank 0 of 1 on host %s: ", aq_log_host());
+    bool cut_before = false;
+    for (edge_length = 4080 - (size_t)used; edge_length < 4110 - (size_t)used; edge_length++) {
+        char *text = output_of(speak_edge);
+        size_t length = strlen(text);
+        bool cut = strstr(text, " [cut]\n") != NULL;
+        assert_true(length <= 4096);
+        assert_true(cut || length == (size_t)used + edge_length + 1);
+        assert_true(cut || strcmp(text + length - 2, "y\n") == 0);
+        assert_true(cut || !cut_before);
+        cut_before = cut;
+        free(text);
+    }
+    assert_true(cut_before);
+}
+
+static void speak_and_check_errno(void)
+{
+    errno = EDOM;
+    close(STDERR_FILENO);
+    aq_log_error("into the void");
+    if (errno != EDOM)
+        _exit(1);
+}
+
+static void test_errno_survives(void **state)
+{
+    (void)state;
+    char *text = output_of(speak_and_check_errno);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void *speak_many(void *arg)
+{
+    int thread = *(int *)arg;
+    for (int i = 0; i < LINES; i++)
+        aq_log_error("thread %d line %d %0*d end", thread, i, 300 + thread, 0);
+    return NULL;
+}
+
+static void speak_in_threads(void)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+    aq_log_identity(1, 2);
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, speak_many, &numbers[i]) != 0)
+            _exit(1);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void speak_in_threads_without_blocking(void)
+{
+    fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    speak_in_threads();
+}
+
+// Every line is whole, every thread's lines come in order, none is lost.
+static void check_lines(char *text)
+{
+    char prefix[512];
+    snprintf(prefix, sizeof prefix, "*** GASNet: rank 1 of 2 on host %s: ", aq_log_host());
+    int next[THREADS] = {0};
+    int lines = 0;
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line; lines++) {
+        int thread, number;
+        assert_memory_equal(line, prefix, strlen(prefix));
+        assert_int_equal(sscanf(line + strlen(prefix), "thread %d line %d", &thread, &number), 2);
+        assert_in_range(thread, 0, THREADS - 1);
+        assert_int_equal(number, next[thread]++);
+        char expected[1024];
+        snprintf(expected, sizeof expected, "thread %d line %d %0*d end", thread, number,
+                 300 + thread, 0);
+        assert_string_equal(line + strlen(prefix), expected);
+    }
+    assert_int_equal(lines, THREADS * LINES);
+}
+
+static void test_threads_do_not_mix(void **state)
+{
+    (void)state;
+    char *text = output_of(speak_in_threads);
+    check_lines(text);
+    free(text);
+    text = output_of(speak_in_threads_without_blocking);
+    check_lines(text);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_speaks),         cmocka_unit_test(test_host_is_known),
+        cmocka_unit_test(test_quiet_and_verbose),  cmocka_unit_test(test_controls_are_blanked),
+        cmocka_unit_test(test_empty_message),      cmocka_unit_test(test_long_message_is_cut),
+        cmocka_unit_test(test_edge_of_cut),        cmocka_unit_test(test_errno_survives),
+        cmocka_unit_test(test_threads_do_not_mix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+// The settings table: every row is sound, every type is read, and what is not legal is told and
+// changes nothing.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/settings.h"
+
+#define RANDOM_INPUTS 20000
+
+// Runs before each test: an environment without our variables, and the defaults.
+static int clear_environment(void **state)
+{
+    (void)state;
+    char err[512];
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        unsetenv(aq_settings[id].name);
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+static void give(aq_setting_id_t id, const char *value)
+{
+    assert_int_equal(setenv(aq_settings[id].name, value, 1), 0);
+}
+
+static void load_with(aq_setting_id_t id, const char *value)
+{
+    char err[512] = "";
+    give(id, value);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_string_equal(err, "");
+}
+
+// The value is refused with a sentence that holds the name, the value and these words.
+static void refuse_with(aq_setting_id_t id, const char *value, const char *words)
+{
+    char err[512] = "", checked[512] = "", start[256];
+    give(id, value);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
+    snprintf(start, sizeof start, "%s: '%s' is not ", aq_settings[id].name, value);
+    assert_memory_equal(err, start, strlen(start));
+    assert_non_null(strstr(err, words));
+    assert_non_null(strstr(err, "unset it"));
+    assert_int_equal(aq_settings_check(id, checked, sizeof checked), AQ_ERR_CONFIG);
+    assert_string_equal(checked, err);
+    unsetenv(aq_settings[id].name);
+}
+
+static void test_rows_are_sound(void **state)
+{
+    (void)state;
+    for (int i = 0; i < AQ_SET_COUNT; i++) {
+        const aq_setting_t *row = &aq_settings[i];
+        assert_non_null(row->name);
+        assert_memory_equal(row->name, "GASNET_", 7);
+        assert_in_range(strlen(row->name), 8, 64); // NAME_MAX_BYTES of settings.c
+        assert_non_null(row->fallback);
+        assert_non_null(row->help);
+        assert_true(strlen(row->help) > 10);
+        assert_null(strchr(row->help, '\n'));
+        assert_true(row->low <= row->high);
+        assert_int_equal(row->choices != NULL, row->type == AQ_TYPE_CHOICE);
+        assert_true(row->type == AQ_TYPE_TEXT || *row->fallback);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(row->name, aq_settings[j].name);
+    }
+}
+
+// Before this test nothing has been loaded: it must run first, and without clear_environment.
+static void test_defaults_before_load(void **state)
+{
+    (void)state;
+    setenv("GASNET_PSHM_NODES", "7", 1);
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1);
+    assert_true(aq_settings_bool(AQ_SET_CATCH_EXIT));
+    assert_string_equal(aq_settings_text(AQ_SET_WAITMODE), "auto");
+    assert_string_equal(aq_settings_text(AQ_SET_CONDUIT), "");
+    assert_false(aq_settings_given(AQ_SET_PSHM_NODES));
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1);
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NETWORK_DEPTH), 8);
+    assert_int_equal(aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE), 0);
+    assert_int_equal(aq_settings_int(AQ_SET_MAX_THREADS), 1024);
+    assert_int_equal(aq_settings_int(AQ_SET_SPIN_US), 20);
+    assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT) == 0);
+    assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT_MIN) == 2);
+    assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT_MAX) == 30);
+    assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT_FACTOR) == 0.05);
+    assert_true(aq_settings_limit(AQ_SET_MAX_SEGSIZE)->fraction == 0.85);
+    assert_true(aq_settings_limit(AQ_SET_MAX_SEGSIZE)->per_host);
+    assert_true(aq_settings_bool(AQ_SET_CATCH_EXIT));
+    assert_false(aq_settings_bool(AQ_SET_FREEZE));
+    assert_string_equal(aq_settings_text(AQ_SET_SPAWNER), "auto");
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        assert_false(aq_settings_given((aq_setting_id_t)id));
+}
+
+static void test_int(void **state)
+{
+    (void)state;
+    load_with(AQ_SET_PSHM_NODES, "1024");
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1024);
+    assert_true(aq_settings_given(AQ_SET_PSHM_NODES));
+    load_with(AQ_SET_PSHM_NODES, " 0x10 ");
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 16);
+    const char *const bad[] = {"x", "0", "1025", "-1", "1.5", " ", "9223372036854775808", "4 4"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        refuse_with(AQ_SET_PSHM_NODES, bad[i], "a whole number from 1 to 1024");
+    refuse_with(AQ_SET_PSHM_NETWORK_DEPTH, "3", "from 4 to 1024");
+    refuse_with(AQ_SET_MAX_THREADS, "65536", "from 1 to 65535");
+    refuse_with(AQ_SET_SPIN_US, "1000001", "from 0 to 1000000");
+}
+
+static void test_fault_sentence(void **state)
+{
+    (void)state;
+    char err[512];
+    give(AQ_SET_PSHM_NODES, "x");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
+    assert_string_equal(err,
+                        "GASNET_PSHM_NODES: 'x' is not a whole number from 1 to 1024; unset it "
+                        "or give one, for example GASNET_PSHM_NODES=1");
+}
+
+static void test_real(void **state)
+{
+    (void)state;
+    load_with(AQ_SET_EXITTIMEOUT_FACTOR, "0.125");
+    assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT_FACTOR) == 0.125);
+    load_with(AQ_SET_EXITTIMEOUT, "1e3");
+    assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT) == 1000);
+    refuse_with(AQ_SET_EXITTIMEOUT, "-1", "a number from 0 to 1000000000");
+    refuse_with(AQ_SET_EXITTIMEOUT, "soon", "a number from 0 to 1000000000");
+    refuse_with(AQ_SET_EXITTIMEOUT, "nan", "a number from 0 to 1000000000");
+}
+
+static void test_bool(void **state)
+{
+    (void)state;
+    load_with(AQ_SET_FREEZE, "YES");
+    assert_true(aq_settings_bool(AQ_SET_FREEZE));
+    load_with(AQ_SET_CATCH_EXIT, "n");
+    assert_false(aq_settings_bool(AQ_SET_CATCH_EXIT));
+    refuse_with(AQ_SET_FREEZE, "maybe", "yes (1 y yes true on) or no (0 n no false off)");
+    refuse_with(AQ_SET_FREEZE, "2", "for example GASNET_FREEZE=0");
+}
+
+static void test_limit(void **state)
+{
+    (void)state;
+    load_with(AQ_SET_MAX_SEGSIZE, "4GB/P");
+    assert_true(aq_settings_limit(AQ_SET_MAX_SEGSIZE)->bytes == UINT64_C(4) << 30);
+    assert_true(aq_settings_limit(AQ_SET_MAX_SEGSIZE)->fraction == 0);
+    assert_false(aq_settings_limit(AQ_SET_MAX_SEGSIZE)->per_host);
+    refuse_with(AQ_SET_MAX_SEGSIZE, "4GB/Q", "a memory limit such as 4GB");
+    refuse_with(AQ_SET_MAX_SEGSIZE, "1.5/H", "for example GASNET_MAX_SEGSIZE=0.85/H");
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    load_with(AQ_SET_WAITMODE, "spin");
+    assert_string_equal(aq_settings_text(AQ_SET_WAITMODE), "spin");
+    load_with(AQ_SET_WAITMODE, " SpinBlock\t");
+    assert_string_equal(aq_settings_text(AQ_SET_WAITMODE), "spinblock");
+    refuse_with(AQ_SET_WAITMODE, "spi", "one of auto, spin, block, spinblock");
+    refuse_with(AQ_SET_WAITMODE, "auto spin", "one of auto");
+    refuse_with(AQ_SET_WAITMODE, " ", "one of auto");
+    refuse_with(AQ_SET_SPAWNER, "carrier-pigeon", "one of auto, fork; unset it");
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    load_with(AQ_SET_NO_CATCH_SIGNAL, "*");
+    assert_string_equal(aq_settings_text(AQ_SET_NO_CATCH_SIGNAL), "*");
+    load_with(AQ_SET_MODULE_PATH, " /a b:/c ");
+    assert_string_equal(aq_settings_text(AQ_SET_MODULE_PATH), " /a b:/c ");
+    // The table keeps a copy of its own.
+    unsetenv("GASNET_MODULE_PATH");
+    assert_string_equal(aq_settings_text(AQ_SET_MODULE_PATH), " /a b:/c ");
+}
+
+static void test_empty_is_not_given(void **state)
+{
+    (void)state;
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        load_with((aq_setting_id_t)id, "");
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        assert_false(aq_settings_given((aq_setting_id_t)id));
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1);
+}
+
+static void test_fault_changes_nothing(void **state)
+{
+    (void)state;
+    char err[512];
+    load_with(AQ_SET_PSHM_NODES, "5");
+    load_with(AQ_SET_CONDUIT, "smp");
+    give(AQ_SET_PSHM_NODES, "6");
+    give(AQ_SET_CONDUIT, "other");
+    give(AQ_SET_QUIET, "perhaps");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 5);
+    assert_string_equal(aq_settings_text(AQ_SET_CONDUIT), "smp");
+    assert_false(aq_settings_given(AQ_SET_QUIET));
+}
+
+static void test_check_changes_nothing(void **state)
+{
+    (void)state;
+    char err[512] = "untouched";
+    give(AQ_SET_PSHM_NODES, "6");
+    give(AQ_SET_CONDUIT, "smp");
+    assert_int_equal(aq_settings_check(AQ_SET_PSHM_NODES, err, sizeof err), AQ_OK);
+    assert_int_equal(aq_settings_check(AQ_SET_CONDUIT, err, sizeof err), AQ_OK);
+    assert_string_equal(err, "untouched");
+    assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1);
+    assert_string_equal(aq_settings_text(AQ_SET_CONDUIT), "");
+}
+
+// A sentence about a long or unprintable value stays a sentence; a small buffer is not overrun.
+static void test_fault_of_odd_value(void **state)
+{
+    (void)state;
+    char err[512], value[5000], small[16];
+    give(AQ_SET_SPIN_US, "a\nb\x1b[1m");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
+    assert_non_null(strstr(err, "'a?b?[1m'"));
+    memset(value, '7', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    give(AQ_SET_SPIN_US, value);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
+    assert_non_null(strstr(err, "777...' is not"));
+    assert_non_null(strstr(err, "for example GASNET_SPIN_US=20"));
+    memset(small, '#', sizeof small);
+    assert_int_equal(aq_settings_load(small, sizeof small - 1), AQ_ERR_CONFIG);
+    assert_string_equal(small, "GASNET_SPIN_US"); // 14 letters and the end
+    assert_int_equal(small[15], '#');
+}
+
+static void test_describe(void **state)
+{
+    (void)state;
+    const aq_setting_t any = {"GASNET_X", AQ_TYPE_BYTES, "0", 0, 0, NULL, ""};
+    char text[256], small[8];
+    aq_settings_describe(&aq_settings[AQ_SET_PSHM_NODES], text, sizeof text);
+    assert_string_equal(text, "a whole number from 1 to 1024");
+    aq_settings_describe(&aq_settings[AQ_SET_WAITMODE], text, sizeof text);
+    assert_string_equal(text, "one of auto, spin, block, spinblock");
+    aq_settings_describe(&aq_settings[AQ_SET_CONDUIT], text, sizeof text);
+    assert_string_equal(text, "text");
+    aq_settings_describe(&any, text, sizeof text);
+    assert_string_equal(text, "a size such as 4096, 64KB or 1.5GB");
+    aq_settings_describe(&aq_settings[AQ_SET_WAITMODE], small, sizeof small);
+    assert_string_equal(small, "one of ");
+}
+
+// What print writes. The caller frees it.
+static char *output_of(void (*print)(FILE *))
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    print(out);
+    fclose(out);
+    return text;
+}
+
+// The text of a help, with the line breaks and indents of the page taken back.
+static void unwrap(char *text)
+{
+    char *to = text;
+    for (char *from = text; *from; from++) {
+        bool blank = *from == ' ' || *from == '\n';
+        if (!blank)
+            *to++ = *from;
+        else if (to > text && to[-1] != ' ')
+            *to++ = ' ';
+    }
+    *to = '\0';
+}
+
+static void test_print_table(void **state)
+{
+    (void)state;
+    char *text = output_of(aq_settings_print_table);
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        size_t length = strcspn(line, "\n");
+        assert_in_range(length, 1, 100);
+        assert_int_not_equal(line[length - 1], ' ');
+    }
+    unwrap(text);
+    const char *at = text;
+    for (int i = 0; i < AQ_SET_COUNT; i++) {
+        char expected[2048], legal[256];
+        const aq_setting_t *row = &aq_settings[i];
+        aq_settings_describe(row, legal, sizeof legal);
+        snprintf(expected, sizeof expected, "%s %s; default: %s %s ", row->name, legal,
+                 *row->fallback ? row->fallback : "not set", row->help);
+        assert_memory_equal(at, expected, strlen(expected));
+        at += strlen(expected);
+    }
+    assert_string_equal(at, "");
+    free(text);
+}
+
+static void test_print_given(void **state)
+{
+    (void)state;
+    char *text = output_of(aq_settings_print_given);
+    assert_string_equal(text, "");
+    free(text);
+    load_with(AQ_SET_PSHM_NODES, "4");
+    load_with(AQ_SET_MAX_SEGSIZE, "0.5/H");
+    load_with(AQ_SET_WAITMODE, "BLOCK");
+    load_with(AQ_SET_EXITTIMEOUT, "2.5");
+    load_with(AQ_SET_NO_CATCH_SIGNAL, "a\nb");
+    load_with(AQ_SET_VERBOSEENV, "y");
+    text = output_of(aq_settings_print_given);
+    assert_string_equal(text, "GASNET_PSHM_NODES = 4\n"
+                              "GASNET_MAX_SEGSIZE = 0.5 of the memory for each host\n"
+                              "GASNET_WAITMODE = block\n"
+                              "GASNET_EXITTIMEOUT = 2.5\n"
+                              "GASNET_NO_CATCH_SIGNAL = a?b\n"
+                              "GASNET_VERBOSEENV = yes\n");
+    free(text);
+    load_with(AQ_SET_MAX_SEGSIZE, "1M");
+    text = output_of(aq_settings_print_given);
+    assert_non_null(strstr(text, "GASNET_MAX_SEGSIZE = 1048576 bytes for each process\n"));
+    free(text);
+}
+
+// Collects what aq_settings_unknown tells: "name>nearest;".
+static void collect(const char *name, const char *nearest, void *arg)
+{
+    char *text = arg;
+    sprintf(text + strlen(text), "%s>%s;", name, nearest ? nearest : "none");
+}
+
+static void expect_nearest(const char *name, const char *nearest)
+{
+    char text[4096] = "", expected[4096];
+    assert_int_equal(setenv(name, "1", 1), 0);
+    aq_settings_unknown(collect, text);
+    snprintf(expected, sizeof expected, "%s>%s;", name, nearest);
+    assert_string_equal(text, expected);
+    unsetenv(name);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    give(AQ_SET_PSHM_NODES, "2");
+    setenv("OTHER_GASNET_X", "1", 1);
+    setenv("gasnet_x", "1", 1);
+    aq_settings_unknown(collect, text);
+    assert_string_equal(text, "");
+    expect_nearest("GASNET_PSHM_NODE", "GASNET_PSHM_NODES");   // one letter lost
+    expect_nearest("GASNET_PSHM_NODESS", "GASNET_PSHM_NODES"); // one too many
+    expect_nearest("GASNET_PSHN_NODES", "GASNET_PSHM_NODES");  // one wrong
+    expect_nearest("GASNET_PHSM_NODES", "GASNET_PSHM_NODES");  // two exchanged: two edits
+    expect_nearest("GASNET_PSHMNODE", "GASNET_PSHM_NODES");    // two lost
+    expect_nearest("GASNET_PSHMNOD", "none");                  // three lost
+    expect_nearest("GASNET_SMPSPAWNER",
+                   "GASNET_SMP_SPAWNER"); // not GASNET_SPAWNER, which is farther
+    expect_nearest("GASNET_SOMETHING_ELSE", "none");
+    expect_nearest("GASNET_", "none");
+}
+
+static void test_unknown_long_name(void **state)
+{
+    (void)state;
+    char name[3000] = "GASNET_";
+    memset(name + 7, 'A', sizeof name - 8);
+    expect_nearest(name, "none");
+}
+
+static uint64_t next_random(void)
+{
+    static uint64_t x = UINT64_C(88172645463325252);
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x;
+}
+
+// Whatever the value: it is either read, or told with the name of its variable.
+static void test_random_values(void **state)
+{
+    (void)state;
+    static const char letters[] = "0123456789.+-eKMGTB/HP yntrufalsopibck\t\n";
+    int legal = 0;
+    for (int i = 0; i < RANDOM_INPUTS; i++) {
+        aq_setting_id_t id = (aq_setting_id_t)(next_random() % AQ_SET_COUNT);
+        char value[12], err[512] = "";
+        size_t length = 1 + next_random() % 4;
+        for (size_t j = 0; j < length; j++)
+            value[j] = letters[next_random() % (sizeof letters - 1)];
+        value[length] = '\0';
+        give(id, value);
+        aq_status_t status = aq_settings_load(err, sizeof err);
+        unsetenv(aq_settings[id].name);
+        assert_true(status == AQ_OK || status == AQ_ERR_CONFIG);
+        assert_int_equal(status == AQ_OK, *err == '\0');
+        if (status == AQ_OK)
+            assert_true(aq_settings_given(id));
+        else
+            assert_memory_equal(err, aq_settings[id].name, strlen(aq_settings[id].name));
+        legal += status == AQ_OK;
+    }
+    assert_in_range(legal, RANDOM_INPUTS / 20, RANDOM_INPUTS * 19 / 20);
+}
+
+#define CLEAN(test) cmocka_unit_test_setup(test, clear_environment)
+
+int main(void)
+{
+    // Variables of the caller's own shell must not show up as unknown names.
+    clearenv();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults_before_load),
+        CLEAN(test_rows_are_sound),
+        CLEAN(test_defaults),
+        CLEAN(test_int),
+        CLEAN(test_fault_sentence),
+        CLEAN(test_real),
+        CLEAN(test_bool),
+        CLEAN(test_limit),
+        CLEAN(test_choice),
+        CLEAN(test_text),
+        CLEAN(test_empty_is_not_given),
+        CLEAN(test_fault_changes_nothing),
+        CLEAN(test_check_changes_nothing),
+        CLEAN(test_fault_of_odd_value),
+        CLEAN(test_describe),
+        CLEAN(test_print_table),
+        CLEAN(test_print_given),
+        CLEAN(test_unknown),
+        CLEAN(test_unknown_long_name),
+        CLEAN(test_random_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
