@@ -1,0 +1,152 @@
+/*
+ * gasnet_perf: what its files share.
+ *
+ * Only the public GASNet-EX API is used, so the same sources compile against any GASNet.
+ *
+ *   gasnet_perf.c    main, the list of tests, how a test runs over the ranks
+ *   perf_options.c   the command line
+ *   perf_job.c       init, segments, phases: who measures, who serves, who sleeps
+ *   perf_measure.c   warm-up, batches, median
+ *   perf_report.c    the table, JSON, memory figures
+ *   perf_am.c perf_rma.c perf_barrier.c perf_raw.c   the tests
+ *
+ * Rank 0 measures, and its peer is rank 1 (itself in a job of one rank). A phase is one test with
+ * all its sizes. Ranks without a part in a phase sleep between polls, so that they take no
+ * processor time from those that have one.
+ */
+#ifndef PERF_H
+#define PERF_H
+
+#include <gasnetex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32 };
+
+/* One batch of n operations of so many bytes each. Returns the seconds it took. */
+typedef double (*aq_perf_batch_t)(size_t bytes, unsigned long n);
+
+typedef enum aq_perf_part {
+    AQ_PERF_ALONE, /* rank 0 alone: everyone else sleeps */
+    AQ_PERF_PAIR,  /* rank 0 and its peer: the peer serves */
+    AQ_PERF_ALL    /* every rank */
+} aq_perf_part_t;
+
+typedef struct aq_perf_test {
+    const char *name;
+    aq_perf_part_t part;
+    const char *sizes;        /* the sizes measured unless --size is given; NULL: has no size */
+    size_t (*limit)(void);    /* the largest legal size; NULL: half the segment */
+    void (*lead)(size_t);     /* what rank 0 does for one size */
+    void (*close)(void);      /* what rank 0 does to release the followers; NULL: nothing */
+    void (*follow)(unsigned); /* what the others with a part do in that phase; NULL: serve */
+    const char *about;
+} aq_perf_test_t;
+
+typedef struct aq_perf_sizes {
+    size_t count;
+    size_t bytes[AQ_PERF_MAX_SIZES];
+} aq_perf_sizes_t;
+
+typedef struct aq_perf_options {
+    bool json, memory, list, help;
+    unsigned long iters; /* operations in a batch; 0: as many as fit */
+    double seconds;      /* for the batches of one measurement */
+    aq_perf_sizes_t sizes;
+    size_t ntests;
+    const aq_perf_test_t *tests[AQ_PERF_MAX_TESTS];
+} aq_perf_options_t;
+
+typedef struct aq_perf_job {
+    gex_EP_t ep;
+    gex_TM_t tm;
+    gex_Rank_t rank, size, peer;
+    size_t half;       /* a segment is two halves: the first is written to, the second is read */
+    char *source;      /* second half of my segment */
+    char *peer_target; /* first half of the peer's segment, as an address of the peer */
+    char *peer_source;
+    char *lead_target; /* first half of the segment of rank 0 */
+} aq_perf_job_t;
+
+extern aq_perf_options_t aq_perf_options;
+extern aq_perf_job_t aq_perf_job;
+
+/* The tests, ended by an entry without a name. */
+extern const aq_perf_test_t aq_perf_tests[];
+
+enum aq_perf_handler {
+    AQ_PERF_READY = GEX_AM_INDEX_BASE,
+    AQ_PERF_DONE,
+    AQ_PERF_COMMAND,
+    AQ_PERF_SHORT,
+    AQ_PERF_MEDIUM,
+    AQ_PERF_LONG,
+    AQ_PERF_PING,
+    AQ_PERF_PONG,
+    AQ_PERF_FLOOD,
+    AQ_PERF_FLOOD_GOAL,
+    AQ_PERF_SHORT_BACK,
+    AQ_PERF_MEDIUM_BACK,
+    AQ_PERF_LONG_BACK
+};
+
+/* perf_options.c: false, with a sentence in `why`, when the command line cannot be obeyed. */
+bool aq_perf_options_parse(int argc, char **argv, char *why, size_t room);
+bool aq_perf_sizes_parse(const char *text, aq_perf_sizes_t *sizes);
+void aq_perf_help(void);
+
+/* perf_job.c */
+void aq_perf_job_init(int *argc, char ***argv);
+void aq_perf_job_attach(size_t largest);
+void aq_perf_job_barrier(void);
+void aq_perf_job_exit(int code) __attribute__((noreturn));
+void aq_perf_phase_open(void);        /* rank 0: returns when all others are in the phase */
+void aq_perf_phase_close(void);       /* rank 0 */
+void aq_perf_phase_enter(void);       /* others: tells rank 0 */
+bool aq_perf_phase_over(unsigned k);  /* others: has rank 0 closed phase k, counted from 0? */
+void aq_perf_phase_serve(unsigned k); /* others: poll, at full speed, until it has */
+void aq_perf_phase_sleep(unsigned k); /* others: poll now and then until it has */
+
+/* perf_measure.c */
+double aq_perf_now(void);
+double aq_perf_measure(aq_perf_batch_t batch, size_t bytes); /* median seconds per operation */
+
+/* perf_report.c */
+const char *aq_perf_conduit(void);
+void aq_perf_report_title(void);
+void aq_perf_report(const char *test, size_t bytes, double value, const char *unit);
+void aq_perf_report_memory(void);
+
+/* perf_am.c */
+void aq_perf_am_register(void);
+size_t aq_perf_medium_limit(void);
+size_t aq_perf_long_limit(void);
+void aq_perf_short(size_t bytes);
+void aq_perf_medium(size_t bytes);
+void aq_perf_long(size_t bytes);
+void aq_perf_reqreq(size_t bytes);
+void aq_perf_reqreq_follow(unsigned phase);
+void aq_perf_flood(size_t bytes);
+
+/* perf_rma.c */
+void aq_perf_put(size_t bytes);
+void aq_perf_get(size_t bytes);
+void aq_perf_put_rate(size_t bytes);
+void aq_perf_get_rate(size_t bytes);
+void aq_perf_put_bw(size_t bytes);
+void aq_perf_get_bw(size_t bytes);
+
+/* perf_barrier.c */
+void aq_perf_barrier_register(void);
+void aq_perf_barrier(size_t bytes);
+void aq_perf_barrier_close(void);
+void aq_perf_barrier_follow(unsigned phase);
+void aq_perf_barrier_bound(size_t bytes);
+
+/* perf_raw.c */
+void aq_perf_raw(size_t bytes);
+double aq_perf_raw_switch(void); /* seconds for one context switch */
+
+#endif

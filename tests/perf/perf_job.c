@@ -1,0 +1,165 @@
+/*
+ * The job of gasnet_perf: its start, its segments, and its phases.
+ *
+ *   rank 0      open ......... measures ......... close
+ *   others      enter   serve, follow or sleep    over
+ *
+ * The phases run on active messages alone: a collective barrier between them might spin, and so
+ * take the processors from the ranks that measure.
+ */
+#include "perf.h"
+
+#include <stdio.h>
+#include <time.h>
+
+aq_perf_job_t aq_perf_job;
+
+static _Atomic unsigned ready_count; /* on rank 0: how many ranks entered, over all phases */
+static _Atomic unsigned done_count;  /* on the others: how many phases are closed */
+
+static void on_ready(gex_Token_t token)
+{
+    (void)token;
+    atomic_fetch_add(&ready_count, 1);
+}
+
+static void on_done(gex_Token_t token)
+{
+    (void)token;
+    atomic_fetch_add(&done_count, 1);
+}
+
+static void register_phases(void)
+{
+    gex_AM_Entry_t table[] = {{AQ_PERF_READY, (gex_AM_Fn_t)on_ready,
+                               GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "ready"},
+                              {AQ_PERF_DONE, (gex_AM_Fn_t)on_done,
+                               GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "done"}};
+
+    gex_EP_RegisterHandlers(aq_perf_job.ep, table, 2);
+}
+
+void aq_perf_job_init(int *argc, char ***argv)
+{
+    aq_perf_job_t *job = &aq_perf_job;
+    gex_Client_t client;
+
+    gex_Client_Init(&client, &job->ep, &job->tm, "GASNET_PERF", argc, argv, 0);
+    job->rank = gex_TM_QueryRank(job->tm);
+    job->size = gex_TM_QuerySize(job->tm);
+    job->peer = job->size > 1 ? 1 : 0;
+}
+
+void aq_perf_job_barrier(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(aq_perf_job.tm, 0));
+}
+
+void aq_perf_job_exit(int code)
+{
+    fflush(stdout);
+    fflush(stderr);
+    aq_perf_job_barrier(); /* or the exit of one rank could cut short what rank 0 prints */
+    gasnet_exit(code);
+    __builtin_unreachable();
+}
+
+static char *segment_of(gex_Rank_t rank, size_t *size)
+{
+    void *base = NULL;
+    uintptr_t length = 0;
+
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(aq_perf_job.tm, rank, &base, NULL, &length, 0));
+    *size = length;
+    return base;
+}
+
+/* Halves as large as the smallest segment of rank 0 and its peer allows, and equal on both. */
+static void lay_out(void)
+{
+    aq_perf_job_t *job = &aq_perf_job;
+    size_t lead_size, peer_size, my_size;
+    char *lead_base = segment_of(0, &lead_size);
+    char *peer_base = segment_of(job->peer, &peer_size);
+    char *my_base = segment_of(job->rank, &my_size);
+
+    job->half = (lead_size < peer_size ? lead_size : peer_size) / 2;
+    job->source = my_base + job->half;
+    job->peer_target = peer_base;
+    job->peer_source = peer_base + job->half;
+    job->lead_target = lead_base;
+}
+
+/* Touches what will be read and written, so that no measurement counts page faults. */
+static void touch_segment(void)
+{
+    size_t size;
+    char *base = segment_of(aq_perf_job.rank, &size);
+
+    if (aq_perf_job.rank == 0 || aq_perf_job.rank == aq_perf_job.peer)
+        for (size_t at = 0; at < size; at++)
+            base[at] = (char)at;
+}
+
+void aq_perf_job_attach(size_t largest)
+{
+    size_t page = GASNET_PAGESIZE;
+    uintptr_t size = 2 * ((largest + page - 1) / page * page);
+    uintptr_t most = gasnet_getMaxLocalSegmentSize();
+    gex_Segment_t segment;
+
+    if (size > most)
+        size = most / page * page;
+    register_phases();
+    aq_perf_am_register();
+    aq_perf_barrier_register();
+    gex_Segment_Attach(&segment, aq_perf_job.tm, size);
+    lay_out();
+    if (aq_perf_options.ntests)
+        touch_segment();
+    aq_perf_job_barrier();
+}
+
+void aq_perf_phase_open(void)
+{
+    static unsigned expected;
+
+    expected += aq_perf_job.size - 1;
+    GASNET_BLOCKUNTIL(atomic_load(&ready_count) == expected);
+}
+
+void aq_perf_phase_close(void)
+{
+    for (gex_Rank_t r = 1; r < aq_perf_job.size; r++)
+        gex_AM_RequestShort0(aq_perf_job.tm, r, AQ_PERF_DONE, 0);
+}
+
+void aq_perf_phase_enter(void)
+{
+    gex_AM_RequestShort0(aq_perf_job.tm, 0, AQ_PERF_READY, 0);
+}
+
+bool aq_perf_phase_over(unsigned k)
+{
+    return atomic_load_explicit(&done_count, memory_order_acquire) > k;
+}
+
+void aq_perf_phase_serve(unsigned k)
+{
+    GASNET_BLOCKUNTIL(aq_perf_phase_over(k));
+}
+
+/* The pauses grow to 16 ms: with many ranks, polls each millisecond would show in the figures. */
+void aq_perf_phase_sleep(unsigned k)
+{
+    struct timespec pause = {0, 1000000};
+
+    for (;;) {
+        gasnet_AMPoll();
+        if (aq_perf_phase_over(k))
+            return;
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 16000000)
+            pause.tv_nsec *= 2;
+    }
+}

@@ -1,0 +1,99 @@
+/* What gasnet_perf prints: a table for people, or one JSON object a line. */
+#include "perf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A GASNet built for one network says which in a macro; one built for many is told at launch. */
+const char *aq_perf_conduit(void)
+{
+#if defined(GASNET_CONDUIT_SMP)
+    return "smp";
+#elif defined(GASNET_CONDUIT_UDP)
+    return "udp";
+#elif defined(GASNET_CONDUIT_IBV)
+    return "ibv";
+#elif defined(GASNET_CONDUIT_MPI)
+    return "mpi";
+#else
+    const char *named = getenv("GASNET_CONDUIT");
+    bool plain = named && *named && !strpbrk(named, "\"\\\n");
+    return plain ? named : "smp";
+#endif
+}
+
+void aq_perf_report_title(void)
+{
+    if (aq_perf_options.json)
+        return;
+    printf("gasnet_perf: conduit %s, ranks %u\n", aq_perf_conduit(), (unsigned)aq_perf_job.size);
+    printf("%-20s %10s %14s  %s\n", "test", "bytes", "value", "unit");
+    fflush(stdout);
+}
+
+/* Counts in full; measured figures with no more digits than they have. */
+static void format_value(double value, char text[32])
+{
+    bool whole = value < 1e15 && value == (double)(long long)value;
+
+    if (whole || (value >= 1000 && !aq_perf_options.json))
+        snprintf(text, 32, "%.0f", value);
+    else
+        snprintf(text, 32, aq_perf_options.json ? "%.6g" : "%.4f", value);
+}
+
+void aq_perf_report(const char *test, size_t bytes, double value, const char *unit)
+{
+    char text[32];
+
+    format_value(value, text);
+    if (aq_perf_options.json)
+        printf("{\"conduit\":\"%s\",\"ranks\":%u,\"test\":\"%s\",\"bytes\":%zu,\"value\":%s,"
+               "\"unit\":\"%s\"}\n",
+               aq_perf_conduit(), (unsigned)aq_perf_job.size, test, bytes, text, unit);
+    else
+        printf("%-20s %10zu %14s  %s\n", test, bytes, text, unit);
+    fflush(stdout);
+}
+
+/* The kernel's figure for this process, in KB; -1 where it gives none. */
+static double status_field(const char *field)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    size_t length = strlen(field);
+    char line[256];
+    double value = -1;
+
+    if (!status)
+        return value;
+    while (fgets(line, sizeof line, status))
+        if (strncmp(line, field, length) == 0 && line[length] == ':')
+            value = strtod(line + length + 1, NULL);
+    fclose(status);
+    return value;
+}
+
+static void report_status(const char *test, const char *field)
+{
+    double value = status_field(field);
+
+    if (value < 0)
+        fprintf(stderr, "gasnet_perf: %s left out, for /proc/self/status has no %s\n", test, field);
+    else
+        aq_perf_report(test, 0, value, "KB");
+}
+
+void aq_perf_report_memory(void)
+{
+    report_status("memory-resident", "VmRSS");
+    report_status("memory-shared", "RssShmem");
+    report_status("memory-page-tables", "VmPTE");
+#ifdef GASNETX_MEMORY
+    size_t peer_table_bytes_per_rank, ring_bytes, bound_peers;
+    gasnetx_memory(&peer_table_bytes_per_rank, &ring_bytes, &bound_peers);
+    aq_perf_report("memory-peer-row", 0, (double)peer_table_bytes_per_rank, "B/rank");
+    aq_perf_report("memory-rings", 0, (double)ring_bytes, "B");
+    aq_perf_report("memory-bound-peers", 0, (double)bound_peers, "peers");
+#endif
+}

@@ -1,0 +1,14 @@
+/* A job that does nothing: its run time is the time to start and end one. */
+#include <gasnetex.h>
+
+int main(int argc, char **argv)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+
+    gex_Client_Init(&client, &ep, &tm, "PERF_START", &argc, &argv, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    gasnet_exit(0);
+    return 0;
+}
