@@ -36,26 +36,20 @@ AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
     return __builtin_expect(!(*shift & 1), 1);
 }
 
-// Copies nbytes; the few sizes that a register holds in one move, which is atomic where both are
-// aligned.
+// Copies nbytes. The few sizes that a register holds go in one move, which is atomic where both are
+// aligned; larger ones pay one comparison for it.
 AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
 {
-    switch (nbytes) {
-    case 1:
-        memcpy(dest, src, 1);
-        break;
-    case 2:
-        memcpy(dest, src, 2);
-        break;
-    case 4:
-        memcpy(dest, src, 4);
-        break;
-    case 8:
-        memcpy(dest, src, 8);
-        break;
-    default:
+    if (nbytes > 8)
         memcpy(dest, src, nbytes);
-    }
+    else if (nbytes == 8)
+        memcpy(dest, src, 8);
+    else if (nbytes == 4)
+        memcpy(dest, src, 4);
+    else if (nbytes == 2)
+        memcpy(dest, src, 2);
+    else
+        memcpy(dest, src, nbytes);
 }
 
 AQ_API_INLINE void aq_api_copy_out(void *dest, const void *src, size_t nbytes, intptr_t shift)
