@@ -136,10 +136,12 @@ AQ_API_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank
 // Values: the nbytes (1 to 8) low-order bytes of an integer.
 AQ_API_INLINE const void *aq_api_value_bytes(const gex_RMA_Value_t *value, size_t nbytes)
 {
+    if (nbytes - 1 >= sizeof *value)
+        __builtin_unreachable(); // not legal; told to the compiler so that it sees the bounds of
+                                 // the copy
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return (const char *)value + (sizeof *value - nbytes);
 #else
-    (void)nbytes;
     return value;
 #endif
 }

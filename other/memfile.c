@@ -174,32 +174,6 @@ aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out)
     return AQ_OK;
 }
 
-static bool map_at(void *addr, int fd, size_t offset, size_t size)
-{
-    return mmap(addr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) !=
-           MAP_FAILED;
-}
-
-aq_status_t aq_memfile_map_twice(int fd, size_t offset, size_t size, void **out)
-{
-    if (size > SIZE_MAX / 2) {
-        errno = ENOMEM;
-        return map_fault(size);
-    }
-    // First take a hole that is large enough: nothing else can move in between the two copies.
-    const int hole = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    char *addr = mmap(NULL, 2 * size, PROT_NONE, hole, -1, 0);
-    if (addr == MAP_FAILED)
-        return map_fault(2 * size);
-    if (!map_at(addr, fd, offset, size) || !map_at(addr + size, fd, offset, size)) {
-        aq_status_t status = map_fault(size);
-        munmap(addr, 2 * size);
-        return status;
-    }
-    *out = addr;
-    return AQ_OK;
-}
-
 void aq_memfile_unmap(void *addr, size_t size)
 {
     if (addr)

@@ -33,11 +33,6 @@ aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out);
 // fault.
 aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out);
 
-// Maps the same size bytes (a multiple of the page size) twice, one copy right behind the other, so
-// that a run which crosses the end of the first copy is contiguous. Logs a fault. Unmap with
-// aq_memfile_unmap(p, 2 * size).
-aq_status_t aq_memfile_map_twice(int fd, size_t offset, size_t size, void **out);
-
 void aq_memfile_unmap(void *addr, size_t size);
 
 #endif

@@ -94,11 +94,12 @@ static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
 // A few words; a call of memcpy would cost more than the copy.
 static inline void copy_args(int32_t *to, const int32_t *from, unsigned n)
 {
-    for (unsigned piece = 16; piece; piece /= 2) {
+    for (unsigned piece = 16; n; piece /= 2) {
         if (n & piece) {
             memcpy(to, from, piece * sizeof *to);
             to += piece;
             from += piece;
+            n -= piece;
         }
     }
 }
@@ -189,8 +190,10 @@ static void smp_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
 static unsigned smp_poll(aq_conduit_t *conduit, unsigned what)
 {
     smp_conduit_t *smp = smp_of(conduit);
-    unsigned done = smp_ring_receive(&smp->in[1], POLL_BUDGET, true, conduit->env);
-    if (what & AQ_POLL_REQUESTS)
+    unsigned done = 0;
+    if (smp_ring_ready(&smp->in[1]))
+        done += smp_ring_receive(&smp->in[1], POLL_BUDGET, true, conduit->env);
+    if ((what & AQ_POLL_REQUESTS) && smp_ring_ready(&smp->in[0]))
         done += smp_ring_receive(&smp->in[0], POLL_BUDGET, false, conduit->env);
     return done;
 }

@@ -107,7 +107,7 @@ static unsigned receive_alone(smp_ring_in_t *ring, unsigned budget, const aq_con
         tell_senders(ring, false);
         done++;
     }
-    tell_senders(ring, done < budget);
+    tell_senders(ring, !smp_ring_ready(ring));
     return done;
 }
 
@@ -181,8 +181,6 @@ static unsigned receive_shared(smp_ring_in_t *ring, unsigned budget, const aq_co
 unsigned smp_ring_receive(smp_ring_in_t *ring, unsigned budget, bool reply,
                           const aq_conduit_env_t *env)
 {
-    if (!smp_ring_ready(ring))
-        return 0;
     return env->threads ? receive_shared(ring, budget, env, reply)
                         : receive_alone(ring, budget, env, reply);
 }

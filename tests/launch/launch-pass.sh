@@ -7,7 +7,7 @@ newline='two
 lines'
 printf '%s\n' 'a b' '"' "'" '$HOME' '\' '' "$newline" '*' >"$work/wanted"
 expect 0 "$run" -n 2 "$conform" args 'a b' '"' "'" '$HOME' '\' '' "$newline" '*'
-cmp -s "$work/wanted" "$work/out" || fail "arguments of a GASNet program"
+tail -n +3 "$work/out" | cmp -s "$work/wanted" || fail "arguments of a GASNet program" # behind name and mode
 expect 0 "$run" -n 1 printf '%s\n' 'a b' '"' "'" '$HOME' '\' '' "$newline" '*'
 cmp -s "$work/wanted" "$work/out" || fail "arguments"
 

@@ -1,4 +1,4 @@
-// Shared memory without a name: create, hand over to another process, map, map twice; and what is
+// Shared memory without a name: create, hand over to another process, map; and what is
 // refused.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -347,70 +347,6 @@ static void test_map_offset(void **state)
     close(fd);
 }
 
-static void test_map_twice(void **state)
-{
-    (void)state;
-    const size_t size = 3 * page();
-    char *ring, *plain;
-    int fd = create(page() + size);
-    assert_int_equal(aq_memfile_map_twice(fd, page(), size, (void **)&ring), AQ_OK);
-    assert_int_equal(aq_memfile_map(fd, 0, page() + size, (void **)&plain), AQ_OK);
-    for (size_t i = 0; i < size; i++)
-        ring[i] = (char)(i * 31 + 1);
-    assert_memory_equal(ring, ring + size, size);
-    assert_memory_equal(ring, plain + page(), size);
-
-    // A run that crosses the end shows up at the start.
-    strcpy(ring + size - 4, "crossing");
-    assert_memory_equal(ring, "sing", 5);
-    assert_memory_equal(plain + page() + size - 4, "cros", 4);
-    assert_int_equal(plain[0], 0); // nothing before the offset was touched
-    ring[2 * size - 1] = 99;
-    assert_int_equal(ring[size - 1], 99);
-
-    aq_memfile_unmap(ring, 2 * size);
-    unsigned char resident;
-    assert_int_not_equal(mincore(ring, page(), &resident), 0);
-    assert_int_not_equal(mincore(ring + size, page(), &resident), 0);
-    aq_memfile_unmap(plain, page() + size);
-    close(fd);
-}
-
-static size_t count_mappings(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    size_t lines = 0;
-    assert_non_null(maps);
-    for (int c; (c = fgetc(maps)) != EOF;)
-        lines += c == '\n';
-    fclose(maps);
-    return lines;
-}
-
-static void map_twice_refused(int fd, size_t offset, size_t size)
-{
-    void *p = &p;
-    begin_capture();
-    aq_status_t status = aq_memfile_map_twice(fd, offset, size, &p);
-    end_capture_with("cannot be mapped", ";");
-    assert_int_equal(status, AQ_ERR_RESOURCE);
-    assert_ptr_equal(p, &p);
-}
-
-static void test_map_twice_refused(void **state)
-{
-    (void)state;
-    int fd = create(2 * page());
-    map_twice_refused(fd, 0, SIZE_MAX / 2 + 1); // twice as much does not fit into a size_t
-    map_twice_refused(fd, 0, SIZE_MAX / 4);     // no such address space
-    size_t before = count_mappings();
-    map_twice_refused(-1, 0, page());
-    map_twice_refused(fd, 1, page()); // offset is no multiple of the page size
-    map_twice_refused(fd, 0, page() / 2);
-    assert_int_equal(count_mappings(), before);
-    close(fd);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,8 +364,6 @@ int main(void)
         cmocka_unit_test(test_open_of_closed_descriptor),
         cmocka_unit_test(test_map_refused),
         cmocka_unit_test(test_map_offset),
-        cmocka_unit_test(test_map_twice),
-        cmocka_unit_test(test_map_twice_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
