@@ -219,7 +219,8 @@ static void judge_signal(aq_job_t *job, uint32_t rank, pid_t pid, int sig)
 static void judge_quiet(aq_job_t *job, uint32_t rank, pid_t pid)
 {
     if (atomic_load(&job->page->state[rank]) != AQ_RANK_STARTING) {
-        (void)aq_page_announce(job->page, AQ_NO_RANK, 0);
+        if (aq_settings_bool(AQ_SET_CATCH_EXIT))
+            (void)aq_page_announce(job->page, AQ_NO_RANK, 0);
         return;
     }
     atomic_fetch_add(&job->page->absent, 1);
@@ -245,11 +246,14 @@ static void judge_code(aq_job_t *job, uint32_t rank, pid_t pid, int code)
         judge_quiet(job, rank, pid);
         return;
     }
+    if (!aq_settings_bool(AQ_SET_CATCH_EXIT))
+        return;
     drain_rank(job, rank);
     aq_log_error("rank %" PRIu32 " of %" PRIu32
                  " (process %ld) ended with exit code %d, without gasnet_exit%s",
                  rank, job->options->size, (long)pid, code, others(job));
-    fail_job(job, code);
+    // The others may be about to return the same code: they get the time of an announced exit.
+    (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
 
 static void reap(aq_job_t *job)
