@@ -85,9 +85,10 @@ static void deliver(smp_header_t *header, const aq_conduit_env_t *env, bool repl
 // empty.
 static inline void tell_senders(smp_ring_in_t *ring, bool empty)
 {
-    if (ring->released - ring->told >= (empty ? 1 : ring->count / 8)) {
-        ring->told = ring->released;
-        atomic_store_explicit(&ring->control->freed, ring->told, memory_order_release);
+    uint64_t news = ring->released - atomic_load_explicit(&ring->told, memory_order_relaxed);
+    if (news >= (empty ? 1 : ring->count / 8)) {
+        atomic_store_explicit(&ring->told, ring->released, memory_order_relaxed);
+        atomic_store_explicit(&ring->control->freed, ring->released, memory_order_release);
     }
 }
 
@@ -171,7 +172,7 @@ static unsigned receive_shared(smp_ring_in_t *ring, unsigned budget, const aq_co
         mark_done(ring, position);
         done++;
     }
-    if (done && lock(ring)) {
+    if (lock(ring)) {
         release_done(ring);
         unlock(ring);
     }

@@ -63,7 +63,7 @@ typedef struct smp_ring_in {
     uint64_t count, key;
     _Atomic uint64_t head;
     uint64_t released;
-    uint64_t told; // what freed says
+    _Atomic uint64_t told; // what freed says
     atomic_uint lock;
 } smp_ring_in_t;
 
@@ -103,6 +103,15 @@ static inline bool smp_ring_ready(smp_ring_in_t *ring)
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     smp_header_t *header = (smp_header_t *)(void *)smp_line(ring->lines, ring->count, head);
     return atomic_load_explicit(&header->flag, memory_order_acquire) == (head ^ ring->key);
+}
+
+// Is there anything to do: a message, or lines of messages that are done and not given back yet? (A
+// thread may have found the try-lock taken when its handler returned; senders may wait for just
+// those lines.)
+static inline bool smp_ring_busy(smp_ring_in_t *ring)
+{
+    return smp_ring_ready(ring) || atomic_load_explicit(&ring->told, memory_order_relaxed) !=
+                                       atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
 // Delivers up to budget messages, as replies or requests; returns how many.
