@@ -16,7 +16,6 @@ pkg-config         | needed   | command -v pkg-config       | finds the librarie
 libc6-dev          | needed   | has_header stdio.h          | the C library
 libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
-systemtap-sdt-dev  | optional | has_header sys/sdt.h        | probes for tracing tools
 g++                | optional | command -v c++              | the check of the headers in C++
 '
 

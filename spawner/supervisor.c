@@ -69,12 +69,12 @@ static uint64_t exit_timeout(uint32_t size)
 
 // ---- output ----
 
-static bool sinks_blocked(const aq_job_t *job)
+static bool sinks_blocked(const aq_supervised_t *job)
 {
     return job->sinks[0].used > 0 || job->sinks[1].used > 0;
 }
 
-static void flush_sinks(aq_job_t *job)
+static void flush_sinks(aq_supervised_t *job)
 {
     (void)aq_sink_flush(&job->sinks[0]);
     (void)aq_sink_flush(&job->sinks[1]);
@@ -87,7 +87,7 @@ static bool can_read(int fd)
 }
 
 // Takes over what the rank has written so far, so that its last words come before ours about it.
-static void drain_rank(aq_job_t *job, uint32_t rank)
+static void drain_rank(aq_supervised_t *job, uint32_t rank)
 {
     for (uint32_t i = 2 * rank; i < 2 * rank + 2; i++)
         for (int reads = 0; reads < 4 && job->streams[i].fd >= 0 && can_read(job->streams[i].fd);
@@ -98,41 +98,41 @@ static void drain_rank(aq_job_t *job, uint32_t rank)
 
 // ---- the end of the job ----
 
-static void signal_ranks(const aq_job_t *job, int sig)
+static void signal_ranks(const aq_supervised_t *job, int sig)
 {
     for (uint32_t r = 0; r < job->options->size; r++)
         if (job->ranks[r].pid > 0)
             (void)kill(job->ranks[r].pid, sig);
 }
 
-static void enter_phase(aq_job_t *job, aq_job_phase_t phase, uint64_t time)
+static void enter_phase(aq_supervised_t *job, aq_supervised_phase_t phase, uint64_t time)
 {
     uint64_t deadline = aq_clock_ns() + time;
-    if (job->phase == AQ_JOB_RUNNING || job->phase == AQ_JOB_STARTING || time <= GRACE ||
-        deadline < job->deadline)
+    if (job->phase == AQ_SUPERVISED_RUNNING || job->phase == AQ_SUPERVISED_STARTING ||
+        time <= GRACE || deadline < job->deadline)
         job->deadline = deadline;
     job->phase = phase;
 }
 
 // Ends all ranks now: SIGTERM, a moment, SIGKILL.
-static void end_job(aq_job_t *job)
+static void end_job(aq_supervised_t *job)
 {
-    if (job->phase >= AQ_JOB_ENDING)
+    if (job->phase >= AQ_SUPERVISED_ENDING)
         return;
     signal_ranks(job, SIGTERM);
     signal_ranks(job, SIGCONT); // a stopped rank would not see it
-    enter_phase(job, AQ_JOB_ENDING, GRACE);
+    enter_phase(job, AQ_SUPERVISED_ENDING, GRACE);
 }
 
-static void kill_job(aq_job_t *job)
+static void kill_job(aq_supervised_t *job)
 {
     signal_ranks(job, SIGKILL);
-    job->phase = AQ_JOB_KILLED;
+    job->phase = AQ_SUPERVISED_KILLED;
     job->deadline = 0;
 }
 
 // "1-3, 7": the ranks still alive, as far as they fit.
-static void name_alive(const aq_job_t *job, char *text, size_t room)
+static void name_alive(const aq_supervised_t *job, char *text, size_t room)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -152,7 +152,7 @@ static void name_alive(const aq_job_t *job, char *text, size_t room)
         snprintf(text + used, room - used, " and others");
 }
 
-static void kill_late(aq_job_t *job)
+static void kill_late(aq_supervised_t *job)
 {
     char names[400];
     uint32_t late = job->alive;
@@ -166,12 +166,12 @@ static void kill_late(aq_job_t *job)
         (double)exit_timeout(job->options->size) / (double)SECOND);
 }
 
-static void pass_deadline(aq_job_t *job)
+static void pass_deadline(aq_supervised_t *job)
 {
-    if (job->phase == AQ_JOB_LEAVING) {
+    if (job->phase == AQ_SUPERVISED_LEAVING) {
         signal_ranks(job, SIGQUIT);
-        enter_phase(job, AQ_JOB_QUITTING, GRACE);
-    } else if (job->phase == AQ_JOB_QUITTING || job->phase == AQ_JOB_STOPPING) {
+        enter_phase(job, AQ_SUPERVISED_QUITTING, GRACE);
+    } else if (job->phase == AQ_SUPERVISED_QUITTING || job->phase == AQ_SUPERVISED_STOPPING) {
         kill_late(job);
     } else {
         kill_job(job);
@@ -179,32 +179,34 @@ static void pass_deadline(aq_job_t *job)
 }
 
 // Something was announced, perhaps: see to the consequences.
-static void notice_exit(aq_job_t *job)
+static void notice_exit(aq_supervised_t *job)
 {
     if (atomic_load(&job->page->abort_asked))
         end_job(job);
-    else if (job->phase <= AQ_JOB_RUNNING && atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
-        enter_phase(job, AQ_JOB_LEAVING, exit_timeout(job->options->size));
+    else if (job->phase <= AQ_SUPERVISED_RUNNING &&
+             atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
+        enter_phase(job, AQ_SUPERVISED_LEAVING, exit_timeout(job->options->size));
 }
 
-static void fail_job(aq_job_t *job, int code)
+static void fail_job(aq_supervised_t *job, int code)
 {
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
     end_job(job);
 }
 
-static const char *others(const aq_job_t *job)
+static const char *others(const aq_supervised_t *job)
 {
     return job->alive > 0 ? "; the other ranks are ended" : "";
 }
 
 // ---- deaths ----
 
-static void judge_signal(aq_job_t *job, uint32_t rank, pid_t pid, int sig)
+static void judge_signal(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig)
 {
     bool announced = atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING;
     job->any_killed = true;
-    if (job->phase >= AQ_JOB_ENDING || job->phase == AQ_JOB_QUITTING || sig == job->stop_signal)
+    if (job->phase >= AQ_SUPERVISED_ENDING || job->phase == AQ_SUPERVISED_QUITTING ||
+        sig == job->stop_signal)
         return;
     drain_rank(job, rank);
     aq_log_error("rank %" PRIu32 " of %" PRIu32 " (process %ld) was killed by %s (%s)%s%s", rank,
@@ -216,7 +218,7 @@ static void judge_signal(aq_job_t *job, uint32_t rank, pid_t pid, int sig)
 }
 
 // A rank has left with code 0, and nobody has announced the end.
-static void judge_quiet(aq_job_t *job, uint32_t rank, pid_t pid)
+static void judge_quiet(aq_supervised_t *job, uint32_t rank, pid_t pid)
 {
     if (atomic_load(&job->page->state[rank]) != AQ_RANK_STARTING) {
         if (aq_settings_bool(AQ_SET_CATCH_EXIT))
@@ -234,9 +236,9 @@ static void judge_quiet(aq_job_t *job, uint32_t rank, pid_t pid)
     fail_job(job, 1);
 }
 
-static void judge_code(aq_job_t *job, uint32_t rank, pid_t pid, int code)
+static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
 {
-    if (job->phase >= AQ_JOB_ENDING || atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
+    if (job->phase >= AQ_SUPERVISED_ENDING || atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
         return;
     if (code != 0 && job->first_code == 0)
         job->first_code = code;
@@ -256,7 +258,7 @@ static void judge_code(aq_job_t *job, uint32_t rank, pid_t pid, int code)
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
 
-static void reap(aq_job_t *job)
+static void reap(aq_supervised_t *job)
 {
     pid_t pid;
     int status;
@@ -278,7 +280,7 @@ static void reap(aq_job_t *job)
 // ---- signals ----
 
 // Stops as the user asked (Ctrl-Z); the time until SIGCONT counts for no deadline.
-static void stop_self(aq_job_t *job)
+static void stop_self(aq_supervised_t *job)
 {
     uint64_t before = aq_clock_ns();
     (void)raise(SIGSTOP);
@@ -288,7 +290,7 @@ static void stop_self(aq_job_t *job)
 
 // Ranks are in our process group, so that they may read the terminal: what the terminal sends has
 // reached them.
-static void take_signal(aq_job_t *job, const struct signalfd_siginfo *info)
+static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *info)
 {
     int sig = (int)info->ssi_signo;
     if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL)
@@ -301,11 +303,11 @@ static void take_signal(aq_job_t *job, const struct signalfd_siginfo *info)
         return;
     if (job->stop_signal == 0)
         job->stop_signal = sig;
-    if (job->phase < AQ_JOB_STOPPING)
-        enter_phase(job, AQ_JOB_STOPPING, exit_timeout(job->options->size));
+    if (job->phase < AQ_SUPERVISED_STOPPING)
+        enter_phase(job, AQ_SUPERVISED_STOPPING, exit_timeout(job->options->size));
 }
 
-static void take_signals(aq_job_t *job)
+static void take_signals(aq_supervised_t *job)
 {
     struct signalfd_siginfo info[SIGNALS];
     ssize_t n;
@@ -319,7 +321,7 @@ static void take_signals(aq_job_t *job)
 
 // ---- the loop ----
 
-static int wait_ms(const aq_job_t *job)
+static int wait_ms(const aq_supervised_t *job)
 {
     if (job->deadline == 0)
         return -1;
@@ -331,7 +333,7 @@ static int wait_ms(const aq_job_t *job)
 }
 
 // Sleeps until a blocked sink takes more, or a signal comes, or ms pass.
-static void wait_sinks(aq_job_t *job, int ms)
+static void wait_sinks(aq_supervised_t *job, int ms)
 {
     struct pollfd ready[3] = {{.fd = job->signals, .events = POLLIN}};
     nfds_t count = 1;
@@ -343,7 +345,7 @@ static void wait_sinks(aq_job_t *job, int ms)
     flush_sinks(job);
 }
 
-static void wait_events(aq_job_t *job, int ms)
+static void wait_events(aq_supervised_t *job, int ms)
 {
     struct epoll_event events[EVENTS];
     bool signals = false;
@@ -363,17 +365,17 @@ static void wait_events(aq_job_t *job, int ms)
         take_signals(job);
 }
 
-static void check_output(aq_job_t *job)
+static void check_output(aq_supervised_t *job)
 {
     int fault = job->sinks[0].fault;
-    if (fault == 0 || job->phase >= AQ_JOB_ENDING)
+    if (fault == 0 || job->phase >= AQ_SUPERVISED_ENDING)
         return;
     if (fault != EPIPE)
         aq_log_error("standard output cannot be written (%s); the job is ended", strerror(fault));
     fail_job(job, fault == EPIPE ? 128 + SIGPIPE : 1);
 }
 
-static void watch_ranks(aq_job_t *job)
+static void watch_ranks(aq_supervised_t *job)
 {
     while (job->alive > 0) {
         if (sinks_blocked(job))
@@ -405,7 +407,7 @@ static bool kill_children(void)
 
 // Processes that ranks have started and left behind came to us as the nearest subreaper: they end
 // with the job.
-static void sweep_orphans(const aq_job_t *job)
+static void sweep_orphans(const aq_supervised_t *job)
 {
     if (!job->only_ranks)
         return;
@@ -419,7 +421,7 @@ static void sweep_orphans(const aq_job_t *job)
 }
 
 // Waits for the reader of our output; after a signal that asks us to end, no longer than a moment.
-static void wait_reader(aq_job_t *job)
+static void wait_reader(aq_supervised_t *job)
 {
     job->deadline = job->stop_signal != 0 ? aq_clock_ns() + GRACE : 0;
     flush_sinks(job);
@@ -433,7 +435,7 @@ static void wait_reader(aq_job_t *job)
     }
 }
 
-static void finish_output(aq_job_t *job)
+static void finish_output(aq_supervised_t *job)
 {
     bool label = job->options->label_lines;
     for (uint32_t i = 0; i < 2 * job->options->size; i++) {
@@ -447,7 +449,7 @@ static void finish_output(aq_job_t *job)
     check_output(job);
 }
 
-static int job_code(const aq_job_t *job)
+static int job_code(const aq_supervised_t *job)
 {
     int32_t word = atomic_load(&job->page->exit_word);
     if (word != AQ_BOOT_RUNNING)
@@ -474,7 +476,7 @@ static bool same_file(int a, int b)
            sa.st_ino == sb.st_ino;
 }
 
-static bool make_page(aq_job_t *job)
+static bool make_page(aq_supervised_t *job)
 {
     uint32_t size = job->options->size;
     struct stat st;
@@ -509,7 +511,7 @@ static void choose_signals(sigset_t *set)
             sigaddset(set, wanted[i]);
 }
 
-static bool open_watch(aq_job_t *job)
+static bool open_watch(aq_supervised_t *job)
 {
     struct sigaction child = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = AQ_WATCH_SIGNALS};
@@ -532,7 +534,7 @@ static bool open_watch(aq_job_t *job)
     return false;
 }
 
-static bool make_tables(aq_job_t *job)
+static bool make_tables(aq_supervised_t *job)
 {
     uint32_t size = job->options->size;
     job->ranks = calloc(size, sizeof *job->ranks);
@@ -546,15 +548,15 @@ static bool make_tables(aq_job_t *job)
     return true;
 }
 
-static bool set_up(aq_job_t *job, const aq_supervise_options_t *options, const char **program,
-                   int *code)
+static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options,
+                   const char **program, int *code)
 {
-    *job =
-        (aq_job_t){.options = options, .page_fd = -1, .epoll = -1, .signals = -1, .null_input = -1};
+    *job = (aq_supervised_t){
+        .options = options, .page_fd = -1, .epoll = -1, .signals = -1, .null_input = -1};
     ensure_stdio();
     job->one_sink = same_file(STDOUT_FILENO, STDERR_FILENO);
     *code = 1;
-    if (!aq_job_check(job, program, code))
+    if (!aq_supervised_check(job, program, code))
         return false;
     *code = 1;
     return make_page(job) && make_tables(job) && open_watch(job);
@@ -568,7 +570,7 @@ static void forget_handlers(void)
             (void)signal(sig, SIG_DFL);
 }
 
-static int watch_job(aq_job_t *job, int code)
+static int watch_job(aq_supervised_t *job, int code)
 {
     aq_sink_open(&job->sinks[0], STDOUT_FILENO);
     aq_sink_open(&job->sinks[1], STDERR_FILENO);
@@ -576,7 +578,7 @@ static int watch_job(aq_job_t *job, int code)
         (void)aq_page_announce(job->page, AQ_NO_RANK, code);
         kill_job(job);
     } else {
-        job->phase = AQ_JOB_RUNNING;
+        job->phase = AQ_SUPERVISED_RUNNING;
     }
     watch_ranks(job);
     sweep_orphans(job);
@@ -586,12 +588,12 @@ static int watch_job(aq_job_t *job, int code)
 
 bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code)
 {
-    static aq_job_t job; // the children of a fork keep it, unused
+    static aq_supervised_t job; // the children of a fork keep it, unused
     const char *program = NULL;
     uint32_t rank = 0;
     (void)fflush(NULL); // or every child would write again what is buffered
     bool ready = set_up(&job, options, &program, code);
-    if (ready && aq_job_start_ranks(&job, program, &rank, code)) {
+    if (ready && aq_supervised_start_ranks(&job, program, &rank, code)) {
         if (aq_fork_adopt(job.page, rank, out) != AQ_OK)
             _exit(1);
         return true;

@@ -18,26 +18,26 @@
 #include "boot_page.h"
 #include "supervisor_output.h"
 
-typedef enum aq_job_phase {
-    AQ_JOB_STARTING,
-    AQ_JOB_RUNNING,
-    AQ_JOB_LEAVING,  // an exit was announced; ranks leave by themselves until the deadline
-    AQ_JOB_QUITTING, // they did not: SIGQUIT was sent
-    AQ_JOB_STOPPING, // the user's signal was passed on
-    AQ_JOB_ENDING,   // the job failed: SIGTERM was sent
-    AQ_JOB_KILLED,   // SIGKILL was sent
-} aq_job_phase_t;
+typedef enum aq_supervised_phase {
+    AQ_SUPERVISED_STARTING,
+    AQ_SUPERVISED_RUNNING,
+    AQ_SUPERVISED_LEAVING,  // an exit was announced; ranks leave by themselves until the deadline
+    AQ_SUPERVISED_QUITTING, // they did not: SIGQUIT was sent
+    AQ_SUPERVISED_STOPPING, // the user's signal was passed on
+    AQ_SUPERVISED_ENDING,   // the job failed: SIGTERM was sent
+    AQ_SUPERVISED_KILLED,   // SIGKILL was sent
+} aq_supervised_phase_t;
 
-typedef struct aq_job_rank {
+typedef struct aq_supervised_rank {
     pid_t pid; // 0: not started, or reaped
-} aq_job_rank_t;
+} aq_supervised_rank_t;
 
-typedef struct aq_job {
+typedef struct aq_supervised {
     const aq_supervise_options_t *options;
     aq_boot_page_t *page;
     int page_fd;
     ino_t page_inode;
-    aq_job_rank_t *ranks;
+    aq_supervised_rank_t *ranks;
     aq_stream_t *streams; // two for each rank: output, errors
     aq_sink_t sinks[2];
     bool one_sink; // our output and errors are the same file: one sink keeps the order
@@ -51,20 +51,21 @@ typedef struct aq_job {
     bool only_ranks; // this process had no children before
     cpu_set_t cpus;  // that ranks are bound to; empty: no binding
 
-    aq_job_phase_t phase;
+    aq_supervised_phase_t phase;
     uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
     int stop_signal;   // that the user sent; 0: none
     int first_code;    // first exit code other than 0 of a rank that announced nothing
     bool any_killed;   // a rank died of a signal
-} aq_job_t;
+} aq_supervised_t;
 
 // Epoll data of the signal descriptor; a stream has its index.
 #define AQ_WATCH_SIGNALS UINT32_MAX
 
 // Checks limits and memory and finds the program. On a fault logs it and sets *code.
-bool aq_job_check(aq_job_t *job, const char **program, int *code);
+bool aq_supervised_check(aq_supervised_t *job, const char **program, int *code);
 // Starts all ranks. Returns true in a forked child that is to go on as *rank; false in the caller,
 // with *code != 0 after a fault (logged; what was started is in job).
-bool aq_job_start_ranks(aq_job_t *job, const char *program, uint32_t *rank, int *code);
+bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank,
+                               int *code);
 
 #endif

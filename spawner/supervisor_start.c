@@ -38,7 +38,7 @@ static bool check_memory(uint32_t size)
 }
 
 // Two pipes a rank, and what is open already; the lowest free descriptor tells how much that is.
-static bool raise_files(aq_job_t *job, uint32_t size)
+static bool raise_files(aq_supervised_t *job, uint32_t size)
 {
     int lowest = dup(STDIN_FILENO);
     if (lowest >= 0)
@@ -58,7 +58,7 @@ static bool raise_files(aq_job_t *job, uint32_t size)
     return false;
 }
 
-static void choose_cpus(aq_job_t *job)
+static void choose_cpus(aq_supervised_t *job)
 {
     uint32_t each = job->options->cpus_per_rank;
     CPU_ZERO(&job->cpus);
@@ -150,7 +150,7 @@ static bool find_program(const char *name, const char **program, int *code)
     return false;
 }
 
-bool aq_job_check(aq_job_t *job, const char **program, int *code)
+bool aq_supervised_check(aq_supervised_t *job, const char **program, int *code)
 {
     const aq_supervise_options_t *options = job->options;
     *code = 1;
@@ -219,7 +219,7 @@ static char **make_environment(const char *list, char *control)
 // ---- one rank ----
 
 typedef struct launch {
-    aq_job_t *job;
+    aq_supervised_t *job;
     const char *program; // NULL: fork only
     char **environment;
     char control[96];
@@ -231,7 +231,7 @@ typedef struct launch {
 
 // Binds this process to the processors of its rank: the rank's share of job->cpus, counted from the
 // lowest.
-static void bind_rank(const aq_job_t *job, uint32_t rank)
+static void bind_rank(const aq_supervised_t *job, uint32_t rank)
 {
     uint32_t each = job->options->cpus_per_rank;
     uint32_t seen = 0;
@@ -250,7 +250,7 @@ static void bind_rank(const aq_job_t *job, uint32_t rank)
 // The child's side, common to both ways of starting. Only system calls: see launch_t.error.
 static bool become_rank(const launch_t *launch)
 {
-    const aq_job_t *job = launch->job;
+    const aq_supervised_t *job = launch->job;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         return false;
     if (getppid() != job->page->supervisor)
@@ -301,7 +301,7 @@ static void close_run(int first, int last)
 // Descriptor i of those that belong to the supervisor; -1 behind the last.
 static int our_fd(const launch_t *launch, size_t i)
 {
-    const aq_job_t *job = launch->job;
+    const aq_supervised_t *job = launch->job;
     const int others[] = {job->page_fd,   job->epoll,     job->signals,   job->null_input,
                           launch->out[0], launch->out[1], launch->err[0], launch->err[1]};
     size_t streams = 2 * (size_t)launch->rank;
@@ -336,7 +336,7 @@ static void close_ours(const launch_t *launch)
     }
 }
 
-static bool watch_stream(aq_job_t *job, uint32_t rank, unsigned which, int fd)
+static bool watch_stream(aq_supervised_t *job, uint32_t rank, unsigned which, int fd)
 {
     uint32_t index = 2 * rank + which;
     job->streams[index].rank = rank;
@@ -373,7 +373,7 @@ static bool open_pipes(launch_t *launch)
 // The parent's side after the fork.
 static bool adopt_child(launch_t *launch, pid_t pid, int error)
 {
-    aq_job_t *job = launch->job;
+    aq_supervised_t *job = launch->job;
     (void)close(launch->out[1]);
     (void)close(launch->err[1]);
     if (pid > 0) {
@@ -389,7 +389,7 @@ static bool adopt_child(launch_t *launch, pid_t pid, int error)
     return true;
 }
 
-bool aq_job_start_ranks(aq_job_t *job, const char *program, uint32_t *rank, int *code)
+bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank, int *code)
 {
     static launch_t launch; // outlives the vfork
     launch = (launch_t){.job = job, .program = program};
