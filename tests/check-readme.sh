@@ -1,0 +1,95 @@
+#!/bin/bash
+# static-readme: the program in README does what README says; README, CONTRIBUTING and
+# docs/ARCHITECTURE.md name no variable, file or function that is not there.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+prefix=$AQ_BUILD/installed
+
+fail()
+{
+    echo "check-readme: $*"
+    exit 1
+}
+
+# The indented block of README that begins with the line $1, without its indent.
+block()
+{
+    awk -v first="    $1" '$0 == first { on = 1 } on && !/^(    |$)/ { exit } on { print substr($0, 5) }' "$AQ_SRC/README"
+}
+
+# Runs one line of the session and compares what it prints with the lines under it, in any order.
+run_line()
+{
+    eval "$1" >printed 2>&1 || fail "'$1' ends with exit code $?: $(cat printed)"
+    diff <(sort printed) <(printf '%s' "$2" | sort) ||
+        fail "'$1' does not print what stands in README (< printed, > README)."
+    count=$((count + 1))
+}
+
+run_session()
+{
+    local line command= output=
+    count=0
+    while IFS= read -r line; do
+        case $line in
+        '$ '*)
+            [ -z "$command" ] || run_line "$command" "$output"
+            command=${line#'$ '} output=
+            command=${command//DIR/$prefix}
+            ;;
+        ?*) output+=$line$'\n' ;;
+        esac
+    done
+    run_line "$command" "$output"
+    [ $count = 4 ] || fail "README has $count lines to type, not 4; bring this check up to date."
+}
+
+# Prints each word of the documents that matches $1 and that "$2 word" does not find.
+words_without()
+{
+    local word
+    for word in $(grep -ohE "$1" documents | sort -u); do
+        "$2" "$word" || echo "$word"
+    done
+}
+
+is_known()
+{
+    grep -qw -- "$1" known
+}
+
+is_in_sources()
+{
+    grep -qw -- "$1" code
+}
+
+is_file()
+{
+    [ -e "$AQ_SRC/$1" ]
+}
+
+strangers()
+{
+    words_without '\bGASNET_[A-Z_0-9]*[A-Z0-9]\b' is_known
+    words_without '\b(conduits|core|examples|extended|other|spawner|tests|docs)/[A-Za-z0-9_/-]+(\.[a-z]+)?' is_file
+    words_without '\b(aq|smp|gex|gasnet)_[A-Za-z_0-9]*[A-Za-z0-9]\b' is_in_sources
+}
+
+cd "$TMPDIR" || exit
+for document in README CONTRIBUTING docs/ARCHITECTURE.md; do
+    cat "$AQ_SRC/$document" || fail "$document is missing."
+done >documents
+{
+    "$prefix/bin/gasnet_info" -e
+    cat "$prefix"/include/*.h
+} >known || exit
+{
+    (cd "$AQ_SRC" && sources | xargs cat)
+    cat "$AQ_SRC/Makefile.am"
+} >code
+block '#include <gasnetex.h>' >neighbours.c
+block '$ export PKG_CONFIG_PATH=DIR/lib/pkgconfig PATH=DIR/bin:$PATH' >session
+[ -s neighbours.c ] && [ -s session ] || fail "README has no program or no session any more."
+run_session <session
+fail_on_output "The documents name these, but there is no such variable, file or function." strangers
+exit 0
