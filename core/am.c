@@ -1,7 +1,5 @@
 #include "am.h"
 
-#include <sched.h>
-
 #include "endpoint.h"
 #include "fatal.h"
 #include "job.h"
@@ -12,47 +10,48 @@ static const char *const category_names[] = {"Short", "Medium", "Long"};
 
 // ---- checks of debug builds ----
 
-static void check_message(const char *call, uint32_t jobrank, const aq_am_t *am)
+static void check_size(const char *call, const aq_am_t *am, size_t limit)
 {
-    AQ_CHECK(am->nargs <= AQ_AM_MAX_ARGS, "%s%s: %u arguments, at most %d are possible", call,
-             category_names[am->category], am->nargs, AQ_AM_MAX_ARGS);
+    AQ_CHECK(am->nbytes <= limit, "%s%s: a payload of %zu bytes is more than the limit of %zu",
+             call, category_names[am->category], am->nbytes, limit);
+}
+
+void aq_am_check_payload(const char *call, uint32_t jobrank, const aq_am_t *am)
+{
     if (am->category == AQ_AM_MEDIUM)
-        AQ_CHECK(am->nbytes <= aq_job.max_medium,
-                 "%s%s: a payload of %zu bytes is more than the limit of %zu", call,
-                 category_names[am->category], am->nbytes, aq_job.max_medium);
+        check_size(call, am, aq_job.max_medium);
     if (am->category != AQ_AM_LONG)
         return;
-    AQ_CHECK(am->nbytes <= aq_job.max_long,
-             "%s%s: a payload of %zu bytes is more than the limit of %zu", call,
-             category_names[am->category], am->nbytes, aq_job.max_long);
-    AQ_CHECK(!am->nbytes || aq_segment_contains(jobrank, am->dest, am->nbytes),
-             "%s%s: %zu bytes at %p are not inside the segment of rank %u (%#lx, %lu bytes)", call,
-             category_names[am->category], am->nbytes, am->dest, jobrank,
-             (unsigned long)aq_job.segment_addr[jobrank],
-             (unsigned long)aq_job.segment_size[jobrank]);
+    check_size(call, am, aq_job.max_long);
+    aq_segment_check(call, category_names[am->category], jobrank, am->dest, am->nbytes);
+}
+
+void aq_am_check_handler(const char *call, const aq_am_t *am)
+{
+    AQ_CHECK(am->handler >= GEX_AM_INDEX_BASE,
+             "%s%s: handler index %u is below GEX_AM_INDEX_BASE (%d)", call,
+             category_names[am->category], am->handler, GEX_AM_INDEX_BASE);
 }
 
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const aq_am_t *am)
 {
     AQ_CHECK(rank < tm->size, "%s%s: rank %u is not below the team's size %u", call,
              category_names[am->category], rank, tm->size);
-    AQ_CHECK(!aq_thread_handler_depth, "%s%s is not allowed in a handler", call,
-             category_names[am->category]);
-    AQ_CHECK(!aq_thread_self()->prepared, "%s%s between a Prepare and its Commit or Cancel", call,
-             category_names[am->category]);
-    AQ_CHECK(am->handler >= GEX_AM_INDEX_BASE,
-             "%s%s: handler index %u is below GEX_AM_INDEX_BASE (%d)", call,
-             category_names[am->category], am->handler, GEX_AM_INDEX_BASE);
-    check_message(call, gex_TM_TranslateRankToJobrank(tm, rank), am);
+    aq_thread_check_context(call, category_names[am->category]);
+    aq_am_check_handler(call, am);
+    aq_am_check_payload(call, gex_TM_TranslateRankToJobrank(tm, rank), am);
 }
 
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
 {
+    aq_thread_check_reply_context(call, category_names[am->category]);
     AQ_CHECK(!token->arrival->reply, "%s%s in the handler of a reply: only a request is replied to",
              call, category_names[am->category]);
     AQ_CHECK(!token->replied, "%s%s: a second reply to one request from rank %u (handler %u)", call,
              category_names[am->category], token->arrival->source, token->arrival->handler);
-    check_message(call, token->arrival->source, am);
+    if (token->arrival->handler >= GEX_AM_INDEX_BASE) // the library's own reply to each other
+        aq_am_check_handler(call, am);
+    aq_am_check_payload(call, token->arrival->source, am);
 }
 
 // ---- out ----
@@ -107,9 +106,7 @@ static __attribute__((noinline, cold)) int reply_again(gex_Token_t token, const 
     for (unsigned turns = 0; status == AQ_AGAIN; turns++) {
         if (flags & GEX_FLAG_IMMEDIATE)
             return 1;
-        aq_progress_poll_replies();
-        if (turns >= 16)
-            sched_yield();
+        aq_progress_wait_replies(turns);
         status = conduit->ops->send(conduit, aq_link_pointer(link), am);
     }
     if (status != AQ_OK)
@@ -156,18 +153,12 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
                         size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                         unsigned nargs, const gex_AM_Arg_t *args)
 {
-    aq_am_t am = {args,
-                  src,
-                  nbytes,
-                  dest,
-                  aq_am_here(gex_TM_TranslateRankToJobrank(tm, rank), dest),
-                  AQ_AM_LONG,
-                  handler,
-                  (uint8_t)nargs,
-                  false};
+    aq_am_t am = {args, src, nbytes, dest, NULL, AQ_AM_LONG, handler, (uint8_t)nargs, false};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    int no_op = aq_am_request(gex_TM_TranslateRankToJobrank(tm, rank), &am, flags);
+    uint32_t jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
+    am.dest_here = aq_am_here(jobrank, dest);
+    int no_op = aq_am_request(jobrank, &am, flags);
     if (lc_opt > GEX_EVENT_GROUP)
         *lc_opt = GEX_EVENT_INVALID;
     return no_op;
@@ -216,20 +207,46 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
 
 // ---- in ----
 
+// "Request" or "Reply": with the category behind it, what the sender called.
+static const char *direction(const aq_arrival_t *arrival)
+{
+    return arrival->reply ? "Reply" : "Request";
+}
+
 static void check_arrival(const aq_arrival_t *arrival, const gex_AM_Entry_t *entry)
 {
     static const gex_Flags_t category_flags[] = {GEX_FLAG_AM_SHORT, GEX_FLAG_AM_MEDIUM,
                                                  GEX_FLAG_AM_LONG};
     const char *name = entry->gex_name ? entry->gex_name : "(no name)";
+    const char *category = category_names[arrival->category];
     AQ_CHECK(entry->gex_nargs == arrival->nargs,
-             "handler %u %s takes %u arguments, rank %u sent %u", arrival->handler, name,
-             entry->gex_nargs, arrival->source, arrival->nargs);
+             "gex_AM_%s%s of rank %u: handler %u %s takes %u arguments, %u were sent",
+             direction(arrival), category, arrival->source, arrival->handler, name,
+             entry->gex_nargs, arrival->nargs);
     AQ_CHECK(entry->gex_flags & category_flags[arrival->category],
-             "handler %u %s is not registered for the category %s, in which rank %u called it",
-             arrival->handler, name, category_names[arrival->category], arrival->source);
+             "gex_AM_%s%s of rank %u: handler %u %s is not registered for the category %s",
+             direction(arrival), category, arrival->source, arrival->handler, name, category);
     AQ_CHECK(entry->gex_flags & (arrival->reply ? GEX_FLAG_AM_REPLY : GEX_FLAG_AM_REQUEST),
-             "handler %u %s is not registered for a %s, as which rank %u called it",
-             arrival->handler, name, arrival->reply ? "reply" : "request", arrival->source);
+             "gex_AM_%s%s of rank %u: handler %u %s is not registered for a %s", direction(arrival),
+             category, arrival->source, arrival->handler, name,
+             arrival->reply ? "reply" : "request");
+}
+
+// Runs the handler in a debug build, which keeps count of where this thread is.
+static void call_checked(const gex_AM_Entry_t *entry, gex_Token_t token,
+                         const aq_arrival_t *arrival)
+{
+    check_arrival(arrival, entry);
+    aq_thread_handler_depth++;
+    aq_am_call(entry->gex_fnptr, token, arrival);
+    aq_thread_handler_depth--;
+    AQ_CHECK(!aq_thread_held_locks,
+             "handler %u %s returned with %u handler-safe locks held: unlock them first",
+             arrival->handler, entry->gex_name ? entry->gex_name : "(no name)",
+             aq_thread_held_locks);
+    AQ_CHECK(!aq_thread_self()->prepared,
+             "handler %u %s returned between a Prepare and its Commit or Cancel", arrival->handler,
+             entry->gex_name ? entry->gex_name : "(no name)");
 }
 
 bool aq_am_deliver(const aq_arrival_t *arrival)
@@ -237,16 +254,12 @@ bool aq_am_deliver(const aq_arrival_t *arrival)
     struct aq_token token = {arrival, false};
     const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
     if (__builtin_expect(!entry->gex_fnptr, 0))
-        aq_fatal("a message from rank %u calls handler %u, which is not registered here",
-                 arrival->source, arrival->handler);
-    if (!AQ_CHECKS) {
+        aq_fatal("gex_AM_%s%s of rank %u: handler %u is not registered here", direction(arrival),
+                 category_names[arrival->category], arrival->source, arrival->handler);
+    if (AQ_CHECKS)
+        call_checked(entry, &token, arrival);
+    else
         aq_am_call(entry->gex_fnptr, &token, arrival);
-        return token.replied;
-    }
-    check_arrival(arrival, entry);
-    aq_thread_handler_depth++;
-    aq_am_call(entry->gex_fnptr, &token, arrival);
-    aq_thread_handler_depth--;
     return token.replied;
 }
 

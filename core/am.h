@@ -35,6 +35,9 @@ void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 void *aq_am_here(uint32_t jobrank, void *dest);
 
 // Checks of a debug build, shared with the negotiated-payload calls.
+// `call` is the name of the call without its category.
+void aq_am_check_payload(const char *call, uint32_t jobrank, const aq_am_t *am);
+void aq_am_check_handler(const char *call, const aq_am_t *am);
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const aq_am_t *am);
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am);
 

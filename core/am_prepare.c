@@ -7,7 +7,15 @@
 #include "job.h"
 #include "progress.h"
 
+// By `reply`; the category stands behind it.
 static const char *const prepare_names[] = {"gex_AM_PrepareRequest", "gex_AM_PrepareReply"};
+static const char *const commit_names[] = {"gex_AM_CommitRequest", "gex_AM_CommitReply"};
+static const char *const cancel_names[] = {"gex_AM_CancelRequest", "gex_AM_CancelReply"};
+
+static const char *category_name(const aq_am_t *am)
+{
+    return am->category == AQ_AM_LONG ? "Long" : "Medium";
+}
 
 void aq_prepare_free(struct aq_srcdesc *sd)
 {
@@ -19,8 +27,6 @@ void aq_prepare_free(struct aq_srcdesc *sd)
 static struct aq_srcdesc *descriptor(void)
 {
     aq_thread_t *thread = aq_thread_self();
-    AQ_CHECK(!thread->prepared,
-             "a second Prepare of this thread before the Commit or Cancel of the first");
     struct aq_srcdesc *sd = thread->descriptor;
     thread->descriptor =
         NULL; // a wait for room may run handlers, which prepare replies of their own
@@ -59,6 +65,7 @@ static bool reserve(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_
     uintptr_t link = aq_job_link(sd->jobrank);
     aq_conduit_t *conduit = aq_link_conduit(link);
     aq_api_wait_t wait = {0};
+    unsigned turns = 0;
     aq_status_t status;
     for (;;) {
         status = conduit->ops->prepare(conduit, aq_link_pointer(link), &sd->am, least, most,
@@ -66,7 +73,7 @@ static bool reserve(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_
         if (status != AQ_AGAIN || (flags & GEX_FLAG_IMMEDIATE))
             break;
         if (sd->am.reply)
-            aq_progress_poll_replies();
+            aq_progress_wait_replies(turns++);
         else
             aq_api_wait_turn(&wait);
     }
@@ -84,6 +91,13 @@ static size_t clamp(size_t value, size_t limit)
     return value < limit ? value : limit;
 }
 
+// Most that a buffer which the client does not bring may hold.
+static size_t own_room(uint8_t category)
+{
+    return category == AQ_AM_LONG ? clamp(AQ_PREPARE_LONG_ROOM, aq_job.max_long)
+                                  : aq_job.max_medium;
+}
+
 // Finds a place for the payload; false when IMMEDIATE and there is none now.
 static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t least, size_t most,
                       gex_Flags_t flags)
@@ -95,7 +109,7 @@ static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t leas
         sd->size = clamp(most, is_long ? aq_job.max_long : aq_job.max_medium);
         return true;
     }
-    size_t most_here = clamp(most, is_long ? AQ_PREPARE_LONG_ROOM : aq_job.max_medium);
+    size_t most_here = clamp(most, own_room(sd->am.category));
     aq_conduit_t *conduit = aq_link_conduit(aq_job_link(sd->jobrank));
     if (!is_long && conduit->ops->prepare)
         return reserve(sd, least, most_here, flags);
@@ -108,11 +122,11 @@ static gex_AM_SrcDesc_t prepare(struct aq_srcdesc *sd, const void *client_buf, s
 {
     size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
                    : client_buf                    ? aq_job.max_long
-                                                   : AQ_PREPARE_LONG_ROOM;
-    AQ_CHECK(least <= most, "%s: least_payload %zu is more than most_payload %zu",
-             prepare_names[sd->am.reply], least, most);
-    AQ_CHECK(least <= limit, "%s: least_payload %zu is more than the limit of %zu",
-             prepare_names[sd->am.reply], least, limit);
+                                                   : own_room(AQ_AM_LONG);
+    AQ_CHECK(least <= most, "%s%s: least_payload %zu is more than most_payload %zu",
+             prepare_names[sd->am.reply], category_name(&sd->am), least, most);
+    AQ_CHECK(least <= limit, "%s%s: least_payload %zu is more than the limit of %zu",
+             prepare_names[sd->am.reply], category_name(&sd->am), least, limit);
     if (!find_room(sd, client_buf, least, most, flags)) {
         put_back(sd);
         return GEX_AM_SRCDESC_NO_OP;
@@ -121,15 +135,24 @@ static gex_AM_SrcDesc_t prepare(struct aq_srcdesc *sd, const void *client_buf, s
     return sd;
 }
 
+static void check_nargs(const aq_am_t *am, unsigned nargs)
+{
+    AQ_CHECK(nargs <= AQ_AM_MAX_ARGS, "%s%s: %u arguments, at most %d are possible",
+             prepare_names[am->reply], category_name(am), nargs, AQ_AM_MAX_ARGS);
+}
+
 static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t category,
                                         const void *client_buf, size_t least, size_t most,
                                         void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                                         unsigned nargs)
 {
+    aq_am_t am = {.category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs};
+    if (AQ_CHECKS) {
+        aq_am_check_request(prepare_names[false], tm, rank, &am);
+        check_nargs(&am, nargs);
+    }
     struct aq_srcdesc *sd = descriptor();
-    sd->am = (aq_am_t){.category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs};
-    if (AQ_CHECKS)
-        aq_am_check_request("gex_AM_PrepareRequest", tm, rank, &sd->am);
+    sd->am = am;
     sd->jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
     sd->token = NULL;
     sd->lc_opt = lc_opt;
@@ -141,10 +164,14 @@ static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const
                                       size_t least, size_t most, void *dest, gex_Event_t *lc_opt,
                                       gex_Flags_t flags, unsigned nargs)
 {
+    aq_am_t am = {
+        .category = category, .handler = GEX_AM_INDEX_BASE, .nargs = (uint8_t)nargs, .reply = true};
+    if (AQ_CHECKS) {
+        aq_am_check_reply(prepare_names[true], token, &am);
+        check_nargs(&am, nargs);
+    }
     struct aq_srcdesc *sd = descriptor();
-    sd->am = (aq_am_t){.category = category, .nargs = (uint8_t)nargs, .reply = true};
-    if (AQ_CHECKS)
-        aq_am_check_reply("gex_AM_PrepareReply", token, &sd->am);
+    sd->am = am;
     sd->jobrank = token->arrival->source;
     sd->token = token;
     sd->lc_opt = lc_opt;
@@ -195,27 +222,35 @@ size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 
 // ---- Commit and Cancel ----
 
-static void check_descriptor(const char *call, gex_AM_SrcDesc_t sd, unsigned kind)
+static void check_descriptor(const char *const *names, gex_AM_SrcDesc_t sd, unsigned kind)
 {
-    AQ_CHECK(sd && aq_thread_self()->prepared == sd,
-             "%s: the source descriptor is not the one that this thread prepared", call);
-    AQ_CHECK(sd->am.reply == !!(kind & AQ_API_SD_REPLY), "%s: the descriptor was prepared for a %s",
-             call, sd->am.reply ? "reply" : "request");
-    AQ_CHECK((sd->am.category == AQ_AM_LONG) == !!(kind & AQ_API_SD_LONG),
-             "%s: the descriptor was prepared for a %s", call,
-             sd->am.category == AQ_AM_LONG ? "Long" : "Medium");
+    const char *call = names[!!(kind & AQ_API_SD_REPLY)];
+    const char *category = kind & AQ_API_SD_LONG ? "Long" : "Medium";
+    gex_AM_SrcDesc_t prepared = aq_thread_self()->prepared;
+    AQ_CHECK(prepared, "%s%s: this thread has no Prepare open for the source descriptor %p", call,
+             category, (void *)sd);
+    AQ_CHECK(prepared == sd,
+             "%s%s: the source descriptor %p is not the one that this thread prepared, %p", call,
+             category, (void *)sd, (void *)prepared);
+    AQ_CHECK(sd->am.reply == !!(kind & AQ_API_SD_REPLY) &&
+                 (sd->am.category == AQ_AM_LONG) == !!(kind & AQ_API_SD_LONG),
+             "%s%s: the source descriptor comes from %s%s", call, category,
+             prepare_names[sd->am.reply], category_name(&sd->am));
 }
 
-static void check_commit(gex_AM_SrcDesc_t sd, size_t nbytes, void *dest, unsigned nargs,
-                         unsigned kind)
+static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs, unsigned kind)
 {
-    check_descriptor("gex_AM_Commit", sd, kind);
-    AQ_CHECK(nbytes <= sd->size, "gex_AM_Commit: %zu bytes are more than the %zu prepared", nbytes,
-             sd->size);
-    AQ_CHECK(nargs == sd->am.nargs, "gex_AM_Commit: %u arguments, but %u were prepared", nargs,
-             sd->am.nargs);
-    AQ_CHECK(!sd->dest || sd->dest == dest,
-             "gex_AM_Commit: dest_addr %p is not the one given to Prepare, %p", dest, sd->dest);
+    check_descriptor(commit_names, sd, kind);
+    const char *call = commit_names[sd->am.reply], *category = category_name(&sd->am);
+    AQ_CHECK(am->nbytes <= sd->size, "%s%s: %zu bytes are more than the %zu prepared", call,
+             category, am->nbytes, sd->size);
+    AQ_CHECK(nargs == sd->am.nargs, "%s%s: %u arguments, but %u were prepared", call, category,
+             nargs, sd->am.nargs);
+    AQ_CHECK(!sd->dest || sd->dest == am->dest,
+             "%s%s: dest_addr %p is not the one given to Prepare, %p", call, category, am->dest,
+             sd->dest);
+    aq_am_check_handler(call, am);
+    aq_am_check_payload(call, sd->jobrank, am);
 }
 
 static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
@@ -232,7 +267,12 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
                   gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args, unsigned kind)
 {
     if (AQ_CHECKS)
-        check_commit(sd, nbytes, dest, nargs, kind);
+        check_commit(sd,
+                     &(aq_am_t){.nbytes = nbytes,
+                                .dest = dest,
+                                .handler = handler,
+                                .category = kind & AQ_API_SD_LONG ? AQ_AM_LONG : AQ_AM_MEDIUM},
+                     nargs, kind);
     sd->am.handler = handler;
     sd->am.args = args;
     sd->am.payload = sd->payload;
@@ -258,7 +298,7 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
 static int cancel(gex_AM_SrcDesc_t sd, unsigned kind)
 {
     if (AQ_CHECKS)
-        check_descriptor("gex_AM_Cancel", sd, kind);
+        check_descriptor(cancel_names, sd, kind);
     if (sd->room == AQ_ROOM_CONDUIT) {
         uintptr_t link = aq_job_link(sd->jobrank);
         aq_conduit_t *conduit = aq_link_conduit(link);

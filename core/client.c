@@ -29,6 +29,12 @@ static aq_status_t check_build(const aq_api_build_t *build)
                      build->abi, AQ_API_ABI);
         return AQ_ERR_ARG;
     }
+    if (strcmp(build->segment, "everything") == 0) {
+        aq_log_error("this program was compiled with GASNET_SEGMENT_EVERYTHING, which this version "
+                     "does not have: "
+                     "compile it for GASNET_SEGMENT_FAST or _LARGE");
+        return AQ_ERR_ARG;
+    }
     const char *blank = strchr(build->link, ' ');
     if (!blank || strcmp(blank + 1, build->mode) != 0) {
         aq_log_error("this program was compiled for thread mode %s but is linked with a library of "
@@ -95,9 +101,7 @@ static aq_status_t start(const char *name, gex_Flags_t flags)
     set_buffering();
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
-    status = aq_debug_start();
-    if (status != AQ_OK)
-        return status;
+    aq_debug_start();
     make_objects(name, flags);
     aq_layers_start();
     return aq_segment_agree_on_limit(); // also the barrier that init ends with

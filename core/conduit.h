@@ -10,8 +10,8 @@
 // - Messages are delivered exactly once; order is not promised. Requests and replies travel in
 // separate classes: a
 //   full request class never keeps a reply from getting through.
-// - No operation is called with a lock of the core held. Operations marked "any thread" may run at
-// the same time in
+// - No operation but connect is called with a lock of the core held. Operations marked "any thread"
+// may run at the same time in
 //   several threads when env->threads is set; the others are called by one thread, in the same
 //   order at all ranks.
 // - Whoever first sees a fault logs it, once; the core ends the job on any status but AQ_OK and
@@ -118,8 +118,9 @@ typedef struct aq_conduit_ops {
     void (*describe)(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES]);
     // Can the peer with this description be reached? May be called at any time; does not block.
     bool (*match)(aq_conduit_t *conduit, uint32_t rank, const char *description);
-    // Makes ready to talk to a peer; any thread, but once for each peer. May block. *link is owned
-    // by the conduit.
+    // Makes ready to talk to a peer; once for each peer, by one thread at a time. May block, but
+    // neither polls nor calls the core: other threads that want a peer wait meanwhile. *link is
+    // owned by the conduit; its address is even.
     aq_status_t (*connect)(aq_conduit_t *conduit, uint32_t rank, const char *description,
                            void **link);
     // Sends a message; any thread. Does not block and runs no handlers. On AQ_OK the payload may be

@@ -4,11 +4,8 @@
 #ifndef AQ_DEBUG_AIDS_H
 #define AQ_DEBUG_AIDS_H
 
-#include "../other/status.h"
-
 // After the rank is known: freezes if asked to, and catches the signals that the settings name.
-// AQ_ERR_CONFIG with a message when one of these variables names no signal or no rank.
-aq_status_t aq_debug_start(void);
+void aq_debug_start(void);
 
 // On the way to a fatal end: backtrace and freeze where asked for. Safe in a signal handler as far
 // as glibc's backtrace is.

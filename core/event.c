@@ -35,11 +35,15 @@ aq_event_t *aq_event_new(void)
     free_records = event->next;
     aq_lock_drop(&free_lock);
     event->next = NULL;
+    if (AQ_CHECKS)
+        aq_event_begin(&event->part[AQ_PART_ROOT]); // see check_event
     return event;
 }
 
 void aq_event_free(aq_event_t *event)
 {
+    if (AQ_CHECKS)
+        aq_event_end(&event->part[AQ_PART_ROOT]);
     aq_lock_take(&free_lock);
     event->next = free_records;
     free_records = event;
@@ -82,13 +86,24 @@ static bool is_root(gex_Event_t event)
     return event->index == AQ_PART_ROOT;
 }
 
+// What is wrong with an event can be told before its record is looked at, and with a root event
+// that was consumed: the part of the root counts nothing, and a debug build keeps a 1 there while
+// the record is in use.
+static void check_event(const char *call, gex_Event_t event)
+{
+    AQ_CHECK(event != GEX_EVENT_NO_OP,
+             "%s: the event is GEX_EVENT_NO_OP: the operation was never started", call);
+    AQ_CHECK(!is_root(event) || atomic_load_explicit(&event->pending, memory_order_relaxed),
+             "%s: the event %p was synchronized before", call, (void *)event);
+}
+
 // Success consumes a root event: its record goes back to the pool.
-static bool try_event(gex_Event_t event)
+static bool try_event(const char *call, gex_Event_t event)
 {
     if (event == GEX_EVENT_INVALID)
         return true;
-    AQ_CHECK(event != GEX_EVENT_NO_OP,
-             "an event function got GEX_EVENT_NO_OP: the operation was never started");
+    if (AQ_CHECKS)
+        check_event(call, event);
     if (!is_root(event))
         return atomic_load_explicit(&event->pending, memory_order_acquire) == 0;
     aq_event_t *record = record_of(event);
@@ -100,17 +115,19 @@ static bool try_event(gex_Event_t event)
 
 int gex_Event_Test(gex_Event_t event)
 {
-    AQ_CHECK(!aq_thread_handler_depth, "gex_Event_Test is not allowed in a handler");
-    return try_event(event) ? GASNET_OK : GASNET_ERR_NOT_READY;
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_Event_Test", "");
+    return try_event("gex_Event_Test", event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
 void gex_Event_Wait(gex_Event_t event)
 {
-    AQ_CHECK(!aq_thread_handler_depth, "gex_Event_Wait is not allowed in a handler");
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_Event_Wait", "");
     if (event == GEX_EVENT_INVALID)
         return;
     aq_api_wait_t wait = {0};
-    while (!try_event(event))
+    while (!try_event("gex_Event_Wait", event))
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);
 }
@@ -121,12 +138,17 @@ typedef struct tally {
 } tally_t;
 
 // Leaves before roots: a root gives back the record that its leaves live in.
-static void try_entries(gex_Event_t *events, size_t count, bool roots, tally_t *tally)
+static void try_entries(const char *call, gex_Event_t *events, size_t count, bool roots,
+                        tally_t *tally)
 {
     for (size_t i = 0; i < count; i++) {
-        if (events[i] == GEX_EVENT_INVALID || is_root(events[i]) != roots)
+        if (events[i] == GEX_EVENT_INVALID)
             continue;
-        if (try_event(events[i])) {
+        if (AQ_CHECKS)
+            check_event(call, events[i]);
+        if (is_root(events[i]) != roots)
+            continue;
+        if (try_event(call, events[i])) {
             events[i] = GEX_EVENT_INVALID;
             tally->completed++;
         } else {
@@ -135,12 +157,13 @@ static void try_entries(gex_Event_t *events, size_t count, bool roots, tally_t *
     }
 }
 
-static tally_t try_all(gex_Event_t *events, size_t count)
+static tally_t try_all(const char *call, gex_Event_t *events, size_t count)
 {
     tally_t tally = {0, 0};
-    AQ_CHECK(!aq_thread_handler_depth, "synchronizing events is not allowed in a handler");
-    try_entries(events, count, false, &tally);
-    try_entries(events, count, true, &tally);
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    try_entries(call, events, count, false, &tally);
+    try_entries(call, events, count, true, &tally);
     return tally;
 }
 
@@ -152,20 +175,21 @@ static bool some_done(tally_t tally)
 int gex_Event_TestSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
     (void)flags;
-    return some_done(try_all(events, count)) ? GASNET_OK : GASNET_ERR_NOT_READY;
+    return some_done(try_all("gex_Event_TestSome", events, count)) ? GASNET_OK
+                                                                   : GASNET_ERR_NOT_READY;
 }
 
 int gex_Event_TestAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
     (void)flags;
-    return try_all(events, count).open ? GASNET_ERR_NOT_READY : GASNET_OK;
+    return try_all("gex_Event_TestAll", events, count).open ? GASNET_ERR_NOT_READY : GASNET_OK;
 }
 
 void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
     (void)flags;
     aq_api_wait_t wait = {0};
-    while (!some_done(try_all(events, count)))
+    while (!some_done(try_all("gex_Event_WaitSome", events, count)))
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);
 }
@@ -174,7 +198,7 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
     (void)flags;
     aq_api_wait_t wait = {0};
-    while (try_all(events, count).open)
+    while (try_all("gex_Event_WaitAll", events, count).open)
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);
 }
@@ -183,7 +207,9 @@ gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
 {
     if (root == GEX_EVENT_INVALID)
         return GEX_EVENT_INVALID;
-    AQ_CHECK(is_root(root), "gex_Event_QueryLeaf: the event is not a root event");
+    if (AQ_CHECKS)
+        check_event("gex_Event_QueryLeaf", root);
+    AQ_CHECK(is_root(root), "gex_Event_QueryLeaf: the event %p is not a root event", (void *)root);
     unsigned parts = aq_event_parts_of(category);
     AQ_CHECK(parts && (parts & (parts - 1)) == 0,
              "gex_Event_QueryLeaf: category %#x is not one of GEX_EC_GET, PUT, AM, LC, RMW",
@@ -191,18 +217,24 @@ gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
     return aq_event_part(record_of(root), (aq_part_t)__builtin_ctz(parts));
 }
 
+static bool try_nbi(const char *call, gex_EC_t mask)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    return aq_event_idle(aq_thread_self()->nbi, aq_event_parts_of(mask));
+}
+
 int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
 {
     (void)flags;
-    AQ_CHECK(!aq_thread_handler_depth, "gex_NBI_Test is not allowed in a handler");
-    return aq_event_idle(aq_thread_self()->nbi, aq_event_parts_of(mask)) ? GASNET_OK
-                                                                         : GASNET_ERR_NOT_READY;
+    return try_nbi("gex_NBI_Test", mask) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
 void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
 {
+    (void)flags;
     aq_api_wait_t wait = {0};
-    while (gex_NBI_Test(mask, flags) != GASNET_OK)
+    while (!try_nbi("gex_NBI_Wait", mask))
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);
 }
@@ -211,6 +243,8 @@ void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
 {
     (void)flags;
     aq_thread_t *thread = aq_thread_self();
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_NBI_BeginAccessRegion", "");
     AQ_CHECK(!thread->region, "gex_NBI_BeginAccessRegion: this thread has an open access region "
                               "already; they do not nest");
     thread->region = aq_event_new();
@@ -221,6 +255,8 @@ gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
     (void)flags;
     aq_thread_t *thread = aq_thread_self();
     aq_event_t *region = thread->region;
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_NBI_EndAccessRegion", "");
     AQ_CHECK(region, "gex_NBI_EndAccessRegion: this thread has no open access region");
     thread->region = NULL;
     if (!aq_event_idle(region, ~0u))

@@ -187,7 +187,7 @@ static bool has_futex(void)
 static bool has_membarrier(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-    return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
 // True when a child of this process can open the file through /proc, as the ranks of a host do.

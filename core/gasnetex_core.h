@@ -367,6 +367,7 @@ typedef struct aq_api_wait {
     uint64_t since;
     uint32_t turns;
     uint32_t armed;
+    uint32_t naps;
 } aq_api_wait_t;
 AQ_API void aq_api_wait_turn(aq_api_wait_t *wait);
 AQ_API void aq_api_wait_end(aq_api_wait_t *wait);
@@ -375,7 +376,7 @@ AQ_API void aq_api_wait_end(aq_api_wait_t *wait);
 // handlers, by other threads or by remote puts.
 #define GASNET_BLOCKUNTIL(cond)                                                                    \
     do {                                                                                           \
-        aq_api_wait_t aq_api_wait_state = {0, 0, 0};                                               \
+        aq_api_wait_t aq_api_wait_state = {0, 0, 0, 0};                                            \
         while (!(cond))                                                                            \
             aq_api_wait_turn(&aq_api_wait_state);                                                  \
         aq_api_wait_end(&aq_api_wait_state);                                                       \

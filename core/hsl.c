@@ -1,10 +1,35 @@
 // Handler-safe locks: a mutex where threads run at the same time, else only the checks of a debug
 // build.
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "fatal.h"
 #include "gasnetex_core.h"
 #include "thread.h"
+
+// In a debug build aq_held is the number of the thread that holds the lock, else 1 when it is held;
+// 0: free.
+static int holder(void)
+{
+    static atomic_int threads;
+    static _Thread_local int number;
+    if (AQ_CHECKS && !number)
+        number = atomic_fetch_add(&threads, 1) + 1;
+    return AQ_CHECKS ? number : 1;
+}
+
+// Other threads may take or free the lock meanwhile, but then neither finds this thread's number.
+static int held_by(const gex_HSL_t *hsl)
+{
+    return __atomic_load_n(&hsl->aq_held, __ATOMIC_RELAXED);
+}
+
+static void set_held(gex_HSL_t *hsl, int by)
+{
+    __atomic_store_n(&hsl->aq_held, by, __ATOMIC_RELAXED);
+    if (AQ_CHECKS)
+        aq_thread_held_locks += by ? 1u : -1u;
+}
 
 void gex_HSL_Init(gex_HSL_t *hsl)
 {
@@ -14,31 +39,37 @@ void gex_HSL_Init(gex_HSL_t *hsl)
 
 void gex_HSL_Destroy(gex_HSL_t *hsl)
 {
-    AQ_CHECK(!hsl->aq_held, "gex_HSL_Destroy: the lock at %p is held", (void *)hsl);
+    AQ_CHECK(!held_by(hsl), "gex_HSL_Destroy: the lock at %p is held", (void *)hsl);
     pthread_mutex_destroy(&hsl->aq_mutex);
 }
 
 void gex_HSL_Lock(gex_HSL_t *hsl)
 {
+    AQ_CHECK(held_by(hsl) != holder(), "gex_HSL_Lock: this thread holds the lock at %p already",
+             (void *)hsl);
+    AQ_CHECK(aq_threads || !held_by(hsl),
+             "gex_HSL_Lock: another thread holds the lock at %p; only GASNET_PAR lets several "
+             "threads compete for one",
+             (void *)hsl);
     if (aq_threads)
         pthread_mutex_lock(&hsl->aq_mutex);
-    AQ_CHECK(aq_threads || !hsl->aq_held, "gex_HSL_Lock: this thread holds the lock at %p already",
-             (void *)hsl);
-    hsl->aq_held = 1;
+    set_held(hsl, holder());
 }
 
 void gex_HSL_Unlock(gex_HSL_t *hsl)
 {
-    AQ_CHECK(hsl->aq_held, "gex_HSL_Unlock: the lock at %p is not held", (void *)hsl);
-    hsl->aq_held = 0;
+    AQ_CHECK(held_by(hsl), "gex_HSL_Unlock: the lock at %p is not held", (void *)hsl);
+    AQ_CHECK(held_by(hsl) == holder(), "gex_HSL_Unlock: another thread holds the lock at %p",
+             (void *)hsl);
+    set_held(hsl, 0);
     if (aq_threads)
         pthread_mutex_unlock(&hsl->aq_mutex);
 }
 
 int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
-    if (aq_threads ? pthread_mutex_trylock(&hsl->aq_mutex) != 0 : hsl->aq_held)
+    if (aq_threads ? pthread_mutex_trylock(&hsl->aq_mutex) != 0 : held_by(hsl) != 0)
         return GASNET_ERR_NOT_READY;
-    hsl->aq_held = 1;
+    set_held(hsl, holder());
     return GASNET_OK;
 }

@@ -70,6 +70,17 @@ static aq_status_t open_conduit(aq_job_t *job, const char *name)
     return exchange_descriptions(job, index);
 }
 
+// A name that a job on one host does not need is still refused when there is no such conduit.
+static aq_status_t check_name(const aq_job_t *job, const char *name)
+{
+    char why[256];
+    if (aq_registry_find(name, why, sizeof why))
+        return AQ_OK;
+    if (job->rank == 0)
+        aq_log_error("conduit %s cannot be used: %s", name, why);
+    return AQ_ERR_ABSENT;
+}
+
 // The smp conduit serves the own neighbourhood (the own process included); the named one the rest.
 static aq_status_t open_conduits(aq_job_t *job, const char *network)
 {
@@ -86,8 +97,10 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network)
         .poll_replies = aq_progress_poll_replies,
     };
     aq_status_t status = open_conduit(job, "smp");
-    if (status != AQ_OK || job->nbrhd.groups == 1)
+    if (status != AQ_OK)
         return status;
+    if (job->nbrhd.groups == 1)
+        return check_name(job, network);
     if (strcmp(network, "smp") != 0)
         return open_conduit(job, network);
     if (job->rank == 0)

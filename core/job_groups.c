@@ -49,8 +49,8 @@ static void number_groups(aq_job_t *job, uint32_t *place, uint32_t limit)
 aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t limit)
 {
     const uint32_t *host = job->boot->host_of_rank;
-    uint32_t *place = malloc(job->size * sizeof *place); // of each rank among those of its host
-    uint32_t *seen = calloc(job->size, sizeof *seen);    // ranks of each host so far
+    uint32_t *place = calloc(job->size, sizeof *place); // of each rank among those of its host
+    uint32_t *seen = calloc(job->size, sizeof *seen);   // ranks of each host so far
     uint32_t *here =
         calloc(job->size, 2 * sizeof *here); // ranks of my host, then of my neighbourhood
     aq_status_t status = AQ_ERR_RESOURCE;

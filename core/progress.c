@@ -10,12 +10,13 @@
 #include "job.h"
 
 enum {
-    SPIN_TURNS = 64, // fruitless polls before the clock is looked at
-    YIELD_TURNS = 8, // least number of yields before a sleep
-    YIELD_NS_A_RANK =
-        20000, // and the least time spent on them, for each rank that shares a processor
+    SPIN_TURNS = 64,   // fruitless polls before the clock is looked at
+    YIELD_TURNS = 8,   // least number of yields before a sleep
+    YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
+                       // a yield,
+    YIELD_NS_A_RANK = 20000, // and more for each rank that shares a processor
     SLEEP_NS_FIRST = 1000000,
-    SLEEP_NS_MAX = 16000000, // sleeps are bounded: remote puts and other threads wake nobody
+    SLEEP_NS_MAX = 4000000, // sleeps are bounded: remote puts wake nobody
 };
 
 static uint64_t spin_ns, yield_ns;
@@ -35,7 +36,7 @@ void aq_progress_start(uint32_t ranks_here)
 {
     unsigned processors = aq_size_processors();
     crowding = (ranks_here + processors - 1) / processors;
-    yield_ns = (uint64_t)YIELD_NS_A_RANK * crowding * 2;
+    yield_ns = YIELD_NS + (uint64_t)YIELD_NS_A_RANK * crowding;
     const char *mode = aq_settings_text(AQ_SET_WAITMODE);
     if (strcmp(mode, "spin") == 0)
         gasnet_set_waitmode(GASNET_WAIT_SPIN);
@@ -119,10 +120,18 @@ void aq_progress_poll_replies(void)
         aq_progress_wake();
 }
 
+void aq_progress_wait_replies(unsigned turns)
+{
+    aq_progress_poll_replies();
+    if (turns >= YIELD_TURNS)
+        sched_yield();
+}
+
 int gasnet_AMPoll(void)
 {
     AQ_CHECK(aq_job_running(), "gasnet_AMPoll before gex_Client_Init");
-    AQ_CHECK(!aq_thread_handler_depth, "gasnet_AMPoll is not allowed in a handler");
+    if (AQ_CHECKS)
+        aq_thread_check_context("gasnet_AMPoll", "");
     aq_progress_poll();
     return GASNET_OK;
 }
@@ -150,8 +159,10 @@ static void doze(aq_api_wait_t *wait)
         wait->armed = conduit->ops->arm(conduit) | 1;
         return;
     }
-    unsigned naps = wait->turns < 24 ? 0 : (wait->turns - 24) / 8;
-    uint64_t limit = naps > 4 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << naps;
+    uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
+    wait->naps++;
+    if (aq_job.conduit_count > 1) // arrivals of the other conduit do not wake us
+        limit /= 20;
     conduit->ops->sleep(conduit, wait->armed, limit);
     aq_api_wait_end(wait);
 }
@@ -167,9 +178,12 @@ void aq_api_wait_end(aq_api_wait_t *wait)
 
 void aq_api_wait_turn(aq_api_wait_t *wait)
 {
+    if (AQ_CHECKS)
+        aq_thread_check_context("GASNET_BLOCKUNTIL", "");
     if (aq_progress_poll()) {
         wait->turns = 0;
         wait->since = 0;
+        wait->naps = 0;
         aq_api_wait_end(wait);
         return;
     }

@@ -14,6 +14,9 @@ unsigned aq_progress_poll(void);
 // Delivers replies only: for a wait inside a request's handler.
 void aq_progress_poll_replies(void);
 
+// One turn of such a wait: polls, and gives the processor away when the wait gets long.
+void aq_progress_wait_replies(unsigned turns);
+
 // Something that takes several polls (a barrier, a collective). turn returns true when it did
 // something; it runs in one thread at a time, with no lock held but its own. Tasks are never
 // removed.

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../other/settings.h"
 
@@ -45,20 +46,26 @@ static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t w
     return ops;
 }
 
+// The first folder of a list with colons that has the module; false when none has it.
+static bool find_file(const char *folders, const char *name, char *path, size_t path_size)
+{
+    while (*folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, path_size, "%.*s/aq_conduit_%s.so", (int)length, folders, name);
+        if (length && access(path, F_OK) == 0)
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
 static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t why_size)
 {
-    const char *folders[] = {aq_settings_text(AQ_SET_MODULE_PATH), AQ_MODULE_DIR};
     char path[1024];
-    for (unsigned i = 0; i < 2; i++) {
-        if (!*folders[i])
-            continue;
-        snprintf(path, sizeof path, "%s/aq_conduit_%s.so", folders[i], name);
-        FILE *found = fopen(path, "r");
-        if (!found)
-            continue;
-        fclose(found);
+    if (!strchr(name, '/') &&
+        (find_file(aq_settings_text(AQ_SET_MODULE_PATH), name, path, sizeof path) ||
+         find_file(AQ_MODULE_DIR, name, path, sizeof path)))
         return open_module(path, why, why_size);
-    }
     snprintf(why, why_size,
              "this installation has no conduit '%s' (built in: smp; no module in %s); choose one "
              "that gasnet_info lists",
@@ -69,9 +76,7 @@ static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t w
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)
 {
     const aq_conduit_ops_t *ops = find_built_in(name);
-    if (!ops && !strchr(name, '/'))
-        ops = find_module(name, why, why_size);
-    return ops;
+    return ops ? ops : find_module(name, why, why_size);
 }
 
 size_t aq_registry_report(aq_conduit_report_t *out, size_t max)

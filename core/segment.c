@@ -75,6 +75,19 @@ bool aq_segment_contains(uint32_t rank, const void *addr, size_t nbytes)
     return offset <= size && nbytes <= size - offset;
 }
 
+void aq_segment_check(const char *call, const char *kind, uint32_t rank, const void *addr,
+                      size_t nbytes)
+{
+    uintptr_t start = aq_job.segment_addr[rank], size = aq_job.segment_size[rank];
+    AQ_CHECK(!nbytes || size,
+             "%s%s: %zu bytes at %p are not inside the segment of rank %u, which has none attached",
+             call, kind, nbytes, addr, rank);
+    AQ_CHECK(!nbytes || aq_segment_contains(rank, addr, nbytes),
+             "%s%s: %zu bytes at %p are not inside the segment of rank %u (%p to %p, %lu bytes)",
+             call, kind, nbytes, addr, rank, (void *)start, (void *)(start + size),
+             (unsigned long)size);
+}
+
 static int check_size(uintptr_t size)
 {
     if (size && size % GASNET_PAGESIZE == 0 && size <= local_limit)
@@ -138,7 +151,8 @@ static aq_status_t attach(uintptr_t size)
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
     gex_EP_t ep = gex_TM_QueryEP(tm);
-    AQ_CHECK(!aq_thread_handler_depth, "gex_Segment_Attach is not allowed in a handler");
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_Segment_Attach", "");
     if (ep->segment) {
         aq_log_error(
             "gex_Segment_Attach was called a second time: one segment a process is supported");
@@ -193,7 +207,8 @@ void *gex_Segment_QueryCData(gex_Segment_t seg)
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
-    (void)flags;
+    if (AQ_CHECKS && !(flags & GEX_FLAG_IMMEDIATE))
+        aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
     AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
              rank, tm->size);
     uint32_t jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
@@ -210,8 +225,10 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p)
 {
+    AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
+             rank, tm->size);
     if (!aq_job.segment_size[gex_TM_TranslateRankToJobrank(tm, rank)])
         return GASNET_ERR_NOT_READY;
-    gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, 0);
+    gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);
     return GASNET_OK;
 }

@@ -14,6 +14,10 @@ aq_status_t aq_segment_agree_on_limit(void);
 // Is [addr, addr + nbytes) inside the segment that a rank has attached?
 bool aq_segment_contains(uint32_t rank, const void *addr, size_t nbytes);
 
+// For debug builds: ends the job unless it is; the call is named by both words together.
+void aq_segment_check(const char *call, const char *kind, uint32_t rank, const void *addr,
+                      size_t nbytes);
+
 // A table of shifts in which nobody is mapped. A debug build gives it to the client's inline put
 // and get, so that each of them comes to the library and is checked.
 const intptr_t *aq_segment_unmapped(void);

@@ -11,6 +11,7 @@
 
 bool aq_threads;
 _Thread_local unsigned aq_thread_handler_depth;
+_Thread_local unsigned aq_thread_held_locks;
 
 static _Thread_local aq_thread_t *self __attribute__((tls_model("initial-exec")));
 static pthread_key_t thread_end;
@@ -75,6 +76,28 @@ static aq_thread_t *make_thread(void)
 aq_thread_t *aq_thread_self(void)
 {
     return self ? self : make_thread();
+}
+
+static void check_locks_and_prepared(const char *call, const char *kind)
+{
+    AQ_CHECK(!aq_thread_held_locks,
+             "%s%s is not allowed with a handler-safe lock held (this thread holds %u)", call, kind,
+             aq_thread_held_locks);
+    AQ_CHECK(!self || !self->prepared,
+             "%s%s is not allowed between a Prepare and its Commit or Cancel", call, kind);
+}
+
+void aq_thread_check_context(const char *call, const char *kind)
+{
+    AQ_CHECK(!aq_thread_handler_depth, "%s%s is not allowed in a handler", call, kind);
+    check_locks_and_prepared(call, kind);
+}
+
+void aq_thread_check_reply_context(const char *call, const char *kind)
+{
+    AQ_CHECK(aq_thread_handler_depth,
+             "%s%s outside of a handler: only the handler of a request may reply", call, kind);
+    check_locks_and_prepared(call, kind);
 }
 
 void aq_lock_take_slow(aq_lock_t *lock)

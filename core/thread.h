@@ -36,6 +36,17 @@ aq_thread_t *aq_thread_self(void);
 // handler runs inside a request's. Kept in debug builds only.
 extern _Thread_local unsigned aq_thread_handler_depth __attribute__((tls_model("initial-exec")));
 
+// How many handler-safe locks this thread holds. Kept in debug builds only.
+extern _Thread_local unsigned aq_thread_held_locks __attribute__((tls_model("initial-exec")));
+
+// For debug builds: ends the job when this thread may not make the call, named by both words
+// together, since the call communicates, polls or waits: in a handler, with a handler-safe lock
+// held, or between Prepare and Commit or Cancel.
+void aq_thread_check_context(const char *call, const char *kind);
+
+// The same for a reply, which a handler may send.
+void aq_thread_check_reply_context(const char *call, const char *kind);
+
 // A lock for short sections, which no handler runs under.
 typedef struct aq_lock {
     atomic_uint held;

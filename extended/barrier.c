@@ -113,7 +113,8 @@ static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
     (void)tm, (void)flags;
-    AQ_CHECK(!aq_thread_handler_depth, "gex_Coll_BarrierNB is not allowed in a handler");
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_Coll_BarrierNB", "");
     return initiate(&team_barrier, AQ_VOTE_NONE);
 }
 
@@ -125,11 +126,12 @@ static struct {
     bool notified;
 } pending;
 
-void gasnet_barrier_notify(int id, int flags)
+static void notify(const char *call, int id, int flags)
 {
-    AQ_CHECK(!aq_thread_handler_depth, "gasnet_barrier_notify is not allowed in a handler");
-    AQ_CHECK(!pending.notified,
-             "gasnet_barrier_notify: the barrier notified before was not waited for");
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    AQ_CHECK(!pending.notified, "%s: the barrier notified before (id %d) was not waited for", call,
+             pending.id);
     aq_vote_t vote = flags & GASNET_BARRIERFLAG_MISMATCH    ? AQ_VOTE_MISMATCH
                      : flags & GASNET_BARRIERFLAG_ANONYMOUS ? AQ_VOTE_NONE
                                                             : AQ_VOTE_NAME(id);
@@ -139,9 +141,14 @@ void gasnet_barrier_notify(int id, int flags)
     pending.event = initiate(&named_barrier, vote);
 }
 
+void gasnet_barrier_notify(int id, int flags)
+{
+    notify("gasnet_barrier_notify", id, flags);
+}
+
 static void check_pair(const char *call, int id, int flags)
 {
-    AQ_CHECK(!aq_thread_handler_depth, "%s is not allowed in a handler", call);
+    aq_thread_check_context(call, "");
     AQ_CHECK(pending.notified, "%s without a gasnet_barrier_notify before it", call);
     AQ_CHECK(pending.flags == flags && (pending.id == id || flags),
              "%s: id %d and flags %d are not those of the notify, %d and %d", call, id, flags,
@@ -156,14 +163,16 @@ static int result_of_pair(void)
 
 int gasnet_barrier_wait(int id, int flags)
 {
-    check_pair("gasnet_barrier_wait", id, flags);
+    if (AQ_CHECKS)
+        check_pair("gasnet_barrier_wait", id, flags);
     gex_Event_Wait(pending.event);
     return result_of_pair();
 }
 
 int gasnet_barrier_try(int id, int flags)
 {
-    check_pair("gasnet_barrier_try", id, flags);
+    if (AQ_CHECKS)
+        check_pair("gasnet_barrier_try", id, flags);
     gasnet_AMPoll();
     if (gex_Event_Test(pending.event) != GASNET_OK)
         return GASNET_ERR_NOT_READY;
@@ -172,7 +181,7 @@ int gasnet_barrier_try(int id, int flags)
 
 int gasnet_barrier(int id, int flags)
 {
-    gasnet_barrier_notify(id, flags);
+    notify("gasnet_barrier", id, flags);
     return gasnet_barrier_wait(id, flags);
 }
 

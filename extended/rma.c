@@ -12,12 +12,9 @@
 
 static void check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote, size_t nbytes)
 {
-    AQ_CHECK(!aq_thread_handler_depth, "%s is not allowed in a handler", call);
+    aq_thread_check_context(call, "");
     AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
-    AQ_CHECK(aq_segment_contains(rank, remote, nbytes),
-             "%s: %zu bytes at %p are not inside the segment of rank %u (%#lx, %lu bytes)", call,
-             nbytes, remote, rank, (unsigned long)aq_job.segment_addr[rank],
-             (unsigned long)aq_job.segment_size[rank]);
+    aq_segment_check(call, "", gex_TM_TranslateRankToJobrank(tm, rank), remote, nbytes);
 }
 
 static const aq_rma_method_t *method(const aq_rma_t *rma)

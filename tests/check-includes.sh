@@ -15,6 +15,8 @@ core: spawner other
 extended: core other
 conduits: core firehose spawner other
 examples: public
+tests/conduits: core firehose spawner other
+tests/checks: public
 tests/conformance: public
 tests/perf: public
 tests/unit: other firehose spawner core extended conduits

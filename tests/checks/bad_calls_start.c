@@ -1,0 +1,176 @@
+// Wrong calls that are refused with an error code and a message: init, segment, registration.
+#include "bad_calls.h"
+
+#include <stddef.h>
+
+static int init_name(const char *name)
+{
+    return gex_Client_Init(NULL, &bad_ep, &bad_tm, name, NULL, NULL, 0);
+}
+
+static void init_twice(void)
+{
+    bad_returned(init_name("BAD_CALLS"), GASNET_ERR_NOT_INIT);
+}
+
+static void init_lower_case(void)
+{
+    bad_returned(init_name("Bad"), GASNET_ERR_BAD_ARG);
+}
+
+static void init_null(void)
+{
+    bad_returned(init_name(NULL), GASNET_ERR_BAD_ARG);
+}
+
+static void init_digit(void)
+{
+    bad_returned(init_name("9LIVES"), GASNET_ERR_BAD_ARG);
+}
+
+// ---- segments ----
+
+static int attach(uintptr_t size)
+{
+    gex_Segment_t segment;
+    return gex_Segment_Attach(&segment, bad_tm, size);
+}
+
+static void attach_odd(void)
+{
+    bad_returned(attach(GASNET_PAGESIZE + 1), GASNET_ERR_BAD_ARG);
+}
+
+static void attach_zero(void)
+{
+    bad_returned(attach(0), GASNET_ERR_BAD_ARG);
+}
+
+static void attach_large(void)
+{
+    uintptr_t limit = gasnet_getMaxLocalSegmentSize();
+    bad_expect("a segment of %zu bytes is larger than this rank may have (%zu)",
+               (size_t)limit + GASNET_PAGESIZE, (size_t)limit);
+    bad_returned(attach(limit + GASNET_PAGESIZE), GASNET_ERR_BAD_ARG);
+}
+
+static void attach_twice(void)
+{
+    if (attach(BAD_SEGMENT) != GASNET_OK)
+        bad_abort("the segment cannot be attached");
+    bad_returned(attach(BAD_SEGMENT), GASNET_ERR_RESOURCE);
+}
+
+// ---- handlers ----
+
+static void on_request(gex_Token_t token)
+{
+    (void)token;
+}
+
+static gex_AM_Entry_t good(gex_AM_Index_t index)
+{
+    gex_AM_Entry_t made = {.gex_index = index, .gex_fnptr = (gex_AM_Fn_t)on_request};
+    made.gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;
+    made.gex_name = "mine";
+    return made;
+}
+
+static void refused(gex_AM_Entry_t made)
+{
+    gex_AM_Entry_t table[] = {good(200), made};
+    bad_returned(gex_EP_RegisterHandlers(bad_ep, table, 2), GASNET_ERR_BAD_ARG);
+}
+
+static void register_low(void)
+{
+    refused(good(GEX_AM_INDEX_BASE - 1));
+}
+
+static void register_taken(void)
+{
+    refused(good(BAD_H_SHORT));
+}
+
+static void register_same(void)
+{
+    refused(good(200));
+}
+
+static void register_full(void)
+{
+    gex_AM_Entry_t table[193];
+    for (size_t i = 0; i < 193; i++)
+        table[i] = good(0);
+    bad_returned(gex_EP_RegisterHandlers(bad_ep, table, 193), GASNET_ERR_BAD_ARG);
+}
+
+static void register_null(void)
+{
+    gex_AM_Entry_t made = good(201);
+    made.gex_fnptr = NULL;
+    refused(made);
+}
+
+static void register_nargs(void)
+{
+    gex_AM_Entry_t made = good(201);
+    made.gex_nargs = gex_AM_MaxArgs() + 1;
+    refused(made);
+}
+
+static void register_category(void)
+{
+    gex_AM_Entry_t made = good(201);
+    made.gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST;
+    refused(made);
+}
+
+static void register_direction(void)
+{
+    gex_AM_Entry_t made = good(201);
+    made.gex_flags = GEX_FLAG_AM_MEDLONG;
+    refused(made);
+}
+
+#define REGISTER "gex_EP_RegisterHandlers: entry 1, handler "
+
+const bad_call_t bad_start_calls[] = {
+    {"init-twice", BAD_RETURNS, 0, "gex_Client_Init was called a second time", init_twice, NULL,
+     NULL},
+    {"init-lower-case", BAD_RETURNS, -1, "gex_Client_Init: 'Bad' is no legal client name",
+     init_lower_case, NULL, NULL},
+    {"init-null", BAD_RETURNS, -1, "gex_Client_Init: '\\(NULL\\)' is no legal client name",
+     init_null, NULL, NULL},
+    {"init-digit", BAD_RETURNS, -1, "gex_Client_Init: '9LIVES' is no legal client name", init_digit,
+     NULL, NULL},
+    {"attach-odd", BAD_RETURNS, 0,
+     "gex_Segment_Attach: a size of 4097 bytes is no non-zero multiple of GASNET_PAGESIZE "
+     "\\(4096\\)",
+     attach_odd, NULL, NULL},
+    {"attach-zero", BAD_RETURNS, 0,
+     "gex_Segment_Attach: a size of 0 bytes is no non-zero multiple of GASNET_PAGESIZE \\(4096\\)",
+     attach_zero, NULL, NULL},
+    {"attach-large", BAD_RETURNS, 0, "gex_Segment_Attach: a segment", attach_large, NULL, NULL},
+    {"attach-twice", BAD_RETURNS, 0, "gex_Segment_Attach was called a second time", attach_twice,
+     NULL, NULL},
+    {"register-low", BAD_RETURNS, 0,
+     REGISTER "63 mine: the index is below GEX_AM_INDEX_BASE \\(64\\)", register_low, NULL, NULL},
+    {"register-taken", BAD_RETURNS, 0, REGISTER "100 mine: the index is registered already",
+     register_taken, NULL, NULL},
+    {"register-same", BAD_RETURNS, 0, REGISTER "200 mine: the index is registered already",
+     register_same, NULL, NULL},
+    {"register-full", BAD_RETURNS, 0,
+     "gex_EP_RegisterHandlers: entry 184, handler 0 mine: no index is free", register_full, NULL,
+     NULL},
+    {"register-null", BAD_RETURNS_DEBUG, 0, REGISTER "201 mine: gex_fnptr is NULL", register_null,
+     NULL, NULL},
+    {"register-nargs", BAD_RETURNS_DEBUG, 0, REGISTER "201 mine: gex_nargs is more than",
+     register_nargs, NULL, NULL},
+    {"register-category", BAD_RETURNS_DEBUG, 0,
+     REGISTER "201 mine: gex_flags has to hold one of GEX_FLAG_AM_SHORT", register_category, NULL,
+     NULL},
+    {"register-direction", BAD_RETURNS_DEBUG, 0,
+     REGISTER "201 mine: gex_flags has to hold one of GEX_FLAG_AM_REQUEST", register_direction,
+     NULL, NULL},
+    {NULL, BAD_FATAL, 0, NULL, NULL, NULL, NULL}};

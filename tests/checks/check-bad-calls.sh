@@ -1,0 +1,102 @@
+#!/bin/bash
+# bad-calls: what is said about wrong calls. In a debug build each wrong call of bad_calls ends the job
+# with one message that names the function, the values, the limits and the rank; what is refused with an
+# error code is so in every build.
+#   check-bad-calls.sh [PATTERN ...]     only the modes whose names match one of the shell patterns
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+export LC_ALL=C
+work=${TMPDIR:-/tmp}
+failed=0 ran=0
+
+debug=no
+grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" && debug=yes
+
+complain()
+{
+    printf '%s: %s\n' "$name" "$*"
+    sed 's/^/    out: /' "$work/out"
+    sed 's/^/    err: /' "$work/err"
+    failed=$((failed + 1))
+}
+
+is_chosen()
+{
+    local p
+    [ $# -gt 0 ] || return 0
+    for p in "$@"; do
+        # shellcheck disable=SC2053
+        [[ $name == $p ]] && return 0
+    done
+    return 1
+}
+
+# The processes of the mode that ran last, which carry its mark in their environment.
+left_behind()
+{
+    grep -lsF "AQ_BAD_CALL=$mark" /proc/[0-9]*/environ | cut -d/ -f3 | xargs
+}
+
+# has_message RANK PATTERN: standard error has the message, with the prefix of that rank. A rank below 0
+# stands for a process that is none.
+has_message()
+{
+    local who="rank $1 of 2"
+    [ "$1" -ge 0 ] || who=bad_calls
+    grep -E "^\*\*\* GASNet: $who on host [^ ]*: (fatal: )?$2" "$work/err" >"$work/found"
+}
+
+check_expected()
+{
+    local text
+    while IFS= read -r text; do
+        grep -qF -- "${text#expect: }" "$work/found" || complain "the message does not say '${text#expect: }'"
+    done < <(grep '^expect: ' "$work/out")
+}
+
+check_fatal()
+{
+    [ "$code" -ne 0 ] || complain "the exit code is 0"
+    ! grep -q '^went on' "$work/out" || complain "the call was not refused"
+    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one message that something is fatal"
+    has_message "$rank" "$pattern" || complain "no message of rank $rank like '$pattern'"
+    grep -q ': fatal: ' "$work/found" || complain "the message does not say that this is fatal"
+    check_expected
+}
+
+check_returns()
+{
+    local r
+    [ "$code" -eq 0 ] || complain "the exit code is $code"
+    for r in $([ "$rank" -lt 0 ] && echo -1 || echo 0 1); do
+        has_message "$r" "$pattern" || complain "no message of rank $r like '$pattern'"
+        check_expected
+    done
+}
+
+try_mode()
+{
+    mark=$$.$name.
+    export AQ_BAD_CALL=$mark
+    code=0
+    timeout -k 1 60 gasnetrun_smp -n 2 "$AQ_BUILD/bad_calls" "$name" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    unset AQ_BAD_CALL
+    [ -z "$(left_behind)" ] || sleep 1
+    [ -z "$(left_behind)" ] || complain "left behind: $(left_behind)"
+    case $end in
+    fatal*) check_fatal ;;
+    *) check_returns ;;
+    esac
+    ran=$((ran + 1))
+}
+
+while read -r name end rank pattern; do
+    is_chosen "$@" || continue
+    case $end in
+    fatal | returns-debug) [ $debug = yes ] || continue ;;
+    esac
+    try_mode
+done < <("$AQ_BUILD/bad_calls" --list)
+
+echo "$ran wrong calls, $failed complaints"
+[ $failed = 0 ] && [ $ran -gt 0 ]
