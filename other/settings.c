@@ -3,6 +3,8 @@
 #endif
 #include "settings.h"
 
+#include "settings_lists.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ typedef struct aq_value {
         double real;
         uint64_t bytes;
         aq_size_limit_t limit;
-        char *text; // AQ_TYPE_TEXT and AQ_TYPE_CHOICE; owned
+        char *text; // see holds_text; owned
     };
     bool given;
 } aq_value_t;
@@ -34,7 +36,8 @@ static pthread_once_t aq_settings_once = PTHREAD_ONCE_INIT;
 
 static bool holds_text(const aq_setting_t *row)
 {
-    return row->type == AQ_TYPE_TEXT || row->type == AQ_TYPE_CHOICE;
+    return row->type == AQ_TYPE_TEXT || row->type == AQ_TYPE_CHOICE ||
+           row->type == AQ_TYPE_SIGNALS || row->type == AQ_TYPE_RANKS;
 }
 
 static bool in_range(const aq_setting_t *row, double value)
@@ -65,6 +68,22 @@ static char *find_choice(const char *choices, const char *text)
     return NULL;
 }
 
+static bool is_signals(const aq_setting_t *row, const char *text)
+{
+    int number;
+    if (row->choices && strcmp(text, row->choices) == 0)
+        return true;
+    while ((number = aq_settings_next_signal(&text)) > 0)
+        ;
+    return number == 0;
+}
+
+static bool copy_text(const char *text, aq_value_t *out)
+{
+    out->text = strdup(text);
+    return out->text != NULL;
+}
+
 static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *out)
 {
     switch (row->type) {
@@ -81,9 +100,12 @@ static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *o
     case AQ_TYPE_CHOICE:
         out->text = find_choice(row->choices, text);
         return out->text != NULL;
+    case AQ_TYPE_SIGNALS:
+        return is_signals(row, text) && copy_text(text, out);
+    case AQ_TYPE_RANKS:
+        return aq_settings_has_rank(text, 0) >= 0 && copy_text(text, out);
     case AQ_TYPE_TEXT:
-        out->text = strdup(text);
-        return out->text != NULL;
+        return copy_text(text, out);
     }
     return false;
 }
@@ -124,8 +146,12 @@ static void explain_fault(const aq_setting_t *row, const char *value, char *err,
     char legal[256];
     quote_value(value, shown, sizeof shown);
     aq_settings_describe(row, legal, sizeof legal);
-    snprintf(err, err_size, "%s: '%s' is not %s; unset it or give one, for example %s=%s",
-             row->name, shown, legal, row->name, row->fallback);
+    if (*row->fallback)
+        snprintf(err, err_size, "%s: '%s' is not %s; unset it or give one, for example %s=%s",
+                 row->name, shown, legal, row->name, row->fallback);
+    else
+        snprintf(err, err_size, "%s: '%s' is not %s; unset it or correct it", row->name, shown,
+                 legal);
 }
 
 // Reads one variable, or its default when it is not given.
@@ -264,6 +290,13 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
     case AQ_TYPE_CHOICE:
         describe_choice(row->choices, buf, size);
         return;
+    case AQ_TYPE_SIGNALS:
+        snprintf(buf, size, "a list of signals such as SIGUSR1,fpe,11%s%s",
+                 row->choices ? ", or " : "", row->choices ? row->choices : "");
+        return;
+    case AQ_TYPE_RANKS:
+        snprintf(buf, size, "a list of ranks such as 0,2-4, or *");
+        return;
     case AQ_TYPE_TEXT:
         snprintf(buf, size, "text");
         return;
@@ -326,6 +359,8 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
         fprintf(out, " for each %s\n", value->limit.per_host ? "host" : "process");
         return;
     case AQ_TYPE_CHOICE:
+    case AQ_TYPE_SIGNALS:
+    case AQ_TYPE_RANKS:
     case AQ_TYPE_TEXT:
         quote_value(value->text, shown, sizeof shown);
         fprintf(out, "%s\n", shown);
@@ -336,7 +371,7 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
 void aq_settings_print_given(FILE *out)
 {
     for (size_t i = 0; i < AQ_SET_COUNT; i++)
-        if (aq_settings_given((aq_setting_id_t)i))
+        if (i != AQ_SET_SPAWN_CONTROL && aq_settings_given((aq_setting_id_t)i))
             print_value(out, &aq_settings[i], &aq_settings_values[i]);
 }
 

@@ -50,17 +50,20 @@ typedef enum aq_setting_type {
     AQ_TYPE_INT,
     AQ_TYPE_REAL,
     AQ_TYPE_BYTES,
-    AQ_TYPE_LIMIT,  // aq_size_limit_t
-    AQ_TYPE_CHOICE, // one of the words in choices
+    AQ_TYPE_LIMIT,   // aq_size_limit_t
+    AQ_TYPE_CHOICE,  // one of the words in choices
+    AQ_TYPE_SIGNALS, // text: a list of signals, commas between
+    AQ_TYPE_RANKS,   // text: a list of ranks and ranges of ranks, commas between, or *
     AQ_TYPE_TEXT,
 } aq_setting_type_t;
 
 typedef struct aq_setting {
     const char *name;
     aq_setting_type_t type;
-    const char *fallback; // the default, as text of the same type; "" with AQ_TYPE_TEXT: not set
+    const char *fallback; // the default, as text of the same type; "" with texts: not set
     double low, high;     // legal range of numbers, both ends included; both 0: any
-    const char *choices;  // AQ_TYPE_CHOICE: legal words, blank between
+    const char *choices;  // AQ_TYPE_CHOICE: legal words, blank between; AQ_TYPE_SIGNALS: a word
+                          // that is legal in place of a list
     const char *help;     // one sentence or a few, without line breaks
 } aq_setting_t;
 
@@ -85,7 +88,7 @@ int64_t aq_settings_int(aq_setting_id_t id);
 double aq_settings_real(aq_setting_id_t id);
 uint64_t aq_settings_bytes(aq_setting_id_t id);
 const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
-const char *aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT and AQ_TYPE_CHOICE
+const char *aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS and _RANKS
 
 // True when the user gave the variable (an empty value counts as not given).
 bool aq_settings_given(aq_setting_id_t id);

@@ -70,7 +70,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "lets tools that write their results at exit do so; whoever sets it must see that "
          "no process is left behind."},
     [AQ_SET_NO_CATCH_SIGNAL] =
-        {"GASNET_NO_CATCH_SIGNAL", AQ_TYPE_TEXT, "", 0, 0, NULL,
+        {"GASNET_NO_CATCH_SIGNAL", AQ_TYPE_SIGNALS, "", 0, 0, "*",
          "Fatal signals that the runtime leaves alone, by name or number, commas between: "
          "SIGSEGV,fpe,11. *: all of them. For debuggers and other tools that want to see "
          "them first."},
@@ -83,11 +83,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_BACKTRACE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the stack of a process at a fatal error or signal, on standard error."},
     [AQ_SET_BACKTRACE_NODES] =
-        {"GASNET_BACKTRACE_NODES", AQ_TYPE_TEXT, "", 0, 0, NULL,
+        {"GASNET_BACKTRACE_NODES", AQ_TYPE_RANKS, "", 0, 0, NULL,
          "Ranks whose stack GASNET_BACKTRACE prints, numbers and ranges with commas "
          "between: 0,2-4,6. * or not set: all."},
     [AQ_SET_BACKTRACE_SIGNAL] =
-        {"GASNET_BACKTRACE_SIGNAL", AQ_TYPE_TEXT, "", 0, 0, NULL,
+        {"GASNET_BACKTRACE_SIGNAL", AQ_TYPE_SIGNALS, "", 0, 0, NULL,
          "Signal at which a process prints its stack and goes on, by name, for example "
          "SIGUSR1: to see where a job hangs."},
     [AQ_SET_VERBOSEENV] =

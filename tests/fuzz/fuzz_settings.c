@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../other/settings.h"
+#include "../../other/settings_lists.h"
 #include "../../other/size.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -67,7 +68,10 @@ static void fuzz_settings(const char *text)
     if (fuzz_row(AQ_SET_PSHM_NODES, text))
         require(aq_settings_int(AQ_SET_PSHM_NODES) >= 1 &&
                 aq_settings_int(AQ_SET_PSHM_NODES) <= 1024);
-    require(fuzz_row(AQ_SET_NO_CATCH_SIGNAL, text));
+    fuzz_row(AQ_SET_NO_CATCH_SIGNAL, text);
+    if (fuzz_row(AQ_SET_BACKTRACE_NODES, text))
+        require(aq_settings_has_rank(aq_settings_text(AQ_SET_BACKTRACE_NODES), 1) >= 0);
+    require(fuzz_row(AQ_SET_MODULE_PATH, text));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../../other/settings.h"
+#include "../../other/settings_lists.h"
 
 #define RANDOM_INPUTS 20000
 
@@ -68,8 +69,9 @@ static void test_rows_are_sound(void **state)
         assert_true(strlen(row->help) > 10);
         assert_null(strchr(row->help, '\n'));
         assert_true(row->low <= row->high);
-        assert_int_equal(row->choices != NULL, row->type == AQ_TYPE_CHOICE);
-        assert_true(row->type == AQ_TYPE_TEXT || *row->fallback);
+        assert_true(row->choices || row->type != AQ_TYPE_CHOICE);
+        assert_true(!row->choices || row->type == AQ_TYPE_CHOICE || row->type == AQ_TYPE_SIGNALS);
+        assert_true(row->type >= AQ_TYPE_SIGNALS || *row->fallback); // the rest are texts
         for (int j = 0; j < i; j++)
             assert_string_not_equal(row->name, aq_settings[j].name);
     }
@@ -180,6 +182,27 @@ static void test_choice(void **state)
     refuse_with(AQ_SET_WAITMODE, "auto spin", "one of auto");
     refuse_with(AQ_SET_WAITMODE, " ", "one of auto");
     refuse_with(AQ_SET_SPAWNER, "carrier-pigeon", "one of auto, fork; unset it");
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    static const char *const signals[] = {"SIGSEGV", "segv", "11", "SIGSEGV,fpe,11", "USR1,"};
+    static const char *const no_signals[] = {"x", "SIG", ",", "SEGV,,FPE", "SEGV FPE", "0", "*,11"};
+    static const char *const ranks[] = {"0", "0,2-4", "*", "4-2", "7,7"};
+    static const char *const no_ranks[] = {"x", ",", "1,", "1-", "-1", "1--2", "1 2", "*,1"};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        load_with(AQ_SET_BACKTRACE_SIGNAL, signals[i]);
+    for (size_t i = 0; i < sizeof no_signals / sizeof no_signals[0]; i++)
+        refuse_with(AQ_SET_NO_CATCH_SIGNAL, no_signals[i], "is not a list of signals such as");
+    refuse_with(AQ_SET_BACKTRACE_SIGNAL, "*", "unset it or correct it");
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        load_with(AQ_SET_BACKTRACE_NODES, ranks[i]);
+    for (size_t i = 0; i < sizeof no_ranks / sizeof no_ranks[0]; i++)
+        refuse_with(AQ_SET_BACKTRACE_NODES, no_ranks[i], "is not a list of ranks such as");
+    assert_int_equal(aq_settings_has_rank("0,2-4", 3), 1);
+    assert_int_equal(aq_settings_has_rank("0,2-4", 1), 0);
+    assert_int_equal(aq_settings_has_rank("", 5), 1);
 }
 
 static void test_text(void **state)
@@ -329,14 +352,17 @@ static void test_print_given(void **state)
     load_with(AQ_SET_MAX_SEGSIZE, "0.5/H");
     load_with(AQ_SET_WAITMODE, "BLOCK");
     load_with(AQ_SET_EXITTIMEOUT, "2.5");
-    load_with(AQ_SET_NO_CATCH_SIGNAL, "a\nb");
+    load_with(AQ_SET_MODULE_PATH, "a\nb");
+    load_with(AQ_SET_NO_CATCH_SIGNAL, "segv,11");
+    load_with(AQ_SET_SPAWN_CONTROL, "of the launcher");
     load_with(AQ_SET_VERBOSEENV, "y");
     text = output_of(aq_settings_print_given);
     assert_string_equal(text, "GASNET_PSHM_NODES = 4\n"
+                              "GASNET_MODULE_PATH = a?b\n"
                               "GASNET_MAX_SEGSIZE = 0.5 of the memory for each host\n"
                               "GASNET_WAITMODE = block\n"
                               "GASNET_EXITTIMEOUT = 2.5\n"
-                              "GASNET_NO_CATCH_SIGNAL = a?b\n"
+                              "GASNET_NO_CATCH_SIGNAL = segv,11\n"
                               "GASNET_VERBOSEENV = yes\n");
     free(text);
     load_with(AQ_SET_MAX_SEGSIZE, "1M");
@@ -443,6 +469,7 @@ int main(void)
         CLEAN(test_bool),
         CLEAN(test_limit),
         CLEAN(test_choice),
+        CLEAN(test_lists),
         CLEAN(test_text),
         CLEAN(test_empty_is_not_given),
         CLEAN(test_fault_changes_nothing),

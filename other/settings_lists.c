@@ -1,0 +1,63 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "settings_lists.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+// Number of a signal as users write it: SIGSEGV, segv or 11; -1 when there is none.
+static int signal_number(const char *text, size_t length)
+{
+    if (length > 3 && strncasecmp(text, "SIG", 3) == 0) {
+        text += 3;
+        length -= 3;
+    }
+    for (int number = 1; number < NSIG; number++) {
+        const char *name = sigabbrev_np(number);
+        char digits[12];
+        snprintf(digits, sizeof digits, "%d", number);
+        if ((name && strlen(name) == length && strncasecmp(name, text, length) == 0) ||
+            (strlen(digits) == length && strncmp(digits, text, length) == 0))
+            return number;
+    }
+    return -1;
+}
+
+int aq_settings_next_signal(const char **list)
+{
+    if (!**list)
+        return 0;
+    size_t length = strcspn(*list, ",");
+    int number = signal_number(*list, length);
+    *list += length + ((*list)[length] == ',');
+    return number;
+}
+
+int aq_settings_has_rank(const char *list, uint32_t rank)
+{
+    int found = 0;
+    if (!*list || strcmp(list, "*") == 0)
+        return 1;
+    for (const char *p = list;;) {
+        char *end;
+        if (!isdigit((unsigned char)*p))
+            return -1;
+        unsigned long low = strtoul(p, &end, 10), high = low;
+        if (*end == '-') {
+            if (!isdigit((unsigned char)end[1]))
+                return -1;
+            high = strtoul(end + 1, &end, 10);
+        }
+        found |= rank >= low && rank <= high;
+        if (*end == '\0')
+            return found;
+        if (*end != ',')
+            return -1;
+        p = end + 1;
+    }
+}
