@@ -1,0 +1,102 @@
+#!/bin/bash
+# launch-debugging: the variables for who looks for a fault: backtraces, and waiting for a debugger.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+segv=$(kill -l SEGV)
+usr1=$(kill -l USR1)
+
+# traces COUNT: so many backtraces are on standard error, each with frames of the program.
+traces()
+{
+    local frames
+    [ "$(grep -c 'backtrace of process' "$work/err")" -eq "$1" ] || fail "not $1 backtraces"
+    frames=$(grep -c 'conform_exit.*\[0x[0-9a-f]*\]' "$work/err")
+    [ "$frames" -ge "$1" ] || fail "backtraces without frames of the program"
+}
+
+# dies COUNT VARIABLE=VALUE ...: rank 1 of 4 dies of SIGSEGV; COUNT backtraces, and the launcher says so.
+dies()
+{
+    local count=$1
+    shift
+    expect $((128 + segv)) env "$@" "$run" -n 4 "$conform" signal 1 "$segv"
+    grep -q 'rank 1 of 4 .* was killed by SIGSEGV' "$work/err" || fail "rank and signal are not named"
+    traces "$count"
+    [ "$count" = 0 ] || grep -q '^\*\*\* GASNet: rank 1 of 4 on host .*: backtrace' "$work/err" || fail "the backtrace has no rank"
+}
+
+dies 0 GASNET_BACKTRACE=0
+dies 1 GASNET_BACKTRACE=1
+dies 1 GASNET_BACKTRACE=1 GASNET_BACKTRACE_NODES=1
+dies 1 GASNET_BACKTRACE=1 GASNET_BACKTRACE_NODES='*'
+dies 1 GASNET_BACKTRACE=1 GASNET_BACKTRACE_NODES=0-2
+dies 0 GASNET_BACKTRACE=1 GASNET_BACKTRACE_NODES=0,2-4
+dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL=SEGV
+dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL="bus,$segv"
+dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL='*'
+dies 1 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL=SIGBUS
+
+expect 134 env GASNET_BACKTRACE=1 "$run" -n 2 "$conform" abort 0
+traces 1
+expect 134 env GASNET_BACKTRACE=1 GASNET_PSHM_NODES=2 "$conform" abort 0
+traces 1
+
+# A message that something is fatal comes with a backtrace too; this call is refused in every build.
+code=0
+GASNET_BACKTRACE=1 "$run" -n 2 "$AQ_BUILD/bad_calls" request-none >"$work/out" 2>"$work/err" || code=$?
+[ $code -ne 0 ] || fail "exit code 0 after a fatal message"
+[ "$(grep -c 'backtrace of process' "$work/err")" -eq 1 ] || fail "no backtrace after a fatal message"
+
+# Waits until each process of the job catches a signal, by its number.
+wait_caught()
+{
+    local pid caught
+    for pid in $pids; do
+        for _ in $(seq 200); do
+            caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status" 2>/dev/null)
+            (((0x${caught:-0} >> ($1 - 1)) & 1)) && continue 2
+            sleep 0.05
+        done
+        fail "process $pid does not catch signal $1"
+    done
+}
+
+# Waits until standard error has so many lines with a text.
+wait_said()
+{
+    for _ in $(seq 200); do
+        [ "$(grep -c -- "$2" "$work/err")" -ge "$1" ] && return
+        sleep 0.05
+    done
+    fail "not $1 times '$2'"
+}
+
+# At GASNET_BACKTRACE_SIGNAL all ranks print, and the job goes on to its end.
+for name in USR1 sigusr1 "$usr1"; do
+    start 3 env GASNET_BACKTRACE_SIGNAL="$name" "$run" -n 3 "$conform" sleep 2
+    wait_caught "$usr1"
+    kill -USR1 "$sup"
+    ended 0
+    traces 3
+done
+
+# A frozen process says how to attach to it, and goes with the job.
+for how in launcher bare; do
+    if [ $how = launcher ]; then
+        start 2 env GASNET_FREEZE=1 "$run" -n 2 "$conform" code 0
+    else
+        start 2 env GASNET_FREEZE=1 GASNET_PSHM_NODES=2 "$conform" code 0
+    fi
+    wait_said 2 "GASNET_FREEZE: process .* waits"
+    for pid in $pids; do
+        grep -q "gdb -p $pid, to let it go on: set aq_debug_frozen=0" "$work/err" || fail "process $pid does not say how"
+    done
+    kill -TERM "$sup"
+    ended 143
+done
+
+start 2 env GASNET_FREEZE_ON_ERROR=1 "$run" -n 2 "$conform" signal 1 "$segv"
+wait_said 1 "rank 1 of 2 .*GASNET_FREEZE_ON_ERROR: process .* waits"
+kill -TERM "$sup"
+ended 143
+exit 0

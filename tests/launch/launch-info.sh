@@ -1,0 +1,79 @@
+#!/bin/bash
+# launch-info: what gasnet_info tells of this host, and of the variables.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+info=$AQ_BUILD/gasnet_info
+
+# section TITLE: the lines below a title of the output.
+section()
+{
+    sed -n "/^$1\$/,/^\$/p" "$work/out" | tail -n +2
+}
+
+# row TITLE NAME PATTERN: below a title, a line has a name and what an extended expression matches.
+row()
+{
+    section "$1" | grep -qE "^    $2  +$3" || fail "no '$2' like '$3' under '$1'"
+}
+
+expect 0 "$info"
+silent
+head -1 "$work/out" | grep -qE '^Aqueduct [0-9]+\.[0-9]+\.[0-9]+, on host .+' || fail "no version"
+row 'Conduits that can run here' smp 'yes'
+for conduit in udp ibv mpi; do
+    row 'Conduits that can run here' $conduit '(yes|no: .+)'
+done
+row 'Spawners that can run here' fork 'yes'
+for spawner in ssh mpi pmi; do
+    row 'Spawners that can run here' $spawner '(yes|no: .+)'
+done
+row 'Processors and memory' 'processors to use' "$(nproc)\$"
+row 'Processors and memory' 'memory to use' '[0-9.]+ [KMGT]iB$'
+row 'Limits of a process' 'open files' "(no limit|$(ulimit -n),)"
+row 'Kernel' release "$(uname -s) $(uname -r), $(uname -m)\$"
+for feature in memfd '/proc access' futex; do
+    row 'Kernel' "$feature" 'yes$'
+done
+
+# Every variable of the table, in its order, with what is legal, the default and a help text.
+sed -n 's/.*{"\(GASNET_[A-Z_]*\)".*/\1/p' "$AQ_SRC/other/settings_table.c" >"$work/names"
+[ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c cannot be read"
+expect 0 "$info" -e
+silent
+grep -o '^GASNET_[A-Z_]*$' "$work/out" | cmp -s - "$work/names" || fail "-e does not list the table"
+awk 'length > 100 { exit 1 }' "$work/out" || fail "-e prints lines of more than 100 columns"
+awk '/^GASNET_/ { if (n == 1 || n == 2) exit 1; n = 1; next }
+    n == 1 && !/^    .+; default: .+/ { exit 1 }
+    { n++ }' "$work/out" || fail "-e leaves out what is legal, the default or the help"
+
+# It reports each fault, and warns of names that are not known.
+expect 1 env GASNET_SPIN_US=x GASNET_WAITMODE=y GASNET_SPIN_UZ=7 "$info" -e
+for text in "GASNET_SPIN_US: 'x' is not" "GASNET_WAITMODE: 'y' is not" "did you mean GASNET_SPIN_US?"; do
+    grep -qF -- "$text" "$work/err" || fail "no '$text'"
+done
+
+expect 2 "$info" --nosuch
+says "'--nosuch' is not an option"
+expect 2 "$info" -e more
+says "'more' is not an option"
+expect 0 "$info" --help
+grep -q -- --man "$work/out" || fail "no help"
+code=0
+"$info" -e >/dev/full 2>"$work/err" || code=$?
+[ $code -eq 1 ] || fail "exit code $code when the disk is full"
+says "cannot be written"
+
+# The manual page: each variable is there, and troff has nothing to say against it.
+expect 0 "$info" --man
+sed -n 's/^\.B //p' "$work/out" | cmp -s - "$work/names" || fail "--man does not list the table"
+{
+    echo '.TH GASNET 7'
+    cat "$work/out"
+} >"$work/page.7"
+command -v groff >/dev/null || exit 0
+expect 0 groff -man -ww -Tutf8 "$work/page.7"
+silent
+while read -r name; do
+    sed 's/.\x08//g' "$work/out" | grep -qx " *$name" || fail "groff leaves $name out"
+done <"$work/names"
+exit 0
