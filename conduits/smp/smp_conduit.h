@@ -29,12 +29,12 @@ typedef struct smp_process {
 
 // What a process keeps for a peer that it talks to.
 typedef struct smp_link {
-    smp_ring_out_t out[2]; // requests, replies
+    _Alignas(SMP_LINE) smp_ring_out_t out[2]; // requests, replies
     smp_doorbell_t *doorbell;
 } smp_link_t;
 
 typedef struct smp_conduit {
-    aq_conduit_t base;
+    _Alignas(SMP_LINE) aq_conduit_t base;
     smp_ring_in_t in[2];
     smp_doorbell_t *doorbell;
     _Atomic uint32_t *asleep; // of the neighbourhood
