@@ -37,6 +37,16 @@ in_build()
     fi
 }
 
+# Runs a program on $1 ranks that talk through the fake conduit (tests/conduits): all of them, or with
+# GASNET_SUPERNODE_MAXSIZE=N those that are not in the same run of N.
+on_fake()
+{
+    local ranks=$1
+    shift
+    GASNET_MODULE_PATH=$AQ_BUILD/modules gasnetrun_smp -n "$ranks" \
+        env GASNET_CONDUIT=fake GASNET_SUPERNODE_MAXSIZE="${GASNET_SUPERNODE_MAXSIZE:-1}" "$@"
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {

@@ -1,0 +1,53 @@
+#!/bin/bash
+# fake-check: modules that are missing, broken or made for another version are refused with a sentence,
+# and a conduit that fails takes the whole job down.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+. "$AQ_SRC/tests/launch/launch-functions.sh"
+
+# Rank 0 speaks for the job; the others end with it.
+refuses()
+{
+    local words=$1 conduit=$2 path=$3
+    code=0
+    GASNET_MODULE_PATH=$path timeout 30 "$run" -n 2 \
+        env GASNET_CONDUIT="$conduit" GASNET_SUPERNODE_MAXSIZE=1 conform-seq barrier_team \
+        >"$work/out" 2>"$work/err" || code=$?
+    [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "exit code $code with $conduit in $path"
+    grep -qF -- "$words" "$work/err" || fail "no '$words' in the message"
+}
+
+modules=$AQ_BUILD/modules
+refuses "conduit absent cannot be used: this installation has no conduit 'absent'" absent "$modules"
+refuses 'aq_conduit_wrongabi.so is no conduit module of this version' wrongabi "$modules"
+echo 'no shared object' >"$work/aq_conduit_text.so"
+refuses 'its module cannot be loaded' text "$work"
+refuses "has no conduit '../modules/fake'" ../modules/fake "$modules"
+
+# Folders are looked through in order.
+job()
+{
+    GASNET_MODULE_PATH=$1 "$run" -n 2 env GASNET_CONDUIT=fake GASNET_SUPERNODE_MAXSIZE=1 \
+        conform-seq barrier_team
+}
+expect 0 job "$work:$modules"
+expect 0 job "$modules:$work"
+
+# Settings of the fake conduit itself.
+for setting in AQ_FAKE_AGAIN=96 AQ_FAKE_HOLD=x AQ_FAKE_SEED=-1 AQ_FAKE_FAIL_AFTER=; do
+    expect 1 env "$setting" bash -c '. "$AQ_SRC/tests/run-functions.sh"; on_fake 2 conform-seq barrier_team'
+    grep -qF -- "${setting%%=*}: '${setting#*=}' is not a whole number" "$work/err" ||
+        fail "$setting is not refused"
+done
+
+# The n-th send of each rank fails: the first one of all, and one in the middle of the suite.
+for n in 1 500; do
+    : >"$work/pids"
+    AQ_FAKE_FAIL_AFTER=$n expect 1 on_fake 3 bash -c 'echo $$ >>"$0"; exec conform-seq all' "$work/pids"
+    grep -q "the fake conduit fails send $n, as" "$work/err" || fail "the conduit's own message is missing"
+    grep -q 'fatal: sending to rank [0-2] failed' "$work/err" || fail 'the fatal message is missing'
+    pids=$(cat "$work/pids")
+    [ "$(wc -w <<<"$pids")" = 3 ] || fail "not 3 ranks have started"
+    none_left
+done
+exit 0

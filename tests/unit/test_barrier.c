@@ -1,0 +1,437 @@
+// Barriers: the step inside a neighbourhood and the step across, each simulated in one process in
+// random order. Nobody may be released before all have arrived, and all learn the joined vote.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/am.h"
+#include "../../core/endpoint.h"
+#include "../../core/job.h"
+#include "../../core/layers.h"
+#include "../../extended/barrier.h"
+#include "../../extended/handlers.h"
+
+enum { SIDES_MAX = 33, GROUPS_MAX = 9, PHASES = 60 };
+
+static uint64_t seed = 5;
+
+static uint32_t random_below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((seed >> 33) % n);
+}
+
+// ---- votes, and what they make together ----
+
+static aq_vote_t random_vote(uint32_t phase)
+{
+    switch (random_below(phase % 4 == 0 ? 12 : 3)) {
+    case 0:
+        return AQ_VOTE_NONE;
+    case 11:
+        return random_below(2) ? AQ_VOTE_MISMATCH : AQ_VOTE_NAME(-1);
+    default:
+        return AQ_VOTE_NAME((int)phase * 1000003);
+    }
+}
+
+static aq_vote_t together(const aq_vote_t *votes, uint32_t count)
+{
+    aq_vote_t name = AQ_VOTE_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        if (votes[i] == AQ_VOTE_MISMATCH)
+            return AQ_VOTE_MISMATCH;
+        if (votes[i] != AQ_VOTE_NONE && name != AQ_VOTE_NONE && votes[i] != name)
+            return AQ_VOTE_MISMATCH;
+        if (votes[i] != AQ_VOTE_NONE)
+            name = votes[i];
+    }
+    return name;
+}
+
+static void test_join(void **state)
+{
+    (void)state;
+    const aq_vote_t all[] = {AQ_VOTE_NONE, AQ_VOTE_NAME(0), AQ_VOTE_NAME(-1), AQ_VOTE_NAME(7),
+                             AQ_VOTE_MISMATCH};
+    for (unsigned i = 0; i < 5; i++)
+        for (unsigned j = 0; j < 5; j++) {
+            const aq_vote_t pair[] = {all[i], all[j]};
+            assert_true(aq_vote_join(all[i], all[j]) == together(pair, 2));
+        }
+}
+
+// ---- a job of one process, whose conduit keeps what is sent ----
+
+enum { QUEUE_MAX = 512, LINK_UNIT = 16 };
+
+typedef struct letter {
+    int32_t args[AQ_AM_MAX_ARGS];
+    uint32_t to;
+    uint8_t handler, nargs;
+} letter_t;
+
+static struct {
+    letter_t letters[QUEUE_MAX];
+    unsigned count;
+    uint64_t sent, woken;
+} post;
+
+static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+{
+    (void)conduit;
+    letter_t *letter = &post.letters[post.count++];
+    assert_true(post.count <= QUEUE_MAX);
+    assert_int_equal(am->category, AQ_AM_SHORT);
+    assert_false(am->reply);
+    memcpy(letter->args, am->args, am->nargs * sizeof *am->args);
+    letter->to = (uint32_t)((uintptr_t)link / LINK_UNIT) - 1;
+    letter->handler = am->handler;
+    letter->nargs = am->nargs;
+    post.sent++;
+    return AQ_OK;
+}
+
+static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
+{
+    (void)conduit, (void)what;
+    return 0;
+}
+
+static void post_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    (void)conduit;
+    post.woken += neighbourhood;
+}
+
+static void *post_scratch(aq_conduit_t *conduit)
+{
+    (void)conduit;
+    static _Alignas(64) char scratch[AQ_SCRATCH_BYTES];
+    return scratch;
+}
+
+static int start_job(void **state)
+{
+    (void)state;
+    static const aq_conduit_ops_t ops = {
+        .send = post_send, .poll = post_poll, .wake = post_wake, .scratch = post_scratch};
+    static aq_conduit_t conduit = {.ops = &ops};
+    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static uint32_t hosts[GROUPS_MAX];
+    static aq_boot_t boot = {.size = GROUPS_MAX, .host_of_rank = hosts, .exit_word = &exit_word};
+    static atomic_uintptr_t links[GROUPS_MAX];
+    for (uint32_t r = 0; r < GROUPS_MAX; r++) {
+        hosts[r] = r;
+        links[r] = (r + 1) * LINK_UNIT;
+    }
+    aq_job.boot = &boot;
+    aq_job.size = GROUPS_MAX;
+    aq_job.link = links;
+    aq_job.conduits[0] = &conduit;
+    aq_job.conduit_count = 1;
+    aq_job.nbrhd = (aq_group_t){.size = 1, .groups = 1};
+    aq_layers_start(); // registers the handler
+    return 0;
+}
+
+// ---- inside a neighbourhood ----
+
+static struct {
+    aq_shared_side_t sides[SIDES_MAX];
+    uint32_t entered[SIDES_MAX], done[SIDES_MAX]; // phases
+    aq_vote_t votes[2][SIDES_MAX];
+    uint32_t size, arrived[2]; // by parity, to the phase that is on
+    uint32_t released;         // phase, when the first process releases
+    aq_vote_t across[2];       // what came back from the other neighbourhoods
+    bool last_releases;
+    char *scratch;
+} sim;
+
+static void start_sides(uint32_t size, bool last_releases)
+{
+    memset(&sim, 0, sizeof sim);
+    sim.size = size;
+    sim.last_releases = last_releases;
+    sim.scratch = aligned_alloc(64, (size_t)size * AQ_SCRATCH_BYTES);
+    memset(sim.scratch, 0, (size_t)size * AQ_SCRATCH_BYTES);
+    for (uint32_t i = 0; i < size; i++)
+        aq_shared_start(&sim.sides[i], sim.scratch, size, i, last_releases);
+}
+
+static void arrive(uint32_t i)
+{
+    uint32_t phase = ++sim.entered[i], parity = phase & 1;
+    uint64_t woken = post.woken;
+    sim.votes[parity][i] = random_vote(phase);
+    aq_shared_arrive(&sim.sides[i], phase, sim.votes[parity][i]);
+    if (++sim.arrived[parity] == sim.size)
+        assert_true(post.woken > woken); // somebody may sleep for the last one
+}
+
+// The first process goes across when all have arrived, and comes back with a vote.
+static void lead(uint32_t phase)
+{
+    aq_vote_t vote;
+    uint32_t parity = phase & 1;
+    if (sim.released == phase)
+        return;
+    bool gathered = aq_shared_gathered(&sim.sides[0], phase, &vote);
+    assert_true(gathered == (sim.arrived[parity] == sim.size));
+    if (!gathered || random_below(3) == 0)
+        return;
+    assert_true(vote == together(sim.votes[parity], sim.size));
+    sim.across[parity] = aq_vote_join(vote, random_vote(phase));
+    sim.released = phase;
+    uint64_t woken = post.woken;
+    aq_shared_release(&sim.sides[0], phase, sim.across[parity]);
+    assert_true(post.woken > woken);
+}
+
+static void try_release(uint32_t i)
+{
+    uint32_t phase = sim.entered[i], parity = phase & 1;
+    aq_vote_t vote;
+    bool due = sim.last_releases ? sim.arrived[parity] == sim.size : sim.released == phase;
+    assert_true(aq_shared_released(&sim.sides[i], phase, &vote) == due);
+    if (!due)
+        return;
+    assert_true(vote ==
+                (sim.last_releases ? together(sim.votes[parity], sim.size) : sim.across[parity]));
+    sim.done[i] = phase;
+    sim.arrived[!parity] = sim.arrived[!parity] == sim.size ? 0 : sim.arrived[!parity];
+}
+
+static bool all_done(void)
+{
+    for (uint32_t i = 0; i < sim.size; i++)
+        if (sim.done[i] < PHASES)
+            return false;
+    return true;
+}
+
+static void run_sides(uint32_t size, bool last_releases)
+{
+    start_sides(size, last_releases);
+    while (!all_done()) {
+        uint32_t i = random_below(size);
+        if (sim.entered[i] == sim.done[i] && sim.done[i] < PHASES)
+            arrive(i);
+        else if (sim.entered[i] != sim.done[i] && i == 0 && !last_releases)
+            lead(sim.entered[i]);
+        if (sim.entered[i] != sim.done[i] && random_below(2))
+            try_release(i);
+    }
+    free(sim.scratch);
+}
+
+static const uint32_t sizes[] = {1, 2, 3, 4, 5, 33};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static void test_shared(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SIZES; i++)
+        run_sides(sizes[i], true);
+}
+
+static void test_shared_with_leader(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SIZES; i++)
+        run_sides(sizes[i], false);
+}
+
+// The same with threads: what is written before the barrier is seen behind it.
+enum { THREAD_PHASES = 500 };
+static uint32_t written[SIDES_MAX];
+static atomic_uint wrong;
+
+static void *cross_barriers(void *pointer)
+{
+    aq_shared_side_t *side = pointer;
+    for (uint32_t phase = 1; phase <= 2 * THREAD_PHASES; phase += 2) {
+        aq_vote_t vote;
+        written[side->index] = phase;
+        for (uint32_t p = phase; p < phase + 2; p++) { // the second lets the others read
+            aq_shared_arrive(side, p, AQ_VOTE_NAME(phase));
+            while (!aq_shared_released(side, p, &vote))
+                sched_yield();
+            wrong += vote != AQ_VOTE_NAME(phase);
+            for (uint32_t i = 0; p == phase && i < side->size; i++)
+                wrong += written[i] != phase;
+        }
+    }
+    return NULL;
+}
+
+static void quiet_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    (void)conduit, (void)neighbourhood;
+}
+
+static void test_shared_threads(void **state)
+{
+    (void)state;
+    static const aq_conduit_ops_t quiet = {.wake = quiet_wake};
+    const aq_conduit_ops_t *old = aq_job.conduits[0]->ops;
+    aq_job.conduits[0]->ops = &quiet;
+    for (uint32_t size = 2; size <= 6; size++) {
+        pthread_t threads[SIDES_MAX];
+        start_sides(size, true);
+        for (uint32_t i = 0; i < size; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, cross_barriers, &sim.sides[i]), 0);
+        for (uint32_t i = 0; i < size; i++)
+            pthread_join(threads[i], NULL);
+        free(sim.scratch);
+    }
+    assert_int_equal(wrong, 0);
+    aq_job.conduits[0]->ops = old;
+}
+
+// ---- across neighbourhoods ----
+
+// The library keeps one state a barrier and process; that of the group whose turn it is lies here.
+static aq_dissemination_t now;
+
+static struct {
+    aq_dissemination_t states[GROUPS_MAX];
+    uint32_t entered[GROUPS_MAX], done[GROUPS_MAX];
+    uint64_t sent[GROUPS_MAX]; // messages of the current phase
+    aq_vote_t votes[2][GROUPS_MAX];
+    uint32_t size, rounds, arrived[2];
+} ring;
+
+static uint32_t rounds_of(uint32_t groups)
+{
+    uint32_t rounds = 0;
+    for (uint32_t reach = 1; reach < groups; reach *= 2)
+        rounds++;
+    return rounds;
+}
+
+static void start_groups(uint32_t groups)
+{
+    memset(&ring, 0, sizeof ring);
+    ring.size = groups;
+    ring.rounds = rounds_of(groups);
+    aq_job.size = groups;
+    for (uint32_t g = 0; g < groups; g++) {
+        aq_job.nbrhd = (aq_group_t){.size = 1, .groups = groups, .my_group = g};
+        aq_dissemination_start(&now, 0);
+        memcpy(&ring.states[g], &now, sizeof now);
+    }
+}
+
+static void become(uint32_t g)
+{
+    memcpy(&now, &ring.states[g], sizeof now);
+}
+
+static void leave(uint32_t g)
+{
+    memcpy(&ring.states[g], &now, sizeof now);
+}
+
+static void enter(uint32_t g)
+{
+    uint32_t phase = ++ring.entered[g];
+    ring.votes[phase & 1][g] = random_vote(phase);
+    ring.arrived[phase & 1]++;
+    uint64_t before = post.sent;
+    become(g);
+    aq_dissemination_enter(&now, phase, ring.votes[phase & 1][g]);
+    leave(g);
+    ring.sent[g] = post.sent - before;
+}
+
+static void advance(uint32_t g)
+{
+    uint32_t parity = ring.entered[g] & 1;
+    uint64_t before = post.sent;
+    aq_vote_t vote;
+    become(g);
+    bool complete = aq_dissemination_advance(&now, &vote);
+    leave(g);
+    ring.sent[g] += post.sent - before;
+    if (!complete)
+        return;
+    assert_int_equal(ring.arrived[parity], ring.size);
+    assert_true(vote == together(ring.votes[parity], ring.size));
+    assert_int_equal(ring.sent[g], ring.rounds);
+    ring.done[g] = ring.entered[g];
+    ring.arrived[!parity] = ring.arrived[!parity] == ring.size ? 0 : ring.arrived[!parity];
+}
+
+// Messages arrive in any order.
+static void deliver_any(void)
+{
+    if (!post.count)
+        return;
+    unsigned which = random_below(post.count);
+    letter_t letter = post.letters[which];
+    post.letters[which] = post.letters[--post.count];
+    assert_true(letter.to < ring.size);
+    aq_arrival_t arrival = {.args = letter.args,
+                            .category = AQ_AM_SHORT,
+                            .handler = letter.handler,
+                            .nargs = letter.nargs};
+    become(letter.to);
+    aq_am_deliver(&arrival);
+    leave(letter.to);
+}
+
+static bool groups_done(void)
+{
+    for (uint32_t g = 0; g < ring.size; g++)
+        if (ring.done[g] < PHASES)
+            return false;
+    return true;
+}
+
+static void test_dissemination(void **state)
+{
+    (void)state;
+    for (uint32_t groups = 1; groups <= GROUPS_MAX; groups++) {
+        start_groups(groups);
+        uint64_t before = post.sent, steps = 0;
+        while (!groups_done()) {
+            uint32_t g = random_below(groups);
+            assert_true(++steps < 1000000); // all are released in the end
+            if (ring.entered[g] != ring.done[g])
+                advance(g);
+            else if (ring.done[g] < PHASES)
+                enter(g);
+            if (random_below(3))
+                deliver_any();
+        }
+        while (post.count)
+            deliver_any();
+        assert_int_equal(post.sent - before, (uint64_t)PHASES * groups * ring.rounds);
+        for (uint32_t g = 0; g < groups; g++)
+            assert_int_equal(ring.states[g].sent, (uint64_t)PHASES * ring.rounds);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared_with_leader),
+        cmocka_unit_test(test_shared_threads),
+        cmocka_unit_test(test_dissemination),
+    };
+    return cmocka_run_group_tests(tests, start_job, NULL);
+}

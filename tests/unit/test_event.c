@@ -1,0 +1,408 @@
+// Events: the pool of records, their parts, arrays of events, and regions of implicit operations.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "../../core/event.h"
+#include "../../core/gasnetex_core.h"
+#include "../../core/job.h"
+#include "../../core/progress.h"
+#include "../../core/thread.h"
+
+static const struct {
+    gex_EC_t category;
+    aq_part_t part;
+} leaves[] = {{GEX_EC_GET, AQ_PART_GET},
+              {GEX_EC_PUT, AQ_PART_PUT},
+              {GEX_EC_AM, AQ_PART_AM},
+              {GEX_EC_LC, AQ_PART_LC},
+              {GEX_EC_RMW, AQ_PART_RMW}};
+enum { LEAVES = sizeof leaves / sizeof leaves[0] };
+
+static void begin(aq_event_t *record, aq_part_t part)
+{
+    aq_event_begin(aq_event_part(record, part));
+}
+
+static void end(aq_event_t *record, aq_part_t part)
+{
+    aq_event_end(aq_event_part(record, part));
+}
+
+static gex_Event_t root(aq_event_t *record)
+{
+    return aq_event_part(record, AQ_PART_ROOT);
+}
+
+// ---- a job of one process whose polls end what a test has put down ----
+
+static struct {
+    gex_Event_t part;
+    unsigned polls; // from now on
+} later[4];
+
+static bool end_later(aq_task_t *task)
+{
+    (void)task;
+    bool any = false;
+    for (unsigned i = 0; i < 4; i++) {
+        if (!later[i].part || --later[i].polls)
+            continue;
+        aq_event_end(later[i].part);
+        later[i].part = NULL;
+        any = true;
+    }
+    return any;
+}
+
+static void end_after(unsigned place, aq_event_t *record, aq_part_t part, unsigned polls)
+{
+    later[place].polls = polls;
+    later[place].part = aq_event_part(record, part);
+}
+
+static int start_job(void **state)
+{
+    (void)state;
+    static const volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static aq_boot_t boot = {.size = 1, .exit_word = (volatile int32_t *)(uintptr_t)&exit_word};
+    static aq_task_t task = {.turn = end_later};
+    aq_job.boot = &boot;
+    aq_job.size = 1;
+    aq_progress_add(&task);
+    aq_progress_busy(1);
+    return 0;
+}
+
+// ---- the pool ----
+
+static void test_pool(void **state)
+{
+    (void)state;
+    enum { MANY = 300 };
+    aq_event_t *records[MANY];
+    for (unsigned i = 0; i < MANY; i++) {
+        records[i] = aq_event_new();
+        assert_true(aq_event_idle(records[i], ~0u));
+        for (uint32_t p = 0; p < AQ_PART_COUNT; p++)
+            assert_int_equal(records[i]->part[p].index, p);
+        for (unsigned j = 0; j < i; j++)
+            assert_ptr_not_equal(records[i], records[j]);
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        aq_event_free(records[i]);
+    aq_event_t *again = aq_event_new(); // the warmest comes first
+    assert_ptr_equal(again, records[MANY - 1]);
+    aq_event_free(again);
+}
+
+static void test_idle(void **state)
+{
+    (void)state;
+    aq_event_t *record = aq_event_new();
+    for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++) {
+        begin(record, (aq_part_t)p);
+        begin(record, (aq_part_t)p);
+        assert_false(aq_event_idle(record, ~0u));
+        assert_false(aq_event_idle(record, 1u << p));
+        assert_true(aq_event_idle(record, ~(1u << p)));
+        end(record, (aq_part_t)p);
+        assert_false(aq_event_idle(record, 1u << p));
+        end(record, (aq_part_t)p);
+        assert_true(aq_event_idle(record, ~0u));
+    }
+    aq_event_free(record);
+}
+
+static void test_masks(void **state)
+{
+    (void)state;
+    unsigned all = 0;
+    for (unsigned i = 0; i < LEAVES; i++) {
+        assert_int_equal(aq_event_parts_of(leaves[i].category), 1u << leaves[i].part);
+        all |= 1u << leaves[i].part;
+    }
+    assert_int_equal(aq_event_parts_of(0), 0);
+    assert_int_equal(aq_event_parts_of(GEX_EC_ALL), all);
+    assert_int_equal(aq_event_parts_of(GEX_EC_GET | GEX_EC_RMW),
+                     1u << AQ_PART_GET | 1u << AQ_PART_RMW);
+}
+
+// ---- one event ----
+
+// A root event waits for every part, and its record comes back when it was synchronized.
+static void test_root(void **state)
+{
+    (void)state;
+    for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++) {
+        aq_event_t *record = aq_event_new();
+        begin(record, (aq_part_t)p);
+        assert_int_equal(gex_Event_Test(root(record)), GASNET_ERR_NOT_READY);
+        aq_event_t *other = aq_event_new();
+        assert_ptr_not_equal(other, record);
+        aq_event_free(other);
+        end(record, (aq_part_t)p);
+        assert_int_equal(gex_Event_Test(root(record)), GASNET_OK);
+        other = aq_event_new();
+        assert_ptr_equal(other, record);
+        aq_event_free(other);
+    }
+    assert_int_equal(gex_Event_Test(GEX_EVENT_INVALID), GASNET_OK);
+    gex_Event_Wait(GEX_EVENT_INVALID);
+}
+
+// A leaf event waits for its own part only, and consumes nothing.
+static void test_leaf(void **state)
+{
+    (void)state;
+    aq_event_t *record = aq_event_new();
+    for (unsigned i = 0; i < LEAVES; i++) {
+        gex_Event_t leaf = gex_Event_QueryLeaf(root(record), leaves[i].category);
+        assert_ptr_equal(leaf, aq_event_part(record, leaves[i].part));
+        begin(record, leaves[(i + 1) % LEAVES].part);
+        assert_int_equal(gex_Event_Test(leaf), GASNET_OK);
+        begin(record, leaves[i].part);
+        assert_int_equal(gex_Event_Test(leaf), GASNET_ERR_NOT_READY);
+        end_after(0, record, leaves[i].part, 3);
+        gex_Event_Wait(leaf);
+        assert_null(later[0].part);
+        end(record, leaves[(i + 1) % LEAVES].part);
+        aq_event_t *other = aq_event_new();
+        assert_ptr_not_equal(other, record);
+        aq_event_free(other);
+    }
+    gex_Event_Wait(root(record));
+    assert_ptr_equal(gex_Event_QueryLeaf(GEX_EVENT_INVALID, GEX_EC_LC), GEX_EVENT_INVALID);
+}
+
+// ---- arrays ----
+
+static void test_some(void **state)
+{
+    (void)state;
+    aq_event_t *a = aq_event_new(), *b = aq_event_new();
+    begin(a, AQ_PART_PUT);
+    begin(b, AQ_PART_GET);
+    gex_Event_t events[] = {root(a), GEX_EVENT_INVALID, root(b)};
+    assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_ERR_NOT_READY);
+    assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_ERR_NOT_READY);
+    end(b, AQ_PART_GET);
+    assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_OK);
+    assert_ptr_equal(events[0], root(a));
+    assert_ptr_equal(events[2], GEX_EVENT_INVALID);
+    assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_ERR_NOT_READY);
+    assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_ERR_NOT_READY);
+    end(a, AQ_PART_PUT);
+    assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_OK);
+    assert_ptr_equal(events[0], GEX_EVENT_INVALID);
+    assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_OK); // nothing is left to wait for
+    assert_int_equal(gex_Event_TestAll(events, 0, 0), GASNET_OK);
+}
+
+static void test_waits(void **state)
+{
+    (void)state;
+    gex_Event_t events[3];
+    aq_event_t *records[3];
+    for (unsigned i = 0; i < 3; i++) {
+        records[i] = aq_event_new();
+        begin(records[i], AQ_PART_AM);
+        events[i] = root(records[i]);
+    }
+    end_after(0, records[1], AQ_PART_AM, 2);
+    gex_Event_WaitSome(events, 3, 0);
+    assert_ptr_equal(events[1], GEX_EVENT_INVALID);
+    assert_ptr_equal(events[0], root(records[0]));
+    assert_ptr_equal(events[2], root(records[2]));
+    end_after(0, records[0], AQ_PART_AM, 2);
+    end_after(1, records[2], AQ_PART_AM, 5);
+    gex_Event_WaitAll(events, 3, 0);
+    assert_null(later[1].part);
+    for (unsigned i = 0; i < 3; i++)
+        assert_ptr_equal(events[i], GEX_EVENT_INVALID);
+}
+
+// Takes what comes free in the pool and uses it at once, for operations that never end.
+static aq_event_t *stolen;
+static atomic_bool stealing, lurking;
+
+static void *steal(void *victim)
+{
+    atomic_store(&lurking, true);
+    while (atomic_load(&stealing)) {
+        aq_event_t *record = aq_event_new();
+        if (record == victim) {
+            begin(record, AQ_PART_LC);
+            stolen = record;
+            break;
+        }
+        aq_event_free(record);
+    }
+    return NULL;
+}
+
+// Leaves in an array may stand behind their root: they are looked at first, since the root gives
+// the record away, and what another thread then begins there is none of their business.
+static void test_leaf_before_root(void **state)
+{
+    (void)state;
+    enum { ENTRIES = 20000, ROUNDS = 20 };
+    gex_Event_t *events = malloc(ENTRIES * sizeof *events);
+    aq_threads = true;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        pthread_t thread;
+        aq_event_t *record = aq_event_new();
+        events[0] = root(record);
+        for (unsigned i = 1; i < ENTRIES; i++)
+            events[i] = gex_Event_QueryLeaf(root(record), GEX_EC_LC);
+        stolen = NULL;
+        atomic_store(&stealing, true);
+        atomic_store(&lurking, false);
+        assert_int_equal(pthread_create(&thread, NULL, steal, record), 0);
+        while (!atomic_load(&lurking))
+            sched_yield();
+        assert_int_equal(gex_Event_TestAll(events, ENTRIES, 0), GASNET_OK);
+        for (unsigned i = 0; i < ENTRIES; i++)
+            assert_ptr_equal(events[i], GEX_EVENT_INVALID);
+        atomic_store(&stealing, false);
+        pthread_join(thread, NULL);
+        if (!stolen)
+            continue;
+        end(stolen, AQ_PART_LC);
+        aq_event_free(stolen);
+    }
+    aq_threads = false;
+    free(events);
+}
+
+// ---- threads ----
+
+enum { RELAYS = 20000 };
+static _Atomic(aq_event_t *) mailbox;
+static unsigned result; // written before the end, read after the wait
+
+static void *end_relays(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < RELAYS; i++) {
+        aq_event_t *record;
+        while (!(record = atomic_exchange(&mailbox, NULL)))
+            sched_yield();
+        result = i;
+        end(record, AQ_PART_RMW);
+    }
+    return NULL;
+}
+
+// One thread begins and waits, another ends: what was written before the end is seen after the
+// wait.
+static void test_other_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    aq_threads = true;
+    assert_int_equal(pthread_create(&thread, NULL, end_relays, NULL), 0);
+    for (unsigned i = 0; i < RELAYS; i++) {
+        aq_event_t *record = aq_event_new();
+        begin(record, AQ_PART_RMW);
+        gex_Event_t event = root(record);
+        assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
+        atomic_store(&mailbox, record);
+        while (gex_Event_Test(event) != GASNET_OK)
+            sched_yield();
+        assert_int_equal(result, i);
+    }
+    pthread_join(thread, NULL);
+    aq_threads = false;
+}
+
+// ---- implicit operations ----
+
+static void test_nbi(void **state)
+{
+    (void)state;
+    aq_event_t *nbi = aq_event_nbi();
+    assert_ptr_equal(aq_event_nbi(), nbi);
+    for (unsigned i = 0; i < LEAVES; i++) {
+        begin(nbi, leaves[i].part);
+        assert_int_equal(gex_NBI_Test(leaves[i].category, 0), GASNET_ERR_NOT_READY);
+        assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_ERR_NOT_READY);
+        assert_int_equal(gex_NBI_Test(GEX_EC_ALL & ~leaves[i].category, 0), GASNET_OK);
+        end_after(0, nbi, leaves[i].part, 4);
+        gex_NBI_Wait(leaves[i].category, 0);
+        assert_null(later[0].part);
+    }
+    assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
+}
+
+static void *other_nbi(void *unused)
+{
+    (void)unused;
+    aq_event_t *nbi = aq_event_nbi();
+    return gex_NBI_Test(GEX_EC_ALL, 0) == GASNET_OK ? nbi : NULL;
+}
+
+// Implicit operations are counted for each thread by itself.
+static void test_nbi_of_threads(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *theirs;
+    aq_event_t *mine = aq_event_nbi();
+    begin(mine, AQ_PART_PUT);
+    assert_int_equal(pthread_create(&thread, NULL, other_nbi, NULL), 0);
+    pthread_join(thread, &theirs);
+    assert_non_null(theirs);
+    assert_ptr_not_equal(theirs, mine);
+    end(mine, AQ_PART_PUT);
+}
+
+static void test_region(void **state)
+{
+    (void)state;
+    aq_event_t *nbi = aq_event_nbi();
+    gex_NBI_BeginAccessRegion(0);
+    aq_event_t *region = aq_event_nbi();
+    assert_ptr_not_equal(region, nbi);
+    assert_ptr_equal(gex_NBI_EndAccessRegion(0), GEX_EVENT_INVALID); // nothing is pending
+    assert_ptr_equal(aq_event_nbi(), nbi);
+
+    gex_NBI_BeginAccessRegion(0);
+    region = aq_event_nbi();
+    begin(region, AQ_PART_PUT);
+    begin(region, AQ_PART_GET);
+    assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK); // what is in a region does not count
+    gex_Event_t event = gex_NBI_EndAccessRegion(0);
+    assert_ptr_equal(event, root(region));
+    assert_ptr_equal(aq_event_nbi(), nbi);
+    end(region, AQ_PART_PUT);
+    assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
+    end_after(0, region, AQ_PART_GET, 3);
+    gex_Event_Wait(event);
+    assert_null(later[0].part);
+    aq_event_t *again = aq_event_new();
+    assert_ptr_equal(again, region);
+    aq_event_free(again);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pool),           cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_masks),          cmocka_unit_test(test_root),
+        cmocka_unit_test(test_leaf),           cmocka_unit_test(test_some),
+        cmocka_unit_test(test_waits),          cmocka_unit_test(test_leaf_before_root),
+        cmocka_unit_test(test_other_thread),   cmocka_unit_test(test_nbi),
+        cmocka_unit_test(test_nbi_of_threads), cmocka_unit_test(test_region),
+    };
+    return cmocka_run_group_tests(tests, start_job, NULL);
+}

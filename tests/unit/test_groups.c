@@ -1,0 +1,170 @@
+// How the ranks of a job are sorted into hosts and neighbourhoods, against a simple model.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/job.h"
+#include "../../other/settings.h"
+
+enum { RANKS_MAX = 40, HOSTS_MAX = 6, LIMIT_MAX = 9, CASES = 300 };
+
+static uint64_t seed = 3;
+
+static uint32_t random_below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((seed >> 33) % n);
+}
+
+// A job: where its ranks are, and by the model, which neighbourhood each is in.
+static struct {
+    uint32_t size, limit, hosts, nbrhds;
+    uint32_t host[RANKS_MAX], nbrhd[RANKS_MAX];
+    uint32_t leader[RANKS_MAX]; // of each neighbourhood
+} model;
+
+// Renumbers the hosts in the order in which they appear.
+static void number_hosts(void)
+{
+    uint32_t number[HOSTS_MAX];
+    memset(number, 0xff, sizeof number);
+    model.hosts = 0;
+    for (uint32_t r = 0; r < model.size; r++) {
+        uint32_t h = model.host[r];
+        if (number[h] == UINT32_MAX)
+            number[h] = model.hosts++;
+        model.host[r] = number[h];
+    }
+}
+
+// A rank goes to the newest neighbourhood of its host, or opens one when there is none or it is
+// full.
+static void find_nbrhds(void)
+{
+    uint32_t newest[HOSTS_MAX], members[RANKS_MAX] = {0};
+    memset(newest, 0xff, sizeof newest);
+    model.nbrhds = 0;
+    for (uint32_t r = 0; r < model.size; r++) {
+        uint32_t *n = &newest[model.host[r]];
+        if (*n == UINT32_MAX || (model.limit && members[*n] == model.limit)) {
+            model.leader[model.nbrhds] = r;
+            *n = model.nbrhds++;
+        }
+        members[*n]++;
+        model.nbrhd[r] = *n;
+    }
+}
+
+static void make_case(uint32_t size, uint32_t hosts, uint32_t limit)
+{
+    model.size = size;
+    model.limit = limit;
+    bool blocks = random_below(2); // ranks of a host side by side, as launchers mostly place them
+    for (uint32_t r = 0; r < size; r++)
+        model.host[r] = blocks ? r * hosts / size : random_below(hosts);
+    number_hosts();
+    find_nbrhds();
+}
+
+static void check_group(const aq_group_t *group, const uint32_t *group_of, uint32_t groups,
+                        uint32_t rank)
+{
+    uint32_t count = 0;
+    assert_int_equal(group->groups, groups);
+    assert_int_equal(group->my_group, group_of[rank]);
+    for (uint32_t r = 0; r < model.size; r++) {
+        if (group_of[r] != group_of[rank])
+            continue;
+        assert_true(count < group->size);
+        if (r == rank)
+            assert_int_equal(group->my_index, count);
+        assert_int_equal(group->members[count++].gex_jobrank, r);
+    }
+    assert_int_equal(group->size, count);
+}
+
+static void check_case(void)
+{
+    aq_boot_t boot = {.size = model.size, .host_of_rank = model.host};
+    for (uint32_t rank = 0; rank < model.size; rank++) {
+        aq_job_t job = {.boot = &boot, .rank = rank, .size = model.size};
+        boot.rank = rank;
+        assert_int_equal(aq_job_find_groups(&job, model.limit), AQ_OK);
+        check_group(&job.host, model.host, model.hosts, rank);
+        check_group(&job.nbrhd, model.nbrhd, model.nbrhds, rank);
+        free((void *)(uintptr_t)job.host.members);
+        free((void *)(uintptr_t)job.nbrhd.members);
+    }
+}
+
+static void test_one_host(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size <= RANKS_MAX; size++) {
+        make_case(size, 1, 0);
+        assert_int_equal(model.nbrhds, 1);
+        check_case();
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    for (uint32_t limit = 1; limit <= RANKS_MAX + 1; limit++) {
+        make_case(RANKS_MAX, 1, limit);
+        assert_int_equal(model.nbrhds, (RANKS_MAX + limit - 1) / limit);
+        check_case();
+    }
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < CASES; i++) {
+        make_case(1 + random_below(RANKS_MAX), 1 + random_below(HOSTS_MAX),
+                  random_below(LIMIT_MAX + 1));
+        check_case();
+    }
+}
+
+// The first process of a neighbourhood is found with the limit of the settings.
+static void test_leaders(void **state)
+{
+    (void)state;
+    for (uint32_t limit = 0; limit <= LIMIT_MAX; limit++) {
+        char text[16], err[256];
+        snprintf(text, sizeof text, "%u", limit);
+        setenv("GASNET_SUPERNODE_MAXSIZE", text, 1);
+        assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+        for (unsigned i = 0; i < 20; i++) {
+            make_case(1 + random_below(RANKS_MAX), 1 + random_below(HOSTS_MAX), limit);
+            aq_boot_t boot = {.size = model.size, .host_of_rank = model.host};
+            aq_job.boot = &boot;
+            aq_job.size = model.size;
+            for (uint32_t n = 0; n < model.nbrhds; n++)
+                assert_int_equal(aq_job_nbrhd_leader(n), model.leader[n]);
+            aq_job.boot = NULL;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_host),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_leaders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

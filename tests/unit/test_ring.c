@@ -1,0 +1,528 @@
+// The message ring: what is taken, published and received, against a model of it.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../conduits/smp/smp_message.h"
+#include "../../conduits/smp/smp_ring.h"
+
+#define COUNT 64 // lines of the ring
+#define KEY 0x9234567890abcdefu
+#define SOURCE 77
+
+typedef struct ring {
+    _Alignas(SMP_LINE) smp_ring_control_t control;
+    _Alignas(SMP_LINE) char lines[COUNT * SMP_LINE];
+    smp_ring_out_t out;
+    smp_ring_in_t in;
+} ring_t;
+
+static ring_t *ring;
+static aq_conduit_env_t env;
+
+static bool deliver_one(const aq_arrival_t *arrival);
+
+static int set_up(void **state)
+{
+    (void)state;
+    ring = aligned_alloc(SMP_LINE, sizeof *ring);
+    if (!ring)
+        return -1;
+    memset(ring, 0, sizeof *ring);
+    ring->out = (smp_ring_out_t){
+        .control = &ring->control, .lines = ring->lines, .count = COUNT, .key = KEY};
+    ring->in = (smp_ring_in_t){
+        .control = &ring->control, .lines = ring->lines, .count = COUNT, .key = KEY};
+    env = (aq_conduit_env_t){.deliver = deliver_one};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    free(ring);
+    return 0;
+}
+
+static uint64_t freed(void)
+{
+    return atomic_load(&ring->control.freed);
+}
+
+static uint64_t tail(void)
+{
+    return atomic_load(&ring->control.tail);
+}
+
+// ---- messages: a Medium whose bytes follow from its number ----
+
+static uint8_t byte_of(uint32_t id, size_t at)
+{
+    return (uint8_t)(id * 37 + at * 11 + (at >> 8));
+}
+
+// Bytes that make a Medium with one argument fill n lines exactly.
+static size_t bytes_of_lines(uint64_t n)
+{
+    return n * SMP_LINE - smp_body_offset(1);
+}
+
+static void write_message(const smp_run_t *run, uint32_t id, size_t nbytes)
+{
+    uint8_t *body = smp_body(run->header, 1);
+    run->header->word = smp_word(200, 1, AQ_AM_MEDIUM, nbytes);
+    run->header->source = SOURCE;
+    memcpy(smp_args(run->header), &id, sizeof id);
+    for (size_t i = 0; i < nbytes; i++)
+        body[i] = byte_of(id, i);
+}
+
+static void send(uint32_t id, size_t nbytes)
+{
+    smp_run_t run;
+    assert_true(smp_ring_take(&ring->out, smp_lines(1, AQ_AM_MEDIUM, nbytes), &run));
+    write_message(&run, id, nbytes);
+    smp_ring_publish(&ring->out, &run);
+}
+
+// What has been delivered; deliver_one checks each message in full.
+static struct {
+    uint32_t ids[COUNT];
+    size_t nbytes[COUNT];
+    unsigned count;
+    bool reply;
+} got;
+
+static bool right_content(const aq_arrival_t *arrival)
+{
+    uint32_t id = (uint32_t)arrival->args[0];
+    const uint8_t *body = arrival->payload;
+    bool right = (uintptr_t)body % 8 == 0 && arrival->source == SOURCE && arrival->nargs == 1 &&
+                 arrival->category == AQ_AM_MEDIUM && arrival->handler == 200;
+    for (size_t i = 0; i < arrival->nbytes; i++)
+        right = right && body[i] == byte_of(id, i);
+    return right;
+}
+
+static bool deliver_one(const aq_arrival_t *arrival)
+{
+    assert_true(right_content(arrival));
+    assert_true(arrival->reply == got.reply);
+    assert_true(got.count < COUNT);
+    got.ids[got.count] = (uint32_t)arrival->args[0];
+    got.nbytes[got.count++] = arrival->nbytes;
+    return false;
+}
+
+static unsigned receive(unsigned budget)
+{
+    got.count = 0;
+    return smp_ring_receive(&ring->in, budget, got.reply, &env);
+}
+
+// ---- one thing at a time ----
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    for (unsigned threads = 0; threads < 2; threads++) {
+        env.threads = threads;
+        got.reply = threads;
+        for (uint64_t n = 1; n <= COUNT / 2; n++) {
+            size_t nbytes = bytes_of_lines(n);
+            send((uint32_t)n, nbytes);
+            receive(10);
+            assert_int_equal(got.count, 1);
+            assert_int_equal(got.ids[0], n);
+            assert_int_equal(got.nbytes[0], nbytes);
+            assert_true(freed() == tail());
+            assert_int_equal(receive(10), 0);
+        }
+    }
+    got.reply = false;
+}
+
+// A run that does not fit before the end starts at the beginning; what lies between is not
+// delivered.
+static void test_wrap(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        send(i, bytes_of_lines(27));
+        assert_int_equal(receive(1), 1);
+    }
+    smp_run_t run;
+    assert_true(smp_ring_take(&ring->out, 11, &run)); // 54 lines are gone, 10 are left
+    assert_true(run.position == COUNT);
+    assert_ptr_equal(run.header, ring->lines);
+    assert_true(tail() == COUNT + 11);
+    write_message(&run, 5, bytes_of_lines(11));
+    smp_ring_publish(&ring->out, &run);
+    receive(10);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.ids[0], 5);
+    assert_true(freed() == COUNT + 11);
+
+    assert_true(smp_ring_take(&ring->out, 32, &run)); // and one that just fits is not moved
+    assert_true(run.position == COUNT + 11);
+    smp_ring_skip(&ring->out, run.position, 32);
+    receive(10);
+    assert_true(smp_ring_take(&ring->out, 21, &run));
+    assert_true(run.position == COUNT + 43);
+}
+
+static void test_full(void **state)
+{
+    (void)state;
+    smp_run_t run;
+    for (unsigned threads = 0; threads < 2; threads++) {
+        env.threads = threads;
+        for (uint32_t i = 0; i < COUNT; i++)
+            send(i, bytes_of_lines(1));
+        assert_false(smp_ring_take(&ring->out, 1, &run));
+        assert_true(tail() == (threads + 1) * 2 * COUNT - COUNT);
+        assert_int_equal(receive(COUNT / 8), COUNT / 8); // enough to be told at once
+        assert_false(smp_ring_take(&ring->out, COUNT / 8 + 1, &run));
+        for (uint32_t i = 0; i < COUNT / 8; i++)
+            send(COUNT + i, bytes_of_lines(1));
+        assert_false(smp_ring_take(&ring->out, 1, &run));
+        assert_int_equal(receive(COUNT), COUNT);
+        for (uint32_t i = 0; i < COUNT; i++)
+            assert_int_equal(got.ids[i], i + COUNT / 8);
+        assert_true(freed() == tail());
+        send(0, bytes_of_lines(COUNT / 2)); // to the same place for the second round
+        send(1, bytes_of_lines(COUNT / 2 - COUNT / 8));
+        assert_int_equal(receive(COUNT), 2);
+    }
+}
+
+// Lines of a message that was taken and then given up are free as soon as the receiver has looked,
+// though nothing follows.
+static void test_skipped(void **state)
+{
+    (void)state;
+    for (unsigned threads = 0; threads < 2; threads++) {
+        env.threads = threads;
+        for (unsigned i = 0; i < 10; i++) {
+            smp_run_t run;
+            uint64_t n = 7 + i * 5 % (COUNT / 2 - 7);
+            assert_true(smp_ring_take(&ring->out, n, &run));
+            smp_ring_skip(&ring->out, run.position, n);
+            receive(10);
+            assert_int_equal(got.count, 0);
+            assert_true(freed() == tail());
+        }
+    }
+}
+
+// Nothing is received before it is published, though later messages are.
+static void test_unpublished(void **state)
+{
+    (void)state;
+    smp_run_t first;
+    assert_true(smp_ring_take(&ring->out, 2, &first));
+    write_message(&first, 1, bytes_of_lines(2));
+    send(2, 8);
+    assert_int_equal(receive(10), 0);
+    assert_true(freed() == 0);
+    smp_ring_publish(&ring->out, &first);
+    assert_int_equal(receive(10), 2);
+    assert_int_equal(got.ids[0], 1);
+    assert_int_equal(got.ids[1], 2);
+}
+
+// The lines of one lap are full of the flags that were there, and those that messages get when they
+// are done; no line may be taken for a message of the next lap.
+static void fill_with_old_flags(uint64_t lap, uint32_t variant)
+{
+    uint64_t *words = (uint64_t *)(void *)ring->lines;
+    for (uint64_t line = 0; line < COUNT; line++) {
+        uint64_t old = (lap * COUNT + line) ^ KEY, older = ((lap - 1) * COUNT + line) ^ KEY;
+        uint64_t value = variant == 0 ? old : variant == 1 ? ~old : older;
+        for (unsigned w = 0; w < SMP_LINE / 8; w++)
+            words[line * SMP_LINE / 8 + w] = value;
+    }
+}
+
+static void test_old_flags(void **state)
+{
+    (void)state;
+    for (uint64_t lap = 0; lap < 6; lap++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            assert_false(smp_ring_ready(&ring->in));
+            assert_int_equal(receive(1), 0);
+            send(i, 8);
+            assert_true(smp_ring_ready(&ring->in));
+            assert_int_equal(receive(1), 1);
+        }
+        fill_with_old_flags(lap, lap % 3);
+    }
+}
+
+// ---- against a model: 200,000 random steps ----
+
+enum { OPEN_MAX = 6, RUNS_MAX = 2 * COUNT };
+
+// A run of the model: the messages and gaps between head and tail, in order.
+typedef struct model_run {
+    smp_run_t run;
+    uint64_t lines;
+    uint32_t id;
+    size_t nbytes;
+    bool gap, published;
+} model_run_t;
+
+static struct {
+    model_run_t runs[RUNS_MAX];
+    unsigned count, unpublished;
+    uint64_t tail, head, seed;
+    uint32_t next_id;
+} model;
+
+static uint32_t random_below(uint32_t n)
+{
+    model.seed = model.seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((model.seed >> 33) % n);
+}
+
+static void model_add(model_run_t run)
+{
+    assert_true(model.count < RUNS_MAX);
+    model.runs[model.count++] = run;
+    model.tail += run.lines;
+}
+
+static void step_take(void)
+{
+    if (model.unpublished == OPEN_MAX)
+        return;
+    uint64_t n = 1 + random_below(random_below(4) ? 4 : COUNT / 2);
+    uint64_t rest = COUNT - model.tail % COUNT;
+    uint64_t gap = rest < n ? rest : 0;
+    smp_run_t run;
+    bool room = model.tail + gap + n - freed() <= COUNT;
+    assert_true(smp_ring_take(&ring->out, n, &run) == room);
+    assert_true(tail() == (room ? model.tail + gap + n : model.tail));
+    if (!room)
+        return;
+    if (gap)
+        model_add((model_run_t){.lines = gap, .gap = true, .published = true});
+    assert_true(run.position == model.tail);
+    size_t nbytes = bytes_of_lines(n) - random_below(bytes_of_lines(1) + 1);
+    model_add((model_run_t){run, n, model.next_id++, nbytes, false, false});
+    model.unpublished++;
+}
+
+static void step_publish(void)
+{
+    if (!model.unpublished)
+        return;
+    unsigned which = random_below(model.unpublished);
+    model_run_t *run = model.runs;
+    for (;; run++)
+        if (!run->published && which-- == 0)
+            break;
+    run->gap = random_below(8) == 0; // given up
+    run->published = true;
+    model.unpublished--;
+    if (run->gap) {
+        smp_ring_skip(&ring->out, run->run.position, run->lines);
+        return;
+    }
+    write_message(&run->run, run->id, run->nbytes);
+    smp_ring_publish(&ring->out, &run->run);
+}
+
+// What senders know: all that was received when nothing more is ready, else most of it.
+static void check_freed(void)
+{
+    bool ready = model.count && model.runs[0].published;
+    assert_true(smp_ring_ready(&ring->in) == ready);
+    assert_true(freed() <= model.head);
+    assert_true(model.head - freed() < (ready ? COUNT / 8 : 1));
+}
+
+// With one thread a gap counts as received; with several only messages do, and the gaps in front of
+// one go with it.
+static void step_receive(void)
+{
+    unsigned budget = 1 + random_below(8), done = receive(budget), messages = 0, expected = 0, i;
+    for (i = 0; i < model.count && model.runs[i].published && expected < budget; i++) {
+        const model_run_t *run = &model.runs[i];
+        expected += !run->gap || !env.threads;
+        model.head += run->lines;
+        if (run->gap)
+            continue;
+        assert_true(messages < got.count);
+        assert_int_equal(got.ids[messages], run->id);
+        assert_int_equal(got.nbytes[messages++], run->nbytes);
+    }
+    assert_int_equal(done, expected);
+    assert_int_equal(got.count, messages);
+    model.count -= i;
+    memmove(model.runs, model.runs + i, model.count * sizeof *model.runs);
+    check_freed();
+}
+
+static void random_steps(bool threads)
+{
+    memset(&model, 0, sizeof model);
+    model.seed = 20 + threads;
+    env.threads = threads;
+    for (unsigned i = 0; i < 200000; i++) {
+        static void (*const steps[])(void) = {step_take, step_take, step_publish, step_publish,
+                                              step_receive};
+        steps[random_below(5)]();
+    }
+    assert_true(model.tail > 100 * COUNT);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    random_steps(false);
+}
+
+static void test_random_with_locks(void **state)
+{
+    (void)state;
+    random_steps(true);
+}
+
+// ---- two threads ----
+
+static sem_t entered, go_on;
+static atomic_uint deliveries;
+
+// The handler of message 0 lasts until it is told to return.
+static bool deliver_slowly(const aq_arrival_t *arrival)
+{
+    if (arrival->args[0] == 0) {
+        sem_post(&entered);
+        sem_wait(&go_on);
+    }
+    atomic_fetch_add(&deliveries, 1);
+    return false;
+}
+
+static void *receive_one(void *unused)
+{
+    (void)unused;
+    smp_ring_receive(&ring->in, 1, false, &env);
+    return NULL;
+}
+
+// Later messages are done first; their lines come back only with those of the first.
+static void test_out_of_order(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    sem_init(&entered, 0, 0);
+    sem_init(&go_on, 0, 0);
+    atomic_store(&deliveries, 0);
+    env.threads = true;
+    env.deliver = deliver_slowly;
+    send(0, bytes_of_lines(3));
+    send(1, bytes_of_lines(20));
+    send(2, bytes_of_lines(20));
+    assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
+    sem_wait(&entered);
+    assert_int_equal(smp_ring_receive(&ring->in, 10, false, &env), 2);
+    assert_int_equal(atomic_load(&deliveries), 2);
+    assert_true(freed() == 0);
+    smp_run_t run;
+    assert_false(smp_ring_take(&ring->out, 22, &run));
+    sem_post(&go_on);
+    pthread_join(thread, NULL);
+    assert_true(freed() == 43);
+    assert_true(ring->in.released == 43);
+    assert_true(smp_ring_take(&ring->out, 22, &run));
+    sem_destroy(&entered);
+    sem_destroy(&go_on);
+}
+
+enum { SENDERS = 2, EACH = 6000 };
+static atomic_uchar times[SENDERS * EACH];
+static atomic_uint wrong;
+
+static bool deliver_counted(const aq_arrival_t *arrival)
+{
+    uint32_t id = (uint32_t)arrival->args[0];
+    if (id >= SENDERS * EACH || !right_content(arrival))
+        atomic_fetch_add(&wrong, 1);
+    else
+        atomic_fetch_add(&times[id], 1);
+    atomic_fetch_add(&deliveries, 1);
+    return false;
+}
+
+static void *send_many(void *pointer)
+{
+    uint32_t first = *(uint32_t *)pointer;
+    for (uint32_t id = first; id < first + EACH; id++) {
+        size_t nbytes = (size_t)id * 131 % bytes_of_lines(COUNT / 2);
+        smp_run_t run;
+        while (!smp_ring_take(&ring->out, smp_lines(1, AQ_AM_MEDIUM, nbytes), &run))
+            sched_yield();
+        write_message(&run, id, nbytes);
+        smp_ring_publish(&ring->out, &run);
+    }
+    return NULL;
+}
+
+static void *receive_many(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&deliveries) < SENDERS * EACH)
+        if (!smp_ring_receive(&ring->in, 4, false, &env))
+            sched_yield();
+    return NULL;
+}
+
+// Two threads send, two receive: each message comes once and whole.
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[2 * SENDERS];
+    uint32_t first[SENDERS];
+    atomic_store(&deliveries, 0);
+    env.threads = true;
+    env.deliver = deliver_counted;
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        first[i] = i * EACH;
+        assert_int_equal(pthread_create(&threads[2 * i], NULL, send_many, &first[i]), 0);
+        assert_int_equal(pthread_create(&threads[2 * i + 1], NULL, receive_many, NULL), 0);
+    }
+    for (unsigned i = 0; i < 2 * SENDERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&wrong), 0);
+    for (unsigned i = 0; i < SENDERS * EACH; i++)
+        assert_int_equal(atomic_load(&times[i]), 1);
+    smp_ring_receive(&ring->in, 1, false, &env);
+    assert_true(freed() == tail());
+}
+
+#define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RING_TEST(test_sizes),        RING_TEST(test_wrap),
+        RING_TEST(test_full),         RING_TEST(test_skipped),
+        RING_TEST(test_unpublished),  RING_TEST(test_old_flags),
+        RING_TEST(test_random),       RING_TEST(test_random_with_locks),
+        RING_TEST(test_out_of_order), RING_TEST(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
