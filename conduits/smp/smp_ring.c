@@ -17,10 +17,10 @@ static inline void prefetch_to_write(const char *line)
 
 static bool room_for(smp_ring_out_t *ring, uint64_t end)
 {
-    if (end - atomic_load_explicit(&ring->freed, memory_order_relaxed) <= ring->count)
+    if (end - atomic_load_explicit(&ring->freed, memory_order_acquire) <= ring->count)
         return true;
     uint64_t freed = atomic_load_explicit(&ring->control->freed, memory_order_acquire);
-    atomic_store_explicit(&ring->freed, freed, memory_order_relaxed);
+    atomic_store_explicit(&ring->freed, freed, memory_order_release);
     return end - freed <= ring->count;
 }
 
@@ -167,7 +167,7 @@ static unsigned receive_shared(smp_ring_in_t *ring, unsigned budget, const aq_co
 {
     unsigned done = 0;
     uint64_t position;
-    while (done < budget && smp_ring_ready(ring) && claim(ring, &position)) {
+    while (done < budget && smp_ring_peek(ring) && claim(ring, &position)) {
         deliver(header_at(ring, position), env, reply);
         mark_done(ring, position);
         done++;
