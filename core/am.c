@@ -59,7 +59,7 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
 void *aq_am_here(uint32_t jobrank, void *dest)
 {
     intptr_t shift = jobrank < aq_job.size ? aq_job.shift[jobrank] : AQ_UNMAPPED;
-    return shift & 1 ? NULL : (char *)dest + shift;
+    return shift & 1 ? NULL : (void *)((uintptr_t)dest + (uintptr_t)shift);
 }
 
 static void __attribute__((noreturn, cold)) send_failed(uint32_t jobrank, aq_status_t status)

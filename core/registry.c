@@ -73,10 +73,28 @@ static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t w
     return NULL;
 }
 
+// What the contract asks of a table: the mandatory operations, and the optional ones by whole sets.
+static bool complete(const aq_conduit_ops_t *ops)
+{
+    bool all = ops->name && ops->usable && ops->open && ops->describe && ops->match &&
+               ops->connect && ops->send && ops->poll && ops->close &&
+               ops->description_bytes <= AQ_DESCRIPTION_BYTES;
+    bool prepare = !ops->prepare == !ops->commit && !ops->prepare == !ops->cancel;
+    bool sleep = !ops->arm == !ops->sleep && !ops->arm == !ops->disarm;
+    return all && prepare && sleep && !ops->put == !ops->get;
+}
+
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)
 {
     const aq_conduit_ops_t *ops = find_built_in(name);
-    return ops ? ops : find_module(name, why, why_size);
+    if (!ops)
+        ops = find_module(name, why, why_size);
+    if (!ops || complete(ops))
+        return ops;
+    snprintf(why, why_size,
+             "its table lacks a mandatory operation, or has one of a set without the others "
+             "(core/conduit.h): the conduit is to be mended");
+    return NULL;
 }
 
 size_t aq_registry_report(aq_conduit_report_t *out, size_t max)

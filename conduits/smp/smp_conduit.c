@@ -117,7 +117,8 @@ static void write_long(smp_header_t *header, const aq_am_t *am)
     smp_long_t *body = smp_body(header, am->nargs);
     body->dest = am->dest;
     body->nbytes = am->nbytes;
-    memcpy(am->dest_here, am->payload, am->nbytes);
+    if (am->nbytes) // an empty payload may have no address
+        memcpy(am->dest_here, am->payload, am->nbytes);
 }
 
 static aq_status_t smp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
@@ -129,7 +130,7 @@ static aq_status_t smp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t 
     if (!smp_ring_take(ring, smp_lines(am->nargs, am->category, inside), &run))
         return AQ_AGAIN;
     write_header(smp_of(conduit), run.header, am, inside);
-    if (am->category == AQ_AM_MEDIUM)
+    if (inside)
         memcpy(smp_body(run.header, am->nargs), am->payload, inside);
     else if (am->category == AQ_AM_LONG)
         write_long(run.header, am);
