@@ -21,7 +21,9 @@ enum {
 
 static uint64_t spin_ns, yield_ns;
 static int wait_mode = GASNET_WAIT_SPINBLOCK;
-static unsigned crowding = 1; // ranks for each processor
+static unsigned crowding = 1;       // ranks for each processor
+static unsigned own_processors = 1; // processors for each rank
+static bool adapt;                  // the mode was left to us
 
 static _Atomic(aq_task_t *) tasks;
 static atomic_uint busy_tasks;
@@ -36,6 +38,7 @@ void aq_progress_start(uint32_t ranks_here)
 {
     unsigned processors = aq_size_processors();
     crowding = (ranks_here + processors - 1) / processors;
+    own_processors = processors > ranks_here ? processors / ranks_here : 1;
     yield_ns = YIELD_NS + (uint64_t)YIELD_NS_A_RANK * crowding;
     const char *mode = aq_settings_text(AQ_SET_WAITMODE);
     if (strcmp(mode, "spin") == 0)
@@ -46,6 +49,7 @@ void aq_progress_start(uint32_t ranks_here)
         gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
     else
         set_spin(crowding == 1); // with more ranks than processors, whom we wait for needs ours
+    adapt = strcmp(mode, "auto") == 0;
 }
 
 int gasnet_set_waitmode(int mode)
@@ -55,6 +59,7 @@ int gasnet_set_waitmode(int mode)
     if (mode < GASNET_WAIT_SPIN || mode > GASNET_WAIT_SPINBLOCK)
         return GASNET_ERR_BAD_ARG;
     wait_mode = mode;
+    adapt = false;
     set_spin(mode != GASNET_WAIT_BLOCK);
     return GASNET_OK;
 }
@@ -176,6 +181,18 @@ void aq_api_wait_end(aq_api_wait_t *wait)
     }
 }
 
+// With more threads in the library than processors for this rank, one that spins keeps another from
+// working.
+static uint64_t spin_time(void)
+{
+    if (adapt && aq_threads && spin_ns) {
+        aq_thread_self(); // counts this thread
+        if (aq_thread_live() > own_processors)
+            return 0;
+    }
+    return spin_ns;
+}
+
 void aq_api_wait_turn(aq_api_wait_t *wait)
 {
     if (AQ_CHECKS)
@@ -188,7 +205,8 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         return;
     }
     wait->turns++;
-    if (spin_ns) {
+    uint64_t spin = spin_time();
+    if (spin) {
         if (wait->turns % SPIN_TURNS)
             return;
         if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)
@@ -198,9 +216,9 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     if (!wait->since)
         wait->since = now;
     uint64_t waited = now - wait->since;
-    if (waited < spin_ns)
+    if (waited < spin)
         return;
-    if (wait_mode == GASNET_WAIT_SPIN || waited < spin_ns + yield_ns || wait->turns < YIELD_TURNS)
+    if (wait_mode == GASNET_WAIT_SPIN || waited < spin + yield_ns || wait->turns < YIELD_TURNS)
         sched_yield();
     else
         doze(wait);

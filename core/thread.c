@@ -73,6 +73,11 @@ static aq_thread_t *make_thread(void)
     return thread;
 }
 
+unsigned long aq_thread_live(void)
+{
+    return atomic_load_explicit(&live_threads, memory_order_relaxed);
+}
+
 aq_thread_t *aq_thread_self(void)
 {
     return self ? self : make_thread();

@@ -32,6 +32,9 @@ typedef struct aq_thread {
 
 aq_thread_t *aq_thread_self(void);
 
+// Threads that have such a state.
+unsigned long aq_thread_live(void);
+
 // Depth of handlers in this thread: 0 outside, 1 in a request or reply handler, 2 when a reply's
 // handler runs inside a request's. Kept in debug builds only.
 extern _Thread_local unsigned aq_thread_handler_depth __attribute__((tls_model("initial-exec")));

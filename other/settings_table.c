@@ -48,7 +48,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "something arrives; spinblock: polls for GASNET_SPIN_US, then sleeps; auto: "
          "chosen by the number of processes for each processor."},
     [AQ_SET_SPIN_US] =
-        {"GASNET_SPIN_US", AQ_TYPE_INT, "20", 0, 1e6, NULL,
+        {"GASNET_SPIN_US", AQ_TYPE_INT, "500", 0, 1e6, NULL,
          "Microseconds that a waiting thread polls before it gives the processor away."},
     [AQ_SET_EXITTIMEOUT] =
         {"GASNET_EXITTIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,

@@ -143,21 +143,49 @@ static void mark_done(smp_ring_in_t *ring, uint64_t position)
                           memory_order_release);
 }
 
-// Takes the next message for this thread; false when there is none or another thread is at it.
-static bool claim(smp_ring_in_t *ring, uint64_t *position)
+// The message that a thread is at; lines 0: none.
+typedef struct held {
+    uint64_t position, lines;
+} held_t;
+
+// With the lock held: a message whose handler has returned is given back at once if it is the
+// oldest, else marked. Its line is not written where that can be helped: the sender wants it next.
+static void settle(smp_ring_in_t *ring, held_t *held)
 {
-    bool found = false;
-    if (!lock(ring))
-        return false;
+    if (held->lines && ring->released == held->position)
+        ring->released += held->lines;
+    else if (held->lines)
+        mark_done(ring, held->position);
+    held->lines = 0;
     release_done(ring);
-    while (!found && smp_ring_ready(ring)) {
-        *position = atomic_load_explicit(&ring->head, memory_order_relaxed);
-        uint32_t word = header_at(ring, *position)->word;
-        atomic_store_explicit(&ring->head, *position + smp_word_lines(word), memory_order_relaxed);
-        found = smp_word_category(word) != SMP_SKIP;
-        if (!found)
-            mark_done(ring, *position);
+}
+
+// With the lock held: takes the next message for this thread; false when there is none.
+static bool claim(smp_ring_in_t *ring, held_t *held)
+{
+    while (smp_ring_ready(ring)) {
+        uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed);
+        uint32_t word = header_at(ring, position)->word;
+        *held = (held_t){position, smp_word_lines(word)};
+        atomic_store_explicit(&ring->head, position + held->lines, memory_order_relaxed);
+        if (smp_word_category(word) != SMP_SKIP)
+            return true;
+        settle(ring, held);
     }
+    return false;
+}
+
+// Done with the message held, on to the next one, if there is one and no other thread is at it.
+static bool step(smp_ring_in_t *ring, held_t *held, bool more)
+{
+    if (!lock(ring)) {
+        if (held->lines)
+            mark_done(ring, held->position);
+        held->lines = 0;
+        return false;
+    }
+    settle(ring, held);
+    bool found = more && claim(ring, held);
     unlock(ring);
     return found;
 }
@@ -166,15 +194,10 @@ static unsigned receive_shared(smp_ring_in_t *ring, unsigned budget, const aq_co
                                bool reply)
 {
     unsigned done = 0;
-    uint64_t position;
-    while (done < budget && smp_ring_peek(ring) && claim(ring, &position)) {
-        deliver(header_at(ring, position), env, reply);
-        mark_done(ring, position);
+    held_t held = {0, 0};
+    while (step(ring, &held, done < budget && smp_ring_peek(ring))) {
+        deliver(header_at(ring, held.position), env, reply);
         done++;
-    }
-    if (lock(ring)) {
-        release_done(ring);
-        unlock(ring);
     }
     return done;
 }

@@ -1,7 +1,6 @@
 // A message ring: many senders, one receiving process, in memory that all of them share.
 //
-//      lines of 64 bytes; positions count lines and never wrap, the place of a position is its low
-//      bits
+//      lines of 64 bytes; positions count lines and never wrap, their low bits are the place
 //
 //          released          head                     tail
 //             |  handlers run  |   waiting             |
@@ -9,20 +8,17 @@
 //                              ^ flag, header, arguments, payload: one run of lines
 //
 // - A sender takes lines by moving tail (compare and swap), writes the message, and last the flag
-// in its
-//   first line. So a message of one line moves one line between the processors.
+//   in its first line. So a message of one line moves one line between the processors.
 // - The flag of a message at position p is p ^ key. What lies there before is the flag of an older
-// message or the
-//   payload of one; the key is random and 64 bits long, so that no payload is taken for a flag.
+//   message or the payload of one; the key is random and 64 bits long, so that no payload is taken
+//   for a flag.
 // - A run never crosses the end of the ring: the sender fills the rest with a message that is
-// skipped. A message
-//   is at most half the ring.
+//   skipped. A message is at most half the ring.
 // - The receiver claims a message by moving head, runs the handler on the payload in place, then
-// marks it as
-//   done (flag ^ DONE); lines are given back in order. With several threads, head and released move
-//   under a try-lock, handlers run without it.
+//   gives its lines back, in order. With several threads, head and released move under a try-lock,
+//   handlers run without it, and a message done before an older one is marked (flag ^ DONE).
 // - Senders see only `freed`, which follows released with some delay, to keep its line from
-// travelling.
+//   travelling.
 #ifndef AQ_SMP_RING_H
 #define AQ_SMP_RING_H
 

@@ -96,7 +96,7 @@ static void test_defaults(void **state)
     assert_int_equal(aq_settings_int(AQ_SET_PSHM_NETWORK_DEPTH), 8);
     assert_int_equal(aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE), 0);
     assert_int_equal(aq_settings_int(AQ_SET_MAX_THREADS), 1024);
-    assert_int_equal(aq_settings_int(AQ_SET_SPIN_US), 20);
+    assert_int_equal(aq_settings_int(AQ_SET_SPIN_US), 500);
     assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT) == 0);
     assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT_MIN) == 2);
     assert_true(aq_settings_real(AQ_SET_EXITTIMEOUT_MAX) == 30);
@@ -268,7 +268,7 @@ static void test_fault_of_odd_value(void **state)
     give(AQ_SET_SPIN_US, value);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     assert_non_null(strstr(err, "777...' is not"));
-    assert_non_null(strstr(err, "for example GASNET_SPIN_US=20"));
+    assert_non_null(strstr(err, "for example GASNET_SPIN_US=500"));
     memset(small, '#', sizeof small);
     assert_int_equal(aq_settings_load(small, sizeof small - 1), AQ_ERR_CONFIG);
     assert_string_equal(small, "GASNET_SPIN_US"); // 14 letters and the end

@@ -1,0 +1,176 @@
+// The table of handlers: fixed indices, indices that are chosen, and what is refused.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../core/endpoint.h"
+#include "../../core/fatal.h"
+
+enum { FIRST = GEX_AM_INDEX_BASE, LAST = AQ_HANDLERS - 1, PLACES = AQ_HANDLERS - FIRST };
+
+static struct gex_ep ep;
+
+static int clear(void **state)
+{
+    (void)state;
+    memset(&ep, 0, sizeof ep);
+    return 0;
+}
+
+static void handler_a(void)
+{
+}
+
+static void handler_b(void)
+{
+}
+
+static gex_AM_Entry_t entry(unsigned index, gex_AM_Fn_t fn)
+{
+    return (gex_AM_Entry_t){.gex_index = (gex_AM_Index_t)index,
+                            .gex_fnptr = fn,
+                            .gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP,
+                            .gex_nargs = 3,
+                            .gex_cdata = &ep,
+                            .gex_name = "name"};
+}
+
+static unsigned registered(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < AQ_HANDLERS; i++)
+        count += ep.handlers[i].gex_fnptr != NULL;
+    return count;
+}
+
+static int add(unsigned index, gex_AM_Fn_t fn)
+{
+    gex_AM_Entry_t one = entry(index, fn);
+    return gex_EP_RegisterHandlers(&ep, &one, 1);
+}
+
+static void test_fixed(void **state)
+{
+    (void)state;
+    gex_AM_Entry_t table[] = {entry(LAST, handler_a), entry(FIRST, handler_b),
+                              entry(100, handler_a)};
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 0), GASNET_OK);
+    assert_int_equal(registered(), 0);
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 3), GASNET_OK);
+    assert_int_equal(registered(), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        const gex_AM_Entry_t *got = &ep.handlers[table[i].gex_index];
+        assert_true(got->gex_fnptr == table[i].gex_fnptr);
+        assert_int_equal(got->gex_index, table[i].gex_index);
+        assert_int_equal(got->gex_flags, table[i].gex_flags);
+        assert_int_equal(got->gex_nargs, 3);
+        assert_ptr_equal(got->gex_cdata, &ep);
+        assert_string_equal(got->gex_name, "name");
+    }
+}
+
+// Index 0 lets the library choose; what asks for a fixed place gets it first.
+static void test_chosen(void **state)
+{
+    (void)state;
+    gex_AM_Entry_t table[] = {entry(0, handler_a), entry(LAST, handler_b), entry(0, handler_a),
+                              entry(LAST - 2, handler_b), entry(0, handler_a)};
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 5), GASNET_OK);
+    assert_int_equal(table[0].gex_index, LAST - 1);
+    assert_int_equal(table[2].gex_index, LAST - 3);
+    assert_int_equal(table[4].gex_index, LAST - 4);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_true(ep.handlers[table[i].gex_index].gex_fnptr == table[i].gex_fnptr);
+        assert_int_equal(ep.handlers[table[i].gex_index].gex_index, table[i].gex_index);
+    }
+    gex_AM_Entry_t later = entry(0, handler_b);
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, &later, 1), GASNET_OK);
+    assert_int_equal(later.gex_index, LAST - 5);
+}
+
+static void test_doubled(void **state)
+{
+    (void)state;
+    assert_int_equal(add(100, handler_a), GASNET_OK);
+    assert_int_equal(add(100, handler_b), GASNET_ERR_BAD_ARG);
+    assert_true(ep.handlers[100].gex_fnptr == handler_a);
+    gex_AM_Entry_t table[] = {entry(101, handler_a), entry(101, handler_b)};
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 2), GASNET_ERR_BAD_ARG);
+    assert_true(ep.handlers[101].gex_fnptr == handler_a);
+}
+
+static void test_reserved(void **state)
+{
+    (void)state;
+    assert_int_equal(add(1, handler_a), GASNET_ERR_BAD_ARG);
+    assert_int_equal(add(FIRST - 1, handler_a), GASNET_ERR_BAD_ARG);
+    assert_int_equal(registered(), 0);
+    assert_int_equal(add(FIRST, handler_a), GASNET_OK);
+}
+
+static void test_full(void **state)
+{
+    (void)state;
+    gex_AM_Entry_t table[PLACES];
+    for (unsigned i = 0; i < PLACES; i++)
+        table[i] = entry(0, handler_a);
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, table, PLACES), GASNET_OK);
+    for (unsigned i = 0; i < PLACES; i++)
+        assert_int_equal(table[i].gex_index, LAST - i);
+    gex_AM_Entry_t more = entry(0, handler_b);
+    assert_int_equal(gex_EP_RegisterHandlers(&ep, &more, 1), GASNET_ERR_BAD_ARG);
+    assert_int_equal(more.gex_index, 0);
+    assert_int_equal(registered(), PLACES);
+    for (unsigned i = 0; i < FIRST; i++)
+        assert_null(ep.handlers[i].gex_fnptr);
+}
+
+// A debug build refuses entries that are not what the specification asks for.
+static void test_entries(void **state)
+{
+    (void)state;
+    if (!AQ_CHECKS)
+        skip();
+    gex_AM_Entry_t bad[6];
+    for (unsigned i = 0; i < 6; i++)
+        bad[i] = entry(0, handler_a);
+    bad[0].gex_fnptr = NULL;
+    bad[1].gex_nargs = gex_AM_MaxArgs() + 1;
+    bad[2].gex_flags = GEX_FLAG_AM_REQREP;
+    bad[3].gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST;
+    bad[4].gex_flags = GEX_FLAG_AM_LONG;
+    bad[5].gex_flags = 0;
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(gex_EP_RegisterHandlers(&ep, &bad[i], 1), GASNET_ERR_BAD_ARG);
+    assert_int_equal(registered(), 0);
+}
+
+static void test_client_data(void **state)
+{
+    (void)state;
+    assert_null(gex_EP_QueryCData(&ep));
+    gex_EP_SetCData(&ep, ep.handlers);
+    assert_ptr_equal(gex_EP_QueryCData(&ep), ep.handlers);
+    assert_int_equal(gex_EP_QueryIndex(&ep), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_fixed, clear),
+        cmocka_unit_test_setup(test_chosen, clear),
+        cmocka_unit_test_setup(test_doubled, clear),
+        cmocka_unit_test_setup(test_reserved, clear),
+        cmocka_unit_test_setup(test_full, clear),
+        cmocka_unit_test_setup(test_entries, clear),
+        cmocka_unit_test_setup(test_client_data, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+// Progress and waiting: who gets a turn, and in what order a wait spins, arms, sleeps and disarms.
+// A stub of a conduit writes down what it is asked for.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/fatal.h"
+#include "../../core/gasnetex_core.h"
+#include "../../core/job.h"
+#include "../../core/progress.h"
+#include "../../other/settings.h"
+#include "../../other/size.h"
+
+enum { ARMED = 7, TURNS_MAX = 100000000, NAPS = 6 };
+
+static struct {
+    char last[8]; // the newest steps, oldest first
+    unsigned polls, arms, sleeps, disarms, wakes;
+    unsigned polls_of[4]; // by what was polled for
+    unsigned arrived;     // messages that the next poll finds
+    uint32_t slept_with;
+    uint64_t limit;
+} seen;
+
+static void note(char step)
+{
+    memmove(seen.last, seen.last + 1, sizeof seen.last - 2);
+    seen.last[sizeof seen.last - 2] = step;
+}
+
+static unsigned stub_poll(aq_conduit_t *conduit, unsigned what)
+{
+    (void)conduit;
+    unsigned found = seen.arrived;
+    note('p');
+    seen.polls++;
+    seen.polls_of[what & 3]++;
+    seen.arrived = 0;
+    return found;
+}
+
+static uint32_t stub_arm(aq_conduit_t *conduit)
+{
+    (void)conduit;
+    note('a');
+    seen.arms++;
+    return ARMED;
+}
+
+static void stub_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+{
+    (void)conduit;
+    note('s');
+    seen.sleeps++;
+    seen.slept_with = armed;
+    seen.limit = limit_ns;
+}
+
+static void stub_disarm(aq_conduit_t *conduit)
+{
+    (void)conduit;
+    note('d');
+    seen.disarms++;
+}
+
+static void stub_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    (void)conduit;
+    assert_false(neighbourhood);
+    seen.wakes++;
+}
+
+static const aq_conduit_ops_t ops = {.poll = stub_poll,
+                                     .arm = stub_arm,
+                                     .sleep = stub_sleep,
+                                     .disarm = stub_disarm,
+                                     .wake = stub_wake};
+static const aq_conduit_ops_t deaf_ops = {.poll = stub_poll};
+static aq_conduit_t stub = {.ops = &ops}, deaf = {.ops = &deaf_ops};
+
+static int start_job(void **state)
+{
+    (void)state;
+    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static aq_boot_t boot = {.size = 1, .exit_word = &exit_word};
+    aq_job.boot = &boot;
+    aq_job.size = 1;
+    return 0;
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    memset(&seen, 0, sizeof seen);
+    memset(seen.last, '.', sizeof seen.last - 1);
+    aq_job.conduits[0] = &stub;
+    aq_job.conduit_count = 1;
+    return gasnet_set_waitmode(GASNET_WAIT_BLOCK); // the same number of turns before each sleep
+}
+
+static void assert_last(const char *steps)
+{
+    assert_string_equal(seen.last + sizeof seen.last - 1 - strlen(steps), steps);
+}
+
+// Turns until a counter moves; returns how many.
+static unsigned turn_until(aq_api_wait_t *wait, const unsigned *counter)
+{
+    unsigned turns = 0, before = *counter;
+    while (*counter == before) {
+        aq_api_wait_turn(wait);
+        assert_true(++turns < TURNS_MAX);
+    }
+    return turns;
+}
+
+// ---- polls and tasks ----
+
+static unsigned turns[2];
+static bool fruitful;
+
+static bool first_turn(aq_task_t *task)
+{
+    (void)task;
+    turns[0]++;
+    return fruitful;
+}
+
+static bool second_turn(aq_task_t *task)
+{
+    (void)task;
+    turns[1]++;
+    return false;
+}
+
+static void assert_turns(unsigned expected)
+{
+    assert_int_equal(turns[0], expected);
+    assert_int_equal(turns[1], expected);
+}
+
+static void test_tasks(void **state)
+{
+    (void)state;
+    static aq_task_t first = {.turn = first_turn}, second = {.turn = second_turn};
+    aq_progress_add(&first);
+    aq_progress_add(&second);
+    assert_int_equal(aq_progress_poll(), 0);
+    assert_turns(0);
+    aq_progress_busy(1);
+    aq_progress_busy(1);
+    assert_int_equal(aq_progress_poll(), 0);
+    assert_turns(1);
+    aq_progress_busy(-1); // the other one is still at it
+    fruitful = true;
+    seen.arrived = 3;
+    assert_int_equal(aq_progress_poll(), 4);
+    assert_turns(2);
+    aq_progress_poll_replies(); // a wait inside of a handler runs no tasks
+    assert_turns(2);
+    aq_progress_busy(-1);
+    assert_int_equal(aq_progress_poll(), 0);
+    assert_turns(2);
+    assert_int_equal(seen.polls_of[AQ_POLL_REPLIES], 1);
+    assert_int_equal(seen.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 4);
+}
+
+static void test_all_conduits(void **state)
+{
+    (void)state;
+    aq_job.conduits[1] = &deaf;
+    aq_job.conduit_count = 2;
+    aq_progress_poll();
+    assert_int_equal(seen.polls, 2);
+    assert_int_equal(gasnet_AMPoll(), GASNET_OK);
+    assert_int_equal(seen.polls, 4);
+    aq_progress_wait_replies(0);
+    aq_progress_wait_replies(1000);
+    assert_int_equal(seen.polls_of[AQ_POLL_REPLIES], 4);
+    aq_progress_wake(); // a conduit need not know how
+    assert_int_equal(seen.wakes, 1);
+}
+
+// Only with threads may somebody sleep for what a poll has done.
+static void test_wakes(void **state)
+{
+    (void)state;
+    seen.arrived = 1;
+    aq_progress_poll();
+    assert_int_equal(seen.wakes, 0);
+    aq_threads = true;
+    aq_progress_poll();
+    aq_progress_poll_replies();
+    assert_int_equal(seen.wakes, 0);
+    seen.arrived = 1;
+    aq_progress_poll();
+    assert_int_equal(seen.wakes, 1);
+    seen.arrived = 1;
+    aq_progress_poll_replies();
+    assert_int_equal(seen.wakes, 2);
+    aq_threads = false;
+}
+
+// ---- the steps of a wait ----
+
+static void test_order(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    assert_true(turn_until(&wait, &seen.arms) > 1); // not at once
+    assert_int_equal(seen.sleeps, 0);
+    assert_last("pppa");
+    assert_int_equal(turn_until(&wait, &seen.sleeps), 1); // one more look between
+    assert_last("ppapsd");
+    assert_int_equal(seen.slept_with, ARMED);
+    turn_until(&wait, &seen.sleeps);
+    assert_last("dpapsd"); // and so on, without a new spin
+    aq_api_wait_end(&wait);
+    assert_int_equal(seen.disarms, 2);
+    assert_int_equal(seen.arms, 2);
+}
+
+static void test_progress_resets(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    unsigned fresh = turn_until(&wait, &seen.arms);
+    turn_until(&wait, &seen.sleeps);
+    seen.arrived = 1;
+    aq_api_wait_turn(&wait);
+    assert_last("psdp");
+    assert_int_equal(turn_until(&wait, &seen.arms), fresh);
+    aq_api_wait_end(&wait);
+}
+
+// Sleeps get longer, up to a bound, until something happens.
+static void test_limits(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    uint64_t limits[NAPS];
+    for (unsigned i = 0; i < NAPS; i++) {
+        turn_until(&wait, &seen.sleeps);
+        limits[i] = seen.limit;
+        assert_true(i == 0 || limits[i] >= limits[i - 1]);
+    }
+    assert_true(limits[0] > 0 && limits[NAPS - 1] > limits[0]);
+    assert_true(limits[NAPS - 1] == limits[NAPS - 2]);
+    seen.arrived = 1;
+    aq_api_wait_turn(&wait);
+    turn_until(&wait, &seen.sleeps);
+    assert_true(seen.limit == limits[0]);
+}
+
+static void test_message_prevents_sleep(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    turn_until(&wait, &seen.arms);
+    seen.arrived = 1;
+    aq_api_wait_turn(&wait);
+    assert_last("apd");
+    assert_int_equal(seen.sleeps, 0);
+    aq_api_wait_end(&wait); // disarmed already
+    assert_int_equal(seen.disarms, 1);
+}
+
+static void test_end_disarms(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    aq_api_wait_end(&wait);
+    assert_int_equal(seen.disarms, 0);
+    turn_until(&wait, &seen.arms);
+    aq_api_wait_end(&wait);
+    assert_last("ad");
+    aq_api_wait_end(&wait);
+    assert_int_equal(seen.disarms, 1);
+    turn_until(&wait, &seen.sleeps); // and may go on
+    assert_last("papsd");
+}
+
+// ---- the conduit that a wait sleeps in ----
+
+static void test_beds(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    turn_until(&wait, &seen.sleeps);
+    uint64_t alone = seen.limit;
+    aq_job.conduits[0] = &deaf;
+    aq_job.conduits[1] = &stub;
+    aq_job.conduit_count = 2;
+    wait = (aq_api_wait_t){0};
+    turn_until(&wait, &seen.sleeps);
+    assert_last("pappsd");
+    assert_true(seen.limit && seen.limit < alone); // the other one wakes nobody
+
+    aq_job.conduit_count = 1; // no conduit can wake: the core sleeps by itself
+    wait = (aq_api_wait_t){0};
+    unsigned arms = seen.arms;
+    for (unsigned i = 0; i < 20; i++)
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    assert_last("pppp");
+    assert_int_equal(seen.arms, arms);
+}
+
+// ---- wait modes ----
+
+static void assert_never_sleeps(void)
+{
+    aq_api_wait_t wait = {0};
+    for (unsigned i = 0; i < 5000; i++)
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    assert_int_equal(seen.arms, 0);
+    assert_int_equal(seen.disarms, 0);
+    assert_int_equal(seen.polls, 5000);
+}
+
+static void test_modes(void **state)
+{
+    (void)state;
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPIN), GASNET_OK);
+    assert_never_sleeps();
+    aq_api_wait_t wait = {0};
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
+    unsigned spins = turn_until(&wait, &seen.arms);
+    aq_api_wait_end(&wait);
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_BLOCK), GASNET_OK);
+    wait = (aq_api_wait_t){0};
+    assert_true(turn_until(&wait, &seen.arms) < spins);
+    aq_api_wait_end(&wait);
+}
+
+static void test_bad_mode(void **state)
+{
+    (void)state;
+    if (AQ_CHECKS) // it would end the job
+        skip();
+    assert_int_equal(gasnet_set_waitmode(-1), GASNET_ERR_BAD_ARG);
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK + 1), GASNET_ERR_BAD_ARG);
+}
+
+static void start_with(const char *mode, uint32_t ranks)
+{
+    char err[512];
+    assert_int_equal(setenv("GASNET_WAITMODE", mode, 1), 0);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    aq_progress_start(ranks);
+}
+
+// Last, since it changes how long the others would yield.
+static void test_start(void **state)
+{
+    (void)state;
+    static const char *const sleepy[] = {"block", "spinblock", "auto"};
+    uint32_t crowd = 2 * aq_size_processors();
+    for (uint32_t ranks = 1; ranks <= crowd; ranks += crowd - 1) {
+        clear(NULL);
+        start_with("spin", ranks);
+        assert_never_sleeps();
+        for (unsigned i = 0; i < 3; i++) {
+            aq_api_wait_t wait = {0};
+            start_with(sleepy[i], ranks);
+            turn_until(&wait, &seen.sleeps);
+            assert_last("papsd");
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_tasks, clear),
+        cmocka_unit_test_setup(test_all_conduits, clear),
+        cmocka_unit_test_setup(test_wakes, clear),
+        cmocka_unit_test_setup(test_order, clear),
+        cmocka_unit_test_setup(test_progress_resets, clear),
+        cmocka_unit_test_setup(test_limits, clear),
+        cmocka_unit_test_setup(test_message_prevents_sleep, clear),
+        cmocka_unit_test_setup(test_end_disarms, clear),
+        cmocka_unit_test_setup(test_beds, clear),
+        cmocka_unit_test_setup(test_modes, clear),
+        cmocka_unit_test_setup(test_bad_mode, clear),
+        cmocka_unit_test_setup(test_start, clear),
+    };
+    return cmocka_run_group_tests(tests, start_job, NULL);
+}

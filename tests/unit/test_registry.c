@@ -1,0 +1,134 @@
+// The registry: what is built in is found, and what is not there is refused with a reason.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../core/registry.h"
+#include "../../other/settings.h"
+
+static char folder[] = "/tmp/aq-registry-XXXXXX";
+static const char *const no_module = "aq_conduit_broken.so";
+
+static int load_settings(void)
+{
+    char err[512];
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+// A folder with a file that has the name of a module, and is none.
+static int make_folder(void **state)
+{
+    (void)state;
+    char path[256], list[256];
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/%s", folder, no_module);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs("no shared object\n", file) < 0 || fclose(file) != 0)
+        return -1;
+    snprintf(list, sizeof list, ":%s/absent:%s:", folder, folder);
+    setenv("GASNET_MODULE_PATH", list, 1);
+    return load_settings();
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, no_module);
+    unlink(path);
+    return rmdir(folder);
+}
+
+static void test_smp(void **state)
+{
+    (void)state;
+    char why[256] = "";
+    const aq_conduit_ops_t *smp = aq_registry_find("smp", why, sizeof why);
+    assert_non_null(smp);
+    assert_string_equal(smp->name, "smp");
+    assert_int_equal(smp->abi, AQ_CONDUIT_ABI);
+    assert_true(smp->usable(why, sizeof why));
+    assert_string_equal(why, "");
+    assert_ptr_equal(aq_registry_find("smp", why, sizeof why), smp);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"nowhere", "", "SMP", "smpx", "sm", "../broken"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char why[256] = "", named[64];
+        assert_null(aq_registry_find(names[i], why, sizeof why));
+        snprintf(named, sizeof named, "no conduit '%s'", names[i]);
+        assert_non_null(strstr(why, named));
+        assert_non_null(strstr(why, "built in: smp"));
+    }
+}
+
+static void test_broken_module(void **state)
+{
+    (void)state;
+    char why[256] = "";
+    assert_null(aq_registry_find("broken", why, sizeof why));
+    assert_non_null(strstr(why, "its module cannot be loaded: "));
+    assert_non_null(strstr(why, no_module));
+}
+
+// A reason longer than its room is cut, and what stands behind is left alone.
+static void test_short_room(void **state)
+{
+    (void)state;
+    char why[32];
+    memset(why, 'x', sizeof why);
+    assert_null(aq_registry_find("nowhere", why, 16));
+    assert_string_equal(why, "this installati");
+    assert_int_equal(why[16], 'x');
+}
+
+static void test_report(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"smp", "udp", "mpi", "ibv"};
+    aq_conduit_report_t reports[8];
+    assert_int_equal(aq_registry_report(reports, 8), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        char why[sizeof reports[i].why] = "";
+        assert_string_equal(reports[i].name, names[i]);
+        const aq_conduit_ops_t *ops = aq_registry_find(names[i], why, sizeof why);
+        assert_int_equal(reports[i].usable, ops && ops->usable(why, sizeof why));
+        assert_string_equal(reports[i].why, why);
+        assert_int_equal(reports[i].usable, !*why); // a reason exactly when there must be one
+    }
+    assert_true(reports[0].usable);
+}
+
+static void test_report_in_part(void **state)
+{
+    (void)state;
+    aq_conduit_report_t reports[2] = {{.name = "none"}, {.name = "none"}};
+    assert_int_equal(aq_registry_report(NULL, 0), 4);
+    assert_int_equal(aq_registry_report(reports, 1), 4);
+    assert_string_equal(reports[0].name, "smp");
+    assert_string_equal(reports[1].name, "none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smp),           cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_broken_module), cmocka_unit_test(test_short_room),
+        cmocka_unit_test(test_report),        cmocka_unit_test(test_report_in_part),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

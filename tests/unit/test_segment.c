@@ -1,0 +1,282 @@
+// Segments: how large they may be, where they are, and what lies inside. Two of three ranks share
+// memory; a stub of the bootstrap answers for the others.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/endpoint.h"
+#include "../../core/job.h"
+#include "../../core/segment.h"
+#include "../../other/settings.h"
+
+enum { RANKS = 3, ME = 1, PAGE = GASNET_PAGESIZE, LIMIT = 16 * PAGE, RINGS = 3 * PAGE };
+
+static uintptr_t addr_of[RANKS], size_of[RANKS];
+static intptr_t shift_of[RANKS];
+static char *const here_of[2] = {(char *)0x500000, (char *)0x600000};
+
+static struct {
+    uint64_t answers[4][RANKS]; // of the next exchanges; that of this rank is what it gives
+    unsigned exchanges, shares;
+    aq_status_t exchange_status, share_status;
+    uintptr_t shared[2]; // sizes that the conduit was asked for
+} stub;
+
+static aq_status_t stub_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
+{
+    (void)boot;
+    assert_int_equal(len, sizeof(uint64_t));
+    assert_true(stub.exchanges < 4);
+    if (stub.exchange_status != AQ_OK)
+        return stub.exchange_status;
+    uint64_t *answers = stub.answers[stub.exchanges++];
+    memcpy(&answers[ME], mine, len);
+    memcpy(all, answers, RANKS * len);
+    return AQ_OK;
+}
+
+static aq_status_t stub_share(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
+{
+    (void)conduit;
+    stub.shares++;
+    for (unsigned i = 0; i < 2; i++) {
+        stub.shared[i] = sizes[i];
+        here[i] = here_of[i];
+    }
+    return stub.share_status;
+}
+
+static size_t stub_memory(aq_conduit_t *conduit)
+{
+    (void)conduit;
+    return RINGS;
+}
+
+static int start_job(void **state)
+{
+    (void)state;
+    static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange};
+    static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
+    static aq_conduit_t conduit = {.ops = &ops};
+    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static aq_boot_t boot = {
+        .ops = &boot_ops, .rank = ME, .size = RANKS, .exit_word = &exit_word};
+    static gex_RankInfo_t members[2] = {{.gex_jobrank = 0}, {.gex_jobrank = ME}};
+    aq_job.boot = &boot;
+    aq_job.rank = ME;
+    aq_job.size = RANKS;
+    aq_job.host = aq_job.nbrhd =
+        (aq_group_t){.members = members, .size = 2, .my_index = 1, .groups = 2};
+    aq_job.conduits[0] = &conduit;
+    aq_job.conduit_count = 1;
+    aq_job.segment_addr = addr_of;
+    aq_job.segment_size = size_of;
+    aq_job.shift = shift_of;
+    aq_team.head = (struct gex_tm){.rank = ME, .size = RANKS, .peer_shift = shift_of};
+    aq_team.ep = &aq_endpoint;
+    return 0;
+}
+
+// Nobody has a segment, and the limit is LIMIT.
+static int clear(void **state)
+{
+    (void)state;
+    memset(&stub, 0, sizeof stub);
+    for (unsigned r = 0; r < RANKS; r++) {
+        addr_of[r] = size_of[r] = 0;
+        shift_of[r] = AQ_UNMAPPED;
+        stub.answers[0][r] = LIMIT;
+    }
+    char err[512];
+    setenv("GASNET_MAX_SEGSIZE", "64KB/P", 1);
+    if (aq_settings_load(err, sizeof err) != AQ_OK || aq_segment_agree_on_limit() != AQ_OK)
+        return -1;
+    memset(&stub, 0, sizeof stub);
+    return 0;
+}
+
+// ---- what lies inside ----
+
+static bool contains(uintptr_t addr, size_t nbytes)
+{
+    return aq_segment_contains(2, (const void *)addr, nbytes);
+}
+
+static void assert_borders(uintptr_t start, uintptr_t size)
+{
+    addr_of[2] = start;
+    size_of[2] = size;
+    assert_true(contains(start, 0));
+    assert_true(contains(start, 1));
+    assert_true(contains(start, size));
+    assert_false(contains(start, size + 1));
+    assert_true(contains(start + 1, size - 1));
+    assert_false(contains(start + 1, size));
+    assert_true(contains(start + size - 1, 1));
+    assert_false(contains(start + size - 1, 2));
+    assert_true(contains(start + size, 0));
+    assert_false(contains(start + size, 1));
+    assert_false(contains(start - 1, 0));
+    assert_false(contains(start - 1, 2));
+    // sums that are small again
+    assert_false(contains(start, SIZE_MAX));
+    assert_false(contains(start + 1, SIZE_MAX));
+    assert_false(contains(start + size, SIZE_MAX - size + 1));
+    assert_false(contains(start - 1, SIZE_MAX));
+}
+
+static void test_contains(void **state)
+{
+    (void)state;
+    assert_borders(0x10000, PAGE);
+    assert_borders(UINTPTR_MAX - 2 * PAGE + 1, PAGE);
+    assert_borders(UINTPTR_MAX - PAGE, PAGE); // to the last byte but one
+    size_of[2] = 0;
+    assert_false(contains(addr_of[2], 1));
+    size_of[0] = PAGE; // another rank's is not meant
+    assert_false(contains(0, 1));
+    assert_true(aq_segment_contains(0, NULL, 1));
+}
+
+static void test_unmapped(void **state)
+{
+    (void)state;
+    for (unsigned r = 0; r < RANKS; r++)
+        assert_true(aq_segment_unmapped()[r] & 1);
+}
+
+// ---- limits ----
+
+static void assert_limits(const char *setting, uint64_t first, uint64_t last, uint64_t local,
+                          uint64_t global)
+{
+    char err[512];
+    setenv("GASNET_MAX_SEGSIZE", setting, 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    memset(&stub, 0, sizeof stub);
+    stub.answers[0][0] = first;
+    stub.answers[0][2] = last;
+    assert_int_equal(aq_segment_agree_on_limit(), AQ_OK);
+    assert_true(gasnet_getMaxLocalSegmentSize() == local);
+    assert_true(gasnet_getMaxGlobalSegmentSize() == global);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    assert_limits("1MB/P", 2 << 20, 3 << 20, 1 << 20, 1 << 20);
+    assert_limits("1MB/P", 2 << 20, 1 << 19, 1 << 20, 1 << 19); // the least of all ranks
+    assert_limits("1MB/P", PAGE, 1 << 19, 1 << 20, PAGE);
+    assert_limits("9999B/P", 1 << 20, 1 << 20, 2 * PAGE, 2 * PAGE); // whole pages
+    assert_limits("1B/P", 1 << 20, 1 << 20, PAGE, PAGE);            // one at least
+    assert_limits("1MB/H", 1 << 20, 1 << 20, (1 << 19) - RINGS, (1 << 19) - RINGS);
+    assert_limits("8KB/H", 1 << 20, 1 << 20, PAGE, PAGE); // the rings leave nothing
+    stub.exchange_status = AQ_ERR_PEER;
+    assert_int_equal(aq_segment_agree_on_limit(), AQ_ERR_PEER);
+}
+
+// ---- attach ----
+
+static const uintptr_t bad_sizes[] = {0, 1, PAGE - 1, PAGE + 1, LIMIT + PAGE, LIMIT + 1,
+                                      ~(uintptr_t)PAGE + 1};
+
+static void test_refused_sizes(void **state)
+{
+    (void)state;
+    gex_Segment_t segment = NULL;
+    for (unsigned i = 0; i < sizeof bad_sizes / sizeof bad_sizes[0]; i++) {
+        assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, bad_sizes[i]),
+                         GASNET_ERR_BAD_ARG);
+        assert_null(segment);
+        assert_null(gex_EP_QuerySegment(&aq_endpoint));
+    }
+    assert_int_equal(stub.exchanges + stub.shares, 0);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    stub.exchange_status = AQ_ERR_RESOURCE;
+    assert_int_equal(gex_Segment_Attach(NULL, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
+    assert_null(gex_EP_QuerySegment(&aq_endpoint));
+    assert_int_equal(stub.shares, 0);
+    stub.exchange_status = AQ_OK;
+    stub.share_status = AQ_ERR_RESOURCE;
+    assert_int_equal(gex_Segment_Attach(NULL, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
+    assert_null(gex_EP_QuerySegment(&aq_endpoint));
+    assert_int_equal(stub.shares, 1);
+}
+
+static void assert_unbound(gex_Rank_t rank)
+{
+    void *owner = &stub, *local = &stub;
+    uintptr_t size = 5;
+    assert_int_equal(gex_Segment_QueryBound(&aq_team.head, rank, &owner, &local, &size),
+                     GASNET_ERR_NOT_READY);
+    gex_Event_t event = gex_EP_QueryBoundSegmentNB(&aq_team.head, rank, &owner, &local, &size, 0);
+    assert_ptr_equal(event, GEX_EVENT_INVALID);
+    assert_true(size == 0);
+    assert_null(owner);
+    assert_null(local);
+}
+
+static void assert_bound(gex_Rank_t rank, void *owner_is, void *local_is, uintptr_t size_is)
+{
+    void *owner = &stub, *local = &stub;
+    uintptr_t size = 5;
+    assert_int_equal(gex_Segment_QueryBound(&aq_team.head, rank, &owner, &local, &size), GASNET_OK);
+    assert_ptr_equal(owner, owner_is);
+    assert_ptr_equal(local, local_is);
+    assert_true(size == size_is);
+    assert_int_equal(gex_Segment_QueryBound(&aq_team.head, rank, NULL, NULL, NULL), GASNET_OK);
+}
+
+static void assert_segment(gex_Segment_t segment)
+{
+    assert_ptr_equal(gex_EP_QuerySegment(&aq_endpoint), segment);
+    assert_ptr_equal(gex_Segment_QueryAddr(segment), here_of[1]);
+    assert_true(gex_Segment_QuerySize(segment) == LIMIT);
+    gex_Segment_SetCData(segment, &stub);
+    assert_ptr_equal(gex_Segment_QueryCData(segment), &stub);
+}
+
+static void test_attach(void **state)
+{
+    (void)state;
+    for (gex_Rank_t r = 0; r < RANKS; r++)
+        assert_unbound(r);
+    stub.answers[0][0] = PAGE; // sizes, then addresses
+    stub.answers[0][2] = 2 * PAGE;
+    stub.answers[1][0] = 0x700000;
+    stub.answers[1][2] = 0x800000;
+    gex_Segment_t segment = NULL;
+    assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, LIMIT), GASNET_OK);
+    assert_segment(segment);
+    assert_true(stub.shared[0] == PAGE && stub.shared[1] == LIMIT);
+    assert_bound(0, (void *)0x700000, here_of[0], PAGE);
+    assert_bound(ME, here_of[1], here_of[1], LIMIT);
+    assert_bound(2, (void *)0x800000, NULL, 2 * PAGE); // no shared memory
+    assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
+    assert_int_equal(stub.shares, 1); // one a process
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_contains, clear),
+        cmocka_unit_test_setup(test_unmapped, clear),
+        cmocka_unit_test_setup(test_limits, clear),
+        cmocka_unit_test_setup(test_refused_sizes, clear),
+        cmocka_unit_test_setup(test_failures, clear),
+        cmocka_unit_test_setup(test_attach, clear),
+    };
+    return cmocka_run_group_tests(tests, start_job, NULL);
+}

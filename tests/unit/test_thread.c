@@ -1,0 +1,269 @@
+// Threads: the three modes, the state of each thread and its end, and the short lock.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../core/event.h"
+#include "../../core/thread.h"
+#include "../../other/settings.h"
+
+enum { THREADS = 4, TURNS = 100000, IN_TURN = 50 };
+
+static int allow_two(void **state)
+{
+    (void)state;
+    char err[512];
+    setenv("GASNET_MAX_THREADS", "2", 1);
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+static void *run(void *(*body)(void *), void *arg)
+{
+    pthread_t thread;
+    void *result;
+    assert_int_equal(pthread_create(&thread, NULL, body, arg), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    return result;
+}
+
+// ---- modes ----
+
+static void test_modes(void **state)
+{
+    (void)state;
+    assert_true(aq_thread_mode("par"));
+    assert_true(aq_threads);
+    assert_int_equal(aq_thread_limit(), 2);
+    assert_true(aq_thread_mode("seq"));
+    assert_false(aq_threads);
+    assert_int_equal(aq_thread_limit(), 1);
+    assert_true(aq_thread_mode("parsync"));
+    assert_false(aq_threads);
+    assert_int_equal(aq_thread_limit(), 2);
+}
+
+static void test_no_modes(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"", "PAR", "pa", "parx", "parsyn", " seq", "seq ", "none"};
+    assert_true(aq_thread_mode("par"));
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        assert_false(aq_thread_mode(words[i]));
+        assert_true(aq_threads); // as it was
+        assert_int_equal(aq_thread_limit(), 2);
+    }
+}
+
+// ---- the state of a thread ----
+
+// Its nbi record, when the thread finds the same state each time, with nothing in use; else NULL.
+static void *look_at_self(void *other)
+{
+    aq_thread_t *self = aq_thread_self();
+    bool good = self && self != other && aq_thread_self() == self && self->nbi && !self->region &&
+                !self->prepared;
+    return good ? self->nbi : NULL;
+}
+
+static void test_self(void **state)
+{
+    (void)state;
+    assert_true(aq_thread_mode("par"));
+    aq_thread_t *mine = aq_thread_self();
+    assert_ptr_equal(aq_thread_self(), mine);
+    aq_event_t *theirs = run(look_at_self, mine);
+    assert_non_null(theirs);
+    assert_ptr_not_equal(theirs, mine->nbi);
+    assert_ptr_equal(aq_thread_self(), mine);
+}
+
+// This thread and one other at a time: the limit of 2 is never passed, however many come and go.
+static void test_in_turn(void **state)
+{
+    (void)state;
+    assert_true(aq_thread_mode("par"));
+    aq_thread_t *mine = aq_thread_self();
+    for (unsigned i = 0; i < IN_TURN; i++)
+        assert_non_null(run(look_at_self, mine));
+}
+
+// The record of implicit operations goes back to the pool, where the next taker finds it first.
+static void test_end_frees(void **state)
+{
+    (void)state;
+    assert_true(aq_thread_mode("par"));
+    aq_event_t *theirs = run(look_at_self, aq_thread_self());
+    aq_event_t *next = aq_event_new();
+    assert_ptr_equal(next, theirs);
+    aq_event_free(next);
+}
+
+static void *leave_pending(void *unused)
+{
+    (void)unused;
+    aq_event_t *nbi = aq_thread_self()->nbi;
+    aq_event_begin(aq_event_part(nbi, AQ_PART_PUT));
+    return nbi;
+}
+
+// An operation may still complete into the record of a thread that is gone: nobody else gets it.
+static void test_end_keeps_pending(void **state)
+{
+    (void)state;
+    assert_true(aq_thread_mode("par"));
+    aq_thread_self();
+    aq_event_t *theirs = run(leave_pending, NULL);
+    aq_event_t *next = aq_event_new();
+    assert_ptr_not_equal(next, theirs);
+    aq_event_free(next);
+    aq_event_end(aq_event_part(theirs, AQ_PART_PUT));
+    aq_event_free(theirs);
+}
+
+// ---- the limit ----
+
+static void *stay(void *barrier)
+{
+    aq_thread_self();
+    pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+// In a process of its own, where no thread has a state yet: this many have one at the same time.
+// Exits with 0 unless the library ends it.
+static _Noreturn void use_at_once(const char *mode, unsigned count, int err)
+{
+    pthread_t threads[8];
+    pthread_barrier_t barrier;
+    dup2(err, STDERR_FILENO);
+    aq_thread_mode(mode);
+    pthread_barrier_init(&barrier, NULL, count);
+    for (unsigned i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, stay, &barrier) != 0)
+            _exit(99);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    _exit(0);
+}
+
+static int exit_code_of(const char *mode, unsigned count, char *text, size_t size)
+{
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        use_at_once(mode, count, ends[1]);
+    close(ends[1]);
+    size_t length = 0;
+    for (ssize_t n; (n = read(ends[0], text + length, size - 1 - length)) > 0;)
+        length += (size_t)n;
+    text[length] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Runs before any other test makes a state in this process.
+static void test_limit(void **state)
+{
+    (void)state;
+    char text[4096];
+    assert_int_equal(exit_code_of("par", 2, text, sizeof text), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(exit_code_of("par", 3, text, sizeof text), 1);
+    assert_non_null(strstr(text, "GASNET_MAX_THREADS allows 2: raise it or end threads"));
+    assert_int_equal(exit_code_of("parsync", 3, text, sizeof text), 1);
+    assert_non_null(strstr(text, "3 client threads are in use"));
+}
+
+// ---- the lock ----
+
+static aq_lock_t lock;
+static volatile unsigned long sum; // under the lock; volatile: each step reads and writes it
+
+static void *count_up(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < TURNS; i++) {
+        aq_lock_take(&lock);
+        sum = sum + 1;
+        aq_lock_drop(&lock);
+    }
+    return NULL;
+}
+
+static void test_exclusion(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    assert_true(aq_thread_mode("par"));
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count_up, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(sum, (unsigned long)THREADS * TURNS);
+}
+
+static void test_try(void **state)
+{
+    (void)state;
+    aq_lock_t one = {0}, two = {0};
+    assert_true(aq_thread_mode("par"));
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(aq_lock_try(&one));
+        assert_false(aq_lock_try(&one));
+        assert_true(aq_lock_try(&two));
+        aq_lock_drop(&one);
+        assert_false(aq_lock_try(&two));
+        aq_lock_drop(&two);
+    }
+    aq_lock_take(&one);
+    assert_false(aq_lock_try(&one));
+    aq_lock_drop(&one);
+}
+
+// Where threads never run at the same time, the memory of a lock is not written, nor asked.
+static void test_free_of_cost(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"seq", "parsync"};
+    for (unsigned i = 0; i < 2; i++) {
+        aq_lock_t untouched = {0}, held = {7};
+        assert_true(aq_thread_mode(modes[i]));
+        assert_true(aq_lock_try(&held));
+        aq_lock_drop(&held);
+        assert_int_equal(held.held, 7);
+        aq_lock_take(&untouched);
+        assert_int_equal(untouched.held, 0);
+        aq_lock_drop(&untouched);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_no_modes),
+        cmocka_unit_test(test_self),
+        cmocka_unit_test(test_in_turn),
+        cmocka_unit_test(test_end_frees),
+        cmocka_unit_test(test_end_keeps_pending),
+        cmocka_unit_test(test_exclusion),
+        cmocka_unit_test(test_try),
+        cmocka_unit_test(test_free_of_cost),
+    };
+    return cmocka_run_group_tests(tests, allow_two, NULL);
+}
