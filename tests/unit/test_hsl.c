@@ -9,11 +9,12 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "../../core/gasnetex_core.h"
 #include "../../core/thread.h"
 
-enum { THREADS = 4, TURNS = 50000 };
+enum { THREADS = 4, TURNS = 20000 };
 
 static gex_HSL_t from_start = GEX_HSL_INITIALIZER;
 
@@ -88,14 +89,23 @@ static void test_other_thread(void **state)
     gex_HSL_Destroy(&hsl);
 }
 
-static volatile unsigned long sum; // under the lock; volatile: each step reads and writes it
+static volatile unsigned long sum; // under the lock
+
+// Reads and writes far enough apart that a thread let in meanwhile would spoil the sum.
+static void add_one(unsigned turn)
+{
+    unsigned long seen = sum;
+    if (turn % 16 == 0)
+        sched_yield();
+    sum = seen + 1;
+}
 
 static void *count(void *hsl)
 {
     for (unsigned i = 0; i < TURNS; i++) {
         if (i % 2 || gex_HSL_Trylock(hsl) != GASNET_OK)
             gex_HSL_Lock(hsl);
-        sum = sum + 1;
+        add_one(i);
         gex_HSL_Unlock(hsl);
     }
     return NULL;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,7 +19,7 @@
 #include "../../core/thread.h"
 #include "../../other/settings.h"
 
-enum { THREADS = 4, TURNS = 100000, IN_TURN = 50 };
+enum { THREADS = 4, TURNS = 20000, IN_TURN = 50 };
 
 static int allow_two(void **state)
 {
@@ -135,8 +136,12 @@ static void test_end_keeps_pending(void **state)
 
 static void *stay(void *barrier)
 {
+    static pthread_mutex_t entry = PTHREAD_MUTEX_INITIALIZER; // parsync: never two at once
+    pthread_mutex_lock(&entry);
     aq_thread_self();
+    pthread_mutex_unlock(&entry);
     pthread_barrier_wait(barrier);
+    pause(); // the process ends with the thread inside
     return NULL;
 }
 
@@ -148,12 +153,11 @@ static _Noreturn void use_at_once(const char *mode, unsigned count, int err)
     pthread_barrier_t barrier;
     dup2(err, STDERR_FILENO);
     aq_thread_mode(mode);
-    pthread_barrier_init(&barrier, NULL, count);
+    pthread_barrier_init(&barrier, NULL, count + 1);
     for (unsigned i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, stay, &barrier) != 0)
             _exit(99);
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    pthread_barrier_wait(&barrier); // all have their state: the ends are another test's
     _exit(0);
 }
 
@@ -191,14 +195,23 @@ static void test_limit(void **state)
 // ---- the lock ----
 
 static aq_lock_t lock;
-static volatile unsigned long sum; // under the lock; volatile: each step reads and writes it
+static volatile unsigned long sum; // under the lock
+
+// Reads and writes far enough apart that a thread let in meanwhile would spoil the sum.
+static void add_one(unsigned turn)
+{
+    unsigned long seen = sum;
+    if (turn % 16 == 0)
+        sched_yield();
+    sum = seen + 1;
+}
 
 static void *count_up(void *unused)
 {
     (void)unused;
     for (unsigned i = 0; i < TURNS; i++) {
         aq_lock_take(&lock);
-        sum = sum + 1;
+        add_one(i);
         aq_lock_drop(&lock);
     }
     return NULL;
