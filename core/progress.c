@@ -207,7 +207,7 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     wait->turns++;
     uint64_t spin = spin_time();
     if (spin) {
-        if (wait->turns % SPIN_TURNS)
+        if (wait->turns % SPIN_TURNS && !wait->armed)
             return;
         if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)
             return;

@@ -1,6 +1,7 @@
 #include "segment.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../other/settings.h"
 #include "../other/size.h"
@@ -145,6 +146,8 @@ static aq_status_t attach(uintptr_t size)
     }
     free(sizes);
     free(here);
+    if (status != AQ_OK)
+        memset(aq_job.segment_size, 0, aq_job.size * sizeof *aq_job.segment_size);
     return status;
 }
 

@@ -24,13 +24,9 @@ static int clear(void **state)
     return 0;
 }
 
-static void handler_a(void)
-{
-}
+static void handler_a(void) {}
 
-static void handler_b(void)
-{
-}
+static void handler_b(void) {}
 
 static gex_AM_Entry_t entry(unsigned index, gex_AM_Fn_t fn)
 {

@@ -373,7 +373,8 @@ static void test_start(void **state)
             aq_api_wait_t wait = {0};
             start_with(sleepy[i], ranks);
             turn_until(&wait, &seen.sleeps);
-            assert_last("papsd");
+            assert_last("psd");
+            assert_int_equal(seen.arms, seen.sleeps);
         }
     }
 }

@@ -67,8 +67,7 @@ static int start_job(void **state)
     static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
     static aq_conduit_t conduit = {.ops = &ops};
     static volatile int32_t exit_word = AQ_BOOT_RUNNING;
-    static aq_boot_t boot = {
-        .ops = &boot_ops, .rank = ME, .size = RANKS, .exit_word = &exit_word};
+    static aq_boot_t boot = {.ops = &boot_ops, .rank = ME, .size = RANKS, .exit_word = &exit_word};
     static gex_RankInfo_t members[2] = {{.gex_jobrank = 0}, {.gex_jobrank = ME}};
     aq_job.boot = &boot;
     aq_job.rank = ME;
@@ -185,8 +184,8 @@ static void test_limits(void **state)
 
 // ---- attach ----
 
-static const uintptr_t bad_sizes[] = {0, 1, PAGE - 1, PAGE + 1, LIMIT + PAGE, LIMIT + 1,
-                                      ~(uintptr_t)PAGE + 1};
+static const uintptr_t bad_sizes[] = {
+    0, 1, PAGE - 1, PAGE + 1, LIMIT + PAGE, LIMIT + 1, ~(uintptr_t)PAGE + 1};
 
 static void test_refused_sizes(void **state)
 {

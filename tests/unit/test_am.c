@@ -1,0 +1,375 @@
+// Active messages: what a conduit is given for each call, what a handler gets, and what happens
+// when there is no room. A stub of a conduit keeps the newest message.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../core/am.h"
+#include "../../core/endpoint.h"
+#include "../../core/job.h"
+
+enum {
+    RANKS = 3,
+    MAPPED = 1, // a peer whose segment is mapped here, and one whose is not
+    FAR = 2,
+    LINK_UNIT = 16,
+    SEGMENT = 0x10000,
+    SEGMENT_BYTES = 0x1000,
+    SHIFT = 0x70000,
+    H_REPLIER = 200,
+    H_OTHER = 201
+};
+
+static struct {
+    unsigned sends, refusals;
+    unsigned polls_of[4]; // by what was polled for
+    aq_am_t am;
+    int32_t args[AQ_AM_MAX_ARGS];
+    void *link;
+} post;
+
+static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+{
+    assert_ptr_equal(conduit, aq_job.conduits[0]);
+    post.sends++;
+    if (post.refusals) {
+        post.refusals--;
+        return AQ_AGAIN;
+    }
+    post.am = *am;
+    post.link = link;
+    if (am->nargs)
+        memcpy(post.args, am->args, am->nargs * sizeof *am->args);
+    return AQ_OK;
+}
+
+static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
+{
+    (void)conduit;
+    post.polls_of[what & 3]++;
+    return 0;
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    memset(&post, 0, sizeof post);
+    return 0;
+}
+
+static int start_job(void **state)
+{
+    (void)state;
+    static const aq_conduit_ops_t ops = {.send = post_send, .poll = post_poll};
+    static aq_conduit_t conduit = {.ops = &ops};
+    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static aq_boot_t boot = {.size = RANKS, .exit_word = &exit_word};
+    static atomic_uintptr_t links[RANKS];
+    static intptr_t shifts[RANKS] = {0, SHIFT, AQ_UNMAPPED};
+    static uintptr_t addrs[RANKS], sizes[RANKS];
+    for (uint32_t r = 0; r < RANKS; r++) {
+        links[r] = (r + 1) * LINK_UNIT;
+        addrs[r] = SEGMENT;
+        sizes[r] = SEGMENT_BYTES;
+    }
+    aq_job.boot = &boot;
+    aq_job.size = RANKS;
+    aq_job.link = links;
+    aq_job.shift = shifts;
+    aq_job.segment_addr = addrs;
+    aq_job.segment_size = sizes;
+    aq_job.conduits[0] = &conduit;
+    aq_job.conduit_count = 1;
+    aq_job.max_medium = aq_job.max_long = SEGMENT_BYTES;
+    aq_team.head = (struct gex_tm){.size = RANKS, .peer_shift = shifts};
+    aq_team.ep = &aq_endpoint;
+    return clear(state);
+}
+
+static gex_TM_t team(void)
+{
+    return &aq_team.head;
+}
+
+static void add(unsigned index, gex_AM_Fn_t fn, gex_Flags_t category, unsigned nargs)
+{
+    aq_endpoint.handlers[index] = (gex_AM_Entry_t){.gex_index = (gex_AM_Index_t)index,
+                                                   .gex_fnptr = fn,
+                                                   .gex_flags = category | GEX_FLAG_AM_REQREP,
+                                                   .gex_nargs = nargs,
+                                                   .gex_name = "test"};
+}
+
+// ---- in: every number of arguments ----
+
+static struct {
+    unsigned calls, nargs;
+    gex_AM_Arg_t args[AQ_AM_MAX_ARGS];
+    void *payload;
+    size_t nbytes;
+    gex_Token_Info_t info;
+} got;
+
+static void take(gex_Token_t token, void *payload, size_t nbytes, unsigned nargs,
+                 const gex_AM_Arg_t *args)
+{
+    got.calls++;
+    got.nargs = nargs;
+    memcpy(got.args, args, nargs * sizeof *args);
+    got.payload = payload;
+    got.nbytes = nbytes;
+    assert_int_equal(gex_Token_Info(token, &got.info, GEX_TI_ALL), GEX_TI_ALL);
+}
+
+// Two handlers with N arguments, one for Short and one for Medium and Long. Macros, since C has no
+// function whose number of parameters is a constant to choose.
+#define AQ_API_L0 0
+#define TAKERS(N)                                                                                  \
+    static void short_##N(gex_Token_t token AQ_API_P##N)                                           \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = {AQ_API_L##N};                                                 \
+        take(token, NULL, 0, N, args);                                                             \
+    }                                                                                              \
+    static void medlong_##N(gex_Token_t token, void *payload, size_t nbytes AQ_API_P##N)           \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = {AQ_API_L##N};                                                 \
+        take(token, payload, nbytes, N, args);                                                     \
+    }
+TAKERS(0)
+TAKERS(1)
+TAKERS(2)
+TAKERS(3)
+TAKERS(4)
+TAKERS(5)
+TAKERS(6)
+TAKERS(7)
+TAKERS(8)
+TAKERS(9)
+TAKERS(10)
+TAKERS(11)
+TAKERS(12)
+TAKERS(13)
+TAKERS(14)
+TAKERS(15)
+TAKERS(16)
+
+#define PAIR(N)                                                                                    \
+    {                                                                                              \
+        (gex_AM_Fn_t) short_##N, (gex_AM_Fn_t)medlong_##N                                          \
+    }
+static const gex_AM_Fn_t takers[][2] = {PAIR(0),  PAIR(1),  PAIR(2),  PAIR(3),  PAIR(4),  PAIR(5),
+                                        PAIR(6),  PAIR(7),  PAIR(8),  PAIR(9),  PAIR(10), PAIR(11),
+                                        PAIR(12), PAIR(13), PAIR(14), PAIR(15), PAIR(16)};
+
+static void deliver_one(unsigned category, unsigned nargs, bool reply)
+{
+    static int32_t args[AQ_AM_MAX_ARGS];
+    static char payload[24];
+    bool is_short = category == AQ_AM_SHORT;
+    for (unsigned i = 0; i < AQ_AM_MAX_ARGS; i++)
+        args[i] = (int32_t)(0x80000001u * (i + 1) - nargs - category);
+    memset(&got, 0, sizeof got);
+    unsigned index = 100 + 2 * nargs + !is_short;
+    aq_arrival_t arrival = {.args = args,
+                            .payload = is_short ? NULL : payload,
+                            .nbytes = is_short ? 0 : 5 + nargs,
+                            .source = FAR,
+                            .category = (uint8_t)category,
+                            .handler = (uint8_t)index,
+                            .nargs = (uint8_t)nargs,
+                            .reply = reply};
+    assert_false(aq_am_deliver(&arrival)); // nobody replied
+    assert_int_equal(got.calls, 1);
+    assert_int_equal(got.nargs, nargs);
+    assert_memory_equal(got.args, args, nargs * sizeof *args);
+    assert_ptr_equal(got.payload, arrival.payload);
+    assert_int_equal(got.nbytes, arrival.nbytes);
+    assert_int_equal(got.info.gex_srcrank, FAR);
+    assert_ptr_equal(got.info.gex_ep, &aq_endpoint);
+    assert_ptr_equal(got.info.gex_entry, &aq_endpoint.handlers[index]);
+    assert_int_equal(!!got.info.gex_is_req, !reply);
+    assert_int_equal(!!got.info.gex_is_long, category == AQ_AM_LONG);
+}
+
+static void test_deliver(void **state)
+{
+    (void)state;
+    for (unsigned nargs = 0; nargs <= AQ_AM_MAX_ARGS; nargs++) {
+        add(100 + 2 * nargs, takers[nargs][0], GEX_FLAG_AM_SHORT, nargs);
+        add(101 + 2 * nargs, takers[nargs][1], GEX_FLAG_AM_MEDLONG, nargs);
+        for (unsigned category = AQ_AM_SHORT; category <= AQ_AM_LONG; category++) {
+            deliver_one(category, nargs, false);
+            deliver_one(category, nargs, true);
+        }
+    }
+    assert_int_equal(gex_AM_MaxArgs(), AQ_AM_MAX_ARGS);
+}
+
+// ---- out: what the conduit sees ----
+
+static char source[64];
+static void *const dest = (void *)(uintptr_t)(SEGMENT + 8);
+
+static void assert_sent(uint32_t rank, unsigned category, bool reply, unsigned nargs)
+{
+    bool is_short = category == AQ_AM_SHORT, is_long = category == AQ_AM_LONG;
+    assert_ptr_equal(post.link, (void *)(uintptr_t)((rank + 1) * LINK_UNIT));
+    assert_int_equal(post.am.category, category);
+    assert_int_equal(post.am.handler, H_OTHER);
+    assert_int_equal(post.am.reply, reply);
+    assert_int_equal(post.am.nargs, nargs);
+    for (unsigned i = 0; i < nargs; i++)
+        assert_int_equal(post.args[i], -7 + (int32_t)i);
+    assert_ptr_equal(post.am.payload, is_short ? NULL : source);
+    assert_int_equal(post.am.nbytes, is_short ? 0 : 40);
+    assert_ptr_equal(post.am.dest, is_long ? dest : NULL);
+    assert_ptr_equal(post.am.dest_here, is_long && rank == MAPPED ? (char *)dest + SHIFT : NULL);
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    for (uint32_t rank = MAPPED; rank <= FAR; rank++) {
+        gex_Event_t lc[2] = {GEX_EVENT_NO_OP, GEX_EVENT_NO_OP};
+        assert_int_equal(gex_AM_RequestShort(team(), rank, H_OTHER, 0, -7, -6), 0);
+        assert_sent(rank, AQ_AM_SHORT, false, 2);
+        assert_int_equal(gex_AM_RequestMedium(team(), rank, H_OTHER, source, 40, &lc[0], 0, -7), 0);
+        assert_sent(rank, AQ_AM_MEDIUM, false, 1);
+        assert_int_equal(
+            gex_AM_RequestLong(team(), rank, H_OTHER, source, 40, dest, &lc[1], 0, -7, -6, -5), 0);
+        assert_sent(rank, AQ_AM_LONG, false, 3);
+        assert_ptr_equal(lc[0], GEX_EVENT_INVALID);
+        assert_ptr_equal(lc[1], GEX_EVENT_INVALID);
+        gex_AM_RequestMedium(team(), rank, H_OTHER, source, 40, GEX_EVENT_NOW, 0);
+        gex_AM_RequestLong(team(), rank, H_OTHER, source, 40, dest, GEX_EVENT_GROUP, 0);
+        assert_sent(rank, AQ_AM_LONG, false, 0);
+    }
+    assert_int_equal(post.sends, 10);
+    assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 10); // each serves others
+}
+
+static void test_request_waits(void **state)
+{
+    (void)state;
+    post.refusals = 5;
+    assert_int_equal(gex_AM_RequestShort(team(), FAR, H_OTHER, 0, -7), 0);
+    assert_int_equal(post.sends, 6);
+    assert_true(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS] >= 5); // one for each refusal
+    assert_sent(FAR, AQ_AM_SHORT, false, 1);
+}
+
+static void test_request_immediate(void **state)
+{
+    (void)state;
+    post.refusals = 1;
+    assert_int_not_equal(gex_AM_RequestShort(team(), FAR, H_OTHER, GEX_FLAG_IMMEDIATE), 0);
+    assert_int_equal(post.sends, 1);
+    assert_int_equal(
+        gex_AM_RequestMedium(team(), FAR, H_OTHER, source, 40, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE),
+        0);
+    assert_int_equal(post.sends, 2);
+    assert_sent(FAR, AQ_AM_MEDIUM, false, 0);
+    assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
+}
+
+// ---- replies, in a handler ----
+
+static struct {
+    unsigned category;
+    gex_Flags_t flags;
+    int no_op;
+    gex_Event_t lc;
+} plan;
+
+static void replier(gex_Token_t token)
+{
+    if (plan.category == AQ_AM_SHORT)
+        plan.no_op = gex_AM_ReplyShort(token, H_OTHER, plan.flags, -7);
+    else if (plan.category == AQ_AM_MEDIUM)
+        plan.no_op = gex_AM_ReplyMedium(token, H_OTHER, source, 40, &plan.lc, plan.flags, -7, -6);
+    else
+        plan.no_op =
+            gex_AM_ReplyLong(token, H_OTHER, source, 40, dest, &plan.lc, plan.flags, -7, -6, -5);
+    assert_int_equal(token->replied, !plan.no_op);
+}
+
+// A request of a rank arrives; returns whether its handler has replied.
+static bool ask(uint32_t rank, unsigned category, gex_Flags_t flags)
+{
+    plan.category = category;
+    plan.flags = flags;
+    plan.lc = GEX_EVENT_NO_OP;
+    add(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
+    const aq_arrival_t arrival = {
+        .source = rank, .category = AQ_AM_SHORT, .handler = H_REPLIER, .nargs = 0};
+    return aq_am_deliver(&arrival);
+}
+
+static void test_replies(void **state)
+{
+    (void)state;
+    for (uint32_t rank = MAPPED; rank <= FAR; rank++)
+        for (unsigned category = AQ_AM_SHORT; category <= AQ_AM_LONG; category++) {
+            assert_true(ask(rank, category, 0));
+            assert_sent(rank, category, true, 1 + category);
+            if (category != AQ_AM_SHORT)
+                assert_ptr_equal(plan.lc, GEX_EVENT_INVALID);
+        }
+    assert_int_equal(post.sends, 6);
+}
+
+// A reply waits for room without letting requests in.
+static void test_reply_waits(void **state)
+{
+    (void)state;
+    post.refusals = 20;
+    assert_true(ask(MAPPED, AQ_AM_LONG, 0));
+    assert_sent(MAPPED, AQ_AM_LONG, true, 3);
+    assert_int_equal(post.sends, 21);
+    assert_true(post.polls_of[AQ_POLL_REPLIES] >= 20);
+    assert_int_equal(post.polls_of[AQ_POLL_REQUESTS], 0);
+    assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
+}
+
+static void test_reply_immediate(void **state)
+{
+    (void)state;
+    post.refusals = 1;
+    assert_false(ask(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
+    assert_int_not_equal(plan.no_op, 0);
+    assert_int_equal(post.sends, 1);
+    assert_true(ask(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
+    assert_int_equal(post.sends, 2);
+    assert_int_equal(post.polls_of[AQ_POLL_REPLIES], 0);
+}
+
+static void test_here(void **state)
+{
+    (void)state;
+    assert_ptr_equal(aq_am_here(0, dest), dest);
+    assert_ptr_equal(aq_am_here(MAPPED, dest), (char *)dest + SHIFT);
+    assert_null(aq_am_here(FAR, dest));
+    assert_null(aq_am_here(RANKS, dest));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_deliver, clear),
+        cmocka_unit_test_setup(test_requests, clear),
+        cmocka_unit_test_setup(test_request_waits, clear),
+        cmocka_unit_test_setup(test_request_immediate, clear),
+        cmocka_unit_test_setup(test_replies, clear),
+        cmocka_unit_test_setup(test_reply_waits, clear),
+        cmocka_unit_test_setup(test_reply_immediate, clear),
+        cmocka_unit_test_setup(test_here, clear),
+    };
+    return cmocka_run_group_tests(tests, start_job, NULL);
+}
