@@ -28,8 +28,7 @@ static struct aq_srcdesc *descriptor(void)
 {
     aq_thread_t *thread = aq_thread_self();
     struct aq_srcdesc *sd = thread->descriptor;
-    thread->descriptor =
-        NULL; // a wait for room may run handlers, which prepare replies of their own
+    thread->descriptor = NULL; // a wait for room may run handlers, which prepare replies
     if (!sd)
         sd = calloc(1, sizeof *sd);
     if (!sd)
