@@ -1,11 +1,9 @@
 // Active messages: the way out (request, reply) and the way in (deliver).
 //
-//   gex_AM_RequestShort2 -> aq_api_request_short -> aq_am_request -> conduit->send ~~>
-//   conduit->poll
+// gex_AM_RequestShort2 -> aq_api_request_short -> aq_am_request -> conduit->send ~~> conduit->poll
 //                                                                                            |
 //                               handler <- aq_am_call <- aq_am_deliver <--------------------+
-//                                  `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> aq_am_reply ->
-//                                  conduit->send ~~> ...
+//                                  `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> aq_am_reply -> ...
 #ifndef AQ_AM_H
 #define AQ_AM_H
 
@@ -18,8 +16,8 @@ struct aq_token {
     bool replied;
 };
 
-// Sends a request to a job rank. Blocks for room, polling, unless flags has IMMEDIATE (then returns
-// non-zero).
+// Sends a request to a job rank. Blocks for room, polling, unless flags has IMMEDIATE (then
+// returns non-zero).
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
 
 // Sends the reply of a request's handler. Blocks for room, polling for replies, unless IMMEDIATE.

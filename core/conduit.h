@@ -1,21 +1,18 @@
-// The contract between the core and a conduit (a way to move messages): one const table of
-// operations.
+// The contract between the core and a conduit (a way to move messages): one const table
+// of operations.
 //
 // What is always true:
 // - A conduit's only global symbol is its table. It never includes another conduit.
 // - Several conduits are open at once: smp for the processes of one's own neighbourhood, at most
-// one network for the
-//   rest. A peer is bound, on first use and for good, to the first open conduit whose match accepts
-//   it.
+//   one network for the rest. A peer is bound, on first use and for good, to the first open conduit
+//   whose match accepts it.
 // - Messages are delivered exactly once; order is not promised. Requests and replies travel in
-// separate classes: a
-//   full request class never keeps a reply from getting through.
+//   separate classes: a full request class never keeps a reply from getting through.
 // - No operation but connect is called with a lock of the core held. Operations marked "any thread"
-// may run at the same time in
-//   several threads when env->threads is set; the others are called by one thread, in the same
-//   order at all ranks.
-// - Whoever first sees a fault logs it, once; the core ends the job on any status but AQ_OK and
-// AQ_AGAIN.
+//   may run at the same time in several threads when env->threads is set; the others are called by
+//   one thread, in the same order at all ranks.
+// - Whoever first sees a fault logs it, once; the core ends the job on any status but AQ_OK
+//   and AQ_AGAIN.
 //
 //      client -> am.c -> ops->send ...... wire ...... ops->poll -> env->deliver -> handler
 //
@@ -84,8 +81,8 @@ typedef struct aq_conduit_env {
     // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
     // handler of a request has sent its reply.
     bool (*deliver)(const aq_arrival_t *arrival);
-    // Handles replies of all conduits that have arrived; for a conduit that must wait inside an
-    // operation.
+    // Handles replies of all conduits that have arrived; for a conduit that must wait inside
+    // an operation.
     void (*poll_replies)(void);
 } aq_conduit_env_t;
 

@@ -1,16 +1,13 @@
 // Events: one pooled record for everything that completes later.
 //
-//     gex_Event_t --> part[r]      record: [ root | GET | PUT | AM | LC | RMW | OTHER ] + link of
-//     the free list
+//     gex_Event_t --> part[r]      record: [ root | GET | PUT | AM | LC | RMW | OTHER ] + free list
 //
 // - Each part counts operations (or steps of one) that are pending in its category. A leaf event is
-// complete
-//   when its part is zero, a root event when all parts are.
+//   complete when its part is zero, a root event when all parts are.
 // - A handle points to a part of a record; records come from a pool and their memory is never given
-// back, so
-//   that a stale handle reads a counter and not freed memory.
-// - The record of a root event goes back to the pool when that event is synchronized, by any
-// thread.
+//   back, so that a stale handle reads a counter and not freed memory.
+// - The record of a root event goes back to the pool when that event is synchronized, by
+//   any thread.
 // - An NBI region is such a record too, owned by its thread.
 #ifndef AQ_EVENT_H
 #define AQ_EVENT_H

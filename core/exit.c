@@ -13,8 +13,8 @@
 // A client that ends collectively may still have output to write when the first rank's news arrive.
 enum { GRACE_NS = 100000000 };
 
-// Head: the first caller goes on, with the code of the job; others of this process wait for its
-// end.
+// Head: the first caller goes on, with the code of the job; others of this process wait for
+// its end.
 static int exit_head(int code)
 {
     static atomic_flag entered = ATOMIC_FLAG_INIT;

@@ -2,9 +2,9 @@
 #ifndef AQ_EXIT_H
 #define AQ_EXIT_H
 
-// Called from polls once the job's exit word is set. Gives the client a moment to end by itself (it
-// may be just about to call gasnet_exit like everybody else), then ends this process; returns until
-// then.
+// Called from polls once the job's exit word is set. Gives the client a moment to end by itself
+// (it may be just about to call gasnet_exit like everybody else), then ends this process; returns
+// until then.
 void aq_exit_requested(void);
 
 // Ends this process with the job's code if another rank has ended the job meanwhile; for a

@@ -2,10 +2,10 @@
 //
 // Include <gasnetex.h>, not this file. Specification: "Fixed-payload AM APIs" and "gex_AM_Commit
 // calls". Request: may block for flow control and runs handlers meanwhile (requests and replies);
-// with GEX_FLAG_IMMEDIATE returns non-zero instead and has done nothing. Reply: only in a request's
-// handler, once; may block and then runs reply handlers only. lc_opt: see the specification; the
-// payload may be overwritten when the local completion is found. Each name also works without its
-// number.
+// with GEX_FLAG_IMMEDIATE returns non-zero instead and has done nothing. Reply: only in a
+// request's handler, once; may block and then runs reply handlers only. lc_opt: see the
+// specification; the payload may be overwritten when the local completion is found. Each name also
+// works without its number.
 #ifndef GASNETEX_AM_H
 #define GASNETEX_AM_H
 

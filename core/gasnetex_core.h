@@ -231,9 +231,9 @@ typedef struct {
     const char *gex_name;
 } gex_AM_Entry_t;
 
-// Registers handlers; not collective: the client sees to it that nobody sends too early. Fills in
-// indices that were 0. The table may be freed afterwards. GASNET_OK, or GASNET_ERR_BAD_ARG with a
-// message.
+// Registers handlers; not collective: the client sees to it that nobody sends too early. Fills
+// in indices that were 0. The table may be freed afterwards. GASNET_OK, or GASNET_ERR_BAD_ARG
+// with a message.
 AQ_API int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries);
 
 // ---- active messages: limits ("Active Message (AM) limit queries"); allowed in handlers ----
@@ -355,8 +355,8 @@ AQ_API int gex_HSL_Trylock(gex_HSL_t *hsl); // GASNET_OK, or GASNET_ERR_NOT_READ
 // Runs handlers of messages that have arrived, a bounded number; does not block. Returns GASNET_OK.
 AQ_API int gasnet_AMPoll(void);
 
-// How waiting behaves: spin burns the processor, block gives it away at once, spinblock spins
-// first.
+// How waiting behaves: spin burns the processor, block gives it away at once, spinblock
+// spins first.
 #define GASNET_WAIT_SPIN 0
 #define GASNET_WAIT_BLOCK 1
 #define GASNET_WAIT_SPINBLOCK 2
@@ -384,8 +384,8 @@ AQ_API void aq_api_wait_end(aq_api_wait_t *wait);
 
 // ---- the rest ----
 
-// Ends the whole job with this code (low 8 bits count; the first code of the job wins). Allowed
-// anywhere.
+// Ends the whole job with this code (low 8 bits count; the first code of the job wins).
+// Allowed anywhere.
 AQ_API void gasnet_exit(int exitcode) __attribute__((noreturn));
 // An environment variable of the job, or NULL. The text stays valid.
 AQ_API char *gasnet_getenv(const char *name);

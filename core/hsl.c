@@ -1,5 +1,5 @@
-// Handler-safe locks: a mutex where threads run at the same time, else only the checks of a debug
-// build.
+// Handler-safe locks: a mutex where threads run at the same time, else only the checks of a
+// debug build.
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -3,8 +3,7 @@
 // The table has 32 bytes for each rank (asserted in job.c): its link, and its segment. Nothing else
 // is kept for a rank that was never spoken to.
 //
-//     rank r:   link[r]          0: not bound; else the conduit's link, with the index of the
-//     conduit in bit 0
+//     rank r:   link[r]          0: not bound; else the link, bit 0: index of the conduit
 //               shift[r]         from addresses of r to ours; odd: not mapped
 //               segment_addr[r], segment_size[r]    as r sees them; size 0: none
 #ifndef AQ_JOB_H
@@ -79,8 +78,8 @@ static inline void *aq_link_pointer(uintptr_t link)
 // In job_groups.c: fills in host and nbrhd from the hosts of all ranks.
 aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t nbrhd_limit);
 
-// Job rank of the first process of a neighbourhood, by its number. Walks over all ranks: for init
-// only.
+// Job rank of the first process of a neighbourhood, by its number. Walks over all ranks: for
+// init only.
 uint32_t aq_job_nbrhd_leader(uint32_t group);
 
 #endif

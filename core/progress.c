@@ -181,8 +181,8 @@ void aq_api_wait_end(aq_api_wait_t *wait)
     }
 }
 
-// With more threads in the library than processors for this rank, one that spins keeps another from
-// working.
+// With more threads in the library than processors for this rank, one that spins keeps another
+// from working.
 static uint64_t spin_time(void)
 {
     if (adapt && aq_threads && spin_ns) {

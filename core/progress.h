@@ -17,9 +17,9 @@ void aq_progress_poll_replies(void);
 // One turn of such a wait: polls, and gives the processor away when the wait gets long.
 void aq_progress_wait_replies(unsigned turns);
 
-// Something that takes several polls (a barrier, a collective). turn returns true when it did
-// something; it runs in one thread at a time, with no lock held but its own. Tasks are never
-// removed.
+// Something that takes several polls (a barrier, a collective). turn returns true when it
+// did something; it runs in one thread at a time, with no lock held but its own. Tasks are
+// never removed.
 typedef struct aq_task {
     bool (*turn)(struct aq_task *task);
     struct aq_task *next;
@@ -30,8 +30,8 @@ void aq_progress_add(aq_task_t *task);
 // has done.
 void aq_progress_busy(int change);
 
-// Wakes threads of this process that sleep in a wait, after something was done that they may wait
-// for.
+// Wakes threads of this process that sleep in a wait, after something was done that they may
+// wait for.
 void aq_progress_wake(void);
 
 #endif

@@ -109,8 +109,8 @@ static int check_size(uintptr_t size)
     return GASNET_ERR_BAD_ARG;
 }
 
-// The conduit of this host maps the segments of the neighbourhood; then all ranks tell where theirs
-// is.
+// The conduit of this host maps the segments of the neighbourhood; then all ranks tell where
+// theirs is.
 static aq_status_t map_segments(uintptr_t *sizes, void **here)
 {
     const aq_group_t *nbrhd = &aq_job.nbrhd;

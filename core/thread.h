@@ -1,5 +1,5 @@
-// The three thread modes, and what each thread keeps to itself. No other file asks for the mode by
-// name.
+// The three thread modes, and what each thread keeps to itself. No other file asks for the mode
+// by name.
 //
 // seq: one thread ever enters. parsync: several, never two at once. par: any number at once.
 // aq_threads is true only for par; where it is false, locks cost a test of one flag.

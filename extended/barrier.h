@@ -1,8 +1,8 @@
 // Split-phase barriers over the job, in two steps: inside the neighbourhood through shared memory,
 // then across the neighbourhoods by active messages between their first processes.
 //
-//     every process:  arrive (barrier_shared.c) ........................ released? -> phase
-//     complete first process of a neighbourhood, if there are several:
+//     every process:  arrive (barrier_shared.c) ................. released? -> phase complete
+//     the first of each neighbourhood, if there are several:
 //                     all arrived? -> disseminate (barrier_am.c) -> release
 //
 // Phases are numbered from 1. A process is at most one phase ahead of any other, so that two copies

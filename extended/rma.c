@@ -23,8 +23,8 @@ static const aq_rma_method_t *method(const aq_rma_t *rma)
     return ops->put && ops->get ? &aq_rma_native : &aq_rma_over_am;
 }
 
-// Starts an operation whose completion part counts; returns non-zero when IMMEDIATE and nothing was
-// done.
+// Starts an operation whose completion part counts; returns non-zero when IMMEDIATE and nothing
+// was done.
 static int start(const aq_rma_t *rma, gex_Event_t part)
 {
     intptr_t shift = aq_job.shift[rma->rank];
@@ -78,8 +78,8 @@ int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t
     return start_blocking(&rma);
 }
 
-// The source of a put may be reused when the call returns, so that local completion is never
-// outstanding.
+// The source of a put may be reused when the call returns, so that local completion is
+// never outstanding.
 int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {

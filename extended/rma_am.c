@@ -1,8 +1,7 @@
 // Put and get over active messages, for conduits that have no better way.
 //
-//   put:  Long request with a piece --> [target copies it] --> Short reply: one piece done
-//   get:  Short request for a piece --> [target] --> Medium reply with the piece: copied, one piece
-//   done
+//     put:  Long request with a piece --> [target copies it] --> Short reply: one piece done
+//     get:  Short request for a piece --> [target] --> Medium reply with it: copied, one piece done
 #include <string.h>
 
 #include "../core/am.h"

@@ -21,8 +21,8 @@ void aq_log_program(const char *name);
 // A fault. Always printed. A trailing newline is added.
 void aq_log_error(const char *fmt, ...) AQ_PRINTF(1, 2);
 
-// Something the user should know that does not stop the job. Silent with GASNET_QUIET
-// (aq_log_quiet).
+// Something the user should know that does not stop the job. Silent with
+// GASNET_QUIET (aq_log_quiet).
 void aq_log_warn(const char *fmt, ...) AQ_PRINTF(1, 2);
 
 // Detail on request: printed only after aq_log_verbose(true) (launcher -v, GASNET_SPAWN_VERBOSE).

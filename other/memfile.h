@@ -29,8 +29,8 @@ aq_status_t aq_memfile_ticket(int fd, aq_memfile_ticket_t *out);
 // the reason and the remedy. AQ_ERR_PEER: pid and fd mean another file by now.
 aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out);
 
-// Maps size bytes from offset (multiple of the page size), readable and writable, shared. Logs a
-// fault.
+// Maps size bytes from offset (multiple of the page size), readable and writable, shared. Logs
+// a fault.
 aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out);
 
 void aq_memfile_unmap(void *addr, size_t size);

@@ -380,8 +380,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// Letters to insert, delete or replace to make b, a name of the table, of a (Levenshtein), row by
-// row.
+// Letters to insert, delete or replace to make b, a name of the table, of a (Levenshtein), row
+// by row.
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t row[NAME_MAX_BYTES + 1];

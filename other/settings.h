@@ -76,8 +76,8 @@ extern const aq_setting_t aq_settings[AQ_SET_COUNT];
 // at once.
 aq_status_t aq_settings_load(char *err, size_t err_size);
 
-// The same for one variable, without a change to its value: for tools that report every fault at
-// once.
+// The same for one variable, without a change to its value: for tools that report every fault
+// at once.
 aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size);
 
 // Values; the type must be the row's (asserted). Before a load: the defaults. Text is owned by the

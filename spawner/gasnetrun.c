@@ -1,5 +1,5 @@
-// gasnetrun: starts the ranks of a job. One program for all conduits: its name says which
-// (gasnetrun_smp).
+// gasnetrun: starts the ranks of a job. One program for all conduits: its name says
+// which (gasnetrun_smp).
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

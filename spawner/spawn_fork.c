@@ -16,8 +16,8 @@
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"
 
-// There is one job in a process, and it lives as long as the process: see finalize in
-// aq_boot_ops_t.
+// There is one job in a process, and it lives as long as the process: see finalize
+// in aq_boot_ops_t.
 typedef struct fork_boot {
     aq_boot_t boot; // first, so that a pointer to it is a pointer to this
     aq_boot_page_t *page;
@@ -41,8 +41,8 @@ static aq_status_t fork_barrier(aq_boot_t *boot)
     return boot->size == 1 ? AQ_OK : aq_page_barrier(mine_of(boot)->page);
 }
 
-// Copies one chunk of every rank from the exchange buffer, where they lie packed, to its place in
-// all.
+// Copies one chunk of every rank from the exchange buffer, where they lie packed, to its place
+// in all.
 static void scatter_chunk(uint8_t *all, const uint8_t *slots, uint32_t size, size_t len,
                           size_t done, size_t part)
 {
@@ -157,8 +157,8 @@ aq_status_t aq_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
                      rank);
         return AQ_ERR_PEER;
     }
-    // The supervisor counts the absent and then looks at the members: one of the two sides sees the
-    // other.
+    // The supervisor counts the absent and then looks at the members: one of the two sides sees
+    // the other.
     atomic_fetch_add(&page->members, 1);
     if (atomic_load(&page->absent) > 0) {
         aq_log_error("another rank has ended without joining the job, so it cannot start; "
@@ -269,8 +269,8 @@ aq_status_t aq_fork_join(const char *text, aq_boot_t **out)
     aq_boot_page_t *page = addr;
     (void)close((int)control.fd);
     (void)unsetenv(CONTROL_NAME);
-    // Behind a wrapper (a shell, a debugger) the supervisor is not our parent: die with the
-    // wrapper.
+    // Behind a wrapper (a shell, a debugger) the supervisor is not our parent: die with
+    // the wrapper.
     if (getppid() != page->supervisor)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     return aq_fork_adopt(page, (uint32_t)control.rank, out);

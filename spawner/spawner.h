@@ -1,8 +1,8 @@
 // The bootstrap contract: what a rank learns from whoever started it, and what it may ask of it.
 //
-// Used at init, attach and exit only, never in between. A back end is one const table aq_boot_ops_t
-// (spawn_fork.c; later ssh, mpi, pmi) chosen in spawner.c. Nothing here runs handlers or knows
-// conduits.
+// Used at init, attach and exit only, never in between. A back end is one const table
+// aq_boot_ops_t (spawn_fork.c; later ssh, mpi, pmi) chosen in spawner.c. Nothing here runs
+// handlers or knows conduits.
 //
 //   launcher or first process                         rank (in gex_Client_Init)
 //   gasnetrun: options -> aq_supervise() ---fork/exec--> aq_boot_start() -> aq_boot_t
@@ -57,11 +57,11 @@ struct aq_boot {
     const aq_boot_ops_t *ops;
     uint32_t rank;
     uint32_t size;
-    const uint32_t
-        *host_of_rank; // index of the host of each rank, numbered from 0 by first appearance
-    uint8_t
-        key[AQ_KEY_BYTES]; // the job's random key; secret: never printed, never in an environment
-    bool line_buffer;      // standard output of the launcher is a terminal
+    // index of the host of each rank, numbered from 0 by first appearance
+    const uint32_t *host_of_rank;
+    // the job's random key; secret: never printed, never in an environment
+    uint8_t key[AQ_KEY_BYTES];
+    bool line_buffer;            // standard output of the launcher is a terminal
     volatile int32_t *exit_word; // see announce_exit; may be read at any time
 };
 
@@ -95,8 +95,8 @@ typedef struct aq_supervise_options {
 // watches until all are gone. *code is the exit code of the job (also when nothing could be
 // started). Logs faults. With argv NULL: returns true in each child, with *out set; in the caller
 // it does not return but ends the process with the job's code. With argv: returns false, in the
-// caller only. Needs the settings loaded. Takes all signals and all children of the process for its
-// own.
+// caller only. Needs the settings loaded. Takes all signals and all children of the process for
+// its own.
 bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code);
 
 #endif

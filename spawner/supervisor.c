@@ -496,8 +496,8 @@ static bool make_page(aq_supervised_t *job)
     return job->options->argv == NULL || fcntl(job->page_fd, F_SETFD, 0) == 0;
 }
 
-// Signals that we read. One that is ignored stays ignored (nohup, jobs in the background of a
-// shell).
+// Signals that we read. One that is ignored stays ignored (nohup, jobs in the background of
+// a shell).
 static void choose_signals(sigset_t *set)
 {
     static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,

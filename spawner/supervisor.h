@@ -1,8 +1,7 @@
 // Inside of the supervisor: the job as its three files see it.
 //
-//   supervisor_start.c   limits, pipes, fork and exec
-//   supervisor_output.c  lines
-//   supervisor.c         the loop: signals, deaths, deadlines, the exit code
+// supervisor_start.c   limits, pipes, fork and exec supervisor_output.c  lines supervisor.c
+// the loop: signals, deaths, deadlines, the exit code
 //
 // Always true: alive counts the ranks with a process not yet reaped, and only those are sent
 // signals; phase only grows; the code of the job is in the exit word of the page once anyone has

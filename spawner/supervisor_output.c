@@ -26,9 +26,9 @@ static void *must_realloc(void *old, size_t size)
     return grown;
 }
 
-// Pipes and terminals are opened anew for us, because O_NONBLOCK on the inherited one would be seen
-// by everyone who shares it (the user's shell, say). Files do not block; sockets have a flag for
-// it.
+// Pipes and terminals are opened anew for us, because O_NONBLOCK on the inherited one would be
+// seen by everyone who shares it (the user's shell, say). Files do not block; sockets have a flag
+// for it.
 void aq_sink_open(aq_sink_t *sink, int fd)
 {
     *sink = (aq_sink_t){.fd = fd};

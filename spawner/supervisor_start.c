@@ -229,8 +229,8 @@ typedef struct launch {
                // memory (vfork)
 } launch_t;
 
-// Binds this process to the processors of its rank: the rank's share of job->cpus, counted from the
-// lowest.
+// Binds this process to the processors of its rank: the rank's share of job->cpus, counted from
+// the lowest.
 static void bind_rank(const aq_supervised_t *job, uint32_t rank)
 {
     uint32_t each = job->options->cpus_per_rank;

@@ -1,7 +1,7 @@
-// The smp conduit: processes of one host talk through shared memory. The teaching conduit: read it
-// in this order: smp_message.h (what a message looks like), smp_ring.h and .c (how it travels),
-// this file (the table of operations), smp_memory.c (where rings and segments live), smp_sleep.c
-// (waiting).
+// The smp conduit: processes of one host talk through shared memory. The teaching conduit: read
+// it in this order: smp_message.h (what a message looks like), smp_ring.h and .c (how it
+// travels), this file (the table of operations), smp_memory.c (where rings and segments live),
+// smp_sleep.c (waiting).
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

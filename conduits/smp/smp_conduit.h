@@ -2,8 +2,7 @@
 //
 // One anonymous file for each neighbourhood, made by its first process and mapped whole by all:
 //
-//     [ doorbell | request ring | reply ring ] for each process   [ scratch for each process ]   [
-//     segments ]
+//     [ doorbell | request ring | reply ring ] of each process  [ scratch of each ]  [ segments ]
 #ifndef AQ_SMP_CONDUIT_H
 #define AQ_SMP_CONDUIT_H
 
@@ -23,8 +22,8 @@ typedef struct smp_doorbell {
 typedef struct smp_process {
     smp_doorbell_t doorbell;
     smp_ring_control_t ring[2]; // requests, replies
-    _Alignas(SMP_LINE) _Atomic uint32_t
-        asleep; // first process only: sleepers of the whole neighbourhood
+    // First process only: sleepers of the whole neighbourhood.
+    _Alignas(SMP_LINE) _Atomic uint32_t asleep;
 } smp_process_t;
 
 // What a process keeps for a peer that it talks to.
@@ -72,8 +71,8 @@ void smp_sleep_disarm(aq_conduit_t *conduit);
 void smp_sleep_wake(aq_conduit_t *conduit, bool neighbourhood);
 void smp_sleep_ring(smp_doorbell_t *doorbell);
 
-// Between a change and the look for sleepers who wait for it: the two may not pass each other; see
-// smp_sleep.c.
+// Between a change and the look for sleepers who wait for it: the two may not pass each other;
+// see smp_sleep.c.
 static inline void smp_sleep_fence(const smp_conduit_t *smp)
 {
     if (__builtin_expect(smp->light_senders, 1))

@@ -16,8 +16,8 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-// A ring holds GASNET_PSHM_NETWORK_DEPTH payloads of the largest Medium, rounded up to a power of
-// two.
+// A ring holds GASNET_PSHM_NETWORK_DEPTH payloads of the largest Medium, rounded up to a power
+// of two.
 static size_t ring_lines(void)
 {
     size_t wanted = (size_t)aq_settings_int(AQ_SET_PSHM_NETWORK_DEPTH) * SMP_MAX_MEDIUM / SMP_LINE;

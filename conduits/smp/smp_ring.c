@@ -81,8 +81,8 @@ static void deliver(smp_header_t *header, const aq_conduit_env_t *env, bool repl
     env->deliver(&arrival);
 }
 
-// Lets senders use the lines before `released` again: when enough have gathered, or the ring is
-// empty.
+// Lets senders use the lines before `released` again: when enough have gathered, or the ring
+// is empty.
 static inline void tell_senders(smp_ring_in_t *ring, bool empty)
 {
     uint64_t news = ring->released - atomic_load_explicit(&ring->told, memory_order_relaxed);

@@ -17,8 +17,8 @@
 // - The receiver claims a message by moving head, runs the handler on the payload in place, then
 //   gives its lines back, in order. With several threads, head and released move under a try-lock,
 //   handlers run without it, and a message done before an older one is marked (flag ^ DONE).
-// - Senders see only `freed`, which follows released with some delay, to keep its line from
-//   travelling.
+// - Senders see only `freed`, which follows released with some delay, to keep its line
+//   from travelling.
 #ifndef AQ_SMP_RING_H
 #define AQ_SMP_RING_H
 
@@ -77,8 +77,8 @@ static inline char *smp_line(char *lines, uint64_t count, uint64_t position)
 // Takes n lines (n <= count / 2); false when there is no room now. Any thread.
 bool smp_ring_take(smp_ring_out_t *ring, uint64_t n, smp_run_t *run);
 
-// Makes a taken run visible to the receiver: the message is written and may not be touched any
-// more.
+// Makes a taken run visible to the receiver: the message is written and may not be touched
+// any more.
 static inline void smp_ring_publish(const smp_ring_out_t *ring, const smp_run_t *run)
 {
     atomic_store_explicit(&run->header->flag, run->position ^ ring->key, memory_order_release);

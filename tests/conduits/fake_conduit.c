@@ -1,7 +1,7 @@
-// The fake conduit: a network for tests, between processes of one host, as a module loaded at run
-// time. It has the mandatory operations only, so that the core's defaults are used for the rest
-// (put and get over active messages, payload prepared in a buffer), and it makes trouble on
-// request.
+// The fake conduit: a network for tests, between processes of one host, as a module loaded at
+// run time. It has the mandatory operations only, so that the core's defaults are used for the
+// rest (put and get over active messages, payload prepared in a buffer), and it makes trouble
+// on request.
 //
 // To use it: GASNET_CONDUIT=fake GASNET_MODULE_PATH=<build>/modules GASNET_SUPERNODE_MAXSIZE=1, and
 //
