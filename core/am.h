@@ -3,7 +3,7 @@
 // gex_AM_RequestShort2 -> aq_api_request_short -> aq_am_request -> conduit->send ~~> conduit->poll
 //                                                                                            |
 //                               handler <- aq_am_call <- aq_am_deliver <--------------------+
-//                                  `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> aq_am_reply -> ...
+//                            `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> aq_am_reply -> ...
 #ifndef AQ_AM_H
 #define AQ_AM_H
 
