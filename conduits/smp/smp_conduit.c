@@ -192,9 +192,12 @@ static unsigned smp_poll(aq_conduit_t *conduit, unsigned what)
 {
     smp_conduit_t *smp = smp_of(conduit);
     unsigned done = 0;
-    if (smp_ring_busy(&smp->in[1]))
+    bool threads = conduit->env->threads;
+    if (threads ? smp_ring_busy(&smp->in[1]) : smp_ring_ready(&smp->in[1]))
         done += smp_ring_receive(&smp->in[1], POLL_BUDGET, true, conduit->env);
-    if ((what & AQ_POLL_REQUESTS) && smp_ring_busy(&smp->in[0]))
+    if (!(what & AQ_POLL_REQUESTS))
+        return done;
+    if (threads ? smp_ring_busy(&smp->in[0]) : smp_ring_ready(&smp->in[0]))
         done += smp_ring_receive(&smp->in[0], POLL_BUDGET, false, conduit->env);
     return done;
 }
