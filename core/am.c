@@ -1,10 +1,10 @@
 #include "am.h"
 
-#include "endpoint.h"
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
 #include "segment.h"
+#include "team.h"
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
 
@@ -39,7 +39,7 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const a
              category_names[am->category], rank, tm->size);
     aq_thread_check_context(call, category_names[am->category]);
     aq_am_check_handler(call, am);
-    aq_am_check_payload(call, gex_TM_TranslateRankToJobrank(tm, rank), am);
+    aq_am_check_payload(call, aq_tm_jobrank(tm, rank), am);
 }
 
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
@@ -133,7 +133,7 @@ int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, g
         .args = args, .category = AQ_AM_SHORT, .handler = handler, .nargs = (uint8_t)nargs};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    return aq_am_request(gex_TM_TranslateRankToJobrank(tm, rank), &am, flags);
+    return aq_am_request(aq_tm_jobrank(tm, rank), &am, flags);
 }
 
 int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
@@ -143,9 +143,8 @@ int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, 
     aq_am_t am = {args, src, nbytes, NULL, NULL, AQ_AM_MEDIUM, handler, (uint8_t)nargs, false};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    int no_op = aq_am_request(gex_TM_TranslateRankToJobrank(tm, rank), &am, flags);
-    if (lc_opt > GEX_EVENT_GROUP)
-        *lc_opt = GEX_EVENT_INVALID;
+    int no_op = aq_am_request(aq_tm_jobrank(tm, rank), &am, flags);
+    aq_api_lc_done(lc_opt);
     return no_op;
 }
 
@@ -156,11 +155,10 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
     aq_am_t am = {args, src, nbytes, dest, NULL, AQ_AM_LONG, handler, (uint8_t)nargs, false};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    uint32_t jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
+    uint32_t jobrank = aq_tm_jobrank(tm, rank);
     am.dest_here = aq_am_here(jobrank, dest);
     int no_op = aq_am_request(jobrank, &am, flags);
-    if (lc_opt > GEX_EVENT_GROUP)
-        *lc_opt = GEX_EVENT_INVALID;
+    aq_api_lc_done(lc_opt);
     return no_op;
 }
 
@@ -185,8 +183,7 @@ int aq_api_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *s
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
     int no_op = aq_am_reply(token, &am, flags);
-    if (lc_opt > GEX_EVENT_GROUP)
-        *lc_opt = GEX_EVENT_INVALID;
+    aq_api_lc_done(lc_opt);
     return no_op;
 }
 
@@ -200,8 +197,7 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
     int no_op = aq_am_reply(token, &am, flags);
-    if (lc_opt > GEX_EVENT_GROUP)
-        *lc_opt = GEX_EVENT_INVALID;
+    aq_api_lc_done(lc_opt);
     return no_op;
 }
 

@@ -6,6 +6,7 @@
 #include "gasnetex_am.h"
 #include "job.h"
 #include "progress.h"
+#include "team.h"
 
 // By `reply`; the category stands behind it.
 static const char *const prepare_names[] = {"gex_AM_PrepareRequest", "gex_AM_PrepareReply"};
@@ -152,7 +153,7 @@ static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t ca
     }
     struct aq_srcdesc *sd = descriptor();
     sd->am = am;
-    sd->jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
+    sd->jobrank = aq_tm_jobrank(tm, rank);
     sd->token = NULL;
     sd->lc_opt = lc_opt;
     sd->dest = dest;
@@ -288,8 +289,8 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
     } else if (send_committed(sd, flags)) {
         return 1;
     }
-    if (sd->room == AQ_ROOM_CLIENT && sd->lc_opt > GEX_EVENT_GROUP)
-        *sd->lc_opt = GEX_EVENT_INVALID;
+    if (sd->room == AQ_ROOM_CLIENT)
+        aq_api_lc_done(sd->lc_opt);
     put_back(sd);
     return 0;
 }

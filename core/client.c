@@ -4,16 +4,14 @@
 
 #include "../other/settings.h"
 #include "debug_aids.h"
-#include "endpoint.h"
 #include "exit.h"
 #include "fatal.h"
 #include "job.h"
 #include "layers.h"
 #include "segment.h"
+#include "team.h"
 
 struct gex_client aq_client;
-aq_team_t aq_team;
-static aq_team_t aq_pair; // of the primordial endpoints: the same peers under another handle
 
 static bool verbose_errors = true;
 static char link_conduit[16]; // "smp" of "smp par": the default conduit
@@ -74,10 +72,7 @@ static void make_objects(const char *name, gex_Flags_t flags)
     aq_client.name = strdup(name);
     aq_client.flags = flags;
     aq_endpoint.client = &aq_client;
-    aq_team.head =
-        (struct gex_tm){aq_job.rank, aq_job.size, AQ_CHECKS ? aq_segment_unmapped() : aq_job.shift};
-    aq_team.ep = &aq_endpoint;
-    aq_pair = aq_team;
+    aq_team_start(&aq_endpoint);
 }
 
 static int public_error(aq_status_t status)
@@ -158,60 +153,6 @@ void gex_Client_SetCData(gex_Client_t client, const void *val)
 void *gex_Client_QueryCData(gex_Client_t client)
 {
     return client->cdata;
-}
-
-gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
-{
-    (void)local_ep;
-    AQ_CHECK(remote_ep_index < GASNET_MAXEPS,
-             "gex_TM_Pair: endpoint index %u is not below GASNET_MAXEPS (%d)", remote_ep_index,
-             GASNET_MAXEPS);
-    return remote_ep_index < GASNET_MAXEPS ? &aq_pair.head : GEX_TM_INVALID;
-}
-
-gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
-{
-    return aq_team_of(tm)->ep->client;
-}
-
-gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
-{
-    return aq_team_of(tm)->ep;
-}
-
-gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
-{
-    (void)tm;
-    return 0;
-}
-
-void gex_TM_SetCData(gex_TM_t tm, const void *val)
-{
-    aq_team_of(tm)->cdata = (void *)(uintptr_t)val;
-}
-
-void *gex_TM_QueryCData(gex_TM_t tm)
-{
-    return aq_team_of(tm)->cdata;
-}
-
-gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
-{
-    AQ_CHECK(rank < tm->size,
-             "gex_TM_TranslateRankToJobrank: rank %u is not below the team's size %u", rank,
-             tm->size);
-    return rank;
-}
-
-gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
-{
-    return jobrank < tm->size ? jobrank : GEX_RANK_INVALID;
-}
-
-gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
-{
-    (void)flags;
-    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), 0};
 }
 
 gex_Rank_t gex_System_QueryJobRank(void)

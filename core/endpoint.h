@@ -1,4 +1,4 @@
-// The objects that a client holds: client, endpoint with its handlers, segment, primordial team.
+// The objects that a client holds: client, endpoint with its handlers, segment.
 #ifndef AQ_ENDPOINT_H
 #define AQ_ENDPOINT_H
 
@@ -27,22 +27,9 @@ struct gex_ep {
                                           // GEX_AM_INDEX_BASE-1: the library's own
 };
 
-// What a gex_TM_t points to: the public head, then this.
-typedef struct aq_team {
-    struct gex_tm head;
-    gex_EP_t ep;
-    void *cdata;
-} aq_team_t;
-
-static inline aq_team_t *aq_team_of(gex_TM_t tm)
-{
-    return (aq_team_t *)(uintptr_t)tm;
-}
-
 // The primordial ones; there is one client for now.
 extern struct gex_client aq_client;
 extern struct gex_ep aq_endpoint;
-extern aq_team_t aq_team;
 
 // Registers a handler of the library itself, at init, before any message can arrive.
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,

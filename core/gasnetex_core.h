@@ -39,7 +39,7 @@ extern "C" {
 
 #define GASNET_PAGESIZE 4096
 #define GASNET_MAXNODES 0x7fffffff
-#define GASNET_MAXEPS 1
+#define GASNET_MAXEPS 32
 #define GASNET_ALIGNED_SEGMENTS 0
 #define GASNET_PSHM 1
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
@@ -333,6 +333,13 @@ AQ_API int gex_NBI_Test(gex_EC_t event_mask, gex_Flags_t flags);
 AQ_API void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
 AQ_API void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
 AQ_API gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
+
+// Tells a caller who gave a variable for local completion that it has happened.
+AQ_API_INLINE void aq_api_lc_done(gex_Event_t *lc_opt)
+{
+    if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
+        *lc_opt = GEX_EVENT_INVALID;
+}
 
 // ---- handler-safe locks ("Handler-safe locks"); allowed in handlers ----
 

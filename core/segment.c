@@ -9,6 +9,7 @@
 #include "exit.h"
 #include "fatal.h"
 #include "job.h"
+#include "team.h"
 
 static uint64_t local_limit, global_limit;
 static struct gex_segment segment;
@@ -214,7 +215,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
         aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
     AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
              rank, tm->size);
-    uint32_t jobrank = gex_TM_TranslateRankToJobrank(tm, rank);
+    uint32_t jobrank = aq_tm_jobrank(tm, rank);
     intptr_t shift = aq_job.shift[jobrank];
     if (size_p)
         *size_p = aq_job.segment_size[jobrank];
@@ -230,7 +231,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
 {
     AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
              rank, tm->size);
-    if (!aq_job.segment_size[gex_TM_TranslateRankToJobrank(tm, rank)])
+    if (!aq_job.segment_size[aq_tm_jobrank(tm, rank)])
         return GASNET_ERR_NOT_READY;
     gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);
     return GASNET_OK;

@@ -71,13 +71,6 @@ AQ_API_INLINE void aq_api_copy_in(void *dest, const void *src, size_t nbytes, in
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-// Tells a caller who gave a variable for local completion that it has happened.
-AQ_API_INLINE void aq_api_lc_done(gex_Event_t *lc_opt)
-{
-    if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
-        *lc_opt = GEX_EVENT_INVALID;
-}
-
 // Returns 0, or non-zero when IMMEDIATE and nothing was done; so do all calls that return int.
 AQ_API_INLINE int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                       size_t nbytes, gex_Flags_t flags)

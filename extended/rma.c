@@ -8,13 +8,14 @@
 #include "../core/job.h"
 #include "../core/progress.h"
 #include "../core/segment.h"
+#include "../core/team.h"
 #include "gasnetex_rma.h"
 
 static void check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote, size_t nbytes)
 {
     aq_thread_check_context(call, "");
     AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
-    aq_segment_check(call, "", gex_TM_TranslateRankToJobrank(tm, rank), remote, nbytes);
+    aq_segment_check(call, "", aq_tm_jobrank(tm, rank), remote, nbytes);
 }
 
 static const aq_rma_method_t *method(const aq_rma_t *rma)
@@ -67,7 +68,7 @@ static aq_rma_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *r
     if (AQ_CHECKS)
         check(call, tm, rank, remote, nbytes);
     return (aq_rma_t){
-        gex_TM_TranslateRankToJobrank(tm, rank), flags, remote, local, nbytes, is_get};
+        aq_tm_jobrank(tm, rank), flags, remote, local, nbytes, is_get};
 }
 
 int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "../../core/am.h"
-#include "../../core/endpoint.h"
 #include "../../core/job.h"
+#include "../../core/team.h"
 
 enum {
     RANKS = 3,

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "../../core/am_prepare.h"
-#include "../../core/endpoint.h"
 #include "../../core/job.h"
+#include "../../core/team.h"
 
 static char sent[512];
 static const void *sent_from;

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/endpoint.h"
 #include "../../core/job.h"
 #include "../../core/segment.h"
+#include "../../core/team.h"
 #include "../../other/settings.h"
 
 enum { RANKS = 3, ME = 1, PAGE = GASNET_PAGESIZE, LIMIT = 16 * PAGE, RINGS = 3 * PAGE };

@@ -1,0 +1,208 @@
+#include "team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fatal.h"
+#include "job.h"
+#include "segment.h"
+#include "thread.h"
+
+aq_team_t aq_team;
+
+static aq_team_t *teams; // all but the primordial one
+static aq_team_t *pairs;
+static aq_lock_t list_lock;
+static uint32_t next_id = 1;
+
+static const intptr_t *job_shifts(void)
+{
+    return AQ_CHECKS ? aq_segment_unmapped() : aq_job.shift;
+}
+
+void aq_team_start(gex_EP_t ep)
+{
+    aq_team.head = (struct gex_tm){aq_job.rank, aq_job.size, job_shifts()};
+    aq_team.ep = ep;
+}
+
+static void fill_shifts(aq_team_t *team)
+{
+    const intptr_t *from = job_shifts();
+    for (gex_Rank_t r = 0; r < team->head.size; r++)
+        team->shifts[r] = from[aq_team_jobrank(team, r)];
+}
+
+aq_team_t *aq_team_new(gex_EP_t ep, uint32_t id, gex_Rank_t rank, gex_Rank_t size,
+                       const gex_Rank_t *members, gex_Flags_t flags)
+{
+    aq_team_t *team = calloc(1, sizeof *team);
+    gex_Rank_t *copy = malloc(size * sizeof *copy);
+    intptr_t *shifts = malloc(size * sizeof *shifts);
+    if (!team || !copy || !shifts) {
+        aq_log_error("out of memory for a team of %u ranks", size);
+        free(team);
+        free(copy);
+        free(shifts);
+        return NULL;
+    }
+    memcpy(copy, members, size * sizeof *copy);
+    *team = (aq_team_t){.head = {rank, size, shifts},
+                        .ep = ep,
+                        .flags = flags,
+                        .members = copy,
+                        .id = id,
+                        .shifts = shifts};
+    fill_shifts(team);
+    aq_lock_take(&list_lock);
+    team->next = teams;
+    teams = team;
+    aq_lock_drop(&list_lock);
+    return team;
+}
+
+void aq_team_free(aq_team_t *team)
+{
+    aq_lock_take(&list_lock);
+    aq_team_t **at = &teams;
+    while (*at && *at != team)
+        at = &(*at)->next;
+    if (*at)
+        *at = team->next;
+    aq_lock_drop(&list_lock);
+    free((void *)(uintptr_t)team->members);
+    free(team->shifts);
+    free(team);
+}
+
+aq_team_t *aq_team_find(uint32_t id)
+{
+    if (id == aq_team.id)
+        return &aq_team;
+    aq_lock_take(&list_lock);
+    aq_team_t *team = teams;
+    while (team && team->id != id)
+        team = team->next;
+    aq_lock_drop(&list_lock);
+    return team;
+}
+
+uint32_t aq_team_next_id(void)
+{
+    return next_id;
+}
+
+void aq_team_ids_used(uint32_t below)
+{
+    if (below > next_id)
+        next_id = below;
+}
+
+void aq_team_refresh(void)
+{
+    aq_lock_take(&list_lock);
+    for (aq_team_t *team = teams; team; team = team->next)
+        fill_shifts(team);
+    aq_lock_drop(&list_lock);
+}
+
+// ---- pairs ----
+
+// Nothing is mapped through an endpoint other than the primordial one, but what is in this process.
+static intptr_t *pair_shifts(void)
+{
+    intptr_t *shifts = malloc(aq_job.size * sizeof *shifts);
+    if (!shifts)
+        aq_fatal("gex_TM_Pair: out of memory for %u ranks", aq_job.size);
+    for (gex_Rank_t r = 0; r < aq_job.size; r++)
+        shifts[r] = AQ_UNMAPPED;
+    if (!AQ_CHECKS)
+        shifts[aq_job.rank] = 0;
+    return shifts;
+}
+
+static aq_team_t *new_pair(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    aq_team_t *pair = calloc(1, sizeof *pair);
+    if (!pair)
+        aq_fatal("gex_TM_Pair: out of memory");
+    pair->shifts = remote_ep ? pair_shifts() : NULL;
+    pair->head = (struct gex_tm){aq_job.rank, aq_job.size, remote_ep ? pair->shifts : job_shifts()};
+    pair->ep = ep;
+    pair->pair = true;
+    pair->remote_ep = remote_ep;
+    pair->next = pairs;
+    pairs = pair;
+    return pair;
+}
+
+// The same arguments give the same handle, so that handles can be compared and need not be freed.
+gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
+{
+    AQ_CHECK(remote_ep_index < GASNET_MAXEPS,
+             "gex_TM_Pair: endpoint index %u is not below GASNET_MAXEPS (%d)", remote_ep_index,
+             GASNET_MAXEPS);
+    if (remote_ep_index >= GASNET_MAXEPS)
+        return GEX_TM_INVALID;
+    aq_lock_take(&list_lock);
+    aq_team_t *pair = pairs;
+    while (pair && (pair->ep != local_ep || pair->remote_ep != remote_ep_index))
+        pair = pair->next;
+    if (!pair)
+        pair = new_pair(local_ep, remote_ep_index);
+    aq_lock_drop(&list_lock);
+    return &pair->head;
+}
+
+// ---- queries ----
+
+gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
+{
+    return aq_team_of(tm)->ep->client;
+}
+
+gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
+{
+    return aq_team_of(tm)->ep;
+}
+
+gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
+{
+    return aq_team_of(tm)->flags;
+}
+
+void gex_TM_SetCData(gex_TM_t tm, const void *val)
+{
+    aq_team_of(tm)->cdata = (void *)(uintptr_t)val;
+}
+
+void *gex_TM_QueryCData(gex_TM_t tm)
+{
+    return aq_team_of(tm)->cdata;
+}
+
+gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    AQ_CHECK(rank < tm->size,
+             "gex_TM_TranslateRankToJobrank: rank %u is not below the team's size %u", rank,
+             tm->size);
+    return aq_tm_jobrank(tm, rank);
+}
+
+// A walk over the members: the question is rare, and an index would cost each team as much again.
+gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
+{
+    const aq_team_t *team = aq_team_of(tm);
+    if (!team->members)
+        return jobrank < tm->size ? jobrank : GEX_RANK_INVALID;
+    for (gex_Rank_t r = 0; r < tm->size; r++)
+        if (team->members[r] == jobrank)
+            return r;
+    return GEX_RANK_INVALID;
+}
+
+gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
+{
+    (void)flags;
+    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), aq_team_of(tm)->remote_ep};
+}

@@ -1,0 +1,69 @@
+// Teams: ordered sets of endpoints, and the pairs that name one endpoint of each process.
+//
+//     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, id, scratch ... ]
+//
+// - The primordial team has every rank, in order: members is NULL and its id is 0.
+// - A team's id is the same at all members and never used again by any of them, so that messages
+// can
+//   name a team. Teams of the same split may share an id: nobody is in two of them.
+// - peer_shift of the primordial team is the table of the job; other teams have their own, which
+//   aq_team_refresh fills again when segments are attached.
+#ifndef AQ_TEAM_H
+#define AQ_TEAM_H
+
+#include <stdbool.h>
+
+#include "endpoint.h"
+
+typedef struct aq_team {
+    struct gex_tm head;
+    gex_EP_t ep;
+    void *cdata;
+    gex_Flags_t flags;
+    const gex_Rank_t *members; // job rank of each rank; NULL: the same number
+    uint32_t id;
+    gex_EP_Index_t remote_ep; // index of the endpoints that the ranks name; not 0 only in pairs
+    bool pair;
+    gex_Memvec_t scratch; // the client's, given back by gex_TM_Destroy; the library does not use it
+    intptr_t *shifts;     // what head.peer_shift points to, when it is the team's own
+    void *coll;           // state of the collectives (extended/coll.h)
+    struct aq_team *next; // all teams of this process but the primordial one
+} aq_team_t;
+
+extern aq_team_t aq_team; // the primordial one
+
+static inline aq_team_t *aq_team_of(gex_TM_t tm)
+{
+    return (aq_team_t *)(uintptr_t)tm;
+}
+
+// The job rank of a member. Does not check the rank.
+static inline gex_Rank_t aq_team_jobrank(const aq_team_t *team, gex_Rank_t rank)
+{
+    return team->members ? team->members[rank] : rank;
+}
+static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    return aq_team_jobrank(aq_team_of(tm), rank);
+}
+
+// Makes the primordial team, at init.
+void aq_team_start(gex_EP_t ep);
+
+// A team of `size` members, of which this process is number `rank`. Copies members. NULL when
+// memory is out (logged). Not collective.
+aq_team_t *aq_team_new(gex_EP_t ep, uint32_t id, gex_Rank_t rank, gex_Rank_t size,
+                       const gex_Rank_t *members, gex_Flags_t flags);
+void aq_team_free(aq_team_t *team);
+
+// The team of this process with an id, or NULL. Any thread.
+aq_team_t *aq_team_find(uint32_t id);
+
+// Ids: the least that this process has not seen yet, and the note that all below have been seen.
+uint32_t aq_team_next_id(void);
+void aq_team_ids_used(uint32_t below);
+
+// After segments were attached: all teams learn what is mapped.
+void aq_team_refresh(void);
+
+#endif
