@@ -23,7 +23,7 @@ void aq_am_check_payload(const char *call, uint32_t jobrank, const aq_am_t *am)
     if (am->category != AQ_AM_LONG)
         return;
     check_size(call, am, aq_job.max_long);
-    aq_segment_check(call, category_names[am->category], jobrank, am->dest, am->nbytes);
+    aq_segment_check(call, category_names[am->category], jobrank, 0, am->dest, am->nbytes);
 }
 
 void aq_am_check_handler(const char *call, const aq_am_t *am)
@@ -39,6 +39,12 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const a
              category_names[am->category], rank, tm->size);
     aq_thread_check_context(call, category_names[am->category]);
     aq_am_check_handler(call, am);
+    AQ_CHECK(
+        !aq_team_of(tm)->remote_ep && !aq_team_of(tm)->ep->index,
+        "%s%s from endpoint %u to endpoint %u of rank %u: only primordial endpoints, number 0, "
+        "have active messages",
+        call, category_names[am->category], aq_team_of(tm)->ep->index, aq_team_of(tm)->remote_ep,
+        rank);
     aq_am_check_payload(call, aq_tm_jobrank(tm, rank), am);
 }
 

@@ -27,12 +27,6 @@ static aq_status_t check_build(const aq_api_build_t *build)
                      build->abi, AQ_API_ABI);
         return AQ_ERR_ARG;
     }
-    if (strcmp(build->segment, "everything") == 0) {
-        aq_log_error("this program was compiled with GASNET_SEGMENT_EVERYTHING, which this version "
-                     "does not have: "
-                     "compile it for GASNET_SEGMENT_FAST or _LARGE");
-        return AQ_ERR_ARG;
-    }
     const char *blank = strchr(build->link, ' ');
     if (!blank || strcmp(blank + 1, build->mode) != 0) {
         aq_log_error("this program was compiled for thread mode %s but is linked with a library of "
@@ -88,7 +82,7 @@ static void set_buffering(void)
         setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
-static aq_status_t start(const char *name, gex_Flags_t flags)
+static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
 {
     aq_status_t status = aq_job_start(wanted_conduit());
     if (status != AQ_OK)
@@ -97,6 +91,8 @@ static aq_status_t start(const char *name, gex_Flags_t flags)
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
     aq_debug_start();
+    if (everything)
+        aq_segment_everything();
     make_objects(name, flags);
     aq_layers_start();
     return aq_segment_agree_on_limit(); // also the barrier that init ends with
@@ -121,7 +117,7 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
     if (status == AQ_OK)
         status = load_settings();
     if (status == AQ_OK)
-        status = start(name, flags);
+        status = start(name, flags, strcmp(build->segment, "everything") == 0);
     if (status != AQ_OK) {
         aq_exit_if_ended();
         return public_error(status);
@@ -217,6 +213,18 @@ uint64_t gex_System_QueryMaxThreads(void)
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
     return GASNET_HIDDEN_AM_CONCURRENCY_LEVEL;
+}
+
+int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
+                                    const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
+{
+    if (!count_p || !info_p || flags)
+        return GASNET_ERR_BAD_ARG;
+    if (!(client->flags & GEX_FLAG_DEFER_THREADS))
+        return GASNET_ERR_RESOURCE;
+    *count_p = 0;
+    *info_p = NULL;
+    return GASNET_OK;
 }
 
 char *gasnet_getenv(const char *name)

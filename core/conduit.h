@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 1
+#define AQ_CONDUIT_ABI 2
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -41,7 +41,8 @@ typedef struct aq_am {
     const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver
     size_t nbytes;
     void *dest;       // of a Long, as the receiver sees it
-    void *dest_here;  // the same place in this process, where it is mapped; else NULL
+    void *dest_here;  // the same place in this process, where it is mapped; else NULL, and the
+                      // payload travels in the message
     uint8_t category; // aq_am_category_t
     uint8_t handler;
     uint8_t nargs;
@@ -89,8 +90,10 @@ typedef struct aq_conduit_env {
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
-    size_t max_medium; // payload limits for any number of arguments; constant after open
+    // Payload limits for any number of arguments; constant after open.
+    size_t max_medium;
     size_t max_long;
+    size_t max_long_unmapped; // of a Long without dest_here, at most max_long
 };
 
 // What to poll for.

@@ -1,9 +1,63 @@
 #include "endpoint.h"
 
+#include <stdlib.h>
+
 #include "fatal.h"
 #include "thread.h"
 
-struct gex_ep aq_endpoint;
+struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL};
+
+#define FURTHER_CAPABILITIES (GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_VIS)
+
+static gex_EP_t endpoints[GASNET_MAXEPS] = {&aq_endpoint};
+static gex_EP_Index_t endpoint_count = 1;
+static aq_lock_t create_lock;
+
+gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
+{
+    return index < GASNET_MAXEPS ? endpoints[index] : NULL;
+}
+
+static int refuse(int error, const char *what, unsigned value)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error(what, value);
+    return error;
+}
+
+static int create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                  gex_Flags_t flags)
+{
+    if (endpoint_count == GASNET_MAXEPS)
+        return refuse(GASNET_ERR_RESOURCE,
+                      "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
+                      GASNET_MAXEPS);
+    gex_EP_t ep = calloc(1, sizeof *ep);
+    if (!ep)
+        return refuse(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
+                      endpoint_count);
+    ep->client = client;
+    ep->capabilities = capabilities;
+    ep->flags = flags;
+    ep->index = endpoint_count;
+    endpoints[endpoint_count++] = ep;
+    *ep_p = ep;
+    return GASNET_OK;
+}
+
+int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                  gex_Flags_t flags)
+{
+    if (!capabilities || (capabilities & ~FURTHER_CAPABILITIES))
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_EP_Create: capabilities 0x%x: an endpoint beside the primordial one can "
+                      "have GEX_EP_CAPABILITY_RMA, GEX_EP_CAPABILITY_VIS or both, and no other",
+                      capabilities);
+    aq_lock_take(&create_lock);
+    int result = create(ep_p, client, capabilities, flags);
+    aq_lock_drop(&create_lock);
+    return result;
+}
 
 gex_Client_t gex_EP_QueryClient(gex_EP_t ep)
 {
@@ -12,8 +66,7 @@ gex_Client_t gex_EP_QueryClient(gex_EP_t ep)
 
 gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep)
 {
-    (void)ep;
-    return 0;
+    return ep->flags;
 }
 
 gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
@@ -23,8 +76,7 @@ gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
 
 gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep)
 {
-    (void)ep;
-    return 0;
+    return ep->index;
 }
 
 void gex_EP_SetCData(gex_EP_t ep, const void *val)
@@ -99,6 +151,10 @@ static int register_anywhere(gex_EP_t ep, gex_AM_Entry_t *entry, size_t place)
 int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
 {
     int result = GASNET_OK;
+    if (!(ep->capabilities & GEX_EP_CAPABILITY_AM))
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",
+                      ep->index);
     for (size_t i = 0; AQ_CHECKS && i < count && result == GASNET_OK; i++)
         result = check_entry(&table[i], i);
     for (size_t i = 0; i < count && result == GASNET_OK; i++)

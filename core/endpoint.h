@@ -2,6 +2,8 @@
 #ifndef AQ_ENDPOINT_H
 #define AQ_ENDPOINT_H
 
+#include <stdbool.h>
+
 #include "gasnetex_core.h"
 
 #define AQ_HANDLERS 256
@@ -17,12 +19,17 @@ struct gex_segment {
     void *addr;
     uintptr_t size;
     void *cdata;
+    bool attached;  // by gex_Segment_Attach: it lives as long as the job
+    bool allocated; // by gex_Segment_Create, which maps it
 };
 
 struct gex_ep {
     gex_Client_t client;
     gex_Segment_t segment;
     void *cdata;
+    gex_EP_Index_t index;
+    gex_Flags_t flags;
+    gex_EP_Capabilities_t capabilities;
     gex_AM_Entry_t handlers[AQ_HANDLERS]; // gex_fnptr NULL: not registered; 1 to
                                           // GEX_AM_INDEX_BASE-1: the library's own
 };
@@ -30,6 +37,9 @@ struct gex_ep {
 // The primordial ones; there is one client for now.
 extern struct gex_client aq_client;
 extern struct gex_ep aq_endpoint;
+
+// The endpoint of this process with an index, or NULL.
+gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
 
 // Registers a handler of the library itself, at init, before any message can arrive.
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,

@@ -170,6 +170,38 @@ AQ_API gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, 
 // remote_ep_index of the processes named by job rank. Nothing to free. Allowed in handlers.
 AQ_API gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 
+// Teams of members of another one ("Split a Team", "Create zero or more new disjoint Teams",
+// "Destroy a team"). Collective over parent_tm, or over tm; block. Members of a new team are the
+// callers of gex_TM_Split with the same color (0 or more) and a new_tm_p that is not NULL, in the
+// order of key and then of the parent; or those that args names, in its order, which have to be
+// primordial endpoints. The library needs no scratch space: what is given is handed back by
+// Destroy. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED or _MIN nothing is created, and the size to
+// give is returned (the least that an address and size can describe: one page). Memory for a team
+// is the library's until Destroy.
+AQ_API size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key,
+                           void *scratch_addr, size_t scratch_size, gex_Flags_t flags);
+AQ_API size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
+                            gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
+                            size_t scratch_size, gex_Flags_t flags);
+// Returns 1 and fills in *scratch_p (may be NULL) when the client gave scratch space, else 0.
+AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags);
+
+// ---- further endpoints (API: "Memory Kinds", chapter 3) ----
+
+// Makes an endpoint of this process, with an index from 1 upwards in the order of the calls. Beyond
+// the primordial one, endpoints have the capabilities RMA and VIS: memory bound to them is reached
+// with gex_TM_Pair. Returns GASNET_OK; GASNET_ERR_BAD_ARG for no or another capability;
+// GASNET_ERR_RESOURCE when GASNET_MAXEPS are there. Endpoints live as long as the process. Local.
+AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                         gex_Flags_t flags);
+// Makes a segment the bound one of an endpoint that has none; not of the primordial one, whose
+// segment is that of gex_Segment_Attach. GASNET_OK or GASNET_ERR_BAD_ARG. Local.
+AQ_API int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
+// Tells the members of tm where the segments of these endpoints are. Collective over tm; blocks.
+// eps may hold endpoints without a segment, which are left out. GASNET_OK or GASNET_ERR_RESOURCE.
+AQ_API int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps,
+                                      gex_Flags_t flags);
+
 // ---- job, hosts, neighbourhoods ("Neighborhood and Host"); allowed in handlers ----
 
 AQ_API gex_Rank_t gex_System_QueryJobRank(void);
@@ -186,6 +218,22 @@ AQ_API void gex_System_SetVerboseErrors(int enable);
 AQ_API uint64_t gex_System_QueryMaxThreads(void);
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
+// Progress threads whose start the client put off with GEX_FLAG_DEFER_THREADS ("Query deferred
+// progress threads"). This library starts none, so that *count_p becomes 0. Returns GASNET_OK,
+// GASNET_ERR_RESOURCE without that flag, GASNET_ERR_BAD_ARG for a NULL output or flags other than
+// 0.
+typedef struct {
+    const char *gex_device_list;
+    unsigned int gex_thread_roles;
+    void *(*gex_progress_fn)(void *);
+    void *gex_progress_arg;
+} gex_ProgressThreadInfo_t;
+#define GEX_THREAD_ROLE_RCV 1u
+#define GEX_THREAD_ROLE_SND 2u
+AQ_API int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
+                                           const gex_ProgressThreadInfo_t **info_p,
+                                           gex_Flags_t flags);
+
 // ---- segments ("Operations on gex_Segment_t") ----
 
 // Largest size that gex_Segment_Attach accepts at this rank, in bytes, a multiple of
@@ -197,7 +245,23 @@ AQ_API uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 // between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over
 // the primordial team, at most once; blocks. Contents are zero. Returns GASNET_OK,
 // GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
+// In a client compiled for GASNET_SEGMENT_EVERYTHING all memory of a process is its segment: there
+// size is ignored, *segment_p becomes GEX_SEGMENT_INVALID, and the call is a barrier.
 AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
+
+// A kind of memory; see gasnet_mk.h.
+typedef struct gex_mk *gex_MK_t;
+#define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
+
+// A segment for gex_EP_BindSegment ("Memory Kinds", section 4.2): length bytes at address, which
+// stay the caller's and stay mapped until Destroy; or, with address NULL, allocated here, rounded
+// up to pages, zeroed, length at most gasnet_getMaxLocalSegmentSize(). kind is GEX_MK_HOST. Local.
+// Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
+AQ_API int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
+                              uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
+// Gives back what gex_Segment_Create made; endpoints that it was bound to have none after it. The
+// segment of gex_Segment_Attach cannot be destroyed. Local.
+AQ_API void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
 AQ_API gex_Client_t gex_Segment_QueryClient(gex_Segment_t seg);
 AQ_API gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t seg);
 AQ_API void *gex_Segment_QueryAddr(gex_Segment_t seg);
@@ -205,9 +269,9 @@ AQ_API uintptr_t gex_Segment_QuerySize(gex_Segment_t seg);
 AQ_API void gex_Segment_SetCData(gex_Segment_t seg, const void *val);
 AQ_API void *gex_Segment_QueryCData(gex_Segment_t seg);
 
-// The segment bound to an endpoint, remote or not. Outputs may be NULL. localaddr: where it is
-// mapped in this process, or NULL. No bound segment: size 0 (NB), or non-zero return and untouched
-// outputs (QueryBound).
+// The segment bound to an endpoint, remote or not, as far as it was attached or published. Outputs
+// may be NULL. localaddr: where it is mapped in this process, or NULL. None: size 0 (NB), or
+// non-zero return and untouched outputs (QueryBound).
 AQ_API gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                               void **localaddr_p, uintptr_t *size_p,
                                               gex_Flags_t flags);

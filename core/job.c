@@ -50,6 +50,12 @@ static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
     return job->boot->ops->exchange(job->boot, mine, length, job->descriptions[index]);
 }
 
+static void lower(size_t *limit, size_t to)
+{
+    if (to < *limit)
+        *limit = to;
+}
+
 static aq_status_t open_conduit(aq_job_t *job, const char *name)
 {
     char why[256] = "";
@@ -65,8 +71,9 @@ static aq_status_t open_conduit(aq_job_t *job, const char *name)
         return status;
     job->conduit_count++;
     aq_conduit_t *conduit = job->conduits[index];
-    job->max_medium = conduit->max_medium < job->max_medium ? conduit->max_medium : job->max_medium;
-    job->max_long = conduit->max_long < job->max_long ? conduit->max_long : job->max_long;
+    lower(&job->max_medium, conduit->max_medium);
+    lower(&job->max_long, conduit->max_long);
+    lower(&job->max_long_unmapped, conduit->max_long_unmapped);
     return exchange_descriptions(job, index);
 }
 
@@ -84,7 +91,7 @@ static aq_status_t check_name(const aq_job_t *job, const char *name)
 // The smp conduit serves the own neighbourhood (the own process included); the named one the rest.
 static aq_status_t open_conduits(aq_job_t *job, const char *network)
 {
-    job->max_medium = job->max_long = SIZE_MAX;
+    job->max_medium = job->max_long = job->max_long_unmapped = SIZE_MAX;
     job->env = (aq_conduit_env_t){
         .boot = job->boot,
         .rank = job->rank,

@@ -43,7 +43,7 @@ typedef struct aq_job {
     uintptr_t *segment_size;
     atomic_size_t bound_peers;
 
-    size_t max_medium, max_long; // least over the open conduits
+    size_t max_medium, max_long, max_long_unmapped; // least over the open conduits
     aq_conduit_env_t env;
 } aq_job_t;
 

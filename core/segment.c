@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../other/settings.h"
 #include "../other/size.h"
@@ -13,6 +14,7 @@
 
 static uint64_t local_limit, global_limit;
 static struct gex_segment segment;
+static bool everything;
 
 // What GASNET_MAX_SEGSIZE leaves for one process, with the rings of this host taken off where it
 // says so.
@@ -38,13 +40,22 @@ aq_status_t aq_segment_agree_on_limit(void)
         aq_log_error("out of memory for the segment limits of %u ranks", aq_job.size);
         return AQ_ERR_RESOURCE;
     }
-    local_limit = global_limit = find_local_limit();
+    local_limit = global_limit = everything ? UINTPTR_MAX : find_local_limit();
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &local_limit, sizeof local_limit, all);
     for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++)
         global_limit = all[r] < global_limit ? all[r] : global_limit;
     free(all);
     return status;
+}
+
+void aq_segment_everything(void)
+{
+    everything = true;
+    for (uint32_t r = 0; r < aq_job.size; r++)
+        aq_job.segment_size[r] = UINTPTR_MAX;
+    aq_job.shift[aq_job.rank] = 0;
+    aq_job.max_long = aq_job.max_long_unmapped;
 }
 
 uintptr_t gasnet_getMaxLocalSegmentSize(void)
@@ -68,26 +79,6 @@ const intptr_t *aq_segment_unmapped(void)
             table[r] = AQ_UNMAPPED;
     }
     return table;
-}
-
-bool aq_segment_contains(uint32_t rank, const void *addr, size_t nbytes)
-{
-    uintptr_t offset = (uintptr_t)addr - aq_job.segment_addr[rank];
-    uintptr_t size = aq_job.segment_size[rank];
-    return offset <= size && nbytes <= size - offset;
-}
-
-void aq_segment_check(const char *call, const char *kind, uint32_t rank, const void *addr,
-                      size_t nbytes)
-{
-    uintptr_t start = aq_job.segment_addr[rank], size = aq_job.segment_size[rank];
-    AQ_CHECK(!nbytes || size,
-             "%s%s: %zu bytes at %p are not inside the segment of rank %u, which has none attached",
-             call, kind, nbytes, addr, rank);
-    AQ_CHECK(!nbytes || aq_segment_contains(rank, addr, nbytes),
-             "%s%s: %zu bytes at %p are not inside the segment of rank %u (%p to %p, %lu bytes)",
-             call, kind, nbytes, addr, rank, (void *)start, (void *)(start + size),
-             (unsigned long)size);
 }
 
 static int check_size(uintptr_t size)
@@ -152,11 +143,25 @@ static aq_status_t attach(uintptr_t size)
     return status;
 }
 
+// All memory is the segment already.
+static int attach_nothing(gex_Segment_t *segment_p)
+{
+    if (aq_job.boot->ops->barrier(aq_job.boot) != AQ_OK) {
+        aq_exit_if_ended();
+        return GASNET_ERR_RESOURCE;
+    }
+    if (segment_p)
+        *segment_p = GEX_SEGMENT_INVALID;
+    return GASNET_OK;
+}
+
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
     gex_EP_t ep = gex_TM_QueryEP(tm);
     if (AQ_CHECKS)
         aq_thread_check_context("gex_Segment_Attach", "");
+    if (everything)
+        return attach_nothing(segment_p);
     if (ep->segment) {
         aq_log_error(
             "gex_Segment_Attach was called a second time: one segment a process is supported");
@@ -171,11 +176,101 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     }
     segment.client = ep->client;
     segment.size = size;
+    segment.attached = true;
     ep->segment = &segment;
+    aq_team_refresh();
     if (segment_p)
         *segment_p = &segment;
     return GASNET_OK;
 }
+
+// ---- segments of the client's own making ----
+
+static int refuse(int error, const char *what, unsigned long value)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error(what, value);
+    return error;
+}
+
+static int check_create(gex_Addr_t address, uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
+{
+    if (kind != GEX_MK_HOST)
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library knows no "
+                      "device memory",
+                      (unsigned long)(uintptr_t)kind);
+    if (!length || (!address && length > local_limit))
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_Segment_Create: a length of %lu bytes is 0 or more than "
+                      "gasnet_getMaxLocalSegmentSize() allows",
+                      length);
+    if (flags)
+        return refuse(GASNET_ERR_BAD_ARG, "gex_Segment_Create: flags are 0x%lx and have to be 0",
+                      flags);
+    return GASNET_OK;
+}
+
+int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
+                       uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
+{
+    int result = check_create(address, length, kind, flags);
+    if (result != GASNET_OK)
+        return result;
+    struct gex_segment new = {.client = client, .addr = address, .size = length};
+    if (!address) {
+        new.size = (length + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE *GASNET_PAGESIZE;
+        new.addr = mmap(NULL, new.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        new.allocated = new.addr != MAP_FAILED;
+    }
+    gex_Segment_t made = malloc(sizeof *made);
+    if (!made || new.addr == MAP_FAILED) {
+        if (new.allocated)
+            munmap(new.addr, new.size);
+        free(made);
+        return refuse(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory for %lu bytes", length);
+    }
+    *made = new;
+    *segment_p = made;
+    return GASNET_OK;
+}
+
+void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
+{
+    (void)flags;
+    if (seg->attached) {
+        aq_log_error("gex_Segment_Destroy: the segment of gex_Segment_Attach cannot be destroyed");
+        return;
+    }
+    for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
+        gex_EP_t ep = aq_endpoint_at(i);
+        if (ep && ep->segment == seg)
+            ep->segment = GEX_SEGMENT_INVALID;
+    }
+    if (seg->allocated)
+        munmap(seg->addr, seg->size);
+    free(seg);
+}
+
+int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
+{
+    if (ep == GEX_EP_INVALID || seg == GEX_SEGMENT_INVALID || flags)
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx",
+                      flags);
+    if (ep->index == 0)
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_EP_BindSegment: endpoint %lu, the primordial one, gets its segment from "
+                      "gex_Segment_Attach only",
+                      ep->index);
+    if (ep->segment)
+        return refuse(GASNET_ERR_BAD_ARG,
+                      "gex_EP_BindSegment: endpoint %lu has a bound segment already", ep->index);
+    ep->segment = seg;
+    return GASNET_OK;
+}
+
+// ---- queries ----
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t seg)
 {
@@ -206,33 +301,4 @@ void gex_Segment_SetCData(gex_Segment_t seg, const void *val)
 void *gex_Segment_QueryCData(gex_Segment_t seg)
 {
     return seg->cdata;
-}
-
-gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
-                                       void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
-{
-    if (AQ_CHECKS && !(flags & GEX_FLAG_IMMEDIATE))
-        aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
-    AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
-             rank, tm->size);
-    uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    intptr_t shift = aq_job.shift[jobrank];
-    if (size_p)
-        *size_p = aq_job.segment_size[jobrank];
-    if (owneraddr_p)
-        *owneraddr_p = (void *)aq_job.segment_addr[jobrank];
-    if (localaddr_p)
-        *localaddr_p = shift & 1 ? NULL : (void *)(aq_job.segment_addr[jobrank] + (uintptr_t)shift);
-    return GEX_EVENT_INVALID;
-}
-
-int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
-                           uintptr_t *size_p)
-{
-    AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
-             rank, tm->size);
-    if (!aq_job.segment_size[aq_tm_jobrank(tm, rank)])
-        return GASNET_ERR_NOT_READY;
-    gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);
-    return GASNET_OK;
 }

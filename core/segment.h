@@ -7,16 +7,27 @@
 #include <stdint.h>
 
 #include "../other/status.h"
+#include "gasnet_fwd.h"
 
 // Collective, at init: all ranks learn the least of their limits. Also a barrier.
 aq_status_t aq_segment_agree_on_limit(void);
 
-// Is [addr, addr + nbytes) inside the segment that a rank has attached?
-bool aq_segment_contains(uint32_t rank, const void *addr, size_t nbytes);
+// A client of GASNET_SEGMENT_EVERYTHING: the segment of each rank is all of its memory. At init.
+void aq_segment_everything(void);
+
+// Where the segment of endpoint ep of a rank is, as its owner sees it; false: none that is known
+// here.
+bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
+
+// What another process has published of an endpoint of its own.
+void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
+
+// Is [addr, addr + nbytes) inside that segment?
+bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes);
 
 // For debug builds: ends the job unless it is; the call is named by both words together.
-void aq_segment_check(const char *call, const char *kind, uint32_t rank, const void *addr,
-                      size_t nbytes);
+void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
+                      const void *addr, size_t nbytes);
 
 // A table of shifts in which nobody is mapped. A debug build gives it to the client's inline put
 // and get, so that each of them comes to the library and is checked.

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "endpoint.h"
+#include "job.h"
 
 typedef struct aq_team {
     struct gex_tm head;
@@ -45,6 +46,15 @@ static inline gex_Rank_t aq_team_jobrank(const aq_team_t *team, gex_Rank_t rank)
 static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
 {
     return aq_team_jobrank(aq_team_of(tm), rank);
+}
+
+// What leads from an address in the segment of endpoint ep of a job rank to the same byte here;
+// odd: not mapped. In debug builds too, where the head's table maps nobody.
+static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
+{
+    if (ep)
+        return jobrank == aq_job.rank ? 0 : AQ_UNMAPPED;
+    return aq_job.shift[jobrank];
 }
 
 // Makes the primordial team, at init.

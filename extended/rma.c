@@ -15,7 +15,7 @@ static void check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *re
 {
     aq_thread_check_context(call, "");
     AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
-    aq_segment_check(call, "", aq_tm_jobrank(tm, rank), remote, nbytes);
+    aq_segment_check(call, "", aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, remote, nbytes);
 }
 
 static const aq_rma_method_t *method(const aq_rma_t *rma)
@@ -28,7 +28,7 @@ static const aq_rma_method_t *method(const aq_rma_t *rma)
 // was done.
 static int start(const aq_rma_t *rma, gex_Event_t part)
 {
-    intptr_t shift = aq_job.shift[rma->rank];
+    intptr_t shift = aq_team_shift(rma->rank, rma->ep);
     if (shift & 1)
         return rma->is_get ? method(rma)->get(rma, part) : method(rma)->put(rma, part);
     if (rma->is_get)
@@ -68,7 +68,7 @@ static aq_rma_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *r
     if (AQ_CHECKS)
         check(call, tm, rank, remote, nbytes);
     return (aq_rma_t){
-        aq_tm_jobrank(tm, rank), flags, remote, local, nbytes, is_get};
+        aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, flags, remote, local, nbytes, is_get};
 }
 
 int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,

@@ -7,7 +7,8 @@
 #include "../core/gasnetex_core.h"
 
 typedef struct aq_rma {
-    uint32_t rank; // job rank
+    uint32_t rank;     // job rank
+    gex_EP_Index_t ep; // whose segment it is
     gex_Flags_t flags;
     void *remote; // in the peer's segment
     void *local;  // not written by a put

@@ -75,7 +75,7 @@ static int put(const aq_rma_t *rma, gex_Event_t part)
 {
     int32_t args[] = {high(part), low(part)};
     for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
-        n = piece_at(rma, offset, aq_job.max_long);
+        n = piece_at(rma, offset, aq_job.max_long_unmapped);
         aq_am_t am = {.args = args,
                       .payload = (char *)rma->local + offset,
                       .nbytes = n,

@@ -34,7 +34,8 @@ static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         return AQ_ERR_RESOURCE;
     }
     memset(smp, 0, sizeof *smp);
-    smp->base = (aq_conduit_t){&aq_smp_conduit, env, SMP_MAX_MEDIUM, (size_t)1 << 30};
+    smp->base =
+        (aq_conduit_t){&aq_smp_conduit, env, SMP_MAX_MEDIUM, (size_t)1 << 30, SMP_MAX_MEDIUM};
     aq_status_t status = smp_memory_open(smp);
     if (status != AQ_OK) {
         free(smp);
@@ -112,28 +113,38 @@ static inline void write_header(const smp_conduit_t *smp, smp_header_t *header, 
     copy_args(smp_args(header), am->args, am->nargs);
 }
 
+// The payload goes straight to its place where that is mapped; else it lies behind the body, and
+// the receiver copies it. An empty one may have no address.
 static void write_long(smp_header_t *header, const aq_am_t *am)
 {
     smp_long_t *body = smp_body(header, am->nargs);
     body->dest = am->dest;
     body->nbytes = am->nbytes;
-    if (am->nbytes) // an empty payload may have no address
-        memcpy(am->dest_here, am->payload, am->nbytes);
+    if (am->nbytes)
+        memcpy(am->dest_here ? am->dest_here : (void *)(body + 1), am->payload, am->nbytes);
+}
+
+// Bytes of the payload that travel in the ring.
+static inline size_t bytes_inside(const aq_am_t *am)
+{
+    return am->category == AQ_AM_MEDIUM || (am->category == AQ_AM_LONG && !am->dest_here)
+               ? am->nbytes
+               : 0;
 }
 
 static aq_status_t smp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
 {
     smp_link_t *link = pointer;
     smp_ring_out_t *ring = &link->out[am->reply];
-    size_t inside = am->category == AQ_AM_MEDIUM ? am->nbytes : 0;
+    size_t inside = bytes_inside(am);
     smp_run_t run;
     if (!smp_ring_take(ring, smp_lines(am->nargs, am->category, inside), &run))
         return AQ_AGAIN;
     write_header(smp_of(conduit), run.header, am, inside);
-    if (inside)
-        memcpy(smp_body(run.header, am->nargs), am->payload, inside);
-    else if (am->category == AQ_AM_LONG)
+    if (am->category == AQ_AM_LONG)
         write_long(run.header, am);
+    else if (inside)
+        memcpy(smp_body(run.header, am->nargs), am->payload, inside);
     smp_ring_publish(ring, &run);
     smp_sleep_wake_peer(smp_of(conduit), link);
     return AQ_OK;

@@ -1,7 +1,9 @@
 // How a message lies in its run of lines.
 //
 //     flag 8 | word 4 | source 4 | arguments, 4 bytes each, padded to 16 |  Medium: payload
-//                                                                        |  Long: dest 8, nbytes 8
+//                                                                        |  Long: dest 8, nbytes 8,
+//                                                   payload, unless the sender put it into its
+//                                                   place
 //
 // A Short with up to 12 arguments, or a Medium with few arguments and a few words, is one line.
 #ifndef AQ_SMP_MESSAGE_H
@@ -21,7 +23,7 @@ typedef struct smp_long {
     uint64_t nbytes;
 } smp_long_t;
 
-// The word packs handler (8 bits), nargs (5), category (2) and the bytes of a Medium (17).
+// The word packs handler (8 bits), nargs (5), category (2) and the bytes of payload inside (17).
 static inline uint32_t smp_word(unsigned handler, unsigned nargs, unsigned category, size_t nbytes)
 {
     return (uint32_t)(handler | nargs << 8 | category << 13 | (uint32_t)nbytes << 15);
@@ -61,10 +63,9 @@ static inline void *smp_body(smp_header_t *header, unsigned nargs)
 static inline uint64_t smp_lines(unsigned nargs, unsigned category, size_t nbytes)
 {
     size_t bytes = smp_body_offset(nargs);
-    if (category == AQ_AM_MEDIUM)
-        bytes += nbytes;
-    else if (category == AQ_AM_LONG)
+    if (category == AQ_AM_LONG)
         bytes += sizeof(smp_long_t);
+    bytes += nbytes;
     return (bytes + SMP_LINE - 1) / SMP_LINE;
 }
 

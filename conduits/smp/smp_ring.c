@@ -74,7 +74,9 @@ static void deliver(smp_header_t *header, const aq_conduit_env_t *env, bool repl
         .reply = reply,
     };
     if (arrival.category == AQ_AM_LONG) {
-        const smp_long_t *body = arrival.payload;
+        smp_long_t *body = arrival.payload;
+        if (arrival.nbytes) // it came in the ring
+            memcpy(body->dest, body + 1, arrival.nbytes);
         arrival.nbytes = body->nbytes;
         arrival.payload = body->dest;
     }

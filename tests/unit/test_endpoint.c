@@ -21,6 +21,7 @@ static int clear(void **state)
 {
     (void)state;
     memset(&ep, 0, sizeof ep);
+    ep.capabilities = GEX_EP_CAPABILITY_ALL;
     return 0;
 }
 

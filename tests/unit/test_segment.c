@@ -106,7 +106,7 @@ static int clear(void **state)
 
 static bool contains(uintptr_t addr, size_t nbytes)
 {
-    return aq_segment_contains(2, (const void *)addr, nbytes);
+    return aq_segment_contains(2, 0, (const void *)addr, nbytes);
 }
 
 static void assert_borders(uintptr_t start, uintptr_t size)
@@ -142,7 +142,7 @@ static void test_contains(void **state)
     assert_false(contains(addr_of[2], 1));
     size_of[0] = PAGE; // another rank's is not meant
     assert_false(contains(0, 1));
-    assert_true(aq_segment_contains(0, NULL, 1));
+    assert_true(aq_segment_contains(0, 0, NULL, 1));
 }
 
 static void test_unmapped(void **state)

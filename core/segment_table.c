@@ -1,0 +1,139 @@
+// Where the bound segments of all ranks are: those of primordial endpoints in the table of the job,
+// those of further endpoints, which are few, in a tree of what was published.
+#include <search.h>
+#include <stdlib.h>
+
+#include "endpoint.h"
+#include "fatal.h"
+#include "job.h"
+#include "segment.h"
+#include "team.h"
+
+typedef struct published {
+    uint32_t rank;
+    gex_EP_Index_t ep;
+    uintptr_t addr, size;
+} published_t;
+
+static void *tree; // of published_t, by rank and ep
+static aq_lock_t tree_lock;
+
+static int compare(const void *a, const void *b)
+{
+    const published_t *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->ep < y->ep ? -1 : x->ep > y->ep;
+}
+
+void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
+{
+    published_t *entry = malloc(sizeof *entry);
+    if (!entry)
+        aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);
+    *entry = (published_t){rank, ep, addr, size};
+    aq_lock_take(&tree_lock);
+    published_t **found = tsearch(entry, &tree, compare);
+    if (found && *found != entry) {
+        **found = *entry;
+        free(entry);
+    }
+    aq_lock_drop(&tree_lock);
+    if (!found)
+        aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);
+}
+
+static bool find_published(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
+{
+    published_t key = {.rank = rank, .ep = ep};
+    aq_lock_take(&tree_lock);
+    published_t **found = tfind(&key, &tree, compare);
+    if (found) {
+        *addr = (*found)->addr;
+        *size = (*found)->size;
+    }
+    aq_lock_drop(&tree_lock);
+    return found != NULL;
+}
+
+bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
+{
+    if (ep == 0) {
+        *addr = aq_job.segment_addr[rank];
+        *size = aq_job.segment_size[rank];
+        return *size != 0;
+    }
+    if (rank != aq_job.rank)
+        return find_published(rank, ep, addr, size);
+    gex_EP_t mine = aq_endpoint_at(ep);
+    if (!mine || !mine->segment)
+        return false;
+    *addr = (uintptr_t)mine->segment->addr;
+    *size = mine->segment->size;
+    return true;
+}
+
+bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes)
+{
+    uintptr_t start, size;
+    if (!aq_segment_bounds(rank, ep, &start, &size))
+        return nbytes == 0;
+    uintptr_t offset = (uintptr_t)addr - start;
+    return offset <= size && nbytes <= size - offset;
+}
+
+void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
+                      const void *addr, size_t nbytes)
+{
+    uintptr_t start = 0, size = 0;
+    bool bound = aq_segment_bounds(rank, ep, &start, &size);
+    AQ_CHECK(!nbytes || bound || ep,
+             "%s%s: %zu bytes at %p are not inside the segment of rank %u, which has none attached",
+             call, kind, nbytes, addr, rank);
+    AQ_CHECK(!nbytes || bound,
+             "%s%s: %zu bytes at %p: endpoint %u of rank %u has published no segment to this rank",
+             call, kind, nbytes, addr, ep, rank);
+    AQ_CHECK(!nbytes || aq_segment_contains(rank, ep, addr, nbytes),
+             "%s%s: %zu bytes at %p are not inside the segment of rank %u (%p to %p, %lu bytes)",
+             call, kind, nbytes, addr, rank, (void *)start, (void *)(start + size),
+             (unsigned long)size);
+}
+
+// Where an endpoint's segment is mapped in this process.
+static void *local_address(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr)
+{
+    intptr_t shift = aq_team_shift(rank, ep);
+    return shift & 1 ? NULL : (void *)(addr + (uintptr_t)shift);
+}
+
+gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                       void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
+{
+    if (AQ_CHECKS && !(flags & GEX_FLAG_IMMEDIATE))
+        aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
+    AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
+             rank, tm->size);
+    uint32_t jobrank = aq_tm_jobrank(tm, rank);
+    gex_EP_Index_t ep = aq_team_of(tm)->remote_ep;
+    uintptr_t addr = 0, size = 0;
+    aq_segment_bounds(jobrank, ep, &addr, &size);
+    if (size_p)
+        *size_p = size;
+    if (owneraddr_p)
+        *owneraddr_p = (void *)addr;
+    if (localaddr_p)
+        *localaddr_p = local_address(jobrank, ep, addr);
+    return GEX_EVENT_INVALID;
+}
+
+int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
+                           uintptr_t *size_p)
+{
+    AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
+             rank, tm->size);
+    uintptr_t addr, size;
+    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, &addr, &size))
+        return GASNET_ERR_NOT_READY;
+    gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);
+    return GASNET_OK;
+}
