@@ -13,9 +13,13 @@
 conform_job_t job;
 
 static const conform_test_t *const rooms[] = {
-    conform_query_tests,  conform_handler_tests, conform_am_tests,
-    conform_flood_tests,  conform_npam_tests,    conform_rma_tests,
-    conform_event_tests,  conform_barrier_tests, conform_sync_tests,
+#ifdef GASNET_SEGMENT_EVERYTHING
+    conform_everything_tests,
+#else
+    conform_query_tests,   conform_team_tests,
+#endif
+    conform_handler_tests,    conform_am_tests,    conform_flood_tests,   conform_npam_tests,
+    conform_rma_tests,        conform_event_tests, conform_barrier_tests, conform_sync_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,
 #endif
@@ -216,6 +220,18 @@ static int run_named(const char *name)
     return found;
 }
 
+#ifdef GASNET_SEGMENT_EVERYTHING
+/* All memory may be reached; the suite takes a piece at the same address in every rank. */
+static void find_segments(void)
+{
+    unsigned char *base = conform_everything_memory();
+
+    job.base = conform_alloc(job.size * sizeof(*job.base));
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        job.base[r] = base;
+    job.outbox = base + CONFORM_OUTBOX;
+}
+#else
 static void find_segments(void)
 {
     job.base = conform_alloc(job.size * sizeof(*job.base));
@@ -228,6 +244,7 @@ static void find_segments(void)
     }
     job.outbox = job.base[job.rank] + CONFORM_OUTBOX;
 }
+#endif
 
 static void start(int *argc, char ***argv)
 {

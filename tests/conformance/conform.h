@@ -102,8 +102,13 @@ void conform_handler_setup(void);
 void conform_thread_setup(void);
 #endif
 
-extern const conform_test_t conform_query_tests[], conform_handler_tests[], conform_am_tests[],
-    conform_flood_tests[], conform_npam_tests[], conform_rma_tests[], conform_event_tests[],
-    conform_barrier_tests[], conform_sync_tests[], conform_thread_tests[];
+#ifdef GASNET_SEGMENT_EVERYTHING
+unsigned char *conform_everything_memory(void);
+#endif
+
+extern const conform_test_t conform_query_tests[], conform_team_tests[], conform_everything_tests[],
+    conform_handler_tests[], conform_am_tests[], conform_flood_tests[], conform_npam_tests[],
+    conform_rma_tests[], conform_event_tests[], conform_barrier_tests[], conform_sync_tests[],
+    conform_thread_tests[];
 
 #endif

@@ -1,0 +1,80 @@
+/* Where all memory of a process is its segment: stack, heap and globals are reached as well. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "conform.h"
+
+#ifdef GASNET_SEGMENT_EVERYTHING
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { BYTES = 200000 };
+static unsigned char global[BYTES];
+
+unsigned char *conform_everything_memory(void)
+{
+    void *wanted = (void *)(uintptr_t)0x200000000000u;
+    void *got = mmap(wanted, CONFORM_SEGMENT, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+    CHECK(got == wanted, "no memory at %p", wanted);
+    return got;
+}
+
+/* Every rank fills the memory of the next one, which is at an address of its own. */
+static void reach(unsigned char *mine)
+{
+    uint64_t *all = conform_alloc(job.size * sizeof(*all));
+    const gex_Rank_t next = (job.rank + 1) % job.size;
+    const gex_Rank_t before = (job.rank + job.size - 1) % job.size;
+    unsigned char *source = conform_alloc(BYTES);
+
+    memset(mine, 0, BYTES);
+    conform_exchange((uintptr_t)mine, all);
+    conform_fill(source, BYTES, job.rank);
+    gex_RMA_PutBlocking(job.tm, next, (void *)(uintptr_t)all[next], source, BYTES, 0);
+    conform_barrier();
+    CHECK_FILL(mine, BYTES, before, "what the rank before put");
+    memset(source, 0, BYTES);
+    gex_RMA_GetBlocking(job.tm, source, next, (void *)(uintptr_t)all[next], BYTES, 0);
+    CHECK_FILL(source, BYTES, job.rank, "what came back");
+    conform_barrier();
+    free(source);
+    free(all);
+}
+
+static void everything_reach(void)
+{
+    unsigned char local[BYTES];
+    unsigned char *heap = conform_alloc(BYTES);
+
+    reach(global);
+    reach(local);
+    reach(heap);
+    free(heap);
+}
+
+static void everything_query(void)
+{
+    CHECK(job.segment == GEX_SEGMENT_INVALID, "attach made a segment");
+    CHECK(gex_EP_QuerySegment(job.ep) == GEX_SEGMENT_INVALID, "the endpoint has a segment");
+    for (gex_Rank_t r = 0; r < job.size; r++) {
+        void *owner = &owner;
+        uintptr_t size = 0;
+
+        CHECK(gex_Segment_QueryBound(job.tm, r, &owner, NULL, &size) == 0, "rank %u has none",
+              (unsigned)r);
+        CHECK(owner == NULL && size == UINTPTR_MAX, "%zu bytes at %p are not all memory",
+              (size_t)size, owner);
+    }
+}
+
+const conform_test_t conform_everything_tests[] = {
+    {"everything_query", everything_query, "the segment of each rank is all memory"},
+    {"everything_reach", everything_reach, "put and get of globals, stack and heap"},
+    {NULL, NULL, NULL},
+};
+
+#endif
