@@ -221,7 +221,7 @@ static void check_arrival(const aq_arrival_t *arrival, const gex_AM_Entry_t *ent
                                                  GEX_FLAG_AM_LONG};
     const char *name = entry->gex_name ? entry->gex_name : "(no name)";
     const char *category = category_names[arrival->category];
-    AQ_CHECK(entry->gex_nargs == arrival->nargs,
+    AQ_CHECK(entry->gex_nargs == arrival->nargs || entry->gex_nargs == AQ_ANY_NARGS,
              "gex_AM_%s%s of rank %u: handler %u %s takes %u arguments, %u were sent",
              direction(arrival), category, arrival->source, arrival->handler, name,
              entry->gex_nargs, arrival->nargs);

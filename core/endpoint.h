@@ -7,6 +7,7 @@
 #include "gasnetex_core.h"
 
 #define AQ_HANDLERS 256
+#define AQ_ANY_NARGS ~0u // gex_nargs of a handler that was registered without this number
 
 struct gex_client {
     char *name;

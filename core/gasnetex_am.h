@@ -156,28 +156,35 @@ AQ_API int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nby
     }
 
 #define AQ_API_ARRAY(...) const gex_AM_Arg_t args[] = {__VA_ARGS__};
-AQ_API_AM_CALLS(0, AQ_API_P0, , NULL)
-AQ_API_AM_CALLS(1, AQ_API_P1, AQ_API_ARRAY(AQ_API_L1), args)
-AQ_API_AM_CALLS(2, AQ_API_P2, AQ_API_ARRAY(AQ_API_L2), args)
-AQ_API_AM_CALLS(3, AQ_API_P3, AQ_API_ARRAY(AQ_API_L3), args)
-AQ_API_AM_CALLS(4, AQ_API_P4, AQ_API_ARRAY(AQ_API_L4), args)
-AQ_API_AM_CALLS(5, AQ_API_P5, AQ_API_ARRAY(AQ_API_L5), args)
-AQ_API_AM_CALLS(6, AQ_API_P6, AQ_API_ARRAY(AQ_API_L6), args)
-AQ_API_AM_CALLS(7, AQ_API_P7, AQ_API_ARRAY(AQ_API_L7), args)
-AQ_API_AM_CALLS(8, AQ_API_P8, AQ_API_ARRAY(AQ_API_L8), args)
-AQ_API_AM_CALLS(9, AQ_API_P9, AQ_API_ARRAY(AQ_API_L9), args)
-AQ_API_AM_CALLS(10, AQ_API_P10, AQ_API_ARRAY(AQ_API_L10), args)
-AQ_API_AM_CALLS(11, AQ_API_P11, AQ_API_ARRAY(AQ_API_L11), args)
-AQ_API_AM_CALLS(12, AQ_API_P12, AQ_API_ARRAY(AQ_API_L12), args)
-AQ_API_AM_CALLS(13, AQ_API_P13, AQ_API_ARRAY(AQ_API_L13), args)
-AQ_API_AM_CALLS(14, AQ_API_P14, AQ_API_ARRAY(AQ_API_L14), args)
-AQ_API_AM_CALLS(15, AQ_API_P15, AQ_API_ARRAY(AQ_API_L15), args)
-AQ_API_AM_CALLS(16, AQ_API_P16, AQ_API_ARRAY(AQ_API_L16), args)
+
+// Expands CALLS for each number of arguments.
+#define AQ_API_AM_EACH(CALLS)                                                                      \
+    CALLS(0, AQ_API_P0, , NULL)                                                                    \
+    CALLS(1, AQ_API_P1, AQ_API_ARRAY(AQ_API_L1), args)                                             \
+    CALLS(2, AQ_API_P2, AQ_API_ARRAY(AQ_API_L2), args)                                             \
+    CALLS(3, AQ_API_P3, AQ_API_ARRAY(AQ_API_L3), args)                                             \
+    CALLS(4, AQ_API_P4, AQ_API_ARRAY(AQ_API_L4), args)                                             \
+    CALLS(5, AQ_API_P5, AQ_API_ARRAY(AQ_API_L5), args)                                             \
+    CALLS(6, AQ_API_P6, AQ_API_ARRAY(AQ_API_L6), args)                                             \
+    CALLS(7, AQ_API_P7, AQ_API_ARRAY(AQ_API_L7), args)                                             \
+    CALLS(8, AQ_API_P8, AQ_API_ARRAY(AQ_API_L8), args)                                             \
+    CALLS(9, AQ_API_P9, AQ_API_ARRAY(AQ_API_L9), args)                                             \
+    CALLS(10, AQ_API_P10, AQ_API_ARRAY(AQ_API_L10), args)                                          \
+    CALLS(11, AQ_API_P11, AQ_API_ARRAY(AQ_API_L11), args)                                          \
+    CALLS(12, AQ_API_P12, AQ_API_ARRAY(AQ_API_L12), args)                                          \
+    CALLS(13, AQ_API_P13, AQ_API_ARRAY(AQ_API_L13), args)                                          \
+    CALLS(14, AQ_API_P14, AQ_API_ARRAY(AQ_API_L14), args)                                          \
+    CALLS(15, AQ_API_P15, AQ_API_ARRAY(AQ_API_L15), args)                                          \
+    CALLS(16, AQ_API_P16, AQ_API_ARRAY(AQ_API_L16), args)
+AQ_API_AM_EACH(AQ_API_AM_CALLS)
 
 // The names without a number: counts what stands behind the FIXED first arguments.
 #define AQ_API_NTH(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17,     \
                    a18, a19, a20, a21, a22, a23, a24, n, ...)                                      \
     n
+#define AQ_API_COUNT2(...)                                                                         \
+    AQ_API_NTH(__VA_ARGS__, bad, bad, bad, bad, bad, bad, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6,  \
+               5, 4, 3, 2, 1, 0, bad, )
 #define AQ_API_COUNT3(...)                                                                         \
     AQ_API_NTH(__VA_ARGS__, bad, bad, bad, bad, bad, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, \
                3, 2, 1, 0, bad, bad, )

@@ -108,6 +108,28 @@ typedef const struct {
 #define AQ_API_SEGMENT "fast"
 #endif
 
+// What a program was compiled with, for comparison as text; also found in the link libraries.
+#define AQ_API_TEXT(word) AQ_API_TEXT2(word)
+#define AQ_API_TEXT2(word) #word
+#ifdef GASNET_DEBUG
+#define AQ_API_CHECKS "debug"
+#else
+#define AQ_API_CHECKS "nodebug"
+#endif
+#define GASNET_CONFIG_STRING                                                                                            \
+    "RELEASE=" AQ_API_TEXT(GASNET_RELEASE_VERSION_MAJOR) "." AQ_API_TEXT(GASNET_RELEASE_VERSION_MINOR) "." AQ_API_TEXT( \
+        GASNET_RELEASE_VERSION_PATCH) ","                                                                               \
+                                      "SPEC=" AQ_API_TEXT(GEX_SPEC_VERSION_MAJOR) "." AQ_API_TEXT(                      \
+                                          GEX_SPEC_VERSION_MINOR) ","                                                   \
+                                                                  "ABI=" AQ_API_TEXT(                                   \
+                                                                      AQ_API_ABI) ",MODE"                               \
+                                                                                  "=" AQ_API_MODE                       \
+                                                                                  ",SEGMENT"                            \
+                                                                                  "=" AQ_API_SEGMENT                    \
+                                                                                  ",PAGESIZE"                           \
+                                                                                  "=" AQ_API_TEXT(                      \
+                                                                                      GASNET_PAGESIZE) "," AQ_API_CHECKS
+
 // What a client was compiled with; checked at init.
 typedef struct aq_api_build {
     uint32_t abi;
@@ -119,6 +141,13 @@ typedef struct aq_api_build {
 
 // Defined by the library that the client names: -lgasnet-<conduit>-<mode>.
 extern const char aq_api_link[];
+
+AQ_API_INLINE aq_api_build_t aq_api_this_build(void)
+{
+    const aq_api_build_t build = {AQ_API_ABI, (uint32_t)sizeof(struct gex_tm), AQ_API_MODE,
+                                  AQ_API_SEGMENT, aq_api_link};
+    return build;
+}
 
 AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
                               const char *name, int *argc, char ***argv, gex_Flags_t flags,
@@ -132,8 +161,7 @@ AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *
 AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
                                   const char *name, int *argc, char ***argv, gex_Flags_t flags)
 {
-    const aq_api_build_t build = {AQ_API_ABI, (uint32_t)sizeof(struct gex_tm), AQ_API_MODE,
-                                  AQ_API_SEGMENT, aq_api_link};
+    const aq_api_build_t build = aq_api_this_build();
     return aq_api_client_init(client_p, ep_p, tm_p, name, argc, argv, flags, &build);
 }
 

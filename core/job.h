@@ -78,6 +78,13 @@ static inline void *aq_link_pointer(uintptr_t link)
 // In job_groups.c: fills in host and nbrhd from the hosts of all ranks.
 aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t nbrhd_limit);
 
+// Numbers of the host and the neighbourhood of each rank, counted by first appearance. The caller
+// frees the table; NULL when memory is out (logged).
+typedef struct aq_group_numbers {
+    uint32_t host, nbrhd;
+} aq_group_numbers_t;
+aq_group_numbers_t *aq_job_group_numbers(void);
+
 // Job rank of the first process of a neighbourhood, by its number. Walks over all ranks: for
 // init only.
 uint32_t aq_job_nbrhd_leader(uint32_t group);

@@ -95,3 +95,28 @@ uint32_t aq_job_nbrhd_leader(uint32_t group)
     free(seen);
     return rank;
 }
+
+// Counts each host's ranks as it goes, and keeps the numbers of that host and of its latest run.
+aq_group_numbers_t *aq_job_group_numbers(void)
+{
+    uint32_t limit = (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE);
+    uint32_t hosts = 0, nbrhds = 0, *seen = calloc(aq_job.size, sizeof *seen);
+    aq_group_numbers_t *latest = calloc(aq_job.size, sizeof *latest);
+    aq_group_numbers_t *numbers = calloc(aq_job.size, sizeof *numbers);
+    for (uint32_t r = 0; seen && latest && numbers && r < aq_job.size; r++) {
+        uint32_t host = aq_job.boot->host_of_rank[r], place = seen[host]++;
+        if (place == 0)
+            latest[host].host = hosts++;
+        if (limit ? place % limit == 0 : place == 0)
+            latest[host].nbrhd = nbrhds++;
+        numbers[r] = latest[host];
+    }
+    if (!seen || !latest || !numbers) {
+        aq_log_error("out of memory for the group numbers of %u ranks", aq_job.size);
+        free(numbers);
+        numbers = NULL;
+    }
+    free(seen);
+    free(latest);
+    return numbers;
+}

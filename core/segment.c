@@ -81,23 +81,22 @@ const intptr_t *aq_segment_unmapped(void)
     return table;
 }
 
-static int check_size(uintptr_t size)
+int aq_segment_check_size(const char *call, uintptr_t size)
 {
     if (size && size % GASNET_PAGESIZE == 0 && size <= local_limit)
         return GASNET_OK;
     if (size > local_limit)
-        aq_log_error("gex_Segment_Attach: a segment of %lu bytes is larger than this rank may have "
+        aq_log_error("%s: a segment of %lu bytes is larger than this rank may have "
                      "(%lu): ask for less, "
                      "start fewer ranks on this host, or raise GASNET_MAX_SEGSIZE (now %s) if the "
                      "memory is there",
-                     (unsigned long)size, (unsigned long)local_limit,
+                     call, (unsigned long)size, (unsigned long)local_limit,
                      aq_settings_given(AQ_SET_MAX_SEGSIZE)
                          ? getenv("GASNET_MAX_SEGSIZE")
                          : aq_settings[AQ_SET_MAX_SEGSIZE].fallback);
     else
-        aq_log_error("gex_Segment_Attach: a size of %lu bytes is no non-zero multiple of "
-                     "GASNET_PAGESIZE (%d)",
-                     (unsigned long)size, GASNET_PAGESIZE);
+        aq_log_error("%s: a size of %lu bytes is no non-zero multiple of GASNET_PAGESIZE (%d)",
+                     call, (unsigned long)size, GASNET_PAGESIZE);
     return GASNET_ERR_BAD_ARG;
 }
 
@@ -167,7 +166,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
             "gex_Segment_Attach was called a second time: one segment a process is supported");
         return GASNET_ERR_RESOURCE;
     }
-    int result = check_size(size);
+    int result = aq_segment_check_size("gex_Segment_Attach", size);
     if (result != GASNET_OK)
         return result;
     if (attach(size) != AQ_OK) {

@@ -25,6 +25,9 @@ void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintpt
 // Is [addr, addr + nbytes) inside that segment?
 bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes);
 
+// A legal size for this rank's segment? Else a message that names the call, and GASNET_ERR_BAD_ARG.
+int aq_segment_check_size(const char *call, uintptr_t size);
+
 // For debug builds: ends the job unless it is; the call is named by both words together.
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
                       const void *addr, size_t nbytes);
