@@ -109,26 +109,18 @@ typedef const struct {
 #endif
 
 // What a program was compiled with, for comparison as text; also found in the link libraries.
-#define AQ_API_TEXT(word) AQ_API_TEXT2(word)
-#define AQ_API_TEXT2(word) #word
+#define AQ_API_TEXT(a, b, c, d) AQ_API_TEXT2(a, b, c, d)
+#define AQ_API_TEXT2(a, b, c, d) "RELEASE=" #a "." #b "." #c ",ABI=" #d
+#define AQ_API_VERSIONS                                                                            \
+    AQ_API_TEXT(GASNET_RELEASE_VERSION_MAJOR, GASNET_RELEASE_VERSION_MINOR,                        \
+                GASNET_RELEASE_VERSION_PATCH, AQ_API_ABI)
 #ifdef GASNET_DEBUG
 #define AQ_API_CHECKS "debug"
 #else
 #define AQ_API_CHECKS "nodebug"
 #endif
-#define GASNET_CONFIG_STRING                                                                                            \
-    "RELEASE=" AQ_API_TEXT(GASNET_RELEASE_VERSION_MAJOR) "." AQ_API_TEXT(GASNET_RELEASE_VERSION_MINOR) "." AQ_API_TEXT( \
-        GASNET_RELEASE_VERSION_PATCH) ","                                                                               \
-                                      "SPEC=" AQ_API_TEXT(GEX_SPEC_VERSION_MAJOR) "." AQ_API_TEXT(                      \
-                                          GEX_SPEC_VERSION_MINOR) ","                                                   \
-                                                                  "ABI=" AQ_API_TEXT(                                   \
-                                                                      AQ_API_ABI) ",MODE"                               \
-                                                                                  "=" AQ_API_MODE                       \
-                                                                                  ",SEGMENT"                            \
-                                                                                  "=" AQ_API_SEGMENT                    \
-                                                                                  ",PAGESIZE"                           \
-                                                                                  "=" AQ_API_TEXT(                      \
-                                                                                      GASNET_PAGESIZE) "," AQ_API_CHECKS
+#define GASNET_CONFIG_STRING                                                                       \
+    AQ_API_VERSIONS ",MODE=" AQ_API_MODE ",SEGMENT=" AQ_API_SEGMENT "," AQ_API_CHECKS
 
 // What a client was compiled with; checked at init.
 typedef struct aq_api_build {
