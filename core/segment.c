@@ -83,7 +83,7 @@ const intptr_t *aq_segment_unmapped(void)
 
 int aq_segment_check_size(const char *call, uintptr_t size)
 {
-    if (size && size % GASNET_PAGESIZE == 0 && size <= local_limit)
+    if (everything || (size && size % GASNET_PAGESIZE == 0 && size <= local_limit))
         return GASNET_OK;
     if (size > local_limit)
         aq_log_error("%s: a segment of %lu bytes is larger than this rank may have "

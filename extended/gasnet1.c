@@ -232,7 +232,7 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, const memset_request_t
 {
     if (AQ_CHECKS) {
         aq_thread_check_context("gasnet_memset", "");
-        aq_segment_check("gasnet_memset", "", node, request->dest, request->nbytes);
+        aq_segment_check("gasnet_memset", "", node, 0, request->dest, request->nbytes);
     }
     uint32_t jobrank = aq_tm_jobrank(tm, node);
     void *here = aq_am_here(jobrank, request->dest);
