@@ -3,6 +3,9 @@
  *   conform [--list] [--threads T] [--seed S] NAME...|all
  */
 #include "conform.h"
+#ifdef CONFORM_GASNET1_HEADER
+#include "conform_gasnet1.h"
+#endif
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +25,9 @@ static const conform_test_t *const rooms[] = {
     conform_rma_tests,        conform_event_tests, conform_barrier_tests, conform_sync_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,
+#endif
+#ifdef CONFORM_GASNET1_HEADER
+    conform_gasnet1_tests, conform_gasnet1_rma_tests, conform_gasnet1_am_tests,
 #endif
 };
 static const size_t room_count = sizeof(rooms) / sizeof(rooms[0]);
@@ -152,6 +158,11 @@ void conform_register(gex_AM_Entry_t *table, size_t n)
     }
 }
 
+void conform_index_used(unsigned index)
+{
+    index_taken[index] = 1;
+}
+
 unsigned conform_free_index(void)
 {
     unsigned index = 255;
@@ -246,18 +257,31 @@ static void find_segments(void)
 }
 #endif
 
-static void start(int *argc, char ***argv)
+#ifdef CONFORM_GASNET1_HEADER
+static void join(int *argc, char ***argv)
 {
-    int err = gex_Client_Init(&job.client, &job.ep, &job.tm, CONFORM_NAME, argc, argv, 0);
+    conform_gasnet1_start(argc, argv);
+}
+#else
+static void join(int *argc, char ***argv)
+{
+    int err =
+        gex_Client_Init(&job.client, &job.ep, &job.tm, CONFORM_NAME, argc, argv, CONFORM_FLAGS);
 
     CHECK(err == GASNET_OK, "gex_Client_Init must return GASNET_OK, but returned %d", err);
     job.rank = gex_TM_QueryRank(job.tm);
     job.size = gex_TM_QuerySize(job.tm);
-    CHECK(job.size <= 64, "the suite runs with up to 64 ranks, not with %u", (unsigned)job.size);
     CHECK(gasnet_getMaxLocalSegmentSize() >= CONFORM_SEGMENT,
           "the suite needs a segment of %zu bytes; raise GASNET_MAX_SEGSIZE", CONFORM_SEGMENT);
     err = gex_Segment_Attach(&job.segment, job.tm, CONFORM_SEGMENT);
     CHECK(err == GASNET_OK, "gex_Segment_Attach must return GASNET_OK, but returned %d", err);
+}
+#endif
+
+static void start(int *argc, char ***argv)
+{
+    join(argc, argv);
+    CHECK(job.size <= 64, "the suite runs with up to 64 ranks, not with %u", (unsigned)job.size);
     find_segments();
     conform_argn_setup();
     conform_am_setup();

@@ -19,8 +19,10 @@
 
 #ifdef CONFORM_GASNET1_HEADER
 #include <gasnet.h>
+#define CONFORM_FLAGS GEX_FLAG_USES_GASNET1
 #else
 #include <gasnetex.h>
+#define CONFORM_FLAGS 0
 #endif
 
 #include <stdatomic.h>
@@ -84,7 +86,8 @@ void conform_nap(unsigned ms); /* sleeps without entering the library */
 void *conform_alloc(size_t n);
 /* Registers a table; checks that entries with index 0 get the highest free ones, in order. */
 void conform_register(gex_AM_Entry_t *table, size_t n);
-unsigned conform_free_index(void); /* the highest that no handler has */
+void conform_index_used(unsigned index); /* registered by another call */
+unsigned conform_free_index(void);       /* the highest that no handler has */
 gex_Rank_t conform_source(gex_Token_t token);
 /* A slot of each rank's inbox for what `peer` sends: requests below, replies above. */
 size_t conform_slot_size(void);
