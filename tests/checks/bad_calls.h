@@ -23,7 +23,8 @@ typedef struct bad_call {
     void (*in_reply)(gex_Token_t token);   // in a reply's handler, at rank 0
 } bad_call_t;
 
-extern const bad_call_t bad_am_calls[], bad_prepare_calls[], bad_other_calls[], bad_start_calls[];
+extern const bad_call_t bad_am_calls[], bad_prepare_calls[], bad_other_calls[], bad_start_calls[],
+    bad_ratomic_calls[];
 
 // The job of two ranks: ranks, and the segment of the other rank.
 #define BAD_SEGMENT ((size_t)65536)

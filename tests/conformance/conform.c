@@ -15,21 +15,24 @@
 
 conform_job_t job;
 
+// clang-format off: one room a line
 static const conform_test_t *const rooms[] = {
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
 #else
     conform_query_tests,
 #endif
-    conform_handler_tests,    conform_am_tests,    conform_flood_tests,   conform_npam_tests,
-    conform_rma_tests,        conform_event_tests, conform_barrier_tests, conform_sync_tests,
+    conform_handler_tests,    conform_am_tests,          conform_flood_tests,
+    conform_npam_tests,       conform_rma_tests,         conform_event_tests,
+    conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,
 #endif
 #ifdef CONFORM_GASNET1_HEADER
-    conform_gasnet1_tests, conform_gasnet1_rma_tests, conform_gasnet1_am_tests,
+    conform_gasnet1_tests,    conform_gasnet1_rma_tests, conform_gasnet1_am_tests,
 #endif
 };
+// clang-format on
 static const size_t room_count = sizeof(rooms) / sizeof(rooms[0]);
 static const char *running = "start";
 static unsigned char index_taken[256];

@@ -109,9 +109,20 @@ void conform_thread_setup(void);
 unsigned char *conform_everything_memory(void);
 #endif
 
-extern const conform_test_t conform_query_tests[], conform_team_tests[], conform_everything_tests[],
-    conform_handler_tests[], conform_am_tests[], conform_flood_tests[], conform_npam_tests[],
-    conform_rma_tests[], conform_event_tests[], conform_barrier_tests[], conform_sync_tests[],
-    conform_thread_tests[];
+extern const conform_test_t conform_query_tests[];
+extern const conform_test_t conform_team_tests[];
+extern const conform_test_t conform_everything_tests[];
+extern const conform_test_t conform_handler_tests[];
+extern const conform_test_t conform_am_tests[];
+extern const conform_test_t conform_flood_tests[];
+extern const conform_test_t conform_npam_tests[];
+extern const conform_test_t conform_rma_tests[];
+extern const conform_test_t conform_event_tests[];
+extern const conform_test_t conform_barrier_tests[];
+extern const conform_test_t conform_sync_tests[];
+extern const conform_test_t conform_thread_tests[];
+extern const conform_test_t conform_ratomic_tests[];
+extern const conform_test_t conform_vis_tests[];
+extern const conform_test_t conform_coll_tests[];
 
 #endif

@@ -1,0 +1,119 @@
+#include "ratomic.h"
+
+#include <stdlib.h>
+
+#include "../core/event.h"
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/team.h"
+
+_Static_assert(offsetof(aq_domain_t, head) == 0, "a handle points to the head");
+_Static_assert(sizeof(aq_api_atomic_t) == 48, "pinned: changes only with AQ_API_ABI");
+
+// ---- domains ----
+
+// Nothing is exchanged: an operation carries all that its target must know, so that a member may be
+// asked before it has made its own domain.
+void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_AD_Create", "");
+    AQ_CHECK(tm && !aq_team_of(tm)->pair, "gex_AD_Create: tm is %s, not a team",
+             tm ? "a pair" : "GEX_TM_INVALID");
+    AQ_CHECK(!(flags & (flags - 1)),
+             "gex_AD_Create: flags 0x%x hold more than one of GEX_FLAG_AD_FAVOR_*", flags);
+    aq_ratomic_check_domain(dt, ops);
+    aq_domain_t *domain = malloc(sizeof *domain);
+    if (!domain)
+        aq_fatal("gex_AD_Create: out of memory for a domain (%zu bytes)", sizeof *domain);
+    *domain = (aq_domain_t){{tm->peer_shift}, tm, dt, ops, flags, NULL};
+    *ad_p = &domain->head;
+}
+
+void gex_AD_Destroy(gex_AD_t ad)
+{
+    AQ_CHECK(ad, "gex_AD_Destroy: the domain is GEX_AD_INVALID");
+    free(aq_domain_of(ad));
+}
+
+gex_Flags_t gex_AD_QueryFlags(gex_AD_t ad)
+{
+    return aq_domain_of(ad)->flags;
+}
+
+gex_TM_t gex_AD_QueryTM(gex_AD_t ad)
+{
+    return aq_domain_of(ad)->tm;
+}
+
+gex_DT_t gex_AD_QueryDT(gex_AD_t ad)
+{
+    return aq_domain_of(ad)->dt;
+}
+
+gex_OP_t gex_AD_QueryOps(gex_AD_t ad)
+{
+    return aq_domain_of(ad)->ops;
+}
+
+void gex_AD_SetCData(gex_AD_t ad, const void *val)
+{
+    aq_domain_of(ad)->cdata = (void *)(uintptr_t)val;
+}
+
+void *gex_AD_QueryCData(gex_AD_t ad)
+{
+    return aq_domain_of(ad)->cdata;
+}
+
+// ---- operations ----
+
+static gex_Rank_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
+{
+    return atomic->flags & GEX_FLAG_RANK_IS_JOBRANK
+               ? atomic->rank
+               : aq_tm_jobrank(aq_domain_of(ad)->tm, atomic->rank);
+}
+
+// Does the operation if the target is mapped.
+static bool done_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
+{
+    intptr_t shift = aq_job.shift[jobrank];
+    if (shift & 1)
+        return false;
+    uint64_t old = aq_ratomic_apply((char *)atomic->addr + shift, atomic->dt, atomic->op,
+                                    atomic->operand1, atomic->operand2, atomic->flags);
+    if (atomic->op & AQ_API_OP_FETCHING)
+        aq_api_put_bits(atomic->result, old, aq_ratomic_bytes(atomic->dt));
+    return true;
+}
+
+static aq_part_t part_of(gex_OP_t op)
+{
+    return op == GEX_OP_SET ? AQ_PART_PUT : op == GEX_OP_GET ? AQ_PART_GET : AQ_PART_RMW;
+}
+
+gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
+{
+    if (AQ_CHECKS)
+        aq_ratomic_check("gex_AD_OpNB", ad, atomic);
+    gex_Rank_t jobrank = target_of(ad, atomic);
+    if (done_here(jobrank, atomic))
+        return GEX_EVENT_INVALID;
+    aq_event_t *event = aq_event_new();
+    if (aq_ratomic_over_am(jobrank, atomic, aq_event_part(event, part_of(atomic->op)))) {
+        aq_event_free(event);
+        return GEX_EVENT_NO_OP;
+    }
+    return aq_event_part(event, AQ_PART_ROOT);
+}
+
+int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
+{
+    if (AQ_CHECKS)
+        aq_ratomic_check("gex_AD_OpNBI", ad, atomic);
+    gex_Rank_t jobrank = target_of(ad, atomic);
+    if (done_here(jobrank, atomic))
+        return 0;
+    return aq_ratomic_over_am(jobrank, atomic, aq_event_part(aq_event_nbi(), part_of(atomic->op)));
+}

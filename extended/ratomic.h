@@ -1,0 +1,73 @@
+// Remote atomics: domains, and operations that the header could not do in line.
+//
+//     gex_AD_t --> [ public head: peer_shift | team, dt, ops, flags, cdata ]
+//
+//     mapped peer:  the processor's atomics on the mapped address, in line or in ratomic.c
+//     else:         request --> [handler: the processor's atomics at the target] --> reply
+//
+// Both ways work on the same memory with the same instructions, so that they mix: a location may be
+// reached by some ranks in one way and by others in the other. A network that does atomics by
+// itself is coherent with neither. gex_AD_Create is where it will be chosen, for all members of a
+// domain or for none: such a domain gets a peer_shift in which nobody is mapped.
+#ifndef AQ_RATOMIC_H
+#define AQ_RATOMIC_H
+
+#include <stddef.h>
+
+#include "../core/gasnetex_core.h"
+#include "gasnet_ratomic.h"
+
+typedef struct aq_domain {
+    struct gex_ad head;
+    gex_TM_t tm;
+    gex_DT_t dt;
+    gex_OP_t ops;
+    gex_Flags_t flags;
+    void *cdata;
+} aq_domain_t;
+
+static inline aq_domain_t *aq_domain_of(gex_AD_t ad)
+{
+    return (aq_domain_t *)(uintptr_t)ad;
+}
+
+static inline size_t aq_ratomic_bytes(gex_DT_t dt)
+{
+    return dt & AQ_API_DT_64 ? 8 : 4;
+}
+
+// ---- ratomic_eval.c ----
+
+// The value (as bits) that an operation of arithmetic leaves where `old` was. op: not a fetching
+// one; of the integer operations those that no single instruction does.
+uint64_t aq_ratomic_eval(gex_DT_t dt, gex_OP_t op, uint64_t old, uint64_t operand);
+
+// Performs any operation on memory of this process; returns what was there.
+uint64_t aq_ratomic_apply(void *at, gex_DT_t dt, gex_OP_t op, uint64_t operand1, uint64_t operand2,
+                          gex_Flags_t flags);
+
+// ---- ratomic_check.c ----
+
+// The operations that a type has in remote atomics; none (0) for what is no such type.
+gex_OP_t aq_ratomic_ops_of(gex_DT_t dt);
+
+// "GEX_OP_ADD" or, for several, "GEX_OP_ADD|GEX_OP_GET"; bits that mean nothing as a number. Writes
+// to `text` and returns it.
+enum { AQ_RATOMIC_NAMES = 512 };
+const char *aq_ratomic_op_names(gex_OP_t ops, char text[AQ_RATOMIC_NAMES]);
+const char *aq_ratomic_dt_name(gex_DT_t dt); // "GEX_DT_I32"; "no data type" for none
+
+// Ends the job when a domain cannot be made with this type and these operations.
+void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);
+
+// For debug builds: ends the job when an operation is not legal. call: gex_AD_OpNB or gex_AD_OpNBI.
+void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic);
+
+// ---- ratomic_am.c ----
+
+// Sends an operation to a job rank, counted in `part` (event.h) until its reply. Blocks for
+// resources, polling, unless atomic->flags has IMMEDIATE: then returns non-zero when nothing was
+// done.
+int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Event_t part);
+
+#endif

@@ -1,0 +1,677 @@
+/* Remote atomics: each operation on each type against a serial model, and under contention. */
+#include "conform.h"
+
+#include <gasnet_ratomic.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNTS 1280 /* additions of each rank, by all its threads together, a multiple of 64 */
+#define LOCKED 60   /* turns with the lock, of each rank */
+#define THREADS_MAX 64
+#define SHARED 4096 /* offset of what all ranks use, behind a line for each rank and thread */
+#define BITS (SHARED + 1024)
+
+/* A value of any type: integers and exact multiples of a quarter. */
+typedef union {
+    int64_t i;
+    uint64_t u;
+    double r;
+} value_t;
+
+typedef struct {
+    const char *name;
+    gex_DT_t dt;
+    char kind; /* i, u or r: which member counts */
+    size_t bytes;
+    value_t (*read)(const void *at);
+    gex_Event_t (*nb)(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op, value_t a,
+                      value_t b, gex_Flags_t flags);
+    int (*nbi)(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op, value_t a,
+               value_t b, gex_Flags_t flags);
+    /* The same as nb, with opcodes known to the compiler. */
+    gex_Event_t (*fixed)(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op,
+                         value_t a, value_t b, gex_Flags_t flags);
+} type_t;
+
+#define EACH_OP(X, S)                                                                              \
+    X(S, SET)                                                                                      \
+    X(S, CAS)                                                                                      \
+    X(S, GET)                                                                                      \
+    X(S, SWAP)                                                                                     \
+    X(S, FCAS)                                                                                     \
+    X(S, ADD)                                                                                      \
+    X(S, SUB) X(S, MULT) X(S, MIN) X(S, MAX) X(S, INC) X(S, DEC) X(S, AND) X(S, OR) X(S, XOR)      \
+        X(S, FADD) X(S, FSUB) X(S, FMULT) X(S, FMIN) X(S, FMAX) X(S, FINC) X(S, FDEC) X(S, FAND)   \
+            X(S, FOR) X(S, FXOR)
+
+#define FIXED_CASE(S, OP)                                                                          \
+    case GEX_OP_##OP:                                                                              \
+        return gex_AD_OpNB_##S(ad, result, rank, at, GEX_OP_##OP, x, y, flags);
+
+#define TYPE(S, T, MEMBER)                                                                         \
+    static value_t read_##S(const void *at)                                                        \
+    {                                                                                              \
+        value_t out = {0};                                                                         \
+        T value;                                                                                   \
+        memcpy(&value, at, sizeof(T));                                                             \
+        out.MEMBER = value;                                                                        \
+        return out;                                                                                \
+    }                                                                                              \
+    static gex_Event_t nb_##S(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op,   \
+                              value_t a, value_t b, gex_Flags_t flags)                             \
+    {                                                                                              \
+        return gex_AD_OpNB_##S(ad, result, rank, at, op, (T)a.MEMBER, (T)b.MEMBER, flags);         \
+    }                                                                                              \
+    static int nbi_##S(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op,          \
+                       value_t a, value_t b, gex_Flags_t flags)                                    \
+    {                                                                                              \
+        return gex_AD_OpNBI_##S(ad, result, rank, at, op, (T)a.MEMBER, (T)b.MEMBER, flags);        \
+    }                                                                                              \
+    static gex_Event_t fixed_##S(gex_AD_t ad, void *result, gex_Rank_t rank, void *at,             \
+                                 gex_OP_t op, value_t a, value_t b, gex_Flags_t flags)             \
+    {                                                                                              \
+        const T x = (T)a.MEMBER, y = (T)b.MEMBER;                                                  \
+        switch (op) {                                                                              \
+            EACH_OP(FIXED_CASE, S)                                                                 \
+        default:                                                                                   \
+            return GEX_EVENT_NO_OP;                                                                \
+        }                                                                                          \
+    }
+
+TYPE(I32, int32_t, i)
+TYPE(U32, uint32_t, u)
+TYPE(I64, int64_t, i)
+TYPE(U64, uint64_t, u)
+TYPE(FLT, float, r)
+TYPE(DBL, double, r)
+
+#define ROW(S, T, KIND)                                                                            \
+    {                                                                                              \
+#S, GEX_DT_##S, KIND, sizeof(T), read_##S, nb_##S, nbi_##S, fixed_##S                      \
+    }
+static const type_t types[] = {ROW(I32, int32_t, 'i'), ROW(U32, uint32_t, 'u'),
+                               ROW(I64, int64_t, 'i'), ROW(U64, uint64_t, 'u'),
+                               ROW(FLT, float, 'r'),   ROW(DBL, double, 'r')};
+enum { TYPES = sizeof(types) / sizeof(types[0]) };
+
+#define OR_OP(S, OP) | GEX_OP_##OP
+static const gex_OP_t all_ops = 0 EACH_OP(OR_OP, );
+static const gex_OP_t bitwise =
+    GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FAND | GEX_OP_FOR | GEX_OP_FXOR;
+
+static gex_OP_t ops_of(const type_t *type)
+{
+    return type->kind == 'r' ? all_ops & ~bitwise : all_ops;
+}
+
+static unsigned char *place(gex_Rank_t rank, size_t offset)
+{
+    return job.base[rank] + CONFORM_INBOX + offset;
+}
+
+static gex_AD_t make_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
+{
+    gex_AD_t ad = GEX_AD_INVALID;
+
+    gex_AD_Create(&ad, job.tm, dt, ops, flags);
+    CHECK(ad != GEX_AD_INVALID, "a new domain should not be GEX_AD_INVALID");
+    return ad;
+}
+
+/* Whoever destroys a domain knows that nobody uses it any more. */
+static void drop_domain(gex_AD_t ad)
+{
+    conform_barrier();
+    gex_AD_Destroy(ad);
+}
+
+/* ---- the serial model ---- */
+
+static int is_fetching(gex_OP_t op)
+{
+    return op == GEX_OP_GET || op == GEX_OP_SWAP || op == GEX_OP_FCAS || op > GEX_OP_CAS;
+}
+
+static gex_OP_t plain_of(gex_OP_t op)
+{
+    return op == GEX_OP_GET || !is_fetching(op) ? op : GEX_OP_TO_NONFETCHING(op);
+}
+
+static int64_t model_i(gex_OP_t op, int64_t old, int64_t a, int64_t b)
+{
+    switch (op) {
+    case GEX_OP_ADD:
+        return old + a;
+    case GEX_OP_SUB:
+        return old - a;
+    case GEX_OP_MULT:
+        return old * a;
+    case GEX_OP_MIN:
+        return old < a ? old : a;
+    case GEX_OP_MAX:
+        return old > a ? old : a;
+    case GEX_OP_INC:
+        return old + 1;
+    case GEX_OP_DEC:
+        return old - 1;
+    case GEX_OP_SET:
+        return a;
+    case GEX_OP_CAS:
+        return old == a ? b : old;
+    case GEX_OP_AND:
+        return old & a;
+    case GEX_OP_OR:
+        return old | a;
+    case GEX_OP_XOR:
+        return old ^ a;
+    default:
+        return old;
+    }
+}
+
+static uint64_t model_u(gex_OP_t op, uint64_t old, uint64_t a, uint64_t b)
+{
+    switch (op) {
+    case GEX_OP_ADD:
+        return old + a;
+    case GEX_OP_SUB:
+        return old - a;
+    case GEX_OP_MULT:
+        return old * a;
+    case GEX_OP_MIN:
+        return old < a ? old : a;
+    case GEX_OP_MAX:
+        return old > a ? old : a;
+    case GEX_OP_INC:
+        return old + 1;
+    case GEX_OP_DEC:
+        return old - 1;
+    default:
+        return (uint64_t)model_i(op, (int64_t)old, (int64_t)a, (int64_t)b);
+    }
+}
+
+static double model_r(gex_OP_t op, double old, double a, double b)
+{
+    switch (op) {
+    case GEX_OP_ADD:
+        return old + a;
+    case GEX_OP_SUB:
+        return old - a;
+    case GEX_OP_MULT:
+        return old * a;
+    case GEX_OP_MIN:
+        return old < a ? old : a;
+    case GEX_OP_MAX:
+        return old > a ? old : a;
+    case GEX_OP_INC:
+        return old + 1;
+    case GEX_OP_DEC:
+        return old - 1;
+    case GEX_OP_SET:
+        return a;
+    case GEX_OP_CAS:
+        return old == a ? b : old;
+    default:
+        return old;
+    }
+}
+
+static value_t model(const type_t *type, gex_OP_t op, value_t old, value_t a, value_t b)
+{
+    value_t out = {0};
+
+    if (type->kind == 'i')
+        out.i = model_i(plain_of(op), old.i, a.i, b.i);
+    else if (type->kind == 'r')
+        out.r = model_r(plain_of(op), old.r, a.r, b.r);
+    else
+        out.u = model_u(plain_of(op), old.u, a.u, b.u);
+    if (type->dt == GEX_DT_U32)
+        out.u = (uint32_t)out.u;
+    return out;
+}
+
+/* Signed values stay small: no operation overflows. Unsigned ones wrap. */
+static value_t any_value(const type_t *type, uint64_t *state)
+{
+    const uint64_t x = conform_random(state);
+    value_t out = {0};
+
+    if (type->kind == 'i')
+        out.i = (int64_t)(x % 20001) - 10000;
+    else if (type->kind == 'r')
+        out.r = ((double)(x % 4001) - 2000) / 4;
+    else
+        out.u = type->bytes == 4 ? (uint32_t)x : x;
+    return out;
+}
+
+/* ---- each operation by itself ---- */
+
+/* Performs an operation and waits for it, in one of 3 ways. */
+static void perform(const type_t *type, int way, gex_AD_t ad, void *result, gex_Rank_t to, void *at,
+                    gex_OP_t op, value_t a, value_t b, gex_Flags_t flags)
+{
+    const gex_EC_t category = op == GEX_OP_SET   ? GEX_EC_PUT
+                              : op == GEX_OP_GET ? GEX_EC_GET
+                                                 : GEX_EC_RMW;
+    if (way == 2) {
+        CHECK(type->nbi(ad, result, to, at, op, a, b, flags) == 0,
+              "an implicit atomic without IMMEDIATE must return 0");
+        gex_NBI_Wait(category, 0);
+        return;
+    }
+    gex_Event_t event = (way ? type->nb : type->fixed)(ad, result, to, at, op, a, b, flags);
+    CHECK(event != GEX_EVENT_NO_OP, "without IMMEDIATE no atomic may return GEX_EVENT_NO_OP");
+    gex_Event_Wait(event);
+}
+
+static void check_value(const type_t *type, gex_OP_t op, gex_Rank_t to, const void *got,
+                        value_t expected, const char *what)
+{
+    const value_t value = type->read(got);
+
+    CHECK(memcmp(&value, &expected, sizeof(value)) == 0,
+          "operation 0x%x of type %s on rank %u: %s should have the bits 0x%llx, but has 0x%llx",
+          (unsigned)op, type->name, (unsigned)to, what, (unsigned long long)expected.u,
+          (unsigned long long)value.u);
+}
+
+/* Sets, performs, reads back: at a place that nobody else uses, between two guards. */
+static void try_op(const type_t *type, int way, gex_AD_t ad, gex_Rank_t to, gex_OP_t op,
+                   uint64_t *state)
+{
+    static const gex_Flags_t orders[] = {0, GEX_FLAG_AD_ACQ, GEX_FLAG_AD_REL,
+                                         GEX_FLAG_AD_ACQ | GEX_FLAG_AD_REL};
+    const gex_Flags_t flags = orders[conform_random(state) % 4] |
+                              (conform_random(state) % 2 ? GEX_FLAG_RANK_IS_JOBRANK : 0) |
+                              (to == job.rank ? GEX_FLAG_AD_MY_RANK : 0);
+    const value_t old = any_value(type, state), b = any_value(type, state);
+    const int same = conform_random(state) % 2;
+    const value_t a = same ? old : any_value(type, state);
+    unsigned char *at = place(to, 64 * (size_t)job.rank + 8);
+    unsigned char result[24];
+
+    memset(result, 0x5a, sizeof(result));
+    perform(type, 1, ad, NULL, to, at, GEX_OP_SET, old, b, 0);
+    perform(type, way, ad, is_fetching(op) ? result + 8 : NULL, to, at, op, a, b, flags);
+    if (is_fetching(op))
+        check_value(type, op, to, result + 8, old, "the fetched value");
+    memset(result + 8, 0x5a, is_fetching(op) ? type->bytes : 0);
+    for (size_t i = 0; i < sizeof(result); i++)
+        CHECK(result[i] == 0x5a, "byte %zu beside the result was written", i);
+    perform(type, 0, ad, result + 8, to, at, GEX_OP_GET, a, b, 0);
+    check_value(type, op, to, result + 8, model(type, op, old, a, b), "the target");
+}
+
+/* The bytes before and behind the target. */
+static void check_guards(gex_Rank_t to, size_t bytes)
+{
+    unsigned char line[64];
+
+    gex_RMA_GetBlocking(job.tm, line, to, place(to, 64 * (size_t)job.rank), 64, 0);
+    for (size_t i = 0; i < 64; i++)
+        CHECK((i >= 8 && i < 8 + bytes) || line[i] == 0xa5,
+              "byte %zu beside the target at rank %u was written", i, (unsigned)to);
+}
+
+static void try_type(const type_t *type, uint64_t *state)
+{
+    const gex_AD_t ad = make_domain(type->dt, ops_of(type), 0);
+
+    memset(place(job.rank, 0), 0xa5, 64 * (size_t)job.size);
+    conform_barrier();
+    for (gex_Rank_t to = 0; to < job.size; to++) {
+        for (gex_OP_t op = 1; op <= GEX_OP_GET; op <<= 1)
+            for (int way = 0; way < 3 && (op & ops_of(type)); way++)
+                try_op(type, way, ad, to, op, state);
+        check_guards(to, type->bytes);
+    }
+    drop_domain(ad);
+}
+
+static void all_operations(void)
+{
+    uint64_t state = conform_stream(61);
+
+    for (int t = 0; t < TYPES; t++)
+        try_type(&types[t], &state);
+}
+
+/* ---- contention ---- */
+
+static void run_threads(void *(*body)(void *))
+{
+#ifdef GASNET_SEQ
+    int zero = 0;
+    body(&zero);
+#else
+    static int numbers[THREADS_MAX];
+    pthread_t threads[THREADS_MAX];
+
+    for (int t = 0; t < job.threads; t++)
+        numbers[t] = t;
+    for (int t = 1; t < job.threads; t++)
+        CHECK(pthread_create(&threads[t], NULL, body, &numbers[t]) == 0,
+              "thread %d could not be created", t);
+    body(&numbers[0]);
+    for (int t = 1; t < job.threads; t++)
+        pthread_join(threads[t], NULL);
+#endif
+}
+
+/* At each rank, one per line. */
+enum { TICKET, SMALL, REAL, FLAT, LEAST, MOST, COUNTERS };
+static gex_AD_t domains[COUNTERS], bit_domain;
+
+static void *counter(gex_Rank_t rank, int which)
+{
+    return place(rank, SHARED + 64 * (size_t)which);
+}
+
+static int counts_of(int thread)
+{
+    return COUNTS / job.threads + (thread < COUNTS % job.threads);
+}
+
+/* Takes the ticket's bit in the map of its owner: nobody may have had it. */
+static void mark(gex_Rank_t owner, uint64_t ticket)
+{
+    const uint64_t bit = UINT64_C(1) << ticket % 64;
+    uint64_t old;
+
+    CHECK(ticket < (uint64_t)COUNTS * job.size, "ticket %llu of rank %u was never issued",
+          (unsigned long long)ticket, (unsigned)owner);
+    gex_Event_Wait(gex_AD_OpNB_U64(bit_domain, &old, owner, place(owner, BITS + ticket / 64 * 8),
+                                   GEX_OP_FOR, bit, 0, 0));
+    CHECK(!(old & bit), "ticket %llu of rank %u was given twice", (unsigned long long)ticket,
+          (unsigned)owner);
+}
+
+static void *count(void *arg)
+{
+    const int thread = *(const int *)arg;
+    uint64_t last = 0, ticket;
+
+    for (int i = 0; i < counts_of(thread); i++) {
+        const gex_Rank_t to = ((gex_Rank_t)i + job.rank) % job.size;
+        const int64_t mine = (int64_t)job.rank * 100000 + thread * 1000 + i;
+
+        gex_Event_Wait(
+            gex_AD_OpNB_U64(domains[TICKET], &ticket, 0, counter(0, TICKET), GEX_OP_FADD, 1, 0, 0));
+        CHECK(i == 0 || ticket > last, "ticket %llu came after %llu", (unsigned long long)ticket,
+              (unsigned long long)last);
+        last = ticket;
+        mark(0, ticket);
+        gex_AD_OpNBI_I32(domains[SMALL], NULL, to, counter(to, SMALL), GEX_OP_DEC, 0, 0, 0);
+        gex_AD_OpNBI_DBL(domains[REAL], NULL, to, counter(to, REAL), GEX_OP_ADD, 0.5, 0, 0);
+        gex_AD_OpNBI_FLT(domains[FLAT], NULL, to, counter(to, FLAT), GEX_OP_SUB, 1, 0, 0);
+        gex_AD_OpNBI_I64(domains[LEAST], NULL, to, counter(to, LEAST), GEX_OP_MIN, -mine, 0, 0);
+        gex_AD_OpNBI_U32(domains[MOST], NULL, to, counter(to, MOST), GEX_OP_MAX, (uint32_t)mine, 0,
+                         0);
+    }
+    gex_NBI_Wait(GEX_EC_RMW, 0);
+    return NULL;
+}
+
+static void check_tickets(void)
+{
+    uint64_t value;
+
+    memcpy(&value, counter(0, TICKET), 8);
+    CHECK(value == (uint64_t)COUNTS * job.size, "%llu tickets were issued instead of %llu",
+          (unsigned long long)value, (unsigned long long)COUNTS * job.size);
+    for (size_t i = 0; i < (size_t)COUNTS / 64 * job.size; i++) {
+        memcpy(&value, place(0, BITS + 8 * i), 8);
+        CHECK(value == UINT64_MAX, "of tickets %zu to %zu only 0x%llx were given", 64 * i,
+              64 * i + 63, (unsigned long long)value);
+    }
+}
+
+/* What reached this rank, as each rank's threads aimed it. */
+static void check_counters(void)
+{
+    int64_t additions = 0, most = 0;
+    int32_t small;
+    double real;
+    float flat;
+    int64_t least;
+    uint32_t top;
+
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        for (int t = 0; t < job.threads; t++)
+            for (int i = 0; i < counts_of(t); i++) {
+                const int64_t mine = (int64_t)r * 100000 + t * 1000 + i;
+                if (((gex_Rank_t)i + r) % job.size != job.rank)
+                    continue;
+                additions++;
+                most = mine > most ? mine : most;
+            }
+    memcpy(&small, counter(job.rank, SMALL), sizeof(small));
+    memcpy(&real, counter(job.rank, REAL), sizeof(real));
+    memcpy(&flat, counter(job.rank, FLAT), sizeof(flat));
+    memcpy(&least, counter(job.rank, LEAST), sizeof(least));
+    memcpy(&top, counter(job.rank, MOST), sizeof(top));
+    CHECK(small == -additions, "DEC: %d instead of %lld", (int)small, -(long long)additions);
+    CHECK(real == 0.5 * (double)additions, "ADD: %g instead of %g", real, 0.5 * (double)additions);
+    CHECK((double)flat == -(double)additions, "SUB: %g instead of %lld", (double)flat,
+          -(long long)additions);
+    CHECK(least == -most, "MIN: %lld instead of %lld", (long long)least, -(long long)most);
+    CHECK(top == most, "MAX: %u instead of %lld", (unsigned)top, (long long)most);
+}
+
+static void contended(void)
+{
+    static const gex_DT_t dts[COUNTERS] = {GEX_DT_U64, GEX_DT_I32, GEX_DT_DBL,
+                                           GEX_DT_FLT, GEX_DT_I64, GEX_DT_U32};
+    static const gex_OP_t ops[COUNTERS] = {GEX_OP_FADD, GEX_OP_DEC, GEX_OP_ADD,
+                                           GEX_OP_SUB,  GEX_OP_MIN, GEX_OP_MAX};
+
+    memset(place(job.rank, SHARED), 0, BITS - SHARED + COUNTS / 8 * job.size);
+    for (int i = 0; i < COUNTERS; i++)
+        domains[i] = make_domain(dts[i], ops[i], 0);
+    bit_domain = make_domain(GEX_DT_U64, GEX_OP_FOR, 0);
+    conform_barrier();
+    run_threads(count);
+    conform_barrier();
+    if (job.rank == 0)
+        check_tickets();
+    check_counters();
+    for (int i = 0; i < COUNTERS; i++)
+        drop_domain(domains[i]);
+    drop_domain(bit_domain);
+}
+
+/* ---- a lock made of compare-and-swap ---- */
+
+static gex_AD_t lock_domain;
+
+static void lock(uint32_t me)
+{
+    uint32_t holder;
+
+    for (;;) {
+        gex_Event_Wait(gex_AD_OpNB_U32(lock_domain, &holder, 0, place(0, SHARED), GEX_OP_FCAS, 0,
+                                       me, GEX_FLAG_AD_ACQ));
+        CHECK(holder != me, "the lock is held by its taker, 0x%x", (unsigned)me);
+        if (holder == 0)
+            return;
+        gasnet_AMPoll();
+    }
+}
+
+/* What the lock guards is changed by put and get alone: whatever two holders do, one of them loses.
+ */
+static void *take_turns(void *arg)
+{
+    const int thread = *(const int *)arg;
+    const uint32_t me = (uint32_t)job.rank * THREADS_MAX + (uint32_t)thread + 1;
+    const int turns = LOCKED / job.threads + (thread < LOCKED % job.threads);
+    uint64_t pair[2];
+
+    for (int i = 0; i < turns; i++) {
+        lock(me);
+        gex_RMA_GetBlocking(job.tm, pair, 0, place(0, SHARED + 64), sizeof(pair), 0);
+        CHECK(pair[0] == pair[1], "the halves differ: %llu and %llu", (unsigned long long)pair[0],
+              (unsigned long long)pair[1]);
+        pair[0]++;
+        pair[1]++;
+        gex_RMA_PutBlocking(job.tm, 0, place(0, SHARED + 64), &pair[0], 8, 0);
+        gex_RMA_PutBlocking(job.tm, 0, place(0, SHARED + 72), &pair[1], 8, 0);
+        gex_Event_Wait(gex_AD_OpNB_U32(lock_domain, NULL, 0, place(0, SHARED), GEX_OP_SET, 0, 0,
+                                       GEX_FLAG_AD_REL));
+    }
+    return NULL;
+}
+
+static void locking(void)
+{
+    uint64_t pair[2];
+
+    memset(place(job.rank, SHARED), 0, 128);
+    lock_domain = make_domain(GEX_DT_U32, GEX_OP_FCAS | GEX_OP_SET, 0);
+    conform_barrier();
+    run_threads(take_turns);
+    conform_barrier();
+    gex_RMA_GetBlocking(job.tm, pair, 0, place(0, SHARED + 64), sizeof(pair), 0);
+    CHECK(pair[0] == (uint64_t)LOCKED * job.size, "%llu turns were counted instead of %llu",
+          (unsigned long long)pair[0], (unsigned long long)LOCKED * job.size);
+    drop_domain(lock_domain);
+}
+
+/* ---- implicit operations ---- */
+
+#define BURST 40
+
+/* Many at a time, some of which IMMEDIATE may refuse; those do nothing. */
+static void burst(gex_AD_t ad, gex_Rank_t to, int64_t *accepted)
+{
+    int64_t fetched[BURST];
+    char used[BURST] = {0};
+
+    for (int i = 0; i < BURST; i++) {
+        const int refused = gex_AD_OpNBI_I64(ad, &fetched[i], to, place(to, 64 * (size_t)job.rank),
+                                             GEX_OP_FADD, 1, 0, GEX_FLAG_IMMEDIATE);
+        used[i] = !refused;
+        if (refused)
+            gasnet_AMPoll();
+    }
+    gex_NBI_Wait(GEX_EC_RMW, 0);
+    for (int i = 0, j; i < BURST; i++) {
+        for (j = 0; used[i] && j < i; j++)
+            CHECK(!used[j] || fetched[i] != fetched[j], "%lld was fetched twice",
+                  (long long)fetched[i]);
+        CHECK(!used[i] || (fetched[i] >= 0 && fetched[i] < *accepted + BURST),
+              "%lld was never there", (long long)fetched[i]);
+        *accepted += used[i];
+    }
+}
+
+/* A place of this rank alone: what it reads is what it made. */
+static void check_place(gex_AD_t ad, gex_Rank_t to, int64_t expected)
+{
+    int64_t value = -1;
+    gex_Event_t event;
+
+    gex_NBI_BeginAccessRegion(0);
+    gex_AD_OpNBI_I64(ad, &value, to, place(to, 64 * (size_t)job.rank), GEX_OP_GET, 0, 0, 0);
+    event = gex_NBI_EndAccessRegion(0);
+    gex_Event_Wait(event);
+    CHECK(value == expected, "rank %u has %lld instead of %lld", (unsigned)to, (long long)value,
+          (long long)expected);
+}
+
+static void implicit(void)
+{
+    const gex_AD_t ad = make_domain(GEX_DT_I64, GEX_OP_SET | GEX_OP_GET | GEX_OP_FADD, 0);
+
+    for (gex_Rank_t to = 0; to < job.size; to++) {
+        int64_t accepted = 0, before = 0;
+        gex_AD_OpNBI_I64(ad, NULL, to, place(to, 64 * (size_t)job.rank), GEX_OP_SET, 0, 0, 0);
+        gex_NBI_Wait(GEX_EC_PUT, 0);
+        burst(ad, to, &accepted);
+        check_place(ad, to, accepted);
+        gex_AD_OpNBI_I64(ad, &before, to, place(to, 64 * (size_t)job.rank), GEX_OP_FADD, -5, 0, 0);
+        while (gex_NBI_Test(GEX_EC_RMW, 0) != GASNET_OK)
+            gasnet_AMPoll();
+        CHECK(before == accepted, "fetched %lld instead of %lld", (long long)before,
+              (long long)accepted);
+        check_place(ad, to, accepted - 5);
+    }
+    drop_domain(ad);
+}
+
+/* ---- domains ---- */
+
+static void check_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
+{
+    int word;
+    const gex_AD_t ad = make_domain(dt, ops, flags);
+
+    CHECK(gex_AD_QueryTM(ad) == job.tm, "a domain should tell its team");
+    CHECK(gex_AD_QueryDT(ad) == dt, "a domain of type 0x%x says 0x%x", (unsigned)dt,
+          (unsigned)gex_AD_QueryDT(ad));
+    CHECK(gex_AD_QueryOps(ad) == ops, "a domain of operations 0x%x says 0x%x", (unsigned)ops,
+          (unsigned)gex_AD_QueryOps(ad));
+    CHECK(gex_AD_QueryFlags(ad) == flags, "a domain of flags 0x%x says 0x%x", (unsigned)flags,
+          (unsigned)gex_AD_QueryFlags(ad));
+    CHECK(gex_AD_QueryCData(ad) == NULL, "the client's word of a new domain should be NULL");
+    gex_AD_SetCData(ad, &word);
+    CHECK(gex_AD_QueryCData(ad) == &word, "the client's word of a domain was lost");
+    drop_domain(ad);
+}
+
+/* Two domains of the same kind on different places, and a third with another type. */
+static void several(void)
+{
+    const gex_AD_t first = make_domain(GEX_DT_U32, GEX_OP_ADD, 0);
+    const gex_AD_t second = make_domain(GEX_DT_U32, GEX_OP_ADD, 0);
+    const gex_AD_t third = make_domain(GEX_DT_DBL, GEX_OP_MULT, 0);
+    uint32_t sums[2];
+    double product;
+    double one = 1;
+
+    CHECK(first != second, "domains made by two calls should differ");
+    memset(place(job.rank, SHARED), 0, 192);
+    memcpy(place(job.rank, SHARED + 128), &one, sizeof(one));
+    conform_barrier();
+    for (gex_Rank_t to = 0; to < job.size; to++) {
+        gex_AD_OpNBI_U32(first, NULL, to, place(to, SHARED), GEX_OP_ADD, 3, 0, 0);
+        gex_AD_OpNBI_U32(second, NULL, to, place(to, SHARED + 64), GEX_OP_ADD, 5, 0, 0);
+        gex_AD_OpNBI_DBL(third, NULL, to, place(to, SHARED + 128), GEX_OP_MULT, 2, 0, 0);
+    }
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    conform_barrier();
+    memcpy(&sums[0], place(job.rank, SHARED), 4);
+    memcpy(&sums[1], place(job.rank, SHARED + 64), 4);
+    memcpy(&product, place(job.rank, SHARED + 128), 8);
+    CHECK(sums[0] == 3 * job.size && sums[1] == 5 * job.size, "sums of %u and %u for %u ranks",
+          (unsigned)sums[0], (unsigned)sums[1], (unsigned)job.size);
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        product /= 2;
+    CHECK(product == 1, "a product of %g times what it should be", product);
+    drop_domain(third);
+    drop_domain(first);
+    drop_domain(second);
+}
+
+static void many_domains(void)
+{
+    for (int t = 0; t < TYPES; t++)
+        check_domain(types[t].dt, ops_of(&types[t]), 0);
+    check_domain(GEX_DT_I64, GEX_OP_GET, GEX_FLAG_AD_FAVOR_MY_RANK);
+    check_domain(GEX_DT_I64, GEX_OP_FADD, GEX_FLAG_AD_FAVOR_MY_NBRHD);
+    check_domain(GEX_DT_DBL, GEX_OP_SET | GEX_OP_FMAX, GEX_FLAG_AD_FAVOR_REMOTE);
+    several();
+}
+
+const conform_test_t conform_ratomic_tests[] = {
+    {"atomic-ops", all_operations, "each atomic operation on each type, against a serial model"},
+    {"atomic-count", contended, "contended counters; each ticket is given once"},
+    {"atomic-lock", locking, "a lock of compare-and-swap guards plain puts and gets"},
+    {"atomic-nbi", implicit, "implicit atomics, their categories, and IMMEDIATE"},
+    {"atomic-domains", many_domains, "queries of atomic domains; several domains at once"},
+    {NULL, NULL, NULL},
+};

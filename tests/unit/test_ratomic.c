@@ -1,0 +1,232 @@
+// What atomic operations compute, on each type, and what is legal.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../extended/ratomic.h"
+
+static const gex_DT_t types[] = {GEX_DT_I32, GEX_DT_U32, GEX_DT_I64,
+                                 GEX_DT_U64, GEX_DT_FLT, GEX_DT_DBL};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+static uint64_t from_float(float value)
+{
+    return aq_api_bits(&value, sizeof value);
+}
+
+static uint64_t from_double(double value)
+{
+    return aq_api_bits(&value, sizeof value);
+}
+
+typedef struct example {
+    gex_DT_t dt;
+    gex_OP_t op; // not fetching
+    uint64_t old, a, b, made;
+} example_t;
+
+#define M1_32 UINT64_C(0xffffffff) // -1 of 32 bits
+#define MIN_32 UINT64_C(0x80000000)
+#define M1_64 UINT64_MAX
+#define MIN_64 (UINT64_C(1) << 63)
+
+static const example_t integers[] = {
+    {GEX_DT_I32, GEX_OP_ADD, M1_32, 3, 0, 2},
+    {GEX_DT_U32, GEX_OP_ADD, M1_32, 1, 0, 0},
+    {GEX_DT_I64, GEX_OP_ADD, M1_32, 1, 0, M1_32 + 1},
+    {GEX_DT_U64, GEX_OP_ADD, M1_64, 2, 0, 1},
+    {GEX_DT_I32, GEX_OP_SUB, 0, 1, 0, M1_32},
+    {GEX_DT_U64, GEX_OP_SUB, 0, 1, 0, M1_64},
+    {GEX_DT_U32, GEX_OP_INC, M1_32, 9, 9, 0},
+    {GEX_DT_I64, GEX_OP_INC, M1_64, 9, 9, 0},
+    {GEX_DT_I32, GEX_OP_DEC, 0, 9, 9, M1_32},
+    {GEX_DT_U64, GEX_OP_DEC, 0, 9, 9, M1_64},
+    {GEX_DT_I32, GEX_OP_MULT, M1_32, 7, 0, M1_32 - 6},
+    {GEX_DT_U32, GEX_OP_MULT, 0x10001, 0x10001, 0, 0x20001},
+    {GEX_DT_I64, GEX_OP_MULT, M1_64, 7, 0, M1_64 - 6},
+    {GEX_DT_U64, GEX_OP_MULT, M1_32, M1_32, 0, UINT64_C(0xfffffffe00000001)},
+    {GEX_DT_I32, GEX_OP_MIN, M1_32, 5, 0, M1_32},
+    {GEX_DT_U32, GEX_OP_MIN, M1_32, 5, 0, 5},
+    {GEX_DT_I64, GEX_OP_MIN, M1_64, 5, 0, M1_64},
+    {GEX_DT_U64, GEX_OP_MIN, M1_64, 5, 0, 5},
+    {GEX_DT_I64, GEX_OP_MIN, M1_32, 5, 0, 5},
+    {GEX_DT_I32, GEX_OP_MAX, MIN_32, 5, 0, 5},
+    {GEX_DT_U32, GEX_OP_MAX, MIN_32, 5, 0, MIN_32},
+    {GEX_DT_I64, GEX_OP_MAX, MIN_64, 5, 0, 5},
+    {GEX_DT_U64, GEX_OP_MAX, MIN_64, 5, 0, MIN_64},
+    {GEX_DT_U32, GEX_OP_AND, 12, 10, 0, 8},
+    {GEX_DT_I64, GEX_OP_AND, M1_64, MIN_64, 0, MIN_64},
+    {GEX_DT_U32, GEX_OP_OR, 12, 10, 0, 14},
+    {GEX_DT_I64, GEX_OP_OR, 1, MIN_64, 0, MIN_64 + 1},
+    {GEX_DT_U32, GEX_OP_XOR, 12, 10, 0, 6},
+    {GEX_DT_I64, GEX_OP_XOR, M1_64, 1, 0, M1_64 - 1},
+    {GEX_DT_I32, GEX_OP_SET, 1, M1_32, 0, M1_32},
+    {GEX_DT_U64, GEX_OP_SET, 1, M1_64, 0, M1_64},
+    {GEX_DT_I32, GEX_OP_CAS, M1_32, M1_32, 4, 4},
+    {GEX_DT_I32, GEX_OP_CAS, M1_32, 1, 4, M1_32},
+    {GEX_DT_U64, GEX_OP_CAS, MIN_64, MIN_64, 4, 4},
+    {GEX_DT_U64, GEX_OP_CAS, MIN_64, 0, 4, MIN_64},
+};
+
+// Performs an operation on memory between two guards; returns what stands there afterwards.
+static uint64_t apply(const example_t *e, gex_OP_t op, gex_Flags_t flags, uint64_t *fetched)
+{
+    uint64_t room[3] = {0x1111111111111111, 0x1111111111111111, 0x1111111111111111};
+    const size_t bytes = aq_ratomic_bytes(e->dt);
+    aq_api_put_bits(&room[1], e->old, bytes);
+    *fetched = aq_ratomic_apply(&room[1], e->dt, op, e->a, e->b, flags);
+    uint64_t made = aq_api_bits(&room[1], bytes);
+    aq_api_put_bits(&room[1], UINT64_C(0x1111111111111111), bytes);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(room[i], 0x1111111111111111);
+    return made;
+}
+
+static void check(const example_t *e)
+{
+    static const gex_Flags_t orders[] = {0, GEX_FLAG_AD_ACQ, GEX_FLAG_AD_REL,
+                                         GEX_FLAG_AD_ACQ | GEX_FLAG_AD_REL};
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t old;
+        assert_int_equal(apply(e, e->op, orders[i], &old), e->made);
+        assert_int_equal(apply(e, GEX_OP_TO_FETCHING(e->op), orders[i], &old), e->made);
+        assert_int_equal(old, e->old);
+        assert_int_equal(apply(e, GEX_OP_GET, orders[i], &old), e->old);
+        assert_int_equal(old, e->old);
+    }
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
+        check(&integers[i]);
+}
+
+// One example of a float and of a double.
+static void check_reals(gex_OP_t op, double old, double a, float narrow, double wide)
+{
+    const example_t f = {GEX_DT_FLT,           op, from_float((float)old),
+                         from_float((float)a), 0,  from_float(narrow)};
+    const example_t d = {GEX_DT_DBL, op, from_double(old), from_double(a), 0, from_double(wide)};
+    check(&f);
+    check(&d);
+}
+
+static void test_reals(void **state)
+{
+    (void)state;
+    check_reals(GEX_OP_ADD, 1.5, 2.25, 3.75f, 3.75);
+    check_reals(GEX_OP_ADD, 0.1, 0.2, 0.1f + 0.2f, 0.1 + 0.2);
+    check_reals(GEX_OP_ADD, 16777216, 1, 16777216, 16777217);
+    check_reals(GEX_OP_SUB, 1.5, 2.25, -0.75f, -0.75);
+    check_reals(GEX_OP_MULT, 0.1, 0.2, 0.1f * 0.2f, 0.1 * 0.2);
+    check_reals(GEX_OP_MULT, -3, 0.5, -1.5f, -1.5);
+    check_reals(GEX_OP_INC, -0.5, 9, 0.5f, 0.5);
+    check_reals(GEX_OP_DEC, -0.5, 9, -1.5f, -1.5);
+    check_reals(GEX_OP_MIN, -2, 1, -2, -2);
+    check_reals(GEX_OP_MIN, 1, -2, -2, -2);
+    check_reals(GEX_OP_MAX, -2, 1, 1, 1);
+    check_reals(GEX_OP_MAX, 1, -2, 1, 1);
+    check_reals(GEX_OP_SET, 1, -2, -2, -2);
+}
+
+// By bits: the two zeros differ, and a NaN equals itself.
+static void test_real_cas(void **state)
+{
+    (void)state;
+    const uint64_t nan = from_double(__builtin_nan("")), zero = from_double(0);
+    const example_t same = {GEX_DT_DBL, GEX_OP_CAS, nan, nan, zero, zero};
+    const example_t zeros = {GEX_DT_DBL, GEX_OP_CAS, zero, from_double(-0.0), nan, zero};
+    const example_t narrow = {GEX_DT_FLT,       GEX_OP_CAS,       from_float(1.5f),
+                              from_float(1.5f), from_float(-7.f), from_float(-7.f)};
+    check(&same);
+    check(&zeros);
+    check(&narrow);
+}
+
+// Rounded once, as if computed as float.
+static void test_float_rounding(void **state)
+{
+    (void)state;
+    uint64_t x = 1;
+    for (unsigned i = 0; i < 20000; i++) {
+        float a, b;
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        aq_api_put_bits(&a, (x >> 33 & 0x007fffff) | (100 + x % 50) << 23, 4);
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        aq_api_put_bits(&b, (x >> 33 & 0x807fffff) | (100 + x % 50) << 23, 4);
+        volatile float sum = a + b, product = a * b;
+        assert_int_equal(aq_ratomic_eval(GEX_DT_FLT, GEX_OP_ADD, from_float(a), from_float(b)),
+                         from_float(sum));
+        assert_int_equal(aq_ratomic_eval(GEX_DT_FLT, GEX_OP_MULT, from_float(a), from_float(b)),
+                         from_float(product));
+    }
+}
+
+// ---- legality ----
+
+static const gex_OP_t bitwise =
+    GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FAND | GEX_OP_FOR | GEX_OP_FXOR;
+static const gex_OP_t everything = (GEX_OP_USER - 1) & ~(UINT32_C(1) << 12);
+
+static void test_legal(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TYPES; t++)
+        assert_int_equal(aq_ratomic_ops_of(types[t]), t < 4 ? everything : everything & ~bitwise);
+    assert_int_equal(aq_ratomic_ops_of(0), 0);
+    assert_int_equal(aq_ratomic_ops_of(GEX_DT_USER), 0);
+    assert_int_equal(aq_ratomic_ops_of(GEX_DT_I32 | GEX_DT_U32), 0);
+}
+
+// The header's split of the operations, and what counts as fetching.
+static void test_sets(void **state)
+{
+    (void)state;
+    const gex_OP_t loops = GEX_OP_MULT | GEX_OP_MIN | GEX_OP_MAX;
+    for (unsigned i = 0; i < 26; i++) {
+        const gex_OP_t op = UINT32_C(1) << i;
+        if (!(op & everything))
+            continue;
+        assert_int_equal((op & AQ_API_OP_FETCHING) != 0, i > 12);
+        assert_int_equal(aq_api_atomic_is_direct(GEX_DT_U32, op),
+                         !(op & (loops | GEX_OP_TO_FETCHING(loops))));
+        assert_int_equal(
+            aq_api_atomic_is_direct(GEX_DT_DBL, op),
+            (op & (GEX_OP_SET | GEX_OP_SWAP | GEX_OP_GET | GEX_OP_CAS | GEX_OP_FCAS)) != 0);
+    }
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    char text[AQ_RATOMIC_NAMES];
+    assert_string_equal(aq_ratomic_op_names(GEX_OP_AND, text), "GEX_OP_AND");
+    assert_string_equal(aq_ratomic_op_names(GEX_OP_GET, text), "GEX_OP_GET");
+    assert_string_equal(aq_ratomic_op_names(GEX_OP_CAS | GEX_OP_FCAS | GEX_OP_FAND, text),
+                        "GEX_OP_CAS|GEX_OP_FAND|GEX_OP_FCAS");
+    assert_string_equal(aq_ratomic_op_names(0, text), "0x0");
+    assert_string_equal(aq_ratomic_op_names(GEX_OP_SWAP | 1u << 12 | 1u << 31, text),
+                        "GEX_OP_SWAP|0x80001000");
+    aq_ratomic_op_names(UINT32_MAX, text);
+    assert_non_null(strstr(text, "|GEX_OP_USER_NC|0xf0001000"));
+    assert_string_equal(aq_ratomic_dt_name(GEX_DT_I32), "GEX_DT_I32");
+    assert_string_equal(aq_ratomic_dt_name(GEX_DT_USER), "GEX_DT_USER");
+    assert_string_equal(aq_ratomic_dt_name(3), "no data type");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_real_cas), cmocka_unit_test(test_float_rounding),
+        cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
