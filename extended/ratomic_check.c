@@ -135,5 +135,5 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
     check_place(full, atomic, jobrank);
     AQ_CHECK((uintptr_t)atomic->addr % bytes == 0, "%s: the target %p is not aligned to %zu bytes",
              full, atomic->addr, bytes);
-    aq_segment_check(full, "", jobrank, atomic->addr, bytes);
+    aq_segment_check(full, "", jobrank, 0, atomic->addr, bytes);
 }

@@ -15,7 +15,6 @@
 
 conform_job_t job;
 
-// clang-format off: one room a line
 static const conform_test_t *const rooms[] = {
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
@@ -32,7 +31,6 @@ static const conform_test_t *const rooms[] = {
     conform_gasnet1_tests,    conform_gasnet1_rma_tests, conform_gasnet1_am_tests,
 #endif
 };
-// clang-format on
 static const size_t room_count = sizeof(rooms) / sizeof(rooms[0]);
 static const char *running = "start";
 static unsigned char index_taken[256];
