@@ -24,9 +24,7 @@ static const aq_rma_method_t *method(const aq_rma_t *rma)
     return ops->put && ops->get ? &aq_rma_native : &aq_rma_over_am;
 }
 
-// Starts an operation whose completion part counts; returns non-zero when IMMEDIATE and nothing
-// was done.
-static int start(const aq_rma_t *rma, gex_Event_t part)
+int aq_rma_start(const aq_rma_t *rma, gex_Event_t part)
 {
     intptr_t shift = aq_team_shift(rma->rank, rma->ep);
     if (shift & 1)
@@ -41,7 +39,7 @@ static int start(const aq_rma_t *rma, gex_Event_t part)
 static gex_Event_t start_nb(const aq_rma_t *rma)
 {
     aq_event_t *event = aq_event_new();
-    if (start(rma, aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT))) {
+    if (aq_rma_start(rma, aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -59,7 +57,8 @@ static int start_blocking(const aq_rma_t *rma)
 
 static int start_nbi(const aq_rma_t *rma)
 {
-    return start(rma, aq_event_part(aq_event_nbi(), rma->is_get ? AQ_PART_GET : AQ_PART_PUT));
+    return aq_rma_start(rma,
+                        aq_event_part(aq_event_nbi(), rma->is_get ? AQ_PART_GET : AQ_PART_PUT));
 }
 
 static aq_rma_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *remote, void *local,

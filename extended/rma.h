@@ -27,4 +27,8 @@ typedef struct aq_rma_method {
 extern const aq_rma_method_t aq_rma_native;  // rma_native.c: by the conduit's put and get
 extern const aq_rma_method_t aq_rma_over_am; // rma_am.c: the default
 
+// Starts an operation that `part` counts, the best way there is; returns non-zero when IMMEDIATE
+// and nothing was done.
+int aq_rma_start(const aq_rma_t *rma, gex_Event_t part);
+
 #endif

@@ -1,0 +1,166 @@
+// Non-contiguous transfers (vector, indexed, strided), inside the library.
+//
+//     gex_VIS_* (vis.c) -> vis_start.c -> mapped: vis_copy.c
+//                                      -> else:   vis_am.c, which packs messages with vis_pack.c
+//
+// Each side of a transfer is a sequence of contiguous pieces (vis_pieces.c); both have the same
+// number of bytes, cut differently or not.
+#ifndef AQ_VIS_H
+#define AQ_VIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../core/event.h"
+#include "../core/gasnetex_core.h"
+
+// ---- the description of a side, as the client gave it ----
+
+typedef enum aq_vis_kind { AQ_VIS_VECTOR, AQ_VIS_INDEXED, AQ_VIS_STRIDED } aq_vis_kind_t;
+
+typedef struct aq_vis_side {
+    aq_vis_kind_t kind;
+    const void *list;    // vector: gex_Memvec_t; indexed: void *; strided: ptrdiff_t, the strides
+    size_t count;        // entries of the list
+    size_t nbytes;       // indexed, strided: of each piece
+    char *addr;          // strided: of the first block
+    const size_t *steps; // strided: in each dimension
+} aq_vis_side_t;
+
+typedef struct aq_vis {
+    const char *call; // the function that the client called
+    gex_TM_t tm;
+    gex_Rank_t rank; // in tm
+    gex_Flags_t flags;
+    bool is_get;
+    aq_vis_side_t remote, local;
+} aq_vis_t;
+
+int aq_vis_start_blocking(const aq_vis_t *vis);
+gex_Event_t aq_vis_start_nb(const aq_vis_t *vis);
+int aq_vis_start_nbi(const aq_vis_t *vis);
+
+// For debug builds: ends the job when the description is wrong.
+void aq_vis_check(const aq_vis_t *vis);
+
+// ---- shapes: strided sides with all that is contiguous merged ----
+
+// Each dimension that stays has at least two steps, so that no legal shape has more of them than an
+// address has bits.
+enum { AQ_VIS_DIMS = 64 };
+
+typedef struct aq_vis_dim {
+    size_t count;
+    ptrdiff_t stride[2]; // of two sides that are walked together
+    size_t index;        // used while walking
+} aq_vis_dim_t;
+
+typedef struct aq_vis_shape {
+    size_t elem; // bytes of a block; 0: there is nothing to transfer
+    unsigned dims;
+    aq_vis_dim_t dim[AQ_VIS_DIMS]; // only the first `dims` are ever set
+} aq_vis_shape_t;
+
+// The shape of two strided sides with the same counts; b may be a itself.
+void aq_vis_shape(aq_vis_shape_t *shape, const aq_vis_side_t *a, const aq_vis_side_t *b);
+
+// ---- cursors: a walk over the pieces of a side ----
+
+typedef struct aq_vis_cursor {
+    char *at;    // what comes next,
+    size_t left; // and how many bytes of its piece; 0 only at the end of the side
+    aq_vis_kind_t kind;
+    const void *list;
+    size_t next, count, nbytes;
+    aq_vis_shape_t shape; // strided; last, since copies are cut behind its dimensions
+} aq_vis_cursor_t;
+
+void aq_vis_cursor_start(aq_vis_cursor_t *cursor, const aq_vis_side_t *side);
+void aq_vis_cursor_copy(aq_vis_cursor_t *to, const aq_vis_cursor_t *from);
+void aq_vis_cursor_next(aq_vis_cursor_t *cursor); // the current piece is used up
+
+static inline void aq_vis_cursor_skip(aq_vis_cursor_t *cursor, size_t nbytes) // at most left
+{
+    cursor->at += nbytes;
+    cursor->left -= nbytes;
+    if (!cursor->left)
+        aq_vis_cursor_next(cursor);
+}
+
+// Bytes that a side describes.
+size_t aq_vis_side_bytes(const aq_vis_side_t *side);
+
+// ---- copies ----
+
+// `count` blocks of nbytes, each `stride` bytes behind the one before.
+typedef void aq_vis_rows_fn_t(char *dest, ptrdiff_t dest_stride, const char *src,
+                              ptrdiff_t src_stride, size_t count, size_t nbytes);
+aq_vis_rows_fn_t *aq_vis_rows(size_t nbytes); // the fastest one for this size
+
+// The whole transfer; the remote side lies `shift` bytes from its addresses.
+void aq_vis_copy(const aq_vis_t *vis, intptr_t shift);
+
+// Between memory in one piece and the next nbytes of a side.
+void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes);
+void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes);
+
+// ---- packed messages ----
+//
+// A message names the remote pieces as runs, in front of the data if it has any:
+//
+//     [ run 0 | run 1 | ... ] [ data of run 0 | data of run 1 | ... ]
+//
+// A run is `count` pieces of `nbytes`, each `stride` bytes behind the one before.
+
+typedef struct aq_vis_run {
+    uint64_t addr;
+    int64_t stride;
+    uint32_t nbytes, count;
+} aq_vis_run_t;
+
+typedef struct aq_vis_pack {
+    char *out;     // where runs are written; room for `limit` bytes
+    size_t limit;  // of runs, and of data; or of both together:
+    bool together; // runs and data travel in the same message
+    uint32_t runs; // so far, with the last one, which is not written yet
+    size_t nbytes; // of data, so far
+    aq_vis_run_t last;
+} aq_vis_pack_t;
+
+// Adds the start of a piece: returns how many of its bytes still fit.
+size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *addr, size_t nbytes);
+void aq_vis_pack_end(aq_vis_pack_t *pack);
+
+// Checks a message that came from outside: that its runs are there, lie in the memory from `start`
+// and name *nbytes bytes at most `limit`. Returns NULL, or what is wrong with it.
+const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
+                              uintptr_t memory, size_t limit, size_t *nbytes);
+
+// Moves the data of a checked message from or to the places that its runs name.
+void aq_vis_unpack(const char *runs, uint32_t count, const char *data);
+void aq_vis_repack(const char *runs, uint32_t count, char *data);
+
+// ---- peers that are not mapped (vis_am.c) ----
+
+// Counts in `part` from start to completion. Non-zero when IMMEDIATE and nothing was done.
+int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part);
+
+// ---- peer completion (vis_notice.c) ----
+
+typedef struct aq_vis_notice {
+    gex_AM_Index_t handler; // 0: none
+    const void *payload;
+    size_t nbytes;
+} aq_vis_notice_t;
+
+// What this thread has set for its next operation; withdrawn by the call.
+aq_vis_notice_t aq_vis_notice_take(void);
+
+// Runs the handler at the target: now, or when nothing is pending in `pieces`, a record that this
+// call takes over. Until then the notice counts in part.
+void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank);
+void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
+                         gex_Event_t part);
+
+#endif

@@ -1,0 +1,226 @@
+// Non-contiguous transfers over active messages.
+//
+//     put:  Medium request [runs | data] --> [target: check, scatter] --> Short reply: done
+//     get:  Medium request [runs] --> [target: check, gather] --> Medium reply [data]: scattered,
+//     done
+//
+// A piece that fills a message anyway goes as a contiguous put or get, without the copies.
+#include <stdlib.h>
+
+#include "../core/am.h"
+#include "../core/endpoint.h"
+#include "../core/event.h"
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/layers.h"
+#include "gasnetex.h"
+#include "handlers.h"
+#include "rma.h"
+#include "vis.h"
+
+// A message of a get that was not answered yet.
+typedef struct chunk {
+    gex_Event_t part;
+    size_t nbytes;
+    aq_vis_cursor_t local; // where its data goes; last, see aq_vis_cursor_copy
+} chunk_t;
+
+// A transfer on its way.
+typedef struct transfer {
+    uint32_t jobrank;
+    gex_EP_Index_t ep;
+    gex_Flags_t immediate; // until something was sent
+    gex_Event_t part;
+    bool is_get;
+    char *buffer; // of aq_job.max_medium bytes
+    aq_vis_cursor_t remote, local;
+} transfer_t;
+
+static int32_t high(const void *pointer)
+{
+    return (int32_t)((uint64_t)(uintptr_t)pointer >> 32);
+}
+static int32_t low(const void *pointer)
+{
+    return (int32_t)(uint32_t)(uintptr_t)pointer;
+}
+static void *join(int32_t h, int32_t l)
+{
+    return (void *)(uintptr_t)((uint64_t)(uint32_t)h << 32 | (uint32_t)l);
+}
+
+static void *allocate(size_t nbytes)
+{
+    void *memory = malloc(nbytes);
+    if (!memory)
+        aq_fatal("out of memory for a non-contiguous transfer (%zu bytes)", nbytes);
+    return memory;
+}
+
+static void check(gex_Token_t token, const void *message, size_t size, uint32_t runs,
+                  size_t *nbytes)
+{
+    uint32_t me = aq_job.rank;
+    const char *wrong = aq_vis_pack_check(message, size, runs, aq_job.segment_addr[me],
+                                          aq_job.segment_size[me], aq_job.max_medium, nbytes);
+    if (wrong)
+        aq_fatal(
+            "a message of a non-contiguous transfer from rank %u (%zu bytes, %u runs) is wrong: "
+            "%s (%p to %p)",
+            token->arrival->source, size, runs, wrong, (void *)aq_job.segment_addr[me],
+            (void *)(aq_job.segment_addr[me] + aq_job.segment_size[me]));
+}
+
+// ---- at the target ----
+
+static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t part_high,
+                   int32_t part_low)
+{
+    size_t nbytes, meta = (uint32_t)runs * sizeof(aq_vis_run_t);
+    check(token, payload, size, (uint32_t)runs, &nbytes);
+    if (size - meta != nbytes)
+        aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
+                 token->arrival->source, nbytes, size - meta);
+    aq_vis_unpack(payload, (uint32_t)runs, (char *)payload + meta);
+    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, part_high, part_low);
+}
+
+static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t chunk_high,
+                   int32_t chunk_low)
+{
+    size_t nbytes;
+    check(token, payload, size, (uint32_t)runs, &nbytes);
+    char *data = allocate(nbytes + 1);
+    aq_vis_repack(payload, (uint32_t)runs, data);
+    gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, chunk_high,
+                        chunk_low);
+    free(data);
+}
+
+// ---- at the initiator ----
+
+static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t chunk_high,
+                        int32_t chunk_low)
+{
+    chunk_t *chunk = join(chunk_high, chunk_low);
+    if (nbytes != chunk->nbytes)
+        aq_fatal("a non-contiguous get from rank %u asked for %zu bytes and got %zu",
+                 token->arrival->source, chunk->nbytes, nbytes);
+    aq_vis_scatter(&chunk->local, payload, nbytes);
+    aq_event_end(chunk->part);
+    free(chunk);
+}
+
+static size_t common(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
+{
+    return a->left < b->left ? a->left : b->left;
+}
+
+// From how many bytes on a piece goes by itself.
+static size_t large(void)
+{
+    return aq_job.max_medium / 2;
+}
+
+// Packs the runs of as many remote pieces as fit into the buffer.
+static aq_vis_pack_t pack_runs(transfer_t *t)
+{
+    aq_vis_pack_t pack = {.out = t->buffer, .limit = aq_job.max_medium, .together = !t->is_get};
+    aq_vis_cursor_t ahead;
+    aq_vis_cursor_copy(&ahead, &t->local);
+    while (t->remote.left && ahead.left && common(&t->remote, &ahead) < large()) {
+        size_t n = aq_vis_pack_add(&pack, t->remote.at, common(&t->remote, &ahead));
+        if (!n)
+            break;
+        aq_vis_cursor_skip(&t->remote, n);
+        aq_vis_cursor_skip(&ahead, n);
+    }
+    aq_vis_pack_end(&pack);
+    if (t->is_get)
+        aq_vis_cursor_copy(&t->local, &ahead);
+    return pack;
+}
+
+static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
+                       const void *context)
+{
+    int32_t args[] = {(int32_t)pack->runs, high(context), low(context)};
+    aq_am_t am = {.args = args,
+                  .payload = t->buffer,
+                  .nbytes = pack->runs * sizeof pack->last + data,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = handler,
+                  .nargs = 3};
+    aq_event_begin(t->part);
+    if (aq_am_request(t->jobrank, &am, t->immediate) == 0)
+        return 0;
+    aq_event_end(t->part);
+    return 1;
+}
+
+static int put_chunk(transfer_t *t)
+{
+    aq_vis_pack_t pack = pack_runs(t);
+    aq_vis_gather(t->buffer + pack.runs * sizeof pack.last, &t->local, pack.nbytes);
+    return send_packed(t, AQ_HANDLER_VIS_PUT, &pack, pack.nbytes, t->part);
+}
+
+static int get_chunk(transfer_t *t)
+{
+    chunk_t *chunk = allocate(sizeof *chunk);
+    aq_vis_cursor_copy(&chunk->local, &t->local);
+    aq_vis_pack_t pack = pack_runs(t);
+    chunk->part = t->part;
+    chunk->nbytes = pack.nbytes;
+    if (send_packed(t, AQ_HANDLER_VIS_GET, &pack, 0, chunk) == 0)
+        return 0;
+    free(chunk);
+    return 1;
+}
+
+static int send_large(transfer_t *t, size_t nbytes)
+{
+    aq_rma_t rma = {t->jobrank, t->ep, t->immediate, t->remote.at, t->local.at, nbytes, t->is_get};
+    if (aq_rma_start(&rma, t->part))
+        return 1;
+    aq_vis_cursor_skip(&t->remote, nbytes);
+    aq_vis_cursor_skip(&t->local, nbytes);
+    return 0;
+}
+
+int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
+{
+    transfer_t t;
+    t.jobrank = jobrank;
+    t.ep = aq_team_of(vis->tm)->remote_ep;
+    t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
+    t.part = part;
+    t.is_get = vis->is_get;
+    t.buffer = allocate(aq_job.max_medium);
+    aq_vis_cursor_start(&t.remote, &vis->remote);
+    aq_vis_cursor_start(&t.local, &vis->local);
+    int no_op = 0;
+    while (!no_op && t.remote.left && t.local.left) {
+        size_t n = common(&t.remote, &t.local);
+        no_op = n >= large() ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
+        t.immediate = 0; // only the first message may be refused: after it the operation has begun
+    }
+    free(t.buffer);
+    return no_op;
+}
+
+static void start(void)
+{
+    aq_endpoint_internal(AQ_HANDLER_VIS_PUT, (gex_AM_Fn_t)on_put,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 3, "VIS put");
+    aq_endpoint_internal(AQ_HANDLER_VIS_GET, (gex_AM_Fn_t)on_get,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 3, "VIS get");
+    aq_endpoint_internal(AQ_HANDLER_VIS_GET_DONE, (gex_AM_Fn_t)on_get_done,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, "VIS get done");
+}
+
+static __attribute__((constructor)) void add_layer(void)
+{
+    static aq_layer_t layer = {start, NULL};
+    aq_layers_add(&layer);
+}

@@ -1,0 +1,220 @@
+// Non-contiguous transfers by copies, where the memory of the peer is mapped here.
+#include <string.h>
+
+#include "vis.h"
+
+// ---- blocks at constant distances ----
+
+// Inlined with a constant size, so that a small block is a few moves and no call.
+static inline __attribute__((always_inline)) void rows(char *dest, ptrdiff_t dest_stride,
+                                                       const char *src, ptrdiff_t src_stride,
+                                                       size_t count, size_t nbytes)
+{
+    for (size_t i = 0; i < count; i++, dest += dest_stride, src += src_stride)
+        memcpy(dest, src, nbytes);
+}
+
+static void rows_1(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 1);
+}
+static void rows_2(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 2);
+}
+static void rows_4(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 4);
+}
+static void rows_8(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 8);
+}
+static void rows_16(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 16);
+}
+static void rows_32(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 32);
+}
+static void rows_64(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    (void)n;
+    rows(d, ds, s, ss, count, 64);
+}
+static void rows_any(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
+{
+    rows(d, ds, s, ss, count, n);
+}
+
+aq_vis_rows_fn_t *aq_vis_rows(size_t nbytes)
+{
+    static aq_vis_rows_fn_t *const by_size[] = {rows_1,  rows_2,  rows_4, rows_8,
+                                                rows_16, rows_32, rows_64};
+    if (!nbytes || nbytes > 64 || (nbytes & (nbytes - 1)))
+        return rows_any;
+    return by_size[__builtin_ctzl(nbytes)];
+}
+
+static void copy_grid(char *dest, const char *src, const aq_vis_side_t *to,
+                      const aq_vis_side_t *from)
+{
+    aq_vis_shape_t shape;
+    aq_vis_shape(&shape, to, from);
+    if (!shape.elem)
+        return;
+    if (!shape.dims) {
+        memcpy(dest, src, shape.elem);
+        return;
+    }
+    aq_vis_rows_fn_t *copy = aq_vis_rows(shape.elem);
+    const aq_vis_dim_t *inner = &shape.dim[0];
+    for (unsigned i = 0; i < shape.dims;) {
+        copy(dest, inner->stride[0], src, inner->stride[1], inner->count, shape.elem);
+        for (i = 1; i < shape.dims; i++) {
+            aq_vis_dim_t *dim = &shape.dim[i];
+            dest += dim->stride[0];
+            src += dim->stride[1];
+            if (++dim->index < dim->count)
+                break;
+            dest -= dim->stride[0] * (ptrdiff_t)dim->count;
+            src -= dim->stride[1] * (ptrdiff_t)dim->count;
+            dim->index = 0;
+        }
+    }
+}
+
+// ---- lists of blocks of one size ----
+
+static inline __attribute__((always_inline)) void listed(char *const *dest, char *const *src,
+                                                         intptr_t dest_shift, intptr_t src_shift,
+                                                         size_t count, size_t nbytes)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(dest[i] + dest_shift, src[i] + src_shift, nbytes);
+}
+
+static void copy_listed(char *const *dest, char *const *src, intptr_t ds, intptr_t ss, size_t count,
+                        size_t nbytes)
+{
+    switch (nbytes) {
+    case 1:
+        listed(dest, src, ds, ss, count, 1);
+        break;
+    case 2:
+        listed(dest, src, ds, ss, count, 2);
+        break;
+    case 4:
+        listed(dest, src, ds, ss, count, 4);
+        break;
+    case 8:
+        listed(dest, src, ds, ss, count, 8);
+        break;
+    case 16:
+        listed(dest, src, ds, ss, count, 16);
+        break;
+    case 32:
+        listed(dest, src, ds, ss, count, 32);
+        break;
+    case 64:
+        listed(dest, src, ds, ss, count, 64);
+        break;
+    default:
+        listed(dest, src, ds, ss, count, nbytes);
+        break;
+    }
+}
+
+// ---- anything else ----
+
+static inline void copy_piece(char *dest, const char *src, size_t nbytes)
+{
+    if (nbytes == 8)
+        memcpy(dest, src, 8);
+    else if (nbytes == 64)
+        memcpy(dest, src, 64);
+    else
+        memcpy(dest, src, nbytes);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
+                        intptr_t src_shift)
+{
+    aq_vis_cursor_t dest, src;
+    aq_vis_cursor_start(&dest, to);
+    aq_vis_cursor_start(&src, from);
+    while (dest.left && src.left) {
+        size_t n = smaller(dest.left, src.left);
+        copy_piece(dest.at + dest_shift, src.at + src_shift, n);
+        aq_vis_cursor_skip(&dest, n);
+        aq_vis_cursor_skip(&src, n);
+    }
+}
+
+// Pairs of pieces of equal length, which most vectors are made of; false at the first that differ.
+static bool copy_pairs(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
+                       intptr_t src_shift)
+{
+    const gex_Memvec_t *dest = to->list, *src = from->list;
+    if (to->count != from->count)
+        return false;
+    for (size_t i = 0; i < to->count; i++)
+        if (dest[i].gex_len != src[i].gex_len)
+            return false;
+    for (size_t i = 0; i < to->count; i++)
+        copy_piece((char *)dest[i].gex_addr + dest_shift, (char *)src[i].gex_addr + src_shift,
+                   src[i].gex_len);
+    return true;
+}
+
+static void copy_sides(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
+                       intptr_t src_shift)
+{
+    if (to->kind == AQ_VIS_STRIDED)
+        copy_grid(to->addr + dest_shift, from->addr + src_shift, to, from);
+    else if (to->kind == AQ_VIS_INDEXED && to->nbytes == from->nbytes && to->count == from->count)
+        copy_listed(to->list, from->list, dest_shift, src_shift, to->count, to->nbytes);
+    else if (to->kind != AQ_VIS_VECTOR || !copy_pairs(to, from, dest_shift, src_shift))
+        copy_pieces(to, from, dest_shift, src_shift);
+}
+
+void aq_vis_copy(const aq_vis_t *vis, intptr_t shift)
+{
+    if (vis->is_get) {
+        copy_sides(&vis->local, &vis->remote, 0, shift);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    } else {
+        copy_sides(&vis->remote, &vis->local, shift, 0);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+    }
+}
+
+void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes)
+{
+    for (size_t n; nbytes; nbytes -= n, dest += n) {
+        n = smaller(nbytes, from->left);
+        copy_piece(dest, from->at, n);
+        aq_vis_cursor_skip(from, n);
+    }
+}
+
+void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes)
+{
+    for (size_t n; nbytes; nbytes -= n, src += n) {
+        n = smaller(nbytes, to->left);
+        copy_piece(to->at, src, n);
+        aq_vis_cursor_skip(to, n);
+    }
+}

@@ -1,0 +1,140 @@
+// Peer completion of non-contiguous puts: a handler of the client that runs at the target, as that
+// of a reply, when the data is there.
+//
+//     pieces of the put --> [target] --> all acknowledged --> Medium request: run handler h
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/am.h"
+#include "../core/endpoint.h"
+#include "../core/event.h"
+#include "../core/fatal.h"
+#include "../core/layers.h"
+#include "../core/progress.h"
+#include "../core/thread.h"
+#include "gasnet_vis.h"
+#include "handlers.h"
+#include "vis.h"
+
+static _Thread_local aq_vis_notice_t armed __attribute__((tls_model("initial-exec")));
+
+void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void *source_addr,
+                                      size_t nbytes, gex_Flags_t flags)
+{
+    (void)flags;
+    AQ_CHECK(!handler || handler >= GEX_AM_INDEX_BASE,
+             "gex_VIS_SetPeerCompletionHandler: handler index %u is below GEX_AM_INDEX_BASE (%d)",
+             handler, GEX_AM_INDEX_BASE);
+    AQ_CHECK(!handler || nbytes <= GEX_VIS_MAX_PEERCOMPLETION,
+             "gex_VIS_SetPeerCompletionHandler: %zu bytes are more than "
+             "GEX_VIS_MAX_PEERCOMPLETION (%zu)",
+             nbytes, GEX_VIS_MAX_PEERCOMPLETION);
+    armed = (aq_vis_notice_t){handler, source_addr, nbytes};
+}
+
+aq_vis_notice_t aq_vis_notice_take(void)
+{
+    aq_vis_notice_t notice = armed;
+    armed.handler = 0;
+    return notice;
+}
+
+void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank)
+{
+    int32_t args[] = {notice->handler};
+    aq_am_t am = {.args = args,
+                  .payload = notice->payload,
+                  .nbytes = notice->nbytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_VIS_NOTICE,
+                  .nargs = 1};
+    aq_am_request(jobrank, &am, 0);
+}
+
+static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t handler)
+{
+    aq_arrival_t arrival = {.payload = payload,
+                            .nbytes = nbytes,
+                            .source = token->arrival->source,
+                            .category = AQ_AM_MEDIUM,
+                            .handler = (uint8_t)handler,
+                            .reply = true};
+    aq_am_deliver(&arrival);
+}
+
+// ---- notices that wait for the pieces of their put ----
+
+typedef struct waiting {
+    struct waiting *next;
+    aq_event_t *pieces;
+    gex_Event_t part;
+    uint32_t jobrank;
+    aq_vis_notice_t notice;
+    char payload[GEX_VIS_MAX_PEERCOMPLETION];
+} waiting_t;
+
+static waiting_t *waiting;
+static aq_lock_t lock;
+
+void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
+                         gex_Event_t part)
+{
+    waiting_t *w = malloc(sizeof *w);
+    if (!w)
+        aq_fatal("out of memory for a peer completion (%zu bytes)", sizeof *w);
+    w->pieces = pieces;
+    w->part = part;
+    w->jobrank = jobrank;
+    w->notice = *notice;
+    w->notice.payload = w->payload;
+    if (notice->nbytes)
+        memcpy(w->payload, notice->payload, notice->nbytes);
+    aq_event_begin(part);
+    aq_lock_take(&lock);
+    w->next = waiting;
+    waiting = w;
+    aq_lock_drop(&lock);
+    aq_progress_busy(1);
+}
+
+static waiting_t *take_ready(void)
+{
+    aq_lock_take(&lock);
+    waiting_t **place = &waiting;
+    while (*place && !aq_event_idle((*place)->pieces, ~0u))
+        place = &(*place)->next;
+    waiting_t *ready = *place;
+    if (ready)
+        *place = ready->next;
+    aq_lock_drop(&lock);
+    return ready;
+}
+
+// May be entered again from the poll of a send: what is taken from the list is nobody else's.
+static bool turn(aq_task_t *task)
+{
+    (void)task;
+    waiting_t *ready = take_ready();
+    if (!ready)
+        return false;
+    aq_progress_busy(-1);
+    aq_vis_notice_send(&ready->notice, ready->jobrank);
+    aq_event_free(ready->pieces);
+    aq_event_end(ready->part);
+    free(ready);
+    return true;
+}
+
+static void start(void)
+{
+    static aq_task_t task = {turn, NULL};
+    aq_progress_add(&task);
+    aq_endpoint_internal(AQ_HANDLER_VIS_NOTICE, (gex_AM_Fn_t)on_notice,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, "VIS notice");
+}
+
+static __attribute__((constructor)) void add_layer(void)
+{
+    static aq_layer_t layer = {start, NULL};
+    aq_layers_add(&layer);
+}

@@ -1,0 +1,140 @@
+// The runs of packed messages: written here, and checked and followed at the target.
+#include <string.h>
+
+#include "vis.h"
+
+static aq_vis_run_t read_run(const char *runs, size_t number)
+{
+    aq_vis_run_t run;
+    memcpy(&run, runs + number * sizeof run, sizeof run);
+    return run;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// Bytes of data that still fit beside `runs` runs.
+static size_t room(const aq_vis_pack_t *pack, uint32_t runs)
+{
+    size_t meta = runs * sizeof pack->last;
+    size_t used = pack->together ? meta + pack->nbytes : pack->nbytes;
+    return meta > pack->limit || used > pack->limit ? 0 : pack->limit - used;
+}
+
+static size_t lengthen(aq_vis_pack_t *pack, size_t nbytes)
+{
+    size_t n = smaller(smaller(nbytes, room(pack, pack->runs)), UINT32_MAX - pack->last.nbytes);
+    pack->last.nbytes += (uint32_t)n;
+    return n;
+}
+
+// One more piece of the same size at the same distance.
+static bool repeat(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
+{
+    aq_vis_run_t *run = &pack->last;
+    if (nbytes != run->nbytes || nbytes > room(pack, pack->runs) || run->count == UINT32_MAX)
+        return false;
+    if (run->count == 1)
+        run->stride = (int64_t)(addr - run->addr);
+    else if (addr != run->addr + (uint64_t)run->stride * run->count)
+        return false;
+    run->count++;
+    return true;
+}
+
+static size_t begin_run(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
+{
+    size_t n = smaller(smaller(nbytes, room(pack, pack->runs + 1)), UINT32_MAX);
+    if (!n)
+        return 0;
+    aq_vis_pack_end(pack);
+    pack->runs++;
+    pack->last = (aq_vis_run_t){addr, 0, (uint32_t)n, 1};
+    return n;
+}
+
+size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *at, size_t nbytes)
+{
+    uint64_t addr = (uintptr_t)at;
+    const aq_vis_run_t *run = &pack->last;
+    size_t n;
+    if (pack->runs && run->count == 1 && addr == run->addr + run->nbytes)
+        n = lengthen(pack, nbytes);
+    else if (pack->runs && repeat(pack, addr, nbytes))
+        n = nbytes;
+    else
+        n = begin_run(pack, addr, nbytes);
+    pack->nbytes += n;
+    return n;
+}
+
+void aq_vis_pack_end(aq_vis_pack_t *pack)
+{
+    if (pack->runs)
+        memcpy(pack->out + (pack->runs - 1) * sizeof pack->last, &pack->last, sizeof pack->last);
+}
+
+static bool inside(uint64_t addr, uint64_t nbytes, uintptr_t start, uintptr_t memory)
+{
+    uint64_t offset = addr - start;
+    return offset <= memory && nbytes <= memory - offset;
+}
+
+static const char *check_run(const aq_vis_run_t *run, uintptr_t start, uintptr_t memory)
+{
+    int64_t reach;
+    if (!run->nbytes || !run->count)
+        return "a run is empty";
+    if (__builtin_mul_overflow(run->stride, (int64_t)run->count - 1, &reach))
+        return "a run goes beyond all addresses";
+    if (reach > 0 ? (uint64_t)reach > memory : (uint64_t) - (uint64_t)reach > memory)
+        return "a run is longer than the segment";
+    if (!inside(run->addr, run->nbytes, start, memory) ||
+        !inside(run->addr + (uint64_t)reach, run->nbytes, start, memory))
+        return "a run is not inside the segment";
+    return NULL;
+}
+
+const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
+                              uintptr_t memory, size_t limit, size_t *nbytes)
+{
+    *nbytes = 0;
+    if (runs > size / sizeof(aq_vis_run_t))
+        return "the list of runs is cut off";
+    for (uint32_t i = 0; i < runs; i++) {
+        aq_vis_run_t run = read_run(message, i);
+        const char *wrong = check_run(&run, start, memory);
+        if (wrong)
+            return wrong;
+        uint64_t sum = (uint64_t)run.nbytes * run.count;
+        if (sum > limit - *nbytes)
+            return "the runs name more bytes than a message holds";
+        *nbytes += sum;
+    }
+    return NULL;
+}
+
+static char *place(const aq_vis_run_t *run)
+{
+    return (char *)(uintptr_t)run->addr;
+}
+
+void aq_vis_unpack(const char *runs, uint32_t count, const char *data)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        aq_vis_run_t run = read_run(runs, i);
+        aq_vis_rows(run.nbytes)(place(&run), run.stride, data, run.nbytes, run.count, run.nbytes);
+        data += (size_t)run.nbytes * run.count;
+    }
+}
+
+void aq_vis_repack(const char *runs, uint32_t count, char *data)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        aq_vis_run_t run = read_run(runs, i);
+        aq_vis_rows(run.nbytes)(data, run.nbytes, place(&run), run.stride, run.count, run.nbytes);
+        data += (size_t)run.nbytes * run.count;
+    }
+}

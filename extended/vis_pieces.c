@@ -1,0 +1,124 @@
+// The sides of a non-contiguous transfer as sequences of contiguous pieces.
+#include "../core/fatal.h"
+#include "vis.h"
+
+// Adds a dimension, or widens the one before (or the block) where it just goes on.
+static void add_dim(aq_vis_shape_t *shape, size_t count, ptrdiff_t a, ptrdiff_t b)
+{
+    if (count == 1)
+        return;
+    if (!shape->dims) {
+        if (a == (ptrdiff_t)shape->elem && b == a) {
+            shape->elem *= count;
+            return;
+        }
+    } else {
+        aq_vis_dim_t *last = &shape->dim[shape->dims - 1];
+        ptrdiff_t steps = (ptrdiff_t)last->count;
+        if (a == last->stride[0] * steps && b == last->stride[1] * steps) {
+            last->count *= count;
+            return;
+        }
+    }
+    if (shape->dims == AQ_VIS_DIMS)
+        aq_fatal(
+            "a strided transfer names more blocks than there are addresses: %d dimensions have "
+            "two steps or more",
+            AQ_VIS_DIMS + 1);
+    shape->dim[shape->dims++] = (aq_vis_dim_t){count, {a, b}, 0};
+}
+
+void aq_vis_shape(aq_vis_shape_t *shape, const aq_vis_side_t *a, const aq_vis_side_t *b)
+{
+    const ptrdiff_t *strides[] = {a->list, b->list};
+    shape->elem = a->nbytes;
+    shape->dims = 0;
+    for (size_t i = 0; shape->elem && i < a->count; i++)
+        if (!a->steps[i])
+            shape->elem = 0;
+    for (size_t i = 0; shape->elem && i < a->count; i++)
+        add_dim(shape, a->steps[i], strides[0][i], strides[1][i]);
+}
+
+void aq_vis_cursor_start(aq_vis_cursor_t *c, const aq_vis_side_t *side)
+{
+    c->kind = side->kind;
+    c->list = side->list;
+    c->next = 0;
+    c->count = side->count;
+    c->nbytes = side->nbytes;
+    c->left = 0;
+    c->shape.dims = 0;
+    if (side->kind != AQ_VIS_STRIDED) {
+        aq_vis_cursor_next(c);
+        return;
+    }
+    aq_vis_shape(&c->shape, side, side);
+    c->at = side->addr;
+    c->left = c->shape.elem;
+}
+
+void aq_vis_cursor_copy(aq_vis_cursor_t *to, const aq_vis_cursor_t *from)
+{
+    size_t used = offsetof(aq_vis_cursor_t, shape.dim) + from->shape.dims * sizeof(aq_vis_dim_t);
+    __builtin_memcpy(to, from, used);
+}
+
+static void next_of_vector(aq_vis_cursor_t *c)
+{
+    const gex_Memvec_t *list = c->list;
+    for (; !c->left && c->next < c->count; c->next++) {
+        c->at = list[c->next].gex_addr;
+        c->left = list[c->next].gex_len;
+    }
+}
+
+static void next_of_list(aq_vis_cursor_t *c)
+{
+    char *const *list = c->list;
+    if (c->next == c->count)
+        return;
+    c->at = list[c->next++];
+    c->left = c->nbytes;
+}
+
+// Counts on like an odometer; at is behind the block that was used up.
+static void next_of_grid(aq_vis_cursor_t *c)
+{
+    c->at -= c->shape.elem;
+    for (unsigned i = 0; i < c->shape.dims; i++) {
+        aq_vis_dim_t *dim = &c->shape.dim[i];
+        if (++dim->index < dim->count) {
+            c->at += dim->stride[0];
+            c->left = c->shape.elem;
+            return;
+        }
+        c->at -= dim->stride[0] * (ptrdiff_t)(dim->count - 1);
+        dim->index = 0;
+    }
+}
+
+void aq_vis_cursor_next(aq_vis_cursor_t *c)
+{
+    if (c->kind == AQ_VIS_VECTOR)
+        next_of_vector(c);
+    else if (c->kind == AQ_VIS_INDEXED)
+        next_of_list(c);
+    else
+        next_of_grid(c);
+}
+
+size_t aq_vis_side_bytes(const aq_vis_side_t *side)
+{
+    if (side->kind == AQ_VIS_INDEXED)
+        return side->count * side->nbytes;
+    size_t sum = side->kind == AQ_VIS_STRIDED ? side->nbytes : 0;
+    const gex_Memvec_t *list = side->list;
+    for (size_t i = 0; i < side->count; i++) {
+        if (side->kind == AQ_VIS_STRIDED)
+            sum *= side->steps[i];
+        else
+            sum += list[i].gex_len;
+    }
+    return sum;
+}

@@ -1,0 +1,101 @@
+// How a non-contiguous transfer is started and completes: at once where the peer's memory is
+// mapped, else through an event of the pool.
+#include "../core/event.h"
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/team.h"
+#include "vis.h"
+
+// Strided calls ignore team and rank when there is nothing to transfer.
+static bool is_nothing(const aq_vis_side_t *side)
+{
+    bool nothing = side->kind == AQ_VIS_STRIDED && !side->nbytes;
+    for (size_t i = 0; side->kind == AQ_VIS_STRIDED && !nothing && i < side->count; i++)
+        nothing = !side->steps[i];
+    return nothing;
+}
+
+static void check_notice(const aq_vis_t *vis, const aq_vis_notice_t *notice)
+{
+    AQ_CHECK(!notice->handler || !vis->is_get,
+             "%s: gex_VIS_SetPeerCompletionHandler was called (handler %u) and goes with puts only",
+             vis->call, notice->handler);
+    AQ_CHECK(
+        !notice->handler || !(vis->flags & GEX_FLAG_IMMEDIATE),
+        "%s: GEX_FLAG_IMMEDIATE does not go with gex_VIS_SetPeerCompletionHandler (handler %u)",
+        vis->call, notice->handler);
+}
+
+static int start_far(const aq_vis_t *vis, uint32_t jobrank, const aq_vis_notice_t *notice,
+                     gex_Event_t part)
+{
+    if (!notice->handler || vis->is_get)
+        return aq_vis_over_am(vis, jobrank, part);
+    aq_event_t *pieces = aq_event_new();
+    if (aq_vis_over_am(vis, jobrank, aq_event_part(pieces, AQ_PART_PUT))) {
+        aq_event_free(pieces);
+        return 1;
+    }
+    aq_vis_notice_later(notice, jobrank, pieces, part);
+    return 0;
+}
+
+// What a start came to.
+typedef enum outcome { DONE, PENDING } outcome_t;
+
+// The part of the operation that can be done at once: everything, where the peer is mapped.
+static outcome_t start_near(const aq_vis_t *vis, aq_vis_notice_t *notice, uint32_t *jobrank)
+{
+    *notice = aq_vis_notice_take();
+    if (AQ_CHECKS) {
+        aq_vis_check(vis);
+        check_notice(vis, notice);
+    }
+    if (is_nothing(&vis->remote))
+        return DONE;
+    *jobrank = aq_tm_jobrank(vis->tm, vis->rank);
+    intptr_t shift = aq_team_shift(*jobrank, aq_team_of(vis->tm)->remote_ep);
+    if (shift & 1)
+        return PENDING;
+    aq_vis_copy(vis, shift);
+    if (notice->handler && !vis->is_get)
+        aq_vis_notice_send(notice, *jobrank);
+    return DONE;
+}
+
+static aq_part_t part_of(const aq_vis_t *vis)
+{
+    return vis->is_get ? AQ_PART_GET : AQ_PART_PUT;
+}
+
+gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
+{
+    aq_vis_notice_t notice;
+    uint32_t jobrank;
+    if (start_near(vis, &notice, &jobrank) == DONE)
+        return GEX_EVENT_INVALID;
+    aq_event_t *event = aq_event_new();
+    if (start_far(vis, jobrank, &notice, aq_event_part(event, part_of(vis)))) {
+        aq_event_free(event);
+        return GEX_EVENT_NO_OP;
+    }
+    return aq_event_part(event, AQ_PART_ROOT);
+}
+
+int aq_vis_start_blocking(const aq_vis_t *vis)
+{
+    gex_Event_t event = aq_vis_start_nb(vis);
+    if (event == GEX_EVENT_NO_OP)
+        return 1;
+    gex_Event_Wait(event);
+    return 0;
+}
+
+int aq_vis_start_nbi(const aq_vis_t *vis)
+{
+    aq_vis_notice_t notice;
+    uint32_t jobrank;
+    if (start_near(vis, &notice, &jobrank) == DONE)
+        return 0;
+    return start_far(vis, jobrank, &notice, aq_event_part(aq_event_nbi(), part_of(vis)));
+}
