@@ -13,6 +13,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/layers.h"
+#include "../core/team.h"
 #include "gasnetex.h"
 #include "handlers.h"
 #include "rma.h"
