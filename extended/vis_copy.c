@@ -93,43 +93,72 @@ static void copy_grid(char *dest, const char *src, const aq_vis_side_t *to,
 
 // ---- lists of blocks of one size ----
 
-static inline __attribute__((always_inline)) void listed(char *const *dest, char *const *src,
-                                                         intptr_t dest_shift, intptr_t src_shift,
-                                                         size_t count, size_t nbytes)
+// Where the blocks of an indexed side are: in a list, or one behind the other in a single piece.
+typedef struct blocks {
+    char *const *list; // NULL: a single piece
+    char *first;
+    intptr_t shift;
+} blocks_t;
+
+static inline __attribute__((always_inline)) char *block(const blocks_t *blocks, size_t number,
+                                                         size_t nbytes)
 {
-    for (size_t i = 0; i < count; i++)
-        memcpy(dest[i] + dest_shift, src[i] + src_shift, nbytes);
+    return (blocks->list ? blocks->list[number] : blocks->first + number * nbytes) + blocks->shift;
 }
 
-static void copy_listed(char *const *dest, char *const *src, intptr_t ds, intptr_t ss, size_t count,
-                        size_t nbytes)
+static inline __attribute__((always_inline)) void listed(blocks_t dest, blocks_t src, size_t count,
+                                                         size_t nbytes)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(block(&dest, i, nbytes), block(&src, i, nbytes), nbytes);
+}
+
+static void copy_listed(blocks_t dest, blocks_t src, size_t count, size_t nbytes)
 {
     switch (nbytes) {
     case 1:
-        listed(dest, src, ds, ss, count, 1);
+        listed(dest, src, count, 1);
         break;
     case 2:
-        listed(dest, src, ds, ss, count, 2);
+        listed(dest, src, count, 2);
         break;
     case 4:
-        listed(dest, src, ds, ss, count, 4);
+        listed(dest, src, count, 4);
         break;
     case 8:
-        listed(dest, src, ds, ss, count, 8);
+        listed(dest, src, count, 8);
         break;
     case 16:
-        listed(dest, src, ds, ss, count, 16);
+        listed(dest, src, count, 16);
         break;
     case 32:
-        listed(dest, src, ds, ss, count, 32);
+        listed(dest, src, count, 32);
         break;
     case 64:
-        listed(dest, src, ds, ss, count, 64);
+        listed(dest, src, count, 64);
         break;
     default:
-        listed(dest, src, ds, ss, count, nbytes);
-        break;
+        listed(dest, src, count, nbytes);
     }
+}
+
+static blocks_t blocks_of(const aq_vis_side_t *side, size_t count, intptr_t shift)
+{
+    char *const *list = side->list;
+    return side->count == count ? (blocks_t){list, NULL, shift} : (blocks_t){NULL, list[0], shift};
+}
+
+// Lists of the same blocks, or one list and one single piece; false where it is neither.
+static bool copy_blocks(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
+                        intptr_t src_shift)
+{
+    size_t count = to->count > from->count ? to->count : from->count;
+    if ((to->count != count && to->count != 1) || (from->count != count && from->count != 1))
+        return false;
+    if (count)
+        copy_listed(blocks_of(to, count, dest_shift), blocks_of(from, count, src_shift), count,
+                    to->count == count ? to->nbytes : from->nbytes);
+    return true;
 }
 
 // ---- anything else ----
@@ -163,30 +192,36 @@ static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intp
     }
 }
 
-// Pairs of pieces of equal length, which most vectors are made of; false at the first that differ.
+// Pairs of pieces of equal length, which most vectors are made of; false at the first that differ:
+// what was copied until then may be copied again.
 static bool copy_pairs(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                        intptr_t src_shift)
 {
     const gex_Memvec_t *dest = to->list, *src = from->list;
     if (to->count != from->count)
         return false;
-    for (size_t i = 0; i < to->count; i++)
+    for (size_t i = 0; i < to->count; i++) {
         if (dest[i].gex_len != src[i].gex_len)
             return false;
-    for (size_t i = 0; i < to->count; i++)
         copy_piece((char *)dest[i].gex_addr + dest_shift, (char *)src[i].gex_addr + src_shift,
                    src[i].gex_len);
+    }
     return true;
 }
 
 static void copy_sides(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                        intptr_t src_shift)
 {
-    if (to->kind == AQ_VIS_STRIDED)
+    bool done;
+    if (to->kind == AQ_VIS_STRIDED) {
         copy_grid(to->addr + dest_shift, from->addr + src_shift, to, from);
-    else if (to->kind == AQ_VIS_INDEXED && to->nbytes == from->nbytes && to->count == from->count)
-        copy_listed(to->list, from->list, dest_shift, src_shift, to->count, to->nbytes);
-    else if (to->kind != AQ_VIS_VECTOR || !copy_pairs(to, from, dest_shift, src_shift))
+        return;
+    }
+    if (to->kind == AQ_VIS_INDEXED)
+        done = copy_blocks(to, from, dest_shift, src_shift);
+    else
+        done = copy_pairs(to, from, dest_shift, src_shift);
+    if (!done)
         copy_pieces(to, from, dest_shift, src_shift);
 }
 

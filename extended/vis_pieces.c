@@ -108,17 +108,24 @@ void aq_vis_cursor_next(aq_vis_cursor_t *c)
         next_of_grid(c);
 }
 
+// Without bytes in a block the array of steps may not even be there.
+static size_t grid_bytes(const aq_vis_side_t *side)
+{
+    size_t product = side->nbytes;
+    for (size_t i = 0; product && i < side->count; i++)
+        product *= side->steps[i];
+    return product;
+}
+
 size_t aq_vis_side_bytes(const aq_vis_side_t *side)
 {
+    if (side->kind == AQ_VIS_STRIDED)
+        return grid_bytes(side);
     if (side->kind == AQ_VIS_INDEXED)
         return side->count * side->nbytes;
-    size_t sum = side->kind == AQ_VIS_STRIDED ? side->nbytes : 0;
+    size_t sum = 0;
     const gex_Memvec_t *list = side->list;
-    for (size_t i = 0; i < side->count; i++) {
-        if (side->kind == AQ_VIS_STRIDED)
-            sum *= side->steps[i];
-        else
-            sum += list[i].gex_len;
-    }
+    for (size_t i = 0; i < side->count; i++)
+        sum += list[i].gex_len;
     return sum;
 }
