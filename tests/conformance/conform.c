@@ -24,6 +24,7 @@ static const conform_test_t *const rooms[] = {
     conform_handler_tests,    conform_am_tests,          conform_flood_tests,
     conform_npam_tests,       conform_rma_tests,         conform_event_tests,
     conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
+    conform_vis_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,
 #endif
@@ -291,6 +292,7 @@ static void start(int *argc, char ***argv)
     conform_barrier_setup();
     conform_sync_setup();
     conform_handler_setup();
+    conform_vis_setup();
 #ifndef GASNET_SEQ
     conform_thread_setup();
 #endif

@@ -101,6 +101,7 @@ void conform_npam_setup(void);
 void conform_barrier_setup(void);
 void conform_sync_setup(void);
 void conform_handler_setup(void);
+void conform_vis_setup(void);
 #ifndef GASNET_SEQ
 void conform_thread_setup(void);
 #endif
