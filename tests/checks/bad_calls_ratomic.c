@@ -141,10 +141,23 @@ static void offset(void)
     gex_AD_OpNB_I64(counters(), NULL, 1, NULL, GEX_OP_ADD, 1, 0, GEX_FLAG_PEER_SEG_OFFSET);
 }
 
+static void create_in_handler(gex_Token_t token)
+{
+    (void)token;
+    counters();
+}
+
+// The domain is of no importance: where the call is made is looked at first.
 static void in_handler(gex_Token_t token)
 {
     (void)token;
-    gex_AD_OpNB_I64(counters(), NULL, 0, bad_segment, GEX_OP_ADD, 1, 0, 0);
+    gex_AD_OpNB_I64(GEX_AD_INVALID, NULL, 0, bad_segment, GEX_OP_ADD, 1, 0, 0);
+}
+
+static void in_reply(gex_Token_t token)
+{
+    (void)token;
+    gex_AD_OpNBI_DBL(GEX_AD_INVALID, NULL, 0, bad_segment, GEX_OP_ADD, 1, 0, 0);
 }
 
 const bad_call_t bad_ratomic_calls[] = {
@@ -208,5 +221,10 @@ const bad_call_t bad_ratomic_calls[] = {
     {"atomic-offset", BAD_FATAL, 0,
      "gex_AD_OpNB_I64: GEX_FLAG_SELF_SEG_OFFSET and _PEER_SEG_OFFSET are not supported", offset,
      NULL, NULL},
-    {"handler/gex_AD_OpNB_I64", BAD_FATAL, 1, "gex_AD_OpNB_I64", NULL, in_handler, NULL},
+    {"atomic-create-handler", BAD_FATAL, 1, "gex_AD_Create is not allowed in a handler", NULL,
+     create_in_handler, NULL},
+    {"atomic-handler", BAD_FATAL, 1, "gex_AD_OpNB_I64 is not allowed in a handler", NULL,
+     in_handler, NULL},
+    {"atomic-reply", BAD_FATAL, 0, "gex_AD_OpNBI_DBL is not allowed in a handler", NULL, NULL,
+     in_reply},
     {NULL, BAD_FATAL, 0, NULL, NULL, NULL, NULL}};

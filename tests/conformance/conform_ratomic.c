@@ -34,16 +34,14 @@ typedef struct {
                          value_t a, value_t b, gex_Flags_t flags);
 } type_t;
 
-#define EACH_OP(X, S)                                                                              \
-    X(S, SET)                                                                                      \
-    X(S, CAS)                                                                                      \
-    X(S, GET)                                                                                      \
-    X(S, SWAP)                                                                                     \
-    X(S, FCAS)                                                                                     \
-    X(S, ADD)                                                                                      \
-    X(S, SUB) X(S, MULT) X(S, MIN) X(S, MAX) X(S, INC) X(S, DEC) X(S, AND) X(S, OR) X(S, XOR)      \
-        X(S, FADD) X(S, FSUB) X(S, FMULT) X(S, FMIN) X(S, FMAX) X(S, FINC) X(S, FDEC) X(S, FAND)   \
-            X(S, FOR) X(S, FXOR)
+/* clang-format off */
+#define EACH_OP(X, S) \
+    X(S, SET) X(S, CAS) X(S, GET) X(S, SWAP) X(S, FCAS) X(S, ADD) \
+    X(S, SUB) X(S, MULT) X(S, MIN) X(S, MAX) X(S, INC) X(S, DEC) \
+    X(S, AND) X(S, OR) X(S, XOR) X(S, FADD) X(S, FSUB) X(S, FMULT) \
+    X(S, FMIN) X(S, FMAX) X(S, FINC) X(S, FDEC) X(S, FAND) X(S, FOR) \
+    X(S, FXOR)
+/* clang-format on */
 
 #define FIXED_CASE(S, OP)                                                                          \
     case GEX_OP_##OP:                                                                              \
