@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "../../core/job.h"
+#include "../../core/team.h"
 #include "../../extended/ratomic.h"
 
 static const gex_DT_t types[] = {GEX_DT_I32, GEX_DT_U32, GEX_DT_I64,
@@ -220,13 +222,64 @@ static void test_names(void **state)
     assert_string_equal(aq_ratomic_dt_name(3), "no data type");
 }
 
+// ---- whom a rank means ----
+
+static int64_t segments[3][2];
+
+// Three ranks; the segment of rank r is segments[r], which r itself sees 4096 * r bytes further.
+static int start_job(void **state)
+{
+    (void)state;
+    static intptr_t shift[3];
+    static uintptr_t addr[3], size[3];
+    aq_job.size = 3;
+    aq_job.shift = shift;
+    aq_job.segment_addr = addr;
+    aq_job.segment_size = size;
+    for (unsigned r = 0; r < 3; r++) {
+        shift[r] = -(intptr_t)(4096 * r);
+        addr[r] = (uintptr_t)segments[r] + 4096 * r;
+        size[r] = sizeof segments[r];
+    }
+    return 0;
+}
+
+static void add_to(gex_AD_t ad, gex_Rank_t rank, unsigned owner, int64_t n, gex_Flags_t flags)
+{
+    volatile gex_OP_t any = GEX_OP_ADD;
+    void *at = (void *)aq_job.segment_addr[owner];
+    assert_ptr_equal(gex_AD_OpNB_I64(ad, NULL, rank, at, GEX_OP_ADD, n, 0, flags),
+                     GEX_EVENT_INVALID);
+    assert_int_equal(gex_AD_OpNBI_I64(ad, NULL, rank, at, any, n, 0, flags), 0);
+}
+
+static void test_targets(void **state)
+{
+    (void)state;
+    const gex_Rank_t members[] = {2, 0};
+    gex_AD_t ad;
+    aq_team_t *team = aq_team_new(NULL, 1, 1, 2, members, 0);
+    assert_non_null(team);
+    gex_AD_Create(&ad, &team->head, GEX_DT_I64, GEX_OP_ADD, 0);
+    assert_ptr_equal(gex_AD_QueryTM(ad), &team->head);
+    add_to(ad, 0, 2, 1, 0);
+    add_to(ad, 1, 0, 10, 0);
+    add_to(ad, 2, 2, 100, GEX_FLAG_RANK_IS_JOBRANK);
+    add_to(ad, 0, 0, 1000, GEX_FLAG_RANK_IS_JOBRANK);
+    assert_int_equal(segments[2][0], 202);
+    assert_int_equal(segments[0][0], 2020);
+    assert_int_equal(segments[0][1] | segments[1][0] | segments[1][1] | segments[2][1], 0);
+    gex_AD_Destroy(ad);
+    aq_team_free(team);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
         cmocka_unit_test(test_real_cas), cmocka_unit_test(test_float_rounding),
         cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_targets),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, start_job, NULL);
 }
