@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../other/debug_aids.h"
 #include "../other/settings.h"
-#include "debug_aids.h"
 #include "exit.h"
 #include "fatal.h"
 #include "job.h"
@@ -90,7 +90,7 @@ static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
     set_buffering();
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
-    aq_debug_start();
+    aq_debug_start(aq_job.rank);
     if (everything)
         aq_segment_everything();
     make_objects(name, flags);

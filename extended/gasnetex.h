@@ -2,7 +2,8 @@
 // GASNET_PARSYNC first.
 //
 // The layers, from below: gasnet_fwd.h (types and constants), gasnetex_core.h (objects, events,
-// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier).
+// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier); and gasnet_tools.h,
+// which also serves programs without a job.
 #ifndef GASNETEX_H
 #define GASNETEX_H
 
@@ -11,5 +12,6 @@
 #include "gasnetex_core.h"
 #include "gasnetex_am.h"
 #include "gasnetex_rma.h"
+#include "gasnet_tools.h"
 
 #endif

@@ -49,6 +49,11 @@ void aq_log_identity(uint32_t rank, uint32_t size)
     atomic_store(&aq_log_who, (uint64_t)size << 32 | rank);
 }
 
+bool aq_log_is_first(void)
+{
+    return (uint32_t)atomic_load(&aq_log_who) == 0;
+}
+
 void aq_log_program(const char *name)
 {
     atomic_store(&aq_log_program_name, name);

@@ -31,6 +31,9 @@ void aq_log_info(const char *fmt, ...) AQ_PRINTF(1, 2);
 void aq_log_quiet(bool on);
 void aq_log_verbose(bool on);
 
+// Whether this process is rank 0, or its rank is not known.
+bool aq_log_is_first(void);
+
 // Name of this host, as gethostname() gives it; never NULL; owned by the log.
 const char *aq_log_host(void);
 

@@ -208,6 +208,16 @@ bool aq_settings_bool(aq_setting_id_t id)
     return value_of(id)->yes;
 }
 
+bool aq_settings_bool_now(aq_setting_id_t id)
+{
+    const aq_setting_t *row = &aq_settings[id];
+    bool yes = false;
+    assert(row->type == AQ_TYPE_BOOL);
+    if (!aq_size_parse_bool(getenv(row->name), &yes))
+        aq_size_parse_bool(row->fallback, &yes);
+    return yes;
+}
+
 int64_t aq_settings_int(aq_setting_id_t id)
 {
     assert(aq_settings[id].type == AQ_TYPE_INT);

@@ -38,6 +38,7 @@ typedef enum aq_setting_id {
     AQ_SET_BACKTRACE,        // GASNET_BACKTRACE
     AQ_SET_BACKTRACE_NODES,  // GASNET_BACKTRACE_NODES
     AQ_SET_BACKTRACE_SIGNAL, // GASNET_BACKTRACE_SIGNAL
+    AQ_SET_BACKTRACE_TYPE,   // GASNET_BACKTRACE_TYPE
     AQ_SET_VERBOSEENV,       // GASNET_VERBOSEENV
     AQ_SET_SPAWN_VERBOSE,    // GASNET_SPAWN_VERBOSE
     AQ_SET_QUIET,            // GASNET_QUIET
@@ -89,6 +90,10 @@ double aq_settings_real(aq_setting_id_t id);
 uint64_t aq_settings_bytes(aq_setting_id_t id);
 const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
 const char *aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS and _RANKS
+
+// What a BOOL row is in the environment now, whether the settings were loaded or not; its default
+// when it is not legal.
+bool aq_settings_bool_now(aq_setting_id_t id);
 
 // True when the user gave the variable (an empty value counts as not given).
 bool aq_settings_given(aq_setting_id_t id);

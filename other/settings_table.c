@@ -90,6 +90,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_BACKTRACE_SIGNAL", AQ_TYPE_SIGNALS, "", 0, 0, NULL,
          "Signal at which a process prints its stack and goes on, by name, for example "
          "SIGUSR1: to see where a job hangs."},
+    [AQ_SET_BACKTRACE_TYPE] =
+        {"GASNET_BACKTRACE_TYPE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Ways to print a stack, commas between; the first that works is used. EXECINFO: by the C "
+         "library; or the name under which a program defines its own (gasnett_backtrace_user). "
+         "When not set, the program's own, then EXECINFO."},
     [AQ_SET_VERBOSEENV] =
         {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the variables of this list that are given, with their values, when the job "

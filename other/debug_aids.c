@@ -1,0 +1,180 @@
+#include "debug_aids.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "gasnet_tools.h"
+#include "log.h"
+#include "settings.h"
+#include "settings_lists.h"
+
+static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0], FRAMES = 64 };
+
+static bool started;                  // a job runs, or ran
+static bool backtrace_of_rank = true; // GASNET_BACKTRACE_NODES has this rank
+
+// A client may define it; if not, its address is NULL.
+extern gasnett_backtrace_type_t gasnett_backtrace_user __attribute__((weak));
+
+// A debugger sets this to 0 to let the process go on.
+volatile int aq_debug_frozen;
+
+// Waits until *flag is no longer what it was; how: what to type in the debugger.
+static void freeze(const char *why, volatile int *flag, const char *how)
+{
+    int before = *flag;
+    aq_log_error("%s: process %d waits; to look at it: gdb -p %d, to let it go on: set %s", why,
+                 (int)getpid(), (int)getpid(), how);
+    while (*flag == before)
+        aq_clock_sleep_ns(100000000);
+}
+
+static void freeze_here(const char *why)
+{
+    aq_debug_frozen = 1;
+    freeze(why, &aq_debug_frozen, "aq_debug_frozen=0");
+}
+
+void gasnett_freezeForDebuggerNow(volatile int *flag, const char *flagsymname)
+{
+    char how[256];
+    snprintf(how, sizeof how, "%s=%d", flagsymname, !*flag);
+    freeze("gasnett_freezeForDebuggerNow", flag, how);
+}
+
+void gasnett_freezeForDebuggerErr(void)
+{
+    if (aq_settings_bool_now(AQ_SET_FREEZE_ON_ERROR))
+        freeze_here("GASNET_FREEZE_ON_ERROR");
+}
+
+static int print_by_library(int fd)
+{
+    void *frames[FRAMES];
+    backtrace_symbols_fd(frames, backtrace(frames, FRAMES), fd);
+    return 0;
+}
+
+// Tries the way of this name; non-zero when there is none, or it did not work.
+static int print_by_name(const char *name, size_t length, int fd)
+{
+    if (&gasnett_backtrace_user && gasnett_backtrace_user.name &&
+        strlen(gasnett_backtrace_user.name) == length &&
+        strncmp(gasnett_backtrace_user.name, name, length) == 0)
+        return gasnett_backtrace_user.fnp(fd);
+    if (length == strlen("EXECINFO") && strncmp("EXECINFO", name, length) == 0)
+        return print_by_library(fd);
+    return 1;
+}
+
+int gasnett_print_backtrace(int fd)
+{
+    const char *types = getenv(aq_settings[AQ_SET_BACKTRACE_TYPE].name);
+    if (!types || !*types) {
+        bool user = &gasnett_backtrace_user && gasnett_backtrace_user.fnp;
+        return user && gasnett_backtrace_user.fnp(fd) == 0 ? 0 : print_by_library(fd);
+    }
+    while (*types) {
+        types += strspn(types, ", ");
+        size_t length = strcspn(types, ", ");
+        if (length && print_by_name(types, length, fd) == 0)
+            return 0;
+        types += length;
+    }
+    return 1;
+}
+
+static int print_announced(int fd)
+{
+    aq_log_error("backtrace of process %d:", (int)getpid());
+    return gasnett_print_backtrace(fd);
+}
+
+static int print_if_enabled(int fd)
+{
+    bool wanted = backtrace_of_rank && aq_settings_bool_now(AQ_SET_BACKTRACE);
+    return wanted ? print_announced(fd) : 1;
+}
+
+int (*gasnett_print_backtrace_ifenabled)(int fd) = print_if_enabled;
+
+void aq_debug_on_fault(void)
+{
+    gasnett_print_backtrace_ifenabled(STDERR_FILENO);
+    gasnett_freezeForDebuggerErr();
+}
+
+// The default action follows, so that whoever watches us sees the true cause of death.
+static void on_fatal_signal(int number)
+{
+    signal(number, SIG_DFL);
+    aq_debug_on_fault();
+    raise(number);
+}
+
+static void on_backtrace_signal(int number)
+{
+    (void)number;
+    print_announced(STDERR_FILENO);
+}
+
+// Calls visit for each signal of a list that was checked when the settings were loaded.
+static void each_signal(const char *list, void (*visit)(int number))
+{
+    for (int number; (number = aq_settings_next_signal(&list)) > 0;)
+        visit(number);
+}
+
+static void catch_for_backtrace(int number)
+{
+    signal(number, on_backtrace_signal);
+}
+
+static void catch_fatal(int number)
+{
+    signal(number, on_fatal_signal);
+}
+
+static void leave_alone(int number)
+{
+    signal(number, SIG_DFL);
+}
+
+static void catch_signals(void)
+{
+    const char *except = aq_settings_text(AQ_SET_NO_CATCH_SIGNAL);
+    bool backtrace = backtrace_of_rank && aq_settings_bool(AQ_SET_BACKTRACE);
+    bool want = backtrace || aq_settings_bool(AQ_SET_FREEZE_ON_ERROR);
+    for (unsigned i = 0; want && strcmp(except, "*") != 0 && i < FATAL_SIGNALS; i++)
+        catch_fatal(fatal_signals[i]);
+    each_signal(except, leave_alone); // none when it is *
+    each_signal(aq_settings_text(AQ_SET_BACKTRACE_SIGNAL), catch_for_backtrace);
+}
+
+void aq_debug_start(uint32_t rank)
+{
+    started = true;
+    backtrace_of_rank = aq_settings_has_rank(aq_settings_text(AQ_SET_BACKTRACE_NODES), rank) == 1;
+    catch_signals();
+    if (aq_settings_bool(AQ_SET_FREEZE))
+        freeze_here("GASNET_FREEZE");
+}
+
+void gasnett_backtrace_init(const char *exename)
+{
+    (void)exename;
+    char err[512];
+    if (started)
+        return;
+    if (aq_settings_load(err, sizeof err) == AQ_OK)
+        catch_signals();
+    else
+        aq_log_error("gasnett_backtrace_init: %s", err);
+}

@@ -1,0 +1,102 @@
+// What a program is compiled for, under names that do not depend on the compiler: README-tools,
+// "Portable platform defines". A macro PLATFORM_<kind>_<name> is 1 where it holds and not defined
+// elsewhere, for use in #if. Needs no other header; C11 and C++11.
+#ifndef _PORTABLE_PLATFORM_H
+#define _PORTABLE_PLATFORM_H
+
+#ifndef _STRINGIFY
+#define _STRINGIFY_HELPER(x) #x
+#define _STRINGIFY(x) _STRINGIFY_HELPER(x)
+#endif
+
+// ---- compiler ----
+
+// PLATFORM_COMPILER_VERSION grows with the version and is for comparisons; build one to compare
+// with by PLATFORM_COMPILER_VERSION_INT, or use PLATFORM_COMPILER_VERSION_GE(9, 1, 0) and its kin.
+#define PLATFORM_COMPILER_VERSION_INT(major, minor, patch)                                         \
+    (((major) << 24) | ((minor) << 16) | (patch))
+#if defined(__clang__)
+#define PLATFORM_COMPILER_CLANG 1
+#define PLATFORM_COMPILER_FAMILYNAME CLANG
+#define PLATFORM_COMPILER_VERSION                                                                  \
+    PLATFORM_COMPILER_VERSION_INT(__clang_major__, __clang_minor__, __clang_patchlevel__)
+#define PLATFORM_COMPILER_VERSION_STR __clang_version__
+#elif defined(__GNUC__)
+#define PLATFORM_COMPILER_GNU 1
+#define PLATFORM_COMPILER_FAMILYNAME GNU
+#define PLATFORM_COMPILER_VERSION                                                                  \
+    PLATFORM_COMPILER_VERSION_INT(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__)
+#define PLATFORM_COMPILER_VERSION_STR __VERSION__
+#else
+#error "gasnet_portable_platform.h knows gcc and clang only; compile with one of them"
+#endif
+
+// The same with the language: PLATFORM_COMPILER_GNU_C, PLATFORM_COMPILER_CLANG_CXX ...
+#if defined(PLATFORM_COMPILER_CLANG) && defined(__cplusplus)
+#define PLATFORM_COMPILER_CLANG_CXX 1
+#elif defined(PLATFORM_COMPILER_CLANG)
+#define PLATFORM_COMPILER_CLANG_C 1
+#elif defined(__cplusplus)
+#define PLATFORM_COMPILER_GNU_CXX 1
+#else
+#define PLATFORM_COMPILER_GNU_C 1
+#endif
+#ifdef __cplusplus
+#define PLATFORM_COMPILER_CXX_LANGLVL __cplusplus
+#else
+#define PLATFORM_COMPILER_C_LANGLVL __STDC_VERSION__
+#endif
+
+#define PLATFORM_COMPILER_VERSION_GT(major, minor, patch)                                          \
+    (PLATFORM_COMPILER_VERSION > PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
+#define PLATFORM_COMPILER_VERSION_GE(major, minor, patch)                                          \
+    (PLATFORM_COMPILER_VERSION >= PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
+#define PLATFORM_COMPILER_VERSION_EQ(major, minor, patch)                                          \
+    (PLATFORM_COMPILER_VERSION == PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
+#define PLATFORM_COMPILER_VERSION_LE(major, minor, patch)                                          \
+    (PLATFORM_COMPILER_VERSION <= PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
+#define PLATFORM_COMPILER_VERSION_LT(major, minor, patch)                                          \
+    (PLATFORM_COMPILER_VERSION < PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
+
+// ---- operating system ----
+
+#if defined(__linux__)
+#define PLATFORM_OS_LINUX 1
+#define PLATFORM_OS_FAMILYNAME LINUX
+#else
+#define PLATFORM_OS_UNKNOWN 1
+#define PLATFORM_OS_FAMILYNAME UNKNOWN
+#endif
+
+// ---- architecture: of the code, not of the kernel ----
+
+#if defined(__x86_64__)
+#define PLATFORM_ARCH_X86_64 1
+#define PLATFORM_ARCH_FAMILYNAME X86_64
+#elif defined(__aarch64__)
+#define PLATFORM_ARCH_AARCH64 1
+#define PLATFORM_ARCH_FAMILYNAME AARCH64
+#elif defined(__powerpc__)
+#define PLATFORM_ARCH_POWERPC 1
+#define PLATFORM_ARCH_FAMILYNAME POWERPC
+#elif defined(__riscv)
+#define PLATFORM_ARCH_RISCV 1
+#define PLATFORM_ARCH_FAMILYNAME RISCV
+#else
+#define PLATFORM_ARCH_UNKNOWN 1
+#define PLATFORM_ARCH_FAMILYNAME UNKNOWN
+#endif
+
+// Width of a pointer, and order of the bytes of a number.
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
+#define PLATFORM_ARCH_32 1
+#else
+#define PLATFORM_ARCH_64 1
+#endif
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define PLATFORM_ARCH_LITTLE_ENDIAN 1
+#else
+#define PLATFORM_ARCH_BIG_ENDIAN 1
+#endif
+
+#endif
