@@ -22,10 +22,7 @@
 #define GASNET_SEGMENT_FAST 1
 #endif
 
-#define GEX_SPEC_VERSION_MAJOR 0
-#define GEX_SPEC_VERSION_MINOR 19
-#define GASNET_SPEC_VERSION_MAJOR 1
-#define GASNET_SPEC_VERSION_MINOR 8
+#include "gasnetex_build.h"
 
 #ifdef __cplusplus
 #define AQ_API_INLINE static inline
@@ -41,7 +38,6 @@ extern "C" {
 #define GASNET_MAXNODES 0x7fffffff
 #define GASNET_MAXEPS 32
 #define GASNET_ALIGNED_SEGMENTS 0
-#define GASNET_PSHM 1
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
 #define SIZEOF_GEX_RMA_VALUE_T 8
 
@@ -93,20 +89,6 @@ typedef const struct {
 // ---- start ("Operations on gex_Client_t") ----
 
 #define AQ_API_ABI 1
-#if defined(GASNET_PAR)
-#define AQ_API_MODE "par"
-#elif defined(GASNET_PARSYNC)
-#define AQ_API_MODE "parsync"
-#else
-#define AQ_API_MODE "seq"
-#endif
-#if defined(GASNET_SEGMENT_EVERYTHING)
-#define AQ_API_SEGMENT "everything"
-#elif defined(GASNET_SEGMENT_LARGE)
-#define AQ_API_SEGMENT "large"
-#else
-#define AQ_API_SEGMENT "fast"
-#endif
 
 // What a program was compiled with, for comparison as text; also found in the link libraries.
 #define AQ_API_TEXT(a, b, c, d) AQ_API_TEXT2(a, b, c, d)

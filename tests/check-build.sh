@@ -1,12 +1,13 @@
 #!/bin/bash
 # static-build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
 #   check-build.sh strict|debug|asan|ubsan|tsan
-# Only what changed since the last time is compiled again. strict is the installation of the other checks.
+# Only what changed since the last time is compiled again. strict is the installation of the other checks; debug
+# is one without shared libraries.
 set -eu
 
 case ${1-} in
 strict) options="--prefix=$AQ_BUILD/strict/installed" ;;
-debug) options="--enable-debug --disable-shared" ;;
+debug) options="--enable-debug --disable-shared --prefix=$AQ_BUILD/debug/installed" ;;
 asan) options="--enable-debug --disable-shared --enable-sanitizer=address" ;;
 ubsan) options="--enable-debug --disable-shared --enable-sanitizer=undefined" ;;
 tsan) options="--disable-shared --enable-sanitizer=thread CFLAGS=-O1\ -g" ;;

@@ -7,11 +7,11 @@ warnings="-Wall -Wextra -Wpedantic -Werror"
 command -v c++ >/dev/null || skip "there is no C++ compiler (package g++)"
 
 count=0
-for header in "$include"/*.h; do
+for header in "$include"/*.h "$include"/*-conduit/*.h; do
     [ -e "$header" ] || break
     count=$((count + 1))
     for mode in SEQ PAR PARSYNC; do
-        printf '#include <%s>\nextern int alone;\n' "${header##*/}" >unit.c
+        printf '#include <%s>\nextern int alone;\n' "${header#"$include/"}" >unit.c
         cp unit.c unit.cc
         # shellcheck disable=SC2086
         cc -std=c11 $warnings -DGASNET_$mode -I"$include" -O1 -c unit.c -o unit.o &&

@@ -1,0 +1,76 @@
+// What a client is compiled for, told as macros and as text.
+//
+// Include <gasnetex.h>, not this file.
+#ifndef GASNETEX_BUILD_H
+#define GASNETEX_BUILD_H
+
+#include "gasnet_config.h"
+
+// The conduit: <prefix>/include/<conduit>-conduit, which the makefile fragments and the pkg-config
+// files put into the include path, holds a header that defines GASNET_<CONDUIT>_CONDUIT (1),
+// GASNET_CONDUIT_<CONDUIT> (1) and AQ_API_CONDUIT (text). Whoever has <prefix>/include only gets
+// smp. It is a matter of names: the code is the same for every conduit.
+#if defined(__has_include)
+#if __has_include(<gasnet_conduit.h>)
+#include <gasnet_conduit.h>
+#endif
+#endif
+#ifndef AQ_API_CONDUIT
+#define AQ_API_CONDUIT "SMP"
+#define GASNET_SMP_CONDUIT 1
+#undef GASNET_CONDUIT_SMP
+#define GASNET_CONDUIT_SMP 1
+#endif
+
+#define GEX_SPEC_VERSION_MAJOR 0
+#define GEX_SPEC_VERSION_MINOR 19
+#define GASNET_SPEC_VERSION_MAJOR 1
+#define GASNET_SPEC_VERSION_MINOR 8
+
+// Thread mode and segment configuration, as the client chose them (see gasnetex_core.h).
+#if defined(GASNET_PAR)
+#define AQ_API_MODE "par"
+#define AQ_API_MODE_WORD "PAR"
+#elif defined(GASNET_PARSYNC)
+#define AQ_API_MODE "parsync"
+#define AQ_API_MODE_WORD "PARSYNC"
+#else
+#define AQ_API_MODE "seq"
+#define AQ_API_MODE_WORD "SEQ"
+#endif
+#if defined(GASNET_SEGMENT_EVERYTHING)
+#define AQ_API_SEGMENT "everything"
+#define AQ_API_SEGMENT_WORD "EVERYTHING"
+#elif defined(GASNET_SEGMENT_LARGE)
+#define AQ_API_SEGMENT "large"
+#define AQ_API_SEGMENT_WORD "LARGE"
+#else
+#define AQ_API_SEGMENT "fast"
+#define AQ_API_SEGMENT_WORD "FAST"
+#endif
+
+#ifdef GASNET_DEBUG
+#define AQ_API_DEBUG_WORD "debug"
+#else
+#define AQ_API_DEBUG_WORD "nodebug"
+#endif
+
+#define AQ_API_TEXT_OF(number) #number
+#define AQ_API_TEXT(macro) AQ_API_TEXT_OF(macro)
+#define AQ_API_PAIR(major, minor) AQ_API_TEXT(major) "." AQ_API_TEXT(minor)
+#define AQ_API_RELEASE                                                                             \
+    AQ_API_PAIR(GASNET_RELEASE_VERSION_MAJOR, GASNET_RELEASE_VERSION_MINOR)                        \
+    "." AQ_API_TEXT(GASNET_RELEASE_VERSION_PATCH)
+#define AQ_API_SPEC AQ_API_PAIR(GEX_SPEC_VERSION_MAJOR, GEX_SPEC_VERSION_MINOR)
+#define AQ_API_PTR AQ_API_TEXT(__SIZEOF_POINTER__)
+
+// Everything that two parts of a program must have been compiled alike for: equal text means that
+// they fit (GASNet-1 specification, "Constants"). Scripts look for CONDUIT=<NAME> and ,debug in it.
+// clang-format off
+#define GASNET_CONFIG_STRING                                                                       \
+    "RELEASE=" AQ_API_RELEASE ",SPEC=" AQ_API_SPEC ",CONDUIT=" AQ_API_CONDUIT                      \
+    ",THREADMODEL=" AQ_API_MODE_WORD ",SEGMENT=" AQ_API_SEGMENT_WORD                               \
+    ",PTRBYTES=" AQ_API_PTR ",PSHM," AQ_API_DEBUG_WORD ",notrace,nostats"
+// clang-format on
+
+#endif
