@@ -6,6 +6,9 @@
 
 #include "gasnet_config.h"
 
+// The binary interface: changes whenever a client has to be compiled again.
+#define AQ_API_ABI 1
+
 // The conduit: <prefix>/include/<conduit>-conduit, which the makefile fragments and the pkg-config
 // files put into the include path, holds a header that defines GASNET_<CONDUIT>_CONDUIT (1),
 // GASNET_CONDUIT_<CONDUIT> (1) and AQ_API_CONDUIT (text). Whoever has <prefix>/include only gets
@@ -68,9 +71,26 @@
 // they fit (GASNet-1 specification, "Constants"). Scripts look for CONDUIT=<NAME> and ,debug in it.
 // clang-format off
 #define GASNET_CONFIG_STRING                                                                       \
-    "RELEASE=" AQ_API_RELEASE ",SPEC=" AQ_API_SPEC ",CONDUIT=" AQ_API_CONDUIT                      \
+    "RELEASE=" AQ_API_RELEASE ",SPEC=" AQ_API_SPEC ",ABI=" AQ_API_TEXT(AQ_API_ABI)                 \
+    ",CONDUIT=" AQ_API_CONDUIT                                                                     \
     ",THREADMODEL=" AQ_API_MODE_WORD ",SEGMENT=" AQ_API_SEGMENT_WORD                               \
     ",PTRBYTES=" AQ_API_PTR ",PSHM," AQ_API_DEBUG_WORD ",notrace,nostats"
+// clang-format on
+
+// What launch scripts of clients look for in an executable, in the form that ident(1) prints: the
+// conduit says which launcher to call. gex_Client_Init hands it to the library, so it is in each
+// executable that calls it, however the libraries are linked.
+// clang-format off
+#define AQ_API_IDENTITY                                                                            \
+    "$GASNetConduitName: " AQ_API_CONDUIT " $\0"                                                   \
+    "$GASNetCoreLibraryName: " AQ_API_CONDUIT " $\0"                                               \
+    "$GASNetCoreLibraryVersion: " AQ_API_RELEASE " $\0"                                            \
+    "$GASNetExtendedLibraryName: " AQ_API_CONDUIT " $\0"                                           \
+    "$GASNetExtendedLibraryVersion: " AQ_API_RELEASE " $\0"                                        \
+    "$GASNetEXAPIVersion: " AQ_API_SPEC " $\0"                                                     \
+    "$GASNetThreadModel: GASNET_" AQ_API_MODE_WORD " $\0"                                          \
+    "$GASNetSegment: GASNET_SEGMENT_" AQ_API_SEGMENT_WORD " $\0"                                   \
+    "$GASNetConfig: (libgasnet.a) " GASNET_CONFIG_STRING " $"
 // clang-format on
 
 #endif

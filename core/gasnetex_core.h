@@ -88,29 +88,14 @@ typedef const struct {
 
 // ---- start ("Operations on gex_Client_t") ----
 
-#define AQ_API_ABI 1
-
-// What a program was compiled with, for comparison as text; also found in the link libraries.
-#define AQ_API_TEXT(a, b, c, d) AQ_API_TEXT2(a, b, c, d)
-#define AQ_API_TEXT2(a, b, c, d) "RELEASE=" #a "." #b "." #c ",ABI=" #d
-#define AQ_API_VERSIONS                                                                            \
-    AQ_API_TEXT(GASNET_RELEASE_VERSION_MAJOR, GASNET_RELEASE_VERSION_MINOR,                        \
-                GASNET_RELEASE_VERSION_PATCH, AQ_API_ABI)
-#ifdef GASNET_DEBUG
-#define AQ_API_CHECKS "debug"
-#else
-#define AQ_API_CHECKS "nodebug"
-#endif
-#define GASNET_CONFIG_STRING                                                                       \
-    AQ_API_VERSIONS ",MODE=" AQ_API_MODE ",SEGMENT=" AQ_API_SEGMENT "," AQ_API_CHECKS
-
 // What a client was compiled with; checked at init.
 typedef struct aq_api_build {
     uint32_t abi;
     uint32_t tm_head_bytes;
     const char *mode;
     const char *segment;
-    const char *link; // what it is linked with: "<conduit> <mode>"
+    const char *link;     // what it is linked with: "<conduit> <mode>"
+    const char *identity; // for whoever looks into the executable
 } aq_api_build_t;
 
 // Defined by the library that the client names: -lgasnet-<conduit>-<mode>.
@@ -118,8 +103,9 @@ extern const char aq_api_link[];
 
 AQ_API_INLINE aq_api_build_t aq_api_this_build(void)
 {
-    const aq_api_build_t build = {AQ_API_ABI, (uint32_t)sizeof(struct gex_tm), AQ_API_MODE,
-                                  AQ_API_SEGMENT, aq_api_link};
+    const aq_api_build_t build = {AQ_API_ABI,  (uint32_t)sizeof(struct gex_tm),
+                                  AQ_API_MODE, AQ_API_SEGMENT,
+                                  aq_api_link, AQ_API_IDENTITY};
     return build;
 }
 

@@ -4,9 +4,5 @@
 
 __attribute__((visibility("default"))) const char aq_api_link[] = AQ_SHIM_CONDUIT " " AQ_API_MODE;
 
-// For who scans a statically linked program.
-static const char config[] __attribute__((used)) =
-    "GASNet configuration: CONDUIT=" AQ_SHIM_CONDUIT "," GASNET_CONFIG_STRING;
-
 // A use of the library itself: a linker that drops what is not needed would not load it otherwise.
 static __typeof__(aq_api_client_init) *const library __attribute__((used)) = aq_api_client_init;
