@@ -1,5 +1,6 @@
 #!/bin/bash
-# static-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode.
+# static-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode; and what
+# a program that includes <gasnetex.h> gets of ours is less than 3,000 lines after preprocessing.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 include=$AQ_BUILD/installed/include
@@ -23,5 +24,14 @@ for header in "$include"/*.h "$include"/*-conduit/*.h; do
 done
 [ $count -gt 0 ] || {
     echo "No header is installed in $include."
+    exit 1
+}
+
+# Lines that are not blank and come from a header of ours.
+printf '#include <gasnetex.h>\nint main(void) { return 0; }\n' >hello.c
+lines=$(cc -DGASNET_PAR -I"$include" -I"$include/smp-conduit" -E hello.c |
+    awk -v ours="\"$include/" '/^# [0-9]/ { on = index($3, ours) == 1; next } on && NF' | wc -l)
+[ "$lines" -gt 100 ] && [ "$lines" -lt 3000 ] || {
+    echo "A program that includes <gasnetex.h> compiles $lines lines of our headers; it should be 100 to 2,999."
     exit 1
 }
