@@ -8,7 +8,7 @@ cd "$AQ_SRC" || exit
 named()
 {
     grep -v '^#' Makefile.am | grep -oE '[a-z_0-9-]+(/[A-Za-z_0-9.-]+)+' |
-        sed -E 's!^(tests/unit/[^.]*[a-z0-9])$!\1.c!' | grep '\.[ch]$' | grep -v '^core/gasnet_config.h$' | sort -u
+        sed -E 's!^(tests/unit/[^.]*[a-z0-9])$!\1.c!' | grep '\.[ch]$' | grep -v -e '^core/gasnet_config.h$' -e '-conduit/' | sort -u
 }
 
 missing()
