@@ -17,6 +17,9 @@ libc6-dev          | needed   | has_header stdio.h          | the C library
 libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
+mandoc             | optional | command -v mandoc           | the check of the manual pages
+cmake              | optional | command -v cmake            | the check of the CMake package
+debhelper          | optional | command -v dh               | the check of the Debian packages
 '
 
 has_header()

@@ -1,6 +1,6 @@
 #!/bin/bash
-# static-readme: the program in README does what README says; README, CONTRIBUTING and
-# docs/ARCHITECTURE.md name no variable, file or function that is not there.
+# static-readme: the program in README does what README says; README, CONTRIBUTING and the files of docs/
+# name no variable, file or function that is not there, and docs/api.md leaves no public header out.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -71,17 +71,27 @@ is_file()
 strangers()
 {
     words_without '\bGASNET_[A-Z_0-9]*[A-Z0-9]\b' is_known
-    words_without '\b(conduits|core|examples|extended|other|spawner|tests|docs)/[A-Za-z0-9_/-]+(\.[a-z]+)?' is_file
+    words_without '\b(conduits|core|examples|extended|other|spawner|tests|docs)/[A-Za-z0-9_/-]+(\.[a-z]+)*' is_file
+    # The name of a header is no function.
+    sed -i 's/\b[a-z0-9_]*\.h\b//g' documents
     words_without '\b(aq|smp|gex|gasnet)_[A-Za-z_0-9]*[A-Za-z0-9]\b' is_in_sources
 }
 
+unmapped()
+{
+    local header
+    for header in "$prefix"/include/*.h; do
+        grep -qwF -- "${header##*/}" "$AQ_SRC/docs/api.md" || echo "${header##*/}"
+    done
+}
+
 cd "$TMPDIR" || exit
-for document in README CONTRIBUTING docs/ARCHITECTURE.md; do
+for document in README CONTRIBUTING docs/ARCHITECTURE.md docs/api.md; do
     cat "$AQ_SRC/$document" || fail "$document is missing."
 done >documents
 {
     "$prefix/bin/gasnet_info" -e
-    cat "$prefix"/include/*.h
+    cat "$prefix"/include/*.h "$prefix"/include/*-conduit/*
 } >known || exit
 {
     (cd "$AQ_SRC" && sources | xargs cat)
@@ -91,5 +101,6 @@ block '#include <gasnetex.h>' >neighbours.c
 block '$ export PKG_CONFIG_PATH=DIR/lib/pkgconfig PATH=DIR/bin:$PATH' >session
 [ -s neighbours.c ] && [ -s session ] || fail "README has no program or no session any more."
 run_session <session
+fail_on_output "docs/api.md has to say what these headers are for." unmapped
 fail_on_output "The documents name these, but there is no such variable, file or function." strangers
 exit 0

@@ -1,0 +1,41 @@
+#!/bin/bash
+# static-manuals: the manual pages are installed, have no fault that mandoc knows, and name each option of
+# the programs and each environment variable.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+prefix=$AQ_BUILD/installed
+pages="man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man7/gasnet.7"
+
+faults()
+{
+    local page
+    for page in $pages; do
+        mandoc -T lint -W warning "$page" 2>&1
+    done
+}
+
+# page, command that prints what the page has to name
+unnamed()
+{
+    local word
+    for word in $("${@:2}" | grep -oE '(^|[[:space:](])--?[A-Za-z][a-z]*' | grep -oE -- '-.*' | sort -u); do
+        sed 's/\\-/-/g' "$1" | grep -qwe "$word" || echo "$1 does not name the option $word."
+    done
+}
+
+unnamed_variables()
+{
+    local variable
+    for variable in $("$prefix/bin/gasnet_info" -e | grep -oE '^GASNET_[A-Z_0-9]+' | sort -u); do
+        grep -qx ".B $variable" man7/gasnet.7 || echo "gasnet(7) does not name $variable."
+    done
+}
+
+command -v mandoc >/dev/null || skip "mandoc is not installed (package mandoc)"
+cd "$prefix/share/man" || exit
+fail_on_output "These faults are in the manual pages." faults
+fail_on_output "The manual pages have to say all." unnamed man1/gasnetrun.1 "$prefix/bin/gasnetrun_smp" -h
+fail_on_output "The manual pages have to say all." unnamed man1/gasnet_info.1 "$prefix/bin/gasnet_info" --help
+fail_on_output "The manual pages have to say all." unnamed man1/gasnet_perf.1 "$prefix/bin/gasnet_perf" --help
+fail_on_output "The list comes from gasnet_info --man." unnamed_variables
+[ "$(grep -c '^\.B GASNET_' man7/gasnet.7)" -gt 20 ]
