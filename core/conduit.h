@@ -159,7 +159,7 @@ typedef struct aq_conduit_ops {
     // here[i] (out) belong to env->nbrhd[i]. Called by all ranks of the neighbourhood, at most
     // once; the core synchronizes all ranks before anyone touches the memory.
     aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
-    // A zeroed area of at least 4 KiB for each process of the neighbourhood, the same memory in all
+    // A zeroed area for each process of the neighbourhood, the same memory in all
     // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
     void *(*scratch)(aq_conduit_t *conduit);
 
@@ -176,7 +176,7 @@ typedef struct aq_conduit_ops {
     size_t (*memory)(aq_conduit_t *conduit);
 } aq_conduit_ops_t;
 
-#define AQ_SCRATCH_BYTES 4096
+#define AQ_SCRATCH_BYTES ((size_t)64 << 10)
 
 // Name under which a module (NAME.so in $libdir/gasnet or GASNET_MODULE_PATH) exports its table.
 #define AQ_CONDUIT_MODULE_SYMBOL "aq_conduit_module"

@@ -85,8 +85,7 @@ typedef struct aq_group_numbers {
 } aq_group_numbers_t;
 aq_group_numbers_t *aq_job_group_numbers(void);
 
-// Job rank of the first process of a neighbourhood, by its number. Walks over all ranks: for
-// init only.
-uint32_t aq_job_nbrhd_leader(uint32_t group);
+// The number of each rank's neighbourhood, below nbrhd.groups, into nbrhd[size].
+void aq_job_nbrhds(uint32_t *nbrhd);
 
 #endif

@@ -1,12 +1,16 @@
 #include "barrier.h"
 
-#include "../core/fatal.h"
-#include "../core/job.h"
-#include "../core/layers.h"
-#include "gasnetex_rma.h"
+#include <stdlib.h>
+#include <string.h>
 
-static aq_barrier_t team_barrier;  // gex_Coll_BarrierNB over the primordial team
-static aq_barrier_t named_barrier; // gasnet_barrier_notify and its kin
+#include "../core/fatal.h"
+#include "../core/progress.h"
+#include "coll.h"
+
+aq_barrier_t aq_barrier_named;
+
+static aq_barrier_t *barriers;
+static atomic_uint walking; // a thread goes through them
 
 static bool enter_next(aq_barrier_t *b)
 {
@@ -65,33 +69,44 @@ static bool advance(aq_barrier_t *b)
     }
 }
 
-static bool try_busy(aq_barrier_t *b)
+static bool try_flag(atomic_uint *flag)
 {
-    return !atomic_load_explicit(&b->busy, memory_order_relaxed) &&
-           !atomic_exchange_explicit(&b->busy, 1, memory_order_acquire);
+    return !atomic_load_explicit(flag, memory_order_relaxed) &&
+           !atomic_exchange_explicit(flag, 1, memory_order_acquire);
 }
 
-static void drop_busy(aq_barrier_t *b)
+static void drop_flag(atomic_uint *flag)
 {
-    atomic_store_explicit(&b->busy, 0, memory_order_release);
+    atomic_store_explicit(flag, 0, memory_order_release);
 }
 
-// Not entered again from a poll inside of it: busy.
+// Another thread holds the flag, and goes on while this one polls.
+static void hold_flag(atomic_uint *flag)
+{
+    while (!try_flag(flag))
+        aq_progress_poll();
+}
+
+// Not entered again from a poll inside of it.
 static bool turn(aq_task_t *task)
 {
-    aq_barrier_t *b = (aq_barrier_t *)(void *)task;
-    if (!try_busy(b))
+    bool any = false;
+    (void)task;
+    if (!try_flag(&walking))
         return false;
-    bool any = advance(b);
-    drop_busy(b);
+    for (aq_barrier_t *b = barriers; b; b = b->next)
+        if (try_flag(&b->busy)) {
+            any |= advance(b);
+            drop_flag(&b->busy);
+        }
+    drop_flag(&walking);
     return any;
 }
 
 // Initiates one phase. Returns its event, or GEX_EVENT_INVALID when it is complete already.
 static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
 {
-    while (!try_busy(b))
-        gasnet_AMPoll(); // another thread advances it
+    hold_flag(&b->busy);
     b->initiated++;
     b->vote = vote;
     aq_progress_busy(1);
@@ -106,16 +121,21 @@ static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
             b->first = event;
         b->last = event;
     }
-    drop_busy(b);
+    drop_flag(&b->busy);
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
-    (void)tm, (void)flags;
-    if (AQ_CHECKS)
+    aq_team_t *team = aq_team_of(tm);
+    (void)flags;
+    if (AQ_CHECKS) {
         aq_thread_check_context("gex_Coll_BarrierNB", "");
-    return initiate(&team_barrier, AQ_VOTE_NONE);
+        AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
+        AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
+        aq_coll_check_same(aq_coll_of(team), &(aq_coll_words_t){.call = AQ_COLL_CALL_BARRIER});
+    }
+    return initiate(&aq_coll_of(team)->barrier, AQ_VOTE_NONE);
 }
 
 // ---- the split-phase barrier of GASNet-1 ----
@@ -138,7 +158,7 @@ static void notify(const char *call, int id, int flags)
     pending.notified = true;
     pending.id = id;
     pending.flags = flags;
-    pending.event = initiate(&named_barrier, vote);
+    pending.event = initiate(&aq_barrier_named, vote);
 }
 
 void gasnet_barrier_notify(int id, int flags)
@@ -158,7 +178,7 @@ static void check_pair(const char *call, int id, int flags)
 static int result_of_pair(void)
 {
     pending.notified = false;
-    return named_barrier.result == AQ_VOTE_MISMATCH ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK;
+    return aq_barrier_named.result == AQ_VOTE_MISMATCH ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK;
 }
 
 int gasnet_barrier_wait(int id, int flags)
@@ -185,27 +205,41 @@ int gasnet_barrier(int id, int flags)
     return gasnet_barrier_wait(id, flags);
 }
 
-// ---- start ----
+// ---- start and end ----
 
-static void start_one(aq_barrier_t *b, unsigned number)
+// In place of scratch, for a member that meets nobody there.
+static void *own_area(void)
 {
-    aq_conduit_t *conduit = aq_job.conduits[0];
-    char *scratch = (char *)conduit->ops->scratch(conduit) + number * AQ_SHARED_BARRIER_BYTES;
-    aq_shared_start(&b->shared, scratch, aq_job.nbrhd.size, aq_job.nbrhd.my_index,
-                    aq_job.nbrhd.groups == 1);
-    aq_dissemination_start(&b->across, number);
-    b->task.turn = turn;
-    aq_progress_add(&b->task);
+    void *area = aligned_alloc(64, AQ_SHARED_BARRIER_BYTES);
+    if (!area)
+        aq_fatal("out of memory for a barrier");
+    return memset(area, 0, AQ_SHARED_BARRIER_BYTES);
 }
 
-static void start(void)
+void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
 {
-    start_one(&team_barrier, 0);
-    start_one(&named_barrier, 1);
+    static aq_task_t task = {.turn = turn};
+    b->own = place->areas[0] ? NULL : own_area();
+    aq_shared_start(&b->shared, b->own ? &b->own : place->areas, place->size, place->index,
+                    place->groups == 1);
+    aq_dissemination_start(&b->across, place->id, place->groups, place->my_group, place->leaders);
+    hold_flag(&walking);
+    if (!barriers) // the first is the job's own, which stays
+        aq_progress_add(&task);
+    b->next = barriers;
+    barriers = b;
+    drop_flag(&walking);
 }
 
-static __attribute__((constructor)) void add_layer(void)
+void aq_barrier_end(aq_barrier_t *b)
 {
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
+    hold_flag(&walking);
+    aq_barrier_t **at = &barriers;
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    drop_flag(&walking);
+    aq_dissemination_end(&b->across);
+    aq_shared_end(&b->shared);
+    free(b->own);
 }

@@ -1,11 +1,12 @@
-// Split-phase barriers over the job, in two steps: inside the neighbourhood through shared memory,
-// then across the neighbourhoods by active messages between their first processes.
+// Split-phase barriers over a team, in two steps: inside a neighbourhood through shared memory,
+// then across the neighbourhoods by active messages between the first member of each.
 //
-//     every process:  arrive (barrier_shared.c) ................. released? -> phase complete
+//     every member:   arrive (barrier_shared.c) ................. released? -> phase complete
 //     the first of each neighbourhood, if there are several:
 //                     all arrived? -> disseminate (barrier_am.c) -> release
 //
-// Phases are numbered from 1. A process is at most one phase ahead of any other, so that two copies
+// Teams for which there is no shared memory left treat each member as a neighbourhood. Phases are
+// numbered from 1. A process is at most one phase ahead of any other, so that two copies
 // of everything, for odd and even phases, are enough. Several barriers may be initiated at once;
 // they enter one after the other.
 #ifndef AQ_BARRIER_H
@@ -34,19 +35,27 @@ static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
 
 // ---- inside the neighbourhood: barrier_shared.c ----
 
+// Members of a small neighbourhood: each has a line of its own.
+#define AQ_SHARED_SMALL 4
+
 struct aq_shared_barrier;
 typedef struct aq_shared_side {
-    struct aq_shared_barrier *shared;
-    uint32_t size, index; // of the neighbourhood, and this process in it
-    bool last_releases;   // the last to arrive releases the others: there is one neighbourhood
+    struct aq_shared_barrier *at[AQ_SHARED_SMALL]; // of the first members
+    uint32_t size, index;                          // of the neighbourhood, and this process in it
+    bool last_releases; // the last to arrive releases the others: there is one neighbourhood
     uint32_t seen; // of a small neighbourhood: processes known to have arrived at the current phase
     aq_vote_t joined; // and their votes
 } aq_shared_side_t;
 
 // Bytes of the scratch of each process that one barrier uses.
 #define AQ_SHARED_BARRIER_BYTES 1024
-void aq_shared_start(aq_shared_side_t *side, void *scratch, uint32_t size, uint32_t index,
+// areas: of the first members, at most AQ_SHARED_SMALL.
+void aq_shared_start(aq_shared_side_t *side, void *const *areas, uint32_t size, uint32_t index,
                      bool last_releases);
+// This process looks at the areas no more.
+void aq_shared_end(aq_shared_side_t *side);
+// Makes an area ready for another barrier; false while others may look at it.
+bool aq_shared_reset(void *area);
 void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
 // First process, !last_releases: have all arrived at the phase? Then *vote is theirs.
 bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
@@ -57,6 +66,7 @@ bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
 
 enum { AQ_DISSEMINATION_ROUNDS = 32 };
 typedef struct aq_dissemination {
+    uint32_t id;                          // of the barrier: the same at all members
     uint32_t groups, me;                  // neighbourhoods, and this one's number
     uint32_t rounds;                      // ceil(log2(groups)): messages that each sends in a phase
     uint32_t to[AQ_DISSEMINATION_ROUNDS]; // job ranks
@@ -66,10 +76,13 @@ typedef struct aq_dissemination {
         arrived[2][AQ_DISSEMINATION_ROUNDS]; // phase of the last message, by parity and round
     aq_vote_t heard[2][AQ_DISSEMINATION_ROUNDS];
     uint64_t sent; // messages, for tests
+    struct aq_dissemination *next;
 } aq_dissemination_t;
 
-// number: which barrier this is, the same at all ranks.
-void aq_dissemination_start(aq_dissemination_t *d, unsigned number);
+// leaders: job rank of the first member of each group. Messages that came before are found.
+void aq_dissemination_start(aq_dissemination_t *d, uint32_t id, uint32_t groups, uint32_t me,
+                            const uint32_t *leaders);
+void aq_dissemination_end(aq_dissemination_t *d);
 void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote);
 // Sends what can be sent; true when the phase is complete, with the joined vote.
 bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
@@ -77,7 +90,6 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
 // ---- the whole: barrier.c ----
 
 typedef struct aq_barrier {
-    aq_task_t task;
     atomic_uint busy;   // a thread is advancing it
     uint32_t initiated; // phases that the client has started
     uint32_t entered;   // phases that we have arrived at
@@ -86,8 +98,28 @@ typedef struct aq_barrier {
     aq_vote_t result;         // of the last completed phase
     aq_event_t *first, *last; // events of the phases not completed, in order
     bool disseminating;
+    void *own; // memory of a member without scratch
     aq_shared_side_t shared;
     aq_dissemination_t across;
+    struct aq_barrier *next; // all barriers of this process
 } aq_barrier_t;
+
+// Who meets where.
+typedef struct aq_barrier_place {
+    uint32_t id; // of the team, or AQ_BARRIER_NAMED_ID
+    uint32_t groups, my_group;
+    const uint32_t *leaders;      // job rank of the first member of each group
+    uint32_t size, index;         // of my group
+    void *areas[AQ_SHARED_SMALL]; // of its first members; NULL: all groups are of one
+} aq_barrier_place_t;
+
+// Local; the barrier is zeroed. After it, phases may be initiated.
+void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place);
+// All phases are complete here. Local.
+void aq_barrier_end(aq_barrier_t *b);
+
+// gasnet_barrier_notify and its kin, over the primordial team; its id is no team's.
+#define AQ_BARRIER_NAMED_ID UINT32_MAX
+extern aq_barrier_t aq_barrier_named;
 
 #endif

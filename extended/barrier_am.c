@@ -1,54 +1,107 @@
 // The step of a barrier across neighbourhoods: dissemination. In round k, number i tells number i +
 // 2^k (around the ring) what it knows; after ceil(log2 N) rounds everybody knows of all.
-#include <string.h>
+#include <stdlib.h>
 
 #include "../core/am.h"
 #include "../core/endpoint.h"
-#include "../core/job.h"
+#include "../core/fatal.h"
 #include "../core/layers.h"
+#include "../core/thread.h"
 #include "barrier.h"
 #include "handlers.h"
 
-enum { BARRIERS = 2 };
-static aq_dissemination_t *barriers[BARRIERS];
+// What a message says.
+typedef struct word {
+    uint32_t id, phase, round;
+    aq_vote_t vote;
+} word_t;
 
-static void find_targets(aq_dissemination_t *d)
+// A message for a team that is not made here yet. Its members cannot get beyond their first phase
+// without this process: there are at most ceil(log2 N) of a team.
+typedef struct early {
+    word_t word;
+    struct early *next;
+} early_t;
+
+static aq_dissemination_t *barriers;
+static early_t *early;
+static aq_lock_t list_lock;
+
+static void hear(aq_dissemination_t *d, const word_t *word)
 {
-    for (uint32_t k = 0; k < d->rounds; k++)
-        d->to[k] = aq_job_nbrhd_leader((uint32_t)((d->me + ((uint64_t)1 << k)) % d->groups));
+    unsigned parity = word->phase & 1;
+    d->heard[parity][word->round] = word->vote;
+    atomic_store_explicit(&d->arrived[parity][word->round], word->phase, memory_order_release);
 }
 
-void aq_dissemination_start(aq_dissemination_t *d, unsigned number)
+static void hear_early(aq_dissemination_t *d)
 {
-    memset(d, 0, sizeof *d);
-    d->groups = aq_job.nbrhd.groups;
-    d->me = aq_job.nbrhd.my_group;
-    while ((uint64_t)1 << d->rounds < d->groups)
+    for (early_t **at = &early, *e; (e = *at) != NULL;) {
+        if (e->word.id != d->id) {
+            at = &e->next;
+            continue;
+        }
+        hear(d, &e->word);
+        *at = e->next;
+        free(e);
+    }
+}
+
+void aq_dissemination_start(aq_dissemination_t *d, uint32_t id, uint32_t groups, uint32_t me,
+                            const uint32_t *leaders)
+{
+    *d = (aq_dissemination_t){.id = id, .groups = groups, .me = me};
+    while ((uint64_t)1 << d->rounds < groups) {
+        d->to[d->rounds] = leaders[(me + ((uint64_t)1 << d->rounds)) % groups];
         d->rounds++;
-    barriers[number] = d;
-    if (aq_job.nbrhd.my_index == 0 && d->groups > 1)
-        find_targets(d);
+    }
+    aq_lock_take(&list_lock);
+    d->next = barriers;
+    barriers = d;
+    hear_early(d);
+    aq_lock_drop(&list_lock);
 }
 
-static void on_message(gex_Token_t token, int32_t number, int32_t phase, int32_t round,
-                       int32_t high, int32_t low)
+void aq_dissemination_end(aq_dissemination_t *d)
+{
+    aq_lock_take(&list_lock);
+    aq_dissemination_t **at = &barriers;
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    aq_lock_drop(&list_lock);
+}
+
+static void keep_early(const word_t *word)
+{
+    early_t *e = malloc(sizeof *e);
+    if (!e)
+        aq_fatal("out of memory for a message of a barrier");
+    *e = (early_t){*word, early};
+    early = e;
+}
+
+static void on_message(gex_Token_t token, int32_t id, int32_t phase, int32_t round, int32_t high,
+                       int32_t low)
 {
     (void)token;
-    aq_dissemination_t *d = barriers[number];
-    unsigned parity = phase & 1;
-    d->heard[parity][round] = (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
-    atomic_store_explicit(&d->arrived[parity][round], (uint32_t)phase, memory_order_release);
-}
-
-static int32_t number_of(const aq_dissemination_t *d)
-{
-    return d == barriers[0] ? 0 : 1;
+    const word_t word = {(uint32_t)id, (uint32_t)phase, (uint32_t)round,
+                         (uint64_t)(uint32_t)high << 32 | (uint32_t)low};
+    aq_lock_take(&list_lock);
+    aq_dissemination_t *d = barriers;
+    while (d && d->id != word.id)
+        d = d->next;
+    if (d)
+        hear(d, &word);
+    else
+        keep_early(&word);
+    aq_lock_drop(&list_lock);
 }
 
 static void send_round(aq_dissemination_t *d)
 {
-    int32_t args[] = {number_of(d), (int32_t)d->phase, (int32_t)d->round, (int32_t)(d->vote >> 32),
-                      (int32_t)(uint32_t)d->vote};
+    int32_t args[] = {(int32_t)d->id, (int32_t)d->phase, (int32_t)d->round,
+                      (int32_t)(d->vote >> 32), (int32_t)(uint32_t)d->vote};
     aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
     d->sent++;
     aq_am_request(d->to[d->round], &am, 0);

@@ -9,8 +9,6 @@
 #include "../core/job.h"
 #include "barrier.h"
 
-enum { SMALL = 4 };
-
 typedef struct place {
     _Alignas(64) _Atomic uint32_t phase; // that this process has arrived at
     _Atomic aq_vote_t vote;
@@ -27,24 +25,20 @@ typedef struct counted {
 struct aq_shared_barrier {
     place_t place[2];
     counted_t counted[2];
+    _Alignas(64) _Atomic uint32_t left; // members of the last team that look no more
+    _Atomic uint32_t lookers;           // how many there were
 };
 _Static_assert(sizeof(struct aq_shared_barrier) <= AQ_SHARED_BARRIER_BYTES,
                "barriers overlap in the scratch");
 
-static struct aq_shared_barrier *of_process(const aq_shared_side_t *side, uint32_t index)
-{
-    return (struct aq_shared_barrier *)(void *)((char *)side->shared +
-                                                (size_t)index * AQ_SCRATCH_BYTES);
-}
-
 static counted_t *counted(const aq_shared_side_t *side, uint32_t phase)
 {
-    return &side->shared->counted[phase & 1];
+    return &side->at[0]->counted[phase & 1];
 }
 
 static bool is_small(const aq_shared_side_t *side)
 {
-    return side->last_releases && side->size <= SMALL;
+    return side->last_releases && side->size <= AQ_SHARED_SMALL;
 }
 
 static void wake_neighbourhood(void)
@@ -54,11 +48,31 @@ static void wake_neighbourhood(void)
         conduit->ops->wake(conduit, true);
 }
 
-void aq_shared_start(aq_shared_side_t *side, void *scratch, uint32_t size, uint32_t index,
+// A neighbourhood of one needs no memory of others, and gets its own.
+void aq_shared_start(aq_shared_side_t *side, void *const *areas, uint32_t size, uint32_t index,
                      bool last_releases)
 {
-    *side = (aq_shared_side_t){
-        .shared = scratch, .size = size, .index = index, .last_releases = last_releases};
+    *side = (aq_shared_side_t){.size = size, .index = index, .last_releases = last_releases};
+    for (uint32_t i = 0; i < size && i < AQ_SHARED_SMALL; i++)
+        side->at[i] = areas[i];
+    if (size > 1 && index < AQ_SHARED_SMALL)
+        atomic_store_explicit(&side->at[index]->lookers, size, memory_order_relaxed);
+}
+
+void aq_shared_end(aq_shared_side_t *side)
+{
+    for (uint32_t i = 0; side->size > 1 && i < side->size && i < AQ_SHARED_SMALL; i++)
+        atomic_fetch_add_explicit(&side->at[i]->left, 1, memory_order_release);
+}
+
+bool aq_shared_reset(void *area)
+{
+    struct aq_shared_barrier *shared = area;
+    if (atomic_load_explicit(&shared->left, memory_order_acquire) !=
+        atomic_load_explicit(&shared->lookers, memory_order_relaxed))
+        return false;
+    memset(area, 0, sizeof *shared);
+    return true;
 }
 
 static void join_vote(counted_t *c, aq_vote_t vote)
@@ -72,7 +86,7 @@ static void join_vote(counted_t *c, aq_vote_t vote)
 void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
 {
     if (is_small(side)) {
-        place_t *mine = &of_process(side, side->index)->place[phase & 1];
+        place_t *mine = &side->at[side->index]->place[phase & 1];
         side->seen = 0;
         side->joined = AQ_VOTE_NONE;
         atomic_store_explicit(&mine->vote, vote, memory_order_relaxed);
@@ -113,7 +127,7 @@ void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
 static bool all_here(aq_shared_side_t *side, uint32_t phase)
 {
     for (; side->seen < side->size; side->seen++) {
-        place_t *other = &of_process(side, side->seen)->place[phase & 1];
+        place_t *other = &side->at[side->seen]->place[phase & 1];
         if (atomic_load_explicit(&other->phase, memory_order_acquire) != phase)
             return false;
         side->joined =

@@ -19,10 +19,11 @@
 #include "../../core/endpoint.h"
 #include "../../core/job.h"
 #include "../../core/layers.h"
+#include "../../core/team.h"
 #include "../../extended/barrier.h"
 #include "../../extended/handlers.h"
 
-enum { SIDES_MAX = 33, GROUPS_MAX = 9, PHASES = 60 };
+enum { SIDES_MAX = 33, GROUPS_MAX = 300, PHASES = 60 };
 
 static uint64_t seed = 5;
 
@@ -74,7 +75,7 @@ static void test_join(void **state)
 
 // ---- a job of one process, whose conduit keeps what is sent ----
 
-enum { QUEUE_MAX = 512, LINK_UNIT = 16 };
+enum { QUEUE_MAX = 4096, LINK_UNIT = 16 };
 
 typedef struct letter {
     int32_t args[AQ_AM_MAX_ARGS];
@@ -142,6 +143,8 @@ static int start_job(void **state)
     aq_job.conduits[0] = &conduit;
     aq_job.conduit_count = 1;
     aq_job.nbrhd = (aq_group_t){.size = 1, .groups = 1};
+    aq_team.head.size = 1;
+    boot.size = aq_job.size;
     aq_layers_start(); // registers the handler
     return 0;
 }
@@ -162,12 +165,15 @@ static struct {
 static void start_sides(uint32_t size, bool last_releases)
 {
     memset(&sim, 0, sizeof sim);
+    void *areas[SIDES_MAX];
     sim.size = size;
     sim.last_releases = last_releases;
-    sim.scratch = aligned_alloc(64, (size_t)size * AQ_SCRATCH_BYTES);
-    memset(sim.scratch, 0, (size_t)size * AQ_SCRATCH_BYTES);
+    sim.scratch = aligned_alloc(64, (size_t)size * AQ_SHARED_BARRIER_BYTES);
+    memset(sim.scratch, 0, (size_t)size * AQ_SHARED_BARRIER_BYTES);
     for (uint32_t i = 0; i < size; i++)
-        aq_shared_start(&sim.sides[i], sim.scratch, size, i, last_releases);
+        areas[i] = sim.scratch + (size_t)i * AQ_SHARED_BARRIER_BYTES;
+    for (uint32_t i = 0; i < size; i++)
+        aq_shared_start(&sim.sides[i], areas, size, i, last_releases);
 }
 
 static void arrive(uint32_t i)
@@ -303,6 +309,7 @@ static void test_shared_threads(void **state)
 // ---- across neighbourhoods ----
 
 // The library keeps one state a barrier and process; that of the group whose turn it is lies here.
+enum { ID = 7 };
 static aq_dissemination_t now;
 
 static struct {
@@ -327,11 +334,15 @@ static void start_groups(uint32_t groups)
     ring.size = groups;
     ring.rounds = rounds_of(groups);
     aq_job.size = groups;
+    static uint32_t leaders[GROUPS_MAX];
+    for (uint32_t g = 0; g < groups; g++)
+        leaders[g] = g;
     for (uint32_t g = 0; g < groups; g++) {
-        aq_job.nbrhd = (aq_group_t){.size = 1, .groups = groups, .my_group = g};
-        aq_dissemination_start(&now, 0);
+        aq_dissemination_start(&now, ID, groups, g, leaders);
         memcpy(&ring.states[g], &now, sizeof now);
+        aq_dissemination_end(&now);
     }
+    aq_dissemination_start(&now, ID, groups, 0, leaders);
 }
 
 static void become(uint32_t g)
@@ -392,36 +403,68 @@ static void deliver_any(void)
     leave(letter.to);
 }
 
-static bool groups_done(void)
+static bool groups_done(uint32_t phases)
 {
     for (uint32_t g = 0; g < ring.size; g++)
-        if (ring.done[g] < PHASES)
+        if (ring.done[g] < phases)
             return false;
     return true;
+}
+
+// Each sends ceil(log2 N) messages in a phase, whatever the order in which they arrive.
+static void run_groups(uint32_t groups, uint32_t phases)
+{
+    start_groups(groups);
+    uint64_t before = post.sent, steps = 0;
+    while (!groups_done(phases)) {
+        uint32_t g = random_below(groups);
+        assert_true(++steps < 1000000); // all are released in the end
+        if (ring.entered[g] != ring.done[g])
+            advance(g);
+        else if (ring.done[g] < phases)
+            enter(g);
+        if (random_below(3))
+            deliver_any();
+    }
+    while (post.count)
+        deliver_any();
+    assert_int_equal(post.sent - before, (uint64_t)phases * groups * ring.rounds);
+    for (uint32_t g = 0; g < groups; g++)
+        assert_int_equal(ring.states[g].sent, (uint64_t)phases * ring.rounds);
+    aq_dissemination_end(&now);
 }
 
 static void test_dissemination(void **state)
 {
     (void)state;
-    for (uint32_t groups = 1; groups <= GROUPS_MAX; groups++) {
-        start_groups(groups);
-        uint64_t before = post.sent, steps = 0;
-        while (!groups_done()) {
-            uint32_t g = random_below(groups);
-            assert_true(++steps < 1000000); // all are released in the end
-            if (ring.entered[g] != ring.done[g])
-                advance(g);
-            else if (ring.done[g] < PHASES)
-                enter(g);
-            if (random_below(3))
-                deliver_any();
-        }
-        while (post.count)
-            deliver_any();
-        assert_int_equal(post.sent - before, (uint64_t)PHASES * groups * ring.rounds);
-        for (uint32_t g = 0; g < groups; g++)
-            assert_int_equal(ring.states[g].sent, (uint64_t)PHASES * ring.rounds);
-    }
+    for (uint32_t groups = 1; groups <= 9; groups++)
+        run_groups(groups, PHASES);
+    static const uint32_t large[] = {64, 65, 255, 256, 257, GROUPS_MAX};
+    for (unsigned i = 0; i < sizeof large / sizeof large[0]; i++)
+        run_groups(large[i], 4);
+}
+
+// A message for a barrier that this process has not made yet is found when it does.
+static void test_early(void **state)
+{
+    (void)state;
+    static const uint32_t leaders[] = {0, 1};
+    static aq_dissemination_t d;
+    int32_t args[] = {ID + 1, 1, 0, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
+    aq_arrival_t arrival = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
+    aq_am_deliver(&arrival);
+    aq_dissemination_start(&d, ID, 2, 0, leaders); // another barrier does not find it
+    aq_vote_t vote;
+    aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
+    assert_false(aq_dissemination_advance(&d, &vote));
+    aq_dissemination_end(&d);
+    aq_dissemination_start(&d, ID + 1, 2, 0, leaders);
+    aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
+    assert_true(aq_dissemination_advance(&d, &vote));
+    assert_true(vote == AQ_VOTE_NAME(3));
+    aq_dissemination_end(&d);
+    post.count = 0;
 }
 
 int main(void)
@@ -432,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_shared_with_leader),
         cmocka_unit_test(test_shared_threads),
         cmocka_unit_test(test_dissemination),
+        cmocka_unit_test(test_early),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

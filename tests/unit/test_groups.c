@@ -29,8 +29,7 @@ static uint32_t random_below(uint32_t n)
 // A job: where its ranks are, and by the model, which neighbourhood each is in.
 static struct {
     uint32_t size, limit, hosts, nbrhds;
-    uint32_t host[RANKS_MAX], nbrhd[RANKS_MAX];
-    uint32_t leader[RANKS_MAX]; // of each neighbourhood
+    uint32_t host[RANKS_MAX], nbrhd[RANKS_MAX]; // of each neighbourhood
 } model;
 
 // Renumbers the hosts in the order in which they appear.
@@ -57,7 +56,6 @@ static void find_nbrhds(void)
     for (uint32_t r = 0; r < model.size; r++) {
         uint32_t *n = &newest[model.host[r]];
         if (*n == UINT32_MAX || (model.limit && members[*n] == model.limit)) {
-            model.leader[model.nbrhds] = r;
             *n = model.nbrhds++;
         }
         members[*n]++;
@@ -137,8 +135,8 @@ static void test_random(void **state)
     }
 }
 
-// The first process of a neighbourhood is found with the limit of the settings.
-static void test_leaders(void **state)
+// The neighbourhood of each rank is found with the limit of the settings.
+static void test_nbrhds(void **state)
 {
     (void)state;
     for (uint32_t limit = 0; limit <= LIMIT_MAX; limit++) {
@@ -151,8 +149,10 @@ static void test_leaders(void **state)
             aq_boot_t boot = {.size = model.size, .host_of_rank = model.host};
             aq_job.boot = &boot;
             aq_job.size = model.size;
-            for (uint32_t n = 0; n < model.nbrhds; n++)
-                assert_int_equal(aq_job_nbrhd_leader(n), model.leader[n]);
+            uint32_t nbrhd[RANKS_MAX];
+            aq_job_nbrhds(nbrhd);
+            for (uint32_t r = 0; r < model.size; r++)
+                assert_int_equal(nbrhd[r], model.nbrhd[r]);
             aq_job.boot = NULL;
         }
     }
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_random),
-        cmocka_unit_test(test_leaders),
+        cmocka_unit_test(test_nbrhds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

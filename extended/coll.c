@@ -1,0 +1,113 @@
+// The public calls: checks, and what the client asked for in the engine's words.
+#include "coll.h"
+
+#include "../core/fatal.h"
+#include "gasnetex_rma.h"
+
+static const char broadcast[] = "gex_Coll_BroadcastNB";
+static const char to_one[] = "gex_Coll_ReduceToOneNB";
+static const char to_all[] = "gex_Coll_ReduceToAllNB";
+
+static void check_team(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags_t flags)
+{
+    aq_thread_check_context(name, "");
+    AQ_CHECK(!aq_team_of(tm)->pair, "%s over a handle of gex_TM_Pair: it takes a team", name);
+    AQ_CHECK(root < tm->size, "%s: root %u is not below the team's size %u", name, root, tm->size);
+    AQ_CHECK(!flags, "%s: flags are %#x; there are none yet, pass 0", name, flags);
+}
+
+gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
+                                 size_t nbytes, gex_Flags_t flags)
+{
+    aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
+    if (AQ_CHECKS) {
+        check_team(broadcast, tm, root, flags);
+        aq_coll_check_same(
+            coll, &(aq_coll_words_t){
+                      .call = AQ_COLL_BROADCAST, .root = root, .unit = 1, .count = nbytes});
+    }
+    const aq_coll_call_t call = {.kind = AQ_COLL_BROADCAST,
+                                 .root = root,
+                                 .dst = dst,
+                                 .src = src,
+                                 .unit = 1,
+                                 .count = nbytes};
+    return aq_coll_begin(coll, &call);
+}
+
+// ---- reductions ----
+
+static bool is_user(gex_OP_t op)
+{
+    return op == GEX_OP_USER || op == GEX_OP_USER_NC;
+}
+
+// A built-in operator, which checks the type by the way; or the client's.
+static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
+                                         gex_Coll_ReduceFn_t user_op)
+{
+    gex_Coll_ReduceFn_t fn = is_user(op) ? user_op : aq_coll_operator(dt, op);
+    if (__builtin_expect(!fn && is_user(op), 0))
+        aq_fatal("%s: %s needs a function, but user_op is NULL", name, aq_coll_operator_name(op));
+    if (__builtin_expect(!fn, 0))
+        aq_fatal("%s: %s (%#x) is not an operation for %s (%#x)", name, aq_coll_operator_name(op),
+                 op, aq_coll_type_name(dt), dt);
+    return fn;
+}
+
+static void check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t dt_cnt)
+{
+    size_t size = aq_coll_type_size(dt);
+    AQ_CHECK(size || dt == GEX_DT_USER, "%s: %#x is not a GEX_DT_* constant", name, dt);
+    AQ_CHECK(!size || dt_sz == size, "%s: dt_sz is %zu, but the size of %s is %zu", name, dt_sz,
+             aq_coll_type_name(dt), size);
+    AQ_CHECK(dt_sz, "%s: dt_sz is 0; give the size of the type", name);
+    AQ_CHECK(dt_cnt, "%s: dt_cnt is 0; it takes at least one element", name);
+    AQ_CHECK(!dt_sz || dt_cnt <= SIZE_MAX / 2 / dt_sz,
+             "%s: %zu elements of %zu bytes are more than memory can hold", name, dt_cnt, dt_sz);
+}
+
+gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
+                                   gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
+                                   gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
+{
+    aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
+    gex_Coll_ReduceFn_t fn = find_operator(to_one, dt, op, user_op);
+    if (AQ_CHECKS) {
+        check_team(to_one, tm, root, flags);
+        check_elements(to_one, dt, dt_sz, dt_cnt);
+        aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ONE, root, dt, op, dt_sz, dt_cnt});
+    }
+    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ONE,
+                                 .root = root,
+                                 .dst = dst,
+                                 .src = src,
+                                 .unit = dt_sz,
+                                 .count = dt_cnt,
+                                 .fn = fn,
+                                 .cdata = user_cdata,
+                                 .in_order = op == GEX_OP_USER_NC};
+    return aq_coll_begin(coll, &call);
+}
+
+gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
+                                   size_t dt_sz, size_t dt_cnt, gex_OP_t op,
+                                   gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
+{
+    aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
+    gex_Coll_ReduceFn_t fn = find_operator(to_all, dt, op, user_op);
+    if (AQ_CHECKS) {
+        check_team(to_all, tm, 0, flags);
+        check_elements(to_all, dt, dt_sz, dt_cnt);
+        aq_coll_check_same(coll, &(aq_coll_words_t){AQ_COLL_TO_ALL, 0, dt, op, dt_sz, dt_cnt});
+    }
+    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
+                                 .dst = dst,
+                                 .src = src,
+                                 .unit = dt_sz,
+                                 .count = dt_cnt,
+                                 .fn = fn,
+                                 .cdata = user_cdata,
+                                 .in_order = op == GEX_OP_USER_NC};
+    return aq_coll_begin(coll, &call);
+}

@@ -1,0 +1,219 @@
+// Collectives over a team, by active messages along trees.
+//
+//     public call -> coll.c: checks -> coll_engine.c: an operation, perhaps several -> coll_move.c
+//                                         |  numbers, early messages, events          |  pieces up
+//     message -> coll_mail.c -> its place in the operation                            v  and down
+//
+// - An operation is known by the id of its team and its number there. A message for one that has
+// not
+//   started here, or for a team that is not made here yet, is kept until it starts.
+// - Handlers note arrivals and send nothing. Operations are advanced by their initiator and by a
+//   task, in one thread of the process at a time (aq_coll_busy).
+// - Every message sent is one that its receiver waits for: a team without operations is quiet.
+#ifndef AQ_COLL_H
+#define AQ_COLL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../core/event.h"
+#include "../core/team.h"
+#include "../core/thread.h"
+#include "barrier.h"
+#include "gasnet_coll.h"
+
+// ---- for the code that makes teams ----
+
+// Blocking all-gather over a team: `bytes` from each member, all[rank * bytes].
+void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all);
+
+// What this process offers to the collectives of a team to come: a slot of its scratch, or
+// AQ_COLL_NO_SLOT. The caller exchanges it with the other members.
+#define AQ_COLL_NO_SLOT UINT32_MAX
+uint32_t aq_coll_slot_take(void);
+
+// Starts the collectives of a team with the offers of all members, in rank order. After it the team
+// may be used. Local: other members may be faster, and slower.
+void aq_coll_team_start(aq_team_t *team, const uint32_t *slots);
+
+// Frees what the team has, and gives the slot back. Its operations are complete here. Local.
+void aq_coll_team_end(aq_team_t *team);
+
+// ---- who is where: coll_tree.c ----
+
+// The members of a team by neighbourhood. Groups are numbered by their first member.
+typedef struct aq_coll_map {
+    uint32_t size, groups;
+    uint32_t largest; // members of the largest group
+    uint32_t
+        *start; // of each group in the order of groups, and the end; NULL: each rank is a group
+    uint32_t *order; // ranks, group by group; NULL: that is the order of the ranks
+    uint32_t *where; // place of each rank in `order`; NULL with it
+} aq_coll_map_t;
+
+// nbrhd[r]: neighbourhood of rank r, below `nbrhds`. Ends the job when memory is out.
+void aq_coll_map_make(aq_coll_map_t *map, uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds);
+void aq_coll_map_free(aq_coll_map_t *map);
+uint32_t aq_coll_map_rank(const aq_coll_map_t *map, uint32_t place);
+uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank); // its number
+// First place and number of members of a group.
+uint32_t aq_coll_map_start(const aq_coll_map_t *map, uint32_t group);
+uint32_t aq_coll_map_members(const aq_coll_map_t *map, uint32_t group);
+
+// Widths of trees: how many children a member has at each level. At least 2.
+typedef struct aq_coll_shape {
+    uint32_t inside, across; // a neighbourhood, between neighbourhoods
+} aq_coll_shape_t;
+aq_coll_shape_t aq_coll_shape(size_t bytes);
+
+// Where a rank stands in the tree from a root.
+typedef struct aq_coll_tree {
+    uint32_t parent; // GEX_RANK_INVALID at the root
+    uint32_t index;  // which child of its parent
+    uint32_t children;
+} aq_coll_tree_t;
+
+// Most children that any rank may have.
+uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape);
+// Fills in the tree as `rank` sees it; child[] takes tree->children ranks. The subtrees of the
+// children follow each other, and the rank itself, in the order of places when root is 0.
+void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t root,
+                       uint32_t rank, aq_coll_tree_t *tree, uint32_t *child);
+
+// ---- operators: coll_operators.c ----
+
+// The function of a built-in operator; NULL when the operator is not legal for the type.
+gex_Coll_ReduceFn_t aq_coll_operator(gex_DT_t dt, gex_OP_t op);
+size_t aq_coll_type_size(gex_DT_t dt); // 0: none, or GEX_DT_USER
+const char *aq_coll_type_name(gex_DT_t dt);
+const char *aq_coll_operator_name(gex_OP_t op);
+// Bytes of both together; for the all-gather.
+void aq_coll_or_bytes(const void *arg1, void *arg2_and_out, size_t count, const void *cdata);
+
+// ---- operations: coll_engine.c ----
+
+typedef enum aq_coll_kind { AQ_COLL_BROADCAST, AQ_COLL_TO_ONE, AQ_COLL_TO_ALL } aq_coll_kind_t;
+
+// What the client asked for.
+typedef struct aq_coll_call {
+    aq_coll_kind_t kind;
+    gex_Rank_t root;
+    void *dst;
+    const void *src;
+    size_t unit, count; // bytes of an element, elements
+    gex_Coll_ReduceFn_t fn;
+    const void *cdata;
+    bool in_order; // fn does not commute
+} aq_coll_call_t;
+
+typedef struct aq_coll aq_coll_t;
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call);
+
+typedef struct aq_coll_op {
+    aq_coll_call_t call; // a share of the client's, perhaps
+    aq_coll_t *coll;
+    struct aq_coll_op *next; // of the team, in order
+    uint32_t number;
+    uint32_t fence; // the operation that has to be complete before this one starts; 0: none
+    bool started, complete;
+    bool detached; // has neither event nor initiator
+    aq_event_t *event;
+
+    // How it is moved. A piece is combined and passed on as one; parts are its messages.
+    size_t bytes, piece, part;
+    uint32_t pieces, parts_of_piece;
+    bool rendezvous; // the receiver says first that it is ready
+    bool invited;    // it has said so
+    bool awaits_down;
+    uint32_t up, down; // pieces done
+    uint32_t down_count;
+    const uint32_t *down_to; // ranks
+    const char *down_from;
+    aq_coll_tree_t tree;
+    uint32_t *child;
+    char *boxes; // bytes of each child, `stride` apart
+    size_t stride;
+    atomic_uint *arrived; // parts, by row and piece; row 0: from above, 1 + c: from child c
+    atomic_uint ready;    // receivers that are ready
+
+    size_t block; // bytes of this record with what lies behind it
+} aq_coll_op_t;
+
+// ---- moving: coll_move.c ----
+
+// Lays out an operation that knows its call, number and team. The record has room for it.
+size_t aq_coll_op_room(const aq_coll_t *coll, const aq_coll_call_t *call);
+void aq_coll_op_prepare(aq_coll_op_t *op);
+// Does what can be done; true when the operation is complete.
+bool aq_coll_op_advance(aq_coll_op_t *op);
+// Most bytes of it that other ranks may keep before they have started it.
+size_t aq_coll_op_unasked(const aq_coll_call_t *call);
+
+// ---- messages: coll_mail.c ----
+
+// An early message. row AQ_COLL_READY: "ready", else `part` of that row.
+#define AQ_COLL_READY UINT32_MAX
+typedef struct aq_coll_mail {
+    struct aq_coll_mail *next;
+    uint32_t team, number, row, part;
+    size_t nbytes;
+    char payload[];
+} aq_coll_mail_t;
+
+void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
+                       const void *payload, size_t nbytes);
+void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank);
+// With the lock held: gives an operation that starts the messages that came before.
+void aq_coll_mail_open(aq_coll_op_t *op);
+// With the lock held: gives a team that starts its messages.
+void aq_coll_mail_adopt(aq_coll_t *coll);
+void aq_coll_mail_free(aq_coll_t *coll);
+
+// ---- the state of a team ----
+
+enum { AQ_COLL_MAIL_LISTS = 16 };
+
+struct aq_coll {
+    aq_team_t *team;
+    aq_barrier_t barrier;
+    uint32_t slot;
+    aq_coll_map_t map;
+    uint32_t numbers;  // given so far; the first is 1
+    uint32_t fence;    // see coll_engine.c
+    size_t unasked;    // bytes sent unasked since the fence
+    aq_coll_op_t *ops; // not complete, in order
+    aq_coll_op_t *last;
+    aq_coll_mail_t *mail[AQ_COLL_MAIL_LISTS]; // by number
+    struct aq_coll_check *check;              // debug builds: coll_check.c
+    aq_coll_t *next;                          // all teams with collectives
+};
+
+// Protects lists of operations, of messages and of teams.
+extern aq_lock_t aq_coll_lock;
+// The operation of a number that has started, or NULL. With the lock held.
+aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number);
+// The teams that operations are advanced of.
+void aq_coll_engine_add(aq_coll_t *coll);
+void aq_coll_engine_remove(aq_coll_t *coll);
+
+static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
+{
+    return team->coll;
+}
+
+// ---- do all ranks make the same call? debug builds: coll_check.c ----
+
+// What a rank calls; travels to the next rank of the team.
+typedef struct aq_coll_words {
+    int32_t call; // index of its name, see coll_check.c
+    uint32_t root, dt, op;
+    uint64_t unit, count;
+} aq_coll_words_t;
+enum { AQ_COLL_CALL_BARRIER = AQ_COLL_TO_ALL + 1 };
+void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *words);
+void aq_coll_check_start(aq_coll_t *coll); // with the lock held
+void aq_coll_check_end(aq_coll_t *coll);
+
+#endif

@@ -1,0 +1,175 @@
+// Debug builds: do all members of a team make the same calls, in the same order? Each tells the
+// next one, around the ring, what it calls; where calls differ, there are two neighbours that see
+// it. The messages are beside those of the operations, and nobody waits for them.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../core/am.h"
+#include "../core/endpoint.h"
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/layers.h"
+#include "coll.h"
+#include "handlers.h"
+
+enum { ON_CALL = AQ_HANDLER_COLL + 2, WORDS = 10 };
+
+typedef struct note {
+    struct note *next;
+    uint32_t team, number;
+    aq_coll_words_t words;
+} note_t;
+
+// Notes that were not compared yet; of mine and of the rank before me, one list is empty.
+struct aq_coll_check {
+    uint32_t calls;
+    note_t *mine, *theirs;
+};
+
+static note_t *orphans; // for teams not made here yet
+
+static const char *const names[] = {"gex_Coll_BroadcastNB", "gex_Coll_ReduceToOneNB",
+                                    "gex_Coll_ReduceToAllNB", "gex_Coll_BarrierNB"};
+
+static void describe(const aq_coll_words_t *w, char *text, size_t size)
+{
+    int n = snprintf(text, size, "%s", names[w->call]);
+    if (w->call == AQ_COLL_BROADCAST)
+        snprintf(text + n, size - (size_t)n, " (root %u, %" PRIu64 " bytes)", w->root, w->count);
+    else if (w->call == AQ_COLL_TO_ONE)
+        n += snprintf(text + n, size - (size_t)n, " (root %u,", w->root);
+    else if (w->call == AQ_COLL_TO_ALL)
+        n += snprintf(text + n, size - (size_t)n, " (");
+    if (w->call == AQ_COLL_TO_ONE || w->call == AQ_COLL_TO_ALL)
+        snprintf(text + n, size - (size_t)n, "%s%" PRIu64 " elements %s of %" PRIu64 " bytes, %s)",
+                 w->call == AQ_COLL_TO_ONE ? " " : "", w->count, aq_coll_type_name(w->dt), w->unit,
+                 aq_coll_operator_name(w->op));
+}
+
+static bool same(const aq_coll_words_t *a, const aq_coll_words_t *b)
+{
+    return a->call == b->call && a->root == b->root && a->dt == b->dt && a->op == b->op &&
+           a->unit == b->unit && a->count == b->count;
+}
+
+static void compare(const aq_coll_t *coll, const aq_coll_words_t *mine,
+                    const aq_coll_words_t *theirs)
+{
+    char my_call[192], their_call[192];
+    const struct gex_tm *head = &coll->team->head;
+    if (same(mine, theirs))
+        return;
+    describe(mine, my_call, sizeof my_call);
+    describe(theirs, their_call, sizeof their_call);
+    aq_fatal("the members of a team have to make the same collective calls in the same order, but "
+             "rank %u of the team calls %s where rank %u calls %s",
+             head->rank, my_call, (head->rank + head->size - 1) % head->size, their_call);
+}
+
+static void keep(note_t **list, uint32_t team, uint32_t number, const aq_coll_words_t *words)
+{
+    note_t *note = malloc(sizeof *note);
+    if (!note)
+        aq_fatal("out of memory for the checks of collectives");
+    *note = (note_t){*list, team, number, *words};
+    *list = note;
+}
+
+// Takes the note of a number (of any: 0) of a team out of a list, or returns NULL.
+static note_t *take(note_t **list, uint32_t team, uint32_t number)
+{
+    while (*list && ((*list)->team != team || (number && (*list)->number != number)))
+        list = &(*list)->next;
+    note_t *note = *list;
+    if (note)
+        *list = note->next;
+    return note;
+}
+
+// With the lock held: compares the call of one side with the other side's, or keeps it.
+static void meet(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *words, bool mine)
+{
+    struct aq_coll_check *check = coll->check;
+    note_t *other = take(mine ? &check->theirs : &check->mine, coll->team->id, number);
+    if (!other) {
+        keep(mine ? &check->mine : &check->theirs, coll->team->id, number, words);
+        return;
+    }
+    compare(coll, mine ? words : &other->words, mine ? &other->words : words);
+    free(other);
+}
+
+static void on_call(gex_Token_t token, int32_t team, int32_t number, int32_t call, int32_t root,
+                    int32_t dt, int32_t op, int32_t unit_high, int32_t unit_low, int32_t count_high,
+                    int32_t count_low)
+{
+    (void)token;
+    aq_coll_words_t words = {call,
+                             (uint32_t)root,
+                             (uint32_t)dt,
+                             (uint32_t)op,
+                             (uint64_t)(uint32_t)unit_high << 32 | (uint32_t)unit_low,
+                             (uint64_t)(uint32_t)count_high << 32 | (uint32_t)count_low};
+    aq_lock_take(&aq_coll_lock);
+    aq_team_t *known = aq_team_find((uint32_t)team);
+    if (known && known->coll)
+        meet(known->coll, (uint32_t)number, &words, false);
+    else
+        keep(&orphans, (uint32_t)team, (uint32_t)number, &words);
+    aq_lock_drop(&aq_coll_lock);
+}
+
+void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
+{
+    const struct gex_tm *head = &coll->team->head;
+    if (head->size == 1)
+        return;
+    aq_lock_take(&aq_coll_lock);
+    uint32_t number = ++coll->check->calls;
+    meet(coll, number, w, true);
+    aq_lock_drop(&aq_coll_lock);
+    int32_t args[WORDS] = {(int32_t)coll->team->id,
+                           (int32_t)number,
+                           w->call,
+                           (int32_t)w->root,
+                           (int32_t)w->dt,
+                           (int32_t)w->op,
+                           (int32_t)(w->unit >> 32),
+                           (int32_t)(uint32_t)w->unit,
+                           (int32_t)(w->count >> 32),
+                           (int32_t)(uint32_t)w->count};
+    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_CALL, .nargs = WORDS};
+    aq_am_request(aq_team_jobrank(coll->team, (head->rank + 1) % head->size), &am, 0);
+}
+
+void aq_coll_check_start(aq_coll_t *coll)
+{
+    coll->check = calloc(1, sizeof *coll->check);
+    if (!coll->check)
+        aq_fatal("out of memory for the checks of collectives");
+    for (note_t *note; (note = take(&orphans, coll->team->id, 0)) != NULL; free(note))
+        keep(&coll->check->theirs, note->team, note->number, &note->words);
+}
+
+void aq_coll_check_end(aq_coll_t *coll)
+{
+    note_t *note;
+    while ((note = take(&coll->check->mine, coll->team->id, 0)) != NULL ||
+           (note = take(&coll->check->theirs, coll->team->id, 0)) != NULL)
+        free(note);
+    free(coll->check);
+}
+
+static void start(void)
+{
+    if (AQ_CHECKS)
+        aq_endpoint_internal(ON_CALL, (gex_AM_Fn_t)on_call, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+                             WORDS, "collective call");
+}
+
+static __attribute__((constructor)) void add_layer(void)
+{
+    static aq_layer_t layer = {start, NULL};
+    aq_layers_add(&layer);
+}

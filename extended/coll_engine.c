@@ -1,0 +1,305 @@
+// Operations: their numbers, their start, their events, and who advances them.
+//
+// A rank may initiate operations long before others do, and what it sends has to be kept there. To
+// bound that, the operations of a team are cut into stretches. Each ends with one that synchronizes
+// all ranks, a reduction to all (an own one of 4 bytes where the client makes none); the operations
+// of the next stretch start when that one, their fence, is complete here. So what may wait at a
+// rank from each sender is what two stretches send unasked, at most 2 * STRETCH_BYTES and a payload
+// or two. All ranks make the same cuts: they follow from single-valued arguments.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/fatal.h"
+#include "../core/progress.h"
+#include "coll.h"
+
+enum {
+    STRETCH_BYTES = 1 << 20,
+    SPARES = 4,
+    SPARE_MOST = 4 << 20,  // larger records go back to the system
+    SHARE_FROM = 32 << 10, // an all-reduce from here on is cut into a share for each rank
+    SHARE_RANKS = 32,      // of at most so many
+    SHARE_LEAST = 2 << 10, // unless the shares got smaller than this
+};
+
+aq_lock_t aq_coll_lock;
+static aq_coll_t *teams;
+static atomic_uint busy; // a thread advances operations
+
+// ---- records ----
+
+// A record holds room for the children's bytes. A few are kept: fresh memory costs a fault a page.
+static aq_coll_op_t *spares[SPARES];
+
+// With the lock held.
+static aq_coll_op_t *take_spare(size_t bytes)
+{
+    for (unsigned i = 0; i < SPARES; i++) {
+        aq_coll_op_t *op = spares[i];
+        if (op && op->block >= bytes && op->block / 4 <= bytes) {
+            spares[i] = NULL;
+            return op;
+        }
+    }
+    return NULL;
+}
+
+// With the lock held. The places are taken over in turn.
+static void give_back(aq_coll_op_t *op)
+{
+    static unsigned turn;
+    if (op->block <= SPARE_MOST) {
+        aq_coll_op_t **place = &spares[turn++ % SPARES], *old = *place;
+        *place = op;
+        op = old;
+    }
+    free(op);
+}
+
+static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    size_t bytes = (aq_coll_op_room(coll, call) + 63) & ~(size_t)63;
+    aq_coll_op_t *op = take_spare(bytes);
+    if (op)
+        bytes = op->block;
+    else
+        op = aligned_alloc(64, bytes);
+    if (!op)
+        aq_fatal("out of memory for a collective (%zu bytes)", bytes);
+    *op = (aq_coll_op_t){.call = *call, .coll = coll, .block = bytes};
+    return op;
+}
+
+// ---- numbers and stretches ----
+
+// With the lock held: the last of the team's operations.
+static aq_coll_op_t *append(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    aq_coll_op_t *op = new_op(coll, call);
+    if (++coll->numbers == 0) // 0 means: no fence
+        coll->numbers = 1;
+    op->number = coll->numbers;
+    op->fence = coll->fence;
+    aq_coll_op_prepare(op);
+    if (coll->last)
+        coll->last->next = op;
+    else
+        coll->ops = op;
+    coll->last = op;
+    coll->unasked += aq_coll_op_unasked(call);
+    if (call->kind == AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES / 2) {
+        coll->fence = op->number;
+        coll->unasked = 0;
+    }
+    aq_progress_busy(1);
+    return op;
+}
+
+static void make_fence(aq_coll_t *coll)
+{
+    static uint32_t nothing;
+    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
+                                 .dst = &nothing,
+                                 .src = &nothing,
+                                 .unit = sizeof nothing,
+                                 .count = 1,
+                                 .fn = aq_coll_operator(GEX_DT_U32, GEX_OP_OR)};
+    append(coll, &call)->detached = true;
+}
+
+// With the lock held: may the operation start? It stands in the list.
+static bool fence_open(const aq_coll_op_t *op)
+{
+    const aq_coll_op_t *before = op->coll->ops;
+    while (before != op && before->number != op->fence)
+        before = before->next;
+    return before == op;
+}
+
+static void start(aq_coll_op_t *op)
+{
+    if (op->fence && !fence_open(op))
+        return;
+    op->started = true;
+    aq_coll_mail_open(op);
+}
+
+aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number)
+{
+    aq_coll_op_t *op = coll->ops;
+    while (op && op->number != number)
+        op = op->next;
+    return op && op->started ? op : NULL;
+}
+
+// ---- progress: with busy held ----
+
+static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
+{
+    aq_coll_op_t *before = NULL, **at = &coll->ops;
+    while (*at != op) {
+        before = *at;
+        at = &before->next;
+    }
+    *at = op->next;
+    if (coll->last == op)
+        coll->last = before;
+}
+
+// With the lock held. The initiator, if it still looks after the record, gives it back.
+static void complete(aq_coll_op_t *op)
+{
+    unlink_op(op->coll, op);
+    aq_progress_busy(-1);
+    op->complete = true;
+    if (op->event)
+        aq_event_end(aq_event_part(op->event, AQ_PART_OTHER));
+    if (op->event || op->detached)
+        give_back(op);
+}
+
+// With the lock held: the operation if it has started, or can. Those behind it have the same fence,
+// or a later one.
+static aq_coll_op_t *if_started(aq_coll_op_t *op)
+{
+    if (op && !op->started)
+        start(op);
+    return op && op->started ? op : NULL;
+}
+
+static bool advance(aq_coll_t *coll)
+{
+    bool any = false;
+    aq_lock_take(&aq_coll_lock);
+    aq_coll_op_t *op = if_started(coll->ops);
+    while (op) {
+        aq_lock_drop(&aq_coll_lock);
+        bool is_complete = aq_coll_op_advance(op);
+        aq_lock_take(&aq_coll_lock);
+        aq_coll_op_t *next = op->next;
+        if (is_complete)
+            complete(op);
+        any |= is_complete;
+        op = if_started(next);
+    }
+    aq_lock_drop(&aq_coll_lock);
+    return any;
+}
+
+static bool try_busy(void)
+{
+    return !atomic_load_explicit(&busy, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&busy, 1, memory_order_acquire);
+}
+
+static void drop_busy(void)
+{
+    atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+static bool turn(aq_task_t *task)
+{
+    (void)task;
+    if (!try_busy())
+        return false;
+    bool any = false;
+    for (aq_coll_t *coll = teams; coll; coll = coll->next)
+        if (coll->ops)
+            any |= advance(coll);
+    drop_busy();
+    return any;
+}
+
+static void hold_busy(void)
+{
+    while (!try_busy())
+        aq_progress_poll(); // another thread advances them
+}
+
+void aq_coll_engine_add(aq_coll_t *coll)
+{
+    static aq_task_t task = {.turn = turn};
+    hold_busy();
+    if (!teams && coll->team == &aq_team)
+        aq_progress_add(&task);
+    coll->next = teams;
+    teams = coll;
+    drop_busy();
+}
+
+void aq_coll_engine_remove(aq_coll_t *coll)
+{
+    hold_busy();
+    aq_coll_t **at = &teams;
+    while (*at != coll)
+        at = &(*at)->next;
+    *at = coll->next;
+    drop_busy();
+}
+
+// ---- initiation ----
+
+// A large all-reduce with few ranks: each rank is the root for a share of the elements, so that all
+// of them combine at the same time. (Reduce-scatter and all-gather, as one.)
+static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    size_t bytes = call->unit * call->count;
+    uint32_t size = coll->map.size;
+    if (call->kind != AQ_COLL_TO_ALL || call->in_order || bytes < SHARE_FROM ||
+        size > SHARE_RANKS || bytes / size < SHARE_LEAST || call->count < size)
+        return 1;
+    return size;
+}
+
+static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint32_t shares)
+{
+    size_t from = call->count / shares * share;
+    size_t to = share + 1 == shares ? call->count : from + call->count / shares;
+    aq_coll_call_t part = *call;
+    part.root = shares > 1 ? share : call->root;
+    part.count = to - from;
+    part.dst = (char *)call->dst + from * call->unit;
+    part.src = (const char *)call->src + from * call->unit;
+    return part;
+}
+
+// With the lock held: counts what is still under way in an event.
+static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
+{
+    aq_event_t *event = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ops[i]->complete) {
+            give_back(ops[i]);
+            continue;
+        }
+        if (!event)
+            event = aq_event_new();
+        aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
+        ops[i]->event = event;
+    }
+    return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
+}
+
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    aq_coll_op_t *ops[SHARE_RANKS];
+    uint32_t shares = shares_of(coll, call);
+    aq_lock_take(&aq_coll_lock);
+    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES)
+        make_fence(coll);
+    for (uint32_t s = 0; s < shares; s++) {
+        aq_coll_call_t part = share_of(call, s, shares);
+        ops[s] = append(coll, &part);
+    }
+    aq_lock_drop(&aq_coll_lock);
+    if (try_busy()) {
+        bool any = advance(coll);
+        drop_busy();
+        if (any && aq_threads)
+            aq_progress_wake();
+    }
+    aq_lock_take(&aq_coll_lock);
+    gex_Event_t event = event_for(ops, shares);
+    aq_lock_drop(&aq_coll_lock);
+    return event;
+}

@@ -1,0 +1,254 @@
+// How the bytes of an operation move: pieces go up a tree, are combined on the way, and down again.
+//
+//     broadcast            down: src of the root -> dst of all
+//     reduction to one     up;  if the root of the tree is not the client's: down to that one rank
+//     reduction to all     up, then down
+//
+// Each piece moves as soon as it can. On the way up it is combined with those of the children in
+// their order, left to right, where the last child's bytes lie; nothing is copied for that.
+//
+// A large payload waits for the receiver to be ready (rendezvous), so that the receiver needs no
+// room for it before it takes part. On the way down of a reduction to all the receiver has spoken
+// already.
+#include <string.h>
+
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "coll.h"
+
+enum {
+    PIECE_BYTES = 16 << 10,
+    UNASKED_BYTES = 64 << 10, // largest payload without rendezvous
+};
+
+static size_t bytes_of(const aq_coll_call_t *call)
+{
+    return call->unit * call->count;
+}
+
+static bool has_up(const aq_coll_op_t *op)
+{
+    return op->call.kind != AQ_COLL_BROADCAST;
+}
+
+// An operator that does not commute goes up to rank 0, over a tree in the order of the ranks.
+static uint32_t top_of(const aq_coll_call_t *call)
+{
+    return call->in_order ? 0 : call->root;
+}
+
+static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t *call,
+                                    aq_coll_map_t *plain)
+{
+    if (!call->in_order || !coll->map.order)
+        return &coll->map;
+    *plain = (aq_coll_map_t){.size = coll->map.size, .groups = coll->map.size, .largest = 1};
+    return plain;
+}
+
+// ---- layout ----
+
+static void find_pieces(const aq_coll_call_t *call, aq_coll_op_t *op)
+{
+    size_t limit = aq_job.max_medium < PIECE_BYTES ? aq_job.max_medium : PIECE_BYTES;
+    op->bytes = bytes_of(call);
+    op->piece = call->unit < limit ? limit / call->unit * call->unit : call->unit;
+    op->part = op->piece < limit ? op->piece : limit;
+    op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
+    op->pieces = (uint32_t)((op->bytes + op->piece - 1) / op->piece);
+}
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+typedef struct layout {
+    size_t child, arrived, boxes, all; // offsets behind the record
+} layout_t;
+
+static layout_t lay_out(const aq_coll_call_t *call, uint32_t children, uint32_t pieces)
+{
+    layout_t layout = {.child = round_up(sizeof(aq_coll_op_t))};
+    layout.arrived = layout.child + round_up(((size_t)children + 1) * sizeof(uint32_t));
+    layout.boxes = layout.arrived + round_up(((size_t)children + 1) * pieces * sizeof(atomic_uint));
+    layout.all = layout.boxes;
+    if (call->kind != AQ_COLL_BROADCAST)
+        layout.all += children * round_up(bytes_of(call));
+    return layout;
+}
+
+size_t aq_coll_op_room(const aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    aq_coll_map_t plain;
+    aq_coll_op_t op;
+    find_pieces(call, &op);
+    uint32_t most = aq_coll_tree_most(map_for(coll, call, &plain), aq_coll_shape(op.bytes));
+    return lay_out(call, most, op.pieces).all;
+}
+
+size_t aq_coll_op_unasked(const aq_coll_call_t *call)
+{
+    size_t bytes = bytes_of(call);
+    return sizeof(aq_coll_mail_t) + (bytes <= UNASKED_BYTES ? bytes : 0);
+}
+
+// Which ways the pieces go from here.
+static void find_ways(aq_coll_op_t *op)
+{
+    uint32_t me = op->coll->team->head.rank, top = top_of(&op->call);
+    if (!has_up(op))
+        op->up = op->pieces;
+    if (op->call.kind != AQ_COLL_TO_ONE) {
+        op->awaits_down = me != top;
+        op->down_to = op->child;
+        op->down_count = op->tree.children;
+        op->down_from = me != top || has_up(op) ? op->call.dst : op->call.src;
+        return;
+    }
+    op->awaits_down = me != top && me == op->call.root;
+    op->down_to = &op->call.root;
+    op->down_count = me == top && me != op->call.root;
+    if (op->down_count)
+        op->down_from =
+            op->tree.children ? op->boxes + (op->tree.children - 1) * op->stride : op->call.src;
+    else if (!op->awaits_down)
+        op->down = op->pieces;
+}
+
+void aq_coll_op_prepare(aq_coll_op_t *op)
+{
+    aq_coll_map_t plain;
+    const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
+    find_pieces(&op->call, op);
+    aq_coll_shape_t shape = aq_coll_shape(op->bytes);
+    layout_t layout = lay_out(&op->call, aq_coll_tree_most(map, shape), op->pieces);
+    op->child = (uint32_t *)(void *)((char *)op + layout.child);
+    op->arrived = (atomic_uint *)(void *)((char *)op + layout.arrived);
+    op->boxes = (char *)op + layout.boxes;
+    op->stride = round_up(op->bytes);
+    aq_coll_tree_make(map, shape, top_of(&op->call), op->coll->team->head.rank, &op->tree,
+                      op->child);
+    memset(op->arrived, 0, ((size_t)op->tree.children + 1) * op->pieces * sizeof *op->arrived);
+    op->rendezvous = op->bytes > UNASKED_BYTES;
+    find_ways(op);
+}
+
+// ---- pieces ----
+
+static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
+{
+    size_t rest = op->bytes - piece * op->piece;
+    return rest < op->piece ? rest : op->piece;
+}
+
+static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
+{
+    return (uint32_t)((piece_bytes(op, piece) + op->part - 1) / op->part);
+}
+
+static bool has_arrived(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
+{
+    return atomic_load_explicit(&op->arrived[(size_t)row * op->pieces + piece],
+                                memory_order_acquire) == parts_in(op, piece);
+}
+
+// from: where the bytes of the whole operation begin.
+static void send_piece(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t piece,
+                       const char *from)
+{
+    size_t size = piece_bytes(op, piece);
+    uint32_t part = piece * op->parts_of_piece;
+    from += piece * op->piece;
+    for (size_t at = 0; at < size; at += op->part) {
+        size_t n = size - at < op->part ? size - at : op->part;
+        aq_coll_send_part(op, rank, row, part++, from + at, n);
+    }
+}
+
+static void keep_result(const aq_coll_op_t *op, uint32_t piece, const char *from)
+{
+    char *to = op->call.dst;
+    if (to != from)
+        memcpy(to + piece * op->piece, from + piece * op->piece, piece_bytes(op, piece));
+}
+
+static uint32_t ready_count(const aq_coll_op_t *op)
+{
+    return atomic_load_explicit(&op->ready, memory_order_acquire);
+}
+
+// ---- up ----
+
+static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
+{
+    if (op->rendezvous && op->tree.parent != GEX_RANK_INVALID && ready_count(op) == 0)
+        return false;
+    for (uint32_t c = 0; c < op->tree.children; c++)
+        if (!has_arrived(op, 1 + c, piece))
+            return false;
+    return true;
+}
+
+// Combines a piece of this rank and its children; returns where the bytes with it begin.
+static const char *combine(const aq_coll_op_t *op, uint32_t piece)
+{
+    const char *left = op->call.src;
+    size_t offset = piece * op->piece, count = piece_bytes(op, piece) / op->call.unit;
+    for (uint32_t c = 0; c < op->tree.children; c++) {
+        char *right = op->boxes + c * op->stride;
+        op->call.fn(left + offset, right + offset, count, op->call.cdata);
+        left = right;
+    }
+    return left;
+}
+
+static void go_up(const aq_coll_op_t *op, uint32_t piece)
+{
+    const char *result = combine(op, piece);
+    if (op->tree.parent != GEX_RANK_INVALID)
+        send_piece(op, op->tree.parent, 1 + op->tree.index, piece, result);
+    else if (op->call.kind == AQ_COLL_TO_ALL || op->call.root == op->coll->team->head.rank)
+        keep_result(op, piece, result);
+}
+
+// ---- down ----
+
+static bool can_go_down(const aq_coll_op_t *op, uint32_t piece)
+{
+    if (op->rendezvous && !has_up(op) && ready_count(op) < op->down_count)
+        return false;
+    return op->awaits_down ? has_arrived(op, 0, piece) : op->up > piece;
+}
+
+// The farthest first: what hangs on them is largest.
+static void go_down(const aq_coll_op_t *op, uint32_t piece)
+{
+    for (uint32_t c = op->down_count; c > 0; c--)
+        send_piece(op, op->down_to[c - 1], 0, piece, op->down_from);
+    if (!has_up(op) && !op->awaits_down)
+        keep_result(op, piece, op->down_from);
+}
+
+// ---- both ----
+
+// Tells those who will send to this rank that it is here.
+static void invite(aq_coll_op_t *op)
+{
+    op->invited = true;
+    if (!has_up(op) && op->awaits_down)
+        aq_coll_send_ready(op, op->tree.parent);
+    for (uint32_t c = 0; has_up(op) && c < op->tree.children; c++)
+        aq_coll_send_ready(op, op->child[c]);
+}
+
+bool aq_coll_op_advance(aq_coll_op_t *op)
+{
+    if (op->rendezvous && !op->invited)
+        invite(op);
+    for (; op->up < op->pieces && can_go_up(op, op->up); op->up++)
+        go_up(op, op->up);
+    for (; op->down < op->pieces && can_go_down(op, op->down); op->down++)
+        go_down(op, op->down);
+    return op->up == op->pieces && op->down == op->pieces;
+}

@@ -1,0 +1,198 @@
+// The collectives of a team: their start and end, and the all-gather that makes further teams.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/layers.h"
+#include "coll.h"
+
+// Slots of this process's scratch, each for the barrier of one team. Others may still look at a
+// slot whose team has ended here: it is taken again when the last of them has left.
+enum {
+    SLOT_TEAM = 0,  // of the primordial team
+    SLOT_NAMED = 1, // of the split-phase barrier of GASNet-1
+    SLOT_FIRST = 2, // for further teams
+    SLOTS = AQ_SCRATCH_BYTES / AQ_SHARED_BARRIER_BYTES,
+};
+
+static bool slot_taken[SLOTS];
+static aq_lock_t slot_lock;
+
+static void *area_of(uint32_t nbrhd_index, uint32_t slot)
+{
+    aq_conduit_t *conduit = aq_job.conduits[0];
+    return (char *)conduit->ops->scratch(conduit) + (size_t)nbrhd_index * AQ_SCRATCH_BYTES +
+           (size_t)slot * AQ_SHARED_BARRIER_BYTES;
+}
+
+uint32_t aq_coll_slot_take(void)
+{
+    uint32_t slot = SLOT_FIRST;
+    aq_lock_take(&slot_lock);
+    while (slot < SLOTS &&
+           (slot_taken[slot] || !aq_shared_reset(area_of(aq_job.nbrhd.my_index, slot))))
+        slot++;
+    if (slot < SLOTS)
+        slot_taken[slot] = true;
+    aq_lock_drop(&slot_lock);
+    return slot < SLOTS ? slot : AQ_COLL_NO_SLOT;
+}
+
+// ---- start ----
+
+static uint32_t nbrhd_index(uint32_t jobrank)
+{
+    uint32_t low = 0, high = aq_job.nbrhd.size - 1;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (aq_job.nbrhd.members[middle].gex_jobrank < jobrank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        aq_fatal("out of memory for the collectives of a team (%zu bytes)", count * size);
+    return memory;
+}
+
+static void find_map(aq_coll_t *coll)
+{
+    uint32_t size = coll->team->head.size;
+    uint32_t *of_job = allocate(aq_job.size, sizeof *of_job);
+    uint32_t *of_team = allocate(size, sizeof *of_team);
+    aq_job_nbrhds(of_job);
+    for (uint32_t r = 0; r < size; r++)
+        of_team[r] = of_job[aq_team_jobrank(coll->team, r)];
+    aq_coll_map_make(&coll->map, size, of_team, aq_job.nbrhd.groups);
+    free(of_job);
+    free(of_team);
+}
+
+static bool everybody_has_slot(const uint32_t *slots, uint32_t size)
+{
+    uint32_t r = 0;
+    while (r < size && slots[r] != AQ_COLL_NO_SLOT)
+        r++;
+    return r == size;
+}
+
+// Where the barriers of a team meet. Without slots each member is a neighbourhood of its own to
+// them.
+static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint32_t id,
+                          const uint32_t *slots, uint32_t slot)
+{
+    const aq_team_t *team = coll->team;
+    uint32_t size = team->head.size, me = team->head.rank;
+    const aq_coll_map_t plain = {.size = size, .groups = size, .largest = 1};
+    bool shared = !slots || everybody_has_slot(slots, size);
+    const aq_coll_map_t *map = shared ? &coll->map : &plain;
+    uint32_t *leaders = allocate(map->groups, sizeof *leaders);
+    uint32_t group = aq_coll_map_group(map, me), first = aq_coll_map_start(map, group);
+    for (uint32_t g = 0; g < map->groups; g++)
+        leaders[g] = aq_team_jobrank(team, aq_coll_map_rank(map, aq_coll_map_start(map, g)));
+    aq_barrier_place_t place = {.id = id,
+                                .groups = map->groups,
+                                .my_group = group,
+                                .leaders = leaders,
+                                .size = aq_coll_map_members(map, group)};
+    while (aq_coll_map_rank(map, first + place.index) != me)
+        place.index++;
+    for (uint32_t i = 0; shared && i < place.size && i < AQ_SHARED_SMALL; i++) {
+        uint32_t rank = aq_coll_map_rank(map, first + i);
+        place.areas[i] =
+            area_of(nbrhd_index(aq_team_jobrank(team, rank)), slots ? slots[rank] : slot);
+    }
+    aq_barrier_start(barrier, &place);
+    free(leaders);
+}
+
+static aq_coll_t *new_coll(aq_team_t *team)
+{
+    aq_coll_t *coll = allocate(1, sizeof *coll);
+    coll->team = team;
+    find_map(coll);
+    return coll;
+}
+
+static void publish(aq_coll_t *coll)
+{
+    aq_coll_engine_add(coll);
+    aq_lock_take(&aq_coll_lock);
+    coll->team->coll = coll;
+    if (AQ_CHECKS)
+        aq_coll_check_start(coll);
+    aq_coll_mail_adopt(coll);
+    aq_lock_drop(&aq_coll_lock);
+}
+
+void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
+{
+    aq_coll_t *coll = new_coll(team);
+    coll->slot = slots[team->head.rank];
+    start_barrier(coll, &coll->barrier, team->id, slots, 0);
+    publish(coll);
+}
+
+void aq_coll_team_end(aq_team_t *team)
+{
+    aq_coll_t *coll = aq_coll_of(team);
+    aq_barrier_end(&coll->barrier);
+    aq_coll_engine_remove(coll);
+    aq_lock_take(&aq_coll_lock);
+    team->coll = NULL;
+    aq_coll_mail_free(coll);
+    aq_lock_drop(&aq_coll_lock);
+    if (AQ_CHECKS)
+        aq_coll_check_end(coll);
+    if (coll->slot != AQ_COLL_NO_SLOT) {
+        aq_lock_take(&slot_lock);
+        slot_taken[coll->slot] = false;
+        aq_lock_drop(&slot_lock);
+    }
+    aq_coll_map_free(&coll->map);
+    free(coll);
+}
+
+// ---- all-gather ----
+
+// The parts of all members, each in its place between zeros, put together. A reduction wants few
+// messages, which counts more for a team in the making than the bytes do.
+void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all)
+{
+    size_t total = bytes * team->head.size;
+    if (!total)
+        return;
+    memset(all, 0, total);
+    memcpy((char *)all + bytes * team->head.rank, mine, bytes);
+    const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
+                                 .dst = all,
+                                 .src = all,
+                                 .unit = 1,
+                                 .count = total,
+                                 .fn = aq_coll_or_bytes};
+    gex_Event_Wait(aq_coll_begin(aq_coll_of(team), &call));
+}
+
+// ---- the primordial team ----
+
+static void start(void)
+{
+    aq_coll_t *coll = new_coll(&aq_team);
+    start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
+    start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
+    coll->slot = AQ_COLL_NO_SLOT;
+    publish(coll);
+}
+
+static __attribute__((constructor)) void add_layer(void)
+{
+    static aq_layer_t layer = {start, NULL};
+    aq_layers_add(&layer);
+}

@@ -1,0 +1,235 @@
+// Who talks to whom. A tree has two levels: inside a neighbourhood, whose first member (or the
+// root) stands for it, and between those. Both are k-nomial: in a tree over 0 to n-1, the parent of
+// v is v with its lowest digit that is not 0, in base k, put to 0.
+//
+//     k = 2, n = 8:   0 - 1, 2 - 3, 4 - (5, 6 - 7)      k >= n: all hang on 0
+//
+// The descendants of each number follow it without a gap, and so do the subtrees of its children,
+// in their order: operators that do not commute keep the order of the ranks.
+#include <stdlib.h>
+
+#include "../core/fatal.h"
+#include "coll.h"
+
+// ---- the map ----
+
+static uint32_t *allocate(size_t count)
+{
+    uint32_t *words = malloc((count ? count : 1) * sizeof *words);
+    if (!words)
+        aq_fatal("out of memory for a team of %zu ranks", count);
+    return words;
+}
+
+// Numbers the groups by their first members and counts these: start[g + 1] is the size of group g.
+static uint32_t number_groups(uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds,
+                              uint32_t *group, uint32_t *start)
+{
+    uint32_t *number = allocate(nbrhds), groups = 0;
+    for (uint32_t i = 0; i < nbrhds; i++)
+        number[i] = UINT32_MAX;
+    start[0] = 0;
+    for (uint32_t r = 0; r < size; r++) {
+        uint32_t *g = &number[nbrhd[r]];
+        if (*g == UINT32_MAX) {
+            *g = groups++;
+            start[groups] = 0;
+        }
+        group[r] = *g;
+        start[*g + 1]++;
+    }
+    free(number);
+    return groups;
+}
+
+static bool in_rank_order(const uint32_t *group, uint32_t size)
+{
+    for (uint32_t r = 1; r < size; r++)
+        if (group[r] < group[r - 1])
+            return false;
+    return true;
+}
+
+static void sort_by_group(aq_coll_map_t *map, const uint32_t *group)
+{
+    uint32_t *next = allocate(map->groups);
+    map->order = allocate(map->size);
+    map->where = allocate(map->size);
+    for (uint32_t g = 0; g < map->groups; g++)
+        next[g] = map->start[g];
+    for (uint32_t r = 0; r < map->size; r++) {
+        map->where[r] = next[group[r]]++;
+        map->order[map->where[r]] = r;
+    }
+    free(next);
+}
+
+void aq_coll_map_make(aq_coll_map_t *map, uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds)
+{
+    uint32_t *group = allocate(size), *start = allocate((size_t)size + 1);
+    *map = (aq_coll_map_t){.size = size, .start = start};
+    map->groups = number_groups(size, nbrhd, nbrhds, group, start);
+    for (uint32_t g = 0; g < map->groups; g++) {
+        map->largest = start[g + 1] > map->largest ? start[g + 1] : map->largest;
+        start[g + 1] += start[g];
+    }
+    if (!in_rank_order(group, size))
+        sort_by_group(map, group);
+    free(group);
+    uint32_t *shorter = realloc(start, ((size_t)map->groups + 1) * sizeof *start);
+    map->start = shorter ? shorter : start;
+}
+
+void aq_coll_map_free(aq_coll_map_t *map)
+{
+    free(map->start);
+    free(map->order);
+    free(map->where);
+}
+
+uint32_t aq_coll_map_rank(const aq_coll_map_t *map, uint32_t place)
+{
+    return map->order ? map->order[place] : place;
+}
+
+uint32_t aq_coll_map_start(const aq_coll_map_t *map, uint32_t group)
+{
+    return map->start ? map->start[group] : group;
+}
+
+uint32_t aq_coll_map_members(const aq_coll_map_t *map, uint32_t group)
+{
+    return aq_coll_map_start(map, group + 1) - aq_coll_map_start(map, group);
+}
+
+uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank)
+{
+    uint32_t place = map->where ? map->where[rank] : rank;
+    uint32_t low = 0, high = map->groups - 1;
+    while (low < high) { // the last group that starts at or before the place
+        uint32_t middle = high - (high - low) / 2;
+        if (aq_coll_map_start(map, middle) <= place)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+// ---- one level ----
+
+// The children of v among 0 to n-1, ascending; returns how many.
+static uint32_t children_of(uint32_t v, uint32_t n, uint32_t width, uint32_t *child)
+{
+    uint32_t count = 0;
+    for (uint64_t weight = 1; v % (weight * width) == 0 && v + weight < n; weight *= width)
+        for (uint64_t digit = 1; digit < width && v + digit * weight < n; digit++)
+            child[count++] = (uint32_t)(v + digit * weight);
+    return count;
+}
+
+static uint32_t children_of_zero(uint32_t n, uint32_t width)
+{
+    uint32_t count = 0;
+    for (uint64_t weight = 1; weight < n; weight *= width) {
+        uint64_t digits = (n - 1) / weight;
+        count += (uint32_t)(digits < width - 1 ? digits : width - 1);
+    }
+    return count;
+}
+
+// The parent of v, which is not 0, and which of its children v is.
+static uint32_t parent_of(uint32_t v, uint32_t width, uint32_t *index)
+{
+    uint64_t weight = 1;
+    uint32_t before = 0;
+    for (; v % (weight * width) == 0; weight *= width)
+        before += width - 1;
+    uint32_t digit = (uint32_t)(v / weight % width);
+    *index = before + digit - 1;
+    return (uint32_t)(v - digit * weight);
+}
+
+// ---- both ----
+
+enum {
+    SMALL_BYTES = 4096, // up to here the number of messages in a row counts more than the bytes
+    FLAT = 1 << 30,
+};
+
+// A process that shares its processor with others runs the fewer times the flatter the tree is. A
+// large payload would keep the first process of a large neighbourhood busy for too long.
+aq_coll_shape_t aq_coll_shape(size_t bytes)
+{
+    if (bytes <= SMALL_BYTES)
+        return (aq_coll_shape_t){.inside = FLAT, .across = 4};
+    return (aq_coll_shape_t){.inside = 32, .across = 2};
+}
+
+uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape)
+{
+    return children_of_zero(map->largest, shape.inside) +
+           children_of_zero(map->groups, shape.across);
+}
+
+// The tree seen from the root: its group is number 0, and it is number 0 of its group.
+typedef struct view {
+    const aq_coll_map_t *map;
+    uint32_t root_group, root_index;
+} view_t;
+
+static view_t view_from(const aq_coll_map_t *map, uint32_t root)
+{
+    uint32_t group = aq_coll_map_group(map, root);
+    uint32_t place = map->where ? map->where[root] : root;
+    return (view_t){map, group, place - aq_coll_map_start(map, group)};
+}
+
+// The rank of member v of a group, counted from the one that stands for it.
+static uint32_t rank_in(const view_t *view, uint32_t group, uint32_t v)
+{
+    uint32_t members = aq_coll_map_members(view->map, group);
+    uint32_t first = group == view->root_group ? view->root_index : 0;
+    return aq_coll_map_rank(view->map, aq_coll_map_start(view->map, group) + (first + v) % members);
+}
+
+static uint32_t group_at(const view_t *view, uint32_t v)
+{
+    return (uint32_t)(((uint64_t)view->root_group + v) % view->map->groups);
+}
+
+static uint32_t leader_at(const view_t *view, uint32_t v)
+{
+    return rank_in(view, group_at(view, v), 0);
+}
+
+void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t root,
+                       uint32_t rank, aq_coll_tree_t *tree, uint32_t *child)
+{
+    view_t view = view_from(map, root);
+    uint32_t group = aq_coll_map_group(map, rank), members = aq_coll_map_members(map, group);
+    uint32_t place = map->where ? map->where[rank] : rank;
+    uint32_t first = group == view.root_group ? view.root_index : 0;
+    uint32_t inside = (place - aq_coll_map_start(map, group) + members - first) % members;
+    uint32_t across = (group + map->groups - view.root_group) % map->groups;
+
+    *tree = (aq_coll_tree_t){.parent = GEX_RANK_INVALID};
+    tree->children = children_of(inside, members, shape.inside, child);
+    for (uint32_t c = 0; c < tree->children; c++)
+        child[c] = rank_in(&view, group, child[c]);
+    if (inside) {
+        tree->parent = rank_in(&view, group, parent_of(inside, shape.inside, &tree->index));
+        return;
+    }
+    uint32_t *further = child + tree->children;
+    uint32_t count = children_of(across, map->groups, shape.across, further);
+    for (uint32_t c = 0; c < count; c++)
+        further[c] = leader_at(&view, further[c]);
+    tree->children += count;
+    if (across) {
+        uint32_t above = parent_of(across, shape.across, &tree->index);
+        tree->parent = leader_at(&view, above);
+        tree->index +=
+            children_of_zero(aq_coll_map_members(map, group_at(&view, above)), shape.inside);
+    }
+}
