@@ -19,12 +19,12 @@ static const conform_test_t *const rooms[] = {
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
 #else
-    conform_query_tests,
+    conform_query_tests,   conform_team_tests,
 #endif
     conform_handler_tests,    conform_am_tests,          conform_flood_tests,
     conform_npam_tests,       conform_rma_tests,         conform_event_tests,
     conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
-    conform_vis_tests, conform_coll_tests,
+    conform_vis_tests,        conform_coll_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,
 #endif

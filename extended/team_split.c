@@ -1,0 +1,246 @@
+// Making and ending teams: gex_TM_Split, gex_TM_Create, gex_TM_Destroy, and what else all members
+// of a team have to hear of.
+//
+// Every member of the parent tells all others what it asks for (an all-gather), so that each can
+// find the members of its own new team alone. The id of the new teams is the greatest that any
+// member of the parent has free: the same for all of them, and never used before by any.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/segment.h"
+#include "../core/team.h"
+#include "coll.h"
+#include "gasnet_coll.h"
+#include "gasnetex.h"
+
+#define SIZE_QUERY (GEX_FLAG_TM_SCRATCH_SIZE_MIN | GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED)
+#define SCRATCH_BYTES GASNET_PAGESIZE // what the queries recommend; it is not used
+
+// What a member of the parent asks for.
+typedef struct wish {
+    uint32_t next_id;
+    uint32_t slot; // for the collectives of the new team
+    int32_t color; // -1: in no new team
+    int32_t key;
+    gex_Rank_t parent_rank;
+} wish_t;
+
+static void *allocate(const char *call, size_t count, size_t bytes)
+{
+    void *memory = malloc((count ? count : 1) * bytes);
+    if (!memory)
+        aq_fatal("%s: out of memory for a team of %zu ranks", call, count);
+    return memory;
+}
+
+// All-gathers the wishes. The caller frees the result. All parent members agree on *id.
+static wish_t *gather(const char *call, aq_team_t *parent, int color, int key, uint32_t *id)
+{
+    wish_t mine = {aq_team_next_id(), color < 0 ? 0 : aq_coll_slot_take(), color, key,
+                   parent->head.rank};
+    wish_t *all = allocate(call, parent->head.size, sizeof *all);
+    aq_coll_allgather(parent, &mine, sizeof mine, all);
+    *id = mine.next_id;
+    for (gex_Rank_t r = 0; r < parent->head.size; r++)
+        if (all[r].next_id > *id)
+            *id = all[r].next_id;
+    aq_team_ids_used(*id + 1);
+    return all;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const wish_t *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->parent_rank < y->parent_rank ? -1 : x->parent_rank > y->parent_rank;
+}
+
+// Moves the wishes for a color to the front, in the order of the new ranks; returns how many.
+static gex_Rank_t select_color(wish_t *all, gex_Rank_t size, int color)
+{
+    gex_Rank_t count = 0;
+    for (gex_Rank_t r = 0; r < size; r++)
+        if (all[r].color == color)
+            all[count++] = all[r];
+    qsort(all, count, sizeof *all, by_key);
+    return count;
+}
+
+// The new team of the wishes [0, count), which are in the order of its ranks.
+static gex_TM_t make_team(const char *call, aq_team_t *parent, const wish_t *wishes,
+                          gex_Rank_t count, uint32_t id, gex_Flags_t flags)
+{
+    gex_Rank_t *members = allocate(call, count, sizeof *members);
+    uint32_t *slots = allocate(call, count, sizeof *slots);
+    gex_Rank_t me = 0;
+    for (gex_Rank_t r = 0; r < count; r++) {
+        members[r] = aq_team_jobrank(parent, wishes[r].parent_rank);
+        slots[r] = wishes[r].slot;
+        if (members[r] == aq_job.rank)
+            me = r;
+    }
+    aq_team_t *team = aq_team_new(parent->ep, id, me, count, members, flags);
+    if (!team)
+        aq_fatal("%s: no memory for a team of %u ranks", call, count);
+    aq_coll_team_start(team, slots);
+    free(members);
+    free(slots);
+    return &team->head;
+}
+
+static void check_parent(const char *call, gex_TM_t tm)
+{
+    aq_thread_check_context(call, "");
+    AQ_CHECK(!aq_team_of(tm)->pair,
+             "%s: the team is a pair of gex_TM_Pair, which is for point-to-point calls only", call);
+}
+
+size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, void *scratch_addr,
+                    size_t scratch_size, gex_Flags_t flags)
+{
+    aq_team_t *parent = aq_team_of(parent_tm);
+    if (AQ_CHECKS)
+        check_parent("gex_TM_Split", parent_tm);
+    if (flags & SIZE_QUERY)
+        return new_tm_p ? SCRATCH_BYTES : 0;
+    if (new_tm_p && color < 0)
+        aq_fatal("gex_TM_Split: color %d of rank %u is negative: colors are 0 or more, and a rank "
+                 "that wants no team passes NULL for new_tm_p",
+                 color, parent_tm->rank);
+    uint32_t id;
+    wish_t *all = gather("gex_TM_Split", parent, new_tm_p ? color : -1, key, &id);
+    if (new_tm_p) {
+        gex_Rank_t count = select_color(all, parent_tm->size, color);
+        *new_tm_p = make_team("gex_TM_Split", parent, all, count, id, flags);
+        if (!(flags & GEX_FLAG_TM_NO_SCRATCH))
+            aq_team_of(*new_tm_p)->scratch = (gex_Memvec_t){scratch_addr, scratch_size};
+    }
+    free(all);
+    return 0;
+}
+
+// ---- teams by a list of endpoints ----
+
+// The member of the parent that a location names.
+static gex_Rank_t parent_rank(gex_TM_t parent_tm, const gex_EP_Location_t *place, gex_Flags_t flags)
+{
+    gex_Rank_t rank = flags & GEX_FLAG_RANK_IS_JOBRANK
+                          ? gex_TM_TranslateJobrankToRank(parent_tm, place->gex_rank)
+                          : place->gex_rank;
+    if (rank >= parent_tm->size)
+        aq_fatal("gex_TM_Create: rank %u is not a member of the parent team of %u ranks",
+                 place->gex_rank, parent_tm->size);
+    if (place->gex_ep_index)
+        aq_fatal("gex_TM_Create: endpoint %u of rank %u is not a primordial one, and only those, "
+                 "with index 0, can be members of teams",
+                 place->gex_ep_index, place->gex_rank);
+    return rank;
+}
+
+// The address that the client gave for the scratch space of this member.
+static gex_Memvec_t given_scratch(gex_TM_t tm, gex_Addr_t *addrs, size_t size, gex_Flags_t flags)
+{
+    if ((flags & GEX_FLAG_TM_NO_SCRATCH) || !addrs)
+        return (gex_Memvec_t){NULL, 0};
+    char *addr = addrs[flags & GEX_FLAG_TM_GLOBAL_SCRATCH ? tm->rank : 0];
+    gex_Segment_t segment = gex_EP_QuerySegment(gex_TM_QueryEP(tm));
+    if ((flags & GEX_FLAG_SCRATCH_SEG_OFFSET) && segment)
+        addr = (char *)gex_Segment_QueryAddr(segment) + (uintptr_t)addr;
+    return (gex_Memvec_t){addr, size};
+}
+
+size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
+                     gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
+                     size_t scratch_size, gex_Flags_t flags)
+{
+    aq_team_t *parent = aq_team_of(parent_tm);
+    if (AQ_CHECKS)
+        check_parent("gex_TM_Create", parent_tm);
+    if (flags & SIZE_QUERY)
+        return numargs ? SCRATCH_BYTES : 0;
+    uint32_t id;
+    bool member = numargs && num_new_tms;
+    wish_t *all = gather("gex_TM_Create", parent, member ? 0 : -1, 0, &id);
+    if (member) {
+        wish_t *chosen = allocate("gex_TM_Create", numargs, sizeof *chosen);
+        for (size_t i = 0; i < numargs; i++)
+            chosen[i] = all[parent_rank(parent_tm, &args[i], flags)];
+        new_tms[0] = make_team("gex_TM_Create", parent, chosen, (gex_Rank_t)numargs, id, flags);
+        aq_team_of(new_tms[0])->scratch =
+            given_scratch(new_tms[0], scratch_addrs, scratch_size, flags);
+        free(chosen);
+    }
+    free(all);
+    return 0;
+}
+
+// The other members may still be in a collective that this one has finished, so all meet first.
+int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
+{
+    aq_team_t *team = aq_team_of(tm);
+    if (AQ_CHECKS)
+        check_parent("gex_TM_Destroy", tm);
+    if (team == &aq_team)
+        aq_fatal("gex_TM_Destroy: the primordial team lives as long as the job");
+    if (!(flags & GEX_FLAG_GLOBALLY_QUIESCED))
+        gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    bool given = team->scratch.gex_len != 0;
+    if (given && scratch_p)
+        *scratch_p = team->scratch;
+    aq_coll_team_end(team);
+    aq_team_free(team);
+    return given && scratch_p;
+}
+
+// ---- segments of further endpoints ----
+
+typedef struct notice {
+    uint64_t addr, size;
+    uint32_t ep;
+} notice_t;
+
+static notice_t notice_of(gex_EP_t ep)
+{
+    gex_Segment_t segment = ep->segment;
+    return (notice_t){segment ? (uintptr_t)segment->addr : 0, segment ? segment->size : 0,
+                      ep->index};
+}
+
+static size_t most(const uint64_t *counts, gex_Rank_t size)
+{
+    uint64_t max = 0;
+    for (gex_Rank_t r = 0; r < size; r++)
+        max = counts[r] > max ? counts[r] : max;
+    return max;
+}
+
+// Two rounds: how many, then that many of each. A notice of size 0 says nothing.
+int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
+{
+    const char *call = "gex_EP_PublishBoundSegment";
+    aq_team_t *team = aq_team_of(tm);
+    (void)flags;
+    if (AQ_CHECKS)
+        check_parent(call, tm);
+    uint64_t mine = num_eps, *counts = allocate(call, tm->size, sizeof *counts);
+    aq_coll_allgather(team, &mine, sizeof mine, counts);
+    size_t each = most(counts, tm->size);
+    free(counts);
+    notice_t *own = allocate(call, each, sizeof *own);
+    notice_t *all = allocate(call, each * tm->size, sizeof *all);
+    memset(own, 0, each * sizeof *own);
+    for (size_t i = 0; i < num_eps; i++)
+        own[i] = notice_of(eps[i]);
+    if (each)
+        aq_coll_allgather(team, own, each * sizeof *own, all);
+    for (size_t i = 0; i < each * tm->size; i++)
+        if (all[i].size && all[i].ep)
+            aq_segment_publish(aq_team_jobrank(team, (gex_Rank_t)(i / each)), all[i].ep,
+                               all[i].addr, all[i].size);
+    free(own);
+    free(all);
+    return GASNET_OK;
+}
