@@ -3,38 +3,79 @@
 
 #include <stdio.h>
 
-const aq_perf_test_t aq_perf_tests[] = {
-    {"am-short", AQ_PERF_PAIR, NULL, NULL, aq_perf_short, NULL, NULL,
-     "round trip of a short request and its reply, us"},
-    {"am-medium", AQ_PERF_PAIR, "8,64,512,4K,16K,32K,64K", aq_perf_medium_limit, aq_perf_medium,
-     NULL, NULL, "round trip, payload both ways, us"},
-    {"am-long", AQ_PERF_PAIR, "8,64,512,4K,32K,256K,1M", aq_perf_long_limit, aq_perf_long, NULL,
-     NULL, "round trip, payload both ways, us"},
-    {"am-reqreq", AQ_PERF_PAIR, NULL, NULL, aq_perf_reqreq, NULL, aq_perf_reqreq_follow,
-     "round trip where the answer is a request that the peer's main loop sends, us"},
-    {"am-flood", AQ_PERF_PAIR, NULL, NULL, aq_perf_flood, NULL, NULL,
-     "short requests one way, until the last is counted and acknowledged, us each"},
-    {"put", AQ_PERF_PAIR, "1,8,64,512,2K,8K,32K,128K,1M", NULL, aq_perf_put, NULL, NULL,
-     "blocking put, us"},
-    {"get", AQ_PERF_PAIR, "1,8,64,512,2K,8K,32K,128K,1M", NULL, aq_perf_get, NULL, NULL,
-     "blocking get, us"},
-    {"put-rate", AQ_PERF_PAIR, "8", NULL, aq_perf_put_rate, NULL, NULL,
-     "NBI puts, 64 between waits, M/s (millions a second)"},
-    {"get-rate", AQ_PERF_PAIR, "8", NULL, aq_perf_get_rate, NULL, NULL,
-     "NBI gets, 64 between waits, M/s"},
-    {"put-bw", AQ_PERF_PAIR, "64K,1M,4M", NULL, aq_perf_put_bw, NULL, NULL,
-     "NBI puts, 16 between waits, MB/s (10^6 bytes a second)"},
-    {"get-bw", AQ_PERF_PAIR, "64K,1M,4M", NULL, aq_perf_get_bw, NULL, NULL,
-     "NBI gets, 16 between waits, MB/s"},
-    {"barrier", AQ_PERF_ALL, NULL, NULL, aq_perf_barrier, aq_perf_barrier_close,
-     aq_perf_barrier_follow, "gex_Coll_BarrierNB over all ranks, us"},
-    {"raw", AQ_PERF_ALONE, NULL, NULL, aq_perf_raw, NULL, NULL,
-     "no GASNet: cache-line ping-pong (raw), context switch (raw-switch), memcpy (raw-memcpy)"},
-    {NULL, AQ_PERF_ALONE, NULL, NULL, NULL, NULL, NULL, NULL}};
+/* The sizes of a lone put or get. */
+#define SIZES "1,8,64,512,2K,8K,32K,128K,1M"
 
-/* Follows the barrier in a phase of its own, for the ranks must sleep while it is measured. */
-static const aq_perf_test_t barrier_bound = {"barrier-bound",       AQ_PERF_ALONE, NULL, NULL,
-                                             aq_perf_barrier_bound, NULL,          NULL, NULL};
+const aq_perf_test_t aq_perf_tests[] = {
+    {.name = "am-short",
+     .part = AQ_PERF_PAIR,
+     .lead = aq_perf_short,
+     .about = "round trip of a short request and its reply, us"},
+    {.name = "am-medium",
+     .part = AQ_PERF_PAIR,
+     .sizes = "8,64,512,4K,16K,32K,64K",
+     .limit = aq_perf_medium_limit,
+     .lead = aq_perf_medium,
+     .about = "round trip, payload both ways, us"},
+    {.name = "am-long",
+     .part = AQ_PERF_PAIR,
+     .sizes = "8,64,512,4K,32K,256K,1M",
+     .limit = aq_perf_long_limit,
+     .lead = aq_perf_long,
+     .about = "round trip, payload both ways, us"},
+    {.name = "am-reqreq",
+     .part = AQ_PERF_PAIR,
+     .lead = aq_perf_reqreq,
+     .follow = aq_perf_reqreq_follow,
+     .about = "round trip where the answer is a request that the peer's main loop sends, us"},
+    {.name = "am-flood",
+     .part = AQ_PERF_PAIR,
+     .lead = aq_perf_flood,
+     .about = "short requests one way, until the last is counted and acknowledged, us each"},
+    {.name = "put",
+     .part = AQ_PERF_PAIR,
+     .sizes = SIZES,
+     .lead = aq_perf_put,
+     .about = "blocking put, us"},
+    {.name = "get",
+     .part = AQ_PERF_PAIR,
+     .sizes = SIZES,
+     .lead = aq_perf_get,
+     .about = "blocking get, us"},
+    {.name = "put-rate",
+     .part = AQ_PERF_PAIR,
+     .sizes = "8",
+     .lead = aq_perf_put_rate,
+     .about = "NBI puts, 64 between waits, M/s (millions a second)"},
+    {.name = "get-rate",
+     .part = AQ_PERF_PAIR,
+     .sizes = "8",
+     .lead = aq_perf_get_rate,
+     .about = "NBI gets, 64 between waits, M/s"},
+    {.name = "put-bw",
+     .part = AQ_PERF_PAIR,
+     .sizes = "64K,1M,4M",
+     .lead = aq_perf_put_bw,
+     .about = "NBI puts, 16 between waits, MB/s (10^6 bytes a second)"},
+    {.name = "get-bw",
+     .part = AQ_PERF_PAIR,
+     .sizes = "64K,1M,4M",
+     .lead = aq_perf_get_bw,
+     .about = "NBI gets, 16 between waits, MB/s"},
+    {.name = "barrier",
+     .part = AQ_PERF_ALL,
+     .each = aq_perf_barrier,
+     .about = "gex_Coll_BarrierNB over all ranks, us"},
+    {.name = "raw",
+     .part = AQ_PERF_ALONE,
+     .lead = aq_perf_raw,
+     .about = "no GASNet: cache-line ping-pong (raw), context switch (raw-switch), memcpy "
+              "(raw-memcpy)"},
+    {.name = NULL}};
+
+/* Follows the first test of all ranks in a phase of its own: the ranks must sleep meanwhile. */
+static const aq_perf_test_t barrier_bound = {
+    .name = "barrier-bound", .part = AQ_PERF_ALONE, .lead = aq_perf_barrier_bound};
 
 static aq_perf_sizes_t sizes_of(const aq_perf_test_t *test)
 {
@@ -61,6 +102,14 @@ static size_t largest_size(void)
     return largest;
 }
 
+static void lead_size(const aq_perf_test_t *test, size_t bytes)
+{
+    if (test->each)
+        aq_perf_report(test->name, bytes, 1e6 * aq_perf_together_measure(test->each, bytes), "us");
+    else
+        test->lead(bytes);
+}
+
 static void lead(const aq_perf_test_t *test)
 {
     aq_perf_sizes_t sizes = sizes_of(test);
@@ -69,13 +118,13 @@ static void lead(const aq_perf_test_t *test)
     aq_perf_phase_open();
     for (size_t s = 0; s < sizes.count; s++) {
         if (sizes.bytes[s] <= limit)
-            test->lead(sizes.bytes[s]);
+            lead_size(test, sizes.bytes[s]);
         else
             fprintf(stderr, "gasnet_perf: %s: %zu bytes left out, for the limit here is %zu\n",
                     test->name, sizes.bytes[s], limit);
     }
-    if (test->close)
-        test->close();
+    if (test->each)
+        aq_perf_together_close();
     aq_perf_phase_close();
 }
 
@@ -96,6 +145,8 @@ static void run_test(const aq_perf_test_t *test)
     aq_perf_phase_enter();
     if (!has_part(test))
         aq_perf_phase_sleep(phase);
+    else if (test->each)
+        aq_perf_together_follow(test->each);
     else if (test->follow)
         test->follow(phase);
     aq_perf_phase_serve(phase); /* whatever it did: until rank 0 closes the phase */
@@ -104,11 +155,15 @@ static void run_test(const aq_perf_test_t *test)
 
 static void run_all(void)
 {
+    bool bound_known = false;
+
     for (size_t t = 0; t < aq_perf_options.ntests; t++) {
         const aq_perf_test_t *test = aq_perf_options.tests[t];
         run_test(test);
-        if (test->part == AQ_PERF_ALL)
+        if (test->part == AQ_PERF_ALL && !bound_known) {
             run_test(&barrier_bound);
+            bound_known = true;
+        }
     }
 }
 

@@ -8,6 +8,7 @@
  *   perf_job.c       init, segments, phases: who measures, who serves, who sleeps
  *   perf_measure.c   warm-up, batches, median
  *   perf_report.c    the table, JSON, memory figures
+ *   perf_together.c  tests that every rank takes part in
  *   perf_am.c perf_rma.c perf_barrier.c perf_raw.c   the tests
  *
  * Rank 0 measures, and its peer is rank 1 (itself in a job of one rank). A phase is one test with
@@ -28,6 +29,9 @@ enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32 };
 /* One batch of n operations of so many bytes each. Returns the seconds it took. */
 typedef double (*aq_perf_batch_t)(size_t bytes, unsigned long n);
 
+/* n operations of so many bytes each, as every rank of a test runs them. */
+typedef void (*aq_perf_each_t)(size_t bytes, unsigned long n);
+
 typedef enum aq_perf_part {
     AQ_PERF_ALONE, /* rank 0 alone: everyone else sleeps */
     AQ_PERF_PAIR,  /* rank 0 and its peer: the peer serves */
@@ -39,9 +43,9 @@ typedef struct aq_perf_test {
     aq_perf_part_t part;
     const char *sizes;        /* the sizes measured unless --size is given; NULL: has no size */
     size_t (*limit)(void);    /* the largest legal size; NULL: half the segment */
+    aq_perf_each_t each;      /* what every rank does, for a test of all ranks; else: */
     void (*lead)(size_t);     /* what rank 0 does for one size */
-    void (*close)(void);      /* what rank 0 does to release the followers; NULL: nothing */
-    void (*follow)(unsigned); /* what the others with a part do in that phase; NULL: serve */
+    void (*follow)(unsigned); /* what the peer does in that phase; NULL: serve */
     const char *about;
 } aq_perf_test_t;
 
@@ -113,6 +117,12 @@ void aq_perf_phase_sleep(unsigned k); /* others: poll now and then until it has 
 double aq_perf_now(void);
 double aq_perf_measure(aq_perf_batch_t batch, size_t bytes); /* median seconds per operation */
 
+/* perf_together.c */
+void aq_perf_together_register(void);
+double aq_perf_together_measure(aq_perf_each_t each, size_t bytes); /* rank 0: median seconds */
+void aq_perf_together_close(void);                                  /* rank 0: releases the rest */
+void aq_perf_together_follow(aq_perf_each_t each);                  /* others: until released */
+
 /* perf_report.c */
 const char *aq_perf_conduit(void);
 void aq_perf_report_title(void);
@@ -139,10 +149,7 @@ void aq_perf_put_bw(size_t bytes);
 void aq_perf_get_bw(size_t bytes);
 
 /* perf_barrier.c */
-void aq_perf_barrier_register(void);
-void aq_perf_barrier(size_t bytes);
-void aq_perf_barrier_close(void);
-void aq_perf_barrier_follow(unsigned phase);
+void aq_perf_barrier(size_t bytes, unsigned long n);
 void aq_perf_barrier_bound(size_t bytes);
 
 /* perf_raw.c */

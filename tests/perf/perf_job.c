@@ -112,7 +112,7 @@ void aq_perf_job_attach(size_t largest)
         size = most / page * page;
     register_phases();
     aq_perf_am_register();
-    aq_perf_barrier_register();
+    aq_perf_together_register();
     gex_Segment_Attach(&segment, aq_perf_job.tm, size);
     lay_out();
     if (aq_perf_options.ntests)
