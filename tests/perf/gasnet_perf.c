@@ -62,10 +62,86 @@ const aq_perf_test_t aq_perf_tests[] = {
      .sizes = "64K,1M,4M",
      .lead = aq_perf_get_bw,
      .about = "NBI gets, 16 between waits, MB/s"},
+    {.name = "put-strided",
+     .part = AQ_PERF_PAIR,
+     .sizes = "64",
+     .limit = aq_perf_blocks_limit,
+     .room = aq_perf_blocks_room,
+     .lead = aq_perf_put_strided,
+     .about = "blocking put of --blocks blocks, one stride, us"},
+    {.name = "get-strided",
+     .part = AQ_PERF_PAIR,
+     .sizes = "64",
+     .limit = aq_perf_blocks_limit,
+     .room = aq_perf_blocks_room,
+     .lead = aq_perf_get_strided,
+     .about = "blocking get of --blocks blocks, one stride, us"},
+    {.name = "put-vector",
+     .part = AQ_PERF_PAIR,
+     .sizes = "64",
+     .limit = aq_perf_blocks_limit,
+     .room = aq_perf_blocks_room,
+     .lead = aq_perf_put_vector,
+     .about = "blocking put of --blocks blocks, as lists, us"},
+    {.name = "raw-blocks",
+     .part = AQ_PERF_ALONE,
+     .sizes = "64",
+     .limit = aq_perf_blocks_limit,
+     .room = aq_perf_blocks_room,
+     .lead = aq_perf_raw_blocks,
+     .about = "no GASNet: memcpy of each of these blocks, us"},
+    {.name = "fadd",
+     .part = AQ_PERF_PAIR,
+     .set_up = aq_perf_atomic_set_up,
+     .lead = aq_perf_fadd,
+     .about = "remote atomic add to 8 bytes that fetches, blocking, us"},
+    {.name = "add",
+     .part = AQ_PERF_PAIR,
+     .set_up = aq_perf_atomic_set_up,
+     .lead = aq_perf_add,
+     .about = "remote atomic add to 8 bytes, blocking, us"},
+    {.name = "fadd-rate",
+     .part = AQ_PERF_PAIR,
+     .set_up = aq_perf_atomic_set_up,
+     .lead = aq_perf_fadd_rate,
+     .about = "NBI adds that fetch, 64 between waits, M/s"},
+    {.name = "add-rate",
+     .part = AQ_PERF_PAIR,
+     .set_up = aq_perf_atomic_set_up,
+     .lead = aq_perf_add_rate,
+     .about = "NBI adds, 64 between waits, M/s"},
+    {.name = "raw-add",
+     .part = AQ_PERF_ALONE,
+     .lead = aq_perf_raw_add,
+     .about = "no GASNet: atomic add of the processor to 8 bytes (raw-add, raw-add-rate)"},
     {.name = "barrier",
      .part = AQ_PERF_ALL,
      .each = aq_perf_barrier,
      .about = "gex_Coll_BarrierNB over all ranks, us"},
+    {.name = "barrier-sub",
+     .part = AQ_PERF_ALL,
+     .set_up = aq_perf_barrier_sub_set_up,
+     .each = aq_perf_barrier_sub,
+     .about = "barrier over each half of the ranks at once (ranks < 4: over a team of all), us"},
+    {.name = "broadcast",
+     .part = AQ_PERF_ALL,
+     .sizes = "8,64K",
+     .each = aq_perf_broadcast,
+     .about = "broadcast, each rank the root in turn, us"},
+    {.name = "reduce-one",
+     .part = AQ_PERF_ALL,
+     .sizes = "8,64K",
+     .each = aq_perf_reduce_one,
+     .about = "sum of 8-byte integers, each rank the root in turn, us"},
+    {.name = "reduce-all",
+     .part = AQ_PERF_ALL,
+     .sizes = "8,64K",
+     .each = aq_perf_reduce_all,
+     .about = "sum of 8-byte integers, known to all, us"},
+    {.name = "team",
+     .part = AQ_PERF_ALL,
+     .each = aq_perf_team,
+     .about = "gex_TM_Split in two (ranks < 4: in one), without scratch, and gex_TM_Destroy, us"},
     {.name = "raw",
      .part = AQ_PERF_ALONE,
      .lead = aq_perf_raw,
@@ -89,15 +165,19 @@ static aq_perf_sizes_t sizes_of(const aq_perf_test_t *test)
     return sizes;
 }
 
-static size_t largest_size(void)
+/* What half of a segment must hold. */
+static size_t largest_room(void)
 {
     size_t largest = 1;
 
     for (size_t t = 0; t < aq_perf_options.ntests; t++) {
-        aq_perf_sizes_t sizes = sizes_of(aq_perf_options.tests[t]);
-        for (size_t s = 0; s < sizes.count; s++)
-            if (sizes.bytes[s] > largest)
-                largest = sizes.bytes[s];
+        const aq_perf_test_t *test = aq_perf_options.tests[t];
+        aq_perf_sizes_t sizes = sizes_of(test);
+        for (size_t s = 0; s < sizes.count; s++) {
+            size_t room = test->room ? test->room(sizes.bytes[s]) : sizes.bytes[s];
+            if (room > largest)
+                largest = room;
+        }
     }
     return largest;
 }
@@ -167,6 +247,15 @@ static void run_all(void)
     }
 }
 
+/* Collective: objects like teams, which all ranks must make in the same order. */
+static void set_up_all(void)
+{
+    for (size_t t = 0; t < aq_perf_options.ntests; t++)
+        if (aq_perf_options.tests[t]->set_up)
+            aq_perf_options.tests[t]->set_up();
+    aq_perf_job_barrier();
+}
+
 static void list_tests(void)
 {
     for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++)
@@ -193,12 +282,13 @@ int main(int argc, char **argv)
             list_tests();
         aq_perf_job_exit(0);
     }
-    aq_perf_job_attach(largest_size());
+    aq_perf_job_attach(largest_room());
     if (lead_rank) {
         aq_perf_report_title();
         if (aq_perf_options.memory)
             aq_perf_report_memory();
     }
+    set_up_all();
     run_all();
     aq_perf_job_exit(0);
 }

@@ -9,7 +9,7 @@
  *   perf_measure.c   warm-up, batches, median
  *   perf_report.c    the table, JSON, memory figures
  *   perf_together.c  tests that every rank takes part in
- *   perf_am.c perf_rma.c perf_barrier.c perf_raw.c   the tests
+ *   perf_am.c perf_rma.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c   the tests
  *
  * Rank 0 measures, and its peer is rank 1 (itself in a job of one rank). A phase is one test with
  * all its sizes. Ranks without a part in a phase sleep between polls, so that they take no
@@ -43,6 +43,8 @@ typedef struct aq_perf_test {
     aq_perf_part_t part;
     const char *sizes;        /* the sizes measured unless --size is given; NULL: has no size */
     size_t (*limit)(void);    /* the largest legal size; NULL: half the segment */
+    size_t (*room)(size_t);   /* the half of a segment that a size needs; NULL: as many bytes */
+    void (*set_up)(void);     /* what every rank does before the first test; NULL: nothing */
     aq_perf_each_t each;      /* what every rank does, for a test of all ranks; else: */
     void (*lead)(size_t);     /* what rank 0 does for one size */
     void (*follow)(unsigned); /* what the peer does in that phase; NULL: serve */
@@ -59,6 +61,7 @@ typedef struct aq_perf_options {
     unsigned long iters; /* operations in a batch; 0: as many as fit */
     double seconds;      /* for the batches of one measurement */
     aq_perf_sizes_t sizes;
+    size_t blocks; /* in an operation on memory in pieces */
     size_t ntests;
     const aq_perf_test_t *tests[AQ_PERF_MAX_TESTS];
 } aq_perf_options_t;
@@ -69,6 +72,7 @@ typedef struct aq_perf_job {
     gex_Rank_t rank, size, peer;
     size_t half;       /* a segment is two halves: the first is written to, the second is read */
     char *source;      /* second half of my segment */
+    char *target;      /* first half of my segment */
     char *peer_target; /* first half of the peer's segment, as an address of the peer */
     char *peer_source;
     char *lead_target; /* first half of the segment of rank 0 */
@@ -148,9 +152,33 @@ void aq_perf_get_rate(size_t bytes);
 void aq_perf_put_bw(size_t bytes);
 void aq_perf_get_bw(size_t bytes);
 
+/* perf_vis.c */
+size_t aq_perf_blocks_room(size_t bytes);
+size_t aq_perf_blocks_limit(void);
+void aq_perf_put_strided(size_t bytes);
+void aq_perf_get_strided(size_t bytes);
+void aq_perf_put_vector(size_t bytes);
+void aq_perf_raw_blocks(size_t bytes);
+
+/* perf_atomic.c */
+void aq_perf_atomic_set_up(void);
+void aq_perf_fadd(size_t bytes);
+void aq_perf_add(size_t bytes);
+void aq_perf_fadd_rate(size_t bytes);
+void aq_perf_add_rate(size_t bytes);
+void aq_perf_raw_add(size_t bytes);
+
 /* perf_barrier.c */
 void aq_perf_barrier(size_t bytes, unsigned long n);
 void aq_perf_barrier_bound(size_t bytes);
+
+/* perf_coll.c */
+void aq_perf_broadcast(size_t bytes, unsigned long n);
+void aq_perf_reduce_one(size_t bytes, unsigned long n);
+void aq_perf_reduce_all(size_t bytes, unsigned long n);
+void aq_perf_team(size_t bytes, unsigned long n);
+void aq_perf_barrier_sub_set_up(void);
+void aq_perf_barrier_sub(size_t bytes, unsigned long n);
 
 /* perf_raw.c */
 void aq_perf_raw(size_t bytes);

@@ -85,6 +85,7 @@ static void lay_out(void)
 
     job->half = (lead_size < peer_size ? lead_size : peer_size) / 2;
     job->source = my_base + job->half;
+    job->target = my_base;
     job->peer_target = peer_base;
     job->peer_source = peer_base + job->half;
     job->lead_target = lead_base;

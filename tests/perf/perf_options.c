@@ -9,15 +9,16 @@
 
 static const size_t max_size = (size_t)1 << 30;
 
-aq_perf_options_t aq_perf_options = {.seconds = 0.2};
+aq_perf_options_t aq_perf_options = {.seconds = 0.2, .blocks = 256};
 
 static const char *const usage =
-    "usage: gasnet_perf [TEST...] [--size N[,N...]] [--json] [--iters N] [--time SECONDS]\n"
-    "                   [--memory] [--list] [--help]\n\n"
+    "usage: gasnet_perf [TEST...] [--size N[,N...]] [--blocks N] [--iters N]\n"
+    "                   [--time SECONDS] [--json] [--memory] [--list] [--help]\n\n"
     "Runs the tests named, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
-    "other ranks sleep, but for the barrier. A measurement is a warm-up, then at least 7 batches\n"
+    "other ranks sleep, but for collectives. A measurement is a warm-up, then at least 7 batches\n"
     "of operations; the median batch is reported.\n\n"
     "  --size N,...    bytes, K and M allowed, for the tests that have a size\n"
+    "  --blocks N      blocks in a strided or vector operation (256); the size is that of a block\n"
     "  --json          one object a line instead of a table\n"
     "  --iters N       operations in a batch, instead of as many as fit in the time\n"
     "  --time SECONDS  for the batches of one measurement (0.2)\n"
@@ -31,13 +32,14 @@ static const char *const usage =
 static const char *const bound_note =
     "\nbarrier-bound is printed where a host has more ranks than processors. There each rank\n"
     "costs two context switches, so that a barrier takes at least\n"
-    "2 * ranks on the host * raw-switch / processors.\n";
+    "2 * ranks on the host * raw-switch / processors. So does all else that no rank can leave\n"
+    "before all have come: reduce-all, team.\n";
 
 void aq_perf_help(void)
 {
     fputs(usage, stdout);
     for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++)
-        printf("  %-10s %s%s%s\n", test->name, test->about, test->sizes ? ": " : "",
+        printf("  %-12s %s%s%s\n", test->name, test->about, test->sizes ? ": " : "",
                test->sizes ? test->sizes : "");
     fputs(bound_note, stdout);
 }
@@ -78,6 +80,11 @@ bool aq_perf_sizes_parse(const char *text, aq_perf_sizes_t *sizes)
     }
 }
 
+static bool parse_sizes(const char *text)
+{
+    return aq_perf_sizes_parse(text, &aq_perf_options.sizes);
+}
+
 static bool parse_iters(const char *text)
 {
     char *end;
@@ -86,6 +93,16 @@ static bool parse_iters(const char *text)
     aq_perf_options.iters = strtoul(text, &end, 10);
     return *text >= '0' && *text <= '9' && *end == '\0' && !errno && aq_perf_options.iters >= 1 &&
            aq_perf_options.iters <= 1000000000;
+}
+
+static bool parse_blocks(const char *text)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long blocks = strtoul(text, &end, 10);
+    aq_perf_options.blocks = blocks;
+    return *text >= '0' && *text <= '9' && *end == '\0' && !errno && blocks >= 1 && blocks <= 65536;
 }
 
 static bool parse_seconds(const char *text)
@@ -112,24 +129,21 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
         const char *option, *legal;
     } values[] = {{"--size", "1 to 32 numbers of bytes, from 1 to 1024M, such as 8,64K,1M"},
                   {"--iters", "a number from 1 to 1000000000"},
+                  {"--blocks", "a number from 1 to 65536"},
                   {"--time", "seconds, above 0 and up to 3600"}};
-    bool legal[3] = {false, false, false};
+    bool (*const parse[])(const char *) = {parse_sizes, parse_iters, parse_blocks, parse_seconds};
 
-    for (size_t v = 0; v < 3; v++) {
+    for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
         if (strcmp(option, values[v].option) != 0)
             continue;
         if (!text)
             return complain(why, room, "%s needs a value: %s", option, values[v].legal);
-        if (v == 0)
-            legal[v] = aq_perf_sizes_parse(text, &aq_perf_options.sizes);
-        else
-            legal[v] = v == 1 ? parse_iters(text) : parse_seconds(text);
-        return legal[v] ||
+        return parse[v](text) ||
                complain(why, room, "%s cannot be \"%s\"; it is %s", option, text, values[v].legal);
     }
     return complain(why, room,
-                    "no option \"%s\"; the options are --size, --json, --iters, --time, --memory, "
-                    "--list and --help",
+                    "no option \"%s\"; the options are --size, --blocks, --iters, --time, --json, "
+                    "--memory, --list and --help",
                     option);
 }
 

@@ -1,0 +1,82 @@
+/*
+ * Collectives and teams, over all ranks.
+ *
+ * The root of a broadcast or a reduction goes round, so that each waits for the one before: with
+ * one root for all, ranks could run ahead of each other, and the figure would be a rate.
+ */
+#include "perf.h"
+
+#include <gasnet_coll.h>
+
+static gex_TM_t sub_team;
+
+/* The team split in two, or all of it in a job too small for that, with the ranks turned round. */
+static gex_TM_t split(void)
+{
+    const aq_perf_job_t *job = &aq_perf_job;
+    int color = job->size >= 4 && job->rank >= job->size / 2;
+    int key = (int)(job->size - job->rank);
+    gex_TM_t team = GEX_TM_INVALID;
+
+    gex_TM_Split(&team, job->tm, color, key, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    return team;
+}
+
+void aq_perf_barrier_sub_set_up(void)
+{
+    if (sub_team == GEX_TM_INVALID)
+        sub_team = split();
+}
+
+void aq_perf_barrier_sub(size_t bytes, unsigned long n)
+{
+    (void)bytes;
+    for (unsigned long i = 0; i < n; i++)
+        gex_Event_Wait(gex_Coll_BarrierNB(sub_team, 0));
+}
+
+void aq_perf_team(size_t bytes, unsigned long n)
+{
+    (void)bytes;
+    for (unsigned long i = 0; i < n; i++)
+        gex_TM_Destroy(split(), NULL, 0);
+}
+
+static gex_Rank_t root_of(unsigned long i)
+{
+    return (gex_Rank_t)(i % aq_perf_job.size);
+}
+
+void aq_perf_broadcast(size_t bytes, unsigned long n)
+{
+    const aq_perf_job_t *job = &aq_perf_job;
+
+    for (unsigned long i = 0; i < n; i++)
+        gex_Event_Wait(
+            gex_Coll_BroadcastNB(job->tm, root_of(i), job->target, job->source, bytes, 0));
+}
+
+static size_t elements(size_t bytes)
+{
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+void aq_perf_reduce_one(size_t bytes, unsigned long n)
+{
+    const aq_perf_job_t *job = &aq_perf_job;
+
+    for (unsigned long i = 0; i < n; i++)
+        gex_Event_Wait(gex_Coll_ReduceToOneNB(job->tm, root_of(i), job->target, job->source,
+                                              GEX_DT_U64, sizeof(uint64_t), elements(bytes),
+                                              GEX_OP_ADD, NULL, NULL, 0));
+}
+
+void aq_perf_reduce_all(size_t bytes, unsigned long n)
+{
+    const aq_perf_job_t *job = &aq_perf_job;
+
+    for (unsigned long i = 0; i < n; i++)
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(job->tm, job->target, job->source, GEX_DT_U64,
+                                              sizeof(uint64_t), elements(bytes), GEX_OP_ADD, NULL,
+                                              NULL, 0));
+}
