@@ -28,9 +28,18 @@ static struct {
     size_t payload; // bytes of all messages
     aq_am_t am;
     char message[MEDIUM];
+    void *asked[8]; // what the initiator keeps for each message of a get, until its answer
 } post;
 
 static char memory[1 << 16];
+
+static void keep_asked(const aq_am_t *am)
+{
+    unsigned number = post.of_handler[AQ_HANDLER_VIS_GET] - 1;
+    assert_true(number < 8);
+    post.asked[number] =
+        (void *)(uintptr_t)((uint64_t)(uint32_t)am->args[1] << 32 | (uint32_t)am->args[2]);
+}
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
 {
@@ -42,6 +51,8 @@ static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *a
     post.sends++;
     post.of_handler[am->handler]++;
     post.payload += am->nbytes;
+    if (am->handler == AQ_HANDLER_VIS_GET)
+        keep_asked(am);
     post.am = *am;
     if (am->category == AQ_AM_MEDIUM) {
         assert_true(am->nbytes <= MEDIUM);
@@ -310,6 +321,8 @@ static void a_get_asks_for_full_messages(void **state)
     assert_int_equal(post.payload, 4 * RUN);
     assert_int_equal(pending(), 4);
     forget_pending();
+    for (unsigned i = 0; i < 4; i++)
+        free(post.asked[i]); // nobody will answer
 }
 
 static void a_large_piece_goes_by_itself(void **state)
