@@ -732,6 +732,7 @@ static void vis_peer(void)
     /* A setting that was withdrawn, or used up, runs nothing. */
     there.gex_addr = conform_slot(job.rank, job.rank, 0);
     there.gex_len = 8;
+    gex_VIS_VectorPutBlocking(job.tm, job.rank, 1, &there, 1, &piece, 0);
     gex_VIS_SetPeerCompletionHandler(notice_index, NULL, 0, 0);
     gex_VIS_SetPeerCompletionHandler(0, NULL, 0, 0);
     gex_VIS_VectorPutBlocking(job.tm, job.rank, 1, &there, 1, &piece, 0);

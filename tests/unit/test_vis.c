@@ -24,6 +24,7 @@ enum { RANKS = 2, FAR = 1, MEDIUM = 1024, RUN = sizeof(aq_vis_run_t), REMOTE = 1
 
 static struct {
     unsigned sends, refusals;
+    unsigned refuse_after; // one send is refused after that many
     unsigned of_handler[256];
     size_t payload; // bytes of all messages
     aq_am_t am;
@@ -44,6 +45,10 @@ static void keep_asked(const aq_am_t *am)
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
 {
     (void)conduit, (void)link;
+    if (post.refuse_after && post.sends == post.refuse_after) {
+        post.refuse_after = 0;
+        return AQ_AGAIN;
+    }
     if (post.refusals) {
         post.refusals--;
         return AQ_AGAIN;
@@ -351,6 +356,7 @@ static void only_the_first_message_may_be_refused(void **state)
                      GEX_EVENT_NO_OP);
     assert_int_equal(post.sends, 0);
     assert_int_equal(pending(), 0);
+    post.refuse_after = 2;
     assert_int_equal(gex_VIS_StridedPutNBI(&aq_team.head, FAR, far(0), sparse, memory, dense, 8,
                                            steps, 1, GEX_FLAG_IMMEDIATE),
                      0);
