@@ -2,8 +2,8 @@
 // GASNET_PARSYNC first.
 //
 // The layers, from below: gasnet_fwd.h (types and constants), gasnetex_core.h (objects, events,
-// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier); and gasnet_tools.h,
-// which also serves programs without a job.
+// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier); and
+// gasnet_tools.h, which also serves programs without a job.
 #ifndef GASNETEX_H
 #define GASNETEX_H
 

@@ -10,8 +10,8 @@
 // that the settings name.
 void aq_debug_start(uint32_t rank);
 
-// On the way to a fatal end, with or without a job: backtrace and freeze where asked for. Safe in a signal handler as far
-// as glibc's backtrace is.
+// On the way to a fatal end, with or without a job: backtrace and freeze where asked for. Safe in a
+// signal handler as far as glibc's backtrace is.
 void aq_debug_on_fault(void);
 
 #endif
