@@ -358,10 +358,20 @@ static void close_all(void)
     gasnett_killmyprocess(42);
 }
 
+static void flush_only(void)
+{
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    printf("this is seen");
+    gasnett_flush_streams();
+    gasnett_killmyprocess(0);
+}
+
 static void test_streams(void **state)
 {
-    char text[256];
+    char text[8192];
     (void)state;
+    assert_int_equal(status_of(flush_only, text, sizeof text), 0);
+    assert_non_null(strstr(text, "this is seen"));
     int status = status_of(close_all, text, sizeof text);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 42);
