@@ -65,4 +65,4 @@ echo '#include <gasnetex.h>' >hello.c
 # shellcheck disable=SC2046
 lines=$(cc -E $(pkg-config --cflags gasnet-smp-par) hello.c |
     awk -v ours="\"$prefix/" '/^# [0-9]+ "/ { on = index($3, ours) == 1; next } on' | wc -l)
-[ "$lines" -gt 100 ] && [ "$lines" -lt 3000 ] || fail "gasnetex.h brings $lines lines of ours; 100 to 3000 are expected."
+((lines > 100 && lines < 3000)) || fail "gasnetex.h brings $lines lines of ours; 100 to 3000 are expected."
