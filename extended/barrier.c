@@ -125,6 +125,10 @@ static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
+// A program linked with the archives has what it refers to, and a barrier needs what starts teams.
+static void (*const start_of_teams)(aq_team_t *, const uint32_t *)
+    __attribute__((used)) = aq_coll_team_start;
+
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
     aq_team_t *team = aq_team_of(tm);
