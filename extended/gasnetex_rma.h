@@ -180,6 +180,12 @@ AQ_API_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *d
 // Split-phase barrier over a team. Collective. Several may be outstanding.
 AQ_API gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
 
+// The same, blocking: returns when all members have called.
+AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, flags));
+}
+
 // GASNet-1 split-phase barrier over the whole job: notify, then wait or try until it is not
 // GASNET_ERR_NOT_READY, with the same id and flags. A named barrier (flags 0) checks that all named
 // ranks gave the same id; GASNET_BARRIERFLAG_ANONYMOUS matches any id; _MISMATCH makes it fail.
