@@ -112,7 +112,8 @@ static void register_handlers(void)
 // ---- modes ----
 
 static const bad_call_t *const tables[] = {bad_am_calls,    bad_prepare_calls, bad_other_calls,
-                                           bad_start_calls, bad_ratomic_calls, bad_vis_calls};
+                                           bad_start_calls, bad_gasnet1_calls, bad_ratomic_calls,
+                                           bad_vis_calls};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 // Calls visit with each mode until it returns non-zero.
@@ -161,6 +162,10 @@ static void start(int *argc, char ***argv)
 {
     gex_Segment_t segment;
     void *address;
+    if (has_word("legacy")) {
+        bad_legacy_start(argc, argv, !has_word("attach") && !has_word("early"));
+        return;
+    }
     if (gex_Client_Init(NULL, &bad_ep, &bad_tm, "BAD_CALLS", argc, argv, 0) != GASNET_OK)
         bad_abort("the job cannot be joined");
     bad_me = gex_TM_QueryRank(bad_tm);

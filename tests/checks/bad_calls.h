@@ -24,7 +24,7 @@ typedef struct bad_call {
 } bad_call_t;
 
 extern const bad_call_t bad_am_calls[], bad_prepare_calls[], bad_other_calls[], bad_start_calls[],
-    bad_ratomic_calls[], bad_vis_calls[];
+    bad_gasnet1_calls[], bad_ratomic_calls[], bad_vis_calls[];
 
 // The job of two ranks: ranks, and the segment of the other rank.
 #define BAD_SEGMENT ((size_t)65536)
@@ -45,6 +45,9 @@ enum {
     BAD_H_ACT_REPLY,    // Short reply: the same
     BAD_H_NONE = 250,   // not registered
 };
+
+// The start by GASNet-1, in place of the one by GASNet-EX.
+void bad_legacy_start(int *argc, char ***argv, int attach);
 
 // Announces a text that has to stand in the message, beside the pattern.
 void bad_expect(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
