@@ -170,37 +170,37 @@ void gasnet_barrier_notify(int id, int flags)
     notify("gasnet_barrier_notify", id, flags);
 }
 
-static void check_pair(const char *call, int id, int flags)
+static void check_notified(const char *call)
 {
     aq_thread_check_context(call, "");
     AQ_CHECK(pending.notified, "%s without a gasnet_barrier_notify before it", call);
-    AQ_CHECK(pending.flags == flags && (pending.id == id || flags),
-             "%s: id %d and flags %d are not those of the notify, %d and %d", call, id, flags,
-             pending.id, pending.flags);
 }
 
-static int result_of_pair(void)
+// Other words than those of the notify are a mismatch too, which only this process learns.
+static int result_of_pair(int id, int flags)
 {
+    bool same = pending.flags == flags && (flags || pending.id == id);
     pending.notified = false;
-    return aq_barrier_named.result == AQ_VOTE_MISMATCH ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK;
+    return same && aq_barrier_named.result != AQ_VOTE_MISMATCH ? GASNET_OK
+                                                               : GASNET_ERR_BARRIER_MISMATCH;
 }
 
 int gasnet_barrier_wait(int id, int flags)
 {
     if (AQ_CHECKS)
-        check_pair("gasnet_barrier_wait", id, flags);
+        check_notified("gasnet_barrier_wait");
     gex_Event_Wait(pending.event);
-    return result_of_pair();
+    return result_of_pair(id, flags);
 }
 
 int gasnet_barrier_try(int id, int flags)
 {
     if (AQ_CHECKS)
-        check_pair("gasnet_barrier_try", id, flags);
+        check_notified("gasnet_barrier_try");
     gasnet_AMPoll();
     if (gex_Event_Test(pending.event) != GASNET_OK)
         return GASNET_ERR_NOT_READY;
-    return result_of_pair();
+    return result_of_pair(id, flags);
 }
 
 int gasnet_barrier(int id, int flags)

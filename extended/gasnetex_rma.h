@@ -189,7 +189,7 @@ AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 // GASNet-1 split-phase barrier over the whole job: notify, then wait or try until it is not
 // GASNET_ERR_NOT_READY, with the same id and flags. A named barrier (flags 0) checks that all named
 // ranks gave the same id; GASNET_BARRIERFLAG_ANONYMOUS matches any id; _MISMATCH makes it fail.
-// Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH.
+// Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, also to who gives other words than to notify.
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
 AQ_API void gasnet_barrier_notify(int id, int flags);

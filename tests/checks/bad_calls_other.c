@@ -94,18 +94,6 @@ static void barrier_notified(void)
     gasnet_barrier(8, 0);
 }
 
-static void barrier_id(void)
-{
-    gasnet_barrier_notify(7, 0);
-    gasnet_barrier_wait(8, 0);
-}
-
-static void barrier_try_flags(void)
-{
-    gasnet_barrier_notify(7, 0);
-    gasnet_barrier_try(7, GASNET_BARRIERFLAG_ANONYMOUS);
-}
-
 // ---- locks ----
 
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
@@ -199,12 +187,6 @@ const bad_call_t bad_other_calls[] = {
      barrier_notify_twice, NULL, NULL},
     {"barrier-notified", BAD_FATAL, 0,
      "gasnet_barrier: the barrier notified before \\(id 7\\) was not waited for", barrier_notified,
-     NULL, NULL},
-    {"barrier-id", BAD_FATAL, 0,
-     "gasnet_barrier_wait: id 8 and flags 0 are not those of the notify, 7 and 0", barrier_id, NULL,
-     NULL},
-    {"barrier-try-flags", BAD_FATAL, 0,
-     "gasnet_barrier_try: id 7 and flags 1 are not those of the notify, 7 and 0", barrier_try_flags,
      NULL, NULL},
     {"unlock-free", BAD_FATAL, 0, "gex_HSL_Unlock: the lock at 0x[0-9a-f]+ is not held",
      unlock_free, NULL, NULL},

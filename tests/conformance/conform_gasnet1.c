@@ -275,6 +275,18 @@ static int wait_barrier(int id, int flags, int by_try)
     return result;
 }
 
+/* Other words at the end than at the start are a mismatch, for whoever says them. */
+static void expect_pair(int id, int flags, int end_id, int end_flags, int by_try)
+{
+    int result;
+
+    gasnet_barrier_notify(id, flags);
+    result = wait_barrier(end_id, end_flags, by_try);
+    CHECK(result == GASNET_ERR_BARRIER_MISMATCH,
+          "id %d and flags %d, then %d and %d, should be a mismatch, not %s", id, flags, end_id,
+          end_flags, gasnet_ErrorName(result));
+}
+
 static void expect(int id, int flags, int by_try, int want)
 {
     int result;
@@ -295,6 +307,9 @@ static void test_barrier(void)
         expect(7, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i % 2, GASNET_OK);
         expect(last ? -i : i + 1, 0, i % 2, job.size > 1 ? mismatch : GASNET_OK);
         expect(7, last ? GASNET_BARRIERFLAG_MISMATCH : 0, i % 2, mismatch);
+        expect_pair(i, 0, i + 1, 0, i % 2);
+        expect_pair(i, 0, i, GASNET_BARRIERFLAG_ANONYMOUS, i % 2);
+        expect_pair(i, GASNET_BARRIERFLAG_ANONYMOUS, i, 0, i % 2);
     }
     expect(1, 0, 0, GASNET_OK);
 }
