@@ -229,6 +229,12 @@ AQ_API int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *co
 AQ_API uintptr_t gasnet_getMaxLocalSegmentSize(void);
 AQ_API uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 
+// Where a segment is, for tables of them (GASNet-1, gasnet_getSegmentInfo).
+typedef struct {
+    void *addr;
+    uintptr_t size; // in bytes
+} gasnet_seginfo_t;
+
 // Allocates this rank's segment of size bytes (a multiple of GASNET_PAGESIZE, not 0; may differ
 // between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over
 // the primordial team, at most once; blocks. Contents are zero. Returns GASNET_OK,
@@ -410,6 +416,13 @@ AQ_API void gex_HSL_Unlock(gex_HSL_t *hsl);
 AQ_API int gex_HSL_Trylock(gex_HSL_t *hsl); // GASNET_OK, or GASNET_ERR_NOT_READY when it is held
 
 // ---- progress ----
+
+// Thread identification of GASNet-1. The library finds its state of a thread by a thread-local
+// variable: there is nothing to pass on.
+typedef void *gasnet_threadinfo_t;
+#define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
+#define GASNET_POST_THREADINFO(info) ((void)(info))
+#define GASNET_BEGIN_FUNCTION() GASNET_POST_THREADINFO(GASNET_GET_THREADINFO())
 
 // Runs handlers of messages that have arrived, a bounded number; does not block. Returns GASNET_OK.
 AQ_API int gasnet_AMPoll(void);

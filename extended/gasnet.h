@@ -36,11 +36,6 @@ typedef struct {
 } gasnet_handlerentry_t;
 
 typedef struct {
-    void *addr;
-    uintptr_t size; // in bytes
-} gasnet_seginfo_t;
-
-typedef struct {
     gasnet_node_t host;      // number of the host, counted by first appearance
     gasnet_node_t supernode; // number of the neighbourhood, counted in the same way
     intptr_t offset;         // from an address in the segment of that node to where it is mapped
@@ -122,12 +117,6 @@ AQ_API_INLINE int gasnet_hsl_trylock(gasnet_hsl_t *hsl)
 {
     return gex_HSL_Trylock(hsl);
 }
-
-// The library finds its state of a thread by a thread-local variable: there is nothing to pass on.
-typedef void *gasnet_threadinfo_t;
-#define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
-#define GASNET_POST_THREADINFO(info) ((void)(info))
-#define GASNET_BEGIN_FUNCTION() GASNET_POST_THREADINFO(GASNET_GET_THREADINFO())
 
 // ---- the team that the calls below use ----
 
