@@ -78,6 +78,10 @@ typedef struct {
     void *gex_addr;
     size_t gex_len;
 } gex_Memvec_t;
+typedef struct { // of GASNet-1, the same layout
+    void *addr;
+    size_t len;
+} gasnet_memvec_t;
 typedef struct {
     gex_Rank_t gex_rank;
     gex_EP_Index_t gex_ep_index;

@@ -108,12 +108,6 @@ AQ_API void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void 
 
 // ---- GASNet-1 ----
 
-// The same memory layout as gex_Memvec_t.
-typedef struct {
-    void *addr;
-    size_t len;
-} gasnet_memvec_t;
-
 // The team that GASNet-1 calls talk to: all ranks.
 AQ_API gex_TM_t aq_api_gasnet1_team;
 
