@@ -4,7 +4,6 @@
 
 #include "../core/event.h"
 #include "../core/fatal.h"
-#include "../core/job.h"
 #include "../core/team.h"
 
 _Static_assert(offsetof(aq_domain_t, head) == 0, "a handle points to the head");
@@ -78,7 +77,7 @@ static gex_Rank_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
 // Does the operation if the target is mapped.
 static bool done_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
 {
-    intptr_t shift = aq_job.shift[jobrank];
+    intptr_t shift = aq_team_shift(jobrank, 0); // only pairs name further endpoints
     if (shift & 1)
         return false;
     uint64_t old = aq_ratomic_apply((char *)atomic->addr + shift, atomic->dt, atomic->op,
