@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define COUNTS 1280 /* additions of each rank, by all its threads together, a multiple of 64 */
+#define HOT 20      /* additions to one rank after the other */
 #define LOCKED 60   /* turns with the lock, of each rank */
 #define THREADS_MAX 64
 #define SHARED 4096 /* offset of what all ranks use, behind a line for each rank and thread */
@@ -394,7 +395,7 @@ static void *count(void *arg)
     uint64_t last = 0, ticket;
 
     for (int i = 0; i < counts_of(thread); i++) {
-        const gex_Rank_t to = ((gex_Rank_t)i + job.rank) % job.size;
+        const gex_Rank_t to = (gex_Rank_t)i / HOT % job.size;
         const int64_t mine = (int64_t)job.rank * 100000 + thread * 1000 + i;
 
         gex_Event_Wait(
@@ -442,7 +443,7 @@ static void check_counters(void)
         for (int t = 0; t < job.threads; t++)
             for (int i = 0; i < counts_of(t); i++) {
                 const int64_t mine = (int64_t)r * 100000 + t * 1000 + i;
-                if (((gex_Rank_t)i + r) % job.size != job.rank)
+                if ((gex_Rank_t)i / HOT % job.size != job.rank)
                     continue;
                 additions++;
                 most = mine > most ? mine : most;
@@ -480,6 +481,68 @@ static void contended(void)
     for (int i = 0; i < COUNTERS; i++)
         drop_domain(domains[i]);
     drop_domain(bit_domain);
+}
+
+/* ---- read, compute and write as one ---- */
+
+static gex_AD_t sum_domain, product_domain;
+
+/* Many where the memory of rank 0 is mapped: two threads must meet between a read and a write. */
+static int hammerings(void)
+{
+    void *here = NULL;
+
+    gex_Segment_QueryBound(job.tm, 0, NULL, &here, NULL);
+    return (here ? 400000 : 300) / job.threads;
+}
+
+static void *hammer(void *arg)
+{
+    const int n = hammerings();
+
+    (void)arg;
+    for (int i = 0; i < n; i++) {
+        gex_AD_OpNBI_DBL(sum_domain, NULL, 0, place(0, SHARED), GEX_OP_ADD, 1, 0, 0);
+        gex_AD_OpNBI_U64(product_domain, NULL, 0, place(0, SHARED + 64), GEX_OP_MULT, 3, 0, 0);
+    }
+    gex_NBI_Wait(GEX_EC_RMW, 0);
+    return NULL;
+}
+
+static void check_hammered(uint64_t hammered)
+{
+    double sum;
+    uint64_t product, expected = 1;
+
+    memcpy(&sum, place(0, SHARED), sizeof(sum));
+    memcpy(&product, place(0, SHARED + 64), sizeof(product));
+    for (uint64_t i = 0; i < hammered; i++)
+        expected *= 3;
+    CHECK(sum == (double)hammered, "a sum of %g instead of %llu", sum,
+          (unsigned long long)hammered);
+    CHECK(product == expected, "a product of 0x%llx instead of 0x%llx", (unsigned long long)product,
+          (unsigned long long)expected);
+}
+
+static void hammered(void)
+{
+    const double zero = 0;
+    const uint64_t one = 1;
+    uint64_t each[64], total = 0;
+
+    memcpy(place(job.rank, SHARED), &zero, sizeof(zero));
+    memcpy(place(job.rank, SHARED + 64), &one, sizeof(one));
+    sum_domain = make_domain(GEX_DT_DBL, GEX_OP_ADD, 0);
+    product_domain = make_domain(GEX_DT_U64, GEX_OP_MULT, 0);
+    conform_exchange((uint64_t)hammerings() * (uint64_t)job.threads, each);
+    run_threads(hammer);
+    conform_barrier();
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        total += each[r];
+    if (job.rank == 0)
+        check_hammered(total);
+    drop_domain(sum_domain);
+    drop_domain(product_domain);
 }
 
 /* ---- a lock made of compare-and-swap ---- */
@@ -668,6 +731,7 @@ static void many_domains(void)
 const conform_test_t conform_ratomic_tests[] = {
     {"atomic-ops", all_operations, "each atomic operation on each type, against a serial model"},
     {"atomic-count", contended, "contended counters; each ticket is given once"},
+    {"atomic-hammer", hammered, "sums and products of all threads at one place"},
     {"atomic-lock", locking, "a lock of compare-and-swap guards plain puts and gets"},
     {"atomic-nbi", implicit, "implicit atomics, their categories, and IMMEDIATE"},
     {"atomic-domains", many_domains, "queries of atomic domains; several domains at once"},

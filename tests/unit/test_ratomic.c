@@ -107,6 +107,8 @@ static void test_integers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
         check(&integers[i]);
+    // Bits of 32 leave none above them.
+    assert_int_equal(aq_ratomic_eval(GEX_DT_U32, GEX_OP_MULT, 0x10001, 0x10001), 0x20001);
 }
 
 // One example of a float and of a double.
