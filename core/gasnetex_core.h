@@ -249,6 +249,7 @@ AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t s
 
 // A kind of memory; see gasnet_mk.h.
 typedef struct gex_mk *gex_MK_t;
+#define GEX_MK_INVALID ((gex_MK_t)0)
 #define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
 
 // A segment for gex_EP_BindSegment ("Memory Kinds", section 4.2): length bytes at address, which
