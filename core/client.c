@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,11 +83,22 @@ static void set_buffering(void)
         setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
+// Keeps the library mapped until the process ends, in whichever object it is. A client that is a
+// plug-in may be unloaded after its job, but handlers of signals and the ends of threads still come
+// here, and what other threads and ranks do does not stop with it.
+static void stay_loaded(void)
+{
+    Dl_info object;
+    if (dladdr(&aq_client, &object) != 0)
+        (void)dlopen(object.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
 {
     aq_status_t status = aq_job_start(wanted_conduit());
     if (status != AQ_OK)
         return status;
+    stay_loaded();
     set_buffering();
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);

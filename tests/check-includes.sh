@@ -19,6 +19,7 @@ tests/conduits: core firehose spawner other
 tests/checks: public
 tests/conformance: public
 tests/perf: public
+tests/plugin: public
 tests/tools: public
 tests/unit: other firehose spawner core extended conduits
 tests/fuzz: other firehose spawner core extended conduits

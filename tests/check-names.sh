@@ -23,7 +23,7 @@ names_of()
 
 for header in "$@"; do
     [ -e "$include/$header" ] || {
-        echo "check-names: $header is not installed in $include."
+        echo "check-names: $header is not installed in $include." >&2
         exit 1
     }
     echo "#include <$header>"
