@@ -1,5 +1,5 @@
-// gasnetrun: starts the ranks of a job. One program for all conduits: its name says
-// which (gasnetrun_smp).
+// gasnetrun: starts the ranks of a job. One program for all conduits: its name says which
+// (gasnetrun_smp; amudprun is what clients of conduit udp call).
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -177,6 +177,8 @@ static bool take_options(run_options_t *run, char **argv)
 // The conduit in the name of this program: what stands behind "gasnetrun_"; NULL: nothing.
 static const char *conduit_of_name(const char *program)
 {
+    if (strcmp(program, "amudprun") == 0)
+        return "udp";
     const char *suffix = strstr(program, "gasnetrun_");
     return suffix != NULL && suffix[10] != '\0' ? suffix + 10 : NULL;
 }
@@ -194,7 +196,9 @@ static bool choose_conduit(run_options_t *run, const char *program)
     for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
         if (strcmp(run->conduit, conduits[i]) == 0)
             return true;
-    aq_log_error("this build has no conduit '%s'; it has: smp", run->conduit);
+    aq_log_error("this build has no conduit '%s'; it has: smp; link the program with "
+                 "-lgasnet-smp-<mode> and start it with gasnetrun_smp",
+                 run->conduit);
     return false;
 }
 
