@@ -11,6 +11,20 @@ make -s -C "$AQ_BUILD" install >make.out 2>&1 || {
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 flags="-std=gnu11 -Wall -Wextra -Wpedantic -Werror"
 
+# Nothing refers to a file that only adds itself when it is loaded; see extended/whole.c.
+everything_is_in()
+{
+    local file missing=0
+    for file in $(cd "$AQ_SRC" && grep -lE '__attribute__\(\(.*constructor' core/*.c extended/*.c); do
+        file=$(basename "$file" .c)
+        grep -q "[^a-z_0-9]$file\.o" "$1" || {
+            echo "$file.c is not in a program that is linked with the archives; see extended/whole.c."
+            missing=1
+        }
+    done
+    return $missing
+}
+
 # conduit, mode: through the shared libraries, then with the archives alone.
 try_link_name()
 {
@@ -26,8 +40,9 @@ try_link_name()
     mkdir -p archives
     cp "$prefix"/lib/*.a archives
     # shellcheck disable=SC2046,SC2086
-    cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "static-$2" -Larchives \
-        $(pkg-config --static --libs "$package" | sed "s!-L$prefix/lib!!")
+    cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "static-$2" -Larchives -Wl,-t,-t \
+        $(pkg-config --static --libs "$package" | sed "s!-L$prefix/lib!!") >members
+    everything_is_in members || return 1
     ! ldd "./static-$2" | grep -q -e libgasnet -e libaqueduct || {
         echo "The program linked with the archives loads a shared library of ours."
         return 1
