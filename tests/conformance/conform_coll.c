@@ -540,6 +540,109 @@ static void test_long(void)
     }
 }
 
+/* ---- other teams ---- */
+
+static gex_TM_t split(gex_TM_t parent, int color, int key)
+{
+    gex_TM_t tm = GEX_TM_INVALID;
+
+    gex_TM_Split(&tm, parent, color, key, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    CHECK(tm != GEX_TM_INVALID, "the split gave no team");
+    return tm;
+}
+
+/* Sums over the job ranks of a team, at all of its ranks and at the last one; and a broadcast. */
+static void use_team(gex_TM_t tm, uint64_t round)
+{
+    enum { COUNT = 3000 };
+    static uint64_t in[COUNT], all[COUNT], one[COUNT];
+    const gex_Rank_t size = gex_TM_QuerySize(tm), last = size - 1;
+    uint64_t sum = 0, told = round * 100 + job.rank;
+    gex_Event_t events[3];
+
+    for (uint64_t i = 0; i < COUNT; i++)
+        in[i] = i + job.rank + round;
+    for (gex_Rank_t r = 0; r < size; r++)
+        sum += gex_TM_TranslateRankToJobrank(tm, r) + round;
+    events[0] =
+        gex_Coll_ReduceToAllNB(tm, all, in, GEX_DT_U64, 8, COUNT, GEX_OP_ADD, NULL, NULL, 0);
+    events[1] =
+        gex_Coll_ReduceToOneNB(tm, last, one, in, GEX_DT_U64, 8, COUNT, GEX_OP_ADD, NULL, NULL, 0);
+    events[2] = gex_Coll_BroadcastNB(tm, last, &told, &told, 8, 0);
+    gex_Event_WaitAll(events, 3, 0);
+    CHECK(told == round * 100 + gex_TM_TranslateRankToJobrank(tm, last), "told %llu",
+          (unsigned long long)told);
+    for (uint64_t i = 0; i < COUNT; i++)
+        CHECK(all[i] == sum + i * size &&
+                  (gex_TM_QueryRank(tm) != last || one[i] == sum + i * size),
+              "element %d of a team of %u: %llu and %llu, not %llu", (int)i, (unsigned)size,
+              (unsigned long long)all[i], (unsigned long long)one[i],
+              (unsigned long long)(sum + i * size));
+}
+
+/* Members of a new team are in its collectives while others are still making it. */
+static void test_teams(void)
+{
+    for (uint64_t round = 0; round < 12; round++) {
+        gex_TM_t half = split(job.tm, (int)((job.rank + round) % 2), (int)job.rank);
+        gex_TM_t turned = split(job.tm, 0, -(int)job.rank);
+
+        if ((job.rank + round) % 4 == 0)
+            conform_nap(1);
+        use_team(half, round);
+        use_team(turned, round);
+        gex_Event_Wait(gex_Coll_BarrierNB(half, 0));
+        gex_TM_Destroy(turned, NULL, 0);
+        gex_TM_Destroy(half, NULL, 0);
+    }
+}
+
+/* Operations of several teams under way together, waited for in the other order. */
+static void test_teams_together(void)
+{
+    enum { TEAMS = 5, EACH = 20 };
+    gex_TM_t tm[TEAMS];
+    static uint64_t out[TEAMS][EACH];
+    uint64_t in = job.rank;
+    gex_Event_t events[EACH][TEAMS];
+
+    for (int t = 0; t < TEAMS; t++)
+        tm[t] = split(job.tm, 0, t % 2 ? (int)job.rank : -(int)job.rank);
+    for (int i = 0; i < EACH; i++)
+        for (int t = 0; t < TEAMS; t++)
+            events[i][t] = i % 3 ? gex_Coll_ReduceToAllNB(tm[t], &out[t][i], &in, GEX_DT_U64, 8, 1,
+                                                          GEX_OP_MAX, NULL, NULL, 0)
+                                 : gex_Coll_BarrierNB(tm[t], 0);
+    for (int t = TEAMS; t > 0; t--)
+        for (int i = EACH; i > 0; i--)
+            gex_Event_Wait(events[i - 1][t - 1]);
+    for (int t = 0; t < TEAMS; t++) {
+        for (int i = 0; i < EACH; i++)
+            CHECK(!(i % 3) || out[t][i] == job.size - 1, "team %d, operation %d gave %llu", t, i,
+                  (unsigned long long)out[t][i]);
+        gex_TM_Destroy(tm[t], NULL, 0);
+    }
+}
+
+/* More teams alive than a process has room for in shared memory: the others do without. */
+static void test_teams_many(void)
+{
+    enum { TEAMS = 150 };
+    gex_TM_t tm[TEAMS];
+
+    for (int t = 0; t < TEAMS; t++)
+        tm[t] = split(job.tm, t % 2 ? (int)(job.rank % 2) : 0, t % 3);
+    for (int round = 0; round < 3; round++)
+        for (int t = 0; t < TEAMS; t++)
+            gex_Event_Wait(gex_Coll_BarrierNB(tm[t], 0));
+    use_team(tm[TEAMS - 1], 7);
+    for (int t = TEAMS; t > 0; t--)
+        gex_TM_Destroy(tm[t - 1], NULL, 0);
+    tm[0] = split(job.tm, 0, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm[0], 0));
+    gex_TM_Destroy(tm[0], NULL, 0);
+}
+
 const conform_test_t conform_coll_tests[] = {
     {"coll_broadcast", test_broadcast, "each root, sizes from 0 to more than 1 MiB, in place"},
     {"coll_segment", test_broadcast_segment, "a broadcast between segments"},
@@ -552,5 +655,8 @@ const conform_test_t conform_coll_tests[] = {
     {"coll_many", test_many, "hundreds at once, with late ranks"},
     {"coll_ahead", test_run_ahead, "a root far ahead of the others"},
     {"coll_mixed", test_mixed, "all kinds and barriers under way together"},
+    {"coll_teams", test_teams, "teams made, used and ended, by ranks that are not in step"},
+    {"coll_together", test_teams_together, "operations of several teams under way together"},
+    {"coll_teams_many", test_teams_many, "more teams than room in shared memory"},
     {"coll_long", test_long, "thousands in a row"},
     {NULL, NULL, NULL}};
