@@ -47,18 +47,25 @@ static void describe(const aq_coll_words_t *w, char *text, size_t size)
                  aq_coll_operator_name(w->op));
 }
 
-static bool same(const aq_coll_words_t *a, const aq_coll_words_t *b)
+// Any order of calls will do.
+static int order(const aq_coll_words_t *a, const aq_coll_words_t *b)
 {
-    return a->call == b->call && a->root == b->root && a->dt == b->dt && a->op == b->op &&
-           a->unit == b->unit && a->count == b->count;
+    const uint64_t left[] = {(uint64_t)a->call, a->root, a->dt, a->op, a->unit, a->count};
+    const uint64_t right[] = {(uint64_t)b->call, b->root, b->dt, b->op, b->unit, b->count};
+    for (unsigned i = 0; i < sizeof left / sizeof left[0]; i++)
+        if (left[i] != right[i])
+            return left[i] < right[i] ? -1 : 1;
+    return 0;
 }
 
+// Around a ring, calls that change go up somewhere and down again: it is enough to tell one of
+// both.
 static void compare(const aq_coll_t *coll, const aq_coll_words_t *mine,
                     const aq_coll_words_t *theirs)
 {
     char my_call[192], their_call[192];
     const struct gex_tm *head = &coll->team->head;
-    if (same(mine, theirs))
+    if (order(mine, theirs) >= 0)
         return;
     describe(mine, my_call, sizeof my_call);
     describe(theirs, their_call, sizeof their_call);

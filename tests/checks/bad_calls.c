@@ -113,7 +113,7 @@ static void register_handlers(void)
 
 static const bad_call_t *const tables[] = {bad_am_calls,    bad_prepare_calls, bad_other_calls,
                                            bad_start_calls, bad_gasnet1_calls, bad_ratomic_calls,
-                                           bad_vis_calls,   bad_kind_calls};
+                                           bad_vis_calls,   bad_kind_calls,    bad_coll_calls};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 // Calls visit with each mode until it returns non-zero.
@@ -196,7 +196,7 @@ static void run(void)
 {
     if (!mode->call && bad_me == 0)
         gex_AM_RequestShort0(bad_tm, 1, BAD_H_ACT, 0);
-    else if (mode->call && (returns() || bad_me == 0))
+    else if (mode->call && (returns() || has_word("both") || bad_me == 0))
         mode->call();
     if (!returns() && (int)bad_me == mode->rank)
         linger();

@@ -1,5 +1,7 @@
 // Calls at places where they are not allowed: CONTEXT/CALL. Put and get with wrong places:
 // PLACE/CALL.
+#include <gasnet_coll.h>
+
 #include "bad_calls.h"
 
 #include <stdio.h>
@@ -104,6 +106,21 @@ static void end_region(void)
 static void barrier(void)
 {
     gex_Coll_BarrierNB(bad_tm, 0);
+}
+
+static void broadcast(void)
+{
+    gex_Coll_BroadcastNB(bad_tm, 0, buffer, buffer, 8, 0);
+}
+
+static void reduce_one(void)
+{
+    gex_Coll_ReduceToOneNB(bad_tm, 0, buffer, buffer, GEX_DT_I32, 4, 1, GEX_OP_ADD, NULL, NULL, 0);
+}
+
+static void reduce_all(void)
+{
+    gex_Coll_ReduceToAllNB(bad_tm, buffer, buffer, GEX_DT_I32, 4, 1, GEX_OP_ADD, NULL, NULL, 0);
 }
 
 static void named_barrier(void)
@@ -230,6 +247,9 @@ static const named_call_t context_calls[] = {
     {"gex_NBI_BeginAccessRegion", NULL, begin_region},
     {"gex_NBI_EndAccessRegion", NULL, end_region},
     {"gex_Coll_BarrierNB", NULL, barrier},
+    {"gex_Coll_BroadcastNB", NULL, broadcast},
+    {"gex_Coll_ReduceToOneNB", NULL, reduce_one},
+    {"gex_Coll_ReduceToAllNB", NULL, reduce_all},
     {"gasnet_barrier", NULL, named_barrier},
     {"gasnet_barrier_notify", NULL, barrier_notify},
     {"gasnet_barrier_wait", NULL, barrier_wait},
