@@ -204,7 +204,7 @@ const bad_call_t bad_other_calls[] = {
     {"bound-nb-rank", BAD_FATAL, 0,
      "gex_EP_QueryBoundSegmentNB: rank 4294967295 is not below the team's size 2", bound_nb_rank,
      NULL, NULL},
-    {"pair-index", BAD_FATAL, 0, "gex_TM_Pair: endpoint index 1 is not below GASNET_MAXEPS \\(1\\)",
+    {"pair-index", BAD_FATAL, 0, "gex_TM_Pair: endpoint index 32 is not below GASNET_MAXEPS \\(32\\)",
      pair_index, NULL, NULL},
     {"wait-mode", BAD_FATAL, 0,
      "gasnet_set_waitmode: mode 17 is not GASNET_WAIT_SPIN, _BLOCK or _SPINBLOCK", wait_mode, NULL,
