@@ -146,9 +146,17 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 
 static struct {
     gex_Event_t event;
-    int id, flags;
+    int id;
     bool notified;
 } pending;
+
+static aq_vote_t vote_of(int id, int flags)
+{
+    if (flags & GASNET_BARRIERFLAG_MISMATCH)
+        return AQ_VOTE_MISMATCH;
+    return flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_UNNAMED) ? AQ_VOTE_NONE
+                                                                               : AQ_VOTE_NAME(id);
+}
 
 static void notify(const char *call, int id, int flags)
 {
@@ -156,13 +164,9 @@ static void notify(const char *call, int id, int flags)
         aq_thread_check_context(call, "");
     AQ_CHECK(!pending.notified, "%s: the barrier notified before (id %d) was not waited for", call,
              pending.id);
-    aq_vote_t vote = flags & GASNET_BARRIERFLAG_MISMATCH    ? AQ_VOTE_MISMATCH
-                     : flags & GASNET_BARRIERFLAG_ANONYMOUS ? AQ_VOTE_NONE
-                                                            : AQ_VOTE_NAME(id);
     pending.notified = true;
     pending.id = id;
-    pending.flags = flags;
-    pending.event = initiate(&aq_barrier_named, vote);
+    pending.event = initiate(&aq_barrier_named, vote_of(id, flags));
 }
 
 void gasnet_barrier_notify(int id, int flags)
@@ -176,13 +180,13 @@ static void check_notified(const char *call)
     AQ_CHECK(pending.notified, "%s without a gasnet_barrier_notify before it", call);
 }
 
-// Other words than those of the notify are a mismatch too, which only this process learns.
+// What is said at the end has to fit what all said at the start; only this process learns if not.
 static int result_of_pair(int id, int flags)
 {
-    bool same = pending.flags == flags && (flags || pending.id == id);
     pending.notified = false;
-    return same && aq_barrier_named.result != AQ_VOTE_MISMATCH ? GASNET_OK
-                                                               : GASNET_ERR_BARRIER_MISMATCH;
+    return aq_vote_join(aq_barrier_named.result, vote_of(id, flags)) == AQ_VOTE_MISMATCH
+               ? GASNET_ERR_BARRIER_MISMATCH
+               : GASNET_OK;
 }
 
 int gasnet_barrier_wait(int id, int flags)
@@ -207,6 +211,14 @@ int gasnet_barrier(int id, int flags)
 {
     notify("gasnet_barrier", id, flags);
     return gasnet_barrier_wait(id, flags);
+}
+
+int gasnet_barrier_result(int *id)
+{
+    if (aq_barrier_named.result == AQ_VOTE_NONE)
+        return 1;
+    *id = (int)(uint32_t)aq_barrier_named.result;
+    return 0;
 }
 
 // ---- start and end ----

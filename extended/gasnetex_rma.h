@@ -187,15 +187,21 @@ AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 }
 
 // GASNet-1 split-phase barrier over the whole job: notify, then wait or try until it is not
-// GASNET_ERR_NOT_READY, with the same id and flags. A named barrier (flags 0) checks that all named
-// ranks gave the same id; GASNET_BARRIERFLAG_ANONYMOUS matches any id; _MISMATCH makes it fail.
-// Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, also to who gives other words than to notify.
+// GASNET_ERR_NOT_READY. A named barrier (flags 0) checks that all named ranks gave the same id;
+// GASNET_BARRIERFLAG_ANONYMOUS matches any id, and so does _UNNAMED, which promises that no rank
+// names it; _MISMATCH makes it fail. Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, the latter
+// also to who names another id at the end. Flags at the end may differ from those at the start,
+// which 1.8.1 forbids and clients do, since UPC allows it.
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
+#define GASNET_BARRIERFLAG_UNNAMED 4
 AQ_API void gasnet_barrier_notify(int id, int flags);
 AQ_API int gasnet_barrier_wait(int id, int flags);
 AQ_API int gasnet_barrier_try(int id, int flags);
 AQ_API int gasnet_barrier(int id, int flags);
+// Tells about the last of these barriers, which ended with GASNET_OK: 0, and *id is what its named
+// ranks gave, or non-zero when no rank named it. Does not block.
+AQ_API int gasnet_barrier_result(int *id);
 
 #ifdef __cplusplus
 }

@@ -275,16 +275,24 @@ static int wait_barrier(int id, int flags, int by_try)
     return result;
 }
 
-/* Other words at the end than at the start are a mismatch, for whoever says them. */
-static void expect_pair(int id, int flags, int end_id, int end_flags, int by_try)
+/* What is said at the end may differ from what was said at the start, as long as ids do not. */
+static void expect_pair(int id, int flags, int end_id, int end_flags, int by_try, int want)
 {
     int result;
 
     gasnet_barrier_notify(id, flags);
     result = wait_barrier(end_id, end_flags, by_try);
-    CHECK(result == GASNET_ERR_BARRIER_MISMATCH,
-          "id %d and flags %d, then %d and %d, should be a mismatch, not %s", id, flags, end_id,
-          end_flags, gasnet_ErrorName(result));
+    CHECK(result == want, "id %d and flags %d, then %d and %d, should return %s, not %s", id, flags,
+          end_id, end_flags, gasnet_ErrorName(want), gasnet_ErrorName(result));
+}
+
+static void expect_result(int is_anonymous, int id)
+{
+    int got = -1, anonymous = gasnet_barrier_result(&got);
+
+    CHECK(!anonymous == !is_anonymous && (is_anonymous || got == id),
+          "the barrier %s %d should not be told as %s %d", is_anonymous ? "without name" : "of id",
+          id, anonymous ? "without name" : "of id", got);
 }
 
 static void expect(int id, int flags, int by_try, int want)
@@ -307,9 +315,17 @@ static void test_barrier(void)
         expect(7, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i % 2, GASNET_OK);
         expect(last ? -i : i + 1, 0, i % 2, job.size > 1 ? mismatch : GASNET_OK);
         expect(7, last ? GASNET_BARRIERFLAG_MISMATCH : 0, i % 2, mismatch);
-        expect_pair(i, 0, i + 1, 0, i % 2);
-        expect_pair(i, 0, i, GASNET_BARRIERFLAG_ANONYMOUS, i % 2);
-        expect_pair(i, GASNET_BARRIERFLAG_ANONYMOUS, i, 0, i % 2);
+        expect_pair(i, 0, i + 1, 0, i % 2, mismatch);
+        expect_pair(i, 0, i, GASNET_BARRIERFLAG_ANONYMOUS, i % 2, GASNET_OK);
+        expect_result(0, i);
+        expect_pair(i, GASNET_BARRIERFLAG_ANONYMOUS, i, 0, i % 2, GASNET_OK);
+        expect_result(1, i);
+        expect_pair(i, GASNET_BARRIERFLAG_UNNAMED, i, GASNET_BARRIERFLAG_UNNAMED, i % 2, GASNET_OK);
+        expect_result(1, i);
+        expect_pair(last ? -7 : i, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i, 0, i % 2, GASNET_OK);
+        expect_result(job.size == 1, i);
+        expect_pair(last ? -7 : i, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, last ? -7 : i, 0, i % 2,
+                    last && job.size > 1 ? mismatch : GASNET_OK);
     }
     expect(1, 0, 0, GASNET_OK);
 }
