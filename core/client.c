@@ -42,8 +42,8 @@ static aq_status_t check_build(const aq_api_build_t *build)
 
 static bool legal_name(const char *name)
 {
-    return name && *name >= 'A' && *name <= 'Z' && name[1] &&
-           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    return name && *name && !strchr("0123456789_", *name) && strspn(name, letters) == strlen(name);
 }
 
 static aq_status_t load_settings(void)
@@ -121,7 +121,7 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
     }
     if (!legal_name(name)) {
         aq_log_error(
-            "gex_Client_Init: '%s' is no legal client name; it has to match [A-Z][A-Z0-9_]+",
+            "gex_Client_Init: '%s' is no legal client name; it has to match [A-Za-z][A-Za-z0-9_]*",
             name ? name : "(NULL)");
         return GASNET_ERR_BAD_ARG;
     }

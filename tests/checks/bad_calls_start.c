@@ -13,9 +13,9 @@ static void init_twice(void)
     bad_returned(init_name("BAD_CALLS"), GASNET_ERR_NOT_INIT);
 }
 
-static void init_lower_case(void)
+static void init_hyphen(void)
 {
-    bad_returned(init_name("Bad"), GASNET_ERR_BAD_ARG);
+    bad_returned(init_name("not-good"), GASNET_ERR_BAD_ARG);
 }
 
 static void init_null(void)
@@ -138,8 +138,8 @@ static void register_direction(void)
 const bad_call_t bad_start_calls[] = {
     {"init-twice", BAD_RETURNS, 0, "gex_Client_Init was called a second time", init_twice, NULL,
      NULL},
-    {"init-lower-case", BAD_RETURNS, -1, "gex_Client_Init: 'Bad' is no legal client name",
-     init_lower_case, NULL, NULL},
+    {"init-hyphen", BAD_RETURNS, -1, "gex_Client_Init: 'not-good' is no legal client name",
+     init_hyphen, NULL, NULL},
     {"init-null", BAD_RETURNS, -1, "gex_Client_Init: '\\(NULL\\)' is no legal client name",
      init_null, NULL, NULL},
     {"init-digit", BAD_RETURNS, -1, "gex_Client_Init: '9LIVES' is no legal client name", init_digit,
