@@ -1,5 +1,6 @@
 // The public calls: checks, and what the client asked for in the engine's words.
 #include "coll.h"
+#include "format.h"
 
 #include "../core/fatal.h"
 #include "gasnetex_rma.h"
@@ -46,12 +47,13 @@ static bool is_user(gex_OP_t op)
 static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
                                          gex_Coll_ReduceFn_t user_op)
 {
+    char text[AQ_OP_NAMES_BYTES];
     gex_Coll_ReduceFn_t fn = is_user(op) ? user_op : aq_coll_operator(dt, op);
     if (__builtin_expect(!fn && is_user(op), 0))
-        aq_fatal("%s: %s needs a function, but user_op is NULL", name, aq_coll_operator_name(op));
+        aq_fatal("%s: %s needs a function, but user_op is NULL", name, aq_op_names(op, text));
     if (__builtin_expect(!fn, 0))
-        aq_fatal("%s: %s (%#x) is not an operation for %s (%#x)", name, aq_coll_operator_name(op),
-                 op, aq_coll_type_name(dt), dt);
+        aq_fatal("%s: %s (%#x) is not an operation for %s (%#x)", name, aq_op_names(op, text), op,
+                 aq_dt_name(dt), dt);
     return fn;
 }
 
@@ -60,7 +62,7 @@ static void check_elements(const char *name, gex_DT_t dt, size_t dt_sz, size_t d
     size_t size = aq_coll_type_size(dt);
     AQ_CHECK(size || dt == GEX_DT_USER, "%s: %#x is not a GEX_DT_* constant", name, dt);
     AQ_CHECK(!size || dt_sz == size, "%s: dt_sz is %zu, but the size of %s is %zu", name, dt_sz,
-             aq_coll_type_name(dt), size);
+             aq_dt_name(dt), size);
     AQ_CHECK(dt_sz, "%s: dt_sz is 0; give the size of the type", name);
     AQ_CHECK(dt_cnt, "%s: dt_cnt is 0; it takes at least one element", name);
     AQ_CHECK(!dt_sz || dt_cnt <= SIZE_MAX / 2 / dt_sz,

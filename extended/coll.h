@@ -87,8 +87,6 @@ void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t
 // The function of a built-in operator; NULL when the operator is not legal for the type.
 gex_Coll_ReduceFn_t aq_coll_operator(gex_DT_t dt, gex_OP_t op);
 size_t aq_coll_type_size(gex_DT_t dt); // 0: none, or GEX_DT_USER
-const char *aq_coll_type_name(gex_DT_t dt);
-const char *aq_coll_operator_name(gex_OP_t op);
 // Bytes of both together; for the all-gather.
 void aq_coll_or_bytes(const void *arg1, void *arg2_and_out, size_t count, const void *cdata);
 

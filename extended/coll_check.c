@@ -11,6 +11,7 @@
 #include "../core/job.h"
 #include "../core/layers.h"
 #include "coll.h"
+#include "format.h"
 #include "handlers.h"
 
 enum { ON_CALL = AQ_HANDLER_COLL + 2, WORDS = 10 };
@@ -34,6 +35,7 @@ static const char *const names[] = {"gex_Coll_BroadcastNB", "gex_Coll_ReduceToOn
 
 static void describe(const aq_coll_words_t *w, char *text, size_t size)
 {
+    char op[AQ_OP_NAMES_BYTES];
     int n = snprintf(text, size, "%s", names[w->call]);
     if (w->call == AQ_COLL_BROADCAST)
         snprintf(text + n, size - (size_t)n, " (root %u, %" PRIu64 " bytes)", w->root, w->count);
@@ -43,8 +45,8 @@ static void describe(const aq_coll_words_t *w, char *text, size_t size)
         n += snprintf(text + n, size - (size_t)n, " (");
     if (w->call == AQ_COLL_TO_ONE || w->call == AQ_COLL_TO_ALL)
         snprintf(text + n, size - (size_t)n, "%s%" PRIu64 " elements %s of %" PRIu64 " bytes, %s)",
-                 w->call == AQ_COLL_TO_ONE ? " " : "", w->count, aq_coll_type_name(w->dt), w->unit,
-                 aq_coll_operator_name(w->op));
+                 w->call == AQ_COLL_TO_ONE ? " " : "", w->count, aq_dt_name(w->dt), w->unit,
+                 aq_op_names(w->op, op));
 }
 
 // Any order of calls will do.

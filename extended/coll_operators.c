@@ -50,26 +50,22 @@ enum { TYPES = 6 };
 static const struct {
     gex_DT_t dt;
     size_t size;
-    const char *name;
 } types[TYPES] = {
-    {GEX_DT_I32, 4, "GEX_DT_I32"}, {GEX_DT_U32, 4, "GEX_DT_U32"}, {GEX_DT_I64, 8, "GEX_DT_I64"},
-    {GEX_DT_U64, 8, "GEX_DT_U64"}, {GEX_DT_FLT, 4, "GEX_DT_FLT"}, {GEX_DT_DBL, 8, "GEX_DT_DBL"},
+    {GEX_DT_I32, 4}, {GEX_DT_U32, 4}, {GEX_DT_I64, 8},
+    {GEX_DT_U64, 8}, {GEX_DT_FLT, 4}, {GEX_DT_DBL, 8},
 };
 
 static const struct {
     gex_OP_t op;
-    const char *name;
     gex_Coll_ReduceFn_t fn[TYPES]; // as the types above
 } operators[] = {
-    {GEX_OP_ADD, "GEX_OP_ADD", {add_32, add_32, add_64, add_64, add_flt, add_dbl}},
-    {GEX_OP_MULT, "GEX_OP_MULT", {mult_32, mult_32, mult_64, mult_64, mult_flt, mult_dbl}},
-    {GEX_OP_MIN, "GEX_OP_MIN", {min_i32, min_u32, min_i64, min_u64, min_flt, min_dbl}},
-    {GEX_OP_MAX, "GEX_OP_MAX", {max_i32, max_u32, max_i64, max_u64, max_flt, max_dbl}},
-    {GEX_OP_AND, "GEX_OP_AND", {and_32, and_32, and_64, and_64, NULL, NULL}},
-    {GEX_OP_OR, "GEX_OP_OR", {or_32, or_32, or_64, or_64, NULL, NULL}},
-    {GEX_OP_XOR, "GEX_OP_XOR", {xor_32, xor_32, xor_64, xor_64, NULL, NULL}},
-    {GEX_OP_USER, "GEX_OP_USER", {NULL}},
-    {GEX_OP_USER_NC, "GEX_OP_USER_NC", {NULL}},
+    {GEX_OP_ADD, {add_32, add_32, add_64, add_64, add_flt, add_dbl}},
+    {GEX_OP_MULT, {mult_32, mult_32, mult_64, mult_64, mult_flt, mult_dbl}},
+    {GEX_OP_MIN, {min_i32, min_u32, min_i64, min_u64, min_flt, min_dbl}},
+    {GEX_OP_MAX, {max_i32, max_u32, max_i64, max_u64, max_flt, max_dbl}},
+    {GEX_OP_AND, {and_32, and_32, and_64, and_64, NULL, NULL}},
+    {GEX_OP_OR, {or_32, or_32, or_64, or_64, NULL, NULL}},
+    {GEX_OP_XOR, {xor_32, xor_32, xor_64, xor_64, NULL, NULL}},
 };
 enum { OPERATORS = sizeof operators / sizeof operators[0] };
 
@@ -99,18 +95,6 @@ size_t aq_coll_type_size(gex_DT_t dt)
 {
     unsigned t = type_index(dt);
     return t < TYPES ? types[t].size : 0;
-}
-
-const char *aq_coll_type_name(gex_DT_t dt)
-{
-    unsigned t = type_index(dt);
-    return t < TYPES ? types[t].name : dt == GEX_DT_USER ? "GEX_DT_USER" : "an unknown type";
-}
-
-const char *aq_coll_operator_name(gex_OP_t op)
-{
-    unsigned o = operator_index(op);
-    return o < OPERATORS ? operators[o].name : "an operation that reductions do not have";
 }
 
 void aq_coll_or_bytes(const void *arg1, void *arg2_and_out, size_t count, const void *cdata)

@@ -2,16 +2,20 @@
 // GASNET_PARSYNC first.
 //
 // The layers, from below: gasnet_fwd.h (types and constants), gasnetex_core.h (objects, events,
-// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier); and
-// gasnet_tools.h, which also serves programs without a job.
+// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier), gasnet_format.h
+// (constants as text); and gasnet_tools.h, which also serves programs without a job. Clients expect
+// INT_MAX and its kin to come with it.
 #ifndef GASNETEX_H
 #define GASNETEX_H
+
+#include <limits.h>
 
 #include "gasnet_config.h"
 #include "gasnet_fwd.h"
 #include "gasnetex_core.h"
 #include "gasnetex_am.h"
 #include "gasnetex_rma.h"
+#include "gasnet_format.h"
 #include "gasnet_tools.h"
 
 #endif

@@ -53,9 +53,6 @@ gex_OP_t aq_ratomic_ops_of(gex_DT_t dt);
 
 // "GEX_OP_ADD" or, for several, "GEX_OP_ADD|GEX_OP_GET"; bits that mean nothing as a number. Writes
 // to `text` and returns it.
-enum { AQ_RATOMIC_NAMES = 512 };
-const char *aq_ratomic_op_names(gex_OP_t ops, char text[AQ_RATOMIC_NAMES]);
-const char *aq_ratomic_dt_name(gex_DT_t dt); // "GEX_DT_I32"; "no data type" for none
 
 // Ends the job when a domain cannot be made with this type and these operations.
 void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);

@@ -1,4 +1,4 @@
-// What is legal in remote atomics, and the names to say what is not.
+// What is legal in remote atomics.
 #include <stdio.h>
 #include <string.h>
 
@@ -6,18 +6,8 @@
 #include "../core/job.h"
 #include "../core/segment.h"
 #include "../core/team.h"
+#include "format.h"
 #include "ratomic.h"
-
-static const char *const op_names[] = {"AND",  "OR",   "XOR",  "ADD",  "SUB",   "MULT", "MIN",
-                                       "MAX",  "INC",  "DEC",  "SET",  "CAS",   NULL,   "FAND",
-                                       "FOR",  "FXOR", "FADD", "FSUB", "FMULT", "FMIN", "FMAX",
-                                       "FINC", "FDEC", "SWAP", "FCAS", "GET",   "USER", "USER_NC"};
-static const char *const dt_names[] = {"GEX_DT_I32", "GEX_DT_U32", "GEX_DT_I64", "GEX_DT_U64",
-                                       "GEX_DT_FLT", "GEX_DT_DBL", "GEX_DT_USER"};
-enum {
-    OPS = sizeof op_names / sizeof op_names[0],
-    DTS = sizeof dt_names / sizeof dt_names[0],
-};
 
 #define BITWISE (GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR)
 #define ARITHMETIC                                                                                 \
@@ -40,44 +30,19 @@ gex_OP_t aq_ratomic_ops_of(gex_DT_t dt)
     }
 }
 
-const char *aq_ratomic_dt_name(gex_DT_t dt)
-{
-    for (unsigned i = 0; i < DTS; i++)
-        if (dt == 1u << i)
-            return dt_names[i];
-    return "no data type";
-}
-
-const char *aq_ratomic_op_names(gex_OP_t ops, char text[AQ_RATOMIC_NAMES])
-{
-    size_t used = 0;
-    text[0] = 0;
-    for (unsigned i = 0; i < OPS; i++) {
-        if (!(ops & 1u << i) || !op_names[i])
-            continue;
-        used += (size_t)snprintf(text + used, AQ_RATOMIC_NAMES - used, "%sGEX_OP_%s",
-                                 used ? "|" : "", op_names[i]);
-        ops &= ~(1u << i);
-    }
-    if (ops || !used)
-        snprintf(text + used, AQ_RATOMIC_NAMES - used, "%s0x%x", used ? "|" : "", ops);
-    return text;
-}
-
 void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops)
 {
-    char names[AQ_RATOMIC_NAMES];
+    char names[AQ_OP_NAMES_BYTES];
     gex_OP_t legal = aq_ratomic_ops_of(dt);
     if (!legal)
         aq_fatal("gex_AD_Create: data type 0x%x (%s) is not one of GEX_DT_I32, _U32, _I64, _U64, "
                  "_FLT and _DBL",
-                 dt, aq_ratomic_dt_name(dt));
+                 dt, aq_dt_name(dt));
     if (!ops)
-        aq_fatal("gex_AD_Create: no operation is given for %s; join GEX_OP_* by |",
-                 aq_ratomic_dt_name(dt));
+        aq_fatal("gex_AD_Create: no operation is given for %s; join GEX_OP_* by |", aq_dt_name(dt));
     if (ops & ~legal)
-        aq_fatal("gex_AD_Create: remote atomics on %s do not have %s", aq_ratomic_dt_name(dt),
-                 aq_ratomic_op_names(ops & ~legal, names));
+        aq_fatal("gex_AD_Create: remote atomics on %s do not have %s", aq_dt_name(dt),
+                 aq_op_names(ops & ~legal, names));
 }
 
 // The job rank of the target; ends the job when it is no member of the domain's team.
@@ -116,23 +81,23 @@ static void check_place(const char *call, const aq_api_atomic_t *atomic, gex_Ran
 
 static void check_op(const char *call, const aq_domain_t *domain, const aq_api_atomic_t *atomic)
 {
-    char op[AQ_RATOMIC_NAMES], ops[AQ_RATOMIC_NAMES];
+    char op[AQ_OP_NAMES_BYTES], ops[AQ_OP_NAMES_BYTES];
     AQ_CHECK(atomic->dt == domain->dt, "%s: the domain is for %s, not %s", call,
-             aq_ratomic_dt_name(domain->dt), aq_ratomic_dt_name(atomic->dt));
+             aq_dt_name(domain->dt), aq_dt_name(atomic->dt));
     AQ_CHECK(atomic->op && !(atomic->op & (atomic->op - 1)), "%s: %s is not one operation", call,
-             aq_ratomic_op_names(atomic->op, op));
+             aq_op_names(atomic->op, op));
     AQ_CHECK(atomic->op & domain->ops, "%s: the domain was not made for %s; it has %s", call,
-             aq_ratomic_op_names(atomic->op, op), aq_ratomic_op_names(domain->ops, ops));
+             aq_op_names(atomic->op, op), aq_op_names(domain->ops, ops));
     AQ_CHECK(atomic->result || !(atomic->op & AQ_API_OP_FETCHING),
              "%s: %s fetches, but the address of its result is NULL", call,
-             aq_ratomic_op_names(atomic->op, op));
+             aq_op_names(atomic->op, op));
 }
 
 void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
     char full[32];
     const size_t bytes = aq_ratomic_bytes(atomic->dt);
-    snprintf(full, sizeof full, "%s_%s", call, aq_ratomic_dt_name(atomic->dt) + strlen("GEX_DT_"));
+    snprintf(full, sizeof full, "%s_%s", call, aq_dt_name(atomic->dt) + strlen("GEX_DT_"));
     aq_thread_check_context(full, "");
     AQ_CHECK(ad, "%s: the domain is GEX_AD_INVALID", full);
     check_op(full, aq_domain_of(ad), atomic);

@@ -186,8 +186,6 @@ static void test_operators(void **state)
     assert_null(aq_coll_operator(GEX_DT_I32 | GEX_DT_U32, GEX_OP_ADD));
     assert_int_equal(aq_coll_type_size(GEX_DT_FLT), sizeof(float));
     assert_int_equal(aq_coll_type_size(GEX_DT_USER), 0);
-    assert_string_equal(aq_coll_type_name(GEX_DT_U64), "GEX_DT_U64");
-    assert_string_equal(aq_coll_operator_name(GEX_OP_USER_NC), "GEX_OP_USER_NC");
     int32_t left[] = {INT32_MAX, -5, 7}, right[] = {1, 3, -8};
     aq_coll_operator(GEX_DT_I32, GEX_OP_ADD)(left, right, 3, NULL);
     assert_int_equal(right[0], INT32_MIN); // wraps

@@ -206,24 +206,6 @@ static void test_sets(void **state)
     }
 }
 
-static void test_names(void **state)
-{
-    (void)state;
-    char text[AQ_RATOMIC_NAMES];
-    assert_string_equal(aq_ratomic_op_names(GEX_OP_AND, text), "GEX_OP_AND");
-    assert_string_equal(aq_ratomic_op_names(GEX_OP_GET, text), "GEX_OP_GET");
-    assert_string_equal(aq_ratomic_op_names(GEX_OP_CAS | GEX_OP_FCAS | GEX_OP_FAND, text),
-                        "GEX_OP_CAS|GEX_OP_FAND|GEX_OP_FCAS");
-    assert_string_equal(aq_ratomic_op_names(0, text), "0x0");
-    assert_string_equal(aq_ratomic_op_names(GEX_OP_SWAP | 1u << 12 | 1u << 31, text),
-                        "GEX_OP_SWAP|0x80001000");
-    aq_ratomic_op_names(UINT32_MAX, text);
-    assert_non_null(strstr(text, "|GEX_OP_USER_NC|0xf0001000"));
-    assert_string_equal(aq_ratomic_dt_name(GEX_DT_I32), "GEX_DT_I32");
-    assert_string_equal(aq_ratomic_dt_name(GEX_DT_USER), "GEX_DT_USER");
-    assert_string_equal(aq_ratomic_dt_name(3), "no data type");
-}
-
 // ---- whom a rank means ----
 
 static int64_t segments[3][2];
@@ -280,8 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
         cmocka_unit_test(test_real_cas), cmocka_unit_test(test_float_rounding),
-        cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),    cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }
