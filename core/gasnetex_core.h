@@ -118,10 +118,10 @@ AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *
                               const aq_api_build_t *build);
 
 // Joins the job. Collective; blocks until all ranks have joined; at most once in a process. name
-// matches [A-Za-z][A-Za-z0-9_]* (the specification has capitals only; clients do not) and is copied. argc and argv may be NULL at all ranks. Each of the
-// outputs may be NULL. Returns GASNET_OK, GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (a message was
-// printed) or GASNET_ERR_NOT_INIT when called twice. With GASNET_PSHM_NODES=N and no launcher this
-// call forks.
+// matches [A-Za-z][A-Za-z0-9_]* (the specification has capitals only; clients do not) and is
+// copied. argc and argv may be NULL at all ranks. Each of the outputs may be NULL. Returns
+// GASNET_OK, GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (a message was printed) or GASNET_ERR_NOT_INIT
+// when called twice. With GASNET_PSHM_NODES=N and no launcher this call forks.
 AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
                                   const char *name, int *argc, char ***argv, gex_Flags_t flags)
 {

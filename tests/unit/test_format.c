@@ -74,8 +74,8 @@ static void test_sides(void **state)
         assert_true(strlen(buf) < gasnett_format_memveclist_bufsz(n));
         gasnett_format_addrlist(buf, n, addrs, SIZE_MAX);
         assert_true(strlen(buf) < gasnett_format_addrlist_bufsz(n));
-        gasnett_format_putsgets(buf, NULL, &team.head, UINT32_MAX, last, strides, last,
-                                strides, SIZE_MAX, count, n);
+        gasnett_format_putsgets(buf, NULL, &team.head, UINT32_MAX, last, strides, last, strides,
+                                SIZE_MAX, count, n);
         assert_true(strlen(buf) < gasnett_format_putsgets_bufsz(n));
     }
     pieces[0] = (gex_Memvec_t){(void *)0x10, 5};

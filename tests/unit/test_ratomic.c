@@ -262,7 +262,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
         cmocka_unit_test(test_real_cas), cmocka_unit_test(test_float_rounding),
-        cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }
