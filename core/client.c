@@ -103,6 +103,7 @@ static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
     aq_debug_start(aq_job.rank);
+    aq_exit_catch_signals();
     if (everything)
         aq_segment_everything();
     make_objects(name, flags);

@@ -54,6 +54,24 @@ static void let_client_clean_up(void)
         raise(SIGQUIT);
 }
 
+// The client hears of a signal that ends it as SIGQUIT. Unless it exits then, the signal does what
+// it would have done.
+static void on_terminating(int number)
+{
+    let_client_clean_up();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void aq_exit_catch_signals(void)
+{
+    static const int terminating[] = {SIGINT, SIGTERM};
+    struct sigaction old, action = {.sa_handler = on_terminating};
+    for (unsigned i = 0; i < sizeof terminating / sizeof terminating[0]; i++)
+        if (sigaction(terminating[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(terminating[i], &action, NULL);
+}
+
 void aq_exit_requested(void)
 {
     static _Atomic uint64_t deadline;

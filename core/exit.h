@@ -11,4 +11,8 @@ void aq_exit_requested(void);
 // bootstrap call that failed.
 void aq_exit_if_ended(void);
 
+// SIGINT and SIGTERM, where the client has left them alone, raise SIGQUIT in a client that catches
+// it, and do what they always do to others (GASNet-1 specification, gasnet_exit).
+void aq_exit_catch_signals(void);
+
 #endif

@@ -6,6 +6,7 @@
  *   return N      main returns N after a barrier
  *   compute R N   rank R calls gasnet_exit(N), the others compute for up to 20 s without polling
  *   signal R SIG  rank R raises SIG, the others wait in a barrier
+ *   quit R SIG N  the same, but who hears of it as SIGQUIT calls gasnet_exit(N)
  *   abort R       rank R aborts, the others wait in a barrier
  *   _exit R N     rank R calls _exit(N), the others wait in a barrier
  *   echo          rank 0 copies its standard input to its standard output
@@ -87,6 +88,21 @@ static void do_signal(char **arg)
     if (me == (gex_Rank_t)atoi(arg[0]))
         raise(atoi(arg[1]));
     wait_all();
+}
+
+static int quit_code;
+
+static void on_quit(int number)
+{
+    (void)number;
+    gasnet_exit(quit_code);
+}
+
+static void do_quit(char **arg)
+{
+    quit_code = atoi(arg[2]);
+    signal(SIGQUIT, on_quit);
+    do_signal(arg);
 }
 
 static void do_abort(char **arg)
@@ -178,10 +194,10 @@ static const struct {
     const char *name;
     int arguments;
     void (*run)(char **arg);
-} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},     {"compute", 2, do_compute},
-             {"signal", 2, do_signal}, {"abort", 1, do_abort}, {"_exit", 2, do_silent},
-             {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"sleep", 1, do_sleep},
-             {"pid", 0, do_pid},       {"env", 1, do_env}};
+} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},   {"compute", 2, do_compute},
+             {"signal", 2, do_signal}, {"quit", 3, do_quit}, {"abort", 1, do_abort},
+             {"_exit", 2, do_silent},  {"echo", 0, do_echo}, {"lines", 1, do_lines},
+             {"sleep", 1, do_sleep},   {"pid", 0, do_pid},   {"env", 1, do_env}};
 
 static void run_mode(int argc, char **argv)
 {
