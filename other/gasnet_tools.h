@@ -22,6 +22,14 @@
 #include "gasnet_tools_atomic.h"
 #include "gasnet_tools_lock.h"
 
+// Formats of size_t beside those of <inttypes.h>, which clients of GASNet use.
+#ifndef PRIuSZ
+#define PRIuSZ "zu"
+#endif
+#ifndef PRIxSZ
+#define PRIxSZ "zx"
+#endif
+
 #define GASNETT_SPEC_VERSION_MAJOR 1
 #define GASNETT_SPEC_VERSION_MINOR 20
 #define GASNETT_RELEASE_VERSION_MAJOR GASNET_RELEASE_VERSION_MAJOR
