@@ -243,8 +243,11 @@ void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
     }
     for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
         gex_EP_t ep = aq_endpoint_at(i);
-        if (ep && ep->segment == seg)
-            ep->segment = GEX_SEGMENT_INVALID;
+        if (!ep || ep->segment != seg)
+            continue;
+        ep->segment = GEX_SEGMENT_INVALID;
+        if (i == 0)
+            aq_job.segment_size[aq_job.rank] = 0;
     }
     if (seg->allocated)
         munmap(seg->addr, seg->size);
@@ -257,15 +260,15 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx",
                       flags);
-    if (ep->index == 0)
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_EP_BindSegment: endpoint %lu, the primordial one, gets its segment from "
-                      "gex_Segment_Attach only",
-                      ep->index);
-    if (ep->segment)
+    if (ep->segment || (everything && !ep->index))
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_BindSegment: endpoint %lu has a bound segment already", ep->index);
     ep->segment = seg;
+    if (!ep->index) {
+        aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size);
+        aq_job.shift[aq_job.rank] = 0;
+        aq_team_refresh();
+    }
     return GASNET_OK;
 }
 

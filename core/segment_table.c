@@ -1,5 +1,6 @@
-// Where the bound segments of all ranks are: those of primordial endpoints in the table of the job,
-// those of further endpoints, which are few, in a tree of what was published.
+// Where the bound segments of all ranks are: those of primordial endpoints, attached or published,
+// in the table of the job, those of further endpoints, which are few, in a tree of what was
+// published.
 #include <search.h>
 #include <stdlib.h>
 
@@ -26,8 +27,22 @@ static int compare(const void *a, const void *b)
     return x->ep < y->ep ? -1 : x->ep > y->ep;
 }
 
+// A segment that was not attached is not mapped by others.
+static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
+{
+    if (aq_job.segment_addr[rank] == addr && aq_job.segment_size[rank] == size)
+        return; // as gex_Segment_Attach has told already
+    aq_job.segment_addr[rank] = addr;
+    aq_job.segment_size[rank] = size;
+    aq_job.max_long = aq_job.max_long_unmapped;
+}
+
 void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
 {
+    if (ep == 0) {
+        publish_primordial(rank, addr, size);
+        return;
+    }
     published_t *entry = malloc(sizeof *entry);
     if (!entry)
         aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);

@@ -237,7 +237,7 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     if (each)
         aq_coll_allgather(team, own, each * sizeof *own, all);
     for (size_t i = 0; i < each * tm->size; i++)
-        if (all[i].size && all[i].ep)
+        if (all[i].size)
             aq_segment_publish(aq_team_jobrank(team, (gex_Rank_t)(i / each)), all[i].ep,
                                all[i].addr, all[i].size);
     free(own);

@@ -13,6 +13,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/layers.h"
+#include "../core/segment.h"
 #include "../core/team.h"
 #include "gasnetex.h"
 #include "handlers.h"
@@ -58,27 +59,27 @@ static void *allocate(size_t nbytes)
     return memory;
 }
 
-static void check(gex_Token_t token, const void *message, size_t size, uint32_t runs,
+static void check(gex_Token_t token, const void *message, size_t size, uint32_t runs, int32_t ep,
                   size_t *nbytes)
 {
-    uint32_t me = aq_job.rank;
-    const char *wrong = aq_vis_pack_check(message, size, runs, aq_job.segment_addr[me],
-                                          aq_job.segment_size[me], aq_job.max_medium, nbytes);
+    uintptr_t start = 0, memory = 0;
+    aq_segment_bounds(aq_job.rank, (gex_EP_Index_t)ep, &start, &memory);
+    const char *wrong =
+        aq_vis_pack_check(message, size, runs, start, memory, aq_job.max_medium, nbytes);
     if (wrong)
-        aq_fatal(
-            "a message of a non-contiguous transfer from rank %u (%zu bytes, %u runs) is wrong: "
-            "%s (%p to %p)",
-            token->arrival->source, size, runs, wrong, (void *)aq_job.segment_addr[me],
-            (void *)(aq_job.segment_addr[me] + aq_job.segment_size[me]));
+        aq_fatal("a message of a non-contiguous transfer from rank %u (%zu bytes, %u runs) to "
+                 "endpoint %u is wrong: %s (%p to %p)",
+                 token->arrival->source, size, runs, (unsigned)ep, wrong, (void *)start,
+                 (void *)(start + memory));
 }
 
 // ---- at the target ----
 
-static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t part_high,
-                   int32_t part_low)
+static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
+                   int32_t part_high, int32_t part_low)
 {
     size_t nbytes, meta = (uint32_t)runs * sizeof(aq_vis_run_t);
-    check(token, payload, size, (uint32_t)runs, &nbytes);
+    check(token, payload, size, (uint32_t)runs, ep, &nbytes);
     if (size - meta != nbytes)
         aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
                  token->arrival->source, nbytes, size - meta);
@@ -86,11 +87,11 @@ static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, 
     gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, part_high, part_low);
 }
 
-static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t chunk_high,
-                   int32_t chunk_low)
+static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
+                   int32_t chunk_high, int32_t chunk_low)
 {
     size_t nbytes;
-    check(token, payload, size, (uint32_t)runs, &nbytes);
+    check(token, payload, size, (uint32_t)runs, ep, &nbytes);
     char *data = allocate(nbytes + 1);
     aq_vis_repack(payload, (uint32_t)runs, data);
     gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, chunk_high,
@@ -145,13 +146,13 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
                        const void *context)
 {
-    int32_t args[] = {(int32_t)pack->runs, high(context), low(context)};
+    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->ep, high(context), low(context)};
     aq_am_t am = {.args = args,
                   .payload = t->buffer,
                   .nbytes = pack->runs * sizeof pack->last + data,
                   .category = AQ_AM_MEDIUM,
                   .handler = handler,
-                  .nargs = 3};
+                  .nargs = 4};
     aq_event_begin(t->part);
     if (aq_am_request(t->jobrank, &am, t->immediate) == 0)
         return 0;
@@ -213,9 +214,9 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
 static void start(void)
 {
     aq_endpoint_internal(AQ_HANDLER_VIS_PUT, (gex_AM_Fn_t)on_put,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 3, "VIS put");
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "VIS put");
     aq_endpoint_internal(AQ_HANDLER_VIS_GET, (gex_AM_Fn_t)on_get,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 3, "VIS get");
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "VIS get");
     aq_endpoint_internal(AQ_HANDLER_VIS_GET_DONE, (gex_AM_Fn_t)on_get_done,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, "VIS get done");
 }

@@ -6,6 +6,8 @@
 
 #include "conform.h"
 
+#include <gasnet_vis.h>
+
 enum { BYTES = 4096, PLACE = 64 };
 
 /* A place in the inbox of each rank that this rank alone writes to. */
@@ -259,7 +261,8 @@ static void make_endpoints(void)
 {
     extra.own = conform_alloc(BYTES);
     for (int i = 0; i < 2; i++) {
-        CHECK(gex_EP_Create(&extra.ep[i], job.client, GEX_EP_CAPABILITY_RMA, 0) == GASNET_OK,
+        CHECK(gex_EP_Create(&extra.ep[i], job.client, GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_VIS,
+                            0) == GASNET_OK,
               "endpoint %d was not made", i);
         CHECK(gex_EP_QueryIndex(extra.ep[i]) > 0 && gex_EP_QueryIndex(extra.ep[i]) < GASNET_MAXEPS,
               "endpoint %d has the index %u", i, gex_EP_QueryIndex(extra.ep[i]));
@@ -272,6 +275,19 @@ static void make_endpoints(void)
     }
     CHECK(gex_Segment_QueryAddr(extra.segment[0]) == extra.own, "another address");
     CHECK(gex_Segment_QuerySize(extra.segment[1]) >= BYTES, "less than was asked for");
+}
+
+/* Every second of 16 bytes, put and got. */
+static void talk_in_pieces(gex_TM_t pair, gex_Rank_t r, char *at)
+{
+    const ptrdiff_t apart = 2, dense = 1;
+    const size_t count = 8;
+    unsigned char bytes[8], got[8] = {0};
+
+    conform_fill(bytes, sizeof bytes, r);
+    gex_Event_Wait(gex_VIS_StridedPutNB(pair, r, at, &apart, bytes, &dense, 1, &count, 1, 0));
+    gex_VIS_StridedGetBlocking(pair, got, &dense, r, at, &apart, 1, &count, 1, 0);
+    CHECK_FILL(got, sizeof got, r, "what was put in pieces through an endpoint");
 }
 
 static void talk_to_endpoint(int which, gex_EP_t from)
@@ -287,6 +303,7 @@ static void talk_to_endpoint(int which, gex_EP_t from)
         gex_Event_Wait(gex_RMA_PutNB(pair, r, at, &value, sizeof value, GEX_EVENT_DEFER, 0));
         gex_RMA_GetBlocking(pair, &got, r, at, sizeof got, 0);
         CHECK(got == value, "endpoint %d of rank %u kept something else", which, r);
+        talk_in_pieces(pair, r, at + PLACE / 2);
     }
     conform_barrier();
     unsigned char *mine = gex_Segment_QueryAddr(extra.segment[which]);
