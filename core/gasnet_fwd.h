@@ -38,8 +38,8 @@ typedef unsigned int gex_EC_t;
 #define GEX_EC_RMW ((gex_EC_t)16)
 #define GEX_EC_ALL ((gex_EC_t)31)
 
-// Flags. Bits are disjoint within one call; unrelated calls share bits. No casts: clients compare them
-// with #if.
+// Flags. Bits are disjoint within one call; unrelated calls share bits. No casts: clients compare
+// them with #if.
 typedef uint32_t gex_Flags_t;
 
 // Point-to-point communication.

@@ -19,8 +19,8 @@ void aq_segment_everything(void);
 // here.
 bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
 
-// What a process has published of an endpoint of its own; for the primordial one of this process, that
-// it was bound.
+// What a process has published of an endpoint of its own; for the primordial one of this process,
+// that it was bound.
 void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
 
 // Is [addr, addr + nbytes) inside that segment?
