@@ -31,8 +31,17 @@ unnamed_variables()
     done
 }
 
+programs_without_page()
+{
+    local program
+    for program in "$prefix"/bin/*; do
+        [ -e "man1/${program##*/}.1" ] || echo "${program##*/} has no manual page."
+    done
+}
+
 command -v mandoc >/dev/null || skip "mandoc is not installed (package mandoc)"
 cd "$prefix/share/man" || exit
+fail_on_output "Each installed program has a page, if only one that leads to another." programs_without_page
 fail_on_output "These faults are in the manual pages." faults
 fail_on_output "The manual pages have to say all." unnamed man1/gasnetrun.1 "$prefix/bin/gasnetrun_smp" -h
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_info.1 "$prefix/bin/gasnet_info" --help
