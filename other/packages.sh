@@ -20,6 +20,7 @@ g++                | optional | command -v c++              | the check of the h
 mandoc             | optional | command -v mandoc           | the check of the manual pages
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
+build-essential    | optional | dpkg -s build-essential     | the same
 '
 
 has_header()
