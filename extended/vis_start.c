@@ -6,7 +6,7 @@
 #include "../core/team.h"
 #include "vis.h"
 
-// Strided calls ignore team and rank when there is nothing to transfer.
+// Strided calls ignore team and rank when there is nothing to transfer and nobody to tell.
 static bool is_nothing(const aq_vis_side_t *side)
 {
     bool nothing = side->kind == AQ_VIS_STRIDED && !side->nbytes;
@@ -51,14 +51,16 @@ static outcome_t start_near(const aq_vis_t *vis, aq_vis_notice_t *notice, uint32
         aq_vis_check(vis);
         check_notice(vis, notice);
     }
-    if (is_nothing(&vis->remote))
+    bool nothing = is_nothing(&vis->remote), tell = notice->handler && !vis->is_get;
+    if (nothing && !tell)
         return DONE;
     *jobrank = aq_tm_jobrank(vis->tm, vis->rank);
     intptr_t shift = aq_team_shift(*jobrank, aq_team_of(vis->tm)->remote_ep);
-    if (shift & 1)
+    if (shift & 1 && !nothing)
         return PENDING;
-    aq_vis_copy(vis, shift);
-    if (notice->handler && !vis->is_get)
+    if (!nothing)
+        aq_vis_copy(vis, shift);
+    if (tell)
         aq_vis_notice_send(notice, *jobrank);
     return DONE;
 }

@@ -706,6 +706,18 @@ static void notify_one(gex_Rank_t peer, int round, unsigned char *message, unsig
     }
 }
 
+/* Puts of no bytes tell the peer too. */
+static void notify_of_nothing(gex_Rank_t peer)
+{
+    const ptrdiff_t dense[] = {8};
+    const size_t none[] = {0};
+
+    gex_VIS_SetPeerCompletionHandler(notice_index, NULL, 0, 0);
+    gex_VIS_StridedPutBlocking(job.tm, peer, NULL, dense, NULL, dense, 8, none, 1, 0);
+    gex_VIS_SetPeerCompletionHandler(notice_index, NULL, 0, 0);
+    gex_VIS_IndexedPutBlocking(job.tm, peer, 0, NULL, 8, 0, NULL, 8, 0);
+}
+
 static void await_notices(uint64_t count)
 {
     while (atomic_load(&notices) < count)
@@ -729,6 +741,11 @@ static void vis_peer(void)
         await_notices(expected);
         conform_barrier();
     }
+    for (gex_Rank_t peer = 0; peer < job.size; peer++)
+        notify_of_nothing(peer);
+    expected += 2 * (uint64_t)job.size;
+    await_notices(expected);
+    conform_barrier();
     /* A setting that was withdrawn, or used up, runs nothing. */
     there.gex_addr = conform_slot(job.rank, job.rank, 0);
     there.gex_len = 8;
