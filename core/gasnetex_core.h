@@ -207,7 +207,14 @@ AQ_API void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t 
                                        gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p);
 AQ_API int gex_System_GetVerboseErrors(void);
 AQ_API void gex_System_SetVerboseErrors(int enable);
+// How many threads of this process may be in the library at once; GASNETT_MAX_THREADS is what it
+// can be at most, for the sizes of clients' tables.
 AQ_API uint64_t gex_System_QueryMaxThreads(void);
+#ifdef GASNET_SEQ
+#define GASNETT_MAX_THREADS 1
+#else
+#define GASNETT_MAX_THREADS 65535
+#endif
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
 // Progress threads whose start the client put off with GEX_FLAG_DEFER_THREADS ("Query deferred
