@@ -8,6 +8,7 @@
 // run handlers. Addresses need no alignment.
 #ifndef GASNET_H
 #define GASNET_H
+#define _INCLUDED_GASNET_H 1 // by which clients see that this header is included
 
 #include "gasnetex.h"
 

@@ -7,6 +7,7 @@
 // INT_MAX and its kin to come with it.
 #ifndef GASNETEX_H
 #define GASNETEX_H
+#define _INCLUDED_GASNETEX_H 1 // by which clients see that this header is included
 
 #include <limits.h>
 

@@ -8,6 +8,7 @@
 // they return is owned by the library.
 #ifndef GASNET_TOOLS_H
 #define GASNET_TOOLS_H
+#define _INCLUDED_GASNET_TOOLS_H 1 // by which clients see that this header is included
 
 #include <inttypes.h>
 #include <stddef.h>

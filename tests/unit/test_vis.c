@@ -39,7 +39,7 @@ static void keep_asked(const aq_am_t *am)
     unsigned number = post.of_handler[AQ_HANDLER_VIS_GET] - 1;
     assert_true(number < 8);
     post.asked[number] =
-        (void *)(uintptr_t)((uint64_t)(uint32_t)am->args[1] << 32 | (uint32_t)am->args[2]);
+        (void *)(uintptr_t)((uint64_t)(uint32_t)am->args[2] << 32 | (uint32_t)am->args[3]);
 }
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
