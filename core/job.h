@@ -85,7 +85,4 @@ typedef struct aq_group_numbers {
 } aq_group_numbers_t;
 aq_group_numbers_t *aq_job_group_numbers(void);
 
-// The number of each rank's neighbourhood, below nbrhd.groups, into nbrhd[size].
-void aq_job_nbrhds(uint32_t *nbrhd);
-
 #endif

@@ -79,28 +79,6 @@ err_free:
     return status;
 }
 
-// A host's neighbourhoods follow each other in the order of its ranks, and a rank comes in one that
-// is known, or opens the next.
-void aq_job_nbrhds(uint32_t *nbrhd)
-{
-    const uint32_t *host = aq_job.boot->host_of_rank;
-    uint32_t limit = (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE);
-    uint32_t *seen = calloc(aq_job.size, sizeof *seen); // ranks of each host so far
-    uint32_t *current =
-        calloc(aq_job.size, sizeof *current); // the neighbourhood that its ranks join
-    uint32_t groups = 0;
-    if (!seen || !current)
-        aq_fatal("out of memory for the list of %u ranks", aq_job.size);
-    for (uint32_t r = 0; r < aq_job.size; r++) {
-        uint32_t place = seen[host[r]]++;
-        if (limit ? place % limit == 0 : place == 0)
-            current[host[r]] = groups++;
-        nbrhd[r] = current[host[r]];
-    }
-    free(seen);
-    free(current);
-}
-
 // Counts each host's ranks as it goes, and keeps the numbers of that host and of its latest run.
 aq_group_numbers_t *aq_job_group_numbers(void)
 {

@@ -7,6 +7,7 @@
 #include "../core/fatal.h"
 #include "../core/layers.h"
 #include "../core/thread.h"
+#include "../core/words.h"
 #include "barrier.h"
 #include "handlers.h"
 
@@ -85,8 +86,7 @@ static void on_message(gex_Token_t token, int32_t id, int32_t phase, int32_t rou
                        int32_t low)
 {
     (void)token;
-    const word_t word = {(uint32_t)id, (uint32_t)phase, (uint32_t)round,
-                         (uint64_t)(uint32_t)high << 32 | (uint32_t)low};
+    const word_t word = {(uint32_t)id, (uint32_t)phase, (uint32_t)round, aq_join(high, low)};
     aq_lock_take(&list_lock);
     aq_dissemination_t *d = barriers;
     while (d && d->id != word.id)
@@ -100,8 +100,8 @@ static void on_message(gex_Token_t token, int32_t id, int32_t phase, int32_t rou
 
 static void send_round(aq_dissemination_t *d)
 {
-    int32_t args[] = {(int32_t)d->id, (int32_t)d->phase, (int32_t)d->round,
-                      (int32_t)(d->vote >> 32), (int32_t)(uint32_t)d->vote};
+    int32_t args[] = {(int32_t)d->id, (int32_t)d->phase, (int32_t)d->round, aq_high(d->vote),
+                      aq_low(d->vote)};
     aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
     d->sent++;
     aq_am_request(d->to[d->round], &am, 0);

@@ -10,6 +10,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/layers.h"
+#include "../core/words.h"
 #include "coll.h"
 #include "format.h"
 #include "handlers.h"
@@ -118,8 +119,8 @@ static void on_call(gex_Token_t token, int32_t team, int32_t number, int32_t cal
                              (uint32_t)root,
                              (uint32_t)dt,
                              (uint32_t)op,
-                             (uint64_t)(uint32_t)unit_high << 32 | (uint32_t)unit_low,
-                             (uint64_t)(uint32_t)count_high << 32 | (uint32_t)count_low};
+                             aq_join(unit_high, unit_low),
+                             aq_join(count_high, count_low)};
     aq_lock_take(&aq_coll_lock);
     aq_team_t *known = aq_team_find((uint32_t)team);
     if (known && known->coll)
@@ -138,16 +139,10 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
     uint32_t number = ++coll->check->calls;
     meet(coll, number, w, true);
     aq_lock_drop(&aq_coll_lock);
-    int32_t args[WORDS] = {(int32_t)coll->team->id,
-                           (int32_t)number,
-                           w->call,
-                           (int32_t)w->root,
-                           (int32_t)w->dt,
-                           (int32_t)w->op,
-                           (int32_t)(w->unit >> 32),
-                           (int32_t)(uint32_t)w->unit,
-                           (int32_t)(w->count >> 32),
-                           (int32_t)(uint32_t)w->count};
+    int32_t args[WORDS] = {(int32_t)coll->team->id, (int32_t)number, w->call,
+                           (int32_t)w->root,        (int32_t)w->dt,  (int32_t)w->op,
+                           aq_high(w->unit),        aq_low(w->unit), aq_high(w->count),
+                           aq_low(w->count)};
     aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_CALL, .nargs = WORDS};
     aq_am_request(aq_team_jobrank(coll->team, (head->rank + 1) % head->size), &am, 0);
 }

@@ -65,11 +65,12 @@ static void *allocate(size_t count, size_t size)
 static void find_map(aq_coll_t *coll)
 {
     uint32_t size = coll->team->head.size;
-    uint32_t *of_job = allocate(aq_job.size, sizeof *of_job);
+    aq_group_numbers_t *of_job = aq_job_group_numbers();
+    if (!of_job)
+        aq_fatal("out of memory for the collectives of a team of %u ranks", size);
     uint32_t *of_team = allocate(size, sizeof *of_team);
-    aq_job_nbrhds(of_job);
     for (uint32_t r = 0; r < size; r++)
-        of_team[r] = of_job[aq_team_jobrank(coll->team, r)];
+        of_team[r] = of_job[aq_team_jobrank(coll->team, r)].nbrhd;
     aq_coll_map_make(&coll->map, size, of_team, aq_job.nbrhd.groups);
     free(of_job);
     free(of_team);

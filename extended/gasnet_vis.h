@@ -1,8 +1,7 @@
 // GASNet-EX: non-contiguous put and get (vector, indexed, strided), and their GASNet-1 forms.
 //
 // Specification: "Vector/Indexed/Strided (VIS)" of the GASNet-EX specification; the GASNet-1 forms
-// are those of "Proposal for Extending the UPC Memory Copy Library Functions and Supporting
-// Extensions to GASNet" (LBNL-56495).
+// are those of the document that it refers to, upc_memcpy_gasnet-2.0.pdf.
 //
 // Both sides of an operation describe the same number of bytes, which are taken in order; they need
 // not be cut into pieces alike. Destination locations must not overlap each other or the source.

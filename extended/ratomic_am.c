@@ -8,6 +8,7 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/layers.h"
+#include "../core/words.h"
 #include "handlers.h"
 #include "ratomic.h"
 
@@ -21,35 +22,17 @@ enum {
 _Static_assert(!(ORDER_FLAGS & (AQ_API_DT_64 | AQ_API_DT_REAL | GEX_DT_I32 | GEX_DT_U32)),
                "type and flags travel in one argument");
 
-// 64-bit values travel as two arguments.
-static int32_t high(uint64_t value)
-{
-    return (int32_t)(value >> 32);
-}
-static int32_t low(uint64_t value)
-{
-    return (int32_t)(uint32_t)value;
-}
-static uint64_t join(int32_t h, int32_t l)
-{
-    return (uint64_t)(uint32_t)h << 32 | (uint32_t)l;
-}
-static void *join_pointer(int32_t h, int32_t l)
-{
-    return (void *)(uintptr_t)join(h, l);
-}
-
 static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t addr_high,
                   int32_t addr_low, int32_t a_high, int32_t a_low, int32_t b_high, int32_t b_low,
                   int32_t part_high, int32_t part_low, int32_t result_high, int32_t result_low)
 {
     gex_Flags_t flags = (gex_Flags_t)type_flags & ORDER_FLAGS;
     gex_DT_t dt = (gex_DT_t)type_flags & ~ORDER_FLAGS;
-    uint64_t old = aq_ratomic_apply(join_pointer(addr_high, addr_low), dt, (gex_OP_t)op,
-                                    join(a_high, a_low), join(b_high, b_low), flags);
+    uint64_t old = aq_ratomic_apply(aq_join_pointer(addr_high, addr_low), dt, (gex_OP_t)op,
+                                    aq_join(a_high, a_low), aq_join(b_high, b_low), flags);
     if ((gex_OP_t)op & AQ_API_OP_FETCHING)
-        gex_AM_ReplyShort7(token, HANDLER_FETCHED, 0, (int32_t)dt, high(old), low(old), part_high,
-                           part_low, result_high, result_low);
+        gex_AM_ReplyShort7(token, HANDLER_FETCHED, 0, (int32_t)dt, aq_high(old), aq_low(old),
+                           part_high, part_low, result_high, result_low);
     else
         gex_AM_ReplyShort2(token, HANDLER_DONE, 0, part_high, part_low);
 }
@@ -57,34 +40,29 @@ static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t add
 static void on_done(gex_Token_t token, int32_t part_high, int32_t part_low)
 {
     (void)token;
-    aq_event_end(join_pointer(part_high, part_low));
+    aq_event_end(aq_join_pointer(part_high, part_low));
 }
 
 static void on_fetched(gex_Token_t token, int32_t dt, int32_t old_high, int32_t old_low,
                        int32_t part_high, int32_t part_low, int32_t result_high, int32_t result_low)
 {
     (void)token;
-    aq_api_put_bits(join_pointer(result_high, result_low), join(old_high, old_low),
+    aq_api_put_bits(aq_join_pointer(result_high, result_low), aq_join(old_high, old_low),
                     aq_ratomic_bytes((gex_DT_t)dt));
-    aq_event_end(join_pointer(part_high, part_low));
+    aq_event_end(aq_join_pointer(part_high, part_low));
 }
 
 int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Event_t part)
 {
     const uint64_t addr = (uintptr_t)atomic->addr, result = (uintptr_t)atomic->result;
     const uint64_t a = atomic->operand1, b = atomic->operand2, event = (uintptr_t)part;
-    const int32_t args[] = {(int32_t)atomic->op,
-                            (int32_t)(atomic->dt | (atomic->flags & ORDER_FLAGS)),
-                            high(addr),
-                            low(addr),
-                            high(a),
-                            low(a),
-                            high(b),
-                            low(b),
-                            high(event),
-                            low(event),
-                            high(result),
-                            low(result)};
+    const int32_t args[] = {
+        (int32_t)atomic->op, (int32_t)(atomic->dt | (atomic->flags & ORDER_FLAGS)),
+        aq_high(addr),       aq_low(addr),
+        aq_high(a),          aq_low(a),
+        aq_high(b),          aq_low(b),
+        aq_high(event),      aq_low(event),
+        aq_high(result),     aq_low(result)};
     const aq_am_t am = {.args = args,
                         .category = AQ_AM_SHORT,
                         .handler = HANDLER_OP,

@@ -9,23 +9,10 @@
 #include "../core/event.h"
 #include "../core/job.h"
 #include "../core/layers.h"
+#include "../core/words.h"
 #include "gasnetex.h"
 #include "handlers.h"
 #include "rma.h"
-
-// 64-bit values travel as two arguments.
-static int32_t high(const void *pointer)
-{
-    return (int32_t)((uint64_t)(uintptr_t)pointer >> 32);
-}
-static int32_t low(const void *pointer)
-{
-    return (int32_t)(uint32_t)(uintptr_t)pointer;
-}
-static void *join(int32_t h, int32_t l)
-{
-    return (void *)(uintptr_t)((uint64_t)(uint32_t)h << 32 | (uint32_t)l);
-}
 
 static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t part_high,
                    int32_t part_low)
@@ -37,22 +24,23 @@ static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t part
 static void on_put_done(gex_Token_t token, int32_t part_high, int32_t part_low)
 {
     (void)token;
-    aq_event_end(join(part_high, part_low));
+    aq_event_end(aq_join_pointer(part_high, part_low));
 }
 
 static void on_get(gex_Token_t token, int32_t src_high, int32_t src_low, int32_t nbytes,
                    int32_t dest_high, int32_t dest_low, int32_t part_high, int32_t part_low)
 {
-    gex_AM_ReplyMedium4(token, AQ_HANDLER_GET_DONE, join(src_high, src_low), (uint32_t)nbytes,
-                        GEX_EVENT_NOW, 0, dest_high, dest_low, part_high, part_low);
+    gex_AM_ReplyMedium4(token, AQ_HANDLER_GET_DONE, aq_join_pointer(src_high, src_low),
+                        (uint32_t)nbytes, GEX_EVENT_NOW, 0, dest_high, dest_low, part_high,
+                        part_low);
 }
 
 static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t dest_high,
                         int32_t dest_low, int32_t part_high, int32_t part_low)
 {
     (void)token;
-    memcpy(join(dest_high, dest_low), payload, nbytes);
-    aq_event_end(join(part_high, part_low));
+    memcpy(aq_join_pointer(dest_high, dest_low), payload, nbytes);
+    aq_event_end(aq_join_pointer(part_high, part_low));
 }
 
 // Sends one piece. Only the first may fail for IMMEDIATE's sake: after it the operation has begun.
@@ -73,7 +61,7 @@ static size_t piece_at(const aq_rma_t *rma, size_t offset, size_t limit)
 
 static int put(const aq_rma_t *rma, gex_Event_t part)
 {
-    int32_t args[] = {high(part), low(part)};
+    int32_t args[] = {aq_high((uintptr_t)part), aq_low((uintptr_t)part)};
     for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
         n = piece_at(rma, offset, aq_job.max_long_unmapped);
         aq_am_t am = {.args = args,
@@ -94,8 +82,10 @@ static int get(const aq_rma_t *rma, gex_Event_t part)
     for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
         n = piece_at(rma, offset, aq_job.max_medium);
         const char *src = (char *)rma->remote + offset, *dest = (char *)rma->local + offset;
-        int32_t args[] = {high(src), low(src),   (int32_t)n, high(dest),
-                          low(dest), high(part), low(part)};
+        int32_t args[] = {
+            aq_high((uintptr_t)src),  aq_low((uintptr_t)src),  (int32_t)n,
+            aq_high((uintptr_t)dest), aq_low((uintptr_t)dest), aq_high((uintptr_t)part),
+            aq_low((uintptr_t)part)};
         aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET, .nargs = 7};
         if (send_piece(rma, &am, part, offset == 0))
             return 1;

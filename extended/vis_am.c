@@ -15,6 +15,7 @@
 #include "../core/layers.h"
 #include "../core/segment.h"
 #include "../core/team.h"
+#include "../core/words.h"
 #include "gasnetex.h"
 #include "handlers.h"
 #include "rma.h"
@@ -37,19 +38,6 @@ typedef struct transfer {
     char *buffer; // of aq_job.max_medium bytes
     aq_vis_cursor_t remote, local;
 } transfer_t;
-
-static int32_t high(const void *pointer)
-{
-    return (int32_t)((uint64_t)(uintptr_t)pointer >> 32);
-}
-static int32_t low(const void *pointer)
-{
-    return (int32_t)(uint32_t)(uintptr_t)pointer;
-}
-static void *join(int32_t h, int32_t l)
-{
-    return (void *)(uintptr_t)((uint64_t)(uint32_t)h << 32 | (uint32_t)l);
-}
 
 static void *allocate(size_t nbytes)
 {
@@ -104,7 +92,7 @@ static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, 
 static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t chunk_high,
                         int32_t chunk_low)
 {
-    chunk_t *chunk = join(chunk_high, chunk_low);
+    chunk_t *chunk = aq_join_pointer(chunk_high, chunk_low);
     if (nbytes != chunk->nbytes)
         aq_fatal("a non-contiguous get from rank %u asked for %zu bytes and got %zu",
                  token->arrival->source, chunk->nbytes, nbytes);
@@ -146,7 +134,8 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
                        const void *context)
 {
-    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->ep, high(context), low(context)};
+    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->ep, aq_high((uintptr_t)context),
+                      aq_low((uintptr_t)context)};
     aq_am_t am = {.args = args,
                   .payload = t->buffer,
                   .nbytes = pack->runs * sizeof pack->last + data,

@@ -149,10 +149,11 @@ static void test_nbrhds(void **state)
             aq_boot_t boot = {.size = model.size, .host_of_rank = model.host};
             aq_job.boot = &boot;
             aq_job.size = model.size;
-            uint32_t nbrhd[RANKS_MAX];
-            aq_job_nbrhds(nbrhd);
+            aq_group_numbers_t *numbers = aq_job_group_numbers();
+            assert_non_null(numbers);
             for (uint32_t r = 0; r < model.size; r++)
-                assert_int_equal(nbrhd[r], model.nbrhd[r]);
+                assert_int_equal(numbers[r].nbrhd, model.nbrhd[r]);
+            free(numbers);
             aq_job.boot = NULL;
         }
     }

@@ -1,0 +1,27 @@
+// A 64-bit value or a pointer travels as two arguments of an active message.
+#ifndef AQ_WORDS_H
+#define AQ_WORDS_H
+
+#include <stdint.h>
+
+static inline int32_t aq_high(uint64_t value)
+{
+    return (int32_t)(value >> 32);
+}
+
+static inline int32_t aq_low(uint64_t value)
+{
+    return (int32_t)(uint32_t)value;
+}
+
+static inline uint64_t aq_join(int32_t high, int32_t low)
+{
+    return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+}
+
+static inline void *aq_join_pointer(int32_t high, int32_t low)
+{
+    return (void *)(uintptr_t)aq_join(high, low);
+}
+
+#endif
