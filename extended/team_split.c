@@ -140,6 +140,20 @@ static gex_Rank_t parent_rank(gex_TM_t parent_tm, const gex_EP_Location_t *place
     return rank;
 }
 
+enum { CHOSEN = -2 };
+
+// The rank in the parent of the next member of the list, which marks its wish.
+static gex_Rank_t choose(gex_TM_t parent_tm, const gex_EP_Location_t *place, gex_Flags_t flags,
+                         wish_t *all, size_t members)
+{
+    gex_Rank_t rank = parent_rank(parent_tm, place, flags);
+    if (all[rank].color == CHOSEN)
+        aq_fatal("gex_TM_Create: rank %u of the parent team is in the list of %zu members twice",
+                 rank, members);
+    all[rank].color = CHOSEN;
+    return rank;
+}
+
 // The address that the client gave for the scratch space of this member.
 static gex_Memvec_t given_scratch(gex_TM_t tm, gex_Addr_t *addrs, size_t size, gex_Flags_t flags)
 {
@@ -167,7 +181,11 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
     if (member) {
         wish_t *chosen = allocate("gex_TM_Create", numargs, sizeof *chosen);
         for (size_t i = 0; i < numargs; i++)
-            chosen[i] = all[parent_rank(parent_tm, &args[i], flags)];
+            chosen[i] = all[choose(parent_tm, &args[i], flags, all, numargs)];
+        if (all[parent_tm->rank].color != CHOSEN)
+            aq_fatal("gex_TM_Create: the list of %zu members does not have the caller, rank %u of "
+                     "the parent team",
+                     numargs, parent_tm->rank);
         new_tms[0] = make_team("gex_TM_Create", parent, chosen, (gex_Rank_t)numargs, id, flags);
         aq_team_of(new_tms[0])->scratch =
             given_scratch(new_tms[0], scratch_addrs, scratch_size, flags);
