@@ -50,7 +50,14 @@ static inline gex_Event_t aq_event_part(aq_event_t *event, aq_part_t part)
 
 static inline void aq_event_begin(gex_Event_t part)
 {
-    atomic_fetch_add_explicit(&part->pending, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&part->pending, 1, memory_order_release);
+}
+// Before a reply's handler writes what the operation asked for: what the thread that began it did
+// before, another thread of this process does not see by a message that went through another
+// process.
+static inline void aq_event_follow(gex_Event_t part)
+{
+    (void)atomic_load_explicit(&part->pending, memory_order_acquire);
 }
 static inline void aq_event_end(gex_Event_t part)
 {

@@ -47,6 +47,7 @@ static void on_fetched(gex_Token_t token, int32_t dt, int32_t old_high, int32_t 
                        int32_t part_high, int32_t part_low, int32_t result_high, int32_t result_low)
 {
     (void)token;
+    aq_event_follow(aq_join_pointer(part_high, part_low));
     aq_api_put_bits(aq_join_pointer(result_high, result_low), aq_join(old_high, old_low),
                     aq_ratomic_bytes((gex_DT_t)dt));
     aq_event_end(aq_join_pointer(part_high, part_low));

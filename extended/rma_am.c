@@ -39,6 +39,7 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
                         int32_t dest_low, int32_t part_high, int32_t part_low)
 {
     (void)token;
+    aq_event_follow(aq_join_pointer(part_high, part_low));
     memcpy(aq_join_pointer(dest_high, dest_low), payload, nbytes);
     aq_event_end(aq_join_pointer(part_high, part_low));
 }

@@ -96,6 +96,7 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
     if (nbytes != chunk->nbytes)
         aq_fatal("a non-contiguous get from rank %u asked for %zu bytes and got %zu",
                  token->arrival->source, chunk->nbytes, nbytes);
+    aq_event_follow(chunk->part);
     aq_vis_scatter(&chunk->local, payload, nbytes);
     aq_event_end(chunk->part);
     free(chunk);

@@ -51,7 +51,9 @@ static int start_job(void **state)
     aq_job.conduits[0] = &conduit;
     aq_job.conduit_count = 1;
     aq_job.max_medium = aq_job.max_long = sizeof sent;
+    static struct gex_ep endpoint;
     aq_team.head = (struct gex_tm){.size = 1, .peer_shift = shifts};
+    aq_team.ep = &endpoint;
     return 0;
 }
 
