@@ -120,7 +120,7 @@ int gex_Event_Test(gex_Event_t event)
     return try_event("gex_Event_Test", event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
-void gex_Event_Wait(gex_Event_t event)
+void aq_api_event_wait(gex_Event_t event)
 {
     if (AQ_CHECKS)
         aq_thread_check_context("gex_Event_Wait", "");

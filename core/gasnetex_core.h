@@ -393,7 +393,15 @@ AQ_API int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
 // Test does not poll and returns 0 when complete; Wait polls, runs handlers and may sleep. Events
 // may be synchronized by any thread. Completed entries of an array become GEX_EVENT_INVALID.
 AQ_API int gex_Event_Test(gex_Event_t event);
-AQ_API void gex_Event_Wait(gex_Event_t event);
+AQ_API void aq_api_event_wait(gex_Event_t event);
+AQ_API_INLINE void gex_Event_Wait(gex_Event_t event)
+{
+#ifndef GASNET_DEBUG
+    if (event == GEX_EVENT_INVALID) // what was done in line is waited for without a call
+        return;
+#endif
+    aq_api_event_wait(event);
+}
 AQ_API int gex_Event_TestSome(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);
 AQ_API void gex_Event_WaitSome(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);
 AQ_API int gex_Event_TestAll(gex_Event_t *pevent, size_t numevents, gex_Flags_t flags);

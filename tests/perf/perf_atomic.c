@@ -15,24 +15,28 @@ void aq_perf_atomic_set_up(void)
 
 static double blocking(gex_OP_t op, unsigned long n)
 {
-    const aq_perf_job_t *job = &aq_perf_job;
+    const gex_AD_t ad = domain;
+    const gex_Rank_t peer = aq_perf_job.peer;
+    void *const target = aq_perf_job.peer_target;
     uint64_t before;
     double start = aq_perf_now();
 
     for (unsigned long i = 0; i < n; i++)
-        gex_Event_Wait(gex_AD_OpNB_U64(domain, &before, job->peer, job->peer_target, op, 1, 0, 0));
+        gex_Event_Wait(gex_AD_OpNB_U64(ad, &before, peer, target, op, 1, 0, 0));
     return aq_perf_now() - start;
 }
 
 static double windows(gex_OP_t op, unsigned long n)
 {
-    const aq_perf_job_t *job = &aq_perf_job;
+    const gex_AD_t ad = domain;
+    const gex_Rank_t peer = aq_perf_job.peer;
+    void *const target = aq_perf_job.peer_target;
     uint64_t before[RATE_WINDOW];
     double start = aq_perf_now();
 
     for (unsigned long i = 0; i < n; i++) {
         for (unsigned w = 0; w < RATE_WINDOW; w++)
-            gex_AD_OpNBI_U64(domain, &before[w], job->peer, job->peer_target, op, 1, 0, 0);
+            gex_AD_OpNBI_U64(ad, &before[w], peer, target, op, 1, 0, 0);
         gex_NBI_Wait(GEX_EC_RMW, 0);
     }
     return aq_perf_now() - start;
