@@ -11,10 +11,12 @@
 #include "config.h"
 #endif
 
-// Built into the library.
-extern const aq_conduit_ops_t aq_smp_conduit;
-
-static const aq_conduit_ops_t *const built_in[] = {&aq_smp_conduit};
+// Built into the library: configure says which.
+#define DECLARED(conduit) extern const aq_conduit_ops_t aq_##conduit##_conduit;
+#define ADDRESS(conduit) &aq_##conduit##_conduit,
+#define NAME(conduit) " " #conduit
+AQ_EACH_CONDUIT(DECLARED)
+static const aq_conduit_ops_t *const built_in[] = {AQ_EACH_CONDUIT(ADDRESS)};
 static const char *const known[] = {"smp", "udp", "mpi", "ibv"};
 enum { BUILT_IN = sizeof built_in / sizeof built_in[0], KNOWN = sizeof known / sizeof known[0] };
 
@@ -67,9 +69,9 @@ static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t w
          find_file(AQ_MODULE_DIR, name, path, sizeof path)))
         return open_module(path, why, why_size);
     snprintf(why, why_size,
-             "this installation has no conduit '%s' (built in: smp; no module in %s); choose one "
+             "this installation has no conduit '%s' (built in:%s; no module in %s); choose one "
              "that gasnet_info lists",
-             name, AQ_MODULE_DIR);
+             name, AQ_EACH_CONDUIT(NAME), AQ_MODULE_DIR);
     return NULL;
 }
 

@@ -14,6 +14,8 @@ make               | needed   | command -v make             | runs the build
 gcc                | needed   | command -v cc               | compiles it
 pkg-config         | needed   | command -v pkg-config       | finds the libraries below
 libc6-dev          | needed   | has_header stdio.h          | the C library
+libsodium-dev      | needed   | pkg-config --exists libsodium | keyed hashes of conduit udp
+libxxhash-dev      | needed   | has_header xxhash.h         | checksums of conduit udp
 libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++

@@ -6,7 +6,7 @@
 const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_CONDUIT] =
         {"GASNET_CONDUIT", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Network conduit that carries messages between hosts, for example smp. When not "
+         "Network conduit that carries messages between hosts, smp, udp or a module. When not "
          "set, the conduit that the program was linked for."},
     [AQ_SET_SPAWNER] =
         {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",

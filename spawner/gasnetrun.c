@@ -1,5 +1,5 @@
 // gasnetrun: starts the ranks of a job. One program for all conduits: its name says which
-// (gasnetrun_smp; amudprun is what clients of conduit udp call).
+// (gasnetrun_smp, gasnetrun_udp; amudprun is what clients of conduit udp call).
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,10 @@
 #define PACKAGE_VERSION "of an unversioned build"
 #endif
 
-static const char *const conduits[] = {"smp"};
+// The conduits of this build, as configure lists them.
+#define NAME(conduit) #conduit,
+#define WORD(conduit) " " #conduit
+static const char *const conduits[] = {AQ_EACH_CONDUIT(NAME)};
 
 typedef struct run_options {
     aq_supervise_options_t job;
@@ -40,11 +43,13 @@ static const char usage[] =
     "  -t                 only tell what would be done\n"
     "  -k                 keep temporary files (fork makes none)\n"
     "  -spawner=<name>    how to start the ranks: fork\n"
-    "  -conduit=<name>    the conduit, when called as plain gasnetrun: smp\n"
-    "  -h, --help         this text\n"
-    "  --version          version\n"
-    "\n"
-    "Standard input goes to rank 0. The exit code is that of the first rank that ended the job.\n";
+    "  -conduit=<name>    the conduit, when called as plain gasnetrun:" AQ_EACH_CONDUIT(
+        WORD) "\n"
+              "  -h, --help         this text\n"
+              "  --version          version\n"
+              "\n"
+              "Standard input goes to rank 0. The exit code is that of the first rank that ended "
+              "the job.\n";
 
 // ---- options ----
 
@@ -190,15 +195,17 @@ static bool choose_conduit(run_options_t *run, const char *program)
     if (run->conduit == NULL && aq_settings_given(AQ_SET_CONDUIT))
         run->conduit = aq_settings_text(AQ_SET_CONDUIT);
     if (run->conduit == NULL) {
-        aq_log_error("no conduit is named; call gasnetrun_smp, or give -conduit=smp");
+        aq_log_error("no conduit is named; call gasnetrun_<conduit>, or give -conduit=<conduit>; "
+                     "it is one of:%s",
+                     AQ_EACH_CONDUIT(WORD));
         return false;
     }
     for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
         if (strcmp(run->conduit, conduits[i]) == 0)
             return true;
-    aq_log_error("this build has no conduit '%s'; it has: smp; link the program with "
-                 "-lgasnet-smp-<mode> and start it with gasnetrun_smp",
-                 run->conduit);
+    aq_log_error("this build has no conduit '%s'; it has:%s; link the program with "
+                 "-lgasnet-<conduit>-<mode> and start it with gasnetrun_<conduit>",
+                 run->conduit, AQ_EACH_CONDUIT(WORD));
     return false;
 }
 

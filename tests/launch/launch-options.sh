@@ -42,8 +42,10 @@ ln -s "$run" "$work/gasnetrun"
 ln -s "$run" "$work/gasnetrun_foo"
 refused "no conduit is named" env -u GASNET_CONDUIT "$work/gasnetrun" -n 2 "$conform"
 refused "no conduit 'foo'" "$work/gasnetrun_foo" -n 2 "$conform"
-refused "this build has no conduit 'udp'; it has: smp" "$AQ_BUILD/amudprun" -np 2 "$conform"
+refused "this build has no conduit 'foo'; it has: smp udp" "$AQ_BUILD/amudprun" -conduit=foo -np 2 "$conform"
 refused "number of ranks is missing" "$AQ_BUILD/amudprun" -conduit=smp "$conform"
+expect 3 "$AQ_BUILD/amudprun" -np 2 -v "$conform" code 3
+grep -q 'conduit udp' "$work/out" || fail "amudprun does not start jobs of conduit udp"
 expect 3 "$AQ_BUILD/amudprun" -conduit=smp -np 2 -v "$conform" code 3
 expect 3 "$work/gasnetrun" -conduit=smp -n 2 "$conform" code 3
 expect 3 env GASNET_CONDUIT=smp "$work/gasnetrun" -n 2 "$conform" code 3
