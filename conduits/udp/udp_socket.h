@@ -1,0 +1,134 @@
+// The UDP socket of a process: opening, sending and receiving of many datagrams in one call,
+// waiting. It knows nothing of the protocol.
+//
+// What is always true:
+// - The socket never blocks. It is bound to one address: that of the interface that reaches
+//   the peers.
+// - A datagram may get lost at any place, in here too: what the kernel refuses for good (a peer
+//   that is gone, a network that cannot be reached) counts as sent, and is counted. Only a full
+//   buffer is told to the caller, who sends the rest later.
+// - Nothing here tells one peer from another: a datagram is believed for what is in it.
+// - One thread sends at a time, and one receives; these may be two. Waiting and waking: any thread.
+// - Received bytes lie in slots of the socket, UDP_SLOTS of them, until the next receive.
+//
+//      udp_socket_send --> udp_faults (only if asked for) --> sendmmsg, UDP_SEGMENT
+//      udp_socket_receive <---------------------------------- recvmmsg
+//      udp_socket_wait <------------------------------------- ppoll, also woken by udp_socket_wake
+#ifndef AQ_UDP_SOCKET_H
+#define AQ_UDP_SOCKET_H
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "../../other/status.h"
+
+enum {
+    UDP_ADDRESS_BYTES = 20,
+    UDP_ADDRESS_TEXT = 64, // room for an address as text, with its final zero
+    UDP_SLOTS = 32,        // datagrams that one receive brings at most
+    UDP_SLOT_BYTES = 1 << 16,
+};
+
+// How a process is reached, as it tells its peers: the same bytes on every machine.
+typedef struct udp_address {
+    uint8_t bytes[UDP_ADDRESS_BYTES]; // family (4 or 6), 0, port (big-endian), address
+} udp_address_t;
+
+typedef struct udp_sockaddr {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+    socklen_t length;
+} udp_sockaddr_t;
+
+// What the kernel is told of an address; false: it is none.
+bool udp_address_read(const udp_address_t *address, udp_sockaddr_t *out);
+void udp_address_write(const udp_sockaddr_t *from, udp_address_t *out);
+// "127.0.0.1:4711", "[::1]:4711"; returns text.
+const char *udp_address_text(const udp_sockaddr_t *from, char text[UDP_ADDRESS_TEXT]);
+
+typedef struct udp_socket_counts {
+    uint64_t sent, received;            // datagrams that the kernel took and gave
+    uint64_t send_calls, receive_calls; // system calls for them
+    uint64_t full;                      // sends that found the kernel's buffer full
+    uint64_t no_buffers;                // ENOBUFS: the queue of the interface is full
+    uint64_t refused;                   // ECONNREFUSED: a peer is gone
+    uint64_t unreachable;               // no way to the peer, or a firewall forbids it
+    uint64_t too_long;                  // EMSGSIZE: longer than the path allows
+    uint64_t truncated;                 // arrived longer than a slot
+} udp_socket_counts_t;
+
+typedef struct udp_socket_setup {
+    bool local;                   // all ranks are on this host: loopback
+    const char *worker, *master;  // "": not given; else an address or a name (GASNET_WORKERIP ...)
+    uint16_t port_low, port_high; // 0: the kernel chooses
+    uint64_t receive_bytes, send_bytes; // wanted of the kernel
+    uint32_t spread;                    // where in the range of ports to begin: the rank
+} udp_socket_setup_t;
+
+struct udp_faults;
+struct udp_batch;
+
+typedef struct udp_socket {
+    int fd, wake_fd;
+    bool loopback;
+    size_t datagram_bytes;            // the longest that is sensible on this interface
+    size_t receive_bytes, send_bytes; // what the kernel gave
+    udp_sockaddr_t here;
+    char interface[16];
+    bool segments;              // the kernel cuts a long buffer into datagrams (UDP_SEGMENT)
+    struct udp_faults *faults;  // NULL: none asked for
+    struct udp_batch *batch;    // owned: slots and headers of messages
+    udp_socket_counts_t counts; // of sends by the sender, of receives by the receiver
+} udp_socket_t;
+
+// The settings of the user. rank spreads the processes of a host over the range of ports.
+udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank);
+
+// Opens, binds and sizes the socket; faults may be NULL, is used and not owned. May block to look
+// up a name. Logs faults: interface, ports. On AQ_OK the caller closes.
+aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setup,
+                            struct udp_faults *faults);
+void udp_socket_close(udp_socket_t *socket);
+
+// The longest datagram that reaches a peer without being cut on the way, as far as the kernel knows
+// now; at most datagram_bytes. Costs some system calls.
+size_t udp_socket_reach(const udp_socket_t *socket, const udp_sockaddr_t *peer);
+
+typedef struct udp_outgoing {
+    const udp_sockaddr_t *to;
+    const struct iovec *pieces;
+    unsigned count;
+} udp_outgoing_t;
+
+// Sends datagrams, in order, with as few system calls as it can; *taken of them are gone. AQ_OK:
+// all; AQ_AGAIN: the kernel's buffer is full; else the socket is of no more use (logged).
+aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
+                            unsigned *taken);
+
+// Bytes begin at a multiple of 64 and may be changed.
+typedef struct udp_incoming {
+    uint8_t *bytes;
+    size_t length;
+    const udp_sockaddr_t *from; // who seems to have sent it
+} udp_incoming_t;
+
+// Receives at most `most` datagrams, and not more than UDP_SLOTS; valid until the next receive.
+// *count may be 0. Any status but AQ_OK: the socket is of no more use (logged). Also sends what the
+// faults hold back, when it is due.
+aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
+                               unsigned *count);
+
+// Sleeps until a datagram is there, udp_socket_wake is called, or the time is over. Wakings are
+// remembered until a wait has seen them. Returns whether a datagram is there.
+bool udp_socket_wait(udp_socket_t *socket, uint64_t limit_ns);
+void udp_socket_wake(udp_socket_t *socket);
+
+#endif
