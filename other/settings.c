@@ -37,7 +37,7 @@ static pthread_once_t aq_settings_once = PTHREAD_ONCE_INIT;
 static bool holds_text(const aq_setting_t *row)
 {
     return row->type == AQ_TYPE_TEXT || row->type == AQ_TYPE_CHOICE ||
-           row->type == AQ_TYPE_SIGNALS || row->type == AQ_TYPE_RANKS;
+           row->type == AQ_TYPE_SIGNALS || row->type == AQ_TYPE_RANKS || row->type == AQ_TYPE_PORTS;
 }
 
 static bool in_range(const aq_setting_t *row, double value)
@@ -104,6 +104,8 @@ static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *o
         return is_signals(row, text) && copy_text(text, out);
     case AQ_TYPE_RANKS:
         return aq_settings_has_rank(text, 0) >= 0 && copy_text(text, out);
+    case AQ_TYPE_PORTS:
+        return aq_settings_read_ports(text, &(aq_ports_t){0}) && copy_text(text, out);
     case AQ_TYPE_TEXT:
         return copy_text(text, out);
     }
@@ -307,6 +309,9 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
     case AQ_TYPE_RANKS:
         snprintf(buf, size, "a list of ranks such as 0,2-4, or *");
         return;
+    case AQ_TYPE_PORTS:
+        snprintf(buf, size, "a port such as 50000, or a range such as 50000-50100");
+        return;
     case AQ_TYPE_TEXT:
         snprintf(buf, size, "text");
         return;
@@ -371,6 +376,7 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
     case AQ_TYPE_CHOICE:
     case AQ_TYPE_SIGNALS:
     case AQ_TYPE_RANKS:
+    case AQ_TYPE_PORTS:
     case AQ_TYPE_TEXT:
         quote_value(value->text, shown, sizeof shown);
         fprintf(out, "%s\n", shown);

@@ -22,12 +22,28 @@ typedef enum aq_setting_id {
     AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
                                // holds
     AQ_SET_SUPERNODE_MAXSIZE,  // GASNET_SUPERNODE_MAXSIZE: processes that share memory; 0: no limit
-    AQ_SET_MODULE_PATH,        // GASNET_MODULE_PATH: where conduit modules are looked for first
-    AQ_SET_MAX_SEGSIZE,        // GASNET_MAX_SEGSIZE
-    AQ_SET_MAX_THREADS,        // GASNET_MAX_THREADS
-    AQ_SET_WAITMODE,           // GASNET_WAITMODE: auto spin block spinblock
-    AQ_SET_SPIN_US,            // GASNET_SPIN_US: microseconds a wait spins before it yields
-    AQ_SET_EXITTIMEOUT,        // GASNET_EXITTIMEOUT and its family: seconds
+    AQ_SET_SPAWNFN,            // GASNET_SPAWNFN: how conduit udp starts ranks, in GASNet's letters
+    AQ_SET_MASTERIP,           // GASNET_MASTERIP: address of the launcher, as the ranks see it
+    AQ_SET_WORKERIP,           // GASNET_WORKERIP: network that the ranks use among themselves
+    AQ_SET_UDP_PORTS,          // GASNET_UDP_PORTS: range of ports
+    AQ_SET_UDP_RCVBUF,         // GASNET_UDP_RCVBUF: the kernel's buffers
+    AQ_SET_UDP_SNDBUF,         // GASNET_UDP_SNDBUF
+    AQ_SET_UDP_AUTH,           // GASNET_UDP_AUTH: header full off
+    AQ_SET_UDP_CHECKSUM,       // GASNET_UDP_CHECKSUM: auto yes no
+    AQ_SET_UDP_FAULT_DROP,     // GASNET_UDP_FAULT_...: percent of datagrams, for tests
+    AQ_SET_UDP_FAULT_DUPLICATE,
+    AQ_SET_UDP_FAULT_REORDER,
+    AQ_SET_UDP_FAULT_DELAY,
+    AQ_SET_UDP_FAULT_DELAY_MS, // at most that long
+    AQ_SET_UDP_FAULT_TRUNCATE,
+    AQ_SET_UDP_FAULT_FLIP,
+    AQ_SET_UDP_FAULT_SEED,
+    AQ_SET_MODULE_PATH, // GASNET_MODULE_PATH: where conduit modules are looked for first
+    AQ_SET_MAX_SEGSIZE, // GASNET_MAX_SEGSIZE
+    AQ_SET_MAX_THREADS, // GASNET_MAX_THREADS
+    AQ_SET_WAITMODE,    // GASNET_WAITMODE: auto spin block spinblock
+    AQ_SET_SPIN_US,     // GASNET_SPIN_US: microseconds a wait spins before it yields
+    AQ_SET_EXITTIMEOUT, // GASNET_EXITTIMEOUT and its family: seconds
     AQ_SET_EXITTIMEOUT_MIN,
     AQ_SET_EXITTIMEOUT_MAX,
     AQ_SET_EXITTIMEOUT_FACTOR,
@@ -39,6 +55,7 @@ typedef enum aq_setting_id {
     AQ_SET_BACKTRACE_NODES,  // GASNET_BACKTRACE_NODES
     AQ_SET_BACKTRACE_SIGNAL, // GASNET_BACKTRACE_SIGNAL
     AQ_SET_BACKTRACE_TYPE,   // GASNET_BACKTRACE_TYPE
+    AQ_SET_STATS,            // GASNET_STATS: counters at the end
     AQ_SET_VERBOSEENV,       // GASNET_VERBOSEENV
     AQ_SET_SPAWN_VERBOSE,    // GASNET_SPAWN_VERBOSE
     AQ_SET_QUIET,            // GASNET_QUIET
@@ -55,6 +72,7 @@ typedef enum aq_setting_type {
     AQ_TYPE_CHOICE,  // one of the words in choices
     AQ_TYPE_SIGNALS, // text: a list of signals, commas between
     AQ_TYPE_RANKS,   // text: a list of ranks and ranges of ranks, commas between, or *
+    AQ_TYPE_PORTS,   // text: a port, or a range of ports
     AQ_TYPE_TEXT,
 } aq_setting_type_t;
 
@@ -89,7 +107,8 @@ int64_t aq_settings_int(aq_setting_id_t id);
 double aq_settings_real(aq_setting_id_t id);
 uint64_t aq_settings_bytes(aq_setting_id_t id);
 const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
-const char *aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS and _RANKS
+const char *
+aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS
 
 // What a BOOL row is in the environment now, whether the settings were loaded or not; its default
 // when it is not legal.

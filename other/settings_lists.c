@@ -61,3 +61,30 @@ int aq_settings_has_rank(const char *list, uint32_t rank)
         p = end + 1;
     }
 }
+
+// The port that so many bytes of text are; 0: none.
+static unsigned long read_port(const char *text, size_t length)
+{
+    unsigned long port = 0;
+    if (length > 5 || strspn(text, "0123456789") < length)
+        return 0;
+    for (size_t i = 0; i < length; i++)
+        port = port * 10 + (unsigned long)(text[i] - '0');
+    return port <= UINT16_MAX ? port : 0;
+}
+
+bool aq_settings_read_ports(const char *text, aq_ports_t *out)
+{
+    if (!*text) {
+        *out = (aq_ports_t){0};
+        return true;
+    }
+    size_t length = strcspn(text, "-");
+    unsigned long low = read_port(text, length), high = low;
+    if (text[length] == '-')
+        high = read_port(text + length + 1, strlen(text + length + 1));
+    if (!low || high < low)
+        return false;
+    *out = (aq_ports_t){(uint16_t)low, (uint16_t)high};
+    return true;
+}

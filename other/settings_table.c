@@ -28,6 +28,70 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_SUPERNODE_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
          "Most processes of a host that form one neighbourhood, that is, share memory. 0: "
          "all of them."},
+    [AQ_SET_SPAWNFN] =
+        {"GASNET_SPAWNFN", AQ_TYPE_CHOICE, "L", 0, 0, "L S R C",
+         "How the processes of a job of conduit udp are started, in GASNet's letters. L: on this "
+         "host; this version knows no other way."},
+    [AQ_SET_MASTERIP] =
+        {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Address or name of the launching host, as the others reach it. Conduit udp uses the "
+         "interface that leads there, when GASNET_WORKERIP is not set and the job is spread over "
+         "several hosts."},
+    [AQ_SET_WORKERIP] =
+        {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Network that the processes of conduit udp use among themselves, for example "
+         "192.168.0.0: that of the interface with this address or in this network. When all "
+         "processes are on one host they use its loopback interface. When neither this nor "
+         "GASNET_MASTERIP is set: the interface of the default route."},
+    [AQ_SET_UDP_PORTS] =
+        {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
+         "Ports that conduit udp may use, for example 50000-50100, where a firewall lets only some "
+         "through; each process of a host takes one. When not set, the kernel chooses."},
+    [AQ_SET_UDP_RCVBUF] =
+        {"GASNET_UDP_RCVBUF", AQ_TYPE_BYTES, "4MB", 4096, 1 << 30, NULL,
+         "Size of the kernel's buffer for datagrams that have arrived at a process of conduit udp. "
+         "The kernel gives less when net.core.rmem_max is less."},
+    [AQ_SET_UDP_SNDBUF] =
+        {"GASNET_UDP_SNDBUF", AQ_TYPE_BYTES, "1MB", 4096, 1 << 30, NULL,
+         "Size of the kernel's buffer for datagrams that a process of conduit udp sends. The "
+         "kernel gives less when net.core.wmem_max is less."},
+    [AQ_SET_UDP_AUTH] =
+        {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "header", 0, 0, "header full off",
+         "What the keyed hash covers by which conduit udp knows the datagrams of its job. header: "
+         "the header of each; full: every byte; off: nothing, so that anybody who reaches the "
+         "ports can forge messages."},
+    [AQ_SET_UDP_CHECKSUM] =
+        {"GASNET_UDP_CHECKSUM", AQ_TYPE_CHOICE, "auto", 0, 0, "auto yes no",
+         "Whether the data in a datagram of conduit udp has a checksum. auto: except on the "
+         "loopback interface, where the wire is memory. With GASNET_UDP_AUTH=full the keyed hash "
+         "takes its place."},
+    [AQ_SET_UDP_FAULT_DROP] =
+        {"GASNET_UDP_FAULT_DROP", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams that conduit udp loses on purpose. Of 100 nothing "
+         "ever arrives."},
+    [AQ_SET_UDP_FAULT_DUPLICATE] =
+        {"GASNET_UDP_FAULT_DUPLICATE", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams that conduit udp sends twice on purpose."},
+    [AQ_SET_UDP_FAULT_REORDER] =
+        {"GASNET_UDP_FAULT_REORDER", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams that conduit udp sends out of order on purpose."},
+    [AQ_SET_UDP_FAULT_DELAY] =
+        {"GASNET_UDP_FAULT_DELAY", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams that conduit udp sends late on purpose; see "
+         "GASNET_UDP_FAULT_DELAY_MS."},
+    [AQ_SET_UDP_FAULT_DELAY_MS] =
+        {"GASNET_UDP_FAULT_DELAY_MS", AQ_TYPE_REAL, "10", 0, 60000, NULL,
+         "For tests: the most milliseconds that GASNET_UDP_FAULT_DELAY holds a datagram back."},
+    [AQ_SET_UDP_FAULT_TRUNCATE] =
+        {"GASNET_UDP_FAULT_TRUNCATE", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams that conduit udp cuts short on purpose."},
+    [AQ_SET_UDP_FAULT_FLIP] =
+        {"GASNET_UDP_FAULT_FLIP", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams in which conduit udp turns a bit over on purpose. "
+         "Data is protected by GASNET_UDP_CHECKSUM=yes or GASNET_UDP_AUTH=full only."},
+    [AQ_SET_UDP_FAULT_SEED] =
+        {"GASNET_UDP_FAULT_SEED", AQ_TYPE_INT, "1", 0, 0, NULL,
+         "For tests: where the random numbers behind GASNET_UDP_FAULT_DROP and the like begin."},
     [AQ_SET_MODULE_PATH] =
         {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Directories, colons between, where conduit and spawner modules are looked for "
@@ -95,6 +159,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Ways to print a stack, commas between; the first that works is used. EXECINFO: by the C "
          "library; or the name under which a program defines its own (gasnett_backtrace_user). "
          "When not set, the program's own, then EXECINFO."},
+    [AQ_SET_STATS] =
+        {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Print what conduit udp counted, on standard error, when a process ends: a line for each "
+         "peer that it spoke to and one for all."},
     [AQ_SET_VERBOSEENV] =
         {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the variables of this list that are given, with their values, when the job "

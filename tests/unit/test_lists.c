@@ -1,4 +1,5 @@
-// Lists of signals and of ranks: what they hold, and that a fault anywhere in one is told.
+// Lists of signals, of ranks and of ports: what they hold, and that a fault anywhere in one is
+// told.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -109,10 +110,46 @@ static void test_no_ranks(void **state)
     }
 }
 
+static const struct {
+    const char *text;
+    bool legal;
+    aq_ports_t ports;
+} port_ranges[] = {
+    {"", true, {0, 0}},
+    {"50000", true, {50000, 50000}},
+    {"50000-50100", true, {50000, 50100}},
+    {"1-65535", true, {1, 65535}},
+    {"7-7", true, {7, 7}},
+    {"0", false, {0, 0}},
+    {"0-5", false, {0, 0}},
+    {"65536", false, {0, 0}},
+    {"100000", false, {0, 0}},
+    {"8-7", false, {0, 0}},
+    {"-7", false, {0, 0}},
+    {"7-", false, {0, 0}},
+    {"-", false, {0, 0}},
+    {"7-8-9", false, {0, 0}},
+    {"7 - 8", false, {0, 0}},
+    {"seven", false, {0, 0}},
+    {"4294967303", false, {0, 0}}, // 7, if it were cut to 32 bits
+};
+
+static void test_ports(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof port_ranges / sizeof port_ranges[0]; i++) {
+        aq_ports_t ports = {0};
+        assert_int_equal(aq_settings_read_ports(port_ranges[i].text, &ports), port_ranges[i].legal);
+        assert_int_equal(ports.low, port_ranges[i].ports.low);
+        assert_int_equal(ports.high, port_ranges[i].ports.high);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_ports),
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_no_ranks),
     };

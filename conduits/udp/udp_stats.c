@@ -1,0 +1,159 @@
+#include "udp_stats.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "../../other/log.h"
+
+static const char *const names[UDP_DROPS] = {
+    [UDP_DROP_TRUNCATED] = "truncated",
+    [UDP_DROP_VERSION] = "other version",
+    [UDP_DROP_MALFORMED] = "malformed",
+    [UDP_DROP_FOREIGN] = "other job",
+    [UDP_DROP_FORGED] = "forged",
+    [UDP_DROP_CORRUPTED] = "corrupted",
+    [UDP_DROP_MISDIRECTED] = "for another rank",
+    [UDP_DROP_DUPLICATE] = "duplicate",
+    [UDP_DROP_OLD_EPOCH] = "old epoch",
+    [UDP_DROP_FUTURE_EPOCH] = "future epoch",
+    [UDP_DROP_BEYOND] = "beyond window",
+    [UDP_DROP_NO_MEMORY] = "no memory",
+};
+
+// What the user can do about many datagrams of a kind.
+static const char *remedy(udp_drop_t kind)
+{
+    if (kind == UDP_DROP_VERSION)
+        return "run all ranks with the same release of the library";
+    if (kind == UDP_DROP_CORRUPTED || kind == UDP_DROP_TRUNCATED)
+        return "look for a faulty cable, card or switch on the way";
+    return "if that is no process of yours, keep it off with a firewall or GASNET_UDP_PORTS";
+}
+
+const char *udp_drop_name(udp_drop_t kind)
+{
+    return names[kind];
+}
+
+void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more)
+{
+    sum->datagrams_out += more->datagrams_out;
+    sum->datagrams_in += more->datagrams_in;
+    sum->acks_out += more->acks_out;
+    sum->acks_in += more->acks_in;
+    sum->frames_out += more->frames_out;
+    sum->frames_in += more->frames_in;
+    sum->bytes_out += more->bytes_out;
+    sum->bytes_in += more->bytes_in;
+    sum->resent += more->resent;
+    sum->epochs += more->epochs;
+    for (unsigned kind = 0; kind < UDP_DROPS; kind++)
+        sum->drops[kind] += more->drops[kind];
+    if (more->rtt_ns > sum->rtt_ns)
+        sum->rtt_ns = more->rtt_ns;
+}
+
+void udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from)
+{
+    char text[UDP_ADDRESS_TEXT];
+    if (++strangers->drops[kind] < UDP_STRANGERS_WARN || strangers->warned)
+        return;
+    strangers->warned = true;
+    aq_log_warn("%d datagrams were dropped (%s), the last of them from %s; %s", UDP_STRANGERS_WARN,
+                names[kind], udp_address_text(from, text), remedy(kind));
+}
+
+// ---- printing ----
+
+// A line that is written at once, so that those of several processes do not mix.
+typedef struct udp_line {
+    char text[1024];
+    size_t length;
+} udp_line_t;
+
+static void AQ_PRINTF(2, 3) say(udp_line_t *line, const char *fmt, ...)
+{
+    va_list args;
+    size_t room = sizeof line->text - line->length;
+    va_start(args, fmt);
+    int length = vsnprintf(line->text + line->length, room, fmt, args);
+    va_end(args);
+    if (length > 0)
+        line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static double ratio(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+static void say_traffic(udp_line_t *line, const udp_stats_t *stats)
+{
+    say(line,
+        "sent %" PRIu64 " datagrams (%" PRIu64 " again), %" PRIu64 " frames (%.2f a datagram), "
+        "%" PRIu64 " bytes, %" PRIu64 " acknowledgements; ",
+        stats->datagrams_out, stats->resent, stats->frames_out,
+        ratio(stats->frames_out, stats->datagrams_out - stats->resent), stats->bytes_out,
+        stats->acks_out);
+    say(line,
+        "received %" PRIu64 " datagrams, %" PRIu64 " frames, %" PRIu64 " bytes, %" PRIu64
+        " acknowledgements; %" PRIu64 " epochs; round trip %.1f us; ",
+        stats->datagrams_in, stats->frames_in, stats->bytes_in, stats->acks_in, stats->epochs,
+        (double)stats->rtt_ns / 1e3);
+}
+
+static void say_drops(udp_line_t *line, const uint64_t drops[UDP_DROPS])
+{
+    const char *gap = "";
+    say(line, "dropped ");
+    for (unsigned kind = 0; kind < UDP_DROPS; kind++) {
+        if (!drops[kind])
+            continue;
+        say(line, "%s%" PRIu64 " %s", gap, drops[kind], names[kind]);
+        gap = ", ";
+    }
+    if (!*gap)
+        say(line, "none");
+}
+
+static void say_socket(udp_line_t *line, const udp_socket_t *socket)
+{
+    const udp_socket_counts_t *c = &socket->counts;
+    char here[UDP_ADDRESS_TEXT];
+    say(line,
+        "; socket %s, %" PRIu64 " datagrams in %" PRIu64 " sends, %" PRIu64 " in %" PRIu64
+        " receives, buffer full %" PRIu64 ", refused %" PRIu64,
+        udp_address_text(&socket->here, here), c->sent, c->send_calls, c->received,
+        c->receive_calls, c->full + c->no_buffers, c->refused + c->unreachable + c->too_long);
+}
+
+static void print(FILE *out, udp_line_t *line)
+{
+    say(line, "\n");
+    line->text[line->length - 1] = '\n'; // also where the line was too long
+    fwrite(line->text, 1, line->length, out);
+    fflush(out);
+}
+
+void udp_stats_print_peer(FILE *out, uint32_t rank, uint32_t peer, const udp_stats_t *stats)
+{
+    udp_line_t line = {.length = 0};
+    say(&line, "udp: rank %" PRIu32 " with rank %" PRIu32 ": ", rank, peer);
+    say_traffic(&line, stats);
+    say_drops(&line, stats->drops);
+    print(out, &line);
+}
+
+void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
+                         const udp_strangers_t *strangers, const udp_socket_t *socket)
+{
+    udp_line_t line = {.length = 0};
+    udp_stats_t all = *sum;
+    for (unsigned kind = 0; kind < UDP_DROPS; kind++)
+        all.drops[kind] += strangers->drops[kind];
+    say(&line, "udp: rank %" PRIu32 " in all: ", rank);
+    say_traffic(&line, &all);
+    say_drops(&line, all.drops);
+    say_socket(&line, socket);
+    print(out, &line);
+}
