@@ -63,6 +63,7 @@ typedef struct udp_socket_counts {
     uint64_t unreachable;               // no way to the peer, or a firewall forbids it
     uint64_t too_long;                  // EMSGSIZE: longer than the path allows
     uint64_t truncated;                 // arrived longer than a slot
+    uint64_t receive_errors;            // that went away by themselves
 } udp_socket_counts_t;
 
 typedef struct udp_socket_setup {

@@ -1,0 +1,478 @@
+#include "udp_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "../../other/clock.h"
+#include "../../other/log.h"
+#include "../../other/settings.h"
+#include "../../other/settings_lists.h"
+#include "udp_faults.h"
+#include "udp_interface.h"
+
+enum {
+    SENDS = 32,          // messages of one system call
+    SEGMENTS = 64,       // datagrams that the kernel cuts one message into, at most
+    PIECES = 512,        // of such messages, in one system call
+    LONGEST_RUN = 65000, // bytes of such a message: with headers a packet of at most 64 KiB
+    ATTEMPTS = 8,        // receives after errors that concern some earlier send
+};
+
+typedef struct udp_control {
+    _Alignas(struct cmsghdr) char bytes[CMSG_SPACE(sizeof(uint16_t))];
+} udp_control_t;
+
+// What system calls need, and the slots.
+struct udp_batch {
+    struct mmsghdr out[SENDS];
+    unsigned covers[SENDS]; // datagrams in that message
+    udp_control_t control[SENDS];
+    struct iovec pieces[PIECES];
+    unsigned pieces_used;
+
+    struct mmsghdr in[UDP_SLOTS];
+    struct iovec slot[UDP_SLOTS];
+    udp_sockaddr_t from[UDP_SLOTS];
+    uint8_t *slots;
+};
+
+// ---- opening ----
+
+udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank)
+{
+    aq_ports_t ports = {0};
+    (void)aq_settings_read_ports(aq_settings_text(AQ_SET_UDP_PORTS), &ports);
+    return (udp_socket_setup_t){
+        .local = local,
+        .worker = aq_settings_text(AQ_SET_WORKERIP),
+        .master = aq_settings_text(AQ_SET_MASTERIP),
+        .port_low = ports.low,
+        .port_high = ports.high,
+        .receive_bytes = aq_settings_bytes(AQ_SET_UDP_RCVBUF),
+        .send_bytes = aq_settings_bytes(AQ_SET_UDP_SNDBUF),
+        .spread = rank,
+    };
+}
+
+static aq_status_t make_batch(udp_socket_t *socket)
+{
+    size_t slots = (size_t)UDP_SLOTS * UDP_SLOT_BYTES;
+    struct udp_batch *batch = calloc(1, sizeof *batch);
+    if (batch)
+        batch->slots = aligned_alloc(64, slots);
+    socket->batch = batch;
+    if (!batch || !batch->slots) {
+        aq_log_error("out of memory for the buffers of conduit udp (%zu bytes)",
+                     sizeof *batch + slots);
+        return AQ_ERR_RESOURCE;
+    }
+    for (unsigned i = 0; i < UDP_SLOTS; i++) {
+        batch->slot[i] = (struct iovec){batch->slots + (size_t)i * UDP_SLOT_BYTES, UDP_SLOT_BYTES};
+        batch->in[i].msg_hdr = (struct msghdr){.msg_name = &batch->from[i].any,
+                                               .msg_namelen = sizeof batch->from[i].v6,
+                                               .msg_iov = &batch->slot[i],
+                                               .msg_iovlen = 1};
+    }
+    return AQ_OK;
+}
+
+static void set_port(udp_sockaddr_t *address, uint16_t port)
+{
+    if (address->any.sa_family == AF_INET)
+        address->v4.sin_port = htons(port);
+    else
+        address->v6.sin6_port = htons(port);
+}
+
+static aq_status_t tell_bind_fault(const udp_socket_t *socket, const udp_socket_setup_t *setup,
+                                   int error)
+{
+    char text[UDP_ADDRESS_TEXT];
+    unsigned ports = setup->port_high - setup->port_low + 1u;
+    if (error == EADDRINUSE && setup->port_low)
+        aq_log_error("GASNET_UDP_PORTS: every port from %u to %u is taken on interface %s; give a "
+                     "wider range (these are %u, and each process of a host takes one)",
+                     setup->port_low, setup->port_high, socket->interface, ports);
+    else if (error == EACCES && setup->port_low)
+        aq_log_error("GASNET_UDP_PORTS: the ports from %u to %u are not open to this user (%s); "
+                     "give ports above 1023",
+                     setup->port_low, setup->port_high, strerror(error));
+    else
+        aq_log_error("a UDP socket cannot be bound to %s on interface %s: %s; choose another "
+                     "interface with GASNET_WORKERIP",
+                     udp_address_text(&socket->here, text), socket->interface, strerror(error));
+    return AQ_ERR_RESOURCE;
+}
+
+// Takes the first free port of the range, from the place of this rank on.
+static aq_status_t bind_port(udp_socket_t *socket, const udp_socket_setup_t *setup)
+{
+    unsigned ports = setup->port_high - setup->port_low + 1u, tried = 0;
+    int code;
+    do {
+        if (setup->port_low)
+            set_port(&socket->here, (uint16_t)(setup->port_low + (setup->spread + tried) % ports));
+        code = bind(socket->fd, &socket->here.any, socket->here.length);
+    } while (code != 0 && errno == EADDRINUSE && ++tried < ports);
+    if (code != 0)
+        return tell_bind_fault(socket, setup, errno);
+    if (getsockname(socket->fd, &socket->here.any, &socket->here.length) == 0)
+        return AQ_OK;
+    return tell_bind_fault(socket, setup, errno);
+}
+
+// Who may, goes past the limits of the system. Returns what the kernel gave.
+static size_t set_buffer(int fd, int option, int forced, uint64_t bytes)
+{
+    int wanted = (int)bytes, given = 0;
+    if (setsockopt(fd, SOL_SOCKET, forced, &wanted, sizeof wanted) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, option, &wanted, sizeof wanted);
+    (void)getsockopt(fd, SOL_SOCKET, option, &given, &(socklen_t){sizeof given});
+    return (size_t)given;
+}
+
+static bool knows_segments(int fd)
+{
+    int bytes;
+    return getsockopt(fd, SOL_UDP, UDP_SEGMENT, &bytes, &(socklen_t){sizeof bytes}) == 0;
+}
+
+static aq_status_t make_socket(udp_socket_t *out)
+{
+    int only = 1;
+    out->fd = socket(out->here.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    out->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (out->fd < 0 || out->wake_fd < 0) {
+        aq_log_error("a UDP socket cannot be opened: %s; allow the process more open files "
+                     "(ulimit -n), and sockets",
+                     strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    if (out->here.any.sa_family == AF_INET6)
+        (void)setsockopt(out->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+    return AQ_OK;
+}
+
+static aq_status_t use_interface(udp_socket_t *socket, const udp_interface_t *interface)
+{
+    size_t mtu;
+    aq_status_t status = udp_interface_mtu(interface, &mtu);
+    if (status != AQ_OK)
+        return status;
+    socket->here = interface->address;
+    socket->loopback = interface->loopback;
+    socket->datagram_bytes = udp_interface_datagram(mtu, interface->address.any.sa_family);
+    snprintf(socket->interface, sizeof socket->interface, "%s", interface->name);
+    return AQ_OK;
+}
+
+aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setup,
+                            struct udp_faults *faults)
+{
+    udp_interface_t interface;
+    *socket = (udp_socket_t){.fd = -1, .wake_fd = -1, .faults = faults};
+    aq_status_t status = udp_interface_choose(setup, &interface);
+    if (status == AQ_OK)
+        status = use_interface(socket, &interface);
+    if (status == AQ_OK)
+        status = make_socket(socket);
+    if (status == AQ_OK)
+        status = bind_port(socket, setup);
+    if (status == AQ_OK)
+        status = make_batch(socket);
+    if (status != AQ_OK) {
+        udp_socket_close(socket);
+        return status;
+    }
+    socket->receive_bytes = set_buffer(socket->fd, SO_RCVBUF, SO_RCVBUFFORCE, setup->receive_bytes);
+    socket->send_bytes = set_buffer(socket->fd, SO_SNDBUF, SO_SNDBUFFORCE, setup->send_bytes);
+    socket->segments = knows_segments(socket->fd);
+    return AQ_OK;
+}
+
+void udp_socket_close(udp_socket_t *socket)
+{
+    if (socket->fd >= 0)
+        close(socket->fd);
+    if (socket->wake_fd >= 0)
+        close(socket->wake_fd);
+    if (socket->batch)
+        free(socket->batch->slots);
+    free(socket->batch);
+    *socket = (udp_socket_t){.fd = -1, .wake_fd = -1};
+}
+
+size_t udp_socket_reach(const udp_socket_t *from, const udp_sockaddr_t *peer)
+{
+    int mtu = 0;
+    bool v4 = peer->any.sa_family == AF_INET, known;
+    int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return from->datagram_bytes;
+    known = connect(fd, &peer->any, peer->length) == 0 &&
+            getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU, &mtu,
+                       &(socklen_t){sizeof mtu}) == 0;
+    close(fd);
+    size_t bytes =
+        known ? udp_interface_datagram((size_t)mtu, peer->any.sa_family) : from->datagram_bytes;
+    return bytes < from->datagram_bytes ? bytes : from->datagram_bytes;
+}
+
+// ---- sending ----
+
+typedef enum udp_refusal { REFUSED_NOW, REFUSED_ONE, REFUSED_ALL } udp_refusal_t;
+
+// What an error of a send means: try later, this datagram is lost, or all is over.
+static udp_refusal_t judge(udp_socket_counts_t *counts, int error)
+{
+    switch (error) {
+    case EAGAIN:
+        counts->full++;
+        return REFUSED_NOW;
+    case ENOBUFS:
+    case ENOMEM:
+        counts->no_buffers++;
+        return REFUSED_NOW;
+    case ECONNREFUSED:
+        counts->refused++;
+        return REFUSED_ONE;
+    case EMSGSIZE:
+        counts->too_long++;
+        return REFUSED_ONE;
+    case EPERM:
+    case EACCES:
+    case EINVAL:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case EADDRNOTAVAIL:
+        counts->unreachable++;
+        return REFUSED_ONE;
+    default:
+        aq_log_error("a UDP socket cannot send: %s; look after the network of this host",
+                     strerror(error));
+        return REFUSED_ALL;
+    }
+}
+
+static size_t length_of(const udp_outgoing_t *datagram)
+{
+    size_t length = 0;
+    for (unsigned i = 0; i < datagram->count; i++)
+        length += datagram->pieces[i].iov_len;
+    return length;
+}
+
+static bool same_peer(const udp_sockaddr_t *a, const udp_sockaddr_t *b)
+{
+    return a == b || (a->length == b->length && memcmp(&a->any, &b->any, a->length) == 0);
+}
+
+// How many datagrams from the first one on the kernel can cut out of one long message: to the same
+// peer and of the same length; the last one may be shorter.
+static unsigned run_length(const struct udp_batch *batch, const udp_outgoing_t *list,
+                           unsigned count)
+{
+    size_t each = length_of(list), bytes = each, last = each;
+    unsigned pieces = batch->pieces_used + list->count, run = 1;
+    for (; run < count && run < SEGMENTS && last == each; run++) {
+        last = length_of(&list[run]);
+        pieces += list[run].count;
+        bytes += last;
+        if (last > each || !last || bytes > LONGEST_RUN || pieces > PIECES ||
+            !same_peer(list->to, list[run].to))
+            break;
+    }
+    return run;
+}
+
+static void cut_into(struct msghdr *message, udp_control_t *control, size_t bytes)
+{
+    uint16_t each = (uint16_t)bytes;
+    message->msg_control = control;
+    message->msg_controllen = sizeof *control;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    *header = (struct cmsghdr){
+        .cmsg_level = SOL_UDP, .cmsg_type = UDP_SEGMENT, .cmsg_len = CMSG_LEN(sizeof each)};
+    memcpy(CMSG_DATA(header), &each, sizeof each);
+}
+
+// Makes message i of the first datagrams of a list; returns how many these are.
+static unsigned make_message(struct udp_batch *batch, unsigned i, const udp_outgoing_t *list,
+                             unsigned run)
+{
+    struct msghdr *message = &batch->out[i].msg_hdr;
+    *message = (struct msghdr){.msg_name = (void *)(uintptr_t)&list->to->any,
+                               .msg_namelen = list->to->length,
+                               .msg_iov = (struct iovec *)(uintptr_t)list->pieces,
+                               .msg_iovlen = list->count};
+    batch->covers[i] = run;
+    if (run == 1)
+        return run;
+    message->msg_iov = &batch->pieces[batch->pieces_used];
+    message->msg_iovlen = 0;
+    for (unsigned d = 0; d < run; d++) {
+        memcpy(&message->msg_iov[message->msg_iovlen], list[d].pieces,
+               list[d].count * sizeof *list[d].pieces);
+        message->msg_iovlen += list[d].count;
+    }
+    batch->pieces_used += (unsigned)message->msg_iovlen;
+    cut_into(message, &batch->control[i], length_of(list));
+    return run;
+}
+
+// Makes messages of the first datagrams of a list; returns how many messages.
+static unsigned make_messages(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count)
+{
+    unsigned made = 0, at = 0;
+    socket->batch->pieces_used = 0;
+    for (; made < SENDS && at < count; made++) {
+        unsigned run = socket->segments ? run_length(socket->batch, list + at, count - at) : 1;
+        at += make_message(socket->batch, made, list + at, run);
+    }
+    return made;
+}
+
+// What becomes of the first message, which the kernel refused: *taken grows if it is lost.
+static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
+{
+    unsigned run = socket->batch->covers[0];
+    bool cut = errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP;
+    if (errno == EINTR)
+        return AQ_OK;
+    if (run > 1 && cut) { // by this interface or path it cannot
+        socket->segments = false;
+        return AQ_OK;
+    }
+    udp_refusal_t refusal = judge(&socket->counts, errno);
+    if (refusal == REFUSED_ONE)
+        *taken += run;
+    return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : refusal == REFUSED_NOW ? AQ_AGAIN : AQ_OK;
+}
+
+// Datagrams that wait in the layer of faults go out one by one; what the kernel refuses is lost.
+static void emit(void *context, const udp_sockaddr_t *to, const void *bytes, size_t length)
+{
+    udp_socket_t *socket = context;
+    socket->counts.send_calls++;
+    if (sendto(socket->fd, bytes, length, 0, &to->any, to->length) >= 0)
+        socket->counts.sent++;
+    else if (errno != EINTR)
+        (void)judge(&socket->counts, errno);
+}
+
+static aq_status_t send_with_faults(udp_socket_t *socket, const udp_outgoing_t *list,
+                                    unsigned count, unsigned *taken)
+{
+    for (; *taken < count; ++*taken)
+        udp_faults_offer(socket->faults, &list[*taken], aq_clock_ns(), emit, socket);
+    return AQ_OK;
+}
+
+aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
+                            unsigned *taken)
+{
+    aq_status_t status = AQ_OK;
+    *taken = 0;
+    if (socket->faults)
+        return send_with_faults(socket, list, count, taken);
+    while (*taken < count && status == AQ_OK) {
+        unsigned made = make_messages(socket, list + *taken, count - *taken);
+        int gone = sendmmsg(socket->fd, socket->batch->out, made, 0);
+        socket->counts.send_calls++;
+        if (gone < 0)
+            status = handle_refusal(socket, taken);
+        for (int i = 0; i < gone; i++) {
+            *taken += socket->batch->covers[i];
+            socket->counts.sent += socket->batch->covers[i];
+        }
+    }
+    return status;
+}
+
+// ---- receiving ----
+
+// An error may tell of a datagram that was sent earlier, and then the next call receives. One that
+// stays is of the socket.
+static int receive(udp_socket_t *socket, unsigned most)
+{
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        int count = recvmmsg(socket->fd, socket->batch->in, most, MSG_DONTWAIT, NULL);
+        socket->counts.receive_calls++;
+        if (count >= 0)
+            return count;
+        if (errno == EAGAIN || errno == EINTR)
+            return 0;
+        socket->counts.receive_errors++;
+    }
+    aq_log_error("a UDP socket cannot receive: %s; look after the network of this host",
+                 strerror(errno));
+    return -1;
+}
+
+aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
+                               unsigned *count)
+{
+    struct udp_batch *batch = socket->batch;
+    *count = 0;
+    if (socket->faults)
+        udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
+    int here = receive(socket, most < UDP_SLOTS ? most : UDP_SLOTS);
+    for (int i = 0; i < here; i++) {
+        struct msghdr *message = &batch->in[i].msg_hdr;
+        batch->from[i].length = message->msg_namelen;
+        message->msg_namelen = sizeof batch->from[i].v6;
+        socket->counts.received++;
+        if (message->msg_flags & MSG_TRUNC)
+            socket->counts.truncated++;
+        else
+            out[(*count)++] =
+                (udp_incoming_t){batch->slot[i].iov_base, batch->in[i].msg_len, &batch->from[i]};
+    }
+    return here < 0 ? AQ_ERR_RESOURCE : AQ_OK;
+}
+
+// ---- waiting ----
+
+void udp_socket_wake(udp_socket_t *socket)
+{
+    (void)eventfd_write(socket->wake_fd, 1); // it fails when it has been told very often
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// One sleep up to a time, or to that of a fault.
+static bool sleep_until(udp_socket_t *socket, uint64_t now, uint64_t end, struct pollfd fds[2])
+{
+    if (socket->faults)
+        end = earlier(end, udp_faults_deadline(socket->faults));
+    uint64_t ns = end > now ? end - now : 0;
+    struct timespec limit = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    return ppoll(fds, 2, &limit, NULL) > 0;
+}
+
+bool udp_socket_wait(udp_socket_t *socket, uint64_t limit_ns)
+{
+    struct pollfd fds[2] = {{.fd = socket->fd, .events = POLLIN},
+                            {.fd = socket->wake_fd, .events = POLLIN}};
+    uint64_t now = aq_clock_ns(), end = limit_ns < UINT64_MAX - now ? now + limit_ns : UINT64_MAX;
+    for (bool ready = false; !ready; now = aq_clock_ns()) {
+        ready = sleep_until(socket, now, end, fds) || aq_clock_ns() >= end;
+        if (socket->faults)
+            udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
+    }
+    if (fds[1].revents)
+        (void)eventfd_read(socket->wake_fd, &(eventfd_t){0});
+    return fds[0].revents != 0;
+}
