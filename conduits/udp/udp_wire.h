@@ -1,0 +1,149 @@
+// The bytes of the udp conduit: the header of a datagram, and the frames behind it.
+//
+// What is always true:
+// - All numbers are little-endian; no struct is cast onto bytes. docs/wire-udp.md has the tables.
+// - Header and frames are multiples of 8 bytes long. In a datagram that begins at a multiple of 16
+//   every payload begins at a multiple of 8.
+// - Decoding reads nothing outside of the bytes it is given, whatever they hold. It does not check
+//   the keyed hash or the checksum: the caller does.
+// - A datagram belongs to one class, requests or replies, and so do all its frames. Its header
+//   acknowledges both classes of the opposite direction.
+//
+//      | header, UDP_HEADER_BYTES              | frame | frame | frame ... |
+//      | fields, UDP_HASHED_BYTES | keyed hash | header, arguments, dest of a Long, payload
+//
+//      mode header: the hash covers the fields; mode full: the fields and the frames
+#ifndef AQ_UDP_WIRE_H
+#define AQ_UDP_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../core/conduit.h"
+
+#define UDP_VERSION 1
+
+enum {
+    UDP_HASHED_BYTES = 80, // the fields of the header, which the keyed hash covers
+    UDP_HASH_BYTES = 16,
+    UDP_HEADER_BYTES = UDP_HASHED_BYTES + UDP_HASH_BYTES,
+    UDP_FRAME_BYTES = 8,          // the header of a frame, and a filler
+    UDP_LONGEST_DATAGRAM = 65504, // what IPv4 carries (65,507), as a multiple of 8
+};
+
+typedef enum udp_kind {
+    UDP_DATA,
+    UDP_ACK, // acknowledgements only
+    UDP_EPOCH_REQUEST,
+    UDP_EPOCH_CONFIRM,
+    UDP_PING,
+    UDP_PONG,
+    UDP_KINDS
+} udp_kind_t;
+
+enum { UDP_REQUESTS, UDP_REPLIES, UDP_CLASSES }; // the classes
+
+// What a receiver has of one class.
+typedef struct udp_ack {
+    uint32_t epoch;
+    uint32_t credit;     // bytes that the sender may have under way
+    uint64_t cumulative; // all datagrams below this number are here; this one is not
+    uint64_t selective;  // bit i: number cumulative + 1 + i is here
+} udp_ack_t;
+
+enum { UDP_SELECTIVE = 64 }; // numbers above cumulative that an acknowledgement tells about
+
+typedef struct udp_header {
+    uint8_t kind;   // udp_kind_t
+    uint8_t class;  // of the frames, or of the flow that an epoch request or confirmation is about
+    uint16_t bytes; // of the whole datagram
+    uint32_t job;   // a tag that follows from the job's key
+    uint32_t source, dest; // job ranks
+    uint32_t epoch;
+    uint32_t checksum; // of all behind the header, or 0
+    uint64_t sequence; // of data; else 0
+    udp_ack_t acks[UDP_CLASSES];
+} udp_header_t;
+
+// Why a datagram is dropped; UDP_FINE: it is not.
+typedef enum udp_fault {
+    UDP_FINE,
+    UDP_TOO_SHORT,     // no whole header
+    UDP_WRONG_VERSION, // of the protocol
+    UDP_WRONG_KIND,    // or class
+    UDP_WRONG_BYTES,   // the header tells another length, or one that cannot be
+    UDP_FAULTS
+} udp_fault_t;
+
+// Writes the UDP_HASHED_BYTES first bytes of a datagram.
+void udp_header_encode(uint8_t *at, const udp_header_t *header);
+
+// Reads the header of a datagram of that many bytes. *header is whole only with UDP_FINE.
+udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_t *header);
+
+// The keyed hash of a datagram stands here.
+static inline uint8_t *udp_header_hash(uint8_t *datagram)
+{
+    return datagram + UDP_HASHED_BYTES;
+}
+
+// ---- frames ----
+
+static inline size_t udp_round_up(size_t bytes)
+{
+    return (bytes + 7) & ~(size_t)7;
+}
+
+// Where the payload begins, counted from the first byte of the frame.
+static inline size_t udp_frame_payload_at(unsigned category, unsigned nargs)
+{
+    return UDP_FRAME_BYTES + udp_round_up(nargs * sizeof(int32_t)) +
+           (category == AQ_AM_LONG ? sizeof(uint64_t) : 0);
+}
+
+// Bytes that a frame takes.
+static inline size_t udp_frame_bytes(unsigned category, unsigned nargs, size_t nbytes)
+{
+    return udp_frame_payload_at(category, nargs) + udp_round_up(nbytes);
+}
+
+// Writes the frame of a message, udp_frame_bytes long, and returns where its payload is. A payload
+// of NULL leaves the place to the caller, who may have filled it before or does it now; the bytes
+// behind the payload, up to the end of the frame, become zero.
+uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am);
+
+// Writes a frame of UDP_FRAME_BYTES that says nothing: to move the payload of the next one to
+// a multiple of 16.
+void udp_frame_fill(uint8_t *at);
+
+// A frame as it has arrived. The payload lies in the datagram.
+typedef struct udp_frame {
+    uint8_t *payload;
+    size_t nbytes;
+    uint64_t dest; // of a Long
+    uint8_t category, handler, nargs;
+    int32_t args[AQ_AM_MAX_ARGS];
+} udp_frame_t;
+
+// The frames of a datagram; all between at and end is yet to be read.
+typedef struct udp_frames {
+    uint8_t *at, *end;
+    uint8_t class;
+} udp_frames_t;
+
+// Begins to read the frames of a datagram, whose header told class and bytes.
+static inline udp_frames_t udp_frames_of(uint8_t *datagram, size_t bytes, uint8_t class)
+{
+    return (udp_frames_t){datagram + UDP_HEADER_BYTES, datagram + bytes, class};
+}
+
+typedef enum udp_next { UDP_NO_FRAME, UDP_FRAME, UDP_BAD_FRAME } udp_next_t;
+
+// Reads the next frame, past fillers. After UDP_NO_FRAME or UDP_BAD_FRAME it gives the same again.
+udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame);
+
+// Whether all frames are good. Asked before a datagram is taken, it makes it all or nothing.
+bool udp_frames_good(udp_frames_t frames);
+
+#endif
