@@ -83,7 +83,7 @@ typedef struct udp_slot {
     void *datagram;
     uint64_t sent_at; // the latest transmission
     uint64_t order;   // its number among all transmissions of the flow
-    uint64_t proof;   // an acknowledgement proves that this transmission or a later one arrived
+    uint64_t proof;   // acknowledged means: this transmission or a later one arrived; 0: none yet
     uint32_t bytes;
     uint8_t state; // of udp_flow.c
 } udp_slot_t;

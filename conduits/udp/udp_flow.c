@@ -1,0 +1,484 @@
+#include "udp_flow.h"
+
+#include <stdlib.h>
+
+#include "../../other/log.h"
+
+enum { FREE, UNDER_WAY, LOST }; // a slot
+
+enum {
+    LEAST_DATAGRAMS = 2, // the least congestion window
+    MOST_DOUBLINGS = 20, // of the time-out; rto_most ends them long before
+    DELAY_FACTOR = 4,    // a round trip so many times the least one, and
+    DELAY_NS = 1000000,  // this much longer, stands in a queue
+};
+
+#define LEAST_RTT_AGE 10000000000u // a least round trip older than this (ns) is measured anew
+
+// ---- the ring of slots ----
+
+static inline udp_slot_t *slot_of(const udp_sender_t *sender, uint64_t sequence)
+{
+    return &sender->slots[sequence & (sender->setup.window - 1)];
+}
+
+aq_status_t udp_sender_start(udp_sender_t *sender, const udp_sender_setup_t *setup)
+{
+    *sender = (udp_sender_t){
+        .setup = *setup,
+        .slots = calloc(setup->window, sizeof *sender->slots),
+        .epoch = UDP_FIRST_EPOCH,
+        .timer = UDP_NEVER,
+        .rto = setup->rto_first,
+        .congestion = setup->first_bytes,
+        .threshold = UINT64_MAX,
+        .credit = setup->credit,
+        .round_rtt = UDP_NEVER,
+        .least_rtt = UDP_NEVER,
+    };
+    if (sender->slots)
+        return AQ_OK;
+    aq_log_error("no memory to send to a peer; run fewer ranks on this host");
+    return AQ_ERR_RESOURCE;
+}
+
+static void release(udp_sender_t *sender, udp_slot_t *slot)
+{
+    void *datagram = slot->datagram;
+    if (slot->state == UNDER_WAY)
+        sender->flight -= slot->bytes;
+    else
+        sender->lost--;
+    slot->state = FREE;
+    slot->datagram = NULL;
+    sender->kept--;
+    sender->setup.release(sender->setup.context, datagram);
+}
+
+void udp_sender_stop(udp_sender_t *sender)
+{
+    for (; sender->base < sender->next; sender->base++)
+        if (slot_of(sender, sender->base)->state != FREE)
+            release(sender, slot_of(sender, sender->base));
+    free(sender->slots);
+    sender->slots = NULL;
+}
+
+// ---- the round trip and the time-out (RFC 6298) ----
+
+static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static void start_timer(udp_sender_t *sender, uint64_t now)
+{
+    sender->timer = now + within(sender->rto << sender->backoff, 0, sender->setup.rto_most);
+}
+
+static void back_off(udp_sender_t *sender)
+{
+    if (sender->backoff < MOST_DOUBLINGS)
+        sender->backoff++;
+}
+
+// A round trip that is measured without doubt ends the back-off (Karn).
+static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
+{
+    if (sender->rtt == 0) {
+        sender->rtt = sample;
+        sender->rtt_deviation = sample / 2;
+    } else {
+        uint64_t off = sample > sender->rtt ? sample - sender->rtt : sender->rtt - sample;
+        sender->rtt_deviation += off / 4 - sender->rtt_deviation / 4;
+        sender->rtt += sample / 8 - sender->rtt / 8;
+    }
+    sender->rto = within(sender->rtt + 4 * sender->rtt_deviation, sender->setup.rto_least,
+                         sender->setup.rto_most);
+    sender->backoff = 0;
+    if (sample < sender->round_rtt)
+        sender->round_rtt = sample;
+    if (sample < sender->least_rtt || now - sender->least_rtt_at > LEAST_RTT_AGE) {
+        sender->least_rtt = sample;
+        sender->least_rtt_at = now;
+    }
+}
+
+// ---- congestion ----
+
+static uint64_t least_window(const udp_sender_t *sender)
+{
+    return LEAST_DATAGRAMS * (uint64_t)sender->setup.datagram_bytes;
+}
+
+static uint64_t at_least(uint64_t value, uint64_t least)
+{
+    return value < least ? least : value;
+}
+
+// Only a window that was in use grows: doubles in a round trip below the threshold, above it grows
+// by a datagram.
+static void grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_before)
+{
+    uint64_t most = (uint64_t)sender->setup.window * sender->setup.datagram_bytes;
+    if (flight_before < sender->congestion / 2)
+        return;
+    if (sender->congestion >= sender->threshold)
+        bytes = bytes * sender->setup.datagram_bytes / sender->congestion;
+    if (sender->congestion < most)
+        sender->congestion = within(sender->congestion + bytes, 0, most);
+}
+
+// A loss, once for all that were sent before the last one was answered (as CUBIC does: to 0.7).
+static void shrink_by_loss(udp_sender_t *sender, uint64_t order)
+{
+    if (order <= sender->recovery)
+        return;
+    sender->recovery = sender->orders;
+    sender->congestion = at_least(sender->congestion / 10 * 7, least_window(sender));
+    sender->threshold = sender->congestion;
+}
+
+// What a time-out found missing is taken for a path that carried nothing: begins again.
+static void shrink_by_timeout(udp_sender_t *sender)
+{
+    sender->recovery = sender->orders;
+    sender->threshold = at_least(sender->congestion / 2, least_window(sender));
+    sender->congestion = least_window(sender);
+}
+
+// Once in a round trip: if even the fastest acknowledgement was slow, a queue stands somewhere. It
+// is shortened, but not below the first window: a peer that computes is slow as well.
+static void end_round(udp_sender_t *sender)
+{
+    if (sender->round_rtt != UDP_NEVER &&
+        sender->round_rtt > DELAY_FACTOR * sender->least_rtt + DELAY_NS &&
+        sender->congestion > sender->setup.first_bytes) {
+        sender->congestion =
+            at_least(sender->congestion - sender->congestion / 8, sender->setup.first_bytes);
+        sender->threshold = sender->congestion;
+    }
+    sender->round = sender->orders;
+    sender->round_rtt = UDP_NEVER;
+}
+
+static bool may_send(const udp_sender_t *sender, uint32_t bytes)
+{
+    uint64_t limit = sender->congestion < sender->credit ? sender->congestion : sender->credit;
+    return sender->flight == 0 || sender->flight + bytes <= limit;
+}
+
+// ---- transmissions ----
+
+static void transmit(udp_sender_t *sender, udp_slot_t *slot, uint64_t now)
+{
+    slot->state = UNDER_WAY;
+    slot->sent_at = now;
+    slot->order = ++sender->orders;
+    if (slot->proof == 0)
+        slot->proof = slot->order;
+    sender->flight += slot->bytes;
+}
+
+bool udp_sender_room(const udp_sender_t *sender, uint32_t bytes)
+{
+    return !sender->requesting && sender->lost == 0 &&
+           sender->next - sender->base < sender->setup.window && may_send(sender, bytes);
+}
+
+uint64_t udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, uint64_t now)
+{
+    uint64_t sequence = sender->next++;
+    udp_slot_t *slot = slot_of(sender, sequence);
+    slot->datagram = datagram;
+    slot->bytes = bytes;
+    slot->proof = 0;
+    transmit(sender, slot, now);
+    if (sender->kept++ == 0)
+        start_timer(sender, now);
+    sender->counts.sent++;
+    return sequence;
+}
+
+static udp_action_t request(udp_sender_t *sender, uint64_t now)
+{
+    if (!sender->requesting) {
+        sender->requesting = true;
+        sender->requested_at = now;
+        sender->request_count = 0;
+        sender->counts.epochs++;
+    }
+    sender->request_count++;
+    sender->counts.requests++;
+    back_off(sender);
+    start_timer(sender, now);
+    return (udp_action_t){.todo = UDP_TODO_REQUEST, .epoch = sender->epoch + 1};
+}
+
+static uint64_t first_lost(const udp_sender_t *sender)
+{
+    uint64_t sequence = sender->base;
+    while (slot_of(sender, sequence)->state != LOST)
+        sequence++;
+    return sequence;
+}
+
+static udp_action_t resend(udp_sender_t *sender, uint64_t now)
+{
+    uint64_t sequence = first_lost(sender);
+    udp_slot_t *slot = slot_of(sender, sequence);
+    if (!may_send(sender, slot->bytes))
+        return (udp_action_t){.todo = UDP_TODO_NOTHING};
+    if (sender->flight == 0)
+        start_timer(sender, now);
+    transmit(sender, slot, now);
+    sender->lost--;
+    sender->mixed = sender->next;
+    sender->counts.resent++;
+    return (udp_action_t){UDP_TODO_RESEND, sender->epoch, sequence, slot->datagram, slot->bytes};
+}
+
+udp_action_t udp_sender_next(udp_sender_t *sender, uint64_t now)
+{
+    if (now >= sender->timer)
+        return request(sender, now);
+    if (sender->lost && !sender->requesting)
+        return resend(sender, now);
+    return (udp_action_t){.todo = UDP_TODO_NOTHING};
+}
+
+uint64_t udp_sender_deadline(const udp_sender_t *sender)
+{
+    if (sender->lost && !sender->requesting &&
+        may_send(sender, slot_of(sender, first_lost(sender))->bytes))
+        return 0;
+    return sender->timer;
+}
+
+// ---- acknowledgements ----
+
+// What one acknowledgement brought.
+typedef struct news {
+    unsigned released;
+    uint64_t bytes;   // of them
+    uint64_t sent_at; // the latest transmission of theirs that is known to have arrived; 0: none
+    bool grew;        // some were sent after the last loss was answered
+} news_t;
+
+static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
+{
+    udp_slot_t *slot = slot_of(sender, sequence);
+    if (slot->state == FREE)
+        return;
+    if (slot->proof > sender->arrived) {
+        sender->arrived = slot->proof;
+        news->sent_at = slot->proof == slot->order ? slot->sent_at : 0;
+    }
+    news->grew = news->grew || slot->order > sender->recovery;
+    news->bytes += slot->bytes;
+    news->released++;
+    release(sender, slot);
+}
+
+static void acknowledge_all(udp_sender_t *sender, const udp_ack_t *ack, news_t *news)
+{
+    for (uint64_t s = sender->base; s < ack->cumulative; s++)
+        acknowledge(sender, s, news);
+    for (uint64_t bits = ack->selective; bits; bits &= bits - 1) {
+        uint64_t s = ack->cumulative + 1 + (uint64_t)__builtin_ctzll(bits);
+        if (s >= sender->base)
+            acknowledge(sender, s, news);
+    }
+    while (sender->base < sender->next && slot_of(sender, sender->base)->state == FREE)
+        sender->base++;
+}
+
+// As long as no datagram that is kept was sent twice, later numbers were sent later, and the
+// first one that is not overtaken ends the search.
+static void find_overtaken(udp_sender_t *sender)
+{
+    for (uint64_t s = sender->base; s < sender->next; s++) {
+        udp_slot_t *slot = slot_of(sender, s);
+        if (slot->state == UNDER_WAY && slot->order + UDP_OVERTAKEN <= sender->arrived) {
+            slot->state = LOST;
+            sender->flight -= slot->bytes;
+            sender->lost++;
+            sender->counts.lost++;
+            shrink_by_loss(sender, slot->order);
+        } else if (slot->state == UNDER_WAY && sender->base >= sender->mixed) {
+            break;
+        }
+    }
+}
+
+// The epoch asked for is confirmed: all that is kept is lost, and what the acknowledgement reports
+// missing can arrive by a new transmission only.
+static void confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
+{
+    sender->requesting = false;
+    sender->epoch = ack->epoch;
+    sender->flight = 0;
+    sender->lost = sender->kept;
+    for (uint64_t s = sender->base; s < sender->next; s++) {
+        udp_slot_t *slot = slot_of(sender, s);
+        if (slot->state != FREE)
+            slot->state = LOST;
+        if (s <= ack->cumulative + UDP_SELECTIVE)
+            slot->proof = 0;
+    }
+    if (sender->kept)
+        shrink_by_timeout(sender);
+    else
+        sender->counts.idle++;
+    if (sender->request_count == 1)
+        take_sample(sender, now - sender->requested_at, now);
+}
+
+// Whether it can be true: it tells of nothing that was not sent, and of no epoch that was not
+// asked for.
+static bool believable(const udp_sender_t *sender, const udp_ack_t *ack)
+{
+    uint64_t reach = ack->cumulative;
+    if (ack->selective)
+        reach += 1 + 64 - (uint64_t)__builtin_clzll(ack->selective);
+    uint32_t ahead = ack->epoch - sender->epoch;
+    return ack->cumulative <= sender->next && reach <= sender->next &&
+           (ahead == 0 || ahead >= 1u << 31 || (ahead == 1 && sender->requesting));
+}
+
+// Credit of the latest acknowledgement, as far as numbers tell which one that is.
+static void take_credit(udp_sender_t *sender, const udp_ack_t *ack)
+{
+    if (ack->cumulative < sender->credit_from)
+        return;
+    sender->credit = ack->credit;
+    sender->credit_from = ack->cumulative;
+}
+
+// Time and congestion, once it is known what was released.
+static void progress(udp_sender_t *sender, const news_t *news, uint64_t flight_before, uint64_t now)
+{
+    if (news->sent_at)
+        take_sample(sender, now - news->sent_at, now);
+    if (news->grew)
+        grow(sender, news->bytes, flight_before);
+    if (sender->arrived >= sender->round)
+        end_round(sender);
+    find_overtaken(sender);
+}
+
+unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
+{
+    if (!believable(sender, ack)) {
+        sender->counts.bad_acks++;
+        return 0;
+    }
+    news_t news = {0};
+    uint64_t flight_before = sender->flight;
+    take_credit(sender, ack);
+    acknowledge_all(sender, ack, &news);
+    sender->counts.released += news.released;
+    bool confirmed =
+        ack->epoch != sender->epoch && sender->requesting && ack->epoch == sender->epoch + 1;
+    if (confirmed)
+        confirm(sender, ack, now);
+    else if (news.released && !sender->requesting)
+        progress(sender, &news, flight_before, now);
+    if (!sender->requesting && (confirmed || news.released)) {
+        if (sender->kept)
+            start_timer(sender, now);
+        else
+            sender->timer = UDP_NEVER;
+    }
+    return news.released;
+}
+
+// ---- receiver ----
+
+static inline uint64_t *word_of(udp_receiver_t *receiver, uint64_t sequence)
+{
+    return &receiver->here[sequence / 64 % (UDP_WINDOW_MAX / 64)];
+}
+
+static inline uint64_t bit_of(uint64_t sequence)
+{
+    return (uint64_t)1 << sequence % 64;
+}
+
+void udp_receiver_start(udp_receiver_t *receiver)
+{
+    *receiver = (udp_receiver_t){.epoch = UDP_FIRST_EPOCH};
+}
+
+udp_verdict_t udp_receiver_look(const udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence)
+{
+    if (epoch != receiver->epoch)
+        return epoch - receiver->epoch < 1u << 31 ? UDP_FUTURE_EPOCH : UDP_OLD_EPOCH;
+    if (sequence < receiver->cumulative)
+        return UDP_DUPLICATE;
+    if (sequence - receiver->cumulative >= UDP_WINDOW_MAX)
+        return UDP_BEYOND;
+    uint64_t word = receiver->here[sequence / 64 % (UDP_WINDOW_MAX / 64)];
+    return word & bit_of(sequence) ? UDP_DUPLICATE : UDP_NEW;
+}
+
+static void mark(udp_receiver_t *receiver, uint64_t sequence)
+{
+    *word_of(receiver, sequence) |= bit_of(sequence);
+    while (*word_of(receiver, receiver->cumulative) & bit_of(receiver->cumulative)) {
+        *word_of(receiver, receiver->cumulative) &= ~bit_of(receiver->cumulative);
+        receiver->cumulative++;
+    }
+}
+
+udp_verdict_t udp_receiver_take(udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence)
+{
+    udp_verdict_t verdict = udp_receiver_look(receiver, epoch, sequence);
+    receiver->counts[verdict]++;
+    if (verdict == UDP_NEW)
+        mark(receiver, sequence);
+    if (verdict == UDP_NEW || verdict == UDP_DUPLICATE)
+        receiver->owed++;
+    return verdict;
+}
+
+bool udp_receiver_request(udp_receiver_t *receiver, uint32_t epoch)
+{
+    bool next = epoch == receiver->epoch + 1, confirms = next || epoch == receiver->epoch;
+    if (next) {
+        receiver->epoch = epoch;
+        receiver->epochs++;
+    }
+    receiver->requests[confirms]++;
+    return confirms;
+}
+
+// The 64 bits from number cumulative + 1 on; of the window's other numbers none is in between.
+static uint64_t selective(const udp_receiver_t *receiver)
+{
+    const unsigned words = UDP_WINDOW_MAX / 64;
+    uint64_t from = receiver->cumulative + 1;
+    uint64_t low = receiver->here[from / 64 % words],
+             high = receiver->here[(from / 64 + 1) % words];
+    unsigned shift = from % 64;
+    return shift ? low >> shift | high << (64 - shift) : low;
+}
+
+void udp_receiver_ack(udp_receiver_t *receiver, uint32_t credit, udp_ack_t *ack)
+{
+    *ack = (udp_ack_t){
+        .epoch = receiver->epoch,
+        .credit = credit,
+        .cumulative = receiver->cumulative,
+        .selective = selective(receiver),
+    };
+    receiver->owed = 0;
+}
+
+bool udp_receiver_gap(const udp_receiver_t *receiver)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < UDP_WINDOW_MAX / 64; i++)
+        any |= receiver->here[i];
+    return any != 0;
+}
