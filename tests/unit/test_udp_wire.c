@@ -1,0 +1,412 @@
+// Header and frames of udp's datagrams: what is written is read again, and nothing else is taken.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../conduits/udp/udp_wire.h"
+
+static uint64_t state = 1;
+
+// A number below limit, which is not 0 (xorshift64*).
+static uint64_t below(uint64_t limit)
+{
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return ((state * 0x2545f4914f6cdd1du) >> 16) % limit;
+}
+
+static const udp_header_t example = {
+    .kind = UDP_EPOCH_CONFIRM,
+    .class = UDP_REPLIES,
+    .bytes = UDP_HEADER_BYTES,
+    .job = 0x03020100,
+    .source = 0x13121110,
+    .dest = 0x23222120,
+    .epoch = 0x33323130,
+    .checksum = 0x43424140,
+    .sequence = 0x5756555453525150,
+    .acks = {{0x63626160, 0x73727170, 0x8786858483828180, 0x9796959493929190},
+             {0xa3a2a1a0, 0xb3b2b1b0, 0xc7c6c5c4c3c2c1c0, 0xd7d6d5d4d3d2d1d0}},
+};
+
+// ---- the header ----
+
+static void the_header_has_its_bytes_in_their_places(void **unused)
+{
+    (void)unused;
+    static const uint8_t places[] = {
+        1,    0x13, 96,   0,                            // version, class and kind, bytes
+        0x00, 0x01, 0x02, 0x03,                         // job
+        0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
+        0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
+        0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, // sequence
+        0x60, 0x61, 0x62, 0x63, 0x70, 0x71, 0x72, 0x73, // requests: epoch, credit
+        0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, // cumulative
+        0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, // selective
+        0xa0, 0xa1, 0xa2, 0xa3, 0xb0, 0xb1, 0xb2, 0xb3, // replies
+        0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, //
+        0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, //
+    };
+    uint8_t bytes[UDP_HEADER_BYTES];
+    memset(bytes, 0xee, sizeof bytes);
+    assert_int_equal(sizeof places, UDP_HASHED_BYTES);
+    udp_header_encode(bytes, &example);
+    assert_memory_equal(bytes, places, sizeof places);
+    for (unsigned i = 0; i < UDP_HASH_BYTES; i++)
+        assert_int_equal(udp_header_hash(bytes)[i], 0xee);
+    assert_ptr_equal(udp_header_hash(bytes) + UDP_HASH_BYTES, bytes + UDP_HEADER_BYTES);
+}
+
+static void a_header_is_read_as_it_was_written(void **unused)
+{
+    (void)unused;
+    for (unsigned kind = 0; kind < UDP_KINDS; kind++)
+        for (unsigned class = 0; class < UDP_CLASSES; class ++) {
+            uint8_t datagram[UDP_HEADER_BYTES + 16] = {0};
+            size_t bytes = kind == UDP_DATA ? sizeof datagram : UDP_HEADER_BYTES;
+            udp_header_t header = example, got;
+            memset(&got, 0, sizeof got);
+            header.kind = (uint8_t)kind;
+            header.class = (uint8_t) class;
+            header.bytes = (uint16_t)bytes;
+            udp_header_encode(datagram, &header);
+            assert_int_equal(udp_header_decode(datagram, bytes, &got), UDP_FINE);
+            assert_memory_equal(&got, &header, sizeof got);
+        }
+}
+
+// Decodes the first bytes of a datagram in memory of just that size, so that a sanitizer sees a
+// look behind them.
+static udp_fault_t decode(const uint8_t *datagram, size_t bytes)
+{
+    udp_header_t header;
+    uint8_t *exact = malloc(bytes);
+    assert_true(exact || bytes == 0);
+    if (bytes)
+        memcpy(exact, datagram, bytes);
+    udp_fault_t fault = udp_header_decode(exact, bytes, &header);
+    free(exact);
+    return fault;
+}
+
+static void what_is_no_header_is_told_apart(void **unused)
+{
+    (void)unused;
+    uint8_t datagram[UDP_HEADER_BYTES + 16] = {0}, wrong[sizeof datagram];
+    udp_header_t header = example;
+    header.kind = UDP_DATA;
+    header.bytes = sizeof datagram;
+    udp_header_encode(datagram, &header);
+    for (size_t bytes = 0; bytes < UDP_HEADER_BYTES; bytes++)
+        assert_int_equal(decode(datagram, bytes), UDP_TOO_SHORT);
+    for (size_t bytes = UDP_HEADER_BYTES; bytes < sizeof datagram; bytes++)
+        assert_int_equal(decode(datagram, bytes), UDP_WRONG_BYTES);
+    assert_int_equal(decode(datagram, sizeof datagram), UDP_FINE);
+    for (unsigned value = 0; value < 256; value++) {
+        memcpy(wrong, datagram, sizeof wrong);
+        wrong[0] = (uint8_t)value;
+        assert_int_equal(decode(wrong, sizeof wrong), value == 1 ? UDP_FINE : UDP_WRONG_VERSION);
+        wrong[0] = datagram[0];
+        wrong[1] = (uint8_t)value;
+        bool data = value % 16 == UDP_DATA;
+        udp_fault_t legal = data ? UDP_FINE : UDP_WRONG_BYTES; // only data has frames
+        assert_int_equal(decode(wrong, sizeof wrong),
+                         value / 16 < UDP_CLASSES && value % 16 < UDP_KINDS ? legal
+                                                                            : UDP_WRONG_KIND);
+    }
+}
+
+static void data_needs_frames_and_lengths_of_eight(void **unused)
+{
+    (void)unused;
+    uint8_t datagram[UDP_HEADER_BYTES + 16] = {0};
+    udp_header_t header = example;
+    header.kind = UDP_DATA;
+    for (size_t bytes = UDP_HEADER_BYTES; bytes <= sizeof datagram; bytes++) {
+        header.bytes = (uint16_t)bytes;
+        udp_header_encode(datagram, &header);
+        assert_int_equal(decode(datagram, bytes),
+                         bytes % 8 == 0 && bytes > UDP_HEADER_BYTES ? UDP_FINE : UDP_WRONG_BYTES);
+    }
+}
+
+// ---- frames ----
+
+enum { ROOM = 8192, MESSAGES = 64 };
+
+// Messages, and a datagram with them.
+static struct {
+    aq_am_t am[MESSAGES];
+    int32_t args[MESSAGES][AQ_AM_MAX_ARGS];
+    uint8_t payload[MESSAGES][256];
+    unsigned count;
+    _Alignas(16) uint8_t datagram[ROOM];
+    size_t bytes;
+} box;
+
+static int clear(void **unused)
+{
+    (void)unused;
+    memset(&box, 0, sizeof box);
+    memset(box.datagram, 0xee, sizeof box.datagram);
+    box.bytes = UDP_HEADER_BYTES;
+    return 0;
+}
+
+static aq_am_t *new_message(unsigned category, unsigned nargs, size_t nbytes, bool reply)
+{
+    unsigned i = box.count++;
+    for (unsigned k = 0; k < nargs; k++)
+        box.args[i][k] = (int32_t)below(UINT32_MAX);
+    for (size_t k = 0; k < nbytes; k++)
+        box.payload[i][k] = (uint8_t)(1 + below(255));
+    box.am[i] = (aq_am_t){
+        .args = box.args[i],
+        .payload = box.payload[i],
+        .nbytes = nbytes,
+        .dest = category == AQ_AM_LONG ? (void *)(uintptr_t)(below(UINT32_MAX) << 16) : NULL,
+        .category = (uint8_t)category,
+        .handler = (uint8_t)below(256),
+        .nargs = (uint8_t)nargs,
+        .reply = reply,
+    };
+    return &box.am[i];
+}
+
+static uint8_t *add(const aq_am_t *am)
+{
+    uint8_t *at = box.datagram + box.bytes;
+    uint8_t *payload = udp_frame_write(at, am);
+    assert_ptr_equal(payload, at + udp_frame_payload_at(am->category, am->nargs));
+    box.bytes += udp_frame_bytes(am->category, am->nargs, am->nbytes);
+    assert_int_equal(box.datagram[box.bytes], 0xee);
+    return payload;
+}
+
+static aq_am_t *add_any(bool reply)
+{
+    unsigned category = (unsigned)below(3), nargs = (unsigned)below(AQ_AM_MAX_ARGS + 1);
+    aq_am_t *am = new_message(category, nargs, category == AQ_AM_SHORT ? 0 : below(256), reply);
+    add(am);
+    return am;
+}
+
+static void check_frame(const udp_frame_t *frame, const aq_am_t *am)
+{
+    assert_int_equal(frame->category, am->category);
+    assert_int_equal(frame->handler, am->handler);
+    assert_int_equal(frame->nargs, am->nargs);
+    assert_int_equal(frame->nbytes, am->nbytes);
+    assert_int_equal(frame->dest, (uintptr_t)am->dest);
+    assert_memory_equal(frame->args, am->args, am->nargs * sizeof *am->args);
+    assert_memory_equal(frame->payload, am->payload, am->nbytes);
+    assert_int_equal((uintptr_t)frame->payload % 8, 0);
+}
+
+static void check_all(bool reply)
+{
+    udp_frame_t frame;
+    udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, reply);
+    assert_true(udp_frames_good(frames));
+    for (unsigned i = 0; i < box.count; i++) {
+        assert_int_equal(udp_frames_next(&frames, &frame), UDP_FRAME);
+        check_frame(&frame, &box.am[i]);
+    }
+    assert_int_equal(udp_frames_next(&frames, &frame), UDP_NO_FRAME);
+    assert_int_equal(udp_frames_next(&frames, &frame), UDP_NO_FRAME);
+}
+
+static void frames_are_read_as_they_were_written(void **unused)
+{
+    for (unsigned round = 0; round < 200; round++) {
+        clear(unused);
+        bool reply = round % 2;
+        for (unsigned i = (unsigned)below(20); i > 0; i--) {
+            if (below(4) == 0) {
+                udp_frame_fill(box.datagram + box.bytes);
+                box.bytes += UDP_FRAME_BYTES;
+            }
+            add_any(reply);
+        }
+        check_all(reply);
+    }
+}
+
+static void a_frame_has_its_bytes_in_their_places(void **unused)
+{
+    (void)unused;
+    static const int32_t args[] = {0x03020100, -2, 0x23222120};
+    static const uint8_t places[] = {
+        3,    200,  3,    1,    5,    0,    0,    0,    // type, handler, arguments, class, nbytes
+        0x00, 0x01, 0x02, 0x03, 0xfe, 0xff, 0xff, 0xff, //
+        0x20, 0x21, 0x22, 0x23, 0,    0,    0,    0,    //
+        0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, // dest
+        'h',  'e',  'l',  'l',  'o',  0,    0,    0,    //
+    };
+    const aq_am_t am = {.args = args,
+                        .payload = "hello",
+                        .nbytes = 5,
+                        .dest = (void *)(uintptr_t)0x3736353433323130,
+                        .category = AQ_AM_LONG,
+                        .handler = 200,
+                        .nargs = 3,
+                        .reply = true};
+    assert_int_equal(udp_frame_bytes(AQ_AM_LONG, 3, 5), sizeof places);
+    add(&am);
+    assert_memory_equal(box.datagram + UDP_HEADER_BYTES, places, sizeof places);
+}
+
+static void a_payload_may_be_there_before_or_come_after(void **unused)
+{
+    (void)unused;
+    aq_am_t *before = new_message(AQ_AM_MEDIUM, 3, 13, false);
+    size_t at = box.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 3);
+    const void *payload = before->payload;
+    memcpy(box.datagram + at, payload, 13);
+    before->payload = NULL;
+    add(before);
+    before->payload = payload;
+    for (unsigned i = 13; i < 16; i++)
+        assert_int_equal(box.datagram[at + i], 0);
+    aq_am_t *after = new_message(AQ_AM_LONG, 0, 21, false);
+    payload = after->payload;
+    after->payload = NULL;
+    memcpy(add(after), payload, 21);
+    after->payload = payload;
+    check_all(false);
+}
+
+static void a_filler_moves_a_payload_to_sixteen(void **unused)
+{
+    (void)unused;
+    add(new_message(AQ_AM_SHORT, 2, 0, false));
+    assert_int_equal((box.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 2)) % 16, 0);
+    add(new_message(AQ_AM_SHORT, 0, 0, false));
+    assert_int_equal((box.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 2)) % 16, 8);
+    udp_frame_fill(box.datagram + box.bytes);
+    box.bytes += UDP_FRAME_BYTES;
+    uint8_t *payload = add(new_message(AQ_AM_MEDIUM, 2, 40, false));
+    assert_int_equal((uintptr_t)payload % 16, 0);
+    check_all(false);
+}
+
+// One frame, spoiled in one byte.
+static bool good_with(size_t at, uint8_t value)
+{
+    uint8_t *byte = box.datagram + UDP_HEADER_BYTES + at, kept = *byte;
+    *byte = value;
+    udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS);
+    bool good = udp_frames_good(frames);
+    udp_frame_t frame;
+    if (!good) { // and it stays so
+        assert_int_equal(udp_frames_next(&frames, &frame), UDP_BAD_FRAME);
+        assert_int_equal(udp_frames_next(&frames, &frame), UDP_BAD_FRAME);
+    }
+    *byte = kept;
+    return good;
+}
+
+static void a_bad_frame_ends_the_datagram(void **unused)
+{
+    (void)unused;
+    add(new_message(AQ_AM_MEDIUM, 16, 24, false));
+    for (unsigned value = 0; value < 256; value++) {
+        uint8_t byte = (uint8_t)value;
+        assert_int_equal(good_with(0, byte),
+                         value == 2); // a Short has no payload, a Long is longer
+        assert_true(good_with(1, byte));
+        assert_int_equal(good_with(3, byte), value == UDP_REQUESTS);
+        if (value > AQ_AM_MAX_ARGS)
+            assert_false(good_with(2, byte));
+        if (value > 24)
+            assert_false(good_with(4, byte));
+        for (unsigned high = 5; value && high < 8; high++)
+            assert_false(good_with(high, byte));
+    }
+}
+
+static void frames_of_the_other_class_are_refused(void **unused)
+{
+    (void)unused;
+    add_any(true);
+    assert_true(udp_frames_good(udp_frames_of(box.datagram, box.bytes, UDP_REPLIES)));
+    assert_false(udp_frames_good(udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS)));
+}
+
+// Reads all frames of a copy in memory of just that size, and touches what they claim to be.
+static udp_next_t read_copy(const uint8_t *datagram, size_t bytes, unsigned *count)
+{
+    uint8_t *exact = malloc(bytes);
+    assert_non_null(exact);
+    memcpy(exact, datagram, bytes);
+    udp_frames_t frames = udp_frames_of(exact, bytes, UDP_REQUESTS);
+    udp_frame_t frame;
+    udp_next_t next;
+    for (*count = 0; (next = udp_frames_next(&frames, &frame)) == UDP_FRAME; ++*count) {
+        assert_true(frame.payload + frame.nbytes <= exact + bytes);
+        memset(frame.payload, 0xaa, frame.nbytes);
+    }
+    free(exact);
+    return next;
+}
+
+static void a_cut_datagram_gives_whole_frames_only(void **unused)
+{
+    (void)unused;
+    size_t ends[11] = {UDP_HEADER_BYTES};
+    for (unsigned i = 1; i < 11; i++) {
+        add_any(false);
+        ends[i] = box.bytes;
+    }
+    unsigned whole = 0, count;
+    for (size_t bytes = UDP_HEADER_BYTES; bytes <= box.bytes; bytes++) {
+        if (whole < 10 && bytes == ends[whole + 1])
+            whole++;
+        udp_next_t last = read_copy(box.datagram, bytes, &count);
+        assert_int_equal(count, whole);
+        assert_int_equal(last, bytes == ends[whole] ? UDP_NO_FRAME : UDP_BAD_FRAME);
+    }
+}
+
+static void any_bytes_are_read_without_harm(void **unused)
+{
+    unsigned bad = 0, count;
+    for (unsigned round = 0; round < 20000; round++) {
+        clear(unused);
+        while (box.count < 4)
+            add_any(false);
+        for (unsigned i = 0; i < 3; i++)
+            box.datagram[UDP_HEADER_BYTES + below(box.bytes - UDP_HEADER_BYTES)] =
+                (uint8_t)below(256);
+        bad += read_copy(box.datagram, box.bytes, &count) == UDP_BAD_FRAME;
+    }
+    assert_true(bad > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_header_has_its_bytes_in_their_places),
+        cmocka_unit_test(a_header_is_read_as_it_was_written),
+        cmocka_unit_test(what_is_no_header_is_told_apart),
+        cmocka_unit_test(data_needs_frames_and_lengths_of_eight),
+        cmocka_unit_test_setup(frames_are_read_as_they_were_written, clear),
+        cmocka_unit_test_setup(a_frame_has_its_bytes_in_their_places, clear),
+        cmocka_unit_test_setup(a_payload_may_be_there_before_or_come_after, clear),
+        cmocka_unit_test_setup(a_filler_moves_a_payload_to_sixteen, clear),
+        cmocka_unit_test_setup(a_bad_frame_ends_the_datagram, clear),
+        cmocka_unit_test_setup(frames_of_the_other_class_are_refused, clear),
+        cmocka_unit_test_setup(a_cut_datagram_gives_whole_frames_only, clear),
+        cmocka_unit_test_setup(any_bytes_are_read_without_harm, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
