@@ -262,7 +262,7 @@ typedef struct news {
     unsigned released;
     uint64_t bytes;   // of them
     uint64_t sent_at; // the latest transmission of theirs that is known to have arrived; 0: none
-    bool grew;        // some were sent after the last loss was answered
+    uint64_t order;   // the latest transmission of all these datagrams
 } news_t;
 
 static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
@@ -274,7 +274,8 @@ static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
         sender->arrived = slot->proof;
         news->sent_at = slot->proof == slot->order ? slot->sent_at : 0;
     }
-    news->grew = news->grew || slot->order > sender->recovery;
+    if (slot->order > news->order)
+        news->order = slot->order;
     news->bytes += slot->bytes;
     news->released++;
     release(sender, slot);
@@ -360,11 +361,11 @@ static void progress(udp_sender_t *sender, const news_t *news, uint64_t flight_b
 {
     if (news->sent_at)
         take_sample(sender, now - news->sent_at, now);
-    if (news->grew)
-        grow(sender, news->bytes, flight_before);
     if (sender->arrived >= sender->round)
         end_round(sender);
     find_overtaken(sender);
+    if (news->order > sender->recovery)
+        grow(sender, news->bytes, flight_before);
 }
 
 unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)

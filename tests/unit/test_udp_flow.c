@@ -1,0 +1,718 @@
+// The sender and the receiver of a flow, step by step with a clock made by hand. How they do
+// together over a bad network is in test_udp_network.c.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../conduits/udp/udp_flow.h"
+
+enum { WINDOW = 128, BYTES = 1000, PLENTY = 1 << 30 };
+
+#define US ((uint64_t)1000)
+#define MS (1000 * US)
+
+static udp_sender_t sender;
+static udp_receiver_t receiver;
+static uint64_t now;
+static char datagrams[1024]; // datagram s is &datagrams[s]
+static bool released[1024];
+static unsigned released_count;
+
+static void release(void *context, void *datagram)
+{
+    assert_ptr_equal(context, &sender);
+    ptrdiff_t s = (char *)datagram - datagrams;
+    assert_in_range(s, 0, 1023);
+    assert_false(released[s]);
+    released[s] = true;
+    released_count++;
+}
+
+static void start(uint32_t first_bytes, uint32_t credit)
+{
+    const udp_sender_setup_t setup = {
+        .window = WINDOW,
+        .datagram_bytes = BYTES,
+        .first_bytes = first_bytes,
+        .credit = credit,
+        .rto_first = 10 * MS,
+        .rto_least = 1 * MS,
+        .rto_most = 1000 * MS,
+        .release = release,
+        .context = &sender,
+    };
+    if (sender.slots)
+        udp_sender_stop(&sender);
+    assert_int_equal(udp_sender_start(&sender, &setup), AQ_OK);
+    memset(released, 0, sizeof released);
+    released_count = 0;
+    udp_receiver_start(&receiver);
+    now = 1000 * MS;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    start(PLENTY, PLENTY);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    udp_sender_stop(&sender);
+    return 0;
+}
+
+static void add(unsigned count)
+{
+    for (; count > 0; count--) {
+        assert_true(udp_sender_room(&sender, BYTES));
+        uint64_t s = sender.next;
+        assert_int_equal(udp_sender_add(&sender, &datagrams[s], BYTES, now), s);
+    }
+}
+
+// Adds as many as there is room for.
+static unsigned fill(void)
+{
+    unsigned count = 0;
+    for (; udp_sender_room(&sender, BYTES); count++)
+        add(1);
+    return count;
+}
+
+static unsigned ack(uint32_t epoch, uint64_t cumulative, uint64_t selective)
+{
+    const udp_ack_t news = {epoch, PLENTY, cumulative, selective};
+    return udp_sender_ack(&sender, &news, now);
+}
+
+static void expect_nothing(void)
+{
+    assert_int_equal(udp_sender_next(&sender, now).todo, UDP_TODO_NOTHING);
+}
+
+static void expect_resend(uint32_t epoch, uint64_t sequence)
+{
+    udp_action_t action = udp_sender_next(&sender, now);
+    assert_int_equal(action.todo, UDP_TODO_RESEND);
+    assert_int_equal(action.epoch, epoch);
+    assert_int_equal(action.sequence, sequence);
+    assert_ptr_equal(action.datagram, &datagrams[sequence]);
+    assert_int_equal(action.bytes, BYTES);
+}
+
+static void expect_request(uint32_t epoch)
+{
+    udp_action_t action = udp_sender_next(&sender, now);
+    assert_int_equal(action.todo, UDP_TODO_REQUEST);
+    assert_int_equal(action.epoch, epoch);
+}
+
+// Lets time run up to the deadline.
+static void time_out(void)
+{
+    uint64_t deadline = udp_sender_deadline(&sender);
+    assert_in_range(deadline, now, UDP_NEVER - 1);
+    now = deadline - 1;
+    expect_nothing();
+    now = deadline;
+}
+
+// ---- acknowledgements and loss inside an epoch ----
+
+static void acknowledged_datagrams_are_released(void **state)
+{
+    (void)state;
+    add(6);
+    assert_int_equal(ack(1, 2, 0), 2);
+    assert_int_equal(ack(1, 2, 0), 0);      // again
+    assert_int_equal(ack(1, 2, 1 << 1), 1); // 4 too
+    assert_int_equal(ack(1, 1, 1 << 2), 0); // an old one that comes late
+    assert_true(released[0] && released[1] && released[4]);
+    assert_int_equal(released_count, 3);
+    assert_int_equal(sender.base, 2);
+    assert_int_equal(ack(1, 6, 0), 3);
+    assert_int_equal(sender.counts.released, 6);
+    assert_int_equal(sender.flight, 0);
+    assert_int_equal(udp_sender_deadline(&sender), UDP_NEVER);
+}
+
+static void what_three_later_ones_overtook_goes_again(void **state)
+{
+    (void)state;
+    add(5);
+    ack(1, 0, 1 << 0 | 1 << 1); // 0 is missing, 1 and 2 are here
+    expect_nothing();
+    ack(1, 0, 1 << 0 | 1 << 1 | 1 << 2);
+    assert_int_equal(udp_sender_deadline(&sender), 0);
+    expect_resend(1, 0);
+    expect_nothing();
+    assert_int_equal(sender.counts.lost, 1);
+    assert_int_equal(sender.counts.resent, 1);
+    assert_int_equal(sender.counts.requests, 0);
+    ack(1, 5, 0);
+    assert_int_equal(released_count, 5);
+}
+
+static void what_goes_again_can_be_lost_again(void **state)
+{
+    (void)state;
+    add(4);
+    ack(1, 0, 7);
+    expect_resend(1, 0);
+    add(3); // 4 to 6, sent after it
+    ack(1, 0, 0x3f);
+    expect_resend(1, 0);
+    expect_nothing();
+}
+
+static void late_news_of_a_lost_one_saves_sending_it(void **state)
+{
+    (void)state;
+    add(4);
+    ack(1, 0, 7);
+    assert_int_equal(sender.lost, 1);
+    ack(1, 4, 0);
+    assert_int_equal(sender.lost, 0);
+    expect_nothing();
+    assert_int_equal(sender.counts.resent, 0);
+    assert_int_equal(sender.flight, 0);
+}
+
+// 0 goes again as the sixth transmission. Its acknowledgement may be for the first one, and says
+// nothing about those in between.
+static void what_was_sent_twice_overtakes_nothing(void **state)
+{
+    (void)state;
+    add(5);
+    ack(1, 0, 7);
+    expect_resend(1, 0);
+    add(1);
+    ack(1, 4, 0);
+    assert_int_equal(sender.counts.lost, 1);
+    expect_nothing();
+}
+
+static void acknowledgements_that_cannot_be_true_are_ignored(void **state)
+{
+    (void)state;
+    add(10);
+    assert_int_equal(ack(1, 11, 0), 0);
+    assert_int_equal(ack(1, UINT64_MAX, 1), 0);
+    assert_int_equal(ack(1, 9, 1), 0); // 10
+    assert_int_equal(ack(1, 0, (uint64_t)1 << 63), 0);
+    assert_int_equal(ack(2, 5, 0), 0); // nobody asked for epoch 2
+    assert_int_equal(ack(3, 5, 0), 0);
+    assert_int_equal(sender.counts.bad_acks, 6);
+    assert_int_equal(sender.kept, 10);
+    assert_int_equal(sender.epoch, 1);
+    assert_int_equal(ack(1, 8, 1), 9); // 9
+}
+
+static void stop_releases_what_is_kept(void **state)
+{
+    (void)state;
+    add(7);
+    ack(1, 1, 1 << 2);
+    udp_sender_stop(&sender);
+    assert_int_equal(released_count, 7);
+    assert_null(sender.slots);
+}
+
+// ---- epochs ----
+
+static void time_up_asks_for_an_epoch_and_sends_nothing_else(void **state)
+{
+    (void)state;
+    add(3);
+    time_out();
+    expect_request(2);
+    expect_nothing();
+    assert_false(udp_sender_room(&sender, BYTES));
+    ack(1, 0, 2); // of the old epoch: it releases, and confirms nothing
+    assert_true(released[2]);
+    expect_nothing();
+    assert_int_equal(udp_sender_epoch(&sender), 1);
+    ack(2, 1, 1);
+    assert_int_equal(udp_sender_epoch(&sender), 2);
+    expect_resend(2, 1);
+    expect_nothing();
+    assert_true(udp_sender_room(&sender, BYTES));
+    assert_int_equal(sender.counts.resent, 1);
+    assert_int_equal(sender.counts.epochs, 1);
+}
+
+static void a_request_is_repeated_with_growing_pauses(void **state)
+{
+    (void)state;
+    add(1);
+    uint64_t before = now, pause = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        time_out();
+        assert_true(now - before >= pause);
+        assert_true(now - before <= 1000 * MS);
+        pause = now - before;
+        before = now;
+        expect_request(2);
+        expect_nothing();
+    }
+    assert_int_equal(pause, 1000 * MS);
+    assert_int_equal(sender.counts.epochs, 1);
+    assert_int_equal(sender.counts.requests, 40);
+    ack(2, 0, 0);
+    expect_resend(2, 0);
+    time_out();
+    expect_request(3);
+}
+
+static void a_confirmation_comes_even_when_all_was_acknowledged(void **state)
+{
+    (void)state;
+    add(2);
+    time_out();
+    expect_request(2);
+    ack(1, 2, 0);
+    assert_int_equal(sender.kept, 0);
+    assert_false(udp_sender_room(&sender, BYTES)); // in which epoch?
+    time_out();
+    expect_request(2);
+    ack(2, 2, 0);
+    assert_true(udp_sender_room(&sender, BYTES));
+    assert_int_equal(udp_sender_deadline(&sender), UDP_NEVER);
+    assert_int_equal(sender.counts.idle, 1);
+}
+
+static void an_idle_epoch_costs_no_window(void **state)
+{
+    (void)state;
+    start(20 * BYTES, PLENTY);
+    add(10);
+    time_out();
+    expect_request(2);
+    ack(2, 10, 0);
+    assert_int_equal(sender.congestion, 20 * BYTES);
+    add(10);
+    time_out();
+    expect_request(3);
+    ack(3, 19, 0);
+    assert_int_equal(sender.congestion, 2 * BYTES);
+    expect_resend(3, 19);
+}
+
+static void old_confirmations_are_acknowledgements(void **state)
+{
+    (void)state;
+    add(8);
+    time_out();
+    expect_request(2);
+    ack(2, 2, 0);
+    while (udp_sender_next(&sender, now).todo == UDP_TODO_RESEND)
+        ;
+    time_out();
+    expect_request(3);
+    assert_int_equal(ack(2, 3, 0), 1);
+    assert_true(sender.requesting);
+    assert_int_equal(ack(3, 3, 0), 0);
+    assert_false(sender.requesting);
+    assert_int_equal(ack(2, 4, 0), 1); // later than the confirmation, and still true
+    assert_int_equal(sender.counts.bad_acks, 0);
+}
+
+// A copy of an old epoch cannot arrive any more, so what is sent in the new one overtakes.
+static void overtaking_counts_afresh_in_a_new_epoch(void **state)
+{
+    (void)state;
+    start(8 * BYTES, PLENTY);
+    add(8);
+    time_out();
+    expect_request(2);
+    ack(2, 0, 0);
+    sender.congestion = PLENTY;
+    for (uint64_t s = 0; s < 8; s++)
+        expect_resend(2, s);
+    ack(2, 0, 7);
+    expect_resend(2, 0);
+    expect_nothing();
+    assert_int_equal(sender.counts.lost, 1);
+}
+
+// Beyond the 64 that an acknowledgement tells about, an old copy may have arrived all the same.
+static void what_a_confirmation_does_not_tell_overtakes_nothing(void **state)
+{
+    (void)state;
+    add(80);
+    time_out();
+    expect_request(2);
+    ack(2, 0, 0); // tells that 0 to 64 are missing; 65 to 79 may have been here
+    sender.congestion = PLENTY;
+    for (uint64_t s = 0; s < 80; s++)
+        expect_resend(2, s);
+    ack(2, 10, UINT64_MAX << 55); // 66 to 74, from the old epoch for all we know
+    expect_nothing();
+    assert_int_equal(sender.counts.lost, 0);
+    ack(2, 10, (uint64_t)1 << 53);            // 64 came by the new epoch
+    assert_int_equal(sender.counts.lost, 52); // 10 to 61
+}
+
+static void the_receiver_follows_one_epoch_at_a_time(void **state)
+{
+    (void)state;
+    assert_true(udp_receiver_request(&receiver, 2));
+    assert_true(udp_receiver_request(&receiver, 2)); // the confirmation was lost
+    assert_int_equal(receiver.epochs, 1);
+    assert_true(udp_receiver_request(&receiver, 3));
+    assert_false(udp_receiver_request(&receiver, 2)); // comes late
+    assert_false(udp_receiver_request(&receiver, 5)); // nobody asks for it
+    assert_int_equal(receiver.epoch, 3);
+    assert_int_equal(receiver.requests[0], 2);
+    assert_int_equal(receiver.requests[1], 3);
+}
+
+static void epochs_wrap_around(void **state)
+{
+    (void)state;
+    sender.epoch = receiver.epoch = UINT32_MAX;
+    assert_int_equal(udp_receiver_take(&receiver, UINT32_MAX, 0), UDP_NEW);
+    add(2);
+    time_out();
+    expect_request(0);
+    assert_true(udp_receiver_request(&receiver, 0));
+    assert_int_equal(udp_receiver_take(&receiver, UINT32_MAX, 1), UDP_OLD_EPOCH);
+    assert_int_equal(udp_receiver_take(&receiver, 1, 1), UDP_FUTURE_EPOCH);
+    assert_false(udp_receiver_request(&receiver, UINT32_MAX));
+    ack(0, 1, 0);
+    expect_resend(0, 1);
+    assert_int_equal(udp_receiver_take(&receiver, 0, 1), UDP_NEW);
+    ack(UINT32_MAX, 1, 1);
+    assert_int_equal(sender.counts.bad_acks, 1); // number 2 was not sent
+    ack(UINT32_MAX, 2, 0);
+    assert_int_equal(sender.kept, 0);
+}
+
+// A request from 2^32 epochs ago, or a forged one, moves the receiver ahead.
+static void a_receiver_that_is_ahead_is_caught_up_with(void **state)
+{
+    (void)state;
+    udp_ack_t news;
+    assert_true(udp_receiver_request(&receiver, 2));
+    add(1);
+    assert_int_equal(udp_receiver_take(&receiver, 1, 0), UDP_OLD_EPOCH);
+    udp_receiver_ack(&receiver, PLENTY, &news);
+    assert_int_equal(udp_sender_ack(&sender, &news, now), 0);
+    assert_int_equal(sender.counts.bad_acks, 1);
+    time_out();
+    expect_request(2);
+    assert_true(udp_receiver_request(&receiver, 2));
+    udp_receiver_ack(&receiver, PLENTY, &news);
+    udp_sender_ack(&sender, &news, now);
+    expect_resend(2, 0);
+    assert_int_equal(udp_receiver_take(&receiver, 2, 0), UDP_NEW);
+}
+
+// ---- window, credit, congestion ----
+
+static void the_window_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(fill(), WINDOW);
+    ack(1, 0, UINT64_MAX); // 64 are gone, but not the oldest
+    while (udp_sender_next(&sender, now).todo == UDP_TODO_RESEND)
+        ;
+    assert_int_equal(fill(), 0);
+    ack(1, 1, 0);
+    assert_int_equal(fill(), 65);
+    assert_int_equal(sender.next, 65 + WINDOW);
+}
+
+static void the_credit_is_kept(void **state)
+{
+    (void)state;
+    start(PLENTY, 5 * BYTES + BYTES / 2);
+    assert_int_equal(fill(), 5);
+    udp_ack_t news = {.epoch = 1, .credit = 3 * BYTES, .cumulative = 4};
+    udp_sender_ack(&sender, &news, now);
+    assert_int_equal(fill(), 2);
+    news = (udp_ack_t){.epoch = 1, .credit = PLENTY, .cumulative = 3}; // late: its credit is not
+    udp_sender_ack(&sender, &news, now);
+    assert_int_equal(fill(), 0);
+    news = (udp_ack_t){.epoch = 1, .credit = 0, .cumulative = 7};
+    udp_sender_ack(&sender, &news, now);
+    assert_int_equal(fill(), 1); // with nothing under way one may always go
+    news = (udp_ack_t){.epoch = 1, .credit = 4 * BYTES, .cumulative = 7};
+    udp_sender_ack(&sender, &news, now);
+    assert_int_equal(fill(), 3);
+}
+
+static void the_credit_holds_for_what_goes_again(void **state)
+{
+    (void)state;
+    add(6);
+    time_out();
+    expect_request(2);
+    udp_ack_t news = {.epoch = 2, .credit = 2 * BYTES};
+    udp_sender_ack(&sender, &news, now);
+    sender.congestion = PLENTY;
+    expect_resend(2, 0);
+    expect_resend(2, 1);
+    expect_nothing();
+    assert_int_equal(udp_sender_deadline(&sender), sender.timer);
+    assert_false(udp_sender_room(&sender, BYTES)); // what waits goes first
+    news.cumulative = 1;
+    udp_sender_ack(&sender, &news, now);
+    expect_resend(2, 2);
+    expect_nothing();
+}
+
+static void the_congestion_window_opens_when_it_is_used(void **state)
+{
+    (void)state;
+    start(4 * BYTES, PLENTY);
+    assert_int_equal(fill(), 4);
+    ack(1, 4, 0);
+    assert_int_equal(sender.congestion, 8 * BYTES); // doubles
+    add(1);
+    ack(1, 5, 0);
+    assert_int_equal(sender.congestion, 8 * BYTES); // one at a time needs no more
+    sender.threshold = 8 * BYTES;
+    assert_int_equal(fill(), 8);
+    ack(1, 13, 0);
+    assert_int_equal(sender.congestion, 9 * BYTES); // above the threshold one in a round trip
+    sender.threshold = UDP_NEVER;
+    for (unsigned i = 0; i < 6; i++) {
+        fill();
+        ack(1, sender.next, 0);
+    }
+    assert_int_equal(sender.congestion, WINDOW * BYTES); // more cannot be under way
+}
+
+static void a_burst_of_losses_shrinks_it_once(void **state)
+{
+    (void)state;
+    start(20 * BYTES, PLENTY);
+    fill();
+    ack(1, 0, 7 << 2); // 0, 1, 2 are missing
+    while (udp_sender_next(&sender, now).todo == UDP_TODO_RESEND)
+        ;
+    assert_int_equal(sender.counts.lost, 3);
+    assert_int_equal(sender.congestion, 14 * BYTES);
+    ack(1, 0, 0xfe << 2); // 6 to 9 arrive: nothing new is lost, and what is old opens nothing
+    assert_int_equal(sender.congestion, 14 * BYTES);
+}
+
+static void a_queue_shrinks_it_but_not_below_the_first_window(void **state)
+{
+    (void)state;
+    start(10 * BYTES, PLENTY);
+    fill();
+    now += 100 * US;
+    ack(1, 10, 0);
+    assert_int_equal(sender.congestion, 20 * BYTES);
+    uint64_t before = sender.congestion;
+    for (unsigned i = 0; i < 40; i++) {
+        add(1);
+        now += 2 * MS;
+        ack(1, sender.next, 0);
+        assert_true(sender.congestion <= before);
+        before = sender.congestion;
+    }
+    assert_int_equal(sender.congestion, 10 * BYTES);
+}
+
+// ---- the round trip ----
+
+static void the_time_out_follows_the_round_trip(void **state)
+{
+    (void)state;
+    add(1);
+    assert_int_equal(udp_sender_deadline(&sender), now + 10 * MS);
+    now += 4 * MS;
+    ack(1, 1, 0);
+    assert_int_equal(sender.rtt, 4 * MS);
+    assert_int_equal(sender.rto, 12 * MS); // RFC 6298: R + 4 * R / 2
+    for (unsigned i = 0; i < 100; i++) {
+        add(1);
+        now += 10 * US;
+        ack(1, sender.next, 0);
+    }
+    assert_in_range(sender.rtt, 9 * US, 12 * US);
+    assert_int_equal(sender.rto, 1 * MS);
+}
+
+static void what_was_sent_twice_is_no_measure(void **state)
+{
+    (void)state;
+    add(4);
+    ack(1, 0, 7);
+    uint64_t rtt = sender.rtt, rto = sender.rto;
+    expect_resend(1, 0);
+    now += 500 * US;
+    ack(1, 4, 0);
+    assert_int_equal(sender.rtt, rtt);
+    assert_int_equal(sender.rto, rto);
+}
+
+static void a_new_epoch_measures_what_it_sends(void **state)
+{
+    (void)state;
+    add(1);
+    time_out();
+    expect_request(2);
+    time_out();
+    expect_request(2);
+    ack(2, 0, 0); // of which request?
+    assert_int_equal(sender.rtt, 0);
+    assert_int_equal(sender.backoff, 2);
+    expect_resend(2, 0);
+    now += 3 * MS;
+    ack(2, 1, 0);
+    assert_int_equal(sender.rtt, 3 * MS);
+    assert_int_equal(sender.backoff, 0);
+    add(1);
+    time_out();
+    expect_request(3);
+    now += 5 * MS;
+    ack(3, 1, 0); // of the only one
+    assert_int_equal(sender.rtt, 3 * MS + 5 * MS / 8 - 3 * MS / 8);
+}
+
+static void an_acknowledgement_starts_the_time_anew(void **state)
+{
+    (void)state;
+    add(2);
+    now += 9 * MS;
+    ack(1, 1, 0);
+    uint64_t deadline = udp_sender_deadline(&sender);
+    assert_int_equal(deadline, now + sender.rto);
+    now += 1 * MS;
+    ack(1, 1, 0); // without news it does not
+    assert_int_equal(udp_sender_deadline(&sender), deadline);
+    add(1);
+    assert_int_equal(udp_sender_deadline(&sender), deadline);
+}
+
+// ---- receiver ----
+
+static void a_number_is_new_once(void **state)
+{
+    (void)state;
+    assert_int_equal(udp_receiver_take(&receiver, 1, 0), UDP_NEW);
+    assert_int_equal(udp_receiver_take(&receiver, 1, 0), UDP_DUPLICATE);
+    assert_int_equal(udp_receiver_take(&receiver, 1, 2), UDP_NEW);
+    assert_int_equal(udp_receiver_take(&receiver, 1, 2), UDP_DUPLICATE);
+    assert_int_equal(udp_receiver_take(&receiver, 1, UDP_WINDOW_MAX), UDP_NEW);
+    assert_int_equal(udp_receiver_take(&receiver, 1, UDP_WINDOW_MAX + 1), UDP_BEYOND);
+    assert_int_equal(udp_receiver_take(&receiver, 1, UINT64_MAX), UDP_BEYOND);
+    assert_int_equal(udp_receiver_take(&receiver, 2, 1), UDP_FUTURE_EPOCH);
+    assert_int_equal(udp_receiver_take(&receiver, 0, 1), UDP_OLD_EPOCH);
+    const uint64_t counts[UDP_VERDICTS] = {3, 2, 1, 1, 2};
+    assert_memory_equal(receiver.counts, counts, sizeof counts);
+}
+
+static void a_look_changes_nothing(void **state)
+{
+    (void)state;
+    udp_receiver_take(&receiver, 1, 1);
+    udp_receiver_t before = receiver;
+    for (uint64_t s = 0; s < 3; s++)
+        assert_int_equal(udp_receiver_look(&receiver, 1, s), s == 1 ? UDP_DUPLICATE : UDP_NEW);
+    assert_memory_equal(&receiver, &before, sizeof before);
+}
+
+static void what_is_owed_is_counted(void **state)
+{
+    (void)state;
+    udp_ack_t news;
+    udp_receiver_take(&receiver, 1, 0);
+    udp_receiver_take(&receiver, 1, 0); // its acknowledgement may be lost
+    udp_receiver_take(&receiver, 9, 1);
+    assert_int_equal(udp_receiver_owed(&receiver), 2);
+    assert_false(udp_receiver_gap(&receiver));
+    udp_receiver_take(&receiver, 1, 200);
+    assert_true(udp_receiver_gap(&receiver));
+    udp_receiver_ack(&receiver, 77, &news);
+    assert_int_equal(udp_receiver_owed(&receiver), 0);
+    assert_int_equal(news.epoch, 1);
+    assert_int_equal(news.credit, 77);
+    assert_int_equal(news.cumulative, 1);
+}
+
+// Against a plain array, in random order, with an acknowledgement after each.
+static void the_acknowledgement_tells_what_is_here(void **state)
+{
+    (void)state;
+    enum { NUMBERS = 4000 };
+    static bool here[NUMBERS + UDP_WINDOW_MAX];
+    memset(here, 0, sizeof here);
+    uint64_t random = 12345, cumulative = 0;
+    while (cumulative < NUMBERS) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint64_t s = cumulative + (random >> 33) % ((random >> 20) % UDP_WINDOW_MAX + 1);
+        assert_int_equal(udp_receiver_take(&receiver, 1, s), here[s] ? UDP_DUPLICATE : UDP_NEW);
+        here[s] = true;
+        while (here[cumulative])
+            cumulative++;
+        udp_ack_t news;
+        udp_receiver_ack(&receiver, 0, &news);
+        assert_int_equal(news.cumulative, cumulative);
+        for (unsigned i = 0; i < UDP_SELECTIVE; i++)
+            assert_int_equal(news.selective >> i & 1, here[cumulative + 1 + i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(acknowledged_datagrams_are_released, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_three_later_ones_overtook_goes_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_goes_again_can_be_lost_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(late_news_of_a_lost_one_saves_sending_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_was_sent_twice_overtakes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(acknowledgements_that_cannot_be_true_are_ignored, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(stop_releases_what_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(time_up_asks_for_an_epoch_and_sends_nothing_else, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_request_is_repeated_with_growing_pauses, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_confirmation_comes_even_when_all_was_acknowledged, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_idle_epoch_costs_no_window, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(old_confirmations_are_acknowledgements, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(overtaking_counts_afresh_in_a_new_epoch, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_confirmation_does_not_tell_overtakes_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_receiver_follows_one_epoch_at_a_time, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(epochs_wrap_around, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_receiver_that_is_ahead_is_caught_up_with, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_window_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_credit_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_credit_holds_for_what_goes_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_congestion_window_opens_when_it_is_used, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_burst_of_losses_shrinks_it_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_queue_shrinks_it_but_not_below_the_first_window, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_time_out_follows_the_round_trip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_sent_twice_is_no_measure, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_epoch_measures_what_it_sends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_acknowledgement_starts_the_time_anew, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_number_is_new_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_look_changes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_owed_is_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_acknowledgement_tells_what_is_here, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
