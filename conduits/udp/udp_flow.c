@@ -229,8 +229,6 @@ static udp_action_t resend(udp_sender_t *sender, uint64_t now)
     udp_slot_t *slot = slot_of(sender, sequence);
     if (!may_send(sender, slot->bytes))
         return (udp_action_t){.todo = UDP_TODO_NOTHING};
-    if (sender->flight == 0)
-        start_timer(sender, now);
     transmit(sender, slot, now);
     sender->lost--;
     sender->mixed = sender->next;
@@ -261,10 +259,13 @@ uint64_t udp_sender_deadline(const udp_sender_t *sender)
 typedef struct news {
     unsigned released;
     uint64_t bytes;   // of them
-    uint64_t sent_at; // the latest transmission of theirs that is known to have arrived; 0: none
+    uint64_t sent_at; // when the latest transmission that is known to have arrived was; 0: none
     uint64_t order;   // the latest transmission of all these datagrams
 } news_t;
 
+// A proof beyond all that has arrived is the only transmission of its datagram: to be sent again,
+// the datagram was overtaken by one that has arrived, or stood behind the oldest one at the change
+// of the epoch, which has arrived by a transmission of the new epoch.
 static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
 {
     udp_slot_t *slot = slot_of(sender, sequence);
@@ -272,7 +273,7 @@ static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
         return;
     if (slot->proof > sender->arrived) {
         sender->arrived = slot->proof;
-        news->sent_at = slot->proof == slot->order ? slot->sent_at : 0;
+        news->sent_at = slot->sent_at;
     }
     if (slot->order > news->order)
         news->order = slot->order;

@@ -154,6 +154,7 @@ static void what_three_later_ones_overtook_goes_again(void **state)
     expect_nothing();
     ack(1, 0, 1 << 0 | 1 << 1 | 1 << 2);
     assert_int_equal(udp_sender_deadline(&sender), 0);
+    assert_false(udp_sender_room(&sender, BYTES)); // it goes first
     expect_resend(1, 0);
     expect_nothing();
     assert_int_equal(sender.counts.lost, 1);
@@ -172,6 +173,18 @@ static void what_goes_again_can_be_lost_again(void **state)
     add(3); // 4 to 6, sent after it
     ack(1, 0, 0x3f);
     expect_resend(1, 0);
+    expect_nothing();
+}
+
+static void a_younger_one_may_have_been_sent_earlier(void **state)
+{
+    (void)state;
+    add(6);
+    ack(1, 0, 7);
+    expect_resend(1, 0); // after 4 and 5
+    add(1);              // 6
+    ack(1, 0, 0x27);
+    expect_resend(1, 4);
     expect_nothing();
 }
 
@@ -249,6 +262,19 @@ static void time_up_asks_for_an_epoch_and_sends_nothing_else(void **state)
     assert_true(udp_sender_room(&sender, BYTES));
     assert_int_equal(sender.counts.resent, 1);
     assert_int_equal(sender.counts.epochs, 1);
+}
+
+static void a_request_goes_ahead_of_what_was_overtaken(void **state)
+{
+    (void)state;
+    add(4);
+    ack(1, 0, 7);
+    now = sender.timer;
+    expect_request(2);
+    expect_nothing();
+    assert_int_equal(udp_sender_deadline(&sender), sender.timer);
+    ack(2, 0, 7);
+    expect_resend(2, 0);
 }
 
 static void a_request_is_repeated_with_growing_pauses(void **state)
@@ -504,6 +530,7 @@ static void a_burst_of_losses_shrinks_it_once(void **state)
         ;
     assert_int_equal(sender.counts.lost, 3);
     assert_int_equal(sender.congestion, 14 * BYTES);
+    assert_int_equal(sender.threshold, 14 * BYTES);
     ack(1, 0, 0xfe << 2); // 6 to 9 arrive: nothing new is lost, and what is old opens nothing
     assert_int_equal(sender.congestion, 14 * BYTES);
 }
@@ -525,6 +552,11 @@ static void a_queue_shrinks_it_but_not_below_the_first_window(void **state)
         before = sender.congestion;
     }
     assert_int_equal(sender.congestion, 10 * BYTES);
+    sender.congestion = 5 * BYTES; // as after a loss
+    add(1);
+    now += 2 * MS;
+    ack(1, sender.next, 0);
+    assert_int_equal(sender.congestion, 5 * BYTES);
 }
 
 // ---- the round trip ----
@@ -545,6 +577,19 @@ static void the_time_out_follows_the_round_trip(void **state)
     }
     assert_in_range(sender.rtt, 9 * US, 12 * US);
     assert_int_equal(sender.rto, 1 * MS);
+}
+
+static void the_least_round_trip_is_not_kept_for_ever(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        static const uint64_t pauses[] = {0, 5000 * MS, 11000 * MS}, least[] = {1, 1, 5};
+        now += pauses[i];
+        add(1);
+        now += (i ? 5 : 1) * MS;
+        ack(1, sender.next, 0);
+        assert_int_equal(sender.least_rtt, least[i] * MS);
+    }
 }
 
 static void what_was_sent_twice_is_no_measure(void **state)
@@ -675,6 +720,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_three_later_ones_overtook_goes_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_goes_again_can_be_lost_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_younger_one_may_have_been_sent_earlier, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(late_news_of_a_lost_one_saves_sending_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_was_sent_twice_overtakes_nothing, set_up, tear_down),
@@ -682,6 +729,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(stop_releases_what_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(time_up_asks_for_an_epoch_and_sends_nothing_else, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_request_goes_ahead_of_what_was_overtaken, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_request_is_repeated_with_growing_pauses, set_up,
                                         tear_down),
@@ -706,6 +755,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_queue_shrinks_it_but_not_below_the_first_window, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_time_out_follows_the_round_trip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_least_round_trip_is_not_kept_for_ever, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_was_sent_twice_is_no_measure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_epoch_measures_what_it_sends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_acknowledgement_starts_the_time_anew, set_up, tear_down),
