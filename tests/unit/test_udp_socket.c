@@ -1,0 +1,598 @@
+// The UDP socket: addresses, interfaces, ports, and datagrams that come as they were sent.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../conduits/udp/udp_faults.h"
+#include "../../conduits/udp/udp_interface.h"
+#include "../../conduits/udp/udp_socket.h"
+#include "../../conduits/udp/udp_stats.h"
+#include "../../other/settings.h"
+
+#define SECOND 1000000000u
+
+enum { LONGEST = 65504, MANY = 200 };
+
+static const udp_socket_setup_t local = {
+    .local = true, .worker = "", .master = "", .receive_bytes = 4 << 20, .send_bytes = 1 << 20};
+static udp_socket_t here, there;
+static uint8_t bytes[LONGEST];
+
+static int open_both(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 31 + i / 256);
+    return udp_socket_open(&here, &local, NULL) == AQ_OK &&
+                   udp_socket_open(&there, &local, NULL) == AQ_OK
+               ? 0
+               : -1;
+}
+
+static int close_both(void **state)
+{
+    (void)state;
+    udp_socket_close(&here);
+    udp_socket_close(&there);
+    return 0;
+}
+
+// Runs check in a child and returns what it wrote on standard error; the child has to exit with 0.
+static char *errors_of(void (*check)(void))
+{
+    static char text[8192];
+    int ends[2], status;
+    size_t length = 0;
+    ssize_t n;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        check();
+        _exit(0);
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], text + length, sizeof text - 1 - length)) > 0)
+        length += (size_t)n;
+    text[length] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return text;
+}
+
+static void must(bool so)
+{
+    if (!so)
+        _exit(1);
+}
+
+// ---- addresses ----
+
+static void test_address(void **state)
+{
+    (void)state;
+    static const udp_address_t v4 = {{4, 0, 0x12, 0x67, 192, 168, 0, 7}};
+    static const udp_address_t v6 = {
+        {6, 0, 0xff, 0xff, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    static const udp_address_t none = {{0}}, strange = {{5}};
+    udp_sockaddr_t address;
+    udp_address_t again;
+    char text[UDP_ADDRESS_TEXT];
+    assert_true(udp_address_read(&v4, &address));
+    assert_string_equal(udp_address_text(&address, text), "192.168.0.7:4711");
+    udp_address_write(&address, &again);
+    assert_memory_equal(&again, &v4, sizeof v4);
+    assert_true(udp_address_read(&v6, &address));
+    assert_string_equal(udp_address_text(&address, text), "[2001:db8::1]:65535");
+    udp_address_write(&address, &again);
+    assert_memory_equal(&again, &v6, sizeof v6);
+    assert_false(udp_address_read(&none, &address));
+    assert_false(udp_address_read(&strange, &address));
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(udp_interface_datagram(1500, AF_INET), 1472);
+    assert_int_equal(udp_interface_datagram(1500, AF_INET6), 1452);
+    assert_int_equal(udp_interface_datagram(65536, AF_INET), 65507);
+    assert_int_equal(udp_interface_datagram(9000, AF_INET), 8972);
+}
+
+// ---- opening ----
+
+static void test_open(void **state)
+{
+    (void)state;
+    udp_address_t address;
+    udp_sockaddr_t again;
+    assert_true(here.loopback);
+    assert_true(here.datagram_bytes >= LONGEST || here.here.any.sa_family == AF_INET6);
+    assert_true(here.receive_bytes > 0 && here.send_bytes > 0);
+    assert_int_equal(udp_socket_reach(&here, &there.here), here.datagram_bytes);
+    udp_address_write(&here.here, &address);
+    assert_true(udp_address_read(&address, &again));
+    assert_int_equal(again.length, here.here.length);
+    assert_memory_equal(&again.any, &here.here.any, again.length);
+    assert_memory_not_equal(&here.here.any, &there.here.any, again.length);
+}
+
+// Ports that are free now, as likely as can be: those around one that the kernel chose.
+static uint16_t some_port(void)
+{
+    udp_socket_t socket;
+    assert_int_equal(udp_socket_open(&socket, &local, NULL), AQ_OK);
+    uint16_t port = ntohs(socket.here.v4.sin_port);
+    udp_socket_close(&socket);
+    return port < 60000 ? port : port - 1000;
+}
+
+static uint16_t port_of(const udp_socket_t *socket)
+{
+    return ntohs(socket->here.any.sa_family == AF_INET ? socket->here.v4.sin_port
+                                                       : socket->here.v6.sin6_port);
+}
+
+static udp_socket_setup_t crowded;
+
+static void open_crowded(void)
+{
+    udp_socket_t socket;
+    must(udp_socket_open(&socket, &crowded, NULL) == AQ_ERR_RESOURCE);
+}
+
+// Each takes another port of the range, from the place of its rank on; then there is none left.
+static void test_ports(void **state)
+{
+    (void)state;
+    enum { PORTS = 4 };
+    udp_socket_t sockets[PORTS];
+    uint16_t low = some_port();
+    unsigned open = 0, seen = 0;
+    crowded = local;
+    crowded.port_low = low;
+    crowded.port_high = low + PORTS - 1;
+    for (unsigned i = 0; i < PORTS; i++) {
+        crowded.spread = 6; // all of them want the same
+        if (udp_socket_open(&sockets[open], &crowded, NULL) != AQ_OK)
+            break; // a stranger has one
+        assert_in_range(port_of(&sockets[open]), low, low + PORTS - 1);
+        assert_false(seen & 1u << (port_of(&sockets[open]) - low));
+        seen |= 1u << (port_of(&sockets[open++]) - low);
+    }
+    assert_in_range(open, 1, PORTS);
+    char *said = errors_of(open_crowded);
+    assert_non_null(strstr(said, "GASNET_UDP_PORTS: every port from "));
+    assert_non_null(strstr(said, "give a wider range"));
+    for (unsigned i = 0; i < open; i++)
+        udp_socket_close(&sockets[i]);
+}
+
+static void test_spread(void **state)
+{
+    (void)state;
+    udp_socket_setup_t setup = local;
+    udp_socket_t socket;
+    setup.port_low = some_port();
+    setup.port_high = setup.port_low + 2;
+    for (setup.spread = 0; setup.spread < 6; setup.spread++) {
+        assert_int_equal(udp_socket_open(&socket, &setup, NULL), AQ_OK);
+        assert_int_equal(port_of(&socket), setup.port_low + setup.spread % 3);
+        udp_socket_close(&socket);
+    }
+}
+
+// Bytes that the kernel gave are within what was asked for, which it doubles, and its least.
+static void test_buffers(void **state)
+{
+    (void)state;
+    udp_socket_setup_t setup = local;
+    udp_socket_t socket;
+    setup.receive_bytes = setup.send_bytes = 64 << 10;
+    assert_int_equal(udp_socket_open(&socket, &setup, NULL), AQ_OK);
+    assert_int_equal(socket.receive_bytes, 128 << 10);
+    assert_int_equal(socket.send_bytes, 128 << 10);
+    udp_socket_close(&socket);
+}
+
+// ---- choosing the interface ----
+
+static const struct {
+    const char *worker, *master, *said;
+} faults[] = {
+    {"no.such.name.invalid", "", "GASNET_WORKERIP: 'no.such.name.invalid' is no address"},
+    {"", "no.such.name.invalid", "GASNET_MASTERIP: 'no.such.name.invalid' is no address"},
+    {"203.0.113.0", "", "GASNET_WORKERIP: no interface of this host is in the network 203.0.113.0"},
+    {"", "127.0.0.1", "GASNET_MASTERIP: no network leads from here to 127.0.0.1"},
+};
+static unsigned fault;
+
+static void open_elsewhere(void)
+{
+    udp_socket_setup_t setup = local;
+    udp_socket_t socket;
+    setup.local = false;
+    setup.worker = faults[fault].worker;
+    setup.master = faults[fault].master;
+    must(udp_socket_open(&socket, &setup, NULL) == AQ_ERR_CONFIG);
+    must(socket.fd == -1);
+}
+
+static void test_no_interface(void **state)
+{
+    (void)state;
+    for (fault = 0; fault < sizeof faults / sizeof faults[0]; fault++)
+        assert_non_null(strstr(errors_of(open_elsewhere), faults[fault].said));
+}
+
+// All ways to name the loopback network lead to it.
+static void test_worker(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"127.0.0.1", "127.0.0.0", "127.3.2.1", "localhost"};
+    udp_socket_setup_t setup = local;
+    udp_interface_t interface;
+    setup.local = false;
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        setup.worker = words[i];
+        assert_int_equal(udp_interface_choose(&setup, &interface), AQ_OK);
+        assert_true(interface.loopback);
+    }
+}
+
+// Every address of this host that others could know leads to the interface that has it.
+static void test_every_interface(void **state)
+{
+    (void)state;
+    struct ifaddrs *all, *entry;
+    char text[INET_ADDRSTRLEN];
+    udp_socket_setup_t setup = local;
+    udp_interface_t interface;
+    setup.local = false;
+    setup.worker = text;
+    assert_int_equal(getifaddrs(&all), 0);
+    for (entry = all; entry; entry = entry->ifa_next) {
+        if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET)
+            continue;
+        struct sockaddr_in *address = (struct sockaddr_in *)(void *)entry->ifa_addr;
+        assert_non_null(inet_ntop(AF_INET, &address->sin_addr, text, sizeof text));
+        assert_int_equal(udp_interface_choose(&setup, &interface), AQ_OK);
+        assert_int_equal(interface.address.v4.sin_addr.s_addr, address->sin_addr.s_addr);
+    }
+    freeifaddrs(all);
+}
+
+// ---- datagrams ----
+
+// Sends all, however often the kernel's buffer is full, and receives in between as the caller
+// tells.
+static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *lengths)
+{
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned count;
+    assert_int_equal(udp_socket_receive(socket, in, UDP_SLOTS, &count), AQ_OK);
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(in[i].length, lengths[at + i]);
+        assert_int_equal((uintptr_t)in[i].bytes % 64, 0);
+        assert_memory_equal(in[i].bytes, bytes + (at + i) % 64, in[i].length);
+        assert_memory_equal(&in[i].from->any, &here.here.any, here.here.length);
+    }
+    return count;
+}
+
+// Datagram i is its length of bytes from place i modulo 64 on, in up to three pieces.
+static void exchange(const size_t *lengths, unsigned count)
+{
+    udp_outgoing_t out[MANY];
+    struct iovec pieces[MANY][3];
+    unsigned sent = 0, received = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t *from = bytes + i % 64;
+        size_t cut = lengths[i] / 3;
+        pieces[i][0] = (struct iovec){from, cut};
+        pieces[i][1] = (struct iovec){from + cut, cut};
+        pieces[i][2] = (struct iovec){from + 2 * cut, lengths[i] - 2 * cut};
+        out[i] = (udp_outgoing_t){&there.here, pieces[i], 3};
+    }
+    while (received < count) {
+        unsigned taken;
+        aq_status_t status = udp_socket_send(&here, out + sent, count - sent, &taken);
+        sent += taken;
+        assert_true(status == AQ_OK ? sent == count : status == AQ_AGAIN);
+        if (udp_socket_wait(&there, SECOND))
+            received += receive_some(&there, received, lengths);
+    }
+    assert_int_equal(received, count);
+    assert_int_equal(sent, count);
+}
+
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {1, 8, 96, 1000, 1472, 9000, 65000, LONGEST - 64};
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        exchange(&lengths[i], 1);
+    assert_int_equal(here.counts.sent, sizeof lengths / sizeof lengths[0]);
+    assert_int_equal(there.counts.received, here.counts.sent);
+}
+
+// Alike, growing, shrinking, and in groups: whatever the kernel is asked to cut comes out in order.
+static void test_many(void **state)
+{
+    (void)state;
+    size_t lengths[MANY];
+    for (unsigned shape = 0; shape < 6; shape++) {
+        for (unsigned i = 0; i < MANY; i++)
+            lengths[i] = shape == 0   ? 96
+                         : shape == 1 ? 100 + i
+                         : shape == 2 ? 1000 - i
+                         : shape == 3 ? 1024 - i % 7 / 6 * 512
+                         : shape == 4 ? (i / 5 % 2 ? 1472 : 104)
+                                      : (i % 2 ? 30000 : 8);
+        exchange(lengths, MANY);
+    }
+    assert_int_equal(here.counts.sent, 6 * MANY);
+    assert_int_equal(there.counts.received, 6 * MANY);
+    assert_int_equal(here.counts.refused + here.counts.unreachable + here.counts.too_long, 0);
+}
+
+// Many datagrams that are alike leave in few system calls, with and without the kernel's help.
+static void test_few_calls(void **state)
+{
+    (void)state;
+    size_t lengths[MANY];
+    for (unsigned i = 0; i < MANY; i++)
+        lengths[i] = 512;
+    exchange(lengths, MANY);
+    assert_in_range(here.counts.send_calls, 1, 2);
+    here.segments = false;
+    exchange(lengths, MANY);
+    assert_in_range(here.counts.send_calls, 3, 2 + (MANY + 31) / 32);
+}
+
+// To several peers in turn: each gets its own.
+static void test_several_peers(void **state)
+{
+    (void)state;
+    udp_outgoing_t out[MANY];
+    struct iovec pieces[MANY];
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned count, taken, mine = 0, theirs = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        pieces[i] = (struct iovec){bytes + i % 2, 96};
+        out[i] = (udp_outgoing_t){i % 2 ? &here.here : &there.here, &pieces[i], 1};
+    }
+    assert_int_equal(udp_socket_send(&here, out, MANY, &taken), AQ_OK);
+    assert_int_equal(taken, MANY);
+    for (; mine < MANY / 2 && udp_socket_wait(&here, SECOND); mine += count) {
+        assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, &count), AQ_OK);
+        for (unsigned i = 0; i < count; i++)
+            assert_memory_equal(in[i].bytes, bytes + 1, 96);
+    }
+    for (; theirs < MANY / 2 && udp_socket_wait(&there, SECOND); theirs += count) {
+        assert_int_equal(udp_socket_receive(&there, in, 1, &count), AQ_OK);
+        assert_in_range(count, 0, 1);
+        for (unsigned i = 0; i < count; i++)
+            assert_memory_equal(in[i].bytes, bytes, 96);
+    }
+    assert_int_equal(mine, MANY / 2);
+    assert_int_equal(theirs, MANY / 2);
+}
+
+// What the kernel cannot carry, and peers that are not there, cost a count and no more.
+static void test_lost(void **state)
+{
+    (void)state;
+    static uint8_t huge[70000];
+    struct iovec long_piece = {huge, sizeof huge}, piece = {bytes, 96};
+    udp_sockaddr_t nowhere = there.here;
+    udp_socket_t gone;
+    size_t lengths[1] = {96};
+    unsigned taken;
+    assert_int_equal(udp_socket_open(&gone, &local, NULL), AQ_OK);
+    nowhere = gone.here;
+    udp_socket_close(&gone);
+    udp_outgoing_t out[] = {{&there.here, &long_piece, 1}, {&nowhere, &piece, 1}};
+    assert_int_equal(udp_socket_send(&here, out, 2, &taken), AQ_OK);
+    assert_int_equal(taken, 2);
+    assert_int_equal(here.counts.too_long, 1);
+    exchange(lengths, 1);
+}
+
+static void test_nothing_there(void **state)
+{
+    (void)state;
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned count = 7, taken = 7;
+    assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, &count), AQ_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(udp_socket_send(&here, NULL, 0, &taken), AQ_OK);
+    assert_int_equal(taken, 0);
+    assert_false(udp_socket_wait(&here, 0));
+    assert_false(udp_socket_wait(&here, 1000));
+}
+
+// A waking counts when it comes before the wait too, and once.
+static void test_wake(void **state)
+{
+    (void)state;
+    udp_socket_wake(&here);
+    udp_socket_wake(&here);
+    assert_false(udp_socket_wait(&here, UINT64_MAX));
+    assert_false(udp_socket_wait(&here, 0));
+}
+
+static void *wake_later(void *socket)
+{
+    for (unsigned i = 0; i < 100; i++)
+        sched_yield();
+    udp_socket_wake(socket);
+    return NULL;
+}
+
+static void test_wake_sleeper(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wake_later, &here), 0);
+    assert_false(udp_socket_wait(&here, UINT64_MAX));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+// ---- with faults ----
+
+// Half of them, twice each: what is held back leaves while the receiver of the same socket waits.
+static void test_with_faults(void **state)
+{
+    (void)state;
+    udp_faults_rates_t rates = {.drop = 50, .duplicate = 100, .delay = 100, .delay_ns = 1000000};
+    udp_socket_t faulty;
+    udp_faults_t *layer;
+    assert_int_equal(udp_faults_make(&rates, 5, &layer), AQ_OK);
+    assert_int_equal(udp_socket_open(&faulty, &local, layer), AQ_OK);
+    struct iovec piece = {bytes, 96};
+    udp_outgoing_t out[MANY];
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned taken, count, received = 0;
+    for (unsigned i = 0; i < MANY; i++)
+        out[i] = (udp_outgoing_t){&faulty.here, &piece, 1};
+    assert_int_equal(udp_socket_send(&faulty, out, MANY, &taken), AQ_OK);
+    assert_int_equal(taken, MANY);
+    unsigned wanted = 2 * (unsigned)(MANY - udp_faults_count(layer).dropped);
+    assert_in_range(wanted, MANY / 2, MANY * 3 / 2);
+    for (; received < wanted && udp_socket_wait(&faulty, SECOND); received += count)
+        assert_int_equal(udp_socket_receive(&faulty, in, UDP_SLOTS, &count), AQ_OK);
+    assert_int_equal(received, wanted);
+    assert_int_equal(faulty.counts.sent, wanted);
+    assert_false(udp_socket_wait(&faulty, 0));
+    udp_socket_close(&faulty);
+    udp_faults_stop(layer);
+}
+
+// ---- settings ----
+
+static void test_settings(void **state)
+{
+    (void)state;
+    char fault_text[512];
+    setenv("GASNET_UDP_PORTS", "5000-5010", 1);
+    setenv("GASNET_UDP_RCVBUF", "1MB", 1);
+    setenv("GASNET_WORKERIP", "10.0.0.0", 1);
+    assert_int_equal(aq_settings_load(fault_text, sizeof fault_text), AQ_OK);
+    udp_socket_setup_t setup = udp_socket_settings(true, 3);
+    assert_int_equal(setup.port_low, 5000);
+    assert_int_equal(setup.port_high, 5010);
+    assert_int_equal(setup.receive_bytes, 1 << 20);
+    assert_int_equal(setup.spread, 3);
+    assert_string_equal(setup.worker, "10.0.0.0");
+    assert_string_equal(setup.master, "");
+    setenv("GASNET_UDP_PORTS", "5010-5000", 1);
+    assert_int_equal(aq_settings_load(fault_text, sizeof fault_text), AQ_ERR_CONFIG);
+    assert_non_null(strstr(fault_text, "GASNET_UDP_PORTS: '5010-5000' is not a port"));
+}
+
+// ---- counters ----
+
+static void count_strangers(void)
+{
+    udp_strangers_t strangers = {{0}, false};
+    udp_address_t address = {{4, 0, 0x12, 0x67, 192, 168, 0, 7}};
+    udp_sockaddr_t from;
+    must(udp_address_read(&address, &from));
+    for (unsigned i = 0; i < UDP_STRANGERS_WARN - 1; i++) {
+        udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from);
+        udp_strangers_drop(&strangers, UDP_DROP_VERSION, &from);
+    }
+    must(!strangers.warned);
+    for (unsigned i = 0; i < 1000; i++)
+        udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from);
+    must(strangers.drops[UDP_DROP_FORGED] == UDP_STRANGERS_WARN - 1 + 1000);
+}
+
+static void test_strangers(void **state)
+{
+    (void)state;
+    char *said = errors_of(count_strangers);
+    char *first = strstr(said, "100 datagrams were dropped (forged), the last of them from "
+                               "192.168.0.7:4711; ");
+    assert_non_null(first);
+    assert_null(strstr(strchr(first, '\n'), "dropped"));
+}
+
+static void test_stats(void **state)
+{
+    (void)state;
+    udp_stats_t one = {.datagrams_out = 12, .resent = 2, .frames_out = 45, .rtt_ns = 12300};
+    udp_stats_t sum = {.datagrams_out = 1, .rtt_ns = 5000};
+    udp_strangers_t strangers = {{0}, false};
+    char *text;
+    size_t size;
+    one.drops[UDP_DROP_DUPLICATE] = 3;
+    one.drops[UDP_DROP_OLD_EPOCH] = 1;
+    strangers.drops[UDP_DROP_FORGED] = 9;
+    FILE *out = open_memstream(&text, &size);
+    udp_stats_print_peer(out, 4, 7, &one);
+    udp_stats_add(&sum, &one);
+    udp_stats_print_all(out, 4, &sum, &strangers, &here);
+    fclose(out);
+    static const char *const parts[] = {
+        "udp: rank 4 with rank 7: sent 12 datagrams (2 again), 45 frames (4.50 a datagram), ",
+        "round trip 12.3 us; dropped 3 duplicate, 1 old epoch\n",
+        "udp: rank 4 in all: sent 13 datagrams (2 again)",
+        "dropped 9 forged, 3 duplicate, 1 old epoch; socket 127.0.0.1:",
+    };
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        assert_non_null(strstr(text, parts[i]));
+    for (unsigned kind = 0; kind < UDP_DROPS; kind++)
+        assert_non_null(udp_drop_name((udp_drop_t)kind));
+    assert_int_equal(text[size - 1], '\n');
+    free(text);
+}
+
+#define WITH_BOTH(test) cmocka_unit_test_setup_teardown(test, open_both, close_both)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_address),
+        cmocka_unit_test(test_sizes),
+        WITH_BOTH(test_open),
+        cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_no_interface),
+        cmocka_unit_test(test_worker),
+        cmocka_unit_test(test_every_interface),
+        WITH_BOTH(test_one_at_a_time),
+        WITH_BOTH(test_many),
+        WITH_BOTH(test_few_calls),
+        WITH_BOTH(test_several_peers),
+        WITH_BOTH(test_lost),
+        WITH_BOTH(test_nothing_there),
+        WITH_BOTH(test_wake),
+        WITH_BOTH(test_wake_sleeper),
+        cmocka_unit_test(test_with_faults),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_strangers),
+        WITH_BOTH(test_stats),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
