@@ -26,8 +26,13 @@ enum {
 };
 
 typedef struct udp_control {
-    _Alignas(struct cmsghdr) char bytes[CMSG_SPACE(sizeof(uint16_t))];
+    _Alignas(struct cmsghdr) char bytes[CMSG_SPACE(sizeof(int))];
 } udp_control_t;
+
+// What has arrived in a slot: datagrams of `each` bytes, of which the last may be shorter.
+typedef struct udp_held_slot {
+    size_t length, each, at; // at: the next one to be handed out
+} udp_held_slot_t;
 
 // What system calls need, and the slots.
 struct udp_batch {
@@ -38,6 +43,10 @@ struct udp_batch {
     unsigned pieces_used;
 
     struct mmsghdr in[UDP_SLOTS];
+    udp_control_t told[UDP_SLOTS];
+    udp_held_slot_t held[UDP_SLOTS];
+    unsigned first, filled; // slots whose datagrams are yet to be handed out
+    unsigned expected;      // slots to offer to the kernel
     struct iovec slot[UDP_SLOTS];
     udp_sockaddr_t from[UDP_SLOTS];
     uint8_t *slots;
@@ -61,6 +70,16 @@ udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank)
     };
 }
 
+static void reset_slot(struct udp_batch *batch, unsigned i)
+{
+    batch->in[i].msg_hdr = (struct msghdr){.msg_name = &batch->from[i].any,
+                                           .msg_namelen = sizeof batch->from[i].v6,
+                                           .msg_iov = &batch->slot[i],
+                                           .msg_iovlen = 1,
+                                           .msg_control = &batch->told[i],
+                                           .msg_controllen = sizeof batch->told[i]};
+}
+
 static aq_status_t make_batch(udp_socket_t *socket)
 {
     size_t slots = (size_t)UDP_SLOTS * UDP_SLOT_BYTES;
@@ -73,12 +92,10 @@ static aq_status_t make_batch(udp_socket_t *socket)
                      sizeof *batch + slots);
         return AQ_ERR_RESOURCE;
     }
+    batch->expected = 1;
     for (unsigned i = 0; i < UDP_SLOTS; i++) {
         batch->slot[i] = (struct iovec){batch->slots + (size_t)i * UDP_SLOT_BYTES, UDP_SLOT_BYTES};
-        batch->in[i].msg_hdr = (struct msghdr){.msg_name = &batch->from[i].any,
-                                               .msg_namelen = sizeof batch->from[i].v6,
-                                               .msg_iov = &batch->slot[i],
-                                               .msg_iovlen = 1};
+        reset_slot(batch, i);
     }
     return AQ_OK;
 }
@@ -138,9 +155,11 @@ static size_t set_buffer(int fd, int option, int forced, uint64_t bytes)
     return (size_t)given;
 }
 
-static bool knows_segments(int fd)
+// Whether the kernel cuts long messages into datagrams. Then it joins them at the receiver as well.
+static bool use_segments(int fd)
 {
-    int bytes;
+    int bytes, join = 1;
+    (void)setsockopt(fd, SOL_UDP, UDP_GRO, &join, sizeof join);
     return getsockopt(fd, SOL_UDP, UDP_SEGMENT, &bytes, &(socklen_t){sizeof bytes}) == 0;
 }
 
@@ -193,7 +212,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
     }
     socket->receive_bytes = set_buffer(socket->fd, SO_RCVBUF, SO_RCVBUFFORCE, setup->receive_bytes);
     socket->send_bytes = set_buffer(socket->fd, SO_SNDBUF, SO_SNDBUFFORCE, setup->send_bytes);
-    socket->segments = knows_segments(socket->fd);
+    socket->segments = use_segments(socket->fd);
     return AQ_OK;
 }
 
@@ -277,11 +296,14 @@ static bool same_peer(const udp_sockaddr_t *a, const udp_sockaddr_t *b)
 }
 
 // How many datagrams from the first one on the kernel can cut out of one long message: to the same
-// peer and of the same length; the last one may be shorter.
+// peer and of the same length; the last one may be shorter. The receiver gets them in one piece,
+// and wants each to be aligned.
 static unsigned run_length(const struct udp_batch *batch, const udp_outgoing_t *list,
                            unsigned count)
 {
     size_t each = length_of(list), bytes = each, last = each;
+    if (each % UDP_ALIGNMENT)
+        return 1;
     unsigned pieces = batch->pieces_used + list->count, run = 1;
     for (; run < count && run < SEGMENTS && last == each; run++) {
         last = length_of(&list[run]);
@@ -377,6 +399,14 @@ static aq_status_t send_with_faults(udp_socket_t *socket, const udp_outgoing_t *
     return AQ_OK;
 }
 
+// A single message is cheaper to send by a call of its own.
+static int transmit(udp_socket_t *socket, unsigned made)
+{
+    if (made > 1)
+        return sendmmsg(socket->fd, socket->batch->out, made, 0);
+    return sendmsg(socket->fd, &socket->batch->out[0].msg_hdr, 0) < 0 ? -1 : 1;
+}
+
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
                             unsigned *taken)
 {
@@ -386,7 +416,7 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
         return send_with_faults(socket, list, count, taken);
     while (*taken < count && status == AQ_OK) {
         unsigned made = make_messages(socket, list + *taken, count - *taken);
-        int gone = sendmmsg(socket->fd, socket->batch->out, made, 0);
+        int gone = transmit(socket, made);
         socket->counts.send_calls++;
         if (gone < 0)
             status = handle_refusal(socket, taken);
@@ -400,12 +430,25 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 
 // ---- receiving ----
 
-// An error may tell of a datagram that was sent earlier, and then the next call receives. One that
-// stays is of the socket.
-static int receive(udp_socket_t *socket, unsigned most)
+// A single datagram is cheaper to have by a call of its own.
+static int receive_into(udp_socket_t *socket, unsigned slots)
+{
+    struct udp_batch *batch = socket->batch;
+    if (slots > 1)
+        return recvmmsg(socket->fd, batch->in, slots, MSG_DONTWAIT, NULL);
+    ssize_t length = recvmsg(socket->fd, &batch->in[0].msg_hdr, MSG_DONTWAIT);
+    if (length < 0)
+        return -1;
+    batch->in[0].msg_len = (unsigned)length;
+    return 1;
+}
+
+// Returns how many slots were filled. An error may tell of a datagram that was sent earlier, and
+// then the next call receives; one that stays is of the socket.
+static int receive(udp_socket_t *socket, unsigned slots)
 {
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-        int count = recvmmsg(socket->fd, socket->batch->in, most, MSG_DONTWAIT, NULL);
+        int count = receive_into(socket, slots);
         socket->counts.receive_calls++;
         if (count >= 0)
             return count;
@@ -418,26 +461,87 @@ static int receive(udp_socket_t *socket, unsigned most)
     return -1;
 }
 
+// How long the datagrams are that the kernel joined (UDP_GRO), all but the last; 0: it is one.
+static size_t joined(struct msghdr *message)
+{
+    int each = 0;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    for (; header; header = CMSG_NXTHDR(message, header))
+        if (header->cmsg_level == SOL_UDP && header->cmsg_type == UDP_GRO)
+            memcpy(&each, CMSG_DATA(header), sizeof each);
+    return each > 0 ? (size_t)each : 0;
+}
+
+// Takes over what the kernel tells of a slot, and makes it ready for the next time. What is not
+// whole or would not be aligned is none of ours.
+static void look_into(udp_socket_t *socket, unsigned i)
+{
+    struct udp_batch *batch = socket->batch;
+    struct msghdr *message = &batch->in[i].msg_hdr;
+    size_t each = joined(message), length = batch->in[i].msg_len;
+    bool odd = each % UDP_ALIGNMENT && each < length;
+    batch->held[i] = (udp_held_slot_t){length, each ? each : length, 0};
+    batch->from[i].length = message->msg_namelen;
+    if (message->msg_flags & MSG_TRUNC || odd) {
+        socket->counts.truncated++;
+        batch->held[i].at = length + 1;
+    }
+    reset_slot(batch, i);
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+// Fills slots. One more is offered than were filled the last time, and many more if all were.
+static aq_status_t fill(udp_socket_t *socket, unsigned most)
+{
+    struct udp_batch *batch = socket->batch;
+    unsigned slots = least(batch->expected, most);
+    int filled = receive(socket, slots);
+    if (filled < 0)
+        return AQ_ERR_RESOURCE;
+    for (unsigned i = 0; i < (unsigned)filled; i++)
+        look_into(socket, i);
+    batch->first = 0;
+    batch->filled = (unsigned)filled;
+    batch->expected = least(batch->filled == slots ? 4 * slots : batch->filled + 1, UDP_SLOTS);
+    return AQ_OK;
+}
+
+// The next datagram of a slot; false: there is none.
+static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
+{
+    struct udp_batch *batch = socket->batch;
+    udp_held_slot_t *held = &batch->held[i];
+    if (held->at > held->length || (held->at == held->length && held->at))
+        return false;
+    size_t rest = held->length - held->at;
+    *out = (udp_incoming_t){(uint8_t *)batch->slot[i].iov_base + held->at,
+                            rest < held->each ? rest : held->each, &batch->from[i]};
+    held->at += out->length ? out->length : 1;
+    socket->counts.received++;
+    return true;
+}
+
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
                                unsigned *count)
 {
     struct udp_batch *batch = socket->batch;
+    aq_status_t status = AQ_OK;
     *count = 0;
     if (socket->faults)
         udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
-    int here = receive(socket, most < UDP_SLOTS ? most : UDP_SLOTS);
-    for (int i = 0; i < here; i++) {
-        struct msghdr *message = &batch->in[i].msg_hdr;
-        batch->from[i].length = message->msg_namelen;
-        message->msg_namelen = sizeof batch->from[i].v6;
-        socket->counts.received++;
-        if (message->msg_flags & MSG_TRUNC)
-            socket->counts.truncated++;
+    if (batch->first == batch->filled && most)
+        status = fill(socket, most);
+    while (*count < most && batch->first < batch->filled)
+        if (take_from(socket, batch->first, &out[*count]))
+            ++*count;
         else
-            out[(*count)++] =
-                (udp_incoming_t){batch->slot[i].iov_base, batch->in[i].msg_len, &batch->from[i]};
-    }
-    return here < 0 ? AQ_ERR_RESOURCE : AQ_OK;
+            batch->first++;
+    atomic_store_explicit(&socket->left, batch->first < batch->filled, memory_order_relaxed);
+    return status;
 }
 
 // ---- waiting ----
@@ -466,6 +570,8 @@ bool udp_socket_wait(udp_socket_t *socket, uint64_t limit_ns)
 {
     struct pollfd fds[2] = {{.fd = socket->fd, .events = POLLIN},
                             {.fd = socket->wake_fd, .events = POLLIN}};
+    if (atomic_load_explicit(&socket->left, memory_order_relaxed))
+        return true;
     uint64_t now = aq_clock_ns(), end = limit_ns < UINT64_MAX - now ? now + limit_ns : UINT64_MAX;
     for (bool ready = false; !ready; now = aq_clock_ns()) {
         ready = sleep_until(socket, now, end, fds) || aq_clock_ns() >= end;

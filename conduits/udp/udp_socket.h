@@ -10,9 +10,11 @@
 // - Nothing here tells one peer from another: a datagram is believed for what is in it.
 // - One thread sends at a time, and one receives; these may be two. Waiting and waking: any thread.
 // - Received bytes lie in slots of the socket, UDP_SLOTS of them, until the next receive.
+// - Datagrams whose lengths are multiples of UDP_ALIGNMENT travel joined where the kernel can do
+//   that; they are received one by one all the same.
 //
 //      udp_socket_send --> udp_faults (only if asked for) --> sendmmsg, UDP_SEGMENT
-//      udp_socket_receive <---------------------------------- recvmmsg
+//      udp_socket_receive <---------------------------------- recvmmsg, UDP_GRO
 //      udp_socket_wait <------------------------------------- ppoll, also woken by udp_socket_wake
 #ifndef AQ_UDP_SOCKET_H
 #define AQ_UDP_SOCKET_H
@@ -30,8 +32,9 @@
 enum {
     UDP_ADDRESS_BYTES = 20,
     UDP_ADDRESS_TEXT = 64, // room for an address as text, with its final zero
-    UDP_SLOTS = 32,        // datagrams that one receive brings at most
+    UDP_SLOTS = 32,        // messages that the kernel gives in one call at most
     UDP_SLOT_BYTES = 1 << 16,
+    UDP_ALIGNMENT = 8, // of datagrams that have arrived
 };
 
 // How a process is reached, as it tells its peers: the same bytes on every machine.
@@ -85,6 +88,7 @@ typedef struct udp_socket {
     udp_sockaddr_t here;
     char interface[16];
     bool segments;              // the kernel cuts a long buffer into datagrams (UDP_SEGMENT)
+    atomic_bool left;           // datagrams have arrived that the last receive did not hand out
     struct udp_faults *faults;  // NULL: none asked for
     struct udp_batch *batch;    // owned: slots and headers of messages
     udp_socket_counts_t counts; // of sends by the sender, of receives by the receiver
@@ -114,16 +118,16 @@ typedef struct udp_outgoing {
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
                             unsigned *taken);
 
-// Bytes begin at a multiple of 64 and may be changed.
+// Bytes begin at a multiple of UDP_ALIGNMENT and may be changed.
 typedef struct udp_incoming {
     uint8_t *bytes;
     size_t length;
     const udp_sockaddr_t *from; // who seems to have sent it
 } udp_incoming_t;
 
-// Receives at most `most` datagrams, and not more than UDP_SLOTS; valid until the next receive.
-// *count may be 0. Any status but AQ_OK: the socket is of no more use (logged). Also sends what the
-// faults hold back, when it is due.
+// Receives at most `most` datagrams, valid until the next receive. *count may be 0. Any status but
+// AQ_OK: the socket is of no more use (logged). Also sends what the faults hold back, when it is
+// due.
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
                                unsigned *count);
 

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 
 #define SECOND 1000000000u
 
-enum { LONGEST = 65504, MANY = 200 };
+enum { LONGEST = 65504, MANY = 200, SHAPES = 7 };
 
 static const udp_socket_setup_t local = {
     .local = true, .worker = "", .master = "", .receive_bytes = 4 << 20, .send_bytes = 1 << 20};
@@ -291,7 +292,7 @@ static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *le
     assert_int_equal(udp_socket_receive(socket, in, UDP_SLOTS, &count), AQ_OK);
     for (unsigned i = 0; i < count; i++) {
         assert_int_equal(in[i].length, lengths[at + i]);
-        assert_int_equal((uintptr_t)in[i].bytes % 64, 0);
+        assert_int_equal((uintptr_t)in[i].bytes % UDP_ALIGNMENT, 0);
         assert_memory_equal(in[i].bytes, bytes + (at + i) % 64, in[i].length);
         assert_memory_equal(&in[i].from->any, &here.here.any, here.here.length);
     }
@@ -339,18 +340,19 @@ static void test_many(void **state)
 {
     (void)state;
     size_t lengths[MANY];
-    for (unsigned shape = 0; shape < 6; shape++) {
+    for (unsigned shape = 0; shape < SHAPES; shape++) {
         for (unsigned i = 0; i < MANY; i++)
             lengths[i] = shape == 0   ? 96
                          : shape == 1 ? 100 + i
                          : shape == 2 ? 1000 - i
                          : shape == 3 ? 1024 - i % 7 / 6 * 512
                          : shape == 4 ? (i / 5 % 2 ? 1472 : 104)
-                                      : (i % 2 ? 30000 : 8);
+                         : shape == 5 ? (i % 2 ? 30000 : 8)
+                                      : 99;
         exchange(lengths, MANY);
     }
-    assert_int_equal(here.counts.sent, 6 * MANY);
-    assert_int_equal(there.counts.received, 6 * MANY);
+    assert_int_equal(here.counts.sent, SHAPES * MANY);
+    assert_int_equal(there.counts.received, SHAPES * MANY);
     assert_int_equal(here.counts.refused + here.counts.unreachable + here.counts.too_long, 0);
 }
 
@@ -366,6 +368,52 @@ static void test_few_calls(void **state)
     here.segments = false;
     exchange(lengths, MANY);
     assert_in_range(here.counts.send_calls, 3, 2 + (MANY + 31) / 32);
+}
+
+// What was joined is handed out as the receiver asks for it, and is not forgotten in a wait.
+static void test_few_at_a_time(void **state)
+{
+    (void)state;
+    udp_outgoing_t out[MANY];
+    struct iovec pieces[MANY];
+    udp_incoming_t in[3];
+    unsigned count, taken, received = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        pieces[i] = (struct iovec){bytes + i % 64, 96};
+        out[i] = (udp_outgoing_t){&there.here, &pieces[i], 1};
+    }
+    assert_int_equal(udp_socket_send(&here, out, MANY, &taken), AQ_OK);
+    while (received < MANY) {
+        assert_true(udp_socket_wait(&there, SECOND));
+        assert_int_equal(udp_socket_receive(&there, in, 3, &count), AQ_OK);
+        assert_in_range(count, 1, 3);
+        for (unsigned i = 0; i < count; i++)
+            assert_memory_equal(in[i].bytes, bytes + (received + i) % 64, 96);
+        received += count;
+    }
+    assert_int_equal(received, MANY);
+    assert_false(udp_socket_wait(&there, 0));
+}
+
+// A train of datagrams of which all but the first would be unaligned is none of ours.
+static void test_unaligned(void **state)
+{
+    (void)state;
+    enum { EACH = 100, TRAIN = 5 };
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned count;
+    size_t length = 96;
+    if (!here.segments)
+        return; // this kernel joins nothing
+    assert_int_equal(setsockopt(here.fd, SOL_UDP, UDP_SEGMENT, &(int){EACH}, sizeof(int)), 0);
+    assert_int_equal(sendto(here.fd, bytes, EACH * TRAIN, 0, &there.here.any, there.here.length),
+                     EACH * TRAIN);
+    assert_int_equal(setsockopt(here.fd, SOL_UDP, UDP_SEGMENT, &(int){0}, sizeof(int)), 0);
+    assert_true(udp_socket_wait(&there, SECOND));
+    assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, &count), AQ_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(there.counts.truncated, 1);
+    exchange(&length, 1);
 }
 
 // To several peers in turn: each gets its own.
@@ -584,6 +632,8 @@ int main(void)
         WITH_BOTH(test_one_at_a_time),
         WITH_BOTH(test_many),
         WITH_BOTH(test_few_calls),
+        WITH_BOTH(test_few_at_a_time),
+        WITH_BOTH(test_unaligned),
         WITH_BOTH(test_several_peers),
         WITH_BOTH(test_lost),
         WITH_BOTH(test_nothing_there),
