@@ -100,6 +100,7 @@ static void fuzz_sender(const udp_ack_t *ack)
     require(udp_sender_next(&sender, 5000).todo == UDP_TODO_REQUEST);
     unsigned done = udp_sender_ack(&sender, ack, 6000);
     require(done == released && sender.kept == SENT - released);
+    require(udp_sender_ack(&sender, ack, 6000) == 0); // nothing is released twice
     for (unsigned i = 0; udp_sender_next(&sender, 6000).todo == UDP_TODO_RESEND; i++)
         require(i < SENT);
     udp_sender_stop(&sender);
@@ -127,6 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(datagram, data, size);
     if (udp_header_decode(datagram, size, &header) == UDP_FINE) {
         uint8_t again[UDP_HASHED_BYTES];
+        require(size >= UDP_HEADER_BYTES && header.bytes == size);
         udp_header_encode(again, &header);
         require(memcmp(again, datagram, sizeof again) == 0);
         fuzz_sender(&header.acks[UDP_REQUESTS]);
