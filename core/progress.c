@@ -141,14 +141,21 @@ int gasnet_AMPoll(void)
     return GASNET_OK;
 }
 
-// Where the waits of this process sleep: the first conduit that can wake us. The others are looked
-// at after each of its bounded sleeps.
+// Where the waits of this process sleep: the first conduit that can wake us, or the last, the network,
+// of a process that shares memory with no other. The others are looked at after each of its bounded
+// sleeps.
 static aq_conduit_t *bed(void)
 {
+    aq_conduit_t *found = NULL;
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        if (aq_job.conduits[i]->ops->arm)
-            return aq_job.conduits[i];
-    return NULL;
+        if (aq_job.conduits[i]->ops->arm && (!found || aq_job.nbrhd.size == 1))
+            found = aq_job.conduits[i];
+    return found;
+}
+
+static bool others_may_call(void)
+{
+    return aq_job.conduit_count > 1 && aq_job.nbrhd.size > 1;
 }
 
 // The last steps of a wait. First announce that we sleep; then, if one more look at everything (by
@@ -166,7 +173,7 @@ static void doze(aq_api_wait_t *wait)
     }
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
     wait->naps++;
-    if (aq_job.conduit_count > 1) // arrivals of the other conduit do not wake us
+    if (others_may_call()) // arrivals of the other conduit do not wake us
         limit /= 20;
     conduit->ops->sleep(conduit, wait->armed, limit);
     aq_api_wait_end(wait);

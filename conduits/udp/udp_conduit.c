@@ -1,22 +1,94 @@
-// The table of the udp conduit, which says that the conduit cannot be used yet.
-#include <stdio.h>
+// The table of the udp conduit: opening, waiting, the end. Messages go through udp_send.c and
+// udp_receive.c.
+#include "udp_conduit.h"
 
-#include "../../core/conduit.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/clock.h"
+#include "../../other/log.h"
+#include "../../other/settings.h"
 
 static bool udp_usable(char *why, size_t why_size)
 {
-    snprintf(why, why_size, "this version cannot carry messages over UDP yet; use smp");
-    return false;
+    (void)why, (void)why_size;
+    return true;
 }
 
-// Nobody comes to the operations below: the core opens no conduit that is not usable.
+static bool all_on_one_host(const aq_boot_t *boot)
+{
+    uint32_t r = 0;
+    while (r < boot->size && boot->host_of_rank[r] == 0)
+        r++;
+    return r == boot->size;
+}
+
+// The largest payload of a frame with all arguments.
+static size_t largest_payload(size_t datagram_bytes, unsigned category)
+{
+    size_t rest =
+        datagram_bytes - UDP_HEADER_BYTES - udp_frame_payload_at(category, AQ_AM_MAX_ARGS);
+    return rest & ~(size_t)7;
+}
+
+static aq_status_t open_socket(udp_conduit_t *udp)
+{
+    const aq_boot_t *boot = udp->base.env->boot;
+    const udp_socket_setup_t setup = udp_socket_settings(all_on_one_host(boot), boot->rank);
+    aq_status_t status = udp_faults_start(boot->rank, &udp->faults);
+    if (status != AQ_OK)
+        return status;
+    status = udp_socket_open(&udp->socket, &setup, udp->faults);
+    if (status != AQ_OK)
+        return status;
+    udp->datagram_bytes = udp->socket.datagram_bytes & ~(size_t)7;
+    if (udp->datagram_bytes > UDP_LONGEST_DATAGRAM)
+        udp->datagram_bytes = UDP_LONGEST_DATAGRAM;
+    return udp_auth_start(&udp->auth, boot->key, udp->socket.loopback);
+}
+
+static aq_status_t exchange_addresses(udp_conduit_t *udp)
+{
+    aq_boot_t *boot = udp->base.env->boot;
+    udp_address_t mine;
+    udp->addresses = calloc(boot->size, sizeof *udp->addresses);
+    udp->link_of = calloc(boot->size, sizeof *udp->link_of);
+    if (!udp->addresses || !udp->link_of) {
+        aq_log_error("out of memory for the addresses of %u ranks", boot->size);
+        return AQ_ERR_RESOURCE;
+    }
+    udp_address_write(&udp->socket.here, &mine);
+    return boot->ops->exchange(boot, &mine, sizeof mine, udp->addresses);
+}
 
 static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
-    (void)env, (void)out;
-    return AQ_ERR_ABSENT;
+    udp_conduit_t *udp = calloc(1, sizeof *udp);
+    if (!udp) {
+        aq_log_error("out of memory for the udp conduit (%zu bytes)", sizeof *udp);
+        return AQ_ERR_RESOURCE;
+    }
+    udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env};
+    atomic_init(&udp->deadline, UDP_NEVER);
+    for (unsigned c = 0; c < UDP_CLASSES; c++)
+        udp->queue[c].last = &udp->queue[c].first;
+    aq_status_t status = open_socket(udp);
+    if (status == AQ_OK)
+        status = exchange_addresses(udp);
+    if (status != AQ_OK) {
+        free(udp->addresses);
+        free(udp->link_of);
+        free(udp);
+        return status;
+    }
+    udp->base.max_medium = largest_payload(udp->datagram_bytes, AQ_AM_MEDIUM);
+    udp->base.max_long = largest_payload(udp->datagram_bytes, AQ_AM_LONG);
+    udp->base.max_long_unmapped = udp->base.max_long;
+    *out = &udp->base;
+    return AQ_OK;
 }
 
+// Addresses go round at the opening.
 static void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     (void)conduit, (void)description;
@@ -24,35 +96,84 @@ static void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
 
 static bool udp_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
 {
-    (void)conduit, (void)rank, (void)description;
-    return false;
+    (void)description;
+    return rank != conduit->env->rank;
 }
 
 static aq_status_t udp_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
                                void **link)
 {
-    (void)conduit, (void)rank, (void)description, (void)link;
-    return AQ_ERR_ABSENT;
+    (void)description;
+    *link = udp_link_get(udp_of(conduit), rank);
+    return *link ? AQ_OK : AQ_ERR_RESOURCE;
 }
 
-static aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+// ---- waiting ----
+
+static uint32_t udp_arm(aq_conduit_t *conduit)
 {
-    (void)conduit, (void)link, (void)am;
-    return AQ_ERR_ABSENT;
+    atomic_fetch_add(&udp_of(conduit)->sleepers, 1);
+    return 1;
 }
 
-static unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
+static void udp_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
-    (void)conduit, (void)what;
-    return 0;
+    (void)armed;
+    udp_conduit_t *udp = udp_of(conduit);
+    uint64_t now = aq_clock_ns(), due = atomic_load(&udp->deadline);
+    if (due <= now)
+        return;
+    if (due - now < limit_ns)
+        limit_ns = due - now;
+    udp_socket_wait(&udp->socket, limit_ns);
 }
 
+static void udp_disarm(aq_conduit_t *conduit)
+{
+    atomic_fetch_sub(&udp_of(conduit)->sleepers, 1);
+}
+
+// What other processes wait for, they hear by a message.
+static void udp_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    udp_conduit_t *udp = udp_of(conduit);
+    (void)neighbourhood;
+    if (atomic_load(&udp->sleepers))
+        udp_socket_wake(&udp->socket);
+}
+
+// ---- the end ----
+
+static void print_stats(udp_conduit_t *udp)
+{
+    udp_stats_t sum = {0};
+    for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
+        for (unsigned c = 0; c < UDP_CLASSES; c++) {
+            link->stats.epochs += link->sender[c].counts.epochs;
+            if (link->sender[c].rtt > link->stats.rtt_ns)
+                link->stats.rtt_ns = link->sender[c].rtt;
+        }
+        udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &link->stats);
+        udp_stats_add(&sum, &link->stats);
+    }
+    udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
+}
+
+// Other threads may still be inside, so nothing is freed.
 static void udp_close(aq_conduit_t *conduit)
 {
-    (void)conduit;
+    udp_conduit_t *udp = udp_of(conduit);
+    udp_flush(udp);
+    if (aq_settings_bool(AQ_SET_STATS))
+        print_stats(udp);
 }
 
-extern const aq_conduit_ops_t aq_udp_conduit;
+static size_t udp_memory(aq_conduit_t *conduit)
+{
+    udp_conduit_t *udp = udp_of(conduit);
+    return (udp->buffers + UDP_SLOTS) * UDP_SLOT_BYTES;
+}
+
 const aq_conduit_ops_t aq_udp_conduit = {
     .name = "udp",
     .abi = AQ_CONDUIT_ABI,
@@ -64,4 +185,9 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .send = udp_send,
     .poll = udp_poll,
     .close = udp_close,
+    .arm = udp_arm,
+    .sleep = udp_sleep,
+    .disarm = udp_disarm,
+    .wake = udp_wake,
+    .memory = udp_memory,
 };

@@ -49,7 +49,6 @@ struct udp_batch {
     unsigned expected;      // slots to offer to the kernel
     struct iovec slot[UDP_SLOTS];
     udp_sockaddr_t from[UDP_SLOTS];
-    uint8_t *slots;
 };
 
 // ---- opening ----
@@ -82,21 +81,20 @@ static void reset_slot(struct udp_batch *batch, unsigned i)
 
 static aq_status_t make_batch(udp_socket_t *socket)
 {
-    size_t slots = (size_t)UDP_SLOTS * UDP_SLOT_BYTES;
     struct udp_batch *batch = calloc(1, sizeof *batch);
-    if (batch)
-        batch->slots = aligned_alloc(64, slots);
+    bool whole = batch != NULL;
     socket->batch = batch;
-    if (!batch || !batch->slots) {
+    for (unsigned i = 0; whole && i < UDP_SLOTS; i++) {
+        batch->slot[i] = (struct iovec){aligned_alloc(64, UDP_SLOT_BYTES), UDP_SLOT_BYTES};
+        whole = batch->slot[i].iov_base != NULL;
+        reset_slot(batch, i);
+    }
+    if (!whole) {
         aq_log_error("out of memory for the buffers of conduit udp (%zu bytes)",
-                     sizeof *batch + slots);
+                     sizeof *batch + (size_t)UDP_SLOTS * UDP_SLOT_BYTES);
         return AQ_ERR_RESOURCE;
     }
     batch->expected = 1;
-    for (unsigned i = 0; i < UDP_SLOTS; i++) {
-        batch->slot[i] = (struct iovec){batch->slots + (size_t)i * UDP_SLOT_BYTES, UDP_SLOT_BYTES};
-        reset_slot(batch, i);
-    }
     return AQ_OK;
 }
 
@@ -222,8 +220,8 @@ void udp_socket_close(udp_socket_t *socket)
         close(socket->fd);
     if (socket->wake_fd >= 0)
         close(socket->wake_fd);
-    if (socket->batch)
-        free(socket->batch->slots);
+    for (unsigned i = 0; socket->batch && i < UDP_SLOTS; i++)
+        free(socket->batch->slot[i].iov_base);
     free(socket->batch);
     *socket = (udp_socket_t){.fd = -1, .wake_fd = -1};
 }
@@ -519,7 +517,7 @@ static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
         return false;
     size_t rest = held->length - held->at;
     *out = (udp_incoming_t){(uint8_t *)batch->slot[i].iov_base + held->at,
-                            rest < held->each ? rest : held->each, &batch->from[i]};
+                            rest < held->each ? rest : held->each, &batch->from[i], i};
     held->at += out->length ? out->length : 1;
     socket->counts.received++;
     return true;
@@ -542,6 +540,15 @@ aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsign
             batch->first++;
     atomic_store_explicit(&socket->left, batch->first < batch->filled, memory_order_relaxed);
     return status;
+}
+
+uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t *fresh)
+{
+    struct iovec *slot = &socket->batch->slot[in->slot];
+    if (in->bytes != slot->iov_base || in->length != socket->batch->held[in->slot].length)
+        return memcpy(fresh, in->bytes, in->length);
+    slot->iov_base = fresh;
+    return in->bytes;
 }
 
 // ---- waiting ----

@@ -123,6 +123,7 @@ typedef struct udp_incoming {
     uint8_t *bytes;
     size_t length;
     const udp_sockaddr_t *from; // who seems to have sent it
+    unsigned slot;              // the socket's
 } udp_incoming_t;
 
 // Receives at most `most` datagrams, valid until the next receive. *count may be 0. Any status but
@@ -130,6 +131,11 @@ typedef struct udp_incoming {
 // due.
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
                                unsigned *count);
+
+// Keeps what has arrived beyond the next receive: returns where its bytes are from now on. fresh is
+// UDP_SLOT_BYTES of memory of the caller, from aligned_alloc; either it is the slot's afterwards,
+// and the result is the caller's in its place, or it is the result.
+uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t *fresh);
 
 // Sleeps until a datagram is there, udp_socket_wake is called, or the time is over. Wakings are
 // remembered until a wait has seen them. Returns whether a datagram is there.

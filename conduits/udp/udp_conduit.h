@@ -1,0 +1,139 @@
+// The udp conduit inside: what joins socket, wire format and flows.
+//
+// What is always true:
+// - A link is made when a peer is first spoken to or first heard, and stays. There is nothing else
+//   for a peer but its address and a pointer.
+// - Locks, from the outside in: receiving (a flag), a link's, then one of those of the conduit.
+//   No handler runs and nothing waits under any of them.
+// - Frames of one class go into the link's open datagram, which leaves when it is full, or with the
+//   next poll. Outgoing datagrams live in buffers that the sender of the flow keeps until they are
+//   acknowledged.
+// - An arrived datagram is checked, acknowledged and queued as a whole; whoever polls takes it out
+//   of the queue and runs its handlers. So a poll inside of a handler finds the others.
+//
+//   udp_send.c     send -> open datagram -> flow's slot -> socket
+//   udp_receive.c  socket -> header -> flows of the link -> queue of the class -> handlers
+//   udp_link.c     what is due by time: again, a new epoch, an acknowledgement of its own
+#ifndef AQ_UDP_CONDUIT_H
+#define AQ_UDP_CONDUIT_H
+
+#include "../../core/conduit.h"
+#include "../../core/thread.h"
+#include "udp_auth.h"
+#include "udp_faults.h"
+#include "udp_flow.h"
+#include "udp_socket.h"
+#include "udp_stats.h"
+#include "udp_wire.h"
+
+struct udp_link;
+
+// Memory for one datagram, on its way out or in.
+typedef struct udp_buffer {
+    struct udp_buffer *next;
+    struct udp_link *link; // of one that has arrived: from whom
+    uint32_t used;         // bytes of the datagram
+    uint8_t class;
+    uint32_t frames;
+    uint8_t *bytes; // UDP_SLOT_BYTES, aligned to 64
+} udp_buffer_t;
+
+typedef struct udp_link {
+    struct udp_link *next; // all links of the process
+    uint32_t rank;
+    udp_sockaddr_t to;
+
+    aq_lock_t lock; // of all that follows
+    udp_sender_t sender[UDP_CLASSES];
+    udp_receiver_t receiver[UDP_CLASSES];
+    udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
+    bool dirty;                      // in the list of links with an open datagram
+    struct udp_link *next_dirty;
+    uint64_t owed_since; // when the first unacknowledged datagram came; 0: none
+    uint64_t owed_bytes;
+    udp_stats_t stats;
+} udp_link_t;
+
+typedef struct udp_queue {
+    udp_buffer_t *first, **last;
+    atomic_uint count; // changed under the lock
+} udp_queue_t;
+
+typedef struct udp_conduit {
+    aq_conduit_t base;
+    udp_socket_t socket;
+    udp_faults_t *faults;
+    udp_auth_t auth;
+    size_t datagram_bytes;
+    udp_address_t *addresses; // of all ranks
+
+    aq_lock_t links_lock;           // adding to the two below
+    _Atomic(udp_link_t *) *link_of; // by rank; NULL: never spoken to
+    _Atomic(udp_link_t *) links;
+    atomic_uint link_count;
+    _Atomic uint64_t deadline; // when a link has something due, at the earliest
+
+    aq_lock_t dirty_lock;
+    udp_link_t *dirty;
+    atomic_bool any_dirty;
+
+    aq_lock_t buffer_lock;
+    udp_buffer_t *free_buffers;
+    size_t buffers;
+
+    aq_lock_t send_lock; // one thread sends at a time
+    atomic_flag receiving;
+    aq_lock_t queue_lock;
+    udp_queue_t queue[UDP_CLASSES];
+    atomic_uint queued;
+    udp_strangers_t strangers;
+    atomic_uint sleepers;
+} udp_conduit_t;
+
+static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
+{
+    return (udp_conduit_t *)conduit;
+}
+
+// ---- udp_link.c ----
+
+// The link to a rank, made if there is none yet. Any thread; NULL: no memory, logged.
+udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
+
+// With the link's lock held: sends what is due now, and returns when something will be.
+uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
+
+// Serves all links if one of them has something due.
+void udp_links_serve(udp_conduit_t *udp);
+
+// A link has something due at that time, maybe earlier than what is known.
+void udp_links_due(udp_conduit_t *udp, uint64_t when);
+
+// A buffer of its own until it is put back. NULL: no memory.
+udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);
+void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
+
+// ---- udp_send.c ----
+
+aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
+
+// Sends the open datagrams of all links, as far as their flows have room.
+void udp_flush(udp_conduit_t *udp);
+
+// With the link's lock held: puts a datagram into the network again, with the header of this
+// moment.
+void udp_send_again(udp_conduit_t *udp, udp_link_t *link, unsigned class,
+                    const udp_action_t *action);
+
+// With the link's lock held: sends a header without frames, of any kind but data.
+void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
+                    uint32_t epoch);
+
+// ---- udp_receive.c ----
+
+// See aq_conduit_ops_t.
+unsigned udp_poll(aq_conduit_t *conduit, unsigned what);
+
+extern const aq_conduit_ops_t aq_udp_conduit;
+
+#endif

@@ -1,0 +1,182 @@
+// Links: making them, and what is due by time.
+#include "udp_conduit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/clock.h"
+#include "../../other/log.h"
+
+enum {
+    ACK_DELAY_NS = 500000, // an acknowledgement waits so long for something to ride on
+    RTO_FIRST_NS = 20000000,
+    RTO_LEAST_NS = 5000000,
+    FIRST_DATAGRAMS = 8, // the congestion window at the start
+};
+static const uint64_t rto_most = UINT64_C(1000000000);
+
+// ---- buffers ----
+
+static udp_buffer_t *make_buffer(void)
+{
+    udp_buffer_t *buffer = malloc(sizeof *buffer);
+    uint8_t *bytes = aligned_alloc(64, UDP_SLOT_BYTES);
+    if (!buffer || !bytes) {
+        free(buffer);
+        free(bytes);
+        return NULL;
+    }
+    *buffer = (udp_buffer_t){.bytes = bytes};
+    return buffer;
+}
+
+udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
+{
+    aq_lock_take(&udp->buffer_lock);
+    udp_buffer_t *buffer = udp->free_buffers;
+    if (buffer)
+        udp->free_buffers = buffer->next;
+    else if ((buffer = make_buffer()))
+        udp->buffers++;
+    aq_lock_drop(&udp->buffer_lock);
+    return buffer;
+}
+
+void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
+{
+    aq_lock_take(&udp->buffer_lock);
+    buffer->next = udp->free_buffers;
+    udp->free_buffers = buffer;
+    aq_lock_drop(&udp->buffer_lock);
+}
+
+static void release(void *context, void *datagram)
+{
+    udp_buffer_put(context, datagram);
+}
+
+// ---- making ----
+
+static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
+{
+    udp_link_t *link = calloc(1, sizeof *link);
+    const udp_sender_setup_t setup = {
+        .window = UDP_WINDOW_MAX,
+        .datagram_bytes = (uint32_t)udp->datagram_bytes,
+        .first_bytes = FIRST_DATAGRAMS * (uint32_t)udp->datagram_bytes,
+        .credit = (uint32_t)udp->datagram_bytes * FIRST_DATAGRAMS,
+        .rto_first = RTO_FIRST_NS,
+        .rto_least = RTO_LEAST_NS,
+        .rto_most = rto_most,
+        .release = release,
+        .context = udp,
+    };
+    if (!link || !udp_address_read(&udp->addresses[rank], &link->to))
+        goto err_free;
+    link->rank = rank;
+    for (unsigned c = 0; c < UDP_CLASSES; c++) {
+        if (udp_sender_start(&link->sender[c], &setup) != AQ_OK)
+            goto err_stop;
+        udp_receiver_start(&link->receiver[c]);
+    }
+    return link;
+err_stop:
+    for (unsigned c = 0; c < UDP_CLASSES; c++)
+        if (link->sender[c].slots)
+            udp_sender_stop(&link->sender[c]);
+err_free:
+    free(link);
+    return NULL;
+}
+
+udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
+{
+    udp_link_t *link = atomic_load_explicit(&udp->link_of[rank], memory_order_acquire);
+    if (link)
+        return link;
+    aq_lock_take(&udp->links_lock);
+    link = atomic_load_explicit(&udp->link_of[rank], memory_order_relaxed);
+    if (!link && (link = make_link(udp, rank))) {
+        link->next = atomic_load_explicit(&udp->links, memory_order_relaxed);
+        atomic_store_explicit(&udp->links, link, memory_order_release);
+        atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
+        atomic_fetch_add(&udp->link_count, 1);
+    }
+    aq_lock_drop(&udp->links_lock);
+    if (!link)
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+    return link;
+}
+
+// ---- what is due ----
+
+static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, uint64_t now)
+{
+    for (;;) {
+        udp_action_t action = udp_sender_next(&link->sender[class], now);
+        if (action.todo == UDP_TODO_NOTHING)
+            return;
+        if (action.todo == UDP_TODO_REQUEST)
+            udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch);
+        else
+            udp_send_again(udp, link, class, &action);
+    }
+}
+
+// Something is missing, or much has come: the peer waits for the news.
+static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
+{
+    return link->owed_bytes >= 2 * udp->datagram_bytes ||
+           udp_receiver_owed(&link->receiver[UDP_REQUESTS]) +
+                   udp_receiver_owed(&link->receiver[UDP_REPLIES]) >=
+               UDP_WINDOW_MAX / 8 ||
+           udp_receiver_gap(&link->receiver[UDP_REQUESTS]) ||
+           udp_receiver_gap(&link->receiver[UDP_REPLIES]);
+}
+
+static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
+{
+    if (!link->owed_since)
+        return UDP_NEVER;
+    if (now < link->owed_since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
+        return link->owed_since + ACK_DELAY_NS;
+    udp_send_plain(udp, link, UDP_ACK, UDP_REQUESTS, 0);
+    return UDP_NEVER;
+}
+
+uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
+{
+    uint64_t due = UDP_NEVER;
+    for (unsigned c = 0; c < UDP_CLASSES; c++) {
+        serve_sender(udp, link, c, now);
+        uint64_t when = udp_sender_deadline(&link->sender[c]);
+        due = when < due ? when : due;
+    }
+    uint64_t ack = serve_ack(udp, link, now);
+    return ack < due ? ack : due;
+}
+
+void udp_links_due(udp_conduit_t *udp, uint64_t when)
+{
+    uint64_t known = atomic_load_explicit(&udp->deadline, memory_order_relaxed);
+    while (when < known && !atomic_compare_exchange_weak(&udp->deadline, &known, when))
+        ;
+}
+
+// The deadline is set to "never" first, so that what becomes due meanwhile is not overlooked.
+void udp_links_serve(udp_conduit_t *udp)
+{
+    if (atomic_load_explicit(&udp->deadline, memory_order_relaxed) == UDP_NEVER)
+        return;
+    uint64_t now = aq_clock_ns();
+    if (now < atomic_load_explicit(&udp->deadline, memory_order_relaxed))
+        return;
+    atomic_store(&udp->deadline, UDP_NEVER);
+    udp_link_t *link = atomic_load_explicit(&udp->links, memory_order_acquire);
+    for (; link; link = link->next) {
+        aq_lock_take(&link->lock);
+        uint64_t due = udp_link_serve(udp, link, now);
+        aq_lock_drop(&link->lock);
+        udp_links_due(udp, due);
+    }
+}

@@ -1,0 +1,170 @@
+// The way out: frames into open datagrams, and datagrams into the network.
+#include <string.h>
+
+#include "../../other/clock.h"
+#include "udp_conduit.h"
+
+// The receiver's share of the memory that the kernel holds for this process: what a peer may have
+// under way to it. The kernel's own needs are about as large as the data.
+static uint32_t credit(udp_conduit_t *udp)
+{
+    unsigned links = atomic_load_explicit(&udp->link_count, memory_order_relaxed);
+    size_t share = udp->socket.receive_bytes / 2 / (links ? links : 1);
+    size_t least = 2 * udp->datagram_bytes;
+    return (uint32_t)(share > least ? share : least);
+}
+
+// Both acknowledgements ride on each datagram; after it nothing is owed.
+static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header)
+{
+    for (unsigned c = 0; c < UDP_CLASSES; c++)
+        udp_receiver_ack(&link->receiver[c], credit(udp), &header->acks[c]);
+    link->owed_since = 0;
+    link->owed_bytes = 0;
+}
+
+static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, udp_header_t *header)
+{
+    const unsigned frames = header->bytes - UDP_HEADER_BYTES;
+    struct iovec payload = {datagram + UDP_HEADER_BYTES, frames};
+    struct iovec whole = {datagram, header->bytes};
+    const udp_outgoing_t out = {&link->to, &whole, 1};
+    unsigned taken;
+    header->job = udp->auth.job_tag;
+    header->source = udp->base.env->rank;
+    header->dest = link->rank;
+    write_acks(udp, link, header);
+    header->checksum = udp_auth_checksum(&udp->auth, &payload, frames != 0);
+    udp_header_encode(datagram, header);
+    udp_auth_sign(&udp->auth, datagram, UDP_HASHED_BYTES, &payload, frames != 0,
+                  udp_header_hash(datagram));
+    aq_lock_take(&udp->send_lock);
+    udp_socket_send(&udp->socket, &out, 1,
+                    &taken); // what it does not take is lost, and comes again
+    aq_lock_drop(&udp->send_lock);
+    link->stats.bytes_out += header->bytes;
+}
+
+void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
+                    uint32_t epoch)
+{
+    uint8_t datagram[UDP_HEADER_BYTES];
+    udp_header_t header = {
+        .kind = (uint8_t)kind, .class = (uint8_t) class, .bytes = UDP_HEADER_BYTES, .epoch = epoch};
+    transmit(udp, link, datagram, &header);
+    link->stats.acks_out++;
+}
+
+static void transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp_buffer_t *buffer,
+                          uint32_t epoch, uint64_t sequence)
+{
+    udp_header_t header = {.kind = UDP_DATA,
+                           .class = buffer->class,
+                           .bytes = (uint16_t)buffer->used,
+                           .epoch = epoch,
+                           .sequence = sequence};
+    transmit(udp, link, buffer->bytes, &header);
+    link->stats.datagrams_out++;
+}
+
+void udp_send_again(udp_conduit_t *udp, udp_link_t *link, unsigned class,
+                    const udp_action_t *action)
+{
+    (void)class;
+    transmit_data(udp, link, action->datagram, action->epoch, action->sequence);
+    link->stats.resent++;
+}
+
+// ---- open datagrams ----
+
+static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
+{
+    link->dirty = true;
+    aq_lock_take(&udp->dirty_lock);
+    link->next_dirty = udp->dirty;
+    udp->dirty = link;
+    atomic_store_explicit(&udp->any_dirty, true, memory_order_release);
+    aq_lock_drop(&udp->dirty_lock);
+}
+
+// Sends the open datagram of a class, if the flow has room.
+static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
+{
+    udp_buffer_t *buffer = link->open[class];
+    udp_sender_t *sender = &link->sender[class];
+    if (!buffer)
+        return true;
+    if (!udp_sender_room(sender, buffer->used))
+        return false;
+    link->open[class] = NULL;
+    link->stats.frames_out += buffer->frames;
+    uint64_t sequence = udp_sender_add(sender, buffer, buffer->used, aq_clock_ns());
+    transmit_data(udp, link, buffer, udp_sender_epoch(sender), sequence);
+    udp_links_due(udp, udp_sender_deadline(sender));
+    return true;
+}
+
+static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
+{
+    udp_buffer_t *buffer = udp_buffer_take(udp);
+    if (!buffer)
+        return NULL;
+    buffer->class = (uint8_t) class;
+    buffer->used = UDP_HEADER_BYTES;
+    buffer->frames = 0;
+    link->open[class] = buffer;
+    if (!link->dirty)
+        add_dirty(udp, link);
+    return buffer;
+}
+
+aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
+{
+    udp_conduit_t *udp = udp_of(conduit);
+    udp_link_t *link = pointer;
+    const unsigned class = am->reply ? UDP_REPLIES : UDP_REQUESTS;
+    const size_t bytes = udp_frame_bytes(am->category, am->nargs, am->nbytes);
+    aq_status_t status = AQ_AGAIN;
+    aq_lock_take(&link->lock);
+    udp_buffer_t *buffer = link->open[class];
+    if (buffer && buffer->used + bytes > udp->datagram_bytes)
+        buffer = close_datagram(udp, link, class) ? NULL : buffer;
+    if (!buffer || buffer->used + bytes <= udp->datagram_bytes) {
+        if (!buffer)
+            buffer = open_datagram(udp, link, class);
+        if (buffer) {
+            udp_frame_write(buffer->bytes + buffer->used, am);
+            buffer->used += (uint32_t)bytes;
+            buffer->frames++;
+            status = AQ_OK;
+        }
+    }
+    aq_lock_drop(&link->lock);
+    return status;
+}
+
+static udp_link_t *take_dirty(udp_conduit_t *udp)
+{
+    aq_lock_take(&udp->dirty_lock);
+    udp_link_t *links = udp->dirty;
+    udp->dirty = NULL;
+    atomic_store_explicit(&udp->any_dirty, false, memory_order_relaxed);
+    aq_lock_drop(&udp->dirty_lock);
+    return links;
+}
+
+// Links whose flows have no room stay in the list.
+void udp_flush(udp_conduit_t *udp)
+{
+    if (!atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
+        return;
+    for (udp_link_t *link = take_dirty(udp), *next; link; link = next) {
+        aq_lock_take(&link->lock);
+        next = link->next_dirty;
+        link->dirty = false;
+        bool all = close_datagram(udp, link, UDP_REPLIES);
+        if (!close_datagram(udp, link, UDP_REQUESTS) || !all)
+            add_dirty(udp, link);
+        aq_lock_drop(&link->lock);
+    }
+}
