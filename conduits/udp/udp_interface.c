@@ -219,7 +219,8 @@ size_t udp_interface_datagram(size_t mtu, sa_family_t family)
 {
     enum { LONGEST_PACKET = 65535, UDP = 8, IPV4 = 20, IPV6 = 40 };
     size_t packet = mtu < LONGEST_PACKET ? mtu : LONGEST_PACKET;
-    return packet - UDP - (family == AF_INET ? IPV4 : IPV6);
+    size_t datagram = packet - UDP - (family == AF_INET ? IPV4 : IPV6);
+    return datagram / UDP_ALIGNMENT * UDP_ALIGNMENT;
 }
 
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)

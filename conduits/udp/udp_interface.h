@@ -15,7 +15,7 @@ typedef struct udp_interface {
 // May block to look up a name. Logs faults.
 aq_status_t udp_interface_choose(const udp_socket_setup_t *setup, udp_interface_t *out);
 
-// The longest datagram for packets of so many bytes to that address.
+// The longest datagram for packets of so many bytes, in that family: a multiple of UDP_ALIGNMENT.
 size_t udp_interface_datagram(size_t mtu, sa_family_t family);
 
 // That of the interface. Logs.

@@ -83,7 +83,8 @@ struct udp_batch;
 typedef struct udp_socket {
     int fd, wake_fd;
     bool loopback;
-    size_t datagram_bytes;            // the longest that is sensible on this interface
+    size_t datagram_bytes; // the longest that is sensible on this interface, a multiple of
+                           // UDP_ALIGNMENT
     size_t receive_bytes, send_bytes; // what the kernel gave
     udp_sockaddr_t here;
     char interface[16];

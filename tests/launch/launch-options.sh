@@ -44,7 +44,10 @@ refused "no conduit is named" env -u GASNET_CONDUIT "$work/gasnetrun" -n 2 "$con
 refused "no conduit 'foo'" "$work/gasnetrun_foo" -n 2 "$conform"
 refused "this build has no conduit 'foo'; it has: smp udp" "$AQ_BUILD/amudprun" -conduit=foo -np 2 "$conform"
 refused "number of ranks is missing" "$AQ_BUILD/amudprun" -conduit=smp "$conform"
-expect 3 "$AQ_BUILD/amudprun" -np 2 -v "$conform" code 3
+refused "GASNET_SPAWNFN: this build does not know the spawner 'S'" env GASNET_SPAWNFN=S "$AQ_BUILD/amudprun" -np 2 "$conform"
+refused "GASNET_SPAWNFN: 'X' is not one of L, S, R, C" env GASNET_SPAWNFN=X "$AQ_BUILD/amudprun" -np 2 "$conform"
+expect 3 env GASNET_SPAWNFN=S "$run" -n 2 "$conform" code 3
+expect 3 env GASNET_SPAWNFN=L "$AQ_BUILD/amudprun" -np 2 -v "$conform" code 3
 grep -q 'conduit udp' "$work/out" || fail "amudprun does not start jobs of conduit udp"
 expect 3 "$AQ_BUILD/amudprun" -conduit=smp -np 2 -v "$conform" code 3
 expect 3 "$work/gasnetrun" -conduit=smp -n 2 "$conform" code 3

@@ -131,7 +131,8 @@ static const struct {
     {"7-8-9", false, {0, 0}},
     {"7 - 8", false, {0, 0}},
     {"seven", false, {0, 0}},
-    {"4294967303", false, {0, 0}}, // 7, if it were cut to 32 bits
+    {"4294967303", false, {0, 0}},           // 7, if it were cut to 32 bits
+    {"18446744073709551623", false, {0, 0}}, // to 64
 };
 
 static void test_ports(void **state)
