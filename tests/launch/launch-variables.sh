@@ -18,6 +18,7 @@ bad_value()
     'a memory limit'*) echo 1.5/H ;;
     'a list of signals'*) echo SIGNOSUCH ;;
     'a list of ranks'*) echo 1-x ;;
+    'a port such as'*) echo 70000 ;;
     text) ;; # any text is one
     *) fail "gasnet_info -e describes values as '$1', which this test does not know" ;;
     esac
