@@ -143,7 +143,8 @@ static aq_status_t bind_port(udp_socket_t *socket, const udp_socket_setup_t *set
     return tell_bind_fault(socket, setup, errno);
 }
 
-// Who may, goes past the limits of the system. Returns what the kernel gave.
+// Who may, goes past the limits of the system. Returns what the kernel gave: it doubles the number,
+// for what it needs itself to keep datagrams.
 static size_t set_buffer(int fd, int option, int forced, uint64_t bytes)
 {
     int wanted = (int)bytes, given = 0;
@@ -190,6 +191,16 @@ static aq_status_t use_interface(udp_socket_t *socket, const udp_interface_t *in
     return AQ_OK;
 }
 
+static void tell(const udp_socket_t *socket, const udp_socket_setup_t *setup)
+{
+    char text[UDP_ADDRESS_TEXT];
+    aq_log_info("udp socket %s on interface %s, datagrams of at most %zu bytes; buffers of the "
+                "kernel: %zu bytes to receive (%llu wanted) and %zu to send (%llu wanted)",
+                udp_address_text(&socket->here, text), socket->interface, socket->datagram_bytes,
+                socket->receive_bytes, (unsigned long long)(2 * setup->receive_bytes),
+                socket->send_bytes, (unsigned long long)(2 * setup->send_bytes));
+}
+
 aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setup,
                             struct udp_faults *faults)
 {
@@ -211,6 +222,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
     socket->receive_bytes = set_buffer(socket->fd, SO_RCVBUF, SO_RCVBUFFORCE, setup->receive_bytes);
     socket->send_bytes = set_buffer(socket->fd, SO_SNDBUF, SO_SNDBUFFORCE, setup->send_bytes);
     socket->segments = use_segments(socket->fd);
+    tell(socket, setup);
     return AQ_OK;
 }
 
