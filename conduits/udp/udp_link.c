@@ -8,9 +8,9 @@
 #include "../../other/log.h"
 
 enum {
-    ACK_DELAY_NS = 500000, // an acknowledgement waits so long for something to ride on
-    RTO_FIRST_NS = 20000000,
-    RTO_LEAST_NS = 5000000,
+    ACK_DELAY_NS = 200000, // an acknowledgement waits so long for something to ride on
+    RTO_FIRST_NS = 5000000,
+    RTO_LEAST_NS = 1000000,
     FIRST_DATAGRAMS = 8, // the congestion window at the start
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
