@@ -336,16 +336,23 @@ static void confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
         take_sample(sender, now - sender->requested_at, now);
 }
 
-// Whether it can be true: it tells of nothing that was not sent, and of no epoch that was not
-// asked for.
-static bool believable(const udp_sender_t *sender, const udp_ack_t *ack)
+// Whether the epoch can be: the current one, an older one, or the one asked for. That one is later
+// than all news so far and cannot tell less; so an acknowledgement from 2^32 epochs ago confirms
+// nothing, if only one datagram got through since.
+static bool believable_epoch(const udp_sender_t *sender, const udp_ack_t *ack)
+{
+    uint32_t ahead = ack->epoch - sender->epoch;
+    return ahead == 0 || ahead >= 1u << 31 ||
+           (ahead == 1 && sender->requesting && ack->cumulative >= sender->base);
+}
+
+// Whether it tells of nothing that was not sent.
+static bool believable_reach(const udp_sender_t *sender, const udp_ack_t *ack)
 {
     uint64_t reach = ack->cumulative;
     if (ack->selective)
         reach += 1 + 64 - (uint64_t)__builtin_clzll(ack->selective);
-    uint32_t ahead = ack->epoch - sender->epoch;
-    return ack->cumulative <= sender->next && reach <= sender->next &&
-           (ahead == 0 || ahead >= 1u << 31 || (ahead == 1 && sender->requesting));
+    return ack->cumulative <= sender->next && reach <= sender->next;
 }
 
 // Credit of the latest acknowledgement, as far as numbers tell which one that is.
@@ -371,7 +378,7 @@ static void progress(udp_sender_t *sender, const news_t *news, uint64_t flight_b
 
 unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
 {
-    if (!believable(sender, ack)) {
+    if (!believable_epoch(sender, ack) || !believable_reach(sender, ack)) {
         sender->counts.bad_acks++;
         return 0;
     }

@@ -42,10 +42,12 @@
 //   measured right even for what was sent many times.
 // - Data of an old epoch is dropped even if it is new; it comes again, as the sender has not seen
 //   an acknowledgement. Data of a future epoch cannot be, and is dropped.
-// - Epochs of 32 bits wrap around, and it does not matter: they are only compared for "the same"
-//   and "the next", and a copy from 2^32 epochs ago (each takes a time-out) that passes for
-//   a current one is still dropped by its number. A request from then at worst moves the receiver
-//   one ahead; the sender's next time-out asks for that same epoch, and all goes on.
+// - Epochs of 32 bits wrap around, after as many time-outs: weeks of nothing else. It does not
+//   matter. A copy from 2^32 epochs ago that passes for a current one is still dropped by its
+//   number. A confirmation from then tells less than the sender knows, and is not believed. A
+//   request from then at worst moves the receiver one ahead; the sender's next time-out asks for
+//   that same epoch, and all goes on.
+// - tests/model/udp_epoch.pml has spin check this.
 #ifndef AQ_UDP_FLOW_H
 #define AQ_UDP_FLOW_H
 

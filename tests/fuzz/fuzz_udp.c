@@ -120,7 +120,7 @@ static void fuzz_receiver(const udp_header_t *header)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *datagram = malloc(size);
+    uint8_t *datagram = calloc(size ? size : 1, 1);
     udp_header_t header;
     if (!datagram)
         return 0;

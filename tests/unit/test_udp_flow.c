@@ -424,6 +424,20 @@ static void epochs_wrap_around(void **state)
     assert_int_equal(sender.kept, 0);
 }
 
+static void a_confirmation_from_the_last_time_round_is_none(void **state)
+{
+    (void)state;
+    add(3);
+    ack(1, 1, 0);
+    time_out();
+    expect_request(2);
+    ack(2, 0, 2); // from when nothing had arrived but 2
+    assert_true(sender.requesting);
+    assert_int_equal(sender.counts.bad_acks, 1);
+    ack(2, 1, 1);
+    assert_false(sender.requesting);
+}
+
 // A request from 2^32 epochs ago, or a forged one, moves the receiver ahead.
 static void a_receiver_that_is_ahead_is_caught_up_with(void **state)
 {
@@ -744,6 +758,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_receiver_follows_one_epoch_at_a_time, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(epochs_wrap_around, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_confirmation_from_the_last_time_round_is_none, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_receiver_that_is_ahead_is_caught_up_with, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_window_is_kept, set_up, tear_down),
