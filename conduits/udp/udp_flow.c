@@ -7,7 +7,8 @@
 enum { FREE, UNDER_WAY, LOST }; // a slot
 
 enum {
-    LEAST_DATAGRAMS = 2, // the least congestion window
+    LEAST_DATAGRAMS =
+        8, // the least congestion window: with fewer, losses do not show by overtaking
     MOST_DOUBLINGS = 20, // of the time-out; rto_most ends them long before
     DELAY_FACTOR = 4,    // a round trip so many times the least one, and
     DELAY_NS = 1000000,  // this much longer, stands in a queue
@@ -71,18 +72,16 @@ static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
+// Doubled for each request that was repeated, and for each epoch that brought nothing.
 static void start_timer(udp_sender_t *sender, uint64_t now)
 {
-    sender->timer = now + within(sender->rto << sender->backoff, 0, sender->setup.rto_most);
+    uint64_t doublings = sender->fruitless;
+    if (sender->requesting)
+        doublings += sender->request_count - 1;
+    sender->timer = now + within(sender->rto << within(doublings, 0, MOST_DOUBLINGS), 0,
+                                 sender->setup.rto_most);
 }
 
-static void back_off(udp_sender_t *sender)
-{
-    if (sender->backoff < MOST_DOUBLINGS)
-        sender->backoff++;
-}
-
-// A round trip that is measured without doubt ends the back-off (Karn).
 static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 {
     if (sender->rtt == 0) {
@@ -95,7 +94,6 @@ static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
     }
     sender->rto = within(sender->rtt + 4 * sender->rtt_deviation, sender->setup.rto_least,
                          sender->setup.rto_most);
-    sender->backoff = 0;
     if (sample < sender->round_rtt)
         sender->round_rtt = sample;
     if (sample < sender->least_rtt || now - sender->least_rtt_at > LEAST_RTT_AGE) {
@@ -106,14 +104,15 @@ static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 
 // ---- congestion ----
 
-static uint64_t least_window(const udp_sender_t *sender)
-{
-    return LEAST_DATAGRAMS * (uint64_t)sender->setup.datagram_bytes;
-}
-
 static uint64_t at_least(uint64_t value, uint64_t least)
 {
     return value < least ? least : value;
+}
+
+static uint64_t least_window(const udp_sender_t *sender)
+{
+    uint64_t least = LEAST_DATAGRAMS * (uint64_t)sender->setup.datagram_bytes;
+    return within(sender->setup.first_bytes, 0, least);
 }
 
 // Only a window that was in use grows: doubles in a round trip below the threshold, above it grows
@@ -210,7 +209,6 @@ static udp_action_t request(udp_sender_t *sender, uint64_t now)
     }
     sender->request_count++;
     sender->counts.requests++;
-    back_off(sender);
     start_timer(sender, now);
     return (udp_action_t){.todo = UDP_TODO_REQUEST, .epoch = sender->epoch + 1};
 }
@@ -328,10 +326,12 @@ static void confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
         if (s <= ack->cumulative + UDP_SELECTIVE)
             slot->proof = 0;
     }
-    if (sender->kept)
+    if (sender->kept) {
         shrink_by_timeout(sender);
-    else
+        sender->fruitless++;
+    } else {
         sender->counts.idle++;
+    }
     if (sender->request_count == 1)
         take_sample(sender, now - sender->requested_at, now);
 }
@@ -387,12 +387,13 @@ unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now
     take_credit(sender, ack);
     acknowledge_all(sender, ack, &news);
     sender->counts.released += news.released;
-    bool confirmed =
-        ack->epoch != sender->epoch && sender->requesting && ack->epoch == sender->epoch + 1;
+    bool confirmed = sender->requesting && ack->epoch == sender->epoch + 1;
     if (confirmed)
         confirm(sender, ack, now);
-    else if (news.released && !sender->requesting)
+    else if (news.released)
         progress(sender, &news, flight_before, now);
+    if (news.released)
+        sender->fruitless = 0;
     if (!sender->requesting && (confirmed || news.released)) {
         if (sender->kept)
             start_timer(sender, now);

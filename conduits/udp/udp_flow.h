@@ -117,7 +117,7 @@ typedef struct udp_sender {
     // Time.
     uint64_t timer; // when time is up; UDP_NEVER: nothing is kept
     uint64_t rtt, rtt_deviation, rto;
-    unsigned backoff;       // doublings of rto
+    uint32_t fruitless;     // epochs since the last datagram was released
     uint64_t requested_at;  // the first request of this epoch
     uint32_t request_count; // of this epoch
 
