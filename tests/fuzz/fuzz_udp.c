@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_receiver(&header);
     }
     if (size >= UDP_HEADER_BYTES) // also behind a header that is refused: few lengths are right
-        fuzz_frames(datagram, size, datagram[1] >> 4);
+        fuzz_frames(datagram, size, datagram[1] >> 4 & 1);
     free(datagram);
     return 0;
 }
