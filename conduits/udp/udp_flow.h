@@ -70,10 +70,13 @@ enum {
 typedef struct udp_sender_setup {
     uint32_t window;         // slots: a power of two, at most UDP_WINDOW_MAX
     uint32_t datagram_bytes; // of the largest datagram
-    uint32_t first_bytes;    // the congestion window at the start
-    uint32_t credit;         // as long as no acknowledgement told another one
+    // The congestion window at the start. It is never less than this and 8 datagrams, whichever
+    // is less.
+    uint32_t first_bytes;
+    uint32_t credit; // as long as no acknowledgement told another one
     // Retransmission time-out. The least has to be well above what a receiver may hold back an
-    // acknowledgement.
+    // acknowledgement. Doubles while requests stay unanswered or epochs bring nothing, up to the
+    // most.
     uint64_t rto_first, rto_least, rto_most;
     // Told of each datagram that the sender no longer keeps: acknowledged, or left at the stop.
     // Must not call back into the sender.
@@ -208,8 +211,9 @@ void udp_receiver_start(udp_receiver_t *receiver);
 // for want of memory, is dropped after this and comes again.
 udp_verdict_t udp_receiver_look(const udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence);
 
-// UDP_NEW: the caller delivers the datagram, now or later, and it is new no more. All else is
-// dropped. New ones and duplicates are owed an acknowledgement.
+// UDP_NEW: the caller delivers the datagram, now or later, and it is new no more: the next
+// acknowledgement reports it, delivered or not. All else is dropped. New ones and duplicates are
+// owed an acknowledgement.
 udp_verdict_t udp_receiver_take(udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence);
 
 // A request for an epoch; true: confirm it, with udp_receiver_ack.
