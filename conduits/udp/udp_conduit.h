@@ -49,7 +49,8 @@ typedef struct udp_link {
     udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
     bool dirty;                      // in the list of links with an open datagram
     struct udp_link *next_dirty;
-    uint64_t owed_since; // when the first unacknowledged datagram came; 0: none
+    uint64_t came[UDP_CLASSES]; // when the last new datagram did
+    uint64_t owed_since;        // when the first unacknowledged datagram came; 0: none
     uint64_t owed_bytes;
     udp_stats_t stats;
 } udp_link_t;

@@ -364,11 +364,15 @@ static void take_credit(udp_sender_t *sender, const udp_ack_t *ack)
     sender->credit_from = ack->cumulative;
 }
 
-// Time and congestion, once it is known what was released.
-static void progress(udp_sender_t *sender, const news_t *news, uint64_t flight_before, uint64_t now)
+// Time and congestion, once it is known what was released. The time that the receiver held the
+// acknowledgement back, or that earlier ones were lost in, is none of the path's.
+static void progress(udp_sender_t *sender, const news_t *news, uint64_t flight_before,
+                     uint32_t held_us, uint64_t now)
 {
-    if (news->sent_at)
-        take_sample(sender, now - news->sent_at, now);
+    if (news->sent_at) {
+        uint64_t took = now - news->sent_at, held = (uint64_t)held_us * 1000;
+        take_sample(sender, took > held ? took - held : took, now);
+    }
     if (sender->arrived >= sender->round)
         end_round(sender);
     find_overtaken(sender);
@@ -391,7 +395,7 @@ unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now
     if (confirmed)
         confirm(sender, ack, now);
     else if (news.released)
-        progress(sender, &news, flight_before, now);
+        progress(sender, &news, flight_before, ack->held_us, now);
     if (news.released)
         sender->fruitless = 0;
     if (!sender->requesting && (confirmed || news.released)) {

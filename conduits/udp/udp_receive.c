@@ -119,6 +119,8 @@ static bool arrive(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *i
     if (header->kind == UDP_DATA) {
         drop = take(udp, link, in, header);
         link->stats.datagrams_in++;
+        if (drop == UDP_DROPS)
+            link->came[header->class] = now;
         if (drop == UDP_DROPS || drop == UDP_DROP_DUPLICATE)
             owe_ack(link, in->length, now);
     } else {

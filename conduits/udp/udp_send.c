@@ -10,15 +10,18 @@ static uint32_t credit(udp_conduit_t *udp)
 {
     unsigned links = atomic_load_explicit(&udp->link_count, memory_order_relaxed);
     size_t share = udp->socket.receive_bytes / 2 / (links ? links : 1);
-    size_t least = 2 * udp->datagram_bytes;
+    size_t least = 4 * udp->datagram_bytes;
     return (uint32_t)(share > least ? share : least);
 }
 
 // Both acknowledgements ride on each datagram; after it nothing is owed.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header)
 {
-    for (unsigned c = 0; c < UDP_CLASSES; c++)
+    const uint64_t now = aq_clock_ns();
+    for (unsigned c = 0; c < UDP_CLASSES; c++) {
         udp_receiver_ack(&link->receiver[c], credit(udp), &header->acks[c]);
+        header->acks[c].held_us = (uint32_t)((now - link->came[c]) / 1000);
+    }
     link->owed_since = 0;
     link->owed_bytes = 0;
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 // Places of the fields in the header.
+enum { CREDIT_UNIT = 1024, HELD_UNIT = 16 };
+
 enum {
     AT_VERSION = 0,
     AT_KIND = 1, // and the class, in the upper 4 bits
@@ -64,10 +66,16 @@ static inline uint64_t get64(const uint8_t *at)
 
 // ---- the header ----
 
+static uint16_t in_units(uint32_t value, uint32_t unit)
+{
+    return value / unit < UINT16_MAX ? (uint16_t)(value / unit) : UINT16_MAX;
+}
+
 static void encode_ack(uint8_t *at, const udp_ack_t *ack)
 {
     put32(at, ack->epoch);
-    put32(at + 4, ack->credit);
+    put16(at + 4, in_units(ack->credit, CREDIT_UNIT));
+    put16(at + 6, in_units(ack->held_us, HELD_UNIT));
     put64(at + 8, ack->cumulative);
     put64(at + 16, ack->selective);
 }
@@ -75,7 +83,8 @@ static void encode_ack(uint8_t *at, const udp_ack_t *ack)
 static void decode_ack(const uint8_t *at, udp_ack_t *ack)
 {
     ack->epoch = get32(at);
-    ack->credit = get32(at + 4);
+    ack->credit = get16(at + 4) * (uint32_t)CREDIT_UNIT;
+    ack->held_us = get16(at + 6) * (uint32_t)HELD_UNIT;
     ack->cumulative = get64(at + 8);
     ack->selective = get64(at + 16);
 }

@@ -47,7 +47,8 @@ enum { UDP_REQUESTS, UDP_REPLIES, UDP_CLASSES }; // the classes
 // What a receiver has of one class.
 typedef struct udp_ack {
     uint32_t epoch;
-    uint32_t credit;     // bytes that the sender may have under way
+    uint32_t credit;     // bytes that the sender may have under way; travels as multiples of 1 KiB
+    uint32_t held_us;    // since the last new datagram came; travels as multiples of 16 us
     uint64_t cumulative; // all datagrams below this number are here; this one is not
     uint64_t selective;  // bit i: number cumulative + 1 + i is here
 } udp_ack_t;

@@ -91,7 +91,7 @@ static unsigned fill(void)
 
 static unsigned ack(uint32_t epoch, uint64_t cumulative, uint64_t selective)
 {
-    const udp_ack_t news = {epoch, PLENTY, cumulative, selective};
+    const udp_ack_t news = {epoch, PLENTY, 0, cumulative, selective};
     return udp_sender_ack(&sender, &news, now);
 }
 
@@ -646,6 +646,17 @@ static void the_least_round_trip_is_not_kept_for_ever(void **state)
     }
 }
 
+// What the receiver held back, or what was lost before, is none of the path's time.
+static void the_time_at_the_receiver_is_taken_off(void **state)
+{
+    (void)state;
+    add(1);
+    now += 5 * MS;
+    const udp_ack_t news = {.epoch = 1, .credit = PLENTY, .cumulative = 1, .held_us = 4000};
+    assert_int_equal(udp_sender_ack(&sender, &news, now), 1);
+    assert_int_equal(sender.rtt, MS);
+}
+
 static void what_was_sent_twice_is_no_measure(void **state)
 {
     (void)state;
@@ -814,6 +825,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_time_out_follows_the_round_trip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_least_round_trip_is_not_kept_for_ever, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_time_at_the_receiver_is_taken_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_sent_twice_is_no_measure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_epoch_measures_what_it_sends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_acknowledgement_starts_the_time_anew, set_up, tear_down),
