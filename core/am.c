@@ -99,7 +99,7 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
     if (__builtin_expect(status != AQ_OK, 0))
         return request_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll(); // who only sends still serves others
+        aq_progress_poll_sending(); // who only sends still serves others
     return 0;
 }
 

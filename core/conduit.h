@@ -99,6 +99,7 @@ struct aq_conduit {
 // What to poll for.
 #define AQ_POLL_REPLIES 1u
 #define AQ_POLL_REQUESTS 2u
+#define AQ_POLL_SENDING 4u // from a send that does not wait for anything: may be put off
 
 typedef struct aq_conduit_ops {
     const char *name;

@@ -105,16 +105,26 @@ void aq_progress_wake(void)
     }
 }
 
-unsigned aq_progress_poll(void)
+static inline unsigned poll(unsigned what)
 {
     if (__builtin_expect(*aq_job.boot->exit_word != AQ_BOOT_RUNNING, 0))
         aq_exit_requested();
-    unsigned done = poll_conduits(AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    unsigned done = poll_conduits(what);
     if (atomic_load_explicit(&busy_tasks, memory_order_relaxed))
         done += turn_tasks();
     if (aq_threads && done)
         aq_progress_wake(); // another thread may wait for what these handlers did
     return done;
+}
+
+unsigned aq_progress_poll(void)
+{
+    return poll(AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+}
+
+void aq_progress_poll_sending(void)
+{
+    poll(AQ_POLL_REPLIES | AQ_POLL_REQUESTS | AQ_POLL_SENDING);
 }
 
 void aq_progress_poll_replies(void)
@@ -141,9 +151,9 @@ int gasnet_AMPoll(void)
     return GASNET_OK;
 }
 
-// Where the waits of this process sleep: the first conduit that can wake us, or the last, the network,
-// of a process that shares memory with no other. The others are looked at after each of its bounded
-// sleeps.
+// Where the waits of this process sleep: the first conduit that can wake us, or the last, the
+// network, of a process that shares memory with no other. The others are looked at after each of
+// its bounded sleeps.
 static aq_conduit_t *bed(void)
 {
     aq_conduit_t *found = NULL;

@@ -11,6 +11,9 @@ void aq_progress_start(uint32_t ranks_here);
 // Delivers what has arrived and advances tasks; returns how much was done (0: nothing).
 unsigned aq_progress_poll(void);
 
+// The same from a sender that goes on: conduits may put it off, to send and receive more at once.
+void aq_progress_poll_sending(void);
+
 // Delivers replies only: for a wait inside a request's handler.
 void aq_progress_poll_replies(void);
 

@@ -42,6 +42,7 @@ typedef struct udp_link {
     struct udp_link *next; // all links of the process
     uint32_t rank;
     udp_sockaddr_t to;
+    int door; // to it, see udp_socket_door
 
     aq_lock_t lock; // of all that follows
     udp_sender_t sender[UDP_CLASSES];
@@ -84,6 +85,7 @@ typedef struct udp_conduit {
 
     aq_lock_t send_lock; // one thread sends at a time
     atomic_flag receiving;
+    atomic_uint put_off; // polls of senders
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;

@@ -11,6 +11,7 @@ enum {
     ACK_DELAY_NS = 200000, // an acknowledgement waits so long for something to ride on
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
+    DOORS = 64,          // links that have one: each takes a file descriptor
     FIRST_DATAGRAMS = 8, // the congestion window at the start
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
@@ -74,6 +75,8 @@ static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
     if (!link || !udp_address_read(&udp->addresses[rank], &link->to))
         goto err_free;
     link->rank = rank;
+    link->door =
+        atomic_load(&udp->link_count) < DOORS ? udp_socket_door(&udp->socket, &link->to) : -1;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         if (udp_sender_start(&link->sender[c], &setup) != AQ_OK)
             goto err_stop;

@@ -7,6 +7,7 @@
 
 enum {
     QUEUE_MOST = 64,   // datagrams of requests that wait for a poll that may run them
+    PUT_OFF = 32,      // one in so many polls of senders looks at the socket
     DELIVER_MOST = 16, // datagrams that one poll delivers
 };
 
@@ -205,7 +206,11 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
 {
     udp_conduit_t *udp = udp_of(conduit);
     unsigned done = 0;
-    udp_flush(udp);
+    bool sending = what & AQ_POLL_SENDING;
+    if (sending && atomic_fetch_add_explicit(&udp->put_off, 1, memory_order_relaxed) % PUT_OFF)
+        return 0;
+    if (!sending)
+        udp_flush(udp);
     if (!atomic_flag_test_and_set_explicit(&udp->receiving, memory_order_acquire)) {
         receive(udp);
         atomic_flag_clear_explicit(&udp->receiving, memory_order_release);
@@ -216,7 +221,8 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
             break;
         done += deliver(udp, buffer);
     }
-    udp_flush(udp);
+    if (!sending)
+        udp_flush(udp);
     udp_links_serve(udp);
     return done;
 }

@@ -30,9 +30,6 @@ static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, ud
 {
     const unsigned frames = header->bytes - UDP_HEADER_BYTES;
     struct iovec payload = {datagram + UDP_HEADER_BYTES, frames};
-    struct iovec whole = {datagram, header->bytes};
-    const udp_outgoing_t out = {&link->to, &whole, 1};
-    unsigned taken;
     header->job = udp->auth.job_tag;
     header->source = udp->base.env->rank;
     header->dest = link->rank;
@@ -42,8 +39,7 @@ static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, ud
     udp_auth_sign(&udp->auth, datagram, UDP_HASHED_BYTES, &payload, frames != 0,
                   udp_header_hash(datagram));
     aq_lock_take(&udp->send_lock);
-    udp_socket_send(&udp->socket, &out, 1,
-                    &taken); // what it does not take is lost, and comes again
+    udp_socket_send_one(&udp->socket, link->door, &link->to, datagram, header->bytes);
     aq_lock_drop(&udp->send_lock);
     link->stats.bytes_out += header->bytes;
 }

@@ -154,12 +154,15 @@ static size_t set_buffer(int fd, int option, int forced, uint64_t bytes)
     return (size_t)given;
 }
 
-// Whether the kernel cuts long messages into datagrams. Then it joins them at the receiver as well.
-static bool use_segments(int fd)
+// Whether the kernel cuts long messages into datagrams. Then it joins them at the receiver as well,
+// but for loopback, where datagrams are as long as they can be.
+static void use_segments(udp_socket_t *socket)
 {
     int bytes, join = 1;
-    (void)setsockopt(fd, SOL_UDP, UDP_GRO, &join, sizeof join);
-    return getsockopt(fd, SOL_UDP, UDP_SEGMENT, &bytes, &(socklen_t){sizeof bytes}) == 0;
+    socket->segments =
+        getsockopt(socket->fd, SOL_UDP, UDP_SEGMENT, &bytes, &(socklen_t){sizeof bytes}) == 0;
+    socket->joins =
+        !socket->loopback && setsockopt(socket->fd, SOL_UDP, UDP_GRO, &join, sizeof join) == 0;
 }
 
 static aq_status_t make_socket(udp_socket_t *out)
@@ -205,7 +208,8 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
                             struct udp_faults *faults)
 {
     udp_interface_t interface;
-    *socket = (udp_socket_t){.fd = -1, .wake_fd = -1, .faults = faults};
+    *socket = (udp_socket_t){
+        .fd = -1, .wake_fd = -1, .faults = faults, .fixed_ports = setup->port_low != 0};
     aq_status_t status = udp_interface_choose(setup, &interface);
     if (status == AQ_OK)
         status = use_interface(socket, &interface);
@@ -221,7 +225,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
     }
     socket->receive_bytes = set_buffer(socket->fd, SO_RCVBUF, SO_RCVBUFFORCE, setup->receive_bytes);
     socket->send_bytes = set_buffer(socket->fd, SO_SNDBUF, SO_SNDBUFFORCE, setup->send_bytes);
-    socket->segments = use_segments(socket->fd);
+    use_segments(socket);
     tell(socket, setup);
     return AQ_OK;
 }
@@ -417,6 +421,38 @@ static int transmit(udp_socket_t *socket, unsigned made)
     return sendmsg(socket->fd, &socket->batch->out[0].msg_hdr, 0) < 0 ? -1 : 1;
 }
 
+int udp_socket_door(const udp_socket_t *from, const udp_sockaddr_t *peer)
+{
+    if (from->fixed_ports)
+        return -1;
+    int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, &peer->any, peer->length) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_sockaddr_t *to,
+                                const void *bytes, size_t length)
+{
+    const struct iovec whole = {(void *)(uintptr_t)bytes, length};
+    const udp_outgoing_t datagram = {to, &whole, 1};
+    if (socket->faults) {
+        udp_faults_offer(socket->faults, &datagram, aq_clock_ns(), emit, socket);
+        return AQ_OK;
+    }
+    ssize_t gone = door >= 0 ? send(door, bytes, length, 0)
+                             : sendto(socket->fd, bytes, length, 0, &to->any, to->length);
+    socket->counts.send_calls++;
+    if (gone >= 0) {
+        socket->counts.sent++;
+        return AQ_OK;
+    }
+    udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : judge(&socket->counts, errno);
+    return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : AQ_OK;
+}
+
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
                             unsigned *taken)
 {
@@ -446,10 +482,15 @@ static int receive_into(udp_socket_t *socket, unsigned slots)
     struct udp_batch *batch = socket->batch;
     if (slots > 1)
         return recvmmsg(socket->fd, batch->in, slots, MSG_DONTWAIT, NULL);
-    ssize_t length = recvmsg(socket->fd, &batch->in[0].msg_hdr, MSG_DONTWAIT);
+    struct msghdr *message = &batch->in[0].msg_hdr;
+    ssize_t length = socket->joins ? recvmsg(socket->fd, message, MSG_DONTWAIT)
+                                   : recvfrom(socket->fd, batch->slot[0].iov_base, UDP_SLOT_BYTES,
+                                              0, message->msg_name, &message->msg_namelen);
     if (length < 0)
         return -1;
     batch->in[0].msg_len = (unsigned)length;
+    if (!socket->joins)
+        message->msg_controllen = 0; // none was written
     return 1;
 }
 

@@ -88,6 +88,8 @@ typedef struct udp_socket {
     size_t receive_bytes, send_bytes; // what the kernel gave
     udp_sockaddr_t here;
     char interface[16];
+    bool fixed_ports;           // nothing leaves by other ports than those that were given
+    bool joins;                 // the kernel may join datagrams in a slot (UDP_GRO)
     bool segments;              // the kernel cuts a long buffer into datagrams (UDP_SEGMENT)
     atomic_bool left;           // datagrams have arrived that the last receive did not hand out
     struct udp_faults *faults;  // NULL: none asked for
@@ -118,6 +120,15 @@ typedef struct udp_outgoing {
 // all; AQ_AGAIN: the kernel's buffer is full; else the socket is of no more use (logged).
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
                             unsigned *taken);
+
+// A socket of its own for what goes to one peer, which is cheaper; datagrams come from another port
+// then, and peers do not care. -1: none is to be had, or wanted. The caller closes.
+int udp_socket_door(const udp_socket_t *socket, const udp_sockaddr_t *peer);
+
+// Sends one datagram, by a door (or -1). What the kernel does not take is lost. Any status but
+// AQ_OK: the socket is of no more use (logged).
+aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_sockaddr_t *to,
+                                const void *bytes, size_t length);
 
 // Bytes begin at a multiple of UDP_ALIGNMENT and may be changed.
 typedef struct udp_incoming {
