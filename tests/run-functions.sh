@@ -47,6 +47,24 @@ on_fake()
         env GASNET_CONDUIT=fake GASNET_SUPERNODE_MAXSIZE="${GASNET_SUPERNODE_MAXSIZE:-1}" "$@"
 }
 
+# The program of $2 with $1 ranks over conduit udp, each rank by itself unless GASNET_SUPERNODE_MAXSIZE
+# says otherwise.
+on_udp()
+{
+    local ranks=$1
+    shift
+    GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_udp -n "$ranks" "$@"
+}
+
+# Over a bad network: loses $1 percent, doubles 5, lets later ones overtake 20; the seed is $2.
+on_bad_udp()
+{
+    export GASNET_UDP_FAULT_DROP=$1 GASNET_UDP_FAULT_SEED=$2
+    export GASNET_UDP_FAULT_DUPLICATE=5 GASNET_UDP_FAULT_REORDER=20
+    shift 2
+    on_udp "$@"
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {

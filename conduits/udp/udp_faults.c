@@ -8,7 +8,7 @@
 #include "../../other/settings.h"
 
 #define NS_PER_MS 1e6
-#define REORDER_LIMIT_NS 2000000u // one that nobody overtakes leaves after that time
+#define REORDER_LIMIT_NS 200000u // one that nobody overtakes leaves after that time
 
 // A copy of a datagram that waits.
 typedef struct udp_held {
