@@ -198,6 +198,9 @@ static unsigned deliver(udp_conduit_t *udp, udp_buffer_t *buffer)
         env->deliver(&arrival);
         done++;
     }
+    aq_lock_take(&buffer->link->lock);
+    buffer->link->stats.frames_in += done;
+    aq_lock_drop(&buffer->link->lock);
     udp_buffer_put(udp, buffer);
     return done;
 }
