@@ -205,11 +205,15 @@ static void list_tests(void)
     fflush(stdout);
 }
 
+static uint64_t repeat = 1; /* how often each subtest is run */
+
 static void run_test(const conform_test_t *test)
 {
     running = test->name;
-    conform_barrier();
-    test->run();
+    for (uint64_t i = 0; i < repeat; i++) {
+        conform_barrier();
+        test->run();
+    }
     conform_barrier();
     if (job.rank == 0) {
         printf("ok %s\n", test->name);
@@ -319,7 +323,9 @@ static void start(int *argc, char ***argv)
 static _Noreturn void usage(const char *why)
 {
     if (job.rank == 0)
-        fprintf(stderr, "conform: %s; use: conform [--list] [--threads T] [--seed S] NAME...|all\n",
+        fprintf(stderr,
+                "conform: %s; use: conform [--list] [--threads T] [--seed S] [--repeat K] "
+                "NAME...|all\n",
                 why);
     gasnet_exit(2);
     abort();
@@ -351,6 +357,8 @@ static int options(int argc, char **argv)
             gasnet_exit(0);
         } else if (strcmp(argv[i], "--threads") == 0) {
             job.threads = (int)number(argv[++i]);
+        } else if (strcmp(argv[i], "--repeat") == 0) {
+            repeat = number(argv[++i]);
         } else if (strcmp(argv[i], "--seed") == 0) {
             job.seed = number(argv[++i]);
         } else {

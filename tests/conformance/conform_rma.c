@@ -259,6 +259,28 @@ static void test_order(void)
     }
 }
 
+/* Nothing of a put is written after it was complete: neither by us nor by the network. */
+static void test_overwrite(void)
+{
+    enum { WORDS = 64, TIMES = 100 };
+    const gex_Rank_t to = (job.rank + 1) % job.size;
+    unsigned char *dest = job.base[to] + CONFORM_INBOX;
+    uint64_t value[WORDS], got[WORDS];
+
+    for (uint64_t i = 0; i < TIMES; i++) {
+        for (uint64_t w = 0; w < WORDS; w++) {
+            value[w] = conform_mix(i, w, job.rank);
+            CHECK(gex_RMA_PutNBI(job.tm, to, dest + 8 * w, &value[w], 8, GEX_EVENT_DEFER, 0) == 0,
+                  "an implicit put must return 0");
+        }
+        gex_NBI_Wait(GEX_EC_PUT, 0);
+        gex_RMA_GetBlocking(job.tm, got, to, dest, sizeof(got), 0);
+        for (uint64_t w = 0; w < WORDS; w++)
+            CHECK(got[w] == value[w], "put %llu of word %llu is not there, or not any more",
+                  (unsigned long long)i, (unsigned long long)w);
+    }
+}
+
 /* All put odd-sized neighbouring pieces into the target's inbox, in random order. */
 static void write_pieces(gex_Rank_t target, size_t piece, int count, unsigned char *src)
 {
@@ -454,6 +476,7 @@ const conform_test_t conform_rma_tests[] = {
     {"rma_local", test_local, "stack, static and read-only local memory"},
     {"rma_values", test_values, "values of 1..8 bytes"},
     {"rma_order", test_order, "a later put overwrites the earlier one"},
+    {"rma_overwrite", test_overwrite, "words put again and again keep the last value"},
     {"rma_many_to_one", test_many_to_one, "all put neighbouring pieces to one"},
     {"rma_one_to_many", test_one_to_many, "all get from one"},
     {"rma_nbi", test_nbi, "implicit operations, by category"},
