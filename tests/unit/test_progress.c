@@ -299,10 +299,16 @@ static void test_beds(void **state)
     aq_job.conduits[0] = &deaf;
     aq_job.conduits[1] = &stub;
     aq_job.conduit_count = 2;
+    aq_job.nbrhd.size = 2;
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
     assert_last("pappsd");
     assert_true(seen.limit && seen.limit < alone); // the other one wakes nobody
+    aq_job.nbrhd.size = 1;                         // and nobody could call by it
+    wait = (aq_api_wait_t){0};
+    turn_until(&wait, &seen.sleeps);
+    assert_int_equal(seen.limit, alone);
+    aq_job.nbrhd.size = 0;
 
     aq_job.conduit_count = 1; // no conduit can wake: the core sleeps by itself
     wait = (aq_api_wait_t){0};
