@@ -72,6 +72,7 @@ typedef struct udp_conduit {
     aq_lock_t links_lock;           // adding to the two below
     _Atomic(udp_link_t *) *link_of; // by rank; NULL: never spoken to
     _Atomic(udp_link_t *) links;
+    _Atomic uint32_t credit; // bytes that each peer may have under way to this process
     atomic_uint link_count;
     _Atomic uint64_t deadline; // when a link has something due, at the earliest
 
@@ -125,12 +126,11 @@ void udp_flush(udp_conduit_t *udp);
 
 // With the link's lock held: puts a datagram into the network again, with the header of this
 // moment.
-void udp_send_again(udp_conduit_t *udp, udp_link_t *link, unsigned class,
-                    const udp_action_t *action);
+void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now);
 
 // With the link's lock held: sends a header without frames, of any kind but data.
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
-                    uint32_t epoch);
+                    uint32_t epoch, uint64_t now);
 
 // ---- udp_receive.c ----
 

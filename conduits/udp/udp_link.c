@@ -12,6 +12,7 @@ enum {
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
     DOORS = 64,          // links that have one: each takes a file descriptor
+    LEAST_CREDIT = 4,    // datagrams
     FIRST_DATAGRAMS = 8, // the congestion window at the start
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
@@ -92,6 +93,15 @@ err_free:
     return NULL;
 }
 
+// The kernel holds what has arrived, and each peer has its share of that memory. The kernel's own
+// needs are about as large as the data.
+static void share_credit(udp_conduit_t *udp, unsigned links)
+{
+    size_t share = udp->socket.receive_bytes / 2 / links;
+    size_t least = LEAST_CREDIT * udp->datagram_bytes;
+    atomic_store(&udp->credit, (uint32_t)(share > least ? share : least));
+}
+
 udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
 {
     udp_link_t *link = atomic_load_explicit(&udp->link_of[rank], memory_order_acquire);
@@ -103,7 +113,7 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
         link->next = atomic_load_explicit(&udp->links, memory_order_relaxed);
         atomic_store_explicit(&udp->links, link, memory_order_release);
         atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
-        atomic_fetch_add(&udp->link_count, 1);
+        share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
     }
     aq_lock_drop(&udp->links_lock);
     if (!link)
@@ -120,9 +130,9 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
         if (action.todo == UDP_TODO_NOTHING)
             return;
         if (action.todo == UDP_TODO_REQUEST)
-            udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch);
+            udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
         else
-            udp_send_again(udp, link, class, &action);
+            udp_send_again(udp, link, &action, now);
     }
 }
 
@@ -143,7 +153,7 @@ static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
         return UDP_NEVER;
     if (now < link->owed_since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
         return link->owed_since + ACK_DELAY_NS;
-    udp_send_plain(udp, link, UDP_ACK, UDP_REQUESTS, 0);
+    udp_send_plain(udp, link, UDP_ACK, UDP_REQUESTS, 0, now);
     return UDP_NEVER;
 }
 
@@ -151,6 +161,8 @@ uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     uint64_t due = UDP_NEVER;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
+        if (link->sender[c].timer == UDP_NEVER) // nothing is kept, nothing asked for
+            continue;
         serve_sender(udp, link, c, now);
         uint64_t when = udp_sender_deadline(&link->sender[c]);
         due = when < due ? when : due;

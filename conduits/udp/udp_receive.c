@@ -129,9 +129,9 @@ static bool arrive(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *i
     }
     if (header->kind == UDP_EPOCH_REQUEST &&
         udp_receiver_request(&link->receiver[header->class], header->epoch))
-        udp_send_plain(udp, link, UDP_EPOCH_CONFIRM, header->class, header->epoch);
+        udp_send_plain(udp, link, UDP_EPOCH_CONFIRM, header->class, header->epoch, now);
     if (header->kind == UDP_PING)
-        udp_send_plain(udp, link, UDP_PONG, header->class, 0);
+        udp_send_plain(udp, link, UDP_PONG, header->class, 0, now);
     if (drop != UDP_DROPS)
         link->stats.drops[drop]++;
     udp_links_due(udp, udp_link_serve(udp, link, now));

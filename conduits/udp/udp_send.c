@@ -4,36 +4,27 @@
 #include "../../other/clock.h"
 #include "udp_conduit.h"
 
-// The receiver's share of the memory that the kernel holds for this process: what a peer may have
-// under way to it. The kernel's own needs are about as large as the data.
-static uint32_t credit(udp_conduit_t *udp)
-{
-    unsigned links = atomic_load_explicit(&udp->link_count, memory_order_relaxed);
-    size_t share = udp->socket.receive_bytes / 2 / (links ? links : 1);
-    size_t least = 4 * udp->datagram_bytes;
-    return (uint32_t)(share > least ? share : least);
-}
-
 // Both acknowledgements ride on each datagram; after it nothing is owed.
-static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header)
+static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
 {
-    const uint64_t now = aq_clock_ns();
+    const uint32_t credit = atomic_load_explicit(&udp->credit, memory_order_relaxed);
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
-        udp_receiver_ack(&link->receiver[c], credit(udp), &header->acks[c]);
+        udp_receiver_ack(&link->receiver[c], credit, &header->acks[c]);
         header->acks[c].held_us = (uint32_t)((now - link->came[c]) / 1000);
     }
     link->owed_since = 0;
     link->owed_bytes = 0;
 }
 
-static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, udp_header_t *header)
+static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, udp_header_t *header,
+                     uint64_t now)
 {
     const unsigned frames = header->bytes - UDP_HEADER_BYTES;
     struct iovec payload = {datagram + UDP_HEADER_BYTES, frames};
     header->job = udp->auth.job_tag;
     header->source = udp->base.env->rank;
     header->dest = link->rank;
-    write_acks(udp, link, header);
+    write_acks(udp, link, header, now);
     header->checksum = udp_auth_checksum(&udp->auth, &payload, frames != 0);
     udp_header_encode(datagram, header);
     udp_auth_sign(&udp->auth, datagram, UDP_HASHED_BYTES, &payload, frames != 0,
@@ -45,32 +36,30 @@ static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, ud
 }
 
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
-                    uint32_t epoch)
+                    uint32_t epoch, uint64_t now)
 {
     uint8_t datagram[UDP_HEADER_BYTES];
     udp_header_t header = {
         .kind = (uint8_t)kind, .class = (uint8_t) class, .bytes = UDP_HEADER_BYTES, .epoch = epoch};
-    transmit(udp, link, datagram, &header);
+    transmit(udp, link, datagram, &header, now);
     link->stats.acks_out++;
 }
 
 static void transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp_buffer_t *buffer,
-                          uint32_t epoch, uint64_t sequence)
+                          uint32_t epoch, uint64_t sequence, uint64_t now)
 {
     udp_header_t header = {.kind = UDP_DATA,
                            .class = buffer->class,
                            .bytes = (uint16_t)buffer->used,
                            .epoch = epoch,
                            .sequence = sequence};
-    transmit(udp, link, buffer->bytes, &header);
+    transmit(udp, link, buffer->bytes, &header, now);
     link->stats.datagrams_out++;
 }
 
-void udp_send_again(udp_conduit_t *udp, udp_link_t *link, unsigned class,
-                    const udp_action_t *action)
+void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now)
 {
-    (void)class;
-    transmit_data(udp, link, action->datagram, action->epoch, action->sequence);
+    transmit_data(udp, link, action->datagram, action->epoch, action->sequence, now);
     link->stats.resent++;
 }
 
@@ -87,7 +76,7 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
 }
 
 // Sends the open datagram of a class, if the flow has room.
-static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
+static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class, uint64_t now)
 {
     udp_buffer_t *buffer = link->open[class];
     udp_sender_t *sender = &link->sender[class];
@@ -97,8 +86,8 @@ static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
         return false;
     link->open[class] = NULL;
     link->stats.frames_out += buffer->frames;
-    uint64_t sequence = udp_sender_add(sender, buffer, buffer->used, aq_clock_ns());
-    transmit_data(udp, link, buffer, udp_sender_epoch(sender), sequence);
+    uint64_t sequence = udp_sender_add(sender, buffer, buffer->used, now);
+    transmit_data(udp, link, buffer, udp_sender_epoch(sender), sequence, now);
     udp_links_due(udp, udp_sender_deadline(sender));
     return true;
 }
@@ -127,7 +116,7 @@ aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     aq_lock_take(&link->lock);
     udp_buffer_t *buffer = link->open[class];
     if (buffer && buffer->used + bytes > udp->datagram_bytes)
-        buffer = close_datagram(udp, link, class) ? NULL : buffer;
+        buffer = close_datagram(udp, link, class, aq_clock_ns()) ? NULL : buffer;
     if (!buffer || buffer->used + bytes <= udp->datagram_bytes) {
         if (!buffer)
             buffer = open_datagram(udp, link, class);
@@ -157,12 +146,13 @@ void udp_flush(udp_conduit_t *udp)
 {
     if (!atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
         return;
+    const uint64_t now = aq_clock_ns();
     for (udp_link_t *link = take_dirty(udp), *next; link; link = next) {
         aq_lock_take(&link->lock);
         next = link->next_dirty;
         link->dirty = false;
-        bool all = close_datagram(udp, link, UDP_REPLIES);
-        if (!close_datagram(udp, link, UDP_REQUESTS) || !all)
+        bool all = close_datagram(udp, link, UDP_REPLIES, now);
+        if (!close_datagram(udp, link, UDP_REQUESTS, now) || !all)
             add_dirty(udp, link);
         aq_lock_drop(&link->lock);
     }
