@@ -102,8 +102,8 @@ static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
     set_buffering();
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
-    aq_debug_start(aq_job.rank);
     aq_exit_catch_signals();
+    aq_debug_start(aq_job.rank);
     if (everything)
         aq_segment_everything();
     make_objects(name, flags);

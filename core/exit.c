@@ -5,9 +5,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../other/clock.h"
+#include "../other/settings.h"
 #include "job.h"
 
 // A client that ends collectively may still have output to write when the first rank's news arrive.
@@ -66,6 +68,8 @@ static void on_terminating(int number)
 void aq_exit_catch_signals(void)
 {
     static const int terminating[] = {SIGINT, SIGTERM};
+    if (strcmp(aq_settings_text(AQ_SET_NO_CATCH_SIGNAL), "*") == 0)
+        return;
     struct sigaction old, action = {.sa_handler = on_terminating};
     for (unsigned i = 0; i < sizeof terminating / sizeof terminating[0]; i++)
         if (sigaction(terminating[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)

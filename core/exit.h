@@ -13,6 +13,7 @@ void aq_exit_if_ended(void);
 
 // SIGINT and SIGTERM, where the client has left them alone, raise SIGQUIT in a client that catches
 // it, and do what they always do to others (GASNet-1 specification, gasnet_exit).
+// Before aq_debug_start, which leaves alone again what GASNET_NO_CATCH_SIGNAL names.
 void aq_exit_catch_signals(void);
 
 #endif
