@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../other/clock.h"
 #include "../../other/log.h"
@@ -88,6 +89,8 @@ err_stop:
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         if (link->sender[c].slots)
             udp_sender_stop(&link->sender[c]);
+    if (link->door >= 0)
+        close(link->door);
 err_free:
     free(link);
     return NULL;
