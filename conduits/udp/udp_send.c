@@ -106,29 +106,34 @@ static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigne
     return buffer;
 }
 
+// The open datagram of a class with room for a frame, a new one if the last is full. NULL: the flow
+// has no room for that one, or memory is out.
+static udp_buffer_t *datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class,
+                                  size_t bytes)
+{
+    udp_buffer_t *buffer = link->open[class];
+    if (buffer && buffer->used + bytes <= udp->datagram_bytes)
+        return buffer;
+    if (buffer && !close_datagram(udp, link, class, aq_clock_ns()))
+        return NULL;
+    return open_datagram(udp, link, class);
+}
+
 aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
 {
     udp_conduit_t *udp = udp_of(conduit);
     udp_link_t *link = pointer;
     const unsigned class = am->reply ? UDP_REPLIES : UDP_REQUESTS;
     const size_t bytes = udp_frame_bytes(am->category, am->nargs, am->nbytes);
-    aq_status_t status = AQ_AGAIN;
     aq_lock_take(&link->lock);
-    udp_buffer_t *buffer = link->open[class];
-    if (buffer && buffer->used + bytes > udp->datagram_bytes)
-        buffer = close_datagram(udp, link, class, aq_clock_ns()) ? NULL : buffer;
-    if (!buffer || buffer->used + bytes <= udp->datagram_bytes) {
-        if (!buffer)
-            buffer = open_datagram(udp, link, class);
-        if (buffer) {
-            udp_frame_write(buffer->bytes + buffer->used, am);
-            buffer->used += (uint32_t)bytes;
-            buffer->frames++;
-            status = AQ_OK;
-        }
+    udp_buffer_t *buffer = datagram_for(udp, link, class, bytes);
+    if (buffer) {
+        udp_frame_write(buffer->bytes + buffer->used, am);
+        buffer->used += (uint32_t)bytes;
+        buffer->frames++;
     }
     aq_lock_drop(&link->lock);
-    return status;
+    return buffer ? AQ_OK : AQ_AGAIN;
 }
 
 static udp_link_t *take_dirty(udp_conduit_t *udp)
