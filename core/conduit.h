@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 2
+#define AQ_CONDUIT_ABI 3
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -101,6 +101,10 @@ struct aq_conduit {
 #define AQ_POLL_REQUESTS 2u
 #define AQ_POLL_SENDING 4u // from a send that does not wait for anything: may be put off
 
+// Of a put: the source does not change before the put is complete; without it, the source may be
+// reused when the call returns.
+#define AQ_RMA_STABLE 1u
+
 typedef struct aq_conduit_ops {
     const char *name;
     uint32_t abi; // AQ_CONDUIT_ABI
@@ -164,14 +168,15 @@ typedef struct aq_conduit_ops {
     // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
     void *(*scratch)(aq_conduit_t *conduit);
 
-    // Native put and get of any size between any local address and memory in the peer's segment;
-    // any thread. *done is decremented (release) once, when the operation is complete at the target
-    // (put) or here (get); the source of a put may be reused when the call returns. AQ_AGAIN as
-    // with send. Default: over active messages.
+    // Native put and get between any local address and memory in the peer's segment; any thread.
+    // An operation begins as far as there is room: *begun bytes of it from the front, and the call
+    // is made again for the rest. *pending grows by one for each piece, and shrinks (release) when
+    // that is complete: at the target (put) or here (get). AQ_AGAIN as with send: *begun is 0.
+    // flags are AQ_RMA_*. Default: over active messages.
     aq_status_t (*put)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, atomic_uint *done);
+                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
     aq_status_t (*get)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, atomic_uint *done);
+                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
 
     // Bytes that this process holds for messages (rings, buffers).
     size_t (*memory)(aq_conduit_t *conduit);

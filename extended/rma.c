@@ -61,13 +61,24 @@ static int start_nbi(const aq_rma_t *rma)
                         aq_event_part(aq_event_nbi(), rma->is_get ? AQ_PART_GET : AQ_PART_PUT));
 }
 
+// Local completion is nobody's business before the operation itself is complete.
+static bool is_stable(const gex_Event_t *lc_opt)
+{
+    return lc_opt == GEX_EVENT_DEFER;
+}
+
 static aq_rma_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *remote, void *local,
                          size_t nbytes, gex_Flags_t flags, bool is_get)
 {
     if (AQ_CHECKS)
         check(call, tm, rank, remote, nbytes);
-    return (aq_rma_t){
-        aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, flags, remote, local, nbytes, is_get};
+    return (aq_rma_t){.rank = aq_tm_jobrank(tm, rank),
+                      .ep = aq_team_of(tm)->remote_ep,
+                      .flags = flags,
+                      .remote = remote,
+                      .local = local,
+                      .nbytes = nbytes,
+                      .is_get = is_get};
 }
 
 int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
@@ -75,17 +86,18 @@ int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t
 {
     aq_rma_t rma = describe("gex_RMA_PutBlocking", tm, rank, dest, (void *)(uintptr_t)src, nbytes,
                             flags, false);
+    rma.stable = true;
     return start_blocking(&rma);
 }
 
-// The source of a put may be reused when the call returns, so that local completion is
-// never outstanding.
+// The source of a put may be reused when the call returns, but for GEX_EVENT_DEFER; so local
+// completion is never outstanding.
 int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    (void)lc_opt;
     aq_rma_t rma =
         describe("gex_RMA_PutNBI", tm, rank, dest, (void *)(uintptr_t)src, nbytes, flags, false);
+    rma.stable = is_stable(lc_opt);
     return start_nbi(&rma);
 }
 
@@ -94,6 +106,7 @@ gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
 {
     aq_rma_t rma =
         describe("gex_RMA_PutNB", tm, rank, dest, (void *)(uintptr_t)src, nbytes, flags, false);
+    rma.stable = is_stable(lc_opt);
     gex_Event_t event = start_nb(&rma);
     aq_api_lc_done(lc_opt);
     return event;

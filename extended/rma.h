@@ -14,6 +14,7 @@ typedef struct aq_rma {
     void *local;  // not written by a put
     size_t nbytes;
     bool is_get;
+    bool stable; // the source of a put does not change before it is complete
 } aq_rma_t;
 
 // A way to move the bytes. Each part of the operation is counted in `part` (event.h) from its start

@@ -172,7 +172,13 @@ static int get_chunk(transfer_t *t)
 
 static int send_large(transfer_t *t, size_t nbytes)
 {
-    aq_rma_t rma = {t->jobrank, t->ep, t->immediate, t->remote.at, t->local.at, nbytes, t->is_get};
+    aq_rma_t rma = {.rank = t->jobrank,
+                    .ep = t->ep,
+                    .flags = t->immediate,
+                    .remote = t->remote.at,
+                    .local = t->local.at,
+                    .nbytes = nbytes,
+                    .is_get = t->is_get};
     if (aq_rma_start(&rma, t->part))
         return 1;
     aq_vis_cursor_skip(&t->remote, nbytes);

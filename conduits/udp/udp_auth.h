@@ -3,7 +3,7 @@
 // What is always true:
 // - All keys follow from the key of the job, which the spawner hands down in secret. Another job
 //   has other keys, so its datagrams are forged ones here, as are those of a stranger.
-// - The keyed hash (mode header) is SipHash-2-4 with 128 bits over the fields of the header. So
+// - The keyed hash (mode header) is SipHash-2-4, 64 bits, over the fields of the header. So
 //   rank, class, epoch and number are true, and an old datagram that is sent again by a stranger is
 //   a duplicate to the flow that it belongs to.
 // - Mode full hashes the payload as well: with Poly1305 under a secret key into 16 bytes that go
@@ -20,7 +20,7 @@
 // are never equal, whatever their payloads. Data is sent again with the payload it had, so equal
 // fields have equal payloads. What remains is to guess: a payload that collides with a given one
 // under the unknown key (chance below 2^-90 for 64 KiB, since Poly1305 is almost universal), or the
-// hash (2^-128), for each forged datagram that is tried.
+// hash (2^-64), for each forged datagram that is tried.
 #ifndef AQ_UDP_AUTH_H
 #define AQ_UDP_AUTH_H
 
@@ -32,7 +32,7 @@
 #include "../../other/status.h"
 #include "../../spawner/spawner.h"
 
-enum { UDP_AUTH_BYTES = 16 }; // of a keyed hash
+enum { UDP_AUTH_BYTES = 8 }; // of a keyed hash
 
 typedef enum udp_auth_mode { UDP_AUTH_OFF, UDP_AUTH_HEADER, UDP_AUTH_FULL } udp_auth_mode_t;
 

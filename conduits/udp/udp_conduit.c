@@ -44,7 +44,9 @@ static aq_status_t open_socket(udp_conduit_t *udp)
     udp->datagram_bytes = udp->socket.datagram_bytes & ~(size_t)7;
     if (udp->datagram_bytes > UDP_LONGEST_DATAGRAM)
         udp->datagram_bytes = UDP_LONGEST_DATAGRAM;
-    return udp_auth_start(&udp->auth, boot->key, udp->socket.loopback);
+    status = udp_auth_start(&udp->auth, boot->key, udp->socket.loopback);
+    udp->in_place = !udp->auth.checksum && udp->auth.mode != UDP_AUTH_FULL;
+    return status;
 }
 
 static aq_status_t exchange_addresses(udp_conduit_t *udp)
@@ -183,6 +185,8 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .match = udp_match,
     .connect = udp_connect,
     .send = udp_send,
+    .put = udp_put,
+    .get = udp_get,
     .poll = udp_poll,
     .close = udp_close,
     .arm = udp_arm,

@@ -8,11 +8,16 @@
 // - Frames of one class go into the link's open datagram, which leaves when it is full, or with the
 //   next poll. Outgoing datagrams live in buffers that the sender of the flow keeps until they are
 //   acknowledged.
-// - An arrived datagram is checked, acknowledged and queued as a whole; whoever polls takes it out
-//   of the queue and runs its handlers. So a poll inside of a handler finds the others.
+// - An arrived datagram is checked and taken as a whole. Puts and what gets have got go into memory
+//   at once, so that the acknowledgement of a put's datagram is the completion of the put. If
+//   there is anything to answer in it, it is queued; whoever polls takes it out of the queue and
+//   runs its handlers. So a poll inside of a handler finds the others.
+// - Large puts and replies to gets travel alone in their datagram, whose payload may stay in the
+//   memory of the client (the tail of a buffer), on both sides.
 //
 //   udp_send.c     send -> open datagram -> flow's slot -> socket
-//   udp_receive.c  socket -> header -> flows of the link -> queue of the class -> handlers
+//   udp_rma.c      put, get -> the same, or a datagram of their own; answers to gets
+//   udp_receive.c  socket -> header -> flows of the link -> memory, queue of the class -> handlers
 //   udp_link.c     what is due by time: again, a new epoch, an acknowledgement of its own
 #ifndef AQ_UDP_CONDUIT_H
 #define AQ_UDP_CONDUIT_H
@@ -28,14 +33,26 @@
 
 struct udp_link;
 
+// Puts that are complete when a datagram is acknowledged: so many of those that are counted there.
+typedef struct udp_note {
+    atomic_uint *pending;
+    unsigned count;
+} udp_note_t;
+
+enum { UDP_NOTES = 32 }; // of a datagram
+
 // Memory for one datagram, on its way out or in.
 typedef struct udp_buffer {
     struct udp_buffer *next;
     struct udp_link *link; // of one that has arrived: from whom
-    uint32_t used;         // bytes of the datagram
+    uint32_t used;         // bytes of the datagram that are here
     uint8_t class;
+    bool wants_ack;
     uint32_t frames;
-    uint8_t *bytes; // UDP_SLOT_BYTES, aligned to 64
+    struct iovec tail; // the rest of the datagram: the payload of its last frame; padded to 8
+    uint8_t *bytes;    // UDP_SLOT_BYTES, aligned to 64
+    unsigned notes;
+    udp_note_t note[UDP_NOTES];
 } udp_buffer_t;
 
 typedef struct udp_link {
@@ -53,6 +70,8 @@ typedef struct udp_link {
     uint64_t came[UDP_CLASSES]; // when the last new datagram did
     uint64_t owed_since;        // when the first unacknowledged datagram came; 0: none
     uint64_t owed_bytes;
+    bool ack_wanted;   // the peer waits for it ...
+    bool ack_can_ride; // ... and what it has sent last will be answered
     udp_stats_t stats;
 } udp_link_t;
 
@@ -84,8 +103,10 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    aq_lock_t send_lock; // one thread sends at a time
     atomic_flag receiving;
+    unsigned done;       // puts and gets that came or went on in this poll; the receiver's
+    bool in_place;       // payloads need no check, and may travel from memory to memory
+    bool large;          // the last datagram would have gone into memory; the receiver's
     atomic_uint put_off; // polls of senders
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
@@ -121,6 +142,25 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
 
 aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 
+// With the link's lock held: the open datagram of a class with room for a frame of that many bytes,
+// and to note a put (NULL: none). NULL: no room now.
+udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
+                               atomic_uint *pending);
+
+// How a put or a reply to a get travels alone.
+typedef struct udp_alone {
+    bool in_place;        // the payload stays where it is until the datagram is acknowledged
+    bool wants_ack;       // somebody will wait for it
+    atomic_uint *pending; // of a put
+} udp_alone_t;
+
+// With the link's lock held: sends it in a datagram of its own, if the flow has room.
+bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
+                    uint64_t now);
+
+// Notes a put in the datagram that it travels in; there is room for it.
+void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending);
+
 // Sends the open datagrams of all links, as far as their flows have room.
 void udp_flush(udp_conduit_t *udp);
 
@@ -131,6 +171,21 @@ void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *ac
 // With the link's lock held: sends a header without frames, of any kind but data.
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now);
+
+// ---- udp_rma.c ----
+
+// See aq_conduit_ops_t.
+aq_status_t udp_put(aq_conduit_t *conduit, void *link, void *dest, const void *src, size_t nbytes,
+                    unsigned flags, atomic_uint *pending, size_t *begun);
+aq_status_t udp_get(aq_conduit_t *conduit, void *link, void *dest, const void *src, size_t nbytes,
+                    unsigned flags, atomic_uint *pending, size_t *begun);
+
+// Answers a get. May poll for replies until there is room.
+void udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get);
+
+// By the receiver: puts the bytes of a put or of a reply to a get where they belong; placed: they
+// are there already.
+void udp_apply(udp_conduit_t *udp, const udp_frame_t *frame, bool placed);
 
 // ---- udp_receive.c ----
 

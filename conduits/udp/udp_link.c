@@ -53,9 +53,17 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
     aq_lock_drop(&udp->buffer_lock);
 }
 
+// A datagram is acknowledged, and so are the puts in it complete.
 static void release(void *context, void *datagram)
 {
-    udp_buffer_put(context, datagram);
+    udp_conduit_t *udp = context;
+    udp_buffer_t *buffer = datagram;
+    for (unsigned i = 0; i < buffer->notes; i++) {
+        atomic_fetch_sub_explicit(buffer->note[i].pending, buffer->note[i].count,
+                                  memory_order_release);
+        udp->done += buffer->note[i].count;
+    }
+    udp_buffer_put(udp, buffer);
 }
 
 // ---- making ----
@@ -142,7 +150,7 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
 // Something is missing, or much has come: the peer waits for the news.
 static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
 {
-    return link->owed_bytes >= 2 * udp->datagram_bytes ||
+    return link->ack_wanted || link->owed_bytes >= 2 * udp->datagram_bytes ||
            udp_receiver_owed(&link->receiver[UDP_REQUESTS]) +
                    udp_receiver_owed(&link->receiver[UDP_REPLIES]) >=
                UDP_WINDOW_MAX / 8 ||
@@ -154,6 +162,10 @@ static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     if (!link->owed_since)
         return UDP_NEVER;
+    if (link->ack_wanted && link->ack_can_ride) { // not now, but before this poll ends
+        link->ack_can_ride = false;
+        return now;
+    }
     if (now < link->owed_since + ACK_DELAY_NS && !ack_is_urgent(udp, link))
         return link->owed_since + ACK_DELAY_NS;
     udp_send_plain(udp, link, UDP_ACK, UDP_REQUESTS, 0, now);

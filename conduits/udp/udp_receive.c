@@ -9,6 +9,8 @@ enum {
     QUEUE_MOST = 64,   // datagrams of requests that wait for a poll that may run them
     PUT_OFF = 32,      // one in so many polls of senders looks at the socket
     DELIVER_MOST = 16, // datagrams that one poll delivers
+    IN_PLACE_MOST = 8, // and takes into memory
+    LARGE = 4096,      // bytes of such a datagram
 };
 
 // ---- queues ----
@@ -81,9 +83,27 @@ static udp_drop_t examine(const udp_conduit_t *udp, const udp_incoming_t *in, ud
                                                                         : UDP_DROP_CORRUPTED;
 }
 
-// With the link's lock held: may the frames be delivered? Then the flow has taken them.
-static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *in,
-                       const udp_header_t *header)
+// A datagram that is believed.
+typedef struct arrival {
+    const udp_header_t *header;
+    uint8_t *bytes; // NULL: it has gone into memory, but for the frame
+    size_t length;
+    udp_frame_t frame;
+    uint64_t now;
+    udp_contents_t contents; // of data that was taken
+} arrival_t;
+
+static void apply_all(udp_conduit_t *udp, const arrival_t *in)
+{
+    udp_frames_t frames = udp_frames_of(in->bytes, in->length, in->header->class);
+    udp_frame_t frame;
+    while (udp_frames_next(&frames, &frame) == UDP_FRAME)
+        if (frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT)
+            udp_apply(udp, &frame, false);
+}
+
+// With the link's lock held: UDP_DROPS if the flow has taken the datagram.
+static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     static const udp_drop_t drops[UDP_VERDICTS] = {
         [UDP_NEW] = UDP_DROPS,
@@ -92,54 +112,84 @@ static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_
         [UDP_FUTURE_EPOCH] = UDP_DROP_FUTURE_EPOCH,
         [UDP_BEYOND] = UDP_DROP_BEYOND,
     };
+    const udp_header_t *header = in->header;
     udp_receiver_t *receiver = &link->receiver[header->class];
-    bool is_new = udp_receiver_look(receiver, header->epoch, header->sequence) == UDP_NEW;
-    if (is_new && !udp_frames_good(udp_frames_of(in->bytes, in->length, header->class)))
-        return UDP_DROP_MALFORMED;
-    if (is_new && udp->queue[header->class].count >= QUEUE_MOST)
-        return UDP_DROP_NO_MEMORY;
+    if (udp_receiver_look(receiver, header->epoch, header->sequence) == UDP_NEW && in->bytes) {
+        in->contents = udp_frames_scan(udp_frames_of(in->bytes, in->length, header->class));
+        if (!in->contents.good)
+            return UDP_DROP_MALFORMED;
+        if (in->contents.calls && udp->queue[header->class].count >= QUEUE_MOST)
+            return UDP_DROP_NO_MEMORY;
+    }
     return drops[udp_receiver_take(receiver, header->epoch, header->sequence)];
 }
 
-static void owe_ack(udp_link_t *link, size_t bytes, uint64_t now)
+// An acknowledgement that is wanted goes at once, unless an answer may come that it can ride on.
+static void owe_ack(udp_link_t *link, const arrival_t *in)
 {
     if (!link->owed_since)
-        link->owed_since = now;
-    link->owed_bytes += bytes;
+        link->owed_since = in->now;
+    link->owed_bytes += in->length;
+    link->ack_wanted |= in->header->wants_ack;
+    link->ack_can_ride = in->contents.calls;
 }
 
-// Returns true when the datagram's frames are to be delivered.
-static bool arrive(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *in,
-                   const udp_header_t *header, uint64_t now)
+static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
-    udp_drop_t drop = UDP_DROPS;
-    aq_lock_take(&link->lock);
-    for (unsigned c = 0; c < UDP_CLASSES; c++)
-        udp_sender_ack(&link->sender[c], &header->acks[c], now);
-    link->stats.bytes_in += in->length;
-    if (header->kind == UDP_DATA) {
-        drop = take(udp, link, in, header);
-        link->stats.datagrams_in++;
-        if (drop == UDP_DROPS)
-            link->came[header->class] = now;
-        if (drop == UDP_DROPS || drop == UDP_DROP_DUPLICATE)
-            owe_ack(link, in->length, now);
+    udp_drop_t drop = take(udp, link, in);
+    link->stats.datagrams_in++;
+    if (drop == UDP_DROPS) {
+        link->came[in->header->class] = in->now;
+        link->stats.frames_in += in->contents.count;
+        if (!in->bytes)
+            udp_apply(udp, &in->frame, true);
+        else if (in->contents.bytes)
+            apply_all(udp, in);
     } else {
-        link->stats.acks_in++;
+        link->stats.drops[drop]++;
+        in->contents = (udp_contents_t){0};
     }
+    if (drop == UDP_DROPS || drop == UDP_DROP_DUPLICATE)
+        owe_ack(link, in);
+}
+
+static void take_plain(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
+{
+    const udp_header_t *header = in->header;
+    link->stats.acks_in++;
     if (header->kind == UDP_EPOCH_REQUEST &&
         udp_receiver_request(&link->receiver[header->class], header->epoch))
-        udp_send_plain(udp, link, UDP_EPOCH_CONFIRM, header->class, header->epoch, now);
+        udp_send_plain(udp, link, UDP_EPOCH_CONFIRM, header->class, header->epoch, in->now);
     if (header->kind == UDP_PING)
-        udp_send_plain(udp, link, UDP_PONG, header->class, 0, now);
-    if (drop != UDP_DROPS)
-        link->stats.drops[drop]++;
-    udp_links_due(udp, udp_link_serve(udp, link, now));
-    aq_lock_drop(&link->lock);
-    return header->kind == UDP_DATA && drop == UDP_DROPS;
+        udp_send_plain(udp, link, UDP_PONG, header->class, 0, in->now);
 }
 
-static void handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now, udp_buffer_t **spare)
+// With the link's lock held.
+static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
+{
+    for (unsigned c = 0; c < UDP_CLASSES; c++)
+        if (link->sender[c].kept || link->sender[c].requesting) // else there is no news
+            udp_sender_ack(&link->sender[c], &in->header->acks[c], in->now);
+    link->stats.bytes_in += in->length;
+    if (in->header->kind == UDP_DATA)
+        take_data(udp, link, in);
+    else
+        take_plain(udp, link, in);
+    udp_links_due(udp, udp_link_serve(udp, link, in->now));
+}
+
+// The datagram waits for a poll that may run its handlers.
+static void keep(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *in,
+                 const udp_header_t *header, udp_buffer_t *buffer)
+{
+    buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
+    buffer->link = link;
+    buffer->class = header->class;
+    buffer->used = (uint32_t)in->length;
+    enqueue(udp, buffer);
+}
+
+static void handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now)
 {
     udp_header_t header;
     udp_drop_t drop = examine(udp, in, &header);
@@ -148,59 +198,127 @@ static void handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now, u
         return;
     }
     udp_link_t *link = udp_link_get(udp, header.source);
-    if (!*spare)
-        *spare = udp_buffer_take(udp);
-    if (!link || !*spare || !arrive(udp, link, in, &header, now))
-        return;
-    udp_buffer_t *buffer = *spare;
-    *spare = NULL;
-    buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
-    buffer->link = link;
-    buffer->class = header.class;
-    buffer->used = (uint32_t)in->length;
-    enqueue(udp, buffer);
+    udp_buffer_t *buffer = udp_buffer_take(udp);
+    if (link && buffer) {
+        arrival_t arrival = {
+            .header = &header, .bytes = in->bytes, .length = in->length, .now = now};
+        aq_lock_take(&link->lock);
+        arrive(udp, link, &arrival);
+        aq_lock_drop(&link->lock);
+        udp->large = udp->in_place && in->length >= LARGE && arrival.contents.count == 1 &&
+                     arrival.contents.bytes;
+        if (arrival.contents.calls) {
+            keep(udp, link, in, &header, buffer);
+            return;
+        }
+    }
+    if (buffer)
+        udp_buffer_put(udp, buffer);
+}
+
+// ---- from the kernel into memory ----
+
+// With the link's lock held: receives the datagram whose head was seen, if it is new.
+static bool place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
+{
+    uint8_t head[UDP_ALONE_BYTES], padding[8];
+    const udp_header_t *header = in->header;
+    const size_t front = UDP_HEADER_BYTES + udp_rma_front(in->frame.type);
+    const struct iovec pieces[] = {{head, front},
+                                   {(void *)(uintptr_t)in->frame.dest, in->frame.nbytes},
+                                   {padding, sizeof padding}};
+    if (udp_receiver_look(&link->receiver[header->class], header->epoch, header->sequence) !=
+            UDP_NEW ||
+        !udp_socket_take(&udp->socket, pieces, 3))
+        return false;
+    in->contents = (udp_contents_t){.good = true, .bytes = true, .count = 1};
+    arrive(udp, link, in);
+    return true;
+}
+
+typedef enum next { NEXT_NONE, NEXT_PLACED, NEXT_OTHER } next_t;
+
+// Receives one large datagram from the kernel's memory into that of the client, if the next one is
+// of that kind.
+static next_t receive_in_place(udp_conduit_t *udp)
+{
+    uint8_t head[UDP_ALONE_BYTES];
+    udp_header_t header;
+    arrival_t arrival = {.header = &header};
+    arrival.length = udp_socket_peek(&udp->socket, head, sizeof head);
+    const udp_incoming_t in = {.bytes = head, .length = arrival.length};
+    if (!arrival.length)
+        return NEXT_NONE;
+    if (arrival.length < LARGE || examine(udp, &in, &header) != UDP_DROPS ||
+        header.kind != UDP_DATA ||
+        !udp_frame_alone(head, arrival.length, header.class, &arrival.frame))
+        return NEXT_OTHER;
+    udp_link_t *link = udp_link_get(udp, header.source);
+    if (!link)
+        return NEXT_OTHER;
+    arrival.now = aq_clock_ns();
+    aq_lock_take(&link->lock);
+    bool placed = place(udp, link, &arrival);
+    aq_lock_drop(&link->lock);
+    return placed ? NEXT_PLACED : NEXT_OTHER;
+}
+
+// As long as large datagrams come.
+static next_t receive_large(udp_conduit_t *udp)
+{
+    next_t next = NEXT_PLACED;
+    for (unsigned i = 0; next == NEXT_PLACED && i < IN_PLACE_MOST; i++)
+        next = receive_in_place(udp);
+    return next;
 }
 
 static void receive(udp_conduit_t *udp)
 {
     udp_incoming_t in[UDP_SLOTS];
     unsigned count;
-    udp_buffer_t *spare = NULL;
+    if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed) &&
+        receive_large(udp) != NEXT_OTHER)
+        return;
+    udp->large = false;
     if (udp_socket_receive(&udp->socket, in, UDP_SLOTS, &count) != AQ_OK || !count)
         return;
     uint64_t now = aq_clock_ns();
     for (unsigned i = 0; i < count; i++)
-        handle(udp, &in[i], now, &spare);
-    if (spare)
-        udp_buffer_put(udp, spare);
+        handle(udp, &in[i], now);
 }
 
 // ---- delivery ----
 
+static void call(udp_conduit_t *udp, const udp_buffer_t *buffer, const udp_frame_t *frame)
+{
+    const bool is_long = frame->type == UDP_FRAME_LONG;
+    const aq_arrival_t arrival = {.args = frame->args,
+                                  .payload =
+                                      is_long ? (void *)(uintptr_t)frame->dest : frame->payload,
+                                  .nbytes = frame->nbytes,
+                                  .source = buffer->link->rank,
+                                  .category = frame->type - UDP_FRAME_SHORT,
+                                  .handler = frame->handler,
+                                  .nargs = frame->nargs,
+                                  .reply = buffer->class == UDP_REPLIES};
+    if (is_long && frame->nbytes)
+        memcpy(arrival.payload, frame->payload, frame->nbytes);
+    udp->base.env->deliver(&arrival);
+}
+
+// Runs handlers and answers gets; puts and what was got are in memory already.
 static unsigned deliver(udp_conduit_t *udp, udp_buffer_t *buffer)
 {
-    const aq_conduit_env_t *env = udp->base.env;
     udp_frames_t frames = udp_frames_of(buffer->bytes, buffer->used, buffer->class);
     udp_frame_t frame;
     unsigned done = 0;
     while (udp_frames_next(&frames, &frame) == UDP_FRAME) {
-        const aq_arrival_t arrival = {
-            .args = frame.args,
-            .payload = frame.category == AQ_AM_LONG ? (void *)(uintptr_t)frame.dest : frame.payload,
-            .nbytes = frame.nbytes,
-            .source = buffer->link->rank,
-            .category = frame.category,
-            .handler = frame.handler,
-            .nargs = frame.nargs,
-            .reply = buffer->class == UDP_REPLIES};
-        if (frame.category == AQ_AM_LONG && frame.nbytes)
-            memcpy(arrival.payload, frame.payload, frame.nbytes);
-        env->deliver(&arrival);
+        if (frame.type <= UDP_FRAME_LONG)
+            call(udp, buffer, &frame);
+        else if (frame.type == UDP_FRAME_GET)
+            udp_answer(udp, buffer->link, &frame);
         done++;
     }
-    aq_lock_take(&buffer->link->lock);
-    buffer->link->stats.frames_in += done;
-    aq_lock_drop(&buffer->link->lock);
     udp_buffer_put(udp, buffer);
     return done;
 }
@@ -216,6 +334,8 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
         udp_flush(udp);
     if (!atomic_flag_test_and_set_explicit(&udp->receiving, memory_order_acquire)) {
         receive(udp);
+        done += udp->done;
+        udp->done = 0;
         atomic_flag_clear_explicit(&udp->receiving, memory_order_release);
     }
     for (unsigned i = 0; i < DELIVER_MOST; i++) {

@@ -14,52 +14,69 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
     }
     link->owed_since = 0;
     link->owed_bytes = 0;
+    link->ack_wanted = false;
 }
 
-static void transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, udp_header_t *header,
-                     uint64_t now)
+// The datagram as pieces of memory: what is at hand, from the header on; its tail; padding.
+static unsigned pieces_of(uint8_t *datagram, uint32_t used, const struct iovec *tail,
+                          struct iovec pieces[3])
 {
-    const unsigned frames = header->bytes - UDP_HEADER_BYTES;
-    struct iovec payload = {datagram + UDP_HEADER_BYTES, frames};
+    static uint8_t zeros[8];
+    unsigned count = 0;
+    pieces[count++] = (struct iovec){datagram, used};
+    if (tail->iov_len)
+        pieces[count++] = *tail;
+    if (tail->iov_len % 8)
+        pieces[count++] = (struct iovec){zeros, 8 - tail->iov_len % 8};
+    return count;
+}
+
+static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, uint32_t used,
+                            const struct iovec *tail, udp_header_t *header, uint64_t now)
+{
+    struct iovec pieces[3];
+    const unsigned count = pieces_of(datagram, used, tail, pieces);
+    header->bytes = (uint16_t)(used + udp_round_up(tail->iov_len));
     header->job = udp->auth.job_tag;
     header->source = udp->base.env->rank;
     header->dest = link->rank;
     write_acks(udp, link, header, now);
-    header->checksum = udp_auth_checksum(&udp->auth, &payload, frames != 0);
+    const unsigned covered = header->kind == UDP_DATA ? count : 0;
+    pieces[0] = (struct iovec){datagram + UDP_HEADER_BYTES, used - UDP_HEADER_BYTES};
+    header->checksum = udp_auth_checksum(&udp->auth, pieces, covered);
     udp_header_encode(datagram, header);
-    udp_auth_sign(&udp->auth, datagram, UDP_HASHED_BYTES, &payload, frames != 0,
+    udp_auth_sign(&udp->auth, datagram, UDP_HASHED_BYTES, pieces, covered,
                   udp_header_hash(datagram));
-    aq_lock_take(&udp->send_lock);
-    udp_socket_send_one(&udp->socket, link->door, &link->to, datagram, header->bytes);
-    aq_lock_drop(&udp->send_lock);
+    pieces[0] = (struct iovec){datagram, used};
     link->stats.bytes_out += header->bytes;
+    return udp_socket_send_one(&udp->socket, link->door,
+                               &(udp_outgoing_t){&link->to, pieces, count});
 }
 
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now)
 {
     uint8_t datagram[UDP_HEADER_BYTES];
-    udp_header_t header = {
-        .kind = (uint8_t)kind, .class = (uint8_t) class, .bytes = UDP_HEADER_BYTES, .epoch = epoch};
-    transmit(udp, link, datagram, &header, now);
+    udp_header_t header = {.kind = (uint8_t)kind, .class = (uint8_t) class, .epoch = epoch};
+    (void)transmit(udp, link, datagram, sizeof datagram, &(struct iovec){0}, &header, now);
     link->stats.acks_out++;
 }
 
-static void transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp_buffer_t *buffer,
-                          uint32_t epoch, uint64_t sequence, uint64_t now)
+static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp_buffer_t *buffer,
+                                 uint32_t epoch, uint64_t sequence, uint64_t now)
 {
     udp_header_t header = {.kind = UDP_DATA,
                            .class = buffer->class,
-                           .bytes = (uint16_t)buffer->used,
+                           .wants_ack = buffer->wants_ack,
                            .epoch = epoch,
                            .sequence = sequence};
-    transmit(udp, link, buffer->bytes, &header, now);
     link->stats.datagrams_out++;
+    return transmit(udp, link, buffer->bytes, buffer->used, &buffer->tail, &header, now);
 }
 
 void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now)
 {
-    transmit_data(udp, link, action->datagram, action->epoch, action->sequence, now);
+    (void)transmit_data(udp, link, action->datagram, action->epoch, action->sequence, now);
     link->stats.resent++;
 }
 
@@ -75,48 +92,113 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
     aq_lock_drop(&udp->dirty_lock);
 }
 
+// The flow takes a datagram, for which it has room, and it leaves.
+static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_buffer_t *buffer,
+                              uint64_t now)
+{
+    udp_sender_t *sender = &link->sender[buffer->class];
+    uint32_t bytes = buffer->used + (uint32_t)udp_round_up(buffer->tail.iov_len);
+    link->stats.frames_out += buffer->frames;
+    uint64_t sequence = udp_sender_add(sender, buffer, bytes, now);
+    aq_status_t status = transmit_data(udp, link, buffer, udp_sender_epoch(sender), sequence, now);
+    udp_links_due(udp, udp_sender_deadline(sender));
+    return status;
+}
+
 // Sends the open datagram of a class, if the flow has room.
 static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class, uint64_t now)
 {
     udp_buffer_t *buffer = link->open[class];
-    udp_sender_t *sender = &link->sender[class];
     if (!buffer)
         return true;
-    if (!udp_sender_room(sender, buffer->used))
+    if (!udp_sender_room(&link->sender[class], buffer->used))
         return false;
     link->open[class] = NULL;
-    link->stats.frames_out += buffer->frames;
-    uint64_t sequence = udp_sender_add(sender, buffer, buffer->used, now);
-    transmit_data(udp, link, buffer, udp_sender_epoch(sender), sequence, now);
-    udp_links_due(udp, udp_sender_deadline(sender));
+    (void)send_first(udp, link, buffer, now);
     return true;
 }
 
-static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
+static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)
 {
     udp_buffer_t *buffer = udp_buffer_take(udp);
     if (!buffer)
         return NULL;
     buffer->class = (uint8_t) class;
     buffer->used = UDP_HEADER_BYTES;
-    buffer->frames = 0;
+    buffer->frames = buffer->notes = 0;
+    buffer->wants_ack = false;
+    buffer->tail.iov_len = 0;
+    return buffer;
+}
+
+static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
+{
+    udp_buffer_t *buffer = new_datagram(udp, class);
+    if (!buffer)
+        return NULL;
     link->open[class] = buffer;
     if (!link->dirty)
         add_dirty(udp, link);
     return buffer;
 }
 
-// The open datagram of a class with room for a frame, a new one if the last is full. NULL: the flow
-// has no room for that one, or memory is out.
-static udp_buffer_t *datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class,
-                                  size_t bytes)
+static bool can_note(const udp_buffer_t *buffer, const atomic_uint *pending)
+{
+    return !pending || buffer->notes < UDP_NOTES ||
+           buffer->note[buffer->notes - 1].pending == pending;
+}
+
+void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending)
+{
+    atomic_fetch_add_explicit(pending, 1, memory_order_release);
+    if (buffer->notes && buffer->note[buffer->notes - 1].pending == pending)
+        buffer->note[buffer->notes - 1].count++;
+    else
+        buffer->note[buffer->notes++] = (udp_note_t){pending, 1};
+}
+
+udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
+                               atomic_uint *pending)
 {
     udp_buffer_t *buffer = link->open[class];
-    if (buffer && buffer->used + bytes <= udp->datagram_bytes)
+    if (buffer && buffer->used + bytes <= udp->datagram_bytes && can_note(buffer, pending))
         return buffer;
     if (buffer && !close_datagram(udp, link, class, aq_clock_ns()))
         return NULL;
     return open_datagram(udp, link, class);
+}
+
+// Memory that the kernel cannot read: a get of what is not there. To read it here ends the job as
+// any such access does, and says where.
+static void touch(const struct iovec *memory)
+{
+    for (size_t i = 0; i < memory->iov_len; i++)
+        (void)((const volatile char *)memory->iov_base)[i];
+}
+
+bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
+                    uint64_t now)
+{
+    const unsigned class = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
+    const size_t front = udp_rma_front(rma->type), bytes = udp_rma_bytes(rma->type, rma->nbytes);
+    udp_buffer_t *buffer;
+    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_BYTES + bytes)) ||
+        !(buffer = new_datagram(udp, class)))
+        return false;
+    udp_rma_t written = *rma;
+    if (how.in_place) {
+        buffer->tail = (struct iovec){(void *)(uintptr_t)rma->payload, rma->nbytes};
+        written.payload = NULL;
+    }
+    udp_rma_write(buffer->bytes + UDP_HEADER_BYTES, &written);
+    buffer->used += (uint32_t)(how.in_place ? front : bytes);
+    buffer->frames = 1;
+    buffer->wants_ack = how.wants_ack;
+    if (how.pending)
+        udp_buffer_note(buffer, how.pending);
+    if (send_first(udp, link, buffer, now) == AQ_ERR_ARG)
+        touch(&buffer->tail);
+    return true;
 }
 
 aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
@@ -126,7 +208,7 @@ aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     const unsigned class = am->reply ? UDP_REPLIES : UDP_REQUESTS;
     const size_t bytes = udp_frame_bytes(am->category, am->nargs, am->nbytes);
     aq_lock_take(&link->lock);
-    udp_buffer_t *buffer = datagram_for(udp, link, class, bytes);
+    udp_buffer_t *buffer = udp_datagram_for(udp, link, class, bytes, NULL);
     if (buffer) {
         udp_frame_write(buffer->bytes + buffer->used, am);
         buffer->used += (uint32_t)bytes;
@@ -156,6 +238,8 @@ void udp_flush(udp_conduit_t *udp)
         aq_lock_take(&link->lock);
         next = link->next_dirty;
         link->dirty = false;
+        if (link->open[UDP_REQUESTS]) // whoever polls may wait for the puts in it
+            link->open[UDP_REQUESTS]->wants_ack = link->open[UDP_REQUESTS]->notes;
         bool all = close_datagram(udp, link, UDP_REPLIES, now);
         if (!close_datagram(udp, link, UDP_REQUESTS, now) || !all)
             add_dirty(udp, link);

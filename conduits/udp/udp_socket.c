@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../core/thread.h"
 #include "../../other/clock.h"
 #include "../../other/log.h"
 #include "../../other/settings.h"
@@ -260,6 +261,15 @@ size_t udp_socket_reach(const udp_socket_t *from, const udp_sockaddr_t *peer)
 
 // ---- sending ----
 
+static inline void tally(_Atomic uint64_t *counter)
+{
+    if (aq_threads)
+        atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
+
 typedef enum udp_refusal { REFUSED_NOW, REFUSED_ONE, REFUSED_ALL } udp_refusal_t;
 
 // What an error of a send means: try later, this datagram is lost, or all is over.
@@ -267,17 +277,17 @@ static udp_refusal_t judge(udp_socket_counts_t *counts, int error)
 {
     switch (error) {
     case EAGAIN:
-        counts->full++;
+        tally(&counts->full);
         return REFUSED_NOW;
     case ENOBUFS:
     case ENOMEM:
-        counts->no_buffers++;
+        tally(&counts->no_buffers);
         return REFUSED_NOW;
     case ECONNREFUSED:
-        counts->refused++;
+        tally(&counts->refused);
         return REFUSED_ONE;
     case EMSGSIZE:
-        counts->too_long++;
+        tally(&counts->too_long);
         return REFUSED_ONE;
     case EPERM:
     case EACCES:
@@ -287,7 +297,7 @@ static udp_refusal_t judge(udp_socket_counts_t *counts, int error)
     case ENETUNREACH:
     case ENETDOWN:
     case EADDRNOTAVAIL:
-        counts->unreachable++;
+        tally(&counts->unreachable);
         return REFUSED_ONE;
     default:
         aq_log_error("a UDP socket cannot send: %s; look after the network of this host",
@@ -398,9 +408,9 @@ static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
 static void emit(void *context, const udp_sockaddr_t *to, const void *bytes, size_t length)
 {
     udp_socket_t *socket = context;
-    socket->counts.send_calls++;
+    tally(&socket->counts.send_calls);
     if (sendto(socket->fd, bytes, length, 0, &to->any, to->length) >= 0)
-        socket->counts.sent++;
+        tally(&socket->counts.sent);
     else if (errno != EINTR)
         (void)judge(&socket->counts, errno);
 }
@@ -433,22 +443,31 @@ int udp_socket_door(const udp_socket_t *from, const udp_sockaddr_t *peer)
     return fd;
 }
 
-aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_sockaddr_t *to,
-                                const void *bytes, size_t length)
+static ssize_t send_pieces(int fd, const udp_outgoing_t *datagram, bool connected)
 {
-    const struct iovec whole = {(void *)(uintptr_t)bytes, length};
-    const udp_outgoing_t datagram = {to, &whole, 1};
+    const struct msghdr message = {.msg_name =
+                                       connected ? NULL : (void *)(uintptr_t)&datagram->to->any,
+                                   .msg_namelen = connected ? 0 : datagram->to->length,
+                                   .msg_iov = (struct iovec *)(uintptr_t)datagram->pieces,
+                                   .msg_iovlen = datagram->count};
+    if (connected && datagram->count == 1) // the cheapest call there is
+        return send(fd, datagram->pieces->iov_base, datagram->pieces->iov_len, 0);
+    return sendmsg(fd, &message, 0);
+}
+
+aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoing_t *datagram)
+{
     if (socket->faults) {
-        udp_faults_offer(socket->faults, &datagram, aq_clock_ns(), emit, socket);
+        udp_faults_offer(socket->faults, datagram, aq_clock_ns(), emit, socket);
         return AQ_OK;
     }
-    ssize_t gone = door >= 0 ? send(door, bytes, length, 0)
-                             : sendto(socket->fd, bytes, length, 0, &to->any, to->length);
-    socket->counts.send_calls++;
-    if (gone >= 0) {
-        socket->counts.sent++;
+    tally(&socket->counts.send_calls);
+    if (send_pieces(door >= 0 ? door : socket->fd, datagram, door >= 0) >= 0) {
+        tally(&socket->counts.sent);
         return AQ_OK;
     }
+    if (errno == EFAULT)
+        return AQ_ERR_ARG;
     udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : judge(&socket->counts, errno);
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : AQ_OK;
 }
@@ -463,7 +482,7 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
     while (*taken < count && status == AQ_OK) {
         unsigned made = make_messages(socket, list + *taken, count - *taken);
         int gone = transmit(socket, made);
-        socket->counts.send_calls++;
+        tally(&socket->counts.send_calls);
         if (gone < 0)
             status = handle_refusal(socket, taken);
         for (int i = 0; i < gone; i++) {
@@ -602,6 +621,25 @@ uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t
         return memcpy(fresh, in->bytes, in->length);
     slot->iov_base = fresh;
     return in->bytes;
+}
+
+size_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes)
+{
+    if (socket->faults)
+        udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
+    socket->counts.receive_calls++;
+    ssize_t length = recv(socket->fd, head, bytes, MSG_PEEK | MSG_TRUNC);
+    return length > 0 ? (size_t)length : 0;
+}
+
+bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned count)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = count};
+    socket->counts.receive_calls++;
+    if (recvmsg(socket->fd, &message, 0) < 0)
+        return false;
+    socket->counts.received++;
+    return true;
 }
 
 // ---- waiting ----

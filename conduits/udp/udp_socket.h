@@ -8,7 +8,8 @@
 //   that is gone, a network that cannot be reached) counts as sent, and is counted. Only a full
 //   buffer is told to the caller, who sends the rest later.
 // - Nothing here tells one peer from another: a datagram is believed for what is in it.
-// - One thread sends at a time, and one receives; these may be two. Waiting and waking: any thread.
+// - One thread receives at a time, and one sends many at once or by a door. Single datagrams
+//   without a door, waiting and waking: any thread.
 // - Received bytes lie in slots of the socket, UDP_SLOTS of them, until the next receive.
 // - Datagrams whose lengths are multiples of UDP_ALIGNMENT travel joined where the kernel can do
 //   that; they are received one by one all the same.
@@ -58,15 +59,15 @@ void udp_address_write(const udp_sockaddr_t *from, udp_address_t *out);
 const char *udp_address_text(const udp_sockaddr_t *from, char text[UDP_ADDRESS_TEXT]);
 
 typedef struct udp_socket_counts {
-    uint64_t sent, received;            // datagrams that the kernel took and gave
-    uint64_t send_calls, receive_calls; // system calls for them
-    uint64_t full;                      // sends that found the kernel's buffer full
-    uint64_t no_buffers;                // ENOBUFS: the queue of the interface is full
-    uint64_t refused;                   // ECONNREFUSED: a peer is gone
-    uint64_t unreachable;               // no way to the peer, or a firewall forbids it
-    uint64_t too_long;                  // EMSGSIZE: longer than the path allows
-    uint64_t truncated;                 // arrived longer than a slot
-    uint64_t receive_errors;            // that went away by themselves
+    _Atomic uint64_t sent, send_calls; // datagrams that the kernel took, system calls for them
+    uint64_t received, receive_calls;
+    _Atomic uint64_t full;        // sends that found the kernel's buffer full
+    _Atomic uint64_t no_buffers;  // ENOBUFS: the queue of the interface is full
+    _Atomic uint64_t refused;     // ECONNREFUSED: a peer is gone
+    _Atomic uint64_t unreachable; // no way to the peer, or a firewall forbids it
+    _Atomic uint64_t too_long;    // EMSGSIZE: longer than the path allows
+    uint64_t truncated;           // arrived longer than a slot
+    uint64_t receive_errors;      // that went away by themselves
 } udp_socket_counts_t;
 
 typedef struct udp_socket_setup {
@@ -125,10 +126,9 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 // then, and peers do not care. -1: none is to be had, or wanted. The caller closes.
 int udp_socket_door(const udp_socket_t *socket, const udp_sockaddr_t *peer);
 
-// Sends one datagram, by a door (or -1). What the kernel does not take is lost. Any status but
-// AQ_OK: the socket is of no more use (logged).
-aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_sockaddr_t *to,
-                                const void *bytes, size_t length);
+// Sends one datagram, by a door (or -1). What the kernel does not take is lost. AQ_ERR_ARG: a piece
+// is not in memory; AQ_ERR_RESOURCE: the socket is of no more use (logged).
+aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoing_t *datagram);
 
 // Bytes begin at a multiple of UDP_ALIGNMENT and may be changed.
 typedef struct udp_incoming {
@@ -143,6 +143,14 @@ typedef struct udp_incoming {
 // due.
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
                                unsigned *count);
+
+// Looks at the next datagram and leaves it there: copies its first bytes to head. Returns its
+// length; 0: none is there. Only when no received ones are left.
+size_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes);
+
+// Receives the datagram that udp_socket_peek saw into pieces of memory, which together are at least
+// as long. False: it was not to be had, or not all of them are memory; it is lost.
+bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned count);
 
 // Keeps what has arrived beyond the next receive: returns where its bytes are from now on. fresh is
 // UDP_SLOT_BYTES of memory of the caller, from aligned_alloc; either it is the slot's afterwards,

@@ -4,11 +4,11 @@
 #include <string.h>
 
 // Places of the fields in the header.
-enum { CREDIT_UNIT = 1024, HELD_UNIT = 16 };
+enum { CREDIT_UNIT = 1024, HELD_UNIT = 16, WANTS_ACK = 0x80 };
 
 enum {
     AT_VERSION = 0,
-    AT_KIND = 1, // and the class, in the upper 4 bits
+    AT_KIND = 1, // in the lower 4 bits; then the class, and what is wanted
     AT_BYTES = 2,
     AT_JOB = 4,
     AT_SOURCE = 8,
@@ -21,7 +21,7 @@ enum {
 };
 
 _Static_assert(AT_ACKS + UDP_CLASSES * ACK_BYTES == UDP_HASHED_BYTES, "the hash follows the acks");
-_Static_assert(UDP_HEADER_BYTES % 16 == 0, "frames begin where a payload may");
+_Static_assert(UDP_HEADER_BYTES % 8 == 0, "frames begin where a payload may");
 
 // ---- numbers ----
 
@@ -92,7 +92,8 @@ static void decode_ack(const uint8_t *at, udp_ack_t *ack)
 void udp_header_encode(uint8_t *at, const udp_header_t *header)
 {
     at[AT_VERSION] = UDP_VERSION;
-    at[AT_KIND] = (uint8_t)(header->kind | header->class << 4);
+    at[AT_KIND] =
+        (uint8_t)(header->kind | header->class << 4 | (header->wants_ack ? WANTS_ACK : 0));
     put16(at + AT_BYTES, header->bytes);
     put32(at + AT_JOB, header->job);
     put32(at + AT_SOURCE, header->source);
@@ -118,7 +119,8 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
     if (datagram[AT_VERSION] != UDP_VERSION)
         return UDP_WRONG_VERSION;
     header->kind = datagram[AT_KIND] & 15;
-    header->class = datagram[AT_KIND] >> 4;
+    header->class = datagram[AT_KIND] >> 4 & 7;
+    header->wants_ack = datagram[AT_KIND] & WANTS_ACK;
     if (header->kind >= UDP_KINDS || header->class >= UDP_CLASSES)
         return UDP_WRONG_KIND;
     header->bytes = get16(datagram + AT_BYTES);
@@ -146,12 +148,13 @@ enum {
     AT_NBYTES = 4,
 };
 
-enum { FIRST_CATEGORY = 1 }; // a type is a category and this; 0 is a filler
-
-void udp_frame_fill(uint8_t *at)
-{
-    memset(at, 0, UDP_FRAME_BYTES);
-}
+// Addresses behind the arguments.
+static const uint8_t words[UDP_FRAME_TYPES] = {
+    [UDP_FRAME_LONG] = 1, // dest
+    [UDP_FRAME_PUT] = 1,  // dest
+    [UDP_FRAME_GET] = 3,  // src, dest, cookie
+    [UDP_FRAME_GOT] = 2,  // dest, cookie
+};
 
 static void write_args(uint8_t *at, const int32_t *args, unsigned nargs)
 {
@@ -171,7 +174,7 @@ static void write_payload(uint8_t *at, const void *payload, size_t nbytes)
 uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am)
 {
     uint8_t *payload = at + udp_frame_payload_at(am->category, am->nargs);
-    at[AT_TYPE] = (uint8_t)(FIRST_CATEGORY + am->category);
+    at[AT_TYPE] = (uint8_t)(UDP_FRAME_SHORT + am->category);
     at[AT_HANDLER] = am->handler;
     at[AT_NARGS] = am->nargs;
     at[AT_CLASS] = am->reply ? UDP_REPLIES : UDP_REQUESTS;
@@ -183,30 +186,89 @@ uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am)
     return payload;
 }
 
-// Reads the 8 bytes at the front of a frame; false unless all of it lies within the datagram.
-static bool read_front(const udp_frames_t *frames, udp_frame_t *frame)
+size_t udp_rma_front(udp_frame_type_t type)
 {
-    const uint8_t *at = frames->at;
-    size_t left = (size_t)(frames->end - at);
+    return UDP_FRAME_BYTES + words[type] * sizeof(uint64_t);
+}
+
+void udp_rma_write(uint8_t *at, const udp_rma_t *rma)
+{
+    uint8_t *word = at + UDP_FRAME_BYTES;
+    at[AT_TYPE] = (uint8_t)rma->type;
+    at[AT_HANDLER] = at[AT_NARGS] = 0;
+    at[AT_CLASS] = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
+    put32(at + AT_NBYTES, (uint32_t)rma->nbytes);
+    if (rma->type == UDP_FRAME_GET) {
+        put64(word, rma->src);
+        word += sizeof(uint64_t);
+    }
+    put64(word, rma->dest);
+    word += sizeof(uint64_t);
+    if (rma->type != UDP_FRAME_PUT) {
+        put64(word, rma->cookie);
+        word += sizeof(uint64_t);
+    }
+    if (rma->type != UDP_FRAME_GET && rma->payload)
+        write_payload(word, rma->payload, rma->nbytes);
+}
+
+// Where the payload of a frame begins.
+static size_t payload_at(const udp_frame_t *frame)
+{
+    return UDP_FRAME_BYTES + udp_round_up(frame->nargs * sizeof(int32_t)) +
+           words[frame->type] * sizeof(uint64_t);
+}
+
+static size_t frame_bytes(const udp_frame_t *frame)
+{
+    return payload_at(frame) + (frame->type == UDP_FRAME_GET ? 0 : udp_round_up(frame->nbytes));
+}
+
+// Whether the front of a frame can be: puts and gets are requests, and have neither handler
+// nor arguments.
+static bool sensible(const uint8_t *at, unsigned class)
+{
     unsigned type = at[AT_TYPE];
-    if (type < FIRST_CATEGORY || type > FIRST_CATEGORY + AQ_AM_LONG ||
-        at[AT_NARGS] > AQ_AM_MAX_ARGS || at[AT_CLASS] != frames->class)
+    bool message = type <= UDP_FRAME_LONG, reply = type == UDP_FRAME_GOT;
+    if (type < UDP_FRAME_SHORT || type >= UDP_FRAME_TYPES || at[AT_CLASS] != class)
         return false;
-    frame->category = (uint8_t)(type - FIRST_CATEGORY);
+    if (message)
+        return at[AT_NARGS] <= AQ_AM_MAX_ARGS;
+    return !at[AT_HANDLER] && !at[AT_NARGS] && reply == (class == UDP_REPLIES);
+}
+
+// Reads the 8 bytes at the front of a frame; false unless all of it lies within the `left` bytes
+// of the datagram.
+static bool read_front(const uint8_t *at, size_t left, unsigned class, udp_frame_t *frame)
+{
+    if (!sensible(at, class))
+        return false;
+    frame->type = at[AT_TYPE];
     frame->handler = at[AT_HANDLER];
     frame->nargs = at[AT_NARGS];
     frame->nbytes = get32(at + AT_NBYTES);
-    if (frame->nbytes > (frame->category == AQ_AM_SHORT ? 0 : left))
-        return false;
-    return udp_frame_bytes(frame->category, frame->nargs, frame->nbytes) <= left;
+    size_t most = frame->type == UDP_FRAME_SHORT ? 0
+                  : frame->type == UDP_FRAME_GET ? (size_t)UDP_LONGEST_DATAGRAM
+                                                 : left;
+    return frame->nbytes <= most && frame_bytes(frame) <= left;
+}
+
+static void read_words(const uint8_t *at, udp_frame_t *frame)
+{
+    if (frame->type == UDP_FRAME_GET) {
+        frame->src = get64(at);
+        at += sizeof(uint64_t);
+    }
+    frame->dest = words[frame->type] ? get64(at) : (uint64_t)0;
+    if (words[frame->type] > 1)
+        frame->cookie = get64(at + sizeof(uint64_t));
 }
 
 // With the frame known to lie within the datagram.
 static void read_rest(uint8_t *at, udp_frame_t *frame)
 {
-    frame->payload = at + udp_frame_payload_at(frame->category, frame->nargs);
-    frame->dest =
-        frame->category == AQ_AM_LONG ? get64(frame->payload - sizeof(uint64_t)) : (uint64_t)0;
+    frame->payload = at + payload_at(frame);
+    read_words(frame->payload - words[frame->type] * sizeof(uint64_t), frame);
     for (unsigned i = 0; i < frame->nargs; i++)
         frame->args[i] = (int32_t)get32(at + UDP_FRAME_BYTES + i * sizeof(int32_t));
 }
@@ -214,25 +276,37 @@ static void read_rest(uint8_t *at, udp_frame_t *frame)
 udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)
 {
     size_t left = (size_t)(frames->end - frames->at);
-    while (left >= UDP_FRAME_BYTES && get64(frames->at) == 0) {
-        frames->at += UDP_FRAME_BYTES;
-        left -= UDP_FRAME_BYTES;
-    }
     if (left == 0)
         return UDP_NO_FRAME;
-    if (left < UDP_FRAME_BYTES || !read_front(frames, frame))
+    if (left < UDP_FRAME_BYTES || !read_front(frames->at, left, frames->class, frame))
         return UDP_BAD_FRAME;
     read_rest(frames->at, frame);
-    frames->at += udp_frame_bytes(frame->category, frame->nargs, frame->nbytes);
+    frames->at += frame_bytes(frame);
     return UDP_FRAME;
 }
 
-bool udp_frames_good(udp_frames_t frames)
+udp_contents_t udp_frames_scan(udp_frames_t frames)
 {
+    udp_contents_t contents = {0};
     udp_frame_t frame;
     udp_next_t next;
-    do {
-        next = udp_frames_next(&frames, &frame);
-    } while (next == UDP_FRAME);
-    return next == UDP_NO_FRAME;
+    while ((next = udp_frames_next(&frames, &frame)) == UDP_FRAME) {
+        bool bytes = frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT;
+        contents.bytes |= bytes;
+        contents.calls |= !bytes;
+        contents.count++;
+    }
+    contents.good = next == UDP_NO_FRAME;
+    return contents;
+}
+
+bool udp_frame_alone(const uint8_t *head, size_t length, uint8_t class, udp_frame_t *frame)
+{
+    const uint8_t *at = head + UDP_HEADER_BYTES;
+    if (length < UDP_ALONE_BYTES || !read_front(at, length - UDP_HEADER_BYTES, class, frame) ||
+        (frame->type != UDP_FRAME_PUT && frame->type != UDP_FRAME_GOT))
+        return false;
+    frame->payload = NULL;
+    read_words(at + UDP_FRAME_BYTES, frame);
+    return frame_bytes(frame) == length - UDP_HEADER_BYTES;
 }

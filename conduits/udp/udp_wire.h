@@ -10,7 +10,7 @@
 //   acknowledges both classes of the opposite direction.
 //
 //      | header, UDP_HEADER_BYTES              | frame | frame | frame ... |
-//      | fields, UDP_HASHED_BYTES | keyed hash | header, arguments, dest of a Long, payload
+//      | fields, UDP_HASHED_BYTES | keyed hash | front, arguments, addresses, payload
 //
 //      mode header: the hash covers the fields; mode full: the fields and the frames
 #ifndef AQ_UDP_WIRE_H
@@ -26,9 +26,9 @@
 
 enum {
     UDP_HASHED_BYTES = 80, // the fields of the header, which the keyed hash covers
-    UDP_HASH_BYTES = 16,
+    UDP_HASH_BYTES = 8,
     UDP_HEADER_BYTES = UDP_HASHED_BYTES + UDP_HASH_BYTES,
-    UDP_FRAME_BYTES = 8,          // the header of a frame, and a filler
+    UDP_FRAME_BYTES = 8,          // the front of a frame
     UDP_LONGEST_DATAGRAM = 65504, // what IPv4 carries (65,507), as a multiple of 8
 };
 
@@ -58,6 +58,7 @@ enum { UDP_SELECTIVE = 64 }; // numbers above cumulative that an acknowledgement
 typedef struct udp_header {
     uint8_t kind;   // udp_kind_t
     uint8_t class;  // of the frames, or of the flow that an epoch request or confirmation is about
+    bool wants_ack; // at once: the sender waits for it
     uint16_t bytes; // of the whole datagram
     uint32_t job;   // a tag that follows from the job's key
     uint32_t source, dest; // job ranks
@@ -91,6 +92,16 @@ static inline uint8_t *udp_header_hash(uint8_t *datagram)
 
 // ---- frames ----
 
+typedef enum udp_frame_type {
+    UDP_FRAME_SHORT = 1, // messages: 1 + aq_am_category_t
+    UDP_FRAME_MEDIUM,
+    UDP_FRAME_LONG,
+    UDP_FRAME_PUT, // a request: bytes for the memory at dest
+    UDP_FRAME_GET, // a request for nbytes of the memory at src
+    UDP_FRAME_GOT, // the reply to it: bytes for dest, and what the request had as its cookie
+    UDP_FRAME_TYPES
+} udp_frame_type_t;
+
 static inline size_t udp_round_up(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
@@ -114,16 +125,35 @@ static inline size_t udp_frame_bytes(unsigned category, unsigned nargs, size_t n
 // behind the payload, up to the end of the frame, become zero.
 uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am);
 
-// Writes a frame of UDP_FRAME_BYTES that says nothing: to move the payload of the next one to
-// a multiple of 16.
-void udp_frame_fill(uint8_t *at);
+// A put, a get, or what one has got. Fields that the type does not have are not looked at.
+typedef struct udp_rma {
+    udp_frame_type_t type;
+    size_t nbytes;
+    const void *payload; // NULL: the caller sees to it, and to the padding up to a multiple of 8
+    uint64_t src, dest, cookie;
+} udp_rma_t;
+
+// Bytes in front of the payload of such a frame; all of it, for a get.
+size_t udp_rma_front(udp_frame_type_t type);
+
+// Bytes that such a frame takes.
+static inline size_t udp_rma_bytes(udp_frame_type_t type, size_t nbytes)
+{
+    return udp_rma_front(type) + (type == UDP_FRAME_GET ? 0 : udp_round_up(nbytes));
+}
+
+// Writes such a frame, udp_rma_bytes long, or only its front if the payload is NULL.
+void udp_rma_write(uint8_t *at, const udp_rma_t *rma);
 
 // A frame as it has arrived. The payload lies in the datagram.
 typedef struct udp_frame {
     uint8_t *payload;
-    size_t nbytes;
-    uint64_t dest; // of a Long
-    uint8_t category, handler, nargs;
+    size_t nbytes; // of the payload; of a get, how many are wanted
+    uint64_t dest; // of a Long, a put, a get and its reply
+    uint64_t src;  // of a get
+    uint64_t cookie;
+    uint8_t type; // udp_frame_type_t
+    uint8_t handler, nargs;
     int32_t args[AQ_AM_MAX_ARGS];
 } udp_frame_t;
 
@@ -141,10 +171,23 @@ static inline udp_frames_t udp_frames_of(uint8_t *datagram, size_t bytes, uint8_
 
 typedef enum udp_next { UDP_NO_FRAME, UDP_FRAME, UDP_BAD_FRAME } udp_next_t;
 
-// Reads the next frame, past fillers. After UDP_NO_FRAME or UDP_BAD_FRAME it gives the same again.
+// Reads the next frame. After UDP_NO_FRAME or UDP_BAD_FRAME it gives the same again.
 udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame);
 
-// Whether all frames are good. Asked before a datagram is taken, it makes it all or nothing.
-bool udp_frames_good(udp_frames_t frames);
+// What is in a datagram. Asked before it is taken, it makes that all or nothing.
+typedef struct udp_contents {
+    bool good;      // all frames are
+    bool calls;     // messages and gets, which somebody has to answer
+    bool bytes;     // puts and replies to gets, which only go into memory
+    unsigned count; // of the frames
+} udp_contents_t;
+
+udp_contents_t udp_frames_scan(udp_frames_t frames);
+
+enum { UDP_ALONE_BYTES = UDP_HEADER_BYTES + 3 * 8 }; // enough to tell a frame that is alone
+
+// Whether a datagram of that length, of which only the first UDP_ALONE_BYTES are at hand, holds
+// one put or reply to a get and nothing else. Then *frame tells all but the payload.
+bool udp_frame_alone(const uint8_t *head, size_t length, uint8_t class, udp_frame_t *frame);
 
 #endif

@@ -3,7 +3,7 @@
 //
 // An input is a datagram as it comes from the network. What must hold: header and frames are read
 // within it; a header that passes is written back as it was, and so are the frames but for
-// fillers and padding; sender and receiver bear whatever the header says.
+// padding; sender and receiver bear whatever the header says.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,49 +24,94 @@ static void require(bool holds)
 
 // ---- frames ----
 
-static void rewrite(const udp_frame_t *frame, uint8_t class)
+static void rewrite_message(uint8_t *at, const udp_frame_t *frame, uint8_t class)
 {
     const aq_am_t am = {
         .args = frame->args,
         .payload = frame->payload,
         .nbytes = frame->nbytes,
         .dest = (void *)(uintptr_t)frame->dest,
-        .category = frame->category,
+        .category = frame->type - UDP_FRAME_SHORT,
         .handler = frame->handler,
         .nargs = frame->nargs,
         .reply = class == UDP_REPLIES,
     };
-    size_t bytes = udp_frame_bytes(frame->category, frame->nargs, frame->nbytes);
+    udp_frame_write(at, &am);
+}
+
+static void rewrite_rma(uint8_t *at, const udp_frame_t *frame)
+{
+    const udp_rma_t rma = {.type = frame->type,
+                           .nbytes = frame->nbytes,
+                           .payload = frame->payload,
+                           .src = frame->src,
+                           .dest = frame->dest,
+                           .cookie = frame->cookie};
+    udp_rma_write(at, &rma);
+}
+
+static size_t bytes_of(const udp_frame_t *frame)
+{
+    if (frame->type > UDP_FRAME_LONG)
+        return udp_rma_bytes(frame->type, frame->nbytes);
+    return udp_frame_bytes(frame->type - UDP_FRAME_SHORT, frame->nargs, frame->nbytes);
+}
+
+static size_t payload_of(const udp_frame_t *frame)
+{
+    return frame->type == UDP_FRAME_GET ? 0 : frame->nbytes;
+}
+
+static void rewrite(const udp_frame_t *frame, uint8_t class)
+{
+    size_t bytes = bytes_of(frame);
     uint8_t *copy = malloc(bytes);
     udp_frame_t again;
     if (!copy)
         return;
-    udp_frame_write(copy, &am);
+    if (frame->type <= UDP_FRAME_LONG)
+        rewrite_message(copy, frame, class);
+    else
+        rewrite_rma(copy, frame);
     udp_frames_t frames = {copy, copy + bytes, class};
     require(udp_frames_next(&frames, &again) == UDP_FRAME && frames.at == frames.end);
-    require(again.category == frame->category && again.handler == frame->handler &&
+    require(again.type == frame->type && again.handler == frame->handler &&
             again.nargs == frame->nargs && again.nbytes == frame->nbytes &&
             again.dest == frame->dest);
+    require(frame->type != UDP_FRAME_GET || again.src == frame->src);
+    require(frame->type < UDP_FRAME_GET || again.cookie == frame->cookie);
     require(memcmp(again.args, frame->args, frame->nargs * sizeof *frame->args) == 0);
-    require(memcmp(again.payload, frame->payload, frame->nbytes) == 0);
+    require(memcmp(again.payload, frame->payload, payload_of(frame)) == 0);
     free(copy);
+}
+
+// What the first bytes tell of a frame that is alone, all of them tell as well.
+static void fuzz_alone(uint8_t *datagram, size_t size, uint8_t class)
+{
+    udp_frames_t frames = udp_frames_of(datagram, size, class);
+    udp_frame_t alone, first;
+    if (size < UDP_ALONE_BYTES || !udp_frame_alone(datagram, size, class, &alone))
+        return;
+    require(udp_frames_next(&frames, &first) == UDP_FRAME && frames.at == frames.end);
+    require(first.type == alone.type && first.dest == alone.dest && first.nbytes == alone.nbytes);
 }
 
 static void fuzz_frames(uint8_t *datagram, size_t size, uint8_t class)
 {
     udp_frames_t frames = udp_frames_of(datagram, size, class);
-    bool good = udp_frames_good(frames);
+    udp_contents_t contents = udp_frames_scan(frames);
     udp_frame_t frame;
     udp_next_t next;
     while ((next = udp_frames_next(&frames, &frame)) == UDP_FRAME) {
         require(frame.payload >= datagram + UDP_HEADER_BYTES &&
-                frame.nbytes <= (size_t)(datagram + size - frame.payload));
+                payload_of(&frame) <= (size_t)(datagram + size - frame.payload));
         require((frame.payload - datagram) % 8 == 0);
-        require(frame.category <= AQ_AM_LONG && frame.nargs <= AQ_AM_MAX_ARGS);
+        require(frame.type < UDP_FRAME_TYPES && frame.nargs <= AQ_AM_MAX_ARGS);
         rewrite(&frame, class);
-        memset(frame.payload, 0xaa, frame.nbytes); // as a handler may
+        memset(frame.payload, 0xaa, payload_of(&frame)); // as a handler may
+        require(contents.count-- > 0);
     }
-    require(good == (next == UDP_NO_FRAME));
+    require(contents.good == (next == UDP_NO_FRAME) && contents.count == 0);
     require(udp_frames_next(&frames, &frame) == next);
 }
 
@@ -135,8 +180,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_sender(&header.acks[UDP_REPLIES]);
         fuzz_receiver(&header);
     }
-    if (size >= UDP_HEADER_BYTES) // also behind a header that is refused: few lengths are right
+    if (size >= UDP_HEADER_BYTES) { // also behind a header that is refused: few lengths are right
+        fuzz_alone(datagram, size, datagram[1] >> 4 & 1);
         fuzz_frames(datagram, size, datagram[1] >> 4 & 1);
+    }
     free(datagram);
     return 0;
 }

@@ -27,6 +27,7 @@ static uint64_t below(uint64_t limit)
 static const udp_header_t example = {
     .kind = UDP_EPOCH_CONFIRM,
     .class = UDP_REPLIES,
+    .wants_ack = true,
     .bytes = UDP_HEADER_BYTES,
     .job = 0x03020100,
     .source = 0x13121110,
@@ -44,8 +45,8 @@ static void the_header_has_its_bytes_in_their_places(void **unused)
 {
     (void)unused;
     static const uint8_t places[] = {
-        1,    0x13, 96,   0,                            // version, class and kind, bytes
-        0x00, 0x01, 0x02, 0x03,                         // job
+        1,    0x93, 88,   0,    // version; kind, class and what is wanted; bytes
+        0x00, 0x01, 0x02, 0x03, // job
         0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
         0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
         0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, // sequence
@@ -77,6 +78,7 @@ static void a_header_is_read_as_it_was_written(void **unused)
             memset(&got, 0, sizeof got);
             header.kind = (uint8_t)kind;
             header.class = (uint8_t) class;
+            header.wants_ack = kind % 2;
             header.bytes = (uint16_t)bytes;
             udp_header_encode(datagram, &header);
             assert_int_equal(udp_header_decode(datagram, bytes, &got), UDP_FINE);
@@ -84,6 +86,7 @@ static void a_header_is_read_as_it_was_written(void **unused)
             assert_memory_equal(again, datagram, sizeof again);
             assert_int_equal(got.kind, kind);
             assert_int_equal(got.class, class);
+            assert_int_equal(got.wants_ack, header.wants_ack);
             assert_int_equal(got.acks[1].held_us, header.acks[1].held_us);
             assert_true(got.acks[1].selective == header.acks[1].selective);
         }
@@ -125,8 +128,8 @@ static void what_is_no_header_is_told_apart(void **unused)
         bool data = value % 16 == UDP_DATA;
         udp_fault_t legal = data ? UDP_FINE : UDP_WRONG_BYTES; // only data has frames
         assert_int_equal(decode(wrong, sizeof wrong),
-                         value / 16 < UDP_CLASSES && value % 16 < UDP_KINDS ? legal
-                                                                            : UDP_WRONG_KIND);
+                         value / 16 % 8 < UDP_CLASSES && value % 16 < UDP_KINDS ? legal
+                                                                                : UDP_WRONG_KIND);
     }
 }
 
@@ -207,7 +210,7 @@ static aq_am_t *add_any(bool reply)
 
 static void check_frame(const udp_frame_t *frame, const aq_am_t *am)
 {
-    assert_int_equal(frame->category, am->category);
+    assert_int_equal(frame->type, UDP_FRAME_SHORT + am->category);
     assert_int_equal(frame->handler, am->handler);
     assert_int_equal(frame->nargs, am->nargs);
     assert_int_equal(frame->nbytes, am->nbytes);
@@ -221,7 +224,9 @@ static void check_all(bool reply)
 {
     udp_frame_t frame;
     udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, reply);
-    assert_true(udp_frames_good(frames));
+    udp_contents_t contents = udp_frames_scan(frames);
+    assert_true(contents.good && contents.count == box.count && !contents.bytes);
+    assert_int_equal(contents.calls, box.count > 0);
     for (unsigned i = 0; i < box.count; i++) {
         assert_int_equal(udp_frames_next(&frames, &frame), UDP_FRAME);
         check_frame(&frame, &box.am[i]);
@@ -235,13 +240,8 @@ static void frames_are_read_as_they_were_written(void **unused)
     for (unsigned round = 0; round < 200; round++) {
         clear(unused);
         bool reply = round % 2;
-        for (unsigned i = (unsigned)below(20); i > 0; i--) {
-            if (below(4) == 0) {
-                udp_frame_fill(box.datagram + box.bytes);
-                box.bytes += UDP_FRAME_BYTES;
-            }
+        for (unsigned i = (unsigned)below(20); i > 0; i--)
             add_any(reply);
-        }
         check_all(reply);
     }
 }
@@ -290,27 +290,13 @@ static void a_payload_may_be_there_before_or_come_after(void **unused)
     check_all(false);
 }
 
-static void a_filler_moves_a_payload_to_sixteen(void **unused)
-{
-    (void)unused;
-    add(new_message(AQ_AM_SHORT, 2, 0, false));
-    assert_int_equal((box.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 2)) % 16, 0);
-    add(new_message(AQ_AM_SHORT, 0, 0, false));
-    assert_int_equal((box.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 2)) % 16, 8);
-    udp_frame_fill(box.datagram + box.bytes);
-    box.bytes += UDP_FRAME_BYTES;
-    uint8_t *payload = add(new_message(AQ_AM_MEDIUM, 2, 40, false));
-    assert_int_equal((uintptr_t)payload % 16, 0);
-    check_all(false);
-}
-
 // One frame, spoiled in one byte.
 static bool good_with(size_t at, uint8_t value)
 {
     uint8_t *byte = box.datagram + UDP_HEADER_BYTES + at, kept = *byte;
     *byte = value;
     udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS);
-    bool good = udp_frames_good(frames);
+    bool good = udp_frames_scan(frames).good;
     udp_frame_t frame;
     if (!good) { // and it stays so
         assert_int_equal(udp_frames_next(&frames, &frame), UDP_BAD_FRAME);
@@ -343,8 +329,112 @@ static void frames_of_the_other_class_are_refused(void **unused)
 {
     (void)unused;
     add_any(true);
-    assert_true(udp_frames_good(udp_frames_of(box.datagram, box.bytes, UDP_REPLIES)));
-    assert_false(udp_frames_good(udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS)));
+    assert_true(udp_frames_scan(udp_frames_of(box.datagram, box.bytes, UDP_REPLIES)).good);
+    assert_false(udp_frames_scan(udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS)).good);
+}
+
+// ---- puts and gets ----
+
+static udp_rma_t new_rma(udp_frame_type_t type, size_t nbytes)
+{
+    uint8_t *payload = box.payload[0];
+    for (size_t i = 0; i < nbytes; i++)
+        payload[i] = (uint8_t)(1 + below(255));
+    return (udp_rma_t){.type = type,
+                       .nbytes = nbytes,
+                       .payload = type == UDP_FRAME_GET ? NULL : payload,
+                       .src = 0x0706050403020100,
+                       .dest = 0x1716151413121110,
+                       .cookie = 0x2726252423222120};
+}
+
+static void add_rma(const udp_rma_t *rma)
+{
+    udp_rma_write(box.datagram + box.bytes, rma);
+    box.bytes += udp_rma_bytes(rma->type, rma->nbytes);
+    assert_int_equal(box.datagram[box.bytes], 0xee);
+}
+
+static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
+{
+    static const uint8_t front[] = {0, 0, 0, 0, 5, 0, 0, 0};
+    static const uint8_t src[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07};
+    static const uint8_t dest[] = {0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17};
+    static const uint8_t cookie[] = {0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27};
+    const uint8_t *const words[UDP_FRAME_TYPES][4] = {
+        [UDP_FRAME_PUT] = {dest},
+        [UDP_FRAME_GET] = {src, dest, cookie},
+        [UDP_FRAME_GOT] = {dest, cookie},
+    };
+    for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
+        clear(unused);
+        const udp_rma_t rma = new_rma(type, 5);
+        const uint8_t *at = box.datagram + UDP_HEADER_BYTES;
+        add_rma(&rma);
+        assert_int_equal(at[0], type);
+        assert_int_equal(at[3], type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS);
+        assert_memory_equal(at + 4, front + 4, 4);
+        at += 8;
+        for (unsigned w = 0; words[type][w]; w++, at += 8)
+            assert_memory_equal(at, words[type][w], 8);
+        assert_ptr_equal(at, box.datagram + UDP_HEADER_BYTES + udp_rma_front(type));
+        if (type != UDP_FRAME_GET) {
+            assert_memory_equal(at, rma.payload, 5);
+            assert_memory_equal(at + 5, front, 3);
+        }
+    }
+}
+
+static void puts_and_gets_are_read_as_they_were_written(void **unused)
+{
+    for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++)
+        for (size_t nbytes = 1; nbytes < 40; nbytes++) {
+            clear(unused);
+            const udp_rma_t rma = new_rma(type, nbytes);
+            const uint8_t class = type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
+            udp_frame_t frame;
+            add_rma(&rma);
+            udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, class);
+            udp_contents_t contents = udp_frames_scan(frames);
+            assert_true(contents.good && contents.count == 1);
+            assert_int_equal(contents.calls, type == UDP_FRAME_GET);
+            assert_int_equal(contents.bytes, type != UDP_FRAME_GET);
+            assert_int_equal(udp_frames_next(&frames, &frame), UDP_FRAME);
+            assert_true(frame.type == type && frame.nbytes == nbytes && frame.dest == rma.dest);
+            if (type == UDP_FRAME_GET)
+                assert_true(frame.src == rma.src);
+            if (type != UDP_FRAME_PUT)
+                assert_true(frame.cookie == rma.cookie);
+            if (type != UDP_FRAME_GET)
+                assert_memory_equal(frame.payload, rma.payload, nbytes);
+            assert_int_equal(udp_frames_next(&frames, &frame), UDP_NO_FRAME);
+            assert_false(udp_frames_scan(udp_frames_of(box.datagram, box.bytes, !class)).good);
+        }
+}
+
+static void a_put_or_reply_that_is_alone_is_seen_from_the_front(void **unused)
+{
+    for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
+        const uint8_t class = type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
+        const bool bytes = type != UDP_FRAME_GET;
+        const udp_rma_t rma = new_rma(type, 200);
+        udp_frame_t frame;
+        clear(unused);
+        add_rma(&rma);
+        uint8_t *head = malloc(UDP_ALONE_BYTES); // so that a sanitizer sees a look behind it
+        assert_non_null(head);
+        memcpy(head, box.datagram, UDP_ALONE_BYTES);
+        assert_int_equal(udp_frame_alone(head, box.bytes, class, &frame), bytes);
+        if (bytes)
+            assert_true(frame.dest == rma.dest && frame.nbytes == 200 && frame.type == type);
+        assert_false(udp_frame_alone(head, box.bytes, !class, &frame));
+        assert_false(udp_frame_alone(head, box.bytes - 8, class, &frame));
+        assert_false(udp_frame_alone(head, box.bytes + 8, class, &frame));
+        assert_false(udp_frame_alone(head, UDP_ALONE_BYTES - 8, class, &frame));
+        head[UDP_HEADER_BYTES] = UDP_FRAME_LONG;
+        assert_false(udp_frame_alone(head, box.bytes, class, &frame));
+        free(head);
+    }
 }
 
 // Reads all frames of a copy in memory of just that size, and touches what they claim to be.
@@ -407,9 +497,11 @@ int main(void)
         cmocka_unit_test_setup(frames_are_read_as_they_were_written, clear),
         cmocka_unit_test_setup(a_frame_has_its_bytes_in_their_places, clear),
         cmocka_unit_test_setup(a_payload_may_be_there_before_or_come_after, clear),
-        cmocka_unit_test_setup(a_filler_moves_a_payload_to_sixteen, clear),
         cmocka_unit_test_setup(a_bad_frame_ends_the_datagram, clear),
         cmocka_unit_test_setup(frames_of_the_other_class_are_refused, clear),
+        cmocka_unit_test_setup(puts_and_gets_have_their_bytes_in_their_places, clear),
+        cmocka_unit_test_setup(puts_and_gets_are_read_as_they_were_written, clear),
+        cmocka_unit_test_setup(a_put_or_reply_that_is_alone_is_seen_from_the_front, clear),
         cmocka_unit_test_setup(a_cut_datagram_gives_whole_frames_only, clear),
         cmocka_unit_test_setup(any_bytes_are_read_without_harm, clear),
     };

@@ -1,0 +1,131 @@
+// Put and get: frames that go into memory on arrival, without a handler.
+//
+//     put:  PUT with the bytes --> memory;  complete when its datagram is acknowledged
+//     get:  GET --> [poll] --> GOT with the bytes --> memory; complete
+#include <string.h>
+
+#include "../../other/clock.h"
+#include "udp_conduit.h"
+
+enum { ALONE_LEAST = 4096 }; // from here on a copy costs more than a datagram of its own
+
+// The most that one frame carries, whatever it is.
+static size_t largest_piece(const udp_conduit_t *udp)
+{
+    return (udp->datagram_bytes - UDP_HEADER_BYTES - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// With the link's lock held: writes a frame into the open datagram.
+static bool add_frame(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma,
+                      atomic_uint *pending)
+{
+    const size_t bytes = udp_rma_bytes(rma->type, rma->nbytes);
+    const unsigned class = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
+    udp_buffer_t *buffer = udp_datagram_for(udp, link, class, bytes, pending);
+    if (!buffer)
+        return false;
+    udp_rma_write(buffer->bytes + buffer->used, rma);
+    buffer->used += (uint32_t)bytes;
+    buffer->frames++;
+    if (pending)
+        udp_buffer_note(buffer, pending);
+    return true;
+}
+
+// With the link's lock held: sends the first pieces of a put; returns the bytes of them.
+static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
+{
+    const size_t most = largest_piece(udp);
+    const uint64_t now = aq_clock_ns();
+    const size_t nbytes = rma->nbytes;
+    size_t begun = 0;
+    for (; begun < nbytes; begun += rma->nbytes) {
+        rma->nbytes = least(nbytes - begun, most);
+        how.wants_ack = begun + rma->nbytes == nbytes;
+        if (!udp_send_alone(udp, link, rma, how, now))
+            break;
+        rma->payload = (const char *)rma->payload + rma->nbytes;
+        rma->dest += rma->nbytes;
+    }
+    return begun;
+}
+
+aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
+                    size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    udp_conduit_t *udp = udp_of(conduit);
+    udp_link_t *link = pointer;
+    udp_rma_t rma = {
+        .type = UDP_FRAME_PUT, .nbytes = nbytes, .payload = src, .dest = (uintptr_t)dest};
+    aq_lock_take(&link->lock);
+    if (nbytes >= least(ALONE_LEAST, largest_piece(udp)))
+        *begun = put_pieces(udp, link, &rma,
+                            (udp_alone_t){.in_place = flags & AQ_RMA_STABLE, .pending = pending});
+    else
+        *begun = add_frame(udp, link, &rma, pending) ? nbytes : 0;
+    aq_lock_drop(&link->lock);
+    return *begun ? AQ_OK : AQ_AGAIN;
+}
+
+aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
+                    size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    (void)flags;
+    udp_conduit_t *udp = udp_of(conduit);
+    udp_link_t *link = pointer;
+    const udp_rma_t rma = {.type = UDP_FRAME_GET,
+                           .nbytes = least(nbytes, largest_piece(udp)),
+                           .src = (uintptr_t)src,
+                           .dest = (uintptr_t)dest,
+                           .cookie = (uintptr_t)pending};
+    atomic_fetch_add_explicit(pending, 1, memory_order_release);
+    aq_lock_take(&link->lock);
+    *begun = add_frame(udp, link, &rma, NULL) ? rma.nbytes : 0;
+    aq_lock_drop(&link->lock);
+    if (*begun)
+        return AQ_OK;
+    atomic_fetch_sub_explicit(pending, 1, memory_order_relaxed);
+    return AQ_AGAIN;
+}
+
+static bool try_answer(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma)
+{
+    bool done;
+    aq_lock_take(&link->lock);
+    if (rma->nbytes >= least(ALONE_LEAST, largest_piece(udp)))
+        done =
+            udp_send_alone(udp, link, rma, (udp_alone_t){.in_place = udp->in_place}, aq_clock_ns());
+    else
+        done = add_frame(udp, link, rma, NULL);
+    aq_lock_drop(&link->lock);
+    return done;
+}
+
+void udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get)
+{
+    const udp_rma_t rma = {.type = UDP_FRAME_GOT,
+                           .nbytes = get->nbytes,
+                           .payload = (const void *)(uintptr_t)get->src,
+                           .dest = get->dest,
+                           .cookie = get->cookie};
+    while (!try_answer(udp, link, &rma))
+        udp->base.env->poll_replies();
+}
+
+void udp_apply(udp_conduit_t *udp, const udp_frame_t *frame, bool placed)
+{
+    atomic_uint *pending = (atomic_uint *)(uintptr_t)frame->cookie;
+    void *dest = (void *)(uintptr_t)frame->dest;
+    if (frame->type == UDP_FRAME_GOT) // see what the thread did that began it
+        (void)atomic_load_explicit(pending, memory_order_acquire);
+    if (!placed && frame->nbytes)
+        memcpy(dest, frame->payload, frame->nbytes);
+    if (frame->type == UDP_FRAME_GOT)
+        atomic_fetch_sub_explicit(pending, 1, memory_order_release);
+    udp->done++;
+}
