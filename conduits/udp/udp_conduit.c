@@ -165,7 +165,7 @@ static void print_stats(udp_conduit_t *udp)
 static void udp_close(aq_conduit_t *conduit)
 {
     udp_conduit_t *udp = udp_of(conduit);
-    udp_flush(udp);
+    udp_flush(udp, 0);
     if (aq_settings_bool(AQ_SET_STATS))
         print_stats(udp);
 }

@@ -103,7 +103,7 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    atomic_flag receiving;
+    aq_lock_t receiving; // only ever tried
     unsigned done;       // puts and gets that came or went on in this poll; the receiver's
     bool in_place;       // payloads need no check, and may travel from memory to memory
     bool large;          // the last datagram would have gone into memory; the receiver's
@@ -128,8 +128,8 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
 // With the link's lock held: sends what is due now, and returns when something will be.
 uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
-// Serves all links if one of them has something due.
-void udp_links_serve(udp_conduit_t *udp);
+// Serves all links if one of them has something due. now: 0 if not known.
+void udp_links_serve(udp_conduit_t *udp, uint64_t now);
 
 // A link has something due at that time, maybe earlier than what is known.
 void udp_links_due(udp_conduit_t *udp, uint64_t when);
@@ -161,8 +161,8 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
 // Notes a put in the datagram that it travels in; there is room for it.
 void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending);
 
-// Sends the open datagrams of all links, as far as their flows have room.
-void udp_flush(udp_conduit_t *udp);
+// Sends the open datagrams of all links, as far as their flows have room. now: 0 if not known.
+void udp_flush(udp_conduit_t *udp, uint64_t now);
 
 // With the link's lock held: puts a datagram into the network again, with the header of this
 // moment.

@@ -15,6 +15,13 @@ enum {
 
 // ---- queues ----
 
+// Of a counter that is changed under a lock and read without.
+static void change(atomic_uint *counter, int by)
+{
+    unsigned value = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, value + (unsigned)by, memory_order_release);
+}
+
 static void enqueue(udp_conduit_t *udp, udp_buffer_t *buffer)
 {
     udp_queue_t *queue = &udp->queue[buffer->class];
@@ -22,9 +29,14 @@ static void enqueue(udp_conduit_t *udp, udp_buffer_t *buffer)
     aq_lock_take(&udp->queue_lock);
     *queue->last = buffer;
     queue->last = &buffer->next;
-    queue->count++;
-    atomic_fetch_add_explicit(&udp->queued, 1, memory_order_release);
+    change(&queue->count, 1);
+    change(&udp->queued, 1);
     aq_lock_drop(&udp->queue_lock);
+}
+
+static bool may_run(unsigned what, unsigned class)
+{
+    return what & (class == UDP_REPLIES ? AQ_POLL_REPLIES : AQ_POLL_REQUESTS);
 }
 
 // Replies first.
@@ -36,14 +48,14 @@ static udp_buffer_t *dequeue(udp_conduit_t *udp, unsigned what)
     aq_lock_take(&udp->queue_lock);
     for (unsigned c = UDP_CLASSES; c-- > 0 && !buffer;) {
         udp_queue_t *queue = &udp->queue[c];
-        if (!queue->first || !(what & (c == UDP_REPLIES ? AQ_POLL_REPLIES : AQ_POLL_REQUESTS)))
+        if (!queue->first || !may_run(what, c))
             continue;
         buffer = queue->first;
         queue->first = buffer->next;
         if (!queue->first)
             queue->last = &queue->first;
-        queue->count--;
-        atomic_fetch_sub_explicit(&udp->queued, 1, memory_order_relaxed);
+        change(&queue->count, -1);
+        change(&udp->queued, -1);
     }
     aq_lock_drop(&udp->queue_lock);
     return buffer;
@@ -54,6 +66,7 @@ static udp_buffer_t *dequeue(udp_conduit_t *udp, unsigned what)
 static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incoming_t *in)
 {
     udp_strangers_drop(&udp->strangers, kind, in->from);
+    udp->socket.names = true; // the warning, which comes with many of them, names one
 }
 
 // What is wrong with a datagram before it is known to come from a peer; UDP_DROPS: nothing.
@@ -178,24 +191,14 @@ static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
     udp_links_due(udp, udp_link_serve(udp, link, in->now));
 }
 
-// The datagram waits for a poll that may run its handlers.
-static void keep(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *in,
-                 const udp_header_t *header, udp_buffer_t *buffer)
-{
-    buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
-    buffer->link = link;
-    buffer->class = header->class;
-    buffer->used = (uint32_t)in->length;
-    enqueue(udp, buffer);
-}
-
-static void handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now)
+// Returns the datagram if it has frames that wait for a poll that may run their handlers.
+static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now)
 {
     udp_header_t header;
     udp_drop_t drop = examine(udp, in, &header);
     if (drop != UDP_DROPS) {
         drop_stranger(udp, drop, in);
-        return;
+        return NULL;
     }
     udp_link_t *link = udp_link_get(udp, header.source);
     udp_buffer_t *buffer = udp_buffer_take(udp);
@@ -208,12 +211,16 @@ static void handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now)
         udp->large = udp->in_place && in->length >= LARGE && arrival.contents.count == 1 &&
                      arrival.contents.bytes;
         if (arrival.contents.calls) {
-            keep(udp, link, in, &header, buffer);
-            return;
+            buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
+            buffer->link = link;
+            buffer->class = header.class;
+            buffer->used = (uint32_t)in->length;
+            return buffer;
         }
     }
     if (buffer)
         udp_buffer_put(udp, buffer);
+    return NULL;
 }
 
 // ---- from the kernel into memory ----
@@ -272,19 +279,30 @@ static next_t receive_large(udp_conduit_t *udp)
     return next;
 }
 
-static void receive(udp_conduit_t *udp)
+// Returns the last datagram that has something for this poll to run, if the queue is empty; others
+// go there.
+static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 {
     udp_incoming_t in[UDP_SLOTS];
     unsigned count;
+    udp_buffer_t *last = NULL;
     if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed) &&
         receive_large(udp) != NEXT_OTHER)
-        return;
+        return NULL;
     udp->large = false;
     if (udp_socket_receive(&udp->socket, in, UDP_SLOTS, &count) != AQ_OK || !count)
-        return;
-    uint64_t now = aq_clock_ns();
-    for (unsigned i = 0; i < count; i++)
-        handle(udp, &in[i], now);
+        return NULL;
+    *now = aq_clock_ns();
+    for (unsigned i = 0; i < count; i++) {
+        if (last)
+            enqueue(udp, last);
+        last = handle(udp, &in[i], *now);
+    }
+    if (!last ||
+        (may_run(what, last->class) && !atomic_load_explicit(&udp->queued, memory_order_relaxed)))
+        return last;
+    enqueue(udp, last);
+    return NULL;
 }
 
 // ---- delivery ----
@@ -323,29 +341,47 @@ static unsigned deliver(udp_conduit_t *udp, udp_buffer_t *buffer)
     return done;
 }
 
+// Whether this poll of a sender is one that is put off. Threads may count past each other.
+static bool put_off(udp_conduit_t *udp)
+{
+    unsigned polls = atomic_load_explicit(&udp->put_off, memory_order_relaxed);
+    atomic_store_explicit(&udp->put_off, polls + 1, memory_order_relaxed);
+    return polls % PUT_OFF;
+}
+
+static unsigned run_queue(udp_conduit_t *udp, unsigned what)
+{
+    udp_buffer_t *buffer;
+    unsigned done = 0;
+    for (unsigned i = 0; i < DELIVER_MOST && (buffer = dequeue(udp, what)); i++)
+        done += deliver(udp, buffer);
+    return done;
+}
+
+// What is sent at the end of a poll is stamped with the time of its beginning, if that is known:
+// the time that handlers take is part of what peers wait for anyway.
 unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
 {
     udp_conduit_t *udp = udp_of(conduit);
+    udp_buffer_t *first = NULL;
     unsigned done = 0;
+    uint64_t now = 0;
     bool sending = what & AQ_POLL_SENDING;
-    if (sending && atomic_fetch_add_explicit(&udp->put_off, 1, memory_order_relaxed) % PUT_OFF)
+    if (sending && put_off(udp))
         return 0;
     if (!sending)
-        udp_flush(udp);
-    if (!atomic_flag_test_and_set_explicit(&udp->receiving, memory_order_acquire)) {
-        receive(udp);
+        udp_flush(udp, 0);
+    if (aq_lock_try(&udp->receiving)) {
+        first = receive(udp, what, &now);
         done += udp->done;
         udp->done = 0;
-        atomic_flag_clear_explicit(&udp->receiving, memory_order_release);
+        aq_lock_drop(&udp->receiving);
     }
-    for (unsigned i = 0; i < DELIVER_MOST; i++) {
-        udp_buffer_t *buffer = dequeue(udp, what);
-        if (!buffer)
-            break;
-        done += deliver(udp, buffer);
-    }
+    if (first)
+        done += deliver(udp, first);
+    done += run_queue(udp, what);
     if (!sending)
-        udp_flush(udp);
-    udp_links_serve(udp);
+        udp_flush(udp, now);
+    udp_links_serve(udp, now);
     return done;
 }

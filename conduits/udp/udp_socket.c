@@ -445,13 +445,13 @@ int udp_socket_door(const udp_socket_t *from, const udp_sockaddr_t *peer)
 
 static ssize_t send_pieces(int fd, const udp_outgoing_t *datagram, bool connected)
 {
+    if (connected && datagram->count == 1) // the cheapest call there is
+        return send(fd, datagram->pieces->iov_base, datagram->pieces->iov_len, 0);
     const struct msghdr message = {.msg_name =
                                        connected ? NULL : (void *)(uintptr_t)&datagram->to->any,
                                    .msg_namelen = connected ? 0 : datagram->to->length,
                                    .msg_iov = (struct iovec *)(uintptr_t)datagram->pieces,
                                    .msg_iovlen = datagram->count};
-    if (connected && datagram->count == 1) // the cheapest call there is
-        return send(fd, datagram->pieces->iov_base, datagram->pieces->iov_len, 0);
     return sendmsg(fd, &message, 0);
 }
 
@@ -502,14 +502,16 @@ static int receive_into(udp_socket_t *socket, unsigned slots)
     if (slots > 1)
         return recvmmsg(socket->fd, batch->in, slots, MSG_DONTWAIT, NULL);
     struct msghdr *message = &batch->in[0].msg_hdr;
-    ssize_t length = socket->joins ? recvmsg(socket->fd, message, MSG_DONTWAIT)
-                                   : recvfrom(socket->fd, batch->slot[0].iov_base, UDP_SLOT_BYTES,
-                                              0, message->msg_name, &message->msg_namelen);
+    bool plain = !socket->joins && !socket->names;
+    ssize_t length = plain ? recv(socket->fd, batch->slot[0].iov_base, UDP_SLOT_BYTES, 0)
+                           : recvmsg(socket->fd, message, MSG_DONTWAIT);
     if (length < 0)
         return -1;
     batch->in[0].msg_len = (unsigned)length;
-    if (!socket->joins)
-        message->msg_controllen = 0; // none was written
+    if (plain) { // nothing else was written
+        message->msg_controllen = 0;
+        message->msg_namelen = 0;
+    }
     return 1;
 }
 
@@ -522,7 +524,7 @@ static int receive(udp_socket_t *socket, unsigned slots)
         socket->counts.receive_calls++;
         if (count >= 0)
             return count;
-        if (errno == EAGAIN || errno == EINTR)
+        if (__builtin_expect(errno == EAGAIN, 1) || errno == EINTR)
             return 0;
         socket->counts.receive_errors++;
     }
@@ -576,6 +578,8 @@ static aq_status_t fill(udp_socket_t *socket, unsigned most)
         look_into(socket, i);
     batch->first = 0;
     batch->filled = (unsigned)filled;
+    if (!filled && slots == 1) // as most polls find it
+        return AQ_OK;
     batch->expected = least(batch->filled == slots ? 4 * slots : batch->filled + 1, UDP_SLOTS);
     return AQ_OK;
 }

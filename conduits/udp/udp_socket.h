@@ -90,6 +90,7 @@ typedef struct udp_socket {
     udp_sockaddr_t here;
     char interface[16];
     bool fixed_ports;           // nothing leaves by other ports than those that were given
+    bool names;                 // who sends is asked for each datagram; it costs time
     bool joins;                 // the kernel may join datagrams in a slot (UDP_GRO)
     bool segments;              // the kernel cuts a long buffer into datagrams (UDP_SEGMENT)
     atomic_bool left;           // datagrams have arrived that the last receive did not hand out
@@ -134,7 +135,7 @@ aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoi
 typedef struct udp_incoming {
     uint8_t *bytes;
     size_t length;
-    const udp_sockaddr_t *from; // who seems to have sent it
+    const udp_sockaddr_t *from; // who seems to have sent it; length 0: not known
     unsigned slot;              // the socket's
 } udp_incoming_t;
 

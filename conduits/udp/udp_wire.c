@@ -273,13 +273,22 @@ static void read_rest(uint8_t *at, udp_frame_t *frame)
         frame->args[i] = (int32_t)get32(at + UDP_FRAME_BYTES + i * sizeof(int32_t));
 }
 
-udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)
+// Reads the front of the next frame.
+static udp_next_t look_at_next(const udp_frames_t *frames, udp_frame_t *frame)
 {
     size_t left = (size_t)(frames->end - frames->at);
     if (left == 0)
         return UDP_NO_FRAME;
     if (left < UDP_FRAME_BYTES || !read_front(frames->at, left, frames->class, frame))
         return UDP_BAD_FRAME;
+    return UDP_FRAME;
+}
+
+udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)
+{
+    udp_next_t next = look_at_next(frames, frame);
+    if (next != UDP_FRAME)
+        return next;
     read_rest(frames->at, frame);
     frames->at += frame_bytes(frame);
     return UDP_FRAME;
@@ -290,7 +299,8 @@ udp_contents_t udp_frames_scan(udp_frames_t frames)
     udp_contents_t contents = {0};
     udp_frame_t frame;
     udp_next_t next;
-    while ((next = udp_frames_next(&frames, &frame)) == UDP_FRAME) {
+    while ((next = look_at_next(&frames, &frame)) == UDP_FRAME) {
+        frames.at += frame_bytes(&frame);
         bool bytes = frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT;
         contents.bytes |= bytes;
         contents.calls |= !bytes;
