@@ -245,6 +245,20 @@ char *gasnet_getenv(const char *name)
     return getenv(name);
 }
 
+void gasnetx_traffic(uint64_t *frames, uint64_t *packets)
+{
+    aq_traffic_t sum = {0};
+    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        if (conduit->ops->traffic)
+            conduit->ops->traffic(conduit, &sum);
+    }
+    if (frames)
+        *frames = sum.frames;
+    if (packets)
+        *packets = sum.packets;
+}
+
 void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)
 {
     size_t rings = 0;

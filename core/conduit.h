@@ -101,6 +101,10 @@ struct aq_conduit {
 #define AQ_POLL_REQUESTS 2u
 #define AQ_POLL_SENDING 4u // from a send that does not wait for anything: may be put off
 
+typedef struct aq_traffic {
+    uint64_t frames, packets; // messages, puts and gets; what they travelled in, each once
+} aq_traffic_t;
+
 // Of a put: the source does not change before the put is complete; without it, the source may be
 // reused when the call returns.
 #define AQ_RMA_STABLE 1u
@@ -180,6 +184,8 @@ typedef struct aq_conduit_ops {
 
     // Bytes that this process holds for messages (rings, buffers).
     size_t (*memory)(aq_conduit_t *conduit);
+    // Adds what this process has sent so far.
+    void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)64 << 10)

@@ -489,6 +489,12 @@ AQ_API char *gasnet_getenv(const char *name);
 AQ_API void gasnetx_memory(size_t *peer_table_bytes_per_rank, size_t *ring_bytes,
                            size_t *bound_peers);
 
+// Extension: what this process has sent over its network so far: messages, puts, gets and replies
+// to them (frames), and the packets that they travelled in, each counted once. Zeros where nothing
+// travels in packets. Outputs may be NULL.
+#define GASNETX_TRAFFIC 1
+AQ_API void gasnetx_traffic(uint64_t *frames, uint64_t *packets);
+
 #ifdef __cplusplus
 }
 #endif

@@ -176,6 +176,16 @@ static size_t udp_memory(aq_conduit_t *conduit)
     return (udp->buffers + UDP_SLOTS) * UDP_SLOT_BYTES;
 }
 
+static void udp_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
+{
+    for (udp_link_t *link = atomic_load(&udp_of(conduit)->links); link; link = link->next) {
+        aq_lock_take(&link->lock);
+        sum->frames += link->stats.frames_out;
+        sum->packets += link->stats.datagrams_out - link->stats.resent;
+        aq_lock_drop(&link->lock);
+    }
+}
+
 const aq_conduit_ops_t aq_udp_conduit = {
     .name = "udp",
     .abi = AQ_CONDUIT_ABI,
@@ -194,4 +204,5 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .disarm = udp_disarm,
     .wake = udp_wake,
     .memory = udp_memory,
+    .traffic = udp_traffic,
 };

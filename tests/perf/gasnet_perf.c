@@ -147,6 +147,11 @@ const aq_perf_test_t aq_perf_tests[] = {
      .lead = aq_perf_raw,
      .about = "no GASNet: cache-line ping-pong (raw), context switch (raw-switch), memcpy "
               "(raw-memcpy)"},
+    {.name = "raw-udp",
+     .part = AQ_PERF_ALONE,
+     .lead = aq_perf_raw_udp,
+     .about = "no GASNet: ping-pong of two UDP sockets (raw-udp), a stream of large datagrams "
+              "(raw-udp-bw)"},
     {.name = NULL}};
 
 /* Follows the first test of all ranks in a phase of its own: the ranks must sleep meanwhile. */
@@ -184,10 +189,12 @@ static size_t largest_room(void)
 
 static void lead_size(const aq_perf_test_t *test, size_t bytes)
 {
+    aq_perf_report_frames(NULL, 0);
     if (test->each)
         aq_perf_report(test->name, bytes, 1e6 * aq_perf_together_measure(test->each, bytes), "us");
     else
         test->lead(bytes);
+    aq_perf_report_frames(test->name, bytes);
 }
 
 static void lead(const aq_perf_test_t *test)

@@ -19,10 +19,12 @@
 #define PERF_H
 
 #include <gasnetex.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32 };
 
@@ -57,7 +59,7 @@ typedef struct aq_perf_sizes {
 } aq_perf_sizes_t;
 
 typedef struct aq_perf_options {
-    bool json, memory, list, help;
+    bool json, memory, frames, list, help;
     unsigned long iters; /* operations in a batch; 0: as many as fit */
     double seconds;      /* for the batches of one measurement */
     aq_perf_sizes_t sizes;
@@ -132,6 +134,9 @@ const char *aq_perf_conduit(void);
 void aq_perf_report_title(void);
 void aq_perf_report(const char *test, size_t bytes, double value, const char *unit);
 void aq_perf_report_memory(void);
+/* Messages for each packet since the last call, of a runtime that tells them; and none the first
+ * time. */
+void aq_perf_report_frames(const char *test, size_t bytes);
 
 /* perf_am.c */
 void aq_perf_am_register(void);
@@ -181,7 +186,20 @@ void aq_perf_barrier_sub_set_up(void);
 void aq_perf_barrier_sub(size_t bytes, unsigned long n);
 
 /* perf_raw.c */
+typedef struct aq_perf_child {
+    pid_t pid;
+    cpu_set_t allowed; /* where this process may run */
+} aq_perf_child_t;
+
+/* Starts a child that runs the loop, which never returns, on another processor where there are two,
+ * and pins this process as well; then waits for its end. */
+aq_perf_child_t aq_perf_raw_child(void (*loop)(void), bool same_core);
+void aq_perf_raw_child_end(aq_perf_child_t child);
+void aq_perf_raw_die(const char *what) __attribute__((noreturn));
 void aq_perf_raw(size_t bytes);
 double aq_perf_raw_switch(void); /* seconds for one context switch */
+
+/* perf_raw_udp.c */
+void aq_perf_raw_udp(size_t bytes);
 
 #endif

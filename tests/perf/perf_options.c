@@ -13,7 +13,7 @@ aq_perf_options_t aq_perf_options = {.seconds = 0.2, .blocks = 256};
 
 static const char *const usage =
     "usage: gasnet_perf [TEST...] [--size N[,N...]] [--blocks N] [--iters N]\n"
-    "                   [--time SECONDS] [--json] [--memory] [--list] [--help]\n\n"
+    "                   [--time SECONDS] [--json] [--memory] [--frames] [--list] [--help]\n\n"
     "Runs the tests named, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
     "other ranks sleep, but for collectives. A measurement is a warm-up, then at least 7 batches\n"
     "of operations; the median batch is reported.\n\n"
@@ -24,6 +24,7 @@ static const char *const usage =
     "  --time SECONDS  for the batches of one measurement (0.2)\n"
     "  --memory        what the runtime holds on rank 0 before the first message, in KB;\n"
     "                  with no TEST, only this\n"
+    "  --frames        after each test, how many messages, puts and gets shared a packet\n"
     "  --list          the names of the tests\n"
     "  --help          this text\n\n"
     "A size beyond what the job allows is left out, and standard error says so.\n"
@@ -143,7 +144,7 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
     }
     return complain(why, room,
                     "no option \"%s\"; the options are --size, --blocks, --iters, --time, --json, "
-                    "--memory, --list and --help",
+                    "--memory, --frames, --list and --help",
                     option);
 }
 
@@ -180,8 +181,11 @@ static bool *find_switch(const char *text)
     const struct {
         const char *name;
         bool *flag;
-    } switches[] = {
-        {"--json", &o->json}, {"--memory", &o->memory}, {"--list", &o->list}, {"--help", &o->help}};
+    } switches[] = {{"--json", &o->json},
+                    {"--memory", &o->memory},
+                    {"--frames", &o->frames},
+                    {"--list", &o->list},
+                    {"--help", &o->help}};
 
     for (size_t s = 0; s < sizeof switches / sizeof switches[0]; s++)
         if (strcmp(text, switches[s].name) == 0)

@@ -29,7 +29,7 @@ static lines_t *lines;
 static bool one_core; /* both processes on one processor: hand over instead of spinning */
 static char *copy_from, *copy_to;
 
-static void die(const char *what)
+void aq_perf_raw_die(const char *what)
 {
     fprintf(stderr, "gasnet_perf: raw: cannot %s: %s\n", what, strerror(errno));
     gasnet_exit(1);
@@ -93,13 +93,13 @@ static int processor_at(const cpu_set_t *allowed, int nth)
 }
 
 /* The child has nothing of the job: no signal handlers, no exit handlers, no life after rank 0. */
-static pid_t start_child(int processor)
+static pid_t start_child(int processor, void (*loop)(void))
 {
     pid_t parent = getpid();
     pid_t child = fork();
 
     if (child < 0)
-        die("start a process");
+        aq_perf_raw_die("start a process");
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
@@ -107,9 +107,29 @@ static pid_t start_child(int processor)
         for (int s = 1; s < 32; s++)
             signal(s, SIG_DFL);
         pin(processor);
-        child_loop();
+        loop();
     }
     return child;
+}
+
+aq_perf_child_t aq_perf_raw_child(void (*loop)(void), bool same_core)
+{
+    aq_perf_child_t child;
+
+    if (sched_getaffinity(0, sizeof child.allowed, &child.allowed) != 0)
+        aq_perf_raw_die("ask which processors are allowed");
+    one_core = same_core || CPU_COUNT(&child.allowed) < 2;
+    child.pid = start_child(processor_at(&child.allowed, one_core ? 0 : 1), loop);
+    pin(processor_at(&child.allowed, 0));
+    return child;
+}
+
+/* A runtime that waits for any child may have taken this one: then there is none to wait for. */
+void aq_perf_raw_child_end(aq_perf_child_t child)
+{
+    while (waitpid(child.pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    sched_setaffinity(0, sizeof child.allowed, &child.allowed);
 }
 
 static double pingpong_batch(size_t bytes, unsigned long n)
@@ -129,24 +149,13 @@ static double pingpong_batch(size_t bytes, unsigned long n)
 /* Seconds for there and back, between two processors where there are two, or on one. */
 static double pingpong(bool same_core)
 {
-    cpu_set_t allowed;
-
     lines = mmap(NULL, sizeof *lines, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (lines == MAP_FAILED)
-        die("map memory");
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-        die("ask which processors are allowed");
-    one_core = same_core || CPU_COUNT(&allowed) < 2;
-
-    pid_t child = start_child(processor_at(&allowed, one_core ? 0 : 1));
-    pin(processor_at(&allowed, 0));
+        aq_perf_raw_die("map memory");
+    aq_perf_child_t child = aq_perf_raw_child(child_loop, same_core);
     double took = aq_perf_measure(pingpong_batch, 0);
     atomic_store(&lines->there, stop);
-    /* A runtime that waits for any child may have taken this one: then there is none to wait for.
-     */
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-    sched_setaffinity(0, sizeof allowed, &allowed);
+    aq_perf_raw_child_end(child);
     munmap(lines, sizeof *lines);
     return took;
 }
@@ -173,7 +182,7 @@ static double copy_bandwidth(void)
     copy_from = malloc(COPY_BYTES);
     copy_to = malloc(COPY_BYTES);
     if (!copy_from || !copy_to)
-        die("allocate two buffers");
+        aq_perf_raw_die("allocate two buffers");
     memset(copy_from, 1, COPY_BYTES);
     memset(copy_to, 2, COPY_BYTES);
     double took = aq_perf_measure(copy_batch, COPY_BYTES);

@@ -84,6 +84,32 @@ static void report_status(const char *test, const char *field)
         aq_perf_report(test, 0, value, "KB");
 }
 
+#ifdef GASNETX_TRAFFIC
+void aq_perf_report_frames(const char *test, size_t bytes)
+{
+    static uint64_t last_frames, last_packets;
+    uint64_t frames, packets;
+    char name[64];
+
+    if (!aq_perf_options.frames)
+        return;
+    gasnetx_traffic(&frames, &packets);
+    if (test && packets > last_packets) {
+        snprintf(name, sizeof name, "%s-frames", test);
+        aq_perf_report(name, bytes,
+                       (double)(frames - last_frames) / (double)(packets - last_packets),
+                       "a packet");
+    }
+    last_frames = frames;
+    last_packets = packets;
+}
+#else
+void aq_perf_report_frames(const char *test, size_t bytes)
+{
+    (void)test, (void)bytes;
+}
+#endif
+
 void aq_perf_report_memory(void)
 {
     report_status("memory-resident", "VmRSS");

@@ -1,0 +1,107 @@
+/*
+ * The raw limits of UDP on this machine, without GASNet: a datagram there and back between two
+ * processes that spin on connected sockets, and a stream of large ones.
+ */
+#include "perf.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* PING: as many bytes as a Short takes over our udp. UNDER_WAY: what the caches hold. */
+enum { PING = 96, BULK = 65000, UNDER_WAY = 4, BUFFER = 1 << 22 };
+
+static int here, there; /* the parent's socket, the child's */
+static char bytes_out[BULK], bytes_in[BULK];
+
+static int open_socket(struct sockaddr_in *address)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    int buffer = BUFFER;
+    socklen_t length = sizeof *address;
+
+    *address =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (fd < 0 || bind(fd, (struct sockaddr *)address, length) != 0 ||
+        getsockname(fd, (struct sockaddr *)address, &length) != 0)
+        aq_perf_raw_die("open a UDP socket");
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    return fd;
+}
+
+static void open_pair(void)
+{
+    struct sockaddr_in a, b;
+
+    here = open_socket(&a);
+    there = open_socket(&b);
+    if (connect(here, (struct sockaddr *)&b, sizeof b) != 0 ||
+        connect(there, (struct sockaddr *)&a, sizeof a) != 0)
+        aq_perf_raw_die("connect two UDP sockets");
+}
+
+static void send_all(int fd, size_t bytes)
+{
+    while (send(fd, bytes_out, bytes, 0) < 0)
+        ;
+}
+
+static size_t receive(int fd)
+{
+    ssize_t got;
+
+    do
+        got = recv(fd, bytes_in, sizeof bytes_in, 0);
+    while (got < 0);
+    return (size_t)got;
+}
+
+/* Sends a PING back, answers anything larger by one byte, ends at an empty datagram. */
+static void child_loop(void)
+{
+    for (;;) {
+        size_t got = receive(there);
+        if (got == 0)
+            _exit(0);
+        send_all(there, got > PING ? 1 : got);
+    }
+}
+
+static double ping_batch(size_t bytes, unsigned long n)
+{
+    double start = aq_perf_now();
+
+    for (unsigned long i = 0; i < n; i++) {
+        send_all(here, bytes);
+        receive(here);
+    }
+    return aq_perf_now() - start;
+}
+
+static double stream_batch(size_t bytes, unsigned long n)
+{
+    double start = aq_perf_now();
+
+    for (unsigned long sent = 0, answered = 0; answered < n; answered++) {
+        for (; sent < n && sent < answered + UNDER_WAY; sent++)
+            send_all(here, bytes);
+        receive(here);
+    }
+    return aq_perf_now() - start;
+}
+
+void aq_perf_raw_udp(size_t bytes)
+{
+    (void)bytes;
+    open_pair();
+    aq_perf_child_t child = aq_perf_raw_child(child_loop, false);
+    aq_perf_report("raw-udp", PING, 1e6 * aq_perf_measure(ping_batch, PING), "us");
+    aq_perf_report("raw-udp-bw", BULK, 1e-6 * BULK / aq_perf_measure(stream_batch, BULK), "MB/s");
+    send_all(here, 0);
+    aq_perf_raw_child_end(child);
+    close(here);
+    close(there);
+}
