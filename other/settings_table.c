@@ -65,6 +65,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Whether the data in a datagram of conduit udp has a checksum. auto: except on the "
          "loopback interface, where the wire is memory. With GASNET_UDP_AUTH=full the keyed hash "
          "takes its place."},
+    [AQ_SET_UDP_PEER_TIMEOUT] =
+        {"GASNET_UDP_PEER_TIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
+         "Seconds after which a process of conduit udp that does not answer is taken for dead, and "
+         "the job ends. A process answers whenever it calls the runtime, so this has to be longer "
+         "than it ever computes. 0: never; the launcher tells when a process has died."},
     [AQ_SET_UDP_FAULT_DROP] =
         {"GASNET_UDP_FAULT_DROP", AQ_TYPE_REAL, "0", 0, 100, NULL,
          "For tests: percent of the datagrams that conduit udp loses on purpose. Of 100 nothing "

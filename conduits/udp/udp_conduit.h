@@ -54,6 +54,11 @@ typedef struct udp_link {
     uint64_t owed_since;        // when the first unacknowledged datagram came; 0: none
     uint64_t owed_bytes;
     udp_stats_t stats;
+
+    // For GASNET_UDP_PEER_TIMEOUT, on the clock of `listened`, see udp_link.c.
+    uint64_t heard;   // when the last datagram of the peer came
+    uint64_t asked;   // since when an answer is due; 0: none is
+    uint64_t ping_at; // the next one, by the clock of the system
 } udp_link_t;
 
 typedef struct udp_queue {
@@ -92,6 +97,10 @@ typedef struct udp_conduit {
     atomic_uint queued;
     udp_strangers_t strangers;
     atomic_uint sleepers;
+
+    uint64_t peer_timeout;     // ns; 0: none
+    _Atomic uint64_t listened; // ns for which this process was there to hear its peers
+    uint64_t listened_at;      // the last time that nothing more was there to be heard
 } udp_conduit_t;
 
 static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
@@ -112,6 +121,16 @@ void udp_links_serve(udp_conduit_t *udp);
 
 // A link has something due at that time, maybe earlier than what is known.
 void udp_links_due(udp_conduit_t *udp, uint64_t when);
+
+// With the link's lock held: a datagram of the peer has come.
+static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
+{
+    link->heard = atomic_load_explicit(&udp->listened, memory_order_relaxed);
+    link->asked = 0;
+}
+
+// By whoever receives: nothing more is there to be heard.
+void udp_links_listened(udp_conduit_t *udp);
 
 // A buffer of its own until it is put back. NULL: no memory.
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);

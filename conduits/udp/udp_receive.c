@@ -117,6 +117,7 @@ static bool arrive(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_t *i
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         udp_sender_ack(&link->sender[c], &header->acks[c], now);
     link->stats.bytes_in += in->length;
+    udp_link_heard(udp, link);
     if (header->kind == UDP_DATA) {
         drop = take(udp, link, in, header);
         link->stats.datagrams_in++;
@@ -166,8 +167,12 @@ static void receive(udp_conduit_t *udp)
     udp_incoming_t in[UDP_SLOTS];
     unsigned count;
     udp_buffer_t *spare = NULL;
-    if (udp_socket_receive(&udp->socket, in, UDP_SLOTS, &count) != AQ_OK || !count)
+    if (udp_socket_receive(&udp->socket, in, UDP_SLOTS, &count) != AQ_OK)
         return;
+    if (!count) {
+        udp_links_listened(udp);
+        return;
+    }
     uint64_t now = aq_clock_ns();
     for (unsigned i = 0; i < count; i++)
         handle(udp, &in[i], now, &spare);
