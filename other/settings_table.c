@@ -30,8 +30,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "all of them."},
     [AQ_SET_SPAWNFN] =
         {"GASNET_SPAWNFN", AQ_TYPE_CHOICE, "L", 0, 0, "L S R C",
-         "How the processes of a job of conduit udp are started, in GASNet's letters. L: on this "
-         "host; this version knows no other way."},
+         "How the processes of a job of conduit udp are started, in GASNet's letters, by its "
+         "launcher, or by a program that is run directly: `program N arguments` starts N of it. "
+         "L: on this host; this version knows no other way."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Address or name of the launching host, as the others reach it. Conduit udp uses the "
