@@ -56,6 +56,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_UDP_SNDBUF", AQ_TYPE_BYTES, "1MB", 4096, 1 << 30, NULL,
          "Size of the kernel's buffer for datagrams that a process of conduit udp sends. The "
          "kernel gives less when net.core.wmem_max is less."},
+    [AQ_SET_UDP_RECEIVE_MEMORY] =
+        {"GASNET_UDP_RECEIVE_MEMORY", AQ_TYPE_BYTES, "10MB", 3 << 20, 1 << 30, NULL,
+         "Memory in which a process of conduit udp keeps datagrams that have arrived until their "
+         "messages are handled: beside the kernel's buffer, and for all its peers together. What "
+         "does not fit in is sent again."},
     [AQ_SET_UDP_AUTH] =
         {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "header", 0, 0, "header full off",
          "What the keyed hash covers by which conduit udp knows the datagrams of its job. header: "

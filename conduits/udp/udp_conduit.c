@@ -61,6 +61,13 @@ static aq_status_t exchange_addresses(udp_conduit_t *udp)
     return boot->ops->exchange(boot, &mine, sizeof mine, udp->addresses);
 }
 
+// Beside the slots of the socket there are two queues. Each has half, so that requests, which may
+// have to wait, never keep a reply from coming in.
+static unsigned queue_most(size_t bytes)
+{
+    return (unsigned)(bytes / UDP_SLOT_BYTES - UDP_SLOTS) / UDP_CLASSES;
+}
+
 static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
     udp_conduit_t *udp = calloc(1, sizeof *udp);
@@ -70,6 +77,7 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     }
     udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env};
     atomic_init(&udp->deadline, UDP_NEVER);
+    udp->queue_most = queue_most((size_t)aq_settings_bytes(AQ_SET_UDP_RECEIVE_MEMORY));
     udp->peer_timeout = (uint64_t)(aq_settings_real(AQ_SET_UDP_PEER_TIMEOUT) * 1e9);
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         udp->queue[c].last = &udp->queue[c].first;
@@ -157,6 +165,7 @@ static void print_stats(udp_conduit_t *udp)
         udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &link->stats);
         udp_stats_add(&sum, &link->stats);
     }
+    sum.memory = (uint64_t)(udp->queued_peak + UDP_SLOTS) * UDP_SLOT_BYTES;
     udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
 }
 

@@ -8,6 +8,8 @@
 // - Frames of one class go into the link's open datagram, which leaves when it is full, or with the
 //   next poll. Outgoing datagrams live in buffers that the sender of the flow keeps until they are
 //   acknowledged.
+// - What has arrived takes bounded memory, for all peers together: the slots of the socket, and two
+//   queues of queue_most datagrams. What finds its queue full is dropped, and comes again.
 // - An arrived datagram is checked, acknowledged and queued as a whole; whoever polls takes it out
 //   of the queue and runs its handlers. So a poll inside of a handler finds the others.
 //
@@ -95,6 +97,8 @@ typedef struct udp_conduit {
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;
+    unsigned queue_most;  // datagrams of a class that wait, of all peers together
+    unsigned queued_peak; // of both classes
     udp_strangers_t strangers;
     atomic_uint sleepers;
 

@@ -6,7 +6,6 @@
 #include "udp_conduit.h"
 
 enum {
-    QUEUE_MOST = 64,   // datagrams of requests that wait for a poll that may run them
     PUT_OFF = 32,      // one in so many polls of senders looks at the socket
     DELIVER_MOST = 16, // datagrams that one poll delivers
 };
@@ -21,7 +20,9 @@ static void enqueue(udp_conduit_t *udp, udp_buffer_t *buffer)
     *queue->last = buffer;
     queue->last = &buffer->next;
     queue->count++;
-    atomic_fetch_add_explicit(&udp->queued, 1, memory_order_release);
+    unsigned queued = atomic_fetch_add_explicit(&udp->queued, 1, memory_order_release) + 1;
+    if (queued > udp->queued_peak)
+        udp->queued_peak = queued;
     aq_lock_drop(&udp->queue_lock);
 }
 
@@ -96,7 +97,7 @@ static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, const udp_incoming_
     bool is_new = udp_receiver_look(receiver, header->epoch, header->sequence) == UDP_NEW;
     if (is_new && !udp_frames_good(udp_frames_of(in->bytes, in->length, header->class)))
         return UDP_DROP_MALFORMED;
-    if (is_new && udp->queue[header->class].count >= QUEUE_MOST)
+    if (is_new && udp->queue[header->class].count >= udp->queue_most)
         return UDP_DROP_NO_MEMORY;
     return drops[udp_receiver_take(receiver, header->epoch, header->sequence)];
 }
@@ -162,12 +163,26 @@ static void handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now, u
     enqueue(udp, buffer);
 }
 
-static void receive(udp_conduit_t *udp)
+// Leaves in the kernel what there is no room for. If this poll must not run requests, a full queue
+// of them is no reason to wait: replies may be behind them.
+static unsigned receive_most(udp_conduit_t *udp, unsigned what)
+{
+    unsigned most = UDP_SLOTS;
+    for (unsigned c = 0; c < UDP_CLASSES; c++) {
+        unsigned count = atomic_load_explicit(&udp->queue[c].count, memory_order_relaxed);
+        unsigned room = count < udp->queue_most ? udp->queue_most - count : 0;
+        if (room < most && (c == UDP_REPLIES || what & AQ_POLL_REQUESTS))
+            most = room;
+    }
+    return most;
+}
+
+static void receive(udp_conduit_t *udp, unsigned most)
 {
     udp_incoming_t in[UDP_SLOTS];
     unsigned count;
     udp_buffer_t *spare = NULL;
-    if (udp_socket_receive(&udp->socket, in, UDP_SLOTS, &count) != AQ_OK)
+    if (!most || udp_socket_receive(&udp->socket, in, most, &count) != AQ_OK)
         return;
     if (!count) {
         udp_links_listened(udp);
@@ -220,7 +235,7 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
     if (!sending)
         udp_flush(udp);
     if (!atomic_flag_test_and_set_explicit(&udp->receiving, memory_order_acquire)) {
-        receive(udp);
+        receive(udp, receive_most(udp, what));
         atomic_flag_clear_explicit(&udp->receiving, memory_order_release);
     }
     for (unsigned i = 0; i < DELIVER_MOST; i++) {
