@@ -47,18 +47,32 @@ static aq_status_t open_socket(udp_conduit_t *udp)
     return udp_auth_start(&udp->auth, boot->key, udp->socket.loopback);
 }
 
-static aq_status_t exchange_addresses(udp_conduit_t *udp)
+// Clients may ask for what every rank can send to every other: the least of all.
+static void set_payloads(udp_conduit_t *udp)
+{
+    size_t least = udp->datagram_bytes;
+    for (uint32_t r = 0; r < udp->base.env->size; r++)
+        least = udp->cards[r].datagram_bytes < least ? udp->cards[r].datagram_bytes : least;
+    udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
+    udp->base.max_long = largest_payload(least, AQ_AM_LONG);
+    udp->base.max_long_unmapped = udp->base.max_long;
+}
+
+static aq_status_t exchange_cards(udp_conduit_t *udp)
 {
     aq_boot_t *boot = udp->base.env->boot;
-    udp_address_t mine;
-    udp->addresses = calloc(boot->size, sizeof *udp->addresses);
+    udp_card_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes};
+    udp->cards = calloc(boot->size, sizeof *udp->cards);
     udp->link_of = calloc(boot->size, sizeof *udp->link_of);
-    if (!udp->addresses || !udp->link_of) {
+    if (!udp->cards || !udp->link_of) {
         aq_log_error("out of memory for the addresses of %u ranks", boot->size);
         return AQ_ERR_RESOURCE;
     }
-    udp_address_write(&udp->socket.here, &mine);
-    return boot->ops->exchange(boot, &mine, sizeof mine, udp->addresses);
+    udp_address_write(&udp->socket.here, &mine.address);
+    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->cards);
+    if (status == AQ_OK)
+        set_payloads(udp);
+    return status;
 }
 
 // Beside the slots of the socket there are two queues. Each has half, so that requests, which may
@@ -83,16 +97,13 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         udp->queue[c].last = &udp->queue[c].first;
     aq_status_t status = open_socket(udp);
     if (status == AQ_OK)
-        status = exchange_addresses(udp);
+        status = exchange_cards(udp);
     if (status != AQ_OK) {
-        free(udp->addresses);
+        free(udp->cards);
         free(udp->link_of);
         free(udp);
         return status;
     }
-    udp->base.max_medium = largest_payload(udp->datagram_bytes, AQ_AM_MEDIUM);
-    udp->base.max_long = largest_payload(udp->datagram_bytes, AQ_AM_LONG);
-    udp->base.max_long_unmapped = udp->base.max_long;
     *out = &udp->base;
     return AQ_OK;
 }

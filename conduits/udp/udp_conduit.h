@@ -46,7 +46,8 @@ typedef struct udp_link {
     udp_sockaddr_t to;
     int door; // to it, see udp_socket_door
 
-    aq_lock_t lock; // of all that follows
+    aq_lock_t lock;        // of all that follows
+    size_t datagram_bytes; // of datagrams that pass to it whole; a longer frame goes by itself
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
     udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
@@ -63,6 +64,12 @@ typedef struct udp_link {
     uint64_t ping_at; // the next one, by the clock of the system
 } udp_link_t;
 
+// What each process tells all others at the start.
+typedef struct udp_card {
+    udp_address_t address;
+    uint32_t datagram_bytes; // the longest that leaves it
+} udp_card_t;
+
 typedef struct udp_queue {
     udp_buffer_t *first, **last;
     atomic_uint count; // changed under the lock
@@ -73,8 +80,8 @@ typedef struct udp_conduit {
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
-    size_t datagram_bytes;
-    udp_address_t *addresses; // of all ranks
+    size_t datagram_bytes; // the longest that leaves
+    udp_card_t *cards;     // of all ranks
 
     aq_lock_t links_lock;           // adding to the two below
     _Atomic(udp_link_t *) *link_of; // by rank; NULL: never spoken to

@@ -60,30 +60,49 @@ static void release(void *context, void *datagram)
     udp_buffer_put(context, datagram);
 }
 
+// ---- the path to a peer ----
+
+// Loopback has one length for all. Elsewhere the kernel knows: the interface of the way out, and
+// what routers told it since. Too long a datagram is no fault, the kernel cuts it into packets; but
+// then each of them can get lost.
+static void look_at_path(const udp_conduit_t *udp, udp_link_t *link)
+{
+    size_t reach = udp->datagram_bytes;
+    if (!udp->socket.loopback)
+        reach = udp_socket_reach(&udp->socket, &link->to);
+    link->datagram_bytes = reach < udp->datagram_bytes ? reach : udp->datagram_bytes;
+}
+
 // ---- making ----
 
-static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
+static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
-    udp_link_t *link = calloc(1, sizeof *link);
     const udp_sender_setup_t setup = {
         .window = UDP_WINDOW_MAX,
-        .datagram_bytes = (uint32_t)udp->datagram_bytes,
-        .first_bytes = FIRST_DATAGRAMS * (uint32_t)udp->datagram_bytes,
-        .credit = (uint32_t)udp->datagram_bytes * FIRST_DATAGRAMS,
+        .datagram_bytes = (uint32_t)link->datagram_bytes,
+        .first_bytes = FIRST_DATAGRAMS * (uint32_t)link->datagram_bytes,
+        .credit = (uint32_t)link->datagram_bytes * FIRST_DATAGRAMS,
         .rto_first = RTO_FIRST_NS,
         .rto_least = RTO_LEAST_NS,
         .rto_most = rto_most,
         .release = release,
         .context = udp,
     };
-    if (!link || !udp_address_read(&udp->addresses[rank], &link->to))
+    return udp_sender_start(&link->sender[class], &setup);
+}
+
+static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
+{
+    udp_link_t *link = calloc(1, sizeof *link);
+    if (!link || !udp_address_read(&udp->cards[rank].address, &link->to))
         goto err_free;
     link->rank = rank;
+    look_at_path(udp, link);
     udp_link_heard(udp, link);
     link->door =
         atomic_load(&udp->link_count) < DOORS ? udp_socket_door(&udp->socket, &link->to) : -1;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
-        if (udp_sender_start(&link->sender[c], &setup) != AQ_OK)
+        if (start_sender(udp, link, c) != AQ_OK)
             goto err_stop;
         udp_receiver_start(&link->receiver[c]);
     }
@@ -137,10 +156,12 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
         udp_action_t action = udp_sender_next(&link->sender[class], now);
         if (action.todo == UDP_TODO_NOTHING)
             return;
-        if (action.todo == UDP_TODO_REQUEST)
-            udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
-        else
+        if (action.todo == UDP_TODO_RESEND) {
             udp_send_again(udp, link, &action, now);
+            continue;
+        }
+        udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
+        look_at_path(udp, link); // what is too long for a path that has changed gets lost
     }
 }
 

@@ -112,7 +112,7 @@ static udp_buffer_t *datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned
                                   size_t bytes)
 {
     udp_buffer_t *buffer = link->open[class];
-    if (buffer && buffer->used + bytes <= udp->datagram_bytes)
+    if (buffer && buffer->used + bytes <= link->datagram_bytes)
         return buffer;
     if (buffer && !close_datagram(udp, link, class, aq_clock_ns()))
         return NULL;
