@@ -61,6 +61,10 @@ struct aq_boot {
     const uint32_t *host_of_rank;
     // the job's random key; secret: never printed, never in an environment
     uint8_t key[AQ_KEY_BYTES];
+    uint32_t processors; // that the ranks of this host share; 0: not known
+    // Where each rank of this host waits: 1 + the number of the processor, or 0: nowhere. Each
+    // writes its own. A hint that may be late at any time. NULL: not known.
+    _Atomic uint16_t *seats;
     bool line_buffer;            // standard output of the launcher is a terminal
     volatile int32_t *exit_word; // see announce_exit; may be read at any time
 };
