@@ -9,6 +9,8 @@
 #include "../../other/log.h"
 #include "../../other/settings.h"
 
+enum { LOOK_PAUSE_NS = 10000 }; // the longest between looks at the socket in a run of polls
+
 static bool udp_usable(char *why, size_t why_size)
 {
     (void)why, (void)why_size;
@@ -126,6 +128,25 @@ static aq_status_t udp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
     (void)description;
     *link = udp_link_get(udp_of(conduit), rank);
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
+}
+
+// ---- polling ----
+
+// A look costs far more than a poll of shared memory, and for most messages of such a process it
+// would be in vain. So it waits for a sixteenth of the time since something came last, and not
+// long. Whoever polls seldom looks each time.
+bool udp_time_to_look(udp_conduit_t *udp)
+{
+    if (udp->base.env->nbrhd_size == 1)
+        return true;
+    const uint64_t now = aq_clock_ns();
+    uint64_t pause = (now - atomic_load_explicit(&udp->came_at, memory_order_relaxed)) / 16;
+    if (pause > LOOK_PAUSE_NS)
+        pause = LOOK_PAUSE_NS;
+    if (now - atomic_load_explicit(&udp->looked_at, memory_order_relaxed) < pause)
+        return false;
+    atomic_store_explicit(&udp->looked_at, now, memory_order_relaxed);
+    return true;
 }
 
 // ---- waiting ----

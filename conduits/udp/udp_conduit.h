@@ -101,6 +101,8 @@ typedef struct udp_conduit {
     aq_lock_t send_lock; // one thread sends at a time
     atomic_flag receiving;
     atomic_uint put_off; // polls of senders
+    // The last looks at the socket: one that found something, and any.
+    _Atomic uint64_t came_at, looked_at;
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;
@@ -161,6 +163,11 @@ void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *ac
 // With the link's lock held: sends a header without frames, of any kind but data.
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now);
+
+// ---- udp_conduit.c ----
+
+// Whether a poll is to look at the socket. Always, unless the process shares memory with others.
+bool udp_time_to_look(udp_conduit_t *udp);
 
 // ---- udp_receive.c ----
 

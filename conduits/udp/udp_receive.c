@@ -189,6 +189,7 @@ static void receive(udp_conduit_t *udp, unsigned most)
         return;
     }
     uint64_t now = aq_clock_ns();
+    atomic_store_explicit(&udp->came_at, now, memory_order_relaxed);
     for (unsigned i = 0; i < count; i++)
         handle(udp, &in[i], now, &spare);
     if (spare)
@@ -234,7 +235,8 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
         return 0;
     if (!sending)
         udp_flush(udp);
-    if (!atomic_flag_test_and_set_explicit(&udp->receiving, memory_order_acquire)) {
+    if (udp_time_to_look(udp) &&
+        !atomic_flag_test_and_set_explicit(&udp->receiving, memory_order_acquire)) {
         receive(udp, receive_most(udp, what));
         atomic_flag_clear_explicit(&udp->receiving, memory_order_release);
     }
