@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../conduits/udp/udp_faults.h"
@@ -23,6 +22,7 @@
 #include "../../conduits/udp/udp_socket.h"
 #include "../../conduits/udp/udp_stats.h"
 #include "../../other/settings.h"
+#include "child_errors.h"
 
 #define SECOND 1000000000u
 
@@ -50,33 +50,6 @@ static int close_both(void **state)
     udp_socket_close(&here);
     udp_socket_close(&there);
     return 0;
-}
-
-// Runs check in a child and returns what it wrote on standard error; the child has to exit with 0.
-static char *errors_of(void (*check)(void))
-{
-    static char text[8192];
-    int ends[2], status;
-    size_t length = 0;
-    ssize_t n;
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        check();
-        _exit(0);
-    }
-    close(ends[1]);
-    while ((n = read(ends[0], text + length, sizeof text - 1 - length)) > 0)
-        length += (size_t)n;
-    text[length] = '\0';
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    return text;
 }
 
 static void must(bool so)
@@ -191,9 +164,10 @@ static void test_ports(void **state)
         seen |= 1u << (port_of(&sockets[i]) - low);
     }
     assert_int_equal(seen, (1u << PORTS) - 1);
-    char *said = errors_of(open_crowded);
+    char *said = child_errors(open_crowded);
     assert_non_null(strstr(said, "GASNET_UDP_PORTS: every port from "));
     assert_non_null(strstr(said, "give a wider range"));
+    free(said);
     for (unsigned i = 0; i < PORTS; i++)
         udp_socket_close(&sockets[i]);
 }
@@ -251,8 +225,11 @@ static void open_elsewhere(void)
 static void test_no_interface(void **state)
 {
     (void)state;
-    for (fault = 0; fault < sizeof faults / sizeof faults[0]; fault++)
-        assert_non_null(strstr(errors_of(open_elsewhere), faults[fault].said));
+    for (fault = 0; fault < sizeof faults / sizeof faults[0]; fault++) {
+        char *said = child_errors(open_elsewhere);
+        assert_non_null(strstr(said, faults[fault].said));
+        free(said);
+    }
 }
 
 // All ways to name the loopback network lead to it.
@@ -602,11 +579,12 @@ static void count_strangers(void)
 static void test_strangers(void **state)
 {
     (void)state;
-    char *said = errors_of(count_strangers);
+    char *said = child_errors(count_strangers);
     char *first = strstr(said, "100 datagrams were dropped (forged), the last of them from "
                                "192.168.0.7:4711; ");
     assert_non_null(first);
     assert_null(strstr(strchr(first, '\n'), "dropped"));
+    free(said);
 }
 
 static void test_stats(void **state)
