@@ -93,9 +93,9 @@ static void stay_loaded(void)
         (void)dlopen(object.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
+static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags, bool everything)
 {
-    aq_status_t status = aq_job_start(wanted_conduit());
+    aq_status_t status = aq_job_start(wanted_conduit(), ranks);
     if (status != AQ_OK)
         return status;
     stay_loaded();
@@ -114,8 +114,7 @@ static aq_status_t start(const char *name, gex_Flags_t flags, bool everything)
 int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *name,
                        int *argc, char ***argv, gex_Flags_t flags, const aq_api_build_t *build)
 {
-    (void)argc;
-    (void)argv;
+    uint32_t ranks;
     if (aq_job_running()) {
         aq_log_error("gex_Client_Init was called a second time: one client a process is supported");
         return GASNET_ERR_NOT_INIT;
@@ -130,7 +129,9 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
     if (status == AQ_OK)
         status = load_settings();
     if (status == AQ_OK)
-        status = start(name, flags, strcmp(build->segment, "everything") == 0);
+        status = aq_boot_take_ranks(link_conduit, argc, argv, &ranks);
+    if (status == AQ_OK)
+        status = start(name, ranks, flags, strcmp(build->segment, "everything") == 0);
     if (status != AQ_OK) {
         aq_exit_if_ended();
         return public_error(status);

@@ -118,11 +118,11 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network)
     return AQ_ERR_CONFIG;
 }
 
-aq_status_t aq_job_start(const char *conduit_name)
+aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks)
 {
     aq_job_t *job = &aq_job;
     aq_boot_t *boot;
-    aq_status_t status = aq_boot_start(&boot);
+    aq_status_t status = aq_boot_start(ranks, &boot);
     if (status != AQ_OK)
         return status;
     job->boot = boot;

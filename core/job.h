@@ -54,8 +54,8 @@ static inline bool aq_job_running(void)
     return aq_job.boot != NULL;
 }
 
-// Joins the job: spawner, hosts, conduits, peer table. Logs faults.
-aq_status_t aq_job_start(const char *conduit_name);
+// Joins the job: spawner, hosts, conduits, peer table. ranks: as aq_boot_start has it. Logs faults.
+aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks);
 
 // Connects to a rank on first use. Ends the job when no conduit reaches it. Any thread.
 uintptr_t aq_job_bind(uint32_t rank);

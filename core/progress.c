@@ -10,6 +10,7 @@
 #include "job.h"
 
 enum {
+    SHARE_TURNS = 16,  // fruitless polls before a look who else is on this processor
     SPIN_TURNS = 64,   // fruitless polls before the clock is looked at
     YIELD_TURNS = 8,   // least number of yields before a sleep
     YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
@@ -36,9 +37,11 @@ static void set_spin(bool spin)
 
 void aq_progress_start(uint32_t ranks_here)
 {
-    unsigned processors = aq_size_processors();
+    const unsigned bound_to = aq_size_processors();
+    const unsigned processors = aq_job.boot->processors ? aq_job.boot->processors : bound_to;
     crowding = (ranks_here + processors - 1) / processors;
     own_processors = processors > ranks_here ? processors / ranks_here : 1;
+    own_processors = own_processors < bound_to ? own_processors : bound_to;
     yield_ns = YIELD_NS + (uint64_t)YIELD_NS_A_RANK * crowding;
     const char *mode = aq_settings_text(AQ_SET_WAITMODE);
     if (strcmp(mode, "spin") == 0)
@@ -168,6 +171,31 @@ static bool others_may_call(void)
     return aq_job.conduit_count > 1 && aq_job.nbrhd.size > 1;
 }
 
+// Tells the others where this process waits (seat: see aq_boot_t).
+static void take_seat(uint16_t seat)
+{
+    _Atomic uint16_t *seats = aq_job.boot->seats;
+    if (seats && atomic_load_explicit(&seats[aq_job.rank], memory_order_relaxed) != seat)
+        atomic_store_explicit(&seats[aq_job.rank], seat, memory_order_relaxed);
+}
+
+// Whether the kernel has put another rank onto our processor, as it may do for a while even if
+// there are enough of them. Then whom we wait for may be waiting for us to stop spinning. With
+// anybody else there it is better to spin, and to lose the processor no sooner than we have to.
+static bool processor_is_shared(void)
+{
+    const int processor = sched_getcpu();
+    if (!aq_job.boot->seats || processor < 0 || processor >= UINT16_MAX)
+        return false;
+    const uint16_t seat = (uint16_t)(processor + 1);
+    unsigned here = 0;
+    take_seat(seat);
+    for (uint32_t i = 0; i < aq_job.host.size; i++)
+        here += atomic_load_explicit(&aq_job.boot->seats[aq_job.host.members[i].gex_jobrank],
+                                     memory_order_relaxed) == seat;
+    return here > 1;
+}
+
 // The last steps of a wait. First announce that we sleep; then, if one more look at everything (by
 // the caller, too, who checks the condition between turns) finds nothing, sleep.
 static void doze(aq_api_wait_t *wait)
@@ -185,6 +213,7 @@ static void doze(aq_api_wait_t *wait)
     wait->naps++;
     if (others_may_call()) // arrivals of the other conduit do not wake us
         limit /= 20;
+    take_seat(0);
     conduit->ops->sleep(conduit, wait->armed, limit);
     aq_api_wait_end(wait);
 }
@@ -224,6 +253,8 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     wait->turns++;
     uint64_t spin = spin_time();
     if (spin) {
+        if (wait->turns % SHARE_TURNS == 0 && processor_is_shared())
+            sched_yield();
         if (wait->turns % SPIN_TURNS && !wait->armed)
             return;
         if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)

@@ -21,6 +21,7 @@ libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
 mandoc             | optional | command -v mandoc           | the check of the manual pages
 spin               | optional | command -v spin             | the check of the protocol models
+iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | the test of the paths of udp
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
 build-essential    | optional | dpkg -s build-essential     | the same

@@ -30,8 +30,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "all of them."},
     [AQ_SET_SPAWNFN] =
         {"GASNET_SPAWNFN", AQ_TYPE_CHOICE, "L", 0, 0, "L S R C",
-         "How the processes of a job of conduit udp are started, in GASNet's letters. L: on this "
-         "host; this version knows no other way."},
+         "How the processes of a job of conduit udp are started, in GASNet's letters, by its "
+         "launcher, or by a program that is run directly: `program N arguments` starts N of it. "
+         "L: on this host; this version knows no other way."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Address or name of the launching host, as the others reach it. Conduit udp uses the "
@@ -55,6 +56,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_UDP_SNDBUF", AQ_TYPE_BYTES, "1MB", 4096, 1 << 30, NULL,
          "Size of the kernel's buffer for datagrams that a process of conduit udp sends. The "
          "kernel gives less when net.core.wmem_max is less."},
+    [AQ_SET_UDP_RECEIVE_MEMORY] =
+        {"GASNET_UDP_RECEIVE_MEMORY", AQ_TYPE_BYTES, "10MB", 3 << 20, 1 << 30, NULL,
+         "Memory in which a process of conduit udp keeps datagrams that have arrived until their "
+         "messages are handled: beside the kernel's buffer, and for all its peers together. What "
+         "does not fit in is sent again."},
     [AQ_SET_UDP_AUTH] =
         {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "header", 0, 0, "header full off",
          "What the keyed hash covers by which conduit udp knows the datagrams of its job. header: "
@@ -65,6 +71,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Whether the data in a datagram of conduit udp has a checksum. auto: except on the "
          "loopback interface, where the wire is memory. With GASNET_UDP_AUTH=full the keyed hash "
          "takes its place."},
+    [AQ_SET_UDP_PEER_TIMEOUT] =
+        {"GASNET_UDP_PEER_TIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
+         "Seconds after which a process of conduit udp that does not answer is taken for dead, and "
+         "the job ends. A process answers whenever it calls the runtime, so this has to be longer "
+         "than it ever computes. 0: never; the launcher tells when a process has died."},
     [AQ_SET_UDP_FAULT_DROP] =
         {"GASNET_UDP_FAULT_DROP", AQ_TYPE_REAL, "0", 0, 100, NULL,
          "For tests: percent of the datagrams that conduit udp loses on purpose. Of 100 nothing "

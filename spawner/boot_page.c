@@ -27,7 +27,7 @@ static size_t round_to_page(size_t bytes)
 
 static size_t slots_offset(uint32_t size)
 {
-    return round_to_page(sizeof(aq_boot_page_t) + 2 * size * sizeof(uint32_t));
+    return round_to_page(sizeof(aq_boot_page_t) + size * (2 * sizeof(uint32_t) + sizeof(uint16_t)));
 }
 
 size_t aq_page_bytes(uint32_t size)
@@ -38,6 +38,11 @@ size_t aq_page_bytes(uint32_t size)
 const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
 {
     return (const uint32_t *)(const void *)&page->state[page->size];
+}
+
+_Atomic uint16_t *aq_page_seats(aq_boot_page_t *page)
+{
+    return (_Atomic uint16_t *)(void *)&page->state[2 * page->size];
 }
 
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round)
@@ -60,7 +65,7 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
     }
     page->magic = AQ_PAGE_MAGIC;
     page->size = size;
-    page->spin = size <= aq_size_processors();
+    page->processors = aq_size_processors();
     page->exit_rank = AQ_NO_RANK;
     return AQ_OK;
 }
@@ -87,7 +92,7 @@ static void relax(void)
 // Waits until the barrier that began at turn is complete or cannot complete any more.
 static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
 {
-    unsigned spins = page->spin ? SPIN_ROUNDS : 0;
+    unsigned spins = page->size <= page->processors ? SPIN_ROUNDS : 0;
     unsigned yields = YIELD_ROUNDS;
     for (;;) {
         uint32_t now = atomic_load(&page->turn);

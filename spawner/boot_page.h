@@ -5,10 +5,10 @@
 // meet in barriers here without a process in between; the supervisor reads the exit word and the
 // states. The key is nowhere else.
 //
-//   +--------+------------+------------+----~ page ~----+---------------+---------------+
-//   | header | state[size]| hosts[size]|                | exchange, even| exchange, odd |
-//   +--------+------------+------------+----------------+---------------+---------------+
-//                                                         size * AQ_SLOT_BYTES each
+//   +--------+------------+------------+------------+-~ page ~-+---------------+---------------+
+//   | header | state[size]| hosts[size]| seats[size]|          | exchange, even| exchange, odd |
+//   +--------+------------+------------+------------+----------+---------------+---------------+
+//                                                                size * AQ_SLOT_BYTES each
 // Always true:
 // - exit_word changes once, from AQ_BOOT_RUNNING to 1 + code.
 // - turn is 2 * (barriers completed) + (1 once the exit is announced); whoever sleeps in a barrier
@@ -38,7 +38,7 @@ typedef struct aq_boot_page {
     uint64_t magic;
     uint32_t size;
     int32_t supervisor;   // process id; 0: none (job of one rank without a launcher)
-    uint32_t spin;        // each rank has a processor: spinning is worth it
+    uint32_t processors;  // that the ranks share
     uint32_t line_buffer; // see aq_boot_t
     uint8_t key[AQ_KEY_BYTES];
 
@@ -63,6 +63,9 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size);
 
 // Host of each rank.
 const uint32_t *aq_page_hosts(const aq_boot_page_t *page);
+
+// See aq_boot_t.
+_Atomic uint16_t *aq_page_seats(aq_boot_page_t *page);
 
 // The exchange buffer for rounds of this parity: size * AQ_SLOT_BYTES.
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);

@@ -212,14 +212,8 @@ static bool choose_conduit(run_options_t *run, const char *program)
 static bool check_spawner(const run_options_t *run)
 {
     const char *name = run->spawner;
-    const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
-    if (name == NULL && strcmp(run->conduit, "udp") == 0 && strcmp(letter, "L") != 0) {
-        aq_log_error(
-            "GASNET_SPAWNFN: this build does not know the spawner '%s'; set it to L, which "
-            "starts all ranks on this host",
-            letter);
+    if (name == NULL && strcmp(run->conduit, "udp") == 0 && !aq_boot_check_letter())
         return false;
-    }
     if (name == NULL || strcmp(name, "fork") == 0 || strcmp(name, "auto") == 0)
         return true;
     aq_log_error("this build has no spawner '%s'; it has: fork", name);

@@ -139,6 +139,8 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .rank = rank,
                  .size = page->size,
                  .host_of_rank = aq_page_hosts(page),
+                 .processors = page->processors,
+                 .seats = aq_page_seats(page),
                  .line_buffer = page->line_buffer != 0,
                  .exit_word = (volatile int32_t *)(void *)&page->exit_word},
         .page = page,

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../other/log.h"
@@ -50,7 +51,53 @@ static aq_status_t check_choice(aq_setting_id_t id)
     return AQ_ERR_ABSENT;
 }
 
-aq_status_t aq_boot_start(aq_boot_t **out)
+bool aq_boot_check_letter(void)
+{
+    const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
+    if (strcmp(letter, "L") == 0)
+        return true;
+    aq_log_error("GASNET_SPAWNFN: this build does not know the spawner '%s'; set it to L, which "
+                 "starts all ranks on this host",
+                 letter);
+    return false;
+}
+
+// ---- program N arguments ----
+
+static uint32_t read_ranks(const char *text)
+{
+    char *end;
+    long ranks = strtol(text, &end, 10);
+    bool good = *text >= '0' && *text <= '9' && *end == '\0' && ranks >= 1 && ranks <= AQ_RANKS_MAX;
+    return good ? (uint32_t)ranks : 0;
+}
+
+aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uint32_t *ranks)
+{
+    *ranks = 0;
+    if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
+        aq_settings_given(AQ_SET_PSHM_NODES))
+        return AQ_OK;
+    if (!aq_boot_check_letter())
+        return AQ_ERR_CONFIG;
+    const char *first = argc && argv && *argc > 1 ? (*argv)[1] : NULL;
+    *ranks = first ? read_ranks(first) : 0;
+    if (!*ranks) {
+        aq_log_error("%s%s%s: a program of conduit udp that is started without a launcher takes "
+                     "the number of ranks, 1 to %d, as its first argument (program 4 ...); give "
+                     "it, or use gasnetrun_udp -n 4 program ...",
+                     first ? "'" : "", first ? first : "the number of ranks is missing",
+                     first ? "' is no number of ranks" : "", AQ_RANKS_MAX);
+        return AQ_ERR_CONFIG;
+    }
+    memmove(*argv + 1, *argv + 2, (size_t)(*argc - 2) * sizeof **argv);
+    (*argv)[--*argc] = NULL;
+    return AQ_OK;
+}
+
+// ---- joining ----
+
+aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
 {
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))
         return aq_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);
@@ -59,7 +106,8 @@ aq_status_t aq_boot_start(aq_boot_t **out)
         status = check_choice(AQ_SET_SMP_SPAWNER);
     if (status != AQ_OK)
         return status;
-    int64_t nodes = aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : 1;
+    int64_t nodes =
+        aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;
     if (nodes <= 1)
         return aq_fork_alone(out);
     if (nodes > AQ_RANKS_MAX) {

@@ -61,15 +61,29 @@ struct aq_boot {
     const uint32_t *host_of_rank;
     // the job's random key; secret: never printed, never in an environment
     uint8_t key[AQ_KEY_BYTES];
+    uint32_t processors; // that the ranks of this host share; 0: not known
+    // Where each rank of this host waits: 1 + the number of the processor, or 0: nowhere. Each
+    // writes its own. A hint that may be late at any time. NULL: not known.
+    _Atomic uint16_t *seats;
     bool line_buffer;            // standard output of the launcher is a terminal
     volatile int32_t *exit_word; // see announce_exit; may be read at any time
 };
 
 // Finds out how this process was started, and joins the job: started by a launcher, or bare with
-// GASNET_PSHM_NODES=N (then this forks: N children return as ranks, the caller supervises them and
-// exits), or alone (a job of one rank). Settings must be loaded. Blocks. Logs faults. On AQ_OK *out
-// is owned by the caller until finalize.
-aq_status_t aq_boot_start(aq_boot_t **out);
+// GASNET_PSHM_NODES=N or ranks from its arguments (then this forks: as many children return as
+// ranks, the caller supervises them and exits), or alone (a job of one rank). ranks: of
+// aq_boot_take_ranks. Settings must be loaded. Blocks. Logs faults. On AQ_OK *out is owned by the
+// caller until finalize.
+aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out);
+
+// The habit of conduit udp: a program that is linked for it and started without a launcher begins
+// with the number of ranks, `program N arguments`, unless GASNET_PSHM_NODES tells it. Takes that
+// argument away; *ranks is 0 where there is no such habit. argc and argv as main got them, or NULL.
+// Settings must be loaded. AQ_ERR_CONFIG: the number is missing or wrong; logged.
+aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uint32_t *ranks);
+
+// Whether this build has the way of starting ranks that GASNET_SPAWNFN names; logged if not.
+bool aq_boot_check_letter(void);
 
 // What this build can start ranks with, for gasnet_info.
 typedef struct aq_spawner_report {

@@ -9,6 +9,8 @@
 #include "../../other/log.h"
 #include "../../other/settings.h"
 
+enum { LOOK_PAUSE_NS = 10000 }; // the longest between looks at the socket in a run of polls
+
 static bool udp_usable(char *why, size_t why_size)
 {
     (void)why, (void)why_size;
@@ -49,18 +51,39 @@ static aq_status_t open_socket(udp_conduit_t *udp)
     return status;
 }
 
-static aq_status_t exchange_addresses(udp_conduit_t *udp)
+// Clients may ask for what every rank can send to every other: the least of all.
+static void set_payloads(udp_conduit_t *udp)
+{
+    size_t least = udp->datagram_bytes;
+    for (uint32_t r = 0; r < udp->base.env->size; r++)
+        least = udp->cards[r].datagram_bytes < least ? udp->cards[r].datagram_bytes : least;
+    udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
+    udp->base.max_long = largest_payload(least, AQ_AM_LONG);
+    udp->base.max_long_unmapped = udp->base.max_long;
+}
+
+static aq_status_t exchange_cards(udp_conduit_t *udp)
 {
     aq_boot_t *boot = udp->base.env->boot;
-    udp_address_t mine;
-    udp->addresses = calloc(boot->size, sizeof *udp->addresses);
+    udp_card_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes};
+    udp->cards = calloc(boot->size, sizeof *udp->cards);
     udp->link_of = calloc(boot->size, sizeof *udp->link_of);
-    if (!udp->addresses || !udp->link_of) {
+    if (!udp->cards || !udp->link_of) {
         aq_log_error("out of memory for the addresses of %u ranks", boot->size);
         return AQ_ERR_RESOURCE;
     }
-    udp_address_write(&udp->socket.here, &mine);
-    return boot->ops->exchange(boot, &mine, sizeof mine, udp->addresses);
+    udp_address_write(&udp->socket.here, &mine.address);
+    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->cards);
+    if (status == AQ_OK)
+        set_payloads(udp);
+    return status;
+}
+
+// Beside the slots of the socket there are two queues. Each has half, so that requests, which may
+// have to wait, never keep a reply from coming in.
+static unsigned queue_most(size_t bytes)
+{
+    return (unsigned)(bytes / UDP_SLOT_BYTES - UDP_SLOTS) / UDP_CLASSES;
 }
 
 static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
@@ -72,20 +95,19 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     }
     udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env};
     atomic_init(&udp->deadline, UDP_NEVER);
+    udp->queue_most = queue_most((size_t)aq_settings_bytes(AQ_SET_UDP_RECEIVE_MEMORY));
+    udp->peer_timeout = (uint64_t)(aq_settings_real(AQ_SET_UDP_PEER_TIMEOUT) * 1e9);
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         udp->queue[c].last = &udp->queue[c].first;
     aq_status_t status = open_socket(udp);
     if (status == AQ_OK)
-        status = exchange_addresses(udp);
+        status = exchange_cards(udp);
     if (status != AQ_OK) {
-        free(udp->addresses);
+        free(udp->cards);
         free(udp->link_of);
         free(udp);
         return status;
     }
-    udp->base.max_medium = largest_payload(udp->datagram_bytes, AQ_AM_MEDIUM);
-    udp->base.max_long = largest_payload(udp->datagram_bytes, AQ_AM_LONG);
-    udp->base.max_long_unmapped = udp->base.max_long;
     *out = &udp->base;
     return AQ_OK;
 }
@@ -108,6 +130,25 @@ static aq_status_t udp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
     (void)description;
     *link = udp_link_get(udp_of(conduit), rank);
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
+}
+
+// ---- polling ----
+
+// A look costs far more than a poll of shared memory, and for most messages of such a process it
+// would be in vain. So it waits for a sixteenth of the time since something came last, and not
+// long. Whoever polls seldom looks each time.
+bool udp_time_to_look(udp_conduit_t *udp)
+{
+    if (udp->base.env->nbrhd_size == 1)
+        return true;
+    const uint64_t now = aq_clock_ns();
+    uint64_t pause = (now - atomic_load_explicit(&udp->came_at, memory_order_relaxed)) / 16;
+    if (pause > LOOK_PAUSE_NS)
+        pause = LOOK_PAUSE_NS;
+    if (now - atomic_load_explicit(&udp->looked_at, memory_order_relaxed) < pause)
+        return false;
+    atomic_store_explicit(&udp->looked_at, now, memory_order_relaxed);
+    return true;
 }
 
 // ---- waiting ----
@@ -158,6 +199,7 @@ static void print_stats(udp_conduit_t *udp)
         udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &link->stats);
         udp_stats_add(&sum, &link->stats);
     }
+    sum.memory = (uint64_t)(udp->queued_peak + UDP_SLOTS) * UDP_SLOT_BYTES;
     udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
 }
 

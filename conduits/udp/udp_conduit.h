@@ -8,6 +8,8 @@
 // - Frames of one class go into the link's open datagram, which leaves when it is full, or with the
 //   next poll. Outgoing datagrams live in buffers that the sender of the flow keeps until they are
 //   acknowledged.
+// - What has arrived takes bounded memory, for all peers together: the slots of the socket, and two
+//   queues of queue_most datagrams. What finds its queue full is dropped, and comes again.
 // - An arrived datagram is checked and taken as a whole. Puts and what gets have got go into memory
 //   at once, so that the acknowledgement of a put's datagram is the completion of the put. If
 //   there is anything to answer in it, it is queued; whoever polls takes it out of the queue and
@@ -61,7 +63,8 @@ typedef struct udp_link {
     udp_sockaddr_t to;
     int door; // to it, see udp_socket_door
 
-    aq_lock_t lock; // of all that follows
+    aq_lock_t lock;        // of all that follows
+    size_t datagram_bytes; // of datagrams that pass to it whole; a longer frame goes by itself
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
     udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
@@ -73,7 +76,18 @@ typedef struct udp_link {
     bool ack_wanted;   // the peer waits for it ...
     bool ack_can_ride; // ... and what it has sent last will be answered
     udp_stats_t stats;
+
+    // For GASNET_UDP_PEER_TIMEOUT, on the clock of `listened`, see udp_link.c.
+    uint64_t heard;   // when the last datagram of the peer came
+    uint64_t asked;   // since when an answer is due; 0: none is
+    uint64_t ping_at; // the next one, by the clock of the system
 } udp_link_t;
+
+// What each process tells all others at the start.
+typedef struct udp_card {
+    udp_address_t address;
+    uint32_t datagram_bytes; // the longest that leaves it
+} udp_card_t;
 
 typedef struct udp_queue {
     udp_buffer_t *first, **last;
@@ -85,8 +99,8 @@ typedef struct udp_conduit {
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
-    size_t datagram_bytes;
-    udp_address_t *addresses; // of all ranks
+    size_t datagram_bytes; // the longest that leaves
+    udp_card_t *cards;     // of all ranks
 
     aq_lock_t links_lock;           // adding to the two below
     _Atomic(udp_link_t *) *link_of; // by rank; NULL: never spoken to
@@ -108,11 +122,19 @@ typedef struct udp_conduit {
     bool in_place;       // payloads need no check, and may travel from memory to memory
     bool large;          // the last datagram would have gone into memory; the receiver's
     atomic_uint put_off; // polls of senders
+    // The last looks at the socket: one that found something, and any.
+    _Atomic uint64_t came_at, looked_at;
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;
+    unsigned queue_most;  // datagrams of a class that wait, of all peers together
+    unsigned queued_peak; // of both classes
     udp_strangers_t strangers;
     atomic_uint sleepers;
+
+    uint64_t peer_timeout;     // ns; 0: none
+    _Atomic uint64_t listened; // ns for which this process was there to hear its peers
+    uint64_t listened_at;      // the last time that nothing more was there to be heard
 } udp_conduit_t;
 
 static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
@@ -133,6 +155,16 @@ void udp_links_serve(udp_conduit_t *udp, uint64_t now);
 
 // A link has something due at that time, maybe earlier than what is known.
 void udp_links_due(udp_conduit_t *udp, uint64_t when);
+
+// With the link's lock held: a datagram of the peer has come.
+static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
+{
+    link->heard = atomic_load_explicit(&udp->listened, memory_order_relaxed);
+    link->asked = 0;
+}
+
+// By whoever receives: nothing more is there to be heard.
+void udp_links_listened(udp_conduit_t *udp);
 
 // A buffer of its own until it is put back. NULL: no memory.
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);
@@ -186,6 +218,11 @@ void udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get);
 // By the receiver: puts the bytes of a put or of a reply to a get where they belong; placed: they
 // are there already.
 void udp_apply(udp_conduit_t *udp, const udp_frame_t *frame, bool placed);
+
+// ---- udp_conduit.c ----
+
+// Whether a poll is to look at the socket. Always, unless the process shares memory with others.
+bool udp_time_to_look(udp_conduit_t *udp);
 
 // ---- udp_receive.c ----
 

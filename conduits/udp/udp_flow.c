@@ -82,8 +82,11 @@ static void start_timer(udp_sender_t *sender, uint64_t now)
                                  sender->setup.rto_most);
 }
 
+// A peer that was away for long says nothing about the path. If it is the path that has become so
+// slow, the next samples show that again, each with a longer time-out.
 static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 {
+    sample = within(sample, 0, 2 * sender->rto);
     if (sender->rtt == 0) {
         sender->rtt = sample;
         sender->rtt_deviation = sample / 2;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../core/fatal.h"
 #include "../../other/clock.h"
 #include "../../other/log.h"
 
@@ -14,6 +15,7 @@ enum {
     RTO_LEAST_NS = 1000000,
     DOORS = 64,          // links that have one: each takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
+    PINGS = 8,           // in the time after which a peer is taken for dead
     FIRST_DATAGRAMS = 8, // the congestion window at the start
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
@@ -66,29 +68,49 @@ static void release(void *context, void *datagram)
     udp_buffer_put(udp, buffer);
 }
 
+// ---- the path to a peer ----
+
+// Loopback has one length for all. Elsewhere the kernel knows: the interface of the way out, and
+// what routers told it since. Too long a datagram is no fault, the kernel cuts it into packets; but
+// then each of them can get lost.
+static void look_at_path(const udp_conduit_t *udp, udp_link_t *link)
+{
+    size_t reach = udp->datagram_bytes;
+    if (!udp->socket.loopback)
+        reach = udp_socket_reach(&udp->socket, &link->to);
+    link->datagram_bytes = reach < udp->datagram_bytes ? reach : udp->datagram_bytes;
+}
+
 // ---- making ----
 
-static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
+static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
-    udp_link_t *link = calloc(1, sizeof *link);
     const udp_sender_setup_t setup = {
         .window = UDP_WINDOW_MAX,
-        .datagram_bytes = (uint32_t)udp->datagram_bytes,
-        .first_bytes = FIRST_DATAGRAMS * (uint32_t)udp->datagram_bytes,
-        .credit = (uint32_t)udp->datagram_bytes * FIRST_DATAGRAMS,
+        .datagram_bytes = (uint32_t)link->datagram_bytes,
+        .first_bytes = FIRST_DATAGRAMS * (uint32_t)link->datagram_bytes,
+        .credit = (uint32_t)link->datagram_bytes * FIRST_DATAGRAMS,
         .rto_first = RTO_FIRST_NS,
         .rto_least = RTO_LEAST_NS,
         .rto_most = rto_most,
         .release = release,
         .context = udp,
     };
-    if (!link || !udp_address_read(&udp->addresses[rank], &link->to))
+    return udp_sender_start(&link->sender[class], &setup);
+}
+
+static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
+{
+    udp_link_t *link = calloc(1, sizeof *link);
+    if (!link || !udp_address_read(&udp->cards[rank].address, &link->to))
         goto err_free;
     link->rank = rank;
+    look_at_path(udp, link);
+    udp_link_heard(udp, link);
     link->door =
         atomic_load(&udp->link_count) < DOORS ? udp_socket_door(&udp->socket, &link->to) : -1;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
-        if (udp_sender_start(&link->sender[c], &setup) != AQ_OK)
+        if (start_sender(udp, link, c) != AQ_OK)
             goto err_stop;
         udp_receiver_start(&link->receiver[c]);
     }
@@ -125,6 +147,8 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
         atomic_store_explicit(&udp->links, link, memory_order_release);
         atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
         share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
+        if (udp->peer_timeout)
+            udp_links_due(udp, 0); // from now on it is watched
     }
     aq_lock_drop(&udp->links_lock);
     if (!link)
@@ -140,10 +164,12 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
         udp_action_t action = udp_sender_next(&link->sender[class], now);
         if (action.todo == UDP_TODO_NOTHING)
             return;
-        if (action.todo == UDP_TODO_REQUEST)
-            udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
-        else
+        if (action.todo == UDP_TODO_RESEND) {
             udp_send_again(udp, link, &action, now);
+            continue;
+        }
+        udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
+        look_at_path(udp, link); // what is too long for a path that has changed gets lost
     }
 }
 
@@ -172,18 +198,63 @@ static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
     return UDP_NEVER;
 }
 
+// ---- peers that do not answer (GASNET_UDP_PEER_TIMEOUT) ----
+
+// Time goes on only while this process is there to hear: after each receive that found the socket
+// empty, by what has passed since the one before, but not more than the time between two pings.
+// So a peer whose answers wait in the socket is not taken for dead, nor one that was asked just
+// before this process computed for long.
+void udp_links_listened(udp_conduit_t *udp)
+{
+    if (!udp->peer_timeout)
+        return;
+    uint64_t now = aq_clock_ns(), passed = now - udp->listened_at, most = udp->peer_timeout / PINGS;
+    udp->listened_at = now;
+    atomic_fetch_add_explicit(&udp->listened, passed < most ? passed : most, memory_order_relaxed);
+}
+
+static void give_up(const udp_conduit_t *udp, const udp_link_t *link)
+{
+    aq_fatal("rank %u has not answered for %.3g s (GASNET_UDP_PEER_TIMEOUT); see whether its host "
+             "and the network are up, or give more time if it computes that long",
+             link->rank, (double)udp->peer_timeout / 1e9);
+}
+
+// Whoever owes something has been asked by the data itself, and is asked again by requests for an
+// epoch. Others are pinged when they were silent for half of the time.
+static uint64_t watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
+{
+    const uint64_t step = udp->peer_timeout / PINGS;
+    uint64_t listened = atomic_load_explicit(&udp->listened, memory_order_relaxed);
+    if (!link->asked && (owes || listened - link->heard >= udp->peer_timeout / 2))
+        link->asked = listened + 1;
+    if (link->asked && listened >= link->asked + udp->peer_timeout)
+        give_up(udp, link);
+    if (link->asked && !owes && now >= link->ping_at) {
+        udp_send_plain(udp, link, UDP_PING, UDP_REQUESTS, 0, now);
+        link->ping_at = now + step;
+    }
+    return now + step;
+}
+
 uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     uint64_t due = UDP_NEVER;
+    bool owes = false;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         if (link->sender[c].timer == UDP_NEVER) // nothing is kept, nothing asked for
             continue;
+        owes = true;
         serve_sender(udp, link, c, now);
         uint64_t when = udp_sender_deadline(&link->sender[c]);
         due = when < due ? when : due;
     }
     uint64_t ack = serve_ack(udp, link, now);
-    return ack < due ? ack : due;
+    due = ack < due ? ack : due;
+    if (!udp->peer_timeout)
+        return due;
+    uint64_t watch = watch_peer(udp, link, owes, now);
+    return watch < due ? watch : due;
 }
 
 void udp_links_due(udp_conduit_t *udp, uint64_t when)

@@ -6,7 +6,6 @@
 #include "udp_conduit.h"
 
 enum {
-    QUEUE_MOST = 64,   // datagrams of requests that wait for a poll that may run them
     PUT_OFF = 32,      // one in so many polls of senders looks at the socket
     DELIVER_MOST = 16, // datagrams that one poll delivers
     IN_PLACE_MOST = 8, // and takes into memory
@@ -31,6 +30,8 @@ static void enqueue(udp_conduit_t *udp, udp_buffer_t *buffer)
     queue->last = &buffer->next;
     change(&queue->count, 1);
     change(&udp->queued, 1);
+    if (udp->queued > udp->queued_peak)
+        udp->queued_peak = udp->queued;
     aq_lock_drop(&udp->queue_lock);
 }
 
@@ -131,7 +132,7 @@ static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         in->contents = udp_frames_scan(udp_frames_of(in->bytes, in->length, header->class));
         if (!in->contents.good)
             return UDP_DROP_MALFORMED;
-        if (in->contents.calls && udp->queue[header->class].count >= QUEUE_MOST)
+        if (in->contents.calls && udp->queue[header->class].count >= udp->queue_most)
             return UDP_DROP_NO_MEMORY;
     }
     return drops[udp_receiver_take(receiver, header->epoch, header->sequence)];
@@ -184,6 +185,7 @@ static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         if (link->sender[c].kept || link->sender[c].requesting) // else there is no news
             udp_sender_ack(&link->sender[c], &in->header->acks[c], in->now);
     link->stats.bytes_in += in->length;
+    udp_link_heard(udp, link);
     if (in->header->kind == UDP_DATA)
         take_data(udp, link, in);
     else
@@ -264,6 +266,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     if (!link)
         return NEXT_OTHER;
     arrival.now = aq_clock_ns();
+    atomic_store_explicit(&udp->came_at, arrival.now, memory_order_relaxed);
     aq_lock_take(&link->lock);
     bool placed = place(udp, link, &arrival);
     aq_lock_drop(&link->lock);
@@ -279,25 +282,56 @@ static next_t receive_large(udp_conduit_t *udp)
     return next;
 }
 
+// Leaves in the kernel what there is no room for. If this poll must not run requests, a full queue
+// of them is no reason to wait: replies may be behind them.
+static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
+{
+    unsigned most = UDP_SLOTS;
+    for (unsigned c = 0; c < UDP_CLASSES; c++) {
+        unsigned count = atomic_load_explicit(&udp->queue[c].count, memory_order_relaxed);
+        unsigned room = count < udp->queue_most ? udp->queue_most - count : 0;
+        if (room < most && (c == UDP_REPLIES || what & AQ_POLL_REQUESTS))
+            most = room;
+    }
+    return most;
+}
+
+// Handles what has come into slots; returns the last one that has calls, the others are queued.
+static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, unsigned count,
+                                uint64_t now)
+{
+    udp_buffer_t *last = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (last)
+            enqueue(udp, last);
+        last = handle(udp, &in[i], now);
+    }
+    return last;
+}
+
 // Returns the last datagram that has something for this poll to run, if the queue is empty; others
 // go there.
 static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 {
     udp_incoming_t in[UDP_SLOTS];
-    unsigned count;
-    udp_buffer_t *last = NULL;
-    if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed) &&
-        receive_large(udp) != NEXT_OTHER)
+    unsigned count = 0, most = receive_most(udp, what);
+    if (!most)
         return NULL;
-    udp->large = false;
-    if (udp_socket_receive(&udp->socket, in, UDP_SLOTS, &count) != AQ_OK || !count)
-        return NULL;
-    *now = aq_clock_ns();
-    for (unsigned i = 0; i < count; i++) {
-        if (last)
-            enqueue(udp, last);
-        last = handle(udp, &in[i], *now);
+    if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed)) {
+        next_t next = receive_large(udp);
+        if (next == NEXT_PLACED)
+            return NULL;
+        udp->large = next == NEXT_NONE;
     }
+    if (!udp->large && udp_socket_receive(&udp->socket, in, most, &count) != AQ_OK)
+        return NULL;
+    if (!count) {
+        udp_links_listened(udp);
+        return NULL;
+    }
+    *now = aq_clock_ns();
+    atomic_store_explicit(&udp->came_at, *now, memory_order_relaxed);
+    udp_buffer_t *last = handle_all(udp, in, count, *now);
     if (!last ||
         (may_run(what, last->class) && !atomic_load_explicit(&udp->queued, memory_order_relaxed)))
         return last;
@@ -371,7 +405,7 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
         return 0;
     if (!sending)
         udp_flush(udp, 0);
-    if (aq_lock_try(&udp->receiving)) {
+    if (udp_time_to_look(udp) && aq_lock_try(&udp->receiving)) {
         first = receive(udp, what, &now);
         done += udp->done;
         udp->done = 0;

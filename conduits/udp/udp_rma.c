@@ -10,9 +10,9 @@
 enum { ALONE_LEAST = 4096 }; // from here on a copy costs more than a datagram of its own
 
 // The most that one frame carries, whatever it is.
-static size_t largest_piece(const udp_conduit_t *udp)
+static size_t largest_piece(const udp_link_t *link)
 {
-    return (udp->datagram_bytes - UDP_HEADER_BYTES - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
+    return (link->datagram_bytes - UDP_HEADER_BYTES - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
 }
 
 static size_t least(size_t a, size_t b)
@@ -40,7 +40,7 @@ static bool add_frame(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma
 // With the link's lock held: sends the first pieces of a put; returns the bytes of them.
 static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
 {
-    const size_t most = largest_piece(udp);
+    const size_t most = largest_piece(link);
     const uint64_t now = aq_clock_ns();
     const size_t nbytes = rma->nbytes;
     size_t begun = 0;
@@ -63,7 +63,7 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void
     udp_rma_t rma = {
         .type = UDP_FRAME_PUT, .nbytes = nbytes, .payload = src, .dest = (uintptr_t)dest};
     aq_lock_take(&link->lock);
-    if (nbytes >= least(ALONE_LEAST, largest_piece(udp)))
+    if (nbytes >= least(ALONE_LEAST, largest_piece(link)))
         *begun = put_pieces(udp, link, &rma,
                             (udp_alone_t){.in_place = flags & AQ_RMA_STABLE, .pending = pending});
     else
@@ -79,7 +79,7 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
     udp_conduit_t *udp = udp_of(conduit);
     udp_link_t *link = pointer;
     const udp_rma_t rma = {.type = UDP_FRAME_GET,
-                           .nbytes = least(nbytes, largest_piece(udp)),
+                           .nbytes = least(nbytes, largest_piece(link)),
                            .src = (uintptr_t)src,
                            .dest = (uintptr_t)dest,
                            .cookie = (uintptr_t)pending};
@@ -97,7 +97,7 @@ static bool try_answer(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rm
 {
     bool done;
     aq_lock_take(&link->lock);
-    if (rma->nbytes >= least(ALONE_LEAST, largest_piece(udp)))
+    if (rma->nbytes >= least(ALONE_LEAST, largest_piece(link)))
         done =
             udp_send_alone(udp, link, rma, (udp_alone_t){.in_place = udp->in_place}, aq_clock_ns());
     else

@@ -161,7 +161,7 @@ udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned cl
                                atomic_uint *pending)
 {
     udp_buffer_t *buffer = link->open[class];
-    if (buffer && buffer->used + bytes <= udp->datagram_bytes && can_note(buffer, pending))
+    if (buffer && buffer->used + bytes <= link->datagram_bytes && can_note(buffer, pending))
         return buffer;
     if (buffer && !close_datagram(udp, link, class, aq_clock_ns()))
         return NULL;

@@ -166,6 +166,17 @@ static void use_segments(udp_socket_t *socket)
         !socket->loopback && setsockopt(socket->fd, SOL_UDP, UDP_GRO, &join, sizeof join) == 0;
 }
 
+// Datagrams that are too long for the path are cut by us; on the way nobody may cut, and who cannot
+// pass one on says so.
+static void follow_path(int fd, sa_family_t family)
+{
+    int want4 = IP_PMTUDISC_WANT, want6 = IPV6_PMTUDISC_WANT;
+    if (family == AF_INET)
+        (void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &want4, sizeof want4);
+    else
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof want6);
+}
+
 static aq_status_t make_socket(udp_socket_t *out)
 {
     int only = 1;
@@ -177,6 +188,7 @@ static aq_status_t make_socket(udp_socket_t *out)
                      strerror(errno));
         return AQ_ERR_RESOURCE;
     }
+    follow_path(out->fd, out->here.any.sa_family);
     if (out->here.any.sa_family == AF_INET6)
         (void)setsockopt(out->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
     return AQ_OK;
@@ -436,11 +448,13 @@ int udp_socket_door(const udp_socket_t *from, const udp_sockaddr_t *peer)
     if (from->fixed_ports)
         return -1;
     int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, &peer->any, peer->length) != 0) {
-        close(fd);
+    if (fd < 0)
         return -1;
-    }
-    return fd;
+    follow_path(fd, peer->any.sa_family);
+    if (connect(fd, &peer->any, peer->length) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static ssize_t send_pieces(int fd, const udp_outgoing_t *datagram, bool connected)

@@ -38,6 +38,7 @@ typedef struct udp_stats {
     uint64_t resent;                      // datagrams, of datagrams_out
     uint64_t epochs;                      // opened
     uint64_t drops[UDP_DROPS];
+    uint64_t memory; // bytes for what has arrived, at most; of a process only
     uint64_t rtt_ns; // round-trip estimate; 0: none yet; in a sum the largest
 } udp_stats_t;
 

@@ -14,54 +14,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../other/log.h"
+#include "child_errors.h"
 
 #define THREADS 4
 #define LINES 200
-
-// Runs speak in a child, where the log's state is fresh, and returns what it wrote on standard
-// error. The caller frees it.
-static char *output_of(void (*speak)(void))
-{
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        speak();
-        _exit(0);
-    }
-    close(ends[1]);
-    char *text = NULL;
-    size_t length = 0;
-    ssize_t n;
-    do {
-        text = realloc(text, length + 65536 + 1);
-        assert_non_null(text);
-        n = read(ends[0], text + length, 65536);
-        assert_true(n >= 0);
-        length += (size_t)n;
-    } while (n > 0);
-    text[length] = '\0';
-    close(ends[0]);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    return text;
-}
 
 static void expect_output(void (*speak)(void), const char *who, const char *message)
 {
     char expected[1024];
     snprintf(expected, sizeof expected, "*** GASNet: %s on host %s: %s\n", who, aq_log_host(),
              message);
-    char *text = output_of(speak);
+    char *text = child_errors(speak);
     assert_string_equal(text, expected);
     free(text);
 }
@@ -177,7 +143,7 @@ static void test_long_message_is_cut(void **state)
 {
     (void)state;
     const char *mark = " [cut]\n";
-    char *text = output_of(speak_long);
+    char *text = child_errors(speak_long);
     size_t length = strlen(text);
     assert_true(length <= 4096);
     assert_true(length > 4000);
@@ -203,7 +169,7 @@ static void test_edge_of_cut(void **state)
         snprintf(prefix, sizeof prefix, "*** GASNet: rank 0 of 1 on host %s: ", aq_log_host());
     bool cut_before = false;
     for (edge_length = 4080 - (size_t)used; edge_length < 4110 - (size_t)used; edge_length++) {
-        char *text = output_of(speak_edge);
+        char *text = child_errors(speak_edge);
         size_t length = strlen(text);
         bool cut = strstr(text, " [cut]\n") != NULL;
         assert_true(length <= 4096);
@@ -228,7 +194,7 @@ static void speak_and_check_errno(void)
 static void test_errno_survives(void **state)
 {
     (void)state;
-    char *text = output_of(speak_and_check_errno);
+    char *text = child_errors(speak_and_check_errno);
     assert_string_equal(text, "");
     free(text);
 }
@@ -286,10 +252,10 @@ static void check_lines(char *text)
 static void test_threads_do_not_mix(void **state)
 {
     (void)state;
-    char *text = output_of(speak_in_threads);
+    char *text = child_errors(speak_in_threads);
     check_lines(text);
     free(text);
-    text = output_of(speak_in_threads_without_blocking);
+    text = child_errors(speak_in_threads_without_blocking);
     check_lines(text);
     free(text);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,83 @@ static unsigned turn_until(aq_api_wait_t *wait, const unsigned *counter)
         assert_true(++turns < TURNS_MAX);
     }
     return turns;
+}
+
+// ---- processors ----
+
+static _Atomic uint16_t seats[3];
+static unsigned yields;
+static int processor = -1; // that this process is on
+
+// In place of the C library's.
+int sched_yield(void)
+{
+    yields++;
+    return 0;
+}
+
+int sched_getcpu(void)
+{
+    return processor;
+}
+
+// As many turns of a wait that spins; returns how often it gave the processor away.
+static unsigned yields_in(unsigned turns_to_take)
+{
+    aq_api_wait_t wait = {0};
+    yields = 0;
+    while (turns_to_take--)
+        aq_api_wait_turn(&wait);
+    assert_int_equal(seen.arms, 0);
+    return yields;
+}
+
+// Spinning gives way to a rank of this host that waits on the same processor, and to nobody else.
+static void test_shared_processor(void **state)
+{
+    (void)state;
+    static gex_RankInfo_t here[] = {{0}, {2}};
+    char err[512];
+    setenv("GASNET_SPIN_US", "1000000", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
+    aq_job.host.members = here;
+    aq_job.host.size = 2;
+    aq_job.boot->seats = seats;
+    seats[1] = 4; // of another host
+    for (processor = 3; processor < 5; processor++) {
+        seats[2] = 6;
+        assert_int_equal(yields_in(160), 0);
+        assert_int_equal(seats[0], processor + 1);
+        seats[2] = (uint16_t)(processor + 1);
+        assert_int_equal(yields_in(160), 10);
+    }
+    processor = -1; // not known
+    seats[2] = 0;
+    assert_int_equal(yields_in(160), 0);
+    unsetenv("GASNET_SPIN_US");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+// Who sleeps is in nobody's way.
+static void test_sleeper_has_no_seat(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    aq_job.boot->seats = seats;
+    seats[0] = 9;
+    turn_until(&wait, &seen.arms);
+    assert_int_equal(seats[0], 9);
+    turn_until(&wait, &seen.sleeps);
+    assert_int_equal(seats[0], 0);
+}
+
+static int no_seats(void **state)
+{
+    (void)state;
+    aq_job.boot->seats = NULL;
+    aq_job.host.size = 0;
+    return 0;
 }
 
 // ---- polls and tasks ----
@@ -365,7 +443,7 @@ static void start_with(const char *mode, uint32_t ranks)
     aq_progress_start(ranks);
 }
 
-// Last, since it changes how long the others would yield.
+// Near the end, since it changes how long the others would yield.
 static void test_start(void **state)
 {
     (void)state;
@@ -385,6 +463,19 @@ static void test_start(void **state)
     }
 }
 
+// Processors are those that the ranks share, and not the few that this rank may be bound to.
+static void test_bound(void **state)
+{
+    (void)state;
+    const uint32_t ranks = 2 * aq_size_processors();
+    start_with("auto", ranks);
+    assert_in_range(yields_in(8), 1, 8);
+    aq_job.boot->processors = ranks;
+    start_with("auto", ranks);
+    assert_int_equal(yields_in(8), 0);
+    aq_job.boot->processors = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,8 +489,11 @@ int main(void)
         cmocka_unit_test_setup(test_end_disarms, clear),
         cmocka_unit_test_setup(test_beds, clear),
         cmocka_unit_test_setup(test_modes, clear),
+        cmocka_unit_test_setup_teardown(test_shared_processor, clear, no_seats),
+        cmocka_unit_test_setup_teardown(test_sleeper_has_no_seat, clear, no_seats),
         cmocka_unit_test_setup(test_bad_mode, clear),
         cmocka_unit_test_setup(test_start, clear),
+        cmocka_unit_test_setup(test_bound, clear),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

@@ -633,6 +633,28 @@ static void the_time_out_follows_the_round_trip(void **state)
     assert_int_equal(sender.rto, 1 * MS);
 }
 
+// One answer that came late moves the time-out little; a path that has become slower is followed.
+static void a_peer_that_was_away_is_no_slow_path(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        add(1);
+        now += 10 * US;
+        ack(1, sender.next, 0);
+    }
+    add(1);
+    now += 4000 * MS;
+    ack(1, sender.next, 0);
+    assert_in_range(sender.rto, 2 * MS, 3 * MS);
+    for (unsigned i = 0; i < 100; i++) {
+        add(1);
+        now += 200 * MS;
+        ack(1, sender.next, 0);
+    }
+    assert_in_range(sender.rtt, 195 * MS, 200 * MS);
+    assert_in_range(sender.rto, 195 * MS, 300 * MS);
+}
+
 static void the_least_round_trip_is_not_kept_for_ever(void **state)
 {
     (void)state;
@@ -823,6 +845,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_queue_shrinks_it_but_not_below_the_first_window, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_time_out_follows_the_round_trip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_peer_that_was_away_is_no_slow_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_least_round_trip_is_not_kept_for_ever, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_time_at_the_receiver_is_taken_off, set_up, tear_down),

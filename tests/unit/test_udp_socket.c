@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../conduits/udp/udp_faults.h"
@@ -23,6 +22,7 @@
 #include "../../conduits/udp/udp_socket.h"
 #include "../../conduits/udp/udp_stats.h"
 #include "../../other/settings.h"
+#include "child_errors.h"
 
 #define SECOND 1000000000u
 
@@ -50,33 +50,6 @@ static int close_both(void **state)
     udp_socket_close(&here);
     udp_socket_close(&there);
     return 0;
-}
-
-// Runs check in a child and returns what it wrote on standard error; the child has to exit with 0.
-static char *errors_of(void (*check)(void))
-{
-    static char text[8192];
-    int ends[2], status;
-    size_t length = 0;
-    ssize_t n;
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        check();
-        _exit(0);
-    }
-    close(ends[1]);
-    while ((n = read(ends[0], text + length, sizeof text - 1 - length)) > 0)
-        length += (size_t)n;
-    text[length] = '\0';
-    close(ends[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    return text;
 }
 
 static void must(bool so)
@@ -191,9 +164,10 @@ static void test_ports(void **state)
         seen |= 1u << (port_of(&sockets[i]) - low);
     }
     assert_int_equal(seen, (1u << PORTS) - 1);
-    char *said = errors_of(open_crowded);
+    char *said = child_errors(open_crowded);
     assert_non_null(strstr(said, "GASNET_UDP_PORTS: every port from "));
     assert_non_null(strstr(said, "give a wider range"));
+    free(said);
     for (unsigned i = 0; i < PORTS; i++)
         udp_socket_close(&sockets[i]);
 }
@@ -251,8 +225,11 @@ static void open_elsewhere(void)
 static void test_no_interface(void **state)
 {
     (void)state;
-    for (fault = 0; fault < sizeof faults / sizeof faults[0]; fault++)
-        assert_non_null(strstr(errors_of(open_elsewhere), faults[fault].said));
+    for (fault = 0; fault < sizeof faults / sizeof faults[0]; fault++) {
+        char *said = child_errors(open_elsewhere);
+        assert_non_null(strstr(said, faults[fault].said));
+        free(said);
+    }
 }
 
 // All ways to name the loopback network lead to it.
@@ -605,18 +582,19 @@ static void count_strangers(void)
 static void test_strangers(void **state)
 {
     (void)state;
-    char *said = errors_of(count_strangers);
+    char *said = child_errors(count_strangers);
     char *first = strstr(said, "100 datagrams were dropped (forged), the last of them from "
                                "192.168.0.7:4711; ");
     assert_non_null(first);
     assert_null(strstr(strchr(first, '\n'), "dropped"));
+    free(said);
 }
 
 static void test_stats(void **state)
 {
     (void)state;
     udp_stats_t one = {.datagrams_out = 12, .resent = 2, .frames_out = 45, .rtt_ns = 12300};
-    udp_stats_t sum = {.datagrams_out = 1, .rtt_ns = 5000};
+    udp_stats_t sum = {.datagrams_out = 1, .rtt_ns = 5000, .memory = 99};
     udp_strangers_t strangers = {{0}, false};
     char *text;
     size_t size;
@@ -632,7 +610,8 @@ static void test_stats(void **state)
         "udp: rank 4 with rank 7: sent 12 datagrams (2 again), 45 frames (4.50 a datagram), ",
         "round trip 12.3 us; dropped 3 duplicate, 1 old epoch\n",
         "udp: rank 4 in all: sent 13 datagrams (2 again)",
-        "dropped 9 forged, 3 duplicate, 1 old epoch; socket 127.0.0.1:",
+        "dropped 9 forged, 3 duplicate, 1 old epoch; arrived datagrams took up to 99 bytes; socket "
+        "127.0.0.1:",
     };
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
         assert_non_null(strstr(text, parts[i]));

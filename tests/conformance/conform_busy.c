@@ -1,0 +1,167 @@
+/*
+ * conform_busy: rank 0 does not call the library, or the others want nothing of it, while one of
+ * the processes may be stopped; for the tests of what a network makes of that. away S N      each
+ * other rank sends N messages to rank 0, which sleeps for S seconds first, and waits until it has
+ * them all; rank 0 prints "served" and how many crowd S N B   the same with payloads of B bytes,
+ * which rank 0 checks ask S         all ranks enter barriers for S seconds idle S        rank 0
+ * polls for S seconds, the others wait for it in a barrier, and nobody sends Each rank prints
+ * "ready PID" before.
+ */
+#include <gasnet_coll.h>
+#include <gasnetex.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LONGEST 4096
+
+enum { HANDLER = GEX_AM_INDEX_BASE, PAYLOAD };
+
+static gex_TM_t team;
+static gex_Rank_t me, ranks;
+static unsigned long served, spoiled;
+
+static void on_message(gex_Token_t token)
+{
+    (void)token;
+    served++;
+}
+
+static unsigned char byte_of(gex_AM_Arg_t from, gex_AM_Arg_t number)
+{
+    return (unsigned char)(from * 31 + number);
+}
+
+static void on_payload(gex_Token_t token, void *bytes, size_t length, gex_AM_Arg_t from,
+                       gex_AM_Arg_t number)
+{
+    const unsigned char *at = bytes;
+
+    (void)token;
+    for (size_t i = 0; i < length; i++)
+        spoiled += at[i] != byte_of(from, number);
+    served++;
+}
+
+static void wait_all(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+static void nap(int seconds)
+{
+    struct timespec left = {.tv_sec = seconds};
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+static int serve(int seconds, unsigned long wanted)
+{
+    nap(seconds);
+    GASNET_BLOCKUNTIL(served >= wanted);
+    wait_all();
+    printf("served %lu\n", served);
+    return served != wanted || spoiled;
+}
+
+static int do_away(char **arg)
+{
+    const int count = atoi(arg[1]);
+
+    if (me == 0)
+        return serve(atoi(arg[0]), (unsigned long)count * (ranks - 1));
+    for (int i = 0; i < count; i++)
+        gex_AM_RequestShort0(team, 0, HANDLER, 0);
+    wait_all();
+    return 0;
+}
+
+static int do_crowd(char **arg)
+{
+    static unsigned char bytes[LONGEST];
+    const int count = atoi(arg[1]);
+    const size_t length = (size_t)atoi(arg[2]);
+
+    if (length > LONGEST)
+        return 64;
+    if (me == 0)
+        return serve(atoi(arg[0]), (unsigned long)count * (ranks - 1));
+    for (int i = 0; i < count; i++) {
+        memset(bytes, byte_of((gex_AM_Arg_t)me, i), length);
+        gex_AM_RequestMedium2(team, 0, PAYLOAD, bytes, length, GEX_EVENT_NOW, 0, (gex_AM_Arg_t)me,
+                              i);
+    }
+    wait_all();
+    return 0;
+}
+
+static int do_ask(char **arg)
+{
+    const time_t end = time(NULL) + atoi(arg[0]);
+    int go_on = 1;
+
+    while (go_on) {
+        int mine = time(NULL) < end;
+
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &go_on, &mine, GEX_DT_I32, sizeof(mine), 1,
+                                              GEX_OP_MAX, NULL, NULL, 0));
+    }
+    return 0;
+}
+
+static int do_idle(char **arg)
+{
+    const time_t end = time(NULL) + atoi(arg[0]);
+
+    while (me == 0 && time(NULL) < end) {
+        const struct timespec pause = {.tv_nsec = 1000000};
+
+        gasnet_AMPoll();
+        nanosleep(&pause, NULL);
+    }
+    wait_all();
+    return 0;
+}
+
+static int run_mode(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        int (*run)(char **arg);
+    } modes[] = {
+        {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask}, {"idle", 1, do_idle}};
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && argc > 1; i++)
+        if (strcmp(argv[1], modes[i].name) == 0 && argc - 2 == modes[i].arguments)
+            return modes[i].run(argv + 2);
+    fprintf(stderr, "conform_busy: unknown mode or number of arguments; its source lists them\n");
+    return 64;
+}
+
+int main(int argc, char **argv)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_AM_Entry_t table[] = {{HANDLER, (gex_AM_Fn_t)on_message,
+                               GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "message"},
+                              {PAYLOAD, (gex_AM_Fn_t)on_payload,
+                               GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2, NULL, "payload"}};
+
+    if (gex_Client_Init(&client, &ep, &team, "CONFORM_BUSY", &argc, &argv, 0) != GASNET_OK ||
+        gex_EP_RegisterHandlers(ep, table, 2) != GASNET_OK)
+        return 65;
+    me = gex_TM_QueryRank(team);
+    ranks = gex_TM_QuerySize(team);
+    wait_all();
+    printf("ready %ld\n", (long)getpid());
+    fflush(stdout);
+    int code = run_mode(argc, argv);
+    fflush(stdout);
+    gasnet_exit(code);
+    return code;
+}

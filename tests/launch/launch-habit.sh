@@ -1,0 +1,46 @@
+#!/bin/bash
+# launch-habit: a program of conduit udp without a launcher, `program N arguments`.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+udp=$AQ_BUILD/conform_exit_udp
+usage="takes the number of ranks, 1 to 1024, as its first argument (program 4 ...)"
+
+# N processes, which do not see that argument.
+for ranks in 1 3; do
+    for how in '' GASNET_SPAWNFN=L; do
+        expect 0 env $how "$udp" "$ranks" args one 2
+        printf 'args\none\n2\n' | cmp -s - <(sed 1d "$work/out") || fail "arguments with N = $ranks"
+        [ "$(basename "$(head -1 "$work/out")")" = conform_exit_udp ] || fail "the name of the program"
+        expect 0 env $how "$udp" "$ranks" pid
+        [ "$(cut -d' ' -f1 "$work/out" | sort -n | xargs)" = "$(seq -s' ' 0 $((ranks - 1)))" ] ||
+            fail "not $ranks ranks"
+        silent
+    done
+done
+expect 5 "$udp" 4 one 2 5
+expect 0 env GASNET_SUPERNODE_MAXSIZE=1 GASNET_STATS=1 "$udp" 2 code 0
+grep -q '^udp: rank 1 in all' "$work/err" || fail "no traffic over udp"
+
+# A number that is missing or wrong.
+expect 65 "$udp"
+says "the number of ranks is missing: a program of conduit udp"
+says "$usage"
+for wrong in pid 0 -1 +2 1025 2x 99999999999999999999 '' ' 2'; do
+    expect 65 "$udp" "$wrong" pid
+    says "'$wrong' is no number of ranks: a program of conduit udp"
+    says "$usage"
+done
+
+# Ways of starting that are not there.
+for letter in S R C; do
+    expect 65 env GASNET_SPAWNFN=$letter "$udp" 2 pid
+    says "GASNET_SPAWNFN: this build does not know the spawner '$letter'; set it to L"
+done
+
+# Whoever tells the number otherwise keeps the argument; other conduits do not have the habit.
+expect 64 env GASNET_PSHM_NODES=2 "$udp" 2 pid
+expect 0 env GASNET_PSHM_NODES=2 "$udp" pid
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "not two ranks by GASNET_PSHM_NODES"
+expect 64 "$AQ_BUILD/gasnetrun_udp" -n 2 "$udp" 2 pid
+expect 0 "$AQ_BUILD/gasnetrun_udp" -n 2 "$udp" pid
+expect 64 "$conform" 2 pid

@@ -1,0 +1,27 @@
+#!/bin/bash
+# launch-udp-memory: what has arrived over conduit udp takes bounded memory, for all peers together, and
+# what finds no room is not lost.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+busy=$AQ_BUILD/conform_busy
+export GASNET_SUPERNODE_MAXSIZE=1 GASNET_STATS=1
+
+# flood BYTES RANKS command ...: 16 ranks flood rank 0, which does not poll for a second; then its
+# datagrams take no more than so many bytes. Sets $took.
+flood()
+{
+    local bound=$1
+    shift
+    expect 0 env GASNET_UDP_RECEIVE_MEMORY="$bound" "$run" -n 17 "$busy" "$@"
+    grep -qx "served $((16 * $3))" "$work/out" || fail "rank 0 did not have all messages"
+    took=$(sed -n 's/^udp: rank 0 in all: .*arrived datagrams took up to \([0-9]*\) bytes.*/\1/p' "$work/err")
+    [ -n "$took" ] || fail "no memory in the counters"
+    [ "$took" -le "$bound" ] || fail "$took bytes are above the bound of $bound"
+}
+
+flood 3145728 crowd 1 300 4000
+[ "$took" -gt 2097152 ] || fail "nothing was kept at all"
+# Also where the kernel keeps little, and drops most.
+export GASNET_UDP_RCVBUF=64KB
+flood 3145728 crowd 1 300 4000

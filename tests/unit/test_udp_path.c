@@ -1,0 +1,162 @@
+// Paths of udp in a network namespace of its own: datagrams are as long as the route to their peer
+// takes them whole, and follow it when it changes.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../conduits/udp/udp_conduit.h"
+#include "../../other/clock.h"
+#include "../../other/settings.h"
+
+enum {
+    HEADERS = 28,      // of IPv4 and UDP
+    OUR_MTU = 1500,    // of our interface
+    PEER_BYTES = 1200, // the longest datagram of the peer
+    SECONDS_MOST = 20, // for a time-out to come
+};
+
+static const uint32_t hosts[] = {0, 1};
+static aq_conduit_t *conduit;
+static udp_conduit_t *udp;
+
+static int run(const char *command)
+{
+    char line[512];
+    snprintf(line, sizeof line, "PATH=$PATH:/usr/sbin:/sbin; %s", command);
+    return system(line); // NOLINT: the commands are those below
+}
+
+// The peer is behind our interface, and nobody answers there.
+static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
+{
+    udp_card_t *cards = all;
+    udp_sockaddr_t peer = {.v4 = {.sin_family = AF_INET, .sin_port = htons(4711)},
+                           .length = sizeof peer.v4};
+    assert_int_equal(length, sizeof *cards);
+    assert_int_equal(boot->size, 2);
+    memcpy(&cards[0], mine, length);
+    assert_int_equal(cards[0].datagram_bytes, (OUR_MTU - HEADERS) / 8 * 8);
+    inet_pton(AF_INET, "10.9.0.2", &peer.v4.sin_addr);
+    udp_address_write(&peer, &cards[1].address);
+    cards[1].datagram_bytes = PEER_BYTES;
+    return AQ_OK;
+}
+
+static int start(void **state)
+{
+    static const aq_boot_ops_t ops = {.exchange = exchange};
+    static aq_boot_t boot = {.ops = &ops, .size = 2, .host_of_rank = hosts};
+    static const aq_conduit_env_t env = {.boot = &boot, .size = 2};
+    char err[512];
+    (void)state;
+    if (run("command -v ip >/dev/null") ||
+        (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)))
+        return 0;
+    if (run("ip link add v0 type veth peer name v1 && ip address add 10.9.0.1/24 dev v0 && "
+            "ip link set v0 up && ip link set v1 up && ip link set lo up && "
+            "ip route add 10.9.0.2/32 dev v0 mtu 1400"))
+        return -1;
+    setenv("GASNET_WORKERIP", "10.9.0.1", 1);
+    if (aq_settings_load(err, sizeof err) != AQ_OK || aq_udp_conduit.open(&env, &conduit) != AQ_OK)
+        return -1;
+    udp = udp_of(conduit);
+    return 0;
+}
+
+static udp_link_t *link_or_skip(void)
+{
+    void *link;
+    if (!conduit) {
+        print_message(
+            "no network namespace can be made here, or ip is missing (package iproute2)\n");
+        skip();
+    }
+    assert_int_equal(aq_udp_conduit.connect(conduit, 1, "", &link), AQ_OK);
+    return link;
+}
+
+static void send_message(udp_link_t *link, size_t nbytes)
+{
+    static uint8_t bytes[2048];
+    const aq_am_t am = {.payload = bytes, .nbytes = nbytes, .category = AQ_AM_MEDIUM};
+    assert_int_equal(aq_udp_conduit.send(conduit, link, &am), AQ_OK);
+}
+
+// Messages enough for several datagrams, in few of them, none of which is too long.
+static void fills_datagrams(udp_link_t *link, size_t mtu)
+{
+    const udp_stats_t before = link->stats;
+    const size_t frame = udp_frame_bytes(AQ_AM_MEDIUM, 0, 96);
+    const size_t frames = ((mtu - HEADERS) / 8 * 8 - UDP_HEADER_BYTES) / frame;
+    assert_int_equal(link->datagram_bytes, (mtu - HEADERS) / 8 * 8);
+    for (size_t i = 0; i < 4 * frames; i++)
+        send_message(link, 96);
+    udp_flush(udp, 0);
+    assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 4);
+    assert_int_equal(link->stats.bytes_out - before.bytes_out,
+                     4 * (UDP_HEADER_BYTES + frames * frame));
+}
+
+static void what_all_can_send_is_the_least(void **state)
+{
+    (void)state;
+    (void)link_or_skip();
+    assert_int_equal(conduit->max_medium + udp_frame_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS) +
+                         UDP_HEADER_BYTES,
+                     PEER_BYTES);
+}
+
+static void datagrams_follow_the_path(void **state)
+{
+    (void)state;
+    udp_link_t *link = link_or_skip();
+    fills_datagrams(link, 1400);
+    // The path becomes smaller, and nobody answers: the next time-out looks at it.
+    assert_int_equal(run("ip route change 10.9.0.2/32 dev v0 mtu 1000"), 0);
+    const uint64_t end = aq_clock_ns() + (uint64_t)SECONDS_MOST * 1000000000;
+    while (!link->sender[UDP_REQUESTS].counts.epochs && aq_clock_ns() < end)
+        udp_poll(conduit, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    assert_int_equal(link->datagram_bytes, (1000 - HEADERS) / 8 * 8);
+}
+
+// What is longer than the path takes goes by itself, and is cut by the kernel.
+static void a_long_frame_goes_by_itself(void **state)
+{
+    (void)state;
+    udp_link_t *link = link_or_skip();
+    // nothing is acknowledged here, so the flow is taken back to its beginning
+    udp_sender_t *sender = &link->sender[UDP_REQUESTS];
+    const udp_sender_setup_t setup = sender->setup;
+    udp_sender_stop(sender);
+    assert_int_equal(udp_sender_start(sender, &setup), AQ_OK);
+    const udp_stats_t before = link->stats;
+    send_message(link, 8);
+    send_message(link, conduit->max_medium);
+    send_message(link, 8);
+    udp_flush(udp, 0);
+    assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 3);
+    assert_true(link->stats.bytes_out - before.bytes_out >
+                link->datagram_bytes + 2 * (size_t)UDP_HEADER_BYTES);
+    assert_int_equal(udp->socket.counts.too_long, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_all_can_send_is_the_least),
+        cmocka_unit_test(datagrams_follow_the_path),
+        cmocka_unit_test(a_long_frame_goes_by_itself),
+    };
+    return cmocka_run_group_tests(tests, start, NULL);
+}

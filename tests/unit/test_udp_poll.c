@@ -1,0 +1,113 @@
+// How often polls of udp look at the socket: each time in a process by itself, less often where
+// there is shared memory to poll as well and nothing comes, and at once where polls are seldom.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../conduits/udp/udp_conduit.h"
+#include "../../other/clock.h"
+#include "../../other/settings.h"
+
+enum { POLLS = 20000, PAUSE_NS = 10000 }; // the longest pause between two looks
+
+static const uint32_t hosts[2];
+static aq_conduit_env_t env = {.size = 2};
+static udp_conduit_t *udp;
+
+static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
+{
+    for (uint32_t r = 0; r < boot->size; r++)
+        memcpy((uint8_t *)all + r * length, mine, length);
+    return AQ_OK;
+}
+
+static int start(void **state)
+{
+    static const aq_boot_ops_t ops = {.exchange = exchange};
+    static aq_boot_t boot = {.ops = &ops, .size = 2, .host_of_rank = hosts};
+    aq_conduit_t *conduit;
+    char err[512];
+    (void)state;
+    env.boot = &boot;
+    if (aq_settings_load(err, sizeof err) != AQ_OK || aq_udp_conduit.open(&env, &conduit) != AQ_OK)
+        return -1;
+    udp = udp_of(conduit);
+    return 0;
+}
+
+static uint64_t looks(void)
+{
+    return udp->socket.counts.receive_calls;
+}
+
+static void poll_often(unsigned polls)
+{
+    while (polls--)
+        assert_int_equal(udp_poll(&udp->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES), 0);
+}
+
+static void a_process_by_itself_looks_each_time(void **state)
+{
+    (void)state;
+    uint64_t before = looks();
+    env.nbrhd_size = 1;
+    poll_often(POLLS);
+    assert_int_equal(looks() - before, POLLS);
+}
+
+// The clock is read only to see how many looks there may have been.
+static void with_shared_memory_looks_become_seldom(void **state)
+{
+    (void)state;
+    uint64_t before = looks(), began = aq_clock_ns();
+    env.nbrhd_size = 2;
+    poll_often(POLLS);
+    assert_in_range(looks() - before, 1, 1 + (aq_clock_ns() - began) / PAUSE_NS);
+}
+
+static void seldom_polls_look_each_time(void **state)
+{
+    (void)state;
+    uint64_t before = looks();
+    env.nbrhd_size = 2;
+    for (unsigned i = 0; i < 100; i++) {
+        usleep(2 * PAUSE_NS / 1000);
+        poll_often(1);
+    }
+    assert_int_equal(looks() - before, 100);
+}
+
+// Bytes that nobody believes are enough.
+static void what_comes_is_noticed(void **state)
+{
+    (void)state;
+    env.nbrhd_size = 2;
+    int fd = udp_socket_door(&udp->socket, &udp->socket.here);
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, "word", 4, 0), 4);
+    close(fd);
+    uint64_t began = aq_clock_ns();
+    while (!udp->socket.counts.received)
+        poll_often(1);
+    assert_true(udp->came_at >= began);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_by_itself_looks_each_time),
+        cmocka_unit_test(with_shared_memory_looks_become_seldom),
+        cmocka_unit_test(seldom_polls_look_each_time),
+        cmocka_unit_test(what_comes_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, start, NULL);
+}
