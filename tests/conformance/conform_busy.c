@@ -63,8 +63,9 @@ static int serve(int seconds, unsigned long wanted)
 {
     nap(seconds);
     GASNET_BLOCKUNTIL(served >= wanted);
-    wait_all();
     printf("served %lu\n", served);
+    fflush(stdout); /* the others exit after the barrier, and that ends this rank too */
+    wait_all();
     return served != wanted || spoiled;
 }
 
