@@ -21,6 +21,8 @@ libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
 mandoc             | optional | command -v mandoc           | the check of the manual pages
 spin               | optional | command -v spin             | the check of the protocol models
+iproute2           | optional | command -v ip               | networks for tests (tests/beds/veth)
+nftables           | optional | command -v nft              | the same, that lose packets
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
 build-essential    | optional | dpkg -s build-essential     | the same
