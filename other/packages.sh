@@ -23,6 +23,10 @@ mandoc             | optional | command -v mandoc           | the check of the m
 spin               | optional | command -v spin             | the check of the protocol models
 iproute2           | optional | command -v ip               | networks for tests (tests/beds/veth)
 nftables           | optional | command -v nft              | the same, that lose packets
+qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machine for tests (tests/beds/rxe-vm)
+busybox-static     | optional | command -v busybox          | the same
+cpio               | optional | command -v cpio             | the same
+kmod               | optional | command -v modprobe         | the same
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
 build-essential    | optional | dpkg -s build-essential     | the same

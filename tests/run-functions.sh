@@ -81,6 +81,16 @@ on_veth()
     }
 }
 
+# The program of $2 with $1 ranks over conduit udp in a virtual machine, whose kernel loses, doubles,
+# delays and reorders packets.
+on_netem()
+{
+    "$AQ_SRC/tests/beds/rxe-vm/run" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
+        tc qdisc add dev lo root netem limit 10000 delay 100us 50us loss 5% duplicate 1% reorder 10% || exit
+        on_udp "$@" || exit
+        tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {
