@@ -81,6 +81,20 @@ on_veth()
     }
 }
 
+# An interface whose packets are too short for the least Medium is refused; with the shortest that will
+# do nothing is cut into fragments.
+on_short_veth()
+{
+    local code=0 bed=$AQ_SRC/tests/beds/veth
+    "$bed/run" --mtu 768 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
+    cat told
+    [ $code = 0 ] || exit $code
+    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' told || exit 1
+    expect_exit 1 "$bed/run" --mtu 767 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told
+    cat told
+    grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' told
+}
+
 # The program of $2 with $1 ranks over conduit udp in a virtual machine, whose kernel loses, doubles,
 # delays and reorders packets.
 on_netem()
