@@ -21,7 +21,12 @@ libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
 mandoc             | optional | command -v mandoc           | the check of the manual pages
 spin               | optional | command -v spin             | the check of the protocol models
-iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | the test of the paths of udp
+iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
+nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | the same, that lose packets
+qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machine for tests (tests/beds/rxe-vm)
+busybox-static     | optional | command -v busybox          | the same
+cpio               | optional | command -v cpio             | the same
+kmod               | optional | PATH=$PATH:/usr/sbin command -v modprobe | the same
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
 build-essential    | optional | dpkg -s build-essential     | the same

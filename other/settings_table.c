@@ -41,9 +41,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_WORKERIP] =
         {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Network that the processes of conduit udp use among themselves, for example "
-         "192.168.0.0: that of the interface with this address or in this network. When all "
-         "processes are on one host they use its loopback interface. When neither this nor "
-         "GASNET_MASTERIP is set: the interface of the default route."},
+         "192.168.0.0: that of the interface with this address or in this network. When not set: "
+         "the loopback interface if all processes are on one host, else that of GASNET_MASTERIP "
+         "or of the default route."},
     [AQ_SET_UDP_PORTS] =
         {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
          "Ports that conduit udp may use, for example 50000-50100, where a firewall lets only some "

@@ -65,6 +65,46 @@ on_bad_udp()
     on_udp "$@"
 }
 
+# The program of $3 with $1 ranks over conduit udp, between two network namespaces that lose $2 percent.
+# Nothing may be cut into fragments on the way, and all data has a checksum.
+on_veth()
+{
+    local ranks=$1 drop=$2 code=0 lost='[1-9][0-9]*' bed=$AQ_SRC/tests/beds/veth
+    shift 2
+    "$bed/run" --drop "$drop" -- gasnetrun_udp -n "$ranks" "$bed/rank" "$@" 2>told || code=$?
+    cat told >&2
+    [ $code = 0 ] || exit $code
+    [ "$drop" != 0 ] || lost=0
+    grep -Eqx "veth: [1-9][0-9]* datagrams, $lost lost, 0 fragments, 0 without checksum" told || {
+        echo "The last line above is not what should have been seen in this network."
+        exit 1
+    }
+}
+
+# An interface whose packets are too short for the least Medium is refused; with the shortest that will
+# do nothing is cut into fragments.
+on_short_veth()
+{
+    local code=0 bed=$AQ_SRC/tests/beds/veth
+    "$bed/run" --mtu 768 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
+    cat told
+    [ $code = 0 ] || exit $code
+    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' told || exit 1
+    expect_exit 1 "$bed/run" --mtu 767 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told
+    cat told
+    grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' told
+}
+
+# The program of $2 with $1 ranks over conduit udp in a virtual machine, whose kernel loses, doubles,
+# delays and reorders packets.
+on_netem()
+{
+    "$AQ_SRC/tests/beds/rxe-vm/run" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
+        tc qdisc add dev lo root netem limit 10000 delay 100us 50us loss 5% duplicate 1% reorder 10% || exit
+        on_udp "$@" || exit
+        tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {

@@ -17,12 +17,13 @@ static bool udp_usable(char *why, size_t why_size)
     return true;
 }
 
-static bool all_on_one_host(const aq_boot_t *boot)
+// Whether datagrams stay inside this host: all ranks are here, and the user named no network.
+static bool stays_inside(const aq_boot_t *boot)
 {
     uint32_t r = 0;
     while (r < boot->size && boot->host_of_rank[r] == 0)
         r++;
-    return r == boot->size;
+    return r == boot->size && !*aq_settings_text(AQ_SET_WORKERIP);
 }
 
 // The largest payload of a frame with all arguments.
@@ -36,7 +37,7 @@ static size_t largest_payload(size_t datagram_bytes, unsigned category)
 static aq_status_t open_socket(udp_conduit_t *udp)
 {
     const aq_boot_t *boot = udp->base.env->boot;
-    const udp_socket_setup_t setup = udp_socket_settings(all_on_one_host(boot), boot->rank);
+    const udp_socket_setup_t setup = udp_socket_settings(stays_inside(boot), boot->rank);
     aq_status_t status = udp_faults_start(boot->rank, &udp->faults);
     if (status != AQ_OK)
         return status;

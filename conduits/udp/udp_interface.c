@@ -225,6 +225,7 @@ size_t udp_interface_datagram(size_t mtu, sa_family_t family)
 
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
 {
+    enum { LEAST = 768 }; // with it a Medium of 512 bytes, which clients may count on, is possible
     struct ifreq request = {0};
     memcpy(request.ifr_name, interface->name, sizeof interface->name);
     int fd = socket(interface->address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -232,12 +233,12 @@ aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (told && request.ifr_mtu >= 576) { // what every IPv4 host has to take
+    if (told && request.ifr_mtu >= LEAST) {
         *mtu = (size_t)request.ifr_mtu;
         return AQ_OK;
     }
     aq_log_error("interface %s cannot carry datagrams (%s); choose another one with "
                  "GASNET_WORKERIP",
-                 interface->name, told ? "its MTU is below 576" : strerror(error));
+                 interface->name, told ? "its MTU is below 768" : strerror(error));
     return AQ_ERR_RESOURCE;
 }

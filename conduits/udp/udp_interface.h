@@ -1,6 +1,6 @@
-// Which interface of this host reaches the peers: loopback when all are here; else the one that
-// GASNET_WORKERIP or GASNET_MASTERIP tells, else that of the default route. IPv4, or IPv6 where
-// there is nothing else.
+// Which interface of this host reaches the peers: loopback when all stay inside it; else the one
+// that GASNET_WORKERIP or GASNET_MASTERIP tells, else that of the default route. IPv4, or IPv6
+// where there is nothing else.
 #ifndef AQ_UDP_INTERFACE_H
 #define AQ_UDP_INTERFACE_H
 

@@ -1,0 +1,80 @@
+#!/bin/bash
+# launch-udp: what a job over udp says to an interface, a name and ports that are no good, and what it
+# does with datagrams that no peer of it sent.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+hello=$AQ_BUILD/hello
+export GASNET_SUPERNODE_MAXSIZE=1
+
+# A place for ports below those that the kernel gives out, other in each test.
+ports=$((20000 + $$ % 10000))
+
+# refused TEXT: each message of the last job is this sentence, or the launcher's about how it ended.
+refused()
+{
+    grep -qF -- "$1" "$work/err" || fail "no '$1' in the message"
+    ! grep '^\*\*\* GASNet:' "$work/err" | grep -vF -e "$1" -e 'the other ranks are ended' || fail "more messages than one kind"
+    [ ! -s "$work/out" ] || fail "the program ran all the same"
+}
+
+# Interfaces, networks and names that are not there.
+expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 3 "$hello"
+refused 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0; choose a network'
+expect 1 env GASNET_WORKERIP=nosuch.invalid "$run" -n 3 "$hello"
+refused "GASNET_WORKERIP: 'nosuch.invalid' is no address, and no name that is known here"
+for good in 127.0.0.1 127.0.0.0; do
+    expect 0 env GASNET_WORKERIP=$good "$run" -n 2 "$hello"
+    silent
+done
+
+# Ports: as many as ranks are enough; with one less a rank finds them all taken.
+expect 0 env GASNET_UDP_PORTS=$ports-$((ports + 2)) "$run" -n 3 "$hello"
+silent
+expect 1 env GASNET_UDP_PORTS=$ports-$((ports + 1)) "$run" -n 3 "$hello"
+refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on interface lo; give a wider range"
+[ "$(grep -c GASNET_UDP_PORTS "$work/err")" = 1 ] || fail "ranks that have a port complain as well"
+
+# ---- Datagrams of strangers ----
+
+# The first 8 bytes of a header (docs/wire-udp.md): version $1, an acknowledgement, 96 bytes, job $2.
+header()
+{
+    printf "\\x$1\\x01\\x60\\x00\\x$2\\x5a\\xa5\\x5a"
+}
+
+# stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, with zeros behind the first bytes.
+stranger()
+{
+    local i
+    { header "$3" "$4" && head -c $(($2 - 8)) /dev/zero; } >"$work/datagram"
+    for ((i = 0; i < $1; i++)); do
+        dd if="$work/datagram" bs="$2" status=none >"/dev/udp/127.0.0.1/$((ports + 1))"
+    done
+}
+
+# Rank 0 reads until the pipe is closed, while rank 1 waits in a barrier.
+mkfifo "$work/pipe"
+GASNET_STATS=1 GASNET_UDP_PORTS=$ports-$((ports + 1)) "$run" -n 2 "$conform" echo <"$work/pipe" >"$work/out" 2>"$work/err" &
+sup=$!
+exec 9>"$work/pipe"
+echo begin >&9
+socket=$(printf ':%04X ' $((ports + 1)))
+for _ in $(seq 400); do
+    grep -q "$socket" /proc/net/udp && break
+    sleep 0.05
+done
+stranger 103 96 02 11  # of a later release
+stranger 7 96 01 22    # of another job
+stranger 2 30000 01 33 # longer than its header says
+stranger 1 65507 02 44 # the longest that there is
+stranger 5 40 01 55    # shorter than any header
+exec 9>&-
+ended 0
+[ "$(cat "$work/out")" = begin ] || fail "the job did not do its work"
+grep -q 'rank 1 in all: .*; dropped 7 truncated, 104 other version, 7 other job; ' "$work/err" ||
+    fail "what was dropped is not what was sent"
+grep -q 'rank 0 in all: .*; dropped none; ' "$work/err" || fail "rank 0 dropped something"
+says '100 datagrams were dropped (other version), the last of them from 127.0.0.1:'
+grep -q 'run all ranks with the same release of the library$' "$work/err" || fail "no remedy"
+exit 0
