@@ -48,6 +48,7 @@ typedef struct udp_buffer {
     struct udp_buffer *next;
     struct udp_link *link; // of one that has arrived: from whom
     uint32_t used;         // bytes of the datagram that are here
+    uint32_t ran;          // of one that has arrived: where its next frame is
     uint8_t class;
     bool wants_ack;
     uint32_t frames;
@@ -73,6 +74,8 @@ typedef struct udp_link {
     uint64_t came[UDP_CLASSES]; // when the last new datagram did
     uint64_t owed_since;        // when the first unacknowledged datagram came; 0: none
     uint64_t owed_bytes;
+    uint64_t getting;  // bytes that gets have asked for and that are not here yet
+    bool got_enough;   // and nothing more is asked for now
     bool ack_wanted;   // the peer waits for it ...
     bool ack_can_ride; // ... and what it has sent last will be answered
     udp_stats_t stats;
@@ -127,6 +130,7 @@ typedef struct udp_conduit {
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;
+    atomic_bool stuck;    // a get found no room for its answer, the last time
     unsigned queue_most;  // datagrams of a class that wait, of all peers together
     unsigned queued_peak; // of both classes
     udp_strangers_t strangers;
@@ -204,6 +208,11 @@ void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *ac
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now);
 
+// The same for a request for an epoch, or its confirmation, which goes twice: all else waits for
+// them, and where much gets lost the time goes into those that do.
+void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
+                    uint32_t epoch, uint64_t now);
+
 // ---- udp_rma.c ----
 
 // See aq_conduit_ops_t.
@@ -212,12 +221,12 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *link, void *dest, const void *s
 aq_status_t udp_get(aq_conduit_t *conduit, void *link, void *dest, const void *src, size_t nbytes,
                     unsigned flags, atomic_uint *pending, size_t *begun);
 
-// Answers a get. May poll for replies until there is room.
-void udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get);
+// Answers a get; false: there is no room now.
+bool udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get);
 
-// By the receiver: puts the bytes of a put or of a reply to a get where they belong; placed: they
-// are there already.
-void udp_apply(udp_conduit_t *udp, const udp_frame_t *frame, bool placed);
+// By the receiver, with the link's lock held: puts the bytes of a put or of a reply to a get where
+// they belong; placed: they are there already.
+void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed);
 
 // ---- udp_conduit.c ----
 

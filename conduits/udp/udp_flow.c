@@ -8,7 +8,9 @@ enum { FREE, UNDER_WAY, LOST }; // a slot
 
 enum {
     LEAST_DATAGRAMS =
-        8, // the least congestion window: with fewer, losses do not show by overtaking
+        8,        // the least congestion window: with fewer, losses do not show by overtaking
+    PATIENCE = 4, // time-outs in a row before the time-out doubles: nothing but requests is
+                  // sent then, and losses alone explain so many
     MOST_DOUBLINGS = 20, // of the time-out; rto_most ends them long before
     DELAY_FACTOR = 4,    // a round trip so many times the least one, and
     DELAY_NS = 1000000,  // this much longer, stands in a queue
@@ -78,6 +80,7 @@ static void start_timer(udp_sender_t *sender, uint64_t now)
     uint64_t doublings = sender->fruitless;
     if (sender->requesting)
         doublings += sender->request_count - 1;
+    doublings = doublings > PATIENCE ? doublings - PATIENCE : 0;
     sender->timer = now + within(sender->rto << within(doublings, 0, MOST_DOUBLINGS), 0,
                                  sender->setup.rto_most);
 }

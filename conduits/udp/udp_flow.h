@@ -75,8 +75,8 @@ typedef struct udp_sender_setup {
     uint32_t first_bytes;
     uint32_t credit; // as long as no acknowledgement told another one
     // Retransmission time-out. The least has to be well above what a receiver may hold back an
-    // acknowledgement. Doubles while requests stay unanswered or epochs bring nothing, up to the
-    // most.
+    // acknowledgement. After a few in a row that brought nothing (an answer to a request, or an
+    // epoch that releases something) it doubles each time, up to the most.
     uint64_t rto_first, rto_least, rto_most;
     // Told of each datagram that the sender no longer keeps: acknowledged, or left at the stop.
     // Must not call back into the sender.

@@ -168,7 +168,7 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
             udp_send_again(udp, link, &action, now);
             continue;
         }
-        udp_send_plain(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
+        udp_send_epoch(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
         look_at_path(udp, link); // what is too long for a path that has changed gets lost
     }
 }

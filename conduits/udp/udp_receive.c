@@ -107,13 +107,13 @@ typedef struct arrival {
     udp_contents_t contents; // of data that was taken
 } arrival_t;
 
-static void apply_all(udp_conduit_t *udp, const arrival_t *in)
+static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
 {
     udp_frames_t frames = udp_frames_of(in->bytes, in->length, in->header->class);
     udp_frame_t frame;
     while (udp_frames_next(&frames, &frame) == UDP_FRAME)
         if (frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT)
-            udp_apply(udp, &frame, false);
+            udp_apply(udp, link, &frame, false);
 }
 
 // With the link's lock held: UDP_DROPS if the flow has taken the datagram.
@@ -156,9 +156,9 @@ static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         link->came[in->header->class] = in->now;
         link->stats.frames_in += in->contents.count;
         if (!in->bytes)
-            udp_apply(udp, &in->frame, true);
+            udp_apply(udp, link, &in->frame, true);
         else if (in->contents.bytes)
-            apply_all(udp, in);
+            apply_all(udp, link, in);
     } else {
         link->stats.drops[drop]++;
         in->contents = (udp_contents_t){0};
@@ -173,7 +173,7 @@ static void take_plain(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in
     link->stats.acks_in++;
     if (header->kind == UDP_EPOCH_REQUEST &&
         udp_receiver_request(&link->receiver[header->class], header->epoch))
-        udp_send_plain(udp, link, UDP_EPOCH_CONFIRM, header->class, header->epoch, in->now);
+        udp_send_epoch(udp, link, UDP_EPOCH_CONFIRM, header->class, header->epoch, in->now);
     if (header->kind == UDP_PING)
         udp_send_plain(udp, link, UDP_PONG, header->class, 0, in->now);
 }
@@ -217,6 +217,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64
             buffer->link = link;
             buffer->class = header.class;
             buffer->used = (uint32_t)in->length;
+            buffer->ran = UDP_HEADER_BYTES;
             return buffer;
         }
     }
@@ -282,15 +283,17 @@ static next_t receive_large(udp_conduit_t *udp)
     return next;
 }
 
-// Leaves in the kernel what there is no room for. If this poll must not run requests, a full queue
-// of them is no reason to wait: replies may be behind them.
+// Leaves in the kernel what there is no room for. If this poll cannot run requests, a full queue of
+// them is no reason to wait: what it needs may be behind them, and they are dropped.
 static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
 {
     unsigned most = UDP_SLOTS;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         unsigned count = atomic_load_explicit(&udp->queue[c].count, memory_order_relaxed);
         unsigned room = count < udp->queue_most ? udp->queue_most - count : 0;
-        if (room < most && (c == UDP_REPLIES || what & AQ_POLL_REQUESTS))
+        bool runs =
+            what & AQ_POLL_REQUESTS && !atomic_load_explicit(&udp->stuck, memory_order_relaxed);
+        if (room < most && (c == UDP_REPLIES || runs))
             most = room;
     }
     return most;
@@ -317,13 +320,13 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
     unsigned count = 0, most = receive_most(udp, what);
     if (!most)
         return NULL;
-    if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed)) {
-        next_t next = receive_large(udp);
-        if (next == NEXT_PLACED)
-            return NULL;
-        udp->large = next == NEXT_NONE;
-    }
-    if (!udp->large && udp_socket_receive(&udp->socket, in, most, &count) != AQ_OK)
+    next_t next = NEXT_OTHER;
+    if (udp->large && !atomic_load_explicit(&udp->socket.left, memory_order_relaxed))
+        next = receive_large(udp);
+    if (next == NEXT_PLACED)
+        return NULL;
+    udp->large = next == NEXT_NONE;
+    if (next == NEXT_OTHER && udp_socket_receive(&udp->socket, in, most, &count) != AQ_OK)
         return NULL;
     if (!count) {
         udp_links_listened(udp);
@@ -358,21 +361,27 @@ static void call(udp_conduit_t *udp, const udp_buffer_t *buffer, const udp_frame
     udp->base.env->deliver(&arrival);
 }
 
-// Runs handlers and answers gets; puts and what was got are in memory already.
-static unsigned deliver(udp_conduit_t *udp, udp_buffer_t *buffer)
+// Runs handlers and answers gets; puts and what was got are in memory already. *done grows by the
+// frames. False: a get finds no room for its answer, and the rest waits in the queue.
+static bool deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
 {
-    udp_frames_t frames = udp_frames_of(buffer->bytes, buffer->used, buffer->class);
+    udp_frames_t frames = {buffer->bytes + buffer->ran, buffer->bytes + buffer->used,
+                           buffer->class};
     udp_frame_t frame;
-    unsigned done = 0;
     while (udp_frames_next(&frames, &frame) == UDP_FRAME) {
         if (frame.type <= UDP_FRAME_LONG)
             call(udp, buffer, &frame);
-        else if (frame.type == UDP_FRAME_GET)
-            udp_answer(udp, buffer->link, &frame);
-        done++;
+        else if (frame.type == UDP_FRAME_GET && !udp_answer(udp, buffer->link, &frame)) {
+            atomic_store_explicit(&udp->stuck, true, memory_order_relaxed);
+            enqueue(udp, buffer);
+            return false;
+        }
+        buffer->ran = (uint32_t)(frames.at - buffer->bytes);
+        ++*done;
     }
     udp_buffer_put(udp, buffer);
-    return done;
+    atomic_store_explicit(&udp->stuck, false, memory_order_relaxed);
+    return true;
 }
 
 // Whether this poll of a sender is one that is put off. Threads may count past each other.
@@ -388,7 +397,8 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
     udp_buffer_t *buffer;
     unsigned done = 0;
     for (unsigned i = 0; i < DELIVER_MOST && (buffer = dequeue(udp, what)); i++)
-        done += deliver(udp, buffer);
+        if (!deliver(udp, buffer, &done))
+            break;
     return done;
 }
 
@@ -411,9 +421,8 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
         udp->done = 0;
         aq_lock_drop(&udp->receiving);
     }
-    if (first)
-        done += deliver(udp, first);
-    done += run_queue(udp, what);
+    if (!first || deliver(udp, first, &done))
+        done += run_queue(udp, what);
     if (!sending)
         udp_flush(udp, now);
     udp_links_serve(udp, now);

@@ -7,7 +7,10 @@
 #include "../../other/clock.h"
 #include "udp_conduit.h"
 
-enum { ALONE_LEAST = 4096 }; // from here on a copy costs more than a datagram of its own
+enum {
+    ALONE_LEAST = 4096,     // bytes from which on a copy costs more than a datagram of its own
+    GETTING_MOST = 1 << 18, // bytes that are asked of one peer
+};
 
 // The most that one frame carries, whatever it is.
 static size_t largest_piece(const udp_link_t *link)
@@ -72,6 +75,18 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void
     return *begun ? AQ_OK : AQ_AGAIN;
 }
 
+// So much is asked of a peer at once: what the way to it and back holds. Its memory for requests is
+// for others as well. Then the rest waits until half of it is here, so that requests share
+// a datagram.
+static bool may_get(udp_link_t *link, size_t nbytes)
+{
+    if (link->getting && link->getting + nbytes > GETTING_MOST)
+        link->got_enough = true;
+    else if (link->getting <= GETTING_MOST / 2)
+        link->got_enough = false;
+    return !link->got_enough;
+}
+
 aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
                     size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
 {
@@ -85,7 +100,8 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
                            .cookie = (uintptr_t)pending};
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
-    *begun = add_frame(udp, link, &rma, NULL) ? rma.nbytes : 0;
+    *begun = may_get(link, rma.nbytes) && add_frame(udp, link, &rma, NULL) ? rma.nbytes : 0;
+    link->getting += *begun;
     aq_lock_drop(&link->lock);
     if (*begun)
         return AQ_OK;
@@ -93,31 +109,25 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
     return AQ_AGAIN;
 }
 
-static bool try_answer(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma)
-{
-    bool done;
-    aq_lock_take(&link->lock);
-    if (rma->nbytes >= least(ALONE_LEAST, largest_piece(link)))
-        done =
-            udp_send_alone(udp, link, rma, (udp_alone_t){.in_place = udp->in_place}, aq_clock_ns());
-    else
-        done = add_frame(udp, link, rma, NULL);
-    aq_lock_drop(&link->lock);
-    return done;
-}
-
-void udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get)
+bool udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get)
 {
     const udp_rma_t rma = {.type = UDP_FRAME_GOT,
                            .nbytes = get->nbytes,
                            .payload = (const void *)(uintptr_t)get->src,
                            .dest = get->dest,
                            .cookie = get->cookie};
-    while (!try_answer(udp, link, &rma))
-        udp->base.env->poll_replies();
+    bool done;
+    aq_lock_take(&link->lock);
+    if (rma.nbytes >= least(ALONE_LEAST, largest_piece(link)))
+        done = udp_send_alone(udp, link, &rma, (udp_alone_t){.in_place = udp->in_place},
+                              aq_clock_ns());
+    else
+        done = add_frame(udp, link, &rma, NULL);
+    aq_lock_drop(&link->lock);
+    return done;
 }
 
-void udp_apply(udp_conduit_t *udp, const udp_frame_t *frame, bool placed)
+void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed)
 {
     atomic_uint *pending = (atomic_uint *)(uintptr_t)frame->cookie;
     void *dest = (void *)(uintptr_t)frame->dest;
@@ -125,7 +135,9 @@ void udp_apply(udp_conduit_t *udp, const udp_frame_t *frame, bool placed)
         (void)atomic_load_explicit(pending, memory_order_acquire);
     if (!placed && frame->nbytes)
         memcpy(dest, frame->payload, frame->nbytes);
-    if (frame->type == UDP_FRAME_GOT)
+    if (frame->type == UDP_FRAME_GOT) {
+        link->getting -= frame->nbytes < link->getting ? frame->nbytes : link->getting;
         atomic_fetch_sub_explicit(pending, 1, memory_order_release);
+    }
     udp->done++;
 }

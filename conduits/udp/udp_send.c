@@ -62,6 +62,13 @@ void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
     link->stats.acks_out++;
 }
 
+void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
+                    uint32_t epoch, uint64_t now)
+{
+    for (unsigned copies = 2; copies; copies--)
+        udp_send_plain(udp, link, kind, class, epoch, now);
+}
+
 static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp_buffer_t *buffer,
                                  uint32_t epoch, uint64_t sequence, uint64_t now)
 {

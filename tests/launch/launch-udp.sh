@@ -37,10 +37,10 @@ refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on 
 
 # ---- Datagrams of strangers ----
 
-# The first 8 bytes of a header (docs/wire-udp.md): version $1, an acknowledgement, 96 bytes, job $2.
+# The first 8 bytes of a header (docs/wire-udp.md): version $1, an acknowledgement, 88 bytes, job $2.
 header()
 {
-    printf "\\x$1\\x01\\x60\\x00\\x$2\\x5a\\xa5\\x5a"
+    printf "\\x$1\\x01\\x58\\x00\\x$2\\x5a\\xa5\\x5a"
 }
 
 # stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, with zeros behind the first bytes.
@@ -64,8 +64,8 @@ for _ in $(seq 400); do
     grep -q "$socket" /proc/net/udp && break
     sleep 0.05
 done
-stranger 103 96 02 11  # of a later release
-stranger 7 96 01 22    # of another job
+stranger 103 88 02 11  # of a later release
+stranger 7 88 01 22    # of another job
 stranger 2 30000 01 33 # longer than its header says
 stranger 1 65507 02 44 # the longest that there is
 stranger 5 40 01 55    # shorter than any header
