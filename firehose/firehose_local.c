@@ -108,7 +108,6 @@ bool aq_firehose_local_hold(aq_firehose_t *firehose, aq_firehose_region_t *regio
 
 void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
-    const aq_firehose_account_t *victim = &firehose->pools[AQ_FIREHOSE_VICTIM];
     if (--region->holders == 0) {
         pass(firehose, region, AQ_FIREHOSE_MAIN, AQ_FIREHOSE_VICTIM);
         if (region->state == AQ_FIREHOSE_LIVE)
@@ -116,9 +115,6 @@ void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *reg
     }
     if (aq_firehose_map_release_locked(region))
         end_going(firehose, region);
-    while ((victim->now.regions > victim->most.regions || victim->now.bytes > victim->most.bytes) &&
-           evict(firehose))
-        ;
 }
 
 // ---- what to pin ----

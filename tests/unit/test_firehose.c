@@ -431,6 +431,26 @@ static void test_limits(void **state)
     }
 }
 
+static void meet_limit_twice(void)
+{
+    meet_limit();
+    memory.most.bytes = 6 * FAKE_PAGE;
+    meet_limit();
+}
+
+static void test_limit_told_once(void **state)
+{
+    (void)state;
+    char text[4096];
+    start(PLENTY, PAGES);
+    memory.limit = AQ_FIREHOSE_MEMLOCK;
+    memory.most.bytes = 10 * FAKE_PAGE;
+    listen_to(meet_limit_twice, text, sizeof text);
+    assert_int_equal(memory.now.regions, 2);
+    assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
+    stop();
+}
+
 static void pin_much(void)
 {
     aq_firehose_region_t *region = pin(30, 10, true);
@@ -673,6 +693,40 @@ static void test_threads(void **state)
     stop();
 }
 
+#ifdef __SANITIZE_THREAD__
+enum { RECYCLED = 100000 };
+#else
+enum { RECYCLED = 2000000 }; // what can go wrong does so once in a few millions
+#endif
+
+// One record for several places, so that it is another region again and again while somebody looks
+// at it.
+static void *recycle(void *arg)
+{
+    uint64_t own = 999 + (uintptr_t)arg;
+    for (int i = 0; i < RECYCLED; i++) {
+        aq_firehose_region_t *region;
+        uint32_t page = 20 * fake_random(&own, 3);
+        if (try_pin(page, 1, true, &region) != AQ_OK)
+            continue;
+        fake_use(&memory, region->key.remote, at(page), FAKE_PAGE, true);
+        aq_firehose_release(region);
+    }
+    return NULL;
+}
+
+static void test_recycled(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    start_with(1, PAGES, 2 * RECYCLED);
+    for (uintptr_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, recycle, (void *)i), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    stop();
+}
+
 // ---- settings ----
 
 static aq_status_t read_params(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)
@@ -818,10 +872,12 @@ int main(void)
         cmocka_unit_test(test_invalidate),
         cmocka_unit_test(test_invalidate_in_use),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_limit_told_once),
         cmocka_unit_test(test_limit_cuts),
         cmocka_unit_test(test_limit_of_nothing),
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_recycled),
         CLEAN(test_params),
         CLEAN(test_params_given),
         CLEAN(test_params_small),
