@@ -171,7 +171,13 @@ typedef struct aq_firehose_stats {
 
 void aq_firehose_stats(aq_firehose_t *firehose, aq_firehose_stats_t *stats);
 
-// The sentence about a limit: which one it is and how to raise it. For conduits too.
+// ---- limits, for whoever pins ----
+
+// What it was that refused to pin `bytes` more, from errno and what the kernel says about the
+// process.
+aq_firehose_pinned_t aq_firehose_why(int error, uint64_t bytes);
+
+// The words about a limit, to stand behind a colon: which one it is and how to raise it.
 const char *aq_firehose_remedy(aq_firehose_pinned_t limit);
 
 #endif

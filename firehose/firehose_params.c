@@ -1,15 +1,8 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "firehose_params.h"
 
 #include "../other/settings.h"
-#include "../other/size.h"
 
-#include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define LEAST_REGION (UINT64_C(128) << 10) // of a length that is chosen
@@ -20,63 +13,6 @@
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-// ---- what the machine allows ----
-
-static bool is_privileged(void)
-{
-    char line[128];
-    unsigned long long effective = 0;
-    FILE *file = fopen("/proc/self/status", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "CapEff: %llx", &effective) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return effective >> CAP_IPC_LOCK & 1;
-}
-
-static uint64_t memlock_limit(void)
-{
-    struct rlimit limit;
-    if (is_privileged() || getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
-        return UINT64_MAX;
-    if (aq_settings_bool(AQ_SET_MAXIMIZE_MEMLOCK) && limit.rlim_cur != limit.rlim_max) {
-        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
-        if (setrlimit(RLIMIT_MEMLOCK, &raised) == 0)
-            limit = raised;
-    }
-    return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
-}
-
-static uint64_t part_of(const aq_size_limit_t *limit, uint64_t whole)
-{
-    return limit->fraction > 0 ? (uint64_t)(limit->fraction * (double)whole) : limit->bytes;
-}
-
-static const aq_size_limit_t *memory_limit(void)
-{
-    static const aq_size_limit_t usual = {.fraction = 2.0 / 3.0};
-    const aq_size_limit_t *limit = aq_settings_limit(AQ_SET_PHYSMEM_MAX);
-    return limit->bytes || limit->fraction > 0 ? limit : &usual;
-}
-
-uint64_t aq_firehose_pinnable(uint32_t processes)
-{
-    uint64_t share = part_of(memory_limit(), aq_size_physical_memory()) / processes;
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    return least(share, memlock_limit()) & ~(page - 1);
-}
-
-uint64_t aq_firehose_regions(uint64_t device, uint32_t processes)
-{
-    aq_size_limit_t limit = *aq_settings_limit(AQ_SET_PINNED_REGIONS_MAX);
-    if (limit.bytes == 0 && limit.fraction <= 0) {
-        uint64_t memory = aq_size_physical_memory();
-        limit.fraction = (double)least(part_of(memory_limit(), memory), memory) / (double)memory;
-    }
-    return least(part_of(&limit, device), device) / processes;
 }
 
 // ---- the pools ----

@@ -44,27 +44,6 @@ void aq_firehose_pool_drop(aq_firehose_t *firehose, aq_firehose_pool_t pool, uin
     firehose->pools[pool].now.bytes -= bytes;
 }
 
-const char *aq_firehose_remedy(aq_firehose_pinned_t limit)
-{
-    switch (limit) {
-    case AQ_FIREHOSE_MEMLOCK:
-        return "the limit on locked memory (RLIMIT_MEMLOCK) is reached; raise it with ulimit -l, "
-               "in /etc/security/limits.conf or by LimitMEMLOCK= of the service that starts the "
-               "job";
-    case AQ_FIREHOSE_CGROUP:
-        return "the memory limit of the control group or of the host is reached; raise memory.max "
-               "of the group (MemoryMax= of its unit, --mem of the batch job) or set "
-               "GASNET_PHYSMEM_MAX to less than that";
-    case AQ_FIREHOSE_DEVICE:
-        return "the network device has no room for more regions (max_mr of ibv_devinfo -v); start "
-               "fewer processes on the host or set GASNET_PINNED_REGIONS_MAX to less than that";
-    case AQ_FIREHOSE_NO_ACCESS:
-        return "there is no such memory, or it is read-only; correct the address";
-    default:
-        return "no limit is reached";
-    }
-}
-
 static void tell(aq_firehose_t *firehose, aq_firehose_pinned_t limit)
 {
     aq_firehose_account_t whole = both(firehose);

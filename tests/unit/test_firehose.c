@@ -9,10 +9,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../other/log.h"
@@ -834,6 +837,37 @@ static void test_pinnable(void **state)
     assert_int_equal(aq_firehose_regions(8000, 2), 2000);
 }
 
+// A process without privileges and with 64 KiB of locked memory; the exit code is the test that
+// fails, counted from 1.
+static int run_limited(void)
+{
+    const struct rlimit limit = {64 << 10, 64 << 10};
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (getuid() == 0 && setresuid(1, 1, 1) != 0))
+        return 1;
+    if (aq_firehose_why(ENOMEM, 128 << 10) != AQ_FIREHOSE_MEMLOCK)
+        return 2;
+    if (aq_firehose_why(ENOMEM, 4096) != AQ_FIREHOSE_DEVICE)
+        return 3;
+    if (aq_firehose_pinnable(1) != 64 << 10)
+        return 4;
+    return 0;
+}
+
+static void test_why(void **state)
+{
+    (void)state;
+    int code;
+    assert_int_equal(aq_firehose_why(EFAULT, 4096), AQ_FIREHOSE_NO_ACCESS);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(run_limited());
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    // More than the host has; who may not lock it anyway is told so.
+    aq_firehose_pinned_t why = aq_firehose_why(ENOMEM, UINT64_C(1) << 60);
+    assert_true(why == AQ_FIREHOSE_CGROUP || why == AQ_FIREHOSE_MEMLOCK);
+}
+
 static int clean(void **state)
 {
     (void)state;
@@ -883,6 +917,7 @@ int main(void)
         CLEAN(test_params_small),
         CLEAN(test_params_off),
         CLEAN(test_pinnable),
+        CLEAN(test_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
