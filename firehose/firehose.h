@@ -68,6 +68,8 @@ typedef struct aq_firehose_message {
     uint64_t key;            // MOVED: for the initiator's operations
 } aq_firehose_message_t;
 
+_Static_assert(sizeof(aq_firehose_message_t) == 40, "what travels has no gaps");
+
 typedef struct aq_firehose_ops {
     // Pins whole pages for the device, for reading by it or also for writing, and fills in the
     // key. May not call firehose. A refusal is not logged: firehose does that.
@@ -97,15 +99,16 @@ void aq_firehose_stays(aq_firehose_t *firehose, const void *memory, size_t bytes
 
 // ---- memory of this process ----
 
-// A pinned region that has the memory's beginning, in use until it is released. write: the
-// device will write there; memory that is only read may be read-only.
+// A pinned region that has the memory's beginning, in use until it is released; at least a byte is
+// asked for. write: the device will write there; memory that is only read may be read-only.
 // AQ_AGAIN: all that may be pinned is in use: use a copy, or poll and try again, holding no other
 // region meanwhile. AQ_ERR_ABSENT: nothing may be pinned (GASNET_USE_FIREHOSE=0, or limits of the
 // machine). AQ_ERR_RESOURCE: a limit refuses even a page (logged once). AQ_ERR_ARG: no such memory.
 aq_status_t aq_firehose_pin(aq_firehose_t *firehose, const void *memory, size_t bytes, bool write,
                             aq_firehose_region_t **region);
 
-// For regions of this process and of peers; no lock unless the memory was invalidated.
+// The device has finished with it: regions of this process and of peers alike. Takes no lock unless
+// the memory was invalidated.
 static inline void aq_firehose_release(aq_firehose_region_t *region)
 {
     aq_firehose_map_release(region);
@@ -144,8 +147,8 @@ typedef enum aq_firehose_reached {
     AQ_FIREHOSE_FULL,  // all firehoses into the peer are in use: go by messages, or poll and retry
 } aq_firehose_reached_t;
 
-// A firehose onto memory of a peer, which begins at `address` there. data: what a put of at most
-// put_in_move bytes writes to it, else NULL; a miss takes it along. Sends requests.
+// A firehose onto memory of a peer, a byte at least, which begins at `address` there. data: what a
+// put of at most put_in_move bytes writes to it, else NULL; a miss takes it along. Sends requests.
 aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t peer, uintptr_t address,
                                         size_t bytes, bool write, const void *data,
                                         aq_firehose_wait_t *wait, aq_firehose_region_t **region);

@@ -224,12 +224,10 @@ static aq_status_t pin_within(aq_firehose_t *firehose, const aq_firehose_miss_t 
                               aq_firehose_pinned_t *limit)
 {
     for (;;) {
-        firehose->stats.pins++;
         aq_firehose_pinned_t pinned =
             firehose->ops.pin(firehose->context, range->start, length(*range), writable, key);
         if (pinned == AQ_FIREHOSE_PINNED)
             return AQ_OK;
-        firehose->stats.pins--;
         if (pinned == AQ_FIREHOSE_NO_ACCESS)
             return AQ_ERR_ARG;
         *limit = pinned;
@@ -273,6 +271,7 @@ static aq_status_t pin_miss(aq_firehose_t *firehose, const aq_firehose_miss_t *m
     if (status == AQ_OK) {
         aq_firehose_map_add(region, range.start, range.end, writable, 1);
         aq_firehose_pool_add(firehose, AQ_FIREHOSE_VICTIM, length(range));
+        firehose->stats.pins++;
         *out = region;
     } else {
         aq_firehose_map_give(region);

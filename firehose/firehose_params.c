@@ -1,5 +1,6 @@
 #include "firehose_params.h"
 
+#include "../other/log.h"
 #include "../other/settings.h"
 
 #include <stdio.h>
@@ -72,6 +73,21 @@ static void share_regions(const aq_firehose_limits_t *limits, aq_firehose_params
     params->per_peer = limits->peers ? params->main.regions / limits->peers : 0;
 }
 
+// What is legal, and not what anybody wants.
+static void warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t *params)
+{
+    uint64_t whole = params->main.bytes + params->victim.bytes;
+    if (whole > limits->bytes)
+        aq_log_warn("GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M are %llu MB together, and "
+                    "this process may pin %llu MB; lower them or raise GASNET_PHYSMEM_MAX",
+                    (unsigned long long)whole >> 20, (unsigned long long)limits->bytes >> 20);
+    if (!limits->segment_pinned && params->per_peer == 0 && limits->peers > 0)
+        aq_log_warn("the main pool of firehose has %u regions for %u processes, so that all their "
+                    "transfers go by messages; raise GASNET_FIREHOSE_R or GASNET_FIREHOSE_M, or "
+                    "lower GASNET_FIREHOSE_MAXREGION_SIZE",
+                    params->main.regions, limits->peers);
+}
+
 static void report(const aq_firehose_params_t *params)
 {
     fprintf(stderr,
@@ -103,6 +119,7 @@ aq_status_t aq_firehose_params_read(const aq_firehose_limits_t *limits,
     share_bytes(limits, params);
     params->region_bytes = length_of_regions(limits, params);
     share_regions(limits, params);
+    warn(limits, params);
     if (params->verbose)
         report(params);
     return AQ_OK;

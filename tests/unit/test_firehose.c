@@ -803,6 +803,26 @@ static void test_params_small(void **state)
     assert_int_equal(params.victim.regions, 4);
 }
 
+static void read_bad_params(void)
+{
+    aq_firehose_limits_t limits = {.bytes = 64 * MB, .regions = 100000, .peers = 7};
+    aq_firehose_params_t params;
+    setenv("GASNET_FIREHOSE_M", "60", 1);
+    setenv("GASNET_FIREHOSE_MAXVICTIM_M", "40", 1);
+    setenv("GASNET_FIREHOSE_R", "6", 1);
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.per_peer, 0);
+}
+
+static void test_params_bad(void **state)
+{
+    (void)state;
+    char text[4096];
+    listen_to(read_bad_params, text, sizeof text);
+    assert_non_null(strstr(text, "are 100 MB together, and this process may pin 64 MB"));
+    assert_non_null(strstr(text, "6 regions for 7 processes"));
+}
+
 static void test_params_off(void **state)
 {
     (void)state;
@@ -915,6 +935,7 @@ int main(void)
         CLEAN(test_params),
         CLEAN(test_params_given),
         CLEAN(test_params_small),
+        CLEAN(test_params_bad),
         CLEAN(test_params_off),
         CLEAN(test_pinnable),
         CLEAN(test_why),
