@@ -16,7 +16,7 @@ aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_fireh
     else
         status =
             aq_firehose_map_start(&firehose->map, params->main.regions + params->victim.regions,
-                                  params->region_bytes, params->table_scale);
+                                  params->region_bytes, params->page_bytes, params->table_scale);
     if (status != AQ_OK) {
         free(peers);
         free(firehose);

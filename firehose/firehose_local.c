@@ -360,28 +360,47 @@ aq_status_t aq_firehose_pin(aq_firehose_t *firehose, const void *memory, size_t 
 
 // ---- invalidation ----
 
+static bool touches(const aq_firehose_region_t *region, aq_firehose_range_t range)
+{
+    aq_firehose_range_t own = range_of(region);
+    return own.start < range.end && range.start < own.end;
+}
+
 static bool is_going(const aq_firehose_t *firehose, aq_firehose_range_t range)
 {
     const aq_firehose_region_t *region;
     TAILQ_FOREACH(region, &firehose->going, queue)
     {
-        aq_firehose_range_t old = range_of(region);
-        if (old.start < range.end && range.start < old.end)
+        if (touches(region, range))
             return true;
     }
     return false;
+}
+
+// Retires what touches a range: found by its pages, or one region after the other if these are
+// fewer.
+static void forget(aq_firehose_t *firehose, aq_firehose_range_t range)
+{
+    aq_firehose_map_t *map = &firehose->map;
+    aq_firehose_region_t *region;
+    if (length(range) / firehose->params.page_bytes < map->fresh) {
+        while ((region = aq_firehose_map_touching(map, range.start, range.end))) {
+            range.start = low(range_of(region).end, range.end);
+            retire(firehose, region);
+        }
+        return;
+    }
+    for (region = map->records; region < map->records + map->fresh; region++)
+        if (region->state == AQ_FIREHOSE_LIVE && touches(region, range))
+            retire(firehose, region);
 }
 
 aq_status_t aq_firehose_invalidate(aq_firehose_t *firehose, const void *memory, size_t bytes)
 {
     uintptr_t start = (uintptr_t)memory;
     aq_firehose_range_t range = {start, start + bytes};
-    aq_firehose_region_t *region;
     pthread_mutex_lock(&firehose->lock);
-    while ((region = aq_firehose_map_touching(&firehose->map, start, range.end))) {
-        start = range_of(region).end;
-        retire(firehose, region);
-    }
+    forget(firehose, range);
     bool going = is_going(firehose, range);
     pthread_mutex_unlock(&firehose->lock);
     if (going)

@@ -7,17 +7,9 @@
 #include <string.h>
 
 #define STEPS_WITHOUT_LOCK 64 // a stray reader could walk in a circle
-
-// A link of a chain is the address of a record, with 1 added when it goes on in next[1].
-static aq_firehose_region_t *region_of(uintptr_t link)
-{
-    return (aq_firehose_region_t *)(link & ~(uintptr_t)1);
-}
-
-static _Atomic uintptr_t *next_of(uintptr_t link)
-{
-    return &region_of(link)->next[link & 1];
-}
+#define LEAST_CHAINS 16
+#define BLOCK_PAGES 4  // short enough that many small regions make no long chain
+#define MOST_BLOCKS 64 // that the longest region touches, but for one
 
 static uintptr_t start_of(const aq_firehose_region_t *region)
 {
@@ -29,39 +21,53 @@ static uintptr_t end_of(const aq_firehose_region_t *region)
     return atomic_load_explicit(&region->end, memory_order_relaxed);
 }
 
-static uintptr_t block_of(const aq_firehose_map_t *map, uintptr_t at)
-{
-    return at >> map->block_shift;
-}
-
-static _Atomic uintptr_t *chain_of(const aq_firehose_map_t *map, uintptr_t block)
+static _Atomic uint32_t *chain_of(const aq_firehose_map_t *map, uintptr_t block)
 {
     return &map->chains[(uint64_t)block * UINT64_C(0x9E3779B97F4A7C15) >> map->hash_shift];
 }
 
+// The region that a link, not 0, belongs to.
+static aq_firehose_region_t *region_of(const aq_firehose_map_t *map, uint32_t link)
+{
+    return &map->records[(link - 1) >> map->span_shift];
+}
+
+static uint32_t next_of(const aq_firehose_map_t *map, uint32_t link)
+{
+    return atomic_load_explicit(&map->next[link - 1], memory_order_acquire);
+}
+
 // ---- start and stop ----
 
+// The least power of two that is no less.
 static unsigned bits_for(uint64_t count)
 {
-    unsigned bits = 4;
-    while (bits < 40 && UINT64_C(1) << bits < count)
+    unsigned bits = 0;
+    while (UINT64_C(1) << bits < count)
         bits++;
     return bits;
 }
 
-aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uint64_t region_bytes,
-                                  double scale)
+static uint64_t most(uint64_t a, uint64_t b)
 {
-    unsigned bits = bits_for((uint64_t)(2.0 * capacity * scale));
+    return a > b ? a : b;
+}
+
+aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uint64_t region_bytes,
+                                  uint64_t page_bytes, double scale)
+{
+    unsigned bits = bits_for(most(LEAST_CHAINS, (uint64_t)(2.0 * capacity * scale)));
     memset(map, 0, sizeof *map);
-    map->block_shift = bits_for(region_bytes);
+    map->block_shift = bits_for(most(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
+    map->span_shift = bits_for((region_bytes >> map->block_shift) + 2);
     map->hash_shift = 64 - bits;
     map->capacity = capacity;
     TAILQ_INIT(&map->free);
     TAILQ_INIT(&map->evictable);
     map->chains = calloc((size_t)1 << bits, sizeof *map->chains);
+    map->next = calloc(((size_t)capacity << map->span_shift) + 1, sizeof *map->next);
     map->memory = calloc((size_t)capacity + 1, sizeof *map->records);
-    if (!map->chains || !map->memory) {
+    if (!map->chains || !map->next || !map->memory) {
         aq_firehose_map_stop(map);
         aq_log_error("no memory for %u regions of firehose; lower GASNET_FIREHOSE_R and "
                      "GASNET_FIREHOSE_MAXVICTIM_R",
@@ -76,8 +82,10 @@ aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uin
 void aq_firehose_map_stop(aq_firehose_map_t *map)
 {
     free(map->memory);
+    free(map->next);
     free(map->chains);
     map->memory = NULL;
+    map->next = NULL;
     map->chains = NULL;
 }
 
@@ -100,20 +108,21 @@ static bool try_use(aq_firehose_region_t *region)
     return true;
 }
 
-static aq_firehose_region_t *find(aq_firehose_map_t *map, uintptr_t at, bool write, unsigned steps)
+static aq_firehose_region_t *find(const aq_firehose_map_t *map, uintptr_t at, bool write,
+                                  unsigned steps)
 {
-    uintptr_t link = atomic_load_explicit(chain_of(map, block_of(map, at)), memory_order_acquire);
-    for (; link && steps; steps--) {
-        aq_firehose_region_t *region = region_of(link);
-        if (covers(region, at, write) && try_use(region)) {
-            if (covers(region, at, write)) {
-                if (!atomic_load_explicit(&region->used, memory_order_relaxed))
-                    atomic_store_explicit(&region->used, true, memory_order_relaxed);
-                return region;
-            }
-            aq_firehose_map_release(region); // it became another one in between
+    const _Atomic uint32_t *chain = chain_of(map, at >> map->block_shift);
+    uint32_t link = atomic_load_explicit(chain, memory_order_acquire);
+    for (; link && steps; link = next_of(map, link), steps--) {
+        aq_firehose_region_t *region = region_of(map, link);
+        if (!covers(region, at, write) || !try_use(region))
+            continue;
+        if (covers(region, at, write)) {
+            if (!atomic_load_explicit(&region->used, memory_order_relaxed))
+                atomic_store_explicit(&region->used, true, memory_order_relaxed);
+            return region;
         }
-        link = atomic_load_explicit(next_of(link), memory_order_acquire);
+        aq_firehose_map_release(region); // it became another one in between
     }
     return NULL;
 }
@@ -133,9 +142,9 @@ static aq_firehose_region_t *lowest_in_chain(const aq_firehose_map_t *map, uintp
                                              uintptr_t start, uintptr_t end)
 {
     aq_firehose_region_t *lowest = NULL;
-    uintptr_t link = atomic_load_explicit(chain_of(map, block), memory_order_relaxed);
-    for (; link; link = atomic_load_explicit(next_of(link), memory_order_relaxed)) {
-        aq_firehose_region_t *region = region_of(link);
+    uint32_t link = atomic_load_explicit(chain_of(map, block), memory_order_relaxed);
+    for (; link; link = next_of(map, link)) {
+        aq_firehose_region_t *region = region_of(map, link);
         if (start_of(region) < end && start < end_of(region) &&
             (!lowest || start_of(region) < start_of(lowest)))
             lowest = region;
@@ -146,15 +155,15 @@ static aq_firehose_region_t *lowest_in_chain(const aq_firehose_map_t *map, uintp
 aq_firehose_region_t *aq_firehose_map_touching(aq_firehose_map_t *map, uintptr_t start,
                                                uintptr_t end)
 {
-    uintptr_t last = block_of(map, end - 1);
-    for (uintptr_t block = block_of(map, start); start < end && block <= last; block++) {
+    uintptr_t length = (uintptr_t)1 << map->block_shift;
+    while (start < end) {
         // Blocks that share a chain would answer for each other.
-        uintptr_t low = block << map->block_shift;
-        uintptr_t high = low + ((uintptr_t)1 << map->block_shift);
-        aq_firehose_region_t *region =
-            lowest_in_chain(map, block, low > start ? low : start, block < last ? high : end);
+        uintptr_t left = length - start % length;
+        uintptr_t stop = left < end - start ? start + left : end;
+        aq_firehose_region_t *region = lowest_in_chain(map, start >> map->block_shift, start, stop);
         if (region)
             return region;
+        start = stop;
     }
     return NULL;
 }
@@ -181,27 +190,30 @@ void aq_firehose_map_give(aq_firehose_region_t *region)
     TAILQ_INSERT_HEAD(&region->map->free, region, queue);
 }
 
-static void link_in(aq_firehose_region_t *region, unsigned which, uintptr_t at)
+static void link_in(aq_firehose_map_t *map, uint32_t link, _Atomic uint32_t *chain)
 {
-    _Atomic uintptr_t *chain = chain_of(region->map, block_of(region->map, at));
-    atomic_store_explicit(&region->next[which], atomic_load_explicit(chain, memory_order_relaxed),
+    atomic_store_explicit(&map->next[link - 1], atomic_load_explicit(chain, memory_order_relaxed),
                           memory_order_relaxed);
-    atomic_store_explicit(chain, (uintptr_t)region | which, memory_order_release);
+    atomic_store_explicit(chain, link, memory_order_release);
 }
 
-static void link_out(aq_firehose_region_t *region, unsigned which, uintptr_t at)
+static void link_out(aq_firehose_map_t *map, uint32_t link, _Atomic uint32_t *from)
 {
-    _Atomic uintptr_t *from = chain_of(region->map, block_of(region->map, at));
-    uintptr_t link;
-    while ((link = atomic_load_explicit(from, memory_order_relaxed)) != ((uintptr_t)region | which))
-        from = next_of(link);
-    atomic_store_explicit(from, atomic_load_explicit(next_of(link), memory_order_relaxed),
-                          memory_order_release);
+    uint32_t at;
+    while ((at = atomic_load_explicit(from, memory_order_relaxed)) != link)
+        from = &map->next[at - 1];
+    atomic_store_explicit(from, next_of(map, link), memory_order_release);
 }
 
-static bool in_two_blocks(const aq_firehose_region_t *region)
+// Puts a region into the chains of its blocks, or takes it out.
+static void relink(aq_firehose_region_t *region,
+                   void (*change)(aq_firehose_map_t *, uint32_t, _Atomic uint32_t *))
 {
-    return block_of(region->map, start_of(region)) != block_of(region->map, end_of(region) - 1);
+    aq_firehose_map_t *map = region->map;
+    uint32_t link = ((uint32_t)(region - map->records) << map->span_shift) + 1;
+    uintptr_t last = (end_of(region) - 1) >> map->block_shift;
+    for (uintptr_t block = start_of(region) >> map->block_shift; block <= last; block++)
+        change(map, link++, chain_of(map, block));
 }
 
 void aq_firehose_map_evictable(aq_firehose_region_t *region, bool yes)
@@ -228,18 +240,14 @@ void aq_firehose_map_add(aq_firehose_region_t *region, uintptr_t start, uintptr_
     atomic_store_explicit(&region->used, false, memory_order_relaxed);
     atomic_store_explicit(&region->users, users, memory_order_release);
     region->state = AQ_FIREHOSE_LIVE;
-    link_in(region, 0, start);
-    if (in_two_blocks(region))
-        link_in(region, 1, end - 1);
+    relink(region, link_in);
     aq_firehose_map_evictable(region, true);
 }
 
 static void take_out(aq_firehose_region_t *region)
 {
     aq_firehose_map_evictable(region, false);
-    link_out(region, 0, start_of(region));
-    if (in_two_blocks(region))
-        link_out(region, 1, end_of(region) - 1);
+    relink(region, link_out);
     region->state = AQ_FIREHOSE_GOING;
 }
 

@@ -1,12 +1,13 @@
 // Regions by address: who asks whether an address is in a pinned region gets the answer, and a
 // hold on the region, without a lock.
 //
-//      addresses   |   block 7   |   block 8   |   block 9   |      a block is as long as
-//                      [==a==]      [=b=]   [==c====]               the longest region
+//      addresses   |   block 7   |   block 8   |   block 9   |     at least 4 pages each
+//                      [=a=][=======b=======]       [==c==]
 //
-//      hash(7) -> a         hash(8) -> c -> b         hash(9) -> c
+//      hash(7) -> b -> a        hash(8) -> b        hash(9) -> c
 //
-// - A region touches at most two blocks, and stands in the chain of each. A chain is short.
+// - A region stands in the chain of each block that it touches, so that one chain has all who may
+//   have an address. Record r has the links r * span to r * span + span - 1, one for each block.
 // - Chains are changed under the owner's lock and read without: a reader may be led astray by a
 //   record that is taken out or used again. So a chain is a hint, and `users` decides: a reader
 //   counts itself in, which fails on a region that is RETIRED, and looks at the addresses again.
@@ -39,7 +40,7 @@ typedef struct aq_firehose_key {
 typedef enum aq_firehose_state {
     AQ_FIREHOSE_FREE,
     AQ_FIREHOSE_MOVING, // firehoses into peers: the answer is under way
-    AQ_FIREHOSE_LIVE,   // in the chains
+    AQ_FIREHOSE_LIVE,   // in chains
     AQ_FIREHOSE_GOING,  // retired, with users left
 } aq_firehose_state_t;
 
@@ -49,13 +50,13 @@ typedef struct aq_firehose_region {
     _Atomic uintptr_t end;                // first address behind it
     atomic_uint users;
     atomic_bool writable;
-    atomic_bool used;          // since it was last passed over for eviction
-    _Atomic uintptr_t next[2]; // in the chains of its first and last block: a link, see the .c
+    atomic_bool used; // since it was last passed over for eviction
     aq_firehose_key_t key;
     aq_firehose_map_t *map;
 
     // Under the owner's lock.
-    TAILQ_ENTRY(aq_firehose_region) queue; // of the live to evict, of the free, of what is going
+    _Alignas(64) TAILQ_ENTRY(
+        aq_firehose_region) queue; // of the live to evict, of the free, of what is going
     aq_firehose_state_t state;
     bool queued;
     bool carries;                            // MOVING: the first in waits put its data in the move
@@ -69,10 +70,11 @@ _Static_assert(offsetof(aq_firehose_region_t, queue) == 64, "a hit reads one lin
 TAILQ_HEAD(aq_firehose_queue, aq_firehose_region);
 
 struct aq_firehose_map {
-    unsigned block_shift, hash_shift;
+    unsigned block_shift, hash_shift, span_shift;
     uint32_t capacity;
-    uint32_t fresh; // records from here on were never in use, and cost no memory yet
-    _Atomic uintptr_t *chains;
+    uint32_t fresh;                // records from here on were never in use, and cost no memory yet
+    _Atomic uint32_t *chains;      // the first link of each, with 1 added; 0: none
+    _Atomic uint32_t *next;        // the same, by link
     aq_firehose_region_t *records; // in memory
     void *memory;
     struct aq_firehose_queue free, evictable;
@@ -82,10 +84,10 @@ struct aq_firehose_map {
     void *owner;
 };
 
-// Room for `capacity` regions of up to region_bytes; scale makes the hash table larger or smaller.
-// AQ_ERR_RESOURCE: no memory (logged).
+// Room for `capacity` regions of up to region_bytes, in pages of page_bytes, a power of two; scale
+// makes the hash table larger or smaller. AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uint64_t region_bytes,
-                                  double scale);
+                                  uint64_t page_bytes, double scale);
 void aq_firehose_map_stop(aq_firehose_map_t *map);
 
 // ---- without the lock ----
@@ -101,7 +103,8 @@ void aq_firehose_map_release(aq_firehose_region_t *region);
 // The same with certainty.
 aq_firehose_region_t *aq_firehose_map_find_locked(aq_firehose_map_t *map, uintptr_t at, bool write);
 
-// The lowest region that has an address from start to before end; NULL: none.
+// The lowest region that has an address from start to before end; NULL: none. Takes as long as
+// there are pages in between.
 aq_firehose_region_t *aq_firehose_map_touching(aq_firehose_map_t *map, uintptr_t start,
                                                uintptr_t end);
 

@@ -9,7 +9,7 @@
 #define LEAST_REGION (UINT64_C(128) << 10) // of a length that is chosen
 #define MOST_REGION (UINT64_C(16) << 20)
 #define FEW_REGIONS 16
-#define MOST_REGIONS (UINT32_C(1) << 30)
+#define MOST_REGIONS (UINT32_C(1) << 23)
 
 static uint64_t least(uint64_t a, uint64_t b)
 {

@@ -9,7 +9,7 @@
 #include "../other/status.h"
 
 typedef struct aq_firehose_amount {
-    uint32_t regions;
+    uint32_t regions; // at most 2^23
     uint64_t bytes;
 } aq_firehose_amount_t;
 

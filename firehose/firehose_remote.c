@@ -30,7 +30,7 @@ static aq_firehose_peer_t *peer_start(const aq_firehose_t *firehose)
         return NULL;
     }
     if (aq_firehose_map_start(&peer->map, params->per_peer, params->region_bytes,
-                              params->table_scale) != AQ_OK) {
+                              params->page_bytes, params->table_scale) != AQ_OK) {
         free(peer);
         return NULL;
     }
@@ -183,7 +183,9 @@ static uint32_t count_waits(const aq_firehose_region_t *region)
 
 static bool is_moving(const aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
 {
-    if (answer->slot >= peer->map.fresh)
+    uint64_t blocks = UINT64_C(1) << peer->map.span_shift;
+    if (answer->slot >= peer->map.fresh || answer->bytes == 0 ||
+        answer->bytes > (blocks - 1) << peer->map.block_shift)
         return false;
     const aq_firehose_region_t *region = &peer->map.records[answer->slot];
     return region->state == AQ_FIREHOSE_MOVING && region->generation == answer->generation;

@@ -149,6 +149,11 @@ static void test_long(void **state)
     assert_int_equal(stats().misses, 1);
     aq_firehose_release(region);
     aq_firehose_release(same);
+    // So does any, when the length runs over the end of all addresses.
+    assert_int_equal(aq_firehose_pin(firehose, (void *)at(100), SIZE_MAX - 5, true, &region),
+                     AQ_OK);
+    assert_is(region, 100, 100 + REGION_PAGES);
+    aq_firehose_release(region);
     stop();
 }
 

@@ -437,6 +437,22 @@ static void test_nonsense(void **state)
     assert_int_equal(aq_firehose_answered(asker, 0, &answers[1]), AQ_ERR_PEER);
 }
 
+// A region longer than there may be.
+static void test_too_long(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    assert_int_equal(reach(0, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    aq_firehose_message_t answer = serve(0), wrong = answer;
+    wrong.bytes = 64 * REGION_PAGES * FAKE_PAGE;
+    assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);
+    wrong.bytes = 0;
+    assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);
+    assert_false(waiting.told);
+    answer_asker(answer);
+    aq_firehose_release(waiting.region);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -449,6 +465,7 @@ int main(void)
         TEST(test_given_up),    TEST(test_used_by_both),
         TEST(test_revoke),      TEST(test_revoke_in_use),
         TEST(test_late_revoke), TEST(test_nonsense),
+        TEST(test_too_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
