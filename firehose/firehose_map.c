@@ -56,10 +56,13 @@ static uint64_t most(uint64_t a, uint64_t b)
 aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uint64_t region_bytes,
                                   uint64_t page_bytes, double scale)
 {
-    unsigned bits = bits_for(most(LEAST_CHAINS, (uint64_t)(2.0 * capacity * scale)));
     memset(map, 0, sizeof *map);
     map->block_shift = bits_for(most(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
-    map->span_shift = bits_for((region_bytes >> map->block_shift) + 2);
+    uint64_t blocks = region_bytes >> map->block_shift;
+    map->span_shift = bits_for(blocks + 2);
+    // Room for a link each when all regions are as long as may be.
+    double chains = (double)capacity * (double)(blocks + 1) * scale;
+    unsigned bits = bits_for(most(LEAST_CHAINS, (uint64_t)chains));
     map->hash_shift = 64 - bits;
     map->capacity = capacity;
     TAILQ_INIT(&map->free);
