@@ -78,6 +78,23 @@ static bool is_signals(const aq_setting_t *row, const char *text)
     return number == 0;
 }
 
+static bool parse_megabytes(const char *text, uint64_t *out)
+{
+    int64_t whole;
+    if (!aq_size_parse_int(text, &whole))
+        return aq_size_parse_bytes(text, out);
+    if (whole < 0 || whole > INT64_MAX >> 20)
+        return false;
+    *out = (uint64_t)whole << 20;
+    return true;
+}
+
+static bool parse_limit(const aq_setting_t *row, const char *text, aq_size_limit_t *out)
+{
+    *out = (aq_size_limit_t){0};
+    return (row->choices && strcmp(text, row->choices) == 0) || aq_size_parse_limit(text, out);
+}
+
 static bool copy_text(const char *text, aq_value_t *out)
 {
     out->text = strdup(text);
@@ -95,8 +112,10 @@ static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *o
         return aq_size_parse_real(text, &out->real) && in_range(row, out->real);
     case AQ_TYPE_BYTES:
         return aq_size_parse_bytes(text, &out->bytes) && in_range(row, (double)out->bytes);
+    case AQ_TYPE_MEGABYTES:
+        return parse_megabytes(text, &out->bytes) && in_range(row, (double)out->bytes);
     case AQ_TYPE_LIMIT:
-        return aq_size_parse_limit(text, &out->limit);
+        return parse_limit(row, text, &out->limit);
     case AQ_TYPE_CHOICE:
         out->text = find_choice(row->choices, text);
         return out->text != NULL;
@@ -234,7 +253,7 @@ double aq_settings_real(aq_setting_id_t id)
 
 uint64_t aq_settings_bytes(aq_setting_id_t id)
 {
-    assert(aq_settings[id].type == AQ_TYPE_BYTES);
+    assert(aq_settings[id].type == AQ_TYPE_BYTES || aq_settings[id].type == AQ_TYPE_MEGABYTES);
     return value_of(id)->bytes;
 }
 
@@ -296,8 +315,11 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
     case AQ_TYPE_BYTES:
         describe_range(row, "a size such as 4096, 64KB or 1.5GB", buf, size);
         return;
+    case AQ_TYPE_MEGABYTES:
+        describe_range(row, "a size such as 64KB, 1.5GB or 4096 (MB)", buf, size);
+        return;
     case AQ_TYPE_LIMIT:
-        snprintf(buf, size, "a memory limit such as 4GB, 512MB/P or 0.85/H");
+        snprintf(buf, size, "a memory limit such as 4GB, 512MB/P, 0.85/H or 2/3");
         return;
     case AQ_TYPE_CHOICE:
         describe_choice(row->choices, buf, size);
@@ -364,6 +386,7 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
         fprintf(out, "%g\n", value->real);
         return;
     case AQ_TYPE_BYTES:
+    case AQ_TYPE_MEGABYTES:
         fprintf(out, "%llu bytes\n", (unsigned long long)value->bytes);
         return;
     case AQ_TYPE_LIMIT:

@@ -40,6 +40,21 @@ typedef enum aq_setting_id {
     AQ_SET_UDP_FAULT_TRUNCATE,
     AQ_SET_UDP_FAULT_FLIP,
     AQ_SET_UDP_FAULT_SEED,
+    AQ_SET_USE_FIREHOSE, // GASNET_USE_FIREHOSE and its kin: what conduit ibv pins; see
+    AQ_SET_FIREHOSE_M,   // firehose/firehose_params.h
+    AQ_SET_FIREHOSE_R,
+    AQ_SET_FIREHOSE_MAXVICTIM_M,
+    AQ_SET_FIREHOSE_MAXVICTIM_R,
+    AQ_SET_FIREHOSE_MAXREGION_SIZE,
+    AQ_SET_FIREHOSE_TABLE_SCALE,
+    AQ_SET_FIREHOSE_VERBOSE,
+    AQ_SET_PUTINMOVE_LIMIT,
+    AQ_SET_PHYSMEM_MAX,
+    AQ_SET_PHYSMEM_PROBE,
+    AQ_SET_PHYSMEM_NOPROBE,
+    AQ_SET_PHYSMEM_WARN,
+    AQ_SET_PINNED_REGIONS_MAX,
+    AQ_SET_MAXIMIZE_MEMLOCK,
     AQ_SET_MODULE_PATH, // GASNET_MODULE_PATH: where conduit modules are looked for first
     AQ_SET_MAX_SEGSIZE, // GASNET_MAX_SEGSIZE
     AQ_SET_MAX_THREADS, // GASNET_MAX_THREADS
@@ -70,11 +85,12 @@ typedef enum aq_setting_type {
     AQ_TYPE_INT,
     AQ_TYPE_REAL,
     AQ_TYPE_BYTES,
-    AQ_TYPE_LIMIT,   // aq_size_limit_t
-    AQ_TYPE_CHOICE,  // one of the words in choices
-    AQ_TYPE_SIGNALS, // text: a list of signals, commas between
-    AQ_TYPE_RANKS,   // text: a list of ranks and ranges of ranks, commas between, or *
-    AQ_TYPE_PORTS,   // text: a port, or a range of ports
+    AQ_TYPE_MEGABYTES, // bytes too; a number without a unit is MB
+    AQ_TYPE_LIMIT,     // aq_size_limit_t
+    AQ_TYPE_CHOICE,    // one of the words in choices
+    AQ_TYPE_SIGNALS,   // text: a list of signals, commas between
+    AQ_TYPE_RANKS,     // text: a list of ranks and ranges of ranks, commas between, or *
+    AQ_TYPE_PORTS,     // text: a port, or a range of ports
     AQ_TYPE_TEXT,
 } aq_setting_type_t;
 
@@ -83,8 +99,8 @@ typedef struct aq_setting {
     aq_setting_type_t type;
     const char *fallback; // the default, as text of the same type; "" with texts: not set
     double low, high;     // legal range of numbers, both ends included; both 0: any
-    const char *choices;  // AQ_TYPE_CHOICE: legal words, blank between; AQ_TYPE_SIGNALS: a word
-                          // that is legal in place of a list
+    const char *choices;  // AQ_TYPE_CHOICE: legal words, blank between; AQ_TYPE_SIGNALS and
+                          // _LIMIT: a word that is legal too (a limit is then all zero)
     const char *help;     // one sentence or a few, without line breaks
 } aq_setting_t;
 
@@ -107,7 +123,7 @@ aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size);
 bool aq_settings_bool(aq_setting_id_t id);
 int64_t aq_settings_int(aq_setting_id_t id);
 double aq_settings_real(aq_setting_id_t id);
-uint64_t aq_settings_bytes(aq_setting_id_t id);
+uint64_t aq_settings_bytes(aq_setting_id_t id); // AQ_TYPE_BYTES and _MEGABYTES
 const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
 const char *
 aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS

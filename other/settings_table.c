@@ -103,6 +103,67 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_UDP_FAULT_SEED] =
         {"GASNET_UDP_FAULT_SEED", AQ_TYPE_INT, "1", 0, 0, NULL,
          "For tests: where the random numbers behind GASNET_UDP_FAULT_DROP and the like begin."},
+    [AQ_SET_USE_FIREHOSE] =
+        {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduit ibv: whether memory outside of the segment is pinned when it is first used, and "
+         "kept pinned. 0: its data is copied through buffers. A segment that is not pinned as a "
+         "whole (modes LARGE and EVERYTHING) needs it."},
+    [AQ_SET_FIREHOSE_M] =
+        {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
+         "Conduit ibv: memory that a process keeps pinned for others (main pool). 0: what the "
+         "process may pin without GASNET_FIREHOSE_MAXVICTIM_M; when that is not given either, 75% "
+         "of it, and nothing where the segment is pinned as a whole."},
+    [AQ_SET_FIREHOSE_R] =
+        {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
+         "Conduit ibv: most regions in the main pool, shared evenly among the other processes. 0, "
+         "or more than fit: GASNET_FIREHOSE_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
+    [AQ_SET_FIREHOSE_MAXVICTIM_M] =
+        {"GASNET_FIREHOSE_MAXVICTIM_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
+         "Conduit ibv: memory that a process keeps pinned for itself (victim pool). 0: what it may "
+         "pin without GASNET_FIREHOSE_M."},
+    [AQ_SET_FIREHOSE_MAXVICTIM_R] =
+        {"GASNET_FIREHOSE_MAXVICTIM_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
+         "Conduit ibv: most regions in the victim pool. 0, or more than fit: "
+         "GASNET_FIREHOSE_MAXVICTIM_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
+    [AQ_SET_FIREHOSE_MAXREGION_SIZE] =
+        {"GASNET_FIREHOSE_MAXREGION_SIZE", AQ_TYPE_MEGABYTES, "128KB", 0, 1e12, NULL,
+         "Conduit ibv: the longest region that is pinned at once, rounded up to whole pages; "
+         "regions begin small and grow. 0: as long as is needed to pin all that may be pinned with "
+         "the regions that the device has, from 128KB to 16MB."},
+    [AQ_SET_FIREHOSE_TABLE_SCALE] =
+        {"GASNET_FIREHOSE_TABLE_SCALE", AQ_TYPE_REAL, "1", 0.01, 100, NULL,
+         "Conduit ibv: size of the hash tables of pinned regions, as a multiple of what is usual. "
+         "Less saves memory and costs time."},
+    [AQ_SET_FIREHOSE_VERBOSE] =
+        {"GASNET_FIREHOSE_VERBOSE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: print on standard error how large the pools are when a process starts, and "
+         "what was pinned when it ends."},
+    [AQ_SET_PUTINMOVE_LIMIT] =
+        {"GASNET_PUTINMOVE_LIMIT", AQ_TYPE_BYTES, "3KB", 0, 3072, NULL,
+         "Conduit ibv, where the segment is not pinned as a whole: most bytes of a put that travel "
+         "with the message that asks for the memory to be pinned. 0: none do."},
+    [AQ_SET_PHYSMEM_MAX] =
+        {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
+         "Conduit ibv: most memory that all processes of a host pin together, in bytes (4GB) or as "
+         "a part of the memory of the host; each has an equal share. 0: 2/3."},
+    [AQ_SET_PHYSMEM_PROBE] = {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                              "Accepted for conduit ibv and without meaning: nothing is pinned to "
+                              "find a limit. One that "
+                              "is met later is told, and less is pinned from then on."},
+    [AQ_SET_PHYSMEM_NOPROBE] =
+        {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Accepted for conduit ibv and without meaning: see GASNET_PHYSMEM_PROBE."},
+    [AQ_SET_PHYSMEM_WARN] =
+        {"GASNET_PHYSMEM_WARN", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Accepted for conduit ibv and without meaning: see GASNET_PHYSMEM_PROBE."},
+    [AQ_SET_PINNED_REGIONS_MAX] =
+        {"GASNET_PINNED_REGIONS_MAX", AQ_TYPE_LIMIT, "0", 0, 0, "0",
+         "Conduit ibv: most regions that all processes of a host pin together: a number (10000) or "
+         "a part of what the device can keep (0.5); each has an equal share. 0: the same part as "
+         "GASNET_PHYSMEM_MAX is of the memory."},
+    [AQ_SET_MAXIMIZE_MEMLOCK] =
+        {"GASNET_MAXIMIZE_MEMLOCK", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduit ibv: whether a process raises its limit on locked memory as far as it may."},
     [AQ_SET_MODULE_PATH] =
         {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Directories, colons between, where conduit and spawner modules are looked for "

@@ -212,6 +212,19 @@ bool aq_size_parse_bytes(const char *text, uint64_t *out)
     return true;
 }
 
+// "2/3": what a number without a unit is divided by, if that stands at *p.
+static bool parse_divisor(const char **p, uint64_t *divisor)
+{
+    const char *digits = **p == '/' ? skip_blanks(*p + 1) : "";
+    const char *end = digits;
+    while (is_digit(*end))
+        end++;
+    if (end == digits || !whole_bytes(digits, 0, divisor))
+        return false;
+    *p = skip_blanks(end);
+    return true;
+}
+
 // The end of a limit: nothing, or a slash with P or H.
 static bool parse_limit_suffix(const char *p, bool *per_host)
 {
@@ -235,6 +248,12 @@ bool aq_size_parse_limit(const char *text, aq_size_limit_t *out)
     const char *rest = text ? parse_amount(text, &fraction, &number, &bytes) : NULL;
     if (!rest)
         return false;
+    uint64_t divisor;
+    if (!fraction && parse_divisor(&rest, &divisor)) {
+        number = divisor ? (double)bytes / (double)divisor : 0;
+        bytes = 0;
+        fraction = true;
+    }
     if (fraction ? !(number > 0 && number <= 1) : bytes == 0)
         return false;
     aq_size_limit_t limit = {.bytes = bytes, .fraction = fraction ? number : 0};

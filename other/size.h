@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A limit of memory as GASNET_MAX_SEGSIZE spells it: "4GB", "512M/P", "0.85", "0.5/H". A number
-// with a point and no unit is a fraction, above 0 and up to 1; other numbers are bytes, at least 1.
+// A limit of memory as GASNET_MAX_SEGSIZE spells it: "4GB", "512M/P", "0.85", "0.5/H", "2/3". A
+// number with a point and no unit, and a quotient, is a fraction, above 0 and up to 1; other
+// numbers are bytes, at least 1.
 typedef struct aq_size_limit {
     uint64_t bytes;  // used when fraction is 0
     double fraction; // of the physical memory of the host; 0: absolute

@@ -70,7 +70,8 @@ static void test_rows_are_sound(void **state)
         assert_null(strchr(row->help, '\n'));
         assert_true(row->low <= row->high);
         assert_true(row->choices || row->type != AQ_TYPE_CHOICE);
-        assert_true(!row->choices || row->type == AQ_TYPE_CHOICE || row->type == AQ_TYPE_SIGNALS);
+        assert_true(!row->choices || row->type == AQ_TYPE_CHOICE || row->type == AQ_TYPE_SIGNALS ||
+                    row->type == AQ_TYPE_LIMIT);
         assert_true(row->type >= AQ_TYPE_SIGNALS || *row->fallback); // the rest are texts
         for (int j = 0; j < i; j++)
             assert_string_not_equal(row->name, aq_settings[j].name);
@@ -275,6 +276,32 @@ static void test_fault_of_odd_value(void **state)
     assert_int_equal(small[15], '#');
 }
 
+static void test_megabytes(void **state)
+{
+    (void)state;
+    char err[512];
+    assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_MAXREGION_SIZE), 128 << 10);
+    give(AQ_SET_FIREHOSE_M, "100");
+    give(AQ_SET_FIREHOSE_MAXVICTIM_M, "64KB");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_M), 100 << 20);
+    assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_MAXVICTIM_M), 64 << 10);
+    refuse_with(AQ_SET_FIREHOSE_M, "-1", "a size such as 64KB, 1.5GB or 4096 (MB)");
+    refuse_with(AQ_SET_FIREHOSE_M, "9223372036854775807", "GASNET_FIREHOSE_M");
+}
+
+static void test_word_for_limit(void **state)
+{
+    (void)state;
+    char err[512];
+    assert_true(aq_settings_limit(AQ_SET_PHYSMEM_MAX)->fraction == 2.0 / 3.0);
+    give(AQ_SET_PHYSMEM_MAX, "0");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_settings_limit(AQ_SET_PHYSMEM_MAX)->fraction == 0);
+    assert_int_equal(aq_settings_limit(AQ_SET_PHYSMEM_MAX)->bytes, 0);
+    refuse_with(AQ_SET_MAX_SEGSIZE, "0", "GASNET_MAX_SEGSIZE");
+}
+
 static void test_describe(void **state)
 {
     (void)state;
@@ -476,6 +503,8 @@ int main(void)
         CLEAN(test_check_changes_nothing),
         CLEAN(test_fault_of_odd_value),
         CLEAN(test_describe),
+        CLEAN(test_megabytes),
+        CLEAN(test_word_for_limit),
         CLEAN(test_print_table),
         CLEAN(test_print_given),
         CLEAN(test_unknown),

@@ -195,7 +195,10 @@ static void test_limit_good(void **state)
                  {"0.85/H", {0, 0.85, true}},
                  {".5/P", {0, 0.5, false}},
                  {"1.0/H", {0, 1.0, true}},
-                 {" 0.5 / H ", {0, 0.5, true}}};
+                 {" 0.5 / H ", {0, 0.5, true}},
+                 {"5/8", {0, 0.625, false}},
+                 {"3 / 4 / H", {0, 0.75, true}},
+                 {"1/1", {0, 1, false}}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         aq_size_limit_t limit = {99, 99, true};
         assert_true(aq_size_parse_limit(cases[i].text, &limit));
@@ -208,9 +211,10 @@ static void test_limit_good(void **state)
 static void test_limit_bad(void **state)
 {
     (void)state;
-    const char *const more[] = {"0",      "0/H",  "0.0",   "0.0/H", "1.5",     "1.01/H",
-                                "-0.5",   "0.5/", "0.5/X", "0.5H",  "4G/PH",   "4G//P",
-                                "4G/P/P", "4G P", "0.5e0", "85%",   "0.0001K", "16777216T/H"};
+    const char *const more[] = {
+        "0",    "0/H",   "0.0",   "0.0/H",  "1.5",  "1.01/H", "-0.5", "0.5/",    "0.5/X",
+        "0.5H", "4G/PH", "4G//P", "4G/P/P", "4G P", "0.5e0",  "85%",  "0.0001K", "16777216T/H",
+        "3/2",  "1/0",   "0/2",   "1/2/3",  "1/-2", "0.5/2",  "1/",   "4G/2"};
     aq_size_limit_t limit = {99, 0.25, true};
     for (size_t i = 0; i < COUNT(nonsense); i++)
         assert_false(aq_size_parse_limit(nonsense[i], &limit));

@@ -1,0 +1,126 @@
+#include "firehose_params.h"
+
+#include "../other/log.h"
+#include "../other/settings.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define LEAST_REGION (UINT64_C(128) << 10) // of a length that is chosen
+#define MOST_REGION (UINT64_C(16) << 20)
+#define FEW_REGIONS 16
+#define MOST_REGIONS (UINT32_C(1) << 23)
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// ---- the pools ----
+
+// The memory of the two pools: what is given, and for what is not, the rest of what there is.
+static void share_bytes(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)
+{
+    uint64_t main = aq_settings_bytes(AQ_SET_FIREHOSE_M);
+    uint64_t victim = aq_settings_bytes(AQ_SET_FIREHOSE_MAXVICTIM_M);
+    if (!main && victim && !limits->segment_pinned)
+        main = limits->bytes - least(limits->bytes, victim);
+    else if (!main && !limits->segment_pinned)
+        main = limits->bytes / 4 * 3;
+    if (!victim)
+        victim = limits->bytes - least(limits->bytes, main);
+    params->main.bytes = main & ~(params->page_bytes - 1);
+    params->victim.bytes = victim & ~(params->page_bytes - 1);
+}
+
+// What the user gave; else 128 KiB, or less where a pool is so small that it had no choice what to
+// evict.
+static uint64_t length_of_regions(const aq_firehose_limits_t *limits,
+                                  const aq_firehose_params_t *params)
+{
+    uint64_t length = aq_settings_bytes(AQ_SET_FIREHOSE_MAXREGION_SIZE);
+    uint64_t main = params->main.bytes, victim = params->victim.bytes;
+    uint64_t smaller = main ? least(main, victim) : victim;
+    if (length == 0) {
+        for (length = LEAST_REGION; length < MOST_REGION; length *= 2)
+            if (length * limits->regions >= main + victim)
+                break;
+    } else if (!aq_settings_given(AQ_SET_FIREHOSE_MAXREGION_SIZE)) {
+        while (length > params->page_bytes && smaller < FEW_REGIONS * length)
+            length /= 2;
+    }
+    return (length + params->page_bytes - 1) & ~(params->page_bytes - 1);
+}
+
+static uint32_t count_regions(aq_setting_id_t id, uint64_t bytes, uint64_t longest, uint64_t share)
+{
+    uint64_t given = (uint64_t)aq_settings_int(id);
+    uint64_t fit = least(bytes / longest, MOST_REGIONS);
+    if (fit == 0 && bytes > 0)
+        fit = 1; // less than a region's length: regions stay shorter
+    return (uint32_t)(given ? least(given, fit) : least(fit, share));
+}
+
+static void share_regions(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)
+{
+    double whole = (double)params->main.bytes + (double)params->victim.bytes;
+    uint64_t main_share =
+        whole > 0 ? (uint64_t)((double)limits->regions * ((double)params->main.bytes / whole)) : 0;
+    params->main.regions =
+        count_regions(AQ_SET_FIREHOSE_R, params->main.bytes, params->region_bytes, main_share);
+    params->victim.regions = count_regions(AQ_SET_FIREHOSE_MAXVICTIM_R, params->victim.bytes,
+                                           params->region_bytes, limits->regions - main_share);
+    params->per_peer = limits->peers ? params->main.regions / limits->peers : 0;
+}
+
+// What is legal, and not what anybody wants.
+static void warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t *params)
+{
+    uint64_t whole = params->main.bytes + params->victim.bytes;
+    if (whole > limits->bytes)
+        aq_log_warn("GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M are %llu MB together, and "
+                    "this process may pin %llu MB; lower them or raise GASNET_PHYSMEM_MAX",
+                    (unsigned long long)whole >> 20, (unsigned long long)limits->bytes >> 20);
+    if (!limits->segment_pinned && params->per_peer == 0 && limits->peers > 0)
+        aq_log_warn("the main pool of firehose has %u regions for %u processes, so that all their "
+                    "transfers go by messages; raise GASNET_FIREHOSE_R or GASNET_FIREHOSE_M, or "
+                    "lower GASNET_FIREHOSE_MAXREGION_SIZE",
+                    params->main.regions, limits->peers);
+}
+
+static void report(const aq_firehose_params_t *params)
+{
+    fprintf(stderr,
+            "firehose: main pool %llu KiB in %u regions, %u for each peer; victim pool %llu KiB in "
+            "%u regions; regions of at most %llu KiB\n",
+            (unsigned long long)params->main.bytes / 1024, params->main.regions, params->per_peer,
+            (unsigned long long)params->victim.bytes / 1024, params->victim.regions,
+            (unsigned long long)params->region_bytes / 1024);
+}
+
+aq_status_t aq_firehose_params_read(const aq_firehose_limits_t *limits,
+                                    aq_firehose_params_t *params, char *err, size_t err_size)
+{
+    *params = (aq_firehose_params_t){
+        .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+        .region_bytes = LEAST_REGION,
+        .put_in_move = (uint32_t)aq_settings_bytes(AQ_SET_PUTINMOVE_LIMIT),
+        .table_scale = aq_settings_real(AQ_SET_FIREHOSE_TABLE_SCALE),
+        .verbose = aq_settings_bool(AQ_SET_FIREHOSE_VERBOSE),
+    };
+    if (!aq_settings_bool(AQ_SET_USE_FIREHOSE)) {
+        if (limits->segment_pinned)
+            return AQ_OK; // pools of nothing: everything is copied
+        snprintf(err, err_size,
+                 "GASNET_USE_FIREHOSE: '0' is not possible with a segment that is not pinned as a "
+                 "whole; unset it, or compile the program for GASNET_SEGMENT_FAST");
+        return AQ_ERR_CONFIG;
+    }
+    share_bytes(limits, params);
+    params->region_bytes = length_of_regions(limits, params);
+    share_regions(limits, params);
+    warn(limits, params);
+    if (params->verbose)
+        report(params);
+    return AQ_OK;
+}

@@ -1,0 +1,269 @@
+// Our firehoses into peers: which we have, and how one is moved. firehose_serve.c is the other end.
+#include "firehose_state.h"
+
+#include "../other/log.h"
+
+#include <stdlib.h>
+
+// ---- a peer ----
+
+static uint32_t slot_of(const aq_firehose_region_t *region)
+{
+    return (uint32_t)(region - region->map->records);
+}
+
+// A firehose that had to be given up lost its last user.
+static void slot_last(void *owner, aq_firehose_region_t *region)
+{
+    aq_firehose_peer_t *peer = owner;
+    pthread_mutex_lock(&peer->lock);
+    aq_firehose_map_give(region);
+    pthread_mutex_unlock(&peer->lock);
+}
+
+static aq_firehose_peer_t *peer_start(const aq_firehose_t *firehose)
+{
+    aq_firehose_peer_t *peer = calloc(1, sizeof *peer);
+    const aq_firehose_params_t *params = &firehose->params;
+    if (!peer) {
+        aq_log_error("no memory for the firehoses of a peer; use fewer processes on a host");
+        return NULL;
+    }
+    if (aq_firehose_map_start(&peer->map, params->per_peer, params->region_bytes,
+                              params->page_bytes, params->table_scale) != AQ_OK) {
+        free(peer);
+        return NULL;
+    }
+    peer->map.last = slot_last;
+    peer->map.owner = peer;
+    TAILQ_INIT(&peer->moving);
+    pthread_mutex_init(&peer->lock, NULL);
+    return peer;
+}
+
+void aq_firehose_peer_end(aq_firehose_peer_t *peer)
+{
+    if (!peer)
+        return;
+    aq_firehose_map_stop(&peer->map);
+    pthread_mutex_destroy(&peer->lock);
+    free(peer->guests);
+    free(peer);
+}
+
+aq_firehose_peer_t *aq_firehose_peer_get(aq_firehose_t *firehose, uint32_t rank)
+{
+    aq_firehose_peer_t *peer = atomic_load_explicit(&firehose->peers[rank], memory_order_acquire);
+    if (peer)
+        return peer;
+    pthread_mutex_lock(&firehose->lock);
+    peer = atomic_load_explicit(&firehose->peers[rank], memory_order_relaxed);
+    if (!peer) {
+        peer = peer_start(firehose);
+        atomic_store_explicit(&firehose->peers[rank], peer, memory_order_release);
+    }
+    pthread_mutex_unlock(&firehose->lock);
+    return peer;
+}
+
+// ---- asking ----
+
+// The firehose that is on its way to a place already.
+static aq_firehose_region_t *find_moving(const aq_firehose_peer_t *peer, uintptr_t address,
+                                         bool write)
+{
+    aq_firehose_region_t *region;
+    TAILQ_FOREACH(region, &peer->moving, queue)
+    {
+        if (region->start <= address && address < region->end && (region->writable || !write))
+            return region;
+    }
+    return NULL;
+}
+
+static aq_firehose_region_t *take_slot(aq_firehose_peer_t *peer)
+{
+    aq_firehose_region_t *region = aq_firehose_map_take(&peer->map);
+    return region ? region : aq_firehose_map_evict(&peer->map);
+}
+
+static void start_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
+                       const aq_firehose_message_t *move, bool carries, aq_firehose_wait_t *wait)
+{
+    region->start = (uintptr_t)move->address;
+    region->end = (uintptr_t)(move->address + move->bytes);
+    region->writable = move->write;
+    region->state = AQ_FIREHOSE_MOVING;
+    region->generation++;
+    region->carries = carries;
+    STAILQ_INSERT_TAIL(&region->waiting, wait, link);
+    TAILQ_INSERT_TAIL(&peer->moving, region, queue);
+}
+
+// Under the lock of the peer: what can be told at once. HIT and FULL are final; with ASKED and a
+// slot in *move the move has to be sent.
+static aq_firehose_reached_t ask(aq_firehose_peer_t *peer, aq_firehose_message_t *move,
+                                 bool carries, aq_firehose_wait_t *wait, aq_firehose_region_t **out,
+                                 bool *send)
+{
+    uintptr_t address = (uintptr_t)move->address;
+    *out = aq_firehose_map_find_locked(&peer->map, address, move->write);
+    if (*out)
+        return AQ_FIREHOSE_HIT;
+    aq_firehose_region_t *region = find_moving(peer, address, move->write);
+    *send = !region;
+    if (region) {
+        STAILQ_INSERT_TAIL(&region->waiting, wait, link);
+        return AQ_FIREHOSE_ASKED;
+    }
+    region = take_slot(peer);
+    if (!region)
+        return AQ_FIREHOSE_FULL;
+    start_move(peer, region, move, carries, wait);
+    move->slot = slot_of(region);
+    move->generation = region->generation;
+    return AQ_FIREHOSE_ASKED;
+}
+
+aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, uintptr_t address,
+                                        size_t bytes, bool write, const void *data,
+                                        aq_firehose_wait_t *wait, aq_firehose_region_t **out)
+{
+    aq_firehose_peer_t *peer = aq_firehose_peer_get(firehose, rank);
+    if (!peer)
+        return AQ_FIREHOSE_FULL;
+    *out = aq_firehose_map_find(&peer->map, address, write);
+    if (*out)
+        return AQ_FIREHOSE_HIT;
+    uint64_t longest = firehose->params.region_bytes;
+    bool carries = data && bytes <= firehose->params.put_in_move;
+    bool send = false;
+    aq_firehose_message_t move = {.kind = AQ_FIREHOSE_MOVE,
+                                  .write = write,
+                                  .address = address,
+                                  .bytes = bytes < longest ? bytes : longest};
+    wait->address = address;
+    pthread_mutex_lock(&peer->lock);
+    aq_firehose_reached_t reached = ask(peer, &move, carries, wait, out, &send);
+    pthread_mutex_unlock(&peer->lock);
+    if (!send || reached != AQ_FIREHOSE_ASKED)
+        return reached;
+    atomic_fetch_add_explicit(&firehose->moves_asked, 1, memory_order_relaxed);
+    firehose->ops.request(firehose->context, rank, &move, carries ? data : NULL,
+                          carries ? (uint32_t)bytes : 0);
+    return reached;
+}
+
+// ---- answers ----
+
+// What a wait is told; data: it went with the move.
+static void tell(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region,
+                 bool data)
+{
+    if (data)
+        wait->done(wait, AQ_OK, NULL);
+    else if (status != AQ_OK)
+        wait->done(wait, status, NULL);
+    else if (wait->address - region->start < aq_firehose_map_bytes(region))
+        wait->done(wait, AQ_OK, region);
+    else {
+        aq_firehose_release(region); // the peer could not pin as much as was asked for
+        wait->done(wait, AQ_AGAIN, NULL);
+    }
+}
+
+static uint32_t count_waits(const aq_firehose_region_t *region)
+{
+    uint32_t count = 0;
+    const aq_firehose_wait_t *wait;
+    STAILQ_FOREACH(wait, &region->waiting, link)
+    count++;
+    return count;
+}
+
+static bool is_moving(const aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
+{
+    uint64_t blocks = UINT64_C(1) << peer->map.span_shift;
+    if (answer->slot >= peer->map.fresh || answer->bytes == 0 ||
+        answer->bytes > (blocks - 1) << peer->map.block_shift)
+        return false;
+    const aq_firehose_region_t *region = &peer->map.records[answer->slot];
+    return region->state == AQ_FIREHOSE_MOVING && region->generation == answer->generation;
+}
+
+// Under the lock of the peer. The waits hold the region from here on.
+static void end_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
+                     const aq_firehose_message_t *answer)
+{
+    TAILQ_REMOVE(&peer->moving, region, queue);
+    if (answer->status == AQ_OK) {
+        region->key = (aq_firehose_key_t){.remote = answer->key};
+        aq_firehose_map_add(region, (uintptr_t)answer->address,
+                            (uintptr_t)(answer->address + answer->bytes), answer->write,
+                            count_waits(region) - region->carries);
+    } else {
+        aq_firehose_map_give(region);
+    }
+}
+
+static aq_status_t moved(aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
+{
+    STAILQ_HEAD(, aq_firehose_wait) waiting = STAILQ_HEAD_INITIALIZER(waiting);
+    pthread_mutex_lock(&peer->lock);
+    if (!is_moving(peer, answer)) {
+        pthread_mutex_unlock(&peer->lock);
+        return AQ_ERR_PEER;
+    }
+    aq_firehose_region_t *region = &peer->map.records[answer->slot];
+    bool carries = region->carries;
+    end_move(peer, region, answer);
+    STAILQ_CONCAT(&waiting, &region->waiting);
+    pthread_mutex_unlock(&peer->lock);
+    while (!STAILQ_EMPTY(&waiting)) {
+        aq_firehose_wait_t *wait = STAILQ_FIRST(&waiting);
+        STAILQ_REMOVE_HEAD(&waiting, link); // the wait is the caller's again
+        tell(wait, (aq_status_t)answer->status, region, carries);
+        carries = false;
+    }
+    return AQ_OK;
+}
+
+aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
+                                 const aq_firehose_message_t *answer)
+{
+    aq_status_t status = AQ_ERR_PEER;
+    aq_firehose_peer_t *peer = rank < firehose->ranks ? atomic_load(&firehose->peers[rank]) : NULL;
+    if (peer && answer->kind == AQ_FIREHOSE_MOVED)
+        status = moved(peer, answer);
+    else if (peer && answer->kind == AQ_FIREHOSE_GIVEN)
+        status = aq_firehose_serve_given(firehose, peer, answer);
+    if (status == AQ_ERR_PEER)
+        aq_log_error("process %u answered what firehose did not ask (kind %u, slot %u); all "
+                     "processes of a job have to use the same version of the library",
+                     rank, answer->kind, answer->slot);
+    return status;
+}
+
+// ---- giving up ----
+
+// False: an operation uses the firehose, or its move is under way.
+static bool give_up(aq_firehose_region_t *region)
+{
+    if (region->state == AQ_FIREHOSE_LIVE && aq_firehose_map_retire(region))
+        aq_firehose_map_give(region);
+    return region->state == AQ_FIREHOSE_FREE;
+}
+
+void aq_firehose_remote_revoke(aq_firehose_peer_t *peer, const aq_firehose_message_t *request,
+                               aq_firehose_message_t *answer)
+{
+    bool given = true; // a firehose that was moved on is given up
+    pthread_mutex_lock(&peer->lock);
+    aq_firehose_region_t *region = &peer->map.records[request->slot];
+    if (request->slot < peer->map.fresh && region->generation == request->generation)
+        given = give_up(region);
+    pthread_mutex_unlock(&peer->lock);
+    *answer = *request;
+    answer->kind = AQ_FIREHOSE_GIVEN;
+    answer->bytes = given;
+}

@@ -1,0 +1,167 @@
+// The firehoses that peers have into this process. firehose_remote.c is the other end.
+#include "firehose_state.h"
+
+#include "../other/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- a move ----
+
+// The guests of a peer, under the lock; NULL: no memory (logged).
+static aq_firehose_guest_t *guests_of(const aq_firehose_t *firehose, aq_firehose_peer_t *peer)
+{
+    if (!peer->guests)
+        peer->guests = calloc(firehose->params.per_peer, sizeof *peer->guests);
+    if (!peer->guests)
+        aq_log_error("no memory for the firehoses of a peer; lower GASNET_FIREHOSE_R");
+    return peer->guests;
+}
+
+static void leave(aq_firehose_t *firehose, aq_firehose_guest_t *guest)
+{
+    aq_firehose_region_t *region = guest->region;
+    guest->region = NULL;
+    guest->revoked = false;
+    if (region)
+        aq_firehose_local_unhold(firehose, region);
+}
+
+// Puts the guest on another place. Whatever is in the way, the peer goes by messages.
+static aq_status_t move_to(aq_firehose_t *firehose, aq_firehose_guest_t *guest,
+                           const aq_firehose_message_t *move)
+{
+    aq_firehose_region_t *region;
+    leave(firehose, guest);
+    guest->generation = move->generation;
+    aq_status_t status = aq_firehose_local_get(firehose, (uintptr_t)move->address, move->bytes,
+                                               move->write, AQ_FIREHOSE_MAIN, &region);
+    if (status == AQ_OK && aq_firehose_local_hold(firehose, region)) {
+        guest->region = region;
+        return AQ_OK;
+    }
+    if (status == AQ_OK)
+        aq_firehose_map_release_locked(region); // live, and stays so
+    firehose->stats.refused++;
+    return AQ_ERR_RESOURCE;
+}
+
+static void serve_move(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
+                       const aq_firehose_message_t *move, aq_firehose_message_t *answer)
+{
+    *answer = *move;
+    answer->kind = AQ_FIREHOSE_MOVED;
+    answer->status = AQ_ERR_RESOURCE;
+    pthread_mutex_lock(&firehose->lock);
+    firehose->stats.moves_served++;
+    aq_firehose_guest_t *guest = guests_of(firehose, peer);
+    if (guest) {
+        guest += move->slot;
+        answer->status = (uint16_t)move_to(firehose, guest, move);
+    }
+    if (answer->status == AQ_OK) {
+        answer->address = guest->region->start;
+        answer->bytes = aq_firehose_map_bytes(guest->region);
+        answer->write = guest->region->writable;
+        answer->key = guest->region->key.remote;
+    }
+    pthread_mutex_unlock(&firehose->lock);
+}
+
+static bool is_request(const aq_firehose_t *firehose, uint32_t rank,
+                       const aq_firehose_message_t *request, uint32_t data_bytes)
+{
+    if (rank >= firehose->ranks || request->slot >= firehose->params.per_peer)
+        return false;
+    if (request->kind == AQ_FIREHOSE_REVOKE)
+        return data_bytes == 0;
+    return request->kind == AQ_FIREHOSE_MOVE && request->bytes > 0 &&
+           request->bytes <= firehose->params.region_bytes && data_bytes <= request->bytes;
+}
+
+aq_status_t aq_firehose_serve(aq_firehose_t *firehose, uint32_t rank,
+                              const aq_firehose_message_t *request, const void *data,
+                              uint32_t data_bytes, aq_firehose_message_t *answer)
+{
+    if (!is_request(firehose, rank, request, data_bytes)) {
+        aq_log_error("process %u asked firehose for what it does not have (kind %u, slot %u); "
+                     "GASNET_FIREHOSE_... have to be the same in all processes of a job",
+                     rank, request->kind, request->slot);
+        return AQ_ERR_PEER;
+    }
+    aq_firehose_peer_t *peer = aq_firehose_peer_get(firehose, rank);
+    if (!peer)
+        return AQ_ERR_RESOURCE;
+    if (request->kind == AQ_FIREHOSE_REVOKE) {
+        aq_firehose_remote_revoke(peer, request, answer);
+        return AQ_OK;
+    }
+    serve_move(firehose, peer, request, answer);
+    if (data_bytes)
+        memcpy((void *)(uintptr_t)request->address, data, data_bytes);
+    return AQ_OK;
+}
+
+// ---- taking firehoses back ----
+
+typedef struct aq_firehose_cursor {
+    uint32_t rank, slot;
+} aq_firehose_cursor_t;
+
+static bool is_on(const aq_firehose_guest_t *guest, uintptr_t start, uintptr_t end)
+{
+    return guest->region && guest->region->start < end && start < guest->region->end;
+}
+
+// The next guest on the memory that was not asked yet; under the lock. NULL: no more.
+static aq_firehose_guest_t *next_guest(aq_firehose_t *firehose, aq_firehose_cursor_t *at,
+                                       uintptr_t start, uintptr_t end)
+{
+    for (; at->rank < firehose->ranks; at->rank++, at->slot = 0) {
+        aq_firehose_peer_t *peer = atomic_load(&firehose->peers[at->rank]);
+        if (!peer || !peer->guests)
+            continue;
+        for (; at->slot < firehose->params.per_peer; at->slot++) {
+            aq_firehose_guest_t *guest = &peer->guests[at->slot];
+            if (is_on(guest, start, end) && !guest->revoked)
+                return guest;
+        }
+    }
+    return NULL;
+}
+
+void aq_firehose_serve_revoke(aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
+{
+    aq_firehose_cursor_t at = {0, 0};
+    for (;; at.slot++) {
+        aq_firehose_message_t revoke = {.kind = AQ_FIREHOSE_REVOKE};
+        pthread_mutex_lock(&firehose->lock);
+        aq_firehose_guest_t *guest = next_guest(firehose, &at, start, end);
+        if (guest) {
+            guest->revoked = true;
+            revoke.slot = at.slot;
+            revoke.generation = guest->generation;
+        }
+        pthread_mutex_unlock(&firehose->lock);
+        if (!guest)
+            return;
+        firehose->ops.request(firehose->context, at.rank, &revoke, NULL, 0);
+    }
+}
+
+aq_status_t aq_firehose_serve_given(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
+                                    const aq_firehose_message_t *answer)
+{
+    if (answer->slot >= firehose->params.per_peer)
+        return AQ_ERR_PEER;
+    pthread_mutex_lock(&firehose->lock);
+    aq_firehose_guest_t *guest = peer->guests ? &peer->guests[answer->slot] : NULL;
+    // Of an older generation: it was moved on in between.
+    if (guest && guest->generation == answer->generation) {
+        guest->revoked = false; // not given up yet: to be asked again
+        if (answer->bytes)
+            leave(firehose, guest);
+    }
+    pthread_mutex_unlock(&firehose->lock);
+    return AQ_OK;
+}

@@ -1,0 +1,949 @@
+// Pinned memory of one process: hits, growth, eviction, invalidation, limits; then a million random
+// operations against a model, and threads.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../other/log.h"
+#include "../../other/settings.h"
+#include "fake_pinner.h"
+
+enum { PAGES = 256, REGION_PAGES = 16, PLENTY = 100 };
+
+#define BASE ((uintptr_t)0x7f5500000000)
+
+static fake_memory_t memory;
+static aq_firehose_t *firehose;
+
+static const aq_firehose_ops_t ops = {.pin = fake_pin, .unpin = fake_unpin};
+
+static aq_firehose_params_t params_of(uint32_t regions, uint32_t pages)
+{
+    return (aq_firehose_params_t){
+        .victim = {regions, (uint64_t)pages * FAKE_PAGE},
+        .region_bytes = REGION_PAGES * FAKE_PAGE,
+        .page_bytes = FAKE_PAGE,
+        .table_scale = 1,
+    };
+}
+
+static void start_with(uint32_t regions, uint32_t pages, uint32_t room)
+{
+    aq_firehose_params_t params = params_of(regions, pages);
+    fake_start(&memory, BASE, PAGES, room);
+    assert_int_equal(aq_firehose_start(&params, &ops, &memory, 1, &firehose), AQ_OK);
+}
+
+static void start(uint32_t regions, uint32_t pages)
+{
+    start_with(regions, pages, 1000);
+}
+
+static void stop(void)
+{
+    aq_firehose_stop(firehose);
+    fake_stop(&memory);
+}
+
+static uintptr_t at(uint32_t page)
+{
+    return fake_page(&memory, page);
+}
+
+static aq_status_t try_pin(uint32_t page, uint32_t pages, bool write, aq_firehose_region_t **region)
+{
+    return aq_firehose_pin(firehose, (void *)at(page), (size_t)pages * FAKE_PAGE, write, region);
+}
+
+static aq_firehose_region_t *pin(uint32_t page, uint32_t pages, bool write)
+{
+    aq_firehose_region_t *region = NULL;
+    assert_int_equal(try_pin(page, pages, write, &region), AQ_OK);
+    size_t covered = aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE);
+    fake_use(&memory, region->key.remote, at(page), covered, write);
+    return region;
+}
+
+static void touch(uint32_t page, uint32_t pages)
+{
+    aq_firehose_release(pin(page, pages, true));
+}
+
+static aq_firehose_stats_t stats(void)
+{
+    aq_firehose_stats_t stats;
+    aq_firehose_stats(firehose, &stats);
+    return stats;
+}
+
+static void assert_is(const aq_firehose_region_t *region, uint32_t first, uint32_t last)
+{
+    assert_int_equal(region->start, at(first));
+    assert_int_equal(region->end, at(last));
+}
+
+// A request is answered by a region from first to before last.
+static void assert_has(uint32_t page, uint32_t pages, uint32_t first, uint32_t last)
+{
+    aq_firehose_region_t *region = pin(page, pages, true);
+    assert_is(region, first, last);
+    aq_firehose_release(region);
+}
+
+// ---- hits and misses ----
+
+static void test_hit(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    aq_firehose_region_t *first = pin(10, 3, true);
+    assert_is(first, 10, 13);
+    aq_firehose_region_t *again = NULL;
+    // Any part of it, also of a page.
+    assert_int_equal(aq_firehose_pin(firehose, (void *)(at(11) + 100), 5000, true, &again), AQ_OK);
+    assert_ptr_equal(again, first);
+    assert_int_equal(memory.registered, 1);
+    aq_firehose_release(first);
+    aq_firehose_release(again);
+    assert_int_equal(memory.now.regions, 1);
+    assert_int_equal(stats().misses, 1);
+    touch(12, 1);
+    assert_int_equal(memory.registered, 1);
+    stop();
+}
+
+static void test_parts_of_pages(void **state)
+{
+    (void)state;
+    aq_firehose_region_t *region;
+    start(PLENTY, PAGES);
+    assert_int_equal(aq_firehose_pin(firehose, (void *)(at(5) + 4095), 2, false, &region), AQ_OK);
+    assert_is(region, 5, 7);
+    aq_firehose_release(region);
+    stop();
+}
+
+static void test_long(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    aq_firehose_region_t *region = pin(20, 3 * REGION_PAGES, true);
+    assert_is(region, 20, 20 + REGION_PAGES);
+    // The longest region answers for its beginning without another pin.
+    aq_firehose_region_t *same = pin(21, 3 * REGION_PAGES, true);
+    assert_ptr_equal(same, region);
+    assert_int_equal(stats().misses, 1);
+    aq_firehose_release(region);
+    aq_firehose_release(same);
+    // So does any, when the length runs over the end of all addresses.
+    assert_int_equal(aq_firehose_pin(firehose, (void *)at(100), SIZE_MAX - 5, true, &region),
+                     AQ_OK);
+    assert_is(region, 100, 100 + REGION_PAGES);
+    aq_firehose_release(region);
+    stop();
+}
+
+// ---- growth ----
+
+static void test_grows(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    touch(10, 2);
+    touch(11, 3); // begins in it
+    assert_has(10, 4, 10, 14);
+    assert_int_equal(memory.now.regions, 1);
+    stop();
+}
+
+static void test_takes_in(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    touch(10, 1);
+    touch(12, 1);
+    touch(14, 2);
+    aq_firehose_region_t *region = pin(9, 6, true); // over all of them, and into the last
+    assert_is(region, 9, 16);
+    assert_int_equal(memory.now.regions, 1);
+    aq_firehose_release(region);
+    stop();
+}
+
+static void test_neighbours(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    touch(10, 1);
+    touch(11, 1);
+    assert_int_equal(memory.now.regions, 1);
+    touch(12, 1); // the neighbour is longer
+    assert_int_equal(memory.now.regions, 2);
+    touch(13, 1);
+    assert_int_equal(memory.now.regions, 1);
+    assert_has(10, 1, 10, 14);
+    stop();
+}
+
+// One after the other, a page is pinned again each time that its region has doubled.
+static void test_growth_is_cheap(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    for (uint32_t page = 0; page < PAGES; page++)
+        touch(page, 1);
+    assert_int_equal(memory.now.regions, PAGES / REGION_PAGES);
+    assert_int_equal(memory.registered, PAGES);
+    uint64_t pinned = 0;
+    for (uint32_t i = 1; i <= memory.registered; i++)
+        pinned += (memory.registrations[i].end - memory.registrations[i].start) / FAKE_PAGE;
+    assert_int_equal(pinned, PAGES * (2 + 4) / 2); // log2(16) = 4
+    stop();
+}
+
+static void test_no_growth_in_use(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    aq_firehose_region_t *used = pin(10, 2, true);
+    aq_firehose_region_t *head = pin(11, 3, true);
+    assert_ptr_equal(head, used); // its beginning only
+    aq_firehose_region_t *before = pin(8, 4, true);
+    assert_is(before, 8, 10);
+    aq_firehose_region_t *behind = pin(12, 2, true);
+    assert_is(behind, 12, 14);
+    aq_firehose_release(used);
+    aq_firehose_release(head);
+    aq_firehose_release(before);
+    aq_firehose_release(behind);
+    stop();
+}
+
+static void test_unmapped_neighbours(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    touch(10, 1);
+    memory.access[10] = FAKE_NONE; // gone, and nobody said so
+    aq_firehose_region_t *region = pin(11, 1, true);
+    assert_is(region, 11, 12);
+    aq_firehose_release(region);
+    assert_int_equal(try_pin(10, 2, true, &region), AQ_ERR_ARG);
+    assert_int_equal(try_pin(10, 2, false, &region), AQ_ERR_ARG);
+    stop();
+}
+
+// ---- access ----
+
+static void test_read_only(void **state)
+{
+    (void)state;
+    aq_firehose_region_t *region;
+    start(PLENTY, PAGES);
+    memory.access[10] = FAKE_READ;
+    memory.access[11] = FAKE_READ;
+    assert_int_equal(try_pin(10, 2, true, &region), AQ_ERR_ARG);
+    region = pin(10, 2, false);
+    assert_false(region->writable);
+    // Now it may be written: a new registration, though the old one is in use.
+    memory.access[10] = FAKE_WRITE;
+    memory.access[11] = FAKE_WRITE;
+    aq_firehose_region_t *writable = pin(10, 2, true);
+    assert_ptr_not_equal(writable, region);
+    assert_int_equal(memory.now.regions, 2);
+    fake_use(&memory, region->key.remote, at(10), 100, false);
+    aq_firehose_release(region);
+    assert_int_equal(memory.now.regions, 1);
+    aq_firehose_release(writable);
+    stop();
+}
+
+static void test_readers_share(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    aq_firehose_region_t *writer = pin(10, 2, true);
+    aq_firehose_region_t *reader = pin(10, 2, false);
+    assert_ptr_equal(reader, writer);
+    aq_firehose_release(writer);
+    aq_firehose_release(reader);
+    stop();
+}
+
+// ---- eviction ----
+
+static void test_evicts_oldest(void **state)
+{
+    (void)state;
+    start(3, PAGES);
+    touch(0, 1);
+    touch(20, 1);
+    touch(40, 1);
+    touch(0, 1); // used again
+    touch(60, 1);
+    assert_int_equal(memory.pins[0], 1);
+    assert_int_equal(memory.pins[20], 0);
+    assert_int_equal(memory.pins[40], 1);
+    assert_int_equal(stats().evictions, 1);
+    stop();
+}
+
+static void test_in_use_stays(void **state)
+{
+    (void)state;
+    aq_firehose_region_t *region;
+    start(2, PAGES);
+    aq_firehose_region_t *one = pin(0, 1, true);
+    aq_firehose_region_t *two = pin(20, 1, true);
+    assert_int_equal(try_pin(40, 1, true, &region), AQ_AGAIN);
+    aq_firehose_release(one);
+    aq_firehose_region_t *three = pin(40, 1, true);
+    assert_int_equal(memory.pins[0], 0);
+    aq_firehose_release(two);
+    aq_firehose_release(three);
+    stop();
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    start(PLENTY, 4);
+    touch(0, 3);
+    aq_firehose_region_t *region = pin(20, 2, true); // the first one is evicted
+    assert_int_equal(memory.now.bytes, 2 * FAKE_PAGE);
+    aq_firehose_region_t *less = pin(40, 3, true); // what is left
+    assert_is(less, 40, 42);
+    aq_firehose_release(region);
+    aq_firehose_release(less);
+    region = pin(60, 8, true); // more than there may be
+    assert_is(region, 60, 64);
+    aq_firehose_release(region);
+    stop();
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    aq_firehose_region_t *region;
+    start(0, 0);
+    assert_int_equal(try_pin(0, 1, true, &region), AQ_ERR_ABSENT);
+    stop();
+}
+
+// ---- invalidation ----
+
+static aq_status_t invalidate(uint32_t page, uint32_t pages)
+{
+    return aq_firehose_invalidate(firehose, (void *)at(page), (size_t)pages * FAKE_PAGE);
+}
+
+static void test_invalidate(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    touch(0, 3);
+    touch(10, 3);
+    touch(90, 3); // in another block
+    assert_int_equal(invalidate(11, 80), AQ_OK);
+    assert_int_equal(memory.now.regions, 1);
+    assert_int_equal(memory.pins[0], 1);
+    assert_int_equal(invalidate(50, 10), AQ_OK); // nothing there
+    stop();
+}
+
+static void test_invalidate_in_use(void **state)
+{
+    (void)state;
+    start(PLENTY, PAGES);
+    aq_firehose_region_t *old = pin(10, 2, true);
+    assert_int_equal(invalidate(11, 1), AQ_AGAIN);
+    aq_firehose_region_t *fresh = pin(10, 1, true);
+    assert_ptr_not_equal(fresh, old);
+    fake_use(&memory, old->key.remote, at(10), 100, true);
+    aq_firehose_release(old);
+    assert_int_equal(memory.now.regions, 1);
+    aq_firehose_release(fresh);
+    assert_int_equal(invalidate(10, 2), AQ_OK);
+    assert_int_equal(memory.now.regions, 0);
+    stop();
+}
+
+// ---- limits of the machine ----
+
+// What a function writes to standard error.
+static void listen_to(void (*body)(void), char *text, size_t size)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    body();
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void meet_limit(void)
+{
+    for (uint32_t page = 0; page < PAGES; page += 20)
+        touch(page, 3);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        aq_firehose_pinned_t limit;
+        const char *name, *remedy;
+    } cases[] = {
+        {AQ_FIREHOSE_MEMLOCK, "RLIMIT_MEMLOCK", "ulimit -l"},
+        {AQ_FIREHOSE_CGROUP, "control group", "GASNET_PHYSMEM_MAX"},
+        {AQ_FIREHOSE_DEVICE, "network device", "GASNET_PINNED_REGIONS_MAX"},
+    };
+    char text[4096];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        start(PLENTY, PAGES);
+        memory.limit = cases[i].limit;
+        if (memory.limit == AQ_FIREHOSE_DEVICE)
+            memory.most.regions = 3;
+        else
+            memory.most.bytes = 10 * FAKE_PAGE;
+        listen_to(meet_limit, text, sizeof text);
+        assert_non_null(strstr(text, cases[i].name));
+        assert_non_null(strstr(text, cases[i].remedy));
+        assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); // once
+        assert_int_equal(memory.now.regions, 3);
+        // From now on nothing is tried in vain.
+        memory.limit = AQ_FIREHOSE_PINNED;
+        meet_limit();
+        assert_int_equal(memory.now.regions, 3);
+        stop();
+    }
+}
+
+static void meet_limit_twice(void)
+{
+    meet_limit();
+    memory.most.bytes = 6 * FAKE_PAGE;
+    meet_limit();
+}
+
+static void test_limit_told_once(void **state)
+{
+    (void)state;
+    char text[4096];
+    start(PLENTY, PAGES);
+    memory.limit = AQ_FIREHOSE_MEMLOCK;
+    memory.most.bytes = 10 * FAKE_PAGE;
+    listen_to(meet_limit_twice, text, sizeof text);
+    assert_int_equal(memory.now.regions, 2);
+    assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
+    stop();
+}
+
+static void pin_much(void)
+{
+    aq_firehose_region_t *region = pin(30, 10, true);
+    assert_is(region, 30, 35); // half of it
+    aq_firehose_release(region);
+}
+
+static void test_limit_cuts(void **state)
+{
+    (void)state;
+    char text[4096];
+    start(PLENTY, PAGES);
+    memory.most.bytes = 7 * FAKE_PAGE;
+    memory.limit = AQ_FIREHOSE_MEMLOCK;
+    listen_to(pin_much, text, sizeof text);
+    assert_non_null(strstr(text, "20 KiB"));
+    stop();
+}
+
+static void pin_in_vain(void)
+{
+    aq_firehose_region_t *region;
+    assert_int_equal(try_pin(0, 4, true, &region), AQ_ERR_RESOURCE);
+    assert_int_equal(try_pin(0, 4, true, &region), AQ_ERR_ABSENT);
+}
+
+static void test_limit_of_nothing(void **state)
+{
+    (void)state;
+    char text[4096];
+    start(PLENTY, PAGES);
+    memory.most.bytes = 0;
+    memory.limit = AQ_FIREHOSE_CGROUP;
+    listen_to(pin_in_vain, text, sizeof text);
+    assert_non_null(strstr(text, "memory.max"));
+    stop();
+}
+
+// ---- against a model ----
+
+enum { OPERATIONS = 1000000, HANDS = 6, MODEL_REGIONS = 10, MODEL_PAGES = 60 };
+
+typedef struct hand {
+    aq_firehose_region_t *region; // NULL: empty
+    uint32_t page, pages;         // what of it is used
+    bool write;
+} hand_t;
+
+// The model: page by page, the registration that a request has to be answered with, as far as the
+// cache may know it. The pinner keeps that in owner; what is invalidated is struck out here.
+static hand_t hands[HANDS];
+static uint64_t seed;
+
+static uint32_t dice(uint32_t below)
+{
+    return fake_random(&seed, below);
+}
+
+// The registration that has all of the pages and may be used so; 0: none.
+static uint32_t expected(uint32_t page, uint32_t pages, bool write)
+{
+    uint32_t id = memory.owner[page];
+    for (uint32_t i = page; i < page + pages; i++)
+        if (memory.owner[i] != id)
+            return 0;
+    return id && write && !memory.registrations[id].writable ? 0 : id;
+}
+
+// The cache forgot a registration that is still in use.
+static void strike_out(uint32_t id)
+{
+    for (uint32_t i = 0; i < PAGES; i++)
+        if (memory.owner[i] == id)
+            memory.owner[i] = 0;
+}
+
+static bool is_allowed(uint32_t page, uint32_t pages, bool write)
+{
+    for (uint32_t i = page; i < page + pages; i++)
+        if (memory.access[i] < (write ? FAKE_WRITE : FAKE_READ))
+            return false;
+    return true;
+}
+
+static aq_firehose_amount_t in_hands(void)
+{
+    aq_firehose_amount_t amount = {0, 0};
+    for (int i = 0; i < HANDS; i++) {
+        bool counted = !hands[i].region;
+        for (int j = 0; j < i; j++)
+            counted = counted || hands[j].region == hands[i].region;
+        if (!counted) {
+            amount.regions++;
+            amount.bytes += aq_firehose_map_bytes(hands[i].region);
+        }
+    }
+    return amount;
+}
+
+// No room is an answer only when all that is pinned is in use.
+static void check_full(void)
+{
+    aq_firehose_amount_t used = in_hands();
+    assert_int_equal(used.regions, memory.now.regions);
+    assert_int_equal(used.bytes, memory.now.bytes);
+    assert_true(used.regions == MODEL_REGIONS || used.bytes == MODEL_PAGES * FAKE_PAGE);
+}
+
+static void take(hand_t *hand)
+{
+    aq_firehose_region_t *region = NULL;
+    uint32_t page = dice(PAGES - 24);
+    uint32_t pages = 1 + dice(dice(4) ? 4 : 24);
+    bool write = dice(2);
+    uint32_t hit = expected(page, pages, write), before = memory.registered;
+    uint32_t old = memory.owner[page];
+    aq_status_t status = try_pin(page, pages, write, &region);
+    if (write && !memory.registrations[old].writable)
+        strike_out(old);
+    if (hit) {
+        assert_int_equal(status, AQ_OK);
+        assert_int_equal(memory.registered, before);
+        assert_int_equal(region->key.remote, hit);
+    }
+    if (status == AQ_AGAIN)
+        check_full();
+    else if (status != AQ_OK)
+        assert_false(status != AQ_ERR_ARG || is_allowed(page, pages, write));
+    if (status != AQ_OK)
+        return;
+    pages =
+        (uint32_t)(aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE) / FAKE_PAGE);
+    assert_in_range(pages, 1, REGION_PAGES);
+    assert_int_equal(region->key.remote, memory.owner[page]);
+    *hand = (hand_t){region, page, pages, write};
+}
+
+static void let_go(hand_t *hand)
+{
+    fake_use(&memory, hand->region->key.remote, at(hand->page), (size_t)hand->pages * FAKE_PAGE,
+             hand->write);
+    aq_firehose_release(hand->region);
+    hand->region = NULL;
+}
+
+static bool is_used(uint32_t page, uint32_t pages)
+{
+    for (int i = 0; i < HANDS; i++)
+        if (hands[i].region && hands[i].region->start < at(page + pages) &&
+            at(page) < hands[i].region->end)
+            return true;
+    return false;
+}
+
+// Memory goes away and comes back with another access.
+static void change(void)
+{
+    uint32_t page = dice(PAGES - 24), pages = 1 + dice(24);
+    bool used = is_used(page, pages);
+    assert_int_equal(invalidate(page, pages), used ? AQ_AGAIN : AQ_OK);
+    for (uint32_t i = page; i < page + pages; i++)
+        strike_out(memory.owner[i]);
+    if (used)
+        return;
+    fake_access_t access = (fake_access_t)(dice(4) ? FAKE_WRITE : dice(2));
+    for (uint32_t i = page; i < page + pages; i++) {
+        assert_int_equal(memory.pins[i], 0);
+        memory.access[i] = access;
+    }
+}
+
+static void check_limits(void)
+{
+    assert_true(memory.now.regions <= MODEL_REGIONS);
+    assert_true(memory.now.bytes <= MODEL_PAGES * FAKE_PAGE);
+}
+
+static void test_model(void **state)
+{
+    (void)state;
+    seed = 88172645463325252u;
+    start_with(MODEL_REGIONS, MODEL_PAGES, 2 * OPERATIONS);
+    for (int i = 0; i < OPERATIONS; i++) {
+        hand_t *hand = &hands[dice(HANDS)];
+        if (dice(50) == 0)
+            change();
+        else if (hand->region)
+            let_go(hand);
+        else
+            take(hand);
+        check_limits();
+    }
+    for (int i = 0; i < HANDS; i++)
+        if (hands[i].region)
+            let_go(&hands[i]);
+    aq_firehose_stats_t done = stats();
+    assert_true(done.evictions > OPERATIONS / 100);
+    assert_true(done.merged > OPERATIONS / 100);
+    assert_true(done.misses < OPERATIONS / 2 && done.misses > OPERATIONS / 10);
+    stop();
+}
+
+// ---- threads ----
+
+enum { THREADS = 4, THREAD_TURNS = 20000 };
+
+static void *use_often(void *arg)
+{
+    uint64_t own = 12345 + (uintptr_t)arg;
+    for (int i = 0; i < THREAD_TURNS; i++) {
+        aq_firehose_region_t *region;
+        uint32_t page = fake_random(&own, 60), pages = 1 + fake_random(&own, 3);
+        if (fake_random(&own, 200) == 0)
+            invalidate(page, pages);
+        if (try_pin(page, pages, true, &region) != AQ_OK)
+            continue;
+        size_t covered = aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE);
+        for (int j = 0; j < 3; j++)
+            fake_use(&memory, region->key.remote, at(page), covered, true);
+        aq_firehose_release(region);
+    }
+    return NULL;
+}
+
+// A few regions too few, so that hits, misses and evictions meet.
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    start_with(8, PAGES, THREADS * THREAD_TURNS);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_often, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(memory.now.regions <= 8);
+    assert_true(stats().evictions > 0);
+    while (invalidate(0, PAGES) != AQ_OK)
+        ;
+    assert_int_equal(memory.now.regions, 0); // whatever was left in use was given back
+    stop();
+}
+
+#ifdef __SANITIZE_THREAD__
+enum { RECYCLED = 100000 };
+#else
+enum { RECYCLED = 2000000 }; // what can go wrong does so once in a few millions
+#endif
+
+// One record for several places, so that it is another region again and again while somebody looks
+// at it.
+static void *recycle(void *arg)
+{
+    uint64_t own = 999 + (uintptr_t)arg;
+    for (int i = 0; i < RECYCLED; i++) {
+        aq_firehose_region_t *region;
+        uint32_t page = 20 * fake_random(&own, 3);
+        if (try_pin(page, 1, true, &region) != AQ_OK)
+            continue;
+        fake_use(&memory, region->key.remote, at(page), FAKE_PAGE, true);
+        aq_firehose_release(region);
+    }
+    return NULL;
+}
+
+static void test_recycled(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    start_with(1, PAGES, 2 * RECYCLED);
+    for (uintptr_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, recycle, (void *)i), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    stop();
+}
+
+// ---- settings ----
+
+static aq_status_t read_params(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)
+{
+    char err[512];
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    return aq_firehose_params_read(limits, params, err, sizeof err);
+}
+
+#define MB (UINT64_C(1) << 20)
+
+static void test_params(void **state)
+{
+    (void)state;
+    aq_firehose_limits_t limits = {.bytes = 1024 * MB, .regions = 100000, .peers = 7};
+    aq_firehose_params_t params;
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.main.bytes, 768 * MB);
+    assert_int_equal(params.victim.bytes, 256 * MB);
+    assert_int_equal(params.region_bytes, 128 << 10);
+    assert_int_equal(params.main.regions, 768 * 8);
+    assert_int_equal(params.victim.regions, 256 * 8);
+    assert_int_equal(params.per_peer, 768 * 8 / 7);
+    assert_int_equal(params.put_in_move, 3072);
+    limits.regions = 1000; // of the device: shared as the memory is
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.main.regions, 750);
+    assert_int_equal(params.victim.regions, 250);
+    limits.segment_pinned = true;
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.main.bytes, 0);
+    assert_int_equal(params.main.regions, 0);
+    assert_int_equal(params.victim.bytes, 1024 * MB);
+}
+
+static void test_params_given(void **state)
+{
+    (void)state;
+    aq_firehose_limits_t limits = {.bytes = 1024 * MB, .regions = 100000, .peers = 3};
+    aq_firehose_params_t params;
+    setenv("GASNET_FIREHOSE_M", "100", 1); // MB
+    setenv("GASNET_FIREHOSE_MAXREGION_SIZE", "1M", 1);
+    setenv("GASNET_FIREHOSE_R", "500", 1);
+    setenv("GASNET_FIREHOSE_MAXVICTIM_R", "9", 1);
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.main.bytes, 100 * MB);
+    assert_int_equal(params.victim.bytes, 924 * MB);
+    assert_int_equal(params.main.regions, 100); // more are of no use
+    assert_int_equal(params.victim.regions, 9);
+    assert_int_equal(params.per_peer, 33);
+    setenv("GASNET_FIREHOSE_MAXREGION_SIZE", "0", 1);
+    limits.regions = 512;
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.region_bytes, 2 * MB);
+    unsetenv("GASNET_FIREHOSE_M");
+    setenv("GASNET_FIREHOSE_MAXVICTIM_M", "24M", 1);
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.main.bytes, 1000 * MB);
+    assert_int_equal(params.victim.bytes, 24 * MB);
+}
+
+// With 64 KiB of locked memory, regions are short enough that there are some.
+static void test_params_small(void **state)
+{
+    (void)state;
+    aq_firehose_limits_t limits = {.bytes = 64 << 10, .regions = 100000, .peers = 1};
+    aq_firehose_params_t params;
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.region_bytes, 4096);
+    assert_int_equal(params.main.regions, 12);
+    assert_int_equal(params.victim.regions, 4);
+}
+
+static void read_bad_params(void)
+{
+    aq_firehose_limits_t limits = {.bytes = 64 * MB, .regions = 100000, .peers = 7};
+    aq_firehose_params_t params;
+    setenv("GASNET_FIREHOSE_M", "60", 1);
+    setenv("GASNET_FIREHOSE_MAXVICTIM_M", "40", 1);
+    setenv("GASNET_FIREHOSE_R", "6", 1);
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.per_peer, 0);
+}
+
+static void test_params_bad(void **state)
+{
+    (void)state;
+    char text[4096];
+    listen_to(read_bad_params, text, sizeof text);
+    assert_non_null(strstr(text, "are 100 MB together, and this process may pin 64 MB"));
+    assert_non_null(strstr(text, "6 regions for 7 processes"));
+}
+
+static void test_params_off(void **state)
+{
+    (void)state;
+    aq_firehose_limits_t limits = {.bytes = MB, .regions = 100, .peers = 1, .segment_pinned = true};
+    aq_firehose_params_t params;
+    setenv("GASNET_USE_FIREHOSE", "0", 1);
+    assert_int_equal(read_params(&limits, &params), AQ_OK);
+    assert_int_equal(params.victim.regions, 0);
+    limits.segment_pinned = false;
+    assert_int_equal(read_params(&limits, &params), AQ_ERR_CONFIG);
+}
+
+static void test_pinnable(void **state)
+{
+    (void)state;
+    char err[512];
+    setenv("GASNET_PHYSMEM_MAX", "64M", 1);
+    setenv("GASNET_MAXIMIZE_MEMLOCK", "1", 1);
+    setenv("GASNET_PINNED_REGIONS_MAX", "1/4", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_firehose_pinnable(1) <= 64 * MB);
+    assert_true(aq_firehose_pinnable(4) <= 16 * MB);
+    assert_true(aq_firehose_pinnable(4) > 0);
+    assert_int_equal(aq_firehose_pinnable(3) % 4096, 0);
+    assert_int_equal(aq_firehose_regions(8000, 2), 1000);
+    setenv("GASNET_PINNED_REGIONS_MAX", "100", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(aq_firehose_regions(8000, 2), 50);
+    setenv("GASNET_PINNED_REGIONS_MAX", "0", 1);
+    setenv("GASNET_PHYSMEM_MAX", "0.5", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(aq_firehose_regions(8000, 2), 2000);
+}
+
+// A process without privileges and with 64 KiB of locked memory; the exit code is the test that
+// fails, counted from 1.
+static int run_limited(void)
+{
+    const struct rlimit limit = {64 << 10, 64 << 10};
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (getuid() == 0 && setresuid(1, 1, 1) != 0))
+        return 1;
+    if (aq_firehose_why(ENOMEM, 128 << 10) != AQ_FIREHOSE_MEMLOCK)
+        return 2;
+    if (aq_firehose_why(ENOMEM, 4096) != AQ_FIREHOSE_DEVICE)
+        return 3;
+    if (aq_firehose_pinnable(1) != 64 << 10)
+        return 4;
+    return 0;
+}
+
+static void test_why(void **state)
+{
+    (void)state;
+    int code;
+    assert_int_equal(aq_firehose_why(EFAULT, 4096), AQ_FIREHOSE_NO_ACCESS);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(run_limited());
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    // More than the host has; who may not lock it anyway is told so.
+    aq_firehose_pinned_t why = aq_firehose_why(ENOMEM, UINT64_C(1) << 60);
+    assert_true(why == AQ_FIREHOSE_CGROUP || why == AQ_FIREHOSE_MEMLOCK);
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"FIREHOSE_M",           "FIREHOSE_R",
+                                        "FIREHOSE_MAXVICTIM_M", "FIREHOSE_MAXVICTIM_R",
+                                        "USE_FIREHOSE",         "FIREHOSE_MAXREGION_SIZE",
+                                        "PHYSMEM_MAX",          "PINNED_REGIONS_MAX"};
+    char name[64];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(name, sizeof name, "GASNET_%s", names[i]);
+        unsetenv(name);
+    }
+    return 0;
+}
+
+#define CLEAN(test) cmocka_unit_test_setup_teardown(test, clean, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hit),
+        cmocka_unit_test(test_parts_of_pages),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_grows),
+        cmocka_unit_test(test_takes_in),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_growth_is_cheap),
+        cmocka_unit_test(test_no_growth_in_use),
+        cmocka_unit_test(test_unmapped_neighbours),
+        cmocka_unit_test(test_read_only),
+        cmocka_unit_test(test_readers_share),
+        cmocka_unit_test(test_evicts_oldest),
+        cmocka_unit_test(test_in_use_stays),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_invalidate),
+        cmocka_unit_test(test_invalidate_in_use),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_limit_told_once),
+        cmocka_unit_test(test_limit_cuts),
+        cmocka_unit_test(test_limit_of_nothing),
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_recycled),
+        CLEAN(test_params),
+        CLEAN(test_params_given),
+        CLEAN(test_params_small),
+        CLEAN(test_params_bad),
+        CLEAN(test_params_off),
+        CLEAN(test_pinnable),
+        CLEAN(test_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,471 @@
+// Firehoses between two processes, message by message. How they do in random order is in
+// test_firehose_cluster.c.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../firehose/firehose_state.h"
+#include "fake_pinner.h"
+
+enum { PAGES = 64, REGION_PAGES = 8, SLOTS = 2, VICTIMS = 1, IN_MOVE = 512, MESSAGES = 16 };
+
+// Process 0 asks, process 1 has the memory.
+static fake_memory_t memories[2];
+static aq_firehose_t *asker, *owner;
+static _Alignas(4096) char bytes[PAGES * FAKE_PAGE];
+
+static struct {
+    uint32_t from;
+    aq_firehose_message_t message;
+    char data[IN_MOVE];
+    uint32_t data_bytes;
+} sent[MESSAGES];
+static uint32_t sent_count;
+
+static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                    const void *data, uint32_t data_bytes)
+{
+    uint32_t from = context == &memories[1];
+    assert_int_equal(peer, 1 - from);
+    assert_true(sent_count < MESSAGES && data_bytes <= IN_MOVE);
+    sent[sent_count].from = from;
+    sent[sent_count].message = *message;
+    sent[sent_count].data_bytes = data_bytes;
+    if (data_bytes)
+        memcpy(sent[sent_count].data, data, data_bytes);
+    sent_count++;
+}
+
+// A request that was sent arrives, and is answered.
+static aq_firehose_message_t serve(uint32_t which)
+{
+    aq_firehose_message_t answer;
+    uint32_t from = sent[which].from;
+    assert_true(which < sent_count);
+    assert_int_equal(aq_firehose_serve(from ? asker : owner, from, &sent[which].message,
+                                       sent[which].data, sent[which].data_bytes, &answer),
+                     AQ_OK);
+    return answer;
+}
+
+static void answer_asker(aq_firehose_message_t answer)
+{
+    assert_int_equal(aq_firehose_answered(asker, 1, &answer), AQ_OK);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    const aq_firehose_ops_t ops = {fake_pin, fake_unpin, request};
+    const aq_firehose_params_t params = {
+        .main = {SLOTS, SLOTS * REGION_PAGES * FAKE_PAGE},
+        .victim = {VICTIMS, VICTIMS * REGION_PAGES * FAKE_PAGE},
+        .per_peer = SLOTS,
+        .region_bytes = REGION_PAGES * FAKE_PAGE,
+        .page_bytes = FAKE_PAGE,
+        .put_in_move = IN_MOVE,
+        .table_scale = 1,
+    };
+    sent_count = 0;
+    memset(bytes, 0, sizeof bytes);
+    for (int i = 0; i < 2; i++) {
+        fake_start(&memories[i], (uintptr_t)bytes, PAGES, 100);
+        memories[i].most = (aq_firehose_amount_t){SLOTS + VICTIMS, UINT64_MAX};
+        memories[i].limit = AQ_FIREHOSE_DEVICE;
+        assert_int_equal(aq_firehose_start(&params, &ops, &memories[i], 2, i ? &owner : &asker),
+                         AQ_OK);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    aq_firehose_stop(asker);
+    aq_firehose_stop(owner);
+    for (int i = 0; i < 2; i++)
+        fake_stop(&memories[i]);
+    return 0;
+}
+
+typedef struct waiting {
+    aq_firehose_wait_t wait;
+    bool told;
+    aq_status_t status;
+    aq_firehose_region_t *region;
+} waiting_t;
+
+static void told(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region)
+{
+    waiting_t *waiting = (waiting_t *)(void *)wait;
+    assert_false(waiting->told);
+    waiting->told = true;
+    waiting->status = status;
+    waiting->region = region;
+}
+
+static uintptr_t at(uint32_t page)
+{
+    return (uintptr_t)bytes + (uintptr_t)page * FAKE_PAGE;
+}
+
+static aq_firehose_reached_t reach(uint32_t page, uint32_t pages, bool write, waiting_t *waiting)
+{
+    *waiting = (waiting_t){.wait.done = told};
+    return aq_firehose_reach(asker, 1, at(page), (size_t)pages * FAKE_PAGE, write, NULL,
+                             &waiting->wait, &waiting->region);
+}
+
+// A firehose onto some pages, by a move that arrives; it is in use.
+static aq_firehose_region_t *move(uint32_t page, uint32_t pages, bool write)
+{
+    waiting_t waiting;
+    uint32_t before = sent_count;
+    assert_int_equal(reach(page, pages, write, &waiting), AQ_FIREHOSE_ASKED);
+    assert_int_equal(sent_count, before + 1);
+    answer_asker(serve(before));
+    sent_count = before;
+    assert_true(waiting.told);
+    assert_int_equal(waiting.status, AQ_OK);
+    fake_use(&memories[1], waiting.region->key.remote, at(page), FAKE_PAGE, write);
+    return waiting.region;
+}
+
+static void move_away(uint32_t page)
+{
+    aq_firehose_release(move(page, 1, true));
+}
+
+// A move of the slot that is oldest to where there is nothing.
+static void move_nowhere(void)
+{
+    waiting_t waiting;
+    memories[1].access[PAGES - 1] = FAKE_NONE;
+    assert_int_equal(reach(PAGES - 1, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    answer_asker(serve(0));
+    sent_count = 0;
+    assert_true(waiting.told && waiting.status == AQ_ERR_RESOURCE);
+}
+
+static aq_firehose_region_t *own(uint32_t page)
+{
+    aq_firehose_region_t *region = NULL;
+    assert_int_equal(aq_firehose_pin(owner, (void *)at(page), FAKE_PAGE, true, &region), AQ_OK);
+    return region;
+}
+
+static void assert_is(const aq_firehose_region_t *region, uint32_t first, uint32_t last)
+{
+    assert_int_equal(region->start, at(first));
+    assert_int_equal(region->end, at(last));
+}
+
+// ---- hits and moves ----
+
+static void test_hit(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    aq_firehose_region_t *region = move(3, 2, true);
+    assert_is(region, 3, 5);
+    assert_int_equal(reach(4, 3, false, &waiting), AQ_FIREHOSE_HIT);
+    assert_ptr_equal(waiting.region, region);
+    assert_int_equal(aq_firehose_covered(region, at(4), 3 * FAKE_PAGE), FAKE_PAGE);
+    assert_int_equal(sent_count, 0);
+    aq_firehose_release(region);
+    aq_firehose_release(waiting.region);
+}
+
+static void test_full(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    aq_firehose_region_t *one = move(0, 1, true), *two = move(20, 1, true);
+    assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_FULL);
+    aq_firehose_release(one);
+    aq_firehose_region_t *three = move(40, 1, true);
+    assert_int_equal(memories[1].now.regions, 3); // the first one is kept, by the victim pool
+    aq_firehose_release(two);
+    aq_firehose_release(three);
+}
+
+// In memory that stays, all of the block is pinned; elsewhere what was asked for.
+static void test_block(void **state)
+{
+    (void)state;
+    uint32_t block = (uint32_t)(at(20) / FAKE_PAGE % REGION_PAGES);
+    block = 20 - block; // first page of a block
+    aq_firehose_stays(owner, (void *)(at(block + 2) - 100), 30 * FAKE_PAGE + 50);
+    aq_firehose_region_t *first = move(block + 3, 1, true);
+    assert_is(first, block + 2, block + REGION_PAGES); // not more than what stays
+    aq_firehose_release(first);
+    aq_firehose_region_t *whole = move(block + REGION_PAGES + 3, 2, true);
+    assert_is(whole, block + REGION_PAGES, block + 2 * REGION_PAGES);
+    aq_firehose_release(whole);
+    aq_firehose_region_t *outside = move(1, 1, true);
+    assert_is(outside, 1, 2);
+    aq_firehose_release(outside);
+}
+
+// ---- operations that wait together ----
+
+static void test_join(void **state)
+{
+    (void)state;
+    waiting_t first, second, third;
+    memories[1].access[1] = FAKE_READ;
+    assert_int_equal(reach(0, 3, false, &first), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(1, 1, false, &second), AQ_FIREHOSE_ASKED);
+    assert_int_equal(sent_count, 1);
+    assert_int_equal(reach(1, 1, true, &third), AQ_FIREHOSE_ASKED); // which needs more
+    assert_int_equal(sent_count, 2);
+    answer_asker(serve(0));
+    assert_true(first.told && second.told && !third.told);
+    assert_ptr_equal(first.region, second.region);
+    answer_asker(serve(1));
+    assert_true(third.told && third.status == AQ_ERR_RESOURCE);
+    aq_firehose_release(first.region);
+    aq_firehose_release(second.region);
+}
+
+static void test_put_in_move(void **state)
+{
+    (void)state;
+    waiting_t put = {.wait.done = told}, get;
+    char data[IN_MOVE];
+    memset(data, 'x', sizeof data);
+    assert_int_equal(
+        aq_firehose_reach(asker, 1, at(2) + 10, sizeof data, true, data, &put.wait, &put.region),
+        AQ_FIREHOSE_ASKED);
+    memset(data, 'y', sizeof data); // it is the caller's again
+    get = (waiting_t){.wait.done = told};
+    assert_int_equal(
+        aq_firehose_reach(asker, 1, at(2) + 20, 100, false, NULL, &get.wait, &get.region),
+        AQ_FIREHOSE_ASKED);
+    assert_int_equal(sent_count, 1);
+    answer_asker(serve(0));
+    assert_int_equal(bytes[2 * FAKE_PAGE + 10], 'x');
+    assert_int_equal(bytes[2 * FAKE_PAGE + 10 + IN_MOVE - 1], 'x');
+    assert_int_equal(bytes[2 * FAKE_PAGE + 10 + IN_MOVE], 0);
+    assert_true(put.told && put.status == AQ_OK && !put.region);
+    assert_true(get.told && get.status == AQ_OK && get.region);
+    aq_firehose_release(get.region);
+}
+
+// The data is there even if the memory cannot be pinned.
+static void test_put_in_refused_move(void **state)
+{
+    (void)state;
+    waiting_t put = {.wait.done = told};
+    memories[1].access[2] = FAKE_NONE;
+    assert_int_equal(aq_firehose_reach(asker, 1, at(2), 3, true, "abc", &put.wait, &put.region),
+                     AQ_FIREHOSE_ASKED);
+    answer_asker(serve(0));
+    assert_memory_equal(bytes + 2 * FAKE_PAGE, "abc", 3);
+    assert_true(put.told && put.status == AQ_OK && !put.region);
+}
+
+// The owner uses a page in the middle: who waits for what is behind it has to ask again.
+static void test_cut_move(void **state)
+{
+    (void)state;
+    waiting_t first, behind;
+    aq_firehose_region_t *used = own(12);
+    assert_int_equal(reach(10, 5, true, &first), AQ_FIREHOSE_ASKED);
+    assert_int_equal(reach(13, 1, true, &behind), AQ_FIREHOSE_ASKED);
+    answer_asker(serve(0));
+    assert_is(first.region, 10, 12);
+    assert_true(behind.told && behind.status == AQ_AGAIN && !behind.region);
+    aq_firehose_release(first.region);
+    aq_firehose_release(used);
+}
+
+// ---- the two pools ----
+
+static void test_held_is_not_evicted(void **state)
+{
+    (void)state;
+    aq_firehose_region_t *region = move(0, 1, true);
+    assert_int_equal(owner->map.evictable_count, 0); // nor looked at
+    aq_firehose_release(region);
+    aq_firehose_release(own(20));
+    aq_firehose_release(own(40));
+    assert_int_equal(memories[1].pins[0], 1);
+    assert_int_equal(memories[1].pins[20], 0);
+    assert_int_equal(memories[1].pins[40], 1);
+}
+
+// What peers give up passes to the victim pool, which has its limit.
+static void test_given_up(void **state)
+{
+    (void)state;
+    move_away(0);
+    move_away(20);
+    move_nowhere(); // leaves page 0
+    assert_int_equal(memories[1].now.regions, 2);
+    move_away(40);
+    assert_int_equal(memories[1].now.regions, 3);
+    move_nowhere(); // leaves page 20
+    assert_int_equal(memories[1].now.regions, 2);
+    assert_int_equal(memories[1].pins[40], 1);
+}
+
+// The owner uses what peers held: for as long the pools are full, and no more is pinned than may
+// be.
+static void test_used_by_both(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    move_away(0);
+    move_away(20);
+    aq_firehose_region_t *one = own(0), *two = own(20);
+    move_away(40);
+    assert_int_equal(memories[1].now.regions, 3);
+    assert_int_equal(reach(50, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    answer_asker(serve(0));
+    assert_int_equal(waiting.status, AQ_ERR_RESOURCE);
+    assert_int_equal(owner->pools[AQ_FIREHOSE_VICTIM].now.regions, 2);
+    aq_firehose_release(one);
+    aq_firehose_release(two);
+    sent_count = 0;
+    move_away(50);
+    assert_int_equal(memories[1].now.regions, 3);
+    aq_firehose_stats_t stats;
+    aq_firehose_stats(owner, &stats);
+    assert_int_equal(stats.main_most.regions, SLOTS); // no limit of the machine was met
+    assert_int_equal(stats.refused, 1);
+}
+
+// ---- invalidation ----
+
+static aq_status_t invalidate(uint32_t page)
+{
+    return aq_firehose_invalidate(owner, (void *)at(page), FAKE_PAGE);
+}
+
+static void answer_owner(aq_firehose_message_t answer)
+{
+    assert_int_equal(aq_firehose_answered(owner, 0, &answer), AQ_OK);
+}
+
+static void test_revoke(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    aq_firehose_release(move(3, 2, true));
+    assert_int_equal(invalidate(10), AQ_OK);
+    assert_int_equal(invalidate(4), AQ_AGAIN);
+    assert_int_equal(invalidate(4), AQ_AGAIN);
+    assert_int_equal(sent_count, 1); // asked once
+    answer_owner(serve(0));
+    assert_int_equal(invalidate(4), AQ_OK);
+    assert_int_equal(memories[1].now.regions, 0);
+    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    answer_asker(serve(1));
+    aq_firehose_release(waiting.region);
+}
+
+static void test_revoke_in_use(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    aq_firehose_region_t *region = move(3, 2, true);
+    assert_int_equal(invalidate(4), AQ_AGAIN);
+    answer_owner(serve(0));
+    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED); // no new user
+    sent_count = 0;
+    fake_use(&memories[1], region->key.remote, at(3), FAKE_PAGE, true);
+    aq_firehose_release(region);
+    assert_int_equal(invalidate(4), AQ_AGAIN); // asked again
+    assert_int_equal(sent_count, 1);
+    answer_owner(serve(0));
+    assert_int_equal(invalidate(4), AQ_OK);
+}
+
+// A question about where a firehose was before is late: it stays where it is.
+static void test_late_revoke(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    move_away(3);
+    move_away(20);
+    assert_int_equal(invalidate(3), AQ_AGAIN); // sent[0]
+    assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    answer_asker(serve(1)); // the slot of page 3
+    aq_firehose_release(waiting.region);
+    aq_firehose_message_t given = serve(0);
+    assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_HIT);
+    answer_owner(given);
+    fake_use(&memories[1], waiting.region->key.remote, at(40), FAKE_PAGE, true);
+    aq_firehose_release(waiting.region);
+    assert_int_equal(invalidate(3), AQ_OK);
+}
+
+// ---- what nobody should send ----
+
+static void test_nonsense(void **state)
+{
+    (void)state;
+    static const aq_firehose_message_t requests[] = {
+        {.kind = AQ_FIREHOSE_MOVED, .bytes = 1},
+        {.kind = AQ_FIREHOSE_MOVE, .bytes = 0},
+        {.kind = AQ_FIREHOSE_MOVE, .bytes = REGION_PAGES * FAKE_PAGE + 1},
+        {.kind = AQ_FIREHOSE_MOVE, .bytes = 1, .slot = SLOTS},
+        {.kind = AQ_FIREHOSE_REVOKE, .slot = SLOTS},
+        {.kind = 77},
+    };
+    static const aq_firehose_message_t answers[] = {
+        {.kind = AQ_FIREHOSE_MOVE},
+        {.kind = AQ_FIREHOSE_MOVED},
+        {.kind = AQ_FIREHOSE_MOVED, .slot = SLOTS},
+        {.kind = AQ_FIREHOSE_GIVEN, .slot = SLOTS},
+    };
+    aq_firehose_message_t answer;
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        assert_int_equal(aq_firehose_serve(owner, 0, &requests[i], NULL, 0, &answer), AQ_ERR_PEER);
+    assert_int_equal(aq_firehose_serve(owner, 2, &requests[0], NULL, 0, &answer), AQ_ERR_PEER);
+    move_away(0);
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        assert_int_equal(aq_firehose_answered(asker, 1, &answers[i]), AQ_ERR_PEER);
+    assert_int_equal(aq_firehose_answered(asker, 0, &answers[1]), AQ_ERR_PEER);
+}
+
+// A region longer than there may be.
+static void test_too_long(void **state)
+{
+    (void)state;
+    waiting_t waiting;
+    assert_int_equal(reach(0, 1, true, &waiting), AQ_FIREHOSE_ASKED);
+    aq_firehose_message_t answer = serve(0), wrong = answer;
+    wrong.bytes = 64 * REGION_PAGES * FAKE_PAGE;
+    assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);
+    wrong.bytes = 0;
+    assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);
+    assert_false(waiting.told);
+    answer_asker(answer);
+    aq_firehose_release(waiting.region);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_hit),         TEST(test_full),
+        TEST(test_block),       TEST(test_join),
+        TEST(test_put_in_move), TEST(test_put_in_refused_move),
+        TEST(test_cut_move),    TEST(test_held_is_not_evicted),
+        TEST(test_given_up),    TEST(test_used_by_both),
+        TEST(test_revoke),      TEST(test_revoke_in_use),
+        TEST(test_late_revoke), TEST(test_nonsense),
+        TEST(test_too_long),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
