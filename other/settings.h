@@ -16,8 +16,9 @@
 
 typedef enum aq_setting_id {
     AQ_SET_CONDUIT,            // GASNET_CONDUIT: which network conduit; default from the link name
-    AQ_SET_SPAWNER,            // GASNET_SPAWNER: fork, (later ssh, mpi, pmi)
+    AQ_SET_SPAWNER,            // GASNET_SPAWNER: auto fork ssh mpi pmi
     AQ_SET_SMP_SPAWNER,        // GASNET_SMP_SPAWNER: the same, for conduit smp only
+    AQ_SET_UDP_SPAWNER,        // GASNET_UDP_SPAWNER: the same, for conduit udp only
     AQ_SET_PSHM_NODES,         // GASNET_PSHM_NODES: processes that a bare executable starts
     AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
                                // holds

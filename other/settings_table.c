@@ -9,12 +9,16 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Network conduit that carries messages between hosts, smp, udp or a module. When not "
          "set, the conduit that the program was linked for."},
     [AQ_SET_SPAWNER] =
-        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",
-         "How the processes of a job are started. auto: the first way that works here; "
-         "fork: as children of the launcher, on this host."},
+        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "How the processes of a job are started. fork: as children of the launcher, on this host; "
+         "ssh: on the hosts that are named; mpi, pmi: not in this version. auto: the one of highest "
+         "priority that can start the job. The launcher's option -spawner goes before it."},
     [AQ_SET_SMP_SPAWNER] =
-        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",
+        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit smp only, where it goes before it."},
+    [AQ_SET_UDP_SPAWNER] =
+        {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "The same as GASNET_SPAWNER for conduit udp only, where it goes before it."},
     [AQ_SET_PSHM_NODES] =
         {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 1024, NULL,
          "Processes that a program starts when it is run directly, without a launcher. A "
@@ -31,7 +35,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNFN] =
         {"GASNET_SPAWNFN", AQ_TYPE_CHOICE, "L", 0, 0, "L S R C",
          "How the processes of a job of conduit udp are started, in GASNet's letters. L: on this "
-         "host; this version knows no other way."},
+         "host (spawner fork); S: by ssh; R and C are not in this version. GASNET_SPAWNER and "
+         "GASNET_UDP_SPAWNER go before it."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Address or name of the launching host, as the others reach it. Conduit udp uses the "
