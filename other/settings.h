@@ -19,6 +19,9 @@ typedef enum aq_setting_id {
     AQ_SET_SPAWNER,            // GASNET_SPAWNER: auto fork ssh mpi pmi
     AQ_SET_SMP_SPAWNER,        // GASNET_SMP_SPAWNER: the same, for conduit smp only
     AQ_SET_UDP_SPAWNER,        // GASNET_UDP_SPAWNER: the same, for conduit udp only
+    AQ_SET_SSH_NODEFILE,       // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
+    AQ_SET_SSH_SERVERS,
+    AQ_SET_NODEFILE,
     AQ_SET_PSHM_NODES,         // GASNET_PSHM_NODES: processes that a bare executable starts
     AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
                                // holds

@@ -19,6 +19,17 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_UDP_SPAWNER] =
         {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit udp only, where it goes before it."},
+    [AQ_SET_SSH_NODEFILE] =
+        {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "File that names the hosts of a job, one a line; gasnetrun(1) tells what else a line may "
+         "hold. The launcher's option -H goes before it."},
+    [AQ_SET_SSH_SERVERS] =
+        {"GASNET_SSH_SERVERS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The hosts of a job, commas or blanks between, each [user@]name[:slots]. "
+         "GASNET_SSH_NODEFILE goes before it."},
+    [AQ_SET_NODEFILE] =
+        {"GASNET_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The same as GASNET_SSH_NODEFILE, which goes before it, as GASNET_SSH_SERVERS does."},
     [AQ_SET_PSHM_NODES] =
         {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 1024, NULL,
          "Processes that a program starts when it is run directly, without a launcher. A "

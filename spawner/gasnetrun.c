@@ -33,7 +33,9 @@ static const char usage[] =
     "usage: gasnetrun_smp -n <ranks> [options] [--] program [arguments]\n"
     "\n"
     "  -n <ranks>         start that many ranks (also -np)\n"
-    "  -N <hosts>         spread them over that many hosts (this build: 1)\n"
+    "  -N <hosts>         spread them evenly over the first that many hosts\n"
+    "  -H <host,host...>  start them on these hosts: [user@]name[:slots]\n"
+    "  -cyclic            the ranks go round the hosts; without it each host has a block of them\n"
     "  -c <processors>    bind each rank to that many processors\n"
     "  -E <VAR1,VAR2>     pass only these variables, PATH, HOME, LD_LIBRARY_PATH and GASNET_*\n"
     "  -l                 begin each line of output with the rank\n"
@@ -88,10 +90,10 @@ static bool number_option(char **argv, int *at, size_t name, int64_t most, int64
     return false;
 }
 
-static bool number32_option(char **argv, int *at, size_t name, uint32_t *out)
+static bool number32_option(char **argv, int *at, size_t name, int64_t most, uint32_t *out)
 {
     int64_t value;
-    if (!number_option(argv, at, name, AQ_RANKS_MAX, &value))
+    if (!number_option(argv, at, name, most, &value))
         return false;
     *out = (uint32_t)value;
     return true;
@@ -124,6 +126,8 @@ static bool take_flag(run_options_t *run, const char *word)
         run->dry = run->start.verbose = true;
     else if (strcmp(word, "-k") == 0)
         run->keep = true;
+    else if (strcmp(word, "-cyclic") == 0)
+        run->start.cyclic = true;
     else if (strcmp(word, "-l") == 0)
         run->start.run.label_lines = true;
     else
@@ -143,13 +147,17 @@ static bool take_option(run_options_t *run, char **argv, int *at)
         return true;
     }
     if (strncmp(word, "-np", 3) == 0)
-        return number32_option(argv, at, 3, &run->start.run.size);
+        return number32_option(argv, at, 3, AQ_JOB_RANKS_MAX, &run->start.run.size);
     if (word[1] == 'n')
-        return number32_option(argv, at, 2, &run->start.run.size);
+        return number32_option(argv, at, 2, AQ_JOB_RANKS_MAX, &run->start.run.size);
     if (word[1] == 'N')
         return number_option(argv, at, 2, INT32_MAX, &run->start.host_count);
-    if (word[1] == 'c' && strncmp(word, "-conduit", 8) != 0)
-        return number32_option(argv, at, 2, &run->start.run.cpus_per_rank);
+    if (word[1] == 'H') {
+        run->start.host_list = option_value(argv, at, 2);
+        return run->start.host_list != NULL;
+    }
+    if (word[1] == 'c' && strncmp(word, "-conduit", 8) != 0 && strcmp(word, "-cyclic") != 0)
+        return number32_option(argv, at, 2, AQ_RANKS_MAX, &run->start.run.cpus_per_rank);
     if (word[1] == 'E') {
         run->start.run.environment = option_value(argv, at, 2);
         return run->start.run.environment != NULL;

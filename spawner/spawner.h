@@ -18,7 +18,8 @@
 #include "../other/status.h"
 
 #define AQ_KEY_BYTES 16
-#define AQ_RANKS_MAX 1024 // ranks that one host may carry
+#define AQ_RANKS_MAX 1024      // ranks that one host may carry
+#define AQ_JOB_RANKS_MAX 65536 // ranks of a job
 #define AQ_EXIT_USAGE 2   // the launcher's exit code when options, hosts or variables are not legal
 #define AQ_BOOT_RUNNING 0 // value of *exit_word while no rank asked to end the job
 
