@@ -30,6 +30,38 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_NODEFILE] =
         {"GASNET_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "The same as GASNET_SSH_NODEFILE, which goes before it, as GASNET_SSH_SERVERS does."},
+    [AQ_SET_SSH_CMD] =
+        {"GASNET_SSH_CMD", AQ_TYPE_TEXT, "ssh", 0, 0, NULL,
+         "Remote shell of spawner ssh: a program, looked up in PATH, without options."},
+    [AQ_SET_SSH_OPTIONS] =
+        {"GASNET_SSH_OPTIONS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Options that stand in front of the host's name when the remote shell is called, with the "
+         "quotes and backslashes of a shell: -o 'ConnectTimeout 5'."},
+    [AQ_SET_SSH_OUT_DEGREE] =
+        {"GASNET_SSH_OUT_DEGREE", AQ_TYPE_INT, "8", 0, 16384, NULL,
+         "Most hosts that a host of a job starts itself, and so the connections that the launcher "
+         "holds: the radix of the tree. 0: no limit, the launcher starts all."},
+    [AQ_SET_SSH_REMOTE_PATH] =
+        {"GASNET_SSH_REMOTE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Working directory of the processes of a job that spawner ssh starts. When not set, that "
+         "of the launcher."},
+    [AQ_SET_SPAWN_ALGORITHM] =
+        {"GASNET_SPAWN_ALGORITHM", AQ_TYPE_CHOICE, "tree", 0, 0, "tree window linear",
+         "How spawner ssh starts hosts. tree: hosts that are started start further ones, each its "
+         "own all at once; window: the launcher starts all, at most 5 at the same time; linear: "
+         "one after the other."},
+    [AQ_SET_SPAWN_TIMEOUT] =
+        {"GASNET_SPAWN_TIMEOUT", AQ_TYPE_REAL, "60", 0.1, SECONDS_MAX / 1000, NULL,
+         "Seconds that a host may take to be started by spawner ssh."},
+    [AQ_SET_SPAWN_PORTS] =
+        {"GASNET_SPAWN_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
+         "Ports on which the launcher, and each host that starts further ones, is called by the "
+         "hosts that it starts, for example 50200-50220, where a firewall lets only some through. "
+         "When not set, the kernel chooses."},
+    [AQ_SET_SPAWN_PROMISCUOUS] =
+        {"GASNET_SPAWN_PROMISCUOUS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Accept connections during the start from any address, where hosts are behind routers "
+         "that change it. Who calls has to prove the key of the job all the same."},
     [AQ_SET_PSHM_NODES] =
         {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 1024, NULL,
          "Processes that a program starts when it is run directly, without a launcher. A "

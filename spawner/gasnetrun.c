@@ -9,6 +9,7 @@
 #include "../other/log.h"
 #include "../other/settings.h"
 #include "../other/size.h"
+#include "helper.h"
 #include "spawner.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
@@ -329,7 +330,8 @@ static int run_job(run_options_t *run)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
+    if (argc == 2 && strcmp(argv[1], "--helper") == 0)
+        return aq_helper_main(); // started by another one, on its host
     const char *slash = argv[0] != NULL ? strrchr(argv[0], '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
     run_options_t run = {0};

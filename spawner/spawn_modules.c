@@ -18,7 +18,7 @@ typedef struct place {
 
 static const place_t places[] = {
     {"fork", &aq_module_fork},
-    {"ssh", NULL},
+    {"ssh", &aq_module_ssh},
     {"mpi", NULL},
     {"pmi", NULL},
 };

@@ -5,5 +5,6 @@
 #include "spawner.h"
 
 extern const aq_spawn_module_t aq_module_fork; // start_fork.c
+extern const aq_spawn_module_t aq_module_ssh;  // start_ssh.c
 
 #endif

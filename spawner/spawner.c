@@ -18,7 +18,7 @@ typedef struct spawner_row {
 static const spawner_row_t rows[] = {
     {"fork", true,
      "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
-    {"ssh", false, "not in this build: use fork, which starts all ranks on this host"},
+    {"ssh", true, "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
     {"mpi", false, "not in this build: use fork, which starts all ranks on this host"},
     {"pmi", false, "not in this build: use fork, which starts all ranks on this host"},
 };

@@ -43,9 +43,11 @@ typedef struct aq_boot_ops {
     aq_status_t (*broadcast)(aq_boot_t *boot, void *buf, size_t len, uint32_t root);
 
     // Not collective; any thread, also a signal handler (async-signal-safe); does not block.
-    // Announces that the job ends with code. The first announcement of the job wins; returns the
+    // Announces that the job ends with code. The first announcement of the host wins; returns the
     // code that won. Afterwards *exit_word of every rank becomes 1 + (code & 0xff), and ranks that
-    // sleep on it are woken.
+    // sleep on it are woken. Of the hosts, the first whose announcement reaches the launcher
+    // decides the code of the job; ranks of another host that announced at the same time keep
+    // theirs.
     int (*announce_exit)(aq_boot_t *boot, int code);
     // Not collective; async-signal-safe; does not return. Takes the whole job down now, with code.
     void (*abort)(aq_boot_t *boot, int code) __attribute__((noreturn));
@@ -61,6 +63,9 @@ struct aq_boot {
     uint32_t size;
     // index of the host of each rank, numbered from 0 by first appearance
     const uint32_t *host_of_rank;
+    // numeric address of some other host of the job, to find the interface that leads to it; "":
+    // not known, or there is no other host
+    const char *peer;
     // the job's random key; secret: never printed, never in an environment
     uint8_t key[AQ_KEY_BYTES];
     bool line_buffer;            // standard output of the launcher is a terminal
@@ -85,8 +90,17 @@ size_t aq_boot_report(aq_spawner_report_t *out, size_t max);
 
 // ---- the side of whoever starts ranks on this host ----
 
+// The ranks of this host, of a job that has ranks on others too.
+typedef struct aq_supervise_part {
+    struct aq_boot_page *page; // made and filled in by the caller
+    int page_fd;
+    const uint32_t *ranks; // their numbers in the job, ascending; as many as options->size
+    uint32_t job_size;
+} aq_supervise_part_t;
+
 typedef struct aq_supervise_options {
-    uint32_t size;
+    uint32_t size;                   // ranks to start here
+    const aq_supervise_part_t *part; // NULL: they are the whole job
     char *const *argv; // program and arguments to exec in each rank; NULL: fork only, see below
     const char *environment; // names of variables to pass, commas between (-E); NULL: all
     bool label_lines;        // prefix each line of output with the rank
