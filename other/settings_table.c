@@ -11,7 +11,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNER] =
         {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
-         "ssh: on the hosts that are named; mpi, pmi: not in this version. auto: the one of highest "
+         "ssh: on the hosts that are named; mpi, pmi: not in this version. auto: the one of "
+         "highest "
          "priority that can start the job. The launcher's option -spawner goes before it."},
     [AQ_SET_SMP_SPAWNER] =
         {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
@@ -50,9 +51,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "How spawner ssh starts hosts. tree: hosts that are started start further ones, each its "
          "own all at once; window: the launcher starts all, at most 5 at the same time; linear: "
          "one after the other."},
-    [AQ_SET_SPAWN_TIMEOUT] =
-        {"GASNET_SPAWN_TIMEOUT", AQ_TYPE_REAL, "60", 0.1, SECONDS_MAX / 1000, NULL,
-         "Seconds that a host may take to be started by spawner ssh."},
+    [AQ_SET_SPAWN_TIMEOUT] = {"GASNET_SPAWN_TIMEOUT", AQ_TYPE_REAL, "60", 0.1, SECONDS_MAX / 1000,
+                              NULL, "Seconds that a host may take to be started by spawner ssh."},
     [AQ_SET_SPAWN_PORTS] =
         {"GASNET_SPAWN_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
          "Ports on which the launcher, and each host that starts further ones, is called by the "
@@ -82,15 +82,16 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "GASNET_UDP_SPAWNER go before it."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Address or name of the launching host, as the others reach it. Conduit udp uses the "
-         "interface that leads there, when GASNET_WORKERIP is not set and the job is spread over "
-         "several hosts."},
+         "Address or name of the launching host, as the others reach it; spawner ssh has them call "
+         "it there. Conduit udp uses the interface that leads there, when GASNET_WORKERIP is not "
+         "set and the job is spread over several hosts."},
     [AQ_SET_WORKERIP] =
         {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Network that the processes of conduit udp use among themselves, for example "
          "192.168.0.0: that of the interface with this address or in this network. When all "
          "processes are on one host they use its loopback interface. When neither this nor "
-         "GASNET_MASTERIP is set: the interface of the default route."},
+         "GASNET_MASTERIP is set: the interface that leads to the other hosts of the job, or, when "
+         "the spawner does not know them, that of the default route."},
     [AQ_SET_UDP_PORTS] =
         {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
          "Ports that conduit udp may use, for example 50000-50100, where a firewall lets only some "
