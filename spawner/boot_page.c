@@ -168,3 +168,10 @@ int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
     errno = saved;
     return wanted - 1;
 }
+
+void aq_page_fail(aq_boot_page_t *page, int code)
+{
+    atomic_store(&page->abort_asked, 1);
+    (void)aq_page_announce(page, AQ_NO_RANK, code);
+    aq_page_wake_relay(page); // again: the exit may have been announced before
+}

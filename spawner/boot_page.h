@@ -97,5 +97,8 @@ void aq_page_wake_relay(const aq_boot_page_t *page);
 
 // See announce_exit in aq_boot_ops_t. rank: who speaks, or AQ_NO_RANK.
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code);
+// The same for a supervisor: the job failed, and ends everywhere without waiting for ranks to
+// leave.
+void aq_page_fail(aq_boot_page_t *page, int code);
 
 #endif

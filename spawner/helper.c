@@ -319,8 +319,7 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
             "the supervisor of the ranks (process %ld) was killed by signal %d; the job is "
             "ended",
             (long)pid, WTERMSIG(status));
-        atomic_store(&helper->page->abort_asked, 1);
-        (void)aq_page_announce(helper->page, AQ_NO_RANK, helper->code);
+        aq_page_fail(helper->page, helper->code);
     }
 }
 

@@ -1,6 +1,7 @@
 // The ranks of a helper's host: the page, the supervisor, lines, input.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "helper.h"
 #include "supervisor.h"
 
-#define EXIT_NO_FOLDER 1
+#define EXIT_NO_START 1
 
 static aq_helper_t *helper_of(aq_node_t *node)
 {
@@ -79,6 +80,15 @@ bool aq_helper_prepare(aq_helper_t *helper)
 
 // ---- the supervisor ----
 
+// What belongs to the helper must not stay open in the supervisor: the end of a pipe would not be
+// seen.
+static void keep_only(int page_fd)
+{
+    if (page_fd > 3)
+        (void)close_range(3, (unsigned)page_fd - 1, 0);
+    (void)close_range((unsigned)page_fd + 1, UINT_MAX, 0);
+}
+
 __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, const int fds[3],
                                                         pid_t parent)
 {
@@ -91,24 +101,26 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
                                             .cpus_per_rank = spec->cpus_per_rank};
     char fault[512];
     sigset_t none;
-    int code = 1;
+    int code = EXIT_NO_START;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
     for (int fd = 0; fd < 3; fd++)
         if (dup2(fds[fd], fd) < 0)
             _exit(1);
+    keep_only(helper->page_fd);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     environ = spec->environment;
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);
+        aq_page_fail(helper->page, code);
     } else if (chdir(spec->folder) != 0) {
         aq_log_error(
             "the working directory %s: %s; make it on every host, or name another one with "
             "GASNET_SSH_REMOTE_PATH",
             spec->folder, strerror(errno));
-        code = EXIT_NO_FOLDER;
+        aq_page_fail(helper->page, code);
     } else {
         (void)aq_supervise(&options, NULL, &code);
     }
@@ -273,6 +285,9 @@ static void contribute(aq_helper_t *helper)
     }
     part.data = data.data;
     part.length = data.used;
+    if (!helper->told_joined)
+        aq_write_number(&helper->parent.out, AQ_MSG_JOINED, helper->node.self);
+    helper->told_joined = true;
     if (data.failed || !aq_gather_add(&helper->node.gather, &part)) {
         aq_log_error("the ranks of the job disagree on what they do together; every rank must "
                      "run the same program");

@@ -284,8 +284,9 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
         launcher->credit += number;
     } else if (frame->type == AQ_MSG_EXIT && aq_read_end(frame->payload, &end)) {
         end_job(launcher, (int)end.code, end.now);
-    } else if (frame->type == AQ_MSG_LEFT) {
-        launcher->left = true;
+    } else if (frame->type == AQ_MSG_LEFT || frame->type == AQ_MSG_JOINED) {
+        launcher->left = launcher->left || frame->type == AQ_MSG_LEFT;
+        launcher->joined = launcher->joined || frame->type == AQ_MSG_JOINED;
         check_left(launcher);
     } else if (frame->type == AQ_MSG_DONE && aq_read_done(frame->payload, &done) &&
                done.node < hosts) {
@@ -302,8 +303,6 @@ static void launch_gathered(aq_node_t *node)
 {
     aq_launcher_t *launcher = launcher_of(node);
     aq_bytes_t all = {0}, frames = {0};
-    launcher->joined = true;
-    check_left(launcher);
     if (aq_gather_union(&node->gather, &all)) {
         aq_gathered_t spread = {node->gather.step, all.data, all.used};
         aq_write_gathered(&frames, AQ_MSG_SPREAD, &spread);

@@ -5,7 +5,7 @@
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
 //   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
-//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  EXIT LEFT DONE
+//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT DONE
 //   down: GO  INPUT  SIGNAL  SPREAD  ENDED
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
@@ -33,6 +33,7 @@ typedef enum aq_message {
     AQ_MSG_GATHER, // of a collective step: what a subtree gives
     AQ_MSG_SPREAD, // of a collective step: what all gave
     AQ_MSG_EXIT,   // an exit was announced
+    AQ_MSG_JOINED, // ranks of a host take part in a collective step, the first time
     AQ_MSG_LEFT,   // a rank has left that never joined
     AQ_MSG_ENDED,  // the exit that counts
     AQ_MSG_DONE,   // the ranks of a host are gone
@@ -117,7 +118,7 @@ void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output);
 bool aq_read_output(aq_view_t view, aq_output_t *out);
 
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
-// TAKEN, SIGNAL, LEFT: one number.
+// TAKEN, SIGNAL, JOINED, LEFT: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 

@@ -156,6 +156,7 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     case AQ_MSG_OUTPUT:
     case AQ_MSG_TAKEN:
     case AQ_MSG_EXIT:
+    case AQ_MSG_JOINED:
     case AQ_MSG_LEFT:
         node->ops->up(node, frame);
         return true;

@@ -194,8 +194,7 @@ static void notice_exit(aq_supervised_t *job)
 
 static void fail_job(aq_supervised_t *job, int code)
 {
-    atomic_store(&job->page->abort_asked, 1); // for the other hosts
-    (void)aq_page_announce(job->page, AQ_NO_RANK, code);
+    aq_page_fail(job->page, code);
     end_job(job);
 }
 
@@ -594,7 +593,7 @@ static int watch_job(aq_supervised_t *job, int code)
     aq_sink_open(&job->sinks[0], STDOUT_FILENO);
     aq_sink_open(&job->sinks[1], STDERR_FILENO);
     if (code != 0) {
-        (void)aq_page_announce(job->page, AQ_NO_RANK, code);
+        aq_page_fail(job->page, code);
         kill_job(job);
     } else {
         job->phase = AQ_SUPERVISED_RUNNING;
@@ -622,6 +621,8 @@ bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *c
         if (options->argv == NULL)
             forget_handlers();
         *code = watch_job(&job, *code);
+    } else if (options->part != NULL) {
+        aq_page_fail(options->part->page, *code);
     }
     if (options->argv == NULL)
         _exit(*code);
