@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,18 @@ static bool call_parent(aq_helper_t *helper)
     return ok;
 }
 
+// Ends with the helper, whatever ended that, and takes what it left behind with it: processes that
+// ranks started would else live on when the helper is killed.
+__attribute__((noreturn)) static void be_guard(pid_t helper)
+{
+    (void)prctl(PR_SET_NAME, "gasnet-guard");
+    (void)close_range(0, UINT_MAX, 0);
+    while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    aq_supervised_sweep();
+    _exit(0);
+}
+
 // The remote shell has done its work: it ends when this process does, so another one goes on.
 static bool leave_shell(void)
 {
@@ -149,7 +162,12 @@ static bool leave_shell(void)
         ok = dup2(null, fd) >= 0;
     if (null > 2)
         (void)close(null);
-    return ok;
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid = ok ? fork() : -1;
+    if (pid > 0)
+        be_guard(pid);
+    (void)prctl(PR_SET_NAME, "gasnet-helper");
+    return pid == 0;
 }
 
 static bool open_signals(aq_helper_t *helper)

@@ -1,5 +1,7 @@
 // The helper: one process on each host of a job that is spread over several. It starts further
-// helpers, has the ranks of its host started by a supervisor, and passes on what they say.
+// helpers, has the ranks of its host started by a supervisor, and passes on what they say. As
+// processes they are called gasnet-helper, and gasnet-ranks the supervisor; the parent of both,
+// gasnet-guard, only waits for the end of the helper, to end what that left behind.
 #ifndef AQ_HELPER_H
 #define AQ_HELPER_H
 

@@ -102,6 +102,7 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
     char fault[512];
     sigset_t none;
     int code = EXIT_NO_START;
+    (void)prctl(PR_SET_NAME, "gasnet-ranks");
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);

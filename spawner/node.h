@@ -3,7 +3,7 @@
 //            launcher                    hosts [0, H): each process starts the first host of each
 //           /        \                   part of its range, and hands it the rest of the part
 //      host 0        host 4
-//     /     \        /    \              own helper -- supervisor -- ranks, on each host
+//     /     \        /    \              guard -- helper -- supervisor -- ranks, on each
 //  host 1  host 3  host 5 host 6
 //     |
 //  host 2

@@ -51,12 +51,12 @@ none_left()
     fail "these processes are left"
 }
 
-# Numbers (here) of the processes on a host whose command line has a word.
+# Numbers (here) of the processes of that name on a host.
 find_on()
 {
     local host=$1 ours pid
     ours=$(readlink "/proc/$(pgrep -P "$(cat "$AQ_BED/$host/pid")")/ns/net")
-    for pid in $(pgrep -f -- "$2"); do
+    for pid in $(pgrep -x -- "$2"); do
         [ "$(readlink "/proc/$pid/ns/net" 2>/dev/null)" = "$ours" ] && echo "$pid"
     done
 }
