@@ -11,6 +11,7 @@
 #include "../other/size.h"
 #include "helper.h"
 #include "spawner.h"
+#include "survey.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
 
@@ -332,6 +333,10 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--helper") == 0)
         return aq_helper_main(); // started by another one, on its host
+    if (argc == 2 && strcmp(argv[1], "--recon") == 0)
+        return aq_recon_answer(); // by gasnet_recon
+    if (argc == 2 && strncmp(argv[1], "--wipe", 6) == 0)
+        return aq_wipe_answer(strcmp(argv[1], "--wipe-all") == 0); // by gasnet_wipe
     const char *slash = argv[0] != NULL ? strrchr(argv[0], '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
     run_options_t run = {0};

@@ -141,7 +141,7 @@ static void warn_loopback(const aq_launcher_t *launcher, const aq_node_text_t *t
 {
     const aq_spec_t *spec = &launcher->node.spec;
     if (spec->host_count > 1 && aq_reach_is_loopback(text->text) &&
-        !aq_node_is_here(&spec->hosts[text->node]))
+        !aq_remote_is_here(&spec->hosts[text->node]))
         aq_log_warn("host %s: its name leads to the loopback address %s, which other hosts cannot "
                     "reach; the addresses of its interfaces are used, but correct /etc/hosts",
                     host_name(launcher, text->node), text->text);

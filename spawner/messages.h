@@ -11,6 +11,7 @@
 #define AQ_MESSAGES_H
 
 #include "frame.h"
+#include "remote_command.h"
 #include "spawner.h"
 
 #define AQ_NONCE_BYTES 32u
@@ -67,9 +68,7 @@ bool aq_read_proof(aq_view_t view, uint8_t proof[AQ_PROOF_BYTES]);
 
 // A job, as everybody knows it; the same bytes travel down the whole tree. Texts and tables point
 // into the payload or are the writer's; the reader's arrays are allocated (aq_spec_free).
-typedef struct aq_spec_host {
-    const char *name, *user, *prefix; // "": not given
-} aq_spec_host_t;
+typedef aq_remote_host_t aq_spec_host_t;
 
 typedef struct aq_spec {
     uint32_t size, host_count;

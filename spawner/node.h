@@ -106,8 +106,6 @@ struct aq_node {
 
 // Before anything else.
 void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops);
-// Whether a host of the list is this one, so that it needs no remote shell.
-bool aq_node_is_here(const aq_spec_host_t *host);
 
 // Children for the hosts [low, high): one for each of `parts` parts (at most).
 bool aq_node_split(aq_node_t *node, uint32_t low, uint32_t high, uint32_t parts);

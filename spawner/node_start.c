@@ -1,22 +1,17 @@
 // Starting the children of a process of the tree, by remote shells.
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../other/clock.h"
 #include "../other/log.h"
 #include "node.h"
-#include "shell_words.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "of an unversioned build"
 #endif
-
-#define WORDS_MOST 64
 
 static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *child)
 {
@@ -53,96 +48,22 @@ void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why)
 
 // ---- beginning ----
 
-bool aq_node_is_here(const aq_spec_host_t *host)
+static bool make_command(const aq_node_t *node, const aq_spec_host_t *host,
+                         aq_remote_command_t *command)
 {
-    const char *here = aq_log_host();
-    size_t label = strcspn(here, ".");
-    if (host->user[0] != '\0')
-        return false;
-    return strcmp(host->name, here) == 0 || strcmp(host->name, "localhost") == 0 ||
-           (strlen(host->name) == label && strncmp(host->name, here, label) == 0);
-}
-
-// The helper's program on that host. Allocated.
-static char *helper_path(const aq_node_t *node, const aq_spec_host_t *host)
-{
-    const char *program = node->spec.program, *slash = strrchr(program, '/');
-    char *path;
-    if (host->prefix[0] == '\0')
-        return strdup(program);
-    return asprintf(&path, "%s/bin/%s", host->prefix, slash != NULL ? slash + 1 : program) < 0
-               ? NULL
-               : path;
-}
-
-typedef struct command {
-    char *argv[WORDS_MOST];
-    size_t count;
-    char **options;
-    char *path, *remote;
-} command_t;
-
-static void add_word(command_t *command, const char *word)
-{
-    if (command->count + 1 < WORDS_MOST)
-        command->argv[command->count++] = (char *)(uintptr_t)word;
-}
-
-static void free_command(command_t *command)
-{
-    aq_shell_free_words(command->options);
-    free(command->path);
-    free(command->remote);
-}
-
-// ssh takes the first value of an option: those of the user come first.
-static bool make_remote(const aq_node_t *node, const aq_spec_host_t *host, command_t *command)
-{
-    char *quoted = aq_shell_quote(command->path);
-    command->options = aq_shell_split(node->spec.shell_options);
-    int n = quoted != NULL ? asprintf(&command->remote, "exec %s --helper", quoted) : -1;
-    free(quoted);
-    if (n < 0 || command->options == NULL) {
-        command->remote = n < 0 ? NULL : command->remote;
-        return false;
-    }
-    add_word(command, node->spec.shell);
-    for (size_t i = 0; command->options[i] != NULL && i + 16 < WORDS_MOST; i++)
-        add_word(command, command->options[i]);
-    if (strstr(node->spec.shell, "rsh") == NULL) {
-        add_word(command, "-x");
-        add_word(command, "-oBatchMode=yes");
-    }
-    if (host->user[0] != '\0') {
-        add_word(command, "-l");
-        add_word(command, host->user);
-    }
-    add_word(command, host->name);
-    add_word(command, command->remote);
-    return true;
-}
-
-static bool make_command(const aq_node_t *node, const aq_spec_host_t *host, command_t *command)
-{
-    *command = (command_t){.path = helper_path(node, host)};
-    if (command->path == NULL)
-        return false;
-    if (!aq_node_is_here(host))
-        return make_remote(node, host, command);
-    add_word(command, command->path);
-    add_word(command, "--helper");
-    return true;
+    const aq_remote_way_t way = {node->spec.shell, node->spec.shell_options, node->spec.program};
+    return aq_remote_command_make(command, &way, host, "--helper");
 }
 
 static void begin_child(aq_node_t *node, aq_child_t *child)
 {
-    command_t command;
+    aq_remote_command_t command;
     child->state = AQ_CHILD_SHELL;
     child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
     int error = make_command(node, host_of(node, child), &command)
                     ? aq_remote_start(&child->remote, command.argv)
                     : ENOMEM;
-    free_command(&command);
+    aq_remote_command_free(&command);
     if (error != 0)
         aq_node_lose_child(node, child, strerror(error));
     else

@@ -95,22 +95,9 @@ static char *cut_word(char **text)
     return word;
 }
 
-static bool read_greeting(char *line, aq_greeting_t *out)
+char *aq_remote_line(aq_remote_t *remote, const char *mark)
 {
-    char *at = strstr(line, AQ_REMOTE_GREETING);
-    if (at == NULL)
-        return false;
-    at += strlen(AQ_REMOTE_GREETING);
-    out->version = cut_word(&at);
-    out->client = cut_word(&at);
-    out->server = cut_word(&at);
-    out->addresses = cut_word(&at);
-    return out->addresses[0] != '\0';
-}
-
-bool aq_remote_greeted(aq_remote_t *remote, aq_greeting_t *out)
-{
-    char c;
+    char c, *at;
     ssize_t n;
     while ((n = read(remote->out, &c, 1)) == 1) {
         if (c != '\n') {
@@ -120,12 +107,25 @@ bool aq_remote_greeted(aq_remote_t *remote, aq_greeting_t *out)
         }
         remote->line[remote->line_used] = '\0';
         remote->line_used = 0;
-        if (read_greeting(remote->line, out))
-            return true;
+        at = strstr(remote->line, mark);
+        if (at != NULL)
+            return at + strlen(mark);
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR))
         close_fd(&remote->out);
-    return false;
+    return NULL;
+}
+
+bool aq_remote_greeted(aq_remote_t *remote, aq_greeting_t *out)
+{
+    char *at = aq_remote_line(remote, AQ_REMOTE_GREETING);
+    if (at == NULL)
+        return false;
+    out->version = cut_word(&at);
+    out->client = cut_word(&at);
+    out->server = cut_word(&at);
+    out->addresses = cut_word(&at);
+    return out->addresses[0] != '\0';
 }
 
 void aq_remote_listen(aq_remote_t *remote)

@@ -16,6 +16,7 @@
 #include "reach.h"
 
 #define AQ_REMOTE_GREETING "aqueduct-helper 1 "
+#define AQ_REMOTE_ANSWER "aqueduct-answer 1 " // of other programs than helpers
 #define AQ_REMOTE_TEXT 1024
 
 typedef struct aq_remote {
@@ -39,7 +40,10 @@ typedef struct aq_greeting {
 void aq_remote_clear(aq_remote_t *remote);
 // 0 or errno. The child ends when we do.
 int aq_remote_start(aq_remote_t *remote, char *const *argv);
-// Reads standard output once; true when a greeting has come in whole.
+// Reads standard output; the rest of a line behind that mark, when such a line has come in whole,
+// in place; else NULL.
+char *aq_remote_line(aq_remote_t *remote, const char *mark);
+// Whether a greeting has come in whole.
 bool aq_remote_greeted(aq_remote_t *remote, aq_greeting_t *out);
 // Reads standard error once.
 void aq_remote_listen(aq_remote_t *remote);

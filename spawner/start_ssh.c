@@ -137,7 +137,7 @@ static aq_status_t ssh_verify_hosts(const aq_start_t *start)
     bool needed = false;
     (void)start;
     for (uint32_t i = 0; i < plan.spec.host_count; i++)
-        needed = needed || !aq_node_is_here(&plan.spec.hosts[i]);
+        needed = needed || !aq_remote_is_here(&plan.spec.hosts[i]);
     if (!needed || is_in_path(shell))
         return AQ_OK;
     aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not there; install it (package "

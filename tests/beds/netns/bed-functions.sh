@@ -10,7 +10,11 @@ expect()
 {
     local wanted=$1 code=0
     shift
-    timeout -k 1 30 "$@" >"$work/out" 2>"$work/err" || code=$?
+    if [ "$1" = on_host ]; then
+        "$@" >"$work/out" 2>"$work/err" || code=$?
+    else
+        timeout -k 1 30 "$@" >"$work/out" 2>"$work/err" || code=$?
+    fi
     [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $*"
 }
 
@@ -26,7 +30,7 @@ on_host()
     local pid
     pid=$(pgrep -P "$(cat "$AQ_BED/$1/pid")")
     shift
-    nsenter -t "$pid" -a "$@"
+    timeout -k 1 30 nsenter -t "$pid" -a "$@"
 }
 
 # Numbers (here) of the processes of all hosts but their listening sshd, and of launchers and remote shells.

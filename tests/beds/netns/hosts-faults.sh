@@ -60,6 +60,13 @@ silent
 expect 0 env GASNET_SPAWN_PORTS=50200-50201 "$run" -n 2 -H n1,n2 "$hello"
 expect 0 env GASNET_MASTERIP=10.77.0.254 "$run" -n 2 -H n1,n2 "$hello"
 
+# A name that leads to the loopback interface, from where the launcher runs.
+expect 0 on_host n1 "$run" -n 4 -H loop,n2,n3 "$hello"
+says "host loop: its name leads to the loopback address 127.0.0.1"
+[ "$(wc -l <"$work/out")" -eq 4 ] || fail "not all ranks have said hello"
+expect 0 on_host n1 "$run" -n 2 -H n1,n2 "$hello"
+silent
+
 # A program that is missing on one host, and a rank that dies before it has joined.
 on_host n1 cp "$hello" /run/hello
 expect 127 "$run" -n 2 -H n1,n2 /run/hello

@@ -5,7 +5,24 @@ set -u
 all=$(hosts 1 "$AQ_BED_HOSTS")
 count=$AQ_BED_HOSTS
 
-for each in 1 2; do
+# The launcher holds as many connections as the tree is wide, however many hosts there are.
+GASNET_SSH_OUT_DEGREE=2 start_job "$count" "$run" -n "$count" -H "$all" sh -c 'echo ready; exec sleep 1000'
+while [ -n "$(pgrep -x ssh)" ]; do
+    sleep 0.05
+done
+[ "$(find "/proc/$sup/fd" -lname 'socket:*' | wc -l)" -eq 2 ] || fail "the launcher does not hold two connections"
+kill -TERM "$sup"
+job_ends 143
+
+# All three ways to start say and do the same.
+[ "$count" -gt 4 ] || for algorithm in window linear; do
+    expect 0 env GASNET_SPAWN_ALGORITHM=$algorithm "$run" -n "$count" -H "$all" "$hello"
+    silent
+    [ "$(wc -l <"$work/out")" -eq "$count" ] || fail "not all ranks have said hello"
+done
+
+for each in 1 4; do
+    [ $((each * count)) -le 32 ] || continue
     expect 0 "$run" -n $((count * each)) -H "$all" "$hello"
     silent
     [ "$(grep -c 'Hello from rank' "$work/out")" -eq $((count * each)) ] || fail "not all ranks have said hello"
