@@ -45,7 +45,7 @@ expect 0 "$wipe" -H n1,n2
 grep -q '^1 processes ended on 2 of 2 hosts' "$work/out" || fail "not one process was ended"
 kill -0 "$sup" || fail "the running job is ended"
 expect 0 "$wipe" -a -H n1,n2
-grep -q '^n1: ended process .*gasnet-helper' "$work/out" || fail "the running job is not ended"
+grep -q '^n[12]: ended process .*gasnet-helper' "$work/out" || fail "the running job is not ended"
 code=0
 wait "$sup" || code=$?
 sup=
