@@ -372,6 +372,10 @@ static bool is_over(const aq_helper_t *helper)
 // The ranks die with their supervisor, and what they left behind comes to us.
 static void end_all(aq_helper_t *helper)
 {
+    if (wait_readable(helper->streams[AQ_HELPER_OWN].fd, 0)) // why, if the parent still listens
+        (void)aq_stream_read(&helper->streams[AQ_HELPER_OWN], false);
+    aq_helper_pass_lines(helper);
+    (void)aq_link_flush(&helper->parent);
     aq_link_close(&helper->parent);
     aq_node_close(&helper->node);
     signal_supervisor(helper, SIGKILL);
