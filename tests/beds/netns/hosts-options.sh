@@ -32,6 +32,24 @@ GASNET_SSH_SERVERS=n1,n2 GASNET_UDP_SPAWNER=fork places "front front" -n 2
 GASNET_SSH_SERVERS=n1,n2 places "front front" -spawner=fork -n 2
 places "front n1" -n 2 -H front,n1
 
+# Addresses of IPv6 are names like others; conduit smp runs on one host.
+expect 0 "$run" -n 3 -H '[fd77::1]:1,fd77::2,[fd77::3]' "$hello"
+silent
+[ "$(wc -l <"$work/out")" -eq 3 ] || fail "not all ranks have said hello"
+expect 0 "$AQ_BUILD/gasnetrun_smp" -n 3 -H n2 hostname
+[ "$(grep -cx n2 "$work/out")" -eq 3 ] || fail "gasnetrun_smp does not start on n2"
+GASNET_SSH_SERVERS=n1,n2 expect 0 "$AQ_BUILD/gasnetrun_smp" -n 1 hostname
+grep -qx front "$work/out" || fail "a list that is meant for others moves a job of smp"
+expect 2 "$AQ_BUILD/gasnetrun_smp" -n 2 -N 2 -H n1,n2 "$hello"
+says "conduit smp joins processes of one host"
+
+# How far the start is, on a terminal, when there are many hosts.
+many=$(seq -s, -f 'm%g' 17)
+timeout 30 script -qec "$run -n 17 -H $many true" /dev/null </dev/null >"$work/out"
+grep -q '1 of 17 hosts started' "$work/out" || fail "the progress is not shown"
+expect 0 "$run" -n 17 -H "$many" true
+silent
+
 # Wrong lists are refused with a sentence.
 printf 'n1\nn2 fast\n' >"$work/bad"
 expect 2 env GASNET_SSH_NODEFILE="$work/bad" "$run" -n 2 "$hello"
