@@ -7,4 +7,7 @@
 extern const aq_spawn_module_t aq_module_fork; // start_fork.c
 extern const aq_spawn_module_t aq_module_ssh;  // start_ssh.c
 
+// Whether the remote shell of module ssh is installed. Settings must be loaded.
+bool aq_ssh_is_there(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include "../other/log.h"
 #include "../other/settings.h"
 #include "spawn_fork.h"
+#include "spawn_modules.h"
 
 typedef struct spawner_row {
     const char *name;
@@ -31,6 +32,12 @@ size_t aq_boot_report(aq_spawner_report_t *out, size_t max)
         out[i].name = rows[i].name;
         out[i].usable = rows[i].usable;
         snprintf(out[i].why, sizeof out[i].why, "%s", rows[i].why);
+        if (strcmp(rows[i].name, "ssh") == 0 && !aq_ssh_is_there()) {
+            out[i].usable = false;
+            snprintf(out[i].why, sizeof out[i].why,
+                     "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
+                     "openssh-client");
+        }
     }
     return ROWS;
 }

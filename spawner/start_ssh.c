@@ -131,6 +131,11 @@ static bool is_in_path(const char *name)
     return false;
 }
 
+bool aq_ssh_is_there(void)
+{
+    return is_in_path(aq_settings_text(AQ_SET_SSH_CMD));
+}
+
 static aq_status_t ssh_verify_hosts(const aq_start_t *start)
 {
     const char *shell = aq_settings_text(AQ_SET_SSH_CMD);
@@ -138,7 +143,7 @@ static aq_status_t ssh_verify_hosts(const aq_start_t *start)
     (void)start;
     for (uint32_t i = 0; i < plan.spec.host_count; i++)
         needed = needed || !aq_remote_is_here(&plan.spec.hosts[i]);
-    if (!needed || is_in_path(shell))
+    if (!needed || aq_ssh_is_there())
         return AQ_OK;
     aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not there; install it (package "
                  "openssh-client), or name another one",

@@ -58,6 +58,20 @@ silent
 
 # The firewall, ports, and who may call.
 expect 0 env GASNET_SPAWN_PORTS=50200-50201 "$run" -n 2 -H n1,n2 "$hello"
+version=$("$run" --version | sed 's/.* //')
+printf '#!/bin/sh\necho "aqueduct-helper 1 %s 10.77.0.254 10.77.0.2 -"; echo here >%s; exec sleep 1000\n' "$version" "$work/here" >"$work/other/bin/gasnetrun"
+GASNET_SPAWN_PORTS=50210 GASNET_SSH_NODEFILE=$work/nodes "$run" -n 1 "$hello" >/dev/null 2>&1 &
+holder=$!
+while [ ! -e "$work/here" ]; do
+    sleep 0.05
+done
+sleep 0.2
+expect 1 env GASNET_SPAWN_PORTS=50210 "$run" -n 1 -H n1 "$hello"
+grep -q 'host n1: .*widen the range GASNET_SPAWN_PORTS' "$work/err" || fail "not told that no port is free"
+expect 0 env GASNET_SPAWN_PORTS=50210-50211 "$run" -n 1 -H n1 "$hello"
+kill -KILL $holder
+on_host n2 pkill -x sleep
+none_left
 expect 0 env GASNET_MASTERIP=10.77.0.254 "$run" -n 2 -H n1,n2 "$hello"
 
 # A name that leads to the loopback interface, from where the launcher runs.
