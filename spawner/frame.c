@@ -158,3 +158,10 @@ aq_framing_t aq_frame_read(const uint8_t *data, size_t used, size_t most, aq_fra
                         .bytes = AQ_FRAME_HEADER + length};
     return AQ_FRAME_WHOLE;
 }
+
+void aq_frame_copy(aq_bytes_t *bytes, const aq_frame_t *frame)
+{
+    size_t begin = aq_frame_begin(bytes, frame->type);
+    aq_put_raw(bytes, frame->payload.at, frame->payload.left);
+    aq_frame_end(bytes, begin);
+}

@@ -65,4 +65,7 @@ typedef enum aq_framing { AQ_FRAME_PART, AQ_FRAME_WHOLE, AQ_FRAME_BAD } aq_frami
 // than most bytes of payload.
 aq_framing_t aq_frame_read(const uint8_t *data, size_t used, size_t most, aq_frame_t *out);
 
+// Appends a frame as it came.
+void aq_frame_copy(aq_bytes_t *bytes, const aq_frame_t *frame);
+
 #endif

@@ -190,9 +190,7 @@ static bool open_signals(aq_helper_t *helper)
 static void pass_down(aq_helper_t *helper, const aq_frame_t *frame)
 {
     aq_bytes_t bytes = {0};
-    size_t begin = aq_frame_begin(&bytes, frame->type);
-    aq_put_raw(&bytes, frame->payload.at, frame->payload.left);
-    aq_frame_end(&bytes, begin);
+    aq_frame_copy(&bytes, frame);
     aq_node_down(&helper->node, &bytes);
     aq_bytes_free(&bytes);
 }
@@ -251,9 +249,18 @@ static bool take_signal(aq_helper_t *helper, const aq_frame_t *frame)
     return true;
 }
 
+static bool take_credit(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    uint32_t bytes;
+    if (!aq_read_number(frame->payload, &bytes))
+        return false;
+    helper->credit += bytes;
+    return true;
+}
+
 static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    if (frame->type != AQ_MSG_INPUT)
+    if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT)
         pass_down(helper, frame);
     switch (frame->type) {
     case AQ_MSG_GO:
@@ -264,6 +271,8 @@ static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
         return take_spread(helper, frame);
     case AQ_MSG_SIGNAL:
         return take_signal(helper, frame);
+    case AQ_MSG_CREDIT:
+        return take_credit(helper, frame);
     case AQ_MSG_INPUT:
         aq_helper_take_input(helper, frame->payload.at, frame->payload.left);
         return true;
@@ -289,9 +298,32 @@ static void serve_parent(aq_node_t *node, void *item, short events)
 
 // ---- the loop's side ----
 
+// The end of a host must not overtake its output; all else goes ahead of what is held.
 static void helper_up(aq_node_t *node, const aq_frame_t *frame)
 {
-    aq_link_forward(&helper_of(node)->parent, frame);
+    aq_helper_t *helper = helper_of(node);
+    if (frame->type == AQ_MSG_OUTPUT || frame->type == AQ_MSG_DONE || frame->type == AQ_MSG_FAILED)
+        aq_frame_copy(&helper->held, frame);
+    else
+        aq_frame_copy(&helper->parent.out, frame);
+}
+
+// Sends what is held, as far as the credit goes.
+static void send_held(aq_helper_t *helper)
+{
+    aq_bytes_t *held = &helper->held;
+    aq_frame_t frame;
+    size_t at = 0;
+    while (aq_frame_read(held->data + at, held->used - at, AQ_FRAME_MOST, &frame) ==
+               AQ_FRAME_WHOLE &&
+           (frame.type != AQ_MSG_OUTPUT || helper->credit > 0)) {
+        aq_frame_copy(&helper->parent.out, &frame);
+        helper->credit -= frame.type == AQ_MSG_OUTPUT ? (int64_t)frame.payload.left : 0;
+        at += frame.bytes;
+    }
+    if (at > 0)
+        memmove(held->data, held->data + at, held->used - at);
+    held->used -= at;
 }
 
 static void helper_gathered(aq_node_t *node)
@@ -303,7 +335,7 @@ static void helper_gathered(aq_node_t *node)
 
 static bool helper_blocked(aq_node_t *node)
 {
-    return aq_link_waiting(&helper_of(node)->parent) > AQ_LINK_FULL;
+    return helper_of(node)->held.used > AQ_OUTPUT_CREDIT;
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)
@@ -347,10 +379,11 @@ static void helper_turn(aq_node_t *node)
     aq_helper_check_page(helper);
     if (helper->started && helper->supervisor == 0 && !helper->told_done) {
         aq_helper_drain(helper);
-        aq_write_done(&helper->parent.out, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
+        aq_write_done(&helper->held, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
         helper->told_done = true;
     }
-    if (aq_link_flush(&helper->parent) != 0)
+    send_held(helper);
+    if (helper->held.failed || aq_link_flush(&helper->parent) != 0)
         helper->gone = true;
 }
 
@@ -366,7 +399,7 @@ static const aq_node_ops_t helper_ops = {
 static bool is_over(const aq_helper_t *helper)
 {
     return helper->gone || (helper->told_done && aq_node_quiet(&helper->node) &&
-                            aq_link_waiting(&helper->parent) == 0);
+                            helper->held.used == 0 && aq_link_waiting(&helper->parent) == 0);
 }
 
 // The ranks die with their supervisor, and what they left behind comes to us.
@@ -375,6 +408,7 @@ static void end_all(aq_helper_t *helper)
     if (wait_readable(helper->streams[AQ_HELPER_OWN].fd, 0)) // why, if the parent still listens
         (void)aq_stream_read(&helper->streams[AQ_HELPER_OWN], false);
     aq_helper_pass_lines(helper);
+    send_held(helper);
     (void)aq_link_flush(&helper->parent);
     aq_link_close(&helper->parent);
     aq_node_close(&helper->node);
@@ -389,6 +423,7 @@ static int run(aq_helper_t *helper)
         aq_node_report(node, node->self,
                        "its helper lacks memory or open files; raise the limits "
                        "there (ulimit -n, ulimit -v)");
+        send_held(helper);
         (void)aq_link_flush(&helper->parent);
         return EXIT_FAILED;
     }
@@ -408,6 +443,7 @@ int aq_helper_main(void)
     static aq_helper_t helper;
     aq_log_program("gasnetrun");
     aq_node_init(&helper.node, &helper_ops);
+    helper.credit = AQ_OUTPUT_CREDIT;
     if (aq_proof_start() != AQ_OK)
         return EXIT_FAILED;
     aq_remote_greet();

@@ -29,7 +29,9 @@ typedef struct aq_helper {
     bool gone;                              // the parent's link is broken
     aq_stream_t streams[AQ_HELPER_STREAMS]; // own: what this process logs
     aq_sink_t lines[AQ_HELPER_STREAMS];     // whole lines, on their way into frames
-    int input;                              // to rank 0; -1: it is not here, or its input ended
+    aq_bytes_t held; // output and ends of hosts, in order, on their way up as credit allows
+    int64_t credit;  // bytes of output that the parent takes
+    int input;       // to rank 0; -1: it is not here, or its input ended
     aq_bytes_t input_bytes;
     size_t input_sent;
     bool input_ended;

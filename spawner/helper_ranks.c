@@ -177,7 +177,7 @@ void aq_helper_pass_lines(aq_helper_t *helper)
         aq_sink_t *lines = &helper->lines[i];
         if (lines->used == 0)
             continue;
-        aq_write_output(&helper->parent.out,
+        aq_write_output(&helper->held,
                         &(aq_output_t){.stream = i != AQ_HELPER_OUTPUT,
                                        .data = (const uint8_t *)lines->bytes + lines->start,
                                        .length = lines->used});

@@ -97,10 +97,3 @@ aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out)
         link->taken += out->bytes;
     return framing;
 }
-
-void aq_link_forward(aq_link_t *link, const aq_frame_t *frame)
-{
-    size_t begin = aq_frame_begin(&link->out, frame->type);
-    aq_put_raw(&link->out, frame->payload.at, frame->payload.left);
-    aq_frame_end(&link->out, begin);
-}

@@ -29,7 +29,5 @@ int aq_link_flush(aq_link_t *link);
 int aq_link_receive(aq_link_t *link);
 // The next frame that has come in whole, valid until the next call. most: see aq_frame_read.
 aq_framing_t aq_link_next(aq_link_t *link, size_t most, aq_frame_t *out);
-// Appends a frame as it came.
-void aq_link_forward(aq_link_t *link, const aq_frame_t *frame);
 
 #endif

@@ -6,7 +6,7 @@
 //
 //   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
 //   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT DONE
-//   down: GO  INPUT  SIGNAL  SPREAD  ENDED
+//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
 
@@ -28,8 +28,9 @@ typedef enum aq_message {
     AQ_MSG_FAILED,  // a host could not be started
     AQ_MSG_GO,      // all are ready: start the ranks
     AQ_MSG_OUTPUT,
-    AQ_MSG_INPUT, // standard input for rank 0; empty: its end
-    AQ_MSG_TAKEN, // that many bytes of input are used up
+    AQ_MSG_INPUT,  // standard input for rank 0; empty: its end
+    AQ_MSG_TAKEN,  // that many bytes of input are used up
+    AQ_MSG_CREDIT, // that many bytes of output more may come up this link
     AQ_MSG_SIGNAL,
     AQ_MSG_GATHER, // of a collective step: what a subtree gives
     AQ_MSG_SPREAD, // of a collective step: what all gave
@@ -117,7 +118,7 @@ void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output);
 bool aq_read_output(aq_view_t view, aq_output_t *out);
 
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
-// TAKEN, SIGNAL, JOINED, LEFT: one number.
+// TAKEN, CREDIT, SIGNAL, JOINED, LEFT: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 

@@ -154,6 +154,9 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     case AQ_MSG_FAILED:
         return take_report(node, child, frame);
     case AQ_MSG_OUTPUT:
+        child->owed += (uint32_t)frame->payload.left;
+        node->ops->up(node, frame);
+        return true;
     case AQ_MSG_TAKEN:
     case AQ_MSG_EXIT:
     case AQ_MSG_JOINED:
@@ -200,6 +203,17 @@ static void serve_child(aq_node_t *node, void *item, short events)
     }
 }
 
+static void give_credit(aq_node_t *node)
+{
+    bool blocked = node->ops->blocked(node);
+    for (uint32_t i = 0; i < node->child_count && !blocked; i++) {
+        aq_child_t *child = &node->children[i];
+        if (is_linked(child) && child->owed > 0)
+            aq_write_number(&child->link.out, AQ_MSG_CREDIT, child->owed);
+        child->owed = 0;
+    }
+}
+
 static void flush_children(aq_node_t *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
@@ -233,11 +247,10 @@ void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, vo
 
 static void watch_children(aq_node_t *node)
 {
-    bool blocked = node->ops->blocked(node);
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
-        int wanted = (blocked ? 0 : POLLIN) | (aq_link_waiting(&child->link) > 0 ? POLLOUT : 0);
-        if (is_linked(child) && wanted != 0)
+        int wanted = POLLIN | (aq_link_waiting(&child->link) > 0 ? POLLOUT : 0);
+        if (is_linked(child))
             aq_node_watch(node, child->link.fd, (short)wanted, serve_child, child);
     }
 }
@@ -276,5 +289,6 @@ void aq_node_turn(aq_node_t *node)
     aq_node_check_start(node);
     aq_node_check_calls(node);
     node->ops->turn(node);
+    give_credit(node);
     flush_children(node);
 }

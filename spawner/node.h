@@ -11,6 +11,8 @@
 // Always true: a child's link is open from its proof of the key until it is AQ_CHILD_GONE; hosts of
 // a subtree are reported once each, as started or failed; whatever a child sends is believed no
 // further than its subtree reaches. A process whose parent's link breaks ends what it started.
+// Links are always read, since one that is not would look dead to the kernel of the peer: what
+// holds output back while its reader is slow is credit, link by link.
 //
 // node.c: frames and the loop; node_start.c: starting children; node_call.c: connections.
 #ifndef AQ_NODE_H
@@ -25,7 +27,7 @@
 
 #define AQ_LISTENERS 8
 #define AQ_CALLERS 64
-#define AQ_LINK_FULL ((size_t)256 * 1024) // waiting bytes above which nobody reads for that link
+#define AQ_OUTPUT_CREDIT (256 * 1024) // bytes of output that may come up a link unasked
 
 typedef enum aq_child_state {
     AQ_CHILD_WAITING, // not begun
@@ -45,6 +47,7 @@ typedef struct aq_child {
     char seen[AQ_REACH_TEXT];       // its address as we see it
     aq_link_t link;
     uint32_t done; // hosts of its subtree whose ranks are gone
+    uint32_t owed; // bytes of its output that are taken, and for which it has no credit yet
 } aq_child_t;
 
 // Somebody who has called and not yet proved anything.
@@ -68,7 +71,7 @@ typedef struct aq_node_ops {
     // After each wait; a child of this process has ended (pid > 0), or nothing special (0).
     void (*turn)(aq_node_t *node);
     void (*reaped)(aq_node_t *node, pid_t pid, int status);
-    // No frame goes up now: children are not read.
+    // Output is not taken now: children get no further credit.
     bool (*blocked)(aq_node_t *node);
 } aq_node_ops_t;
 

@@ -106,6 +106,9 @@ expect 0 "$run" -l -n 4 -H n1,n2 sh -c 'for i in $(seq 2000); do echo "$i xxxxxx
 timeout 20 "$run" -n 2 -H n1,n2 yes | head -1000 | grep -c y | grep -qx 1000 || fail "a reader that stops reading"
 none_left
 
+# A reader that is slow, for longer than a link may be silent, gets everything.
+[ "$(GASNET_SSH_OUT_DEGREE=1 timeout 60 "$run" -n 3 -H n1,n2,n3 seq 300000 | (sleep 8; wc -l))" -eq 900000 ] || fail "a slow reader loses output"
+
 # Signals reach the ranks.
 start_job 2 "$run" -n 2 -H n1,n2 bash -c 'trap "echo got; exit 4" USR1; echo ready; while :; do sleep 0.1; done'
 kill -USR1 "$sup"
