@@ -96,4 +96,12 @@ expect 1 env GASNET_SSH_REMOTE_PATH=/nonexistent "$run" -n 1 -H n1 "$hello"
 says "the working directory /nonexistent: No such file"
 expect 2 env GASNET_SSH_CMD=no-such-shell "$run" -n 1 -H n1 "$hello"
 says "the remote shell 'no-such-shell' is not there"
+
+# A default route that leads elsewhere than to the other hosts: the interface that reaches them is taken.
+for i in 1 2; do
+    on_host n$i sh -c "ip link add aux0 type veth peer name aux1 && ip link set aux1 up &&
+        ip addr add 10.99.$i.1/24 dev aux0 && ip link set aux0 up && ip route add default via 10.99.$i.2"
+done
+expect 0 "$run" -n 2 -H n1,n2 "$hello"
+silent
 exit 0
