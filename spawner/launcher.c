@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -489,6 +489,17 @@ static bool open_signals(aq_launcher_t *launcher)
     return launcher->node.signals >= 0;
 }
 
+// A link, and while a host is started three pipes, for each that this process starts itself.
+static void raise_files(uint32_t children)
+{
+    struct rlimit files;
+    rlim_t need = 4 * (rlim_t)children + AQ_CALLERS + 64;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return;
+    files.rlim_cur = need < files.rlim_max ? need : files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
 {
     aq_node_t *node = &launcher->node;
@@ -511,6 +522,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
                      hosts);
         return false;
     }
+    raise_files(node->child_count);
     node->gather = (aq_gather_t){.size = plan->spec.size, .expected = node->child_count};
     launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     aq_sink_open(&launcher->sinks[0], STDOUT_FILENO);
