@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 #define CALL_MS 10000
 #define INTRO_MS 60000
+#define PART_MS 3000
 #define EXIT_FAILED 1
 
 static aq_helper_t *helper_of(aq_node_t *node)
@@ -402,6 +404,17 @@ static bool is_over(const aq_helper_t *helper)
                             helper->held.used == 0 && aq_link_waiting(&helper->parent) == 0);
 }
 
+// A socket that is closed with something unread in it throws away what the parent has not received:
+// so the parent is let close first.
+static void part_in_order(const aq_helper_t *helper)
+{
+    char unread[256];
+    (void)shutdown(helper->parent.fd, SHUT_WR);
+    while (wait_readable(helper->parent.fd, PART_MS) &&
+           recv(helper->parent.fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
+        continue;
+}
+
 // The ranks die with their supervisor, and what they left behind comes to us.
 static void end_all(aq_helper_t *helper)
 {
@@ -410,6 +423,8 @@ static void end_all(aq_helper_t *helper)
     aq_helper_pass_lines(helper);
     send_held(helper);
     (void)aq_link_flush(&helper->parent);
+    if (!helper->gone)
+        part_in_order(helper);
     aq_link_close(&helper->parent);
     aq_node_close(&helper->node);
     signal_supervisor(helper, SIGKILL);
