@@ -14,7 +14,7 @@ make               | needed   | command -v make             | runs the build
 gcc                | needed   | command -v cc               | compiles it
 pkg-config         | needed   | command -v pkg-config       | finds the libraries below
 libc6-dev          | needed   | has_header stdio.h          | the C library
-libsodium-dev      | needed   | pkg-config --exists libsodium | keyed hashes of conduit udp
+libsodium-dev      | needed   | pkg-config --exists libsodium | keyed hashes of conduit udp and spawner ssh
 libxxhash-dev      | needed   | has_header xxhash.h         | checksums of conduit udp
 libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
@@ -29,6 +29,9 @@ cpio               | optional | command -v cpio             | the same
 kmod               | optional | PATH=$PATH:/usr/sbin command -v modprobe | the same
 cmake              | optional | command -v cmake            | the check of the CMake package
 debhelper          | optional | command -v dh               | the check of the Debian packages
+openssh-client     | optional | command -v ssh              | spawner ssh, and its tests
+openssh-server     | optional | test -x /usr/sbin/sshd      | the tests of jobs on several hosts
+iproute2           | optional | command -v ip               | the same
 build-essential    | optional | dpkg -s build-essential     | the same
 '
 

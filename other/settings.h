@@ -15,9 +15,21 @@
 #include "status.h"
 
 typedef enum aq_setting_id {
-    AQ_SET_CONDUIT,            // GASNET_CONDUIT: which network conduit; default from the link name
-    AQ_SET_SPAWNER,            // GASNET_SPAWNER: fork, (later ssh, mpi, pmi)
-    AQ_SET_SMP_SPAWNER,        // GASNET_SMP_SPAWNER: the same, for conduit smp only
+    AQ_SET_CONDUIT,      // GASNET_CONDUIT: which network conduit; default from the link name
+    AQ_SET_SPAWNER,      // GASNET_SPAWNER: auto fork ssh mpi pmi
+    AQ_SET_SMP_SPAWNER,  // GASNET_SMP_SPAWNER: the same, for conduit smp only
+    AQ_SET_UDP_SPAWNER,  // GASNET_UDP_SPAWNER: the same, for conduit udp only
+    AQ_SET_SSH_NODEFILE, // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
+    AQ_SET_SSH_SERVERS,
+    AQ_SET_NODEFILE,
+    AQ_SET_SSH_CMD,            // GASNET_SSH_CMD: the remote shell
+    AQ_SET_SSH_OPTIONS,        // GASNET_SSH_OPTIONS: its options
+    AQ_SET_SSH_OUT_DEGREE,     // GASNET_SSH_OUT_DEGREE: radix of the tree
+    AQ_SET_SSH_REMOTE_PATH,    // GASNET_SSH_REMOTE_PATH: working directory of the ranks
+    AQ_SET_SPAWN_ALGORITHM,    // GASNET_SPAWN_ALGORITHM: tree window linear
+    AQ_SET_SPAWN_TIMEOUT,      // GASNET_SPAWN_TIMEOUT: seconds for a host to start
+    AQ_SET_SPAWN_PORTS,        // GASNET_SPAWN_PORTS: range of ports
+    AQ_SET_SPAWN_PROMISCUOUS,  // GASNET_SPAWN_PROMISCUOUS: any address may call
     AQ_SET_PSHM_NODES,         // GASNET_PSHM_NODES: processes that a bare executable starts
     AQ_SET_PSHM_NETWORK_DEPTH, // GASNET_PSHM_NETWORK_DEPTH: messages of maximum size that a ring
                                // holds

@@ -9,12 +9,59 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Network conduit that carries messages between hosts, smp, udp or a module. When not "
          "set, the conduit that the program was linked for."},
     [AQ_SET_SPAWNER] =
-        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",
-         "How the processes of a job are started. auto: the first way that works here; "
-         "fork: as children of the launcher, on this host."},
+        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "How the processes of a job are started. fork: as children of the launcher, on this host; "
+         "ssh: on the hosts that are named; mpi, pmi: not in this version. auto: the one of "
+         "highest "
+         "priority that can start the job. The launcher's option -spawner goes before it."},
     [AQ_SET_SMP_SPAWNER] =
-        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork",
+        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit smp only, where it goes before it."},
+    [AQ_SET_UDP_SPAWNER] =
+        {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "The same as GASNET_SPAWNER for conduit udp only, where it goes before it."},
+    [AQ_SET_SSH_NODEFILE] =
+        {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "File that names the hosts of a job, one a line; gasnetrun(1) tells what else a line may "
+         "hold. The launcher's option -H goes before it."},
+    [AQ_SET_SSH_SERVERS] =
+        {"GASNET_SSH_SERVERS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The hosts of a job, commas or blanks between, each [user@]name[:slots]. "
+         "GASNET_SSH_NODEFILE goes before it."},
+    [AQ_SET_NODEFILE] =
+        {"GASNET_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The same as GASNET_SSH_NODEFILE, which goes before it, as GASNET_SSH_SERVERS does."},
+    [AQ_SET_SSH_CMD] =
+        {"GASNET_SSH_CMD", AQ_TYPE_TEXT, "ssh", 0, 0, NULL,
+         "Remote shell of spawner ssh: a program, looked up in PATH, without options."},
+    [AQ_SET_SSH_OPTIONS] =
+        {"GASNET_SSH_OPTIONS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Options that stand in front of the host's name when the remote shell is called, with the "
+         "quotes and backslashes of a shell: -o 'ConnectTimeout 5'."},
+    [AQ_SET_SSH_OUT_DEGREE] =
+        {"GASNET_SSH_OUT_DEGREE", AQ_TYPE_INT, "8", 0, 16384, NULL,
+         "Most hosts that a host of a job starts itself, and so the connections that the launcher "
+         "holds: the radix of the tree. 0: no limit, the launcher starts all."},
+    [AQ_SET_SSH_REMOTE_PATH] =
+        {"GASNET_SSH_REMOTE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Working directory of the processes of a job that spawner ssh starts. When not set, that "
+         "of the launcher."},
+    [AQ_SET_SPAWN_ALGORITHM] =
+        {"GASNET_SPAWN_ALGORITHM", AQ_TYPE_CHOICE, "tree", 0, 0, "tree window linear",
+         "How spawner ssh starts hosts. tree: hosts that are started start further ones, each its "
+         "own all at once; window: the launcher starts all, at most 5 at the same time; linear: "
+         "one after the other."},
+    [AQ_SET_SPAWN_TIMEOUT] = {"GASNET_SPAWN_TIMEOUT", AQ_TYPE_REAL, "60", 0.1, SECONDS_MAX / 1000,
+                              NULL, "Seconds that a host may take to be started by spawner ssh."},
+    [AQ_SET_SPAWN_PORTS] =
+        {"GASNET_SPAWN_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
+         "Ports on which the launcher, and each host that starts further ones, is called by the "
+         "hosts that it starts, for example 50200-50220, where a firewall lets only some through. "
+         "When not set, the kernel chooses."},
+    [AQ_SET_SPAWN_PROMISCUOUS] =
+        {"GASNET_SPAWN_PROMISCUOUS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Accept connections during the start from any address, where hosts are behind routers "
+         "that change it. Who calls has to prove the key of the job all the same."},
     [AQ_SET_PSHM_NODES] =
         {"GASNET_PSHM_NODES", AQ_TYPE_INT, "1", 1, 1024, NULL,
          "Processes that a program starts when it is run directly, without a launcher. A "
@@ -30,20 +77,21 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "all of them."},
     [AQ_SET_SPAWNFN] =
         {"GASNET_SPAWNFN", AQ_TYPE_CHOICE, "L", 0, 0, "L S R C",
-         "How the processes of a job of conduit udp are started, in GASNet's letters, by its "
-         "launcher, or by a program that is run directly: `program N arguments` starts N of it. "
-         "L: on this host; this version knows no other way."},
+         "How the processes of a job of conduit udp are started, in GASNet's letters. L: on this "
+         "host (spawner fork); S: by ssh, with the launcher only; R and C are not in this version. "
+         "GASNET_SPAWNER and GASNET_UDP_SPAWNER go before it."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Address or name of the launching host, as the others reach it. Conduit udp uses the "
-         "interface that leads there, when GASNET_WORKERIP is not set and the job is spread over "
-         "several hosts."},
+         "Address or name of the launching host, as the others reach it; spawner ssh has them call "
+         "it there. Conduit udp uses the interface that leads there, when GASNET_WORKERIP is not "
+         "set and the job is spread over several hosts."},
     [AQ_SET_WORKERIP] =
         {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Network that the processes of conduit udp use among themselves, for example "
-         "192.168.0.0: that of the interface with this address or in this network. When not set: "
-         "the loopback interface if all processes are on one host, else that of GASNET_MASTERIP "
-         "or of the default route."},
+         "192.168.0.0: that of the interface with this address or in this network. When neither "
+         "this nor GASNET_MASTERIP is set: the loopback interface if all processes are on one "
+         "host, else the interface that leads to the other hosts of the job, or, when the spawner "
+         "does not know them, that of the default route."},
     [AQ_SET_UDP_PORTS] =
         {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
          "Ports that conduit udp may use, for example 50000-50100, where a firewall lets only some "

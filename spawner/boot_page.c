@@ -45,6 +45,11 @@ _Atomic uint16_t *aq_page_seats(aq_boot_page_t *page)
     return (_Atomic uint16_t *)(void *)&page->state[2 * page->size];
 }
 
+uint32_t *aq_page_own_hosts(aq_boot_page_t *page)
+{
+    return (uint32_t *)(void *)&page->state[page->size];
+}
+
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round)
 {
     return (uint8_t *)page + slots_offset(page->size) +
@@ -64,7 +69,7 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
         return AQ_ERR_RESOURCE;
     }
     page->magic = AQ_PAGE_MAGIC;
-    page->size = size;
+    page->size = page->local = size;
     page->processors = aq_size_processors();
     page->exit_rank = AQ_NO_RANK;
     return AQ_OK;
@@ -92,7 +97,7 @@ static void relax(void)
 // Waits until the barrier that began at turn is complete or cannot complete any more.
 static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
 {
-    unsigned spins = page->size <= page->processors ? SPIN_ROUNDS : 0;
+    unsigned spins = page->local <= page->processors ? SPIN_ROUNDS : 0;
     unsigned yields = YIELD_ROUNDS;
     for (;;) {
         uint32_t now = atomic_load(&page->turn);
@@ -114,16 +119,41 @@ static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
     }
 }
 
-aq_status_t aq_page_barrier(aq_boot_page_t *page)
+void aq_page_complete(aq_boot_page_t *page)
 {
-    uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
-    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->size)
-        return wait_turn(page, turn);
     atomic_store(&page->arrived, 0);
     atomic_fetch_add(&page->turn, TURN_STEP);
     if (atomic_load(&page->sleepers) > 0)
         futex_wake_all(&page->turn);
-    return AQ_OK;
+}
+
+void aq_page_wake_relay(const aq_boot_page_t *page)
+{
+    if (page->relay > 0)
+        (void)kill(page->relay, AQ_WAKE_SIGNAL);
+}
+
+aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step)
+{
+    uint32_t turn = atomic_load(&page->turn) & ~TURN_ENDED;
+    if (atomic_fetch_add(&page->arrived, 1) + 1 < page->local)
+        return wait_turn(page, turn);
+    if (page->relay == 0) {
+        aq_page_complete(page);
+        return AQ_OK;
+    }
+    page->step = *step;
+    atomic_store(&page->gathered, 1);
+    aq_page_wake_relay(page);
+    return wait_turn(page, turn);
+}
+
+bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out)
+{
+    if (atomic_exchange(&page->gathered, 0) == 0)
+        return false;
+    *out = page->step;
+    return true;
 }
 
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
@@ -139,6 +169,14 @@ int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
     futex_wake_all(&page->turn);
     if (page->supervisor > 0 && rank != AQ_NO_RANK)
         (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
+    aq_page_wake_relay(page);
     errno = saved;
     return wanted - 1;
+}
+
+void aq_page_fail(aq_boot_page_t *page, int code)
+{
+    atomic_store(&page->abort_asked, 1);
+    (void)aq_page_announce(page, AQ_NO_RANK, code);
+    aq_page_wake_relay(page); // again: the exit may have been announced before
 }

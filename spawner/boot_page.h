@@ -1,9 +1,13 @@
 // The boot page: shared memory through which the ranks of one host and their supervisor know of
 // each other.
 //
-// One memfd for each job, made by the supervisor and mapped by every rank. Ranks exchange data and
-// meet in barriers here without a process in between; the supervisor reads the exit word and the
-// states. The key is nowhere else.
+// One memfd for each job and host, made by the supervisor (or, with several hosts, by the helper)
+// and mapped by every rank. Ranks exchange data and meet in barriers here without a process in
+// between; the supervisor reads the exit word and the states. The key is nowhere else.
+//
+// When other hosts have ranks too, a helper is the relay: the last rank of this host to arrive at a
+// barrier writes the step and wakes it; it completes the barrier when the other hosts are there and
+// what they gave stands in the exchange buffer.
 //
 //   +--------+------------+------------+------------+-~ page ~-+---------------+---------------+
 //   | header | state[size]| hosts[size]| seats[size]|          | exchange, even| exchange, odd |
@@ -14,7 +18,8 @@
 // - turn is 2 * (barriers completed) + (1 once the exit is announced); whoever sleeps in a barrier
 // sleeps on it.
 // - A rank joins by state STARTING -> RUNNING, so a rank number is used once in a job.
-// - members + absent count the ranks that joined, and those that left without having joined.
+// - members + absent count the ranks of this host that joined, and those that left without it.
+// - Tables have a place for each rank of the job, by its number; this host uses those of its own.
 #ifndef AQ_BOOT_PAGE_H
 #define AQ_BOOT_PAGE_H
 
@@ -34,11 +39,20 @@
 
 enum { AQ_RANK_STARTING, AQ_RANK_RUNNING, AQ_RANK_FINALIZED };
 
+// What a barrier is for; see gather.h for the kinds.
+typedef struct aq_page_step {
+    uint32_t kind, part, root;
+    uint32_t round; // of the exchange buffer
+} aq_page_step_t;
+
 typedef struct aq_boot_page {
     uint64_t magic;
-    uint32_t size;
+    uint32_t size;        // ranks of the job
+    uint32_t local;       // ranks of this host
     int32_t supervisor;   // process id; 0: none (job of one rank without a launcher)
-    uint32_t processors;  // that the ranks share
+    int32_t relay;        // process id of the helper; 0: all ranks are on this host
+    char peer[64];        // see aq_boot_t
+    uint32_t processors;  // that the ranks of this host share
     uint32_t line_buffer; // see aq_boot_t
     uint8_t key[AQ_KEY_BYTES];
 
@@ -49,6 +63,8 @@ typedef struct aq_boot_page {
     _Alignas(64) _Atomic uint32_t arrived;
     _Atomic uint32_t sleepers;
     _Alignas(64) _Atomic uint32_t turn;
+    aq_page_step_t step;       // legal while gathered is set
+    _Atomic uint32_t gathered; // all ranks of this host have arrived: the relay's turn
 
     _Alignas(64) _Atomic uint32_t members;
     _Atomic uint32_t absent;
@@ -61,8 +77,9 @@ size_t aq_page_bytes(uint32_t size);
 // Fills a page that is all zero. Logs a fault (no random key to be had).
 aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size);
 
-// Host of each rank.
+// Host of each rank; whoever makes the page fills it in (it begins as 0).
 const uint32_t *aq_page_hosts(const aq_boot_page_t *page);
+uint32_t *aq_page_own_hosts(aq_boot_page_t *page);
 
 // See aq_boot_t.
 _Atomic uint16_t *aq_page_seats(aq_boot_page_t *page);
@@ -70,10 +87,21 @@ _Atomic uint16_t *aq_page_seats(aq_boot_page_t *page);
 // The exchange buffer for rounds of this parity: size * AQ_SLOT_BYTES.
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 
-// See barrier in aq_boot_ops_t.
-aq_status_t aq_page_barrier(aq_boot_page_t *page);
+// See barrier in aq_boot_ops_t. All ranks give the same step.
+aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step);
+
+// The relay's side: whether all ranks of this host have arrived, then what for; and that those of
+// all hosts have.
+bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out);
+void aq_page_complete(aq_boot_page_t *page);
+
+// Has the relay look at the page, if there is one. Async-signal-safe.
+void aq_page_wake_relay(const aq_boot_page_t *page);
 
 // See announce_exit in aq_boot_ops_t. rank: who speaks, or AQ_NO_RANK.
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code);
+// The same for a supervisor: the job failed, and ends everywhere without waiting for ranks to
+// leave.
+void aq_page_fail(aq_boot_page_t *page, int code);
 
 #endif

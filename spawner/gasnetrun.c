@@ -9,9 +9,11 @@
 #include "../other/log.h"
 #include "../other/settings.h"
 #include "../other/size.h"
+#include "helper.h"
 #include "spawner.h"
+#include "survey.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE AQ_EXIT_USAGE
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "of an unversioned build"
@@ -23,11 +25,9 @@
 static const char *const conduits[] = {AQ_EACH_CONDUIT(NAME)};
 
 typedef struct run_options {
-    aq_supervise_options_t job;
-    const char *conduit; // NULL: not given as option
+    aq_start_t start;    // its conduit is NULL while it is not known
     const char *spawner; // NULL: not given as option
-    int64_t hosts;       // 0: not given
-    bool verbose, dry, keep;
+    bool dry, keep;
     bool done; // help or version was printed
 } run_options_t;
 
@@ -35,7 +35,9 @@ static const char usage[] =
     "usage: gasnetrun_smp -n <ranks> [options] [--] program [arguments]\n"
     "\n"
     "  -n <ranks>         start that many ranks (also -np)\n"
-    "  -N <hosts>         spread them over that many hosts (this build: 1)\n"
+    "  -N <hosts>         spread them evenly over the first that many hosts\n"
+    "  -H <host,host...>  start them on these hosts: [user@]name[:slots]\n"
+    "  -cyclic            the ranks go round the hosts; without it each host has a block of them\n"
     "  -c <processors>    bind each rank to that many processors\n"
     "  -E <VAR1,VAR2>     pass only these variables, PATH, HOME, LD_LIBRARY_PATH and GASNET_*\n"
     "  -l                 begin each line of output with the rank\n"
@@ -90,10 +92,10 @@ static bool number_option(char **argv, int *at, size_t name, int64_t most, int64
     return false;
 }
 
-static bool number32_option(char **argv, int *at, size_t name, uint32_t *out)
+static bool number32_option(char **argv, int *at, size_t name, int64_t most, uint32_t *out)
 {
     int64_t value;
-    if (!number_option(argv, at, name, AQ_RANKS_MAX, &value))
+    if (!number_option(argv, at, name, most, &value))
         return false;
     *out = (uint32_t)value;
     return true;
@@ -112,7 +114,7 @@ static bool take_long(run_options_t *run, const char *word)
     if (named_value(word, "spawner") != NULL)
         run->spawner = named_value(word, "spawner");
     else if (named_value(word, "conduit") != NULL)
-        run->conduit = named_value(word, "conduit");
+        run->start.conduit = named_value(word, "conduit");
     else
         return refuse_option(word);
     return true;
@@ -121,13 +123,15 @@ static bool take_long(run_options_t *run, const char *word)
 static bool take_flag(run_options_t *run, const char *word)
 {
     if (strcmp(word, "-v") == 0)
-        run->verbose = true;
+        run->start.verbose = true;
     else if (strcmp(word, "-t") == 0)
-        run->dry = run->verbose = true;
+        run->dry = run->start.verbose = true;
     else if (strcmp(word, "-k") == 0)
         run->keep = true;
+    else if (strcmp(word, "-cyclic") == 0)
+        run->start.cyclic = true;
     else if (strcmp(word, "-l") == 0)
-        run->job.label_lines = true;
+        run->start.run.label_lines = true;
     else
         return take_long(run, word);
     return true;
@@ -145,16 +149,20 @@ static bool take_option(run_options_t *run, char **argv, int *at)
         return true;
     }
     if (strncmp(word, "-np", 3) == 0)
-        return number32_option(argv, at, 3, &run->job.size);
+        return number32_option(argv, at, 3, AQ_JOB_RANKS_MAX, &run->start.run.size);
     if (word[1] == 'n')
-        return number32_option(argv, at, 2, &run->job.size);
+        return number32_option(argv, at, 2, AQ_JOB_RANKS_MAX, &run->start.run.size);
     if (word[1] == 'N')
-        return number_option(argv, at, 2, INT32_MAX, &run->hosts);
-    if (word[1] == 'c' && strncmp(word, "-conduit", 8) != 0)
-        return number32_option(argv, at, 2, &run->job.cpus_per_rank);
+        return number_option(argv, at, 2, INT32_MAX, &run->start.host_count);
+    if (word[1] == 'H') {
+        run->start.host_list = option_value(argv, at, 2);
+        return run->start.host_list != NULL;
+    }
+    if (word[1] == 'c' && strncmp(word, "-conduit", 8) != 0 && strcmp(word, "-cyclic") != 0)
+        return number32_option(argv, at, 2, AQ_RANKS_MAX, &run->start.run.cpus_per_rank);
     if (word[1] == 'E') {
-        run->job.environment = option_value(argv, at, 2);
-        return run->job.environment != NULL;
+        run->start.run.environment = option_value(argv, at, 2);
+        return run->start.run.environment != NULL;
     }
     return take_flag(run, word);
 }
@@ -173,7 +181,7 @@ static bool take_options(run_options_t *run, char **argv)
         if (run->done)
             return true;
     }
-    run->job.argv = argv + at;
+    run->start.run.argv = argv + at;
     return true;
 }
 
@@ -190,50 +198,33 @@ static const char *conduit_of_name(const char *program)
 
 static bool choose_conduit(run_options_t *run, const char *program)
 {
-    if (run->conduit == NULL)
-        run->conduit = conduit_of_name(program);
-    if (run->conduit == NULL && aq_settings_given(AQ_SET_CONDUIT))
-        run->conduit = aq_settings_text(AQ_SET_CONDUIT);
-    if (run->conduit == NULL) {
+    if (run->start.conduit == NULL)
+        run->start.conduit = conduit_of_name(program);
+    if (run->start.conduit == NULL && aq_settings_given(AQ_SET_CONDUIT))
+        run->start.conduit = aq_settings_text(AQ_SET_CONDUIT);
+    if (run->start.conduit == NULL) {
         aq_log_error("no conduit is named; call gasnetrun_<conduit>, or give -conduit=<conduit>; "
                      "it is one of:%s",
                      AQ_EACH_CONDUIT(WORD));
         return false;
     }
     for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
-        if (strcmp(run->conduit, conduits[i]) == 0)
+        if (strcmp(run->start.conduit, conduits[i]) == 0)
             return true;
     aq_log_error("this build has no conduit '%s'; it has:%s; link the program with "
                  "-lgasnet-<conduit>-<mode> and start it with gasnetrun_<conduit>",
-                 run->conduit, AQ_EACH_CONDUIT(WORD));
-    return false;
-}
-
-static bool check_spawner(const run_options_t *run)
-{
-    const char *name = run->spawner;
-    if (name == NULL && strcmp(run->conduit, "udp") == 0 && !aq_boot_check_letter())
-        return false;
-    if (name == NULL || strcmp(name, "fork") == 0 || strcmp(name, "auto") == 0)
-        return true;
-    aq_log_error("this build has no spawner '%s'; it has: fork", name);
+                 run->start.conduit, AQ_EACH_CONDUIT(WORD));
     return false;
 }
 
 static bool check_job(const run_options_t *run)
 {
-    if (run->job.size == 0) {
+    if (run->start.run.size == 0) {
         aq_log_error("the number of ranks is missing; give it with -n");
         return false;
     }
-    if (run->job.argv[0] == NULL) {
+    if (run->start.run.argv[0] == NULL) {
         aq_log_error("the program is missing; name it behind the options");
-        return false;
-    }
-    if (run->hosts > 1) {
-        aq_log_error("option -N: %" PRId64
-                     " hosts, but spawner fork starts all ranks on this host; give -N 1",
-                     run->hosts);
         return false;
     }
     return true;
@@ -251,9 +242,9 @@ static bool load_settings(run_options_t *run)
         return false;
     }
     if (aq_settings_bool(AQ_SET_SPAWN_VERBOSE))
-        run->verbose = true;
+        run->start.verbose = true;
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
-    aq_log_verbose(run->verbose);
+    aq_log_verbose(run->start.verbose);
     return true;
 }
 
@@ -300,20 +291,20 @@ static void print_word(const char *word)
     putchar('\'');
 }
 
-static void tell_job(const run_options_t *run)
+static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
 {
-    printf("gasnetrun: conduit %s, spawner fork, host %s, %" PRIu32 " ranks\n", run->conduit,
-           aq_log_host(), run->job.size);
-    if (run->job.cpus_per_rank > 0)
-        printf("gasnetrun: %" PRIu32 " processors for each rank, of %u\n", run->job.cpus_per_rank,
-               aq_size_processors());
-    if (run->job.environment != NULL)
+    printf("gasnetrun: conduit %s, spawner %s, host %s, %" PRIu32 " ranks\n", run->start.conduit,
+           module->name, aq_log_host(), run->start.run.size);
+    if (run->start.run.cpus_per_rank > 0)
+        printf("gasnetrun: %" PRIu32 " processors for each rank, of %u\n",
+               run->start.run.cpus_per_rank, aq_size_processors());
+    if (run->start.run.environment != NULL)
         printf("gasnetrun: variables passed: PATH,HOME,LD_LIBRARY_PATH,GASNET_*,%s\n",
-               run->job.environment);
+               run->start.run.environment);
     if (run->keep)
         printf("gasnetrun: there are no temporary files to keep\n");
     printf("gasnetrun: each rank runs:");
-    for (char *const *word = run->job.argv; *word != NULL; word++) {
+    for (char *const *word = run->start.run.argv; *word != NULL; word++) {
         putchar(' ');
         print_word(*word);
     }
@@ -323,24 +314,29 @@ static void tell_job(const run_options_t *run)
 
 static int run_job(run_options_t *run)
 {
-    int code = 1;
-    if (setenv("GASNET_CONDUIT", run->conduit, 1) != 0) {
+    const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
+    if (module == NULL)
+        return EXIT_USAGE;
+    if (setenv("GASNET_CONDUIT", run->start.conduit, 1) != 0) {
         aq_log_error("no memory for the environment of the ranks");
         return 1;
     }
-    warn_unset(run->job.environment);
-    if (run->verbose) {
+    warn_unset(run->start.run.environment);
+    if (run->start.verbose) {
         aq_settings_unknown(tell_unknown, NULL);
-        tell_job(run);
+        tell_job(run, module);
     }
-    if (!run->dry)
-        (void)aq_supervise(&run->job, NULL, &code);
-    return run->dry ? 0 : code;
+    return aq_spawn_run(module, &run->start, run->dry);
 }
 
 int main(int argc, char **argv)
 {
-    (void)argc;
+    if (argc == 2 && strcmp(argv[1], "--helper") == 0)
+        return aq_helper_main(); // started by another one, on its host
+    if (argc == 2 && strcmp(argv[1], "--recon") == 0)
+        return aq_recon_answer(); // by gasnet_recon
+    if (argc == 2 && strncmp(argv[1], "--wipe", 6) == 0)
+        return aq_wipe_answer(strcmp(argv[1], "--wipe-all") == 0); // by gasnet_wipe
     const char *slash = argv[0] != NULL ? strrchr(argv[0], '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
     run_options_t run = {0};
@@ -349,8 +345,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     if (run.done)
         return 0;
-    if (!load_settings(&run) || !choose_conduit(&run, program) || !check_spawner(&run) ||
-        !check_job(&run))
+    if (!load_settings(&run) || !choose_conduit(&run, program) || !check_job(&run))
         return EXIT_USAGE;
     return run_job(&run);
 }

@@ -1,4 +1,4 @@
-// Back end fork: the side of a rank. Everything goes through the boot page.
+// Back ends fork and ssh: the side of a rank. Everything goes through the boot page of its host.
 #include "spawn_fork.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #include "../other/log.h"
 #include "../other/memfile.h"
+#include "gather.h"
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"
 
@@ -38,7 +39,8 @@ static size_t min_size(size_t a, size_t b)
 
 static aq_status_t fork_barrier(aq_boot_t *boot)
 {
-    return boot->size == 1 ? AQ_OK : aq_page_barrier(mine_of(boot)->page);
+    const aq_page_step_t step = {.kind = AQ_STEP_BARRIER};
+    return boot->size == 1 ? AQ_OK : aq_page_barrier(mine_of(boot)->page, &step);
 }
 
 // Copies one chunk of every rank from the exchange buffer, where they lie packed, to its place
@@ -66,9 +68,11 @@ static aq_status_t fork_exchange(aq_boot_t *boot, const void *mine, size_t len, 
     }
     for (size_t done = 0; done < len;) {
         size_t part = min_size(len - done, AQ_SLOT_BYTES);
-        uint8_t *slots = aq_page_slots(self->page, self->round++);
+        const aq_page_step_t step = {
+            .kind = AQ_STEP_EXCHANGE, .part = (uint32_t)part, .round = self->round++};
+        uint8_t *slots = aq_page_slots(self->page, step.round);
         memcpy(slots + boot->rank * part, (const uint8_t *)mine + done, part);
-        aq_status_t status = aq_page_barrier(self->page);
+        aq_status_t status = aq_page_barrier(self->page, &step);
         if (status != AQ_OK)
             return status;
         scatter_chunk(all, slots, boot->size, len, done, part);
@@ -89,10 +93,14 @@ static aq_status_t fork_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32
     size_t room = (size_t)boot->size * AQ_SLOT_BYTES;
     for (size_t done = 0; done < len && boot->size > 1;) {
         size_t part = min_size(len - done, room);
-        uint8_t *slots = aq_page_slots(self->page, self->round++);
+        const aq_page_step_t step = {.kind = AQ_STEP_BROADCAST,
+                                     .part = (uint32_t)part,
+                                     .root = root,
+                                     .round = self->round++};
+        uint8_t *slots = aq_page_slots(self->page, step.round);
         if (boot->rank == root)
             memcpy(slots, (uint8_t *)buf + done, part);
-        aq_status_t status = aq_page_barrier(self->page);
+        aq_status_t status = aq_page_barrier(self->page, &step);
         if (status != AQ_OK)
             return status;
         if (boot->rank != root)
@@ -114,6 +122,7 @@ __attribute__((noreturn)) static void fork_abort(aq_boot_t *boot, int code)
     int won = aq_page_announce(page, (int32_t)boot->rank, code);
     if (page->supervisor > 0) // again: the exit may have been announced before
         (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
+    aq_page_wake_relay(page);
     _exit(won);
 }
 
@@ -132,15 +141,26 @@ static const aq_boot_ops_t fork_ops = {
     .finalize = fork_finalize,
 };
 
+static const aq_boot_ops_t ssh_ops = {
+    .name = "ssh",
+    .exchange = fork_exchange,
+    .barrier = fork_barrier,
+    .broadcast = fork_broadcast,
+    .announce_exit = fork_announce_exit,
+    .abort = fork_abort,
+    .finalize = fork_finalize,
+};
+
 static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
 {
     the_boot = (fork_boot_t){
-        .boot = {.ops = &fork_ops,
+        .boot = {.ops = page->relay > 0 ? &ssh_ops : &fork_ops,
                  .rank = rank,
                  .size = page->size,
                  .host_of_rank = aq_page_hosts(page),
                  .processors = page->processors,
                  .seats = aq_page_seats(page),
+                 .peer = page->peer,
                  .line_buffer = page->line_buffer != 0,
                  .exit_word = (volatile int32_t *)(void *)&page->exit_word},
         .page = page,
@@ -222,7 +242,7 @@ static bool parse_control(const char *text, control_t *out)
         return false;
     text += 5;
     return take_number(&text, ':', INT32_MAX, &out->fd) &&
-           take_number(&text, ':', AQ_RANKS_MAX - 1, &out->rank) &&
+           take_number(&text, ':', AQ_JOB_RANKS_MAX - 1, &out->rank) &&
            take_number(&text, '\0', UINT64_MAX, &out->inode);
 }
 
@@ -233,12 +253,12 @@ static bool is_boot_file(const control_t *control, size_t *bytes)
     if (fstat((int)control->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_ino != control->inode)
         return false;
     *bytes = (size_t)st.st_size;
-    return *bytes >= aq_page_bytes(1) && *bytes <= aq_page_bytes(AQ_RANKS_MAX);
+    return *bytes >= aq_page_bytes(1) && *bytes <= aq_page_bytes(AQ_JOB_RANKS_MAX);
 }
 
 static bool is_boot_page(const aq_boot_page_t *page, size_t bytes, uint64_t rank)
 {
-    return page->magic == AQ_PAGE_MAGIC && page->size >= 1 && page->size <= AQ_RANKS_MAX &&
+    return page->magic == AQ_PAGE_MAGIC && page->size >= 1 && page->size <= AQ_JOB_RANKS_MAX &&
            aq_page_bytes(page->size) == bytes && rank < page->size;
 }
 

@@ -1,4 +1,4 @@
-// Back end fork: the side of a rank.
+// Back ends fork and ssh: the side of a rank.
 #ifndef AQ_SPAWN_FORK_H
 #define AQ_SPAWN_FORK_H
 

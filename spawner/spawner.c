@@ -9,6 +9,7 @@
 #include "../other/log.h"
 #include "../other/settings.h"
 #include "spawn_fork.h"
+#include "spawn_modules.h"
 
 typedef struct spawner_row {
     const char *name;
@@ -19,7 +20,7 @@ typedef struct spawner_row {
 static const spawner_row_t rows[] = {
     {"fork", true,
      "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
-    {"ssh", false, "not in this build: use fork, which starts all ranks on this host"},
+    {"ssh", true, "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
     {"mpi", false, "not in this build: use fork, which starts all ranks on this host"},
     {"pmi", false, "not in this build: use fork, which starts all ranks on this host"},
 };
@@ -32,6 +33,12 @@ size_t aq_boot_report(aq_spawner_report_t *out, size_t max)
         out[i].name = rows[i].name;
         out[i].usable = rows[i].usable;
         snprintf(out[i].why, sizeof out[i].why, "%s", rows[i].why);
+        if (strcmp(rows[i].name, "ssh") == 0 && !aq_ssh_is_there()) {
+            out[i].usable = false;
+            snprintf(out[i].why, sizeof out[i].why,
+                     "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
+                     "openssh-client");
+        }
     }
     return ROWS;
 }
@@ -51,13 +58,15 @@ static aq_status_t check_choice(aq_setting_id_t id)
     return AQ_ERR_ABSENT;
 }
 
-bool aq_boot_check_letter(void)
+// A program that was started without a launcher can start its ranks here only.
+static bool check_letter(void)
 {
     const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
     if (strcmp(letter, "L") == 0)
         return true;
-    aq_log_error("GASNET_SPAWNFN: this build does not know the spawner '%s'; set it to L, which "
-                 "starts all ranks on this host",
+    aq_log_error("GASNET_SPAWNFN: a program that is started without a launcher starts its ranks on "
+                 "this host, and '%s' asks for something else; set it to L, or use gasnetrun_udp "
+                 "-n N program",
                  letter);
     return false;
 }
@@ -78,7 +87,7 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
     if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
         aq_settings_given(AQ_SET_PSHM_NODES))
         return AQ_OK;
-    if (!aq_boot_check_letter())
+    if (!check_letter())
         return AQ_ERR_CONFIG;
     const char *first = argc && argv && *argc > 1 ? (*argv)[1] : NULL;
     *ranks = first ? read_ranks(first) : 0;

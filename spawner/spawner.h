@@ -1,11 +1,11 @@
 // The bootstrap contract: what a rank learns from whoever started it, and what it may ask of it.
 //
-// Used at init, attach and exit only, never in between. A back end is one const table
-// aq_boot_ops_t (spawn_fork.c; later ssh, mpi, pmi) chosen in spawner.c. Nothing here runs
-// handlers or knows conduits.
+// A way to start jobs has two sides, each one const table: that of a rank, aq_boot_ops_t, used at
+// init, attach and exit only, never in between; and that of the launcher, aq_spawn_module_t, at the
+// end of this file. Nothing here runs handlers or knows conduits.
 //
 //   launcher or first process                         rank (in gex_Client_Init)
-//   gasnetrun: options -> aq_supervise() ---fork/exec--> aq_boot_start() -> aq_boot_t
+//   gasnetrun: options -> module -> aq_supervise() ---fork/exec--> aq_boot_start() -> aq_boot_t
 //   bare executable: aq_boot_start() -----fork---------> aq_boot_start() returns in each child;
 //                    the first process stays in aq_supervise() and never returns
 #ifndef AQ_SPAWNER_H
@@ -18,7 +18,9 @@
 #include "../other/status.h"
 
 #define AQ_KEY_BYTES 16
-#define AQ_RANKS_MAX 1024 // ranks that one host may carry
+#define AQ_RANKS_MAX 1024      // ranks that one host may carry
+#define AQ_JOB_RANKS_MAX 65536 // ranks of a job
+#define AQ_EXIT_USAGE 2   // the launcher's exit code when options, hosts or variables are not legal
 #define AQ_BOOT_RUNNING 0 // value of *exit_word while no rank asked to end the job
 
 typedef struct aq_boot aq_boot_t;
@@ -41,9 +43,11 @@ typedef struct aq_boot_ops {
     aq_status_t (*broadcast)(aq_boot_t *boot, void *buf, size_t len, uint32_t root);
 
     // Not collective; any thread, also a signal handler (async-signal-safe); does not block.
-    // Announces that the job ends with code. The first announcement of the job wins; returns the
+    // Announces that the job ends with code. The first announcement of the host wins; returns the
     // code that won. Afterwards *exit_word of every rank becomes 1 + (code & 0xff), and ranks that
-    // sleep on it are woken.
+    // sleep on it are woken. Of the hosts, the first whose announcement reaches the launcher
+    // decides the code of the job; ranks of another host that announced at the same time keep
+    // theirs.
     int (*announce_exit)(aq_boot_t *boot, int code);
     // Not collective; async-signal-safe; does not return. Takes the whole job down now, with code.
     void (*abort)(aq_boot_t *boot, int code) __attribute__((noreturn));
@@ -59,6 +63,9 @@ struct aq_boot {
     uint32_t size;
     // index of the host of each rank, numbered from 0 by first appearance
     const uint32_t *host_of_rank;
+    // numeric address of some other host of the job, to find the interface that leads to it; "":
+    // not known, or there is no other host
+    const char *peer;
     // the job's random key; secret: never printed, never in an environment
     uint8_t key[AQ_KEY_BYTES];
     uint32_t processors; // that the ranks of this host share; 0: not known
@@ -82,9 +89,6 @@ aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out);
 // Settings must be loaded. AQ_ERR_CONFIG: the number is missing or wrong; logged.
 aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uint32_t *ranks);
 
-// Whether this build has the way of starting ranks that GASNET_SPAWNFN names; logged if not.
-bool aq_boot_check_letter(void);
-
 // What this build can start ranks with, for gasnet_info.
 typedef struct aq_spawner_report {
     const char *name;
@@ -97,8 +101,17 @@ size_t aq_boot_report(aq_spawner_report_t *out, size_t max);
 
 // ---- the side of whoever starts ranks on this host ----
 
+// The ranks of this host, of a job that has ranks on others too.
+typedef struct aq_supervise_part {
+    struct aq_boot_page *page; // made and filled in by the caller
+    int page_fd;
+    const uint32_t *ranks; // their numbers in the job, ascending; as many as options->size
+    uint32_t job_size;
+} aq_supervise_part_t;
+
 typedef struct aq_supervise_options {
-    uint32_t size;
+    uint32_t size;                   // ranks to start here
+    const aq_supervise_part_t *part; // NULL: they are the whole job
     char *const *argv; // program and arguments to exec in each rank; NULL: fork only, see below
     const char *environment; // names of variables to pass, commas between (-E); NULL: all
     bool label_lines;        // prefix each line of output with the rank
@@ -112,5 +125,51 @@ typedef struct aq_supervise_options {
 // caller only. Needs the settings loaded. Takes all signals and all children of the process for
 // its own.
 bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *code);
+
+// ---- modules: the side of the launcher ----
+
+// A job as the user asked for it, from before a module is chosen to its end.
+typedef struct aq_start {
+    aq_supervise_options_t run; // of the whole job
+    const char *conduit;
+    const char *host_list; // -H; NULL: not given
+    int64_t host_count;    // -N; 0: not given
+    bool cyclic;           // ranks go round the hosts, in place of block-wise
+    bool verbose;
+} aq_start_t;
+
+// The operations are called in this order, once each, by the launcher, which has one thread; those
+// behind `init` only of the module that was chosen. Faults are logged by the module, but for `why`.
+typedef struct aq_spawn_module {
+    const char *name;
+
+    // Whether this module can start the job here; if so its priority (the highest one is taken),
+    // else one sentence why not, without a full stop. Does not block.
+    bool (*init)(const aq_start_t *start, int *priority, char *why, size_t room);
+    // Are the options legal for this module?
+    aq_status_t (*parse_options)(const aq_start_t *start);
+    // Finds the hosts and places the ranks on them. May read files.
+    aq_status_t (*allocate_hosts)(const aq_start_t *start);
+    // Whether that job can be started on these hosts, as far as can be told without asking them.
+    aq_status_t (*verify_hosts)(const aq_start_t *start);
+    // Tells on standard output what start would do (-v, -t).
+    void (*describe)(const aq_start_t *start);
+    // What start needs, made once: key, descriptors.
+    aq_status_t (*prepare)(const aq_start_t *start);
+    // Starts the ranks and watches until all are gone. Blocks. *code is the exit code of the job,
+    // also when nothing could be started.
+    void (*start)(const aq_start_t *start, int *code);
+    // Undo allocate_hosts, and prepare.
+    void (*deallocate_hosts)(void);
+    void (*finalize)(void);
+} aq_spawn_module_t;
+
+// The module that the option -spawner (name; NULL: not given), GASNET_<CONDUIT>_SPAWNER or
+// GASNET_SPAWNER asks for, in this order; else the usable one with the highest priority. NULL when
+// there is none (logged). With start->verbose tells of each other one why it was not taken.
+const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name);
+
+// All operations behind init, in order. dry: no further than describe.
+int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry);
 
 #endif

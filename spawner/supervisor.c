@@ -53,7 +53,7 @@ static const char *signal_name(int sig)
     return "a signal";
 }
 
-static uint64_t exit_timeout(uint32_t size)
+uint64_t aq_supervised_exit_timeout(uint32_t size)
 {
     double seconds = aq_settings_real(AQ_SET_EXITTIMEOUT);
     if (seconds <= 0) { // not given, or 0: computed
@@ -140,12 +140,15 @@ static void name_alive(const aq_supervised_t *job, char *text, size_t room)
         if (job->ranks[r].pid == 0)
             continue;
         uint32_t last = r;
-        while (last + 1 < job->options->size && job->ranks[last + 1].pid > 0)
+        while (last + 1 < job->options->size && job->ranks[last + 1].pid > 0 &&
+               aq_supervised_rank(job, last + 1) == aq_supervised_rank(job, last) + 1)
             last++;
         const char *comma = used > 0 ? ", " : "";
-        used += (size_t)(last > r ? snprintf(text + used, room - used, "%s%" PRIu32 "-%" PRIu32,
-                                             comma, r, last)
-                                  : snprintf(text + used, room - used, "%s%" PRIu32, comma, r));
+        used +=
+            (size_t)(last > r ? snprintf(text + used, room - used, "%s%" PRIu32 "-%" PRIu32, comma,
+                                         aq_supervised_rank(job, r), aq_supervised_rank(job, last))
+                              : snprintf(text + used, room - used, "%s%" PRIu32, comma,
+                                         aq_supervised_rank(job, r)));
         r = last;
     }
     if (used + 32 >= room)
@@ -163,7 +166,7 @@ static void kill_late(aq_supervised_t *job)
         "%s %s did not end within the exit timeout of %.3g seconds and had to be killed; if the "
         "program needs longer to leave, raise GASNET_EXITTIMEOUT",
         late > 1 ? "ranks" : "rank", names,
-        (double)exit_timeout(job->options->size) / (double)SECOND);
+        (double)aq_supervised_exit_timeout(aq_supervised_size(job)) / (double)SECOND);
 }
 
 static void pass_deadline(aq_supervised_t *job)
@@ -185,18 +188,19 @@ static void notice_exit(aq_supervised_t *job)
         end_job(job);
     else if (job->phase <= AQ_SUPERVISED_RUNNING &&
              atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
-        enter_phase(job, AQ_SUPERVISED_LEAVING, exit_timeout(job->options->size));
+        enter_phase(job, AQ_SUPERVISED_LEAVING,
+                    aq_supervised_exit_timeout(aq_supervised_size(job)));
 }
 
 static void fail_job(aq_supervised_t *job, int code)
 {
-    (void)aq_page_announce(job->page, AQ_NO_RANK, code);
+    aq_page_fail(job->page, code);
     end_job(job);
 }
 
 static const char *others(const aq_supervised_t *job)
 {
-    return job->alive > 0 ? "; the other ranks are ended" : "";
+    return job->alive > 0 || job->options->part != NULL ? "; the other ranks are ended" : "";
 }
 
 // ---- deaths ----
@@ -209,8 +213,9 @@ static void judge_signal(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig
         sig == job->stop_signal)
         return;
     drain_rank(job, rank);
-    aq_log_error("rank %" PRIu32 " of %" PRIu32 " (process %ld) was killed by %s (%s)%s%s", rank,
-                 job->options->size, (long)pid, signal_name(sig), strsignal(sig),
+    aq_log_error("rank %" PRIu32 " of %" PRIu32 " (process %ld) was killed by %s (%s)%s%s",
+                 aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid,
+                 signal_name(sig), strsignal(sig),
                  sig == SIGKILL ? ", which the system also sends when memory runs out" : "",
                  announced ? " while the job was ending" : others(job));
     if (!announced)
@@ -220,19 +225,20 @@ static void judge_signal(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig
 // A rank has left with code 0, and nobody has announced the end.
 static void judge_quiet(aq_supervised_t *job, uint32_t rank, pid_t pid)
 {
-    if (atomic_load(&job->page->state[rank]) != AQ_RANK_STARTING) {
+    if (atomic_load(&job->page->state[aq_supervised_rank(job, rank)]) != AQ_RANK_STARTING) {
         if (aq_settings_bool(AQ_SET_CATCH_EXIT))
             (void)aq_page_announce(job->page, AQ_NO_RANK, 0);
         return;
     }
     atomic_fetch_add(&job->page->absent, 1);
+    aq_page_wake_relay(job->page); // ranks of other hosts may have joined
     if (atomic_load(&job->page->members) == 0)
         return; // as far as we know not a GASNet program
     drain_rank(job, rank);
     aq_log_error("rank %" PRIu32 " of %" PRIu32
                  " (process %ld) ended without joining the job that others have "
                  "joined; every rank must run a GASNet program that calls init",
-                 rank, job->options->size, (long)pid);
+                 aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid);
     fail_job(job, 1);
 }
 
@@ -253,7 +259,8 @@ static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
     drain_rank(job, rank);
     aq_log_error("rank %" PRIu32 " of %" PRIu32
                  " (process %ld) ended with exit code %d, without gasnet_exit%s",
-                 rank, job->options->size, (long)pid, code, others(job));
+                 aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
+                 others(job));
     // The others may be about to return the same code: they get the time of an announced exit.
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
@@ -304,7 +311,8 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
     if (job->stop_signal == 0)
         job->stop_signal = sig;
     if (job->phase < AQ_SUPERVISED_STOPPING)
-        enter_phase(job, AQ_SUPERVISED_STOPPING, exit_timeout(job->options->size));
+        enter_phase(job, AQ_SUPERVISED_STOPPING,
+                    aq_supervised_exit_timeout(aq_supervised_size(job)));
 }
 
 static void take_signals(aq_supervised_t *job)
@@ -407,10 +415,8 @@ static bool kill_children(void)
 
 // Processes that ranks have started and left behind came to us as the nearest subreaper: they end
 // with the job.
-static void sweep_orphans(const aq_supervised_t *job)
+void aq_supervised_sweep(void)
 {
-    if (!job->only_ranks)
-        return;
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0)
@@ -469,7 +475,7 @@ static void ensure_stdio(void)
             (void)open("/dev/null", O_RDWR);
 }
 
-static bool same_file(int a, int b)
+bool aq_supervised_same_file(int a, int b)
 {
     struct stat sa, sb;
     return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
@@ -479,7 +485,6 @@ static bool same_file(int a, int b)
 static bool make_page(aq_supervised_t *job)
 {
     uint32_t size = job->options->size;
-    struct stat st;
     void *addr;
     if (aq_memfile_create("gasnet-boot", aq_page_bytes(size), &job->page_fd) != AQ_OK)
         return false;
@@ -488,8 +493,21 @@ static bool make_page(aq_supervised_t *job)
     job->page = addr;
     if (aq_page_init(job->page, size) != AQ_OK)
         return false;
-    job->page->supervisor = getpid();
     job->page->line_buffer = isatty(STDOUT_FILENO) != 0;
+    return true;
+}
+
+static bool take_page(aq_supervised_t *job)
+{
+    const aq_supervise_part_t *part = job->options->part;
+    struct stat st;
+    if (part != NULL) {
+        job->page = part->page;
+        job->page_fd = part->page_fd;
+    } else if (!make_page(job)) {
+        return false;
+    }
+    job->page->supervisor = getpid();
     if (fstat(job->page_fd, &st) == 0)
         job->page_inode = st.st_ino;
     // Ranks that exec find the page by its descriptor.
@@ -554,12 +572,12 @@ static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options,
     *job = (aq_supervised_t){
         .options = options, .page_fd = -1, .epoll = -1, .signals = -1, .null_input = -1};
     ensure_stdio();
-    job->one_sink = same_file(STDOUT_FILENO, STDERR_FILENO);
+    job->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
     *code = 1;
     if (!aq_supervised_check(job, program, code))
         return false;
     *code = 1;
-    return make_page(job) && make_tables(job) && open_watch(job);
+    return take_page(job) && make_tables(job) && open_watch(job);
 }
 
 // A process that was the client's first one must not run the client's code any more.
@@ -575,13 +593,14 @@ static int watch_job(aq_supervised_t *job, int code)
     aq_sink_open(&job->sinks[0], STDOUT_FILENO);
     aq_sink_open(&job->sinks[1], STDERR_FILENO);
     if (code != 0) {
-        (void)aq_page_announce(job->page, AQ_NO_RANK, code);
+        aq_page_fail(job->page, code);
         kill_job(job);
     } else {
         job->phase = AQ_SUPERVISED_RUNNING;
     }
     watch_ranks(job);
-    sweep_orphans(job);
+    if (job->only_ranks)
+        aq_supervised_sweep();
     finish_output(job);
     return job_code(job);
 }
@@ -602,6 +621,8 @@ bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *c
         if (options->argv == NULL)
             forget_handlers();
         *code = watch_job(&job, *code);
+    } else if (options->part != NULL) {
+        aq_page_fail(options->part->page, *code);
     }
     if (options->argv == NULL)
         _exit(*code);

@@ -60,10 +60,29 @@ typedef struct aq_supervised {
 // Epoll data of the signal descriptor; a stream has its index.
 #define AQ_WATCH_SIGNALS UINT32_MAX
 
+// Number in the job of the rank with that place on this host, and ranks of the job.
+static inline uint32_t aq_supervised_rank(const aq_supervised_t *job, uint32_t place)
+{
+    return job->options->part != NULL ? job->options->part->ranks[place] : place;
+}
+static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
+{
+    return job->options->part != NULL ? job->options->part->job_size : job->options->size;
+}
+
+// Nanoseconds that ranks of a job of that size get to leave by themselves.
+uint64_t aq_supervised_exit_timeout(uint32_t size);
+// Whether two descriptors write to the same file.
+bool aq_supervised_same_file(int a, int b);
+// Ends all children of this process (a subreaper) and of those that end.
+void aq_supervised_sweep(void);
+// Whether ranks get the variable "NAME=value"; list: see aq_supervise_options_t.
+bool aq_supervised_passes(const char *entry, const char *list);
+
 // Checks limits and memory and finds the program. On a fault logs it and sets *code.
 bool aq_supervised_check(aq_supervised_t *job, const char **program, int *code);
-// Starts all ranks. Returns true in a forked child that is to go on as *rank; false in the caller,
-// with *code != 0 after a fault (logged; what was started is in job).
+// Starts all ranks. Returns true in a forked child that is to go on as *rank (a place); false in
+// the caller, with *code != 0 after a fault (logged; what was started is in job).
 bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank,
                                int *code);
 

@@ -190,7 +190,7 @@ static bool is_listed(const char *entry, const char *list)
     return false;
 }
 
-static bool is_passed(const char *entry, const char *list)
+bool aq_supervised_passes(const char *entry, const char *list)
 {
     if (begins_with(entry, CONTROL))
         return false; // of another job
@@ -210,7 +210,7 @@ static char **make_environment(const char *list, char *control)
     size_t used = 0;
     copy[used++] = control;
     for (size_t i = 0; i < count; i++)
-        if (is_passed(environ[i], list))
+        if (aq_supervised_passes(environ[i], list))
             copy[used++] = environ[i];
     copy[used] = NULL;
     return copy;
@@ -257,7 +257,7 @@ static bool become_rank(const launch_t *launch)
         _exit(1); // the supervisor died before it could take us with it
     if (dup2(launch->out[1], STDOUT_FILENO) < 0 || dup2(launch->err[1], STDERR_FILENO) < 0)
         return false;
-    if (launch->rank > 0 && dup2(job->null_input, STDIN_FILENO) < 0)
+    if (aq_supervised_rank(job, launch->rank) > 0 && dup2(job->null_input, STDIN_FILENO) < 0)
         return false;
     if (job->files_raised)
         (void)setrlimit(RLIMIT_NOFILE, &job->old_files);
@@ -280,7 +280,8 @@ __attribute__((noreturn, noinline)) static void exec_rank(launch_t *launch)
 static pid_t spawn_program(launch_t *launch)
 {
     snprintf(launch->control, sizeof launch->control, CONTROL "fork:%d:%" PRIu32 ":%" PRIu64,
-             launch->job->page_fd, launch->rank, (uint64_t)launch->job->page_inode);
+             launch->job->page_fd, aq_supervised_rank(launch->job, launch->rank),
+             (uint64_t)launch->job->page_inode);
     launch->error = 0;
     pid_t pid = vfork();
     if (pid == 0)
@@ -339,7 +340,7 @@ static void close_ours(const launch_t *launch)
 static bool watch_stream(aq_supervised_t *job, uint32_t rank, unsigned which, int fd)
 {
     uint32_t index = 2 * rank + which;
-    job->streams[index].rank = rank;
+    job->streams[index].rank = aq_supervised_rank(job, rank);
     job->streams[index].sink = &job->sinks[job->one_sink ? 0 : which];
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
     if (epoll_ctl(job->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
@@ -353,7 +354,8 @@ static bool fail_start(const launch_t *launch, int error)
     aq_log_error("the system refused to start rank %" PRIu32 " of %" PRIu32
                  " (%s); raise the limit of "
                  "processes (ulimit -u) and files (ulimit -n), or start fewer ranks",
-                 launch->rank, launch->job->options->size, strerror(error));
+                 aq_supervised_rank(launch->job, launch->rank), aq_supervised_size(launch->job),
+                 strerror(error));
     return false;
 }
 
@@ -385,7 +387,8 @@ static bool adopt_child(launch_t *launch, pid_t pid, int error)
         return fail_start(launch, errno);
     if (pid < 0)
         return fail_start(launch, error);
-    aq_log_info("rank %" PRIu32 " is process %ld", launch->rank, (long)pid);
+    aq_log_info("rank %" PRIu32 " is process %ld", aq_supervised_rank(job, launch->rank),
+                (long)pid);
     return true;
 }
 

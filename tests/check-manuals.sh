@@ -4,7 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
-pages="man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man7/gasnet.7"
+pages="man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man7/gasnet.7"
 
 faults()
 {
@@ -46,5 +46,7 @@ fail_on_output "These faults are in the manual pages." faults
 fail_on_output "The manual pages have to say all." unnamed man1/gasnetrun.1 "$prefix/bin/gasnetrun_smp" -h
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_info.1 "$prefix/bin/gasnet_info" --help
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_perf.1 "$prefix/bin/gasnet_perf" --help
+fail_on_output "The manual pages have to say all." unnamed man1/gasnet_recon.1 "$prefix/bin/gasnet_recon" --help
+fail_on_output "The manual pages have to say all." unnamed man1/gasnet_wipe.1 "$prefix/bin/gasnet_wipe" --help
 fail_on_output "The list comes from gasnet_info --man." unnamed_variables
 [ "$(grep -c '^\.B GASNET_' man7/gasnet.7)" -gt 20 ]

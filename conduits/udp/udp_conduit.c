@@ -37,7 +37,8 @@ static size_t largest_payload(size_t datagram_bytes, unsigned category)
 static aq_status_t open_socket(udp_conduit_t *udp)
 {
     const aq_boot_t *boot = udp->base.env->boot;
-    const udp_socket_setup_t setup = udp_socket_settings(stays_inside(boot), boot->rank);
+    udp_socket_setup_t setup = udp_socket_settings(stays_inside(boot), boot->rank);
+    setup.peer = boot->peer;
     aq_status_t status = udp_faults_start(boot->rank, &udp->faults);
     if (status != AQ_OK)
         return status;

@@ -183,6 +183,19 @@ static aq_status_t choose_master(const char *text, udp_interface_t *out)
     return AQ_ERR_CONFIG;
 }
 
+static bool find_peer(const char *text, udp_interface_t *out)
+{
+    udp_sockaddr_t peer = {.v4 = {.sin_family = AF_INET}, .length = sizeof peer.v4};
+    if (!text || !*text)
+        return false;
+    if (inet_pton(AF_INET, text, &peer.v4.sin_addr) != 1) {
+        peer = (udp_sockaddr_t){.v6 = {.sin6_family = AF_INET6}, .length = sizeof peer.v6};
+        if (inet_pton(AF_INET6, text, &peer.v6.sin6_addr) != 1)
+            return false;
+    }
+    return find_route(&peer, out) && !out->loopback;
+}
+
 // Documentation addresses: nobody has them, so they are reached, if at all, by the default route.
 static bool find_default(udp_interface_t *out)
 {
@@ -206,7 +219,7 @@ aq_status_t udp_interface_choose(const udp_socket_setup_t *setup, udp_interface_
         return choose_network(setup->worker, out);
     if (*setup->master)
         return choose_master(setup->master, out);
-    if (find_default(out))
+    if (find_peer(setup->peer, out) || find_default(out))
         return AQ_OK;
     aq_log_error("this host has no interface that reaches others, but the job is spread over "
                  "several hosts: connect it to a network");

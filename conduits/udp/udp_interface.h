@@ -1,6 +1,7 @@
 // Which interface of this host reaches the peers: loopback when all stay inside it; else the one
-// that GASNET_WORKERIP or GASNET_MASTERIP tells, else that of the default route. IPv4, or IPv6
-// where there is nothing else.
+// that GASNET_WORKERIP or GASNET_MASTERIP tells, else the one that leads to another host of the
+// job, as far as the spawner knows one, else that of the default route. IPv4, or IPv6 where there
+// is nothing else.
 #ifndef AQ_UDP_INTERFACE_H
 #define AQ_UDP_INTERFACE_H
 

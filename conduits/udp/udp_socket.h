@@ -73,6 +73,7 @@ typedef struct udp_socket_counts {
 typedef struct udp_socket_setup {
     bool local;                   // all ranks are on this host: loopback
     const char *worker, *master;  // "": not given; else an address or a name (GASNET_WORKERIP ...)
+    const char *peer;             // numeric address of another host; NULL or "": not known
     uint16_t port_low, port_high; // 0: the kernel chooses
     uint64_t receive_bytes, send_bytes; // wanted of the kernel
     uint32_t spread;                    // where in the range of ports to begin: the rank

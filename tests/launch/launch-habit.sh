@@ -34,7 +34,7 @@ done
 # Ways of starting that are not there.
 for letter in S R C; do
     expect 65 env GASNET_SPAWNFN=$letter "$udp" 2 pid
-    says "GASNET_SPAWNFN: this build does not know the spawner '$letter'; set it to L"
+    says "'$letter' asks for something else; set it to L, or use gasnetrun_udp -n N program"
 done
 
 # Whoever tells the number otherwise keeps the argument; other conduits do not have the habit.

@@ -27,6 +27,9 @@ row 'Spawners that can run here' fork 'yes'
 for spawner in ssh mpi pmi; do
     row 'Spawners that can run here' $spawner '(yes|no: .+)'
 done
+expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
+row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
+expect 0 "$info"
 row 'Processors and memory' 'processors to use' "$(nproc)\$"
 row 'Processors and memory' 'memory to use' '[0-9.]+ [KMGT]iB$'
 row 'Limits of a process' 'open files' "(no limit|$(ulimit -n),)"

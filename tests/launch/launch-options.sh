@@ -21,7 +21,11 @@ refused "program is missing" "$run" -n 2 --
 refused "unknown option '-q'" "$run" -q -n 2 "$conform"
 refused "unknown option '--nodes'" "$run" --nodes "$conform"
 refused "2 hosts" "$run" -n 2 -N 2 "$conform"
-refused "no spawner 'ssh'" "$run" -n 2 -spawner=ssh "$conform"
+refused "no spawner of this name" "$run" -n 2 -spawner=carrier-pigeon "$conform"
+refused "-spawner asks for the spawner 'mpi', but it is not in this build" "$run" -n 2 -spawner=mpi "$conform"
+refused "GASNET_SPAWNER asks for the spawner 'pmi'" env GASNET_SPAWNER=pmi "$run" -n 2 "$conform"
+refused "GASNET_SMP_SPAWNER asks for the spawner 'mpi'" env GASNET_SPAWNER=fork GASNET_SMP_SPAWNER=mpi "$run" -n 2 "$conform"
+refused "GASNET_UDP_SPAWNER asks for the spawner 'mpi'" env GASNET_SMP_SPAWNER=fork GASNET_UDP_SPAWNER=mpi "$AQ_BUILD/amudprun" -n 2 "$conform"
 refused "no conduit 'foo'" "$run" -conduit=foo -n 2 "$conform"
 refused "GASNET_EXITTIMEOUT" env GASNET_EXITTIMEOUT=soon "$run" -n 2 "$conform"
 
@@ -44,9 +48,12 @@ refused "no conduit is named" env -u GASNET_CONDUIT "$work/gasnetrun" -n 2 "$con
 refused "no conduit 'foo'" "$work/gasnetrun_foo" -n 2 "$conform"
 refused "this build has no conduit 'foo'; it has: smp udp" "$AQ_BUILD/amudprun" -conduit=foo -np 2 "$conform"
 refused "number of ranks is missing" "$AQ_BUILD/amudprun" -conduit=smp "$conform"
-refused "GASNET_SPAWNFN: this build does not know the spawner 'S'" env GASNET_SPAWNFN=S "$AQ_BUILD/amudprun" -np 2 "$conform"
+refused "GASNET_SPAWNFN asks for the spawner 'R', but there is no spawner of this name" env GASNET_SPAWNFN=R "$AQ_BUILD/amudprun" -np 2 "$conform"
 refused "GASNET_SPAWNFN: 'X' is not one of L, S, R, C" env GASNET_SPAWNFN=X "$AQ_BUILD/amudprun" -np 2 "$conform"
-expect 3 env GASNET_SPAWNFN=S "$run" -n 2 "$conform" code 3
+expect 3 env GASNET_SPAWNFN=R "$run" -n 2 "$conform" code 3
+expect 3 env GASNET_SPAWNER=mpi "$run" -n 2 -spawner=fork "$conform" code 3
+expect 3 env GASNET_SPAWNER=mpi GASNET_SMP_SPAWNER=fork "$run" -n 2 -v "$conform" code 3
+grep -q 'spawner pmi is not taken: it is not in this build' "$work/out" || fail "-v does not say why pmi is not taken"
 expect 3 env GASNET_SPAWNFN=L "$AQ_BUILD/amudprun" -np 2 -v "$conform" code 3
 grep -q 'conduit udp' "$work/out" || fail "amudprun does not start jobs of conduit udp"
 expect 3 "$AQ_BUILD/amudprun" -conduit=smp -np 2 -v "$conform" code 3

@@ -182,7 +182,7 @@ static void test_choice(void **state)
     refuse_with(AQ_SET_WAITMODE, "spi", "one of auto, spin, block, spinblock");
     refuse_with(AQ_SET_WAITMODE, "auto spin", "one of auto");
     refuse_with(AQ_SET_WAITMODE, " ", "one of auto");
-    refuse_with(AQ_SET_SPAWNER, "carrier-pigeon", "one of auto, fork; unset it");
+    refuse_with(AQ_SET_SPAWNER, "carrier-pigeon", "one of auto, fork, ssh, mpi, pmi; unset it");
 }
 
 static void test_lists(void **state)

@@ -1,0 +1,107 @@
+// gasnet_recon: can every host of a list start processes of a job, and if not, why?
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/log.h"
+#include "survey.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "of an unversioned build"
+#endif
+
+#define CLOCK_MS 2000 // a difference that is told; the way there takes part of a second
+
+static const char usage[] =
+    "usage: gasnet_recon [-H <host,host...>]\n"
+    "\n"
+    "Asks all hosts at the same time whether a job can be started there, and prints a table.\n"
+    "\n"
+    "  -H <host,host...>  the hosts; without it, those that gasnetrun would take\n"
+    "  -h, --help         this text\n"
+    "  --version          version\n"
+    "\n"
+    "Exit code 0: every host is ready; 1: some are not; 2: the list of hosts is not legal.\n";
+
+typedef struct answer {
+    char version[32], verbs[32];
+    uint64_t clock_ms, free_kb;
+    int64_t locked_kb;
+} answer_t;
+
+static bool read_answer(const aq_survey_host_t *host, answer_t *out)
+{
+    return sscanf(host->answer, "%31s %" SCNu64 " %" SCNu64 " %" SCNd64 " %31s", out->version,
+                  &out->clock_ms, &out->free_kb, &out->locked_kb, out->verbs) == 5;
+}
+
+static double seconds_off(const aq_survey_host_t *host, const answer_t *answer)
+{
+    return ((double)answer->clock_ms - (double)host->clock_ms) / 1000;
+}
+
+// NULL: it is ready, and nothing is to be said.
+static const char *fault_of(const aq_survey_host_t *host, const answer_t *answer)
+{
+    double off = seconds_off(host, answer);
+    if (strcmp(answer->version, PACKAGE_VERSION) != 0)
+        return "another version of Aqueduct is installed there: install the same one";
+    if (off * 1000 > CLOCK_MS || off * 1000 < -CLOCK_MS)
+        return "its clock is wrong: have both hosts take their time from a server (NTP)";
+    if (strcmp(answer->verbs, "none") != 0 && answer->locked_kb >= 0)
+        return "processes may not lock memory for the verbs device: raise the limit (ulimit -l)";
+    return NULL;
+}
+
+static void print_size(int64_t kb)
+{
+    if (kb < 0)
+        printf("%10s", "no limit");
+    else if (kb < 10240)
+        printf("%6" PRId64 " KiB", kb);
+    else if (kb < 10 * 1024 * 1024)
+        printf("%6" PRId64 " MiB", kb / 1024);
+    else
+        printf("%6" PRId64 " GiB", kb / 1024 / 1024);
+}
+
+// Returns whether the host is ready.
+static bool print_row(const aq_survey_host_t *host)
+{
+    answer_t answer;
+    if (!host->answered || !read_answer(host, &answer)) {
+        const char *why = host->answered ? "its answer is not that of this version" : host->why;
+        printf("%-20s fails  %s; %s\n", host->row->name, why, aq_survey_remedy(why));
+        return false;
+    }
+    const char *fault = fault_of(host, &answer);
+    printf("%-20s %-6s %-10s %+7.1f s ", host->row->name, fault == NULL ? "ready" : "fails",
+           answer.version, seconds_off(host, &answer));
+    print_size((int64_t)answer.free_kb);
+    printf("  ");
+    print_size(answer.locked_kb);
+    printf("  %-8s", answer.verbs);
+    printf("%s%s\n", fault != NULL ? "  " : "", fault != NULL ? fault : "");
+    return fault == NULL;
+}
+
+int main(int argc, char **argv)
+{
+    aq_hosts_t hosts = {0};
+    size_t ready = 0;
+    aq_log_program("gasnet_recon");
+    int code = aq_survey_options(argc, argv, usage, &hosts, NULL);
+    aq_survey_host_t *table = code < 0 ? aq_survey(&hosts, "--recon") : NULL;
+    if (table != NULL) {
+        printf("%-20s %-6s %-10s %9s %10s  %10s  %-8s\n", "host", "state", "version", "clock",
+               "free mem.", "lockable", "verbs");
+        for (size_t i = 0; i < hosts.count; i++)
+            ready += print_row(&table[i]);
+        printf("%zu of %zu hosts are ready\n", ready, hosts.count);
+        code = ready < hosts.count;
+    }
+    free(table);
+    aq_hosts_free(&hosts);
+    return code < 0 ? 1 : code;
+}

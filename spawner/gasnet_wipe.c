@@ -1,0 +1,58 @@
+// gasnet_wipe: ends what lost jobs of this user have left on the hosts of a list.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/log.h"
+#include "survey.h"
+
+static const char usage[] =
+    "usage: gasnet_wipe [-a] [-H <host,host...>]\n"
+    "\n"
+    "Ends what jobs of yours have left on hosts: ranks that no launcher watches over any more.\n"
+    "\n"
+    "  -a                 end jobs that still run, too\n"
+    "  -H <host,host...>  the hosts; without it, those that gasnetrun would take\n"
+    "  -h, --help         this text\n"
+    "  --version          version\n"
+    "\n"
+    "Exit code 0: every host is clean; 1: some could not be asked; 2: the list is not legal.\n";
+
+// Lines "ended <process> <name>"; returns how many.
+static size_t print_ended(const aq_survey_host_t *host)
+{
+    size_t ended = 0;
+    for (const char *line = host->answer; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        long pid;
+        char name[32];
+        if (sscanf(line, "ended %ld %31[^\n]", &pid, name) != 2)
+            continue;
+        printf("%s: ended process %ld (%s)\n", host->row->name, pid, name);
+        ended++;
+    }
+    return ended;
+}
+
+int main(int argc, char **argv)
+{
+    aq_hosts_t hosts = {0};
+    bool all = false;
+    size_t ended = 0, asked = 0;
+    aq_log_program("gasnet_wipe");
+    int code = aq_survey_options(argc, argv, usage, &hosts, &all);
+    aq_survey_host_t *table = code < 0 ? aq_survey(&hosts, all ? "--wipe-all" : "--wipe") : NULL;
+    for (size_t i = 0; table != NULL && i < hosts.count; i++) {
+        ended += print_ended(&table[i]);
+        asked += table[i].answered;
+        if (!table[i].answered)
+            aq_log_error("host %s could not be asked: %s; %s", table[i].row->name, table[i].why,
+                         aq_survey_remedy(table[i].why));
+    }
+    if (table != NULL) {
+        printf("%zu processes ended on %zu of %zu hosts\n", ended, asked, hosts.count);
+        code = asked < hosts.count;
+    }
+    free(table);
+    aq_hosts_free(&hosts);
+    return code < 0 ? 1 : code;
+}

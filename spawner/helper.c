@@ -1,0 +1,468 @@
+// The helper's way: greeting, call, job; then the loop until the job is over or its parent is gone.
+#include "helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "supervisor.h"
+
+#define CALL_MS 10000
+#define INTRO_MS 60000
+#define PART_MS 3000
+#define EXIT_FAILED 1
+
+static aq_helper_t *helper_of(aq_node_t *node)
+{
+    return (aq_helper_t *)(void *)node;
+}
+
+// ---- before the loop: one thing after the other ----
+
+// Whether there is something to read within that time.
+static bool wait_readable(int fd, int ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    return poll(&ready, 1, ms) > 0;
+}
+
+// Byte by byte, so that nothing behind the frame is taken.
+static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
+{
+    aq_frame_t frame;
+    aq_framing_t framing;
+    while ((framing = aq_frame_read(bytes->data, bytes->used, AQ_FIRST_MOST, &frame)) ==
+           AQ_FRAME_PART) {
+        uint8_t byte;
+        if (!wait_readable(STDIN_FILENO, INTRO_MS) || read(STDIN_FILENO, &byte, 1) != 1)
+            return false;
+        aq_put_u8(bytes, byte);
+    }
+    return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_INTRO &&
+           aq_read_intro(frame.payload, intro);
+}
+
+static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame_t *frame)
+{
+    uint64_t deadline = aq_clock_ns() + (uint64_t)CALL_MS * 1000000;
+    aq_framing_t framing;
+    if (aq_link_flush(link) != 0)
+        return false;
+    while ((framing = aq_link_next(link, most, frame)) == AQ_FRAME_PART)
+        if (aq_clock_ns() > deadline || !wait_readable(link->fd, CALL_MS) ||
+            aq_link_receive(link) != 0)
+            return false;
+    return framing == AQ_FRAME_WHOLE && frame->type == type;
+}
+
+// Both sides prove the key; then the job comes.
+static bool introduce(aq_helper_t *helper, const aq_intro_t *intro, aq_frame_t *job)
+{
+    aq_proof_t proof = {.node = intro->node};
+    aq_hello_t hello = {.node = intro->node};
+    aq_challenge_t challenge;
+    uint8_t answer[AQ_PROOF_BYTES];
+    aq_frame_t frame;
+    aq_proof_random(proof.caller, sizeof proof.caller);
+    memcpy(hello.nonce, proof.caller, sizeof hello.nonce);
+    aq_write_hello(&helper->parent.out, &hello);
+    if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MOST, &frame) ||
+        !aq_read_challenge(frame.payload, &challenge))
+        return false;
+    memcpy(proof.listener, challenge.nonce, sizeof proof.listener);
+    if (!aq_proof_holds(&proof, intro->key, false, challenge.proof))
+        return false;
+    aq_proof_make(&proof, intro->key, true, answer);
+    aq_write_proof(&helper->parent.out, answer);
+    return next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, job);
+}
+
+static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_node_t *node = &helper->node;
+    aq_job_message_t job;
+    if (!aq_read_job(frame->payload, &job))
+        return false;
+    aq_put_raw(&node->spec_bytes, job.spec, job.spec_bytes);
+    aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
+    if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
+        job.high > node->spec.host_count)
+        return false;
+    aq_log_verbose(node->spec.verbose);
+    aq_log_quiet(node->spec.quiet);
+    (void)aq_settings_read_ports(node->spec.ports, &node->ports);
+    node->window = UINT32_MAX;
+    return aq_node_split(node, job.low + 1, job.high, node->spec.radix);
+}
+
+static bool call_parent(aq_helper_t *helper)
+{
+    aq_bytes_t bytes = {0};
+    aq_intro_t intro;
+    aq_frame_t frame;
+    if (!read_intro(&bytes, &intro)) {
+        aq_log_error("this program is started by gasnetrun on other hosts; start gasnetrun itself");
+        return false;
+    }
+    int fd = aq_reach_connect(intro.address, (uint16_t)intro.port, CALL_MS);
+    if (fd < 0) {
+        aq_log_error(
+            "it cannot reach whom it was started by at %s, port %u (%s); open ports in the "
+            "firewall (GASNET_SPAWN_PORTS), or give the right address with "
+            "GASNET_MASTERIP",
+            intro.address, intro.port, strerror(errno));
+        return false;
+    }
+    aq_link_open(&helper->parent, fd);
+    helper->node.self = intro.node;
+    memcpy(helper->node.key, intro.key, AQ_KEY_BYTES);
+    bool ok = introduce(helper, &intro, &frame) && take_job(helper, &frame);
+    if (!ok)
+        aq_log_error(
+            "whoever listens at %s, port %u, did not let it in; the message of the launcher "
+            "tells why",
+            intro.address, intro.port);
+    explicit_bzero(intro.key, sizeof intro.key);
+    explicit_bzero(bytes.data, bytes.used);
+    aq_bytes_free(&bytes);
+    return ok;
+}
+
+// Ends with the helper, whatever ended that, and takes what it left behind with it: processes that
+// ranks started would else live on when the helper is killed.
+__attribute__((noreturn)) static void be_guard(pid_t helper)
+{
+    (void)prctl(PR_SET_NAME, "gasnet-guard");
+    (void)close_range(0, UINT_MAX, 0);
+    while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    aq_supervised_sweep();
+    _exit(0);
+}
+
+// The remote shell has done its work: it ends when this process does, so another one goes on.
+static bool leave_shell(void)
+{
+    pid_t pid = fork();
+    if (pid > 0)
+        _exit(0);
+    int null = open("/dev/null", O_RDWR);
+    bool ok = pid == 0 && null >= 0 && setsid() >= 0;
+    for (int fd = 0; ok && fd < 3; fd++)
+        ok = dup2(null, fd) >= 0;
+    if (null > 2)
+        (void)close(null);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid = ok ? fork() : -1;
+    if (pid > 0)
+        be_guard(pid);
+    (void)prctl(PR_SET_NAME, "gasnet-helper");
+    return pid == 0;
+}
+
+static bool open_signals(aq_helper_t *helper)
+{
+    static const int wanted[] = {SIGCHLD, AQ_WAKE_SIGNAL, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t all, set;
+    sigfillset(&all);
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        sigaddset(&set, wanted[i]);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    helper->node.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return helper->node.signals >= 0;
+}
+
+// ---- frames of the parent ----
+
+static void pass_down(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_bytes_t bytes = {0};
+    aq_frame_copy(&bytes, frame);
+    aq_node_down(&helper->node, &bytes);
+    aq_bytes_free(&bytes);
+}
+
+static void signal_supervisor(const aq_helper_t *helper, int sig)
+{
+    if (helper->supervisor > 0)
+        (void)kill(helper->supervisor, sig);
+}
+
+static bool take_go(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_go_t go;
+    if (helper->started || !aq_read_go(frame->payload, &go))
+        return false;
+    if (!aq_helper_start_ranks(helper, &go)) {
+        aq_log_error("the ranks cannot be started (%s)", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_end_t end;
+    if (!aq_read_end(frame->payload, &end))
+        return false;
+    helper->told_exit = true;
+    helper->told_abort = helper->told_abort || end.now;
+    if (end.now)
+        atomic_store(&helper->page->abort_asked, 1);
+    (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
+    signal_supervisor(helper, AQ_WAKE_SIGNAL);
+    return true;
+}
+
+static bool take_spread(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    aq_gathered_t all;
+    const aq_page_step_t *step = &helper->step;
+    if (!aq_read_gathered(frame->payload, AQ_MSG_SPREAD, helper->node.spec.size, &all) ||
+        all.step.kind != step->kind || all.step.part != step->part)
+        return false;
+    if (all.length > 0)
+        memcpy(aq_page_slots(helper->page, step->round), all.data, all.length);
+    aq_page_complete(helper->page);
+    return true;
+}
+
+static bool take_signal(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    uint32_t sig;
+    if (!aq_read_number(frame->payload, &sig) || sig == 0 || sig >= (uint32_t)SIGRTMIN)
+        return false;
+    signal_supervisor(helper, (int)sig);
+    return true;
+}
+
+static bool take_credit(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    uint32_t bytes;
+    if (!aq_read_number(frame->payload, &bytes))
+        return false;
+    helper->credit += bytes;
+    return true;
+}
+
+static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
+{
+    if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT)
+        pass_down(helper, frame);
+    switch (frame->type) {
+    case AQ_MSG_GO:
+        return take_go(helper, frame);
+    case AQ_MSG_ENDED:
+        return take_ended(helper, frame);
+    case AQ_MSG_SPREAD:
+        return take_spread(helper, frame);
+    case AQ_MSG_SIGNAL:
+        return take_signal(helper, frame);
+    case AQ_MSG_CREDIT:
+        return take_credit(helper, frame);
+    case AQ_MSG_INPUT:
+        aq_helper_take_input(helper, frame->payload.at, frame->payload.left);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void serve_parent(aq_node_t *node, void *item, short events)
+{
+    aq_helper_t *helper = item;
+    aq_frame_t frame;
+    aq_framing_t framing;
+    (void)node;
+    if ((events & ~POLLOUT) && aq_link_receive(&helper->parent) != 0)
+        helper->gone = true;
+    while ((framing = aq_link_next(&helper->parent, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+        if (!take_frame(helper, &frame))
+            helper->gone = true;
+    if (framing == AQ_FRAME_BAD)
+        helper->gone = true;
+}
+
+// ---- the loop's side ----
+
+// The end of a host must not overtake its output; all else goes ahead of what is held.
+static void helper_up(aq_node_t *node, const aq_frame_t *frame)
+{
+    aq_helper_t *helper = helper_of(node);
+    if (frame->type == AQ_MSG_OUTPUT || frame->type == AQ_MSG_DONE || frame->type == AQ_MSG_FAILED)
+        aq_frame_copy(&helper->held, frame);
+    else
+        aq_frame_copy(&helper->parent.out, frame);
+}
+
+// Sends what is held, as far as the credit goes.
+static void send_held(aq_helper_t *helper)
+{
+    aq_bytes_t *held = &helper->held;
+    aq_frame_t frame;
+    size_t at = 0;
+    while (aq_frame_read(held->data + at, held->used - at, AQ_FRAME_MOST, &frame) ==
+               AQ_FRAME_WHOLE &&
+           (frame.type != AQ_MSG_OUTPUT || helper->credit > 0)) {
+        aq_frame_copy(&helper->parent.out, &frame);
+        helper->credit -= frame.type == AQ_MSG_OUTPUT ? (int64_t)frame.payload.left : 0;
+        at += frame.bytes;
+    }
+    if (at > 0)
+        memmove(held->data, held->data + at, held->used - at);
+    held->used -= at;
+}
+
+static void helper_gathered(aq_node_t *node)
+{
+    aq_gathered_t all = aq_gather_result(&node->gather);
+    aq_write_gathered(&helper_of(node)->parent.out, AQ_MSG_GATHER, &all);
+    aq_gather_reset(&node->gather);
+}
+
+static bool helper_blocked(aq_node_t *node)
+{
+    return helper_of(node)->held.used > AQ_OUTPUT_CREDIT;
+}
+
+static void serve_signals(aq_node_t *node, void *item, short events)
+{
+    struct signalfd_siginfo info;
+    (void)item;
+    (void)events;
+    while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != AQ_WAKE_SIGNAL)
+            signal_supervisor(helper_of(node), (int)info.ssi_signo);
+}
+
+static void helper_watch(aq_node_t *node)
+{
+    aq_helper_t *helper = helper_of(node);
+    int wanted = POLLIN | (aq_link_waiting(&helper->parent) > 0 ? POLLOUT : 0);
+    aq_node_watch(node, node->signals, POLLIN, serve_signals, helper);
+    aq_node_watch(node, helper->parent.fd, (short)wanted, serve_parent, helper);
+    aq_helper_watch_ranks(helper, helper_blocked(node));
+}
+
+static void helper_reaped(aq_node_t *node, pid_t pid, int status)
+{
+    aq_helper_t *helper = helper_of(node);
+    if (pid != helper->supervisor)
+        return;
+    helper->supervisor = 0;
+    helper->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (WIFSIGNALED(status)) {
+        aq_log_error(
+            "the supervisor of the ranks (process %ld) was killed by signal %d; the job is "
+            "ended",
+            (long)pid, WTERMSIG(status));
+        aq_page_fail(helper->page, helper->code);
+    }
+}
+
+static void helper_turn(aq_node_t *node)
+{
+    aq_helper_t *helper = helper_of(node);
+    aq_helper_check_page(helper);
+    if (helper->started && helper->supervisor == 0 && !helper->told_done) {
+        aq_helper_drain(helper);
+        aq_write_done(&helper->held, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
+        helper->told_done = true;
+    }
+    send_held(helper);
+    if (helper->held.failed || aq_link_flush(&helper->parent) != 0)
+        helper->gone = true;
+}
+
+static const aq_node_ops_t helper_ops = {
+    .up = helper_up,
+    .gathered = helper_gathered,
+    .watch = helper_watch,
+    .turn = helper_turn,
+    .reaped = helper_reaped,
+    .blocked = helper_blocked,
+};
+
+static bool is_over(const aq_helper_t *helper)
+{
+    return helper->gone || (helper->told_done && aq_node_quiet(&helper->node) &&
+                            helper->held.used == 0 && aq_link_waiting(&helper->parent) == 0);
+}
+
+// A socket that is closed with something unread in it throws away what the parent has not received:
+// so the parent is let close first.
+static void part_in_order(const aq_helper_t *helper)
+{
+    char unread[256];
+    (void)shutdown(helper->parent.fd, SHUT_WR);
+    while (wait_readable(helper->parent.fd, PART_MS) &&
+           recv(helper->parent.fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
+        continue;
+}
+
+// The ranks die with their supervisor, and what they left behind comes to us.
+static void end_all(aq_helper_t *helper)
+{
+    if (wait_readable(helper->streams[AQ_HELPER_OWN].fd, 0)) // why, if the parent still listens
+        (void)aq_stream_read(&helper->streams[AQ_HELPER_OWN], false);
+    aq_helper_pass_lines(helper);
+    send_held(helper);
+    (void)aq_link_flush(&helper->parent);
+    if (!helper->gone)
+        part_in_order(helper);
+    aq_link_close(&helper->parent);
+    aq_node_close(&helper->node);
+    signal_supervisor(helper, SIGKILL);
+    aq_supervised_sweep();
+}
+
+static int run(aq_helper_t *helper)
+{
+    aq_node_t *node = &helper->node;
+    if (!open_signals(helper) || !aq_helper_prepare(helper)) {
+        aq_node_report(node, node->self,
+                       "its helper lacks memory or open files; raise the limits "
+                       "there (ulimit -n, ulimit -v)");
+        send_held(helper);
+        (void)aq_link_flush(&helper->parent);
+        return EXIT_FAILED;
+    }
+    node->gather = (aq_gather_t){.size = node->spec.size, .expected = node->child_count + 1};
+    char seen[AQ_REACH_TEXT];
+    aq_reach_local(helper->parent.fd, seen);
+    aq_write_node_text(&helper->parent.out, AQ_MSG_STARTED, &(aq_node_text_t){node->self, seen});
+    aq_node_start_more(node);
+    while (!is_over(helper))
+        aq_node_turn(node);
+    end_all(helper);
+    return 0;
+}
+
+int aq_helper_main(void)
+{
+    static aq_helper_t helper;
+    aq_log_program("gasnetrun");
+    aq_node_init(&helper.node, &helper_ops);
+    helper.credit = AQ_OUTPUT_CREDIT;
+    if (aq_proof_start() != AQ_OK)
+        return EXIT_FAILED;
+    aq_remote_greet();
+    if (!call_parent(&helper) || !leave_shell())
+        return EXIT_FAILED;
+    return run(&helper);
+}

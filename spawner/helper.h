@@ -1,0 +1,52 @@
+// The helper: one process on each host of a job that is spread over several. It starts further
+// helpers, has the ranks of its host started by a supervisor, and passes on what they say. As
+// processes they are called gasnet-helper, and gasnet-ranks the supervisor; the parent of both,
+// gasnet-guard, only waits for the end of the helper, to end what that left behind.
+#ifndef AQ_HELPER_H
+#define AQ_HELPER_H
+
+#include "boot_page.h"
+#include "node.h"
+#include "supervisor_output.h"
+
+// What gasnetrun does when a remote shell starts it with --helper. Returns the exit code.
+int aq_helper_main(void);
+
+enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
+
+// Always true: the supervisor lives exactly while pid is not 0; exit and end of the job pass
+// through the page, never around it.
+typedef struct aq_helper {
+    aq_node_t node; // first, so that a pointer to it is a pointer to this
+    aq_link_t parent;
+    uint32_t *ranks; // of this host
+    uint32_t rank_count;
+    aq_boot_page_t *page;
+    int page_fd;
+    pid_t supervisor; // 0: not started, or reaped
+    int code;         // with which it ended
+    bool started, told_exit, told_abort, told_joined, told_left, told_done;
+    bool gone;                              // the parent's link is broken
+    aq_stream_t streams[AQ_HELPER_STREAMS]; // own: what this process logs
+    aq_sink_t lines[AQ_HELPER_STREAMS];     // whole lines, on their way into frames
+    aq_bytes_t held; // output and ends of hosts, in order, on their way up as credit allows
+    int64_t credit;  // bytes of output that the parent takes
+    int input;       // to rank 0; -1: it is not here, or its input ended
+    aq_bytes_t input_bytes;
+    size_t input_sent;
+    bool input_ended;
+    aq_page_step_t step; // the current one
+} aq_helper_t;
+
+// helper_ranks.c: the ranks of this host.
+bool aq_helper_prepare(aq_helper_t *helper); // page and streams
+bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go);
+void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t length);
+void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked);
+void aq_helper_check_page(aq_helper_t *helper);
+// What is left in the pipes.
+void aq_helper_drain(aq_helper_t *helper);
+// Puts the ranks' lines into frames for the parent.
+void aq_helper_pass_lines(aq_helper_t *helper);
+
+#endif

@@ -1,0 +1,322 @@
+// The ranks of a helper's host: the page, the supervisor, lines, input.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "../other/log.h"
+#include "../other/memfile.h"
+#include "../other/settings.h"
+#include "helper.h"
+#include "supervisor.h"
+
+#define EXIT_NO_START 1
+
+static aq_helper_t *helper_of(aq_node_t *node)
+{
+    return (aq_helper_t *)(void *)node;
+}
+
+// ---- the page ----
+
+static bool list_ranks(aq_helper_t *helper)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    helper->ranks = calloc(spec->size, sizeof *helper->ranks);
+    if (helper->ranks == NULL)
+        return false;
+    for (uint32_t r = 0; r < spec->size; r++)
+        if (spec->host_of_rank[r] == helper->node.self)
+            helper->ranks[helper->rank_count++] = r;
+    return helper->rank_count > 0;
+}
+
+static bool make_page(aq_helper_t *helper)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    size_t bytes = aq_page_bytes(spec->size);
+    void *addr;
+    if (aq_memfile_create("gasnet-boot", bytes, &helper->page_fd) != AQ_OK ||
+        aq_memfile_map(helper->page_fd, 0, bytes, &addr) != AQ_OK)
+        return false;
+    helper->page = addr;
+    if (aq_page_init(helper->page, spec->size) != AQ_OK)
+        return false;
+    memcpy(helper->page->key, helper->node.key, AQ_KEY_BYTES);
+    memcpy(aq_page_own_hosts(helper->page), spec->host_of_rank, spec->size * sizeof(uint32_t));
+    helper->page->local = helper->rank_count;
+    helper->page->line_buffer = spec->line_buffer;
+    helper->page->relay = getpid();
+    return fcntl(helper->page_fd, F_SETFD, 0) == 0; // ranks that exec find it by its descriptor
+}
+
+// What this process logs goes to the launcher as the ranks' errors do; it must not wait for itself.
+static bool open_own(aq_helper_t *helper)
+{
+    int own[2];
+    if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    helper->streams[AQ_HELPER_OWN].fd = own[0];
+    bool ok = dup2(own[1], STDERR_FILENO) >= 0;
+    (void)close(own[1]);
+    return ok;
+}
+
+bool aq_helper_prepare(aq_helper_t *helper)
+{
+    helper->input = helper->page_fd = -1;
+    for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
+        helper->lines[i].fd = -1;
+        helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
+    }
+    return open_own(helper) && list_ranks(helper) && make_page(helper);
+}
+
+// ---- the supervisor ----
+
+// What belongs to the helper must not stay open in the supervisor: the end of a pipe would not be
+// seen.
+static void keep_only(int page_fd)
+{
+    if (page_fd > 3)
+        (void)close_range(3, (unsigned)page_fd - 1, 0);
+    (void)close_range((unsigned)page_fd + 1, UINT_MAX, 0);
+}
+
+__attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, const int fds[3],
+                                                        pid_t parent)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    const aq_supervise_part_t part = {helper->page, helper->page_fd, helper->ranks, spec->size};
+    const aq_supervise_options_t options = {.size = helper->rank_count,
+                                            .part = &part,
+                                            .argv = spec->argv,
+                                            .label_lines = spec->label_lines,
+                                            .cpus_per_rank = spec->cpus_per_rank};
+    char fault[512];
+    sigset_t none;
+    int code = EXIT_NO_START;
+    (void)prctl(PR_SET_NAME, "gasnet-ranks");
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(fds[fd], fd) < 0)
+            _exit(1);
+    keep_only(helper->page_fd);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    environ = spec->environment;
+    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
+        aq_log_error("%s", fault);
+        aq_page_fail(helper->page, code);
+    } else if (chdir(spec->folder) != 0) {
+        aq_log_error(
+            "the working directory %s: %s; make it on every host, or name another one with "
+            "GASNET_SSH_REMOTE_PATH",
+            spec->folder, strerror(errno));
+        aq_page_fail(helper->page, code);
+    } else {
+        (void)aq_supervise(&options, NULL, &code);
+    }
+    _exit(code);
+}
+
+// The address of another host than this one, as far as any was told.
+static void note_peer(aq_helper_t *helper, const aq_go_t *go)
+{
+    char parent[AQ_REACH_TEXT];
+    const char *peer = "";
+    aq_reach_peer(helper->parent.fd, parent);
+    if (!aq_reach_is_loopback(parent))
+        peer = parent;
+    for (int i = 1; i >= 0; i--)
+        if (go->peer[i].text[0] != '\0' && go->peer[i].node != helper->node.self)
+            peer = go->peer[i].text;
+    snprintf(helper->page->peer, sizeof helper->page->peer, "%s", peer);
+}
+
+bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
+{
+    int in[2], out[2], err[2];
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
+        return false;
+    note_peer(helper, go);
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0) {
+        const int fds[3] = {in[0], out[1], err[1]};
+        become_supervisor(helper, fds, parent);
+    }
+    (void)close(in[0]);
+    (void)close(out[1]);
+    (void)close(err[1]);
+    helper->supervisor = pid;
+    helper->started = true;
+    helper->streams[AQ_HELPER_OUTPUT].fd = out[0];
+    helper->streams[AQ_HELPER_ERRORS].fd = err[0];
+    if (helper->ranks[0] == 0) {
+        helper->input = in[1];
+        return fcntl(in[1], F_SETFL, O_NONBLOCK) == 0;
+    }
+    return close(in[1]) == 0;
+}
+
+// ---- lines ----
+
+void aq_helper_pass_lines(aq_helper_t *helper)
+{
+    for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
+        aq_sink_t *lines = &helper->lines[i];
+        if (lines->used == 0)
+            continue;
+        aq_write_output(&helper->held,
+                        &(aq_output_t){.stream = i != AQ_HELPER_OUTPUT,
+                                       .data = (const uint8_t *)lines->bytes + lines->start,
+                                       .length = lines->used});
+        lines->start = lines->used = 0;
+    }
+}
+
+static void serve_stream(aq_node_t *node, void *item, short events)
+{
+    aq_stream_t *stream = item;
+    (void)events;
+    if (stream->fd >= 0)
+        (void)aq_stream_read(stream, false);
+    aq_helper_pass_lines(helper_of(node));
+}
+
+void aq_helper_drain(aq_helper_t *helper)
+{
+    for (int i = 0; i < AQ_HELPER_STREAMS; i++) {
+        aq_stream_t *stream = &helper->streams[i];
+        struct pollfd ready = {.fd = stream->fd, .events = POLLIN};
+        while (stream->fd >= 0 && poll(&ready, 1, 0) > 0)
+            if (!aq_stream_read(stream, false))
+                break;
+        if (i != AQ_HELPER_OWN)
+            aq_stream_end(stream, false);
+    }
+    aq_helper_pass_lines(helper);
+}
+
+// ---- input ----
+
+static void end_input(aq_helper_t *helper)
+{
+    if (helper->input >= 0)
+        (void)close(helper->input);
+    helper->input = -1;
+    aq_bytes_free(&helper->input_bytes);
+    helper->input_sent = 0;
+}
+
+// Rank 0 may have closed its input: what comes is then used up unread.
+static void write_input(aq_helper_t *helper)
+{
+    aq_bytes_t *bytes = &helper->input_bytes;
+    size_t left = bytes->used - helper->input_sent;
+    ssize_t n = helper->input >= 0 ? write(helper->input, bytes->data + helper->input_sent, left)
+                                   : (ssize_t)left;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0) {
+        n = (ssize_t)left;
+        end_input(helper);
+    }
+    aq_write_number(&helper->parent.out, AQ_MSG_TAKEN, (uint32_t)n);
+    helper->input_sent += (size_t)n;
+    if (helper->input_sent >= bytes->used) {
+        bytes->used = helper->input_sent = 0;
+        if (helper->input_ended)
+            end_input(helper);
+    }
+}
+
+void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t length)
+{
+    helper->input_ended = helper->input_ended || length == 0;
+    aq_put_raw(&helper->input_bytes, data, length);
+    if (helper->input_bytes.used > 0)
+        write_input(helper);
+    else if (helper->input_ended)
+        end_input(helper);
+}
+
+static void serve_input(aq_node_t *node, void *item, short events)
+{
+    (void)item;
+    (void)events;
+    if (helper_of(node)->input_bytes.used > 0)
+        write_input(helper_of(node));
+}
+
+void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)
+{
+    aq_node_t *node = &helper->node;
+    for (int i = 0; !blocked && i < AQ_HELPER_STREAMS; i++)
+        if (helper->streams[i].fd >= 0)
+            aq_node_watch(node, helper->streams[i].fd, POLLIN, serve_stream, &helper->streams[i]);
+    if (helper->input >= 0 && helper->input_bytes.used > 0)
+        aq_node_watch(node, helper->input, POLLOUT, serve_input, helper);
+}
+
+// ---- what the ranks want ----
+
+static void contribute(aq_helper_t *helper)
+{
+    const aq_page_step_t *step = &helper->step;
+    const uint8_t *slots = aq_page_slots(helper->page, step->round);
+    aq_gathered_t part = {.step = {step->kind, step->part, step->root}};
+    aq_bytes_t data = {0};
+    for (uint32_t i = 0; i < helper->rank_count; i++) {
+        uint32_t rank = helper->ranks[i];
+        if (step->kind == AQ_STEP_EXCHANGE)
+            aq_gather_row(&data, rank, slots + (size_t)rank * step->part, step->part);
+        else if (step->kind == AQ_STEP_BROADCAST && rank == step->root)
+            aq_put_raw(&data, slots, step->part);
+    }
+    part.data = data.data;
+    part.length = data.used;
+    if (!helper->told_joined)
+        aq_write_number(&helper->parent.out, AQ_MSG_JOINED, helper->node.self);
+    helper->told_joined = true;
+    if (data.failed || !aq_gather_add(&helper->node.gather, &part)) {
+        aq_log_error("the ranks of the job disagree on what they do together; every rank must "
+                     "run the same program");
+        aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){true, 1});
+    } else if (aq_gather_complete(&helper->node.gather)) {
+        helper->node.ops->gathered(&helper->node);
+    }
+    aq_bytes_free(&data);
+}
+
+// The exit word, once; again when somebody will not wait.
+static void tell_exit(aq_helper_t *helper)
+{
+    int32_t word = atomic_load(&helper->page->exit_word);
+    bool now = atomic_load(&helper->page->abort_asked) != 0;
+    if (word == AQ_BOOT_RUNNING || (helper->told_exit && (!now || helper->told_abort)))
+        return;
+    aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){now, (uint32_t)word - 1});
+    helper->told_exit = true;
+    helper->told_abort = now;
+}
+
+void aq_helper_check_page(aq_helper_t *helper)
+{
+    if (aq_page_gathered(helper->page, &helper->step))
+        contribute(helper);
+    if (!helper->told_left && atomic_load(&helper->page->absent) > 0) {
+        helper->told_left = true;
+        aq_write_number(&helper->parent.out, AQ_MSG_LEFT, helper->node.self);
+    }
+    tell_exit(helper);
+}

@@ -1,0 +1,572 @@
+// The launcher's loop for several hosts.
+//
+// STARTING: hosts report; all there: GO, RUNNING; some failed, when all have reported: ENDING.
+// RUNNING: until each host has said that its ranks are gone.
+// ENDING: an exit was announced or the job failed; the hosts have until the deadline, then the
+// links are closed, which ends everything behind them.
+#include "launcher.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "supervisor.h"
+
+#define SECOND UINT64_C(1000000000)
+#define END_GRACE (3 * SECOND) // behind the time that hosts give their ranks
+#define INPUT_CREDIT ((uint32_t)64 * 1024)
+#define REASONS 8
+#define PROGRESS_HOSTS 16
+#define SINK_FULL ((size_t)64 * 1024)
+
+typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
+
+enum { HOST_WAITED_FOR, HOST_STARTED, HOST_FAILED, HOST_DONE };
+
+typedef struct aq_launcher {
+    aq_node_t node; // first, so that a pointer to it is a pointer to this
+    aq_launch_phase_t phase;
+    uint8_t *hosts; // HOST_*
+    uint32_t started, failed, done;
+    char *reasons[REASONS]; // of the first failures
+    aq_go_t go;
+    char peers[2][AQ_REACH_TEXT];
+    int code, first_code;
+    bool code_known, now, left, joined;
+    int stop_signal;
+    aq_sink_t sinks[2];
+    bool one_sink;
+    bool input_open;
+    uint32_t credit;
+    uint32_t shown; // hosts in the line of progress
+} aq_launcher_t;
+
+static aq_launcher_t *launcher_of(aq_node_t *node)
+{
+    return (aq_launcher_t *)(void *)node;
+}
+
+static const char *host_name(const aq_launcher_t *launcher, uint32_t host)
+{
+    return launcher->node.spec.hosts[host].name;
+}
+
+// ---- output ----
+
+static void flush_sinks(aq_launcher_t *launcher)
+{
+    (void)aq_sink_flush(&launcher->sinks[0]);
+    (void)aq_sink_flush(&launcher->sinks[1]);
+}
+
+// A line about how far the start is, on a terminal, when there are many hosts.
+static void show_progress(aq_launcher_t *launcher)
+{
+    uint32_t all = launcher->node.spec.host_count;
+    bool over = launcher->phase != LAUNCH_STARTING;
+    if (all <= PROGRESS_HOSTS || !isatty(STDERR_FILENO) || (launcher->shown == 0 && over) ||
+        (!over && launcher->shown == launcher->started + 1))
+        return;
+    if (over)
+        fprintf(stderr, "\r%40s\r", "");
+    else
+        fprintf(stderr, "\r%" PRIu32 " of %" PRIu32 " hosts started", launcher->started, all);
+    launcher->shown = over ? 0 : launcher->started + 1;
+}
+
+// ---- the end ----
+
+static void send_end(aq_launcher_t *launcher)
+{
+    aq_bytes_t bytes = {0};
+    aq_write_end(&bytes, AQ_MSG_ENDED, &(aq_end_t){launcher->now, (uint32_t)launcher->code});
+    aq_node_down(&launcher->node, &bytes);
+    aq_bytes_free(&bytes);
+}
+
+static void set_deadline(aq_launcher_t *launcher, uint64_t time)
+{
+    uint64_t deadline = aq_clock_ns() + time;
+    if (launcher->node.deadline == 0 || deadline < launcher->node.deadline)
+        launcher->node.deadline = deadline;
+}
+
+// Before the ranks were let go there is nobody who would have to leave in good order.
+static void end_start(aq_launcher_t *launcher)
+{
+    launcher->phase = LAUNCH_ENDING;
+    aq_node_close(&launcher->node);
+}
+
+// The first code counts; `now` may come later.
+static void end_job(aq_launcher_t *launcher, int code, bool now)
+{
+    bool news = !launcher->code_known || (now && !launcher->now);
+    if (!launcher->code_known)
+        launcher->code = code;
+    launcher->code_known = true;
+    launcher->now = launcher->now || now;
+    if (launcher->phase == LAUNCH_STARTING) {
+        end_start(launcher);
+    } else if (news) {
+        launcher->phase = LAUNCH_ENDING;
+        send_end(launcher);
+        set_deadline(
+            launcher,
+            END_GRACE + (launcher->now ? 0 : aq_supervised_exit_timeout(launcher->node.spec.size)));
+    }
+}
+
+// ---- the start ----
+
+static void note_peer(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    aq_go_t *go = &launcher->go;
+    int at = go->peer[0].text[0] == '\0' ? 0 : 1;
+    if (aq_reach_is_loopback(text->text) || text->text[0] == '\0' || go->peer[1].text[0] != '\0')
+        return;
+    snprintf(launcher->peers[at], AQ_REACH_TEXT, "%s", text->text);
+    go->peer[at] = (aq_node_text_t){text->node, launcher->peers[at]};
+}
+
+static void warn_loopback(const aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    const aq_spec_t *spec = &launcher->node.spec;
+    if (spec->host_count > 1 && aq_reach_is_loopback(text->text) &&
+        !aq_remote_is_here(&spec->hosts[text->node]))
+        aq_log_warn("host %s: its name leads to the loopback address %s, which other hosts cannot "
+                    "reach; the addresses of its interfaces are used, but correct /etc/hosts",
+                    host_name(launcher, text->node), text->text);
+}
+
+static void take_started(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    if (launcher->hosts[text->node] != HOST_WAITED_FOR)
+        return;
+    launcher->hosts[text->node] = HOST_STARTED;
+    launcher->started++;
+    note_peer(launcher, text);
+    warn_loopback(launcher, text);
+    aq_log_info("host %s has started", host_name(launcher, text->node));
+}
+
+static void keep_reason(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    char *line;
+    for (int i = 0; i < REASONS; i++)
+        if (launcher->reasons[i] == NULL) {
+            if (asprintf(&line, "host %s: %s", host_name(launcher, text->node), text->text) >= 0)
+                launcher->reasons[i] = line;
+            return;
+        }
+}
+
+static void lose_host(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    if (!launcher->now && launcher->hosts[text->node] == HOST_STARTED) {
+        flush_sinks(launcher);
+        aq_log_error("host %s: %s; the job is ended", host_name(launcher, text->node), text->text);
+        end_job(launcher, 1, true);
+    }
+    launcher->hosts[text->node] = HOST_DONE;
+    launcher->done++;
+}
+
+static void take_failed(aq_launcher_t *launcher, const aq_node_text_t *text)
+{
+    uint8_t *host = &launcher->hosts[text->node];
+    if (*host == HOST_FAILED || *host == HOST_DONE)
+        return;
+    if (launcher->phase != LAUNCH_STARTING) {
+        lose_host(launcher, text);
+        return;
+    }
+    launcher->started -= *host == HOST_STARTED;
+    *host = HOST_FAILED;
+    launcher->failed++;
+    keep_reason(launcher, text);
+}
+
+static void report_failures(aq_launcher_t *launcher)
+{
+    uint32_t told = 0;
+    show_progress(launcher);
+    for (; told < REASONS && launcher->reasons[told] != NULL; told++)
+        aq_log_error("%s", launcher->reasons[told]);
+    if (launcher->failed > told)
+        aq_log_error("so it is with %" PRIu32 " more hosts", launcher->failed - told);
+    aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started, so there is no job; gasnet_recon tells "
+                 "what is wrong with each host",
+                 launcher->started, launcher->node.spec.host_count);
+}
+
+static void let_go(aq_launcher_t *launcher)
+{
+    aq_bytes_t bytes = {0};
+    aq_write_go(&bytes, &launcher->go);
+    aq_node_down(&launcher->node, &bytes);
+    aq_bytes_free(&bytes);
+    launcher->phase = LAUNCH_RUNNING;
+    launcher->input_open = true;
+    show_progress(launcher);
+}
+
+static void check_started(aq_launcher_t *launcher)
+{
+    if (launcher->phase != LAUNCH_STARTING)
+        return;
+    show_progress(launcher);
+    if (launcher->started + launcher->failed < launcher->node.spec.host_count)
+        return;
+    if (launcher->failed == 0) {
+        let_go(launcher);
+        return;
+    }
+    launcher->phase = LAUNCH_ENDING;
+    report_failures(launcher);
+    launcher->code = 1;
+    launcher->code_known = true;
+    aq_node_close(&launcher->node);
+}
+
+// ---- frames ----
+
+static void take_output(aq_launcher_t *launcher, const aq_frame_t *frame)
+{
+    aq_output_t output;
+    if (!aq_read_output(frame->payload, &output))
+        return;
+    aq_sink_put(&launcher->sinks[launcher->one_sink ? 0 : output.stream], (const char *)output.data,
+                output.length);
+}
+
+// Ranks that never join are programs of another kind, unless others have joined.
+static void check_left(aq_launcher_t *launcher)
+{
+    if (!launcher->left || !launcher->joined || launcher->code_known)
+        return;
+    flush_sinks(launcher);
+    aq_log_error(
+        "a rank has ended without joining the job that others have joined; every rank must "
+        "run a GASNet program that calls init");
+    end_job(launcher, 1, true);
+}
+
+static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
+{
+    if (launcher->hosts[done->node] == HOST_DONE)
+        return;
+    launcher->hosts[done->node] = HOST_DONE;
+    launcher->done++;
+    if (launcher->first_code == 0)
+        launcher->first_code = (int)done->code;
+}
+
+static void launch_up(aq_node_t *node, const aq_frame_t *frame)
+{
+    aq_launcher_t *launcher = launcher_of(node);
+    aq_node_text_t text;
+    aq_end_t end;
+    aq_done_t done;
+    uint32_t number;
+    uint32_t hosts = node->spec.host_count;
+    if (frame->type == AQ_MSG_OUTPUT) {
+        take_output(launcher, frame);
+    } else if (frame->type == AQ_MSG_TAKEN && aq_read_number(frame->payload, &number)) {
+        launcher->credit += number;
+    } else if (frame->type == AQ_MSG_EXIT && aq_read_end(frame->payload, &end)) {
+        end_job(launcher, (int)end.code, end.now);
+    } else if (frame->type == AQ_MSG_LEFT || frame->type == AQ_MSG_JOINED) {
+        launcher->left = launcher->left || frame->type == AQ_MSG_LEFT;
+        launcher->joined = launcher->joined || frame->type == AQ_MSG_JOINED;
+        check_left(launcher);
+    } else if (frame->type == AQ_MSG_DONE && aq_read_done(frame->payload, &done) &&
+               done.node < hosts) {
+        take_done(launcher, &done);
+    } else if (aq_read_node_text(frame->payload, &text) && text.node < hosts) {
+        if (frame->type == AQ_MSG_STARTED)
+            take_started(launcher, &text);
+        else if (frame->type == AQ_MSG_FAILED)
+            take_failed(launcher, &text);
+    }
+}
+
+static void launch_gathered(aq_node_t *node)
+{
+    aq_launcher_t *launcher = launcher_of(node);
+    aq_bytes_t all = {0}, frames = {0};
+    if (aq_gather_union(&node->gather, &all)) {
+        aq_gathered_t spread = {node->gather.step, all.data, all.used};
+        aq_write_gathered(&frames, AQ_MSG_SPREAD, &spread);
+        aq_node_down(node, &frames);
+    } else {
+        aq_log_error("the ranks of the job disagree on what they do together; every rank must run "
+                     "the same program");
+        end_job(launcher, 1, true);
+    }
+    aq_gather_reset(&node->gather);
+    aq_bytes_free(&all);
+    aq_bytes_free(&frames);
+}
+
+// ---- signals and input ----
+
+static void send_signal(aq_launcher_t *launcher, int sig)
+{
+    aq_bytes_t bytes = {0};
+    aq_write_number(&bytes, AQ_MSG_SIGNAL, (uint32_t)sig);
+    aq_node_down(&launcher->node, &bytes);
+    aq_bytes_free(&bytes);
+}
+
+static bool is_stop_signal(int sig)
+{
+    return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+static void take_signal(aq_launcher_t *launcher, int sig)
+{
+    if (launcher->phase == LAUNCH_STARTING && is_stop_signal(sig)) {
+        end_job(launcher, 128 + sig, true);
+        return;
+    }
+    send_signal(launcher, sig);
+    for (uint32_t i = 0; i < launcher->node.child_count; i++)
+        if (launcher->node.children[i].link.fd >= 0)
+            (void)aq_link_flush(&launcher->node.children[i].link);
+    if (sig == SIGTSTP)
+        (void)raise(SIGSTOP);
+    if (!is_stop_signal(sig))
+        return;
+    if (launcher->stop_signal == 0)
+        launcher->stop_signal = sig;
+    set_deadline(launcher, END_GRACE + aq_supervised_exit_timeout(launcher->node.spec.size));
+}
+
+static void serve_signals(aq_node_t *node, void *item, short events)
+{
+    struct signalfd_siginfo info;
+    (void)item;
+    (void)events;
+    while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            take_signal(launcher_of(node), (int)info.ssi_signo);
+}
+
+// Host 0 has rank 0, and the first child is its helper.
+static aq_link_t *input_link(aq_node_t *node)
+{
+    return &node->children[0].link;
+}
+
+static void serve_input(aq_node_t *node, void *item, short events)
+{
+    aq_launcher_t *launcher = item;
+    static uint8_t chunk[INPUT_CREDIT];
+    (void)events;
+    if (!launcher->input_open || launcher->credit == 0 || input_link(node)->fd < 0)
+        return;
+    ssize_t n = read(STDIN_FILENO, chunk,
+                     launcher->credit < sizeof chunk ? launcher->credit : sizeof chunk);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0)
+        launcher->input_open = false;
+    aq_write_input(&input_link(node)->out, chunk, n > 0 ? (size_t)n : 0);
+    launcher->credit -= n > 0 ? (uint32_t)n : 0;
+}
+
+// A terminal stops a job in the background that reads from it.
+static bool may_read_input(void)
+{
+    return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+// ---- the loop's side ----
+
+static bool launch_blocked(aq_node_t *node)
+{
+    const aq_launcher_t *launcher = launcher_of(node);
+    return launcher->stop_signal == 0 &&
+           (launcher->sinks[0].used > SINK_FULL || launcher->sinks[1].used > SINK_FULL);
+}
+
+static void serve_sink(aq_node_t *node, void *item, short events)
+{
+    (void)node;
+    (void)events;
+    (void)aq_sink_flush(item);
+}
+
+static void launch_watch(aq_node_t *node)
+{
+    aq_launcher_t *launcher = launcher_of(node);
+    aq_node_watch(node, node->signals, POLLIN, serve_signals, launcher);
+    for (int i = 0; i < 2; i++)
+        if (launcher->sinks[i].used > 0)
+            aq_node_watch(node, launcher->sinks[i].fd, POLLOUT, serve_sink, &launcher->sinks[i]);
+    if (launcher->input_open && launcher->credit > 0 && may_read_input())
+        aq_node_watch(node, STDIN_FILENO, POLLIN, serve_input, launcher);
+}
+
+static void launch_reaped(aq_node_t *node, pid_t pid, int status)
+{
+    (void)node;
+    (void)pid;
+    (void)status;
+}
+
+static void check_output(aq_launcher_t *launcher)
+{
+    int fault = launcher->sinks[0].fault;
+    flush_sinks(launcher);
+    if (fault == 0 || launcher->now)
+        return;
+    if (fault != EPIPE)
+        aq_log_error("standard output cannot be written (%s); the job is ended", strerror(fault));
+    end_job(launcher, fault == EPIPE ? 128 + SIGPIPE : 1, true);
+}
+
+static void name_late(const aq_launcher_t *launcher)
+{
+    for (uint32_t host = 0; host < launcher->node.spec.host_count; host++)
+        if (launcher->hosts[host] != HOST_DONE) {
+            aq_log_error("host %s did not end its ranks in time, and is cut off",
+                         host_name(launcher, host));
+            return;
+        }
+}
+
+static void launch_turn(aq_node_t *node)
+{
+    aq_launcher_t *launcher = launcher_of(node);
+    check_started(launcher);
+    check_output(launcher);
+    if (node->deadline != 0 && launch_blocked(node)) // who reads our output is late, not the hosts
+        node->deadline = aq_clock_ns() + END_GRACE;
+    if (node->deadline != 0 && aq_clock_ns() >= node->deadline) {
+        flush_sinks(launcher);
+        name_late(launcher);
+        aq_node_close(node);
+        node->deadline = 0;
+    }
+}
+
+static const aq_node_ops_t launch_ops = {
+    .up = launch_up,
+    .gathered = launch_gathered,
+    .watch = launch_watch,
+    .turn = launch_turn,
+    .reaped = launch_reaped,
+    .blocked = launch_blocked,
+};
+
+// ---- setting up, and after the last host ----
+
+static bool open_signals(aq_launcher_t *launcher)
+{
+    static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                                 SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
+    struct sigaction now;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&set, wanted[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    launcher->node.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return launcher->node.signals >= 0;
+}
+
+// A link, and while a host is started three pipes, for each that this process starts itself.
+static void raise_files(uint32_t children)
+{
+    struct rlimit files;
+    rlim_t need = 4 * (rlim_t)children + AQ_CALLERS + 64;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return;
+    files.rlim_cur = need < files.rlim_max ? need : files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
+{
+    aq_node_t *node = &launcher->node;
+    uint32_t hosts = plan->spec.host_count;
+    aq_node_init(node, &launch_ops);
+    node->self = AQ_NODE_LAUNCHER;
+    node->spec = plan->spec;
+    node->ports = plan->ports;
+    node->window = plan->window;
+    memcpy(node->key, plan->key, sizeof node->key);
+    snprintf(node->told_address, sizeof node->told_address, "%s", plan->told_address);
+    aq_write_spec(&node->spec_bytes, &plan->spec);
+    launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
+    launcher->credit = INPUT_CREDIT;
+    launcher->hosts = calloc(hosts, 1);
+    if (launcher->hosts == NULL || node->spec_bytes.failed || !open_signals(launcher) ||
+        !aq_node_split(node, 0, hosts, plan->parts)) {
+        aq_log_error("no memory or open files for a job on %" PRIu32 " hosts; raise the limits "
+                     "(ulimit -v, ulimit -n)",
+                     hosts);
+        return false;
+    }
+    raise_files(node->child_count);
+    node->gather = (aq_gather_t){.size = plan->spec.size, .expected = node->child_count};
+    launcher->one_sink = aq_supervised_same_file(STDOUT_FILENO, STDERR_FILENO);
+    aq_sink_open(&launcher->sinks[0], STDOUT_FILENO);
+    aq_sink_open(&launcher->sinks[1], STDERR_FILENO);
+    return true;
+}
+
+// Waits for the reader of our output; after a signal that asks us to end, not at all.
+static void wait_reader(aq_launcher_t *launcher)
+{
+    while (!aq_sink_flush(&launcher->sinks[0]) || !aq_sink_flush(&launcher->sinks[1])) {
+        struct pollfd ready[3] = {{.fd = launcher->node.signals, .events = POLLIN}};
+        struct signalfd_siginfo info;
+        nfds_t count = 1;
+        for (int i = 0; i < 2; i++)
+            if (launcher->sinks[i].used > 0)
+                ready[count++] = (struct pollfd){.fd = launcher->sinks[i].fd, .events = POLLOUT};
+        (void)poll(ready, count, -1);
+        while (read(launcher->node.signals, &info, sizeof info) == (ssize_t)sizeof info)
+            if (is_stop_signal((int)info.ssi_signo))
+                launcher->stop_signal = (int)info.ssi_signo;
+        if (launcher->stop_signal != 0)
+            return;
+    }
+}
+
+static int finish(aq_launcher_t *launcher)
+{
+    aq_node_close(&launcher->node);
+    show_progress(launcher);
+    wait_reader(launcher);
+    if (launcher->sinks[0].fault != 0)
+        check_output(launcher);
+    aq_bytes_free(&launcher->node.spec_bytes);
+    return launcher->code_known ? launcher->code : launcher->first_code;
+}
+
+int aq_launch(const aq_launch_plan_t *plan)
+{
+    static aq_launcher_t launcher;
+    if (aq_proof_start() != AQ_OK || !set_up(&launcher, plan))
+        return 1;
+    aq_node_start_more(&launcher.node);
+    while (!aq_node_quiet(&launcher.node))
+        aq_node_turn(&launcher.node);
+    return finish(&launcher);
+}

@@ -1,0 +1,314 @@
+// The payloads of frames.
+#include "messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MOST (1u << 20) // arguments, or variables
+
+static bool take_bytes(aq_view_t *view, uint8_t *to, size_t length)
+{
+    const uint8_t *at = aq_get_raw(view, length);
+    if (at != NULL)
+        memcpy(to, at, length);
+    return at != NULL;
+}
+
+void aq_write_intro(aq_bytes_t *bytes, const aq_intro_t *intro)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_INTRO);
+    aq_put_raw(bytes, intro->key, AQ_KEY_BYTES);
+    aq_put_u32(bytes, intro->node);
+    aq_put_text(bytes, intro->address);
+    aq_put_u32(bytes, intro->port);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_intro(aq_view_t view, aq_intro_t *out)
+{
+    (void)take_bytes(&view, out->key, AQ_KEY_BYTES);
+    out->node = aq_get_u32(&view);
+    out->address = aq_get_text(&view);
+    out->port = aq_get_u32(&view);
+    return aq_view_done(&view) && out->port > 0 && out->port <= UINT16_MAX;
+}
+
+void aq_write_hello(aq_bytes_t *bytes, const aq_hello_t *hello)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_HELLO);
+    aq_put_u32(bytes, hello->node);
+    aq_put_raw(bytes, hello->nonce, AQ_NONCE_BYTES);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_hello(aq_view_t view, aq_hello_t *out)
+{
+    out->node = aq_get_u32(&view);
+    return take_bytes(&view, out->nonce, AQ_NONCE_BYTES) && aq_view_done(&view);
+}
+
+void aq_write_challenge(aq_bytes_t *bytes, const aq_challenge_t *challenge)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_CHALLENGE);
+    aq_put_raw(bytes, challenge->nonce, AQ_NONCE_BYTES);
+    aq_put_raw(bytes, challenge->proof, AQ_PROOF_BYTES);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_challenge(aq_view_t view, aq_challenge_t *out)
+{
+    return take_bytes(&view, out->nonce, AQ_NONCE_BYTES) &&
+           take_bytes(&view, out->proof, AQ_PROOF_BYTES) && aq_view_done(&view);
+}
+
+void aq_write_proof(aq_bytes_t *bytes, const uint8_t proof[AQ_PROOF_BYTES])
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_PROOF);
+    aq_put_raw(bytes, proof, AQ_PROOF_BYTES);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_proof(aq_view_t view, uint8_t proof[AQ_PROOF_BYTES])
+{
+    return take_bytes(&view, proof, AQ_PROOF_BYTES) && aq_view_done(&view);
+}
+
+// ---- the job ----
+
+static void put_words(aq_bytes_t *bytes, char *const *words)
+{
+    uint32_t count = 0;
+    while (words[count] != NULL)
+        count++;
+    aq_put_u32(bytes, count);
+    for (uint32_t i = 0; i < count; i++)
+        aq_put_text(bytes, words[i]);
+}
+
+// A word costs at least 5 bytes, so that a count that is a lie costs no memory.
+static bool can_hold(const aq_view_t *view, uint32_t count, size_t each)
+{
+    return !view->bad && count <= view->left / each;
+}
+
+static char **get_words(aq_view_t *view)
+{
+    uint32_t count = aq_get_u32(view);
+    char **words = can_hold(view, count, 5) && count < WORDS_MOST
+                       ? calloc((size_t)count + 1, sizeof *words)
+                       : NULL;
+    for (uint32_t i = 0; words != NULL && i < count; i++)
+        words[i] = (char *)(uintptr_t)aq_get_text(view);
+    return words;
+}
+
+void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
+{
+    aq_put_u32(bytes, spec->size);
+    aq_put_u32(bytes, spec->host_count);
+    aq_put_u32(bytes, spec->cpus_per_rank);
+    aq_put_u32(bytes, spec->radix);
+    aq_put_u32(bytes, spec->timeout_ms);
+    aq_put_u8(bytes, spec->label_lines);
+    aq_put_u8(bytes, spec->line_buffer);
+    aq_put_u8(bytes, spec->verbose);
+    aq_put_u8(bytes, spec->quiet);
+    aq_put_u8(bytes, spec->promiscuous);
+    aq_put_text(bytes, spec->program);
+    aq_put_text(bytes, spec->folder);
+    aq_put_text(bytes, spec->shell);
+    aq_put_text(bytes, spec->shell_options);
+    aq_put_text(bytes, spec->ports);
+    for (uint32_t i = 0; i < spec->host_count; i++) {
+        aq_put_text(bytes, spec->hosts[i].name);
+        aq_put_text(bytes, spec->hosts[i].user);
+        aq_put_text(bytes, spec->hosts[i].prefix);
+    }
+    for (uint32_t r = 0; r < spec->size; r++)
+        aq_put_u32(bytes, spec->host_of_rank[r]);
+    put_words(bytes, spec->argv);
+    put_words(bytes, spec->environment);
+}
+
+static bool get_tables(aq_view_t *view, aq_spec_t *out)
+{
+    if (!can_hold(view, out->host_count, 15))
+        return false;
+    out->hosts = calloc((size_t)out->host_count + 1, sizeof *out->hosts);
+    for (uint32_t i = 0; out->hosts != NULL && i < out->host_count; i++) {
+        out->hosts[i].name = aq_get_text(view);
+        out->hosts[i].user = aq_get_text(view);
+        out->hosts[i].prefix = aq_get_text(view);
+    }
+    if (!can_hold(view, out->size, 4))
+        return false;
+    out->host_of_rank = calloc((size_t)out->size + 1, sizeof *out->host_of_rank);
+    bool ok = out->hosts != NULL && out->host_of_rank != NULL;
+    for (uint32_t r = 0; ok && r < out->size; r++) {
+        out->host_of_rank[r] = aq_get_u32(view);
+        ok = out->host_of_rank[r] < out->host_count;
+    }
+    return ok;
+}
+
+bool aq_read_spec(aq_view_t view, aq_spec_t *out)
+{
+    *out = (aq_spec_t){.size = aq_get_u32(&view), .host_count = aq_get_u32(&view)};
+    out->cpus_per_rank = aq_get_u32(&view);
+    out->radix = aq_get_u32(&view);
+    out->timeout_ms = aq_get_u32(&view);
+    out->label_lines = aq_get_u8(&view) != 0;
+    out->line_buffer = aq_get_u8(&view) != 0;
+    out->verbose = aq_get_u8(&view) != 0;
+    out->quiet = aq_get_u8(&view) != 0;
+    out->promiscuous = aq_get_u8(&view) != 0;
+    out->program = aq_get_text(&view);
+    out->folder = aq_get_text(&view);
+    out->shell = aq_get_text(&view);
+    out->shell_options = aq_get_text(&view);
+    out->ports = aq_get_text(&view);
+    if (out->size < 1 || out->size > AQ_JOB_RANKS_MAX || !get_tables(&view, out))
+        goto err_free;
+    out->argv = get_words(&view);
+    out->environment = get_words(&view);
+    if (out->argv != NULL && out->argv[0] != NULL && out->environment != NULL &&
+        aq_view_done(&view))
+        return true;
+err_free:
+    aq_spec_free(out);
+    return false;
+}
+
+void aq_spec_free(aq_spec_t *spec)
+{
+    free(spec->hosts);
+    free(spec->host_of_rank);
+    free(spec->argv);
+    free(spec->environment);
+    *spec = (aq_spec_t){0};
+}
+
+void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_JOB);
+    aq_put_u32(bytes, job->low);
+    aq_put_u32(bytes, job->high);
+    aq_put_blob(bytes, job->spec, job->spec_bytes);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_job(aq_view_t view, aq_job_message_t *out)
+{
+    out->low = aq_get_u32(&view);
+    out->high = aq_get_u32(&view);
+    out->spec = aq_get_blob(&view, &out->spec_bytes);
+    return aq_view_done(&view) && out->low < out->high;
+}
+
+// ---- short ones ----
+
+static void put_node_text(aq_bytes_t *bytes, const aq_node_text_t *text)
+{
+    aq_put_u32(bytes, text->node);
+    aq_put_text(bytes, text->text);
+}
+
+static aq_node_text_t get_node_text(aq_view_t *view)
+{
+    uint32_t node = aq_get_u32(view);
+    return (aq_node_text_t){node, aq_get_text(view)};
+}
+
+void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text)
+{
+    size_t begin = aq_frame_begin(bytes, type);
+    put_node_text(bytes, text);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_node_text(aq_view_t view, aq_node_text_t *out)
+{
+    *out = get_node_text(&view);
+    return aq_view_done(&view);
+}
+
+void aq_write_go(aq_bytes_t *bytes, const aq_go_t *go)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_GO);
+    put_node_text(bytes, &go->peer[0]);
+    put_node_text(bytes, &go->peer[1]);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_go(aq_view_t view, aq_go_t *out)
+{
+    out->peer[0] = get_node_text(&view);
+    out->peer[1] = get_node_text(&view);
+    return aq_view_done(&view);
+}
+
+void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_OUTPUT);
+    aq_put_u8(bytes, output->stream);
+    aq_put_raw(bytes, output->data, output->length);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_output(aq_view_t view, aq_output_t *out)
+{
+    out->stream = aq_get_u8(&view);
+    out->length = view.left;
+    out->data = aq_get_raw(&view, view.left);
+    return aq_view_done(&view) && out->stream < 2;
+}
+
+void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_INPUT);
+    aq_put_raw(bytes, data, length);
+    aq_frame_end(bytes, begin);
+}
+
+void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number)
+{
+    size_t begin = aq_frame_begin(bytes, type);
+    aq_put_u32(bytes, number);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_number(aq_view_t view, uint32_t *out)
+{
+    *out = aq_get_u32(&view);
+    return aq_view_done(&view);
+}
+
+void aq_write_end(aq_bytes_t *bytes, aq_message_t type, const aq_end_t *end)
+{
+    size_t begin = aq_frame_begin(bytes, type);
+    aq_put_u8(bytes, end->now);
+    aq_put_u32(bytes, end->code);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_end(aq_view_t view, aq_end_t *out)
+{
+    out->now = aq_get_u8(&view) != 0;
+    out->code = aq_get_u32(&view);
+    return aq_view_done(&view) && out->code <= UINT8_MAX;
+}
+
+void aq_write_done(aq_bytes_t *bytes, const aq_done_t *done)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_DONE);
+    aq_put_u32(bytes, done->node);
+    aq_put_u32(bytes, done->code);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_done(aq_view_t view, aq_done_t *out)
+{
+    out->node = aq_get_u32(&view);
+    out->code = aq_get_u32(&view);
+    return aq_view_done(&view) && out->code <= UINT8_MAX;
+}

@@ -1,0 +1,139 @@
+// What the frames of a start mean. Writers append a whole frame to bytes; readers take the payload
+// of one, and are false when it is not what its type says (it came from a process that has not
+// proved the key yet, or that is broken).
+//
+// Launcher and helpers form a tree; "up" leads to the launcher.
+//
+//   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
+//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT DONE
+//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED
+#ifndef AQ_MESSAGES_H
+#define AQ_MESSAGES_H
+
+#include "frame.h"
+#include "remote_command.h"
+#include "spawner.h"
+
+#define AQ_NONCE_BYTES 32u
+#define AQ_PROOF_BYTES 32u
+#define AQ_FIRST_MOST 256u // payload of frames from whom we do not know yet
+
+typedef enum aq_message {
+    AQ_MSG_INTRO = 1, // to a helper, through the remote shell: whom to call, and the key
+    AQ_MSG_HELLO,
+    AQ_MSG_CHALLENGE,
+    AQ_MSG_PROOF,
+    AQ_MSG_JOB,
+    AQ_MSG_STARTED, // a helper is ready
+    AQ_MSG_FAILED,  // a host could not be started
+    AQ_MSG_GO,      // all are ready: start the ranks
+    AQ_MSG_OUTPUT,
+    AQ_MSG_INPUT,  // standard input for rank 0; empty: its end
+    AQ_MSG_TAKEN,  // that many bytes of input are used up
+    AQ_MSG_CREDIT, // that many bytes of output more may come up this link
+    AQ_MSG_SIGNAL,
+    AQ_MSG_GATHER, // of a collective step: what a subtree gives
+    AQ_MSG_SPREAD, // of a collective step: what all gave
+    AQ_MSG_EXIT,   // an exit was announced
+    AQ_MSG_JOINED, // ranks of a host take part in a collective step, the first time
+    AQ_MSG_LEFT,   // a rank has left that never joined
+    AQ_MSG_ENDED,  // the exit that counts
+    AQ_MSG_DONE,   // the ranks of a host are gone
+} aq_message_t;
+
+typedef struct aq_intro {
+    uint8_t key[AQ_KEY_BYTES];
+    uint32_t node;
+    const char *address;
+    uint32_t port;
+} aq_intro_t;
+void aq_write_intro(aq_bytes_t *bytes, const aq_intro_t *intro);
+bool aq_read_intro(aq_view_t view, aq_intro_t *out);
+
+typedef struct aq_hello {
+    uint32_t node;
+    uint8_t nonce[AQ_NONCE_BYTES];
+} aq_hello_t;
+void aq_write_hello(aq_bytes_t *bytes, const aq_hello_t *hello);
+bool aq_read_hello(aq_view_t view, aq_hello_t *out);
+
+typedef struct aq_challenge {
+    uint8_t nonce[AQ_NONCE_BYTES];
+    uint8_t proof[AQ_PROOF_BYTES];
+} aq_challenge_t;
+void aq_write_challenge(aq_bytes_t *bytes, const aq_challenge_t *challenge);
+bool aq_read_challenge(aq_view_t view, aq_challenge_t *out);
+
+void aq_write_proof(aq_bytes_t *bytes, const uint8_t proof[AQ_PROOF_BYTES]);
+bool aq_read_proof(aq_view_t view, uint8_t proof[AQ_PROOF_BYTES]);
+
+// A job, as everybody knows it; the same bytes travel down the whole tree. Texts and tables point
+// into the payload or are the writer's; the reader's arrays are allocated (aq_spec_free).
+typedef aq_remote_host_t aq_spec_host_t;
+
+typedef struct aq_spec {
+    uint32_t size, host_count;
+    uint32_t cpus_per_rank, radix, timeout_ms;
+    bool label_lines, line_buffer, verbose, quiet, promiscuous;
+    const char *program; // of the launcher: what starts a helper on a host without prefix
+    const char *folder;  // working directory of the ranks
+    const char *shell, *shell_options, *ports;
+    aq_spec_host_t *hosts;
+    uint32_t *host_of_rank;
+    char **argv, **environment; // NULL behind the last
+} aq_spec_t;
+void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame: the blob of a JOB
+bool aq_read_spec(aq_view_t view, aq_spec_t *out);
+void aq_spec_free(aq_spec_t *spec);
+
+// To the helper of host low, which starts those behind it up to high: the hosts [low, high).
+typedef struct aq_job_message {
+    uint32_t low, high;
+    const uint8_t *spec;
+    size_t spec_bytes;
+} aq_job_message_t;
+void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
+bool aq_read_job(aq_view_t view, aq_job_message_t *out);
+
+typedef struct aq_node_text {
+    uint32_t node;
+    const char *text; // STARTED: its address towards its parent; FAILED: why
+} aq_node_text_t;
+void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *started);
+bool aq_read_node_text(aq_view_t view, aq_node_text_t *out);
+
+// Two hosts and their addresses, so that each knows that of another one; text "": none.
+typedef struct aq_go {
+    aq_node_text_t peer[2];
+} aq_go_t;
+void aq_write_go(aq_bytes_t *bytes, const aq_go_t *go);
+bool aq_read_go(aq_view_t view, aq_go_t *out);
+
+typedef struct aq_output {
+    unsigned stream; // 0: standard output, 1: errors
+    const uint8_t *data;
+    size_t length;
+} aq_output_t;
+void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output);
+bool aq_read_output(aq_view_t view, aq_output_t *out);
+
+void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
+// TAKEN, CREDIT, SIGNAL, JOINED, LEFT: one number.
+void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
+bool aq_read_number(aq_view_t view, uint32_t *out);
+
+// EXIT and ENDED. now: do not wait for the ranks to leave by themselves.
+typedef struct aq_end {
+    bool now;
+    uint32_t code;
+} aq_end_t;
+void aq_write_end(aq_bytes_t *bytes, aq_message_t type, const aq_end_t *end);
+bool aq_read_end(aq_view_t view, aq_end_t *out);
+
+typedef struct aq_done {
+    uint32_t node, code;
+} aq_done_t;
+void aq_write_done(aq_bytes_t *bytes, const aq_done_t *done);
+bool aq_read_done(aq_view_t view, aq_done_t *out);
+
+#endif

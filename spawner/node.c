@@ -1,0 +1,294 @@
+// The loop of a process of the tree, and the way of frames.
+#include "node.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+
+#define IDLE_MS 1000
+
+// ---- the tree ----
+
+void aq_node_part(uint32_t low, uint32_t high, uint32_t parts, uint32_t index, uint32_t *from,
+                  uint32_t *to)
+{
+    uint32_t count = high - low, more = count % parts;
+    *from = low + index * (count / parts) + (index < more ? index : more);
+    *to = *from + count / parts + (index < more);
+}
+
+bool aq_node_split(aq_node_t *node, uint32_t low, uint32_t high, uint32_t parts)
+{
+    uint32_t count = high - low;
+    parts = parts == 0 || parts > count ? count : parts;
+    node->child_count = 0;
+    node->children = calloc((size_t)parts + 1, sizeof *node->children);
+    if (node->children == NULL)
+        return false;
+    for (; node->child_count < parts; node->child_count++) {
+        aq_child_t *child = &node->children[node->child_count];
+        aq_remote_clear(&child->remote);
+        child->link.fd = -1;
+        aq_node_part(low, high, parts, node->child_count, &child->low, &child->high);
+    }
+    return true;
+}
+
+void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops)
+{
+    *node = (aq_node_t){.ops = ops, .signals = -1};
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        node->callers[i].link.fd = -1;
+}
+
+static bool is_linked(const aq_child_t *child)
+{
+    return child->link.fd >= 0;
+}
+
+bool aq_node_quiet(const aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        const aq_child_t *child = &node->children[i];
+        if (child->remote.pid > 0 ||
+            (child->state != AQ_CHILD_GONE && child->done < child->high - child->low))
+            return false;
+    }
+    return true;
+}
+
+void aq_node_close(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_remote_end(&node->children[i].remote);
+        aq_link_close(&node->children[i].link);
+        node->children[i].state = AQ_CHILD_GONE;
+    }
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        aq_link_close(&node->callers[i].link);
+    for (uint32_t i = 0; i < node->listener_count; i++)
+        (void)close(node->listeners[i].fd);
+    node->listener_count = 0;
+}
+
+// ---- down ----
+
+void aq_node_down(aq_node_t *node, const aq_bytes_t *frames)
+{
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (is_linked(&node->children[i]))
+            aq_put_raw(&node->children[i].link.out, frames->data, frames->used);
+}
+
+// ---- up ----
+
+void aq_node_report(aq_node_t *node, uint32_t host, const char *why)
+{
+    aq_bytes_t bytes = {0};
+    aq_frame_t frame;
+    aq_write_node_text(&bytes, AQ_MSG_FAILED, &(aq_node_text_t){host, why});
+    if (!bytes.failed &&
+        aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE)
+        node->ops->up(node, &frame);
+    aq_bytes_free(&bytes);
+}
+
+static bool in_subtree(const aq_child_t *child, uint32_t host)
+{
+    return host >= child->low && host < child->high;
+}
+
+static bool take_gather(aq_node_t *node, const aq_frame_t *frame)
+{
+    aq_gathered_t part;
+    if (!aq_read_gathered(frame->payload, AQ_MSG_GATHER, node->spec.size, &part) ||
+        !aq_gather_add(&node->gather, &part))
+        return false;
+    if (aq_gather_complete(&node->gather))
+        node->ops->gathered(node);
+    return true;
+}
+
+static bool take_done(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    aq_done_t done;
+    if (!aq_read_done(frame->payload, &done) || !in_subtree(child, done.node))
+        return false;
+    child->done++;
+    node->ops->up(node, frame);
+    return true;
+}
+
+static bool take_report(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    aq_node_text_t text;
+    if (!aq_read_node_text(frame->payload, &text) || !in_subtree(child, text.node))
+        return false;
+    if (frame->type == AQ_MSG_FAILED) {
+        child->done++; // nothing more will come of it
+    } else if (text.node == child->low && child->state == AQ_CHILD_UP) {
+        child->state = AQ_CHILD_READY;
+        aq_node_start_more(node);
+    }
+    node->ops->up(node, frame);
+    return true;
+}
+
+// False: no frame that a helper sends.
+static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    switch (frame->type) {
+    case AQ_MSG_GATHER:
+        return take_gather(node, frame);
+    case AQ_MSG_DONE:
+        return take_done(node, child, frame);
+    case AQ_MSG_STARTED:
+    case AQ_MSG_FAILED:
+        return take_report(node, child, frame);
+    case AQ_MSG_OUTPUT:
+        child->owed += (uint32_t)frame->payload.left;
+        node->ops->up(node, frame);
+        return true;
+    case AQ_MSG_TAKEN:
+    case AQ_MSG_EXIT:
+    case AQ_MSG_JOINED:
+    case AQ_MSG_LEFT:
+        node->ops->up(node, frame);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void take_frames(aq_node_t *node, aq_child_t *child)
+{
+    aq_frame_t frame;
+    aq_framing_t framing = AQ_FRAME_PART;
+    while (is_linked(child) &&
+           (framing = aq_link_next(&child->link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
+        if (!take_frame(node, child, &frame)) {
+            framing = AQ_FRAME_BAD;
+            break;
+        }
+    if (framing == AQ_FRAME_BAD)
+        aq_node_lose_child(node, child, "its helper sends what this version does not know");
+}
+
+static void serve_child(aq_node_t *node, void *item, short events)
+{
+    aq_child_t *child = item;
+    int error = 0;
+    if (!is_linked(child))
+        return;
+    if (events & ~POLLOUT)
+        error = aq_link_receive(&child->link);
+    take_frames(node, child); // also what came before the end
+    if (!is_linked(child))
+        return;
+    if (error == ENOTCONN && child->done >= child->high - child->low) {
+        aq_link_close(&child->link);
+        child->state = AQ_CHILD_GONE;
+    } else if (error == ENOTCONN) {
+        aq_node_lose_child(node, child, "its helper has ended");
+    } else if (error != 0) {
+        aq_node_lose_child(node, child, strerror(error));
+    }
+}
+
+static void give_credit(aq_node_t *node)
+{
+    bool blocked = node->ops->blocked(node);
+    for (uint32_t i = 0; i < node->child_count && !blocked; i++) {
+        aq_child_t *child = &node->children[i];
+        if (is_linked(child) && child->owed > 0)
+            aq_write_number(&child->link.out, AQ_MSG_CREDIT, child->owed);
+        child->owed = 0;
+    }
+}
+
+static void flush_children(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        int error = is_linked(child) ? aq_link_flush(&child->link) : 0;
+        // A link that broke may still hold what the peer said last: the next receive tells.
+        if (error != 0 && error != EPIPE && error != ECONNRESET)
+            aq_node_lose_child(node, child, strerror(error));
+    }
+}
+
+// ---- the loop ----
+
+void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item)
+{
+    if (node->watch_count == node->watch_room) {
+        size_t room = 2 * node->watch_room + 32;
+        struct pollfd *polls = realloc(node->polls, room * sizeof *polls);
+        node->polls = polls != NULL ? polls : node->polls;
+        aq_watch_t *watches = realloc(node->watches, room * sizeof *watches);
+        node->watches = watches != NULL ? watches : node->watches;
+        if (polls == NULL || watches == NULL) {
+            aq_log_error("no memory to watch the hosts of the job; the job is ended");
+            _exit(1); // what we started ends with our links
+        }
+        node->watch_room = room;
+    }
+    node->polls[node->watch_count] = (struct pollfd){.fd = fd, .events = events};
+    node->watches[node->watch_count++] = (aq_watch_t){call, item};
+}
+
+static void watch_children(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        int wanted = POLLIN | (aq_link_waiting(&child->link) > 0 ? POLLOUT : 0);
+        if (is_linked(child))
+            aq_node_watch(node, child->link.fd, (short)wanted, serve_child, child);
+    }
+}
+
+static void reap(aq_node_t *node)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        aq_node_child_reaped(node, pid, status);
+        node->ops->reaped(node, pid, status);
+    }
+}
+
+static int wait_ms(const aq_node_t *node)
+{
+    uint64_t now = aq_clock_ns();
+    if (node->deadline == 0 || node->deadline > now + (uint64_t)IDLE_MS * 1000000)
+        return IDLE_MS;
+    return node->deadline > now ? (int)((node->deadline - now) / 1000000) + 1 : 0;
+}
+
+void aq_node_turn(aq_node_t *node)
+{
+    node->watch_count = 0;
+    node->ops->watch(node);
+    aq_node_watch_start(node);
+    aq_node_watch_calls(node);
+    watch_children(node);
+    size_t count = node->watch_count;
+    if (poll(node->polls, count, wait_ms(node)) > 0)
+        for (size_t i = 0; i < count; i++)
+            if (node->polls[i].revents != 0)
+                node->watches[i].call(node, node->watches[i].item, node->polls[i].revents);
+    reap(node);
+    aq_node_check_start(node);
+    aq_node_check_calls(node);
+    node->ops->turn(node);
+    give_credit(node);
+    flush_children(node);
+}

@@ -1,0 +1,144 @@
+// A process of the tree in which a job is started and kept: the launcher, or the helper of a host.
+//
+//            launcher                    hosts [0, H): each process starts the first host of each
+//           /        \                   part of its range, and hands it the rest of the part
+//      host 0        host 4
+//     /     \        /    \              guard -- helper -- supervisor -- ranks, on each
+//  host 1  host 3  host 5 host 6
+//     |
+//  host 2
+//
+// Always true: a child's link is open from its proof of the key until it is AQ_CHILD_GONE; hosts of
+// a subtree are reported once each, as started or failed; whatever a child sends is believed no
+// further than its subtree reaches. A process whose parent's link breaks ends what it started.
+// Links are always read, since one that is not would look dead to the kernel of the peer: what
+// holds output back while its reader is slow is credit, link by link.
+//
+// node.c: frames and the loop; node_start.c: starting children; node_call.c: connections.
+#ifndef AQ_NODE_H
+#define AQ_NODE_H
+
+#include <poll.h>
+
+#include "gather.h"
+#include "link.h"
+#include "proof.h"
+#include "remote.h"
+
+#define AQ_LISTENERS 8
+#define AQ_CALLERS 64
+#define AQ_OUTPUT_CREDIT (256 * 1024) // bytes of output that may come up a link unasked
+
+typedef enum aq_child_state {
+    AQ_CHILD_WAITING, // not begun
+    AQ_CHILD_SHELL,   // the remote shell runs, no greeting yet
+    AQ_CHILD_INVITED, // it has the key and is to call
+    AQ_CHILD_UP,      // its link is open, its job is sent
+    AQ_CHILD_READY,   // it has said that it is started
+    AQ_CHILD_GONE,    // failed, or its link is closed
+} aq_child_state_t;
+
+typedef struct aq_child {
+    uint32_t low, high; // hosts of its subtree; it is the helper of low
+    aq_child_state_t state;
+    aq_remote_t remote;
+    uint64_t deadline;              // of being started
+    char addresses[AQ_REMOTE_TEXT]; // of its host, as it told through the remote shell
+    char seen[AQ_REACH_TEXT];       // its address as we see it
+    aq_link_t link;
+    uint32_t done; // hosts of its subtree whose ranks are gone
+    uint32_t owed; // bytes of its output that are taken, and for which it has no credit yet
+} aq_child_t;
+
+// Somebody who has called and not yet proved anything.
+typedef struct aq_caller {
+    aq_link_t link; // fd -1: free
+    char address[AQ_REACH_TEXT];
+    uint64_t deadline;
+    aq_proof_t proof;
+    bool challenged;
+} aq_caller_t;
+
+typedef struct aq_node aq_node_t;
+
+typedef struct aq_node_ops {
+    // A frame of a host below (or made here about it) that is for the launcher.
+    void (*up)(aq_node_t *node, const aq_frame_t *frame);
+    // All contributions to a collective step are here.
+    void (*gathered)(aq_node_t *node);
+    // Adds descriptors of its own to the next wait; sees to them afterwards.
+    void (*watch)(aq_node_t *node);
+    // After each wait; a child of this process has ended (pid > 0), or nothing special (0).
+    void (*turn)(aq_node_t *node);
+    void (*reaped)(aq_node_t *node, pid_t pid, int status);
+    // Output is not taken now: children get no further credit.
+    bool (*blocked)(aq_node_t *node);
+} aq_node_ops_t;
+
+typedef void aq_watcher_t(aq_node_t *node, void *item, short events);
+
+typedef struct aq_watch {
+    aq_watcher_t *call;
+    void *item;
+} aq_watch_t;
+
+struct aq_node {
+    const aq_node_ops_t *ops;
+    aq_spec_t spec;
+    aq_bytes_t spec_bytes; // the same, as it travels
+    uint8_t key[AQ_KEY_BYTES];
+    aq_ports_t ports;
+    char told_address[AQ_REACH_TEXT]; // GASNET_MASTERIP; "": found out
+    uint32_t self;                    // host of this helper; AQ_NODE_LAUNCHER
+    aq_child_t *children;
+    uint32_t child_count;
+    uint32_t window; // children that are started at the same time
+    aq_listener_t listeners[AQ_LISTENERS];
+    uint32_t listener_count;
+    aq_caller_t callers[AQ_CALLERS];
+    aq_gather_t gather;
+    int signals;       // signalfd; -1
+    uint64_t deadline; // of the owner; 0: none
+
+    struct pollfd *polls; // of the current wait
+    aq_watch_t *watches;
+    size_t watch_count, watch_room;
+};
+
+#define AQ_NODE_LAUNCHER UINT32_MAX
+
+// Before anything else.
+void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops);
+
+// Children for the hosts [low, high): one for each of `parts` parts (at most).
+bool aq_node_split(aq_node_t *node, uint32_t low, uint32_t high, uint32_t parts);
+// The part number `index` of `parts` of [low, high).
+void aq_node_part(uint32_t low, uint32_t high, uint32_t parts, uint32_t index, uint32_t *from,
+                  uint32_t *to);
+
+// One wait and what comes of it.
+void aq_node_turn(aq_node_t *node);
+void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item);
+// To all children that are up.
+void aq_node_down(aq_node_t *node, const aq_bytes_t *frames);
+// Whether no child has anything left to do.
+bool aq_node_quiet(const aq_node_t *node);
+// Ends remote shells, closes all links.
+void aq_node_close(aq_node_t *node);
+// Tells the launcher that the hosts of a child are not to be had.
+void aq_node_report(aq_node_t *node, uint32_t host, const char *why);
+
+// node_start.c
+void aq_node_start_more(aq_node_t *node);
+void aq_node_watch_start(aq_node_t *node);
+void aq_node_check_start(aq_node_t *node);
+void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status);
+void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
+
+// node_call.c
+bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
+                        char *why, size_t room);
+void aq_node_watch_calls(aq_node_t *node);
+void aq_node_check_calls(aq_node_t *node);
+
+#endif

@@ -1,0 +1,230 @@
+// Connections of helpers to the process that started them: who may call, and what proves it.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "node.h"
+
+#define CALLER_NS UINT64_C(10000000000) // from the call to the proof
+
+// ---- where to be called ----
+
+static aq_listener_t *find_listener(aq_node_t *node, const char *address)
+{
+    for (uint32_t i = 0; i < node->listener_count; i++)
+        if (strcmp(node->listeners[i].address, address) == 0)
+            return &node->listeners[i];
+    return NULL;
+}
+
+// 0 or errno. what is bound when the address itself is not one of ours.
+static int add_listener(aq_node_t *node, const char *address, const char *bound,
+                        aq_listener_t **out)
+{
+    *out = find_listener(node, address);
+    if (*out != NULL)
+        return 0;
+    if (node->listener_count == AQ_LISTENERS)
+        return ENOSPC;
+    aq_listener_t *listener = &node->listeners[node->listener_count];
+    int error = aq_reach_listen(bound, node->ports, listener);
+    if (error != 0)
+        return error;
+    snprintf(listener->address, sizeof listener->address, "%s", address);
+    node->listener_count++;
+    *out = listener;
+    return 0;
+}
+
+// An address that the user told may be that of a router in front of this host.
+static int listen_as_told(aq_node_t *node, aq_listener_t **out)
+{
+    const char *told = node->told_address;
+    int error = add_listener(node, told, told, out);
+    if (error == EADDRNOTAVAIL)
+        error = add_listener(node, told, strchr(told, ':') != NULL ? "::" : "0.0.0.0", out);
+    return error;
+}
+
+// The interface that routes to one of the host's addresses.
+static int listen_by_route(aq_node_t *node, const char *addresses, aq_listener_t **out)
+{
+    char address[AQ_REACH_TEXT], source[AQ_REACH_TEXT];
+    int error = EADDRNOTAVAIL;
+    while (*addresses != '\0' && error == EADDRNOTAVAIL) {
+        size_t length = strcspn(addresses, ",");
+        snprintf(address, sizeof address, "%.*s", (int)length, addresses);
+        if (aq_reach_source(address, source))
+            error = add_listener(node, source, source, out);
+        addresses += length + (addresses[length] == ',');
+    }
+    return error;
+}
+
+bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
+                        char *why, size_t room)
+{
+    bool here = strcmp(greeting->client, "-") == 0;
+    int error;
+    if (here)
+        error = add_listener(node, "127.0.0.1", "127.0.0.1", out);
+    else if (node->told_address[0] != '\0')
+        error = listen_as_told(node, out);
+    else {
+        error = add_listener(node, greeting->client, greeting->client, out);
+        if (error == EADDRNOTAVAIL || error == EINVAL)
+            error = listen_by_route(node, greeting->addresses, out);
+    }
+    if (error == 0)
+        return true;
+    snprintf(why, room, "host %s cannot listen for it (%s); %s", aq_log_host(), strerror(error),
+             error == EADDRINUSE ? "widen the range GASNET_SPAWN_PORTS"
+                                 : "give the address by which it reaches that host with "
+                                   "GASNET_MASTERIP");
+    return false;
+}
+
+// ---- who may call ----
+
+static bool is_invited(const aq_node_t *node, const char *address)
+{
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (node->children[i].state == AQ_CHILD_INVITED &&
+            aq_reach_listed(node->children[i].addresses, address))
+            return true;
+    return false;
+}
+
+static void refuse(aq_caller_t *caller, const char *why)
+{
+    aq_log_warn("a connection from %s is refused: %s", caller->address, why);
+    aq_link_close(&caller->link);
+}
+
+static void accept_calls(aq_node_t *node, void *item, short events)
+{
+    const aq_listener_t *listener = item;
+    char address[AQ_REACH_TEXT];
+    int fd;
+    (void)events;
+    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
+        aq_caller_t *caller = &node->callers[i];
+        if (caller->link.fd >= 0)
+            continue;
+        fd = aq_reach_accept(listener, address);
+        if (fd < 0)
+            return;
+        *caller = (aq_caller_t){.deadline = aq_clock_ns() + CALLER_NS};
+        aq_link_open(&caller->link, fd);
+        snprintf(caller->address, sizeof caller->address, "%s", address);
+        if (!node->spec.promiscuous && !is_invited(node, address))
+            refuse(caller, "it is no host that is being started; if it is one behind a router, set "
+                           "GASNET_SPAWN_PROMISCUOUS=1");
+    }
+}
+
+// ---- proof ----
+
+static aq_child_t *find_child(aq_node_t *node, uint32_t host)
+{
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (node->children[i].low == host && node->children[i].state == AQ_CHILD_INVITED)
+            return &node->children[i];
+    return NULL;
+}
+
+static bool challenge(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
+{
+    aq_hello_t hello;
+    aq_challenge_t answer;
+    if (frame->type != AQ_MSG_HELLO || !aq_read_hello(frame->payload, &hello))
+        return false;
+    caller->proof.node = hello.node;
+    memcpy(caller->proof.caller, hello.nonce, sizeof hello.nonce);
+    aq_proof_random(caller->proof.listener, sizeof caller->proof.listener);
+    memcpy(answer.nonce, caller->proof.listener, sizeof answer.nonce);
+    aq_proof_make(&caller->proof, node->key, false, answer.proof);
+    aq_write_challenge(&caller->link.out, &answer);
+    caller->challenged = true;
+    return aq_link_flush(&caller->link) == 0;
+}
+
+// Its connection becomes that of the child.
+static bool admit(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
+{
+    uint8_t proof[AQ_PROOF_BYTES];
+    if (frame->type != AQ_MSG_PROOF || !aq_read_proof(frame->payload, proof) ||
+        !aq_proof_holds(&caller->proof, node->key, true, proof))
+        return false;
+    aq_child_t *child = find_child(node, caller->proof.node);
+    if (child == NULL)
+        return false;
+    child->link = caller->link;
+    caller->link = (aq_link_t){.fd = -1};
+    snprintf(child->seen, sizeof child->seen, "%s", caller->address);
+    child->state = AQ_CHILD_UP;
+    aq_write_job(
+        &child->link.out,
+        &(aq_job_message_t){child->low, child->high, node->spec_bytes.data, node->spec_bytes.used});
+    return true;
+}
+
+static void serve_caller(aq_node_t *node, void *item, short events)
+{
+    aq_caller_t *caller = item;
+    aq_frame_t frame;
+    aq_framing_t framing = AQ_FRAME_PART;
+    (void)events;
+    if (caller->link.fd < 0)
+        return;
+    int error = aq_link_receive(&caller->link);
+    while (caller->link.fd >= 0 &&
+           (framing = aq_link_next(&caller->link, AQ_FIRST_MOST, &frame)) == AQ_FRAME_WHOLE) {
+        if (!(caller->challenged ? admit(node, caller, &frame) : challenge(node, caller, &frame))) {
+            framing = AQ_FRAME_BAD;
+            break;
+        }
+    }
+    if (caller->link.fd < 0)
+        return;
+    if (framing == AQ_FRAME_BAD)
+        refuse(caller, "it does not prove that it knows the key of the job");
+    else if (error != 0)
+        aq_link_close(&caller->link);
+}
+
+// ---- the loop's side ----
+
+void aq_node_watch_calls(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->listener_count; i++)
+        aq_node_watch(node, node->listeners[i].fd, POLLIN, accept_calls, &node->listeners[i]);
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        if (node->callers[i].link.fd >= 0)
+            aq_node_watch(node, node->callers[i].link.fd, POLLIN, serve_caller, &node->callers[i]);
+}
+
+static bool all_called(const aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (node->children[i].state < AQ_CHILD_UP)
+            return false;
+    return true;
+}
+
+// Nobody is expected any more: the ports are closed.
+void aq_node_check_calls(aq_node_t *node)
+{
+    uint64_t now = aq_clock_ns();
+    bool over = all_called(node);
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        if (node->callers[i].link.fd >= 0 && (over || now > node->callers[i].deadline))
+            aq_link_close(&node->callers[i].link);
+    for (uint32_t i = 0; over && i < node->listener_count; i++)
+        (void)close(node->listeners[i].fd);
+    if (over)
+        node->listener_count = 0;
+}

@@ -1,0 +1,205 @@
+// Starting the children of a process of the tree, by remote shells.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "node.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "of an unversioned build"
+#endif
+
+static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *child)
+{
+    return &node->spec.hosts[child->low];
+}
+
+// ---- failures ----
+
+// The hosts behind a child that is not to be had were to be started by it.
+static void report_subtree(aq_node_t *node, const aq_child_t *child, const char *why)
+{
+    char text[AQ_REMOTE_TEXT];
+    aq_node_report(node, child->low, why);
+    snprintf(text, sizeof text, "host %s was to start it", host_of(node, child)->name);
+    for (uint32_t host = child->low + 1; host < child->high; host++)
+        aq_node_report(node, host, text);
+}
+
+void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why)
+{
+    aq_child_state_t before = child->state;
+    aq_link_close(&child->link);
+    aq_remote_end(&child->remote);
+    child->state = AQ_CHILD_GONE;
+    if (before == AQ_CHILD_READY || before == AQ_CHILD_UP) {
+        char text[AQ_REMOTE_TEXT];
+        snprintf(text, sizeof text, "the connection to it is lost: %s", why);
+        report_subtree(node, child, text);
+    } else if (before != AQ_CHILD_GONE) {
+        report_subtree(node, child, why);
+    }
+    aq_node_start_more(node);
+}
+
+// ---- beginning ----
+
+static bool make_command(const aq_node_t *node, const aq_spec_host_t *host,
+                         aq_remote_command_t *command)
+{
+    const aq_remote_way_t way = {node->spec.shell, node->spec.shell_options, node->spec.program};
+    return aq_remote_command_make(command, &way, host, "--helper");
+}
+
+static void begin_child(aq_node_t *node, aq_child_t *child)
+{
+    aq_remote_command_t command;
+    child->state = AQ_CHILD_SHELL;
+    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
+    int error = make_command(node, host_of(node, child), &command)
+                    ? aq_remote_start(&child->remote, command.argv)
+                    : ENOMEM;
+    aq_remote_command_free(&command);
+    if (error != 0)
+        aq_node_lose_child(node, child, strerror(error));
+    else
+        aq_log_info("host %s: starting its helper", host_of(node, child)->name);
+}
+
+static bool is_outstanding(const aq_child_t *child)
+{
+    return child->state == AQ_CHILD_SHELL || child->state == AQ_CHILD_INVITED ||
+           child->state == AQ_CHILD_UP;
+}
+
+void aq_node_start_more(aq_node_t *node)
+{
+    static bool inside; // a child that cannot begin comes here again
+    if (inside)
+        return;
+    inside = true;
+    uint32_t outstanding = 0;
+    for (uint32_t i = 0; i < node->child_count; i++)
+        outstanding += is_outstanding(&node->children[i]);
+    for (uint32_t i = 0; i < node->child_count && outstanding < node->window; i++) {
+        if (node->children[i].state != AQ_CHILD_WAITING)
+            continue;
+        begin_child(node, &node->children[i]);
+        outstanding += is_outstanding(&node->children[i]);
+    }
+    inside = false;
+}
+
+// ---- greeting ----
+
+static bool send_intro(const aq_node_t *node, aq_child_t *child, const aq_listener_t *listener)
+{
+    aq_bytes_t bytes = {0};
+    aq_intro_t intro = {.node = child->low, .address = listener->address, .port = listener->port};
+    memcpy(intro.key, node->key, sizeof intro.key);
+    aq_write_intro(&bytes, &intro);
+    // A pipe takes so few bytes at once.
+    bool ok =
+        !bytes.failed && write(child->remote.in, bytes.data, bytes.used) == (ssize_t)bytes.used;
+    if (bytes.data != NULL)
+        explicit_bzero(bytes.data, bytes.used);
+    aq_bytes_free(&bytes);
+    explicit_bzero(intro.key, sizeof intro.key);
+    return ok;
+}
+
+static void take_greeting(aq_node_t *node, aq_child_t *child, const aq_greeting_t *greeting)
+{
+    char why[AQ_REMOTE_TEXT];
+    aq_listener_t *listener;
+    if (strcmp(greeting->version, PACKAGE_VERSION) != 0) {
+        snprintf(why, sizeof why,
+                 "version %s of Aqueduct is installed there, here it is %s; install the same one",
+                 greeting->version, PACKAGE_VERSION);
+        aq_node_lose_child(node, child, why);
+        return;
+    }
+    snprintf(child->addresses, sizeof child->addresses, "%s,%s,127.0.0.1", greeting->server,
+             greeting->addresses);
+    if (!aq_node_listen_for(node, greeting, &listener, why, sizeof why)) {
+        aq_node_lose_child(node, child, why);
+        return;
+    }
+    if (send_intro(node, child, listener))
+        child->state = AQ_CHILD_INVITED;
+    // Else the shell has ended, and the reaping tells.
+}
+
+static void serve_output(aq_node_t *node, void *item, short events)
+{
+    aq_child_t *child = item;
+    aq_greeting_t greeting;
+    (void)events;
+    if (child->remote.out >= 0 && aq_remote_greeted(&child->remote, &greeting) &&
+        child->state == AQ_CHILD_SHELL)
+        take_greeting(node, child, &greeting);
+}
+
+static void serve_errors(aq_node_t *node, void *item, short events)
+{
+    aq_child_t *child = item;
+    (void)node;
+    (void)events;
+    if (child->remote.err >= 0)
+        aq_remote_listen(&child->remote);
+}
+
+void aq_node_watch_start(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        if (child->remote.out >= 0)
+            aq_node_watch(node, child->remote.out, POLLIN, serve_output, child);
+        if (child->remote.err >= 0)
+            aq_node_watch(node, child->remote.err, POLLIN, serve_errors, child);
+    }
+}
+
+// ---- ends ----
+
+void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status)
+{
+    char why[AQ_REMOTE_TEXT];
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        if (child->remote.pid != pid)
+            continue;
+        child->remote.pid = 0;
+        child->remote.status = status;
+        if (child->state == AQ_CHILD_SHELL || child->state == AQ_CHILD_INVITED) {
+            aq_greeting_t greeting;
+            if (status == 0 && child->state == AQ_CHILD_INVITED)
+                return; // it has called, and its connection is still to be looked at
+            while (child->remote.out >= 0 && aq_remote_greeted(&child->remote, &greeting))
+                continue;
+            aq_remote_reason(&child->remote, why, sizeof why);
+            aq_node_lose_child(node, child, why);
+        }
+        return;
+    }
+}
+
+void aq_node_check_start(aq_node_t *node)
+{
+    uint64_t now = aq_clock_ns();
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        aq_child_t *child = &node->children[i];
+        char why[AQ_REMOTE_TEXT];
+        if (!is_outstanding(child) || now < child->deadline)
+            continue;
+        snprintf(why, sizeof why,
+                 "it did not answer within %" PRIu32
+                 " seconds; if it is only slow, raise GASNET_SPAWN_TIMEOUT",
+                 node->spec.timeout_ms / 1000);
+        aq_node_lose_child(node, child, why);
+    }
+}

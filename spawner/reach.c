@@ -1,0 +1,236 @@
+// Addresses, listening and calling.
+#include "reach.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 256
+
+typedef struct reach_address {
+    struct sockaddr_storage any;
+    socklen_t length;
+} reach_address_t;
+
+static bool read_address(const char *text, uint16_t port, reach_address_t *out)
+{
+    char number[8];
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                             .ai_socktype = SOCK_STREAM},
+                    *list = NULL;
+    snprintf(number, sizeof number, "%u", port);
+    if (getaddrinfo(text, number, &hints, &list) != 0)
+        return false;
+    *out = (reach_address_t){.length = list->ai_addrlen};
+    memcpy(&out->any, list->ai_addr, list->ai_addrlen);
+    freeaddrinfo(list);
+    return true;
+}
+
+static void write_address(const void *address, socklen_t length, char text[AQ_REACH_TEXT])
+{
+    static const char prefix[] = "::ffff:"; // of an IPv4 address in a socket of IPv6
+    const char *from = text;
+    if (getnameinfo(address, length, text, AQ_REACH_TEXT, NULL, 0, NI_NUMERICHOST) != 0) {
+        text[0] = '\0';
+        return;
+    }
+    if (strncmp(text, prefix, strlen(prefix)) == 0 && strchr(text, '.') != NULL)
+        from += strlen(prefix);
+    memmove(text, from, strlen(from) + 1);
+}
+
+bool aq_reach_is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+static bool can_be_told(const struct ifaddrs *entry, char text[AQ_REACH_TEXT])
+{
+    if (entry->ifa_addr == NULL || !(entry->ifa_flags & IFF_UP) ||
+        (entry->ifa_flags & IFF_LOOPBACK))
+        return false;
+    if (entry->ifa_addr->sa_family == AF_INET)
+        write_address(entry->ifa_addr, sizeof(struct sockaddr_in), text);
+    else if (entry->ifa_addr->sa_family == AF_INET6)
+        write_address(entry->ifa_addr, sizeof(struct sockaddr_in6), text);
+    else
+        return false;
+    return text[0] != '\0' && strchr(text, '%') == NULL; // of one link only
+}
+
+void aq_reach_own(char *text, size_t room)
+{
+    struct ifaddrs *all = NULL;
+    char address[AQ_REACH_TEXT];
+    size_t used = 0;
+    text[0] = '\0';
+    if (getifaddrs(&all) != 0)
+        return;
+    for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next)
+        if (can_be_told(entry, address) && used + strlen(address) + 2 < room)
+            used +=
+                (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? "," : "", address);
+    freeifaddrs(all);
+}
+
+bool aq_reach_source(const char *target, char source[AQ_REACH_TEXT])
+{
+    reach_address_t to, from = {.length = sizeof from.any};
+    source[0] = '\0';
+    if (!read_address(target, 9, &to))
+        return false;
+    int fd = socket(to.any.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    if (connect(fd, (const struct sockaddr *)&to.any, to.length) == 0 &&
+        getsockname(fd, (struct sockaddr *)&from.any, &from.length) == 0)
+        write_address(&from.any, from.length, source);
+    (void)close(fd);
+    return source[0] != '\0';
+}
+
+bool aq_reach_resolve(const char *name, char address[AQ_REACH_TEXT])
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    if (getaddrinfo(name, NULL, &hints, &list) != 0)
+        return false;
+    write_address(list->ai_addr, list->ai_addrlen, address);
+    freeaddrinfo(list);
+    return address[0] != '\0';
+}
+
+// ---- listening ----
+
+// Tries each port of the range once. 0 or errno.
+static int bind_in_range(int fd, const char *address, aq_ports_t ports)
+{
+    reach_address_t at;
+    int error = EADDRNOTAVAIL;
+    for (unsigned port = ports.low; port <= ports.high; port++) {
+        if (!read_address(address, (uint16_t)port, &at))
+            return EINVAL;
+        if (bind(fd, (const struct sockaddr *)&at.any, at.length) == 0)
+            return 0;
+        error = errno;
+        if (error != EADDRINUSE && error != EACCES)
+            break;
+    }
+    return error;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage at;
+    socklen_t length = sizeof at;
+    char number[8];
+    unsigned port = 0;
+    if (getsockname(fd, (struct sockaddr *)&at, &length) == 0 &&
+        getnameinfo((struct sockaddr *)&at, length, NULL, 0, number, sizeof number,
+                    NI_NUMERICSERV) == 0)
+        (void)sscanf(number, "%u", &port);
+    return (uint16_t)port;
+}
+
+int aq_reach_listen(const char *address, aq_ports_t ports, aq_listener_t *out)
+{
+    reach_address_t at;
+    if (!read_address(address, 0, &at))
+        return EINVAL;
+    *out = (aq_listener_t){
+        .fd = socket(at.any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (out->fd < 0)
+        return errno;
+    int one = 1;
+    (void)setsockopt(out->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    int error = bind_in_range(out->fd, address, ports);
+    if (error == 0 && listen(out->fd, BACKLOG) != 0)
+        error = errno;
+    if (error != 0) {
+        (void)close(out->fd);
+        out->fd = -1;
+        return error;
+    }
+    snprintf(out->address, sizeof out->address, "%s", address);
+    out->port = port_of(out->fd);
+    return 0;
+}
+
+int aq_reach_accept(const aq_listener_t *listener, char address[AQ_REACH_TEXT])
+{
+    reach_address_t from = {.length = sizeof from.any};
+    int fd = accept4(listener->fd, (struct sockaddr *)&from.any, &from.length,
+                     SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        write_address(&from.any, from.length, address);
+    return fd;
+}
+
+void aq_reach_peer(int fd, char address[AQ_REACH_TEXT])
+{
+    reach_address_t at = {.length = sizeof at.any};
+    address[0] = '\0';
+    if (getpeername(fd, (struct sockaddr *)&at.any, &at.length) == 0)
+        write_address(&at.any, at.length, address);
+}
+
+void aq_reach_local(int fd, char address[AQ_REACH_TEXT])
+{
+    reach_address_t at = {.length = sizeof at.any};
+    address[0] = '\0';
+    if (getsockname(fd, (struct sockaddr *)&at.any, &at.length) == 0)
+        write_address(&at.any, at.length, address);
+}
+
+// ---- calling ----
+
+static int wait_connected(int fd, int timeout_ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    int error = ETIMEDOUT;
+    socklen_t length = sizeof error;
+    if (poll(&ready, 1, timeout_ms) > 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    return error;
+}
+
+int aq_reach_connect(const char *address, uint16_t port, int timeout_ms)
+{
+    reach_address_t at;
+    if (!read_address(address, port, &at)) {
+        errno = EINVAL;
+        return -1;
+    }
+    int fd = socket(at.any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    int error = connect(fd, (const struct sockaddr *)&at.any, at.length) == 0 ? 0 : errno;
+    if (error == EINPROGRESS)
+        error = wait_connected(fd, timeout_ms);
+    if (error == 0)
+        return fd;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+bool aq_reach_listed(const char *list, const char *address)
+{
+    size_t wanted = strlen(address);
+    while (*list != '\0') {
+        size_t length = strcspn(list, ",");
+        if (length == wanted && strncmp(list, address, length) == 0)
+            return true;
+        list += length + (list[length] == ',');
+    }
+    return false;
+}

@@ -1,0 +1,161 @@
+// Which module starts the job: the one that the user names, else the usable one of highest
+// priority.
+#include "spawn_modules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../other/log.h"
+#include "../other/settings.h"
+
+#define WHY_ROOM 256
+
+// A place that no module of this build takes has a name only.
+typedef struct place {
+    const char *name;
+    const aq_spawn_module_t *module;
+} place_t;
+
+static const place_t places[] = {
+    {"fork", &aq_module_fork},
+    {"ssh", &aq_module_ssh},
+    {"mpi", NULL},
+    {"pmi", NULL},
+};
+
+#define PLACES (sizeof places / sizeof places[0])
+
+static bool init_module(const place_t *place, const aq_start_t *start, int *priority, char *why)
+{
+    *priority = 0;
+    if (place->module != NULL)
+        return place->module->init(start, priority, why, WHY_ROOM);
+    snprintf(why, WHY_ROOM, "it is not in this build");
+    return false;
+}
+
+// ---- what the user asks for ----
+
+// A spawner that is asked for, and by what.
+typedef struct wish {
+    const char *name; // NULL: none
+    const char *by;
+} wish_t;
+
+static bool take_setting(aq_setting_id_t id, wish_t *wish)
+{
+    if (!aq_settings_given(id) || strcmp(aq_settings_text(id), "auto") == 0)
+        return false;
+    *wish = (wish_t){aq_settings_text(id), aq_settings[id].name};
+    return true;
+}
+
+// GASNet's letters for conduit udp: L starts the ranks here, S by ssh; R and C have no module.
+static void take_letter(wish_t *wish)
+{
+    const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
+    if (!aq_settings_given(AQ_SET_SPAWNFN))
+        return;
+    wish->by = "GASNET_SPAWNFN";
+    wish->name = strcmp(letter, "L") == 0 ? "fork" : strcmp(letter, "S") == 0 ? "ssh" : letter;
+}
+
+static wish_t find_wish(const aq_start_t *start, const char *option)
+{
+    wish_t wish = {option, "option -spawner"};
+    bool smp = strcmp(start->conduit, "smp") == 0;
+    bool udp = strcmp(start->conduit, "udp") == 0;
+    if (option != NULL && strcmp(option, "auto") != 0)
+        return wish;
+    wish.name = NULL;
+    if ((smp && take_setting(AQ_SET_SMP_SPAWNER, &wish)) ||
+        (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
+        return wish;
+    if (udp)
+        take_letter(&wish);
+    return wish;
+}
+
+static const aq_spawn_module_t *refuse_wish(const wish_t *wish, const char *why)
+{
+    aq_log_error("%s asks for the spawner '%s', but %s; gasnet_info lists the spawners", wish->by,
+                 wish->name, why);
+    return NULL;
+}
+
+static const aq_spawn_module_t *take_wish(const aq_start_t *start, const wish_t *wish)
+{
+    char why[WHY_ROOM];
+    int priority;
+    for (size_t i = 0; i < PLACES; i++) {
+        if (strcmp(places[i].name, wish->name) != 0)
+            continue;
+        if (init_module(&places[i], start, &priority, why))
+            return places[i].module;
+        return refuse_wish(wish, why);
+    }
+    return refuse_wish(wish, "there is no spawner of this name");
+}
+
+// ---- without a wish ----
+
+static const aq_spawn_module_t *take_best(const aq_start_t *start)
+{
+    const aq_spawn_module_t *best = NULL;
+    int most = -1, priority;
+    char why[WHY_ROOM];
+    for (size_t i = 0; i < PLACES; i++)
+        if (init_module(&places[i], start, &priority, why) && priority > most) {
+            best = places[i].module;
+            most = priority;
+        }
+    return best; // fork always can
+}
+
+static void tell_others(const aq_start_t *start, const aq_spawn_module_t *taken, const wish_t *wish)
+{
+    char why[WHY_ROOM];
+    int priority;
+    for (size_t i = 0; i < PLACES; i++) {
+        if (places[i].module == taken)
+            continue;
+        if (init_module(&places[i], start, &priority, why)) {
+            if (wish->name != NULL)
+                snprintf(why, sizeof why, "%s asks for %s", wish->by, wish->name);
+            else
+                snprintf(why, sizeof why, "%s goes before it", taken->name);
+        }
+        printf("gasnetrun: spawner %s is not taken: %s\n", places[i].name, why);
+    }
+    (void)fflush(stdout);
+}
+
+const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name)
+{
+    wish_t wish = find_wish(start, name);
+    const aq_spawn_module_t *taken = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
+    if (taken != NULL && start->verbose)
+        tell_others(start, taken, &wish);
+    return taken;
+}
+
+int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry)
+{
+    int code = AQ_EXIT_USAGE;
+    if (module->parse_options(start) != AQ_OK)
+        return code;
+    if (module->allocate_hosts(start) == AQ_OK && module->verify_hosts(start) == AQ_OK) {
+        if (start->verbose)
+            module->describe(start);
+        if (dry) {
+            code = 0;
+        } else {
+            code = 1;
+            if (module->prepare(start) == AQ_OK)
+                module->start(start, &code);
+            module->finalize();
+        }
+    }
+    module->deallocate_hosts();
+    return code;
+}

@@ -1,0 +1,281 @@
+// Module ssh, the side of the launcher: hosts, placement, and what the tree needs to know.
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "hosts.h"
+#include "launcher.h"
+#include "shell_words.h"
+#include "spawn_modules.h"
+#include "supervisor.h"
+
+#define PRIORITY 20
+#define WINDOW 5
+#define PATH_ROOM 4096
+
+// There is one job in a launcher.
+static aq_hosts_t hosts;
+static aq_launch_plan_t plan;
+static char program[PATH_ROOM], folder[PATH_ROOM];
+
+static bool is_smp(const aq_start_t *start)
+{
+    return strcmp(start->conduit, "smp") == 0;
+}
+
+// ---- before the hosts ----
+
+static bool ssh_init(const aq_start_t *start, int *priority, char *why, size_t room)
+{
+    const char *source = aq_hosts_source(start->host_list);
+    *priority = PRIORITY;
+    if (source == NULL)
+        snprintf(why, room,
+                 "no hosts are named (-H, GASNET_SSH_SERVERS, GASNET_SSH_NODEFILE or a batch "
+                 "system)");
+    // Where a job of smp runs is not for an environment to say that was made for others.
+    else if (is_smp(start) && start->host_list == NULL && !aq_settings_given(AQ_SET_SPAWNER) &&
+             !aq_settings_given(AQ_SET_SMP_SPAWNER))
+        *priority = 0;
+    return source != NULL;
+}
+
+static aq_status_t ssh_parse_options(const aq_start_t *start)
+{
+    const char *options = aq_settings_text(AQ_SET_SSH_OPTIONS);
+    char **words = aq_shell_split(options);
+    if (words == NULL) {
+        aq_log_error("GASNET_SSH_OPTIONS: a quote is not closed in: %s", options);
+        return AQ_ERR_CONFIG;
+    }
+    aq_shell_free_words(words);
+    if (is_smp(start) && start->host_count > 1) {
+        aq_log_error("option -N: %" PRId64 " hosts, but conduit smp joins processes of one host; "
+                     "take conduit udp, or give -N 1",
+                     start->host_count);
+        return AQ_ERR_CONFIG;
+    }
+    return AQ_OK;
+}
+
+// ---- hosts ----
+
+// Rows that get ranks become the hosts of the job, numbered by their first rank.
+static bool number_hosts(const uint32_t *row_of_rank, uint32_t size)
+{
+    uint32_t *number = calloc(hosts.count, sizeof *number); // 1 + number of a row; 0: none yet
+    plan.spec.hosts = calloc(hosts.count, sizeof *plan.spec.hosts);
+    plan.spec.host_of_rank = calloc(size, sizeof *plan.spec.host_of_rank);
+    bool ok = number != NULL && plan.spec.hosts != NULL && plan.spec.host_of_rank != NULL;
+    for (uint32_t r = 0; ok && r < size; r++) {
+        const aq_host_t *row = &hosts.rows[row_of_rank[r]];
+        if (number[row_of_rank[r]] == 0) {
+            plan.spec.hosts[plan.spec.host_count] =
+                (aq_spec_host_t){row->name, row->user != NULL ? row->user : "",
+                                 row->prefix != NULL ? row->prefix : ""};
+            number[row_of_rank[r]] = ++plan.spec.host_count;
+        }
+        plan.spec.host_of_rank[r] = number[row_of_rank[r]] - 1;
+    }
+    free(number);
+    return ok;
+}
+
+static aq_status_t place_ranks(const aq_start_t *start)
+{
+    char fault[512] = "no memory for the list of hosts; name fewer hosts";
+    bool overfull = false;
+    aq_placement_t wanted = {.size = start->run.size,
+                             .host_count = is_smp(start) ? 1 : (uint32_t)start->host_count,
+                             .cpus_per_rank = start->run.cpus_per_rank,
+                             .cyclic = start->cyclic};
+    uint32_t *row_of_rank = calloc(start->run.size, sizeof *row_of_rank);
+    bool ok = row_of_rank != NULL &&
+              aq_hosts_place(&hosts, &wanted, row_of_rank, &overfull, fault, sizeof fault) &&
+              number_hosts(row_of_rank, start->run.size);
+    free(row_of_rank);
+    if (!ok) {
+        aq_log_error("%s", fault);
+        return AQ_ERR_CONFIG;
+    }
+    if (overfull)
+        aq_log_warn("%" PRIu32 " ranks are more than the slots of their hosts; they share "
+                    "processors, and the job goes on",
+                    start->run.size);
+    return AQ_OK;
+}
+
+static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
+{
+    aq_status_t status = aq_hosts_find(&hosts, start->host_list);
+    return status == AQ_OK ? place_ranks(start) : status;
+}
+
+static bool is_in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    char file[PATH_ROOM];
+    if (strchr(name, '/') != NULL)
+        return access(name, X_OK) == 0;
+    for (; path != NULL && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
+        snprintf(file, sizeof file, "%.*s/%s", (int)strcspn(path, ":"), path, name);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool aq_ssh_is_there(void)
+{
+    return is_in_path(aq_settings_text(AQ_SET_SSH_CMD));
+}
+
+static aq_status_t ssh_verify_hosts(const aq_start_t *start)
+{
+    const char *shell = aq_settings_text(AQ_SET_SSH_CMD);
+    bool needed = false;
+    (void)start;
+    for (uint32_t i = 0; i < plan.spec.host_count; i++)
+        needed = needed || !aq_remote_is_here(&plan.spec.hosts[i]);
+    if (!needed || aq_ssh_is_there())
+        return AQ_OK;
+    aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not there; install it (package "
+                 "openssh-client), or name another one",
+                 shell);
+    return AQ_ERR_ABSENT;
+}
+
+static void ssh_describe(const aq_start_t *start)
+{
+    uint32_t low = 0;
+    printf("gasnetrun: hosts from %s, started by %s (%s)\n", aq_hosts_source(start->host_list),
+           aq_settings_text(AQ_SET_SSH_CMD), aq_settings_text(AQ_SET_SPAWN_ALGORITHM));
+    for (uint32_t r = 1; r <= start->run.size; r++) {
+        uint32_t host = plan.spec.host_of_rank[low];
+        if (r < start->run.size && plan.spec.host_of_rank[r] == host)
+            continue;
+        printf("gasnetrun: ranks %" PRIu32 "-%" PRIu32 " on host %s\n", low, r - 1,
+               plan.spec.hosts[host].name);
+        low = r;
+    }
+    (void)fflush(stdout);
+}
+
+// ---- what everybody has to know ----
+
+static char **choose_environment(const char *list)
+{
+    size_t count = 0, used = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy != NULL && i < count; i++)
+        if (aq_supervised_passes(environ[i], list))
+            copy[used++] = environ[i];
+    return copy;
+}
+
+static bool find_paths(void)
+{
+    const char *told = aq_settings_text(AQ_SET_SSH_REMOTE_PATH);
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0)
+        return false;
+    program[n] = '\0';
+    if (*told != '\0')
+        snprintf(folder, sizeof folder, "%s", told);
+    else if (getcwd(folder, sizeof folder) == NULL)
+        snprintf(folder, sizeof folder, "/");
+    return true;
+}
+
+static bool find_address(void)
+{
+    const char *told = aq_settings_text(AQ_SET_MASTERIP);
+    if (*told == '\0' || aq_reach_resolve(told, plan.told_address))
+        return true;
+    aq_log_error("GASNET_MASTERIP: '%s' is no address, and no name that is known here; give an "
+                 "address such as 192.168.0.1",
+                 told);
+    return false;
+}
+
+static void choose_algorithm(void)
+{
+    const char *algorithm = aq_settings_text(AQ_SET_SPAWN_ALGORITHM);
+    plan.spec.radix = (uint32_t)aq_settings_int(AQ_SET_SSH_OUT_DEGREE);
+    bool tree = strcmp(algorithm, "tree") == 0;
+    plan.parts = tree ? plan.spec.radix : 0;
+    plan.window = tree ? UINT32_MAX : strcmp(algorithm, "window") == 0 ? WINDOW : 1;
+}
+
+static aq_status_t ssh_prepare(const aq_start_t *start)
+{
+    aq_spec_t *spec = &plan.spec;
+    if (aq_proof_start() != AQ_OK || !find_address())
+        return AQ_ERR_CONFIG;
+    aq_proof_random(plan.key, sizeof plan.key);
+    choose_algorithm();
+    (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
+    spec->environment = choose_environment(start->run.environment);
+    if (!find_paths() || spec->environment == NULL) {
+        aq_log_error("no memory for the environment of the ranks, or /proc is missing");
+        return AQ_ERR_RESOURCE;
+    }
+    spec->size = start->run.size;
+    spec->cpus_per_rank = start->run.cpus_per_rank;
+    spec->timeout_ms = (uint32_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1000);
+    spec->label_lines = start->run.label_lines;
+    spec->line_buffer = isatty(STDOUT_FILENO) != 0;
+    spec->verbose = start->verbose;
+    spec->quiet = aq_settings_bool(AQ_SET_QUIET);
+    spec->promiscuous = aq_settings_bool(AQ_SET_SPAWN_PROMISCUOUS);
+    spec->program = program;
+    spec->folder = folder;
+    spec->shell = aq_settings_text(AQ_SET_SSH_CMD);
+    spec->shell_options = aq_settings_text(AQ_SET_SSH_OPTIONS);
+    spec->ports = aq_settings_text(AQ_SET_SPAWN_PORTS);
+    spec->argv = (char **)(uintptr_t)start->run.argv;
+    return AQ_OK;
+}
+
+static void ssh_start(const aq_start_t *start, int *code)
+{
+    (void)start;
+    *code = aq_launch(&plan);
+}
+
+static void ssh_deallocate_hosts(void)
+{
+    free(plan.spec.hosts);
+    free(plan.spec.host_of_rank);
+    plan.spec.hosts = NULL;
+    plan.spec.host_of_rank = NULL;
+    aq_hosts_free(&hosts);
+}
+
+static void ssh_finalize(void)
+{
+    free(plan.spec.environment);
+    plan.spec.environment = NULL;
+    explicit_bzero(plan.key, sizeof plan.key);
+}
+
+const aq_spawn_module_t aq_module_ssh = {
+    .name = "ssh",
+    .init = ssh_init,
+    .parse_options = ssh_parse_options,
+    .allocate_hosts = ssh_allocate_hosts,
+    .verify_hosts = ssh_verify_hosts,
+    .describe = ssh_describe,
+    .prepare = ssh_prepare,
+    .start = ssh_start,
+    .deallocate_hosts = ssh_deallocate_hosts,
+    .finalize = ssh_finalize,
+};

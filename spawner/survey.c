@@ -1,0 +1,237 @@
+// Asking all hosts the same thing.
+#include "survey.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "remote_command.h"
+#include "spawner.h"
+
+#define AT_A_TIME 32
+#define PATH_ROOM 4096
+#define POLL_MS 200
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "of an unversioned build"
+#endif
+
+uint64_t aq_survey_clock_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+// ---- options ----
+
+static int refuse(const char *sentence, const char *word)
+{
+    aq_log_error(sentence, word);
+    return AQ_EXIT_USAGE;
+}
+
+static int find_hosts(aq_hosts_t *hosts, const char *list)
+{
+    char fault[512];
+    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
+        aq_log_error("%s", fault);
+        return AQ_EXIT_USAGE;
+    }
+    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
+    return aq_hosts_find(hosts, list) == AQ_OK ? -1 : AQ_EXIT_USAGE;
+}
+
+int aq_survey_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts, bool *all)
+{
+    const char *list = NULL;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+            return fputs(usage, stdout) < 0;
+        if (strcmp(word, "--version") == 0)
+            return printf("Aqueduct %s\n", PACKAGE_VERSION) < 0;
+        if (all != NULL && strcmp(word, "-a") == 0)
+            *all = true;
+        else if (strcmp(word, "-H") == 0 && i + 1 < argc)
+            list = argv[++i];
+        else if (strncmp(word, "-H", 2) == 0 && word[2] != '\0')
+            list = word + 2;
+        else
+            return refuse("'%s' is not an option, or has no value; -h lists the options", word);
+    }
+    return find_hosts(hosts, list);
+}
+
+// ---- one host ----
+
+static void give_up(aq_survey_host_t *host, const char *why)
+{
+    snprintf(host->why, sizeof host->why, "%s", why);
+    aq_remote_end(&host->remote);
+    host->done = host->remote.pid == 0;
+}
+
+static void begin(aq_survey_host_t *host, const aq_remote_way_t *way, const char *word)
+{
+    aq_remote_command_t command;
+    const aq_host_t *row = host->row;
+    const aq_remote_host_t remote = {row->name, row->user != NULL ? row->user : "",
+                                     row->prefix != NULL ? row->prefix : ""};
+    host->begun = true;
+    host->deadline = aq_clock_ns() + (uint64_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1e9);
+    int error = aq_remote_command_make(&command, way, &remote, word)
+                    ? aq_remote_start(&host->remote, command.argv)
+                    : EINVAL;
+    aq_remote_command_free(&command);
+    if (error != 0)
+        give_up(host, error == EINVAL ? "GASNET_SSH_OPTIONS has an open quote" : strerror(error));
+}
+
+static void take_lines(aq_survey_host_t *host)
+{
+    char *line;
+    while (host->remote.out >= 0 && (line = aq_remote_line(&host->remote, AQ_REMOTE_ANSWER))) {
+        size_t used = strlen(host->answer);
+        host->clock_ms = aq_survey_clock_ms();
+        snprintf(host->answer + used, sizeof host->answer - used, "%s\n", line);
+    }
+}
+
+static void end(aq_survey_host_t *host, int status)
+{
+    take_lines(host);
+    host->remote.pid = 0;
+    host->remote.status = status;
+    host->answered = status == 0 && host->answer[0] != '\0';
+    if (!host->answered && host->why[0] == '\0')
+        aq_remote_reason(&host->remote, host->why, sizeof host->why);
+    aq_remote_end(&host->remote);
+    host->done = true;
+}
+
+// ---- all ----
+
+typedef struct survey {
+    aq_survey_host_t *hosts;
+    size_t count, begun, done;
+} survey_t;
+
+static void reap(survey_t *survey)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (size_t i = 0; i < survey->begun; i++)
+            if (survey->hosts[i].remote.pid == pid) {
+                end(&survey->hosts[i], status);
+                break;
+            }
+}
+
+static void wait_some(survey_t *survey)
+{
+    struct pollfd polls[2 * AT_A_TIME];
+    aq_survey_host_t *hosts[2 * AT_A_TIME];
+    nfds_t count = 0;
+    for (size_t i = 0; i < survey->begun && count + 2 <= 2 * AT_A_TIME; i++) {
+        aq_survey_host_t *host = &survey->hosts[i];
+        const int fds[2] = {host->remote.out, host->remote.err};
+        for (int k = 0; k < 2; k++)
+            if (!host->done && fds[k] >= 0) {
+                hosts[count] = host;
+                polls[count++] = (struct pollfd){.fd = fds[k], .events = POLLIN};
+            }
+    }
+    if (poll(polls, count, count > 0 ? POLL_MS : POLL_MS / 10) > 0)
+        for (nfds_t i = 0; i < count; i++) {
+            if (polls[i].revents == 0)
+                continue;
+            if (polls[i].fd == hosts[i]->remote.out)
+                take_lines(hosts[i]);
+            else if (polls[i].fd == hosts[i]->remote.err)
+                aq_remote_listen(&hosts[i]->remote);
+        }
+}
+
+static size_t count_done(survey_t *survey)
+{
+    size_t done = 0;
+    for (size_t i = 0; i < survey->begun; i++) {
+        aq_survey_host_t *host = &survey->hosts[i];
+        if (!host->done && host->why[0] == '\0' && aq_clock_ns() > host->deadline)
+            give_up(host, "it did not answer in time");
+        done += host->done;
+    }
+    return done;
+}
+
+aq_survey_host_t *aq_survey(const aq_hosts_t *hosts, const char *word)
+{
+    static char program[PATH_ROOM];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - sizeof "gasnetrun");
+    survey_t survey = {.hosts = calloc(hosts->count + 1, sizeof *survey.hosts),
+                       .count = hosts->count};
+    if (survey.hosts == NULL || n <= 0) {
+        aq_log_error("no memory to ask %zu hosts, or /proc is missing", hosts->count);
+        free(survey.hosts);
+        return NULL;
+    }
+    program[n] = '\0';
+    snprintf(strrchr(program, '/') + 1, sizeof "gasnetrun", "gasnetrun");
+    const aq_remote_way_t way = {aq_settings_text(AQ_SET_SSH_CMD),
+                                 aq_settings_text(AQ_SET_SSH_OPTIONS), program};
+    for (size_t i = 0; i < survey.count; i++) {
+        survey.hosts[i].row = &hosts->rows[i];
+        aq_remote_clear(&survey.hosts[i].remote);
+    }
+    while (survey.done < survey.count) {
+        for (; survey.begun < survey.count && survey.begun - survey.done < AT_A_TIME;
+             survey.begun++)
+            begin(&survey.hosts[survey.begun], &way, word);
+        wait_some(&survey);
+        reap(&survey);
+        survey.done = count_done(&survey);
+    }
+    return survey.hosts;
+}
+
+// ---- what to do ----
+
+const char *aq_survey_remedy(const char *why)
+{
+    static const struct {
+        const char *part, *remedy;
+    } remedies[] = {
+        {"Could not resolve",
+         "its name is not known here: correct the list of hosts, /etc/hosts or "
+         "~/.ssh/config"},
+        {"Connection refused", "no sshd answers there: start it, or give its port in "
+                               "GASNET_SSH_OPTIONS (-p)"},
+        {"No route to host", "it is down or not in this network: switch it on, or leave it out"},
+        {"timed out", "it is down or a firewall is between: switch it on, or open port 22"},
+        {"did not answer", "it hangs or is slow: log in by hand and look, or raise "
+                           "GASNET_SPAWN_TIMEOUT"},
+        {"Host key verification failed", "ssh does not know its key or knows another one: log in "
+                                         "by hand once, after ssh-keygen -R if it was reinstalled"},
+        {"Permission denied", "ssh would ask for a password: ssh-copy-id to it, or start an agent"},
+        {"No such file", "Aqueduct is not in the same place there: install it, or give prefix= in "
+                         "the host file"},
+        {"not found", "Aqueduct is not in the same place there: install it, or give prefix= in the "
+                      "host file"},
+    };
+    for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++)
+        if (strstr(why, remedies[i].part) != NULL)
+            return remedies[i].remedy;
+    return "log in by hand with ssh, and see to what it says";
+}

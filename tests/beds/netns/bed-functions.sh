@@ -1,0 +1,86 @@
+# Shell functions for the tests that run in a bed (see the script bed). They come with those of the launch
+# tests: expect, says, silent, fail.
+. "$AQ_SRC/tests/launch/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+hello=$AQ_BUILD/hello
+export GASNET_QUIET=0
+
+# expect CODE command ...: as in the launch tests; a job that hangs ends with 124.
+expect()
+{
+    local wanted=$1 code=0
+    shift
+    if [ "$1" = on_host ]; then
+        "$@" >"$work/out" 2>"$work/err" || code=$?
+    else
+        timeout -k 1 30 "$@" >"$work/out" 2>"$work/err" || code=$?
+    fi
+    [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $*"
+}
+
+# The names of hosts $1 to $2, with commas between.
+hosts()
+{
+    seq -s, -f 'n%g' "$1" "$2"
+}
+
+# Runs a command on a host, past the launcher.
+on_host()
+{
+    local pid
+    pid=$(pgrep -P "$(cat "$AQ_BED/$1/pid")")
+    shift
+    timeout -k 1 30 nsenter -t "$pid" -a "$@"
+}
+
+# Numbers (here) of the processes of all hosts but their listening sshd, and of launchers and remote shells.
+processes()
+{
+    awk '$1 == "Name:" { name = $2 }
+        $1 == "State:" { gone = $2 ~ /[ZX]/ }
+        $1 == "NSpid:" && !gone {
+            if (NF > 2 ? $NF != 1 : name ~ /^(gasnetrun|ssh$)/) print $2 " " name
+        }' /proc/[0-9]*/status 2>/dev/null
+}
+
+# none_left [SECONDS]: in that time (10) all of them end.
+none_left()
+{
+    local end=$((SECONDS + ${1:-10} + 1))
+    while [ "$SECONDS" -lt $end ]; do
+        [ -n "$(processes)" ] || return 0
+        sleep 0.05
+    done
+    processes
+    fail "these processes are left"
+}
+
+# Numbers (here) of the processes of that name on a host.
+find_on()
+{
+    local host=$1 ours pid
+    ours=$(readlink "/proc/$(pgrep -P "$(cat "$AQ_BED/$host/pid")")/ns/net")
+    for pid in $(pgrep -x -- "$2"); do
+        [ "$(readlink "/proc/$pid/ns/net" 2>/dev/null)" = "$ours" ] && echo "$pid"
+    done
+}
+
+# Starts a job in the background; waits until COUNT ranks have printed a line.
+start_job()
+{
+    local count=$1
+    shift
+    "$@" >"$work/out" 2>"$work/err" </dev/null &
+    sup=$!
+    wait_lines "$count"
+}
+
+# The job started last ends with CODE in time, and nothing is left.
+job_ends()
+{
+    local code=0
+    wait "$sup" 2>/dev/null || code=$?
+    sup=
+    [ "$code" -eq "$1" ] || fail "exit code $code instead of $1"
+    none_left
+}

@@ -1,0 +1,77 @@
+#!/bin/bash
+# Any way a job ends: launcher, helper, supervisor or rank killed, network lost, the launcher killed at
+# random moments. Nothing is left on any host within 10 seconds.
+set -u
+. "$AQ_SRC/tests/beds/netns/bed-functions.sh"
+all=$(hosts 1 4)
+
+# job: ranks that stay, with a process of their own each, which a tree of depth 2 has started.
+job()
+{
+    GASNET_SSH_OUT_DEGREE=2 start_job 4 "$run" -n 4 -H "$all" sh -c 'sleep 1000 & echo ready; wait'
+}
+
+job
+kill -KILL "$sup"
+job_ends 137
+
+job
+kill -KILL "$(find_on n1 gasnet-helper)"
+job_ends 1
+grep -q 'host n1: the connection to it is lost' "$work/err" || fail "not told of the lost host"
+
+job
+kill -KILL "$(find_on n4 gasnet-ranks)"
+job_ends 137
+grep -q 'on host n4: the supervisor of the ranks .* was killed by signal 9' "$work/err" || fail "not told of the supervisor"
+
+job
+kill -KILL "$(find_on n2 sh)"
+job_ends 137
+grep -q 'on host n2: rank 1 of 4 .* was killed by SIGKILL' "$work/err" || fail "not told of the rank"
+
+# Ranks that ignore what they are asked, and all at once.
+GASNET_EXITTIMEOUT=0.5 start_job 4 "$run" -n 4 -H "$all" bash -c 'trap "" TERM QUIT; echo ready; while :; do sleep 1; done'
+kill -TERM "$sup"
+job_ends 143
+
+# The network of a host is lost: it and the others notice by themselves.
+job
+on_host n3 ip link set eth0 down
+job_ends 1
+grep -q 'host n3: the connection to it is lost' "$work/err" || fail "not told of the lost host"
+on_host n3 ip link set eth0 up
+on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
+
+# stranger TEXT: somebody on n4 calls the launcher and makes up a proof; he is refused with TEXT, and the job
+# starts all the same.
+stranger()
+{
+    local text=$1 i
+    GASNET_SPAWN_PORTS=50300 "$run" -n 2 -H n1,n2 "$hello" >"$work/out" 2>"$work/err" &
+    sup=$!
+    for i in $(seq 300); do
+        on_host n4 bash -c 'exec 3<>/dev/tcp/10.77.0.254/50300 &&
+            printf "\2\0\0\0\0\0\0\44%036d\4\0\0\0\0\0\0\40%032d" 0 0 >&3 && cat <&3' >/dev/null 2>&1 && break
+        kill -0 "$sup" 2>/dev/null || break
+    done
+    job_ends 0
+    grep -q "a connection from 10.77.0.4 is refused: $text" "$work/err" || fail "a stranger is not refused: $text"
+}
+stranger 'it is no host that is being started'
+export GASNET_SPAWN_PROMISCUOUS=1
+stranger 'it does not prove that it knows the key'
+unset GASNET_SPAWN_PROMISCUOUS
+
+# At 50 random moments.
+RANDOM=${AQ_SEED:-1}
+for i in $(seq 50); do
+    "$run" -n 2 -H n1,n2 sleep 1000 >"$work/out" 2>"$work/err" </dev/null &
+    sup=$!
+    sleep "0.$(printf %03d $((RANDOM % 600)))"
+    kill -KILL "$sup"
+    wait "$sup" 2>/dev/null
+    sup=
+    [ $((i % 10)) -ne 0 ] || none_left
+done
+exit 0

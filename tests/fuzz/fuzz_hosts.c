@@ -1,0 +1,80 @@
+// The readers of lists of hosts: whatever stands in them, no row has a name or a user that a remote
+// shell could take for an option, and each rank goes to a host of the list.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../spawner/hosts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const aq_hosts_t *hosts)
+{
+    for (size_t i = 0; i < hosts->count; i++) {
+        const aq_host_t *row = &hosts->rows[i];
+        if (!aq_hosts_legal_name(row->name) || row->name[0] == '-')
+            abort();
+        if (row->user != NULL && (!aq_hosts_legal_user(row->user) || row->user[0] == '-'))
+            abort();
+        if (row->prefix != NULL && row->prefix[0] != '/')
+            abort();
+    }
+}
+
+static void place(const aq_hosts_t *hosts)
+{
+    char fault[256];
+    bool overfull;
+    uint32_t row[40];
+    const aq_placement_t wanted = {.size = 40, .cyclic = hosts->count % 2};
+    if (hosts->count == 0 || !aq_hosts_place(hosts, &wanted, row, &overfull, fault, sizeof fault))
+        return;
+    for (uint32_t r = 0; r < wanted.size; r++)
+        if (row[r] >= hosts->count || hosts->rows[row[r]].idle)
+            abort();
+}
+
+// A fault is a sentence.
+static void finish(aq_hosts_t *hosts, bool ok, const char *fault)
+{
+    if (ok == (fault[0] != '\0'))
+        abort();
+    check(hosts);
+    if (ok)
+        place(hosts);
+    aq_hosts_free(hosts);
+}
+
+typedef bool reader_t(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
+                      size_t room);
+
+static bool read_slurm(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
+                       size_t room)
+{
+    (void)what;
+    const char *slots = strchr(text, '\n');
+    return aq_hosts_read_slurm(hosts, text, slots, fault, room);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static reader_t *const readers[] = {aq_hosts_read_list, aq_hosts_read_pairs,
+                                        aq_hosts_read_repeats, aq_hosts_read_sge, read_slurm};
+    char fault[256] = "";
+    aq_hosts_t hosts = {0};
+    char *text = malloc(size + 1);
+    if (text == NULL)
+        return 0;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    bool ok = aq_hosts_read_text(&hosts, "file", text, size, fault, sizeof fault);
+    finish(&hosts, ok, fault);
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+        fault[0] = '\0';
+        ok = readers[i](&hosts, "text", text, fault, sizeof fault);
+        finish(&hosts, ok, fault);
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,109 @@
+// What arrives while a job is started: frames, messages, collective steps. Whatever the bytes are,
+// nothing is read behind them, and what a reader accepts is legal.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../spawner/gather.h"
+
+#define RANKS 8
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void read_first(const aq_frame_t *frame)
+{
+    aq_intro_t intro;
+    aq_hello_t hello;
+    aq_challenge_t challenge;
+    uint8_t proof[AQ_PROOF_BYTES];
+    if (aq_read_intro(frame->payload, &intro))
+        must(intro.port <= UINT16_MAX && strlen(intro.address) < frame->payload.left);
+    (void)aq_read_hello(frame->payload, &hello);
+    (void)aq_read_challenge(frame->payload, &challenge);
+    (void)aq_read_proof(frame->payload, proof);
+}
+
+static size_t length_of(char *const *words)
+{
+    size_t length = 0;
+    for (; *words != NULL; words++)
+        length += strlen(*words);
+    return length;
+}
+
+static void read_job(const aq_frame_t *frame)
+{
+    aq_job_message_t job;
+    aq_spec_t spec;
+    aq_view_t view = frame->payload;
+    if (aq_read_job(view, &job)) {
+        must(job.low < job.high);
+        view = (aq_view_t){.at = job.spec, .left = job.spec_bytes};
+    }
+    if (!aq_read_spec(view, &spec))
+        return;
+    for (uint32_t r = 0; r < spec.size; r++)
+        must(spec.host_of_rank[r] < spec.host_count);
+    must(spec.argv[0] != NULL && length_of(spec.argv) + length_of(spec.environment) < view.left);
+    aq_spec_free(&spec);
+}
+
+static void read_later(const aq_frame_t *frame)
+{
+    aq_node_text_t text;
+    aq_go_t go;
+    aq_output_t output;
+    aq_end_t end;
+    aq_done_t done;
+    uint32_t number;
+    if (aq_read_node_text(frame->payload, &text))
+        must(strlen(text.text) < frame->payload.left);
+    if (aq_read_go(frame->payload, &go))
+        must(strlen(go.peer[1].text) < frame->payload.left);
+    if (aq_read_output(frame->payload, &output))
+        must(output.stream < 2 && output.length < frame->payload.left);
+    if (aq_read_end(frame->payload, &end))
+        must(end.code < 256);
+    if (aq_read_done(frame->payload, &done))
+        must(done.code < 256);
+    (void)aq_read_number(frame->payload, &number);
+}
+
+static void read_step(const aq_frame_t *frame, aq_gather_t *gather)
+{
+    aq_gathered_t part;
+    aq_bytes_t all = {0};
+    (void)aq_read_gathered(frame->payload, AQ_MSG_SPREAD, RANKS, &part);
+    if (!aq_read_gathered(frame->payload, AQ_MSG_GATHER, RANKS, &part) ||
+        !aq_gather_add(gather, &part))
+        return;
+    if (aq_gather_union(gather, &all) && gather->step.kind == AQ_STEP_EXCHANGE)
+        must(all.used == (size_t)RANKS * gather->step.part);
+    if (aq_gather_complete(gather))
+        aq_gather_reset(gather);
+    aq_bytes_free(&all);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    aq_gather_t gather = {.size = RANKS, .expected = 3};
+    aq_frame_t frame;
+    while (aq_frame_read(data, size, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE) {
+        must(frame.bytes <= size);
+        read_first(&frame);
+        read_job(&frame);
+        read_later(&frame);
+        read_step(&frame, &gather);
+        data += frame.bytes;
+        size -= frame.bytes;
+    }
+    aq_bytes_free(&gather.data);
+    return 0;
+}

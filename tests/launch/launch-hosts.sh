@@ -1,0 +1,93 @@
+#!/bin/bash
+# launch-hosts: spawner ssh without a network: a shell of the test takes the place of ssh and runs what it is
+# told on this host, so that this needs no rights. Real hosts: tests/beds/netns.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+hello=$AQ_BUILD/hello
+export GASNET_WORKERIP=127.0.0.1 GASNET_SSH_CMD=$work/shell
+export GASNET_QUIET=1 # all hosts are reached by loopback here, which is warned of
+
+cat >"$work/shell" <<'END'
+#!/bin/bash
+# shell [options] [-l user] host command: notes what it was called with, and runs the command.
+printf '%s\n' "$*" >>"${0%/*}/calls"
+exec sh -c "${!#}"
+END
+chmod +x "$work/shell"
+
+# No process of a job is left: all of them have the variable that names the shell.
+none_running()
+{
+    local pid
+    for _ in $(seq 200); do
+        for pid in $(grep -lsF "GASNET_SSH_CMD=$work" /proc/[0-9]*/environ | cut -d/ -f3); do
+            case $(cat "/proc/$pid/comm" 2>/dev/null) in gasnet* | sleep)
+                sleep 0.05
+                continue 2
+                ;;
+            esac
+        done
+        return
+    done
+    fail "processes are left"
+}
+
+for radix in 0 1 2; do
+    expect 0 env GASNET_SSH_OUT_DEGREE=$radix "$run" -n 6 -H a,b,c "$hello"
+    silent
+    [ "$(grep -c 'Hello from rank' "$work/out")" -eq 6 ] || fail "not all ranks have said hello"
+done
+for algorithm in linear window tree; do
+    expect 7 env GASNET_SPAWN_ALGORITHM=$algorithm "$run" -n 3 -H a,b,c "$conform" code 7
+    silent
+done
+expect 139 "$run" -n 4 -H a,b "$conform" signal 3 11
+says "rank 3 of 4"
+expect 3 "$run" -n 2 -H a,b sh -c 'exit 3'
+expect 0 "$run" -n 4 -l -H a,b -cyclic sh -c 'echo x'
+[ "$(sort "$work/out" | tr '\n' ' ')" = "[0] x [1] x [2] x [3] x " ] || fail "ranks are not numbered"
+expect 1 "$run" -n 4 -H a,b sh -c '[ $PPID -gt 0 ] && case $GASNET_SPAWN_CONTROL in *:[01]:*) exec "$0" ;; esac' "$hello"
+says "without joining the job"
+
+# How the shell is called: the user's options first, and the user's name.
+: >"$work/calls"
+expect 0 env GASNET_SSH_OPTIONS="-o 'A B' -p 7" "$run" -n 2 -H ann@a,b true
+grep -qx -- "-o A B -p 7 -x -oBatchMode=yes -l ann a exec '$AQ_BUILD/gasnetrun' --helper" "$work/calls" || fail "the shell is called in another way"
+expect 2 env GASNET_SSH_OPTIONS="-o 'A" "$run" -n 2 -H a,b true
+says "GASNET_SSH_OPTIONS: a quote is not closed"
+
+# A shell that fails, one that says nothing, and this host, which needs none.
+printf '#!/bin/sh\necho "no way" >&2\nexit 5\n' >"$work/bad"
+printf '#!/bin/sh\nexit 5\n' >"$work/mute"
+printf '#!/bin/sh\nexec sleep 1000\n' >"$work/slow"
+chmod +x "$work/bad" "$work/mute" "$work/slow"
+expect 1 env GASNET_SSH_CMD="$work/bad" "$run" -n 2 -H a,b true
+[ "$(grep -c 'host [ab]: no way' "$work/err")" -eq 2 ] || fail "what the shell says is not told"
+grep -q '0 of 2 hosts started' "$work/err" || fail "not told how many started"
+expect 1 env GASNET_SSH_CMD="$work/mute" "$run" -n 1 -H a true
+grep -q 'host a: the remote shell ended with exit code 5' "$work/err" || fail "the code of the shell is not told"
+expect 1 env GASNET_SSH_CMD="$work/slow" GASNET_SPAWN_TIMEOUT=0.3 "$run" -n 1 -H a true
+grep -q 'host a: it did not answer' "$work/err" || fail "a slow shell is not told"
+expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H "$(hostname)" "$hello"
+expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H localhost "$hello"
+silent
+
+# Stopped while it starts, and killed, the launcher leaves nothing.
+GASNET_SSH_CMD=$work/slow "$run" -n 2 -H a,b true >"$work/out" 2>"$work/err" </dev/null &
+sup=$!
+for _ in $(seq 200); do
+    [ "$(pgrep -P $sup -x sleep | wc -l)" -eq 2 ] && break
+    sleep 0.05
+done
+kill -TERM $sup
+ended 143
+[ -z "$(pgrep -f "$work/slow")" ] || fail "a remote shell is left"
+"$run" -n 4 -H a,b,c sh -c 'echo ready; exec sleep 1000' >"$work/out" 2>"$work/err" </dev/null &
+sup=$!
+wait_lines 4
+kill -KILL $sup
+wait $sup 2>/dev/null
+sup=
+none_running
+exit 0

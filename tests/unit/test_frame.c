@@ -1,0 +1,240 @@
+// Frames and messages of a start: what goes in comes out, and what was cut or made up is refused.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../spawner/messages.h"
+#include "../../spawner/proof.h"
+
+static aq_frame_t only_frame(const aq_bytes_t *bytes, unsigned type)
+{
+    aq_frame_t frame;
+    assert_false(bytes->failed);
+    assert_int_equal(aq_frame_read(bytes->data, bytes->used, AQ_FRAME_MOST, &frame),
+                     AQ_FRAME_WHOLE);
+    assert_int_equal(frame.bytes, bytes->used);
+    assert_int_equal(frame.type, type);
+    return frame;
+}
+
+static void test_codec(void **state)
+{
+    (void)state;
+    aq_bytes_t bytes = {0};
+    size_t begin = aq_frame_begin(&bytes, 7);
+    aq_put_u8(&bytes, 0xfe);
+    aq_put_u32(&bytes, 0x01020304);
+    aq_put_text(&bytes, "text");
+    aq_put_blob(&bytes, "\0\n", 2);
+    aq_frame_end(&bytes, begin);
+    static const uint8_t wire[] = {7, 0, 0, 0,   0,   0,   0,   20, 0xfe, 1, 2, 3, 4, 0,
+                                   0, 0, 5, 't', 'e', 'x', 't', 0,  0,    0, 0, 2, 0, '\n'};
+    assert_int_equal(bytes.used, sizeof wire);
+    assert_memory_equal(bytes.data, wire, sizeof wire);
+    aq_frame_t frame = only_frame(&bytes, 7);
+    size_t length;
+    assert_int_equal(aq_get_u8(&frame.payload), 0xfe);
+    assert_int_equal(aq_get_u32(&frame.payload), 0x01020304);
+    assert_string_equal(aq_get_text(&frame.payload), "text");
+    assert_memory_equal(aq_get_blob(&frame.payload, &length), "\0\n", 2);
+    assert_int_equal(length, 2);
+    assert_true(aq_view_done(&frame.payload));
+    assert_int_equal(aq_get_u8(&frame.payload), 0);
+    assert_false(aq_view_done(&frame.payload));
+    for (size_t part = 0; part < bytes.used; part++)
+        assert_int_equal(aq_frame_read(bytes.data, part, AQ_FRAME_MOST, &frame), AQ_FRAME_PART);
+    assert_int_equal(aq_frame_read(bytes.data, bytes.used, 19, &frame), AQ_FRAME_BAD);
+    bytes.data[2] = 1;
+    assert_int_equal(aq_frame_read(bytes.data, bytes.used, AQ_FRAME_MOST, &frame), AQ_FRAME_BAD);
+    aq_bytes_free(&bytes);
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    static const uint8_t no_end[] = {0, 0, 0, 2, 'a', 'b'}, inside[] = {0, 0, 0, 3, 'a', 0, 0},
+                         empty[] = {0, 0, 0, 0}, longer[] = {0xff, 0xff, 0xff, 0xff, 'a', 0};
+    const aq_view_t views[] = {{no_end, sizeof no_end, false},
+                               {inside, sizeof inside, false},
+                               {empty, sizeof empty, false},
+                               {longer, sizeof longer, false}};
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        aq_view_t view = views[i];
+        assert_string_equal(aq_get_text(&view), "");
+        assert_true(view.bad);
+        assert_int_equal(aq_get_u32(&view), 0);
+    }
+}
+
+static char *long_value(void)
+{
+    char *value = malloc(100 * 1024 + 8);
+    memcpy(value, "LONG=", 5);
+    for (size_t i = 5; i < 100 * 1024; i++)
+        value[i] = (char)(1 + i % 255);
+    value[100 * 1024] = '\0';
+    return value;
+}
+
+static void same_words(char *const *a, char *const *b)
+{
+    for (; *a != NULL && *b != NULL; a++, b++)
+        assert_string_equal(*a, *b);
+    assert_ptr_equal(*a, *b);
+}
+
+static void test_spec(void **state)
+{
+    (void)state;
+    char *value = long_value();
+    char *argv[] = {"prog", "", "a b", "'\"\n\\", NULL};
+    char *environment[] = {"A=1", value, "B=x\ny 'z'", NULL};
+    aq_spec_host_t hosts[] = {{"a", "ann", ""}, {"b", "", "/opt/x"}};
+    uint32_t host_of_rank[] = {0, 0, 1};
+    const aq_spec_t spec = {.size = 3,
+                            .host_count = 2,
+                            .cpus_per_rank = 4,
+                            .radix = 5,
+                            .timeout_ms = 6,
+                            .label_lines = true,
+                            .quiet = true,
+                            .program = "/bin/p",
+                            .folder = "/f",
+                            .shell = "ssh",
+                            .shell_options = "-x",
+                            .ports = "",
+                            .hosts = hosts,
+                            .host_of_rank = host_of_rank,
+                            .argv = argv,
+                            .environment = environment};
+    aq_bytes_t bytes = {0};
+    aq_spec_t got;
+    aq_write_spec(&bytes, &spec);
+    assert_true(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
+    assert_int_equal(got.size, 3);
+    assert_int_equal(got.cpus_per_rank, 4);
+    assert_int_equal(got.radix, 5);
+    assert_int_equal(got.timeout_ms, 6);
+    assert_true(got.label_lines && got.quiet && !got.verbose && !got.promiscuous);
+    assert_string_equal(got.folder, "/f");
+    assert_string_equal(got.hosts[1].prefix, "/opt/x");
+    assert_int_equal(got.host_of_rank[2], 1);
+    same_words(got.argv, argv);
+    same_words(got.environment, environment);
+    aq_spec_free(&got);
+    for (size_t part = 0; part < bytes.used; part += part < 400 ? 1 : 997)
+        assert_false(aq_read_spec((aq_view_t){bytes.data, part, false}, &got));
+    host_of_rank[1] = 2; // there is no such host
+    bytes.used = 0;
+    aq_write_spec(&bytes, &spec);
+    assert_false(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
+    aq_bytes_free(&bytes);
+    free(value);
+}
+
+static void test_first_messages(void **state)
+{
+    (void)state;
+    aq_bytes_t bytes = {0};
+    aq_intro_t intro = {.key = "0123456789abcde", .node = 9, .address = "10.0.0.1", .port = 4711};
+    aq_intro_t got;
+    aq_write_intro(&bytes, &intro);
+    assert_true(aq_read_intro(only_frame(&bytes, AQ_MSG_INTRO).payload, &got));
+    assert_memory_equal(got.key, intro.key, sizeof got.key);
+    assert_string_equal(got.address, "10.0.0.1");
+    assert_int_equal(got.port, 4711);
+    intro.port = 65536;
+    bytes.used = 0;
+    aq_write_intro(&bytes, &intro);
+    assert_false(aq_read_intro(only_frame(&bytes, AQ_MSG_INTRO).payload, &got));
+    aq_hello_t hello = {.node = 3, .nonce = "n"}, got_hello;
+    bytes.used = 0;
+    aq_write_hello(&bytes, &hello);
+    assert_true(aq_read_hello(only_frame(&bytes, AQ_MSG_HELLO).payload, &got_hello));
+    assert_memory_equal(&hello, &got_hello, sizeof hello);
+    aq_job_message_t job = {1, 4, (const uint8_t *)"spec", 4}, got_job;
+    bytes.used = 0;
+    aq_write_job(&bytes, &job);
+    assert_true(aq_read_job(only_frame(&bytes, AQ_MSG_JOB).payload, &got_job));
+    assert_int_equal(got_job.high, 4);
+    assert_memory_equal(got_job.spec, "spec", 4);
+    aq_bytes_free(&bytes);
+}
+
+static void test_later_messages(void **state)
+{
+    (void)state;
+    aq_bytes_t bytes = {0};
+    aq_node_text_t text;
+    aq_write_node_text(&bytes, AQ_MSG_FAILED, &(aq_node_text_t){2, "why"});
+    assert_true(aq_read_node_text(only_frame(&bytes, AQ_MSG_FAILED).payload, &text));
+    assert_int_equal(text.node, 2);
+    assert_string_equal(text.text, "why");
+    aq_go_t go;
+    bytes.used = 0;
+    aq_write_go(&bytes, &(aq_go_t){.peer = {{1, "10.0.0.1"}, {2, ""}}});
+    assert_true(aq_read_go(only_frame(&bytes, AQ_MSG_GO).payload, &go));
+    assert_string_equal(go.peer[0].text, "10.0.0.1");
+    aq_output_t output;
+    bytes.used = 0;
+    aq_write_output(&bytes, &(aq_output_t){1, (const uint8_t *)"line\n", 5});
+    assert_true(aq_read_output(only_frame(&bytes, AQ_MSG_OUTPUT).payload, &output));
+    assert_int_equal(output.stream, 1);
+    assert_memory_equal(output.data, "line\n", 5);
+    aq_end_t end;
+    bytes.used = 0;
+    aq_write_end(&bytes, AQ_MSG_EXIT, &(aq_end_t){true, 255});
+    assert_true(aq_read_end(only_frame(&bytes, AQ_MSG_EXIT).payload, &end));
+    assert_true(end.now && end.code == 255);
+    bytes.used = 0;
+    aq_write_end(&bytes, AQ_MSG_EXIT, &(aq_end_t){true, 256});
+    assert_false(aq_read_end(only_frame(&bytes, AQ_MSG_EXIT).payload, &end));
+    aq_done_t done;
+    bytes.used = 0;
+    aq_write_done(&bytes, &(aq_done_t){5, 7});
+    assert_true(aq_read_done(only_frame(&bytes, AQ_MSG_DONE).payload, &done));
+    assert_true(done.node == 5 && done.code == 7);
+    aq_bytes_free(&bytes);
+}
+
+// Each side's proof holds for its own side, key, host and numbers only.
+static void test_proof(void **state)
+{
+    (void)state;
+    const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde", other[AQ_KEY_BYTES] = "0123456789abcdf";
+    aq_proof_t proof = {.node = 1};
+    uint8_t made[AQ_PROOF_BYTES];
+    assert_int_equal(aq_proof_start(), AQ_OK);
+    aq_proof_random(proof.caller, sizeof proof.caller);
+    aq_proof_random(proof.listener, sizeof proof.listener);
+    aq_proof_make(&proof, key, true, made);
+    assert_true(aq_proof_holds(&proof, key, true, made));
+    assert_false(aq_proof_holds(&proof, key, false, made));
+    assert_false(aq_proof_holds(&proof, other, true, made));
+    aq_proof_t changed = proof;
+    changed.node = 2;
+    assert_false(aq_proof_holds(&changed, key, true, made));
+    changed = proof;
+    changed.listener[31] ^= 1;
+    assert_false(aq_proof_holds(&changed, key, true, made));
+    changed = proof;
+    changed.caller[0] ^= 1;
+    assert_false(aq_proof_holds(&changed, key, true, made));
+    made[5] ^= 1;
+    assert_false(aq_proof_holds(&proof, key, true, made));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_codec),          cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_spec),           cmocka_unit_test(test_first_messages),
+        cmocka_unit_test(test_later_messages), cmocka_unit_test(test_proof),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+// Lists of hosts: words, files, what batch systems write, and which rank goes where.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../other/log.h"
+#include "../../spawner/hosts.h"
+
+static char fault[512];
+
+static aq_hosts_t file(const char *text)
+{
+    aq_hosts_t hosts = {0};
+    fault[0] = '\0';
+    assert_true(aq_hosts_read_text(&hosts, "f", text, strlen(text), fault, sizeof fault) ==
+                !fault[0]);
+    return hosts;
+}
+
+static void file_refused(const char *text, const char *sentence)
+{
+    aq_hosts_t hosts = {0};
+    assert_false(aq_hosts_read_text(&hosts, "f", text, strlen(text), fault, sizeof fault));
+    if (strstr(fault, sentence) == NULL)
+        fail_msg("'%s' is not in '%s'", sentence, fault);
+    aq_hosts_free(&hosts);
+}
+
+static aq_hosts_t list(const char *text)
+{
+    aq_hosts_t hosts = {0};
+    if (!aq_hosts_read_list(&hosts, "l", text, fault, sizeof fault))
+        fail_msg("%s", fault);
+    return hosts;
+}
+
+static void list_refused(const char *text)
+{
+    aq_hosts_t hosts = {0};
+    assert_false(aq_hosts_read_list(&hosts, "l", text, fault, sizeof fault));
+    assert_non_null(strstr(fault, "is no host; write"));
+    aq_hosts_free(&hosts);
+}
+
+static void same(const char *a, const char *b)
+{
+    if (a == NULL || b == NULL)
+        assert_ptr_equal(a, b);
+    else
+        assert_string_equal(a, b);
+}
+
+static void row_is(const aq_hosts_t *hosts, size_t at, const char *name, const char *user,
+                   uint32_t slots)
+{
+    assert_true(at < hosts->count);
+    same(hosts->rows[at].name, name);
+    same(hosts->rows[at].user, user);
+    assert_int_equal(hosts->rows[at].slots, slots);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    aq_hosts_t hosts = file("# comment\n\n  n1 slots=4 user=ann # more\r\n"
+                            "ann@n2\tcpu=8 prefix=\"/opt/a b\" schedule=no\n"
+                            "n3 colour=red slots=2 rack=7\nfe80::1");
+    assert_int_equal(hosts.count, 4);
+    row_is(&hosts, 0, "n1", "ann", 4);
+    row_is(&hosts, 1, "n2", "ann", 0);
+    assert_int_equal(hosts.rows[1].cpus, 8);
+    same(hosts.rows[1].prefix, "/opt/a b");
+    assert_true(hosts.rows[1].idle);
+    assert_false(hosts.rows[0].idle);
+    row_is(&hosts, 2, "n3", NULL, 2);
+    same(hosts.rows[2].keys, "colour=red rack=7");
+    row_is(&hosts, 3, "fe80::1", NULL, 0);
+    aq_hosts_free(&hosts);
+    hosts = file("");
+    assert_int_equal(hosts.count, 0);
+    aq_hosts_free(&hosts);
+}
+
+static void test_file_faults(void **state)
+{
+    (void)state;
+    file_refused("n1\nn2 fast", "f, line 2: 'fast' is not key=value; a line is: host key=value");
+    file_refused("n1 =x", "line 1: '=x' is not key=value");
+    file_refused("\n\nn1 slots=0", "line 3: '0' is no number of slots: a whole number from 1");
+    file_refused("n1 slots=1025", "is no number of slots");
+    file_refused("n1 cpu=x", "'x' is no number of processors");
+    file_refused("n1 prefix=opt", "'opt' is no folder for prefix");
+    file_refused("n1 user=-lroot", "'-lroot' is no name of a user");
+    file_refused("n1 schedule=maybe", "'maybe' is neither yes nor no");
+    file_refused("-oProxyCommand=x", "'-oProxyCommand=x' is no name of a host");
+    file_refused("n1\nn;2", "line 2: 'n;2' is no name of a host");
+    file_refused("@n1", "is no name of a host");
+    file_refused("n1\n\x01", "line 2: holds bytes that are no text");
+    aq_hosts_t hosts = {0};
+    assert_false(aq_hosts_read_text(&hosts, "f", "n1\0n2", 5, fault, sizeof fault));
+    assert_non_null(strstr(fault, "bytes that are no text"));
+    aq_hosts_free(&hosts);
+    assert_false(aq_hosts_read_file(&hosts, "/nonexistent/x", fault, sizeof fault));
+    assert_non_null(strstr(fault, "'/nonexistent/x' cannot be read: No such file"));
+    assert_false(aq_hosts_read_file(&hosts, "/", fault, sizeof fault));
+    aq_hosts_free(&hosts);
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    aq_hosts_t hosts = list("a,b:4  ann@c:2,\t[fe80::1]:3 ::1 [::2]");
+    assert_int_equal(hosts.count, 6);
+    row_is(&hosts, 0, "a", NULL, 0);
+    row_is(&hosts, 1, "b", NULL, 4);
+    row_is(&hosts, 2, "c", "ann", 2);
+    row_is(&hosts, 3, "fe80::1", NULL, 3);
+    row_is(&hosts, 4, "::1", NULL, 0);
+    row_is(&hosts, 5, "::2", NULL, 0);
+    assert_null(hosts.repeated);
+    aq_hosts_free(&hosts);
+    static const char *const bad[] = {"a:x",  "a:0",    "-v",  "a@", "@a",
+                                      "[::1", "[::1]x", "a;b", "a:"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        list_refused(bad[i]);
+    hosts = list("a:2,b,a:3,ann@a,b");
+    assert_int_equal(hosts.count, 3);
+    row_is(&hosts, 0, "a", NULL, 5);
+    row_is(&hosts, 2, "a", "ann", 0);
+    same(hosts.repeated, "a");
+    aq_hosts_free(&hosts);
+}
+
+static void test_slurm(void **state)
+{
+    (void)state;
+    aq_hosts_t hosts = {0};
+    assert_true(aq_hosts_read_slurm(&hosts, "n[1-2,07-08]x,gpu,r[1-2]c[3-4]", "4(x2),8(x3),1(x4)",
+                                    fault, sizeof fault));
+    static const char *const names[] = {"n1x",  "n2x",  "n07x", "n08x", "gpu",
+                                        "r1c3", "r1c4", "r2c3", "r2c4"};
+    static const uint32_t slots[] = {4, 4, 8, 8, 8, 1, 1, 1, 1};
+    assert_int_equal(hosts.count, 9);
+    for (size_t i = 0; i < 9; i++)
+        row_is(&hosts, i, names[i], NULL, slots[i]);
+    aq_hosts_free(&hosts);
+    static const char *const bad[] = {"n[",  "n[1-", "n[a]", "n[2-1]", "n[1-99999999]",
+                                      "n[]", "n]["};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(aq_hosts_read_slurm(&hosts, bad[i], NULL, fault, sizeof fault));
+        aq_hosts_free(&hosts);
+    }
+    static const char *const bad_slots[] = {"", "x", "4(", "4(x", "4(x0)", "0"};
+    for (size_t i = 0; i < sizeof bad_slots / sizeof bad_slots[0]; i++) {
+        assert_false(aq_hosts_read_slurm(&hosts, "n[1-3]", bad_slots[i], fault, sizeof fault));
+        aq_hosts_free(&hosts);
+    }
+}
+
+static void test_batch(void **state)
+{
+    (void)state;
+    aq_hosts_t hosts = {0};
+    assert_true(aq_hosts_read_pairs(&hosts, "v", "a 4 b 2", fault, sizeof fault));
+    assert_true(aq_hosts_read_repeats(&hosts, "v", "c\nc\nd\nc\n", fault, sizeof fault));
+    assert_true(
+        aq_hosts_read_sge(&hosts, "v", "e 3 all.q@e UNDEFINED\nf 1 q\n", fault, sizeof fault));
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    static const uint32_t slots[] = {4, 2, 3, 1, 3, 1};
+    assert_int_equal(hosts.count, 6);
+    for (size_t i = 0; i < 6; i++)
+        row_is(&hosts, i, names[i], NULL, slots[i]);
+    assert_false(aq_hosts_read_pairs(&hosts, "v", "g", fault, sizeof fault));
+    assert_false(aq_hosts_read_pairs(&hosts, "v", "g x", fault, sizeof fault));
+    assert_false(aq_hosts_read_repeats(&hosts, "v", "g -h", fault, sizeof fault));
+    assert_false(aq_hosts_read_sge(&hosts, "v", "g\n", fault, sizeof fault));
+    aq_hosts_free(&hosts);
+}
+
+// ---- where the list comes from ----
+
+static const char *const variables[] = {
+    "GASNET_SSH_NODEFILE", "GASNET_SSH_SERVERS", "GASNET_NODEFILE",
+    "SSH_SERVERS",         "SLURM_JOB_NODELIST", "PBS_NODEFILE",
+    "LSB_MCPU_HOSTS",      "LSB_HOSTS",          "PE_HOSTFILE"};
+
+#define VARIABLES (sizeof variables / sizeof variables[0])
+
+// A file that names the host x, for the variables that name files.
+static char path[] = "/tmp/test_hosts.XXXXXX";
+
+static void test_sources(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, "x 1 q\n", 6), 6);
+    for (size_t i = 0; i < VARIABLES; i++)
+        unsetenv(variables[i]);
+    assert_null(aq_hosts_source(NULL));
+    assert_string_equal(aq_hosts_source("a"), "option -H");
+    for (size_t i = VARIABLES; i-- > 0;) { // each goes before those behind it
+        setenv(variables[i], strstr(variables[i], "FILE") != NULL ? path : "x 1", 1);
+        assert_string_equal(aq_hosts_source(NULL), variables[i]);
+    }
+    setenv("GASNET_SSH_NODEFILE", " ", 1); // empty: not given
+    assert_string_equal(aq_hosts_source(NULL), "GASNET_SSH_SERVERS");
+    aq_hosts_t hosts = {0};
+    assert_int_equal(aq_hosts_find(&hosts, NULL), AQ_OK);
+    row_is(&hosts, 0, "x", NULL, 0);
+    aq_hosts_free(&hosts);
+    for (size_t i = 0; i < VARIABLES; i++)
+        unsetenv(variables[i]);
+    setenv("PE_HOSTFILE", path, 1);
+    assert_int_equal(aq_hosts_find(&hosts, NULL), AQ_OK);
+    row_is(&hosts, 0, "x", NULL, 1);
+    aq_hosts_free(&hosts);
+    unsetenv("PE_HOSTFILE");
+    assert_int_equal(aq_hosts_find(&hosts, " ,"), AQ_ERR_CONFIG);
+    assert_int_equal(aq_hosts_find(&hosts, NULL), AQ_ERR_CONFIG);
+    aq_hosts_free(&hosts);
+    close(fd);
+    unlink(path);
+}
+
+// ---- placement ----
+
+// The rows of the ranks, a letter for each: "aab".
+static void placed(const char *words, aq_placement_t placement, const char *wanted, bool overfull)
+{
+    aq_hosts_t hosts = {0};
+    uint32_t row[64];
+    char text[65] = "";
+    bool more;
+    assert_true(aq_hosts_read_text(&hosts, "f", words, strlen(words), fault, sizeof fault));
+    if (!aq_hosts_place(&hosts, &placement, row, &more, fault, sizeof fault))
+        fail_msg("%s", fault);
+    for (uint32_t r = 0; r < placement.size; r++)
+        text[r] = hosts.rows[row[r]].name[0];
+    assert_string_equal(text, wanted);
+    assert_int_equal(more, overfull);
+    aq_hosts_free(&hosts);
+}
+
+static void not_placed(const char *words, aq_placement_t placement, const char *sentence)
+{
+    aq_hosts_t hosts = {0};
+    static uint32_t row[4096];
+    bool more;
+    assert_true(aq_hosts_read_text(&hosts, "f", words, strlen(words), fault, sizeof fault));
+    assert_false(aq_hosts_place(&hosts, &placement, row, &more, fault, sizeof fault));
+    if (strstr(fault, sentence) == NULL)
+        fail_msg("'%s' is not in '%s'", sentence, fault);
+    aq_hosts_free(&hosts);
+}
+
+static void test_placement(void **state)
+{
+    (void)state;
+    placed("a\nb\nc", (aq_placement_t){.size = 8}, "aaabbbcc", false);
+    placed("a\nb\nc", (aq_placement_t){.size = 8, .cyclic = true}, "abcabcab", false);
+    placed("a\nb\nc", (aq_placement_t){.size = 2}, "ab", false);
+    placed("a\nb\nc", (aq_placement_t){.size = 5, .host_count = 2}, "aaabb", false);
+    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 4}, "aaab", false);
+    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 3}, "aaa", false);
+    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 4, .cyclic = true}, "abaa", false);
+    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 7}, "aaaaaab", true);
+    placed("a slots=2\nb", (aq_placement_t){.size = 3}, "aab", false);
+    placed("a slots=2\nb", (aq_placement_t){.size = 4, .host_count = 2}, "aabb", false);
+    placed("a slots=1\nb slots=1", (aq_placement_t){.size = 4, .host_count = 2}, "aabb", true);
+    placed("a schedule=no\nb\nc", (aq_placement_t){.size = 3}, "bbc", false);
+    placed("a cpu=4\nb cpu=2", (aq_placement_t){.size = 3, .cpus_per_rank = 2}, "aab", false);
+    placed("a cpu=4\nb cpu=2", (aq_placement_t){.size = 6}, "aaaabb", false);
+    placed("a cpu=1\nb cpu=1", (aq_placement_t){.size = 2, .cpus_per_rank = 2}, "ab", false);
+    not_placed("a schedule=no", (aq_placement_t){.size = 1}, "all have schedule=no");
+    not_placed("a\nb", (aq_placement_t){.size = 4, .host_count = 3}, "but 2 are named");
+    not_placed("a\nb", (aq_placement_t){.size = 1, .host_count = 2}, "2 hosts for 1 ranks");
+    not_placed("a\nb", (aq_placement_t){.size = 4096}, "one host carries at most 1024");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_file_faults),
+        cmocka_unit_test(test_lists),     cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_batch),     cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_placement),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
