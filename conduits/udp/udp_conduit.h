@@ -120,11 +120,12 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    aq_lock_t receiving; // only ever tried
-    unsigned done;       // puts and gets that came or went on in this poll; the receiver's
-    bool in_place;       // payloads need no check, and may travel from memory to memory
-    bool large;          // the last datagram would have gone into memory; the receiver's
-    atomic_uint put_off; // polls of senders
+    aq_lock_t train_lock; // of the socket's side for many datagrams
+    aq_lock_t receiving;  // only ever tried
+    unsigned done;        // puts and gets that came or went on in this poll; the receiver's
+    bool in_place;        // payloads need no check, and may travel from memory to memory
+    bool large;           // the last datagram would have gone into memory; the receiver's
+    atomic_uint put_off;  // polls of senders
     // The last looks at the socket: one that found something, and any.
     _Atomic uint64_t came_at, looked_at;
     aq_lock_t queue_lock;
@@ -183,8 +184,21 @@ aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
                                atomic_uint *pending);
 
+// Datagrams to one peer that leave together, with few system calls. Filled and sent with the link's
+// lock held all the while.
+enum { UDP_TRAIN = 32 };
+typedef struct udp_train {
+    unsigned count;
+    udp_outgoing_t out[UDP_TRAIN];
+    struct iovec pieces[UDP_TRAIN][3];
+} udp_train_t;
+
+// Sends the datagrams of a train, which is empty then.
+void udp_train_send(udp_conduit_t *udp, udp_train_t *train);
+
 // How a put or a reply to a get travels alone.
 typedef struct udp_alone {
+    udp_train_t *train;   // NULL: it leaves now
     bool in_place;        // the payload stays where it is until the datagram is acknowledged
     bool wants_ack;       // somebody will wait for it
     atomic_uint *pending; // of a put
@@ -221,8 +235,10 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *link, void *dest, const void *s
 aq_status_t udp_get(aq_conduit_t *conduit, void *link, void *dest, const void *src, size_t nbytes,
                     unsigned flags, atomic_uint *pending, size_t *begun);
 
-// Answers a get; false: there is no room now.
-bool udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get);
+// Answers a get, which was read last, and those right behind it; *done grows by them. False: there
+// is no room now for the one at frames->at.
+bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
+                unsigned *done);
 
 // By the receiver, with the link's lock held: puts the bytes of a put or of a reply to a get where
 // they belong; placed: they are there already.

@@ -105,6 +105,7 @@ typedef struct arrival {
     udp_frame_t frame;
     uint64_t now;
     udp_contents_t contents; // of data that was taken
+    bool more;               // others have come with it: one acknowledgement is for all
 } arrival_t;
 
 static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
@@ -190,11 +191,11 @@ static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         take_data(udp, link, in);
     else
         take_plain(udp, link, in);
-    udp_links_due(udp, udp_link_serve(udp, link, in->now));
+    udp_links_due(udp, in->more ? in->now : udp_link_serve(udp, link, in->now));
 }
 
 // Returns the datagram if it has frames that wait for a poll that may run their handlers.
-static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64_t now)
+static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool more, uint64_t now)
 {
     udp_header_t header;
     udp_drop_t drop = examine(udp, in, &header);
@@ -206,7 +207,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, uint64
     udp_buffer_t *buffer = udp_buffer_take(udp);
     if (link && buffer) {
         arrival_t arrival = {
-            .header = &header, .bytes = in->bytes, .length = in->length, .now = now};
+            .header = &header, .bytes = in->bytes, .length = in->length, .now = now, .more = more};
         aq_lock_take(&link->lock);
         arrive(udp, link, &arrival);
         aq_lock_drop(&link->lock);
@@ -307,7 +308,7 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
     for (unsigned i = 0; i < count; i++) {
         if (last)
             enqueue(udp, last);
-        last = handle(udp, &in[i], now);
+        last = handle(udp, &in[i], i + 1 < count, now);
     }
     return last;
 }
@@ -368,20 +369,24 @@ static bool deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
     udp_frames_t frames = {buffer->bytes + buffer->ran, buffer->bytes + buffer->used,
                            buffer->class};
     udp_frame_t frame;
-    while (udp_frames_next(&frames, &frame) == UDP_FRAME) {
+    bool room = true;
+    while (room && udp_frames_next(&frames, &frame) == UDP_FRAME) {
+        if (frame.type == UDP_FRAME_GET) {
+            room = udp_answer(udp, buffer->link, &frames, &frame, done);
+            continue;
+        }
         if (frame.type <= UDP_FRAME_LONG)
             call(udp, buffer, &frame);
-        else if (frame.type == UDP_FRAME_GET && !udp_answer(udp, buffer->link, &frame)) {
-            atomic_store_explicit(&udp->stuck, true, memory_order_relaxed);
-            enqueue(udp, buffer);
-            return false;
-        }
-        buffer->ran = (uint32_t)(frames.at - buffer->bytes);
         ++*done;
     }
-    udp_buffer_put(udp, buffer);
-    atomic_store_explicit(&udp->stuck, false, memory_order_relaxed);
-    return true;
+    atomic_store_explicit(&udp->stuck, !room, memory_order_relaxed);
+    if (room) {
+        udp_buffer_put(udp, buffer);
+    } else {
+        buffer->ran = (uint32_t)(frames.at - buffer->bytes);
+        enqueue(udp, buffer);
+    }
+    return room;
 }
 
 // Whether this poll of a sender is one that is put off. Threads may count past each other.

@@ -40,13 +40,28 @@ static bool add_frame(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma
     return true;
 }
 
+// On loopback each datagram is long enough to be worth a call of its own, by the door of the link.
+static udp_train_t *train_for(const udp_conduit_t *udp, udp_train_t *train)
+{
+    train->count = 0;
+    return udp->socket.loopback ? NULL : train;
+}
+
+static void depart(udp_conduit_t *udp, udp_train_t *train)
+{
+    if (train && train->count)
+        udp_train_send(udp, train);
+}
+
 // With the link's lock held: sends the first pieces of a put; returns the bytes of them.
 static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
 {
+    udp_train_t train;
     const size_t most = largest_piece(link);
     const uint64_t now = aq_clock_ns();
     const size_t nbytes = rma->nbytes;
     size_t begun = 0;
+    how.train = train_for(udp, &train);
     for (; begun < nbytes; begun += rma->nbytes) {
         rma->nbytes = least(nbytes - begun, most);
         how.wants_ack = begun + rma->nbytes == nbytes;
@@ -55,6 +70,7 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
         rma->payload = (const char *)rma->payload + rma->nbytes;
         rma->dest += rma->nbytes;
     }
+    depart(udp, how.train);
     return begun;
 }
 
@@ -109,22 +125,39 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
     return AQ_AGAIN;
 }
 
-bool udp_answer(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get)
+static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get,
+                       udp_train_t *train)
 {
     const udp_rma_t rma = {.type = UDP_FRAME_GOT,
                            .nbytes = get->nbytes,
                            .payload = (const void *)(uintptr_t)get->src,
                            .dest = get->dest,
                            .cookie = get->cookie};
-    bool done;
-    aq_lock_take(&link->lock);
+    const udp_alone_t how = {.train = train, .in_place = udp->in_place};
     if (rma.nbytes >= least(ALONE_LEAST, largest_piece(link)))
-        done = udp_send_alone(udp, link, &rma, (udp_alone_t){.in_place = udp->in_place},
-                              aq_clock_ns());
-    else
-        done = add_frame(udp, link, &rma, NULL);
+        return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
+    return add_frame(udp, link, &rma, NULL);
+}
+
+bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
+                unsigned *done)
+{
+    udp_train_t memory, *train = train_for(udp, &memory);
+    udp_frame_t frame = *get;
+    udp_frames_t next = *frames;
+    bool answered = true;
+    frames->at -= udp_rma_bytes(UDP_FRAME_GET, 0);
+    aq_lock_take(&link->lock);
+    do {
+        answered = answer_one(udp, link, &frame, train);
+        if (!answered)
+            break;
+        ++*done;
+        frames->at = next.at;
+    } while (udp_frames_next(&next, &frame) == UDP_FRAME && frame.type == UDP_FRAME_GET);
+    depart(udp, train);
     aq_lock_drop(&link->lock);
-    return done;
+    return answered;
 }
 
 void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed)

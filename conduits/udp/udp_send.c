@@ -31,8 +31,36 @@ static unsigned pieces_of(uint8_t *datagram, uint32_t used, const struct iovec *
     return count;
 }
 
-static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datagram, uint32_t used,
-                            const struct iovec *tail, udp_header_t *header, uint64_t now)
+// Memory that the kernel cannot read: a get of what is not there. To read it here ends the job as
+// any such access does, and says where.
+static void touch(const struct iovec *memory)
+{
+    for (size_t i = 0; i < memory->iov_len; i++)
+        (void)((const volatile char *)memory->iov_base)[i];
+}
+
+void udp_train_send(udp_conduit_t *udp, udp_train_t *train)
+{
+    unsigned taken = 0;
+    aq_lock_take(&udp->train_lock);
+    if (udp_socket_send(&udp->socket, train->out, train->count, &taken) == AQ_ERR_ARG)
+        touch(&train->pieces[taken][1]);
+    aq_lock_drop(&udp->train_lock);
+    train->count = 0;
+}
+
+static void add_to_train(udp_conduit_t *udp, const udp_link_t *link, udp_train_t *train,
+                         const struct iovec *pieces, unsigned count)
+{
+    memcpy(train->pieces[train->count], pieces, count * sizeof *pieces);
+    train->out[train->count] = (udp_outgoing_t){&link->to, train->pieces[train->count], count};
+    if (++train->count == UDP_TRAIN)
+        udp_train_send(udp, train);
+}
+
+static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+                            uint8_t *datagram, uint32_t used, const struct iovec *tail,
+                            udp_header_t *header, uint64_t now)
 {
     struct iovec pieces[3];
     const unsigned count = pieces_of(datagram, used, tail, pieces);
@@ -49,6 +77,10 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, uint8_t *datag
                   udp_header_hash(datagram));
     pieces[0] = (struct iovec){datagram, used};
     link->stats.bytes_out += header->bytes;
+    if (train) {
+        add_to_train(udp, link, train, pieces, count);
+        return AQ_OK;
+    }
     return udp_socket_send_one(&udp->socket, link->door,
                                &(udp_outgoing_t){&link->to, pieces, count});
 }
@@ -58,7 +90,7 @@ void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
 {
     uint8_t datagram[UDP_HEADER_BYTES];
     udp_header_t header = {.kind = (uint8_t)kind, .class = (uint8_t) class, .epoch = epoch};
-    (void)transmit(udp, link, datagram, sizeof datagram, &(struct iovec){0}, &header, now);
+    (void)transmit(udp, link, NULL, datagram, sizeof datagram, &(struct iovec){0}, &header, now);
     link->stats.acks_out++;
 }
 
@@ -69,8 +101,9 @@ void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
         udp_send_plain(udp, link, kind, class, epoch, now);
 }
 
-static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp_buffer_t *buffer,
-                                 uint32_t epoch, uint64_t sequence, uint64_t now)
+static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+                                 const udp_buffer_t *buffer, uint32_t epoch, uint64_t sequence,
+                                 uint64_t now)
 {
     udp_header_t header = {.kind = UDP_DATA,
                            .class = buffer->class,
@@ -78,12 +111,12 @@ static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, const udp
                            .epoch = epoch,
                            .sequence = sequence};
     link->stats.datagrams_out++;
-    return transmit(udp, link, buffer->bytes, buffer->used, &buffer->tail, &header, now);
+    return transmit(udp, link, train, buffer->bytes, buffer->used, &buffer->tail, &header, now);
 }
 
 void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now)
 {
-    (void)transmit_data(udp, link, action->datagram, action->epoch, action->sequence, now);
+    (void)transmit_data(udp, link, NULL, action->datagram, action->epoch, action->sequence, now);
     link->stats.resent++;
 }
 
@@ -100,14 +133,15 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
 }
 
 // The flow takes a datagram, for which it has room, and it leaves.
-static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_buffer_t *buffer,
-                              uint64_t now)
+static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+                              udp_buffer_t *buffer, uint64_t now)
 {
     udp_sender_t *sender = &link->sender[buffer->class];
     uint32_t bytes = buffer->used + (uint32_t)udp_round_up(buffer->tail.iov_len);
     link->stats.frames_out += buffer->frames;
     uint64_t sequence = udp_sender_add(sender, buffer, bytes, now);
-    aq_status_t status = transmit_data(udp, link, buffer, udp_sender_epoch(sender), sequence, now);
+    aq_status_t status =
+        transmit_data(udp, link, train, buffer, udp_sender_epoch(sender), sequence, now);
     udp_links_due(udp, udp_sender_deadline(sender));
     return status;
 }
@@ -121,7 +155,7 @@ static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class,
     if (!udp_sender_room(&link->sender[class], buffer->used))
         return false;
     link->open[class] = NULL;
-    (void)send_first(udp, link, buffer, now);
+    (void)send_first(udp, link, NULL, buffer, now);
     return true;
 }
 
@@ -175,14 +209,6 @@ udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned cl
     return open_datagram(udp, link, class);
 }
 
-// Memory that the kernel cannot read: a get of what is not there. To read it here ends the job as
-// any such access does, and says where.
-static void touch(const struct iovec *memory)
-{
-    for (size_t i = 0; i < memory->iov_len; i++)
-        (void)((const volatile char *)memory->iov_base)[i];
-}
-
 bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
                     uint64_t now)
 {
@@ -203,7 +229,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
     buffer->wants_ack = how.wants_ack;
     if (how.pending)
         udp_buffer_note(buffer, how.pending);
-    if (send_first(udp, link, buffer, now) == AQ_ERR_ARG)
+    if (send_first(udp, link, how.train, buffer, now) == AQ_ERR_ARG)
         touch(&buffer->tail);
     return true;
 }

@@ -410,6 +410,8 @@ static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
         socket->segments = false;
         return AQ_OK;
     }
+    if (errno == EFAULT)
+        return AQ_ERR_ARG;
     udp_refusal_t refusal = judge(&socket->counts, errno);
     if (refusal == REFUSED_ONE)
         *taken += run;

@@ -120,7 +120,8 @@ typedef struct udp_outgoing {
 } udp_outgoing_t;
 
 // Sends datagrams, in order, with as few system calls as it can; *taken of them are gone. AQ_OK:
-// all; AQ_AGAIN: the kernel's buffer is full; else the socket is of no more use (logged).
+// all; AQ_AGAIN: the kernel's buffer is full; AQ_ERR_ARG: a piece of the
+// next ones is not in memory; else the socket is of no more use (logged).
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
                             unsigned *taken);
 
