@@ -12,7 +12,7 @@ enum {
     GETTING_MOST = 1 << 18, // bytes that are asked of one peer
 };
 
-// The most that one frame carries, whatever it is.
+// With the link's lock held: the most that one frame carries, whatever it is.
 static size_t largest_piece(const udp_link_t *link)
 {
     return (link->datagram_bytes - UDP_HEADER_BYTES - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
@@ -109,13 +109,13 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
     (void)flags;
     udp_conduit_t *udp = udp_of(conduit);
     udp_link_t *link = pointer;
-    const udp_rma_t rma = {.type = UDP_FRAME_GET,
-                           .nbytes = least(nbytes, largest_piece(link)),
-                           .src = (uintptr_t)src,
-                           .dest = (uintptr_t)dest,
-                           .cookie = (uintptr_t)pending};
+    udp_rma_t rma = {.type = UDP_FRAME_GET,
+                     .src = (uintptr_t)src,
+                     .dest = (uintptr_t)dest,
+                     .cookie = (uintptr_t)pending};
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
+    rma.nbytes = least(nbytes, largest_piece(link));
     *begun = may_get(link, rma.nbytes) && add_frame(udp, link, &rma, NULL) ? rma.nbytes : 0;
     link->getting += *begun;
     aq_lock_drop(&link->lock);
