@@ -256,10 +256,11 @@ static next_t receive_in_place(udp_conduit_t *udp)
     uint8_t head[UDP_ALONE_BYTES];
     udp_header_t header;
     arrival_t arrival = {.header = &header};
-    arrival.length = udp_socket_peek(&udp->socket, head, sizeof head);
-    const udp_incoming_t in = {.bytes = head, .length = arrival.length};
-    if (!arrival.length)
+    ssize_t length = udp_socket_peek(&udp->socket, head, sizeof head);
+    if (length < 0)
         return NEXT_NONE;
+    arrival.length = (size_t)length;
+    const udp_incoming_t in = {.bytes = head, .length = arrival.length};
     if (arrival.length < LARGE || examine(udp, &in, &header) != UDP_DROPS ||
         header.kind != UDP_DATA ||
         !udp_frame_alone(head, arrival.length, header.class, &arrival.frame))

@@ -643,13 +643,12 @@ uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t
     return in->bytes;
 }
 
-size_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes)
+ssize_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes)
 {
     if (socket->faults)
         udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
     socket->counts.receive_calls++;
-    ssize_t length = recv(socket->fd, head, bytes, MSG_PEEK | MSG_TRUNC);
-    return length > 0 ? (size_t)length : 0;
+    return recv(socket->fd, head, bytes, MSG_PEEK | MSG_TRUNC);
 }
 
 bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned count)

@@ -148,8 +148,8 @@ aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsign
                                unsigned *count);
 
 // Looks at the next datagram and leaves it there: copies its first bytes to head. Returns its
-// length; 0: none is there. Only when no received ones are left.
-size_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes);
+// length, which may be 0; -1: none is there. Only when no received ones are left.
+ssize_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes);
 
 // Receives the datagram that udp_socket_peek saw into pieces of memory, which together are at least
 // as long. False: it was not to be had, or not all of them are memory; it is lost.

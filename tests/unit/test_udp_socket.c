@@ -326,6 +326,23 @@ static void test_one_at_a_time(void **state)
     assert_int_equal(there.counts.received, here.counts.sent);
 }
 
+// Who looks ahead sees an empty datagram, and one that is not there.
+static void test_peek(void **state)
+{
+    (void)state;
+    char head[8];
+    const char text[] = "a datagram";
+    struct iovec pieces[] = {{head, sizeof head}, {bytes, sizeof text}};
+    assert_int_equal(udp_socket_peek(&there, head, sizeof head), -1);
+    for (size_t length = 0; length <= sizeof text; length += sizeof text) {
+        assert_true(sendto(here.fd, text, length, 0, &there.here.any, there.here.length) >= 0);
+        assert_int_equal(udp_socket_peek(&there, head, sizeof head), length);
+        assert_true(udp_socket_take(&there, pieces, 2));
+        assert_memory_equal(head, text, length ? sizeof head : 0);
+    }
+    assert_int_equal(udp_socket_peek(&there, head, sizeof head), -1);
+}
+
 // Alike, growing, shrinking, and in groups: whatever the kernel is asked to cut comes out in order.
 static void test_many(void **state)
 {
@@ -636,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_worker),
         cmocka_unit_test(test_every_interface),
         WITH_BOTH(test_one_at_a_time),
+        WITH_BOTH(test_peek),
         WITH_BOTH(test_many),
         WITH_BOTH(test_few_calls),
         WITH_BOTH(test_few_at_a_time),
