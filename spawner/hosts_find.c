@@ -161,16 +161,25 @@ static bool add_named(aq_hosts_t *hosts, const char *what, char *name, const cha
     return aq_hosts_add(hosts, &host, fault, room);
 }
 
-bool aq_hosts_read_pairs(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
-                         size_t room)
+// Names, each with its slots behind it; whole_lines: what else is in the line is passed over.
+static bool read_named(aq_hosts_t *hosts, const char *what, const char *text, bool whole_lines,
+                       char *fault, size_t room)
 {
     char name[AQ_HOST_NAME_MAX + 2], slots[32];
     while (next_word(&text, name, sizeof name)) {
         (void)next_word(&text, slots, sizeof slots);
         if (!add_named(hosts, what, name, slots, fault, room))
             return false;
+        if (whole_lines)
+            text += strcspn(text, "\n");
     }
     return true;
+}
+
+bool aq_hosts_read_pairs(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
+                         size_t room)
+{
+    return read_named(hosts, what, text, false, fault, room);
 }
 
 bool aq_hosts_read_repeats(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
@@ -186,14 +195,7 @@ bool aq_hosts_read_repeats(aq_hosts_t *hosts, const char *what, const char *text
 bool aq_hosts_read_sge(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
                        size_t room)
 {
-    char name[AQ_HOST_NAME_MAX + 2], slots[32];
-    while (next_word(&text, name, sizeof name)) {
-        (void)next_word(&text, slots, sizeof slots);
-        if (!add_named(hosts, what, name, slots, fault, room))
-            return false;
-        text += strcspn(text, "\n");
-    }
-    return true;
+    return read_named(hosts, what, text, true, fault, room);
 }
 
 // ---- where hosts are named ----
