@@ -29,8 +29,7 @@ static bool stays_inside(const aq_boot_t *boot)
 // The largest payload of a frame with all arguments.
 static size_t largest_payload(size_t datagram_bytes, unsigned category)
 {
-    size_t rest =
-        datagram_bytes - UDP_HEADER_BYTES - udp_frame_payload_at(category, AQ_AM_MAX_ARGS);
+    size_t rest = datagram_bytes - UDP_HEADER_MOST - udp_frame_payload_at(category, AQ_AM_MAX_ARGS);
     return rest & ~(size_t)7;
 }
 

@@ -11,6 +11,7 @@ enum {
         8,        // the least congestion window: with fewer, losses do not show by overtaking
     PATIENCE = 4, // time-outs in a row before the time-out doubles: nothing but requests is
                   // sent then, and losses alone explain so many
+    TELLINGS = 3, // of the same news, by as many acknowledgements
     MOST_DOUBLINGS = 20, // of the time-out; rto_most ends them long before
     DELAY_FACTOR = 4,    // a round trip so many times the least one, and
     DELAY_NS = 1000000,  // this much longer, stands in a queue
@@ -457,8 +458,10 @@ udp_verdict_t udp_receiver_take(udp_receiver_t *receiver, uint32_t epoch, uint64
     receiver->counts[verdict]++;
     if (verdict == UDP_NEW)
         mark(receiver, sequence);
-    if (verdict == UDP_NEW || verdict == UDP_DUPLICATE)
+    if (verdict == UDP_NEW || verdict == UDP_DUPLICATE) {
         receiver->owed++;
+        receiver->news = TELLINGS;
+    }
     return verdict;
 }
 
@@ -469,6 +472,8 @@ bool udp_receiver_request(udp_receiver_t *receiver, uint32_t epoch)
         receiver->epoch = epoch;
         receiver->epochs++;
     }
+    if (confirms)
+        receiver->news = TELLINGS;
     receiver->requests[confirms]++;
     return confirms;
 }
@@ -493,6 +498,8 @@ void udp_receiver_ack(udp_receiver_t *receiver, uint32_t credit, udp_ack_t *ack)
         .selective = selective(receiver),
     };
     receiver->owed = 0;
+    if (receiver->news)
+        receiver->news--;
 }
 
 bool udp_receiver_gap(const udp_receiver_t *receiver)

@@ -198,6 +198,7 @@ typedef enum udp_verdict {
 typedef struct udp_receiver {
     uint32_t epoch;
     uint32_t owed; // datagrams since the last acknowledgement
+    uint32_t news; // acknowledgements that still repeat the last news
     uint64_t cumulative;
     uint64_t here[UDP_WINDOW_MAX / 64]; // number s has the bit s modulo UDP_WINDOW_MAX
     uint64_t counts[UDP_VERDICTS];      // of udp_receiver_take
@@ -226,6 +227,13 @@ void udp_receiver_ack(udp_receiver_t *receiver, uint32_t credit, udp_ack_t *ack)
 static inline uint32_t udp_receiver_owed(const udp_receiver_t *receiver)
 {
     return receiver->owed;
+}
+
+// Whether an acknowledgement tells the sender anything that it does not know, as far as can be
+// said here: what has come is told a few times, since acknowledgements get lost.
+static inline bool udp_receiver_has_news(const udp_receiver_t *receiver)
+{
+    return receiver->news;
 }
 
 // Whether something is missing below what is here: the sooner it is told, the sooner it comes.

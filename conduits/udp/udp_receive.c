@@ -83,13 +83,14 @@ static udp_drop_t examine(const udp_conduit_t *udp, const udp_incoming_t *in, ud
     udp_fault_t fault = udp_header_decode(in->bytes, in->length, header);
     if (fault != UDP_FINE)
         return faults[fault];
-    const uint8_t *frames = in->bytes + UDP_HEADER_BYTES;
-    const size_t bytes = in->length - UDP_HEADER_BYTES;
+    const size_t head = udp_header_bytes(header);
+    const uint8_t *frames = in->bytes + head;
+    const size_t bytes = in->length - head;
     const aq_conduit_env_t *env = udp->base.env;
     if (header->job != udp->auth.job_tag)
         return UDP_DROP_FOREIGN;
-    if (!udp_auth_genuine(&udp->auth, in->bytes, UDP_HASHED_BYTES, frames, bytes,
-                          udp_header_hash(in->bytes)))
+    if (!udp_auth_genuine(&udp->auth, in->bytes + UDP_HASH_BYTES, head - UDP_HASH_BYTES, frames,
+                          bytes, in->bytes))
         return UDP_DROP_FORGED;
     if (header->dest != env->rank || header->source >= env->size || header->source == env->rank)
         return UDP_DROP_MISDIRECTED;
@@ -110,7 +111,7 @@ typedef struct arrival {
 
 static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
 {
-    udp_frames_t frames = udp_frames_of(in->bytes, in->length, in->header->class);
+    udp_frames_t frames = udp_frames_of(in->bytes, in->header);
     udp_frame_t frame;
     while (udp_frames_next(&frames, &frame) == UDP_FRAME)
         if (frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT)
@@ -130,7 +131,7 @@ static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
     const udp_header_t *header = in->header;
     udp_receiver_t *receiver = &link->receiver[header->class];
     if (udp_receiver_look(receiver, header->epoch, header->sequence) == UDP_NEW && in->bytes) {
-        in->contents = udp_frames_scan(udp_frames_of(in->bytes, in->length, header->class));
+        in->contents = udp_frames_scan(udp_frames_of(in->bytes, header));
         if (!in->contents.good)
             return UDP_DROP_MALFORMED;
         if (in->contents.calls && udp->queue[header->class].count >= udp->queue_most)
@@ -183,7 +184,7 @@ static void take_plain(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in
 static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     for (unsigned c = 0; c < UDP_CLASSES; c++)
-        if (link->sender[c].kept || link->sender[c].requesting) // else there is no news
+        if (in->header->has_ack[c] && (link->sender[c].kept || link->sender[c].requesting))
             udp_sender_ack(&link->sender[c], &in->header->acks[c], in->now);
     link->stats.bytes_in += in->length;
     udp_link_heard(udp, link);
@@ -218,7 +219,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
             buffer->link = link;
             buffer->class = header.class;
             buffer->used = (uint32_t)in->length;
-            buffer->ran = UDP_HEADER_BYTES;
+            buffer->ran = (uint32_t)udp_header_bytes(&header);
             return buffer;
         }
     }
@@ -234,7 +235,7 @@ static bool place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     uint8_t head[UDP_ALONE_BYTES], padding[8];
     const udp_header_t *header = in->header;
-    const size_t front = UDP_HEADER_BYTES + udp_rma_front(in->frame.type);
+    const size_t front = udp_header_bytes(header) + udp_rma_front(in->frame.type);
     const struct iovec pieces[] = {{head, front},
                                    {(void *)(uintptr_t)in->frame.dest, in->frame.nbytes},
                                    {padding, sizeof padding}};
@@ -262,8 +263,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     arrival.length = (size_t)length;
     const udp_incoming_t in = {.bytes = head, .length = arrival.length};
     if (arrival.length < LARGE || examine(udp, &in, &header) != UDP_DROPS ||
-        header.kind != UDP_DATA ||
-        !udp_frame_alone(head, arrival.length, header.class, &arrival.frame))
+        header.kind != UDP_DATA || !udp_frame_alone(head, &header, &arrival.frame))
         return NEXT_OTHER;
     udp_link_t *link = udp_link_get(udp, header.source);
     if (!link)

@@ -15,7 +15,7 @@ enum {
 // With the link's lock held: the most that one frame carries, whatever it is.
 static size_t largest_piece(const udp_link_t *link)
 {
-    return (link->datagram_bytes - UDP_HEADER_BYTES - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
+    return (link->datagram_bytes - UDP_HEADER_MOST - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
 }
 
 static size_t least(size_t a, size_t b)

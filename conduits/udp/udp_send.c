@@ -4,11 +4,14 @@
 #include "../../other/clock.h"
 #include "udp_conduit.h"
 
-// Both acknowledgements ride on each datagram; after it nothing is owed.
+// What has come is acknowledged by each datagram that leaves; after it nothing is owed.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
 {
     const uint32_t credit = atomic_load_explicit(&udp->credit, memory_order_relaxed);
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
+        header->has_ack[c] = udp_receiver_has_news(&link->receiver[c]);
+        if (!header->has_ack[c])
+            continue;
         udp_receiver_ack(&link->receiver[c], credit, &header->acks[c]);
         header->acks[c].held_us = (uint32_t)((now - link->came[c]) / 1000);
     }
@@ -17,13 +20,13 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
     link->ack_wanted = false;
 }
 
-// The datagram as pieces of memory: what is at hand, from the header on; its tail; padding.
-static unsigned pieces_of(uint8_t *datagram, uint32_t used, const struct iovec *tail,
-                          struct iovec pieces[3])
+// What stands behind the header as pieces of memory: the frames; the tail; padding. Room for them
+// begins at pieces[0].
+static unsigned pieces_of(struct iovec frames, const struct iovec *tail, struct iovec pieces[3])
 {
     static uint8_t zeros[8];
     unsigned count = 0;
-    pieces[count++] = (struct iovec){datagram, used};
+    pieces[count++] = frames;
     if (tail->iov_len)
         pieces[count++] = *tail;
     if (tail->iov_len % 8)
@@ -58,24 +61,27 @@ static void add_to_train(udp_conduit_t *udp, const udp_link_t *link, udp_train_t
         udp_train_send(udp, train);
 }
 
-static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
-                            uint8_t *datagram, uint32_t used, const struct iovec *tail,
-                            udp_header_t *header, uint64_t now)
+// Writes the header right before the frames, which stand behind room for the longest one.
+static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train, uint8_t *room,
+                            uint32_t used, const struct iovec *tail, udp_header_t *header,
+                            uint64_t now)
 {
     struct iovec pieces[3];
-    const unsigned count = pieces_of(datagram, used, tail, pieces);
-    header->bytes = (uint16_t)(used + udp_round_up(tail->iov_len));
+    const struct iovec frames = {room + UDP_HEADER_MOST, used - UDP_HEADER_MOST};
+    const unsigned count = pieces_of(frames, tail, pieces);
+    const unsigned covered = header->kind == UDP_DATA ? count : 0;
+    write_acks(udp, link, header, now);
+    const size_t head = udp_header_bytes(header);
+    uint8_t *datagram = room + UDP_HEADER_MOST - head;
+    header->bytes = (uint16_t)(head + frames.iov_len + udp_round_up(tail->iov_len));
     header->job = udp->auth.job_tag;
     header->source = udp->base.env->rank;
     header->dest = link->rank;
-    write_acks(udp, link, header, now);
-    const unsigned covered = header->kind == UDP_DATA ? count : 0;
-    pieces[0] = (struct iovec){datagram + UDP_HEADER_BYTES, used - UDP_HEADER_BYTES};
     header->checksum = udp_auth_checksum(&udp->auth, pieces, covered);
     udp_header_encode(datagram, header);
-    udp_auth_sign(&udp->auth, datagram, UDP_HASHED_BYTES, pieces, covered,
-                  udp_header_hash(datagram));
-    pieces[0] = (struct iovec){datagram, used};
+    udp_auth_sign(&udp->auth, datagram + UDP_HASH_BYTES, head - UDP_HASH_BYTES, pieces, covered,
+                  datagram);
+    pieces[0] = (struct iovec){datagram, head + frames.iov_len};
     link->stats.bytes_out += header->bytes;
     if (train) {
         add_to_train(udp, link, train, pieces, count);
@@ -88,7 +94,7 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *t
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now)
 {
-    uint8_t datagram[UDP_HEADER_BYTES];
+    _Alignas(8) uint8_t datagram[UDP_HEADER_MOST];
     udp_header_t header = {.kind = (uint8_t)kind, .class = (uint8_t) class, .epoch = epoch};
     (void)transmit(udp, link, NULL, datagram, sizeof datagram, &(struct iovec){0}, &header, now);
     link->stats.acks_out++;
@@ -165,7 +171,7 @@ static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)
     if (!buffer)
         return NULL;
     buffer->class = (uint8_t) class;
-    buffer->used = UDP_HEADER_BYTES;
+    buffer->used = UDP_HEADER_MOST;
     buffer->frames = buffer->notes = 0;
     buffer->wants_ack = false;
     buffer->tail.iov_len = 0;
@@ -215,7 +221,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
     const unsigned class = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
     const size_t front = udp_rma_front(rma->type), bytes = udp_rma_bytes(rma->type, rma->nbytes);
     udp_buffer_t *buffer;
-    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_BYTES + bytes)) ||
+    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_MOST + bytes)) ||
         !(buffer = new_datagram(udp, class)))
         return false;
     udp_rma_t written = *rma;
@@ -223,7 +229,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
         buffer->tail = (struct iovec){(void *)(uintptr_t)rma->payload, rma->nbytes};
         written.payload = NULL;
     }
-    udp_rma_write(buffer->bytes + UDP_HEADER_BYTES, &written);
+    udp_rma_write(buffer->bytes + UDP_HEADER_MOST, &written);
     buffer->used += (uint32_t)(how.in_place ? front : bytes);
     buffer->frames = 1;
     buffer->wants_ack = how.wants_ack;

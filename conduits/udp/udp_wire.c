@@ -4,24 +4,31 @@
 #include <string.h>
 
 // Places of the fields in the header.
-enum { CREDIT_UNIT = 1024, HELD_UNIT = 16, WANTS_ACK = 0x80 };
+enum { CREDIT_UNIT = 1024, HELD_UNIT = 16 };
 
+// The byte at AT_KIND: the kind in the lower 4 bits, and
 enum {
-    AT_VERSION = 0,
-    AT_KIND = 1, // in the lower 4 bits; then the class, and what is wanted
-    AT_BYTES = 2,
-    AT_JOB = 4,
-    AT_SOURCE = 8,
-    AT_DEST = 12,
-    AT_EPOCH = 16,
-    AT_CHECKSUM = 20,
-    AT_SEQUENCE = 24,
-    AT_ACKS = 32, // one for each class
-    ACK_BYTES = 24,
+    REPLIES = 0x10,
+    HAS_ACK = 0x20 /* of requests; the next bit: of replies */,
+    WANTS_ACK = 0x80
 };
 
-_Static_assert(AT_ACKS + UDP_CLASSES * ACK_BYTES == UDP_HASHED_BYTES, "the hash follows the acks");
-_Static_assert(UDP_HEADER_BYTES % 8 == 0, "frames begin where a payload may");
+enum {
+    AT_VERSION = UDP_HASH_BYTES,
+    AT_KIND = AT_VERSION + 1,
+    AT_BYTES = AT_KIND + 1,
+    AT_JOB = AT_BYTES + 2,
+    AT_SOURCE = AT_JOB + 4,
+    AT_DEST = AT_SOURCE + 4,
+    AT_EPOCH = AT_DEST + 4,
+    AT_CHECKSUM = AT_EPOCH + 4,
+    AT_SEQUENCE = AT_CHECKSUM + 4,
+    AT_ACKS = AT_SEQUENCE + 8, // those that are there
+};
+
+_Static_assert((int)AT_ACKS == (int)UDP_HEADER_LEAST, "acknowledgements end the header");
+_Static_assert(UDP_HEADER_LEAST % 8 == 0 && UDP_ACK_BYTES % 8 == 0,
+               "frames begin where a payload may");
 
 // ---- numbers ----
 
@@ -89,11 +96,28 @@ static void decode_ack(const uint8_t *at, udp_ack_t *ack)
     ack->selective = get64(at + 16);
 }
 
+static uint8_t kind_byte(const udp_header_t *header)
+{
+    unsigned byte = header->kind;
+    byte |= header->class == UDP_REPLIES ? REPLIES : 0;
+    byte |= (unsigned)header->has_ack[UDP_REQUESTS] * HAS_ACK;
+    byte |= (unsigned)header->has_ack[UDP_REPLIES] * 2 * HAS_ACK;
+    return (uint8_t)(byte | (header->wants_ack ? WANTS_ACK : 0));
+}
+
+static void read_kind(uint8_t byte, udp_header_t *header)
+{
+    header->kind = byte & 15;
+    header->class = byte & REPLIES ? UDP_REPLIES : UDP_REQUESTS;
+    header->has_ack[UDP_REQUESTS] = byte & HAS_ACK;
+    header->has_ack[UDP_REPLIES] = byte & 2 * HAS_ACK;
+    header->wants_ack = byte & WANTS_ACK;
+}
+
 void udp_header_encode(uint8_t *at, const udp_header_t *header)
 {
     at[AT_VERSION] = UDP_VERSION;
-    at[AT_KIND] =
-        (uint8_t)(header->kind | header->class << 4 | (header->wants_ack ? WANTS_ACK : 0));
+    at[AT_KIND] = kind_byte(header);
     put16(at + AT_BYTES, header->bytes);
     put32(at + AT_JOB, header->job);
     put32(at + AT_SOURCE, header->source);
@@ -101,27 +125,30 @@ void udp_header_encode(uint8_t *at, const udp_header_t *header)
     put32(at + AT_EPOCH, header->epoch);
     put32(at + AT_CHECKSUM, header->checksum);
     put64(at + AT_SEQUENCE, header->sequence);
+    at += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
-        encode_ack(at + AT_ACKS + class * ACK_BYTES, &header->acks[class]);
+        if (header->has_ack[class]) {
+            encode_ack(at, &header->acks[class]);
+            at += UDP_ACK_BYTES;
+        }
 }
 
 // Only data has something behind its header.
 static bool right_bytes(const udp_header_t *header, size_t bytes)
 {
+    const size_t head = udp_header_bytes(header);
     return header->bytes == bytes && bytes % 8 == 0 &&
-           (header->kind == UDP_DATA) == (bytes > UDP_HEADER_BYTES);
+           (header->kind == UDP_DATA ? bytes > head : bytes == head);
 }
 
 udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_t *header)
 {
-    if (bytes < UDP_HEADER_BYTES)
+    if (bytes < UDP_HEADER_LEAST)
         return UDP_TOO_SHORT;
     if (datagram[AT_VERSION] != UDP_VERSION)
         return UDP_WRONG_VERSION;
-    header->kind = datagram[AT_KIND] & 15;
-    header->class = datagram[AT_KIND] >> 4 & 7;
-    header->wants_ack = datagram[AT_KIND] & WANTS_ACK;
-    if (header->kind >= UDP_KINDS || header->class >= UDP_CLASSES)
+    read_kind(datagram[AT_KIND], header);
+    if (header->kind >= UDP_KINDS)
         return UDP_WRONG_KIND;
     header->bytes = get16(datagram + AT_BYTES);
     if (!right_bytes(header, bytes))
@@ -132,8 +159,12 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
     header->epoch = get32(datagram + AT_EPOCH);
     header->checksum = get32(datagram + AT_CHECKSUM);
     header->sequence = get64(datagram + AT_SEQUENCE);
+    datagram += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
-        decode_ack(datagram + AT_ACKS + class * ACK_BYTES, &header->acks[class]);
+        if (header->has_ack[class]) {
+            decode_ack(datagram, &header->acks[class]);
+            datagram += UDP_ACK_BYTES;
+        }
     return UDP_FINE;
 }
 
@@ -310,13 +341,14 @@ udp_contents_t udp_frames_scan(udp_frames_t frames)
     return contents;
 }
 
-bool udp_frame_alone(const uint8_t *head, size_t length, uint8_t class, udp_frame_t *frame)
+bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame)
 {
-    const uint8_t *at = head + UDP_HEADER_BYTES;
-    if (length < UDP_ALONE_BYTES || !read_front(at, length - UDP_HEADER_BYTES, class, frame) ||
+    const size_t front = udp_header_bytes(header), rest = header->bytes - front;
+    const uint8_t *at = head + front;
+    if (header->bytes < UDP_ALONE_BYTES || !read_front(at, rest, header->class, frame) ||
         (frame->type != UDP_FRAME_PUT && frame->type != UDP_FRAME_GOT))
         return false;
     frame->payload = NULL;
     read_words(at + UDP_FRAME_BYTES, frame);
-    return frame_bytes(frame) == length - UDP_HEADER_BYTES;
+    return frame_bytes(frame) == rest;
 }

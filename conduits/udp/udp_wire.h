@@ -7,12 +7,12 @@
 // - Decoding reads nothing outside of the bytes it is given, whatever they hold. It does not check
 //   the keyed hash or the checksum: the caller does.
 // - A datagram belongs to one class, requests or replies, and so do all its frames. Its header
-//   acknowledges both classes of the opposite direction.
+//   acknowledges none, one or both of the classes of the opposite direction: those with news.
 //
-//      | header, UDP_HEADER_BYTES              | frame | frame | frame ... |
-//      | fields, UDP_HASHED_BYTES | keyed hash | front, arguments, addresses, payload
+//      | header, 40 to 88 bytes                       | frame | frame | frame ... |
+//      | keyed hash | fields | up to 2 acknowledgements | front, arguments, addresses, payload
 //
-//      mode header: the hash covers the fields; mode full: the fields and the frames
+//      mode header: the hash covers the rest of the header; mode full: the frames as well
 #ifndef AQ_UDP_WIRE_H
 #define AQ_UDP_WIRE_H
 
@@ -25,9 +25,10 @@
 #define UDP_VERSION 1
 
 enum {
-    UDP_HASHED_BYTES = 80, // the fields of the header, which the keyed hash covers
-    UDP_HASH_BYTES = 8,
-    UDP_HEADER_BYTES = UDP_HASHED_BYTES + UDP_HASH_BYTES,
+    UDP_HASH_BYTES = 8, // the keyed hash, at the front of the header
+    UDP_ACK_BYTES = 24,
+    UDP_HEADER_LEAST = 40, // without acknowledgements
+    UDP_HEADER_MOST = UDP_HEADER_LEAST + 2 * UDP_ACK_BYTES,
     UDP_FRAME_BYTES = 8,          // the front of a frame
     UDP_LONGEST_DATAGRAM = 65504, // what IPv4 carries (65,507), as a multiple of 8
 };
@@ -59,14 +60,21 @@ typedef struct udp_header {
     uint8_t kind;   // udp_kind_t
     uint8_t class;  // of the frames, or of the flow that an epoch request or confirmation is about
     bool wants_ack; // at once: the sender waits for it
-    uint16_t bytes; // of the whole datagram
-    uint32_t job;   // a tag that follows from the job's key
+    bool has_ack[UDP_CLASSES];
+    uint16_t bytes;        // of the whole datagram
+    uint32_t job;          // a tag that follows from the job's key
     uint32_t source, dest; // job ranks
     uint32_t epoch;
-    uint32_t checksum; // of all behind the header, or 0
-    uint64_t sequence; // of data; else 0
-    udp_ack_t acks[UDP_CLASSES];
+    uint32_t checksum;           // of all behind the header, or 0
+    uint64_t sequence;           // of data; else 0
+    udp_ack_t acks[UDP_CLASSES]; // as far as they are there
 } udp_header_t;
+
+static inline size_t udp_header_bytes(const udp_header_t *header)
+{
+    return UDP_HEADER_LEAST +
+           (size_t)(header->has_ack[UDP_REQUESTS] + header->has_ack[UDP_REPLIES]) * UDP_ACK_BYTES;
+}
 
 // Why a datagram is dropped; UDP_FINE: it is not.
 typedef enum udp_fault {
@@ -78,17 +86,12 @@ typedef enum udp_fault {
     UDP_FAULTS
 } udp_fault_t;
 
-// Writes the UDP_HASHED_BYTES first bytes of a datagram.
+// Writes the udp_header_bytes first bytes of a datagram, but for the hash.
 void udp_header_encode(uint8_t *at, const udp_header_t *header);
 
-// Reads the header of a datagram of that many bytes. *header is whole only with UDP_FINE.
+// Reads the header of a datagram of that many bytes. *header is whole only with UDP_FINE; what it
+// does not acknowledge is left alone.
 udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_t *header);
-
-// The keyed hash of a datagram stands here.
-static inline uint8_t *udp_header_hash(uint8_t *datagram)
-{
-    return datagram + UDP_HASHED_BYTES;
-}
 
 // ---- frames ----
 
@@ -163,10 +166,11 @@ typedef struct udp_frames {
     uint8_t class;
 } udp_frames_t;
 
-// Begins to read the frames of a datagram, whose header told class and bytes.
-static inline udp_frames_t udp_frames_of(uint8_t *datagram, size_t bytes, uint8_t class)
+// Begins to read the frames of a datagram that has this header.
+static inline udp_frames_t udp_frames_of(uint8_t *datagram, const udp_header_t *header)
 {
-    return (udp_frames_t){datagram + UDP_HEADER_BYTES, datagram + bytes, class};
+    return (udp_frames_t){datagram + udp_header_bytes(header), datagram + header->bytes,
+                          header->class};
 }
 
 typedef enum udp_next { UDP_NO_FRAME, UDP_FRAME, UDP_BAD_FRAME } udp_next_t;
@@ -184,10 +188,10 @@ typedef struct udp_contents {
 
 udp_contents_t udp_frames_scan(udp_frames_t frames);
 
-enum { UDP_ALONE_BYTES = UDP_HEADER_BYTES + 3 * 8 }; // enough to tell a frame that is alone
+enum { UDP_ALONE_BYTES = UDP_HEADER_MOST + 3 * 8 }; // enough to tell a frame that is alone
 
-// Whether a datagram of that length, of which only the first UDP_ALONE_BYTES are at hand, holds
+// Whether a datagram with this header, of which only the first UDP_ALONE_BYTES are at hand, holds
 // one put or reply to a get and nothing else. Then *frame tells all but the payload.
-bool udp_frame_alone(const uint8_t *head, size_t length, uint8_t class, udp_frame_t *frame);
+bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame);
 
 #endif

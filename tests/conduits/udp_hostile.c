@@ -113,7 +113,7 @@ static void forge(const heard_t *heard)
     if (kind == 0)
         length = below((uint32_t)length + 1);
     for (uint32_t n = kind == 0 ? 0 : 1 + below(3); n; n--)
-        copy[below(kind == 1 ? 88 : (uint32_t)length)] ^= (uint8_t)(1 + below(255));
+        copy[below(kind == 1 ? 40 : (uint32_t)length)] ^= (uint8_t)(1 + below(255));
     for (size_t i = 0; kind == 3 && i < length; i++)
         copy[i] = (uint8_t)below(256);
     say(heard, copy, length);

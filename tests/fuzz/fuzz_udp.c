@@ -86,28 +86,28 @@ static void rewrite(const udp_frame_t *frame, uint8_t class)
 }
 
 // What the first bytes tell of a frame that is alone, all of them tell as well.
-static void fuzz_alone(uint8_t *datagram, size_t size, uint8_t class)
+static void fuzz_alone(uint8_t *datagram, size_t size, const udp_header_t *header)
 {
-    udp_frames_t frames = udp_frames_of(datagram, size, class);
+    udp_frames_t frames = udp_frames_of(datagram, header);
     udp_frame_t alone, first;
-    if (size < UDP_ALONE_BYTES || !udp_frame_alone(datagram, size, class, &alone))
+    if (size < UDP_ALONE_BYTES || !udp_frame_alone(datagram, header, &alone))
         return;
     require(udp_frames_next(&frames, &first) == UDP_FRAME && frames.at == frames.end);
     require(first.type == alone.type && first.dest == alone.dest && first.nbytes == alone.nbytes);
 }
 
-static void fuzz_frames(uint8_t *datagram, size_t size, uint8_t class)
+static void fuzz_frames(uint8_t *datagram, size_t size, const udp_header_t *header)
 {
-    udp_frames_t frames = udp_frames_of(datagram, size, class);
+    udp_frames_t frames = udp_frames_of(datagram, header);
     udp_contents_t contents = udp_frames_scan(frames);
     udp_frame_t frame;
     udp_next_t next;
     while ((next = udp_frames_next(&frames, &frame)) == UDP_FRAME) {
-        require(frame.payload >= datagram + UDP_HEADER_BYTES &&
+        require(frame.payload >= datagram + udp_header_bytes(header) &&
                 payload_of(&frame) <= (size_t)(datagram + size - frame.payload));
         require((frame.payload - datagram) % 8 == 0);
         require(frame.type < UDP_FRAME_TYPES && frame.nargs <= AQ_AM_MAX_ARGS);
-        rewrite(&frame, class);
+        rewrite(&frame, header->class);
         memset(frame.payload, 0xaa, payload_of(&frame)); // as a handler may
         require(contents.count-- > 0);
     }
@@ -163,26 +163,34 @@ static void fuzz_receiver(const udp_header_t *header)
     require(udp_receiver_look(&receiver, header->epoch, header->sequence) != UDP_NEW);
 }
 
+static void fuzz_header(const uint8_t *datagram, size_t size, const udp_header_t *header)
+{
+    uint8_t again[UDP_HEADER_MOST];
+    const size_t head = udp_header_bytes(header);
+    require(size >= head && header->bytes == size);
+    udp_header_encode(again, header);
+    require(memcmp(again + UDP_HASH_BYTES, datagram + UDP_HASH_BYTES, head - UDP_HASH_BYTES) == 0);
+    for (unsigned class = 0; class < UDP_CLASSES; class ++)
+        if (header->has_ack[class])
+            fuzz_sender(&header->acks[class]);
+    fuzz_receiver(header);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *datagram = calloc(size ? size : 1, 1);
-    udp_header_t header;
+    udp_header_t header = {.kind = UDP_DATA};
     if (!datagram)
         return 0;
     if (size > 0)
         memcpy(datagram, data, size);
-    if (udp_header_decode(datagram, size, &header) == UDP_FINE) {
-        uint8_t again[UDP_HASHED_BYTES];
-        require(size >= UDP_HEADER_BYTES && header.bytes == size);
-        udp_header_encode(again, &header);
-        require(memcmp(again, datagram, sizeof again) == 0);
-        fuzz_sender(&header.acks[UDP_REQUESTS]);
-        fuzz_sender(&header.acks[UDP_REPLIES]);
-        fuzz_receiver(&header);
-    }
-    if (size >= UDP_HEADER_BYTES) { // also behind a header that is refused: few lengths are right
-        fuzz_alone(datagram, size, datagram[1] >> 4 & 1);
-        fuzz_frames(datagram, size, datagram[1] >> 4 & 1);
+    if (udp_header_decode(datagram, size, &header) == UDP_FINE)
+        fuzz_header(datagram, size, &header);
+    // also behind a header that is refused: few lengths are right
+    header.bytes = (uint16_t)size;
+    if (size <= UDP_LONGEST_DATAGRAM && size >= udp_header_bytes(&header)) {
+        fuzz_alone(datagram, size, &header);
+        fuzz_frames(datagram, size, &header);
     }
     free(datagram);
     return 0;

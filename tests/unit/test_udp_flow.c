@@ -776,6 +776,28 @@ static void what_is_owed_is_counted(void **state)
     assert_int_equal(news.cumulative, 1);
 }
 
+// Three times: an acknowledgement may get lost.
+static void news_is_told_a_few_times(void **state)
+{
+    (void)state;
+    udp_ack_t news;
+    assert_false(udp_receiver_has_news(&receiver));
+    udp_receiver_take(&receiver, 1, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(udp_receiver_has_news(&receiver));
+        udp_receiver_ack(&receiver, 77, &news);
+    }
+    assert_false(udp_receiver_has_news(&receiver));
+    udp_receiver_take(&receiver, 1, 0); // its acknowledgements were lost
+    assert_true(udp_receiver_has_news(&receiver));
+    while (udp_receiver_has_news(&receiver))
+        udp_receiver_ack(&receiver, 77, &news);
+    udp_receiver_take(&receiver, 0, 1); // of an old epoch
+    assert_false(udp_receiver_has_news(&receiver));
+    assert_true(udp_receiver_request(&receiver, 2));
+    assert_true(udp_receiver_has_news(&receiver));
+}
+
 // Against a plain array, in random order, with an acknowledgement after each.
 static void the_acknowledgement_tells_what_is_here(void **state)
 {
@@ -856,6 +878,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_number_is_new_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_look_changes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_owed_is_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(news_is_told_a_few_times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_acknowledgement_tells_what_is_here, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

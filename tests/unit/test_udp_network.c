@@ -187,8 +187,10 @@ static void serve_sender(void)
 static void acknowledge(void)
 {
     event_t event = {.kind = ACK};
-    udp_receiver_ack(&run.receiver, run.credit, &event.ack);
-    carry(event);
+    if (udp_receiver_has_news(&run.receiver)) {
+        udp_receiver_ack(&run.receiver, run.credit, &event.ack);
+        carry(event);
+    }
     run.ack_due = UDP_NEVER;
 }
 

@@ -98,14 +98,14 @@ static void fills_datagrams(udp_link_t *link, size_t mtu)
 {
     const udp_stats_t before = link->stats;
     const size_t frame = udp_frame_bytes(AQ_AM_MEDIUM, 0, 96);
-    const size_t frames = ((mtu - HEADERS) / 8 * 8 - UDP_HEADER_BYTES) / frame;
+    const size_t frames = ((mtu - HEADERS) / 8 * 8 - UDP_HEADER_MOST) / frame;
     assert_int_equal(link->datagram_bytes, (mtu - HEADERS) / 8 * 8);
     for (size_t i = 0; i < 4 * frames; i++)
         send_message(link, 96);
     udp_flush(udp, 0);
     assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 4);
     assert_int_equal(link->stats.bytes_out - before.bytes_out,
-                     4 * (UDP_HEADER_BYTES + frames * frame));
+                     4 * (UDP_HEADER_LEAST + frames * frame));
 }
 
 static void what_all_can_send_is_the_least(void **state)
@@ -113,7 +113,7 @@ static void what_all_can_send_is_the_least(void **state)
     (void)state;
     (void)link_or_skip();
     assert_int_equal(conduit->max_medium + udp_frame_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS) +
-                         UDP_HEADER_BYTES,
+                         UDP_HEADER_MOST,
                      PEER_BYTES);
 }
 
@@ -147,7 +147,7 @@ static void a_long_frame_goes_by_itself(void **state)
     udp_flush(udp, 0);
     assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 3);
     assert_true(link->stats.bytes_out - before.bytes_out >
-                link->datagram_bytes + 2 * (size_t)UDP_HEADER_BYTES);
+                link->datagram_bytes + 2 * (size_t)UDP_HEADER_LEAST);
     assert_int_equal(udp->socket.counts.too_long, 0);
 }
 

@@ -28,7 +28,8 @@ static const udp_header_t example = {
     .kind = UDP_EPOCH_CONFIRM,
     .class = UDP_REPLIES,
     .wants_ack = true,
-    .bytes = UDP_HEADER_BYTES,
+    .has_ack = {true, true},
+    .bytes = UDP_HEADER_MOST,
     .job = 0x03020100,
     .source = 0x13121110,
     .dest = 0x23222120,
@@ -41,55 +42,86 @@ static const udp_header_t example = {
 
 // ---- the header ----
 
+static const uint8_t places[] = {
+    0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, // keyed hash, written by others
+    1,    0xf3, 88,   0,    // version; kind, class and what is there or wanted; bytes
+    0x00, 0x01, 0x02, 0x03, // job
+    0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
+    0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
+    0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, // sequence
+    0x60, 0x61, 0x62, 0x63, 0x70, 0x71, 0x72, 0x73, // requests: epoch, credit, held
+    0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, // cumulative
+    0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, // selective
+    0xa0, 0xa1, 0xa2, 0xa3, 0xb0, 0xb1, 0xb2, 0xb3, // replies
+    0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, //
+    0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, //
+};
+
 static void the_header_has_its_bytes_in_their_places(void **unused)
 {
     (void)unused;
-    static const uint8_t places[] = {
-        1,    0x93, 88,   0,    // version; kind, class and what is wanted; bytes
-        0x00, 0x01, 0x02, 0x03, // job
-        0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
-        0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
-        0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, // sequence
-        0x60, 0x61, 0x62, 0x63, 0x70, 0x71, 0x72, 0x73, // requests: epoch, credit, held
-        0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, // cumulative
-        0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, // selective
-        0xa0, 0xa1, 0xa2, 0xa3, 0xb0, 0xb1, 0xb2, 0xb3, // replies
-        0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, //
-        0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, //
-    };
-    uint8_t bytes[UDP_HEADER_BYTES];
+    uint8_t bytes[UDP_HEADER_MOST];
+    assert_int_equal(sizeof places, UDP_HEADER_MOST);
+    assert_int_equal(udp_header_bytes(&example), UDP_HEADER_MOST);
     memset(bytes, 0xee, sizeof bytes);
-    assert_int_equal(sizeof places, UDP_HASHED_BYTES);
     udp_header_encode(bytes, &example);
     assert_memory_equal(bytes, places, sizeof places);
-    for (unsigned i = 0; i < UDP_HASH_BYTES; i++)
-        assert_int_equal(udp_header_hash(bytes)[i], 0xee);
-    assert_ptr_equal(udp_header_hash(bytes) + UDP_HASH_BYTES, bytes + UDP_HEADER_BYTES);
+}
+
+static void an_acknowledgement_that_is_not_there_takes_no_room(void **unused)
+{
+    (void)unused;
+    const uint8_t *const acks = places + UDP_HEADER_LEAST;
+    for (unsigned there = 0; there < 3; there++) { // none, requests, replies
+        uint8_t bytes[UDP_HEADER_MOST];
+        udp_header_t header = example;
+        const size_t length = UDP_HEADER_LEAST + (there ? UDP_ACK_BYTES : 0);
+        for (unsigned class = 0; class < UDP_CLASSES; class ++)
+            header.has_ack[class] = there == 1 + class;
+        memset(bytes, 0xee, sizeof bytes);
+        udp_header_encode(bytes, &header);
+        assert_int_equal(udp_header_bytes(&header), length);
+        assert_int_equal(bytes[9], 0x93 | there << 5);
+        assert_memory_equal(bytes + 10, places + 10, UDP_HEADER_LEAST - 10);
+        if (there)
+            assert_memory_equal(bytes + UDP_HEADER_LEAST, acks + (there - 1) * UDP_ACK_BYTES,
+                                UDP_ACK_BYTES);
+        for (size_t i = length; i < sizeof bytes; i++)
+            assert_int_equal(bytes[i], 0xee);
+    }
+}
+
+static void check_reading(unsigned kind, unsigned class, unsigned there)
+{
+    uint8_t datagram[UDP_HEADER_MOST + 16] = {0}, again[UDP_HEADER_MOST] = {0};
+    udp_header_t header = example, got;
+    memset(&got, 0, sizeof got);
+    header.kind = (uint8_t)kind;
+    header.class = (uint8_t) class;
+    header.wants_ack = kind % 2;
+    header.has_ack[UDP_REQUESTS] = there & 1;
+    header.has_ack[UDP_REPLIES] = there & 2;
+    const size_t head = udp_header_bytes(&header), bytes = head + (kind == UDP_DATA ? 16 : 0);
+    header.bytes = (uint16_t)bytes;
+    udp_header_encode(datagram, &header);
+    assert_int_equal(udp_header_decode(datagram, bytes, &got), UDP_FINE);
+    assert_int_equal(udp_header_bytes(&got), head);
+    udp_header_encode(again, &got);
+    assert_memory_equal(again, datagram, head);
+    assert_true(got.kind == kind && got.class == class && got.wants_ack == header.wants_ack);
+    if (there & 2) {
+        assert_int_equal(got.acks[1].held_us, header.acks[1].held_us);
+        assert_true(got.acks[1].selective == header.acks[1].selective);
+    }
 }
 
 static void a_header_is_read_as_it_was_written(void **unused)
 {
     (void)unused;
     for (unsigned kind = 0; kind < UDP_KINDS; kind++)
-        for (unsigned class = 0; class < UDP_CLASSES; class ++) {
-            uint8_t datagram[UDP_HEADER_BYTES + 16] = {0}, again[UDP_HASHED_BYTES];
-            size_t bytes = kind == UDP_DATA ? sizeof datagram : UDP_HEADER_BYTES;
-            udp_header_t header = example, got;
-            memset(&got, 0, sizeof got);
-            header.kind = (uint8_t)kind;
-            header.class = (uint8_t) class;
-            header.wants_ack = kind % 2;
-            header.bytes = (uint16_t)bytes;
-            udp_header_encode(datagram, &header);
-            assert_int_equal(udp_header_decode(datagram, bytes, &got), UDP_FINE);
-            udp_header_encode(again, &got);
-            assert_memory_equal(again, datagram, sizeof again);
-            assert_int_equal(got.kind, kind);
-            assert_int_equal(got.class, class);
-            assert_int_equal(got.wants_ack, header.wants_ack);
-            assert_int_equal(got.acks[1].held_us, header.acks[1].held_us);
-            assert_true(got.acks[1].selective == header.acks[1].selective);
-        }
+        for (unsigned class = 0; class < UDP_CLASSES; class ++)
+            for (unsigned there = 0; there < 4; there++)
+                check_reading(kind, class, there);
 }
 
 // Decodes the first bytes of a datagram in memory of just that size, so that a sanitizer sees a
@@ -109,41 +141,40 @@ static udp_fault_t decode(const uint8_t *datagram, size_t bytes)
 static void what_is_no_header_is_told_apart(void **unused)
 {
     (void)unused;
-    uint8_t datagram[UDP_HEADER_BYTES + 16] = {0}, wrong[sizeof datagram];
+    uint8_t datagram[UDP_HEADER_MOST + 16] = {0}, wrong[sizeof datagram];
     udp_header_t header = example;
     header.kind = UDP_DATA;
     header.bytes = sizeof datagram;
     udp_header_encode(datagram, &header);
-    for (size_t bytes = 0; bytes < UDP_HEADER_BYTES; bytes++)
+    for (size_t bytes = 0; bytes < UDP_HEADER_LEAST; bytes++)
         assert_int_equal(decode(datagram, bytes), UDP_TOO_SHORT);
-    for (size_t bytes = UDP_HEADER_BYTES; bytes < sizeof datagram; bytes++)
+    for (size_t bytes = UDP_HEADER_LEAST; bytes < sizeof datagram; bytes++)
         assert_int_equal(decode(datagram, bytes), UDP_WRONG_BYTES);
     assert_int_equal(decode(datagram, sizeof datagram), UDP_FINE);
     for (unsigned value = 0; value < 256; value++) {
         memcpy(wrong, datagram, sizeof wrong);
-        wrong[0] = (uint8_t)value;
+        wrong[8] = (uint8_t)value;
         assert_int_equal(decode(wrong, sizeof wrong), value == 1 ? UDP_FINE : UDP_WRONG_VERSION);
-        wrong[0] = datagram[0];
-        wrong[1] = (uint8_t)value;
+        wrong[8] = datagram[8];
+        wrong[9] = (uint8_t)value;
         bool data = value % 16 == UDP_DATA;
         udp_fault_t legal = data ? UDP_FINE : UDP_WRONG_BYTES; // only data has frames
         assert_int_equal(decode(wrong, sizeof wrong),
-                         value / 16 % 8 < UDP_CLASSES && value % 16 < UDP_KINDS ? legal
-                                                                                : UDP_WRONG_KIND);
+                         value % 16 < UDP_KINDS ? legal : UDP_WRONG_KIND);
     }
 }
 
 static void data_needs_frames_and_lengths_of_eight(void **unused)
 {
     (void)unused;
-    uint8_t datagram[UDP_HEADER_BYTES + 16] = {0};
+    uint8_t datagram[UDP_HEADER_MOST + 16] = {0};
     udp_header_t header = example;
     header.kind = UDP_DATA;
-    for (size_t bytes = UDP_HEADER_BYTES; bytes <= sizeof datagram; bytes++) {
+    for (size_t bytes = UDP_HEADER_MOST; bytes <= sizeof datagram; bytes++) {
         header.bytes = (uint16_t)bytes;
         udp_header_encode(datagram, &header);
         assert_int_equal(decode(datagram, bytes),
-                         bytes % 8 == 0 && bytes > UDP_HEADER_BYTES ? UDP_FINE : UDP_WRONG_BYTES);
+                         bytes % 8 == 0 && bytes > UDP_HEADER_MOST ? UDP_FINE : UDP_WRONG_BYTES);
     }
 }
 
@@ -166,7 +197,7 @@ static int clear(void **unused)
     (void)unused;
     memset(&box, 0, sizeof box);
     memset(box.datagram, 0xee, sizeof box.datagram);
-    box.bytes = UDP_HEADER_BYTES;
+    box.bytes = UDP_HEADER_MOST;
     return 0;
 }
 
@@ -188,6 +219,25 @@ static aq_am_t *new_message(unsigned category, unsigned nargs, size_t nbytes, bo
         .reply = reply,
     };
     return &box.am[i];
+}
+
+static udp_header_t header_of(size_t bytes, unsigned class)
+{
+    return (udp_header_t){
+        .class = (uint8_t) class, .bytes = (uint16_t)bytes, .has_ack = {true, true}};
+}
+
+static udp_frames_t frames_of(uint8_t *datagram, size_t bytes, unsigned class)
+{
+    const udp_header_t header = header_of(bytes, class);
+    return udp_frames_of(datagram, &header);
+}
+
+// Whether a head is that of a datagram of so many bytes with one frame.
+static bool is_alone(const uint8_t *head, size_t bytes, unsigned class, udp_frame_t *frame)
+{
+    const udp_header_t header = header_of(bytes, class);
+    return udp_frame_alone(head, &header, frame);
 }
 
 static uint8_t *add(const aq_am_t *am)
@@ -223,7 +273,7 @@ static void check_frame(const udp_frame_t *frame, const aq_am_t *am)
 static void check_all(bool reply)
 {
     udp_frame_t frame;
-    udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, reply);
+    udp_frames_t frames = frames_of(box.datagram, box.bytes, reply);
     udp_contents_t contents = udp_frames_scan(frames);
     assert_true(contents.good && contents.count == box.count && !contents.bytes);
     assert_int_equal(contents.calls, box.count > 0);
@@ -267,7 +317,7 @@ static void a_frame_has_its_bytes_in_their_places(void **unused)
                         .reply = true};
     assert_int_equal(udp_frame_bytes(AQ_AM_LONG, 3, 5), sizeof places);
     add(&am);
-    assert_memory_equal(box.datagram + UDP_HEADER_BYTES, places, sizeof places);
+    assert_memory_equal(box.datagram + UDP_HEADER_MOST, places, sizeof places);
 }
 
 static void a_payload_may_be_there_before_or_come_after(void **unused)
@@ -293,9 +343,9 @@ static void a_payload_may_be_there_before_or_come_after(void **unused)
 // One frame, spoiled in one byte.
 static bool good_with(size_t at, uint8_t value)
 {
-    uint8_t *byte = box.datagram + UDP_HEADER_BYTES + at, kept = *byte;
+    uint8_t *byte = box.datagram + UDP_HEADER_MOST + at, kept = *byte;
     *byte = value;
-    udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS);
+    udp_frames_t frames = frames_of(box.datagram, box.bytes, UDP_REQUESTS);
     bool good = udp_frames_scan(frames).good;
     udp_frame_t frame;
     if (!good) { // and it stays so
@@ -329,8 +379,8 @@ static void frames_of_the_other_class_are_refused(void **unused)
 {
     (void)unused;
     add_any(true);
-    assert_true(udp_frames_scan(udp_frames_of(box.datagram, box.bytes, UDP_REPLIES)).good);
-    assert_false(udp_frames_scan(udp_frames_of(box.datagram, box.bytes, UDP_REQUESTS)).good);
+    assert_true(udp_frames_scan(frames_of(box.datagram, box.bytes, UDP_REPLIES)).good);
+    assert_false(udp_frames_scan(frames_of(box.datagram, box.bytes, UDP_REQUESTS)).good);
 }
 
 // ---- puts and gets ----
@@ -369,7 +419,7 @@ static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
     for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
         clear(unused);
         const udp_rma_t rma = new_rma(type, 5);
-        const uint8_t *at = box.datagram + UDP_HEADER_BYTES;
+        const uint8_t *at = box.datagram + UDP_HEADER_MOST;
         add_rma(&rma);
         assert_int_equal(at[0], type);
         assert_int_equal(at[3], type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS);
@@ -377,7 +427,7 @@ static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
         at += 8;
         for (unsigned w = 0; words[type][w]; w++, at += 8)
             assert_memory_equal(at, words[type][w], 8);
-        assert_ptr_equal(at, box.datagram + UDP_HEADER_BYTES + udp_rma_front(type));
+        assert_ptr_equal(at, box.datagram + UDP_HEADER_MOST + udp_rma_front(type));
         if (type != UDP_FRAME_GET) {
             assert_memory_equal(at, rma.payload, 5);
             assert_memory_equal(at + 5, front, 3);
@@ -394,7 +444,7 @@ static void puts_and_gets_are_read_as_they_were_written(void **unused)
             const uint8_t class = type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
             udp_frame_t frame;
             add_rma(&rma);
-            udp_frames_t frames = udp_frames_of(box.datagram, box.bytes, class);
+            udp_frames_t frames = frames_of(box.datagram, box.bytes, class);
             udp_contents_t contents = udp_frames_scan(frames);
             assert_true(contents.good && contents.count == 1);
             assert_int_equal(contents.calls, type == UDP_FRAME_GET);
@@ -408,7 +458,7 @@ static void puts_and_gets_are_read_as_they_were_written(void **unused)
             if (type != UDP_FRAME_GET)
                 assert_memory_equal(frame.payload, rma.payload, nbytes);
             assert_int_equal(udp_frames_next(&frames, &frame), UDP_NO_FRAME);
-            assert_false(udp_frames_scan(udp_frames_of(box.datagram, box.bytes, !class)).good);
+            assert_false(udp_frames_scan(frames_of(box.datagram, box.bytes, !class)).good);
         }
 }
 
@@ -424,15 +474,15 @@ static void a_put_or_reply_that_is_alone_is_seen_from_the_front(void **unused)
         uint8_t *head = malloc(UDP_ALONE_BYTES); // so that a sanitizer sees a look behind it
         assert_non_null(head);
         memcpy(head, box.datagram, UDP_ALONE_BYTES);
-        assert_int_equal(udp_frame_alone(head, box.bytes, class, &frame), bytes);
+        assert_int_equal(is_alone(head, box.bytes, class, &frame), bytes);
         if (bytes)
             assert_true(frame.dest == rma.dest && frame.nbytes == 200 && frame.type == type);
-        assert_false(udp_frame_alone(head, box.bytes, !class, &frame));
-        assert_false(udp_frame_alone(head, box.bytes - 8, class, &frame));
-        assert_false(udp_frame_alone(head, box.bytes + 8, class, &frame));
-        assert_false(udp_frame_alone(head, UDP_ALONE_BYTES - 8, class, &frame));
-        head[UDP_HEADER_BYTES] = UDP_FRAME_LONG;
-        assert_false(udp_frame_alone(head, box.bytes, class, &frame));
+        assert_false(is_alone(head, box.bytes, !class, &frame));
+        assert_false(is_alone(head, box.bytes - 8, class, &frame));
+        assert_false(is_alone(head, box.bytes + 8, class, &frame));
+        assert_false(is_alone(head, UDP_ALONE_BYTES - 8, class, &frame));
+        head[UDP_HEADER_MOST] = UDP_FRAME_LONG;
+        assert_false(is_alone(head, box.bytes, class, &frame));
         free(head);
     }
 }
@@ -443,7 +493,7 @@ static udp_next_t read_copy(const uint8_t *datagram, size_t bytes, unsigned *cou
     uint8_t *exact = malloc(bytes);
     assert_non_null(exact);
     memcpy(exact, datagram, bytes);
-    udp_frames_t frames = udp_frames_of(exact, bytes, UDP_REQUESTS);
+    udp_frames_t frames = frames_of(exact, bytes, UDP_REQUESTS);
     udp_frame_t frame;
     udp_next_t next;
     for (*count = 0; (next = udp_frames_next(&frames, &frame)) == UDP_FRAME; ++*count) {
@@ -457,13 +507,13 @@ static udp_next_t read_copy(const uint8_t *datagram, size_t bytes, unsigned *cou
 static void a_cut_datagram_gives_whole_frames_only(void **unused)
 {
     (void)unused;
-    size_t ends[11] = {UDP_HEADER_BYTES};
+    size_t ends[11] = {UDP_HEADER_MOST};
     for (unsigned i = 1; i < 11; i++) {
         add_any(false);
         ends[i] = box.bytes;
     }
     unsigned whole = 0, count;
-    for (size_t bytes = UDP_HEADER_BYTES; bytes <= box.bytes; bytes++) {
+    for (size_t bytes = UDP_HEADER_MOST; bytes <= box.bytes; bytes++) {
         if (whole < 10 && bytes == ends[whole + 1])
             whole++;
         udp_next_t last = read_copy(box.datagram, bytes, &count);
@@ -480,7 +530,7 @@ static void any_bytes_are_read_without_harm(void **unused)
         while (box.count < 4)
             add_any(false);
         for (unsigned i = 0; i < 3; i++)
-            box.datagram[UDP_HEADER_BYTES + below(box.bytes - UDP_HEADER_BYTES)] =
+            box.datagram[UDP_HEADER_MOST + below(box.bytes - UDP_HEADER_MOST)] =
                 (uint8_t)below(256);
         bad += read_copy(box.datagram, box.bytes, &count) == UDP_BAD_FRAME;
     }
@@ -491,6 +541,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_header_has_its_bytes_in_their_places),
+        cmocka_unit_test(an_acknowledgement_that_is_not_there_takes_no_room),
         cmocka_unit_test(a_header_is_read_as_it_was_written),
         cmocka_unit_test(what_is_no_header_is_told_apart),
         cmocka_unit_test(data_needs_frames_and_lengths_of_eight),
