@@ -14,6 +14,8 @@
 //   at once, so that the acknowledgement of a put's datagram is the completion of the put. If
 //   there is anything to answer in it, it is queued; whoever polls takes it out of the queue and
 //   runs its handlers. So a poll inside of a handler finds the others.
+// - Answers leave first: what the last datagram with messages acknowledges is taken in by the next
+//   poll, before it receives. Somebody waits for the answer, and nobody for the rest.
 // - Large puts and replies to gets travel alone in their datagram, whose payload may stay in the
 //   memory of the client (the tail of a buffer), on both sides.
 //
@@ -97,6 +99,13 @@ typedef struct udp_queue {
     atomic_uint count; // changed under the lock
 } udp_queue_t;
 
+// What is still to be done for a datagram with messages.
+typedef struct udp_later {
+    udp_link_t *link; // NULL: nothing
+    udp_header_t header;
+    uint64_t now; // when it came
+} udp_later_t;
+
 typedef struct udp_conduit {
     aq_conduit_t base;
     udp_socket_t socket;
@@ -122,6 +131,7 @@ typedef struct udp_conduit {
 
     aq_lock_t train_lock; // of the socket's side for many datagrams
     aq_lock_t receiving;  // only ever tried
+    udp_later_t later;    // the receiver's
     unsigned done;        // puts and gets that came or went on in this poll; the receiver's
     bool in_place;        // payloads need no check, and may travel from memory to memory
     bool large;           // the last datagram would have gone into memory; the receiver's
@@ -212,7 +222,13 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
 void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending);
 
 // Sends the open datagrams of all links, as far as their flows have room. now: 0 if not known.
-void udp_flush(udp_conduit_t *udp, uint64_t now);
+void udp_flush_dirty(udp_conduit_t *udp, uint64_t now);
+
+static inline void udp_flush(udp_conduit_t *udp, uint64_t now)
+{
+    if (atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
+        udp_flush_dirty(udp, now);
+}
 
 // With the link's lock held: puts a datagram into the network again, with the header of this
 // moment.

@@ -180,19 +180,49 @@ static void take_plain(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in
         udp_send_plain(udp, link, UDP_PONG, header->class, 0, in->now);
 }
 
+static void take_acks(udp_link_t *link, const udp_header_t *header, uint64_t now)
+{
+    for (unsigned c = 0; c < UDP_CLASSES; c++)
+        if (header->has_ack[c] && (link->sender[c].kept || link->sender[c].requesting))
+            udp_sender_ack(&link->sender[c], &header->acks[c], now);
+}
+
+// With the link's lock held: what a datagram acknowledges, and what is due after it.
+static void settle(udp_conduit_t *udp, udp_link_t *link, const udp_header_t *header, uint64_t now)
+{
+    take_acks(link, header, now);
+    udp_links_due(udp, udp_link_serve(udp, link, now));
+}
+
+static void settle_last(udp_conduit_t *udp)
+{
+    udp_later_t *later = &udp->later;
+    udp_link_t *link = later->link;
+    if (!link)
+        return;
+    later->link = NULL;
+    aq_lock_take(&link->lock);
+    settle(udp, link, &later->header, later->now);
+    aq_lock_drop(&link->lock);
+}
+
 // With the link's lock held.
 static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
-    for (unsigned c = 0; c < UDP_CLASSES; c++)
-        if (in->header->has_ack[c] && (link->sender[c].kept || link->sender[c].requesting))
-            udp_sender_ack(&link->sender[c], &in->header->acks[c], in->now);
     link->stats.bytes_in += in->length;
     udp_link_heard(udp, link);
     if (in->header->kind == UDP_DATA)
         take_data(udp, link, in);
     else
         take_plain(udp, link, in);
-    udp_links_due(udp, in->more ? in->now : udp_link_serve(udp, link, in->now));
+    if (in->more) {
+        take_acks(link, in->header, in->now);
+        udp_links_due(udp, in->now);
+    } else if (in->contents.calls && !in->header->wants_ack) {
+        udp->later = (udp_later_t){link, *in->header, in->now};
+    } else {
+        settle(udp, link, in->header, in->now);
+    }
 }
 
 // Returns the datagram if it has frames that wait for a poll that may run their handlers.
@@ -422,6 +452,7 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
     if (!sending)
         udp_flush(udp, 0);
     if (udp_time_to_look(udp) && aq_lock_try(&udp->receiving)) {
+        settle_last(udp);
         first = receive(udp, what, &now);
         done += udp->done;
         udp->done = 0;

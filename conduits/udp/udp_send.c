@@ -268,10 +268,8 @@ static udp_link_t *take_dirty(udp_conduit_t *udp)
 }
 
 // Links whose flows have no room stay in the list.
-void udp_flush(udp_conduit_t *udp, uint64_t now)
+void udp_flush_dirty(udp_conduit_t *udp, uint64_t now)
 {
-    if (!atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
-        return;
     if (!now)
         now = aq_clock_ns();
     for (udp_link_t *link = take_dirty(udp), *next; link; link = next) {
