@@ -37,17 +37,18 @@ refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on 
 
 # ---- Datagrams of strangers ----
 
-# The first 8 bytes of a header (docs/wire-udp.md): version $1, an acknowledgement, 88 bytes, job $2.
+# The first 16 bytes of a header (docs/wire-udp.md): no keyed hash, version $1, both acknowledgements
+# and nothing else, 88 bytes, job $2.
 header()
 {
-    printf "\\x$1\\x01\\x58\\x00\\x$2\\x5a\\xa5\\x5a"
+    head -c 8 /dev/zero && printf "\\x$1\\x61\\x58\\x00\\x$2\\x5a\\xa5\\x5a"
 }
 
 # stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, with zeros behind the first bytes.
 stranger()
 {
     local i
-    { header "$3" "$4" && head -c $(($2 - 8)) /dev/zero; } >"$work/datagram"
+    { header "$3" "$4" && head -c $(($2 - 16)) /dev/zero; } >"$work/datagram"
     for ((i = 0; i < $1; i++)); do
         dd if="$work/datagram" bs="$2" status=none >"/dev/udp/127.0.0.1/$((ports + 1))"
     done
@@ -68,7 +69,7 @@ stranger 103 88 02 11  # of a later release
 stranger 7 88 01 22    # of another job
 stranger 2 30000 01 33 # longer than its header says
 stranger 1 65507 02 44 # the longest that there is
-stranger 5 40 01 55    # shorter than any header
+stranger 5 39 01 55    # shorter than any header
 exec 9>&-
 ended 0
 [ "$(cat "$work/out")" = begin ] || fail "the job did not do its work"
