@@ -375,12 +375,20 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
     }
 }
 
+static void tell_fault(aq_helper_t *helper)
+{
+    const aq_fault_t fault = {atomic_load(&helper->page->faults), helper->page->fault};
+    if (fault.ranks > 0)
+        aq_write_fault(&helper->parent.out, &fault);
+}
+
 static void helper_turn(aq_node_t *node)
 {
     aq_helper_t *helper = helper_of(node);
     aq_helper_check_page(helper);
     if (helper->started && helper->supervisor == 0 && !helper->told_done) {
         aq_helper_drain(helper);
+        tell_fault(helper);
         aq_write_done(&helper->held, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
         helper->told_done = true;
     }

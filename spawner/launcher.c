@@ -37,6 +37,8 @@ typedef struct aq_launcher {
     uint8_t *hosts; // HOST_*
     uint32_t started, failed, done;
     char *reasons[REASONS]; // of the first failures
+    char *fault;            // why ranks could not start, as the first of them said; NULL: none
+    uint32_t faulty;
     aq_go_t go;
     char peers[2][AQ_REACH_TEXT];
     int code, first_code;
@@ -270,12 +272,20 @@ static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
         launcher->first_code = (int)done->code;
 }
 
+static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
+{
+    launcher->faulty += fault->ranks;
+    if (launcher->fault == NULL)
+        launcher->fault = strdup(fault->text);
+}
+
 static void launch_up(aq_node_t *node, const aq_frame_t *frame)
 {
     aq_launcher_t *launcher = launcher_of(node);
     aq_node_text_t text;
     aq_end_t end;
     aq_done_t done;
+    aq_fault_t fault;
     uint32_t number;
     uint32_t hosts = node->spec.host_count;
     if (frame->type == AQ_MSG_OUTPUT) {
@@ -291,6 +301,8 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_DONE && aq_read_done(frame->payload, &done) &&
                done.node < hosts) {
         take_done(launcher, &done);
+    } else if (frame->type == AQ_MSG_FAULT && aq_read_fault(frame->payload, &fault)) {
+        take_fault(launcher, &fault);
     } else if (aq_read_node_text(frame->payload, &text) && text.node < hosts) {
         if (frame->type == AQ_MSG_STARTED)
             take_started(launcher, &text);
@@ -556,6 +568,8 @@ static int finish(aq_launcher_t *launcher)
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
         check_output(launcher);
+    if (launcher->fault != NULL)
+        aq_page_tell_fault(launcher->fault, launcher->faulty);
     aq_bytes_free(&launcher->node.spec_bytes);
     return launcher->code_known ? launcher->code : launcher->first_code;
 }

@@ -5,7 +5,7 @@
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
 //   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
-//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT DONE
+//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE
 //   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
@@ -39,6 +39,7 @@ typedef enum aq_message {
     AQ_MSG_LEFT,   // a rank has left that never joined
     AQ_MSG_ENDED,  // the exit that counts
     AQ_MSG_DONE,   // the ranks of a host are gone
+    AQ_MSG_FAULT,  // ranks of a host could not start, and why
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -135,5 +136,12 @@ typedef struct aq_done {
 } aq_done_t;
 void aq_write_done(aq_bytes_t *bytes, const aq_done_t *done);
 bool aq_read_done(aq_view_t view, aq_done_t *out);
+
+typedef struct aq_fault {
+    uint32_t ranks;   // of a host that could not start
+    const char *text; // what the first of them says
+} aq_fault_t;
+void aq_write_fault(aq_bytes_t *bytes, const aq_fault_t *fault);
+bool aq_read_fault(aq_view_t view, aq_fault_t *out);
 
 #endif

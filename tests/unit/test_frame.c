@@ -199,6 +199,15 @@ static void test_later_messages(void **state)
     aq_write_done(&bytes, &(aq_done_t){5, 7});
     assert_true(aq_read_done(only_frame(&bytes, AQ_MSG_DONE).payload, &done));
     assert_true(done.node == 5 && done.code == 7);
+    aq_fault_t fault;
+    bytes.used = 0;
+    aq_write_fault(&bytes, &(aq_fault_t){3, "no way"});
+    assert_true(aq_read_fault(only_frame(&bytes, AQ_MSG_FAULT).payload, &fault));
+    assert_int_equal(fault.ranks, 3);
+    assert_string_equal(fault.text, "no way");
+    bytes.used = 0;
+    aq_write_fault(&bytes, &(aq_fault_t){0, "of no rank"});
+    assert_false(aq_read_fault(only_frame(&bytes, AQ_MSG_FAULT).payload, &fault));
     aq_bytes_free(&bytes);
 }
 
