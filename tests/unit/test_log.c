@@ -283,11 +283,11 @@ static void test_threads_do_not_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_speaks),         cmocka_unit_test(test_host_is_known),
-        cmocka_unit_test(test_quiet_and_verbose),  cmocka_unit_test(test_controls_are_blanked),
-        cmocka_unit_test(test_empty_message),      cmocka_unit_test(test_long_message_is_cut),
-        cmocka_unit_test(test_edge_of_cut),        cmocka_unit_test(test_errno_survives),
-        cmocka_unit_test(test_threads_do_not_mix),
+        cmocka_unit_test(test_who_speaks),           cmocka_unit_test(test_host_is_known),
+        cmocka_unit_test(test_quiet_and_verbose),    cmocka_unit_test(test_divert),
+        cmocka_unit_test(test_controls_are_blanked), cmocka_unit_test(test_empty_message),
+        cmocka_unit_test(test_long_message_is_cut),  cmocka_unit_test(test_edge_of_cut),
+        cmocka_unit_test(test_errno_survives),       cmocka_unit_test(test_threads_do_not_mix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
