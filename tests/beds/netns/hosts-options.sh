@@ -26,6 +26,8 @@ printf '# a file\nn3 slots=2 rack=7\nn1 schedule=no\nn2\n' >"$work/nodes"
 GASNET_SSH_NODEFILE=$work/nodes places "n3 n3 n2" -n 3
 GASNET_NODEFILE=$work/nodes GASNET_SSH_SERVERS="n4 n2" places "n4 n2" -n 2
 SSH_SERVERS=n1,n2 places "n1 n2" -n 2
+GASNET_SSH_KEEPDUP=1 GASNET_SSH_SERVERS="n1 n2 n1 n2" places "n1 n1 n2 n2 n1 n1 n2 n2" -n 8
+silent
 SLURM_JOB_NODELIST='n[2-3]' SLURM_JOB_CPUS_PER_NODE='1(x2)' places "n2 n3" -n 2
 SSH_SERVERS=n1,n2 GASNET_SPAWNFN=L places "front front" -n 2
 GASNET_SSH_SERVERS=n1,n2 GASNET_UDP_SPAWNER=fork places "front front" -n 2
