@@ -96,9 +96,10 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
     if (!aq_read_job(frame->payload, &job))
         return false;
     aq_put_raw(&node->spec_bytes, job.spec, job.spec_bytes);
-    aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
-    if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
-        job.high > node->spec.host_count)
+    helper->job = aq_proof_open(job.spec, job.spec_bytes, node->key);
+    aq_view_t view = {.at = helper->job.data, .left = helper->job.used};
+    if (node->spec_bytes.failed || helper->job.failed || !aq_read_spec(view, &node->spec) ||
+        job.low != node->self || job.high > node->spec.host_count)
         return false;
     aq_log_verbose(node->spec.verbose);
     aq_log_quiet(node->spec.quiet);

@@ -83,14 +83,14 @@ typedef struct aq_spec {
     uint32_t *host_of_rank;
     char **argv, **environment; // NULL behind the last
 } aq_spec_t;
-void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame: the blob of a JOB
+void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame
 bool aq_read_spec(aq_view_t view, aq_spec_t *out);
 void aq_spec_free(aq_spec_t *spec);
 
 // To the helper of host low, which starts those behind it up to high: the hosts [low, high).
 typedef struct aq_job_message {
     uint32_t low, high;
-    const uint8_t *spec;
+    const uint8_t *spec; // sealed (proof.h)
     size_t spec_bytes;
 } aq_job_message_t;
 void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
