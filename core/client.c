@@ -111,10 +111,23 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags, bo
     return aq_segment_agree_on_limit(); // also the barrier that init ends with
 }
 
+static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                        const aq_api_build_t *build)
+{
+    uint32_t ranks;
+    aq_status_t status = check_build(build);
+    if (status == AQ_OK)
+        status = load_settings();
+    if (status == AQ_OK)
+        status = aq_boot_take_ranks(link_conduit, argc, argv, &ranks);
+    if (status == AQ_OK)
+        status = start(name, ranks, flags, strcmp(build->segment, "everything") == 0);
+    return status;
+}
+
 int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *name,
                        int *argc, char ***argv, gex_Flags_t flags, const aq_api_build_t *build)
 {
-    uint32_t ranks;
     if (aq_job_running()) {
         aq_log_error("gex_Client_Init was called a second time: one client a process is supported");
         return GASNET_ERR_NOT_INIT;
@@ -125,13 +138,9 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
             name ? name : "(NULL)");
         return GASNET_ERR_BAD_ARG;
     }
-    aq_status_t status = check_build(build);
-    if (status == AQ_OK)
-        status = load_settings();
-    if (status == AQ_OK)
-        status = aq_boot_take_ranks(link_conduit, argc, argv, &ranks);
-    if (status == AQ_OK)
-        status = start(name, ranks, flags, strcmp(build->segment, "everything") == 0);
+    aq_boot_begin_start();
+    aq_status_t status = init(name, argc, argv, flags, build);
+    aq_boot_end_start();
     if (status != AQ_OK) {
         aq_exit_if_ended();
         return public_error(status);

@@ -30,8 +30,8 @@ volatile int aq_debug_frozen;
 static void freeze(const char *why, volatile int *flag, const char *how)
 {
     int before = *flag;
-    aq_log_error("%s: process %d waits; to look at it: gdb -p %d, to let it go on: set %s", why,
-                 (int)getpid(), (int)getpid(), how);
+    aq_log_notice("%s: process %d waits; to look at it: gdb -p %d, to let it go on: set %s", why,
+                  (int)getpid(), (int)getpid(), how);
     while (*flag == before)
         aq_clock_sleep_ns(100000000);
 }
@@ -93,7 +93,7 @@ int gasnett_print_backtrace(int fd)
 
 static int print_announced(int fd)
 {
-    aq_log_error("backtrace of process %d:", (int)getpid());
+    aq_log_notice("backtrace of process %d:", (int)getpid());
     return gasnett_print_backtrace(fd);
 }
 

@@ -19,12 +19,14 @@
 #define LINE_MAX_BYTES 4096
 _Static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a line must be written in one piece");
 
+#define MARK "*** GASNet: "
 #define CUT_MARK " [cut]"
 #define STALL_MS 1000 // how long a full, non-blocking standard error may hold a message up
 
 // Size of the job in the upper half, rank in the lower: both change at once. 0: not known yet.
 static _Atomic uint64_t aq_log_who;
 static _Atomic(const char *) aq_log_program_name;
+static _Atomic(aq_log_take_t *) aq_log_taker;
 static atomic_bool aq_log_is_quiet;
 static atomic_bool aq_log_is_verbose;
 
@@ -73,12 +75,12 @@ static int format_prefix(char *line, size_t size)
 {
     uint64_t who = atomic_load(&aq_log_who);
     if (who >> 32)
-        return snprintf(line, size, "*** GASNet: rank %u of %u on host %s: ", (unsigned)who,
+        return snprintf(line, size, MARK "rank %u of %u on host %s: ", (unsigned)who,
                         (unsigned)(who >> 32), aq_log_host());
     const char *program = atomic_load(&aq_log_program_name);
     if (!program)
         program = program_invocation_short_name;
-    return snprintf(line, size, "*** GASNet: %.200s on host %s: ", program, aq_log_host());
+    return snprintf(line, size, MARK "%.200s on host %s: ", program, aq_log_host());
 }
 
 // A value of the user may stand in the message: it must not break the line or drive the terminal.
@@ -108,31 +110,66 @@ static void write_all(const char *data, size_t length)
     }
 }
 
-static void say(const char *kind, const char *fmt, va_list args)
+// The line is cut where it does not fit; there is room for the newline.
+static size_t end_line(char *line, size_t length)
+{
+    if (length >= LINE_MAX_BYTES - 1) {
+        length = LINE_MAX_BYTES - 2;
+        memcpy(line + length - strlen(CUT_MARK), CUT_MARK, strlen(CUT_MARK));
+    }
+    line[length] = '\0';
+    replace_controls(line, length);
+    return length;
+}
+
+static void print(char *line, size_t length)
+{
+    line[length++] = '\n';
+    write_all(line, length);
+}
+
+// take: see aq_log_divert.
+static void say(aq_log_take_t *take, const char *kind, const char *fmt, va_list args)
 {
     int saved_errno = errno;
     char line[LINE_MAX_BYTES];
-    const size_t room = sizeof line - 1; // the last byte is for the newline
+    const size_t room = sizeof line - 1;
     size_t length = (size_t)format_prefix(line, room);
     length += (size_t)snprintf(line + length, room - length, "%s", kind);
     int n = vsnprintf(line + length, room - length, fmt, args);
-    if (n > 0)
-        length += (size_t)n;
-    if (length >= room) {
-        length = room - 1;
-        memcpy(line + length - strlen(CUT_MARK), CUT_MARK, strlen(CUT_MARK));
-    }
-    replace_controls(line, length);
-    line[length++] = '\n';
-    write_all(line, length);
+    length = end_line(line, length + (size_t)(n > 0 ? n : 0));
+    if (take != NULL)
+        take(line + strlen(MARK));
+    else
+        print(line, length);
     errno = saved_errno;
+}
+
+void aq_log_divert(aq_log_take_t *take)
+{
+    atomic_store(&aq_log_taker, take);
+}
+
+void aq_log_repeat(const char *message, const char *text)
+{
+    char line[LINE_MAX_BYTES];
+    int n = snprintf(line, sizeof line - 1, MARK "%s%s", message, text);
+    print(line, end_line(line, (size_t)(n > 0 ? n : 0)));
 }
 
 void aq_log_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    say("", fmt, args);
+    say(atomic_load(&aq_log_taker), "", fmt, args);
+    va_end(args);
+}
+
+void aq_log_notice(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(NULL, "", fmt, args);
     va_end(args);
 }
 
@@ -142,7 +179,7 @@ void aq_log_warn(const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    say("warning: ", fmt, args);
+    say(NULL, "warning: ", fmt, args);
     va_end(args);
 }
 
@@ -152,6 +189,6 @@ void aq_log_info(const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    say("", fmt, args);
+    say(NULL, "", fmt, args);
     va_end(args);
 }

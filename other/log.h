@@ -18,8 +18,18 @@ void aq_log_identity(uint32_t rank, uint32_t size);
 // not copied.
 void aq_log_program(const char *name);
 
-// A fault. Always printed. A trailing newline is added.
+// A fault. Always printed (but see aq_log_divert). A trailing newline is added.
 void aq_log_error(const char *fmt, ...) AQ_PRINTF(1, 2);
+
+// What the user has asked for, and is no fault. Always printed, at once.
+void aq_log_notice(const char *fmt, ...) AQ_PRINTF(1, 2);
+
+// Hands faults to take, each as it stands behind the "*** GASNet: " of a line, in place of printing
+// them; NULL: prints them again. Somebody then prints for many processes what was taken, with text
+// behind it.
+typedef void aq_log_take_t(const char *message);
+void aq_log_divert(aq_log_take_t *take);
+void aq_log_repeat(const char *message, const char *text);
 
 // Something the user should know that does not stop the job. Silent with
 // GASNET_QUIET (aq_log_quiet).

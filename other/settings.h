@@ -22,6 +22,7 @@ typedef enum aq_setting_id {
     AQ_SET_SSH_NODEFILE, // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
     AQ_SET_SSH_SERVERS,
     AQ_SET_NODEFILE,
+    AQ_SET_SSH_KEEPDUP,        // GASNET_SSH_KEEPDUP: a host that is named twice takes ranks twice
     AQ_SET_SSH_CMD,            // GASNET_SSH_CMD: the remote shell
     AQ_SET_SSH_OPTIONS,        // GASNET_SSH_OPTIONS: its options
     AQ_SET_SSH_OUT_DEGREE,     // GASNET_SSH_OUT_DEGREE: radix of the tree

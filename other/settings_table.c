@@ -31,6 +31,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_NODEFILE] =
         {"GASNET_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "The same as GASNET_SSH_NODEFILE, which goes before it, as GASNET_SSH_SERVERS does."},
+    [AQ_SET_SSH_KEEPDUP] = {"GASNET_SSH_KEEPDUP", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                            "Take a host again each time that the list of hosts names it, for "
+                            "ranks of that place: with "
+                            "8 ranks on a,b,a,b, host a has 0, 1, 4 and 5. Else it is taken once."},
     [AQ_SET_SSH_CMD] =
         {"GASNET_SSH_CMD", AQ_TYPE_TEXT, "ssh", 0, 0, NULL,
          "Remote shell of spawner ssh: a program, looked up in PATH, without options."},

@@ -2,10 +2,12 @@
 #include "boot_page.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -155,6 +157,36 @@ bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out)
     *out = page->step;
     return true;
 }
+
+// ---- faults at the start ----
+
+static aq_boot_page_t *fault_page;
+static uint32_t fault_ranks; // 0: this process has told one already
+
+static void note_fault(const char *message)
+{
+    if (fault_ranks > 0 && atomic_fetch_add(&fault_page->faults, fault_ranks) == 0)
+        snprintf(fault_page->fault, sizeof fault_page->fault, "%s", message);
+    fault_ranks = 0;
+}
+
+void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks)
+{
+    fault_page = page;
+    fault_ranks = ranks;
+    aq_log_divert(page != NULL ? note_fault : NULL);
+}
+
+void aq_page_tell_fault(const char *fault, uint32_t ranks)
+{
+    char more[64] = "";
+    if (ranks > 1)
+        snprintf(more, sizeof more, "; %" PRIu32 " more rank%s could not start either", ranks - 1,
+                 ranks > 2 ? "s" : "");
+    aq_log_repeat(fault, more);
+}
+
+// ---- the end ----
 
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
 {

@@ -31,6 +31,7 @@
 
 #define AQ_PAGE_MAGIC 0x3174637564657141ULL
 #define AQ_SLOT_BYTES 1024u // what a rank hands over between two barriers of an exchange
+#define AQ_FAULT_TEXT 2048u
 #define AQ_NO_RANK (-1)
 
 // Wakes the supervisor: an exit was announced. Ignored by default, so a late one harms no other
@@ -66,6 +67,10 @@ typedef struct aq_boot_page {
     aq_page_step_t step;       // legal while gathered is set
     _Atomic uint32_t gathered; // all ranks of this host have arrived: the relay's turn
 
+    _Atomic uint32_t
+        faults; // ranks of this host that could not join, each for a reason that it told
+    char fault[AQ_FAULT_TEXT]; // of the first of them; whole when that has ended
+
     _Alignas(64) _Atomic uint32_t members;
     _Atomic uint32_t absent;
     _Atomic uint32_t state[]; // AQ_RANK_*
@@ -97,6 +102,13 @@ void aq_page_complete(aq_boot_page_t *page);
 
 // Has the relay look at the page, if there is one. Async-signal-safe.
 void aq_page_wake_relay(const aq_boot_page_t *page);
+
+// While a job starts, many ranks may find the same fault, and the user is to read of it once. From
+// here on faults of this process are noted in the page, the first as one of so many ranks, and
+// not printed; whoever watches over the job tells them when the ranks are gone. NULL: no more.
+void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks);
+// Prints the text of a first fault, and that so many ranks in all did not start.
+void aq_page_tell_fault(const char *fault, uint32_t ranks);
 
 // See announce_exit in aq_boot_ops_t. rank: who speaks, or AQ_NO_RANK.
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code);

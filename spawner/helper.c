@@ -96,9 +96,10 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
     if (!aq_read_job(frame->payload, &job))
         return false;
     aq_put_raw(&node->spec_bytes, job.spec, job.spec_bytes);
-    aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
-    if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
-        job.high > node->spec.host_count)
+    helper->job = aq_proof_open(job.spec, job.spec_bytes, node->key);
+    aq_view_t view = {.at = helper->job.data, .left = helper->job.used};
+    if (node->spec_bytes.failed || helper->job.failed || !aq_read_spec(view, &node->spec) ||
+        job.low != node->self || job.high > node->spec.host_count)
         return false;
     aq_log_verbose(node->spec.verbose);
     aq_log_quiet(node->spec.quiet);
@@ -375,12 +376,20 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
     }
 }
 
+static void tell_fault(aq_helper_t *helper)
+{
+    const aq_fault_t fault = {atomic_load(&helper->page->faults), helper->page->fault};
+    if (fault.ranks > 0)
+        aq_write_fault(&helper->parent.out, &fault);
+}
+
 static void helper_turn(aq_node_t *node)
 {
     aq_helper_t *helper = helper_of(node);
     aq_helper_check_page(helper);
     if (helper->started && helper->supervisor == 0 && !helper->told_done) {
         aq_helper_drain(helper);
+        tell_fault(helper);
         aq_write_done(&helper->held, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
         helper->told_done = true;
     }

@@ -112,6 +112,7 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     environ = spec->environment;
+    aq_page_take_faults(helper->page, helper->rank_count);
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);
         aq_page_fail(helper->page, code);

@@ -102,12 +102,14 @@ static bool merge_row(aq_hosts_t *hosts, aq_host_t *row, const aq_host_t *host)
 bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t room)
 {
     aq_host_t *row = find_row(hosts, host);
-    if (row != NULL)
+    if (row != NULL && !hosts->keep_repeats)
         return merge_row(hosts, row, host) || no_memory(fault, room);
+    uint32_t first = (uint32_t)(row != NULL ? (size_t)(row - hosts->rows) : hosts->count);
     if (!grow(hosts, fault, room))
         return false;
     row = &hosts->rows[hosts->count];
-    *row = (aq_host_t){.slots = host->slots, .cpus = host->cpus, .idle = host->idle};
+    *row =
+        (aq_host_t){.slots = host->slots, .cpus = host->cpus, .idle = host->idle, .first = first};
     if (copy_text(&row->name, host->name) && copy_text(&row->user, host->user) &&
         copy_text(&row->prefix, host->prefix) && copy_text(&row->keys, host->keys)) {
         hosts->count++;

@@ -3,8 +3,9 @@
 //
 //   -H, variables, files, SLURM ... --> aq_hosts_t --> aq_hosts_place --> host of each rank
 //
-// Always true: no two rows have the same user and name; a name and a user are words that a remote
-// shell's command line cannot take for an option or for several words.
+// Always true: no two rows have the same user and name, unless repeats are kept (then each names
+// the first of its kind); a name and a user are words that a remote shell's command line cannot
+// take for an option or for several words.
 #ifndef AQ_HOSTS_H
 #define AQ_HOSTS_H
 
@@ -25,12 +26,14 @@ typedef struct aq_host {
     uint32_t slots; // ranks it is meant to carry; 0: not told
     uint32_t cpus;  // 0: not told
     bool idle;      // schedule=no: no rank goes there
+    uint32_t first; // row in which this host is named first: this one, unless repeats are kept
 } aq_host_t;
 
 typedef struct aq_hosts {
     aq_host_t *rows;
     size_t count, room;
-    char *repeated; // name of the first host that was given twice; NULL: none
+    bool keep_repeats; // set before reading: a host that is named again gets a row of its own
+    char *repeated;    // name of the first host that was given twice, and merged; NULL: none
 } aq_hosts_t;
 
 // All readers add to a list that is {0} or was read before. On a fault they return false with one
@@ -67,7 +70,8 @@ aq_status_t aq_hosts_find(aq_hosts_t *hosts, const char *list);
 // What aq_hosts_find would take, in words for the user; NULL: nothing names hosts.
 const char *aq_hosts_source(const char *list);
 
-// Adds a row; owns no text of host. One that is there already gets the slots and processors too.
+// Adds a row; owns no text of host. One that is there already gets the slots and processors too,
+// unless repeats are kept.
 bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t room);
 bool aq_hosts_legal_name(const char *name);
 bool aq_hosts_legal_user(const char *user);
@@ -82,8 +86,9 @@ typedef struct aq_placement {
     bool cyclic;
 } aq_placement_t;
 
-// Fills in the row of each rank (size entries). Without -N: by slots, in the order of the list,
-// when any host has some; else evenly over all hosts. *overfull: there are more ranks than slots.
+// Fills in the row of each rank (size entries): of repeated ones the first. Without -N: by slots,
+// in the order of the list, when any host has some; else evenly over all hosts. *overfull: there
+// are more ranks than slots.
 bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, uint32_t *row_of_rank,
                     bool *overfull, char *fault, size_t room);
 

@@ -84,16 +84,20 @@ static bool is_overfull(const seats_t *seats)
     return false;
 }
 
-static bool check_room(const seats_t *seats, char *fault, size_t room)
+// carried: zeros, one for each row.
+static bool check_room(const seats_t *seats, uint32_t *carried, char *fault, size_t room)
 {
-    for (uint32_t i = 0; i < seats->count; i++)
-        if (seats->ranks[i] > AQ_RANKS_MAX) {
+    for (uint32_t i = 0; i < seats->count; i++) {
+        uint32_t first = seats->hosts->rows[seats->row[i]].first;
+        carried[first] += seats->ranks[i];
+        if (carried[first] > AQ_RANKS_MAX) {
             snprintf(fault, room,
                      "host %s would get %" PRIu32
                      " ranks, but one host carries at most %d; name more hosts",
-                     seats->hosts->rows[seats->row[i]].name, seats->ranks[i], AQ_RANKS_MAX);
+                     seats->hosts->rows[first].name, carried[first], AQ_RANKS_MAX);
             return false;
         }
+    }
     return true;
 }
 
@@ -102,7 +106,7 @@ static void number_blocks(const seats_t *seats, uint32_t *row_of_rank)
     uint32_t rank = 0;
     for (uint32_t i = 0; i < seats->count; i++)
         for (uint32_t k = 0; k < seats->ranks[i]; k++)
-            row_of_rank[rank++] = seats->row[i];
+            row_of_rank[rank++] = seats->hosts->rows[seats->row[i]].first;
 }
 
 static void number_cyclic(const seats_t *seats, uint32_t *row_of_rank)
@@ -111,7 +115,7 @@ static void number_cyclic(const seats_t *seats, uint32_t *row_of_rank)
     for (uint32_t turn = 0; rank < seats->placement->size; turn++)
         for (uint32_t i = 0; i < seats->count; i++)
             if (seats->ranks[i] > turn)
-                row_of_rank[rank++] = seats->row[i];
+                row_of_rank[rank++] = seats->hosts->rows[seats->row[i]].first;
 }
 
 bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, uint32_t *row_of_rank,
@@ -120,7 +124,8 @@ bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, ui
     seats_t seats = {.hosts = hosts, .placement = placement};
     seats.row = calloc(hosts->count + 1, sizeof *seats.row);
     seats.ranks = calloc(hosts->count + 1, sizeof *seats.ranks);
-    bool ok = seats.row != NULL && seats.ranks != NULL;
+    uint32_t *carried = calloc(hosts->count + 1, sizeof *carried);
+    bool ok = seats.row != NULL && seats.ranks != NULL && carried != NULL;
     *overfull = false;
     if (!ok)
         snprintf(fault, room, "no memory for the list of hosts; name fewer hosts");
@@ -131,7 +136,7 @@ bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, ui
         else
             *overfull = share_by_slots(&seats);
         *overfull = *overfull || is_overfull(&seats);
-        ok = check_room(&seats, fault, room);
+        ok = check_room(&seats, carried, fault, room);
     }
     if (ok && placement->cyclic)
         number_cyclic(&seats, row_of_rank);
@@ -139,5 +144,6 @@ bool aq_hosts_place(const aq_hosts_t *hosts, const aq_placement_t *placement, ui
         number_blocks(&seats, row_of_rank);
     free(seats.row);
     free(seats.ranks);
+    free(carried);
     return ok;
 }

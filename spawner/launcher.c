@@ -37,6 +37,8 @@ typedef struct aq_launcher {
     uint8_t *hosts; // HOST_*
     uint32_t started, failed, done;
     char *reasons[REASONS]; // of the first failures
+    char *fault;            // why ranks could not start, as the first of them said; NULL: none
+    uint32_t faulty;
     aq_go_t go;
     char peers[2][AQ_REACH_TEXT];
     int code, first_code;
@@ -270,12 +272,20 @@ static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
         launcher->first_code = (int)done->code;
 }
 
+static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
+{
+    launcher->faulty += fault->ranks;
+    if (launcher->fault == NULL)
+        launcher->fault = strdup(fault->text);
+}
+
 static void launch_up(aq_node_t *node, const aq_frame_t *frame)
 {
     aq_launcher_t *launcher = launcher_of(node);
     aq_node_text_t text;
     aq_end_t end;
     aq_done_t done;
+    aq_fault_t fault;
     uint32_t number;
     uint32_t hosts = node->spec.host_count;
     if (frame->type == AQ_MSG_OUTPUT) {
@@ -291,6 +301,8 @@ static void launch_up(aq_node_t *node, const aq_frame_t *frame)
     } else if (frame->type == AQ_MSG_DONE && aq_read_done(frame->payload, &done) &&
                done.node < hosts) {
         take_done(launcher, &done);
+    } else if (frame->type == AQ_MSG_FAULT && aq_read_fault(frame->payload, &fault)) {
+        take_fault(launcher, &fault);
     } else if (aq_read_node_text(frame->payload, &text) && text.node < hosts) {
         if (frame->type == AQ_MSG_STARTED)
             take_started(launcher, &text);
@@ -500,6 +512,15 @@ static void raise_files(uint32_t children)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+static aq_bytes_t seal_spec(const aq_launch_plan_t *plan)
+{
+    aq_bytes_t plain = {0};
+    aq_write_spec(&plain, &plan->spec);
+    aq_bytes_t sealed = aq_proof_seal(&plain, plan->key);
+    aq_bytes_free(&plain);
+    return sealed;
+}
+
 static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
 {
     aq_node_t *node = &launcher->node;
@@ -511,7 +532,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     node->window = plan->window;
     memcpy(node->key, plan->key, sizeof node->key);
     snprintf(node->told_address, sizeof node->told_address, "%s", plan->told_address);
-    aq_write_spec(&node->spec_bytes, &plan->spec);
+    node->spec_bytes = seal_spec(plan);
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
     launcher->hosts = calloc(hosts, 1);
@@ -556,6 +577,8 @@ static int finish(aq_launcher_t *launcher)
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
         check_output(launcher);
+    if (launcher->fault != NULL)
+        aq_page_tell_fault(launcher->fault, launcher->faulty);
     aq_bytes_free(&launcher->node.spec_bytes);
     return launcher->code_known ? launcher->code : launcher->first_code;
 }

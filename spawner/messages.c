@@ -312,3 +312,18 @@ bool aq_read_done(aq_view_t view, aq_done_t *out)
     out->code = aq_get_u32(&view);
     return aq_view_done(&view) && out->code <= UINT8_MAX;
 }
+
+void aq_write_fault(aq_bytes_t *bytes, const aq_fault_t *fault)
+{
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_FAULT);
+    aq_put_u32(bytes, fault->ranks);
+    aq_put_text(bytes, fault->text);
+    aq_frame_end(bytes, begin);
+}
+
+bool aq_read_fault(aq_view_t view, aq_fault_t *out)
+{
+    out->ranks = aq_get_u32(&view);
+    out->text = aq_get_text(&view);
+    return aq_view_done(&view) && out->ranks >= 1 && out->ranks <= AQ_JOB_RANKS_MAX;
+}

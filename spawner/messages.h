@@ -5,7 +5,7 @@
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
 //   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
-//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT DONE
+//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE
 //   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
@@ -39,6 +39,7 @@ typedef enum aq_message {
     AQ_MSG_LEFT,   // a rank has left that never joined
     AQ_MSG_ENDED,  // the exit that counts
     AQ_MSG_DONE,   // the ranks of a host are gone
+    AQ_MSG_FAULT,  // ranks of a host could not start, and why
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -82,14 +83,14 @@ typedef struct aq_spec {
     uint32_t *host_of_rank;
     char **argv, **environment; // NULL behind the last
 } aq_spec_t;
-void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame: the blob of a JOB
+void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame
 bool aq_read_spec(aq_view_t view, aq_spec_t *out);
 void aq_spec_free(aq_spec_t *spec);
 
 // To the helper of host low, which starts those behind it up to high: the hosts [low, high).
 typedef struct aq_job_message {
     uint32_t low, high;
-    const uint8_t *spec;
+    const uint8_t *spec; // sealed (proof.h)
     size_t spec_bytes;
 } aq_job_message_t;
 void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
@@ -135,5 +136,12 @@ typedef struct aq_done {
 } aq_done_t;
 void aq_write_done(aq_bytes_t *bytes, const aq_done_t *done);
 bool aq_read_done(aq_view_t view, aq_done_t *out);
+
+typedef struct aq_fault {
+    uint32_t ranks;   // of a host that could not start
+    const char *text; // what the first of them says
+} aq_fault_t;
+void aq_write_fault(aq_bytes_t *bytes, const aq_fault_t *fault);
+bool aq_read_fault(aq_view_t view, aq_fault_t *out);
 
 #endif

@@ -159,6 +159,7 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
         return true;
     case AQ_MSG_TAKEN:
     case AQ_MSG_EXIT:
+    case AQ_MSG_FAULT:
     case AQ_MSG_JOINED:
     case AQ_MSG_LEFT:
         node->ops->up(node, frame);

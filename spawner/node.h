@@ -85,7 +85,7 @@ typedef struct aq_watch {
 struct aq_node {
     const aq_node_ops_t *ops;
     aq_spec_t spec;
-    aq_bytes_t spec_bytes; // the same, as it travels
+    aq_bytes_t spec_bytes; // the same, sealed, as it travels
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
     char told_address[AQ_REACH_TEXT]; // GASNET_MASTERIP; "": found out

@@ -132,17 +132,6 @@ static void fork_finalize(aq_boot_t *boot)
 }
 
 static const aq_boot_ops_t fork_ops = {
-    .name = "fork",
-    .exchange = fork_exchange,
-    .barrier = fork_barrier,
-    .broadcast = fork_broadcast,
-    .announce_exit = fork_announce_exit,
-    .abort = fork_abort,
-    .finalize = fork_finalize,
-};
-
-static const aq_boot_ops_t ssh_ops = {
-    .name = "ssh",
     .exchange = fork_exchange,
     .barrier = fork_barrier,
     .broadcast = fork_broadcast,
@@ -154,7 +143,7 @@ static const aq_boot_ops_t ssh_ops = {
 static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
 {
     the_boot = (fork_boot_t){
-        .boot = {.ops = page->relay > 0 ? &ssh_ops : &fork_ops,
+        .boot = {.ops = &fork_ops,
                  .rank = rank,
                  .size = page->size,
                  .host_of_rank = aq_page_hosts(page),
@@ -172,6 +161,8 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
 aq_status_t aq_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
 {
     aq_log_identity(rank, page->size);
+    if (page->supervisor > 0)
+        aq_page_take_faults(page, 1);
     uint32_t state = AQ_RANK_STARTING;
     if (!atomic_compare_exchange_strong(&page->state[rank], &state, AQ_RANK_RUNNING)) {
         aq_log_error("another program of this job has already been rank %" PRIu32
@@ -262,38 +253,53 @@ static bool is_boot_page(const aq_boot_page_t *page, size_t bytes, uint64_t rank
            aq_page_bytes(page->size) == bytes && rank < page->size;
 }
 
-static aq_status_t refuse_control(const char *control, const char *why)
+// The page and the place in it that the control variable names, for aq_fork_join; NULL: not known.
+static aq_boot_page_t *named_page;
+static control_t named;
+
+// Finds them. NULL, or why it cannot; "": that is logged.
+static const char *find_page(const char *text)
 {
-    aq_log_error(CONTROL_NAME
-                 "='%s': %s; this variable is the launcher's: unset it to run without a "
-                 "launcher",
-                 control, why);
-    return AQ_ERR_CONFIG;
+    size_t bytes;
+    void *addr;
+    if (!parse_control(text, &named))
+        return "is not of the form fork:descriptor:rank:inode";
+    if (!is_boot_file(&named, &bytes))
+        return "its descriptor is not the boot page of a running job (left over from another job, "
+               "or closed by a program between launcher and this one)";
+    if (aq_memfile_map((int)named.fd, 0, bytes, &addr) != AQ_OK)
+        return "";
+    if (!is_boot_page(addr, bytes, named.rank)) {
+        aq_memfile_unmap(addr, bytes);
+        return "the boot page comes from another version of the launcher";
+    }
+    named_page = addr;
+    return NULL;
+}
+
+void aq_fork_begin(void)
+{
+    const char *text = getenv(CONTROL_NAME);
+    if (text == NULL || find_page(text) != NULL)
+        return; // whoever joins is told
+    aq_log_identity((uint32_t)named.rank, named_page->size);
+    aq_page_take_faults(named_page, 1);
 }
 
 aq_status_t aq_fork_join(const char *text, aq_boot_t **out)
 {
-    control_t control;
-    size_t bytes;
-    void *addr;
-    if (!parse_control(text, &control))
-        return refuse_control(text, "is not of the form fork:descriptor:rank:inode");
-    if (!is_boot_file(&control, &bytes))
-        return refuse_control(
-            text, "its descriptor is not the boot page of a running job (left over from "
-                  "another job, or closed by a program between launcher and this one)");
-    if (aq_memfile_map((int)control.fd, 0, bytes, &addr) != AQ_OK)
-        return AQ_ERR_RESOURCE;
-    if (!is_boot_page(addr, bytes, control.rank)) {
-        aq_memfile_unmap(addr, bytes);
-        return refuse_control(text, "the boot page comes from another version of the launcher");
-    }
-    aq_boot_page_t *page = addr;
-    (void)close((int)control.fd);
+    const char *why = named_page == NULL ? find_page(text) : NULL;
+    if (why != NULL && *why != '\0')
+        aq_log_error(CONTROL_NAME "='%s': %s; this variable is the launcher's: unset it to run "
+                                  "without a launcher",
+                     text, why);
+    if (why != NULL)
+        return AQ_ERR_CONFIG;
+    (void)close((int)named.fd);
     (void)unsetenv(CONTROL_NAME);
     // Behind a wrapper (a shell, a debugger) the supervisor is not our parent: die with
     // the wrapper.
-    if (getppid() != page->supervisor)
+    if (getppid() != named_page->supervisor)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return aq_fork_adopt(page, (uint32_t)control.rank, out);
+    return aq_fork_adopt(named_page, (uint32_t)named.rank, out);
 }

@@ -7,6 +7,10 @@
 // The boot of a job of one rank in this process, without a supervisor. Logs a fault.
 aq_status_t aq_fork_alone(aq_boot_t **out);
 
+// Before joining: from here on faults go to whoever started this process as a rank, if somebody
+// did.
+void aq_fork_begin(void);
+
 // Joins the job that control (GASNET_SPAWN_CONTROL: "fork:<fd>:<rank>:<inode>") names, and removes
 // the variable, so that programs which this rank starts are not taken for ranks. Logs a fault.
 aq_status_t aq_fork_join(const char *control, aq_boot_t **out);

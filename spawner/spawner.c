@@ -106,6 +106,16 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
 
 // ---- joining ----
 
+void aq_boot_begin_start(void)
+{
+    aq_fork_begin();
+}
+
+void aq_boot_end_start(void)
+{
+    aq_page_take_faults(NULL, 0);
+}
+
 aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
 {
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))

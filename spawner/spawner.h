@@ -26,8 +26,6 @@
 typedef struct aq_boot aq_boot_t;
 
 typedef struct aq_boot_ops {
-    const char *name;
-
     // All of these: called by one thread at a time, in the same order by all ranks where they are
     // collective; may block until the other ranks have called; run no handlers; faults are logged
     // by the back end.
@@ -82,6 +80,12 @@ struct aq_boot {
 // aq_boot_take_ranks. Settings must be loaded. Blocks. Logs faults. On AQ_OK *out is owned by the
 // caller until finalize.
 aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out);
+
+// Around all that a rank does to start: what it logs as a fault in between is told by whoever
+// started it, at the end of the job, once for all ranks that cannot start. Behind that, and where
+// nobody started it, it prints its faults itself.
+void aq_boot_begin_start(void);
+void aq_boot_end_start(void);
 
 // The habit of conduit udp: a program that is linked for it and started without a launcher begins
 // with the number of ranks, `program N arguments`, unless GASNET_PSHM_NODES tells it. Takes that

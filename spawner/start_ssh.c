@@ -113,6 +113,7 @@ static aq_status_t place_ranks(const aq_start_t *start)
 
 static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
 {
+    hosts.keep_repeats = aq_settings_bool(AQ_SET_SSH_KEEPDUP);
     aq_status_t status = aq_hosts_find(&hosts, start->host_list);
     return status == AQ_OK ? place_ranks(start) : status;
 }

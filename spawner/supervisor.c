@@ -257,10 +257,11 @@ static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
     if (!aq_settings_bool(AQ_SET_CATCH_EXIT))
         return;
     drain_rank(job, rank);
-    aq_log_error("rank %" PRIu32 " of %" PRIu32
-                 " (process %ld) ended with exit code %d, without gasnet_exit%s",
-                 aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
-                 others(job));
+    if (atomic_load(&job->page->faults) == 0) // else that is why, and is told at the end
+        aq_log_error("rank %" PRIu32 " of %" PRIu32
+                     " (process %ld) ended with exit code %d, without gasnet_exit%s",
+                     aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
+                     others(job));
     // The others may be about to return the same code: they get the time of an announced exit.
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
@@ -590,6 +591,7 @@ static void forget_handlers(void)
 
 static int watch_job(aq_supervised_t *job, int code)
 {
+    aq_page_take_faults(NULL, 0);
     aq_sink_open(&job->sinks[0], STDOUT_FILENO);
     aq_sink_open(&job->sinks[1], STDERR_FILENO);
     if (code != 0) {
@@ -602,6 +604,9 @@ static int watch_job(aq_supervised_t *job, int code)
     if (job->only_ranks)
         aq_supervised_sweep();
     finish_output(job);
+    uint32_t faults = atomic_load(&job->page->faults);
+    if (faults > 0 && job->options->part == NULL)
+        aq_page_tell_fault(job->page->fault, faults);
     return job_code(job);
 }
 

@@ -62,6 +62,7 @@ static void read_later(const aq_frame_t *frame)
     aq_output_t output;
     aq_end_t end;
     aq_done_t done;
+    aq_fault_t fault;
     uint32_t number;
     if (aq_read_node_text(frame->payload, &text))
         must(strlen(text.text) < frame->payload.left);
@@ -73,6 +74,8 @@ static void read_later(const aq_frame_t *frame)
         must(end.code < 256);
     if (aq_read_done(frame->payload, &done))
         must(done.code < 256);
+    if (aq_read_fault(frame->payload, &fault))
+        must(fault.ranks > 0 && strlen(fault.text) < frame->payload.left);
     (void)aq_read_number(frame->payload, &number);
 }
 

@@ -50,6 +50,14 @@ expect 0 "$run" -n 4 -l -H a,b -cyclic sh -c 'echo x'
 expect 1 "$run" -n 4 -H a,b sh -c '[ $PPID -gt 0 ] && case $GASNET_SPAWN_CONTROL in *:[01]:*) exec "$0" ;; esac' "$hello"
 says "without joining the job"
 
+# What many ranks find, on however many hosts, is told once.
+expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 6 -H a,b,c "$hello"
+says 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0'
+grep -q '; [1-5] more ranks* could not start either$' "$work/err" || fail "not told how many ranks found the fault"
+expect 127 "$run" -n 6 -H a,b,c /nonexistent
+says '/nonexistent: there is no such file'
+grep -q '; [135] more ranks* could not start either$' "$work/err" || fail "not told of the other hosts"
+
 # How the shell is called: the user's options first, and the user's name.
 : >"$work/calls"
 expect 0 env GASNET_SSH_OPTIONS="-o 'A B' -p 7" "$run" -n 2 -H ann@a,b true

@@ -5,22 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A GASNet built for one network says which in a macro; one built for many is told at launch. */
-const char *aq_perf_conduit(void)
+/* The conduit that this was compiled for: a macro says which. */
+static const char *compiled_conduit(void)
 {
-#if defined(GASNET_CONDUIT_SMP)
-    return "smp";
-#elif defined(GASNET_CONDUIT_UDP)
+#if defined(GASNET_CONDUIT_UDP)
     return "udp";
 #elif defined(GASNET_CONDUIT_IBV)
     return "ibv";
 #elif defined(GASNET_CONDUIT_MPI)
     return "mpi";
 #else
-    const char *named = getenv("GASNET_CONDUIT");
-    bool plain = named && *named && !strpbrk(named, "\"\\\n");
-    return plain ? named : "smp";
+    return "smp";
 #endif
+}
+
+/* A GASNet that is one library for all conduits is told at launch which to use. */
+const char *aq_perf_conduit(void)
+{
+    const char *told = gasnet_getenv("GASNET_CONDUIT");
+    bool plain = told && *told && !strpbrk(told, "\"\\\n");
+    return plain ? told : compiled_conduit();
 }
 
 void aq_perf_report_title(void)

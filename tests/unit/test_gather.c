@@ -91,15 +91,9 @@ static aq_bytes_t gather_host(tree_t *tree, uint32_t low, uint32_t high, uint32_
     return sent;
 }
 
-static void check_spread(tree_t *tree, const aq_bytes_t *all)
+static void check_all(const tree_t *tree, const aq_gathered_t *all)
 {
     uint8_t row[PART];
-    aq_bytes_t frame = {0};
-    const aq_gathered_t spread = {tree->step, all->data, all->used};
-    aq_write_gathered(&frame, AQ_MSG_SPREAD, &spread);
-    tree->traffic.frames_down = tree->hosts; // each helper gets it once, from its parent
-    tree->traffic.bytes_down = (uint64_t)tree->hosts * frame.used;
-    aq_bytes_free(&frame);
     for (uint32_t rank = 0; rank < tree->hosts && tree->step.kind == AQ_STEP_EXCHANGE; rank++) {
         fill_row(row, rank);
         assert_memory_equal(all->data + (size_t)rank * PART, row, PART);
@@ -110,10 +104,34 @@ static void check_spread(tree_t *tree, const aq_bytes_t *all)
     }
 }
 
+// A process sends its children what came to it, as it came; returns how many hosts were reached.
+static uint32_t spread(tree_t *tree, uint32_t low, uint32_t high, const aq_bytes_t *came)
+{
+    uint32_t parts = parts_of(tree, high - low), reached = 0;
+    for (uint32_t i = 0; i < parts; i++) {
+        uint32_t from, to;
+        aq_frame_t frame;
+        aq_gathered_t all;
+        aq_bytes_t sent = {0};
+        aq_node_part(low, high, parts, i, &from, &to);
+        assert_int_equal(aq_frame_read(came->data, came->used, AQ_FRAME_MOST, &frame),
+                         AQ_FRAME_WHOLE);
+        aq_frame_copy(&sent, &frame);
+        assert_true(aq_read_gathered(frame.payload, AQ_MSG_SPREAD, tree->hosts, &all));
+        if (from % 64 == 0)
+            check_all(tree, &all);
+        tree->traffic.frames_down++;
+        tree->traffic.bytes_down += sent.used;
+        reached += 1 + spread(tree, from + 1, to, &sent);
+        aq_bytes_free(&sent);
+    }
+    return reached;
+}
+
 static traffic_t run(uint32_t hosts, uint32_t radix, aq_step_kind_t kind)
 {
     tree_t tree = {.hosts = hosts, .radix = radix};
-    aq_bytes_t all = {0};
+    aq_bytes_t all = {0}, frame = {0};
     tree.step = (aq_step_t){.kind = kind,
                             .part = kind == AQ_STEP_BARRIER ? 0 : PART,
                             .root = kind == AQ_STEP_BROADCAST ? hosts - 1 : 0};
@@ -121,9 +139,11 @@ static traffic_t run(uint32_t hosts, uint32_t radix, aq_step_kind_t kind)
     gather_children(&tree, 0, hosts, 1, &gather);
     assert_true(aq_gather_complete(&gather));
     assert_true(aq_gather_union(&gather, &all));
-    check_spread(&tree, &all);
+    aq_write_gathered(&frame, AQ_MSG_SPREAD, &(aq_gathered_t){tree.step, all.data, all.used});
+    assert_int_equal(spread(&tree, 0, hosts, &frame), hosts);
     aq_bytes_free(&gather.data);
     aq_bytes_free(&all);
+    aq_bytes_free(&frame);
     return tree.traffic;
 }
 
@@ -135,8 +155,9 @@ static uint32_t log2_up(uint32_t n)
     return log;
 }
 
-// Up: a row passes as many links as its host is deep, O(log N), so N rows are O(N log N) bytes.
-// Down: everybody has to get N rows, and gets no byte twice.
+// Frames: one up and one down on each of the N links. Up: a row passes as many links as its host is
+// deep, O(log N), so N rows are O(N log N) bytes. Down: everybody has to get N rows, which is O(N)
+// bytes on each link whatever the tree, and gets no byte twice.
 static void test_traffic(void **state)
 {
     (void)state;

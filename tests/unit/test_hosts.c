@@ -232,20 +232,27 @@ static void test_sources(void **state)
 // ---- placement ----
 
 // The rows of the ranks, a letter for each: "aab".
-static void placed(const char *words, aq_placement_t placement, const char *wanted, bool overfull)
+static void placed_on(aq_hosts_t hosts, const char *words, aq_placement_t placement,
+                      const char *wanted, bool overfull)
 {
-    aq_hosts_t hosts = {0};
     uint32_t row[64];
     char text[65] = "";
     bool more;
     assert_true(aq_hosts_read_text(&hosts, "f", words, strlen(words), fault, sizeof fault));
     if (!aq_hosts_place(&hosts, &placement, row, &more, fault, sizeof fault))
         fail_msg("%s", fault);
-    for (uint32_t r = 0; r < placement.size; r++)
+    for (uint32_t r = 0; r < placement.size; r++) {
         text[r] = hosts.rows[row[r]].name[0];
+        assert_int_equal(hosts.rows[row[r]].first, row[r]);
+    }
     assert_string_equal(text, wanted);
     assert_int_equal(more, overfull);
     aq_hosts_free(&hosts);
+}
+
+static void placed(const char *words, aq_placement_t placement, const char *wanted, bool overfull)
+{
+    placed_on((aq_hosts_t){0}, words, placement, wanted, overfull);
 }
 
 static void not_placed(const char *words, aq_placement_t placement, const char *sentence)
@@ -284,13 +291,33 @@ static void test_placement(void **state)
     not_placed("a\nb", (aq_placement_t){.size = 4096}, "one host carries at most 1024");
 }
 
+// A host that is named again takes ranks again, and is one host all the same.
+static void test_repeats(void **state)
+{
+    (void)state;
+    const aq_hosts_t keep = {.keep_repeats = true};
+    aq_hosts_t hosts = keep;
+    uint32_t row[1025];
+    bool more;
+    placed_on(keep, "a\nb\na\nb", (aq_placement_t){.size = 8}, "aabbaabb", false);
+    placed("a\nb\na\nb", (aq_placement_t){.size = 8}, "aaaabbbb", false);
+    placed_on(keep, "a slots=1\nb slots=2\na slots=1", (aq_placement_t){.size = 4}, "abba", false);
+    placed_on(keep, "a\nb\na", (aq_placement_t){.size = 4, .cyclic = true}, "abaa", false);
+    assert_true(aq_hosts_read_list(&hosts, "l", "a,a", fault, sizeof fault));
+    assert_null(hosts.repeated);
+    assert_false(
+        aq_hosts_place(&hosts, &(aq_placement_t){.size = 1025}, row, &more, fault, sizeof fault));
+    assert_non_null(strstr(fault, "host a would get 1025 ranks"));
+    aq_hosts_free(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),     cmocka_unit_test(test_file_faults),
         cmocka_unit_test(test_lists),     cmocka_unit_test(test_slurm),
         cmocka_unit_test(test_batch),     cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_placement), cmocka_unit_test(test_repeats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,26 @@ static void test_quiet_and_verbose(void **state)
     expect_output(inform_twice, "rank 0 of 1", "heard");
 }
 
+static void take_and_repeat(const char *message)
+{
+    aq_log_repeat(message, ", and more");
+}
+
+static void speak_to_another(void)
+{
+    aq_log_identity(3, 8);
+    aq_log_divert(take_and_repeat);
+    aq_log_error("value %d", 42);
+    aq_log_divert(NULL);
+}
+
+// The line is as it would be if it had been printed at once, with what was added behind it.
+static void test_divert(void **state)
+{
+    (void)state;
+    expect_output(speak_to_another, "rank 3 of 8", "value 42, and more");
+}
+
 static void speak_with_controls(void)
 {
     aq_log_identity(0, 1);
@@ -263,11 +283,11 @@ static void test_threads_do_not_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_speaks),         cmocka_unit_test(test_host_is_known),
-        cmocka_unit_test(test_quiet_and_verbose),  cmocka_unit_test(test_controls_are_blanked),
-        cmocka_unit_test(test_empty_message),      cmocka_unit_test(test_long_message_is_cut),
-        cmocka_unit_test(test_edge_of_cut),        cmocka_unit_test(test_errno_survives),
-        cmocka_unit_test(test_threads_do_not_mix),
+        cmocka_unit_test(test_who_speaks),           cmocka_unit_test(test_host_is_known),
+        cmocka_unit_test(test_quiet_and_verbose),    cmocka_unit_test(test_divert),
+        cmocka_unit_test(test_controls_are_blanked), cmocka_unit_test(test_empty_message),
+        cmocka_unit_test(test_long_message_is_cut),  cmocka_unit_test(test_edge_of_cut),
+        cmocka_unit_test(test_errno_survives),       cmocka_unit_test(test_threads_do_not_mix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,11 @@ places()
     [ "$(sort -t'[' -k2n "$work/out" | sed 's/.*\] //' | tr '\n' ' ')" = "$wanted " ] || fail "ranks are not on $wanted: $*"
 }
 
+# A reader that is slow, for longer than a link may be silent, gets everything: looked at below, since it
+# has time until then.
+GASNET_SSH_OUT_DEGREE=1 timeout 60 "$run" -n 3 -H n1,n2,n3 seq 300000 2>&1 | (sleep 8; wc -l) >"$work/slow" &
+slow=$!
+
 # Where hosts are named, and which rank goes where.
 places "n1 n1 n2 n3" -n 4 -H n1,n2,n3
 places "n1 n2 n3 n1" -n 4 -H n1,n2,n3 -cyclic
@@ -26,6 +31,8 @@ printf '# a file\nn3 slots=2 rack=7\nn1 schedule=no\nn2\n' >"$work/nodes"
 GASNET_SSH_NODEFILE=$work/nodes places "n3 n3 n2" -n 3
 GASNET_NODEFILE=$work/nodes GASNET_SSH_SERVERS="n4 n2" places "n4 n2" -n 2
 SSH_SERVERS=n1,n2 places "n1 n2" -n 2
+GASNET_SSH_KEEPDUP=1 GASNET_SSH_SERVERS="n1 n2 n1 n2" places "n1 n1 n2 n2 n1 n1 n2 n2" -n 8
+silent
 SLURM_JOB_NODELIST='n[2-3]' SLURM_JOB_CPUS_PER_NODE='1(x2)' places "n2 n3" -n 2
 SSH_SERVERS=n1,n2 GASNET_SPAWNFN=L places "front front" -n 2
 GASNET_SSH_SERVERS=n1,n2 GASNET_UDP_SPAWNER=fork places "front front" -n 2
@@ -88,6 +95,9 @@ unset AQ_STRANGE AQ_BIG AQ_OTHER
 expect 0 env GASNET_SSH_REMOTE_PATH=/usr "$run" -n 1 -H n1 pwd
 grep -qx /usr "$work/out" || fail "GASNET_SSH_REMOTE_PATH is not taken"
 
+wait "$slow"
+[ "$(cat "$work/slow")" -eq 900000 ] || fail "a slow reader loses output"
+
 # The key is in no argument list and no environment, of whatever process.
 start_job 2 env GASNET_SPAWN_VERBOSE=1 "$run" -n 2 -H n1,n2 sh -c 'echo ready; exec sleep 100'
 for pid in $(processes | cut -d' ' -f1); do
@@ -108,9 +118,6 @@ expect 0 "$run" -l -n 4 -H n1,n2 sh -c 'for i in $(seq 2000); do echo "$i xxxxxx
 [ "$(grep -cE '^\[[0-3]\] [0-9]+ x{24}$' "$work/out")" -eq 8000 ] || fail "lines are not whole"
 timeout 20 "$run" -n 2 -H n1,n2 yes | head -1000 | grep -c y | grep -qx 1000 || fail "a reader that stops reading"
 none_left
-
-# A reader that is slow, for longer than a link may be silent, gets everything.
-[ "$(GASNET_SSH_OUT_DEGREE=1 timeout 60 "$run" -n 3 -H n1,n2,n3 seq 300000 | (sleep 8; wc -l))" -eq 900000 ] || fail "a slow reader loses output"
 
 # Signals reach the ranks.
 start_job 2 "$run" -n 2 -H n1,n2 bash -c 'trap "echo got; exit 4" USR1; echo ready; while :; do sleep 0.1; done'
