@@ -166,9 +166,13 @@ static aq_conduit_t *bed(void)
     return found;
 }
 
-static bool others_may_call(void)
+// Whether messages may come by another conduit than the one that a wait sleeps in. A process that
+// shares memory with no other gets them by the last one, the network, alone; which may not be able
+// to wake us.
+static bool others_may_call(const aq_conduit_t *sleeping)
 {
-    return aq_job.conduit_count > 1 && aq_job.nbrhd.size > 1;
+    return aq_job.conduit_count > 1 &&
+           (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
 }
 
 // Tells the others where this process waits (seat: see aq_boot_t).
@@ -211,7 +215,7 @@ static void doze(aq_api_wait_t *wait)
     }
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
     wait->naps++;
-    if (others_may_call()) // arrivals of the other conduit do not wake us
+    if (others_may_call(conduit)) // whose arrivals do not wake us
         limit /= 20;
     take_seat(0);
     conduit->ops->sleep(conduit, wait->armed, limit);

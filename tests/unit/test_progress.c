@@ -386,9 +386,15 @@ static void test_beds(void **state)
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
     assert_int_equal(seen.limit, alone);
+    aq_job.conduits[0] = &stub; // but by one that cannot wake
+    aq_job.conduits[1] = &deaf;
+    wait = (aq_api_wait_t){0};
+    turn_until(&wait, &seen.sleeps);
+    assert_true(seen.limit && seen.limit < alone);
     aq_job.nbrhd.size = 0;
 
-    aq_job.conduit_count = 1; // no conduit can wake: the core sleeps by itself
+    aq_job.conduits[0] = &deaf; // no conduit can wake: the core sleeps by itself
+    aq_job.conduit_count = 1;
     wait = (aq_api_wait_t){0};
     unsigned arms = seen.arms;
     for (unsigned i = 0; i < 20; i++)
