@@ -12,6 +12,7 @@
 enum {
     SHARE_TURNS = 16,  // fruitless polls before a look who else is on this processor
     SPIN_TURNS = 64,   // fruitless polls before the clock is looked at
+    LOOP_TURNS = 16,   // fruitless polls of a loop of the client before it yields
     YIELD_TURNS = 8,   // least number of yields before a sleep
     YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
                        // a yield,
@@ -145,12 +146,28 @@ void aq_progress_wait_replies(unsigned turns)
         sched_yield();
 }
 
+// Whether ranks, or the threads of this one, outnumber the processors: then one that polls on and
+// on keeps those that it waits for from working.
+static bool crowded(void)
+{
+    return crowding > 1 || (aq_threads && aq_thread_live() > own_processors);
+}
+
+void aq_progress_poll_in_loop(void)
+{
+    static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
+    if (aq_progress_poll())
+        turns = 0;
+    else if (++turns % LOOP_TURNS == 0 && crowded())
+        sched_yield();
+}
+
 int gasnet_AMPoll(void)
 {
     AQ_CHECK(aq_job_running(), "gasnet_AMPoll before gex_Client_Init");
     if (AQ_CHECKS)
         aq_thread_check_context("gasnet_AMPoll", "");
-    aq_progress_poll();
+    aq_progress_poll_in_loop();
     return GASNET_OK;
 }
 
