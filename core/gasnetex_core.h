@@ -446,7 +446,8 @@ typedef void *gasnet_threadinfo_t;
 #define GASNET_POST_THREADINFO(info) ((void)(info))
 #define GASNET_BEGIN_FUNCTION() GASNET_POST_THREADINFO(GASNET_GET_THREADINFO())
 
-// Runs handlers of messages that have arrived, a bounded number; does not block. Returns GASNET_OK.
+// Runs handlers of messages that have arrived, a bounded number; does not block, but yields now and
+// then where nothing comes and there are fewer processors than ranks. Returns GASNET_OK.
 AQ_API int gasnet_AMPoll(void);
 
 // How waiting behaves: spin burns the processor, block gives it away at once, spinblock

@@ -12,6 +12,7 @@
 enum {
     SHARE_TURNS = 16,  // fruitless polls before a look who else is on this processor
     SPIN_TURNS = 64,   // fruitless polls before the clock is looked at
+    LOOP_TURNS = 16,   // fruitless polls of a loop of the client before it yields
     YIELD_TURNS = 8,   // least number of yields before a sleep
     YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
                        // a yield,
@@ -145,12 +146,28 @@ void aq_progress_wait_replies(unsigned turns)
         sched_yield();
 }
 
+// Whether ranks, or the threads of this one, outnumber the processors: then one that polls on and
+// on keeps those that it waits for from working.
+static bool crowded(void)
+{
+    return crowding > 1 || (aq_threads && aq_thread_live() > own_processors);
+}
+
+void aq_progress_poll_in_loop(void)
+{
+    static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
+    if (aq_progress_poll())
+        turns = 0;
+    else if (++turns % LOOP_TURNS == 0 && crowded())
+        sched_yield();
+}
+
 int gasnet_AMPoll(void)
 {
     AQ_CHECK(aq_job_running(), "gasnet_AMPoll before gex_Client_Init");
     if (AQ_CHECKS)
         aq_thread_check_context("gasnet_AMPoll", "");
-    aq_progress_poll();
+    aq_progress_poll_in_loop();
     return GASNET_OK;
 }
 
@@ -166,9 +183,13 @@ static aq_conduit_t *bed(void)
     return found;
 }
 
-static bool others_may_call(void)
+// Whether messages may come by another conduit than the one that a wait sleeps in. A process that
+// shares memory with no other gets them by the last one, the network, alone; which may not be able
+// to wake us.
+static bool others_may_call(const aq_conduit_t *sleeping)
 {
-    return aq_job.conduit_count > 1 && aq_job.nbrhd.size > 1;
+    return aq_job.conduit_count > 1 &&
+           (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
 }
 
 // Tells the others where this process waits (seat: see aq_boot_t).
@@ -211,7 +232,7 @@ static void doze(aq_api_wait_t *wait)
     }
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
     wait->naps++;
-    if (others_may_call()) // arrivals of the other conduit do not wake us
+    if (others_may_call(conduit)) // whose arrivals do not wake us
         limit /= 20;
     take_seat(0);
     conduit->ops->sleep(conduit, wait->armed, limit);

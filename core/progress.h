@@ -11,6 +11,10 @@ void aq_progress_start(uint32_t ranks_here);
 // Delivers what has arrived and advances tasks; returns how much was done (0: nothing).
 unsigned aq_progress_poll(void);
 
+// The same for a loop around it that waits for something: after several of these in which nothing
+// came, gives the processor away if there are not enough of them.
+void aq_progress_poll_in_loop(void);
+
 // The same from a sender that goes on: conduits may put it off, to send and receive more at once.
 void aq_progress_poll_sending(void);
 

@@ -84,7 +84,7 @@ static void drop_flag(atomic_uint *flag)
 static void hold_flag(atomic_uint *flag)
 {
     while (!try_flag(flag))
-        aq_progress_poll();
+        aq_progress_poll_in_loop();
 }
 
 // Not entered again from a poll inside of it.

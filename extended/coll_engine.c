@@ -213,7 +213,7 @@ static bool turn(aq_task_t *task)
 static void hold_busy(void)
 {
     while (!try_busy())
-        aq_progress_poll(); // another thread advances them
+        aq_progress_poll_in_loop(); // another thread advances them
 }
 
 void aq_coll_engine_add(aq_coll_t *coll)

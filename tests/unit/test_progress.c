@@ -179,6 +179,25 @@ static void test_shared_processor(void **state)
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
 }
 
+// A client's own loop of polls gives way where ranks outnumber the processors, as long as nothing
+// comes.
+static void test_loop_of_polls(void **state)
+{
+    (void)state;
+    for (unsigned ranks = 1; ranks <= 3; ranks++) {
+        aq_job.boot->processors = 2;
+        aq_progress_start(ranks);
+        yields = 0;
+        for (unsigned i = 0; i < 160; i++) {
+            seen.arrived = i >= 80 && i % 10 == 0;
+            gasnet_AMPoll();
+        }
+        assert_int_equal(yields, ranks > 2 ? 5 : 0);
+    }
+    aq_progress_start(1);
+    aq_job.boot->processors = 0;
+}
+
 // Who sleeps is in nobody's way.
 static void test_sleeper_has_no_seat(void **state)
 {
@@ -386,9 +405,15 @@ static void test_beds(void **state)
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
     assert_int_equal(seen.limit, alone);
+    aq_job.conduits[0] = &stub; // but by one that cannot wake
+    aq_job.conduits[1] = &deaf;
+    wait = (aq_api_wait_t){0};
+    turn_until(&wait, &seen.sleeps);
+    assert_true(seen.limit && seen.limit < alone);
     aq_job.nbrhd.size = 0;
 
-    aq_job.conduit_count = 1; // no conduit can wake: the core sleeps by itself
+    aq_job.conduits[0] = &deaf; // no conduit can wake: the core sleeps by itself
+    aq_job.conduit_count = 1;
     wait = (aq_api_wait_t){0};
     unsigned arms = seen.arms;
     for (unsigned i = 0; i < 20; i++)
@@ -490,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup(test_beds, clear),
         cmocka_unit_test_setup(test_modes, clear),
         cmocka_unit_test_setup_teardown(test_shared_processor, clear, no_seats),
+        cmocka_unit_test_setup(test_loop_of_polls, clear),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_seat, clear, no_seats),
         cmocka_unit_test_setup(test_bad_mode, clear),
         cmocka_unit_test_setup(test_start, clear),
