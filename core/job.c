@@ -88,7 +88,9 @@ static aq_status_t check_name(const aq_job_t *job, const char *name)
     return AQ_ERR_ABSENT;
 }
 
-// The smp conduit serves the own neighbourhood (the own process included); the named one the rest.
+// The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank
+// that shares memory with no other still sends to itself by it, and has its segment and the scratch
+// of its barriers from it.
 static aq_status_t open_conduits(aq_job_t *job, const char *network)
 {
     job->max_medium = job->max_long = job->max_long_unmapped = SIZE_MAX;

@@ -47,11 +47,19 @@ expect_line 'FAIL leaves-a-session [0-9]+\.[0-9] s: left 1 processes behind, exi
 expect_line 'FAIL after-a-failure 0\.0 s: it needs fails, which failed'
 expect_line 'skip after-a-skip: it needs skips, which was skipped'
 [ "$(grep -c '^ok late' out)" = 1 ] || die "the test 'late' did not run exactly once"
-expect_last '4 passed, 6 failed, 2 skipped'
+expect_line 'ok meets-here [0-9]+\.[0-9] s'
+expect_line 'ok meets-there [0-9]+\.[0-9] s'
+expect_line 'FAIL fails-there [0-9]+\.[0-9] s: exit code 4'
+expect_line '    the reason of that failure'
+expect_last '6 passed, 7 failed, 2 skipped'
 
 run 'passes-*' late
 expect_code 0
 expect_last '3 passed, 0 failed, 0 skipped'
+
+run fails-there
+expect_code 1
+expect_last '0 passed, 1 failed, 0 skipped'
 
 run skips
 expect_code 1
@@ -70,6 +78,12 @@ printf 'set none = $(false)\nfamily-{none} | 5 | true\n' >empty.list
 code=$?
 expect_code 1
 expect_line 'FAIL family-none .*'
+
+printf 'a | 5 aside | true\nb | 5 after a | true\n' >bad.list
+"$AQ_SRC/tests/run" --table bad.list >out 2>&1
+code=$?
+expect_code 2
+expect_line "run: .*: b comes after 'a', which runs aside\\."
 
 printf 'a | soon | true\n' >bad.list
 "$AQ_SRC/tests/run" --table bad.list >out 2>&1

@@ -1,8 +1,9 @@
 // udp_hostile N COMMAND...: runs a job of conduit udp in a network of its own, beside somebody who
 // hears every datagram of it and sends to the same sockets: the same again, at once and much later,
-// with bytes changed, cut short, and noise. Runs the command until N such datagrams were sent;
-// exits with the first code of it that is not 0. With 77 where the kernel allows no network
-// namespace.
+// with bytes changed, cut short, and noise; and empty ones and mere beginnings beside each datagram
+// that is large, since the receiver looks at the head of those first. Runs the command until N such
+// datagrams were sent; exits with the first code of it that is not 0, with 1 when no large datagram
+// was heard, with 77 where the kernel allows no network namespace.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +25,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OLD = 256, LONGEST = 65536, BURST = 8 };
+enum {
+    OLD = 256,
+    LONGEST = 65536,
+    BURST = 8,
+    HEAD = 40,    // bytes that a forger changes rather than others
+    LARGE = 4096, // payload of a put or get that travels alone
+};
 
 typedef struct heard {
     size_t length;
@@ -113,10 +120,20 @@ static void forge(const heard_t *heard)
     if (kind == 0)
         length = below((uint32_t)length + 1);
     for (uint32_t n = kind == 0 ? 0 : 1 + below(3); n; n--)
-        copy[below(kind == 1 ? 40 : (uint32_t)length)] ^= (uint8_t)(1 + below(255));
+        copy[below(kind == 1 ? HEAD : (uint32_t)length)] ^= (uint8_t)(1 + below(255));
     for (size_t i = 0; kind == 3 && i < length; i++)
         copy[i] = (uint8_t)below(256);
     say(heard, copy, length);
+}
+
+// In front of what follows a large datagram: nothing at all, and a head without the rest.
+static unsigned long cut_short(const heard_t *heard)
+{
+    if (heard->length < LARGE)
+        return 0;
+    say(heard, heard->bytes, 0);
+    say(heard, heard->bytes, 1 + below(HEAD));
+    return 2;
 }
 
 static unsigned long attack(const heard_t *heard)
@@ -137,7 +154,7 @@ static unsigned long attack(const heard_t *heard)
 int main(int argc, char **argv)
 {
     static heard_t heard;
-    unsigned long wanted = argc > 2 ? strtoul(argv[1], NULL, 10) : 0, sent = 0, jobs = 0;
+    unsigned long wanted = argc > 2 ? strtoul(argv[1], NULL, 10) : 0, sent = 0, cut = 0, jobs = 0;
     int status = 0;
     if (!wanted) {
         fprintf(stderr, "use: udp_hostile N COMMAND...\n");
@@ -153,11 +170,16 @@ int main(int argc, char **argv)
         }
         jobs++;
         while (waitpid(job, &status, WNOHANG) == 0)
-            if (hear(&heard) && heard.length && sent < wanted)
+            if (hear(&heard) && heard.length && sent < wanted) {
                 sent += attack(&heard);
+                cut += cut_short(&heard);
+            }
         while (hear(&heard))
             ;
     }
-    printf("%lu datagrams sent to the sockets of %lu jobs\n", sent, jobs);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    printf("%lu datagrams sent to the sockets of %lu jobs, and %lu beside large ones\n", sent, jobs,
+           cut);
+    if (WIFEXITED(status) && WEXITSTATUS(status))
+        return WEXITSTATUS(status);
+    return WIFEXITED(status) && cut ? 0 : 1;
 }
