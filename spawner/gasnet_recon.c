@@ -7,10 +7,6 @@
 #include "../other/log.h"
 #include "survey.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "of an unversioned build"
-#endif
-
 #define CLOCK_MS 2000 // a difference that is told; the way there takes part of a second
 
 static const char usage[] =

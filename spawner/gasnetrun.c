@@ -15,10 +15,6 @@
 
 #define EXIT_USAGE AQ_EXIT_USAGE
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "of an unversioned build"
-#endif
-
 // The conduits of this build, as configure lists them.
 #define NAME(conduit) #conduit,
 #define WORD(conduit) " " #conduit

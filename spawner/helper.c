@@ -24,11 +24,6 @@
 #define PART_MS 3000
 #define EXIT_FAILED 1
 
-static aq_helper_t *helper_of(aq_node_t *node)
-{
-    return (aq_helper_t *)(void *)node;
-}
-
 // ---- before the loop: one thing after the other ----
 
 // Whether there is something to read within that time.
@@ -304,7 +299,7 @@ static void serve_parent(aq_node_t *node, void *item, short events)
 // The end of a host must not overtake its output; all else goes ahead of what is held.
 static void helper_up(aq_node_t *node, const aq_frame_t *frame)
 {
-    aq_helper_t *helper = helper_of(node);
+    aq_helper_t *helper = aq_helper_of(node);
     if (frame->type == AQ_MSG_OUTPUT || frame->type == AQ_MSG_DONE || frame->type == AQ_MSG_FAILED)
         aq_frame_copy(&helper->held, frame);
     else
@@ -332,13 +327,13 @@ static void send_held(aq_helper_t *helper)
 static void helper_gathered(aq_node_t *node)
 {
     aq_gathered_t all = aq_gather_result(&node->gather);
-    aq_write_gathered(&helper_of(node)->parent.out, AQ_MSG_GATHER, &all);
+    aq_write_gathered(&aq_helper_of(node)->parent.out, AQ_MSG_GATHER, &all);
     aq_gather_reset(&node->gather);
 }
 
 static bool helper_blocked(aq_node_t *node)
 {
-    return helper_of(node)->held.used > AQ_OUTPUT_CREDIT;
+    return aq_helper_of(node)->held.used > AQ_OUTPUT_CREDIT;
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)
@@ -348,12 +343,12 @@ static void serve_signals(aq_node_t *node, void *item, short events)
     (void)events;
     while (read(node->signals, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo != SIGCHLD && info.ssi_signo != AQ_WAKE_SIGNAL)
-            signal_supervisor(helper_of(node), (int)info.ssi_signo);
+            signal_supervisor(aq_helper_of(node), (int)info.ssi_signo);
 }
 
 static void helper_watch(aq_node_t *node)
 {
-    aq_helper_t *helper = helper_of(node);
+    aq_helper_t *helper = aq_helper_of(node);
     int wanted = POLLIN | (aq_link_waiting(&helper->parent) > 0 ? POLLOUT : 0);
     aq_node_watch(node, node->signals, POLLIN, serve_signals, helper);
     aq_node_watch(node, helper->parent.fd, (short)wanted, serve_parent, helper);
@@ -362,7 +357,7 @@ static void helper_watch(aq_node_t *node)
 
 static void helper_reaped(aq_node_t *node, pid_t pid, int status)
 {
-    aq_helper_t *helper = helper_of(node);
+    aq_helper_t *helper = aq_helper_of(node);
     if (pid != helper->supervisor)
         return;
     helper->supervisor = 0;
@@ -385,7 +380,7 @@ static void tell_fault(aq_helper_t *helper)
 
 static void helper_turn(aq_node_t *node)
 {
-    aq_helper_t *helper = helper_of(node);
+    aq_helper_t *helper = aq_helper_of(node);
     aq_helper_check_page(helper);
     if (helper->started && helper->supervisor == 0 && !helper->told_done) {
         aq_helper_drain(helper);

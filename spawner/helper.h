@@ -39,11 +39,22 @@ typedef struct aq_helper {
     aq_page_step_t step; // the current one
 } aq_helper_t;
 
-// helper_ranks.c: the ranks of this host.
-bool aq_helper_prepare(aq_helper_t *helper); // page and streams
+static inline aq_helper_t *aq_helper_of(aq_node_t *node)
+{
+    return (aq_helper_t *)(void *)node;
+}
+
+// helper_ranks.c: the ranks of this host. Nothing here blocks.
+
+// Makes page and streams; false: no memory, or no descriptors.
+bool aq_helper_prepare(aq_helper_t *helper);
+// Forks the supervisor, which starts the ranks. False with errno.
 bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go);
+// Input for rank 0, kept until that reads it; length 0: its end.
 void aq_helper_take_input(aq_helper_t *helper, const uint8_t *data, size_t length);
+// Adds the pipes of the ranks to the next wait; blocked: not those of their output.
 void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked);
+// Tells the parent what the ranks have announced on the page, or gather there.
 void aq_helper_check_page(aq_helper_t *helper);
 // What is left in the pipes.
 void aq_helper_drain(aq_helper_t *helper);

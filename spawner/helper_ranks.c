@@ -17,11 +17,6 @@
 
 #define EXIT_NO_START 1
 
-static aq_helper_t *helper_of(aq_node_t *node)
-{
-    return (aq_helper_t *)(void *)node;
-}
-
 // ---- the page ----
 
 static bool list_ranks(aq_helper_t *helper)
@@ -191,7 +186,7 @@ static void serve_stream(aq_node_t *node, void *item, short events)
     (void)events;
     if (stream->fd >= 0)
         (void)aq_stream_read(stream, false);
-    aq_helper_pass_lines(helper_of(node));
+    aq_helper_pass_lines(aq_helper_of(node));
 }
 
 void aq_helper_drain(aq_helper_t *helper)
@@ -255,8 +250,8 @@ static void serve_input(aq_node_t *node, void *item, short events)
 {
     (void)item;
     (void)events;
-    if (helper_of(node)->input_bytes.used > 0)
-        write_input(helper_of(node));
+    if (aq_helper_of(node)->input_bytes.used > 0)
+        write_input(aq_helper_of(node));
 }
 
 void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)

@@ -25,7 +25,6 @@
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
 #define REASONS 8
 #define PROGRESS_HOSTS 16
-#define SINK_FULL ((size_t)64 * 1024)
 
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
@@ -339,14 +338,9 @@ static void send_signal(aq_launcher_t *launcher, int sig)
     aq_bytes_free(&bytes);
 }
 
-static bool is_stop_signal(int sig)
-{
-    return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
-}
-
 static void take_signal(aq_launcher_t *launcher, int sig)
 {
-    if (launcher->phase == LAUNCH_STARTING && is_stop_signal(sig)) {
+    if (launcher->phase == LAUNCH_STARTING && aq_supervised_is_stop(sig)) {
         end_job(launcher, 128 + sig, true);
         return;
     }
@@ -356,7 +350,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
             (void)aq_link_flush(&launcher->node.children[i].link);
     if (sig == SIGTSTP)
         (void)raise(SIGSTOP);
-    if (!is_stop_signal(sig))
+    if (!aq_supervised_is_stop(sig))
         return;
     if (launcher->stop_signal == 0)
         launcher->stop_signal = sig;
@@ -408,7 +402,7 @@ static bool launch_blocked(aq_node_t *node)
 {
     const aq_launcher_t *launcher = launcher_of(node);
     return launcher->stop_signal == 0 &&
-           (launcher->sinks[0].used > SINK_FULL || launcher->sinks[1].used > SINK_FULL);
+           (launcher->sinks[0].used > AQ_SINK_FULL || launcher->sinks[1].used > AQ_SINK_FULL);
 }
 
 static void serve_sink(aq_node_t *node, void *item, short events)
@@ -485,15 +479,9 @@ static const aq_node_ops_t launch_ops = {
 
 static bool open_signals(aq_launcher_t *launcher)
 {
-    static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
-                                 SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
-    struct sigaction now;
     sigset_t set;
-    sigemptyset(&set);
+    aq_supervised_signals(&set);
     sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&set, wanted[i]);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
@@ -563,7 +551,7 @@ static void wait_reader(aq_launcher_t *launcher)
                 ready[count++] = (struct pollfd){.fd = launcher->sinks[i].fd, .events = POLLOUT};
         (void)poll(ready, count, -1);
         while (read(launcher->node.signals, &info, sizeof info) == (ssize_t)sizeof info)
-            if (is_stop_signal((int)info.ssi_signo))
+            if (aq_supervised_is_stop((int)info.ssi_signo))
                 launcher->stop_signal = (int)info.ssi_signo;
         if (launcher->stop_signal != 0)
             return;

@@ -100,7 +100,7 @@ typedef struct aq_node_text {
     uint32_t node;
     const char *text; // STARTED: its address towards its parent; FAILED: why
 } aq_node_text_t;
-void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *started);
+void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text);
 bool aq_read_node_text(aq_view_t view, aq_node_text_t *out);
 
 // Two hosts and their addresses, so that each knows that of another one; text "": none.

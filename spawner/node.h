@@ -128,16 +128,25 @@ void aq_node_close(aq_node_t *node);
 // Tells the launcher that the hosts of a child are not to be had.
 void aq_node_report(aq_node_t *node, uint32_t host, const char *why);
 
-// node_start.c
+// ---- node_start.c ----
+
+// Begins as many children as the window takes.
 void aq_node_start_more(aq_node_t *node);
+// Before and after each wait: output of remote shells; children that took too long.
 void aq_node_watch_start(aq_node_t *node);
 void aq_node_check_start(aq_node_t *node);
+// A process has ended that may be a remote shell of ours.
 void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status);
+// Gives a child up, and reports the hosts of its subtree that have not reported yet.
 void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
 
-// node_call.c
+// ---- node_call.c ----
+
+// Where the host that has greeted is to call. False: why it cannot, one sentence.
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
                         char *why, size_t room);
+// Before and after each wait: who calls; who has not proved anything in time, and, when everybody
+// has called, all ports.
 void aq_node_watch_calls(aq_node_t *node);
 void aq_node_check_calls(aq_node_t *node);
 

@@ -198,9 +198,13 @@ static void serve_caller(aq_node_t *node, void *item, short events)
 
 // ---- the loop's side ----
 
+// Callers whom there is no room for wait in the kernel's queue.
 void aq_node_watch_calls(aq_node_t *node)
 {
-    for (uint32_t i = 0; i < node->listener_count; i++)
+    bool room = false;
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        room = room || node->callers[i].link.fd < 0;
+    for (uint32_t i = 0; room && i < node->listener_count; i++)
         aq_node_watch(node, node->listeners[i].fd, POLLIN, accept_calls, &node->listeners[i]);
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         if (node->callers[i].link.fd >= 0)

@@ -9,10 +9,6 @@
 #include "../other/log.h"
 #include "node.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "of an unversioned build"
-#endif
-
 static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *child)
 {
     return &node->spec.hosts[child->low];

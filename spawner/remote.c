@@ -11,10 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "of an unversioned build"
-#endif
-
 void aq_remote_clear(aq_remote_t *remote)
 {
     *remote = (aq_remote_t){.in = -1, .out = -1, .err = -1};

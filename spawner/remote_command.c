@@ -49,13 +49,9 @@ void aq_remote_command_free(aq_remote_command_t *command)
 static bool make_remote(aq_remote_command_t *command, const aq_remote_way_t *way,
                         const aq_remote_host_t *host, const char *word)
 {
-    char *quoted = aq_shell_quote(command->path);
     command->options = aq_shell_split(way->options);
-    int n = quoted != NULL ? asprintf(&command->remote, "exec %s %s", quoted, word) : -1;
-    free(quoted);
-    if (n < 0)
-        command->remote = NULL;
-    if (n < 0 || command->options == NULL)
+    command->remote = aq_shell_command(command->path, word);
+    if (command->remote == NULL || command->options == NULL)
         return false;
     add_word(command, way->shell);
     for (size_t i = 0; command->options[i] != NULL && i + OUR_WORDS < AQ_REMOTE_WORDS; i++)

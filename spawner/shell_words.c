@@ -1,33 +1,43 @@
 #include "shell_words.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Inside of single quotes nothing is special but the quote itself, and to C shells "!": both stand
-// outside of the quotes, escaped.
-static const char *escape_of(char c)
+// Characters that mean themselves between single quotes in every shell. (A backslash does not in
+// fish, "!" and the end of a line do not in csh.)
+static bool is_plain(const char *path)
 {
-    return c == '\'' ? "'\\''" : c == '!' ? "'\\!'" : NULL;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+=,:@%~ ";
+    return path[strspn(path, plain)] == '\0';
 }
 
-char *aq_shell_quote(const char *text)
+// Each byte as printf's %b has it: a backslash, 0 and three octal digits. Free it.
+static char *write_octal(const char *path)
 {
-    char *quoted = malloc(4 * strlen(text) + 3), *to = quoted;
-    if (quoted == NULL)
+    char *text = malloc(5 * strlen(path) + 1), *to = text;
+    if (text == NULL)
         return NULL;
-    *to++ = '\'';
-    for (; *text != '\0'; text++) {
-        const char *escaped = escape_of(*text);
-        if (escaped == NULL) {
-            *to++ = *text;
-            continue;
-        }
-        memcpy(to, escaped, 4);
-        to += 4;
-    }
-    *to++ = '\'';
+    for (; *path != '\0'; path++, to += 5)
+        snprintf(to, 6, "\\0%03o", (unsigned char)*path);
     *to = '\0';
-    return quoted;
+    return text;
+}
+
+char *aq_shell_command(const char *path, const char *word)
+{
+    char *command;
+    if (is_plain(path))
+        return asprintf(&command, "exec '%s' %s", path, word) < 0 ? NULL : command;
+    char *octal = write_octal(path);
+    // The x keeps an end of line at the end of the path.
+    int n = octal == NULL
+                ? -1
+                : asprintf(&command, "exec sh -c 'p=$(printf %%b \"%sx\"); exec \"${p%%x}\" %s'",
+                           octal, word);
+    free(octal);
+    return n < 0 ? NULL : command;
 }
 
 static bool is_blank(char c)

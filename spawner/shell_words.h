@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// text as one word of a shell of the Bourne family: what it expands to is text, whatever bytes (but
-// NUL) there are; of the C family too, unless there is an end of line in it. Allocated; NULL: no
-// memory.
-char *aq_shell_quote(const char *text);
+// A line that makes any shell of a login (of the families of Bourne and C, fish) run the program at
+// path with one argument, whatever bytes (but NUL) are in the path. word: letters and "-".
+// Allocated; NULL: no memory.
+char *aq_shell_command(const char *path, const char *word);
 
 // Cuts text into words by the rules of shells: blanks between, single and double quotes, backslash.
 // Allocated, NULL behind the last; NULL: a quote is not closed, or no memory. Free with

@@ -1,7 +1,6 @@
 // Module ssh, the side of the launcher: hosts, placement, and what the tree needs to know.
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,23 +117,9 @@ static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
     return status == AQ_OK ? place_ranks(start) : status;
 }
 
-static bool is_in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    char file[PATH_ROOM];
-    if (strchr(name, '/') != NULL)
-        return access(name, X_OK) == 0;
-    for (; path != NULL && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
-        snprintf(file, sizeof file, "%.*s/%s", (int)strcspn(path, ":"), path, name);
-        if (access(file, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool aq_ssh_is_there(void)
 {
-    return is_in_path(aq_settings_text(AQ_SET_SSH_CMD));
+    return aq_supervised_has_program(aq_settings_text(AQ_SET_SSH_CMD));
 }
 
 static aq_status_t ssh_verify_hosts(const aq_start_t *start)

@@ -29,9 +29,8 @@
 #define GRACE (SECOND / 2) // between asking a rank to end and killing it
 #define EVENTS 64
 #define SIGNALS 16
-#define SINK_FULL ((size_t)64 * 1024)
 
-static bool is_stop_signal(int sig)
+bool aq_supervised_is_stop(int sig)
 {
     return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 }
@@ -307,7 +306,7 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
         signal_ranks(job, sig);
     if (sig == SIGTSTP)
         stop_self(job);
-    if (!is_stop_signal(sig))
+    if (!aq_supervised_is_stop(sig))
         return;
     if (job->stop_signal == 0)
         job->stop_signal = sig;
@@ -365,7 +364,7 @@ static void wait_events(aq_supervised_t *job, int ms)
             continue;
         }
         aq_stream_t *stream = &job->streams[events[i].data.u32];
-        if (stream->fd < 0 || (stream->sink->used > SINK_FULL && !aq_sink_flush(stream->sink)))
+        if (stream->fd < 0 || (stream->sink->used > AQ_SINK_FULL && !aq_sink_flush(stream->sink)))
             continue; // asked again in the next round
         (void)aq_stream_read(stream, job->options->label_lines);
     }
@@ -448,7 +447,7 @@ static void finish_output(aq_supervised_t *job)
     for (uint32_t i = 0; i < 2 * job->options->size; i++) {
         aq_stream_t *stream = &job->streams[i];
         while (stream->fd >= 0 && can_read(stream->fd) && aq_stream_read(stream, label))
-            if (stream->sink->used > SINK_FULL)
+            if (stream->sink->used > AQ_SINK_FULL)
                 wait_reader(job);
         aq_stream_end(stream, label);
     }
@@ -515,16 +514,12 @@ static bool take_page(aq_supervised_t *job)
     return job->options->argv == NULL || fcntl(job->page_fd, F_SETFD, 0) == 0;
 }
 
-// Signals that we read. One that is ignored stays ignored (nohup, jobs in the background of
-// a shell).
-static void choose_signals(sigset_t *set)
+void aq_supervised_signals(sigset_t *set)
 {
     static const int wanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
                                  SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
     struct sigaction now;
     sigemptyset(set);
-    sigaddset(set, SIGCHLD);
-    sigaddset(set, AQ_WAKE_SIGNAL);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (sigaction(wanted[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
             sigaddset(set, wanted[i]);
@@ -536,7 +531,9 @@ static bool open_watch(aq_supervised_t *job)
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = AQ_WATCH_SIGNALS};
     sigset_t all, set;
     sigfillset(&all);
-    choose_signals(&set);
+    aq_supervised_signals(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, AQ_WAKE_SIGNAL);
     (void)sigprocmask(SIG_SETMASK, &all, &job->old_mask);
     (void)sigaction(SIGCHLD, &child, &job->old_child);
     job->only_ranks = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0;

@@ -1,7 +1,6 @@
-// Inside of the supervisor: the job as its three files see it.
-//
-// supervisor_start.c   limits, pipes, fork and exec supervisor_output.c  lines supervisor.c
-// the loop: signals, deaths, deadlines, the exit code
+// Inside of the supervisor: the job as its three files see it. supervisor_start.c has limits,
+// pipes, fork and exec; supervisor_output.c the lines of the ranks; supervisor.c the loop: signals,
+// deaths, deadlines, the exit code.
 //
 // Always true: alive counts the ranks with a process not yet reaped, and only those are sent
 // signals; phase only grows; the code of the job is in the exit word of the page once anyone has
@@ -72,6 +71,13 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
 
 // Nanoseconds that ranks of a job of that size get to leave by themselves.
 uint64_t aq_supervised_exit_timeout(uint32_t size);
+// Whether that signal asks a job to end.
+bool aq_supervised_is_stop(int sig);
+// The signals of a user that a job takes. One that is ignored stays ignored (nohup, jobs in the
+// background of a shell).
+void aq_supervised_signals(sigset_t *set);
+// Whether there is a program of that name, in PATH unless the name has a slash.
+bool aq_supervised_has_program(const char *name);
 // Whether two descriptors write to the same file.
 bool aq_supervised_same_file(int a, int b);
 // Ends all children of this process (a subreaper) and of those that end.

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_LINE_MAX ((size_t)64 * 1024) // a longer line is passed on in pieces
+#define AQ_LINE_MAX ((size_t)64 * 1024)  // a longer line is passed on in pieces
+#define AQ_SINK_FULL ((size_t)64 * 1024) // waiting in a sink: its streams are not read any more
 
 typedef struct aq_sink {
     int fd;

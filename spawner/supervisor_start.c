@@ -133,6 +133,14 @@ static int search_path(const char *name, char **path)
     }
 }
 
+bool aq_supervised_has_program(const char *name)
+{
+    char *path = NULL;
+    int error = strchr(name, '/') != NULL ? try_program(name) : search_path(name, &path);
+    free(path);
+    return error == 0;
+}
+
 static bool find_program(const char *name, const char **program, int *code)
 {
     char *path = NULL;

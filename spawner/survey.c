@@ -22,10 +22,6 @@
 #define PATH_ROOM 4096
 #define POLL_MS 200
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "of an unversioned build"
-#endif
-
 uint64_t aq_survey_clock_ms(void)
 {
     struct timespec now = {0};

@@ -12,10 +12,6 @@
 
 #include "survey.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "of an unversioned build"
-#endif
-
 #define NAME_ROOM 32
 #define ANCESTORS 64
 
