@@ -19,8 +19,7 @@
 #include "../other/settings.h"
 #include "supervisor.h"
 
-#define CALL_MS 10000
-#define INTRO_MS 60000
+#define CALL_MS 8000 // for each step of the introduction: nothing of ours stays for longer than 10 s
 #define PART_MS 3000
 #define EXIT_FAILED 1
 
@@ -41,7 +40,7 @@ static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
     while ((framing = aq_frame_read(bytes->data, bytes->used, AQ_FIRST_MOST, &frame)) ==
            AQ_FRAME_PART) {
         uint8_t byte;
-        if (!wait_readable(STDIN_FILENO, INTRO_MS) || read(STDIN_FILENO, &byte, 1) != 1)
+        if (!wait_readable(STDIN_FILENO, CALL_MS) || read(STDIN_FILENO, &byte, 1) != 1)
             return false;
         aq_put_u8(bytes, byte);
     }
