@@ -168,6 +168,9 @@ static void note_fault(const char *message)
     if (fault_ranks > 0 && atomic_fetch_add(&fault_page->faults, fault_ranks) == 0)
         snprintf(fault_page->fault, sizeof fault_page->fault, "%s", message);
     fault_ranks = 0;
+    if (fault_page->supervisor > 0)
+        (void)kill(fault_page->supervisor, AQ_WAKE_SIGNAL);
+    aq_page_wake_relay(fault_page);
 }
 
 void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks)

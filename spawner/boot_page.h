@@ -69,7 +69,7 @@ typedef struct aq_boot_page {
 
     _Atomic uint32_t
         faults; // ranks of this host that could not join, each for a reason that it told
-    char fault[AQ_FAULT_TEXT]; // of the first of them; whole when that has ended
+    char fault[AQ_FAULT_TEXT]; // of the first of them; whole a moment later
 
     _Alignas(64) _Atomic uint32_t members;
     _Atomic uint32_t absent;
@@ -105,7 +105,8 @@ void aq_page_wake_relay(const aq_boot_page_t *page);
 
 // While a job starts, many ranks may find the same fault, and the user is to read of it once. From
 // here on faults of this process are noted in the page, the first as one of so many ranks, and
-// not printed; whoever watches over the job tells them when the ranks are gone. NULL: no more.
+// not printed; whoever watches over the job tells them, a moment later, when others have been
+// counted. NULL: no more.
 void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks);
 // Prints the text of a first fault, and that so many ranks in all did not start.
 void aq_page_tell_fault(const char *fault, uint32_t ranks);

@@ -26,7 +26,8 @@ typedef struct aq_helper {
     int page_fd;
     pid_t supervisor; // 0: not started, or reaped
     int code;         // with which it ended
-    bool started, told_exit, told_abort, told_joined, told_left, told_done;
+    bool started, told_exit, told_abort, told_joined, told_left, told_done, told_fault;
+    uint64_t fault_due;                     // when it is to be told; 0: there is none
     bool gone;                              // the parent's link is broken
     aq_stream_t streams[AQ_HELPER_STREAMS]; // own: what this process logs
     aq_sink_t lines[AQ_HELPER_STREAMS];     // whole lines, on their way into frames

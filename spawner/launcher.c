@@ -38,6 +38,8 @@ typedef struct aq_launcher {
     char *reasons[REASONS]; // of the first failures
     char *fault;            // why ranks could not start, as the first of them said; NULL: none
     uint32_t faulty;
+    uint64_t fault_due;
+    bool fault_told;
     aq_go_t go;
     char peers[2][AQ_REACH_TEXT];
     int code, first_code;
@@ -274,8 +276,21 @@ static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
 static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
 {
     launcher->faulty += fault->ranks;
+    if (launcher->fault != NULL || launcher->fault_told)
+        return;
+    launcher->fault = strdup(fault->text);
+    launcher->fault_due = aq_clock_ns() + SECOND; // other hosts find it, too
+}
+
+static void tell_fault(aq_launcher_t *launcher)
+{
     if (launcher->fault == NULL)
-        launcher->fault = strdup(fault->text);
+        return;
+    flush_sinks(launcher);
+    aq_page_tell_fault(launcher->fault, launcher->faulty);
+    launcher->fault_told = true;
+    free(launcher->fault);
+    launcher->fault = NULL;
 }
 
 static void launch_up(aq_node_t *node, const aq_frame_t *frame)
@@ -456,6 +471,8 @@ static void launch_turn(aq_node_t *node)
     aq_launcher_t *launcher = launcher_of(node);
     check_started(launcher);
     check_output(launcher);
+    if (aq_clock_ns() >= launcher->fault_due)
+        tell_fault(launcher);
     if (node->deadline != 0 && launch_blocked(node)) // who reads our output is late, not the hosts
         node->deadline = aq_clock_ns() + END_GRACE;
     if (node->deadline != 0 && aq_clock_ns() >= node->deadline) {
@@ -565,8 +582,7 @@ static int finish(aq_launcher_t *launcher)
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
         check_output(launcher);
-    if (launcher->fault != NULL)
-        aq_page_tell_fault(launcher->fault, launcher->faulty);
+    tell_fault(launcher);
     aq_bytes_free(&launcher->node.spec_bytes);
     return launcher->code_known ? launcher->code : launcher->first_code;
 }

@@ -168,9 +168,33 @@ static void kill_late(aq_supervised_t *job)
         (double)aq_supervised_exit_timeout(aq_supervised_size(job)) / (double)SECOND);
 }
 
+// Of several hosts the launcher tells it.
+static void tell_fault(aq_supervised_t *job)
+{
+    uint32_t faults = atomic_load(&job->page->faults);
+    if (faults == 0 || job->fault_told || job->options->part != NULL)
+        return;
+    job->fault_told = true;
+    flush_sinks(job);
+    aq_page_tell_fault(job->page->fault, faults);
+}
+
+// The job may go on, or hang: then the fault is told as soon as others that find it have been
+// counted.
+static void notice_fault(aq_supervised_t *job)
+{
+    if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->fault_told &&
+        atomic_load(&job->page->faults) > 0)
+        job->deadline = aq_clock_ns() + GRACE;
+}
+
 static void pass_deadline(aq_supervised_t *job)
 {
-    if (job->phase == AQ_SUPERVISED_LEAVING) {
+    if (job->phase == AQ_SUPERVISED_RUNNING) {
+        tell_fault(job);
+        job->fault_told = true;
+        job->deadline = 0;
+    } else if (job->phase == AQ_SUPERVISED_LEAVING) {
         signal_ranks(job, SIGQUIT);
         enter_phase(job, AQ_SUPERVISED_QUITTING, GRACE);
     } else if (job->phase == AQ_SUPERVISED_QUITTING || job->phase == AQ_SUPERVISED_STOPPING) {
@@ -391,6 +415,7 @@ static void watch_ranks(aq_supervised_t *job)
         else
             wait_events(job, wait_ms(job));
         notice_exit(job);
+        notice_fault(job);
         check_output(job);
         if (job->deadline != 0 && aq_clock_ns() >= job->deadline)
             pass_deadline(job);
@@ -601,9 +626,7 @@ static int watch_job(aq_supervised_t *job, int code)
     if (job->only_ranks)
         aq_supervised_sweep();
     finish_output(job);
-    uint32_t faults = atomic_load(&job->page->faults);
-    if (faults > 0 && job->options->part == NULL)
-        aq_page_tell_fault(job->page->fault, faults);
+    tell_fault(job);
     return job_code(job);
 }
 

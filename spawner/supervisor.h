@@ -54,6 +54,7 @@ typedef struct aq_supervised {
     int stop_signal;   // that the user sent; 0: none
     int first_code;    // first exit code other than 0 of a rank that announced nothing
     bool any_killed;   // a rank died of a signal
+    bool fault_told;   // that ranks could not start, and why
 } aq_supervised_t;
 
 // Epoll data of the signal descriptor; a stream has its index.

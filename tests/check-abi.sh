@@ -45,6 +45,12 @@ refused "compile it again"
 
 build "$prefix/include" par seq
 refused "compiled for thread mode par"
+# Many ranks find it, and it is told once.
+"$prefix/bin/gasnetrun_smp" -n 3 ./client 2>err
+grep -q 'compiled for thread mode par.*; 2 more ranks could not start either$' err && [ "$(wc -l <err)" = 1 ] || {
+    echo "A job should be refused with one message, but is with: $(cat err)"
+    exit 1
+}
 build "$prefix/include" seq parsync
 refused "link -lgasnet-<conduit>-seq"
 exit 0

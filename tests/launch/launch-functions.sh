@@ -72,6 +72,20 @@ wait_lines()
     fail "the ranks did not get ready"
 }
 
+# wait_told TEXT: the job started last, which hangs, says so, and is ended by SIGTERM.
+wait_told()
+{
+    for _ in $(seq 400); do
+        grep -qF -- "$1" "$work/err" && break
+        sleep 0.05
+    done
+    grep -qF -- "$1" "$work/err" || fail "no '$1' while the job hangs"
+    kill -TERM "$sup"
+    wait "$sup"
+    sup=
+    says "$1"
+}
+
 # ended CODE: the job started last ends with CODE, and none of its processes is left.
 ended()
 {

@@ -58,6 +58,10 @@ expect 127 "$run" -n 6 -H a,b,c /nonexistent
 says '/nonexistent: there is no such file'
 grep -q '; [135] more ranks* could not start either$' "$work/err" || fail "not told of the other hosts"
 
+GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$((20000 + $$ % 10000)) "$run" -n 2 -H a,b "$hello" >"$work/out" 2>"$work/err" &
+sup=$!
+wait_told 'GASNET_UDP_PORTS: every port from'
+
 # How the shell is called: the user's options first, and the user's name.
 : >"$work/calls"
 expect 0 env GASNET_SSH_OPTIONS="-o 'A B' -p 7" "$run" -n 2 -H ann@a,b true

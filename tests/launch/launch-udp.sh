@@ -35,6 +35,11 @@ expect 1 env GASNET_UDP_PORTS=$ports-$((ports + 1)) "$run" -n 3 "$hello"
 refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on interface lo; give a wider range"
 ! grep -q 'more rank' "$work/err" || fail "ranks that have a port complain as well"
 
+# Where the other ranks are left alone, and wait for the one that could not start, it is told at once.
+GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$ports "$run" -n 2 "$hello" >"$work/out" 2>"$work/err" &
+sup=$!
+wait_told "GASNET_UDP_PORTS: every port from $ports to $ports is taken"
+
 # What a program finds before it has joined: a setting that only ranks have, a launcher that is not ours.
 expect 1 "$run" -n 3 env GASNET_UDP_PORTS=x "$hello"
 refused "GASNET_UDP_PORTS: 'x' is not a port"

@@ -36,7 +36,10 @@ kill -TERM "$sup"
 job_ends 143
 
 # The network of a host is lost: it and the others notice by themselves, which takes the kernel some
-# seconds; strangers call meanwhile.
+# seconds; strangers call meanwhile. So does a helper that has greeted and hears no more.
+mkfifo "$work/silence"
+exec 7<>"$work/silence"
+on_host n4 "$AQ_BUILD/gasnetrun" --helper <&7 >"$work/greeting" 2>&1 &
 job
 lost=$sup
 on_host n3 ip link set eth0 down
@@ -67,6 +70,8 @@ GASNET_SPAWN_PROMISCUOUS=1 stranger 'it does not prove that it knows the key'
 
 sup=$lost
 job_ends 1
+exec 7>&-
+grep -q '^aqueduct-helper' "$work/greeting" || fail "a helper does not greet"
 grep -q 'host n3: the connection to it is lost' "$work/err" || fail "not told of the lost host"
 on_host n3 ip link set eth0 up
 on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
