@@ -96,9 +96,10 @@ on_short_veth()
 }
 
 # The program of $2 with $1 ranks over conduit udp in a virtual machine, whose kernel loses, doubles,
-# delays and reorders packets.
+# delays and reorders packets. There a rank that spins would keep a processor of this host busy.
 on_netem()
 {
+    local -x GASNET_WAITMODE=block
     "$AQ_SRC/tests/beds/rxe-vm/run" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
         tc qdisc add dev lo root netem limit 10000 delay 100us 50us loss 5% duplicate 1% reorder 10% || exit
         on_udp "$@" || exit

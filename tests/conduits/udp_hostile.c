@@ -126,7 +126,8 @@ static void forge(const heard_t *heard)
     say(heard, copy, length);
 }
 
-// In front of what follows a large datagram: nothing at all, and a head without the rest.
+// Right behind a large datagram, in front of the next one: nothing at all, and a head without the
+// rest.
 static unsigned long cut_short(const heard_t *heard)
 {
     if (heard->length < LARGE)
@@ -171,8 +172,8 @@ int main(int argc, char **argv)
         jobs++;
         while (waitpid(job, &status, WNOHANG) == 0)
             if (hear(&heard) && heard.length && sent < wanted) {
-                sent += attack(&heard);
                 cut += cut_short(&heard);
+                sent += attack(&heard);
             }
         while (hear(&heard))
             ;
