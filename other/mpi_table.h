@@ -64,7 +64,7 @@ typedef struct aq_mpi_table {
     // Messages. The buffer is MPI's until the request is done.
     int (*send)(aq_mpi_comm_t *comm, const void *buf, int len, uint32_t to, int tag,
                 aq_mpi_request_t *out);
-    // A persistent receive from anybody: begun by restart, forgotten by forget.
+    // A persistent receive from anybody: begun by restart, withdrawn for good by forget.
     int (*receive)(aq_mpi_comm_t *comm, void *buf, int room, int tag, aq_mpi_request_t *out);
     int (*restart)(aq_mpi_request_t *request);
     void (*forget)(aq_mpi_request_t *request);

@@ -37,6 +37,18 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_MPI_FINALIZE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Whether gasnet_exit finalizes MPI in a job that mpirun started. Without it mpirun may "
          "take the end of the job for a failure."},
+    [AQ_SET_NETWORKDEPTH] =
+        {"GASNET_NETWORKDEPTH", AQ_TYPE_INT, "4", 1, 4096, NULL,
+         "Half of the requests that a process of conduit mpi may have under way to each other one, "
+         "unless AMMPI_CREDITS_PP says how many. Of rank 0."},
+    [AQ_SET_AMMPI_CREDITS_PP] =
+        {"AMMPI_CREDITS_PP", AQ_TYPE_INT, "0", 0, 4096, NULL,
+         "Requests that a process of conduit mpi may have under way to each other one, at most 256 "
+         "to all of them. 0: twice GASNET_NETWORKDEPTH. Of rank 0."},
+    [AQ_SET_AMMPI_CREDITS_SLACK] =
+        {"AMMPI_CREDITS_SLACK", AQ_TYPE_INT, "-1", -1, 4096, NULL,
+         "Credits of AMMPI_CREDITS_PP that a receiver keeps back, for requests that had no reply, "
+         "until a message takes them along. -1: three quarters of them. Of rank 0."},
     [AQ_SET_SSH_NODEFILE] =
         {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File that names the hosts of a job, one a line; gasnetrun(1) tells what else a line may "

@@ -27,7 +27,7 @@
 enum {
     YIELDS = 200,       // looks at a collective call of MPI before the waits between them grow
     PAUSE_NS = 50000,   // then
-    PART = 1 << 20,     // bytes that a rank gives to one collective call
+    PART = 1024,        // bytes that a rank gives to one collective call
     ADDRESS_BYTES = 64, // of a host, as text
 };
 
@@ -36,6 +36,7 @@ typedef struct mpi_boot {
     aq_boot_t boot; // first, so that a pointer to it is a pointer to this
     const aq_mpi_table_t *mpi;
     aq_mpi_comm_t *comm;
+    aq_mpi_comm_t *last; // for the barrier at the end: on comm, some may have given up a call
     aq_boot_page_t *page;
     bool ours;   // MPI was initialized here
     bool leaves; // finalize was called
@@ -73,7 +74,8 @@ static void pause_between(unsigned looks)
         aq_clock_sleep_ns(PAUSE_NS);
 }
 
-// begun: what the call that made the request returned.
+// begun: what the call that made the request returned. A call that is given up, since the job ends
+// first, stays with MPI, and so do its buffers, which are never the caller's.
 static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
                             aq_mpi_request_t *request)
 {
@@ -84,7 +86,7 @@ static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
         aq_mpi_inside = false;
         if (begun || done)
             break;
-        if (job_ended(self))
+        if (looks >= YIELDS && job_ended(self))
             return AQ_ERR_PEER;
         pause_between(looks);
     }
@@ -98,7 +100,15 @@ static aq_status_t mpi_boot_barrier(aq_boot_t *boot)
     return complete(self, "MPI_Ibarrier", self->mpi->barrier(self->comm, &request), &request);
 }
 
-// What all ranks gave of one part, packed, goes to its places.
+static uint8_t *new_buffer(size_t bytes)
+{
+    uint8_t *buffer = malloc(bytes);
+    if (!buffer)
+        aq_log_error("no memory for an exchange of %zu bytes", bytes);
+    return buffer;
+}
+
+// A part of every rank goes to its place in all.
 static void scatter_part(uint8_t *all, const uint8_t *packed, uint32_t size, size_t len,
                          size_t done, size_t part)
 {
@@ -106,31 +116,25 @@ static void scatter_part(uint8_t *all, const uint8_t *packed, uint32_t size, siz
         memcpy(all + r * len + done, packed + r * part, part);
 }
 
-static aq_status_t exchange_part(mpi_boot_t *self, const uint8_t *mine, size_t part, void *all)
-{
-    aq_mpi_request_t request;
-    return complete(self, "MPI_Iallgather",
-                    self->mpi->exchange(self->comm, mine, (int)part, all, &request), &request);
-}
-
 static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
 {
     mpi_boot_t *self = mine_of(boot);
+    aq_mpi_request_t request;
     aq_status_t status = AQ_OK;
-    if (len <= PART)
-        return len ? exchange_part(self, mine, len, all) : AQ_OK;
-    uint8_t *packed = malloc((size_t)boot->size * PART);
-    if (!packed) {
-        aq_log_error("no memory for an exchange of %u ranks", boot->size);
+    uint8_t *packed = new_buffer(((size_t)boot->size + 1) * PART);
+    if (!packed)
         return AQ_ERR_RESOURCE;
-    }
+    uint8_t *own = packed + (size_t)boot->size * PART;
     for (size_t done = 0, part; status == AQ_OK && done < len; done += part) {
         part = len - done < PART ? len - done : PART;
-        status = exchange_part(self, (const uint8_t *)mine + done, part, packed);
+        memcpy(own, (const uint8_t *)mine + done, part);
+        int begun = self->mpi->exchange(self->comm, own, (int)part, packed, &request);
+        status = complete(self, "MPI_Iallgather", begun, &request);
         if (status == AQ_OK)
             scatter_part(all, packed, boot->size, len, done, part);
     }
-    free(packed);
+    if (status != AQ_ERR_PEER)
+        free(packed);
     return status;
 }
 
@@ -138,20 +142,25 @@ static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, ui
 {
     mpi_boot_t *self = mine_of(boot);
     aq_mpi_request_t request;
-    aq_status_t status = AQ_OK;
     if (root >= boot->size) {
         aq_log_error("broadcast from rank %" PRIu32 " in a job of %" PRIu32
                      " ranks; give a rank of the job",
                      root, boot->size);
         return AQ_ERR_ARG;
     }
-    for (size_t done = 0, part; status == AQ_OK && done < len; done += part) {
+    aq_status_t status = AQ_OK;
+    uint8_t *own = new_buffer(PART);
+    for (size_t done = 0, part; own && status == AQ_OK && done < len; done += part) {
         part = len - done < PART ? len - done : PART;
-        int begun =
-            self->mpi->broadcast(self->comm, (uint8_t *)buf + done, (int)part, root, &request);
+        memcpy(own, (uint8_t *)buf + done, part);
+        int begun = self->mpi->broadcast(self->comm, own, (int)part, root, &request);
         status = complete(self, "MPI_Ibcast", begun, &request);
+        if (status == AQ_OK)
+            memcpy((uint8_t *)buf + done, own, part);
     }
-    return status;
+    if (status != AQ_ERR_PEER)
+        free(own);
+    return own ? status : AQ_ERR_RESOURCE;
 }
 
 // ---- the end ----
@@ -175,7 +184,7 @@ static bool all_leave(mpi_boot_t *self)
     const uint64_t limit = aq_clock_ns() + aq_supervised_exit_timeout(self->boot.size);
     aq_mpi_request_t request;
     bool done = false;
-    int error = self->mpi->barrier(self->comm, &request);
+    int error = self->mpi->barrier(self->last, &request);
     for (unsigned looks = 0; !error && !done && aq_clock_ns() < limit; looks++) {
         error = self->mpi->test(&request, &done, NULL, NULL);
         if (!done)
@@ -442,6 +451,8 @@ static aq_status_t join(mpi_boot_t *self)
 {
     aq_boot_t *boot = &self->boot;
     int error = self->mpi->open(&self->comm, &boot->rank, &boot->size);
+    if (!error)
+        error = self->mpi->open(&self->last, &boot->rank, &boot->size);
     if (error)
         return log_error(self, "MPI_Comm_dup", error);
     aq_status_t status = check_size(self);

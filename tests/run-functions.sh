@@ -73,6 +73,14 @@ by_mpirun()
     esac
 }
 
+# The program of $3 as $2 ranks over conduit mpi of MPI $1, each rank by itself unless
+# GASNET_SUPERNODE_MAXSIZE says otherwise.
+on_mpi()
+{
+    export GASNET_CONDUIT=mpi GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1}
+    by_mpirun "$@"
+}
+
 # Over a bad network: loses $1 percent, doubles 5, lets later ones overtake 20; the seed is $2.
 on_bad_udp()
 {
