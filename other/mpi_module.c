@@ -214,6 +214,13 @@ static int mpi_open_window(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi
     return 0;
 }
 
+static void mpi_close_window(aq_mpi_window_t *window)
+{
+    if (!MPI_Win_unlock_all(window->win))
+        MPI_Win_free(&window->win);
+    free(window);
+}
+
 static bool mpi_unified(aq_mpi_window_t *window)
 {
     int *model, flag = 0;
@@ -264,6 +271,7 @@ __attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
     .test = mpi_test,
     .test_any = mpi_test_any,
     .open_window = mpi_open_window,
+    .close_window = mpi_close_window,
     .unified = mpi_unified,
     .put = mpi_put,
     .get = mpi_get,

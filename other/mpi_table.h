@@ -7,7 +7,8 @@
 // What is always true:
 // - Calls return 0, or an error number of MPI for explain. Communicators and windows opened here
 //   return errors; they do not end the job.
-// - Nothing blocks but start, finish, open and the opening of a window: whatever else may take time
+// - Nothing blocks but start, finish, open, the opening and closing of a window, and flushes:
+// whatever else may take time
 //   gives a request. A request that was tested as done is done with, but a persistent receive,
 //   which is started again.
 // - Threads: one at a time in all of it, unless MPI gave the level AQ_MPI_MULTIPLE.
@@ -77,6 +78,8 @@ typedef struct aq_mpi_table {
     // A window on memory of this process, in an epoch that never ends (lock_all). Collective; may
     // block. Displacements are bytes.
     int (*open_window)(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi_window_t **out);
+    // Collective; may block.
+    void (*close_window)(aq_mpi_window_t *window);
     // Whether what a put wrote is seen by the loads of its target without a call there.
     bool (*unified)(aq_mpi_window_t *window);
     // Complete at the target, and here, after flush. Up to INT_MAX bytes.

@@ -438,7 +438,6 @@ static aq_status_t check_size(const mpi_boot_t *self)
 }
 
 static const aq_boot_ops_t mpi_ops = {
-    .name = "mpi",
     .exchange = mpi_boot_exchange,
     .barrier = mpi_boot_barrier,
     .broadcast = mpi_boot_broadcast,

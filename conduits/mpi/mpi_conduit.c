@@ -47,17 +47,20 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
 
 // ---- opening ----
 
+static aq_status_t refuse_start(const aq_conduit_env_t *env)
+{
+    if (env->rank == 0)
+        aq_log_error("conduit mpi knows the ranks that mpirun started, and these are started by "
+                     "another spawner; start them with mpirun -np N program, or gasnetrun_mpi -n N "
+                     "program");
+    return AQ_ERR_CONFIG;
+}
+
 static aq_status_t check_start(const mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->base.env;
-    if (strcmp(env->boot->ops->name, "mpi") != 0) {
-        if (env->rank == 0)
-            aq_log_error("conduit mpi knows the ranks that mpirun started, but spawner %s started "
-                         "these; start them with mpirun -np N program, or gasnetrun_mpi -n N "
-                         "program",
-                         env->boot->ops->name);
-        return AQ_ERR_CONFIG;
-    }
+    if (!mpi->mpi->started())
+        return refuse_start(env);
     if (env->threads && mpi->mpi->level() < AQ_MPI_SERIALIZED) {
         if (env->rank == 0)
             aq_log_error("MPI was started without support for threads, which a program of thread "
@@ -91,12 +94,13 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
     return status;
 }
 
-// Called before anybody's MPI_Finalize does anything.
+// Called before anybody's MPI_Finalize does anything, at all ranks.
 static void mpi_is_ending(void)
 {
     if (opened->ended)
         return;
     opened->ended = true;
+    mpi_rma_end(opened);
     mpi_buffers_withdraw(opened);
 }
 
@@ -106,6 +110,8 @@ static aq_status_t open_comm(mpi_conduit_t *mpi)
     int error = mpi->mpi->open(&mpi->comm, &rank, &size);
     if (error)
         return mpi_conduit_error(mpi, "MPI_Comm_dup", error);
+    if (rank != mpi->base.env->rank || size != mpi->base.env->size)
+        return refuse_start(mpi->base.env);
     aq_status_t status = mpi_buffers_open(mpi);
     if (status != AQ_OK)
         return status;
@@ -196,8 +202,8 @@ static void mpi_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_enter(mpi);
-    sum->frames += mpi->messages;
-    sum->packets += mpi->messages;
+    sum->frames += mpi->messages + mpi->accesses;
+    sum->packets += mpi->messages + mpi->accesses;
     mpi_leave(mpi);
 }
 
@@ -210,6 +216,9 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .match = mpi_match,
     .connect = mpi_connect,
     .send = mpi_conduit_send,
+    .attach = mpi_rma_attach,
+    .put = mpi_rma_put,
+    .get = mpi_rma_get,
     .poll = mpi_conduit_poll,
     .close = mpi_close,
     .memory = mpi_memory,

@@ -16,6 +16,9 @@
 //            ^                                                                 |
 //            '---- reply, or hidden reply when too many credits are banked <---'
 //
+// Put and get (mpi_rma.c) are MPI's own, on a window over the segments; they are complete when the
+// window is flushed, which a poll does for all that were begun.
+//
 // A message is a header of 8 bytes, the arguments (to a multiple of 8 bytes), of a Long the
 // destination, and the payload up to the end.
 #ifndef MPI_CONDUIT_H
@@ -36,6 +39,7 @@ enum {
     MPI_SMALL_SLOTS = 64,      // for each class
     MPI_LARGE_SLOTS = 8,
     MPI_RECEIVES_MOST = 256, // receives posted for each class
+    MPI_ACCESSES = 128,      // puts and gets under way
     MPI_SPARES = 4,          // handlers of a class that run at the same time
 
     MPI_HIDDEN = AQ_AM_LONG + 1, // category of a message that only carries credits
@@ -72,6 +76,12 @@ typedef struct mpi_receives {
     uint32_t first, posted; // posted: also the capacity of the ring
 } mpi_receives_t;
 
+// A put or get that MPI has begun.
+typedef struct mpi_access {
+    atomic_uint *pending;
+    uint32_t rank;
+} mpi_access_t;
+
 typedef struct mpi_link {
     aq_credit_t credit;
     uint32_t rank;
@@ -93,7 +103,12 @@ typedef struct mpi_conduit {
     mpi_link_t **links; // by rank; NULL: never spoken to
     mpi_link_t *owing;
     size_t bytes; // of all buffers
-    uint64_t messages;
+    uint64_t messages, accesses;
+
+    aq_mpi_window_t *made;   // on the segments; NULL: none
+    aq_mpi_window_t *window; // that is to be used; NULL: none
+    mpi_access_t begun[MPI_ACCESSES];
+    unsigned begun_count;
 } mpi_conduit_t;
 
 static inline mpi_conduit_t *mpi_of(aq_conduit_t *conduit)
@@ -171,5 +186,17 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank);
 
 aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what);
+
+// ---- mpi_rma.c ----
+
+aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size);
+aq_status_t mpi_rma_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
+                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
+aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
+                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
+// Closes the window. Collective.
+void mpi_rma_end(mpi_conduit_t *mpi);
+// Completes what was begun; returns how many. Under the lock.
+unsigned mpi_rma_complete(mpi_conduit_t *mpi);
 
 #endif

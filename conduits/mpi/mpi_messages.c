@@ -193,6 +193,9 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
         return 0;
     if (mpi->ended)
         mpi_conduit_fail(mpi, "MPI_Testany", 0);
+    // After a put or get there will be others, so that one flush can do for many.
+    if (mpi->begun_count && (!(what & AQ_POLL_SENDING) || mpi->begun_count == MPI_ACCESSES))
+        done = mpi_rma_complete(mpi);
     while (done < POLL_BUDGET && take_one(mpi, what))
         done++;
     mpi_slots_reclaim(mpi);
