@@ -41,8 +41,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
          "Whether conduit mpi puts and gets by the one-sided calls of MPI-3. 0: by active "
          "messages; "
-         "1: MPI's, or the job stops; auto: MPI's where it has windows that the target need not "
-         "synchronize (the unified model), else active messages."},
+         "1: MPI's, or the job stops; auto: MPI's where a get completes while its target does not "
+         "call MPI, which is tried when segments are attached, else active messages."},
     [AQ_SET_NETWORKDEPTH] =
         {"GASNET_NETWORKDEPTH", AQ_TYPE_INT, "4", 1, 4096, NULL,
          "Half of the requests that a process of conduit mpi may have under way to each other one, "

@@ -5,19 +5,59 @@
 
 #include "../../core/fatal.h"
 #include "../../core/segment.h"
+#include "../../other/clock.h"
 #include "../../other/log.h"
 #include "../../other/settings.h"
 #include "mpi_conduit.h"
 
 #define PIECE_MOST ((size_t)1 << 30) // bytes of one call; MPI counts them in an int
 
+// ---- is it worth while? ----
+
+// Some MPIs only promise that a put or get is one-sided: it waits until the target calls MPI, and
+// then takes far longer than a message. So pairs of ranks try: the one gets while the other is
+// away.
+enum { TRIES = 3, AWAY_NS = 3000000, LATER_NS = 500000, QUICK_NS = 1000000 };
+
+static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
+{
+    uint64_t word;
+    aq_clock_sleep_ns(LATER_NS); // by now it is away
+    const uint64_t begun = aq_clock_ns();
+    mpi_enter(mpi);
+    int error = mpi->mpi->get(mpi->window, &word, sizeof word, peer, 0);
+    if (!error)
+        error = mpi->mpi->flush(mpi->window, peer);
+    mpi_leave(mpi);
+    *quick += aq_clock_ns() - begun < QUICK_NS;
+    return error ? mpi_conduit_error(mpi, "MPI_Get", error) : AQ_OK;
+}
+
+static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
+{
+    const aq_conduit_env_t *env = mpi->base.env;
+    const uint32_t peer = env->rank ^ 1;
+    const bool tries = env->rank < peer && peer < env->size;
+    unsigned quick = 0;
+    aq_status_t status = AQ_OK;
+    for (unsigned i = 0; status == AQ_OK && i < TRIES; i++) {
+        status = env->boot->ops->barrier(env->boot);
+        if (status == AQ_OK && tries)
+            status = try_get(mpi, peer, &quick);
+        else
+            aq_clock_sleep_ns(AWAY_NS);
+    }
+    *one_sided = !tries || quick > TRIES / 2;
+    return status;
+}
+
 // ---- the window ----
 
-// Whether each rank has a window that can be used. MPI tells which model it is.
-static aq_status_t all_have(const mpi_conduit_t *mpi, bool *all)
+// Whether all ranks say yes.
+static aq_status_t agree(const mpi_conduit_t *mpi, bool yes, bool *all)
 {
     aq_boot_t *boot = mpi->base.env->boot;
-    uint8_t mine = mpi->window && mpi->mpi->unified(mpi->window);
+    uint8_t mine = yes;
     uint8_t *others = malloc(boot->size);
     if (!others) {
         aq_log_error("out of memory for the windows of %u ranks", boot->size);
@@ -29,37 +69,51 @@ static aq_status_t all_have(const mpi_conduit_t *mpi, bool *all)
     return status;
 }
 
-aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
+static aq_status_t refuse_window(const mpi_conduit_t *mpi)
 {
-    mpi_conduit_t *mpi = mpi_of(conduit);
-    const char *wish = aq_settings_text(AQ_SET_MPI_RMA);
-    bool all;
-    if (strcmp(wish, "0") == 0)
-        return AQ_OK;
-    mpi_enter(mpi);
-    int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->made);
-    mpi_leave(mpi);
-    mpi->window = mpi->made;
-    if (error && strcmp(wish, "1") == 0)
-        return mpi_conduit_error(mpi, "MPI_Win_create", error);
-    aq_status_t status = all_have(mpi, &all);
-    if (status != AQ_OK || all)
-        return status;
-    mpi->window = NULL;
-    if (strcmp(wish, "1") != 0)
-        return AQ_OK;
     if (mpi->base.env->rank == 0)
         aq_log_error("GASNET_MPI_RMA=1: this MPI has no windows of the unified model; set it to 0 "
                      "or auto");
     return AQ_ERR_CONFIG;
 }
 
-// MPI_Finalize does not like windows that are still there.
+// MPI_Finalize does not like windows that are still there, and messages are slower beside one.
 void mpi_rma_end(mpi_conduit_t *mpi)
 {
     if (mpi->made)
         mpi->mpi->close_window(mpi->made);
     mpi->made = mpi->window = NULL;
+}
+
+aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    const char *wish = aq_settings_text(AQ_SET_MPI_RMA);
+    const bool must = strcmp(wish, "1") == 0;
+    bool all;
+    if (strcmp(wish, "0") == 0)
+        return AQ_OK;
+    mpi_enter(mpi);
+    int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->made);
+    mpi_leave(mpi);
+    if (error && must)
+        return mpi_conduit_error(mpi, "MPI_Win_create", error);
+    aq_status_t status = agree(mpi, mpi->made && mpi->mpi->unified(mpi->made), &all);
+    if (status != AQ_OK || !all)
+        return status == AQ_OK && must ? refuse_window(mpi) : status;
+    mpi->window = mpi->made;
+    if (must)
+        return AQ_OK;
+    bool one_sided;
+    status = measure(mpi, &one_sided);
+    if (status == AQ_OK)
+        status = agree(mpi, one_sided, &all);
+    if (status == AQ_OK && !all) {
+        mpi_enter(mpi);
+        mpi_rma_end(mpi);
+        mpi_leave(mpi);
+    }
+    return status;
 }
 
 // ---- put and get ----

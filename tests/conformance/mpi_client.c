@@ -4,6 +4,7 @@
 //   both      the client initializes and finalizes MPI, and returns from main
 //   before    the client finalizes MPI before init: refused
 //   meanwhile the client finalizes MPI and goes on with GASNet: refused
+//   puts      rank 0 puts into rank 1, which tells how many frames it sent meanwhile
 //   single    the client initializes MPI without support for threads
 #include <gasnetex.h>
 #include <mpi.h>
@@ -93,11 +94,34 @@ static void mix(gex_TM_t team)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
+// By active messages each put is answered, by one-sided calls none is.
+static void puts_of_rank_0(gex_TM_t team)
+{
+    gex_Segment_t segment;
+    uint64_t before, after;
+    if (gex_Segment_Attach(&segment, team, GASNET_PAGESIZE) != GASNET_OK)
+        exit(2);
+    volatile uint64_t *mine = gex_Segment_QueryAddr(segment);
+    void *there;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, 1, &there, NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    gasnetx_traffic(&before, NULL);
+    for (uint64_t i = 1; me == 0 && i <= ROUNDS; i++)
+        gex_RMA_PutBlocking(team, 1, (uint64_t *)there + i % 64, &i, sizeof i, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    gasnetx_traffic(&after, NULL);
+    for (uint64_t i = ROUNDS - 63; me == 1 && i <= ROUNDS; i++)
+        need(mine[i % 64] == i, "what was put is not there");
+    if (me == 1)
+        printf("mpi_client: %d puts, %u frames\n", (int)ROUNDS, (unsigned)(after - before));
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "ours";
     int started, level, wanted = is(mode, "single") ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
-    if (!is(mode, "ours"))
+    if (!is(mode, "ours") && !is(mode, "puts"))
         MPI_Init_thread(NULL, NULL, wanted, &level);
     if (is(mode, "before"))
         MPI_Finalize();
@@ -105,6 +129,8 @@ int main(int argc, char **argv)
     MPI_Initialized(&started);
     need(started, "MPI is not initialized");
     mix(team);
+    if (is(mode, "puts"))
+        puts_of_rank_0(team);
     if (me == 0)
         printf("mpi_client: %u ranks are done\n", (unsigned)size);
     fflush(stdout);
