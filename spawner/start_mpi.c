@@ -220,9 +220,8 @@ static void mpi_describe(const aq_start_t *start)
     (void)start;
     printf("gasnetrun: the command:");
     for (char **word = words; *word; word++) {
-        char *quoted = aq_shell_quote(*word);
-        printf(" %s", quoted ? quoted : *word);
-        free(quoted);
+        putchar(' ');
+        aq_shell_print(*word);
     }
     putchar('\n');
     (void)fflush(stdout);
