@@ -474,7 +474,9 @@ aq_status_t aq_mpi_join(aq_boot_t **out)
     *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true}};
     self->mpi = aq_mpi_find(why, sizeof why);
     if (!self->mpi) {
-        aq_log_error("spawner mpi cannot be used: %s", why);
+        aq_log_error("spawner mpi cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "
+                     "that mpirun started is to be a job of its own",
+                     why);
         return AQ_ERR_ABSENT;
     }
     aq_status_t status = start_mpi(self);

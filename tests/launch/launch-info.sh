@@ -27,6 +27,14 @@ row 'Spawners that can run here' fork 'yes'
 for spawner in ssh mpi pmi; do
     row 'Spawners that can run here' $spawner '(yes|no: .+)'
 done
+for mpi in openmpi mpich; do
+    [ -e "$AQ_BUILD/modules/aq_mpi_$mpi.so" ] || continue
+    expect 0 env GASNET_MODULE_PATH="$AQ_BUILD/modules" "$info"
+    case $mpi in openmpi) name='Open MPI' ;; mpich) name=MPICH ;; esac
+    row 'MPI libraries for conduit and spawner mpi' "$name" "yes: $name .*[0-9]"
+    row 'Spawners that can run here' mpi yes
+    row 'Conduits that can run here' mpi yes
+done
 expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
 row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
 expect 0 "$info"
