@@ -25,6 +25,7 @@
 
 #include "../other/log.h"
 #include "../other/memfile.h"
+#include "../other/mpi_library.h"
 #include "../other/settings.h"
 #include "../other/size.h"
 #include "../spawner/spawner.h"
@@ -75,6 +76,20 @@ static void print_spawners(void)
     puts("\nSpawners that can run here");
     for (size_t i = 0; i < count; i++)
         print_usable(reports[i].name, reports[i].usable, reports[i].why);
+}
+
+// Those that this installation has a module for.
+static void print_mpis(void)
+{
+    unsigned at = 0;
+    const char *name;
+    bool usable;
+    char text[512];
+    if (!aq_mpi_is_there())
+        return;
+    puts("\nMPI libraries for conduit and spawner mpi");
+    while (aq_mpi_each(&at, &name, &usable, text, sizeof text))
+        print_usable(name, usable, text);
 }
 
 static void print_memory(const char *label, uint64_t bytes)
@@ -245,6 +260,7 @@ static int print_host(void)
     printf("Aqueduct %s, on host %s\n", PACKAGE_VERSION, aq_log_host());
     print_conduits();
     print_spawners();
+    print_mpis();
     print_machine();
     print_limits();
     print_kernel();

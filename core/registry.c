@@ -1,11 +1,9 @@
 #include "registry.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "../other/settings.h"
+#include "../other/modules.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -31,47 +29,27 @@ static const aq_conduit_ops_t *find_built_in(const char *name)
 // A module is a shared object that exports its table under AQ_CONDUIT_MODULE_SYMBOL.
 static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t why_size)
 {
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!module) {
-        snprintf(why, why_size, "its module cannot be loaded: %s", dlerror());
-        return NULL;
-    }
-    const aq_conduit_ops_t *ops = dlsym(module, AQ_CONDUIT_MODULE_SYMBOL);
-    if (!ops || ops->abi != AQ_CONDUIT_ABI) {
+    const aq_conduit_ops_t *ops = aq_module_open(path, AQ_CONDUIT_MODULE_SYMBOL, why, why_size);
+    if (ops && ops->abi == AQ_CONDUIT_ABI)
+        return ops;
+    if (!*why)
         snprintf(
             why, why_size,
             "%s is no conduit module of this version: install the one that belongs to this library",
             path);
-        dlclose(module);
-        return NULL;
-    }
-    return ops;
-}
-
-// The first folder of a list with colons that has the module; false when none has it.
-static bool find_file(const char *folders, const char *name, char *path, size_t path_size)
-{
-    while (*folders) {
-        size_t length = strcspn(folders, ":");
-        snprintf(path, path_size, "%.*s/aq_conduit_%s.so", (int)length, folders, name);
-        if (length && access(path, F_OK) == 0)
-            return true;
-        folders += length + (folders[length] == ':');
-    }
-    return false;
+    return NULL;
 }
 
 static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t why_size)
 {
-    char path[1024];
-    if (!strchr(name, '/') &&
-        (find_file(aq_settings_text(AQ_SET_MODULE_PATH), name, path, sizeof path) ||
-         find_file(AQ_MODULE_DIR, name, path, sizeof path)))
+    char file[128], path[1024];
+    snprintf(file, sizeof file, "aq_conduit_%s.so", name);
+    if (aq_module_find(file, path, sizeof path))
         return open_module(path, why, why_size);
     snprintf(why, why_size,
              "this installation has no conduit '%s' (built in:%s; no module in %s); choose one "
              "that gasnet_info lists",
-             name, AQ_EACH_CONDUIT(NAME), AQ_MODULE_DIR);
+             name, AQ_EACH_CONDUIT(NAME), aq_module_folder());
     return NULL;
 }
 

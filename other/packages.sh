@@ -32,6 +32,10 @@ debhelper          | optional | command -v dh               | the check of the D
 openssh-client     | optional | command -v ssh              | spawner ssh, and its tests
 openssh-server     | optional | test -x /usr/sbin/sshd      | the tests of jobs on several hosts
 iproute2           | optional | command -v ip               | the same
+libopenmpi-dev     | optional | pkg-config --exists ompi-c  | the module for Open MPI: jobs that mpirun starts
+openmpi-bin        | optional | command -v mpirun.openmpi   | mpirun of Open MPI
+libmpich-dev       | optional | pkg-config --exists mpich   | the module for MPICH
+mpich              | optional | command -v mpirun.mpich     | mpirun of MPICH
 build-essential    | optional | dpkg -s build-essential     | the same
 '
 

@@ -15,11 +15,19 @@
 #include "status.h"
 
 typedef enum aq_setting_id {
-    AQ_SET_CONDUIT,      // GASNET_CONDUIT: which network conduit; default from the link name
-    AQ_SET_SPAWNER,      // GASNET_SPAWNER: auto fork ssh mpi pmi
-    AQ_SET_SMP_SPAWNER,  // GASNET_SMP_SPAWNER: the same, for conduit smp only
-    AQ_SET_UDP_SPAWNER,  // GASNET_UDP_SPAWNER: the same, for conduit udp only
-    AQ_SET_SSH_NODEFILE, // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
+    AQ_SET_CONDUIT,             // GASNET_CONDUIT: which network conduit; default from the link name
+    AQ_SET_SPAWNER,             // GASNET_SPAWNER: auto fork ssh mpi pmi
+    AQ_SET_SMP_SPAWNER,         // GASNET_SMP_SPAWNER: the same, for conduit smp only
+    AQ_SET_UDP_SPAWNER,         // GASNET_UDP_SPAWNER: the same, for conduit udp only
+    AQ_SET_MPI_SPAWNER,         // GASNET_MPI_SPAWNER: the same, for conduit mpi only
+    AQ_SET_MPIRUN_CMD,          // MPIRUN_CMD: how spawner mpi starts a job
+    AQ_SET_MPI_THREAD,          // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
+    AQ_SET_MPI_FINALIZE,        // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
+    AQ_SET_MPI_RMA,             // GASNET_MPI_RMA: auto 0 1
+    AQ_SET_NETWORKDEPTH,        // GASNET_NETWORKDEPTH: requests under way, of conduit mpi
+    AQ_SET_AMMPI_CREDITS_PP,    // AMMPI_CREDITS_PP: requests under way to one peer
+    AQ_SET_AMMPI_CREDITS_SLACK, // AMMPI_CREDITS_SLACK: credits that wait for company
+    AQ_SET_SSH_NODEFILE,        // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
     AQ_SET_SSH_SERVERS,
     AQ_SET_NODEFILE,
     AQ_SET_SSH_KEEPDUP,        // GASNET_SSH_KEEPDUP: a host that is named twice takes ranks twice

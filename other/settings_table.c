@@ -11,15 +11,50 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNER] =
         {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
-         "ssh: on the hosts that are named; mpi, pmi: not in this version. auto: the one of "
-         "highest "
-         "priority that can start the job. The launcher's option -spawner goes before it."},
+         "ssh: on the hosts that are named; mpi: by mpirun (MPIRUN_CMD); pmi: not in this "
+         "version. auto: the one of highest priority that can start the job; a program that "
+         "mpirun started joins the job of mpirun. The launcher's option -spawner goes before it."},
     [AQ_SET_SMP_SPAWNER] =
         {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit smp only, where it goes before it."},
     [AQ_SET_UDP_SPAWNER] =
         {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit udp only, where it goes before it."},
+    [AQ_SET_MPI_SPAWNER] =
+        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "The same as GASNET_SPAWNER for conduit mpi only, where it goes before it. auto: mpi."},
+    [AQ_SET_MPIRUN_CMD] =
+        {"MPIRUN_CMD", AQ_TYPE_TEXT, "mpirun -np %N %C", 0, 0, NULL,
+         "The command by which spawner mpi starts a job, with the quotes and backslashes of a "
+         "shell. %N: the number of ranks; %P: the program; %A: its arguments; %C: both; %H: the "
+         "value of GASNET_NODEFILE; %%: a percent sign."},
+    [AQ_SET_MPI_THREAD] =
+        {"GASNET_MPI_THREAD", AQ_TYPE_CHOICE, "auto", 0, 0,
+         "auto SINGLE FUNNELED SERIALIZED MULTIPLE",
+         "Which support for threads is asked of MPI where the library initializes it. auto: "
+         "SERIALIZED. A program with threads that call MPI themselves needs MULTIPLE."},
+    [AQ_SET_MPI_FINALIZE] =
+        {"GASNET_MPI_FINALIZE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Whether gasnet_exit finalizes MPI in a job that mpirun started. Without it mpirun may "
+         "take the end of the job for a failure."},
+    [AQ_SET_MPI_RMA] =
+        {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
+         "Whether conduit mpi puts and gets by the one-sided calls of MPI-3. 0: by active "
+         "messages; "
+         "1: MPI's, or the job stops; auto: MPI's where a get completes while its target does not "
+         "call MPI, which is tried when segments are attached, else active messages."},
+    [AQ_SET_NETWORKDEPTH] =
+        {"GASNET_NETWORKDEPTH", AQ_TYPE_INT, "4", 1, 4096, NULL,
+         "Half of the requests that a process of conduit mpi may have under way to each other one, "
+         "unless AMMPI_CREDITS_PP says how many. Of rank 0."},
+    [AQ_SET_AMMPI_CREDITS_PP] =
+        {"AMMPI_CREDITS_PP", AQ_TYPE_INT, "0", 0, 4096, NULL,
+         "Requests that a process of conduit mpi may have under way to each other one, at most 256 "
+         "to all of them. 0: twice GASNET_NETWORKDEPTH. Of rank 0."},
+    [AQ_SET_AMMPI_CREDITS_SLACK] =
+        {"AMMPI_CREDITS_SLACK", AQ_TYPE_INT, "-1", -1, 4096, NULL,
+         "Credits of AMMPI_CREDITS_PP that a receiver keeps back, for requests that had no reply, "
+         "until a message takes them along. -1: three quarters of them. Of rank 0."},
     [AQ_SET_SSH_NODEFILE] =
         {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File that names the hosts of a job, one a line; gasnetrun(1) tells what else a line may "

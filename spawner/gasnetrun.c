@@ -10,6 +10,7 @@
 #include "../other/settings.h"
 #include "../other/size.h"
 #include "helper.h"
+#include "shell_words.h"
 #include "spawner.h"
 #include "survey.h"
 
@@ -268,25 +269,6 @@ static void warn_unset(const char *list)
 
 // ---- telling ----
 
-// One word as a shell would need it.
-static void print_word(const char *word)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-        fputs(word, stdout);
-        return;
-    }
-    putchar('\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*word);
-    }
-    putchar('\'');
-}
-
 static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
 {
     printf("gasnetrun: conduit %s, spawner %s, host %s, %" PRIu32 " ranks\n", run->start.conduit,
@@ -302,7 +284,7 @@ static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
     printf("gasnetrun: each rank runs:");
     for (char *const *word = run->start.run.argv; *word != NULL; word++) {
         putchar(' ');
-        print_word(*word);
+        aq_shell_print(*word);
     }
     putchar('\n');
     fflush(stdout);

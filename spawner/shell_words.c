@@ -87,3 +87,21 @@ char **aq_shell_split(const char *text)
     aq_shell_free_words(words);
     return NULL;
 }
+
+void aq_shell_print(const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*word);
+    }
+    putchar('\'');
+}

@@ -16,4 +16,7 @@ char *aq_shell_command(const char *path, const char *word);
 char **aq_shell_split(const char *text);
 void aq_shell_free_words(char **words);
 
+// Prints one word to standard output as a shell would need it, in quotes if it has to be.
+void aq_shell_print(const char *word);
+
 #endif

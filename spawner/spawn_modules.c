@@ -19,7 +19,7 @@ typedef struct place {
 static const place_t places[] = {
     {"fork", &aq_module_fork},
     {"ssh", &aq_module_ssh},
-    {"mpi", NULL},
+    {"mpi", &aq_module_mpi},
     {"pmi", NULL},
 };
 
@@ -65,12 +65,16 @@ static wish_t find_wish(const aq_start_t *start, const char *option)
     wish_t wish = {option, "option -spawner"};
     bool smp = strcmp(start->conduit, "smp") == 0;
     bool udp = strcmp(start->conduit, "udp") == 0;
+    bool mpi = strcmp(start->conduit, "mpi") == 0;
     if (option != NULL && strcmp(option, "auto") != 0)
         return wish;
     wish.name = NULL;
     if ((smp && take_setting(AQ_SET_SMP_SPAWNER, &wish)) ||
-        (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
+        (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) ||
+        (mpi && take_setting(AQ_SET_MPI_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
         return wish;
+    if (mpi) // MPI knows the ranks that its mpirun started, and no others
+        wish = (wish_t){"mpi", "conduit mpi"};
     if (udp)
         take_letter(&wish);
     return wish;

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "../other/log.h"
+#include "../other/mpi_library.h"
 #include "../other/settings.h"
 #include "spawn_fork.h"
 #include "spawn_modules.h"
+#include "spawn_mpi.h"
 
 typedef struct spawner_row {
     const char *name;
@@ -21,11 +23,29 @@ static const spawner_row_t rows[] = {
     {"fork", true,
      "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
     {"ssh", true, "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
-    {"mpi", false, "not in this build: use fork, which starts all ranks on this host"},
+    {"mpi", true,
+     "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
     {"pmi", false, "not in this build: use fork, which starts all ranks on this host"},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
+
+// What some spawners need is found out here, where it is asked for.
+static void look(aq_spawner_report_t *row)
+{
+    if (strcmp(row->name, "ssh") == 0 && !aq_ssh_is_there()) {
+        row->usable = false;
+        snprintf(row->why, sizeof row->why,
+                 "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
+                 "openssh-client");
+    }
+    if (strcmp(row->name, "mpi") == 0 && !aq_mpi_is_there()) {
+        row->usable = false;
+        snprintf(row->why, sizeof row->why,
+                 "this installation has no module for an MPI: install the package libopenmpi-dev "
+                 "or libmpich-dev, and configure it again");
+    }
+}
 
 size_t aq_boot_report(aq_spawner_report_t *out, size_t max)
 {
@@ -33,12 +53,7 @@ size_t aq_boot_report(aq_spawner_report_t *out, size_t max)
         out[i].name = rows[i].name;
         out[i].usable = rows[i].usable;
         snprintf(out[i].why, sizeof out[i].why, "%s", rows[i].why);
-        if (strcmp(rows[i].name, "ssh") == 0 && !aq_ssh_is_there()) {
-            out[i].usable = false;
-            snprintf(out[i].why, sizeof out[i].why,
-                     "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
-                     "openssh-client");
-        }
+        look(&out[i]);
     }
     return ROWS;
 }
@@ -56,6 +71,16 @@ static aq_status_t check_choice(aq_setting_id_t id)
     aq_log_error("%s=%s: this build has no spawner '%s'; unset the variable or set it to fork",
                  aq_settings[id].name, name, name);
     return AQ_ERR_ABSENT;
+}
+
+// Whether mpirun, or what works like it, started this process for a job that is not another
+// spawner's.
+static bool by_mpirun(void)
+{
+    const char *wish = aq_settings_text(AQ_SET_SPAWNER);
+    if (strcmp(wish, "mpi") == 0)
+        return true;
+    return strcmp(wish, "auto") == 0 && aq_mpi_launched().by != NULL;
 }
 
 // A program that was started without a launcher can start its ranks here only.
@@ -85,7 +110,7 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
 {
     *ranks = 0;
     if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
-        aq_settings_given(AQ_SET_PSHM_NODES))
+        aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun())
         return AQ_OK;
     if (!check_letter())
         return AQ_ERR_CONFIG;
@@ -125,6 +150,8 @@ aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
         status = check_choice(AQ_SET_SMP_SPAWNER);
     if (status != AQ_OK)
         return status;
+    if (by_mpirun())
+        return aq_mpi_join(out);
     int64_t nodes =
         aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;
     if (nodes <= 1)

@@ -25,12 +25,31 @@ everything_is_in()
     return $missing
 }
 
+# Where only its own mpirun starts the ranks of a conduit: the first MPI that there is a module for.
+use_mpirun()
+{
+    local mpi
+    for mpi in openmpi mpich; do
+        [ -e "$prefix/lib/gasnet/aq_mpi_$mpi.so" ] || continue
+        (by_mpirun $mpi 1 true) >/dev/null || continue
+        by_mpirun $mpi 1 true # leaves its environment here
+        export GASNET_MODULE_PATH= MPIRUN_CMD="mpirun.$mpi -np %N %C"
+        [ $mpi != openmpi ] || MPIRUN_CMD="mpirun.openmpi --oversubscribe -np %N %C"
+        return
+    done
+    return 1
+}
+
 # conduit, mode: through the shared libraries, then with the archives alone.
 try_link_name()
 {
     local package=gasnet-$1-$2
     # shellcheck disable=SC2046,SC2086
     cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "hello-$2" $(pkg-config --libs "$package")
+    if [ "$1" = mpi ] && ! use_mpirun; then
+        echo "not run: there is no MPI"
+        return
+    fi
     "$prefix/bin/gasnetrun_$1" -n 8 "./hello-$2"
     [ ! -e "$prefix/lib/libaqueduct.so" ] || ldd "./hello-$2" | grep -q "$prefix/lib/libgasnet-$1-$2.so" || {
         echo "hello does not load lib$package.so of the installation."

@@ -27,6 +27,14 @@ row 'Spawners that can run here' fork 'yes'
 for spawner in ssh mpi pmi; do
     row 'Spawners that can run here' $spawner '(yes|no: .+)'
 done
+for mpi in openmpi mpich; do
+    [ -e "$AQ_BUILD/modules/aq_mpi_$mpi.so" ] || continue
+    expect 0 env GASNET_MODULE_PATH="$AQ_BUILD/modules" "$info"
+    case $mpi in openmpi) name='Open MPI' ;; mpich) name=MPICH ;; esac
+    row 'MPI libraries for conduit and spawner mpi' "$name" "yes: $name .*[0-9]"
+    row 'Spawners that can run here' mpi yes
+    row 'Conduits that can run here' mpi yes
+done
 expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
 row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
 expect 0 "$info"
@@ -39,13 +47,13 @@ for feature in memfd '/proc access' futex; do
 done
 
 # Every variable of the table, in its order, with what is legal, the default and a help text.
-sed -n 's/.*{"\(GASNET_[A-Z_]*\)".*/\1/p' "$AQ_SRC/other/settings_table.c" >"$work/names"
+sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' "$AQ_SRC/other/settings_table.c" >"$work/names"
 [ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c cannot be read"
 expect 0 "$info" -e
 silent
-grep -o '^GASNET_[A-Z_]*$' "$work/out" | cmp -s - "$work/names" || fail "-e does not list the table"
+grep -o '^[A-Z_]*$' "$work/out" | cmp -s - "$work/names" || fail "-e does not list the table"
 awk 'length > 100 { exit 1 }' "$work/out" || fail "-e prints lines of more than 100 columns"
-awk '/^GASNET_/ { if (n == 1 || n == 2) exit 1; n = 1; next }
+awk '/^[A-Z_]+$/ { if (n == 1 || n == 2) exit 1; n = 1; next }
     n == 1 && !/^    .+; default: .+/ { exit 1 }
     { n++ }' "$work/out" || fail "-e leaves out what is legal, the default or the help"
 

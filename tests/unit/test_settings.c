@@ -56,13 +56,20 @@ static void refuse_with(aq_setting_id_t id, const char *value, const char *words
     unsetenv(aq_settings[id].name);
 }
 
+// GASNet's conduit mpi has these names too.
+static bool is_of_mpi(const char *name)
+{
+    return strcmp(name, "MPIRUN_CMD") == 0 || strncmp(name, "AMMPI_", 6) == 0;
+}
+
 static void test_rows_are_sound(void **state)
 {
     (void)state;
     for (int i = 0; i < AQ_SET_COUNT; i++) {
         const aq_setting_t *row = &aq_settings[i];
         assert_non_null(row->name);
-        assert_memory_equal(row->name, "GASNET_", 7);
+        if (!is_of_mpi(row->name))
+            assert_memory_equal(row->name, "GASNET_", 7);
         assert_in_range(strlen(row->name), 8, 64); // NAME_MAX_BYTES of settings.c
         assert_non_null(row->fallback);
         assert_non_null(row->help);

@@ -1,0 +1,207 @@
+// Buffers: what MPI reads from and writes into.
+#include "mpi_conduit.h"
+
+#include <stdlib.h>
+
+#include "../../core/fatal.h"
+#include "../../other/log.h"
+
+static bool make_slots(mpi_conduit_t *mpi, unsigned count, size_t bytes, mpi_slot_t **out)
+{
+    mpi_slot_t *slots = calloc(count, sizeof *slots);
+    char *memory = aligned_alloc(64, count * bytes);
+    if (!slots || !memory) {
+        free(slots);
+        free(memory);
+        aq_log_error("out of memory for %u messages of %zu bytes; set AMMPI_CREDITS_PP or "
+                     "GASNET_NETWORKDEPTH lower",
+                     count, bytes);
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++)
+        slots[i].buffer = memory + i * bytes;
+    mpi->bytes += count * bytes;
+    *out = slots;
+    return true;
+}
+
+static void push(mpi_slot_t **list, mpi_slot_t *slot)
+{
+    slot->next = *list;
+    *list = slot;
+}
+
+static mpi_slot_t *pop(mpi_slot_t **list)
+{
+    mpi_slot_t *slot = *list;
+    if (slot)
+        *list = slot->next;
+    return slot;
+}
+
+// ---- opening ----
+
+static bool open_sends(mpi_conduit_t *mpi, mpi_sends_t *sends, unsigned count, size_t bytes)
+{
+    mpi_slot_t *slots;
+    if (!make_slots(mpi, count, bytes, &slots))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        push(&sends->free, &slots[i]);
+    return true;
+}
+
+// The place behind the newest in the order; there is one free, that of the receive just taken out.
+static void post(mpi_conduit_t *mpi, mpi_receives_t *in, uint32_t place, mpi_slot_t *slot)
+{
+    int error = mpi->mpi->restart(&slot->request);
+    if (error)
+        mpi_conduit_fail(mpi, "MPI_Start", error);
+    in->order[place] = (uint32_t)(slot - in->slots);
+}
+
+static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t count)
+{
+    mpi_receives_t *in = &mpi->in[class];
+    in->order = calloc(count, sizeof *in->order);
+    if (!in->order || !make_slots(mpi, count + MPI_SPARES, MPI_MESSAGE_BYTES, &in->slots))
+        return AQ_ERR_RESOURCE;
+    in->posted = count;
+    for (uint32_t i = 0; i < count + MPI_SPARES; i++) {
+        mpi_slot_t *slot = &in->slots[i];
+        int error = mpi->mpi->receive(mpi->comm, slot->buffer, MPI_MESSAGE_BYTES, (int)class,
+                                      &slot->request);
+        if (error)
+            return mpi_conduit_error(mpi, "MPI_Recv_init", error);
+        if (i < count)
+            post(mpi, in, i, slot);
+        else
+            push(&in->spare, slot);
+    }
+    return AQ_OK;
+}
+
+aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
+{
+    const uint64_t peers = mpi->base.env->size - 1;
+    const uint64_t requests = peers * mpi->limits.each;
+    uint32_t count[MPI_CLASSES];
+    count[MPI_REQUESTS] = requests < MPI_RECEIVES_MOST ? (uint32_t)requests : MPI_RECEIVES_MOST;
+    count[MPI_REPLIES] = mpi->limits.total;
+    for (unsigned c = 0; c < MPI_CLASSES; c++) {
+        if (!open_sends(mpi, &mpi->small[c], MPI_SMALL_SLOTS, MPI_SMALL_BYTES) ||
+            !open_sends(mpi, &mpi->large[c], MPI_LARGE_SLOTS, MPI_MESSAGE_BYTES))
+            return AQ_ERR_RESOURCE;
+        aq_status_t status = open_receives(mpi, c, count[c]);
+        if (status != AQ_OK)
+            return status;
+    }
+    return AQ_OK;
+}
+
+void mpi_buffers_withdraw(mpi_conduit_t *mpi)
+{
+    for (unsigned c = 0; c < MPI_CLASSES; c++)
+        for (uint32_t i = 0; i < mpi->in[c].posted; i++)
+            mpi->mpi->forget(&mpi->in[c].slots[mpi->in[c].order[i]].request);
+}
+
+// ---- sending ----
+
+static void reclaim(mpi_conduit_t *mpi, mpi_sends_t *sends)
+{
+    while (sends->oldest) {
+        mpi_slot_t *slot = sends->oldest;
+        bool done;
+        int error = mpi->mpi->test(&slot->request, &done, NULL, NULL);
+        if (error)
+            mpi_conduit_fail(mpi, "MPI_Isend", error);
+        if (!done)
+            return;
+        sends->oldest = slot->next;
+        push(&sends->free, slot);
+    }
+}
+
+void mpi_slots_reclaim(mpi_conduit_t *mpi)
+{
+    for (unsigned c = 0; c < MPI_CLASSES; c++) {
+        reclaim(mpi, &mpi->small[c]);
+        reclaim(mpi, &mpi->large[c]);
+    }
+}
+
+bool mpi_slots_busy(const mpi_conduit_t *mpi)
+{
+    bool busy = false;
+    for (unsigned c = 0; c < MPI_CLASSES; c++)
+        busy = busy || mpi->small[c].oldest || mpi->large[c].oldest;
+    return busy;
+}
+
+static mpi_sends_t *sends_for(mpi_conduit_t *mpi, unsigned class, size_t bytes)
+{
+    return bytes <= MPI_SMALL_BYTES ? &mpi->small[class] : &mpi->large[class];
+}
+
+mpi_slot_t *mpi_slot_take(mpi_conduit_t *mpi, unsigned class, size_t bytes)
+{
+    mpi_sends_t *sends = sends_for(mpi, class, bytes);
+    if (!sends->free)
+        reclaim(mpi, sends);
+    return pop(&sends->free);
+}
+
+aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, size_t bytes,
+                          uint32_t rank)
+{
+    mpi_sends_t *sends = sends_for(mpi, class, bytes);
+    int error =
+        mpi->mpi->send(mpi->comm, slot->buffer, (int)bytes, rank, (int)class, &slot->request);
+    if (error)
+        return mpi_conduit_error(mpi, "MPI_Isend", error);
+    slot->next = NULL;
+    if (sends->oldest)
+        sends->newest->next = slot;
+    else
+        sends->oldest = slot;
+    sends->newest = slot;
+    mpi->messages++;
+    reclaim(mpi, sends); // most are done by now
+    return AQ_OK;
+}
+
+// ---- receiving ----
+
+int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_t *bytes,
+                     uint32_t *source)
+{
+    aq_mpi_request_t heads[MPI_CLASSES];
+    unsigned class_of[MPI_CLASSES];
+    int count = 0, which, length;
+    for (unsigned c = MPI_CLASSES; c-- > 0;) { // replies first
+        mpi_receives_t *in = &mpi->in[c];
+        if (!in->spare || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
+            continue;
+        class_of[count] = c;
+        heads[count++] = in->slots[in->order[in->first]].request;
+    }
+    if (!count)
+        return -1;
+    int error = mpi->mpi->test_any(heads, count, &which, &length, source);
+    if (error)
+        mpi_conduit_fail(mpi, "MPI_Testany", error);
+    if (which < 0)
+        return -1;
+    mpi_receives_t *in = &mpi->in[class_of[which]];
+    *slot = &in->slots[in->order[in->first]];
+    *bytes = (size_t)length;
+    post(mpi, in, in->first, pop(&in->spare));
+    in->first = in->first + 1 < in->posted ? in->first + 1 : 0;
+    return (int)class_of[which];
+}
+
+void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot)
+{
+    push(&mpi->in[class].spare, slot);
+}

@@ -1,0 +1,226 @@
+// The table of the mpi conduit: opening, the end.
+#include "mpi_conduit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/fatal.h"
+#include "../../other/clock.h"
+#include "../../other/log.h"
+#include "../../other/settings.h"
+
+#define LAST_WORDS_NS 100000000 // the longest that the end waits for messages on their way out
+
+static mpi_conduit_t *opened; // there is one in a process
+
+static bool mpi_usable(char *why, size_t why_size)
+{
+    if (aq_mpi_is_there())
+        return true;
+    snprintf(why, why_size,
+             "this installation has no module for an MPI; install the package libopenmpi-dev or "
+             "libmpich-dev, and configure it again");
+    return false;
+}
+
+// ---- errors ----
+
+aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int error)
+{
+    char why[256];
+    mpi->mpi->explain(error, why, sizeof why);
+    aq_log_error("%s of %s failed: %s; see what mpirun says of it", call, mpi->mpi->name, why);
+    return AQ_ERR_RESOURCE;
+}
+
+void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
+{
+    mpi_leave(mpi);
+    if (mpi->ended)
+        aq_fatal("MPI_Finalize was called while conduit mpi was in use: call it after the last "
+                 "call of GASNet, or leave it to gasnet_exit");
+    if (error)
+        (void)mpi_conduit_error(mpi, call, error);
+    aq_fatal("conduit mpi cannot go on");
+}
+
+// ---- opening ----
+
+static aq_status_t refuse_start(const aq_conduit_env_t *env)
+{
+    if (env->rank == 0)
+        aq_log_error("conduit mpi knows the ranks that mpirun started, and these are started by "
+                     "another spawner; start them with mpirun -np N program, or gasnetrun_mpi -n N "
+                     "program");
+    return AQ_ERR_CONFIG;
+}
+
+static aq_status_t check_start(const mpi_conduit_t *mpi)
+{
+    const aq_conduit_env_t *env = mpi->base.env;
+    if (!mpi->mpi->started())
+        return refuse_start(env);
+    if (env->threads && mpi->mpi->level() < AQ_MPI_SERIALIZED) {
+        if (env->rank == 0)
+            aq_log_error("MPI was started without support for threads, which a program of thread "
+                         "mode par needs; ask MPI_Init_thread for MPI_THREAD_SERIALIZED, or set "
+                         "GASNET_MPI_THREAD=SERIALIZED");
+        return AQ_ERR_CONFIG;
+    }
+    return AQ_OK;
+}
+
+// All ranks go by the settings of rank 0: a credit means a receive at the other end.
+static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
+{
+    const aq_conduit_env_t *env = mpi->base.env;
+    const unsigned peers = env->size - 1, share = MPI_RECEIVES_MOST / peers;
+    unsigned each = (unsigned)aq_settings_int(AQ_SET_AMMPI_CREDITS_PP);
+    if (!each)
+        each = 2 * (unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH);
+    if (each > share)
+        each = share ? share : 1;
+    const int64_t kept = aq_settings_int(AQ_SET_AMMPI_CREDITS_SLACK);
+    const unsigned slack = kept < 0 ? each * 3 / 4 : (unsigned)kept;
+    const uint64_t all = (uint64_t)peers * each;
+    mpi->limits = aq_credit_fit(
+        (aq_credit_limits_t){.each = each,
+                             .total = all < MPI_RECEIVES_MOST ? (unsigned)all : MPI_RECEIVES_MOST,
+                             .slack = slack},
+        peers);
+    aq_status_t status = env->boot->ops->broadcast(env->boot, &mpi->limits, sizeof mpi->limits, 0);
+    aq_credit_pool_start(&mpi->pool, mpi->limits.total);
+    return status;
+}
+
+// Called before anybody's MPI_Finalize does anything, at all ranks.
+static void mpi_is_ending(void)
+{
+    if (opened->ended)
+        return;
+    opened->ended = true;
+    mpi_rma_end(opened);
+    mpi_buffers_withdraw(opened);
+}
+
+static aq_status_t open_comm(mpi_conduit_t *mpi)
+{
+    uint32_t rank, size;
+    int error = mpi->mpi->open(&mpi->comm, &rank, &size);
+    if (error)
+        return mpi_conduit_error(mpi, "MPI_Comm_dup", error);
+    if (rank != mpi->base.env->rank || size != mpi->base.env->size)
+        return refuse_start(mpi->base.env);
+    aq_status_t status = mpi_buffers_open(mpi);
+    if (status != AQ_OK)
+        return status;
+    opened = mpi;
+    error = mpi->mpi->on_finish(mpi_is_ending);
+    return error ? mpi_conduit_error(mpi, "MPI_Comm_set_attr", error) : AQ_OK;
+}
+
+static size_t largest_payload(unsigned category)
+{
+    return MPI_MESSAGE_BYTES - mpi_payload_at(category, AQ_AM_MAX_ARGS);
+}
+
+static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
+{
+    char why[512];
+    mpi_conduit_t *mpi = calloc(1, sizeof *mpi);
+    mpi_link_t **links = calloc(env->size, sizeof(mpi_link_t *));
+    if (!mpi || !links) {
+        free(mpi);
+        free(links);
+        aq_log_error("out of memory for the mpi conduit and its %u ranks", env->size);
+        return AQ_ERR_RESOURCE;
+    }
+    mpi->links = links;
+    mpi->base = (aq_conduit_t){&aq_mpi_conduit, env, largest_payload(AQ_AM_MEDIUM),
+                               largest_payload(AQ_AM_LONG), largest_payload(AQ_AM_LONG)};
+    mpi->mpi = aq_mpi_find(why, sizeof why);
+    if (!mpi->mpi) {
+        aq_log_error("conduit mpi cannot be used: %s", why);
+        return AQ_ERR_ABSENT;
+    }
+    aq_status_t status = check_start(mpi);
+    if (status == AQ_OK)
+        status = agree_on_limits(mpi);
+    if (status == AQ_OK)
+        status = open_comm(mpi);
+    *out = &mpi->base;
+    return status;
+}
+
+// Everybody is known from the start: MPI numbers its ranks as the job does.
+static void mpi_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
+{
+    (void)conduit, (void)description;
+}
+
+static bool mpi_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+{
+    (void)description;
+    return rank != conduit->env->rank;
+}
+
+static aq_status_t mpi_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
+                               void **out)
+{
+    (void)description;
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    mpi_enter(mpi);
+    mpi_link_t *link = mpi_link_of(mpi, rank);
+    mpi_leave(mpi);
+    *out = link;
+    return link ? AQ_OK : AQ_ERR_RESOURCE;
+}
+
+// ---- the end ----
+
+// What was sent still needs MPI to be looked at. The receives stay posted until MPI_Finalize: the
+// others may still send.
+static void mpi_close(aq_conduit_t *conduit)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    if (aq_mpi_inside || mpi->ended) // a handler of a signal interrupted MPI
+        return;
+    const uint64_t limit = aq_clock_ns() + LAST_WORDS_NS;
+    mpi_enter(mpi);
+    while (mpi_slots_busy(mpi) && aq_clock_ns() < limit)
+        mpi_slots_reclaim(mpi);
+    aq_mpi_inside = false; // and the lock stays: other threads come in no more
+}
+
+static size_t mpi_memory(aq_conduit_t *conduit)
+{
+    return mpi_of(conduit)->bytes;
+}
+
+static void mpi_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    mpi_enter(mpi);
+    sum->frames += mpi->messages + mpi->accesses;
+    sum->packets += mpi->messages + mpi->accesses;
+    mpi_leave(mpi);
+}
+
+const aq_conduit_ops_t aq_mpi_conduit = {
+    .name = "mpi",
+    .abi = AQ_CONDUIT_ABI,
+    .usable = mpi_usable,
+    .open = mpi_open,
+    .describe = mpi_describe,
+    .match = mpi_match,
+    .connect = mpi_connect,
+    .send = mpi_conduit_send,
+    .attach = mpi_rma_attach,
+    .put = mpi_rma_put,
+    .get = mpi_rma_get,
+    .poll = mpi_conduit_poll,
+    .close = mpi_close,
+    .memory = mpi_memory,
+    .traffic = mpi_traffic,
+};

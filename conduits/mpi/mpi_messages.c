@@ -1,0 +1,205 @@
+// Messages: out, in, and the credits that go with them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/fatal.h"
+#include "../../other/log.h"
+#include "mpi_conduit.h"
+
+enum { POLL_BUDGET = 32 }; // messages that one poll delivers at most
+
+// ---- links ----
+
+mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
+{
+    mpi_link_t *link = mpi->links[rank];
+    if (link)
+        return link;
+    link = calloc(1, sizeof *link);
+    if (!link) {
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+        return NULL;
+    }
+    link->rank = rank;
+    aq_credit_start(&link->credit, &mpi->pool, mpi->limits.each, mpi->limits.each,
+                    mpi->limits.slack);
+    mpi->links[rank] = link;
+    return link;
+}
+
+// ---- out ----
+
+static size_t message_bytes(const aq_am_t *am)
+{
+    return mpi_payload_at(am->category, am->nargs) + (am->category == AQ_AM_SHORT ? 0 : am->nbytes);
+}
+
+static void fill(char *buffer, const aq_am_t *am, unsigned credits)
+{
+    const mpi_header_t header = {.category = am->category,
+                                 .handler = am->handler,
+                                 .nargs = am->nargs,
+                                 .credits = (uint16_t)credits};
+    memcpy(buffer, &header, sizeof header);
+    if (am->nargs)
+        memcpy(buffer + sizeof header, am->args, am->nargs * sizeof *am->args);
+    if (am->category == AQ_AM_LONG)
+        memcpy(buffer + mpi_args_end(am->nargs), &am->dest, sizeof am->dest);
+    if (am->category != AQ_AM_SHORT && am->nbytes)
+        memcpy(buffer + mpi_payload_at(am->category, am->nargs), am->payload, am->nbytes);
+}
+
+// Under the lock, and for a request with its credit taken.
+static aq_status_t send_now(mpi_conduit_t *mpi, mpi_link_t *link, const aq_am_t *am)
+{
+    const unsigned class = am->reply ? MPI_REPLIES : MPI_REQUESTS;
+    const size_t bytes = message_bytes(am);
+    mpi_slot_t *slot = mpi_slot_take(mpi, class, bytes);
+    if (!slot)
+        return AQ_AGAIN;
+    fill(slot->buffer, am, aq_credit_collect(&link->credit, UINT16_MAX));
+    return mpi_slot_send(mpi, class, slot, bytes, link->rank);
+}
+
+aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    mpi_link_t *link = pointer;
+    if (!am->reply && !aq_credit_take(&link->credit))
+        return AQ_AGAIN;
+    mpi_enter(mpi);
+    if (mpi->ended)
+        mpi_conduit_fail(mpi, "MPI_Isend", 0);
+    aq_status_t status = send_now(mpi, link, am);
+    mpi_leave(mpi);
+    if (status == AQ_AGAIN && !am->reply)
+        aq_credit_untake(&link->credit);
+    return status;
+}
+
+// ---- hidden replies ----
+
+// False: there is no send buffer now.
+static bool pay(mpi_conduit_t *mpi, mpi_link_t *link)
+{
+    mpi_slot_t *slot = mpi_slot_take(mpi, MPI_REPLIES, sizeof(mpi_header_t));
+    if (!slot)
+        return false;
+    const mpi_header_t header = {.category = MPI_HIDDEN,
+                                 .credits = (uint16_t)aq_credit_collect(&link->credit, UINT16_MAX)};
+    memcpy(slot->buffer, &header, sizeof header);
+    if (mpi_slot_send(mpi, MPI_REPLIES, slot, sizeof header, link->rank) != AQ_OK)
+        mpi_conduit_fail(mpi, "MPI_Isend", 0);
+    return true;
+}
+
+// Gives credits back as far as there are send buffers. Under the lock.
+static void pay_all(mpi_conduit_t *mpi)
+{
+    while (mpi->owing) {
+        mpi_link_t *link = mpi->owing;
+        if (aq_credit_due(&link->credit) && !pay(mpi, link))
+            return;
+        mpi->owing = link->owing_next;
+        link->owing = false;
+    }
+}
+
+static void owe(mpi_conduit_t *mpi, mpi_link_t *link)
+{
+    if (!link->owing) {
+        link->owing = true;
+        link->owing_next = mpi->owing;
+        mpi->owing = link;
+    }
+    pay_all(mpi);
+}
+
+// ---- in ----
+
+// False: the bytes are no message of ours.
+static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
+                         aq_arrival_t *arrival)
+{
+    if (bytes < sizeof *header)
+        return false;
+    memcpy(header, slot->buffer, sizeof *header);
+    size_t at = mpi_payload_at(header->category, header->nargs);
+    if (header->category > MPI_HIDDEN || header->nargs > AQ_AM_MAX_ARGS || at > bytes)
+        return false;
+    arrival->args = (const int32_t *)(const void *)(slot->buffer + sizeof *header);
+    arrival->payload = slot->buffer + at;
+    arrival->nbytes = bytes - at;
+    arrival->category = header->category;
+    arrival->handler = header->handler;
+    arrival->nargs = header->nargs;
+    return true;
+}
+
+static void place_long(mpi_slot_t *slot, aq_arrival_t *arrival)
+{
+    void *dest;
+    memcpy(&dest, slot->buffer + mpi_args_end(arrival->nargs), sizeof dest);
+    if (arrival->nbytes)
+        memcpy(dest, arrival->payload, arrival->nbytes);
+    arrival->payload = dest;
+}
+
+// Runs the handler, without the lock. Returns whether a hidden reply is due.
+static bool deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size_t bytes,
+                    bool reply)
+{
+    mpi_header_t header;
+    aq_arrival_t arrival = {.source = link->rank, .reply = reply};
+    if (!read_message(slot, bytes, &header, &arrival))
+        aq_fatal("a message of %zu bytes from rank %u is none of this conduit: start the same "
+                 "version of the library in all ranks",
+                 bytes, link->rank);
+    aq_credit_give(&link->credit, header.credits + (reply && header.category != MPI_HIDDEN));
+    if (header.category == MPI_HIDDEN)
+        return false;
+    if (header.category == AQ_AM_LONG)
+        place_long(slot, &arrival);
+    bool replied = mpi->base.env->deliver(&arrival);
+    return !reply && !replied && aq_credit_bank(&link->credit);
+}
+
+// One message; false: there is none. Enters and leaves with the lock held.
+static bool take_one(mpi_conduit_t *mpi, unsigned what)
+{
+    mpi_slot_t *slot;
+    size_t bytes;
+    uint32_t source;
+    int class = mpi_receive_next(mpi, what, &slot, &bytes, &source);
+    if (class < 0)
+        return false;
+    mpi_link_t *link = mpi_link_of(mpi, source);
+    if (!link)
+        mpi_conduit_fail(mpi, NULL, 0);
+    mpi_leave(mpi);
+    bool due = deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
+    mpi_enter(mpi);
+    mpi_receive_done(mpi, (unsigned)class, slot);
+    if (due)
+        owe(mpi, link);
+    return true;
+}
+
+unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    unsigned done = 0;
+    if (!mpi_try_enter(mpi))
+        return 0;
+    if (mpi->ended)
+        mpi_conduit_fail(mpi, "MPI_Testany", 0);
+    // After a put or get there will be others, so that one flush can do for many.
+    if (mpi->begun_count && (!(what & AQ_POLL_SENDING) || mpi->begun_count == MPI_ACCESSES))
+        done = mpi_rma_complete(mpi);
+    while (done < POLL_BUDGET && take_one(mpi, what))
+        done++;
+    mpi_slots_reclaim(mpi);
+    pay_all(mpi);
+    mpi_leave(mpi);
+    return done;
+}

@@ -1,0 +1,207 @@
+// Put and get by MPI's one-sided calls, on one window over the segments of all ranks, in an epoch
+// that lasts as long as the job.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/fatal.h"
+#include "../../core/segment.h"
+#include "../../other/clock.h"
+#include "../../other/log.h"
+#include "../../other/settings.h"
+#include "mpi_conduit.h"
+
+#define PIECE_MOST ((size_t)1 << 30) // bytes of one call; MPI counts them in an int
+
+// ---- is it worth while? ----
+
+// Some MPIs only promise that a put or get is one-sided: it waits until the target calls MPI, and
+// then takes far longer than a message. So pairs of ranks try: the one gets while the other is
+// away.
+enum { TRIES = 3, AWAY_NS = 3000000, LATER_NS = 500000, QUICK_NS = 1000000 };
+
+static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
+{
+    uint64_t word;
+    aq_clock_sleep_ns(LATER_NS); // by now it is away
+    const uint64_t begun = aq_clock_ns();
+    mpi_enter(mpi);
+    int error = mpi->mpi->get(mpi->window, &word, sizeof word, peer, 0);
+    if (!error)
+        error = mpi->mpi->flush(mpi->window, peer);
+    mpi_leave(mpi);
+    *quick += aq_clock_ns() - begun < QUICK_NS;
+    return error ? mpi_conduit_error(mpi, "MPI_Get", error) : AQ_OK;
+}
+
+static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
+{
+    const aq_conduit_env_t *env = mpi->base.env;
+    const uint32_t peer = env->rank ^ 1;
+    const bool tries = env->rank < peer && peer < env->size;
+    unsigned quick = 0;
+    aq_status_t status = AQ_OK;
+    for (unsigned i = 0; status == AQ_OK && i < TRIES; i++) {
+        status = env->boot->ops->barrier(env->boot);
+        if (status == AQ_OK && tries)
+            status = try_get(mpi, peer, &quick);
+        else
+            aq_clock_sleep_ns(AWAY_NS);
+    }
+    *one_sided = !tries || quick > TRIES / 2;
+    return status;
+}
+
+// ---- the window ----
+
+// Whether all ranks say yes.
+static aq_status_t agree(const mpi_conduit_t *mpi, bool yes, bool *all)
+{
+    aq_boot_t *boot = mpi->base.env->boot;
+    uint8_t mine = yes;
+    uint8_t *others = malloc(boot->size);
+    if (!others) {
+        aq_log_error("out of memory for the windows of %u ranks", boot->size);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, others);
+    *all = status == AQ_OK && memchr(others, 0, boot->size) == NULL;
+    free(others);
+    return status;
+}
+
+static aq_status_t refuse_window(const mpi_conduit_t *mpi)
+{
+    if (mpi->base.env->rank == 0)
+        aq_log_error("GASNET_MPI_RMA=1: this MPI has no windows of the unified model; set it to 0 "
+                     "or auto");
+    return AQ_ERR_CONFIG;
+}
+
+// MPI_Finalize does not like windows that are still there, and messages are slower beside one.
+void mpi_rma_end(mpi_conduit_t *mpi)
+{
+    if (mpi->made)
+        mpi->mpi->close_window(mpi->made);
+    mpi->made = mpi->window = NULL;
+}
+
+aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    const char *wish = aq_settings_text(AQ_SET_MPI_RMA);
+    const bool must = strcmp(wish, "1") == 0;
+    bool all;
+    if (strcmp(wish, "0") == 0)
+        return AQ_OK;
+    mpi_enter(mpi);
+    int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->made);
+    mpi_leave(mpi);
+    if (error && must)
+        return mpi_conduit_error(mpi, "MPI_Win_create", error);
+    aq_status_t status = agree(mpi, mpi->made && mpi->mpi->unified(mpi->made), &all);
+    if (status != AQ_OK || !all)
+        return status == AQ_OK && must ? refuse_window(mpi) : status;
+    mpi->window = mpi->made;
+    if (must)
+        return AQ_OK;
+    bool one_sided;
+    status = measure(mpi, &one_sided);
+    if (status == AQ_OK)
+        status = agree(mpi, one_sided, &all);
+    if (status == AQ_OK && !all) {
+        mpi_enter(mpi);
+        mpi_rma_end(mpi);
+        mpi_leave(mpi);
+    }
+    return status;
+}
+
+// ---- put and get ----
+
+// Where an address of a rank is in its part of the window; false: outside.
+static bool find_place(const mpi_link_t *link, const void *address, size_t nbytes, size_t *at)
+{
+    uintptr_t start, size;
+    if (!aq_segment_contains(link->rank, 0, address, nbytes) ||
+        !aq_segment_bounds(link->rank, 0, &start, &size))
+        return false;
+    *at = (uintptr_t)address - start;
+    return true;
+}
+
+static void note(mpi_conduit_t *mpi, uint32_t rank, atomic_uint *pending)
+{
+    atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
+    mpi->begun[mpi->begun_count++] = (mpi_access_t){pending, rank};
+    mpi->accesses++;
+}
+
+static aq_status_t begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void *remote,
+                         size_t nbytes, size_t *at, size_t *begun)
+{
+    *begun = 0;
+    if (!mpi->window || !find_place(link, remote, nbytes, at))
+        return AQ_ERR_ABSENT;
+    mpi_enter(mpi);
+    if (mpi->ended)
+        mpi_conduit_fail(mpi, NULL, 0);
+    if (mpi->begun_count == MPI_ACCESSES) {
+        mpi_leave(mpi);
+        return AQ_AGAIN;
+    }
+    *begun = nbytes < PIECE_MOST ? nbytes : PIECE_MOST;
+    return AQ_OK; // with the lock
+}
+
+// The error of a call, under the lock, is the end.
+static void must(mpi_conduit_t *mpi, const char *call, int error)
+{
+    if (error)
+        mpi_conduit_fail(mpi, call, error);
+}
+
+aq_status_t mpi_rma_put(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
+                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    const mpi_link_t *link = pointer;
+    size_t at;
+    aq_status_t status = begin(mpi, link, dest, nbytes, &at, begun);
+    if (status != AQ_OK)
+        return status;
+    must(mpi, "MPI_Put", mpi->mpi->put(mpi->window, src, (int)*begun, link->rank, at));
+    if (!(flags & AQ_RMA_STABLE))
+        must(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->window, link->rank));
+    note(mpi, link->rank, pending);
+    mpi_leave(mpi);
+    return AQ_OK;
+}
+
+aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
+                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    (void)flags;
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    const mpi_link_t *link = pointer;
+    size_t at;
+    aq_status_t status = begin(mpi, link, src, nbytes, &at, begun);
+    if (status != AQ_OK)
+        return status;
+    must(mpi, "MPI_Get", mpi->mpi->get(mpi->window, dest, (int)*begun, link->rank, at));
+    note(mpi, link->rank, pending);
+    mpi_leave(mpi);
+    return AQ_OK;
+}
+
+// A flush of a rank completes all that was begun with it, so most come for nothing.
+unsigned mpi_rma_complete(mpi_conduit_t *mpi)
+{
+    const unsigned count = mpi->begun_count;
+    for (unsigned i = 0; i < count; i++)
+        if (i == 0 || mpi->begun[i].rank != mpi->begun[i - 1].rank)
+            must(mpi, "MPI_Win_flush", mpi->mpi->flush(mpi->window, mpi->begun[i].rank));
+    mpi->begun_count = 0;
+    for (unsigned i = 0; i < count; i++)
+        atomic_fetch_sub_explicit(mpi->begun[i].pending, 1, memory_order_release);
+    return count;
+}

@@ -1,0 +1,47 @@
+#include "modules.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "settings.h"
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+const char *aq_module_folder(void)
+{
+    return AQ_MODULE_DIR;
+}
+
+// The first folder of a list with colons that has the file; false when none has it.
+static bool find_in(const char *folders, const char *file, char *path, size_t room)
+{
+    while (*folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, room, "%.*s/%s", (int)length, folders, file);
+        if (length && access(path, F_OK) == 0)
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+bool aq_module_find(const char *file, char *path, size_t room)
+{
+    return !strchr(file, '/') && (find_in(aq_settings_text(AQ_SET_MODULE_PATH), file, path, room) ||
+                                  find_in(AQ_MODULE_DIR, file, path, room));
+}
+
+const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)
+{
+    *why = '\0';
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!module) {
+        snprintf(why, room, "its module cannot be loaded: %s", dlerror());
+        return NULL;
+    }
+    return dlsym(module, symbol);
+}

@@ -1,0 +1,32 @@
+// Which MPI library this process uses, if any: the one that it is linked with, else the one whose
+// mpirun started it. Its module (mpi_table.h) is loaded on first use.
+#ifndef AQ_MPI_LIBRARY_H
+#define AQ_MPI_LIBRARY_H
+
+#include "mpi_table.h"
+
+// A launcher that started this process, as the environment tells.
+typedef struct aq_mpi_launch {
+    const char *by;     // "mpirun of Open MPI"; NULL: none
+    const char *module; // that speaks with it best: "openmpi" or "mpich"
+    uint32_t size;      // ranks that it started; 0: it does not tell
+} aq_mpi_launch_t;
+
+aq_mpi_launch_t aq_mpi_launched(void);
+
+// Whether this installation has a module for any MPI. Loads none. Settings must be loaded.
+bool aq_mpi_is_there(void);
+
+// The table of the MPI library of this process; NULL with one sentence, without a full stop, in
+// why. Settings must be loaded; one thread.
+const aq_mpi_table_t *aq_mpi_find(char *why, size_t room);
+
+// Set while this thread is inside of MPI, where a handler of a signal may interrupt it.
+extern _Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
+
+// The next MPI that this installation has a module for, from *at = 0 on, with its version (loads
+// it, for gasnet_info); false: no more. usable is false when the module is there but cannot be
+// loaded; text says why.
+bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size_t room);
+
+#endif

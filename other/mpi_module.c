@@ -1,0 +1,280 @@
+// The table of an MPI library. Compiled once with the headers of each MPI, into a module that is
+// linked with it; AQ_MPI_NAME is how the module is called.
+#include <mpi.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_table.h"
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(aq_mpi_request_t), "a handle of MPI has room");
+
+struct aq_mpi_comm {
+    MPI_Comm comm;
+};
+
+struct aq_mpi_window {
+    MPI_Win win;
+};
+
+static MPI_Request *handle_of(aq_mpi_request_t *request)
+{
+    return (MPI_Request *)(void *)&request->handle;
+}
+
+// ---- the library ----
+
+static void mpi_version(char *text, size_t room)
+{
+    char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len = 0;
+    MPI_Get_library_version(whole, &len);
+    whole[strcspn(whole, "\n,")] = '\0';
+    for (char *c = whole; *c; c++) // MPICH writes a tabulator
+        *c = *c == '\t' ? ' ' : *c;
+    strncpy(text, whole, room - 1);
+    text[room - 1] = '\0';
+}
+
+static bool mpi_started(void)
+{
+    int flag = 0;
+    MPI_Initialized(&flag);
+    return flag;
+}
+
+static bool mpi_finished(void)
+{
+    int flag = 0;
+    MPI_Finalized(&flag);
+    return flag;
+}
+
+static void mpi_explain(int error, char *text, size_t room)
+{
+    char whole[MPI_MAX_ERROR_STRING] = "";
+    int len = 0;
+    if (mpi_started() && !mpi_finished())
+        MPI_Error_string(error, whole, &len);
+    strncpy(text, *whole ? whole : "MPI gives no reason", room - 1);
+    text[room - 1] = '\0';
+}
+
+static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                             MPI_THREAD_MULTIPLE};
+
+static int mpi_start(aq_mpi_level_t wanted)
+{
+    int got;
+    return MPI_Init_thread(NULL, NULL, levels[wanted], &got);
+}
+
+static aq_mpi_level_t mpi_level(void)
+{
+    int got = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&got);
+    aq_mpi_level_t level = AQ_MPI_MULTIPLE;
+    while (level > AQ_MPI_SINGLE && levels[level] != got)
+        level--;
+    return level;
+}
+
+static int told(MPI_Comm comm, int key, void *value, void *call)
+{
+    (void)comm, (void)key, (void)call;
+    void (*function)(void);
+    memcpy(&function, &value, sizeof function);
+    function();
+    return MPI_SUCCESS;
+}
+
+// MPI_Finalize first deletes the attributes of MPI_COMM_SELF.
+static int mpi_on_finish(void (*call)(void))
+{
+    int key;
+    void *value;
+    memcpy(&value, &call, sizeof value);
+    int error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, told, &key, NULL);
+    return error ? error : MPI_Comm_set_attr(MPI_COMM_SELF, key, value);
+}
+
+static int mpi_finish(void)
+{
+    return MPI_Finalize();
+}
+
+static int mpi_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
+{
+    int mine = 0, all = 0;
+    aq_mpi_comm_t *comm = malloc(sizeof *comm);
+    int error = comm ? MPI_Comm_dup(MPI_COMM_WORLD, &comm->comm) : MPI_ERR_NO_MEM;
+    if (error) {
+        free(comm);
+        return error;
+    }
+    MPI_Comm_set_errhandler(comm->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm->comm, &mine);
+    MPI_Comm_size(comm->comm, &all);
+    *out = comm;
+    *rank = (uint32_t)mine;
+    *size = (uint32_t)all;
+    return 0;
+}
+
+// ---- collective ----
+
+static int mpi_barrier(aq_mpi_comm_t *comm, aq_mpi_request_t *out)
+{
+    return MPI_Ibarrier(comm->comm, handle_of(out));
+}
+
+static int mpi_exchange(aq_mpi_comm_t *comm, const void *mine, int len, void *all,
+                        aq_mpi_request_t *out)
+{
+    return MPI_Iallgather(mine, len, MPI_BYTE, all, len, MPI_BYTE, comm->comm, handle_of(out));
+}
+
+static int mpi_broadcast(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root,
+                         aq_mpi_request_t *out)
+{
+    return MPI_Ibcast(buf, len, MPI_BYTE, (int)root, comm->comm, handle_of(out));
+}
+
+// ---- messages ----
+
+static int mpi_send(aq_mpi_comm_t *comm, const void *buf, int len, uint32_t to, int tag,
+                    aq_mpi_request_t *out)
+{
+    return MPI_Isend(buf, len, MPI_BYTE, (int)to, tag, comm->comm, handle_of(out));
+}
+
+static int mpi_receive(aq_mpi_comm_t *comm, void *buf, int room, int tag, aq_mpi_request_t *out)
+{
+    return MPI_Recv_init(buf, room, MPI_BYTE, MPI_ANY_SOURCE, tag, comm->comm, handle_of(out));
+}
+
+static int mpi_restart(aq_mpi_request_t *request)
+{
+    return MPI_Start(handle_of(request));
+}
+
+static void mpi_forget(aq_mpi_request_t *request)
+{
+    MPI_Cancel(handle_of(request));
+    MPI_Request_free(handle_of(request));
+}
+
+static int mpi_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from)
+{
+    int flag = 0;
+    MPI_Status status;
+    int error = MPI_Test(handle_of(request), &flag, bytes ? &status : MPI_STATUS_IGNORE);
+    *done = flag;
+    if (error || !flag || !bytes)
+        return error;
+    *from = (uint32_t)status.MPI_SOURCE;
+    return MPI_Get_count(&status, MPI_BYTE, bytes);
+}
+
+enum { ANY_MOST = 4 };
+
+static int mpi_test_any(aq_mpi_request_t *requests, int count, int *which, int *bytes,
+                        uint32_t *from)
+{
+    MPI_Request handles[ANY_MOST];
+    MPI_Status status;
+    int flag = 0, index = MPI_UNDEFINED;
+    for (int i = 0; i < count; i++)
+        handles[i] = *handle_of(&requests[i]);
+    int error = MPI_Testany(count, handles, &index, &flag, &status);
+    *which = error || !flag || index == MPI_UNDEFINED ? -1 : index;
+    if (*which < 0)
+        return error;
+    *from = (uint32_t)status.MPI_SOURCE;
+    return MPI_Get_count(&status, MPI_BYTE, bytes);
+}
+
+// ---- windows ----
+
+static int mpi_open_window(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi_window_t **out)
+{
+    aq_mpi_window_t *window = malloc(sizeof *window);
+    int error =
+        window ? MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, comm->comm, &window->win)
+               : MPI_ERR_NO_MEM;
+    if (!error) {
+        MPI_Win_set_errhandler(window->win, MPI_ERRORS_RETURN);
+        error = MPI_Win_lock_all(MPI_MODE_NOCHECK, window->win);
+    }
+    if (error) {
+        free(window);
+        return error;
+    }
+    *out = window;
+    return 0;
+}
+
+static void mpi_close_window(aq_mpi_window_t *window)
+{
+    if (!MPI_Win_unlock_all(window->win))
+        MPI_Win_free(&window->win);
+    free(window);
+}
+
+static bool mpi_unified(aq_mpi_window_t *window)
+{
+    int *model, flag = 0;
+    MPI_Win_get_attr(window->win, MPI_WIN_MODEL, (void *)&model, &flag);
+    return flag && *model == MPI_WIN_UNIFIED;
+}
+
+static int mpi_put(aq_mpi_window_t *window, const void *src, int len, uint32_t to, size_t at)
+{
+    return MPI_Put(src, len, MPI_BYTE, (int)to, (MPI_Aint)at, len, MPI_BYTE, window->win);
+}
+
+static int mpi_get(aq_mpi_window_t *window, void *dest, int len, uint32_t from, size_t at)
+{
+    return MPI_Get(dest, len, MPI_BYTE, (int)from, (MPI_Aint)at, len, MPI_BYTE, window->win);
+}
+
+static int mpi_flush(aq_mpi_window_t *window, uint32_t rank)
+{
+    return MPI_Win_flush((int)rank, window->win);
+}
+
+static int mpi_flush_local(aq_mpi_window_t *window, uint32_t rank)
+{
+    return MPI_Win_flush_local((int)rank, window->win);
+}
+
+extern const aq_mpi_table_t aq_mpi_module;
+__attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
+    .abi = AQ_MPI_ABI,
+    .name = AQ_MPI_NAME,
+    .version = mpi_version,
+    .started = mpi_started,
+    .finished = mpi_finished,
+    .explain = mpi_explain,
+    .start = mpi_start,
+    .level = mpi_level,
+    .on_finish = mpi_on_finish,
+    .finish = mpi_finish,
+    .open = mpi_open,
+    .barrier = mpi_barrier,
+    .exchange = mpi_exchange,
+    .broadcast = mpi_broadcast,
+    .send = mpi_send,
+    .receive = mpi_receive,
+    .restart = mpi_restart,
+    .forget = mpi_forget,
+    .test = mpi_test,
+    .test_any = mpi_test_any,
+    .open_window = mpi_open_window,
+    .close_window = mpi_close_window,
+    .unified = mpi_unified,
+    .put = mpi_put,
+    .get = mpi_get,
+    .flush = mpi_flush,
+    .flush_local = mpi_flush_local,
+};

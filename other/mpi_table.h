@@ -1,0 +1,95 @@
+// What this library asks of an MPI library: one const table, which a module of its own for each MPI
+// gives (other/mpi_module.c, compiled once with each one's headers). So nothing else here is linked
+// with MPI, and what stands behind its handles is known to the module only.
+//
+//   spawner mpi, conduit mpi -> aq_mpi_table_t of aq_mpi_openmpi.so or aq_mpi_mpich.so -> MPI
+//
+// What is always true:
+// - Calls return 0, or an error number of MPI for explain. Communicators and windows opened here
+//   return errors; they do not end the job.
+// - Nothing blocks but start, finish, open, the opening and closing of a window, and flushes:
+// whatever else may take time
+//   gives a request. A request that was tested as done is done with, but a persistent receive,
+//   which is started again.
+// - Threads: one at a time in all of it, unless MPI gave the level AQ_MPI_MULTIPLE.
+#ifndef AQ_MPI_TABLE_H
+#define AQ_MPI_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AQ_MPI_ABI 1
+
+// The levels of MPI's support for threads, in its order.
+typedef enum aq_mpi_level {
+    AQ_MPI_SINGLE,
+    AQ_MPI_FUNNELED,
+    AQ_MPI_SERIALIZED,
+    AQ_MPI_MULTIPLE
+} aq_mpi_level_t;
+
+typedef struct aq_mpi_comm aq_mpi_comm_t;
+typedef struct aq_mpi_window aq_mpi_window_t;
+
+// Room for a handle of MPI; all zero bits are no legal one.
+typedef struct aq_mpi_request {
+    uint64_t handle;
+} aq_mpi_request_t;
+
+typedef struct aq_mpi_table {
+    uint32_t abi;
+    const char *name; // as in the file name of the module
+
+    // The library; all of these may be called before start.
+    void (*version)(char *text, size_t room); // first line of what it says of itself
+    bool (*started)(void);
+    bool (*finished)(void);
+    void (*explain)(int error, char *text, size_t room);
+
+    int (*start)(aq_mpi_level_t wanted);
+    aq_mpi_level_t (*level)(void);
+    // Has call called when anybody calls MPI_Finalize, before it does anything.
+    int (*on_finish)(void (*call)(void));
+    int (*finish)(void);
+
+    // A communicator of our own, over the processes of MPI_COMM_WORLD. Collective; may block.
+    int (*open)(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size);
+
+    // Collective.
+    int (*barrier)(aq_mpi_comm_t *comm, aq_mpi_request_t *out);
+    int (*exchange)(aq_mpi_comm_t *comm, const void *mine, int len, void *all,
+                    aq_mpi_request_t *out);
+    int (*broadcast)(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root, aq_mpi_request_t *out);
+
+    // Messages. The buffer is MPI's until the request is done.
+    int (*send)(aq_mpi_comm_t *comm, const void *buf, int len, uint32_t to, int tag,
+                aq_mpi_request_t *out);
+    // A persistent receive from anybody: begun by restart, withdrawn for good by forget.
+    int (*receive)(aq_mpi_comm_t *comm, void *buf, int room, int tag, aq_mpi_request_t *out);
+    int (*restart)(aq_mpi_request_t *request);
+    void (*forget)(aq_mpi_request_t *request);
+
+    // bytes and from: of a receive that is done; NULL: not wanted.
+    int (*test)(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from);
+    // Whether one of them is done, and which.
+    int (*test_any)(aq_mpi_request_t *requests, int count, int *which, int *bytes, uint32_t *from);
+
+    // A window on memory of this process, in an epoch that never ends (lock_all). Collective; may
+    // block. Displacements are bytes.
+    int (*open_window)(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi_window_t **out);
+    // Collective; may block.
+    void (*close_window)(aq_mpi_window_t *window);
+    // Whether what a put wrote is seen by the loads of its target without a call there.
+    bool (*unified)(aq_mpi_window_t *window);
+    // Complete at the target, and here, after flush. Up to INT_MAX bytes.
+    int (*put)(aq_mpi_window_t *window, const void *src, int len, uint32_t to, size_t at);
+    int (*get)(aq_mpi_window_t *window, void *dest, int len, uint32_t from, size_t at);
+    int (*flush)(aq_mpi_window_t *window, uint32_t rank);
+    int (*flush_local)(aq_mpi_window_t *window, uint32_t rank);
+} aq_mpi_table_t;
+
+// Name under which a module exports its table.
+#define AQ_MPI_MODULE_SYMBOL "aq_mpi_module"
+
+#endif

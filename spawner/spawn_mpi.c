@@ -1,0 +1,490 @@
+// Back end mpi: the side of a rank that mpirun started. MPI carries the exchanges; the ranks of one
+// host also share a boot page, for the exit word and the seats. mpirun is the supervisor: it ends
+// the job when a rank dies or leaves with another code than 0.
+#include "spawn_mpi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "../other/memfile.h"
+#include "../other/mpi_library.h"
+#include "../other/settings.h"
+#include "../other/size.h"
+#include "boot_page.h"
+#include "reach.h"
+#include "supervisor.h"
+
+enum {
+    YIELDS = 200,       // looks at a collective call of MPI before the waits between them grow
+    PAUSE_NS = 50000,   // then
+    PART = 1024,        // bytes that a rank gives to one collective call
+    ADDRESS_BYTES = 64, // of a host, as text
+};
+
+// There is one job in a process, and it lives as long as the process.
+typedef struct mpi_boot {
+    aq_boot_t boot; // first, so that a pointer to it is a pointer to this
+    const aq_mpi_table_t *mpi;
+    aq_mpi_comm_t *comm;
+    aq_mpi_comm_t *last; // for the barrier at the end: on comm, some may have given up a call
+    aq_boot_page_t *page;
+    bool ours;   // MPI was initialized here
+    bool leaves; // finalize was called
+    char peer[ADDRESS_BYTES];
+} mpi_boot_t;
+
+static mpi_boot_t the_boot;
+
+static mpi_boot_t *mine_of(aq_boot_t *boot)
+{
+    return (mpi_boot_t *)(void *)boot;
+}
+
+static aq_status_t log_error(const mpi_boot_t *self, const char *call, int error)
+{
+    char why[256];
+    self->mpi->explain(error, why, sizeof why);
+    aq_log_error("%s of %s failed: %s; see what mpirun says of it", call, self->mpi->name, why);
+    return AQ_ERR_RESOURCE;
+}
+
+// ---- collective calls ----
+
+static bool job_ended(const mpi_boot_t *self)
+{
+    return self->page && atomic_load(&self->page->exit_word) != AQ_BOOT_RUNNING;
+}
+
+// Ranks may be more than processors, and MPI spins: so the waiting is ours.
+static void pause_between(unsigned looks)
+{
+    if (looks < YIELDS)
+        sched_yield();
+    else
+        aq_clock_sleep_ns(PAUSE_NS);
+}
+
+// begun: what the call that made the request returned. A call that is given up, since the job ends
+// first, stays with MPI, and so do its buffers, which are never the caller's.
+static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
+                            aq_mpi_request_t *request)
+{
+    bool done = false;
+    for (unsigned looks = 0; !begun && !done; looks++) {
+        aq_mpi_inside = true;
+        begun = self->mpi->test(request, &done, NULL, NULL);
+        aq_mpi_inside = false;
+        if (begun || done)
+            break;
+        if (looks >= YIELDS && job_ended(self))
+            return AQ_ERR_PEER;
+        pause_between(looks);
+    }
+    return begun ? log_error(self, call, begun) : AQ_OK;
+}
+
+static aq_status_t mpi_boot_barrier(aq_boot_t *boot)
+{
+    mpi_boot_t *self = mine_of(boot);
+    aq_mpi_request_t request;
+    return complete(self, "MPI_Ibarrier", self->mpi->barrier(self->comm, &request), &request);
+}
+
+static uint8_t *new_buffer(size_t bytes)
+{
+    uint8_t *buffer = malloc(bytes);
+    if (!buffer)
+        aq_log_error("no memory for an exchange of %zu bytes", bytes);
+    return buffer;
+}
+
+// A part of every rank goes to its place in all.
+static void scatter_part(uint8_t *all, const uint8_t *packed, uint32_t size, size_t len,
+                         size_t done, size_t part)
+{
+    for (uint32_t r = 0; r < size; r++)
+        memcpy(all + r * len + done, packed + r * part, part);
+}
+
+static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
+{
+    mpi_boot_t *self = mine_of(boot);
+    aq_mpi_request_t request;
+    aq_status_t status = AQ_OK;
+    uint8_t *packed = new_buffer(((size_t)boot->size + 1) * PART);
+    if (!packed)
+        return AQ_ERR_RESOURCE;
+    uint8_t *own = packed + (size_t)boot->size * PART;
+    for (size_t done = 0, part; status == AQ_OK && done < len; done += part) {
+        part = len - done < PART ? len - done : PART;
+        memcpy(own, (const uint8_t *)mine + done, part);
+        int begun = self->mpi->exchange(self->comm, own, (int)part, packed, &request);
+        status = complete(self, "MPI_Iallgather", begun, &request);
+        if (status == AQ_OK)
+            scatter_part(all, packed, boot->size, len, done, part);
+    }
+    if (status != AQ_ERR_PEER)
+        free(packed);
+    return status;
+}
+
+static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32_t root)
+{
+    mpi_boot_t *self = mine_of(boot);
+    aq_mpi_request_t request;
+    if (root >= boot->size) {
+        aq_log_error("broadcast from rank %" PRIu32 " in a job of %" PRIu32
+                     " ranks; give a rank of the job",
+                     root, boot->size);
+        return AQ_ERR_ARG;
+    }
+    aq_status_t status = AQ_OK;
+    uint8_t *own = new_buffer(PART);
+    for (size_t done = 0, part; own && status == AQ_OK && done < len; done += part) {
+        part = len - done < PART ? len - done : PART;
+        memcpy(own, (uint8_t *)buf + done, part);
+        int begun = self->mpi->broadcast(self->comm, own, (int)part, root, &request);
+        status = complete(self, "MPI_Ibcast", begun, &request);
+        if (status == AQ_OK)
+            memcpy((uint8_t *)buf + done, own, part);
+    }
+    if (status != AQ_ERR_PEER)
+        free(own);
+    return own ? status : AQ_ERR_RESOURCE;
+}
+
+// ---- the end ----
+
+static int mpi_boot_announce(aq_boot_t *boot, int code)
+{
+    return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
+}
+
+// mpirun ends the job when a rank leaves with another code than 0 and without MPI_Finalize. MPI's
+// own abort may not be called by a signal handler.
+__attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
+{
+    int won = mpi_boot_announce(boot, code);
+    _exit(won ? won : 1);
+}
+
+// MPI_Finalize waits for all ranks: so first see that all of them come.
+static bool all_leave(mpi_boot_t *self)
+{
+    const uint64_t limit = aq_clock_ns() + aq_supervised_exit_timeout(self->boot.size);
+    aq_mpi_request_t request;
+    bool done = false;
+    int error = self->mpi->barrier(self->last, &request);
+    for (unsigned looks = 0; !error && !done && aq_clock_ns() < limit; looks++) {
+        error = self->mpi->test(&request, &done, NULL, NULL);
+        if (!done)
+            pause_between(looks);
+    }
+    return !error && done;
+}
+
+static void leave_mpi(mpi_boot_t *self)
+{
+    // A handler of a signal that interrupted MPI may not call it again.
+    if (self->mpi->finished() || aq_mpi_inside || !aq_settings_bool(AQ_SET_MPI_FINALIZE))
+        return;
+    if (all_leave(self)) {
+        (void)self->mpi->finish();
+        return;
+    }
+    aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
+                 "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
+    fflush(NULL);
+    mpi_boot_abort(&self->boot, 1);
+}
+
+static void mpi_boot_finalize(aq_boot_t *boot)
+{
+    mpi_boot_t *self = mine_of(boot);
+    if (self->leaves)
+        return;
+    self->leaves = true;
+    leave_mpi(self);
+}
+
+// A return from main, or exit(), with code 0 ends the job as gasnet_exit(0) does; with another code
+// it is a failure. Elsewhere a supervisor sees to that.
+static void on_exit_of_process(int code, void *unused)
+{
+    (void)unused;
+    mpi_boot_t *self = &the_boot;
+    bool ends_job = aq_settings_bool(AQ_SET_CATCH_EXIT);
+    if (self->leaves || self->mpi->finished())
+        return;
+    fflush(NULL);
+    if (code && ends_job)
+        mpi_boot_abort(&self->boot, code);
+    if (ends_job)
+        (void)mpi_boot_announce(&self->boot, 0);
+    self->leaves = true;
+    if (self->ours)
+        leave_mpi(self);
+}
+
+// ---- hosts ----
+
+// What a rank tells the others of where it runs.
+typedef struct card {
+    char host[96];               // alike in processes that share memory, and in no others
+    char address[ADDRESS_BYTES]; // numeric; "": none that others can reach
+    cpu_set_t processors;
+    aq_memfile_ticket_t page; // of the first rank of a host
+} card_t;
+
+static void read_line(const char *path, char *text, size_t room)
+{
+    FILE *file = fopen(path, "re");
+    *text = '\0';
+    if (!file)
+        return;
+    if (fgets(text, (int)room, file))
+        text[strcspn(text, "\n")] = '\0';
+    fclose(file);
+}
+
+// One kernel, and one numbering of processes in it: memory is shared through /proc.
+static void name_host(card_t *card)
+{
+    struct stat space;
+    char boot[64];
+    read_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    if (stat("/proc/self/ns/pid", &space) != 0)
+        space.st_ino = 0;
+    snprintf(card->host, sizeof card->host, "%s %.32s %" PRIu64, boot, *boot ? "" : aq_log_host(),
+             (uint64_t)space.st_ino);
+}
+
+static void fill_card(card_t *card)
+{
+    char addresses[1024];
+    memset(card, 0, sizeof *card);
+    name_host(card);
+    aq_reach_own(addresses, sizeof addresses);
+    snprintf(card->address, sizeof card->address, "%.*s", (int)strcspn(addresses, ","), addresses);
+    if (sched_getaffinity(0, sizeof card->processors, &card->processors) != 0)
+        CPU_ZERO(&card->processors);
+}
+
+// Numbers hosts by their first rank; *first becomes the first rank of this host.
+static void number_hosts(const card_t *cards, uint32_t rank, uint32_t size, uint32_t *host_of_rank,
+                         uint32_t *first)
+{
+    uint32_t hosts = 0;
+    *first = rank;
+    for (uint32_t r = 0; r < size; r++) {
+        uint32_t same = r > 0 && strcmp(cards[r].host, cards[r - 1].host) == 0 ? r - 1 : 0;
+        while (same < r && strcmp(cards[same].host, cards[r].host) != 0)
+            same++;
+        host_of_rank[r] = same < r ? host_of_rank[same] : hosts++;
+    }
+    for (uint32_t r = size; r-- > 0;)
+        if (host_of_rank[r] == host_of_rank[rank])
+            *first = r;
+}
+
+// mpirun may bind each rank to processors of its own: together they have the union.
+static uint32_t count_processors(const card_t *cards, const uint32_t *host_of_rank, uint32_t rank,
+                                 uint32_t size)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (uint32_t r = 0; r < size; r++)
+        if (host_of_rank[r] == host_of_rank[rank])
+            CPU_OR(&all, &all, &cards[r].processors);
+    return (uint32_t)CPU_COUNT(&all);
+}
+
+static const char *address_elsewhere(const card_t *cards, const uint32_t *host_of_rank,
+                                     uint32_t rank, uint32_t size)
+{
+    for (uint32_t r = 0; r < size; r++)
+        if (host_of_rank[r] != host_of_rank[rank])
+            return cards[r].address;
+    return "";
+}
+
+static aq_status_t make_page(uint32_t size, int *fd, aq_boot_page_t **page,
+                             aq_memfile_ticket_t *ticket)
+{
+    void *addr;
+    aq_status_t status = aq_memfile_create("gasnet-boot", aq_page_bytes(size), fd);
+    if (status == AQ_OK)
+        status = aq_memfile_map(*fd, 0, aq_page_bytes(size), &addr);
+    if (status == AQ_OK)
+        status = aq_page_init(addr, size);
+    if (status != AQ_OK)
+        return status;
+    *page = addr;
+    return aq_memfile_ticket(*fd, ticket);
+}
+
+static aq_status_t open_page(uint32_t size, const aq_memfile_ticket_t *ticket,
+                             aq_boot_page_t **page)
+{
+    int fd;
+    void *addr;
+    aq_status_t status = aq_memfile_open(ticket, &fd);
+    if (status != AQ_OK)
+        return status;
+    status = aq_memfile_map(fd, 0, aq_page_bytes(size), &addr);
+    (void)close(fd);
+    if (status == AQ_OK)
+        *page = addr;
+    return status;
+}
+
+// The page of this host: its first rank makes it, and tells the others where it is.
+static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uint32_t first)
+{
+    aq_boot_t *boot = &self->boot;
+    aq_boot_page_t *page = NULL;
+    int fd = -1;
+    aq_status_t status = AQ_OK;
+    if (first == boot->rank)
+        status = make_page(boot->size, &fd, &page, &mine->page);
+    if (status == AQ_OK)
+        status = mpi_boot_exchange(boot, mine, sizeof *mine, cards);
+    if (status == AQ_OK && first != boot->rank)
+        status = open_page(boot->size, &cards[first].page, &page);
+    if (status == AQ_OK)
+        status = mpi_boot_barrier(boot); // all have opened it
+    if (fd >= 0)
+        (void)close(fd);
+    self->page = page;
+    return status;
+}
+
+static aq_status_t find_hosts(mpi_boot_t *self)
+{
+    aq_boot_t *boot = &self->boot;
+    card_t mine, *cards = calloc(boot->size, sizeof *cards);
+    uint32_t first, *host_of_rank = calloc(boot->size, sizeof *host_of_rank);
+    if (!cards || !host_of_rank) {
+        aq_log_error("no memory for the hosts of %u ranks", boot->size);
+        free(cards);
+        free(host_of_rank);
+        return AQ_ERR_RESOURCE;
+    }
+    fill_card(&mine);
+    aq_status_t status = mpi_boot_exchange(boot, &mine, sizeof mine, cards);
+    if (status == AQ_OK) {
+        number_hosts(cards, boot->rank, boot->size, host_of_rank, &first);
+        boot->processors = count_processors(cards, host_of_rank, boot->rank, boot->size);
+        snprintf(self->peer, sizeof self->peer, "%s",
+                 address_elsewhere(cards, host_of_rank, boot->rank, boot->size));
+        status = share_page(self, cards, &mine, first);
+    }
+    boot->host_of_rank = host_of_rank;
+    boot->peer = self->peer;
+    free(cards);
+    return status;
+}
+
+// ---- joining ----
+
+static aq_mpi_level_t wanted_level(void)
+{
+    static const char *const words[] = {"SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"};
+    const char *word = aq_settings_text(AQ_SET_MPI_THREAD);
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(word, words[i]) == 0)
+            return (aq_mpi_level_t)i;
+    return AQ_MPI_SERIALIZED;
+}
+
+// Initializes MPI unless the client has.
+static aq_status_t start_mpi(mpi_boot_t *self)
+{
+    if (self->mpi->finished()) {
+        aq_log_error("MPI_Finalize was called before init, and MPI cannot be started a second "
+                     "time; finalize MPI after gasnet_exit, or leave that to gasnet_exit");
+        return AQ_ERR_CONFIG;
+    }
+    self->ours = !self->mpi->started();
+    if (!self->ours)
+        return AQ_OK;
+    int error = self->mpi->start(wanted_level());
+    return error ? log_error(self, "MPI_Init_thread", error) : AQ_OK;
+}
+
+// A program that brings one MPI but was started by the mpirun of another: each process would be a
+// job of its own.
+static aq_status_t check_size(const mpi_boot_t *self)
+{
+    aq_mpi_launch_t launch = aq_mpi_launched();
+    char version[64];
+    if (!launch.size || launch.size == self->boot.size)
+        return AQ_OK;
+    self->mpi->version(version, sizeof version);
+    aq_log_error("%s started %u ranks, but %s in this program sees %u; start the program with the "
+                 "mpirun that belongs to the MPI it is linked with",
+                 launch.by, launch.size, version, self->boot.size);
+    return AQ_ERR_CONFIG;
+}
+
+static const aq_boot_ops_t mpi_ops = {
+    .exchange = mpi_boot_exchange,
+    .barrier = mpi_boot_barrier,
+    .broadcast = mpi_boot_broadcast,
+    .announce_exit = mpi_boot_announce,
+    .abort = mpi_boot_abort,
+    .finalize = mpi_boot_finalize,
+};
+
+static aq_status_t join(mpi_boot_t *self)
+{
+    aq_boot_t *boot = &self->boot;
+    int error = self->mpi->open(&self->comm, &boot->rank, &boot->size);
+    if (!error)
+        error = self->mpi->open(&self->last, &boot->rank, &boot->size);
+    if (error)
+        return log_error(self, "MPI_Comm_dup", error);
+    aq_status_t status = check_size(self);
+    if (status != AQ_OK)
+        return status;
+    aq_log_identity(boot->rank, boot->size);
+    status = find_hosts(self);
+    if (status != AQ_OK)
+        return status;
+    memcpy(boot->key, self->page->key, AQ_KEY_BYTES);
+    boot->seats = aq_page_seats(self->page);
+    boot->exit_word = (volatile int32_t *)(void *)&self->page->exit_word;
+    return mpi_boot_broadcast(boot, boot->key, AQ_KEY_BYTES, 0);
+}
+
+aq_status_t aq_mpi_join(aq_boot_t **out)
+{
+    char why[512];
+    mpi_boot_t *self = &the_boot;
+    *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true}};
+    self->mpi = aq_mpi_find(why, sizeof why);
+    if (!self->mpi) {
+        aq_log_error("spawner mpi cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "
+                     "that mpirun started is to be a job of its own",
+                     why);
+        return AQ_ERR_ABSENT;
+    }
+    aq_status_t status = start_mpi(self);
+    if (status == AQ_OK)
+        status = join(self);
+    if (status != AQ_OK)
+        return status;
+    (void)on_exit(on_exit_of_process, NULL);
+    *out = &self->boot;
+    return AQ_OK;
+}

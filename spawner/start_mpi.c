@@ -1,0 +1,308 @@
+// Module mpi, the side of the launcher: the command of MPIRUN_CMD, which knows where ranks may run.
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "shell_words.h"
+#include "spawn_modules.h"
+
+#define PRIORITY 5 // mpirun is for those who ask for it, or for conduit mpi
+#define PATH_ROOM 4096
+
+static char **words; // of the command; NULL behind the last
+
+// ---- is it there? ----
+
+static bool in_path(const char *program)
+{
+    char path[PATH_ROOM];
+    const char *folders = getenv("PATH");
+    if (strchr(program, '/'))
+        return access(program, X_OK) == 0;
+    while (folders && *folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, program);
+        if (access(path, X_OK) == 0)
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t room)
+{
+    (void)start;
+    *priority = PRIORITY;
+    char **command = aq_shell_split(aq_settings_text(AQ_SET_MPIRUN_CMD));
+    bool found = false;
+    if (!command)
+        snprintf(why, room, "a quote is not closed in MPIRUN_CMD");
+    else if (!command[0])
+        snprintf(why, room, "MPIRUN_CMD is blank");
+    else if (!in_path(command[0]))
+        snprintf(why, room,
+                 "the program '%.100s' (MPIRUN_CMD) is not in PATH: install the package "
+                 "openmpi-bin or mpich, or name another mpirun in MPIRUN_CMD",
+                 command[0]);
+    else
+        found = true;
+    if (command)
+        aq_shell_free_words(command);
+    return found;
+}
+
+static aq_status_t refuse(const char *option, const char *what)
+{
+    aq_log_error("option %s: spawner mpi leaves %s to mpirun; put mpirun's own option for that "
+                 "into MPIRUN_CMD",
+                 option, what);
+    return AQ_ERR_CONFIG;
+}
+
+static aq_status_t mpi_parse_options(const aq_start_t *start)
+{
+    if (start->host_list)
+        return refuse("-H", "the choice of hosts");
+    if (start->host_count > 1)
+        return refuse("-N", "the choice of hosts");
+    if (start->cyclic)
+        return refuse("-cyclic", "the order of the ranks");
+    if (start->run.cpus_per_rank)
+        return refuse("-c", "the binding to processors");
+    if (start->run.label_lines)
+        return refuse("-l", "the output");
+    if (start->run.environment)
+        return refuse("-E", "the environment of the ranks");
+    return AQ_OK;
+}
+
+// ---- the command ----
+
+// One word of the command in the making: room grows as it has to.
+typedef struct list {
+    char **words;
+    size_t count;
+    bool short_of_memory;
+} list_t;
+
+static void add(list_t *list, const char *word)
+{
+    char **grown = realloc(list->words, (list->count + 2) * sizeof *grown);
+    char *copy = strdup(word);
+    if (grown)
+        list->words = grown;
+    if (!grown || !copy) {
+        free(copy);
+        list->short_of_memory = true;
+        return;
+    }
+    list->words[list->count++] = copy;
+    list->words[list->count] = NULL;
+}
+
+static void add_all(list_t *list, char *const *more)
+{
+    for (; *more; more++)
+        add(list, *more);
+}
+
+// What stands for a letter inside of a word; NULL: nothing does.
+static const char *meaning(const aq_start_t *start, char letter, char number[24])
+{
+    switch (letter) {
+    case 'N':
+        snprintf(number, 24, "%" PRIu32, start->run.size);
+        return number;
+    case 'P':
+        return start->run.argv[0];
+    case 'H':
+        return aq_settings_given(AQ_SET_NODEFILE) ? aq_settings_text(AQ_SET_NODEFILE) : NULL;
+    case '%':
+        return "%";
+    default:
+        return NULL;
+    }
+}
+
+static aq_status_t refuse_letter(char letter)
+{
+    if (letter == 'H')
+        aq_log_error("MPIRUN_CMD: %%H stands for GASNET_NODEFILE, which is not set; set it to the "
+                     "file that names the hosts, or take %%H out");
+    else
+        aq_log_error("MPIRUN_CMD: %%%c means nothing here; write %%N, %%P, %%A, %%C or %%H (%%A "
+                     "and %%C as words of their own), or %%%% for a percent sign",
+                     letter ? letter : ' ');
+    return AQ_ERR_CONFIG;
+}
+
+// A word with letters in it.
+static aq_status_t add_filled(list_t *list, const aq_start_t *start, const char *word)
+{
+    char text[PATH_ROOM] = "", number[24];
+    size_t used = 0;
+    for (; *word && used < sizeof text - 1; word++) {
+        if (*word != '%') {
+            text[used++] = *word;
+            continue;
+        }
+        const char *means = meaning(start, *++word, number);
+        if (!means)
+            return refuse_letter(*word);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", means);
+    }
+    if (used >= sizeof text - 1) {
+        aq_log_error("MPIRUN_CMD: one of its words is longer than %d characters; shorten it",
+                     PATH_ROOM - 2);
+        return AQ_ERR_CONFIG;
+    }
+    text[used] = '\0';
+    add(list, text);
+    return AQ_OK;
+}
+
+static aq_status_t fill(list_t *list, const aq_start_t *start, char *const *command)
+{
+    aq_status_t status = AQ_OK;
+    for (; status == AQ_OK && *command; command++) {
+        if (strcmp(*command, "%C") == 0)
+            add_all(list, start->run.argv);
+        else if (strcmp(*command, "%A") == 0)
+            add_all(list, start->run.argv + 1);
+        else
+            status = add_filled(list, start, *command);
+    }
+    return status;
+}
+
+static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
+{
+    list_t list = {0};
+    char **command = aq_shell_split(aq_settings_text(AQ_SET_MPIRUN_CMD));
+    if (!command)
+        return AQ_ERR_RESOURCE; // it was read before
+    aq_status_t status = fill(&list, start, command);
+    aq_shell_free_words(command);
+    words = list.words;
+    if (status == AQ_OK && list.short_of_memory) {
+        aq_log_error("no memory for the command of MPIRUN_CMD; give the program fewer arguments");
+        status = AQ_ERR_RESOURCE;
+    }
+    return status;
+}
+
+// What the user asked of the launcher is what the ranks are to do, whatever the environment says.
+static aq_status_t mpi_prepare(const aq_start_t *start)
+{
+    (void)start;
+    if (setenv("GASNET_SPAWNER", "mpi", 1) == 0)
+        return AQ_OK;
+    aq_log_error("no memory for the environment of the ranks");
+    return AQ_ERR_RESOURCE;
+}
+
+static aq_status_t mpi_nothing(const aq_start_t *start)
+{
+    (void)start;
+    return AQ_OK;
+}
+
+static void mpi_describe(const aq_start_t *start)
+{
+    (void)start;
+    printf("gasnetrun: the command:");
+    for (char **word = words; *word; word++) {
+        putchar(' ');
+        aq_shell_print(*word);
+    }
+    putchar('\n');
+    (void)fflush(stdout);
+}
+
+// ---- the process ----
+
+static volatile pid_t child;
+
+// mpirun passes signals on, or ends the job.
+static void pass_on(int number)
+{
+    if (child > 0)
+        (void)kill(child, number);
+}
+
+static void catch_signals(void)
+{
+    static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = pass_on};
+    for (unsigned i = 0; i < sizeof passed / sizeof passed[0]; i++)
+        (void)sigaction(passed[i], &action, NULL);
+}
+
+// A group of its own would take the terminal from it; so a signal of the terminal reaches it twice,
+// which mpirun bears.
+static void run_command(pid_t parent)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1);
+    (void)execvp(words[0], words);
+    aq_log_error("'%s' (MPIRUN_CMD) cannot be started: %s; name another mpirun in MPIRUN_CMD",
+                 words[0], strerror(errno));
+    _exit(127);
+}
+
+static int wait_for_child(void)
+{
+    int state = 0;
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR)
+            return 1;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+static void mpi_start(const aq_start_t *start, int *code)
+{
+    (void)start;
+    const pid_t parent = getpid();
+    const pid_t forked = fork();
+    if (forked == 0)
+        run_command(parent);
+    if (forked < 0) {
+        aq_log_error("mpirun cannot be started: %s; end other processes", strerror(errno));
+        *code = 1;
+        return;
+    }
+    child = forked;
+    catch_signals();
+    *code = wait_for_child();
+}
+
+static void mpi_deallocate(void)
+{
+    if (words)
+        aq_shell_free_words(words);
+    words = NULL;
+}
+
+static void mpi_finalize(void) {}
+
+const aq_spawn_module_t aq_module_mpi = {
+    .name = "mpi",
+    .init = mpi_init,
+    .parse_options = mpi_parse_options,
+    .allocate_hosts = mpi_allocate_hosts,
+    .verify_hosts = mpi_nothing,
+    .describe = mpi_describe,
+    .prepare = mpi_prepare,
+    .start = mpi_start,
+    .deallocate_hosts = mpi_deallocate,
+    .finalize = mpi_finalize,
+};

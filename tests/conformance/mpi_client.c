@@ -1,0 +1,146 @@
+// A client that calls MPI itself, between calls of GASNet. What it is told:
+//   ours      the library initializes MPI, and gasnet_exit finalizes it
+//   theirs    the client initializes MPI, and gasnet_exit finalizes it
+//   both      the client initializes and finalizes MPI, and returns from main
+//   before    the client finalizes MPI before init: refused
+//   meanwhile the client finalizes MPI and goes on with GASNet: refused
+//   puts      rank 0 puts into rank 1, which tells how many frames it sent meanwhile
+//   single    the client initializes MPI without support for threads
+#include <gasnetex.h>
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 200, REPLY = GEX_AM_INDEX_BASE, REQUEST };
+
+static volatile int replies;
+static gex_Rank_t me, size;
+
+static void on_reply(gex_Token_t token)
+{
+    (void)token;
+    replies++;
+}
+
+static void on_request(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, REPLY, 0);
+}
+
+static void need(int condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "mpi_client: rank %u: %s\n", (unsigned)me, what);
+    gasnet_exit(1);
+}
+
+static int is(const char *mode, const char *name)
+{
+    return strcmp(mode, name) == 0;
+}
+
+static gex_TM_t start(void)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t team;
+    gex_AM_Entry_t table[] = {
+        {REPLY, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "reply"},
+        {REQUEST, (gex_AM_Fn_t)on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
+         "request"}};
+    if (gex_Client_Init(&client, &ep, &team, "mpi_client", NULL, NULL, 0) != GASNET_OK)
+        exit(2);
+    me = gex_TM_QueryRank(team);
+    size = gex_TM_QuerySize(team);
+    gex_EP_RegisterHandlers(ep, table, 2);
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    return team;
+}
+
+// Who waits in MPI does not serve requests of GASNet, so it may not do so while others need that.
+static void wait_for(MPI_Request *request)
+{
+    int done = 0;
+    while (!done) {
+        gasnet_AMPoll();
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    }
+}
+
+// Messages of both go round at the same time, with the tags that the library uses too.
+static void mix(gex_TM_t team)
+{
+    const int right = (int)((me + 1) % size), left = (int)((me + size - 1) % size);
+    for (int i = 0; i < ROUNDS; i++) {
+        int sent = i * 1000 + (int)me, came = -1, sum = 0;
+        MPI_Request requests[2];
+        MPI_Irecv(&came, 1, MPI_INT, left, i % 2, MPI_COMM_WORLD, &requests[0]);
+        gex_AM_RequestShort0(team, (gex_Rank_t)right, REQUEST, 0);
+        MPI_Isend(&sent, 1, MPI_INT, right, i % 2, MPI_COMM_WORLD, &requests[1]);
+        GASNET_BLOCKUNTIL(replies == i + 1);
+        wait_for(&requests[0]);
+        wait_for(&requests[1]);
+        need(came == i * 1000 + left, "a message of MPI is wrong");
+        if (i % 20)
+            continue;
+        gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+        MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        need(sum == i * (int)size, "a sum of MPI is wrong");
+        gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    }
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+// By active messages each put is answered, by one-sided calls none is.
+static void puts_of_rank_0(gex_TM_t team)
+{
+    gex_Segment_t segment;
+    uint64_t before, after;
+    if (gex_Segment_Attach(&segment, team, GASNET_PAGESIZE) != GASNET_OK)
+        exit(2);
+    volatile uint64_t *mine = gex_Segment_QueryAddr(segment);
+    void *there;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, 1, &there, NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    gasnetx_traffic(&before, NULL);
+    for (uint64_t i = 1; me == 0 && i <= ROUNDS; i++)
+        gex_RMA_PutBlocking(team, 1, (uint64_t *)there + i % 64, &i, sizeof i, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    gasnetx_traffic(&after, NULL);
+    for (uint64_t i = ROUNDS - 63; me == 1 && i <= ROUNDS; i++)
+        need(mine[i % 64] == i, "what was put is not there");
+    if (me == 1)
+        printf("mpi_client: %d puts, %u frames\n", (int)ROUNDS, (unsigned)(after - before));
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "ours";
+    int started, level, wanted = is(mode, "single") ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
+    if (!is(mode, "ours") && !is(mode, "puts"))
+        MPI_Init_thread(NULL, NULL, wanted, &level);
+    if (is(mode, "before"))
+        MPI_Finalize();
+    gex_TM_t team = start();
+    MPI_Initialized(&started);
+    need(started, "MPI is not initialized");
+    mix(team);
+    if (is(mode, "puts"))
+        puts_of_rank_0(team);
+    if (me == 0)
+        printf("mpi_client: %u ranks are done\n", (unsigned)size);
+    fflush(stdout);
+    if (is(mode, "meanwhile") || is(mode, "both"))
+        MPI_Finalize();
+    if (is(mode, "both"))
+        return 0;
+    if (is(mode, "meanwhile"))
+        for (;;)
+            gasnet_AMPoll();
+    gasnet_exit(0);
+    return 1;
+}

@@ -1,0 +1,66 @@
+#!/bin/bash
+# launch-mpirun: jobs that mpirun starts, of each MPI there is: exit codes, what is left, udp and smp; and
+# spawner mpi of the launcher, its command and what it refuses.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+. "$AQ_SRC/tests/run-functions.sh"
+
+# mpirun adds words of its own to those of the library, and none of the ranks may stay.
+mpi_job()
+{
+    expect "$@"
+    ! pgrep -f "^$conform " >"$work/left" || fail "ranks are left: $(cat "$work/left")"
+}
+
+one_mpi()
+{
+    expect 0 by_mpirun "$1" 4 "$AQ_BUILD/hello"
+    [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "mpirun of $1 does not start one job of 4 ranks"
+    expect 0 env GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONDUIT=udp bash -c \
+        '. "$AQ_SRC/tests/run-functions.sh"; by_mpirun "$@"' - "$1" 2 "$AQ_BUILD/conform-seq" am_args rma_segment
+    mpi_job 3 by_mpirun "$1" 3 "$conform" code 3
+    mpi_job 5 by_mpirun "$1" 3 "$conform" one 1 5
+    mpi_job 0 by_mpirun "$1" 2 "$conform" return 0
+    mpi_job 7 by_mpirun "$1" 2 "$conform" return 7
+    mpi_job 6 by_mpirun "$1" 2 "$conform" quit 0 15 6
+    GASNET_EXITTIMEOUT=0.2 mpi_job 9 by_mpirun "$1" 2 "$conform" compute 1 9
+    grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
+    by_mpirun "$1" 2 "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
+    ! pgrep -f "^$conform " >"$work/left" || fail "ranks are left: $(cat "$work/left")"
+}
+
+found=
+for mpi in openmpi mpich; do
+    (by_mpirun $mpi 1 true) >/dev/null || continue
+    one_mpi $mpi
+    found=$mpi
+done
+[ -n "$found" ] || skip "there is no MPI"
+by_mpirun $found 1 true # leaves its environment here
+
+# The launcher, and what stands for what.
+run=$AQ_BUILD/gasnetrun_udp
+file=$work/'my hosts'
+export GASNET_NODEFILE=$file
+MPIRUN_CMD='env "A=%H" mpirun.'$found' -np %N %P %A' expect 0 "$run" -n 2 -t -spawner=mpi hello 'a b'
+grep -qxF "gasnetrun: the command: env 'A=$file' mpirun.$found -np 2 hello 'a b'" "$work/out" ||
+    fail "the command is not what MPIRUN_CMD says"
+MPIRUN_CMD="mpirun.$found -np %N %C" expect 5 "$run" -n 1 -spawner=mpi "$conform" code 5
+MPIRUN_CMD='false %N' GASNET_UDP_SPAWNER=mpi expect 1 "$run" -n 1 "$conform" code 0
+
+refused()
+{
+    expect 2 "${@:2}"
+    says "$1"
+}
+
+refused 'MPIRUN_CMD: %Z means nothing here' env MPIRUN_CMD='true %Z' "$run" -n 2 -spawner=mpi hello
+refused 'a quote is not closed in MPIRUN_CMD' env MPIRUN_CMD="'true" "$run" -n 2 -spawner=mpi hello
+refused "the program 'nompi' (MPIRUN_CMD) is not in PATH" env MPIRUN_CMD=nompi "$run" -n 2 -spawner=mpi hello
+refused '%H stands for GASNET_NODEFILE, which is not set' env GASNET_NODEFILE= MPIRUN_CMD='true %H' "$run" -n 2 -spawner=mpi hello
+refused 'option -c: spawner mpi leaves the binding' env MPIRUN_CMD=true "$run" -c 1 -n 2 -spawner=mpi hello
+
+# No module for the MPI whose mpirun it was.
+expect 65 env GASNET_MODULE_PATH="$work" PMI_RANK=0 PMI_SIZE=1 "$conform" code 0
+says 'this installation has no module for MPICH'
+exit 0
