@@ -85,9 +85,9 @@ static void print_mpis(void)
     const char *name;
     bool usable;
     char text[512];
-    if (!aq_mpi_is_there())
+    if (!aq_mpi_is_there() && !aq_pmi_is_there())
         return;
-    puts("\nMPI libraries for conduit and spawner mpi");
+    puts("\nMPI and PMIx");
     while (aq_mpi_each(&at, &name, &usable, text, sizeof text))
         print_usable(name, usable, text);
 }

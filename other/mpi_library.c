@@ -17,6 +17,9 @@ static const known_t known[] = {
     {"mpich", "MPICH"},
 };
 
+// For spawner pmi: the part of a table that a start needs, without MPI.
+static const known_t pmix = {"pmix", "PMIx"};
+
 #define KNOWN (sizeof known / sizeof known[0])
 
 _Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
@@ -80,13 +83,19 @@ bool aq_mpi_is_there(void)
     return i < KNOWN;
 }
 
+bool aq_pmi_is_there(void)
+{
+    char path[1024];
+    return find_module(&pmix, path, sizeof path);
+}
+
 static const aq_mpi_table_t *load(const known_t *which, char *why, size_t room)
 {
     char path[1024];
     if (!find_module(which, path, sizeof path)) {
         snprintf(why, room,
                  "this installation has no module for %s (aq_mpi_%s.so in %s); configure it again "
-                 "where the headers of that MPI are",
+                 "where its headers are",
                  which->says, which->module, aq_module_folder());
         return NULL;
     }
@@ -138,11 +147,17 @@ const aq_mpi_table_t *aq_mpi_find(char *why, size_t room)
     return table;
 }
 
+const aq_mpi_table_t *aq_pmi_find(char *why, size_t room)
+{
+    return load(&pmix, why, room);
+}
+
 bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
 {
     char path[1024];
-    while (*at < KNOWN) {
-        const known_t *which = &known[(*at)++];
+    while (*at <= KNOWN) {
+        const known_t *which = *at < KNOWN ? &known[*at] : &pmix;
+        (*at)++;
         if (!find_module(which, path, sizeof path))
             continue;
         const aq_mpi_table_t *table = load(which, text, room);

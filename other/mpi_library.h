@@ -21,12 +21,16 @@ bool aq_mpi_is_there(void);
 // why. Settings must be loaded; one thread.
 const aq_mpi_table_t *aq_mpi_find(char *why, size_t room);
 
+// The same for PMIx, whose table has what a start needs: neither messages nor windows.
+bool aq_pmi_is_there(void);
+const aq_mpi_table_t *aq_pmi_find(char *why, size_t room);
+
 // Set while this thread is inside of MPI, where a handler of a signal may interrupt it.
 extern _Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
 
-// The next MPI that this installation has a module for, from *at = 0 on, with its version (loads
-// it, for gasnet_info); false: no more. usable is false when the module is there but cannot be
-// loaded; text says why.
+// The next MPI, or PMIx, that this installation has a module for, from *at = 0 on, with its version
+// (loads it, for gasnet_info); false: no more. usable is false when the module is there but cannot
+// be loaded; text says why.
 bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size_t room);
 
 #endif

@@ -34,6 +34,7 @@ openssh-server     | optional | test -x /usr/sbin/sshd      | the tests of jobs 
 iproute2           | optional | command -v ip               | the same
 libopenmpi-dev     | optional | pkg-config --exists ompi-c  | the module for Open MPI: jobs that mpirun starts
 openmpi-bin        | optional | command -v mpirun.openmpi   | mpirun of Open MPI
+libpmix-dev        | optional | pkg-config --exists pmix    | the module for PMIx: spawner pmi
 libmpich-dev       | optional | pkg-config --exists mpich   | the module for MPICH
 mpich              | optional | command -v mpirun.mpich     | mpirun of MPICH
 build-essential    | optional | dpkg -s build-essential     | the same

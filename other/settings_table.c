@@ -11,8 +11,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNER] =
         {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
-         "ssh: on the hosts that are named; mpi: by mpirun (MPIRUN_CMD); pmi: not in this "
-         "version. auto: the one of highest priority that can start the job; a program that "
+         "ssh: on the hosts that are named; mpi: by mpirun (MPIRUN_CMD); pmi: the same "
+         "by PMIx, without MPI in the ranks. auto: the one of highest priority that can start the "
+         "job; a program that "
          "mpirun started joins the job of mpirun. The launcher's option -spawner goes before it."},
     [AQ_SET_SMP_SPAWNER] =
         {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",

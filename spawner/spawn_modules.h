@@ -7,6 +7,7 @@
 extern const aq_spawn_module_t aq_module_fork; // start_fork.c
 extern const aq_spawn_module_t aq_module_ssh;  // start_ssh.c
 extern const aq_spawn_module_t aq_module_mpi;  // start_mpi.c
+extern const aq_spawn_module_t aq_module_pmi;
 
 // Whether the remote shell of module ssh is installed. Settings must be loaded.
 bool aq_ssh_is_there(void);

@@ -1,6 +1,6 @@
-// Back end mpi: the side of a rank that mpirun started. MPI carries the exchanges; the ranks of one
-// host also share a boot page, for the exit word and the seats. mpirun is the supervisor: it ends
-// the job when a rank dies or leaves with another code than 0.
+// Back ends mpi and pmi: the side of a rank that mpirun started. MPI (or PMIx) carries the
+// exchanges; the ranks of one host also share a boot page, for the exit word and the seats. mpirun
+// is the supervisor: it ends the job when a rank dies or leaves with another code than 0.
 #include "spawn_mpi.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static aq_status_t log_error(const mpi_boot_t *self, const char *call, int error
 {
     char why[256];
     self->mpi->explain(error, why, sizeof why);
-    aq_log_error("%s of %s failed: %s; see what mpirun says of it", call, self->mpi->name, why);
+    aq_log_error("%s by %s failed: %s; see what mpirun says of it", call, self->mpi->name, why);
     return AQ_ERR_RESOURCE;
 }
 
@@ -97,7 +97,7 @@ static aq_status_t mpi_boot_barrier(aq_boot_t *boot)
 {
     mpi_boot_t *self = mine_of(boot);
     aq_mpi_request_t request;
-    return complete(self, "MPI_Ibarrier", self->mpi->barrier(self->comm, &request), &request);
+    return complete(self, "a barrier", self->mpi->barrier(self->comm, &request), &request);
 }
 
 static uint8_t *new_buffer(size_t bytes)
@@ -129,7 +129,7 @@ static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t l
         part = len - done < PART ? len - done : PART;
         memcpy(own, (const uint8_t *)mine + done, part);
         int begun = self->mpi->exchange(self->comm, own, (int)part, packed, &request);
-        status = complete(self, "MPI_Iallgather", begun, &request);
+        status = complete(self, "an exchange", begun, &request);
         if (status == AQ_OK)
             scatter_part(all, packed, boot->size, len, done, part);
     }
@@ -154,7 +154,7 @@ static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, ui
         part = len - done < PART ? len - done : PART;
         memcpy(own, (uint8_t *)buf + done, part);
         int begun = self->mpi->broadcast(self->comm, own, (int)part, root, &request);
-        status = complete(self, "MPI_Ibcast", begun, &request);
+        status = complete(self, "a broadcast", begun, &request);
         if (status == AQ_OK)
             memcpy((uint8_t *)buf + done, own, part);
     }
@@ -174,8 +174,14 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
 // own abort may not be called by a signal handler.
 __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
 {
+    atomic_store(&mine_of(boot)->page->abort_asked, 1);
     int won = mpi_boot_announce(boot, code);
     _exit(won ? won : 1);
+}
+
+static bool aborted(const mpi_boot_t *self)
+{
+    return atomic_load(&self->page->abort_asked) != 0;
 }
 
 // MPI_Finalize waits for all ranks: so first see that all of them come.
@@ -185,7 +191,7 @@ static bool all_leave(mpi_boot_t *self)
     aq_mpi_request_t request;
     bool done = false;
     int error = self->mpi->barrier(self->last, &request);
-    for (unsigned looks = 0; !error && !done && aq_clock_ns() < limit; looks++) {
+    for (unsigned looks = 0; !error && !done && aq_clock_ns() < limit && !aborted(self); looks++) {
         error = self->mpi->test(&request, &done, NULL, NULL);
         if (!done)
             pause_between(looks);
@@ -202,6 +208,8 @@ static void leave_mpi(mpi_boot_t *self)
         (void)self->mpi->finish();
         return;
     }
+    if (aborted(self)) // who did that has said why
+        mpi_boot_abort(&self->boot, 1);
     aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
     fflush(NULL);
@@ -419,7 +427,15 @@ static aq_status_t start_mpi(mpi_boot_t *self)
     if (!self->ours)
         return AQ_OK;
     int error = self->mpi->start(wanted_level());
-    return error ? log_error(self, "MPI_Init_thread", error) : AQ_OK;
+    if (!error)
+        return AQ_OK;
+    char why[256];
+    self->mpi->explain(error, why, sizeof why);
+    aq_log_error(
+        "%s cannot start (%s); start the program by an mpirun that belongs to it, PMIx also "
+        "by prterun or srun --mpi=pmix, or unset GASNET_SPAWNER",
+        self->mpi->name, why);
+    return AQ_ERR_RESOURCE;
 }
 
 // A program that brings one MPI but was started by the mpirun of another: each process would be a
@@ -453,7 +469,7 @@ static aq_status_t join(mpi_boot_t *self)
     if (!error)
         error = self->mpi->open(&self->last, &boot->rank, &boot->size);
     if (error)
-        return log_error(self, "MPI_Comm_dup", error);
+        return log_error(self, "joining the job", error);
     aq_status_t status = check_size(self);
     if (status != AQ_OK)
         return status;
@@ -467,16 +483,16 @@ static aq_status_t join(mpi_boot_t *self)
     return mpi_boot_broadcast(boot, boot->key, AQ_KEY_BYTES, 0);
 }
 
-aq_status_t aq_mpi_join(aq_boot_t **out)
+aq_status_t aq_mpi_join(bool pmi, aq_boot_t **out)
 {
     char why[512];
     mpi_boot_t *self = &the_boot;
     *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true}};
-    self->mpi = aq_mpi_find(why, sizeof why);
+    self->mpi = pmi ? aq_pmi_find(why, sizeof why) : aq_mpi_find(why, sizeof why);
     if (!self->mpi) {
-        aq_log_error("spawner mpi cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "
+        aq_log_error("spawner %s cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "
                      "that mpirun started is to be a job of its own",
-                     why);
+                     pmi ? "pmi" : "mpi", why);
         return AQ_ERR_ABSENT;
     }
     aq_status_t status = start_mpi(self);

@@ -25,7 +25,9 @@ static const spawner_row_t rows[] = {
     {"ssh", true, "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
     {"mpi", true,
      "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
-    {"pmi", false, "not in this build: use fork, which starts all ranks on this host"},
+    {"pmi", true,
+     "the same without MPI, where PMIx is: GASNET_SPAWNER=pmi mpirun -np N program (or prterun, "
+     "srun --mpi=pmix)"},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -38,6 +40,12 @@ static void look(aq_spawner_report_t *row)
         snprintf(row->why, sizeof row->why,
                  "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
                  "openssh-client");
+    }
+    if (strcmp(row->name, "pmi") == 0 && !aq_pmi_is_there()) {
+        row->usable = false;
+        snprintf(row->why, sizeof row->why,
+                 "this installation has no module for PMIx: install the package libpmix-dev, and "
+                 "configure it again");
     }
     if (strcmp(row->name, "mpi") == 0 && !aq_mpi_is_there()) {
         row->usable = false;
@@ -74,13 +82,17 @@ static aq_status_t check_choice(aq_setting_id_t id)
 }
 
 // Whether mpirun, or what works like it, started this process for a job that is not another
-// spawner's.
-static bool by_mpirun(void)
+// spawner's; and whether it is joined by PMIx, without MPI.
+static bool by_mpirun(bool *pmi)
 {
     const char *wish = aq_settings_text(AQ_SET_SPAWNER);
-    if (strcmp(wish, "mpi") == 0)
+    *pmi = strcmp(wish, "pmi") == 0;
+    if (*pmi || strcmp(wish, "mpi") == 0)
         return true;
-    return strcmp(wish, "auto") == 0 && aq_mpi_launched().by != NULL;
+    if (strcmp(wish, "auto") != 0 || aq_mpi_launched().by == NULL)
+        return false;
+    *pmi = getenv("PMIX_RANK") != NULL && !aq_mpi_is_there() && aq_pmi_is_there();
+    return true;
 }
 
 // A program that was started without a launcher can start its ranks here only.
@@ -108,9 +120,10 @@ static uint32_t read_ranks(const char *text)
 
 aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uint32_t *ranks)
 {
+    bool pmi;
     *ranks = 0;
     if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
-        aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun())
+        aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun(&pmi))
         return AQ_OK;
     if (!check_letter())
         return AQ_ERR_CONFIG;
@@ -150,8 +163,9 @@ aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
         status = check_choice(AQ_SET_SMP_SPAWNER);
     if (status != AQ_OK)
         return status;
-    if (by_mpirun())
-        return aq_mpi_join(out);
+    bool pmi;
+    if (by_mpirun(&pmi))
+        return aq_mpi_join(pmi, out);
     int64_t nodes =
         aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;
     if (nodes <= 1)

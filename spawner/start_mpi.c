@@ -1,4 +1,5 @@
-// Module mpi, the side of the launcher: the command of MPIRUN_CMD, which knows where ranks may run.
+// Modules mpi and pmi, the side of the launcher: the command of MPIRUN_CMD, which knows where ranks
+// may run.
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -61,7 +62,7 @@ static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t r
 
 static aq_status_t refuse(const char *option, const char *what)
 {
-    aq_log_error("option %s: spawner mpi leaves %s to mpirun; put mpirun's own option for that "
+    aq_log_error("option %s: this spawner leaves %s to mpirun; put mpirun's own option for that "
                  "into MPIRUN_CMD",
                  option, what);
     return AQ_ERR_CONFIG;
@@ -200,13 +201,24 @@ static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
 }
 
 // What the user asked of the launcher is what the ranks are to do, whatever the environment says.
-static aq_status_t mpi_prepare(const aq_start_t *start)
+static aq_status_t tell_ranks(const char *spawner)
 {
-    (void)start;
-    if (setenv("GASNET_SPAWNER", "mpi", 1) == 0)
+    if (setenv("GASNET_SPAWNER", spawner, 1) == 0)
         return AQ_OK;
     aq_log_error("no memory for the environment of the ranks");
     return AQ_ERR_RESOURCE;
+}
+
+static aq_status_t mpi_prepare(const aq_start_t *start)
+{
+    (void)start;
+    return tell_ranks("mpi");
+}
+
+static aq_status_t pmi_prepare(const aq_start_t *start)
+{
+    (void)start;
+    return tell_ranks("pmi");
 }
 
 static aq_status_t mpi_nothing(const aq_start_t *start)
@@ -302,6 +314,19 @@ const aq_spawn_module_t aq_module_mpi = {
     .verify_hosts = mpi_nothing,
     .describe = mpi_describe,
     .prepare = mpi_prepare,
+    .start = mpi_start,
+    .deallocate_hosts = mpi_deallocate,
+    .finalize = mpi_finalize,
+};
+
+const aq_spawn_module_t aq_module_pmi = {
+    .name = "pmi",
+    .init = mpi_init,
+    .parse_options = mpi_parse_options,
+    .allocate_hosts = mpi_allocate_hosts,
+    .verify_hosts = mpi_nothing,
+    .describe = mpi_describe,
+    .prepare = pmi_prepare,
     .start = mpi_start,
     .deallocate_hosts = mpi_deallocate,
     .finalize = mpi_finalize,

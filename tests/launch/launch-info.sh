@@ -31,7 +31,7 @@ for mpi in openmpi mpich; do
     [ -e "$AQ_BUILD/modules/aq_mpi_$mpi.so" ] || continue
     expect 0 env GASNET_MODULE_PATH="$AQ_BUILD/modules" "$info"
     case $mpi in openmpi) name='Open MPI' ;; mpich) name=MPICH ;; esac
-    row 'MPI libraries for conduit and spawner mpi' "$name" "yes: $name .*[0-9]"
+    row 'MPI and PMIx' "$name" "yes: $name .*[0-9]"
     row 'Spawners that can run here' mpi yes
     row 'Conduits that can run here' mpi yes
 done

@@ -29,6 +29,24 @@ one_mpi()
     ! pgrep -f "^$conform " >"$work/left" || fail "ranks are left: $(cat "$work/left")"
 }
 
+# The same by PMIx, which Open MPI's mpirun speaks: MPI is not even there.
+by_pmix()
+{
+    mkdir "$work/modules" && cp "$AQ_BUILD/modules/aq_mpi_pmix.so" "$work/modules" || exit 1
+    by_mpirun openmpi 1 true # leaves its environment here
+    export GASNET_MODULE_PATH=$work/modules
+    expect 0 mpirun.openmpi --oversubscribe -np 4 "$AQ_BUILD/hello"
+    [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "PMIx does not start one job of 4 ranks"
+    export GASNET_SPAWNER=pmi
+    GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONDUIT=udp expect 0 mpirun.openmpi --oversubscribe -np 2 "$AQ_BUILD/conform-seq" am_args rma_segment
+    mpi_job 3 mpirun.openmpi --oversubscribe -np 3 "$conform" code 3
+    mpi_job 7 mpirun.openmpi --oversubscribe -np 2 "$conform" return 7
+    mpirun.openmpi -np 2 --oversubscribe "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
+    ! pgrep -f "^$conform " >"$work/left" || fail "ranks are left: $(cat "$work/left")"
+    expect 65 "$conform" code 0
+    says 'PMIx cannot start (UNREACHABLE)'
+}
+
 found=
 for mpi in openmpi mpich; do
     (by_mpirun $mpi 1 true) >/dev/null || continue
@@ -36,6 +54,9 @@ for mpi in openmpi mpich; do
     found=$mpi
 done
 [ -n "$found" ] || skip "there is no MPI"
+if [ $found != mpich ] || (by_mpirun openmpi 1 true) >/dev/null; then
+    [ ! -e "$AQ_BUILD/modules/aq_mpi_pmix.so" ] || (by_pmix) || exit
+fi
 by_mpirun $found 1 true # leaves its environment here
 
 # The launcher, and what stands for what.
@@ -58,7 +79,7 @@ refused 'MPIRUN_CMD: %Z means nothing here' env MPIRUN_CMD='true %Z' "$run" -n 2
 refused 'a quote is not closed in MPIRUN_CMD' env MPIRUN_CMD="'true" "$run" -n 2 -spawner=mpi hello
 refused "the program 'nompi' (MPIRUN_CMD) is not in PATH" env MPIRUN_CMD=nompi "$run" -n 2 -spawner=mpi hello
 refused '%H stands for GASNET_NODEFILE, which is not set' env GASNET_NODEFILE= MPIRUN_CMD='true %H' "$run" -n 2 -spawner=mpi hello
-refused 'option -c: spawner mpi leaves the binding' env MPIRUN_CMD=true "$run" -c 1 -n 2 -spawner=mpi hello
+refused 'option -c: this spawner leaves the binding' env MPIRUN_CMD=true "$run" -c 1 -n 2 -spawner=mpi hello
 
 # No module for the MPI whose mpirun it was.
 expect 65 env GASNET_MODULE_PATH="$work" PMI_RANK=0 PMI_SIZE=1 "$conform" code 0

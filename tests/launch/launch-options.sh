@@ -22,10 +22,10 @@ refused "unknown option '-q'" "$run" -q -n 2 "$conform"
 refused "unknown option '--nodes'" "$run" --nodes "$conform"
 refused "2 hosts" "$run" -n 2 -N 2 "$conform"
 refused "no spawner of this name" "$run" -n 2 -spawner=carrier-pigeon "$conform"
-refused "-spawner asks for the spawner 'pmi', but it is not in this build" "$run" -n 2 -spawner=pmi "$conform"
-refused "GASNET_SPAWNER asks for the spawner 'pmi'" env GASNET_SPAWNER=pmi "$run" -n 2 "$conform"
-refused "GASNET_SMP_SPAWNER asks for the spawner 'pmi'" env GASNET_SPAWNER=fork GASNET_SMP_SPAWNER=pmi "$run" -n 2 "$conform"
-refused "GASNET_UDP_SPAWNER asks for the spawner 'pmi'" env GASNET_SMP_SPAWNER=fork GASNET_UDP_SPAWNER=pmi "$AQ_BUILD/amudprun" -n 2 "$conform"
+refused "-spawner asks for the spawner 'pmi', but the program 'nompi'" env MPIRUN_CMD=nompi "$run" -n 2 -spawner=pmi "$conform"
+refused "GASNET_SPAWNER asks for the spawner 'pmi'" env MPIRUN_CMD=nompi GASNET_SPAWNER=pmi "$run" -n 2 "$conform"
+refused "GASNET_SMP_SPAWNER asks for the spawner 'pmi'" env GASNET_SPAWNER=fork GASNET_SMP_SPAWNER=pmi MPIRUN_CMD=nompi "$run" -n 2 "$conform"
+refused "GASNET_UDP_SPAWNER asks for the spawner 'pmi'" env GASNET_SMP_SPAWNER=fork GASNET_UDP_SPAWNER=pmi MPIRUN_CMD=nompi "$AQ_BUILD/amudprun" -n 2 "$conform"
 refused "no conduit 'foo'" "$run" -conduit=foo -n 2 "$conform"
 refused "GASNET_EXITTIMEOUT" env GASNET_EXITTIMEOUT=soon "$run" -n 2 "$conform"
 
@@ -53,7 +53,7 @@ refused "GASNET_SPAWNFN: 'X' is not one of L, S, R, C" env GASNET_SPAWNFN=X "$AQ
 expect 3 env GASNET_SPAWNFN=R "$run" -n 2 "$conform" code 3
 expect 3 env GASNET_SPAWNER=mpi "$run" -n 2 -spawner=fork "$conform" code 3
 expect 3 env GASNET_SPAWNER=mpi GASNET_SMP_SPAWNER=fork "$run" -n 2 -v "$conform" code 3
-grep -q 'spawner pmi is not taken: it is not in this build' "$work/out" || fail "-v does not say why pmi is not taken"
+grep -Eq 'spawner pmi is not taken: (GASNET_SMP_SPAWNER asks for fork|the program .mpirun)' "$work/out" || fail "-v does not say why pmi is not taken"
 expect 3 env GASNET_SPAWNFN=L "$AQ_BUILD/amudprun" -np 2 -v "$conform" code 3
 grep -q 'conduit udp' "$work/out" || fail "amudprun does not start jobs of conduit udp"
 expect 3 "$AQ_BUILD/amudprun" -conduit=smp -np 2 -v "$conform" code 3
