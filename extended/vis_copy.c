@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "vis.h"
+#include "../other/least.h"
 
 // ---- blocks at constant distances ----
 
@@ -173,11 +174,6 @@ static inline void copy_piece(char *dest, const char *src, size_t nbytes)
         memcpy(dest, src, nbytes);
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                         intptr_t src_shift)
 {
@@ -185,7 +181,7 @@ static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intp
     aq_vis_cursor_start(&dest, to);
     aq_vis_cursor_start(&src, from);
     while (dest.left && src.left) {
-        size_t n = smaller(dest.left, src.left);
+        size_t n = aq_least(dest.left, src.left);
         copy_piece(dest.at + dest_shift, src.at + src_shift, n);
         aq_vis_cursor_skip(&dest, n);
         aq_vis_cursor_skip(&src, n);
@@ -239,7 +235,7 @@ void aq_vis_copy(const aq_vis_t *vis, intptr_t shift)
 void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes)
 {
     for (size_t n; nbytes; nbytes -= n, dest += n) {
-        n = smaller(nbytes, from->left);
+        n = aq_least(nbytes, from->left);
         copy_piece(dest, from->at, n);
         aq_vis_cursor_skip(from, n);
     }
@@ -248,7 +244,7 @@ void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes)
 void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes)
 {
     for (size_t n; nbytes; nbytes -= n, src += n) {
-        n = smaller(nbytes, to->left);
+        n = aq_least(nbytes, to->left);
         copy_piece(to->at, src, n);
         aq_vis_cursor_skip(to, n);
     }

@@ -6,6 +6,7 @@
 
 #include "../other/settings.h"
 #include "../other/size.h"
+#include "../other/least.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -14,11 +15,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 // A number of the process or the host, as the kernel prints it: "VmPin:        64 kB". 0: not
 // there.
@@ -76,7 +72,7 @@ uint64_t aq_firehose_pinnable(uint32_t processes)
     uint64_t share = part_of(memory_limit(), aq_size_physical_memory()) / processes;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     raise_memlock();
-    return least(share, memlock_limit()) & ~(page - 1);
+    return aq_least(share, memlock_limit()) & ~(page - 1);
 }
 
 uint64_t aq_firehose_regions(uint64_t device, uint32_t processes)
@@ -84,9 +80,9 @@ uint64_t aq_firehose_regions(uint64_t device, uint32_t processes)
     aq_size_limit_t limit = *aq_settings_limit(AQ_SET_PINNED_REGIONS_MAX);
     if (limit.bytes == 0 && limit.fraction <= 0) {
         uint64_t memory = aq_size_physical_memory();
-        limit.fraction = (double)least(part_of(memory_limit(), memory), memory) / (double)memory;
+        limit.fraction = (double)aq_least(part_of(memory_limit(), memory), memory) / (double)memory;
     }
-    return least(part_of(&limit, device), device) / processes;
+    return aq_least(part_of(&limit, device), device) / processes;
 }
 
 // ---- a refusal ----

@@ -1,13 +1,9 @@
 #include "firehose_state.h"
 
 #include "../other/log.h"
+#include "../other/least.h"
 
 #include <stdio.h>
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t room_in(const aq_firehose_account_t *account)
 {
@@ -29,7 +25,7 @@ static aq_firehose_account_t both(const aq_firehose_t *firehose)
 uint64_t aq_firehose_pool_room(const aq_firehose_t *firehose, aq_firehose_pool_t pool)
 {
     aq_firehose_account_t whole = both(firehose);
-    return least(room_in(&firehose->pools[pool]), room_in(&whole));
+    return aq_least(room_in(&firehose->pools[pool]), room_in(&whole));
 }
 
 void aq_firehose_pool_add(aq_firehose_t *firehose, aq_firehose_pool_t pool, uint64_t bytes)

@@ -4,6 +4,7 @@
 #include "settings.h"
 
 #include "settings_lists.h"
+#include "least.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -414,11 +415,6 @@ void aq_settings_print_given(FILE *out)
             print_value(out, &aq_settings[i], &aq_settings_values[i]);
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // Letters to insert, delete or replace to make b, a name of the table, of a (Levenshtein), row
 // by row.
 static size_t edit_distance(const char *a, const char *b)
@@ -433,7 +429,7 @@ static size_t edit_distance(const char *a, const char *b)
         for (size_t j = 1; j <= width; j++) {
             size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
             diagonal = row[j];
-            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+            row[j] = aq_least(replaced, aq_least(row[j], row[j - 1]) + 1);
         }
     }
     return row[width];

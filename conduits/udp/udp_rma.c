@@ -6,6 +6,7 @@
 
 #include "../../other/clock.h"
 #include "udp_conduit.h"
+#include "../../other/least.h"
 
 enum {
     ALONE_LEAST = 4096,     // bytes from which on a copy costs more than a datagram of its own
@@ -16,11 +17,6 @@ enum {
 static size_t largest_piece(const udp_link_t *link)
 {
     return (link->datagram_bytes - UDP_HEADER_MOST - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 // With the link's lock held: writes a frame into the open datagram.
@@ -63,7 +59,7 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
     size_t begun = 0;
     how.train = train_for(udp, &train);
     for (; begun < nbytes; begun += rma->nbytes) {
-        rma->nbytes = least(nbytes - begun, most);
+        rma->nbytes = aq_least(nbytes - begun, most);
         how.wants_ack = begun + rma->nbytes == nbytes;
         if (!udp_send_alone(udp, link, rma, how, now))
             break;
@@ -82,7 +78,7 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void
     udp_rma_t rma = {
         .type = UDP_FRAME_PUT, .nbytes = nbytes, .payload = src, .dest = (uintptr_t)dest};
     aq_lock_take(&link->lock);
-    if (nbytes >= least(ALONE_LEAST, largest_piece(link)))
+    if (nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
         *begun = put_pieces(udp, link, &rma,
                             (udp_alone_t){.in_place = flags & AQ_RMA_STABLE, .pending = pending});
     else
@@ -115,7 +111,7 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
                      .cookie = (uintptr_t)pending};
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
-    rma.nbytes = least(nbytes, largest_piece(link));
+    rma.nbytes = aq_least(nbytes, largest_piece(link));
     *begun = may_get(link, rma.nbytes) && add_frame(udp, link, &rma, NULL) ? rma.nbytes : 0;
     link->getting += *begun;
     aq_lock_drop(&link->lock);
@@ -134,7 +130,7 @@ static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *
                            .dest = get->dest,
                            .cookie = get->cookie};
     const udp_alone_t how = {.train = train, .in_place = udp->in_place};
-    if (rma.nbytes >= least(ALONE_LEAST, largest_piece(link)))
+    if (rma.nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
         return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
     return add_frame(udp, link, &rma, NULL);
 }
