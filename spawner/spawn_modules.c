@@ -65,11 +65,13 @@ static wish_t find_wish(const aq_start_t *start, const char *option)
     wish_t wish = {option, "option -spawner"};
     bool smp = strcmp(start->conduit, "smp") == 0;
     bool udp = strcmp(start->conduit, "udp") == 0;
+    bool ibv = strcmp(start->conduit, "ibv") == 0;
     if (option != NULL && strcmp(option, "auto") != 0)
         return wish;
     wish.name = NULL;
     if ((smp && take_setting(AQ_SET_SMP_SPAWNER, &wish)) ||
-        (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
+        (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) ||
+        (ibv && take_setting(AQ_SET_IBV_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
         return wish;
     if (udp)
         take_letter(&wish);
