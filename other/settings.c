@@ -158,8 +158,7 @@ static void load_defaults(void)
     }
 }
 
-// A value may hold anything: what is not plain text is shown as '?', and a long one is cut.
-static void quote_value(const char *value, char *buf, size_t size)
+void aq_settings_quote(const char *value, char *buf, size_t size)
 {
     size_t length = strlen(value);
     bool cut = length >= size;
@@ -176,7 +175,7 @@ static void explain_fault(const aq_setting_t *row, const char *value, char *err,
 {
     char shown[SHOWN_VALUE];
     char legal[256];
-    quote_value(value, shown, sizeof shown);
+    aq_settings_quote(value, shown, sizeof shown);
     aq_settings_describe(row, legal, sizeof legal);
     if (*row->fallback)
         snprintf(err, err_size, "%s: '%s' is not %s; unset it or give one, for example %s=%s",
@@ -419,7 +418,7 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
     case AQ_TYPE_RANKS:
     case AQ_TYPE_PORTS:
     case AQ_TYPE_TEXT:
-        quote_value(value->text, shown, sizeof shown);
+        aq_settings_quote(value->text, shown, sizeof shown);
         fprintf(out, "%s\n", shown);
         return;
     }

@@ -179,6 +179,10 @@ bool aq_settings_given(aq_setting_id_t id);
 // of auto, fork".
 void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size);
 
+// A value of a user as messages show it: what is not plain text is '?', and what does not fit is
+// cut, with "..." at its end. size: more than 4.
+void aq_settings_quote(const char *value, char *buf, size_t size);
+
 // Each variable: name, what is legal, default, help; at most 100 columns wide; for gasnet_info -e.
 void aq_settings_print_table(FILE *out);
 
