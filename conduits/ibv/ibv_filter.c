@@ -54,7 +54,7 @@ static const char *read_entry(const char **at, entry_t *entry)
     return **at == '+' || **at == '\0' ? NULL : "a digit, ',', '+' or the end";
 }
 
-bool ibv_filter_check(const char *text, char *err, size_t err_size)
+bool aq_ibv_filter_check(const char *text, char *err, size_t err_size)
 {
     const char *at = text;
     for (entry_t entry; *text != '\0';) {
@@ -77,26 +77,27 @@ bool ibv_filter_check(const char *text, char *err, size_t err_size)
     return true;
 }
 
-static ibv_filter_verdict_t match_entry(const entry_t *entry, const char *device, unsigned port)
+static aq_ibv_filter_verdict_t match_entry(const entry_t *entry, const char *device, unsigned port)
 {
     if (strlen(device) != entry->length || memcmp(device, entry->name, entry->length) != 0)
-        return IBV_FILTER_OTHER_DEVICE;
+        return AQ_IBV_FILTER_OTHER_DEVICE;
     if (entry->ports == NULL)
-        return IBV_FILTER_FIRST_ACTIVE;
+        return AQ_IBV_FILTER_FIRST_ACTIVE;
     for (const char *at = entry->ports;; at++) { // ','
         if (read_port(&at) == port)
-            return IBV_FILTER_NAMED;
+            return AQ_IBV_FILTER_NAMED;
         if (*at != ',')
-            return IBV_FILTER_OTHER_PORT;
+            return AQ_IBV_FILTER_OTHER_PORT;
     }
 }
 
-ibv_filter_verdict_t ibv_filter_match(const char *text, const char *device, unsigned port)
+aq_ibv_filter_verdict_t aq_ibv_filter_match(const char *text, const char *device, unsigned port)
 {
-    ibv_filter_verdict_t best = *text == '\0' ? IBV_FILTER_FIRST_ACTIVE : IBV_FILTER_OTHER_DEVICE;
+    aq_ibv_filter_verdict_t best =
+        *text == '\0' ? AQ_IBV_FILTER_FIRST_ACTIVE : AQ_IBV_FILTER_OTHER_DEVICE;
     entry_t entry;
     for (const char *at = text; *text != '\0' && read_entry(&at, &entry) == NULL; at++) { // '+'
-        ibv_filter_verdict_t verdict = match_entry(&entry, device, port);
+        aq_ibv_filter_verdict_t verdict = match_entry(&entry, device, port);
         if (verdict > best)
             best = verdict;
         if (*at == '\0')

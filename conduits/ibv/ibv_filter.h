@@ -17,19 +17,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum ibv_filter_verdict {
-    IBV_FILTER_OTHER_DEVICE, // the device is not named
-    IBV_FILTER_OTHER_PORT,   // the device is, with other ports than this one
-    IBV_FILTER_FIRST_ACTIVE, // if no port of the device with a lower number is active
-    IBV_FILTER_NAMED,        // this very port is named
-} ibv_filter_verdict_t;
+typedef enum aq_ibv_filter_verdict {
+    AQ_IBV_FILTER_OTHER_DEVICE, // the device is not named
+    AQ_IBV_FILTER_OTHER_PORT,   // the device is, with other ports than this one
+    AQ_IBV_FILTER_FIRST_ACTIVE, // if no port of the device with a lower number is active
+    AQ_IBV_FILTER_NAMED,        // this very port is named
+} aq_ibv_filter_verdict_t;
 
 // True when the text is a filter. Else writes a sentence into err: where the fault is, what should
 // stand there, and the remedy. Does not log.
-bool ibv_filter_check(const char *text, char *err, size_t err_size);
+bool aq_ibv_filter_check(const char *text, char *err, size_t err_size);
 
 // What a filter says about a port, the most favourable of its entries. The text is one that
-// ibv_filter_check took.
-ibv_filter_verdict_t ibv_filter_match(const char *text, const char *device, unsigned port);
+// aq_ibv_filter_check took.
+aq_ibv_filter_verdict_t aq_ibv_filter_match(const char *text, const char *device, unsigned port);
 
 #endif

@@ -32,15 +32,16 @@ static void check_filter(char *text, size_t length)
     if (bytes < sizeof name)
         memcpy(name, text, bytes);
     for (unsigned port = 1; port <= 255; port += 127) {
-        ibv_filter_verdict_t all = ibv_filter_match(text, name, port), best, rest;
+        aq_ibv_filter_verdict_t all = aq_ibv_filter_match(text, name, port), best, rest;
         if (plus != NULL)
             *plus = '\0';
-        best = ibv_filter_match(text, name, port);
-        rest = plus != NULL ? ibv_filter_match(plus + 1, name, port) : IBV_FILTER_OTHER_DEVICE;
+        best = aq_ibv_filter_match(text, name, port);
+        rest =
+            plus != NULL ? aq_ibv_filter_match(plus + 1, name, port) : AQ_IBV_FILTER_OTHER_DEVICE;
         if (plus != NULL)
             *plus = '+';
         require(all == (best > rest ? best : rest));
-        require(bytes >= sizeof name || all != IBV_FILTER_OTHER_DEVICE || length == 0);
+        require(bytes >= sizeof name || all != AQ_IBV_FILTER_OTHER_DEVICE || length == 0);
     }
 }
 
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';
-    if (ibv_filter_check(text, err, sizeof err))
+    if (aq_ibv_filter_check(text, err, sizeof err))
         check_filter(text, strlen(text));
     else
         check_fault(text, err);

@@ -14,7 +14,7 @@
 static void refused(const char *text, unsigned character, const char *wanted)
 {
     char err[512] = "", place[128];
-    assert_false(ibv_filter_check(text, err, sizeof err));
+    assert_false(aq_ibv_filter_check(text, err, sizeof err));
     snprintf(place, sizeof place, ": %s should stand at character %u; ", wanted, character);
     if (strstr(err, place) == NULL)
         fail_msg("'%s' gives: %s", text, err);
@@ -26,7 +26,7 @@ static void refused(const char *text, unsigned character, const char *wanted)
 static void taken(const char *text)
 {
     char err[512] = "";
-    if (!ibv_filter_check(text, err, sizeof err))
+    if (!aq_ibv_filter_check(text, err, sizeof err))
         fail_msg("%s", err);
     assert_string_equal(err, "");
 }
@@ -79,10 +79,10 @@ static void test_long_fault(void **state)
     memset(text, 'a', sizeof text);
     strcpy(text + 300, ":0");
     refused(text, 302, "the number of a port, from 1 to 255");
-    assert_false(ibv_filter_check(text, err, sizeof err));
+    assert_false(aq_ibv_filter_check(text, err, sizeof err));
     assert_non_null(strstr(err, "aaa...' is not"));
     char room[40];
-    assert_false(ibv_filter_check(text, room, sizeof room));
+    assert_false(aq_ibv_filter_check(text, room, sizeof room));
     assert_true(memchr(room, '\0', sizeof room) != NULL);
 }
 
@@ -92,22 +92,31 @@ static void test_match(void **state)
     static const struct {
         const char *text, *device;
         unsigned port;
-        ibv_filter_verdict_t verdict;
+        aq_ibv_filter_verdict_t verdict;
     } cases[] = {
-        {"", "a", 1, IBV_FILTER_FIRST_ACTIVE},      {"a", "a", 1, IBV_FILTER_FIRST_ACTIVE},
-        {"a", "a", 2, IBV_FILTER_FIRST_ACTIVE},     {"a", "b", 1, IBV_FILTER_OTHER_DEVICE},
-        {"a", "aa", 1, IBV_FILTER_OTHER_DEVICE},    {"aa", "a", 1, IBV_FILTER_OTHER_DEVICE},
-        {"a:2", "a", 2, IBV_FILTER_NAMED},          {"a:2", "a", 1, IBV_FILTER_OTHER_PORT},
-        {"a:12", "a", 1, IBV_FILTER_OTHER_PORT},    {"a:1,2", "a", 2, IBV_FILTER_NAMED},
-        {"a:1,2", "a", 3, IBV_FILTER_OTHER_PORT},   {"a:2", "b", 2, IBV_FILTER_OTHER_DEVICE},
-        {"a+b:1", "b", 1, IBV_FILTER_NAMED},        {"b:1+a", "a", 3, IBV_FILTER_FIRST_ACTIVE},
-        {"a:2+a", "a", 1, IBV_FILTER_FIRST_ACTIVE}, // the better of two entries
-        {"a+a:2", "a", 2, IBV_FILTER_NAMED},        {"a:1+a:2", "a", 2, IBV_FILTER_NAMED},
-        {"a:1+a:2", "a", 1, IBV_FILTER_NAMED},      {"c+b+a:255", "a", 255, IBV_FILTER_NAMED},
+        {"", "a", 1, AQ_IBV_FILTER_FIRST_ACTIVE},
+        {"a", "a", 1, AQ_IBV_FILTER_FIRST_ACTIVE},
+        {"a", "a", 2, AQ_IBV_FILTER_FIRST_ACTIVE},
+        {"a", "b", 1, AQ_IBV_FILTER_OTHER_DEVICE},
+        {"a", "aa", 1, AQ_IBV_FILTER_OTHER_DEVICE},
+        {"aa", "a", 1, AQ_IBV_FILTER_OTHER_DEVICE},
+        {"a:2", "a", 2, AQ_IBV_FILTER_NAMED},
+        {"a:2", "a", 1, AQ_IBV_FILTER_OTHER_PORT},
+        {"a:12", "a", 1, AQ_IBV_FILTER_OTHER_PORT},
+        {"a:1,2", "a", 2, AQ_IBV_FILTER_NAMED},
+        {"a:1,2", "a", 3, AQ_IBV_FILTER_OTHER_PORT},
+        {"a:2", "b", 2, AQ_IBV_FILTER_OTHER_DEVICE},
+        {"a+b:1", "b", 1, AQ_IBV_FILTER_NAMED},
+        {"b:1+a", "a", 3, AQ_IBV_FILTER_FIRST_ACTIVE},
+        {"a:2+a", "a", 1, AQ_IBV_FILTER_FIRST_ACTIVE}, // the better of two entries
+        {"a+a:2", "a", 2, AQ_IBV_FILTER_NAMED},
+        {"a:1+a:2", "a", 2, AQ_IBV_FILTER_NAMED},
+        {"a:1+a:2", "a", 1, AQ_IBV_FILTER_NAMED},
+        {"c+b+a:255", "a", 255, AQ_IBV_FILTER_NAMED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         taken(cases[i].text);
-        if (ibv_filter_match(cases[i].text, cases[i].device, cases[i].port) != cases[i].verdict)
+        if (aq_ibv_filter_match(cases[i].text, cases[i].device, cases[i].port) != cases[i].verdict)
             fail_msg("case %zu: '%s' and port %u of %s", i, cases[i].text, cases[i].port,
                      cases[i].device);
     }
