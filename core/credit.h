@@ -1,0 +1,92 @@
+// Credits: flow control of requests for conduits whose receivers need a buffer ready for every
+// message. It knows no network and sends nothing; a conduit asks it before it sends, and tells it
+// what came.
+//
+// What is always true, for each direction of each pair of processes:
+// - A request takes one credit. The peer that granted it has one receive buffer for each credit,
+// and
+//   gives the credit back only when that buffer, or a replacement, is ready again. So the sum of
+//   free credits, requests under way or in their handlers, banked credits and credits on their way
+//   back is always the number that was granted.
+// - The reply to a request gives its credit back. A request whose handler sent no reply has its
+//   credit banked; banked ones ride on whatever goes to that peer next. If more than `slack` are
+//   banked, a message of its own (a hidden reply) takes them all.
+// - Exactly one message of class reply, or none, comes back for each request. A requester that
+// keeps
+//   one receive buffer for each request of its own whose credit is not back (the pool) has one for
+//   every reply and hidden reply.
+// - slack is less than what was granted, and the slacks of all peers together are less than the
+// pool:
+//   a requester that waits for a credit gets one without having to send anything.
+//
+//      requester                                          peer
+//      take: free - 1 ------------- request ----------->  handler
+//                     (+ what is banked there for the     | replied: the reply, with 1 + collect
+//                      other direction: collect)          | did not: bank, then nothing ...
+//      give: free + n <----- reply or hidden reply -----  '           ... or all that is banked
+//
+// Any thread may call anything at any time; there are no locks.
+#ifndef AQ_CREDIT_H
+#define AQ_CREDIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// What may be under way from one process to all its peers together.
+typedef struct aq_credit_pool {
+    atomic_uint free;
+} aq_credit_pool_t;
+
+// One pair of processes, as one of them sees it.
+typedef struct aq_credit {
+    aq_credit_pool_t *pool; // of this process
+    atomic_uint free;       // requests that may go to the peer now
+    atomic_uint banked;     // credits of the peer's requests that are to go back
+    unsigned slack;         // banked ones that may wait for company
+} aq_credit_t;
+
+typedef struct aq_credit_limits {
+    unsigned each;  // requests under way to one peer: at least 1
+    unsigned total; // to all peers together: at least 1
+    unsigned slack; // banked for one peer
+} aq_credit_limits_t;
+
+// What can be kept of what the user wants, with that many peers: never more than `each` under way
+// than `total`; a slack that leaves a credit at its owner, whatever the peers have banked.
+aq_credit_limits_t aq_credit_fit(aq_credit_limits_t wanted, uint32_t peers);
+
+void aq_credit_pool_start(aq_credit_pool_t *pool, unsigned total);
+
+// With a new peer: free requests may go to it, granted ones may come from it. The pool must outlive
+// it.
+void aq_credit_start(aq_credit_t *credit, aq_credit_pool_t *pool, unsigned free, unsigned granted,
+                     unsigned slack);
+
+// Before a request is sent: takes a credit, of the peer's and of the pool. False: none is left now.
+bool aq_credit_take(aq_credit_t *credit);
+
+// The request was not sent after all.
+void aq_credit_untake(aq_credit_t *credit);
+
+// n credits came back with a message: one for a reply, and those that the message says beside it.
+void aq_credit_give(aq_credit_t *credit, unsigned n);
+
+// Before a message of either class is sent: takes up to most of the banked credits, to travel with
+// it.
+unsigned aq_credit_collect(aq_credit_t *credit, unsigned most);
+
+// The message that was to take n along was not sent after all.
+void aq_credit_return(aq_credit_t *credit, unsigned n);
+
+// The handler of a request has returned and sent no reply. True: so many are banked that they are
+// due; the caller collects and sends them in a hidden reply, now or, if it cannot, in a later poll.
+bool aq_credit_bank(aq_credit_t *credit);
+
+// Whether a hidden reply is due.
+static inline bool aq_credit_due(const aq_credit_t *credit)
+{
+    return atomic_load_explicit(&credit->banked, memory_order_relaxed) > credit->slack;
+}
+
+#endif
