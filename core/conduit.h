@@ -168,6 +168,10 @@ typedef struct aq_conduit_ops {
     // here[i] (out) belong to env->nbrhd[i]. Called by all ranks of the neighbourhood, at most
     // once; the core synchronizes all ranks before anyone touches the memory.
     aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
+    // Collective over the job, at most once: this rank's segment is in place. A conduit that has to
+    // prepare memory for the network does so, and may exchange through env->boot. Nobody
+    // reaches the segment before all ranks have returned. May block.
+    aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
     // A zeroed area for each process of the neighbourhood, the same memory in all
     // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
     void *(*scratch)(aq_conduit_t *conduit);
@@ -176,7 +180,8 @@ typedef struct aq_conduit_ops {
     // An operation begins as far as there is room: *begun bytes of it from the front, and the call
     // is made again for the rest. *pending grows by one for each piece, and shrinks (release) when
     // that is complete: at the target (put) or here (get). AQ_AGAIN as with send: *begun is 0.
-    // flags are AQ_RMA_*. Default: over active messages.
+    // AQ_ERR_ABSENT, unlogged, and nothing begun: not with this memory of the peer, which was not
+    // attached; the core goes over active messages. flags are AQ_RMA_*. Default: over those.
     aq_status_t (*put)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
     aq_status_t (*get)(aq_conduit_t *conduit, void *link, void *dest, const void *src,

@@ -118,6 +118,10 @@ static aq_status_t map_segments(uintptr_t *sizes, void **here)
         aq_job.shift[rank] = (intptr_t)((uintptr_t)here[i] - aq_job.segment_addr[rank]);
     }
     segment.addr = (void *)mine;
+    for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
+        if (aq_job.conduits[i]->ops->attach)
+            status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr,
+                                                     sizes[nbrhd->my_index]);
     return status;
 }
 

@@ -1,4 +1,4 @@
-// Put and get by the conduit itself.
+// Put and get by the conduit itself, or over active messages to memory that it cannot reach.
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
@@ -31,6 +31,8 @@ static int start(const aq_rma_t *rma, gex_Event_t part)
         offset += begun;
         if (status == AQ_OK)
             continue;
+        if (status == AQ_ERR_ABSENT && offset == 0)
+            return rma->is_get ? aq_rma_over_am.get(rma, part) : aq_rma_over_am.put(rma, part);
         if (status != AQ_AGAIN)
             aq_fatal("a %s of %zu bytes with rank %u failed: %s", rma->is_get ? "get" : "put",
                      rma->nbytes, rma->rank, aq_status_name(status));
