@@ -105,6 +105,33 @@ on_netem()
         tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
 }
 
+# Several jobs over conduit ibv in one virtual machine with a verbs device. Each further argument is one job:
+# variables in front, the number of ranks, the program. The device must never have waited for a buffer.
+on_ibv()
+{
+    grep -q '^#define AQ_EACH_NAME.*X(ibv)' "$AQ_BUILD/config.h" ||
+        skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
+    "$AQ_SRC/tests/beds/rxe-vm/run" --rdma --time 540 -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
+        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_SUPERNODE_MAXSIZE=1
+        for job; do
+            echo "== $job"
+            eval "ibv_job $job" || exit
+        done
+        waits=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/*rnr*err | xargs)
+        [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; exit 1; }' bash "$@"
+}
+
+# [VARIABLE=VALUE ...] RANKS PROGRAM ...
+ibv_job()
+{
+    local -a variables=()
+    while [[ $1 == *=* ]]; do
+        variables+=("$1")
+        shift
+    done
+    env "${variables[@]}" gasnetrun_ibv -n "$@"
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {
