@@ -305,16 +305,17 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
          "Conduit ibv: most memory that all processes of a host pin together, in bytes (4GB) or as "
          "a part of the memory of the host; each has an equal share. 0: 2/3."},
-    [AQ_SET_PHYSMEM_PROBE] = {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-                              "Accepted for conduit ibv and without meaning: nothing is pinned to "
-                              "find a limit. One that "
-                              "is met later is told, and less is pinned from then on."},
-    [AQ_SET_PHYSMEM_NOPROBE] =
-        {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Accepted for conduit ibv and without meaning: see GASNET_PHYSMEM_PROBE."},
+    [AQ_SET_PHYSMEM_PROBE] =
+        {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether each process pins memory at its start, as much as it can and up to "
+         "GASNET_PHYSMEM_MAX, to learn how much that is. It takes seconds. Otherwise a limit is "
+         "told when it is met, and less is pinned from then on."},
+    [AQ_SET_PHYSMEM_NOPROBE] = {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                                "Conduit ibv: 0 is the same as GASNET_PHYSMEM_PROBE=1."},
     [AQ_SET_PHYSMEM_WARN] =
         {"GASNET_PHYSMEM_WARN", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Accepted for conduit ibv and without meaning: see GASNET_PHYSMEM_PROBE."},
+         "Accepted for conduit ibv and without meaning: it is about probes that take long, and "
+         "there are none but those that GASNET_PHYSMEM_PROBE asks for."},
     [AQ_SET_PINNED_REGIONS_MAX] =
         {"GASNET_PINNED_REGIONS_MAX", AQ_TYPE_LIMIT, "0", 0, 0, "0",
          "Conduit ibv: most regions that all processes of a host pin together: a number (10000) or "

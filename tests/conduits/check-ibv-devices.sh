@@ -1,5 +1,6 @@
 #!/bin/bash
-# ibv-devices: what conduit ibv sees of real verbs devices, and which port it takes; in one virtual machine.
+# ibv-devices: what conduit ibv sees of real verbs devices, which port it takes, and what comes of registering
+# memory with one, with and without limits; in one virtual machine.
 # With the word "guest": the part that runs in there.
 set -u
 
@@ -9,19 +10,55 @@ fail()
     exit 1
 }
 
-# sees CODE PATTERN ...: ibv_probe list ends with this code, and has a line for each extended expression.
-sees()
+# has PATTERN ...: a line of the output is like each of these extended expressions.
+has()
 {
-    local wanted=$1 code=0 pattern
-    shift
-    timeout 30 "$AQ_BUILD/ibv_probe" list >out 2>&1 || code=$?
+    local pattern
     for pattern in "$@"; do
         grep -qE -- "$pattern" out || {
             cat out
             fail "no line is like '$pattern'"
         }
     done
+}
+
+# sees CODE PATTERN ...: ibv_probe list ends with this code, and has such lines.
+sees()
+{
+    local wanted=$1 code=0
+    shift
+    timeout 30 "$AQ_BUILD/ibv_probe" list >out 2>&1 || code=$?
+    has "$@"
     [ $code = "$wanted" ] || fail "the exit code is $code, not $wanted"
+}
+
+# registers COMMAND ... -- PATTERN ...: so does ibv_probe memory, started by the command.
+registers()
+{
+    local command=()
+    while [ "$1" != -- ]; do
+        command+=("$1")
+        shift
+    done
+    shift
+    timeout 60 "${command[@]}" "$AQ_BUILD/ibv_probe" memory rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
+    has "$@" '^left: 0 regions$'
+}
+
+check_memory()
+{
+    registers env -- '^plain: ok' '^read-only for reading: ok' '^nothing: illegal argument' \
+        '^read-only for writing: illegal argument .*: there is no such memory, or it is read-only; ' \
+        '^fork: ok, [12]$' '^segment: ok, 1 pieces' '^pool: 256 buffers $' '^probe: 16777216$'
+    registers env GASNET_PIN_MAXSZ=256K -- '^segment: ok, 4 pieces' '^plain: ok'
+    # A process that may not lock more than its limit.
+    (
+        ulimit -l 64
+        registers setpriv --bounding-set -ipc_lock -- \
+            '^plain: resource refused plain \(1048576 bytes\) .* may lock 65536 bytes: .*\(RLIMIT_MEMLOCK\).* ulimit -l' \
+            '^segment: resource refused, 0 pieces the segment .*RLIMIT_MEMLOCK' \
+            '^pool: (16|8|4|2) buffers .*; going on with [0-9]+ of 256$' '^probe: [0-9]{1,6}$'
+    ) || exit
 }
 
 guest()
@@ -34,6 +71,7 @@ guest()
         '^rxe0 limits +[1-9][0-9]* memory regions of [1-9][0-9]* bytes, [1-9][0-9]* queue pairs' \
         ' receives in a shared one, [1-9][0-9]* RDMA reads out and [1-9][0-9]* in, atomics: ' \
         '^rxe1 port 1 +not used: it is not needed' '^usable: port 1 of rxe0, RoCE$'
+    check_memory
     export GASNET_IBV_PORTS=rxe1:1
     sees 0 '^rxe0 port 1 +not used: it is of a device that is not in GASNET_IBV_PORTS' \
         '^rxe1 port 1 +used$' ' GID 0: fe80::[0-9a-f:]+, RoCE v2, used$' '^usable: port 1 of rxe1, RoCE$'
