@@ -20,64 +20,9 @@
 
 #include "../../conduits/ibv/ibv_memory.h"
 #include "../../other/settings.h"
+#include "fake_verbs.h"
 
 enum { PAGE = 4096 };
-
-// ---- the device ----
-
-static struct {
-    uint64_t bytes, most_bytes;
-    unsigned regions, most_regions, asked;
-    int access, error; // of the last call; with which a call fails that is over a limit
-    bool read_only;    // the memory is
-    enum ibv_fork_status fork;
-    int fork_error;
-    unsigned fork_inits;
-} device;
-
-static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *start, size_t bytes, int access)
-{
-    int write = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    device.asked++;
-    device.access = access;
-    if (device.read_only && access & write) {
-        errno = EFAULT;
-        return NULL;
-    }
-    if (device.bytes + bytes > device.most_bytes || device.regions == device.most_regions) {
-        errno = device.error;
-        return NULL;
-    }
-    struct ibv_mr *region = calloc(1, sizeof *region);
-    assert_non_null(region);
-    device.bytes += bytes;
-    device.regions++;
-    *region = (struct ibv_mr){.pd = pd, .addr = start, .length = bytes, .lkey = device.asked};
-    return region;
-}
-
-static int fake_dereg_mr(struct ibv_mr *region)
-{
-    assert_true(device.bytes >= region->length && device.regions > 0);
-    device.bytes -= region->length;
-    device.regions--;
-    free(region);
-    return 0;
-}
-
-static enum ibv_fork_status fake_is_fork_initialized(void)
-{
-    return device.fork;
-}
-
-static int fake_fork_init(void)
-{
-    device.fork_inits++;
-    return device.fork_error;
-}
-
-static const aq_ibv_calls_t calls = {fake_reg_mr, fake_dereg_mr, fake_is_fork_initialized,
-                                     fake_fork_init};
 
 static aq_ibv_memory_t memory;
 
@@ -87,11 +32,8 @@ static int set_up(void **state)
     char err[512];
     for (int id = 0; id < AQ_SET_COUNT; id++)
         unsetenv(aq_settings[id].name);
-    memset(&device, 0, sizeof device);
-    device.most_bytes = UINT64_MAX / 2;
-    device.most_regions = 1000;
-    device.error = ENOMEM;
-    memory = (aq_ibv_memory_t){.calls = &calls,
+    fake_verbs_start();
+    memory = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
                                .device = "fake0",
                                .region_bytes = 1 << 30,
                                .piece_bytes = 1 << 30,
@@ -103,7 +45,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return device.regions == 0 && device.bytes == 0 && memory.regions == 0 && memory.bytes == 0
+    return fake_verbs.regions == 0 && fake_verbs.bytes == 0 && memory.regions == 0 &&
+                   memory.bytes == 0
                ? 0
                : -1;
 }
@@ -129,22 +72,22 @@ static void test_access(void **state)
     char why[512];
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_READ, &region),
                      AQ_FIREHOSE_PINNED);
-    assert_int_equal(device.access, IBV_ACCESS_REMOTE_READ);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ);
     assert_int_equal(memory.bytes, 10);
     assert_int_equal(memory.regions, 1);
     aq_ibv_memory_release(&memory, region);
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_PINNED);
-    assert_int_equal(device.access,
+    assert_int_equal(fake_verbs.access,
                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     aq_ibv_memory_release(&memory, region);
     memory.atomics = true;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_PINNED);
-    assert_int_equal(device.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                            IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
     aq_ibv_memory_release(&memory, region);
-    device.read_only = true;
+    fake_verbs.read_only = PAGE;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_NO_ACCESS);
     assert_int_equal(
@@ -177,18 +120,18 @@ static void test_limits(void **state)
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 100, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_PINNED);
     // The device: no room for one more region; too long for any.
-    device.most_regions = 1;
+    fake_verbs.most_regions = 1;
     refuses(200, (const char *const[]){"(200 bytes)", "100 bytes in 1 regions", "max_mr",
                                        "GASNET_PINNED_REGIONS_MAX", NULL});
-    device.most_regions = 1000;
-    unsigned asked = device.asked;
+    fake_verbs.most_regions = 1000;
+    unsigned asked = fake_verbs.asked;
     refuses(memory.region_bytes + 1,
             (const char *const[]){"each of at most 1073741824 bytes", "max_mr_size", NULL});
     // What the user allows, before the device is asked.
     memory.most = 150;
     refuses(51, (const char *const[]){"may have 150 bytes, and has 100 already",
                                       "raise GASNET_PHYSMEM_MAX", NULL});
-    assert_int_equal(device.asked, asked);
+    assert_int_equal(fake_verbs.asked, asked);
     aq_ibv_memory_release(&memory, region);
 }
 
@@ -200,7 +143,7 @@ static void test_memlock(void **state)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        device.most_bytes = 0;
+        fake_verbs.most_bytes = 0;
         if (setrlimit(RLIMIT_MEMLOCK, &limit) == 0 && (geteuid() != 0 || setuid(65534) == 0))
             refuses(65537, (const char *const[]){"(65537 bytes)", "may lock 65536 bytes",
                                                  "RLIMIT_MEMLOCK", "ulimit -l", NULL});
@@ -221,7 +164,7 @@ static void test_pool(void **state)
                      64);
     assert_string_equal(why, "");
     aq_ibv_memory_release(&memory, region);
-    device.most_bytes = 2000;
+    fake_verbs.most_bytes = 2000;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 8,
                                                  &region, why, sizeof why),
                      16);
@@ -229,12 +172,12 @@ static void test_pool(void **state)
     says(why, "the buffers (6400 bytes)");
     says(why, "going on with 16 of 64");
     aq_ibv_memory_release(&memory, region);
-    device.most_bytes = 900;
+    fake_verbs.most_bytes = 900;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
                                                  &region, why, sizeof why),
                      9);
     aq_ibv_memory_release(&memory, region);
-    device.most_bytes = 899;
+    fake_verbs.most_bytes = 899;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
                                                  &region, why, sizeof why),
                      0);
@@ -283,12 +226,12 @@ static void test_segment(void **state)
     }
     // All or nothing.
     memory.piece_bytes = 256;
-    device.most_regions = 3;
+    fake_verbs.most_regions = 3;
     assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
                      AQ_ERR_RESOURCE);
     says(why, "the segment (1024 bytes) cannot be registered");
     says(why, "768 bytes in 3 regions");
-    assert_int_equal(device.regions, 0);
+    assert_int_equal(fake_verbs.regions, 0);
     memory.most = 1000;
     assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
                      AQ_ERR_RESOURCE);
@@ -332,11 +275,11 @@ static void test_probe(void **state)
     assert_int_equal(aq_ibv_memory_probe(&memory), memory.most); // all of it, in the first try
     static const uint64_t truths[] = {0, 1, 63, 64, 1000, 4000};
     for (size_t i = 0; i < sizeof truths / sizeof truths[0]; i++) {
-        device.most_bytes = truths[i] * PAGE;
+        fake_verbs.most_bytes = truths[i] * PAGE;
         uint64_t got = aq_ibv_memory_probe(&memory);
-        if (got > device.most_bytes || device.most_bytes - got >= memory.most / 64)
+        if (got > fake_verbs.most_bytes || fake_verbs.most_bytes - got >= memory.most / 64)
             fail_msg("%llu of %llu", (unsigned long long)got,
-                     (unsigned long long)device.most_bytes);
+                     (unsigned long long)fake_verbs.most_bytes);
     }
     memory.most = PAGE - 1;
     assert_int_equal(aq_ibv_memory_probe(&memory), 0);
@@ -346,17 +289,17 @@ static void test_fork(void **state)
 {
     (void)state;
     char why[512] = "";
-    device.fork = IBV_FORK_UNNEEDED;
-    assert_int_equal(aq_ibv_memory_fork_safe(&calls, why, sizeof why), AQ_OK);
-    device.fork = IBV_FORK_ENABLED;
-    assert_int_equal(aq_ibv_memory_fork_safe(&calls, why, sizeof why), AQ_OK);
-    assert_int_equal(device.fork_inits, 0);
-    device.fork = IBV_FORK_DISABLED;
-    assert_int_equal(aq_ibv_memory_fork_safe(&calls, why, sizeof why), AQ_OK);
-    assert_int_equal(device.fork_inits, 1);
+    fake_verbs.fork = IBV_FORK_UNNEEDED;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_OK);
+    fake_verbs.fork = IBV_FORK_ENABLED;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_OK);
+    assert_int_equal(fake_verbs.fork_inits, 0);
+    fake_verbs.fork = IBV_FORK_DISABLED;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_OK);
+    assert_int_equal(fake_verbs.fork_inits, 1);
     assert_string_equal(why, "");
-    device.fork_error = EINVAL;
-    assert_int_equal(aq_ibv_memory_fork_safe(&calls, why, sizeof why), AQ_ERR_RESOURCE);
+    fake_verbs.fork_error = EINVAL;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_ERR_RESOURCE);
     says(why, "Linux 5.12");
 }
 
