@@ -1,6 +1,6 @@
 #!/bin/bash
-# ibv-devices: what conduit ibv sees of real verbs devices, which port it takes, and what comes of registering
-# memory with one, with and without limits; in one virtual machine.
+# ibv-devices: what conduit ibv sees of real verbs devices, which port it takes, what comes of registering
+# memory with one, with and without limits, and that completions wake the receive thread; in one virtual machine.
 # With the word "guest": the part that runs in there.
 set -u
 
@@ -72,6 +72,8 @@ guest()
         ' receives in a shared one, [1-9][0-9]* RDMA reads out and [1-9][0-9]* in, atomics: ' \
         '^rxe1 port 1 +not used: it is not needed' '^usable: port 1 of rxe0, RoCE$'
     check_memory
+    timeout 30 "$AQ_BUILD/ibv_probe" thread rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
+    has '^thread: 15 completions, it woke up$'
     export GASNET_IBV_PORTS=rxe1:1
     sees 0 '^rxe0 port 1 +not used: it is of a device that is not in GASNET_IBV_PORTS' \
         '^rxe1 port 1 +used$' ' GID 0: fe80::[0-9a-f:]+, RoCE v2, used$' '^usable: port 1 of rxe1, RoCE$'
