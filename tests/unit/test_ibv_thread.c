@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -187,17 +188,31 @@ static void test_stop(void **state)
     aq_ibv_thread_stop(thread);
 }
 
-// A handler ends the job: the thread must not wait for itself. It ends with the process.
+static unsigned count_threads(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; tasks && (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+// A handler ends the job: the thread must not wait for itself. It ends behind the handler.
 static void test_stop_inside(void **state)
 {
     (void)state;
     pid_t child = fork();
     if (child == 0) {
+        unsigned before = count_threads();
         atomic_store(&source.ends, true);
         start(0);
         wait_asleep();
         arrive();
         wait_for(&source.handled, 1);
+        while (count_threads() > before)
+            usleep(1000);
         _exit(7);
     }
     int status = 0;
@@ -212,6 +227,7 @@ static void test_fork(void **state)
     (void)state;
     aq_ibv_thread_t *thread = start(0);
     wait_asleep();
+    uint64_t wakes = aq_ibv_thread_wakes(thread);
     pid_t child = fork();
     if (child == 0) {
         aq_ibv_thread_stop(thread);
@@ -222,6 +238,8 @@ static void test_fork(void **state)
     assert_int_equal(status, 0);
     arrive();
     wait_for(&source.handled, 1);
+    wait_asleep();
+    assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
     aq_ibv_thread_stop(thread);
 }
 
