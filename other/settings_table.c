@@ -199,8 +199,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether a thread of the runtime sleeps until messages arrive and handles "
-         "them while the program computes. It takes time from the program where no processor is "
-         "idle."},
+         "them while the program computes: in programs of mode par only, and without the rings of "
+         "GASNET_AMRDMA_LIMIT. It takes time from the program where no processor is idle."},
     [AQ_SET_RCV_THREAD_RATE] =
         {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
          "Conduit ibv: how often in a second the thread of GASNET_RCV_THREAD may wake up. 0: no "
@@ -265,8 +265,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned when it is first used, and "
-         "kept pinned. 0: its data is copied through buffers. A segment that is not pinned as a "
-         "whole (modes LARGE and EVERYTHING) needs it."},
+         "kept pinned. In this version only where the variable is set to 1, for programs that "
+         "never "
+         "give memory back to the system; 0, and when it is not set: its data is copied through "
+         "buffers."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for others (main pool). 0: what the "
@@ -391,10 +393,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Ways to print a stack, commas between; the first that works is used. EXECINFO: by the C "
          "library; or the name under which a program defines its own (gasnett_backtrace_user). "
          "When not set, the program's own, then EXECINFO."},
-    [AQ_SET_STATS] =
-        {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Print what conduit udp counted, on standard error, when a process ends: a line for each "
-         "peer that it spoke to and one for all."},
+    [AQ_SET_STATS] = {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                      "Print what conduit udp or ibv counted, on standard error, when a process "
+                      "ends: over udp a "
+                      "line for each peer that it spoke to and one for all."},
     [AQ_SET_VERBOSEENV] =
         {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the variables of this list that are given, with their values, when the job "

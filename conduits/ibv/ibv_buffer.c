@@ -72,6 +72,7 @@ void aq_ibv_op_put(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
 {
     if (op->buffer)
         aq_ibv_buffer_put(op->buffer);
+    aq_ibv_keys_release(&op->hold);
     atomic_fetch_add_explicit(&op->link->slots, 1, memory_order_release);
     aq_lock_take(&ibv->op_lock);
     op->next = ibv->free_ops;
@@ -129,7 +130,8 @@ static void post_first_arrivals(aq_ibv_conduit_t *ibv)
 static size_t all_bytes(const aq_ibv_limits_t *limits)
 {
     size_t small = (size_t)limits->arrivals + SPARES + limits->bounces;
-    return small * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes;
+    size_t rings = (size_t)limits->rings * limits->ring_depth;
+    return (small + rings) * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes;
 }
 
 aq_status_t aq_ibv_buffers_open(aq_ibv_conduit_t *ibv)
@@ -142,17 +144,21 @@ aq_status_t aq_ibv_buffers_open(aq_ibv_conduit_t *ibv)
     if (ibv->slab == MAP_FAILED || !make_ops(ibv) ||
         !fill_pool(&ibv->arrivals, limits->arrivals + SPARES, AQ_IBV_BUFFER_BYTES, &at) ||
         !fill_pool(&ibv->bounces, limits->bounces, AQ_IBV_BUFFER_BYTES, &at) ||
-        !fill_pool(&ibv->large_bounces, limits->large_bounces, limits->bounce_bytes, &at)) {
+        !fill_pool(&ibv->large_bounces, limits->large_bounces, limits->bounce_bytes, &at) ||
+        !aq_ibv_rings_open(ibv, &at)) {
         aq_log_error("out of memory for the buffers of conduit ibv (%zu bytes): lower "
                      "GASNET_BBUF_COUNT or GASNET_AM_CREDITS_TOTAL",
                      ibv->slab_bytes);
         return AQ_ERR_RESOURCE;
     }
-    ibv->slab_mr = aq_ibv_device_register(ibv, ibv->slab, ibv->slab_bytes,
-                                          "the buffers (GASNET_BBUF_COUNT, "
-                                          "GASNET_AM_CREDITS_TOTAL)");
-    if (!ibv->slab_mr)
-        return AQ_ERR_RESOURCE;
+    char why[512];
+    aq_status_t status = aq_ibv_memory_register(
+        &ibv->memory, "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)", ibv->slab,
+        ibv->slab_bytes, AQ_IBV_WRITE, &ibv->slab_mr, why, sizeof why);
+    if (status != AQ_OK) {
+        aq_log_error("%s", why);
+        return status;
+    }
     post_first_arrivals(ibv);
     return AQ_OK;
 }
@@ -160,11 +166,13 @@ aq_status_t aq_ibv_buffers_open(aq_ibv_conduit_t *ibv)
 void aq_ibv_buffers_close(aq_ibv_conduit_t *ibv)
 {
     if (ibv->slab_mr)
-        ibv_dereg_mr(ibv->slab_mr);
+        aq_ibv_memory_release(&ibv->memory, ibv->slab_mr);
     if (ibv->slab && ibv->slab != MAP_FAILED)
         munmap(ibv->slab, ibv->slab_bytes);
     free(ibv->arrivals.all);
     free(ibv->bounces.all);
     free(ibv->large_bounces.all);
     free(ibv->ops);
+    free(ibv->rings);
+    free(ibv->active_rings);
 }

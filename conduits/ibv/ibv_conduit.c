@@ -1,8 +1,10 @@
 // The table of the ibv conduit: opening, describing, the end. ibv_conduit.h has the picture.
 #include "ibv_conduit.h"
 #include "ibv_ports.h"
+#include "ibv_settings.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +48,40 @@ static void free_links(aq_ibv_conduit_t *ibv)
     }
 }
 
+static void print_counters(const aq_ibv_conduit_t *ibv)
+{
+    fprintf(stderr,
+            "ibv: rank %u in all: connected to %u peers; received %lu messages in buffers (%lu "
+            "copied), %lu in rings; %lu rings granted, %lu freed\n",
+            ibv->base.env->rank, atomic_load(&ibv->link_count), atomic_load(&ibv->arrived),
+            atomic_load(&ibv->copies), atomic_load(&ibv->ring_messages),
+            atomic_load(&ibv->rings_granted), atomic_load(&ibv->rings_freed));
+}
+
 // Queue pairs and what they use end with the process: other threads may still be at them, and a
 // peer that waits for an acknowledgement gets it until then.
 static void aq_ibv_close(aq_conduit_t *conduit)
 {
+    if (aq_settings_bool(AQ_SET_STATS))
+        print_counters(aq_ibv_of(conduit));
     aq_ibv_connector_stop(aq_ibv_of(conduit));
+    if (aq_ibv_of(conduit)->thread)
+        aq_ibv_thread_stop(aq_ibv_of(conduit)->thread);
+}
+
+// The module has settings of its own, and these may be called before it is opened.
+static bool usable(char *why, size_t why_size)
+{
+    return aq_settings_load(why, why_size) == AQ_OK && aq_ibv_usable(why, why_size);
+}
+
+static void report(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+{
+    char why[512];
+    if (aq_settings_load(why, sizeof why) != AQ_OK)
+        tell(arg, "settings", why);
+    else
+        aq_ibv_report(tell, arg);
 }
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
@@ -59,8 +90,8 @@ const aq_conduit_ops_t aq_conduit_module = {
     .name = "ibv",
     .abi = AQ_CONDUIT_ABI,
     .description_bytes = sizeof(aq_ibv_card_t),
-    .usable = aq_ibv_usable,
-    .report = aq_ibv_report,
+    .usable = usable,
+    .report = report,
     .open = aq_ibv_open,
     .describe = aq_ibv_describe,
     .match = aq_ibv_match,
@@ -68,6 +99,10 @@ const aq_conduit_ops_t aq_conduit_module = {
     .send = aq_ibv_send,
     .poll = aq_ibv_poll,
     .close = aq_ibv_close,
+    .arm = aq_ibv_arm,
+    .sleep = aq_ibv_sleep,
+    .disarm = aq_ibv_disarm,
+    .wake = aq_ibv_wake,
     .attach = aq_ibv_attach,
     .put = aq_ibv_put,
     .get = aq_ibv_get,
@@ -80,6 +115,37 @@ static void set_payloads(aq_ibv_conduit_t *ibv)
     ibv->base.max_medium = with_payload - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
     ibv->base.max_long = ibv->limits.bounce_bytes;
     ibv->base.max_long_unmapped = with_payload - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
+    // The payload of a Long is one write, which stays inside of one piece of the segment.
+    if (aq_settings_bytes(AQ_SET_PIN_MAXSZ))
+        ibv->base.max_long = ibv->base.max_long_unmapped;
+}
+
+static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
+{
+    for (uint32_t i = 0; i < env->nbrhd_size; i++)
+        if (env->nbrhd[i] == rank)
+            return true;
+    return false;
+}
+
+// GASNET_CONNECT_STATIC. All ranks answer, since their threads run before any of them gets here.
+static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    char mine[AQ_DESCRIPTION_BYTES] = {0};
+    void *link;
+    char(*all)[AQ_DESCRIPTION_BYTES] = calloc(env->size, sizeof *all);
+    if (!all) {
+        aq_log_error("out of memory for the addresses of %u ranks", env->size);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_ibv_describe(&ibv->base, mine);
+    aq_status_t status = env->boot->ops->exchange(env->boot, mine, sizeof mine, all);
+    for (uint32_t r = 0; status == AQ_OK && r < env->size; r++)
+        if (!is_neighbour(env, r))
+            status = aq_ibv_connect(&ibv->base, r, all[r], &link);
+    free(all);
+    return status;
 }
 
 static aq_status_t set_up(aq_ibv_conduit_t *ibv)
@@ -99,7 +165,10 @@ static aq_status_t set_up(aq_ibv_conduit_t *ibv)
     aq_credit_pool_start(&ibv->credits, ibv->limits.credits.total);
     atomic_init(&ibv->grants_left, ibv->limits.grants);
     set_payloads(ibv);
-    return aq_ibv_connector_start(ibv);
+    status = aq_ibv_connector_start(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_receiver_start(ibv);
+    return status == AQ_OK && aq_settings_bool(AQ_SET_CONNECT_STATIC) ? connect_all(ibv) : status;
 }
 
 // The module has a log and settings of its own, which have to learn what the library knows.
@@ -109,10 +178,12 @@ static aq_status_t prepare_module(const aq_conduit_env_t *env)
     aq_threads = env->threads;
     aq_log_identity(env->rank, env->size);
     aq_status_t status = aq_settings_load(err, sizeof err);
-    if (status != AQ_OK)
-        aq_log_error("%s", err);
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
     aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
+    if (status == AQ_OK)
+        status = aq_ibv_settings_check(err, sizeof err);
+    if (status != AQ_OK && aq_log_is_first())
+        aq_log_error("%s", err);
     return status;
 }
 

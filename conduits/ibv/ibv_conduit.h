@@ -21,14 +21,13 @@
 //      put, get ------^                                                                 |
 //                                                                                       v
 //      operation is over <---- aq_ibv_reap <----------- send completions <----------- device
-//      handler <---- queue of requests or replies <---- receive completions <-- shared receive
-//      queue
+//      handler <---- queue of requests or replies <---- receive completions <- shared queue
 //
-//   ibv_device.c   device, port, limits, registration      ibv_connect.c   the thread that connects
-//   ibv_buffer.c   buffers and operations                  ibv_peer.c      links, and what ends
-//   them ibv_send.c     messages out                            ibv_receive.c   messages in
-//   ibv_rma.c      put and get                             ibv_conduit.c   open, attach, close; the
-//   table
+//   ibv_conduit.c  open, describe, close; the table    ibv_send.c     messages out
+//   ibv_device.c   device, limits, shared objects      ibv_receive.c  messages in
+//   ibv_buffer.c   buffers and operations              ibv_ring.c     messages by RDMA
+//   ibv_connect.c  the thread that connects            ibv_rma.c      put and get
+//   ibv_peer.c     links, and what ends them           ibv_sleep.c    waiting
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 
@@ -39,17 +38,21 @@
 #include "../../core/conduit.h"
 #include "../../core/credit.h"
 #include "../../core/lock.h"
+#include "ibv_firehose.h"
+#include "ibv_thread.h"
 
 enum {
     AQ_IBV_BUFFER_BYTES = 4096, // the longest message, with its header
     AQ_IBV_PROOF_BYTES = 16,
-    AQ_IBV_BATCH = 16, // completions that are taken out at once
+    AQ_IBV_BATCH = 16,        // completions that are taken out at once
+    AQ_IBV_RING_SLOTS = 32,   // the most that a ring may have
+    AQ_IBV_FOOTER_BYTES = 16, // behind a message in a ring
 };
 
 // ---- what travels ----
 
 enum { AQ_IBV_CREDITS = AQ_AM_LONG + 1 }; // a hidden reply, beside the categories
-enum { AQ_IBV_REPLY = 1, AQ_IBV_PACKED = 2 };
+enum { AQ_IBV_REPLY = 1, AQ_IBV_PACKED = 2, AQ_IBV_LEFT = 4 }; // LEFT: the ring that was asked for
 
 // A message: this, the arguments up to a multiple of 8, of a Long its place (8 bytes), the payload
 // of a Medium or of a packed Long. In the byte order of the machine: all processes run on the same
@@ -62,7 +65,8 @@ typedef struct aq_ibv_head {
     uint8_t flags;
     uint8_t handler;
     uint8_t nargs;
-    uint8_t zero[2];
+    uint8_t ring; // 0: no news; a ring for the receiver, from 1 on; 255: it has to leave its own
+    uint8_t ring_slots; // slots of the receiver's ring that are free again; see ibv_ring.c
 } aq_ibv_head_t;
 
 _Static_assert(sizeof(aq_ibv_head_t) == 16, "arguments begin at a multiple of 8");
@@ -91,13 +95,9 @@ typedef struct aq_ibv_hello {
     uint8_t proof[AQ_IBV_PROOF_BYTES]; // that the speaker knows the job's key
     uint32_t rank;
     uint32_t grant; // requests that the other side may have under way
+    uint64_t rings_at;
+    uint32_t rings_key, ring_depth; // 0: there are none
 } aq_ibv_hello_t;
-
-// Where the segment of a rank is, for its peers; bytes 0: nothing was attached.
-typedef struct aq_ibv_region {
-    uint64_t start, bytes;
-    uint32_t key;
-} aq_ibv_region_t;
 
 // ---- memory ----
 
@@ -106,7 +106,8 @@ typedef struct aq_ibv_buffer {
     struct aq_ibv_buffer *next;
     uint8_t *bytes;
     struct aq_ibv_pool *home;
-    bool owed; // arrived, and no other one was posted in its place yet
+    struct aq_ibv_ring *ring; // whose slot this is; NULL: it is a buffer of its own
+    bool owed;                // arrived, and no other one was posted in its place yet
 } aq_ibv_buffer_t;
 
 typedef struct aq_ibv_pool {
@@ -125,6 +126,7 @@ typedef struct aq_ibv_op {
     struct aq_ibv_peer *link;
     aq_ibv_buffer_t *buffer; // that it uses; NULL: none
     atomic_uint *pending;    // that counts a put or get; NULL: it is no such thing
+    aq_ibv_hold_t hold;      // of memory here that the device uses in place
     void *into;              // a get through the buffer: where its bytes belong
     uint32_t nbytes;
 } aq_ibv_op_t;
@@ -150,7 +152,38 @@ typedef struct aq_ibv_peer {
     atomic_bool dead;    // nothing completes any more
     atomic_uint slots;   // free entries of its send queue
     aq_credit_t credit;
+
+    // The rings of the peer, and the one of them that is for us.
+    uint64_t rings_at;
+    uint32_t rings_key, ring_depth;
+    aq_lock_t ring_lock;   // of the next four; held while a write to the ring is posted
+    _Atomic uint64_t ring; // where it is; 0: none
+    uint32_t ring_slots;   // that are free
+    uint32_t ring_position;
+    unsigned ring_generation;
+    atomic_bool ring_left; // to be said with the next message
+
+    // What the peer is to learn with the next message: a ring (see aq_ibv_head_t), and slots of its
+    // own ring that are free again, with the generation of the ring.
+    _Atomic uint8_t ring_news;
+    atomic_uint ring_back;
+    // Under the conduit's receiving lock.
+    struct aq_ibv_ring *owned; // that it writes here; NULL: none
+    unsigned owned_generation;
+    uint32_t heard; // messages in this cycle
 } aq_ibv_peer_t;
+
+// A ring that a peer writes here.
+typedef struct aq_ibv_ring {
+    uint8_t *bytes;
+    aq_ibv_peer_t *owner; // NULL: it is free
+    bool leaving, left;   // the owner was asked to leave it, and has
+    uint32_t seen;        // messages that were taken out
+    aq_lock_t lock;       // of what follows
+    atomic_uint done;     // messages whose slots went back
+    uint32_t over;        // a bit for each slot behind those whose handler has returned
+    aq_ibv_buffer_t slots[AQ_IBV_RING_SLOTS];
+} aq_ibv_ring_t;
 
 // Messages that have arrived and wait for a poll that may run their handlers.
 typedef struct aq_ibv_queue {
@@ -165,11 +198,13 @@ typedef struct aq_ibv_limits {
     unsigned arrivals;                // buffers in the shared receive queue
     unsigned grants;                  // of those, for requests
     unsigned bounces, large_bounces;
-    unsigned inline_bytes;  // most that travels in the work request
-    size_t packed_long;     // longest Long whose payload travels with its header
-    size_t bounce_bytes;    // a large bounce buffer
-    size_t operation_bytes; // longest put or get of the device
-    uint8_t reads;          // RDMA reads of a connection that may be under way
+    unsigned inline_bytes;                  // most that travels in the work request
+    size_t packed_long;                     // longest Long whose payload travels with its header
+    size_t bounce_bytes;                    // a large bounce buffer
+    size_t operation_bytes;                 // longest put or get of the device
+    unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
+    size_t ring_bytes;                      // the longest message that goes into a ring
+    uint8_t reads;                          // RDMA reads of a connection that may be under way
 } aq_ibv_limits_t;
 
 typedef struct aq_ibv_conduit {
@@ -183,6 +218,13 @@ typedef struct aq_ibv_conduit {
     struct ibv_context *verbs; // the device, librdmacm's
     uint8_t port;
     struct ibv_pd *pd;
+    struct ibv_comp_channel *completions; // wakes sleepers
+    int bell;                             // an eventfd that does so too
+    bool thread_wanted;                   // GASNET_RCV_THREAD, where several threads may be inside
+    aq_ibv_thread_t *thread;              // NULL: there is none
+    aq_ibv_thread_setup_t thread_setup;
+    aq_ibv_source_t arrivals_source; // what wakes it
+    atomic_uint sleepers;
     struct ibv_cq *send_cq, *receive_cq;
     struct ibv_srq *srq;
 
@@ -194,10 +236,9 @@ typedef struct aq_ibv_conduit {
     aq_lock_t op_lock;
     aq_ibv_op_t *free_ops, *ops;
 
-    uintptr_t segment;
-    size_t segment_bytes;
-    struct ibv_mr *segment_mr;
-    aq_ibv_region_t *regions; // of all ranks; NULL: not attached
+    aq_ibv_memory_t memory; // what is registered
+    aq_ibv_keys_t keys;     // for the segments, and for other memory here
+    bool pins;              // other memory is pinned by firehose; else it goes through buffers
 
     pthread_t connector;
     int wake_connector; // an eventfd
@@ -212,12 +253,21 @@ typedef struct aq_ibv_conduit {
     const char *lost_why;
     uint64_t lost_at;
 
+    // Active messages by RDMA, under the receiving lock.
+    uint8_t *rings_at;
+    aq_ibv_ring_t *rings, **active_rings;
+    atomic_uint rings_active;
+    unsigned ring_turn;
+    unsigned heard; // messages in this cycle
+    atomic_ulong rings_granted, rings_freed, ring_messages;
+
     aq_credit_pool_t credits;
     aq_lock_t reaping;   // only ever tried
     aq_lock_t receiving; // only ever tried
     aq_lock_t queue_lock;
     aq_ibv_queue_t requests, replies;
     atomic_bool credits_due; // a hidden reply found no room
+    atomic_ulong arrived;    // messages in receive buffers
     atomic_ulong copies;     // messages that had to be copied, since no buffer was spare
 } aq_ibv_conduit_t;
 
@@ -233,9 +283,20 @@ static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
 aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv);
 void aq_ibv_device_close(aq_ibv_conduit_t *ibv);
 
-// Registers memory with the device; logs a refusal, with the limit that was hit. NULL: refused.
-struct ibv_mr *aq_ibv_device_register(aq_ibv_conduit_t *ibv, void *memory, size_t bytes,
-                                      const char *what);
+// ---- ibv_sleep.c ----
+
+// What sleepers are woken by. False: the system refuses it; errno.
+bool aq_ibv_sleep_open(aq_ibv_conduit_t *ibv);
+void aq_ibv_sleep_close(aq_ibv_conduit_t *ibv);
+
+// The receive thread, if it is wanted; AQ_ERR_RESOURCE: there can be none (logged).
+aq_status_t aq_ibv_receiver_start(aq_ibv_conduit_t *ibv);
+
+// See aq_conduit_ops_t.
+uint32_t aq_ibv_arm(aq_conduit_t *conduit);
+void aq_ibv_disarm(aq_conduit_t *conduit);
+void aq_ibv_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
+void aq_ibv_wake(aq_conduit_t *conduit, bool neighbourhood);
 
 // ---- ibv_buffer.c ----
 
@@ -270,7 +331,7 @@ aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *des
 aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_conduit_t *ibv, uint32_t rank);
 
 // With connect_lock held: what the two sides granted each other; from here on requests may go.
-void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, unsigned theirs);
+void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_hello_t *theirs);
 
 // With connect_lock held: how many requests a new peer may have under way.
 unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv);
@@ -318,10 +379,43 @@ typedef struct aq_ibv_work {
 void aq_ibv_post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                  unsigned count);
 
+// ---- ibv_ring.c ----
+
+// How many rings there are to be; their memory, from *at on. False: no memory.
+void aq_ibv_rings_limits(aq_ibv_conduit_t *ibv);
+bool aq_ibv_rings_open(aq_ibv_conduit_t *ibv, uint8_t **at);
+
+// With the link's ring_lock held: makes a write into the peer's ring of the work request for a
+// message of so many bytes, with room for a footer behind it. False: there is no ring, or no free
+// slot.
+bool aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv_work_t *work);
+
+// The bytes of such a write.
+static inline size_t aq_ibv_ring_bytes(size_t bytes)
+{
+    return ((bytes + 7) & ~(size_t)7) + AQ_IBV_FOOTER_BYTES;
+}
+
+// Rings in the head of a message: what is to be said, and what was.
+void aq_ibv_ring_say(aq_ibv_peer_t *link, aq_ibv_head_t *head);
+void aq_ibv_ring_hear(aq_ibv_peer_t *link, const aq_ibv_head_t *head);
+
+// With the receiving lock held: the next message in a ring; NULL: there is none. When its handler
+// has returned: its slot is free.
+aq_ibv_buffer_t *aq_ibv_rings_next(aq_ibv_conduit_t *ibv);
+void aq_ibv_ring_done(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer);
+
+// With the receiving lock held: a message of at most ring_bytes came. Every so many of them it is
+// decided who has a ring.
+void aq_ibv_ring_count(aq_ibv_conduit_t *ibv, const aq_ibv_head_t *head);
+
 // ---- ibv_receive.c ----
 
 // See aq_conduit_ops_t.
 unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what);
+
+// The same for the receive thread: see aq_ibv_thread_setup_t.
+int aq_ibv_poll_by_thread(void *context);
 
 // ---- ibv_rma.c ----
 
@@ -332,8 +426,8 @@ aq_status_t aq_ibv_put(aq_conduit_t *conduit, void *link, void *dest, const void
 aq_status_t aq_ibv_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
 
-// Whether memory of a rank is in what it attached; its key.
-bool aq_ibv_attached(const aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
-                     uint32_t *key);
+// Whether memory of a rank is in what it attached; hold: the key, and for how many of the bytes.
+bool aq_ibv_attached(aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
+                     aq_ibv_hold_t *hold);
 
 #endif

@@ -231,7 +231,7 @@ static bool accept_request(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct rd
     struct rdma_conn_param parameter = parameters(ibv, &hello);
     set_state(ibv, link, AQ_IBV_ANSWERING);
     if (!atomic_load_explicit(&link->started, memory_order_relaxed))
-        aq_ibv_peer_start(ibv, link, theirs->grant);
+        aq_ibv_peer_start(ibv, link, theirs);
     return rdma_accept(id, &parameter) == 0;
 }
 
@@ -267,7 +267,7 @@ static void on_established(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link,
             set_state(ibv, link, AQ_IBV_FAILED);
             return;
         }
-        aq_ibv_peer_start(ibv, link, hello.grant);
+        aq_ibv_peer_start(ibv, link, &hello);
     }
     set_state(ibv, link, AQ_IBV_READY);
 }

@@ -106,6 +106,12 @@ static aq_status_t find_port(aq_ibv_conduit_t *ibv)
 {
     chosen_t chosen;
     aq_status_t status = choose(&chosen);
+    if (status == AQ_OK && !chosen.port) {
+        char why[512];
+        (void)aq_ibv_usable(why, sizeof why);
+        aq_log_error("%s", why);
+        status = AQ_ERR_ABSENT;
+    }
     if (status != AQ_OK)
         return status;
     ibv->channel = rdma_create_event_channel();
@@ -194,6 +200,7 @@ static void find_limits(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
     find_depths(limits, peers, can);
     find_credits(limits, peers, can);
     find_bytes(limits, port);
+    aq_ibv_rings_limits(ibv);
     limits->bounces = least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
     limits->large_bounces = least(LARGE_BOUNCES, limits->depth_total);
     limits->reads = (uint8_t)least(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
@@ -228,19 +235,26 @@ static unsigned find_inline(aq_ibv_conduit_t *ibv)
     return bytes;
 }
 
+static struct ibv_comp_channel *arrivals_channel(const aq_ibv_conduit_t *ibv)
+{
+    return ibv->thread_wanted ? ibv->arrivals_source.channel : ibv->completions;
+}
+
 static aq_status_t make_objects(aq_ibv_conduit_t *ibv)
 {
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = ibv->limits.arrivals, .max_sge = 1}};
     const int sends = (int)ibv->limits.depth_total, arrivals = (int)ibv->limits.arrivals;
-    if ((ibv->pd = ibv_alloc_pd(ibv->verbs)) != NULL &&
-        (ibv->send_cq = ibv_create_cq(ibv->verbs, sends, NULL, NULL, 0)) != NULL &&
-        (ibv->receive_cq = ibv_create_cq(ibv->verbs, arrivals, NULL, NULL, 0)) != NULL &&
+    if (aq_ibv_sleep_open(ibv) && (ibv->pd = ibv_alloc_pd(ibv->verbs)) != NULL &&
+        (ibv->send_cq = ibv_create_cq(ibv->verbs, sends, NULL, ibv->completions, 0)) != NULL &&
+        (ibv->receive_cq = ibv_create_cq(ibv->verbs, arrivals, NULL, arrivals_channel(ibv), 0)) !=
+            NULL &&
         (ibv->srq = ibv_create_srq(ibv->pd, &srq)) != NULL) {
         ibv->limits.inline_bytes = find_inline(ibv);
         return AQ_OK;
     }
     aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(ibv->verbs->device),
-                 !ibv->pd           ? "a protection domain"
+                 !ibv->completions  ? "a completion channel"
+                 : !ibv->pd         ? "a protection domain"
                  : !ibv->send_cq    ? "a completion queue for sends"
                  : !ibv->receive_cq ? "a completion queue for arrivals"
                                     : "a shared receive queue",
@@ -249,16 +263,53 @@ static aq_status_t make_objects(aq_ibv_conduit_t *ibv)
     return AQ_ERR_RESOURCE;
 }
 
+static uint32_t processes_here(const aq_boot_t *boot)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < boot->size; r++)
+        count += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
+    return count;
+}
+
+// Memory that is neither segment nor buffer is pinned only where the user says so: the library does
+// not learn when a client gives memory back to the system.
+static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
+{
+    const aq_boot_t *boot = ibv->base.env->boot;
+    const uint32_t here = processes_here(boot);
+    char why[512] = "";
+    ibv->pins = aq_settings_given(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_USE_FIREHOSE);
+    ibv->memory = (aq_ibv_memory_t){.calls = &aq_ibv_calls,
+                                    .pd = ibv->pd,
+                                    .device = ibv_get_device_name(ibv->verbs->device),
+                                    .region_bytes = can->max_mr_size,
+                                    .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
+                                    .most = aq_firehose_pinnable(here)};
+    const aq_ibv_keys_setup_t setup = {.mode = AQ_IBV_FAST,
+                                       .memory = &ibv->memory,
+                                       .device_regions = (uint32_t)can->max_mr,
+                                       .processes = here,
+                                       .ranks = boot->size,
+                                       .peers = ibv->peers};
+    aq_status_t status = aq_ibv_keys_start(&ibv->keys, &setup, why, sizeof why);
+    if (status != AQ_OK && *why)
+        aq_log_error("%s", why);
+    return status;
+}
+
 aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
 {
     struct ibv_device_attr can;
     struct ibv_port_attr port;
+    char why[512];
     aq_status_t status = find_port(ibv);
     if (status != AQ_OK)
         return status;
-    // Only kernels that do not copy what is pinned when a process forks need to be told.
-    if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
-        ibv_fork_init();
+    status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
+    if (status != AQ_OK) {
+        aq_log_error("%s", why);
+        return status;
+    }
     if (ibv_query_device(ibv->verbs, &can) != 0 ||
         ibv_query_port(ibv->verbs, ibv->port, &port) != 0) {
         aq_log_error("device %s does not tell its limits: %s",
@@ -266,7 +317,8 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
         return AQ_ERR_RESOURCE;
     }
     find_limits(ibv, &can, &port);
-    return make_objects(ibv);
+    status = make_objects(ibv);
+    return status == AQ_OK ? start_keys(ibv, &can) : status;
 }
 
 void aq_ibv_device_close(aq_ibv_conduit_t *ibv)
@@ -277,23 +329,11 @@ void aq_ibv_device_close(aq_ibv_conduit_t *ibv)
         ibv_destroy_cq(ibv->receive_cq);
     if (ibv->send_cq)
         ibv_destroy_cq(ibv->send_cq);
+    aq_ibv_sleep_close(ibv);
     if (ibv->pd)
         ibv_dealloc_pd(ibv->pd);
     if (ibv->listener)
         rdma_destroy_id(ibv->listener);
     if (ibv->channel)
         rdma_destroy_event_channel(ibv->channel);
-}
-
-struct ibv_mr *aq_ibv_device_register(aq_ibv_conduit_t *ibv, void *memory, size_t bytes,
-                                      const char *what)
-{
-    struct ibv_mr *mr =
-        ibv_reg_mr(ibv->pd, memory, bytes,
-                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-    if (!mr)
-        aq_log_error("%s, %zu bytes, cannot be pinned for device %s: %s", what, bytes,
-                     ibv_get_device_name(ibv->verbs->device),
-                     aq_firehose_remedy(aq_firehose_why(errno, bytes)));
-    return mr;
 }

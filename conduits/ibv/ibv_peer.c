@@ -51,9 +51,13 @@ unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv)
     return grant;
 }
 
-void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, unsigned theirs)
+void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_hello_t *theirs)
 {
-    aq_credit_start(&link->credit, &ibv->credits, theirs, link->grant, ibv->limits.credits.slack);
+    aq_credit_start(&link->credit, &ibv->credits, theirs->grant, link->grant,
+                    ibv->limits.credits.slack);
+    link->rings_at = theirs->rings_at;
+    link->rings_key = theirs->rings_key;
+    link->ring_depth = theirs->ring_depth;
     atomic_store_explicit(&link->started, true, memory_order_release);
 }
 
@@ -75,7 +79,11 @@ static void prove(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, uint8
 void aq_ibv_hello(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, unsigned grant,
                   aq_ibv_hello_t *hello)
 {
-    *hello = (aq_ibv_hello_t){.rank = from, .grant = grant};
+    *hello = (aq_ibv_hello_t){.rank = from,
+                              .grant = grant,
+                              .rings_at = (uintptr_t)ibv->rings_at,
+                              .rings_key = ibv->slab_mr->rkey,
+                              .ring_depth = ibv->rings ? ibv->limits.ring_depth : 0};
     prove(ibv, from, to, hello->proof);
 }
 

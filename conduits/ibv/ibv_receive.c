@@ -49,6 +49,11 @@ static const aq_ibv_head_t *head_of(const aq_ibv_buffer_t *buffer)
     return (const aq_ibv_head_t *)(const void *)buffer->bytes;
 }
 
+static void sort_in(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
+{
+    enqueue(head_of(buffer)->flags & AQ_IBV_REPLY ? &ibv->replies : &ibv->requests, buffer);
+}
+
 // Takes a batch out of the device; returns how many.
 static unsigned take_batch(aq_ibv_conduit_t *ibv)
 {
@@ -68,11 +73,27 @@ static unsigned take_batch(aq_ibv_conduit_t *ibv)
             spare->next = spares;
             spares = spare;
         }
-        enqueue(head_of(buffer)->flags & AQ_IBV_REPLY ? &ibv->replies : &ibv->requests, buffer);
+        sort_in(ibv, buffer);
+        if (wc[i].byte_len <= ibv->limits.ring_bytes)
+            aq_ibv_ring_count(ibv, head_of(buffer));
     }
-    aq_lock_drop(&ibv->queue_lock);
+    // Before anybody can run what has arrived, and give its credit back.
     aq_ibv_post_arrivals(ibv, spares);
+    aq_lock_drop(&ibv->queue_lock);
+    atomic_fetch_add_explicit(&ibv->arrived, (unsigned)count, memory_order_relaxed);
     return (unsigned)count;
+}
+
+// Takes as many out of the rings, at most.
+static void take_from_rings(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_buffer_t *buffer;
+    for (unsigned i = 0; i < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(ibv)) != NULL; i++) {
+        aq_ibv_ring_count(ibv, head_of(buffer));
+        aq_lock_take(&ibv->queue_lock);
+        sort_in(ibv, buffer);
+        aq_lock_drop(&ibv->queue_lock);
+    }
 }
 
 // ---- to the handlers ----
@@ -118,6 +139,7 @@ static void run(aq_ibv_conduit_t *ibv, uint8_t *message)
     aq_ibv_peer_t *link = sender_of(ibv, head.source);
     const bool reply = head.flags & AQ_IBV_REPLY;
     aq_credit_give(&link->credit, head.credits + (reply && head.kind != AQ_IBV_CREDITS));
+    aq_ibv_ring_hear(link, &head);
     if (head.kind == AQ_IBV_CREDITS)
         return;
     bool replied = call_handler(ibv, message);
@@ -137,18 +159,27 @@ static void deliver(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
         return;
     }
     run(ibv, buffer->bytes);
-    aq_ibv_buffer_put(buffer);
+    if (buffer->ring)
+        aq_ibv_ring_done(ibv, buffer);
+    else
+        aq_ibv_buffer_put(buffer);
 }
 
-unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
+// False: another thread is at it.
+static bool take_arrivals(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    if (!aq_lock_try(&ibv->receiving))
+        return false;
+    take_from_rings(ibv);
+    take_batch(ibv);
+    aq_lock_drop(&ibv->receiving);
+    return true;
+}
+
+static unsigned deliver_some(aq_ibv_conduit_t *ibv, unsigned what)
+{
     aq_ibv_buffer_t *buffer;
-    unsigned done = aq_ibv_reap(ibv), delivered = 0;
-    if (aq_lock_try(&ibv->receiving)) {
-        take_batch(ibv);
-        aq_lock_drop(&ibv->receiving);
-    }
+    unsigned delivered = 0;
     while (delivered < DELIVER_MOST &&
            ((buffer = dequeue(ibv, &ibv->replies)) != NULL ||
             (what & AQ_POLL_REQUESTS && (buffer = dequeue(ibv, &ibv->requests)) != NULL))) {
@@ -156,5 +187,23 @@ unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
         delivered++;
     }
     aq_ibv_send_due(ibv);
-    return done + delivered;
+    return delivered;
+}
+
+unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
+{
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    unsigned done = aq_ibv_reap(ibv);
+    take_arrivals(ibv);
+    return done + deliver_some(ibv, what);
+}
+
+int aq_ibv_poll_by_thread(void *context)
+{
+    aq_ibv_conduit_t *ibv = context;
+    bool looked = take_arrivals(ibv);
+    unsigned delivered = deliver_some(ibv, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    if (delivered)
+        aq_ibv_wake(&ibv->base, false); // threads of the client may wait for what handlers did
+    return delivered ? (int)delivered : looked ? 0 : -1;
 }

@@ -1,5 +1,6 @@
 // Put and get by RDMA write and read, between memory here and what the peer attached. Memory here
-// that is pinned, our own segment, is used as it is; other memory goes through bounce buffers.
+// that is pinned, our own segment, is used as it is; other memory goes through bounce buffers, or
+// is pinned by firehose.
 #include "ibv_conduit.h"
 
 #include <stdlib.h>
@@ -12,41 +13,26 @@
 aq_status_t aq_ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    aq_boot_t *boot = conduit->env->boot;
-    aq_ibv_region_t mine = {.start = (uintptr_t)segment, .bytes = size};
-    aq_ibv_region_t *regions = calloc(boot->size, sizeof *regions);
-    if (!regions) {
-        aq_log_error("out of memory for the segments of %u ranks", boot->size);
-        return AQ_ERR_RESOURCE;
-    }
-    ibv->segment_mr = aq_ibv_device_register(ibv, segment, size, "the segment");
-    if (!ibv->segment_mr) {
-        free(regions);
-        return AQ_ERR_RESOURCE;
-    }
-    mine.key = ibv->segment_mr->rkey;
-    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, regions);
-    ibv->segment = (uintptr_t)segment;
-    ibv->segment_bytes = size;
-    ibv->regions = regions;
+    char why[512] = "";
+    aq_status_t status =
+        aq_ibv_keys_attach(&ibv->keys, conduit->env->boot, segment, size, why, sizeof why);
+    if (status != AQ_OK && *why)
+        aq_log_error("%s", why);
     return status;
 }
 
-bool aq_ibv_attached(const aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
-                     uint32_t *key)
+bool aq_ibv_attached(aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
+                     aq_ibv_hold_t *hold)
 {
-    if (!ibv->regions)
-        return false;
-    const aq_ibv_region_t *region = &ibv->regions[rank];
-    const uint64_t offset = (uintptr_t)memory - region->start;
-    *key = region->key;
-    return offset <= region->bytes && nbytes <= region->bytes - offset;
+    aq_ibv_wait_t none = {0}; // segments that are registered are never waited for
+    return aq_ibv_keys_remote(&ibv->keys, rank, (uintptr_t)memory, nbytes, true, NULL, &none,
+                              hold) == AQ_IBV_REACHED;
 }
 
-static bool is_pinned(const aq_ibv_conduit_t *ibv, const void *memory, size_t nbytes)
+static bool in_segment(const aq_ibv_conduit_t *ibv, const void *memory, size_t nbytes)
 {
-    const uintptr_t offset = (uintptr_t)memory - ibv->segment;
-    return ibv->segment_mr && offset <= ibv->segment_bytes && nbytes <= ibv->segment_bytes - offset;
+    const uintptr_t offset = (uintptr_t)memory - ibv->keys.start;
+    return offset < ibv->keys.bytes && nbytes <= ibv->keys.bytes - offset;
 }
 
 // ---- pieces ----
@@ -54,7 +40,8 @@ static bool is_pinned(const aq_ibv_conduit_t *ibv, const void *memory, size_t nb
 // How the next piece of an operation reaches memory here.
 typedef struct piece {
     size_t nbytes;
-    bool in_line, in_place; // else through a buffer of the pool
+    bool in_line;
+    aq_ibv_hold_t hold; // bytes 0: not in place
     aq_ibv_pool_t *pool;
 } piece_t;
 
@@ -63,20 +50,28 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+// In place: what is registered; other memory, if it may be pinned and is worth it.
+static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
+                          aq_ibv_hold_t *hold)
+{
+    bool may_pin = ibv->pins && nbytes > AQ_IBV_BUFFER_BYTES;
+    return (may_pin || in_segment(ibv, local, nbytes)) &&
+           aq_ibv_keys_local(&ibv->keys, local, nbytes, is_get, hold) == AQ_OK;
+}
+
 static piece_t plan(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
                     bool stable)
 {
-    piece_t piece = {.nbytes = nbytes};
+    piece_t piece = {.nbytes = least(nbytes, ibv->limits.operation_bytes)};
     if (!is_get && nbytes <= ibv->limits.inline_bytes) {
         piece.in_line = true;
-    } else if (stable && is_pinned(ibv, local, nbytes)) {
-        piece.in_place = true;
-        piece.nbytes = least(nbytes, ibv->limits.operation_bytes);
+    } else if (stable && hold_in_place(ibv, local, piece.nbytes, is_get, &piece.hold)) {
+        piece.nbytes = piece.hold.bytes;
     } else if (nbytes <= AQ_IBV_BUFFER_BYTES) {
         piece.pool = &ibv->bounces;
     } else {
         piece.pool = &ibv->large_bounces;
-        piece.nbytes = least(nbytes, ibv->limits.bounce_bytes);
+        piece.nbytes = least(piece.nbytes, ibv->limits.bounce_bytes);
     }
     return piece;
 }
@@ -100,9 +95,7 @@ static void set_local(const aq_ibv_conduit_t *ibv, const piece_t *piece, void *l
     work->nbytes = (uint32_t)piece->nbytes;
     work->in_line = piece->in_line;
     work->local = piece->pool ? work->op->buffer->bytes : local;
-    work->local_key = piece->pool       ? ibv->slab_mr->lkey
-                      : piece->in_place ? ibv->segment_mr->lkey
-                                        : 0;
+    work->local_key = piece->pool ? ibv->slab_mr->lkey : piece->hold.key;
 }
 
 // One piece of an operation, from its front.
@@ -110,22 +103,25 @@ static aq_status_t begin(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const void 
                          void *local, size_t nbytes, bool is_get, bool stable, atomic_uint *pending,
                          size_t *begun)
 {
-    uint32_t key;
+    aq_ibv_hold_t there;
     *begun = 0;
-    if (!aq_ibv_attached(ibv, link->rank, remote, nbytes, &key))
+    if (!aq_ibv_attached(ibv, link->rank, remote, nbytes, &there))
         return AQ_ERR_ABSENT;
-    const piece_t piece = plan(ibv, local, nbytes, is_get, stable);
+    const piece_t piece = plan(ibv, local, there.bytes, is_get, stable);
     aq_ibv_op_t *op = take(ibv, link, &piece);
     if (!op && aq_ibv_reap(ibv))
         op = take(ibv, link, &piece);
-    if (!op)
+    if (!op) {
+        aq_ibv_keys_release(&piece.hold);
         return AQ_AGAIN;
+    }
     aq_ibv_work_t work = {.op = op,
                           .opcode = is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
                           .remote = (uintptr_t)remote,
-                          .remote_key = key};
+                          .remote_key = there.key};
     set_local(ibv, &piece, local, &work);
     op->pending = pending;
+    op->hold = piece.hold;
     if (is_get && piece.pool) {
         op->into = local;
         op->nbytes = (uint32_t)piece.nbytes;

@@ -70,8 +70,9 @@ unsigned aq_ibv_reap(aq_ibv_conduit_t *ibv)
 
 typedef struct outgoing {
     const aq_am_t *am;
-    bool packed;  // the payload travels with the header
-    size_t bytes; // of the message
+    bool packed;   // the payload travels with the header
+    size_t bytes;  // of the message
+    bool for_ring; // it may go into a ring
     aq_ibv_op_t *op, *long_op;
     unsigned credits; // that ride on it
 } outgoing_t;
@@ -87,9 +88,9 @@ static bool take_buffer(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op, size_t bytes)
 
 static bool take_ops(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out)
 {
+    const size_t bytes = out->for_ring ? aq_ibv_ring_bytes(out->bytes) : out->bytes;
     out->op = aq_ibv_op_take(ibv, link);
-    if (!out->op ||
-        (out->bytes > ibv->limits.inline_bytes && !take_buffer(ibv, out->op, out->bytes)))
+    if (!out->op || (bytes > ibv->limits.inline_bytes && !take_buffer(ibv, out->op, bytes)))
         return false;
     if (out->packed)
         return true;
@@ -122,11 +123,12 @@ static bool take_all(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out
 
 // ---- messages ----
 
-static void write_message(const aq_ibv_conduit_t *ibv, const outgoing_t *out, uint8_t *to)
+static void write_message(const aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgoing_t *out,
+                          uint8_t *to)
 {
     const aq_am_t *am = out->am;
     const bool has_payload = am->category != AQ_AM_SHORT && am->nbytes;
-    const aq_ibv_head_t head = {
+    aq_ibv_head_t head = {
         .source = ibv->base.env->rank,
         .nbytes = has_payload ? (uint32_t)am->nbytes : 0,
         .credits = (uint16_t)out->credits,
@@ -135,6 +137,7 @@ static void write_message(const aq_ibv_conduit_t *ibv, const outgoing_t *out, ui
         .handler = am->handler,
         .nargs = am->nargs,
     };
+    aq_ibv_ring_say(link, &head);
     memcpy(to, &head, sizeof head);
     if (am->nargs)
         memcpy(to + sizeof head, am->args, am->nargs * sizeof *am->args);
@@ -160,6 +163,16 @@ static aq_ibv_work_t write_payload(const aq_ibv_conduit_t *ibv, const outgoing_t
                            .remote_key = key};
 }
 
+// Writes to a ring are posted in the order of their positions.
+static void post_to_ring(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgoing_t *out,
+                         uint8_t *message, aq_ibv_work_t *work)
+{
+    aq_lock_take(&link->ring_lock);
+    aq_ibv_ring_use(link, message, out->bytes, work);
+    aq_ibv_post(ibv, link, work, 1);
+    aq_lock_drop(&link->ring_lock);
+}
+
 static void post_message(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgoing_t *out,
                          uint32_t key)
 {
@@ -170,33 +183,40 @@ static void post_message(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgo
     unsigned count = 0;
     if (!out->packed)
         work[count++] = write_payload(ibv, out, key);
-    write_message(ibv, out, message);
+    write_message(ibv, link, out, message);
     work[count++] = (aq_ibv_work_t){.op = out->op,
                                     .opcode = IBV_WR_SEND,
                                     .local = message,
                                     .nbytes = (uint32_t)out->bytes,
                                     .local_key = ibv->slab_mr->lkey,
                                     .in_line = !buffer};
-    aq_ibv_post(ibv, link, work, count);
+    if (out->for_ring)
+        post_to_ring(ibv, link, out, message, work);
+    else
+        aq_ibv_post(ibv, link, work, count);
 }
 
 // How it travels; AQ_ERR_ARG if it cannot.
-static aq_status_t plan(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, outgoing_t *out,
+static aq_status_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, outgoing_t *out,
                         uint32_t *key)
 {
     const aq_am_t *am = out->am;
-    const size_t longest = ibv->base.max_long_unmapped;
-    out->packed =
-        am->category != AQ_AM_LONG || am->nbytes <= ibv->limits.packed_long ||
-        (am->nbytes <= longest && !aq_ibv_attached(ibv, link->rank, am->dest, am->nbytes, key));
+    aq_ibv_hold_t hold = {0};
+    bool written = am->category == AQ_AM_LONG && am->nbytes > ibv->limits.packed_long &&
+                   aq_ibv_attached(ibv, link->rank, am->dest, am->nbytes, &hold) &&
+                   hold.bytes == am->nbytes;
+    *key = hold.key;
+    out->packed = !written;
     out->bytes = aq_ibv_payload_at(am->category, am->nargs);
     if (am->category != AQ_AM_SHORT && out->packed)
         out->bytes += am->nbytes;
-    if (out->packed || aq_ibv_attached(ibv, link->rank, am->dest, am->nbytes, key))
+    out->for_ring = out->packed && out->bytes <= ibv->limits.ring_bytes &&
+                    atomic_load_explicit(&link->ring, memory_order_relaxed);
+    if (written || out->bytes <= AQ_IBV_BUFFER_BYTES)
         return AQ_OK;
-    aq_log_error("a Long of %zu bytes to %p is not inside the attached segment of rank %u, where "
-                 "%zu are the most",
-                 am->nbytes, am->dest, link->rank, longest);
+    aq_log_error("a Long of %zu bytes to %p is not inside one piece of the attached segment of "
+                 "rank %u (GASNET_PIN_MAXSZ), where %zu are the most",
+                 am->nbytes, am->dest, link->rank, ibv->base.max_long_unmapped);
     return AQ_ERR_ARG;
 }
 
@@ -234,6 +254,7 @@ static bool send_credits(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
                           .kind = AQ_IBV_CREDITS,
                           .flags = AQ_IBV_REPLY};
     void *message = &head;
+    aq_ibv_ring_say(link, &head);
     if (op->buffer)
         message = memcpy(op->buffer->bytes, &head, sizeof head);
     const aq_ibv_work_t work = {.op = op,
