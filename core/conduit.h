@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 3
+#define AQ_CONDUIT_ABI 4
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -189,6 +189,9 @@ typedef struct aq_conduit_ops {
 
     // Bytes that this process holds for messages (rings, buffers).
     size_t (*memory)(aq_conduit_t *conduit);
+    // Tells gasnet_info what of this machine the conduit could use, and why not the rest: a call of
+    // tell for each line; one with the label "" goes on with the line before. Needs no open.
+    void (*report)(void (*tell)(void *arg, const char *label, const char *text), void *arg);
     // Adds what this process has sent so far.
     void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
 } aq_conduit_ops_t;

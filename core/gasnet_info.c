@@ -56,15 +56,26 @@ static void print_usable(const char *name, bool usable, const char *why)
     printf("%s%s%s\n", usable ? "yes" : "no", *why ? ": " : "", why);
 }
 
+static void print_line(void *arg, const char *label, const char *text)
+{
+    (void)arg;
+    print_fact(label, text);
+}
+
 static void print_conduits(void)
 {
-    aq_conduit_report_t reports[REPORT_MAX];
+    static aq_conduit_report_t reports[REPORT_MAX];
     size_t count = aq_registry_report(reports, REPORT_MAX);
     if (count > REPORT_MAX)
         count = REPORT_MAX;
     puts("\nConduits that can run here");
     for (size_t i = 0; i < count; i++)
         print_usable(reports[i].name, reports[i].usable, reports[i].why);
+    for (size_t i = 0; i < count; i++)
+        if (reports[i].ops && reports[i].ops->report) {
+            printf("\nDevices of conduit %s\n", reports[i].name);
+            reports[i].ops->report(print_line, NULL);
+        }
 }
 
 static void print_spawners(void)

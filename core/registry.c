@@ -84,6 +84,7 @@ size_t aq_registry_report(aq_conduit_report_t *out, size_t max)
         out[count] = (aq_conduit_report_t){.name = known[count]};
         const aq_conduit_ops_t *ops =
             aq_registry_find(known[count], out[count].why, sizeof out[count].why);
+        out[count].ops = ops;
         out[count].usable = ops && ops->usable(out[count].why, sizeof out[count].why);
     }
     return KNOWN;

@@ -11,8 +11,9 @@ const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why
 
 typedef struct aq_conduit_report {
     const char *name;
+    const aq_conduit_ops_t *ops; // NULL: not in this installation
     bool usable;
-    char why[256]; // when not usable
+    char why[512]; // why not; or which part of the machine it would use; or nothing
 } aq_conduit_report_t;
 
 // Reports on all conduits that this version knows; returns how many (at most max are written).

@@ -1,7 +1,6 @@
 #include "thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "am_prepare.h"
 #include "fatal.h"
 
-bool aq_threads;
 _Thread_local unsigned aq_thread_handler_depth;
 _Thread_local unsigned aq_thread_held_locks;
 
@@ -103,11 +101,4 @@ void aq_thread_check_reply_context(const char *call, const char *kind)
     AQ_CHECK(aq_thread_handler_depth,
              "%s%s outside of a handler: only the handler of a request may reply", call, kind);
     check_locks_and_prepared(call, kind);
-}
-
-void aq_lock_take_slow(aq_lock_t *lock)
-{
-    for (unsigned turns = 0; !aq_lock_try(lock); turns++)
-        if (turns % 64 == 63)
-            sched_yield(); // the holder may need this processor
 }

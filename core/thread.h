@@ -2,7 +2,7 @@
 // by name.
 //
 // seq: one thread ever enters. parsync: several, never two at once. par: any number at once.
-// aq_threads is true only for par; where it is false, locks cost a test of one flag.
+// aq_threads (lock.h) is true only for par.
 #ifndef AQ_THREAD_H
 #define AQ_THREAD_H
 
@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "event.h"
-
-extern bool aq_threads;
+#include "lock.h"
 
 // Sets the mode by its word; false when it is none.
 bool aq_thread_mode(const char *word);
@@ -49,30 +48,5 @@ void aq_thread_check_context(const char *call, const char *kind);
 
 // The same for a reply, which a handler may send.
 void aq_thread_check_reply_context(const char *call, const char *kind);
-
-// A lock for short sections, which no handler runs under.
-typedef struct aq_lock {
-    atomic_uint held;
-} aq_lock_t;
-
-static inline bool aq_lock_try(aq_lock_t *lock)
-{
-    return !aq_threads || (!atomic_load_explicit(&lock->held, memory_order_relaxed) &&
-                           !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire));
-}
-
-void aq_lock_take_slow(aq_lock_t *lock);
-
-static inline void aq_lock_take(aq_lock_t *lock)
-{
-    if (!aq_lock_try(lock))
-        aq_lock_take_slow(lock);
-}
-
-static inline void aq_lock_drop(aq_lock_t *lock)
-{
-    if (aq_threads)
-        atomic_store_explicit(&lock->held, 0, memory_order_release);
-}
 
 #endif

@@ -16,6 +16,10 @@ pkg-config         | needed   | command -v pkg-config       | finds the librarie
 libc6-dev          | needed   | has_header stdio.h          | the C library
 libsodium-dev      | needed   | pkg-config --exists libsodium | keyed hashes of conduit udp and spawner ssh
 libxxhash-dev      | needed   | has_header xxhash.h         | checksums of conduit udp
+libibverbs-dev     | optional | pkg-config --exists libibverbs | conduit ibv
+librdmacm-dev      | optional | pkg-config --exists librdmacm | the same
+ibverbs-providers  | optional | dpkg -s ibverbs-providers   | the same
+perftest           | optional | command -v ib_write_lat     | what gasnet_perf is compared with on it
 libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++

@@ -90,6 +90,15 @@ static bool parse_megabytes(const char *text, uint64_t *out)
     return true;
 }
 
+static bool parse_power(const aq_setting_t *row, const char *text, uint64_t *out)
+{
+    uint64_t value;
+    if (!aq_size_parse_bytes(text, &value) || !in_range(row, (double)value) || value & (value - 1))
+        return false;
+    *out = value;
+    return true;
+}
+
 static bool parse_limit(const aq_setting_t *row, const char *text, aq_size_limit_t *out)
 {
     *out = (aq_size_limit_t){0};
@@ -115,6 +124,8 @@ static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *o
         return aq_size_parse_bytes(text, &out->bytes) && in_range(row, (double)out->bytes);
     case AQ_TYPE_MEGABYTES:
         return parse_megabytes(text, &out->bytes) && in_range(row, (double)out->bytes);
+    case AQ_TYPE_POWER:
+        return parse_power(row, text, &out->bytes);
     case AQ_TYPE_LIMIT:
         return parse_limit(row, text, &out->limit);
     case AQ_TYPE_CHOICE:
@@ -148,8 +159,7 @@ static void load_defaults(void)
     }
 }
 
-// A value may hold anything: what is not plain text is shown as '?', and a long one is cut.
-static void quote_value(const char *value, char *buf, size_t size)
+void aq_settings_quote(const char *value, char *buf, size_t size)
 {
     size_t length = strlen(value);
     bool cut = length >= size;
@@ -166,7 +176,7 @@ static void explain_fault(const aq_setting_t *row, const char *value, char *err,
 {
     char shown[SHOWN_VALUE];
     char legal[256];
-    quote_value(value, shown, sizeof shown);
+    aq_settings_quote(value, shown, sizeof shown);
     aq_settings_describe(row, legal, sizeof legal);
     if (*row->fallback)
         snprintf(err, err_size, "%s: '%s' is not %s; unset it or give one, for example %s=%s",
@@ -254,7 +264,8 @@ double aq_settings_real(aq_setting_id_t id)
 
 uint64_t aq_settings_bytes(aq_setting_id_t id)
 {
-    assert(aq_settings[id].type == AQ_TYPE_BYTES || aq_settings[id].type == AQ_TYPE_MEGABYTES);
+    assert(aq_settings[id].type == AQ_TYPE_BYTES || aq_settings[id].type == AQ_TYPE_MEGABYTES ||
+           aq_settings[id].type == AQ_TYPE_POWER);
     return value_of(id)->bytes;
 }
 
@@ -318,6 +329,9 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
         return;
     case AQ_TYPE_MEGABYTES:
         describe_range(row, "a size such as 64KB, 1.5GB or 4096 (MB)", buf, size);
+        return;
+    case AQ_TYPE_POWER:
+        describe_range(row, row->low == 0 ? "0 or a power of 2" : "a power of 2", buf, size);
         return;
     case AQ_TYPE_LIMIT:
         snprintf(buf, size, "a memory limit such as 4GB, 512MB/P, 0.85/H or 2/3");
@@ -390,6 +404,9 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
     case AQ_TYPE_MEGABYTES:
         fprintf(out, "%llu bytes\n", (unsigned long long)value->bytes);
         return;
+    case AQ_TYPE_POWER:
+        fprintf(out, "%llu\n", (unsigned long long)value->bytes);
+        return;
     case AQ_TYPE_LIMIT:
         if (value->limit.fraction > 0)
             fprintf(out, "%g of the memory", value->limit.fraction);
@@ -402,7 +419,7 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
     case AQ_TYPE_RANKS:
     case AQ_TYPE_PORTS:
     case AQ_TYPE_TEXT:
-        quote_value(value->text, shown, sizeof shown);
+        aq_settings_quote(value->text, shown, sizeof shown);
         fprintf(out, "%s\n", shown);
         return;
     }

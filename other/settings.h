@@ -19,6 +19,7 @@ typedef enum aq_setting_id {
     AQ_SET_SPAWNER,             // GASNET_SPAWNER: auto fork ssh mpi pmi
     AQ_SET_SMP_SPAWNER,         // GASNET_SMP_SPAWNER: the same, for conduit smp only
     AQ_SET_UDP_SPAWNER,         // GASNET_UDP_SPAWNER: the same, for conduit udp only
+    AQ_SET_IBV_SPAWNER,         // GASNET_IBV_SPAWNER: the same, for conduit ibv only
     AQ_SET_MPI_SPAWNER,         // GASNET_MPI_SPAWNER: the same, for conduit mpi only
     AQ_SET_MPIRUN_CMD,          // MPIRUN_CMD: how spawner mpi starts a job
     AQ_SET_MPI_THREAD,          // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
@@ -61,6 +62,31 @@ typedef enum aq_setting_id {
     AQ_SET_UDP_FAULT_TRUNCATE,
     AQ_SET_UDP_FAULT_FLIP,
     AQ_SET_UDP_FAULT_SEED,
+    AQ_SET_IBV_PORTS, // GASNET_IBV_PORTS: filter of ports; conduits/ibv/ibv_filter.h
+    AQ_SET_HCA_ID,    // GASNET_HCA_ID, GASNET_PORT_NUM: what the filter was called before
+    AQ_SET_PORT_NUM,
+    AQ_SET_NUM_QPS,    // GASNET_NUM_QPS: accepted
+    AQ_SET_QP_TIMEOUT, // GASNET_QP_...: attributes of queue pairs
+    AQ_SET_QP_RETRY_COUNT,
+    AQ_SET_QP_RD_ATOM,
+    AQ_SET_CONNECT_STATIC, // GASNET_CONNECT_...: when connections are made
+    AQ_SET_CONNECT_DYNAMIC,
+    AQ_SET_RCV_THREAD,       // GASNET_RCV_THREAD: a thread that handles arrivals
+    AQ_SET_RCV_THREAD_RATE,  // wake-ups in a second; 0: no limit
+    AQ_SET_INLINESEND_LIMIT, // bytes; -1: what the device has
+    AQ_SET_PACKEDLONG_LIMIT, // bytes, and so the next one
+    AQ_SET_NONBULKPUT_BOUNCE_LIMIT,
+    AQ_SET_NETWORKDEPTH_PP, // GASNET_NETWORKDEPTH_..., _AM_CREDITS_..., _BBUF_COUNT: how much may
+    AQ_SET_NETWORKDEPTH_TOTAL, // be under way
+    AQ_SET_AM_CREDITS_PP,
+    AQ_SET_AM_CREDITS_TOTAL,
+    AQ_SET_AM_CREDITS_SLACK,
+    AQ_SET_BBUF_COUNT,
+    AQ_SET_PIN_MAXSZ,    // bytes; 0: what the device has
+    AQ_SET_AMRDMA_LIMIT, // GASNET_AMRDMA_...: rings that peers write by RDMA
+    AQ_SET_AMRDMA_DEPTH,
+    AQ_SET_AMRDMA_MAX_PEERS,
+    AQ_SET_AMRDMA_CYCLE,
     AQ_SET_USE_FIREHOSE, // GASNET_USE_FIREHOSE and its kin: what conduit ibv pins; see
     AQ_SET_FIREHOSE_M,   // firehose/firehose_params.h
     AQ_SET_FIREHOSE_R,
@@ -107,6 +133,7 @@ typedef enum aq_setting_type {
     AQ_TYPE_REAL,
     AQ_TYPE_BYTES,
     AQ_TYPE_MEGABYTES, // bytes too; a number without a unit is MB
+    AQ_TYPE_POWER,     // a power of 2, spelled like bytes; 0 too where low is 0
     AQ_TYPE_LIMIT,     // aq_size_limit_t
     AQ_TYPE_CHOICE,    // one of the words in choices
     AQ_TYPE_SIGNALS,   // text: a list of signals, commas between
@@ -144,7 +171,7 @@ aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size);
 bool aq_settings_bool(aq_setting_id_t id);
 int64_t aq_settings_int(aq_setting_id_t id);
 double aq_settings_real(aq_setting_id_t id);
-uint64_t aq_settings_bytes(aq_setting_id_t id); // AQ_TYPE_BYTES and _MEGABYTES
+uint64_t aq_settings_bytes(aq_setting_id_t id); // AQ_TYPE_BYTES, _MEGABYTES and _POWER
 const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
 const char *
 aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS
@@ -159,6 +186,10 @@ bool aq_settings_given(aq_setting_id_t id);
 // What is legal for a row, to stand behind "is" or "is not": "a whole number from 1 to 1024", "one
 // of auto, fork".
 void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size);
+
+// A value of a user as messages show it: what is not plain text is '?', and what does not fit is
+// cut, with "..." at its end. size: more than 4.
+void aq_settings_quote(const char *value, char *buf, size_t size);
 
 // Each variable: name, what is legal, default, help; at most 100 columns wide; for gasnet_info -e.
 void aq_settings_print_table(FILE *out);

@@ -56,6 +56,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"AMMPI_CREDITS_SLACK", AQ_TYPE_INT, "-1", -1, 4096, NULL,
          "Credits of AMMPI_CREDITS_PP that a receiver keeps back, for requests that had no reply, "
          "until a message takes them along. -1: three quarters of them. Of rank 0."},
+    [AQ_SET_IBV_SPAWNER] =
+        {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "The same as GASNET_SPAWNER for conduit ibv only, where it goes before it."},
     [AQ_SET_SSH_NODEFILE] =
         {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File that names the hosts of a job, one a line; gasnetrun(1) tells what else a line may "
@@ -191,11 +194,117 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_UDP_FAULT_SEED] =
         {"GASNET_UDP_FAULT_SEED", AQ_TYPE_INT, "1", 0, 0, NULL,
          "For tests: where the random numbers behind GASNET_UDP_FAULT_DROP and the like begin."},
+    [AQ_SET_IBV_PORTS] =
+        {"GASNET_IBV_PORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Ports that conduit ibv may use: devices with + between, each with the numbers of its "
+         "ports behind a colon if not all will do: mlx5_0+mlx5_1:1,2. A filter: what is not there "
+         "or not active is passed over, and order has no meaning. When not set, every port may be "
+         "used. gasnet_info lists the ports and tells which one is taken."},
+    [AQ_SET_HCA_ID] =
+        {"GASNET_HCA_ID", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Accepted for conduit ibv and without meaning, with a warning: GASNET_IBV_PORTS took its "
+         "place."},
+    [AQ_SET_PORT_NUM] =
+        {"GASNET_PORT_NUM", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Accepted for conduit ibv and without meaning, with a warning: GASNET_IBV_PORTS took its "
+         "place."},
+    [AQ_SET_NUM_QPS] =
+        {"GASNET_NUM_QPS", AQ_TYPE_INT, "0", 0, 64, NULL,
+         "Accepted for conduit ibv and without meaning in this version, which uses one port, and "
+         "one queue pair for each peer; more of them on the same port would share its bandwidth."},
+    [AQ_SET_QP_TIMEOUT] =
+        {"GASNET_QP_TIMEOUT", AQ_TYPE_INT, "18", 0, 31, NULL,
+         "Conduit ibv: how long a device waits for an acknowledgement before it sends again: "
+         "4.096 microseconds times 2 to this power; 18 is one second. 0: without end."},
+    [AQ_SET_QP_RETRY_COUNT] =
+        {"GASNET_QP_RETRY_COUNT", AQ_TYPE_INT, "7", 0, 7, NULL,
+         "Conduit ibv: how often a device sends again when no acknowledgement comes, before the "
+         "job ends with an error."},
+    [AQ_SET_QP_RD_ATOM] =
+        {"GASNET_QP_RD_ATOM", AQ_TYPE_INT, "0", 0, 255, NULL,
+         "Conduit ibv: RDMA reads and atomics of one connection that may be under way at the "
+         "same time. 0: as many as the device can do."},
+    [AQ_SET_CONNECT_STATIC] =
+        {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether every process is connected to all others at the start. 0: to each "
+         "when it is first used."},
+    [AQ_SET_CONNECT_DYNAMIC] =
+        {"GASNET_CONNECT_DYNAMIC", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduit ibv: whether connections may be made after the start. 0 asks for "
+         "GASNET_CONNECT_STATIC=1."},
+    [AQ_SET_RCV_THREAD] =
+        {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether a thread of the runtime sleeps until messages arrive and handles "
+         "them while the program computes: in programs of mode par only, and without the rings of "
+         "GASNET_AMRDMA_LIMIT. It takes time from the program where no processor is idle."},
+    [AQ_SET_RCV_THREAD_RATE] =
+        {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
+         "Conduit ibv: how often in a second the thread of GASNET_RCV_THREAD may wake up. 0: no "
+         "limit."},
+    [AQ_SET_INLINESEND_LIMIT] =
+        {"GASNET_INLINESEND_LIMIT", AQ_TYPE_INT, "-1", -1, 65535, NULL,
+         "Conduit ibv: most bytes that travel to the device in the request itself (inline). 0: "
+         "none do; -1, or more than the device can: as many as it can."},
+    [AQ_SET_PACKEDLONG_LIMIT] =
+        {"GASNET_PACKEDLONG_LIMIT", AQ_TYPE_BYTES, "4012", 0, 65536, NULL,
+         "Conduit ibv: most bytes of a Long message that travel with its header and are copied "
+         "into place at the target; more are written there by the device. No more than fit into a "
+         "receive buffer do. 0: always written by the device."},
+    [AQ_SET_NONBULKPUT_BOUNCE_LIMIT] =
+        {"GASNET_NONBULKPUT_BOUNCE_LIMIT", AQ_TYPE_BYTES, "64KB", 0, 1 << 30, NULL,
+         "Conduit ibv: longest put whose source may be reused at once that is copied into a "
+         "buffer; a longer one is written from where it is, and the call waits. 0: none is "
+         "copied."},
+    [AQ_SET_NETWORKDEPTH_PP] =
+        {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
+         "Conduit ibv: operations of the device (RDMA and messages) that may be under way from a "
+         "process to one peer: the depth of a send queue."},
+    [AQ_SET_NETWORKDEPTH_TOTAL] =
+        {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "0", 0, 1e7, NULL,
+         "Conduit ibv: the same to all peers together. 0: as many as GASNET_NETWORKDEPTH_PP and "
+         "the device allow."},
+    [AQ_SET_AM_CREDITS_PP] =
+        {"GASNET_AM_CREDITS_PP", AQ_TYPE_INT, "32", 1, 32768, NULL,
+         "Conduit ibv: requests that may be under way from a process to one peer without being "
+         "answered. More than GASNET_NETWORKDEPTH_PP counts as that."},
+    [AQ_SET_AM_CREDITS_TOTAL] =
+        {"GASNET_AM_CREDITS_TOTAL", AQ_TYPE_INT, "1024", 0, 1e7, NULL,
+         "Conduit ibv: the same to all peers together; when not set, at least one for each "
+         "process of the job. More than GASNET_NETWORKDEPTH_TOTAL counts as that; 0: as many as "
+         "that."},
+    [AQ_SET_AM_CREDITS_SLACK] =
+        {"GASNET_AM_CREDITS_SLACK", AQ_TYPE_INT, "1", 0, 32768, NULL,
+         "Conduit ibv: credits that a process keeps for a peer until a message goes there anyway; "
+         "one more is sent back by itself. It is always less than GASNET_AM_CREDITS_PP."},
+    [AQ_SET_BBUF_COUNT] =
+        {"GASNET_BBUF_COUNT", AQ_TYPE_INT, "1024", 0, 1e6, NULL,
+         "Conduit ibv: buffers of a process in which messages are put together and puts are "
+         "copied; no more than GASNET_NETWORKDEPTH_TOTAL. 0: that many."},
+    [AQ_SET_PIN_MAXSZ] =
+        {"GASNET_PIN_MAXSZ", AQ_TYPE_POWER, "0", 0, 0x1p38, NULL,
+         "Conduit ibv: longest piece in which the segment is pinned, with K, M or G behind it. 0: "
+         "as long as the device allows."},
+    [AQ_SET_AMRDMA_LIMIT] =
+        {"GASNET_AMRDMA_LIMIT", AQ_TYPE_BYTES, "4012", 0, 4096, NULL,
+         "Conduit ibv: longest message that is written straight into a ring of the receiver by "
+         "RDMA. More than fits into a buffer of a ring counts as that. 0: none is."},
+    [AQ_SET_AMRDMA_DEPTH] =
+        {"GASNET_AMRDMA_DEPTH", AQ_TYPE_POWER, "16", 1, 32, NULL,
+         "Conduit ibv: buffers of such a ring, one ring for each peer that has one."},
+    [AQ_SET_AMRDMA_MAX_PEERS] =
+        {"GASNET_AMRDMA_MAX_PEERS", AQ_TYPE_INT, "32", 0, 65535, NULL,
+         "Conduit ibv: peers that may have a ring at a process at the same time. 0: none."},
+    [AQ_SET_AMRDMA_CYCLE] =
+        {"GASNET_AMRDMA_CYCLE", AQ_TYPE_POWER, "1024", 0, 1 << 30, NULL,
+         "Conduit ibv: messages (of at most GASNET_AMRDMA_LIMIT) that arrive between two looks at "
+         "who should have a ring. 1: a peer gets one with its first message; 0: nobody has one."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned when it is first used, and "
-         "kept pinned. 0: its data is copied through buffers. A segment that is not pinned as a "
-         "whole (modes LARGE and EVERYTHING) needs it."},
+         "kept pinned. In this version only where the variable is set to 1, for programs that "
+         "never "
+         "give memory back to the system; 0, and when it is not set: its data is copied through "
+         "buffers."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for others (main pool). 0: what the "
@@ -234,16 +343,17 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
          "Conduit ibv: most memory that all processes of a host pin together, in bytes (4GB) or as "
          "a part of the memory of the host; each has an equal share. 0: 2/3."},
-    [AQ_SET_PHYSMEM_PROBE] = {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-                              "Accepted for conduit ibv and without meaning: nothing is pinned to "
-                              "find a limit. One that "
-                              "is met later is told, and less is pinned from then on."},
-    [AQ_SET_PHYSMEM_NOPROBE] =
-        {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Accepted for conduit ibv and without meaning: see GASNET_PHYSMEM_PROBE."},
+    [AQ_SET_PHYSMEM_PROBE] =
+        {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether each process pins memory at its start, as much as it can and up to "
+         "GASNET_PHYSMEM_MAX, to learn how much that is. It takes seconds. Otherwise a limit is "
+         "told when it is met, and less is pinned from then on."},
+    [AQ_SET_PHYSMEM_NOPROBE] = {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                                "Conduit ibv: 0 is the same as GASNET_PHYSMEM_PROBE=1."},
     [AQ_SET_PHYSMEM_WARN] =
         {"GASNET_PHYSMEM_WARN", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Accepted for conduit ibv and without meaning: see GASNET_PHYSMEM_PROBE."},
+         "Accepted for conduit ibv and without meaning: it is about probes that take long, and "
+         "there are none but those that GASNET_PHYSMEM_PROBE asks for."},
     [AQ_SET_PINNED_REGIONS_MAX] =
         {"GASNET_PINNED_REGIONS_MAX", AQ_TYPE_LIMIT, "0", 0, 0, "0",
          "Conduit ibv: most regions that all processes of a host pin together: a number (10000) or "
@@ -319,10 +429,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Ways to print a stack, commas between; the first that works is used. EXECINFO: by the C "
          "library; or the name under which a program defines its own (gasnett_backtrace_user). "
          "When not set, the program's own, then EXECINFO."},
-    [AQ_SET_STATS] =
-        {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Print what conduit udp counted, on standard error, when a process ends: a line for each "
-         "peer that it spoke to and one for all."},
+    [AQ_SET_STATS] = {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                      "Print what conduit udp or ibv counted, on standard error, when a process "
+                      "ends: over udp a "
+                      "line for each peer that it spoke to and one for all."},
     [AQ_SET_VERBOSEENV] =
         {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the variables of this list that are given, with their values, when the job "

@@ -19,7 +19,7 @@
 // The conduits of this build, as configure lists them.
 #define NAME(conduit) #conduit,
 #define WORD(conduit) " " #conduit
-static const char *const conduits[] = {AQ_EACH_CONDUIT(NAME)};
+static const char *const conduits[] = {AQ_EACH_NAME(NAME)};
 
 typedef struct run_options {
     aq_start_t start;    // its conduit is NULL while it is not known
@@ -42,7 +42,7 @@ static const char usage[] =
     "  -t                 only tell what would be done\n"
     "  -k                 keep temporary files (fork makes none)\n"
     "  -spawner=<name>    how to start the ranks: fork\n"
-    "  -conduit=<name>    the conduit, when called as plain gasnetrun:" AQ_EACH_CONDUIT(
+    "  -conduit=<name>    the conduit, when called as plain gasnetrun:" AQ_EACH_NAME(
         WORD) "\n"
               "  -h, --help         this text\n"
               "  --version          version\n"
@@ -202,7 +202,7 @@ static bool choose_conduit(run_options_t *run, const char *program)
     if (run->start.conduit == NULL) {
         aq_log_error("no conduit is named; call gasnetrun_<conduit>, or give -conduit=<conduit>; "
                      "it is one of:%s",
-                     AQ_EACH_CONDUIT(WORD));
+                     AQ_EACH_NAME(WORD));
         return false;
     }
     for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
@@ -210,7 +210,7 @@ static bool choose_conduit(run_options_t *run, const char *program)
             return true;
     aq_log_error("this build has no conduit '%s'; it has:%s; link the program with "
                  "-lgasnet-<conduit>-<mode> and start it with gasnetrun_<conduit>",
-                 run->start.conduit, AQ_EACH_CONDUIT(WORD));
+                 run->start.conduit, AQ_EACH_NAME(WORD));
     return false;
 }
 

@@ -62,12 +62,14 @@ static wish_t find_wish(const aq_start_t *start, const char *option)
     bool smp = strcmp(start->conduit, "smp") == 0;
     bool udp = strcmp(start->conduit, "udp") == 0;
     bool mpi = strcmp(start->conduit, "mpi") == 0;
+    bool ibv = strcmp(start->conduit, "ibv") == 0;
     if (option != NULL && strcmp(option, "auto") != 0)
         return wish;
     wish.name = NULL;
     if ((smp && take_setting(AQ_SET_SMP_SPAWNER, &wish)) ||
         (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) ||
-        (mpi && take_setting(AQ_SET_MPI_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
+        (mpi && take_setting(AQ_SET_MPI_SPAWNER, &wish)) ||
+        (ibv && take_setting(AQ_SET_IBV_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
         return wish;
     if (mpi) // MPI knows the ranks that its mpirun started, and no others
         wish = (wish_t){"mpi", "conduit mpi"};

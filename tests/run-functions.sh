@@ -131,6 +131,42 @@ on_netem()
         tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
 }
 
+# Several commands in one virtual machine with a verbs device, each an argument; where they start jobs over
+# conduit ibv, each rank is by itself. The device must never have had to wait for a buffer.
+on_ibv()
+{
+    grep -q '^#define AQ_EACH_NAME.*X(ibv)' "$AQ_BUILD/config.h" ||
+        skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
+    "$AQ_SRC/tests/beds/rxe-vm/run" --rdma --time 540 -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
+        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_SUPERNODE_MAXSIZE=1
+        for job; do
+            echo "== $job"
+            eval "$job" || exit
+        done
+        waits=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/*rnr*err | xargs)
+        [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; exit 1; }' bash "$@"
+}
+
+# A job of conduit ibv with as little of everything as it can live with.
+ibv_starved()
+{
+    GASNET_AM_CREDITS_PP=1 GASNET_AM_CREDITS_SLACK=0 GASNET_BBUF_COUNT=2 GASNET_NETWORKDEPTH_PP=2 "$@"
+}
+
+# Messages by RDMA, with one ring for two peers: it has to move, and messages have to go through it.
+ibv_rings()
+{
+    local code=0
+    GASNET_STATS=1 GASNET_AMRDMA_MAX_PEERS=1 GASNET_AMRDMA_CYCLE=32 GASNET_AMRDMA_DEPTH=4 \
+        gasnetrun_ibv -n 3 conform-seq am_args am_medium am_long am_infer npam_sizes rma_many_to_one 2>told || code=$?
+    cat told
+    grep -qE ' [1-9][0-9]* in rings; ([2-9]|[1-9][0-9]+) rings granted, [1-9][0-9]* freed' told || {
+        echo "No ring has moved, or none was used."
+        code=1
+    }
+    return $code
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {

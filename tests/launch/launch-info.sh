@@ -37,6 +37,14 @@ for mpi in openmpi mpich; do
 done
 expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
 row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
+
+# What a conduit tells of its devices.
+mkdir "$work/modules" && cp "$AQ_BUILD/modules/aq_conduit_fake.so" "$work/modules/aq_conduit_ibv.so"
+expect 0 env GASNET_MODULE_PATH="$work/modules" "$info"
+row 'Conduits that can run here' ibv 'yes'
+row 'Devices of conduit ibv' 'fake0 port 1' 'used$'
+row 'Devices of conduit ibv' '' ' *address 0$'
+
 expect 0 "$info"
 row 'Processors and memory' 'processors to use' "$(nproc)\$"
 row 'Processors and memory' 'memory to use' '[0-9.]+ [KMGT]iB$'

@@ -13,6 +13,7 @@ bad_value()
     'one of '*) echo carrier-pigeon ;;
     'a whole number'*) echo 1.5 ;;
     'a number'*) echo soon ;;
+    'a power of 2'* | '0 or a power'*) echo 24 ;;
     'yes '*) echo perhaps ;;
     'a size'*) echo 12XB ;;
     'a memory limit'*) echo 1.5/H ;;

@@ -168,6 +168,24 @@ static void test_bool(void **state)
     refuse_with(AQ_SET_FREEZE, "2", "for example GASNET_FREEZE=0");
 }
 
+static void test_power(void **state)
+{
+    (void)state;
+    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_DEPTH), 16);
+    load_with(AQ_SET_AMRDMA_DEPTH, "32");
+    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_DEPTH), 32);
+    load_with(AQ_SET_PIN_MAXSZ, "256K");
+    assert_int_equal(aq_settings_bytes(AQ_SET_PIN_MAXSZ), 256 << 10);
+    load_with(AQ_SET_AMRDMA_CYCLE, "0");
+    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_CYCLE), 0);
+    refuse_with(AQ_SET_AMRDMA_DEPTH, "0", "a power of 2 from 1 to 32");
+    refuse_with(AQ_SET_AMRDMA_DEPTH, "64", "a power of 2 from 1 to 32");
+    refuse_with(AQ_SET_AMRDMA_DEPTH, "24", "a power of 2 from 1 to 32");
+    refuse_with(AQ_SET_AMRDMA_CYCLE, "1000", "0 or a power of 2 from 0 to 1073741824");
+    refuse_with(AQ_SET_PIN_MAXSZ, "3K", "0 or a power of 2");
+    refuse_with(AQ_SET_PIN_MAXSZ, "x", "0 or a power of 2");
+}
+
 static void test_limit(void **state)
 {
     (void)state;
@@ -501,6 +519,7 @@ int main(void)
         CLEAN(test_fault_sentence),
         CLEAN(test_real),
         CLEAN(test_bool),
+        CLEAN(test_power),
         CLEAN(test_limit),
         CLEAN(test_choice),
         CLEAN(test_lists),

@@ -1,0 +1,178 @@
+// Buffers and operations: all of them are made at the start.
+#include "ibv_conduit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../../other/log.h"
+
+enum { SPARES = 64 }; // arrivals that may be with their handlers without a copy
+
+// ---- pools ----
+
+aq_ibv_buffer_t *aq_ibv_buffer_take(aq_ibv_pool_t *pool)
+{
+    aq_lock_take(&pool->lock);
+    aq_ibv_buffer_t *buffer = pool->free;
+    if (buffer)
+        pool->free = buffer->next;
+    aq_lock_drop(&pool->lock);
+    return buffer;
+}
+
+void aq_ibv_buffer_put(aq_ibv_buffer_t *buffer)
+{
+    aq_ibv_pool_t *pool = buffer->home;
+    aq_lock_take(&pool->lock);
+    buffer->next = pool->free;
+    pool->free = buffer;
+    aq_lock_drop(&pool->lock);
+}
+
+// The buffers of a pool lie side by side from *at on, which moves behind them.
+static bool fill_pool(aq_ibv_pool_t *pool, unsigned count, size_t bytes, uint8_t **at)
+{
+    pool->all = calloc(count, sizeof *pool->all);
+    if (!pool->all)
+        return false;
+    pool->count = count;
+    pool->bytes = bytes;
+    for (unsigned i = 0; i < count; i++) {
+        pool->all[i] = (aq_ibv_buffer_t){.bytes = *at, .home = pool};
+        aq_ibv_buffer_put(&pool->all[i]);
+        *at += bytes;
+    }
+    return true;
+}
+
+// ---- operations ----
+
+aq_ibv_op_t *aq_ibv_op_take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    unsigned slots = atomic_load_explicit(&link->slots, memory_order_relaxed);
+    do
+        if (!slots)
+            return NULL;
+    while (!atomic_compare_exchange_weak_explicit(&link->slots, &slots, slots - 1,
+                                                  memory_order_acquire, memory_order_relaxed));
+    aq_lock_take(&ibv->op_lock);
+    aq_ibv_op_t *op = ibv->free_ops;
+    if (op)
+        ibv->free_ops = op->next;
+    aq_lock_drop(&ibv->op_lock);
+    if (op)
+        *op = (aq_ibv_op_t){.link = link};
+    else
+        atomic_fetch_add_explicit(&link->slots, 1, memory_order_release);
+    return op;
+}
+
+void aq_ibv_op_put(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
+{
+    if (op->buffer)
+        aq_ibv_buffer_put(op->buffer);
+    aq_ibv_keys_release(&op->hold);
+    atomic_fetch_add_explicit(&op->link->slots, 1, memory_order_release);
+    aq_lock_take(&ibv->op_lock);
+    op->next = ibv->free_ops;
+    ibv->free_ops = op;
+    aq_lock_drop(&ibv->op_lock);
+}
+
+static bool make_ops(aq_ibv_conduit_t *ibv)
+{
+    ibv->ops = calloc(ibv->limits.depth_total, sizeof *ibv->ops);
+    if (!ibv->ops)
+        return false;
+    for (unsigned i = 0; i < ibv->limits.depth_total; i++) {
+        ibv->ops[i].next = ibv->free_ops;
+        ibv->free_ops = &ibv->ops[i];
+    }
+    return true;
+}
+
+// ---- arrivals ----
+
+void aq_ibv_post_arrivals(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *first)
+{
+    struct ibv_recv_wr work[AQ_IBV_BATCH], *bad;
+    struct ibv_sge piece[AQ_IBV_BATCH];
+    while (first) {
+        unsigned count = 0;
+        for (; first && count < AQ_IBV_BATCH; first = first->next, count++) {
+            piece[count] = (struct ibv_sge){.addr = (uintptr_t)first->bytes,
+                                            .length = AQ_IBV_BUFFER_BYTES,
+                                            .lkey = ibv->slab_mr->lkey};
+            work[count] = (struct ibv_recv_wr){.wr_id = (uintptr_t)first,
+                                               .next = &work[count + 1],
+                                               .sg_list = &piece[count],
+                                               .num_sge = 1};
+        }
+        work[count - 1].next = NULL;
+        int error = ibv_post_srq_recv(ibv->srq, work, &bad);
+        if (error)
+            aq_log_error("the verbs device refuses a receive buffer: %s", strerror(error));
+    }
+}
+
+static void post_first_arrivals(aq_ibv_conduit_t *ibv)
+{
+    for (unsigned i = 0; i < ibv->limits.arrivals; i++) {
+        aq_ibv_buffer_t *buffer = aq_ibv_buffer_take(&ibv->arrivals);
+        buffer->next = NULL;
+        aq_ibv_post_arrivals(ibv, buffer);
+    }
+}
+
+// ---- all of it ----
+
+static size_t all_bytes(const aq_ibv_limits_t *limits)
+{
+    size_t small = (size_t)limits->arrivals + SPARES + limits->bounces;
+    size_t rings = (size_t)limits->rings * limits->ring_depth;
+    return (small + rings) * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes;
+}
+
+aq_status_t aq_ibv_buffers_open(aq_ibv_conduit_t *ibv)
+{
+    const aq_ibv_limits_t *limits = &ibv->limits;
+    ibv->slab_bytes = all_bytes(limits);
+    ibv->slab =
+        mmap(NULL, ibv->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *at = ibv->slab;
+    if (ibv->slab == MAP_FAILED || !make_ops(ibv) ||
+        !fill_pool(&ibv->arrivals, limits->arrivals + SPARES, AQ_IBV_BUFFER_BYTES, &at) ||
+        !fill_pool(&ibv->bounces, limits->bounces, AQ_IBV_BUFFER_BYTES, &at) ||
+        !fill_pool(&ibv->large_bounces, limits->large_bounces, limits->bounce_bytes, &at) ||
+        !aq_ibv_rings_open(ibv, &at)) {
+        aq_log_error("out of memory for the buffers of conduit ibv (%zu bytes): lower "
+                     "GASNET_BBUF_COUNT or GASNET_AM_CREDITS_TOTAL",
+                     ibv->slab_bytes);
+        return AQ_ERR_RESOURCE;
+    }
+    char why[512];
+    aq_status_t status = aq_ibv_memory_register(
+        &ibv->memory, "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)", ibv->slab,
+        ibv->slab_bytes, AQ_IBV_WRITE, &ibv->slab_mr, why, sizeof why);
+    if (status != AQ_OK) {
+        aq_log_error("%s", why);
+        return status;
+    }
+    post_first_arrivals(ibv);
+    return AQ_OK;
+}
+
+void aq_ibv_buffers_close(aq_ibv_conduit_t *ibv)
+{
+    if (ibv->slab_mr)
+        aq_ibv_memory_release(&ibv->memory, ibv->slab_mr);
+    if (ibv->slab && ibv->slab != MAP_FAILED)
+        munmap(ibv->slab, ibv->slab_bytes);
+    free(ibv->arrivals.all);
+    free(ibv->bounces.all);
+    free(ibv->large_bounces.all);
+    free(ibv->ops);
+    free(ibv->rings);
+    free(ibv->active_rings);
+}

@@ -1,0 +1,234 @@
+// Which ports are used, of a list of records; and what to say about the others.
+#include "ibv_ports.h"
+#include "ibv_filter.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- addresses ----
+
+static bool is_ipv4(const uint8_t address[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return memcmp(address, mapped, sizeof mapped) == 0;
+}
+
+// An address that means something on this host only, or on its own network only.
+static bool is_near(const uint8_t address[16])
+{
+    static const uint8_t loopback[16] = {[15] = 1};
+    if (is_ipv4(address))
+        return address[12] == 127 || (address[12] == 169 && address[13] == 254);
+    return (address[0] == 0xfe && (address[1] & 0xc0) == 0x80) ||
+           memcmp(address, loopback, sizeof loopback) == 0;
+}
+
+// How well a RoCE port is reached by it: the higher the better.
+static unsigned rank_of(const aq_ibv_gid_t *gid)
+{
+    return (is_near(gid->address) ? 0 : 4u) + (gid->type == AQ_IBV_GID_ROCE_V2 ? 2u : 0) +
+           (is_ipv4(gid->address) ? 1u : 0);
+}
+
+const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port)
+{
+    const aq_ibv_gid_t *best = port->gid_count > 0 ? &port->gids[0] : NULL;
+    if (port->link != AQ_IBV_LINK_ROCE)
+        return best;
+    for (size_t i = 1; i < port->gid_count; i++)
+        if (rank_of(&port->gids[i]) > rank_of(best))
+            best = &port->gids[i];
+    return best;
+}
+
+// ---- the choice ----
+
+// What a port is by itself.
+static aq_ibv_use_t fitness(const aq_ibv_port_t *port)
+{
+    if (port->number == 0)
+        return AQ_IBV_CLOSED;
+    if (port->state != AQ_IBV_STATE_ACTIVE)
+        return AQ_IBV_NOT_ACTIVE;
+    if (port->link == AQ_IBV_LINK_OTHER)
+        return AQ_IBV_NO_LINK;
+    return aq_ibv_best_gid(port) != NULL ? AQ_IBV_USED : AQ_IBV_NO_GID;
+}
+
+// Whether a port of the same device stands in front of list[i] that is fit.
+static bool has_elder(const aq_ibv_ports_t *ports, size_t i)
+{
+    for (size_t j = i; j-- > 0 && strcmp(ports->list[j].device, ports->list[i].device) == 0;)
+        if (fitness(&ports->list[j]) == AQ_IBV_USED)
+            return true;
+    return false;
+}
+
+static aq_ibv_use_t use_of(const aq_ibv_ports_t *ports, size_t i, const char *filter)
+{
+    const aq_ibv_port_t *port = &ports->list[i];
+    aq_ibv_filter_verdict_t verdict = aq_ibv_filter_match(filter, port->device, port->number);
+    if (verdict == AQ_IBV_FILTER_OTHER_DEVICE)
+        return AQ_IBV_OTHER_DEVICE;
+    if (verdict == AQ_IBV_FILTER_OTHER_PORT && port->number != 0)
+        return AQ_IBV_OTHER_PORT;
+    aq_ibv_use_t use = fitness(port);
+    if (use == AQ_IBV_USED && verdict == AQ_IBV_FILTER_FIRST_ACTIVE && has_elder(ports, i))
+        return AQ_IBV_NOT_FIRST;
+    return use;
+}
+
+size_t aq_ibv_choose(const aq_ibv_ports_t *ports, const char *filter, size_t rails,
+                     aq_ibv_use_t *uses)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < ports->count; i++) {
+        uses[i] = use_of(ports, i, filter);
+        if (uses[i] == AQ_IBV_USED && used == rails)
+            uses[i] = AQ_IBV_SPARE;
+        used += uses[i] == AQ_IBV_USED;
+    }
+    return used;
+}
+
+// ---- words ----
+
+const char *aq_ibv_link_name(aq_ibv_link_t link)
+{
+    static const char *const names[] = {"another network", "InfiniBand", "RoCE", "iWARP"};
+    return names[link];
+}
+
+const char *aq_ibv_port_state_name(aq_ibv_port_state_t state)
+{
+    static const char *const names[] = {"in an unknown state", "down", "initializing", "armed",
+                                        "active"};
+    return names[state];
+}
+
+const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *gid)
+{
+    return gid->type == AQ_IBV_GID_ROCE_V2   ? "RoCE v2"
+           : gid->type == AQ_IBV_GID_ROCE_V1 ? "RoCE v1"
+                                             : aq_ibv_link_name(port->link);
+}
+
+// Ethernet comes up with its interface, InfiniBand when a subnet manager says so.
+static const char *words_of_state(const aq_ibv_port_t *port)
+{
+    switch (port->state) {
+    case AQ_IBV_STATE_DOWN:
+        return port->link == AQ_IBV_LINK_INFINIBAND
+                   ? "is down; connect its cable, or see with ibstat what is wrong"
+                   : "is down; bring its network interface up (ip link set NAME up)";
+    case AQ_IBV_STATE_INITIALIZING:
+    case AQ_IBV_STATE_ARMED:
+        return "is not active yet; start a subnet manager (opensm) in its network";
+    default:
+        return "does not tell its state; look at it with ibv_devinfo";
+    }
+}
+
+const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
+{
+    switch (use) {
+    case AQ_IBV_OTHER_DEVICE:
+        return "is of a device that is not in GASNET_IBV_PORTS";
+    case AQ_IBV_OTHER_PORT:
+        return "is not among the ports that GASNET_IBV_PORTS has of its device";
+    case AQ_IBV_CLOSED:
+        return "cannot be opened; load the module ib_uverbs, and let this user read and write "
+               "/dev/infiniband/uverbs*";
+    case AQ_IBV_NO_LINK:
+        return "is of a network that is neither InfiniBand nor RoCE nor iWARP";
+    case AQ_IBV_NOT_ACTIVE:
+        return words_of_state(port);
+    case AQ_IBV_NO_GID:
+        return "has no address (GID); give its network interface an IP address";
+    case AQ_IBV_NOT_FIRST:
+        return "is not the first active one of its device; name it in GASNET_IBV_PORTS to have it";
+    case AQ_IBV_SPARE:
+        return "is not needed, since this version uses one port; name it alone in GASNET_IBV_PORTS "
+               "to have it";
+    case AQ_IBV_USED:
+        break;
+    }
+    return NULL;
+}
+
+// ---- nothing can be used ----
+
+#define TOLD_MAX 4 // ports that a sentence names
+
+static size_t put(char *buf, size_t size, size_t at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static size_t put(char *buf, size_t size, size_t at, const char *format, ...)
+{
+    va_list args;
+    if (at >= size)
+        return at;
+    va_start(args, format);
+    int length = vsnprintf(buf + at, size - at, format, args);
+    va_end(args);
+    return at + (length > 0 ? (size_t)length : 0);
+}
+
+static bool was_filtered(aq_ibv_use_t use)
+{
+    return use == AQ_IBV_OTHER_DEVICE || use == AQ_IBV_OTHER_PORT;
+}
+
+static size_t put_port(char *why, size_t size, size_t at, const aq_ibv_port_t *port)
+{
+    return port->number == 0 ? put(why, size, at, "device %s", port->device)
+                             : put(why, size, at, "port %u of %s", port->number, port->device);
+}
+
+static void explain_filter(const aq_ibv_ports_t *ports, const char *filter, char *why, size_t size)
+{
+    size_t at =
+        put(why, size, 0, "no port that GASNET_IBV_PORTS='%s' names was found, but", filter);
+    for (size_t i = 0; i < ports->count && i < TOLD_MAX; i++) {
+        const aq_ibv_port_t *port = &ports->list[i];
+        at = put(why, size, at, i > 0 ? ", " : " ");
+        at = put_port(why, size, at, port);
+        if (port->number != 0)
+            at = put(why, size, at, " (%s, %s)", aq_ibv_link_name(port->link),
+                     aq_ibv_port_state_name(port->state));
+    }
+    put(why, size, at, "%s; name one that is active, or unset the variable",
+        ports->count > TOLD_MAX ? " and more" : "");
+}
+
+static void explain_ports(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses, char *why,
+                          size_t size)
+{
+    size_t told = 0, at = put(why, size, 0, "an active port is wanted, but");
+    for (size_t i = 0; i < ports->count && told < TOLD_MAX; i++) {
+        if (was_filtered(uses[i]))
+            continue;
+        at = put(why, size, at, told++ > 0 ? ". Also, " : " ");
+        at = put_port(why, size, at, &ports->list[i]);
+        at = put(why, size, at, " %s", aq_ibv_use_words(&ports->list[i], uses[i]));
+    }
+}
+
+void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ibv_use_t *uses,
+                    char *why, size_t why_size)
+{
+    bool filtered = true;
+    for (size_t i = 0; i < ports->count; i++)
+        filtered = filtered && was_filtered(uses[i]);
+    if (ports->count == 0)
+        snprintf(
+            why, why_size,
+            "no verbs device was found, and one with an active port is wanted; load the driver "
+            "of the network card (for Ethernet without one: rdma link add rxe0 type rxe netdev "
+            "NAME), or choose conduit udp");
+    else if (filtered)
+        explain_filter(ports, filter, why, why_size);
+    else
+        explain_ports(ports, uses, why, why_size);
+}

@@ -1,0 +1,213 @@
+// The table of the ibv conduit: opening, describing, the end. ibv_conduit.h has the picture.
+#include "ibv_conduit.h"
+#include "ibv_ports.h"
+#include "ibv_settings.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/log.h"
+#include "../../other/settings.h"
+
+static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out);
+
+static void aq_ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
+{
+    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    aq_ibv_card_t card = {.family = ibv->here.ss_family, .port = rdma_get_src_port(ibv->listener)};
+    if (card.family == AF_INET)
+        memcpy(card.address, &((const struct sockaddr_in *)&ibv->here)->sin_addr, 4);
+    else
+        memcpy(card.address, &((const struct sockaddr_in6 *)&ibv->here)->sin6_addr, 16);
+    memcpy(description, &card, sizeof card);
+}
+
+static bool aq_ibv_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+{
+    (void)rank;
+    aq_ibv_card_t card;
+    memcpy(&card, description, sizeof card);
+    return card.family == aq_ibv_of(conduit)->here.ss_family;
+}
+
+static size_t aq_ibv_memory(aq_conduit_t *conduit)
+{
+    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    return ibv->slab_bytes + ibv->limits.depth_total * sizeof *ibv->ops +
+           atomic_load_explicit(&ibv->link_count, memory_order_relaxed) * sizeof(aq_ibv_peer_t);
+}
+
+static void free_links(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_peer_t *next;
+    for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = next) {
+        next = link->next;
+        free(link);
+    }
+}
+
+static void print_counters(const aq_ibv_conduit_t *ibv)
+{
+    fprintf(stderr,
+            "ibv: rank %u in all: connected to %u peers; received %lu messages in buffers (%lu "
+            "copied), %lu in rings; %lu rings granted, %lu freed\n",
+            ibv->base.env->rank, atomic_load(&ibv->link_count), atomic_load(&ibv->arrived),
+            atomic_load(&ibv->copies), atomic_load(&ibv->ring_messages),
+            atomic_load(&ibv->rings_granted), atomic_load(&ibv->rings_freed));
+}
+
+// Queue pairs and what they use end with the process: other threads may still be at them, and a
+// peer that waits for an acknowledgement gets it until then.
+static void aq_ibv_close(aq_conduit_t *conduit)
+{
+    if (aq_settings_bool(AQ_SET_STATS))
+        print_counters(aq_ibv_of(conduit));
+    aq_ibv_connector_stop(aq_ibv_of(conduit));
+    if (aq_ibv_of(conduit)->thread)
+        aq_ibv_thread_stop(aq_ibv_of(conduit)->thread);
+}
+
+// The module has settings of its own, and these may be called before it is opened.
+static bool usable(char *why, size_t why_size)
+{
+    return aq_settings_load(why, why_size) == AQ_OK && aq_ibv_usable(why, why_size);
+}
+
+static void report(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+{
+    char why[512];
+    if (aq_settings_load(why, sizeof why) != AQ_OK)
+        tell(arg, "settings", why);
+    else
+        aq_ibv_report(tell, arg);
+}
+
+__attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
+
+const aq_conduit_ops_t aq_conduit_module = {
+    .name = "ibv",
+    .abi = AQ_CONDUIT_ABI,
+    .description_bytes = sizeof(aq_ibv_card_t),
+    .usable = usable,
+    .report = report,
+    .open = aq_ibv_open,
+    .describe = aq_ibv_describe,
+    .match = aq_ibv_match,
+    .connect = aq_ibv_connect,
+    .send = aq_ibv_send,
+    .poll = aq_ibv_poll,
+    .close = aq_ibv_close,
+    .arm = aq_ibv_arm,
+    .sleep = aq_ibv_sleep,
+    .disarm = aq_ibv_disarm,
+    .wake = aq_ibv_wake,
+    .attach = aq_ibv_attach,
+    .put = aq_ibv_put,
+    .get = aq_ibv_get,
+    .memory = aq_ibv_memory,
+};
+
+static void set_payloads(aq_ibv_conduit_t *ibv)
+{
+    const size_t with_payload = AQ_IBV_BUFFER_BYTES;
+    ibv->base.max_medium = with_payload - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
+    ibv->base.max_long = ibv->limits.bounce_bytes;
+    ibv->base.max_long_unmapped = with_payload - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
+    // The payload of a Long is one write, which stays inside of one piece of the segment.
+    if (aq_settings_bytes(AQ_SET_PIN_MAXSZ))
+        ibv->base.max_long = ibv->base.max_long_unmapped;
+}
+
+static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
+{
+    for (uint32_t i = 0; i < env->nbrhd_size; i++)
+        if (env->nbrhd[i] == rank)
+            return true;
+    return false;
+}
+
+// GASNET_CONNECT_STATIC. All ranks answer, since their threads run before any of them gets here.
+static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    char mine[AQ_DESCRIPTION_BYTES] = {0};
+    void *link;
+    char(*all)[AQ_DESCRIPTION_BYTES] = calloc(env->size, sizeof *all);
+    if (!all) {
+        aq_log_error("out of memory for the addresses of %u ranks", env->size);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_ibv_describe(&ibv->base, mine);
+    aq_status_t status = env->boot->ops->exchange(env->boot, mine, sizeof mine, all);
+    for (uint32_t r = 0; status == AQ_OK && r < env->size; r++)
+        if (!is_neighbour(env, r))
+            status = aq_ibv_connect(&ibv->base, r, all[r], &link);
+    free(all);
+    return status;
+}
+
+static aq_status_t set_up(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    ibv->peers = env->size - env->nbrhd_size;
+    ibv->link_of = calloc(env->size, sizeof *ibv->link_of);
+    if (!ibv->link_of || sodium_init() < 0) {
+        aq_log_error("out of memory for %u ranks, or libsodium cannot start", env->size);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_status_t status = aq_ibv_device_open(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_buffers_open(ibv);
+    if (status != AQ_OK)
+        return status;
+    aq_credit_pool_start(&ibv->credits, ibv->limits.credits.total);
+    atomic_init(&ibv->grants_left, ibv->limits.grants);
+    set_payloads(ibv);
+    status = aq_ibv_connector_start(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_receiver_start(ibv);
+    return status == AQ_OK && aq_settings_bool(AQ_SET_CONNECT_STATIC) ? connect_all(ibv) : status;
+}
+
+// The module has a log and settings of its own, which have to learn what the library knows.
+static aq_status_t prepare_module(const aq_conduit_env_t *env)
+{
+    char err[512];
+    aq_threads = env->threads;
+    aq_log_identity(env->rank, env->size);
+    aq_status_t status = aq_settings_load(err, sizeof err);
+    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
+    aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
+    if (status == AQ_OK)
+        status = aq_ibv_settings_check(err, sizeof err);
+    if (status != AQ_OK && aq_log_is_first())
+        aq_log_error("%s", err);
+    return status;
+}
+
+static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out)
+{
+    aq_status_t status = prepare_module(env);
+    if (status != AQ_OK)
+        return status;
+    aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
+    if (!ibv) {
+        aq_log_error("out of memory for the ibv conduit (%zu bytes)", sizeof *ibv);
+        return AQ_ERR_RESOURCE;
+    }
+    ibv->base = (aq_conduit_t){.ops = &aq_conduit_module, .env = env};
+    ibv->wake_connector = -1;
+    status = set_up(ibv);
+    if (status == AQ_OK) {
+        *out = &ibv->base;
+        return AQ_OK;
+    }
+    aq_ibv_buffers_close(ibv);
+    aq_ibv_device_close(ibv);
+    free_links(ibv);
+    free(ibv->link_of);
+    free(ibv);
+    return status;
+}

@@ -1,0 +1,339 @@
+// Which device and port, what they can do, and the objects that all connections share.
+//
+// librdmacm knows verbs devices by the addresses of their network interfaces: the first address of
+// this host that belongs to an active port, and passes GASNET_IBV_PORTS, is where this process
+// listens. So the GID of RoCE and the path of InfiniBand follow from addresses, and iWARP needs
+// nothing of its own.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "ibv_conduit.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../firehose/firehose.h"
+#include "../../other/log.h"
+#include "../../other/settings.h"
+#include "ibv_ports.h"
+
+enum {
+    INLINE_MOST = 128, // what is longer costs each entry of every send queue more than a copy
+    LARGE_BOUNCES = 16,
+    LISTEN_BACKLOG = 1024,
+    LONGEST_BOUNCE = 1 << 20,
+    MOST_GRANTS = 1024, // buffers for requests, whatever the number of peers
+};
+
+// ---- which ----
+
+// The port that GASNET_IBV_PORTS and the rules of ibv_ports.h choose; device[0] is 0 when there is
+// none.
+typedef struct chosen {
+    char device[AQ_IBV_NAME_BYTES];
+    unsigned port;
+} chosen_t;
+
+static aq_status_t choose(chosen_t *chosen)
+{
+    aq_ibv_ports_t ports;
+    *chosen = (chosen_t){0};
+    aq_status_t status = aq_ibv_ports_read(&ports);
+    if (status != AQ_OK)
+        return status;
+    aq_ibv_use_t *uses = calloc(ports.count + 1, sizeof *uses);
+    if (uses)
+        aq_ibv_choose(&ports, aq_settings_text(AQ_SET_IBV_PORTS), 1, uses);
+    for (size_t i = 0; uses && i < ports.count; i++)
+        if (uses[i] == AQ_IBV_USED) {
+            memcpy(chosen->device, ports.list[i].device, sizeof chosen->device);
+            chosen->port = ports.list[i].number;
+        }
+    free(uses);
+    aq_ibv_ports_free(&ports);
+    return AQ_OK;
+}
+
+// Addresses that other hosts can use.
+static bool is_candidate(const struct ifaddrs *interface)
+{
+    const struct sockaddr *address = interface->ifa_addr;
+    if (!address || !(interface->ifa_flags & IFF_UP) || interface->ifa_flags & IFF_LOOPBACK)
+        return false;
+    if (address->sa_family != AF_INET6)
+        return address->sa_family == AF_INET;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+    return !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
+}
+
+// A listener on an address, if that belongs to a port that may be used.
+static struct rdma_cm_id *try_address(struct rdma_event_channel *channel,
+                                      const struct sockaddr *address, const chosen_t *chosen)
+{
+    struct rdma_cm_id *id;
+    struct sockaddr_storage any_port = {0};
+    memcpy(&any_port, address,
+           address->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                         : sizeof(struct sockaddr_in6));
+    if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) != 0)
+        return NULL;
+    if (rdma_bind_addr(id, (struct sockaddr *)&any_port) == 0 && id->verbs &&
+        id->port_num == chosen->port &&
+        strcmp(ibv_get_device_name(id->verbs->device), chosen->device) == 0)
+        return id;
+    rdma_destroy_id(id);
+    return NULL;
+}
+
+static struct rdma_cm_id *find_listener(struct rdma_event_channel *channel, const chosen_t *chosen)
+{
+    struct ifaddrs *all;
+    struct rdma_cm_id *found = NULL;
+    if (getifaddrs(&all) != 0)
+        return NULL;
+    for (struct ifaddrs *each = all; each && !found; each = each->ifa_next)
+        if (is_candidate(each))
+            found = try_address(channel, each->ifa_addr, chosen);
+    freeifaddrs(all);
+    return found;
+}
+
+static aq_status_t find_port(aq_ibv_conduit_t *ibv)
+{
+    chosen_t chosen;
+    aq_status_t status = choose(&chosen);
+    if (status == AQ_OK && !chosen.port) {
+        char why[512];
+        (void)aq_ibv_usable(why, sizeof why);
+        aq_log_error("%s", why);
+        status = AQ_ERR_ABSENT;
+    }
+    if (status != AQ_OK)
+        return status;
+    ibv->channel = rdma_create_event_channel();
+    if (!ibv->channel) {
+        aq_log_error("librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use "
+                     "conduit udp",
+                     strerror(errno));
+        return AQ_ERR_ABSENT;
+    }
+    ibv->listener = find_listener(ibv->channel, &chosen);
+    if (!ibv->listener) {
+        aq_log_error("port %u of verbs device %s has no network interface that is up with an IP "
+                     "address, by which its peers could call it: give it one, or choose another "
+                     "port with GASNET_IBV_PORTS",
+                     chosen.port, chosen.device);
+        return AQ_ERR_ABSENT;
+    }
+    ibv->verbs = ibv->listener->verbs;
+    ibv->port = ibv->listener->port_num;
+    memcpy(&ibv->here, rdma_get_local_addr(ibv->listener), sizeof(struct sockaddr_in6));
+    if (rdma_listen(ibv->listener, LISTEN_BACKLOG) == 0)
+        return AQ_OK;
+    aq_log_error("librdmacm refuses to listen on device %s: %s",
+                 ibv_get_device_name(ibv->verbs->device), strerror(errno));
+    return AQ_ERR_RESOURCE;
+}
+
+// ---- how much ----
+
+static unsigned least(uint64_t a, uint64_t b)
+{
+    return (unsigned)(a < b ? a : b);
+}
+
+static unsigned setting(aq_setting_id_t id, uint64_t zero_means)
+{
+    int64_t value = aq_settings_int(id);
+    return value ? (unsigned)value : least(zero_means, UINT32_MAX);
+}
+
+static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
+{
+    limits->depth_each =
+        least((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
+    uint64_t most = least(limits->depth_each * peers, (unsigned)can->max_cqe);
+    limits->depth_total = least(setting(AQ_SET_NETWORKDEPTH_TOTAL, most), most);
+    // A Long takes two of them at once.
+    limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
+    limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
+}
+
+static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
+{
+    unsigned total = setting(AQ_SET_AM_CREDITS_TOTAL, limits->depth_total);
+    aq_credit_limits_t wanted = {
+        .each = least((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
+        .total = least(total, limits->depth_total),
+        .slack = (unsigned)aq_settings_int(AQ_SET_AM_CREDITS_SLACK),
+    };
+    limits->credits = aq_credit_fit(wanted, (uint32_t)peers);
+    // One buffer for each request that may come, and for each reply.
+    limits->grants = least(limits->credits.each * peers, MOST_GRANTS);
+    limits->arrivals = limits->grants + least(limits->credits.total, limits->credits.each * peers);
+    limits->arrivals =
+        least(limits->arrivals, least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe));
+}
+
+static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
+{
+    const uint64_t bounce = aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT);
+    const size_t longest = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
+    limits->packed_long = least(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), longest);
+    limits->bounce_bytes = least(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
+    if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
+        limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
+    limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
+}
+
+static void find_limits(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can,
+                        const struct ibv_port_attr *port)
+{
+    aq_ibv_limits_t *limits = &ibv->limits;
+    const uint64_t peers = ibv->peers ? ibv->peers : 1;
+    int reads = can->max_qp_rd_atom < can->max_qp_init_rd_atom ? can->max_qp_rd_atom
+                                                               : can->max_qp_init_rd_atom;
+    find_depths(limits, peers, can);
+    find_credits(limits, peers, can);
+    find_bytes(limits, port);
+    aq_ibv_rings_limits(ibv);
+    limits->bounces = least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
+    limits->large_bounces = least(LARGE_BOUNCES, limits->depth_total);
+    limits->reads = (uint8_t)least(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
+                                   reads < 255 ? (unsigned)reads : 255);
+}
+
+// ---- what is shared ----
+
+static int make_queue_pair(aq_ibv_conduit_t *ibv, unsigned inline_bytes)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = ibv->send_cq,
+        .recv_cq = ibv->receive_cq,
+        .srq = ibv->srq,
+        .cap = {.max_send_wr = 2, .max_send_sge = 1, .max_inline_data = inline_bytes},
+        .qp_type = IBV_QPT_RC,
+    };
+    struct ibv_qp *qp = ibv_create_qp(ibv->pd, &attr);
+    if (!qp)
+        return -1;
+    ibv_destroy_qp(qp);
+    return 0;
+}
+
+// The device does not say it: what it refuses is too much.
+static unsigned find_inline(aq_ibv_conduit_t *ibv)
+{
+    int64_t wanted = aq_settings_int(AQ_SET_INLINESEND_LIMIT);
+    unsigned bytes = wanted < 0 || wanted > INLINE_MOST ? INLINE_MOST : (unsigned)wanted;
+    while (bytes && make_queue_pair(ibv, bytes) != 0)
+        bytes = bytes < 16 ? 0 : bytes / 2;
+    return bytes;
+}
+
+static struct ibv_comp_channel *arrivals_channel(const aq_ibv_conduit_t *ibv)
+{
+    return ibv->thread_wanted ? ibv->arrivals_source.channel : ibv->completions;
+}
+
+static aq_status_t make_objects(aq_ibv_conduit_t *ibv)
+{
+    struct ibv_srq_init_attr srq = {.attr = {.max_wr = ibv->limits.arrivals, .max_sge = 1}};
+    const int sends = (int)ibv->limits.depth_total, arrivals = (int)ibv->limits.arrivals;
+    if (aq_ibv_sleep_open(ibv) && (ibv->pd = ibv_alloc_pd(ibv->verbs)) != NULL &&
+        (ibv->send_cq = ibv_create_cq(ibv->verbs, sends, NULL, ibv->completions, 0)) != NULL &&
+        (ibv->receive_cq = ibv_create_cq(ibv->verbs, arrivals, NULL, arrivals_channel(ibv), 0)) !=
+            NULL &&
+        (ibv->srq = ibv_create_srq(ibv->pd, &srq)) != NULL) {
+        ibv->limits.inline_bytes = find_inline(ibv);
+        return AQ_OK;
+    }
+    aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(ibv->verbs->device),
+                 !ibv->completions  ? "a completion channel"
+                 : !ibv->pd         ? "a protection domain"
+                 : !ibv->send_cq    ? "a completion queue for sends"
+                 : !ibv->receive_cq ? "a completion queue for arrivals"
+                                    : "a shared receive queue",
+                 strerror(errno),
+                 !ibv->send_cq ? "GASNET_NETWORKDEPTH_TOTAL" : "GASNET_AM_CREDITS_TOTAL");
+    return AQ_ERR_RESOURCE;
+}
+
+static uint32_t processes_here(const aq_boot_t *boot)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < boot->size; r++)
+        count += boot->host_of_rank[r] == boot->host_of_rank[boot->rank];
+    return count;
+}
+
+// Memory that is neither segment nor buffer is pinned only where the user says so: the library does
+// not learn when a client gives memory back to the system.
+static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
+{
+    const aq_boot_t *boot = ibv->base.env->boot;
+    const uint32_t here = processes_here(boot);
+    char why[512] = "";
+    ibv->pins = aq_settings_given(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_USE_FIREHOSE);
+    ibv->memory = (aq_ibv_memory_t){.calls = &aq_ibv_calls,
+                                    .pd = ibv->pd,
+                                    .device = ibv_get_device_name(ibv->verbs->device),
+                                    .region_bytes = can->max_mr_size,
+                                    .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
+                                    .most = aq_firehose_pinnable(here)};
+    const aq_ibv_keys_setup_t setup = {.mode = AQ_IBV_FAST,
+                                       .memory = &ibv->memory,
+                                       .device_regions = (uint32_t)can->max_mr,
+                                       .processes = here,
+                                       .ranks = boot->size,
+                                       .peers = ibv->peers};
+    aq_status_t status = aq_ibv_keys_start(&ibv->keys, &setup, why, sizeof why);
+    if (status != AQ_OK && *why)
+        aq_log_error("%s", why);
+    return status;
+}
+
+aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
+{
+    struct ibv_device_attr can;
+    struct ibv_port_attr port;
+    char why[512];
+    aq_status_t status = find_port(ibv);
+    if (status != AQ_OK)
+        return status;
+    status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
+    if (status != AQ_OK) {
+        aq_log_error("%s", why);
+        return status;
+    }
+    if (ibv_query_device(ibv->verbs, &can) != 0 ||
+        ibv_query_port(ibv->verbs, ibv->port, &port) != 0) {
+        aq_log_error("device %s does not tell its limits: %s",
+                     ibv_get_device_name(ibv->verbs->device), strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    find_limits(ibv, &can, &port);
+    status = make_objects(ibv);
+    return status == AQ_OK ? start_keys(ibv, &can) : status;
+}
+
+void aq_ibv_device_close(aq_ibv_conduit_t *ibv)
+{
+    if (ibv->srq)
+        ibv_destroy_srq(ibv->srq);
+    if (ibv->receive_cq)
+        ibv_destroy_cq(ibv->receive_cq);
+    if (ibv->send_cq)
+        ibv_destroy_cq(ibv->send_cq);
+    aq_ibv_sleep_close(ibv);
+    if (ibv->pd)
+        ibv_dealloc_pd(ibv->pd);
+    if (ibv->listener)
+        rdma_destroy_id(ibv->listener);
+    if (ibv->channel)
+        rdma_destroy_event_channel(ibv->channel);
+}

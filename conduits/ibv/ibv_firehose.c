@@ -1,0 +1,208 @@
+#include "ibv_firehose.h"
+
+#include <stdio.h>
+
+#include "../../other/log.h"
+
+// ---- what firehose is given ----
+
+// A key of firehose has both keys of a region, so that a hit needs nothing of libibverbs.
+static uint64_t join_keys(const struct ibv_mr *region)
+{
+    return (uint64_t)region->lkey << 32 | region->rkey;
+}
+
+static uint32_t local_key(const aq_firehose_region_t *region)
+{
+    return (uint32_t)(region->key.remote >> 32);
+}
+
+static uint32_t remote_key(const aq_firehose_region_t *region)
+{
+    return (uint32_t)region->key.remote;
+}
+
+static aq_firehose_pinned_t pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
+                                aq_firehose_key_t *key)
+{
+    const aq_ibv_keys_t *keys = context;
+    struct ibv_mr *region;
+    aq_firehose_pinned_t outcome =
+        aq_ibv_memory_try(keys->setup.memory, (const void *)start, bytes,
+                          writable ? AQ_IBV_WRITE : AQ_IBV_READ, &region);
+    if (outcome == AQ_FIREHOSE_PINNED)
+        *key = (aq_firehose_key_t){.handle = region, .remote = join_keys(region)};
+    return outcome;
+}
+
+static void unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key)
+{
+    const aq_ibv_keys_t *keys = context;
+    (void)start;
+    (void)bytes;
+    aq_ibv_memory_release(keys->setup.memory, key->handle);
+}
+
+static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                    const void *data, uint32_t data_bytes)
+{
+    const aq_ibv_keys_t *keys = context;
+    keys->setup.request(keys->setup.context, peer, message, data, data_bytes);
+}
+
+// ---- start and stop ----
+
+// What is left beside what is registered already.
+static aq_firehose_limits_t limits_of(const aq_ibv_keys_setup_t *setup)
+{
+    aq_ibv_memory_t *memory = setup->memory;
+    uint64_t now = memory->bytes;
+    aq_firehose_limits_t limits = {
+        .bytes = aq_ibv_memory_probe_wanted() ? aq_ibv_memory_probe(memory)
+                 : memory->most > now         ? memory->most - now
+                                              : 0,
+        .regions = aq_firehose_regions(setup->device_regions, setup->processes),
+        .peers = setup->peers,
+        .segment_pinned = setup->mode == AQ_IBV_FAST,
+    };
+    return limits;
+}
+
+aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup, char *why,
+                              size_t why_size)
+{
+    static const aq_firehose_ops_t ops = {.pin = pin, .unpin = unpin, .request = request};
+    aq_firehose_limits_t limits = limits_of(setup);
+    aq_firehose_params_t params;
+    *keys = (aq_ibv_keys_t){.setup = *setup};
+    aq_status_t status = aq_firehose_params_read(&limits, &params, why, why_size);
+    if (status != AQ_OK)
+        return status;
+    keys->reaches = params.per_peer > 0;
+    return aq_firehose_start(&params, &ops, keys, setup->ranks, &keys->firehose);
+}
+
+void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
+{
+    aq_firehose_stop(keys->firehose);
+    aq_ibv_segment_release(keys->setup.memory, &keys->segment);
+    aq_ibv_segments_free(&keys->segments);
+}
+
+aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes,
+                               char *why, size_t why_size)
+{
+    aq_status_t registered = AQ_OK;
+    snprintf(why, why_size, "%s", "");
+    keys->start = (uintptr_t)segment;
+    keys->bytes = bytes;
+    if (keys->setup.mode != AQ_IBV_FAST) {
+        if (keys->setup.mode == AQ_IBV_LARGE && bytes > 0)
+            aq_firehose_stays(keys->firehose, segment, bytes);
+        return AQ_OK;
+    }
+    if (bytes > 0)
+        registered = aq_ibv_segment_register(keys->setup.memory, segment, bytes, &keys->segment,
+                                             why, why_size);
+    aq_status_t exchanged = aq_ibv_segments_exchange(boot, &keys->segment, &keys->segments);
+    return registered != AQ_OK ? registered : exchanged;
+}
+
+// ---- memory of this process ----
+
+static bool in_segment(const aq_ibv_keys_t *keys, uintptr_t address, size_t bytes)
+{
+    uintptr_t offset = address - keys->start;
+    return offset < keys->bytes && bytes <= keys->bytes - offset;
+}
+
+static aq_ibv_hold_t hold_of(aq_firehose_region_t *region, uintptr_t address, size_t bytes,
+                             uint32_t key)
+{
+    return (aq_ibv_hold_t){
+        .bytes = aq_firehose_covered(region, address, bytes), .key = key, .region = region};
+}
+
+aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t bytes, bool write,
+                              aq_ibv_hold_t *hold)
+{
+    uintptr_t address = (uintptr_t)memory;
+    const aq_ibv_segment_t *segment = &keys->segment;
+    aq_firehose_region_t *region;
+    if (segment->count > 0 && in_segment(keys, address, bytes)) {
+        uint32_t piece = aq_ibv_segment_piece(segment->start, segment->bytes, segment->shift,
+                                              address, bytes, &hold->bytes);
+        hold->key = segment->pieces[piece]->lkey;
+        hold->region = NULL;
+        return AQ_OK;
+    }
+    aq_status_t status = aq_firehose_pin(keys->firehose, memory, bytes, write, &region);
+    if (status == AQ_OK)
+        *hold = hold_of(region, address, bytes, local_key(region));
+    return status == AQ_ERR_RESOURCE ? AQ_ERR_ABSENT : status;
+}
+
+// ---- memory of peers ----
+
+static void arrived(aq_firehose_wait_t *inner, aq_status_t status, aq_firehose_region_t *region)
+{
+    aq_ibv_wait_t *wait = (aq_ibv_wait_t *)(void *)((char *)inner - offsetof(aq_ibv_wait_t, inner));
+    aq_ibv_hold_t hold;
+    if (region != NULL)
+        hold = hold_of(region, inner->address, wait->bytes, remote_key(region));
+    wait->done(wait, status, region != NULL ? &hold : NULL);
+}
+
+aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                                    size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
+                                    aq_ibv_hold_t *hold)
+{
+    aq_firehose_region_t *region;
+    if (keys->setup.mode == AQ_IBV_FAST) {
+        hold->region = NULL;
+        return aq_ibv_segments_key(&keys->segments, peer, address, bytes, &hold->key, &hold->bytes)
+                   ? AQ_IBV_REACHED
+                   : AQ_IBV_MESSAGES;
+    }
+    if (!keys->reaches)
+        return AQ_IBV_MESSAGES;
+    wait->bytes = bytes;
+    wait->inner.done = arrived;
+    switch (aq_firehose_reach(keys->firehose, peer, address, bytes, write, data, &wait->inner,
+                              &region)) {
+    case AQ_FIREHOSE_HIT:
+        *hold = hold_of(region, address, bytes, remote_key(region));
+        return AQ_IBV_REACHED;
+    case AQ_FIREHOSE_ASKED:
+        return AQ_IBV_ASKED;
+    default:
+        return AQ_IBV_FULL;
+    }
+}
+
+// Whether a peer may touch what it asks for.
+static bool is_legal(const aq_ibv_keys_t *keys, const aq_firehose_message_t *message)
+{
+    if (message->kind != AQ_FIREHOSE_MOVE || keys->setup.mode == AQ_IBV_EVERYTHING)
+        return keys->setup.mode != AQ_IBV_FAST;
+    return keys->setup.mode == AQ_IBV_LARGE &&
+           in_segment(keys, (uintptr_t)message->address, (size_t)message->bytes);
+}
+
+aq_status_t aq_ibv_keys_serve(aq_ibv_keys_t *keys, uint32_t peer,
+                              const aq_firehose_message_t *message, const void *data,
+                              uint32_t data_bytes, aq_firehose_message_t *answer)
+{
+    if (is_legal(keys, message))
+        return aq_firehose_serve(keys->firehose, peer, message, data, data_bytes, answer);
+    aq_log_error("rank %u asks for %llu bytes at 0x%llx, which are not in the segment of this "
+                 "process; check the addresses of its puts and gets",
+                 peer, (unsigned long long)message->bytes, (unsigned long long)message->address);
+    return AQ_ERR_PEER;
+}
+
+aq_status_t aq_ibv_keys_answered(aq_ibv_keys_t *keys, uint32_t peer,
+                                 const aq_firehose_message_t *answer)
+{
+    return aq_firehose_answered(keys->firehose, peer, answer);
+}

@@ -1,0 +1,116 @@
+// Keys: which one the device needs for memory of this process or of a peer, now, or what to do
+// instead. Between the message paths and firehose/.
+//
+//                       memory here                     memory of a peer
+//      FAST             the segment's key; elsewhere    the key of its segment
+//                       firehose, or a copy
+//      LARGE            firehose, or a copy             firehose, or a message; in its segment
+//      EVERYTHING       firehose, or a copy             firehose, or a message; anywhere
+//
+// What is always true:
+// - A key is good for the first `bytes` of what was asked for, at least one, until the hold is
+//   released. What is behind them needs another one.
+// - Nothing here waits. Who has to wait for a firehose is called back.
+// - Conduits of one job agree on the mode.
+//
+// Threads: any may ask and release at any time. Neither takes a lock when the key is there.
+#ifndef AQ_IBV_FIREHOSE_H
+#define AQ_IBV_FIREHOSE_H
+
+#include "ibv_memory.h"
+#include "ibv_segments.h"
+
+typedef enum aq_ibv_mode { AQ_IBV_FAST, AQ_IBV_LARGE, AQ_IBV_EVERYTHING } aq_ibv_mode_t;
+
+// The right to use memory with a key.
+typedef struct aq_ibv_hold {
+    size_t bytes;
+    uint32_t key;
+    aq_firehose_region_t *region; // NULL: registered for good
+} aq_ibv_hold_t;
+
+typedef struct aq_ibv_keys_setup {
+    aq_ibv_mode_t mode;
+    aq_ibv_memory_t *memory;
+    uint32_t device_regions; // max_mr of the device
+    uint32_t processes;      // of the job on this host, this one included
+    uint32_t ranks;          // of the job
+    uint32_t peers;          // of them, that are reached through the device
+    // Sends a request of firehose to a peer, which calls aq_ibv_keys_serve; see aq_firehose_ops_t.
+    void (*request)(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                    const void *data, uint32_t data_bytes);
+    void *context;
+} aq_ibv_keys_setup_t;
+
+typedef struct aq_ibv_keys {
+    aq_ibv_keys_setup_t setup;
+    aq_firehose_t *firehose;
+    bool reaches;    // there are firehoses into peers
+    uintptr_t start; // the segment of this process; bytes 0: none
+    size_t bytes;
+    aq_ibv_segment_t segment;   // FAST: its registration
+    aq_ibv_segments_t segments; // FAST: of all ranks
+} aq_ibv_keys_t;
+
+// After the buffers of the conduit are registered: firehose gets what is left. AQ_ERR_CONFIG: the
+// settings contradict each other; why has the sentence. AQ_ERR_RESOURCE: no memory (logged).
+aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup, char *why,
+                              size_t why_size);
+
+// Nothing of this process is in use any more; what peers use is taken from them.
+void aq_ibv_keys_stop(aq_ibv_keys_t *keys);
+
+// Collective over the job: the segment of this process is in place; FAST registers it, and tells
+// all others. AQ_ERR_RESOURCE or AQ_ERR_ARG: it cannot be; why has the sentence, or "" when it was
+// logged. All ranks end their part of the exchange whatever became of it.
+aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes,
+                               char *why, size_t why_size);
+
+// ---- memory of this process ----
+
+// A key with which the device reads or (write) writes memory here. AQ_AGAIN: everything that may be
+// pinned is in use: go through a buffer, or poll and ask again. AQ_ERR_ABSENT: nothing may be
+// pinned, or a limit refuses: go through a buffer. AQ_ERR_ARG: there is no such memory.
+aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t bytes, bool write,
+                              aq_ibv_hold_t *hold);
+
+// The device has finished with it.
+static inline void aq_ibv_keys_release(const aq_ibv_hold_t *hold)
+{
+    if (hold->region != NULL)
+        aq_firehose_release(hold->region);
+}
+
+// ---- memory of peers ----
+
+typedef enum aq_ibv_reached {
+    AQ_IBV_REACHED,  // the hold is there
+    AQ_IBV_ASKED,    // wait->done will be called
+    AQ_IBV_FULL,     // every firehose into the peer is in use: poll and ask again, or as next
+    AQ_IBV_MESSAGES, // not with a key: the peer has to copy, by active messages
+} aq_ibv_reached_t;
+
+// A wait is the caller's until done is called, by who polls and without locks:
+// AQ_OK: with the hold; with hold NULL, the data went with the request and is at its place.
+// AQ_AGAIN: ask again. Else: by active messages.
+typedef struct aq_ibv_wait {
+    void (*done)(struct aq_ibv_wait *wait, aq_status_t status, const aq_ibv_hold_t *hold);
+    size_t bytes; // that were asked for
+    aq_firehose_wait_t inner;
+} aq_ibv_wait_t;
+
+// A key with which the device reads or (write) writes memory of a peer. data: what a put writes;
+// when it is small and has to wait it goes along. Set wait->done before. May send a request.
+aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                                    size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
+                                    aq_ibv_hold_t *hold);
+
+// A request of a peer has arrived; the answer goes back to it, to aq_ibv_keys_answered.
+// AQ_ERR_PEER: it asks for what it may not touch, or for nonsense (logged); there is no answer.
+aq_status_t aq_ibv_keys_serve(aq_ibv_keys_t *keys, uint32_t peer,
+                              const aq_firehose_message_t *request, const void *data,
+                              uint32_t data_bytes, aq_firehose_message_t *answer);
+aq_status_t aq_ibv_keys_answered(aq_ibv_keys_t *keys, uint32_t peer,
+                                 const aq_firehose_message_t *answer);
+
+#endif

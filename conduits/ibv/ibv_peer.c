@@ -1,0 +1,141 @@
+// Links: what is kept for a peer, what both sides say first, and what happens when one is lost.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "ibv_conduit.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../other/clock.h"
+#include "../../other/log.h"
+
+enum {
+    GRACE_MS = 1000, // for a lost peer's end to be known as the end of the job
+    LOOK_MS = 20,
+};
+
+// ---- links ----
+
+aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_conduit_t *ibv, uint32_t rank)
+{
+    aq_ibv_peer_t *link = atomic_load_explicit(&ibv->link_of[rank], memory_order_relaxed);
+    if (link)
+        return link;
+    link = calloc(1, sizeof *link);
+    if (!link) {
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+        return NULL;
+    }
+    link->rank = rank;
+    atomic_init(&link->slots, ibv->limits.depth_each);
+    link->next = atomic_load_explicit(&ibv->links, memory_order_relaxed);
+    atomic_store_explicit(&ibv->link_of[rank], link, memory_order_release);
+    atomic_store_explicit(&ibv->links, link, memory_order_release);
+    atomic_fetch_add_explicit(&ibv->link_count, 1, memory_order_relaxed);
+    return link;
+}
+
+// As many as anybody may have, while an eighth of what is left is more than that; then less, and
+// when all are given away, one each: then it may happen that the device has to wait for a buffer.
+unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv)
+{
+    unsigned left = atomic_load_explicit(&ibv->grants_left, memory_order_relaxed);
+    unsigned share = ibv->limits.grants == ibv->limits.credits.each * ibv->peers ? left : left / 8;
+    unsigned grant = share < ibv->limits.credits.each ? share : ibv->limits.credits.each;
+    if (!grant)
+        return 1;
+    atomic_store_explicit(&ibv->grants_left, left - grant, memory_order_relaxed);
+    return grant;
+}
+
+void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_hello_t *theirs)
+{
+    aq_credit_start(&link->credit, &ibv->credits, theirs->grant, link->grant,
+                    ibv->limits.credits.slack);
+    link->rings_at = theirs->rings_at;
+    link->rings_key = theirs->rings_key;
+    link->ring_depth = theirs->ring_depth;
+    atomic_store_explicit(&link->started, true, memory_order_release);
+}
+
+// ---- what both sides say first ----
+
+static void prove(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, uint8_t *proof)
+{
+    // What else is derived from the job's key has another name here.
+    static const char purpose[] = "aqueduct conduit ibv, version 1";
+    crypto_generichash_state state;
+    (void)crypto_generichash_init(&state, ibv->base.env->boot->key, AQ_KEY_BYTES,
+                                  AQ_IBV_PROOF_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)purpose, sizeof purpose);
+    (void)crypto_generichash_update(&state, (const uint8_t *)&from, sizeof from);
+    (void)crypto_generichash_update(&state, (const uint8_t *)&to, sizeof to);
+    (void)crypto_generichash_final(&state, proof, AQ_IBV_PROOF_BYTES);
+}
+
+void aq_ibv_hello(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, unsigned grant,
+                  aq_ibv_hello_t *hello)
+{
+    *hello = (aq_ibv_hello_t){.rank = from,
+                              .grant = grant,
+                              .rings_at = (uintptr_t)ibv->rings_at,
+                              .rings_key = ibv->slab_mr->rkey,
+                              .ring_depth = ibv->rings ? ibv->limits.ring_depth : 0};
+    prove(ibv, from, to, hello->proof);
+}
+
+bool aq_ibv_hello_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t bytes,
+                          aq_ibv_hello_t *hello)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    uint8_t proof[AQ_IBV_PROOF_BYTES];
+    if (!data || bytes < sizeof *hello)
+        return false;
+    memcpy(hello, data, sizeof *hello);
+    if (hello->rank >= env->size || hello->rank == env->rank)
+        return false;
+    prove(ibv, hello->rank, env->rank, proof);
+    return sodium_memcmp(proof, hello->proof, sizeof proof) == 0;
+}
+
+// ---- lost ----
+
+static bool job_ends(const aq_ibv_conduit_t *ibv)
+{
+    return *ibv->base.env->boot->exit_word != AQ_BOOT_RUNNING || atomic_load(&ibv->closing);
+}
+
+void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *why)
+{
+    aq_ibv_peer_t *none = NULL;
+    const uint64_t one = 1;
+    atomic_store_explicit(&link->dead, true, memory_order_relaxed);
+    if (job_ends(ibv) || atomic_load(&ibv->lost))
+        return;
+    ibv->lost_why = why;
+    ibv->lost_at = aq_clock_ns();
+    if (atomic_compare_exchange_strong(&ibv->lost, &none, link) &&
+        write(ibv->wake_connector, &one, sizeof one) < 0)
+        aq_log_error("the thread of conduit ibv cannot be woken");
+}
+
+// A rank that ends in good order, or is killed, ends the job through the launcher: there is a
+// better message then, and a code. This is for when nothing is heard of it there.
+int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_peer_t *link = atomic_load(&ibv->lost);
+    if (!link || job_ends(ibv))
+        return -1;
+    const uint64_t now = aq_clock_ns();
+    if (now - ibv->lost_at < (uint64_t)GRACE_MS * 1000000)
+        return LOOK_MS;
+    aq_log_error(
+        "the connection to rank %u is lost (%s): that process or its host has ended, or the "
+        "network between is cut",
+        link->rank, ibv->lost_why);
+    ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);
+    return -1;
+}

@@ -1,0 +1,187 @@
+// What libibverbs says about the devices of this host.
+#include "ibv_ports.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/log.h"
+
+_Static_assert(AQ_IBV_NAME_BYTES >= IBV_SYSFS_NAME_MAX, "room for any name");
+
+static aq_ibv_link_t link_of(const struct ibv_context *context, const struct ibv_port_attr *port)
+{
+    if (context->device->transport_type == IBV_TRANSPORT_IWARP)
+        return AQ_IBV_LINK_IWARP;
+    if (context->device->transport_type != IBV_TRANSPORT_IB)
+        return AQ_IBV_LINK_OTHER;
+    return port->link_layer == IBV_LINK_LAYER_ETHERNET ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND;
+}
+
+static aq_ibv_port_state_t state_of(enum ibv_port_state state)
+{
+    switch (state) {
+    case IBV_PORT_DOWN:
+        return AQ_IBV_STATE_DOWN;
+    case IBV_PORT_INIT:
+        return AQ_IBV_STATE_INITIALIZING;
+    case IBV_PORT_ARMED:
+        return AQ_IBV_STATE_ARMED;
+    case IBV_PORT_ACTIVE:
+    case IBV_PORT_ACTIVE_DEFER:
+        return AQ_IBV_STATE_ACTIVE;
+    default:
+        return AQ_IBV_STATE_UNKNOWN;
+    }
+}
+
+static aq_ibv_gid_type_t gid_type_of(uint32_t type)
+{
+    return type == IBV_GID_TYPE_ROCE_V2   ? AQ_IBV_GID_ROCE_V2
+           : type == IBV_GID_TYPE_ROCE_V1 ? AQ_IBV_GID_ROCE_V1
+                                          : AQ_IBV_GID_PLAIN;
+}
+
+static uint32_t count(int value)
+{
+    return value > 0 ? (uint32_t)value : 0;
+}
+
+static aq_ibv_device_limits_t limits_of(const struct ibv_device_attr *device)
+{
+    return (aq_ibv_device_limits_t){
+        .region_bytes = device->max_mr_size,
+        .regions = count(device->max_mr),
+        .queue_pairs = count(device->max_qp),
+        .requests = count(device->max_qp_wr),
+        .pieces = count(device->max_sge),
+        .completions = count(device->max_cqe),
+        .shared_requests = device->max_srq > 0 ? count(device->max_srq_wr) : 0,
+        .reads_out = count(device->max_qp_init_rd_atom),
+        .reads_in = count(device->max_qp_rd_atom),
+        .atomics = device->atomic_cap != IBV_ATOMIC_NONE,
+        .atomics_coherent = device->atomic_cap == IBV_ATOMIC_GLOB,
+    };
+}
+
+// The addresses of a port; false: no memory. A table that cannot be read is an empty one.
+static bool read_gids(struct ibv_context *context, int room, aq_ibv_port_t *port)
+{
+    struct ibv_gid_entry entry;
+    if (room <= 0)
+        return true;
+    port->gids = calloc((size_t)room, sizeof *port->gids);
+    if (port->gids == NULL)
+        return false;
+    for (uint32_t i = 0; i < (uint32_t)room; i++) {
+        static const uint8_t none[16];
+        if (ibv_query_gid_ex(context, port->number, i, &entry, 0) != 0 ||
+            memcmp(entry.gid.raw, none, sizeof none) == 0)
+            continue;
+        aq_ibv_gid_t *gid = &port->gids[port->gid_count++];
+        *gid = (aq_ibv_gid_t){.index = i, .type = gid_type_of(entry.gid_type)};
+        memcpy(gid->address, entry.gid.raw, sizeof gid->address);
+    }
+    return true;
+}
+
+// A place at the end of the list; NULL: no memory.
+static aq_ibv_port_t *add_port(aq_ibv_ports_t *ports, const char *device, unsigned number)
+{
+    aq_ibv_port_t *list = realloc(ports->list, (ports->count + 1) * sizeof *list);
+    if (list == NULL)
+        return NULL;
+    ports->list = list;
+    aq_ibv_port_t *port = &list[ports->count++];
+    *port = (aq_ibv_port_t){.number = number};
+    snprintf(port->device, sizeof port->device, "%s", device);
+    return port;
+}
+
+static bool add_refusal(aq_ibv_ports_t *ports, const char *device, int error)
+{
+    aq_ibv_port_t *port = add_port(ports, device, 0);
+    if (port != NULL)
+        port->fault = error != 0 ? error : EIO;
+    return port != NULL;
+}
+
+static bool read_port(struct ibv_context *context, const struct ibv_device_attr *device,
+                      unsigned number, aq_ibv_ports_t *ports)
+{
+    struct ibv_port_attr told;
+    aq_ibv_port_t *port = add_port(ports, ibv_get_device_name(context->device), number);
+    if (port == NULL)
+        return false;
+    port->limits = limits_of(device);
+    if (ibv_query_port(context, (uint8_t)number, &told) != 0)
+        return true; // its state is not known
+    port->link = link_of(context, &told);
+    port->state = state_of(told.state);
+    port->lid = told.lid;
+    port->mtu = told.active_mtu ? 128u << told.active_mtu : 0;
+    port->message_bytes = told.max_msg_sz;
+    return read_gids(context, told.gid_tbl_len, port);
+}
+
+// False: no memory.
+static bool read_device(struct ibv_device *device, aq_ibv_ports_t *ports)
+{
+    struct ibv_device_attr told;
+    const char *name = ibv_get_device_name(device);
+    errno = 0;
+    struct ibv_context *context = ibv_open_device(device);
+    if (context == NULL)
+        return add_refusal(ports, name, errno);
+    int error = ibv_query_device(context, &told);
+    bool ok = error == 0 || add_refusal(ports, name, error);
+    for (unsigned number = 1; ok && error == 0 && number <= told.phys_port_cnt; number++)
+        ok = read_port(context, &told, number, ports);
+    ibv_close_device(context);
+    return ok;
+}
+
+aq_status_t aq_ibv_ports_read(aq_ibv_ports_t *out)
+{
+    bool ok = true;
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    *out = (aq_ibv_ports_t){0};
+    for (struct ibv_device **device = devices; devices != NULL && *device && ok; device++)
+        ok = read_device(*device, out);
+    if (devices != NULL)
+        ibv_free_device_list(devices);
+    if (ok)
+        return AQ_OK;
+    aq_log_error("there is no memory for a list of the verbs devices; free some on this host");
+    aq_ibv_ports_free(out);
+    return AQ_ERR_RESOURCE;
+}
+
+void aq_ibv_ports_free(aq_ibv_ports_t *ports)
+{
+    for (size_t i = 0; i < ports->count; i++)
+        free(ports->list[i].gids);
+    free(ports->list);
+    *ports = (aq_ibv_ports_t){0};
+}
+
+struct ibv_context *aq_ibv_ports_open(const char *name)
+{
+    struct ibv_context *context = NULL;
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    int error = ENODEV;
+    for (struct ibv_device **device = devices; devices != NULL && *device; device++) {
+        if (strcmp(ibv_get_device_name(*device), name) != 0)
+            continue;
+        errno = 0;
+        context = ibv_open_device(*device);
+        error = errno != 0 ? errno : EIO;
+        break;
+    }
+    if (devices != NULL)
+        ibv_free_device_list(devices);
+    errno = error;
+    return context;
+}

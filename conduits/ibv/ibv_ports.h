@@ -1,0 +1,148 @@
+// Verbs devices and their ports, as they are found on this host; and which one is used.
+//
+//      device rxe0 --+-- port 1 --+-- GID 0   fe80::...             RoCE v2
+//                    |            +-- GID 1   ::ffff:10.84.0.1      RoCE v2     <- used
+//                    +-- port 2 (down)
+//      device mlx5_0 (cannot be opened)
+//
+// What is always true:
+// - A list has the devices in the order in which the system tells them, the ports of each in
+//   ascending order, and the addresses (GIDs) of a port likewise.
+// - A device that does not tell of its ports stands in it once, with port 0 and the reason.
+// - The list is a copy: nothing in it is open. The choice looks at the list only, so that it can be
+//   tested without a device.
+#ifndef AQ_IBV_PORTS_H
+#define AQ_IBV_PORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../other/status.h"
+
+#define AQ_IBV_NAME_BYTES 64 // longest name of a device, with its final zero
+
+struct ibv_context;
+
+// ---- what is there ----
+
+typedef enum aq_ibv_link {
+    AQ_IBV_LINK_OTHER, // none that this conduit knows
+    AQ_IBV_LINK_INFINIBAND,
+    AQ_IBV_LINK_ROCE,
+    AQ_IBV_LINK_IWARP,
+} aq_ibv_link_t;
+
+typedef enum aq_ibv_port_state {
+    AQ_IBV_STATE_UNKNOWN,
+    AQ_IBV_STATE_DOWN,
+    AQ_IBV_STATE_INITIALIZING,
+    AQ_IBV_STATE_ARMED,
+    AQ_IBV_STATE_ACTIVE,
+} aq_ibv_port_state_t;
+
+typedef enum aq_ibv_gid_type {
+    AQ_IBV_GID_PLAIN, // InfiniBand and iWARP
+    AQ_IBV_GID_ROCE_V1,
+    AQ_IBV_GID_ROCE_V2,
+} aq_ibv_gid_type_t;
+
+typedef struct aq_ibv_gid {
+    uint8_t address[16]; // an IPv6 address, or an IPv4 one mapped into it; never all zero
+    uint32_t index;      // in the port's table
+    aq_ibv_gid_type_t type;
+} aq_ibv_gid_t;
+
+// What a device can do, at most; of one object unless it says otherwise.
+typedef struct aq_ibv_device_limits {
+    uint64_t region_bytes;        // of a memory region
+    uint32_t regions;             // of the device
+    uint32_t queue_pairs;         // of the device
+    uint32_t requests;            // under way in a queue
+    uint32_t pieces;              // of memory in one request
+    uint32_t completions;         // in a completion queue
+    uint32_t shared_requests;     // in a shared receive queue; 0: it has none
+    uint32_t reads_out, reads_in; // RDMA reads and atomics under way on a queue pair
+    bool atomics_coherent;        // with the processor's
+    bool atomics;
+} aq_ibv_device_limits_t;
+
+typedef struct aq_ibv_port {
+    char device[AQ_IBV_NAME_BYTES];
+    unsigned number; // from 1
+    int fault;       // port 0: the errno with which the device refused
+    aq_ibv_link_t link;
+    aq_ibv_port_state_t state;
+    uint16_t lid;                  // InfiniBand
+    uint32_t mtu;                  // bytes
+    uint64_t message_bytes;        // longest message
+    aq_ibv_device_limits_t limits; // of its device
+    aq_ibv_gid_t *gids;
+    size_t gid_count;
+} aq_ibv_port_t;
+
+typedef struct aq_ibv_ports {
+    aq_ibv_port_t *list;
+    size_t count;
+} aq_ibv_ports_t;
+
+// Reads the devices of this host; none is no fault. May block for some milliseconds.
+// AQ_ERR_RESOURCE: no memory (logged).
+aq_status_t aq_ibv_ports_read(aq_ibv_ports_t *out);
+void aq_ibv_ports_free(aq_ibv_ports_t *ports);
+
+// Opens a device by name; NULL with errno when it cannot be opened. The caller closes it with
+// ibv_close_device.
+struct ibv_context *aq_ibv_ports_open(const char *name);
+
+// ---- which is used ----
+
+// Why a port is used, or is not.
+typedef enum aq_ibv_use {
+    AQ_IBV_USED,
+    AQ_IBV_OTHER_DEVICE, // not in the filter
+    AQ_IBV_OTHER_PORT,   // its device is, with other ports
+    AQ_IBV_CLOSED,       // the device refuses
+    AQ_IBV_NO_LINK,      // a network that this conduit does not know
+    AQ_IBV_NOT_ACTIVE,
+    AQ_IBV_NO_GID,    // RoCE without an address
+    AQ_IBV_NOT_FIRST, // another port of the device is taken, and the filter does not name this
+    AQ_IBV_SPARE,     // enough ports are used
+} aq_ibv_use_t;
+
+// Decides for each port of the list; uses[i] belongs to list[i]. At most `rails` ports are used,
+// the first of the list that are fit. Returns how many are. The filter is one that
+// aq_ibv_filter_check took.
+size_t aq_ibv_choose(const aq_ibv_ports_t *ports, const char *filter, size_t rails,
+                     aq_ibv_use_t *uses);
+
+// The address by which a port is reached best; NULL: it has none that serves. RoCE: version 2
+// before 1, IPv4 before IPv6, those that lead beyond the host and its own network before those that
+// do not. InfiniBand and iWARP: the first of the table.
+const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port);
+
+// ---- in words ----
+
+const char *aq_ibv_link_name(aq_ibv_link_t link);
+const char *aq_ibv_port_state_name(aq_ibv_port_state_t state);
+const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *gid);
+
+// Why a port is not used, to stand behind its name, with the remedy: "is down; ...". NULL: it is
+// used.
+const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use);
+
+// A sentence about a list of which no port is used: what was found, what was wanted, the remedy.
+void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ibv_use_t *uses,
+                    char *why, size_t why_size);
+
+// ---- for the conduit's table ----
+
+// Whether this host has a port to use: reads the devices and GASNET_IBV_PORTS, and writes into why
+// which port it is, or else what aq_ibv_explain or aq_ibv_filter_check says. Does not log.
+bool aq_ibv_usable(char *why, size_t why_size);
+
+// Tells all devices, ports, addresses and limits, and why a port is not used; a call of `tell` for
+// each line.
+void aq_ibv_report(void (*tell)(void *arg, const char *label, const char *text), void *arg);
+
+#endif

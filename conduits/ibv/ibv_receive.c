@@ -1,0 +1,209 @@
+// Messages in: from the completion queue into the queue of their class, and from there to their
+// handlers.
+//
+// For each one that has come out, a spare buffer goes back into the shared receive queue at once;
+// if there is none, the message is copied before its handler runs, and its own buffer goes back. So
+// by the time a credit returns to its owner, the buffer that it stands for is there.
+#include "ibv_conduit.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/log.h"
+
+enum { DELIVER_MOST = 32 }; // messages that one poll delivers
+
+// ---- queues ----
+
+static void enqueue(aq_ibv_queue_t *queue, aq_ibv_buffer_t *buffer)
+{
+    buffer->next = NULL;
+    if (!queue->last)
+        queue->last = &queue->first;
+    *queue->last = buffer;
+    queue->last = &buffer->next;
+    atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
+}
+
+static aq_ibv_buffer_t *dequeue(aq_ibv_conduit_t *ibv, aq_ibv_queue_t *queue)
+{
+    if (!atomic_load_explicit(&queue->count, memory_order_relaxed))
+        return NULL;
+    aq_lock_take(&ibv->queue_lock);
+    aq_ibv_buffer_t *buffer = queue->first;
+    if (buffer) {
+        queue->first = buffer->next;
+        if (!queue->first)
+            queue->last = &queue->first;
+        atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
+    }
+    aq_lock_drop(&ibv->queue_lock);
+    return buffer;
+}
+
+// ---- out of the completion queue ----
+
+static const aq_ibv_head_t *head_of(const aq_ibv_buffer_t *buffer)
+{
+    return (const aq_ibv_head_t *)(const void *)buffer->bytes;
+}
+
+static void sort_in(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
+{
+    enqueue(head_of(buffer)->flags & AQ_IBV_REPLY ? &ibv->replies : &ibv->requests, buffer);
+}
+
+// Takes a batch out of the device; returns how many.
+static unsigned take_batch(aq_ibv_conduit_t *ibv)
+{
+    struct ibv_wc wc[AQ_IBV_BATCH];
+    aq_ibv_buffer_t *spares = NULL;
+    int count = ibv_poll_cq(ibv->receive_cq, AQ_IBV_BATCH, wc);
+    if (count <= 0)
+        return 0;
+    aq_lock_take(&ibv->queue_lock);
+    for (int i = 0; i < count; i++) {
+        aq_ibv_buffer_t *buffer = (aq_ibv_buffer_t *)(uintptr_t)wc[i].wr_id;
+        if (wc[i].status != IBV_WC_SUCCESS)
+            continue; // a queue pair has failed: its sends tell
+        aq_ibv_buffer_t *spare = aq_ibv_buffer_take(&ibv->arrivals);
+        buffer->owed = !spare;
+        if (spare) {
+            spare->next = spares;
+            spares = spare;
+        }
+        sort_in(ibv, buffer);
+        if (wc[i].byte_len <= ibv->limits.ring_bytes)
+            aq_ibv_ring_count(ibv, head_of(buffer));
+    }
+    // Before anybody can run what has arrived, and give its credit back.
+    aq_ibv_post_arrivals(ibv, spares);
+    aq_lock_drop(&ibv->queue_lock);
+    atomic_fetch_add_explicit(&ibv->arrived, (unsigned)count, memory_order_relaxed);
+    return (unsigned)count;
+}
+
+// Takes as many out of the rings, at most.
+static void take_from_rings(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_buffer_t *buffer;
+    for (unsigned i = 0; i < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(ibv)) != NULL; i++) {
+        aq_ibv_ring_count(ibv, head_of(buffer));
+        aq_lock_take(&ibv->queue_lock);
+        sort_in(ibv, buffer);
+        aq_lock_drop(&ibv->queue_lock);
+    }
+}
+
+// ---- to the handlers ----
+
+// The link of the sender. Its messages may come before the thread that connects has learned that it
+// is connected: that is a matter of moments.
+static aq_ibv_peer_t *sender_of(aq_ibv_conduit_t *ibv, uint32_t rank)
+{
+    aq_ibv_peer_t *link;
+    while (!(link = atomic_load_explicit(&ibv->link_of[rank], memory_order_acquire)) ||
+           !atomic_load_explicit(&link->started, memory_order_acquire))
+        sched_yield();
+    return link;
+}
+
+static bool call_handler(aq_ibv_conduit_t *ibv, uint8_t *message)
+{
+    const aq_ibv_head_t *head = (const aq_ibv_head_t *)(const void *)message;
+    aq_arrival_t arrival = {
+        .args = (const int32_t *)(const void *)(message + sizeof *head),
+        .payload = message + aq_ibv_payload_at(head->kind, head->nargs),
+        .nbytes = head->nbytes,
+        .source = head->source,
+        .category = head->kind,
+        .handler = head->handler,
+        .nargs = head->nargs,
+        .reply = head->flags & AQ_IBV_REPLY,
+    };
+    if (head->kind == AQ_AM_LONG) {
+        uint64_t place;
+        memcpy(&place, message + aq_ibv_place_at(head->nargs), sizeof place);
+        if (head->flags & AQ_IBV_PACKED && head->nbytes)
+            memcpy((void *)(uintptr_t)place, arrival.payload, head->nbytes);
+        arrival.payload = (void *)(uintptr_t)place;
+    }
+    return ibv->base.env->deliver(&arrival);
+}
+
+// Message, whose buffer has been replaced.
+static void run(aq_ibv_conduit_t *ibv, uint8_t *message)
+{
+    const aq_ibv_head_t head = *(const aq_ibv_head_t *)(const void *)message;
+    aq_ibv_peer_t *link = sender_of(ibv, head.source);
+    const bool reply = head.flags & AQ_IBV_REPLY;
+    aq_credit_give(&link->credit, head.credits + (reply && head.kind != AQ_IBV_CREDITS));
+    aq_ibv_ring_hear(link, &head);
+    if (head.kind == AQ_IBV_CREDITS)
+        return;
+    bool replied = call_handler(ibv, message);
+    if (!reply && !replied)
+        aq_ibv_bank(ibv, link);
+}
+
+static void deliver(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
+{
+    if (buffer->owed) {
+        _Alignas(16) uint8_t copy[AQ_IBV_BUFFER_BYTES];
+        memcpy(copy, buffer->bytes, sizeof copy);
+        buffer->next = NULL;
+        aq_ibv_post_arrivals(ibv, buffer);
+        atomic_fetch_add_explicit(&ibv->copies, 1, memory_order_relaxed);
+        run(ibv, copy);
+        return;
+    }
+    run(ibv, buffer->bytes);
+    if (buffer->ring)
+        aq_ibv_ring_done(ibv, buffer);
+    else
+        aq_ibv_buffer_put(buffer);
+}
+
+// False: another thread is at it.
+static bool take_arrivals(aq_ibv_conduit_t *ibv)
+{
+    if (!aq_lock_try(&ibv->receiving))
+        return false;
+    take_from_rings(ibv);
+    take_batch(ibv);
+    aq_lock_drop(&ibv->receiving);
+    return true;
+}
+
+static unsigned deliver_some(aq_ibv_conduit_t *ibv, unsigned what)
+{
+    aq_ibv_buffer_t *buffer;
+    unsigned delivered = 0;
+    while (delivered < DELIVER_MOST &&
+           ((buffer = dequeue(ibv, &ibv->replies)) != NULL ||
+            (what & AQ_POLL_REQUESTS && (buffer = dequeue(ibv, &ibv->requests)) != NULL))) {
+        deliver(ibv, buffer);
+        delivered++;
+    }
+    aq_ibv_send_due(ibv);
+    return delivered;
+}
+
+unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
+{
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    unsigned done = aq_ibv_reap(ibv);
+    take_arrivals(ibv);
+    return done + deliver_some(ibv, what);
+}
+
+int aq_ibv_poll_by_thread(void *context)
+{
+    aq_ibv_conduit_t *ibv = context;
+    bool looked = take_arrivals(ibv);
+    unsigned delivered = deliver_some(ibv, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    if (delivered)
+        aq_ibv_wake(&ibv->base, false); // threads of the client may wait for what handlers did
+    return delivered ? (int)delivered : looked ? 0 : -1;
+}

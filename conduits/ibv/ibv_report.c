@@ -1,0 +1,135 @@
+// What gasnet_info tells of the verbs devices of this host.
+#include "ibv_ports.h"
+#include "ibv_filter.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../other/settings.h"
+
+#define RAILS 1
+
+typedef struct survey {
+    aq_ibv_ports_t ports;
+    aq_ibv_use_t *uses;
+    size_t used;
+} survey_t;
+
+static void end_survey(survey_t *survey)
+{
+    free(survey->uses);
+    aq_ibv_ports_free(&survey->ports);
+}
+
+// False: why says what is wrong with the filter, or that there is no memory.
+static bool begin_survey(survey_t *survey, char *why, size_t why_size)
+{
+    const char *filter = aq_settings_text(AQ_SET_IBV_PORTS);
+    *survey = (survey_t){0};
+    if (!aq_ibv_filter_check(filter, why, why_size))
+        return false;
+    if (aq_ibv_ports_read(&survey->ports) == AQ_OK)
+        survey->uses = calloc(survey->ports.count + 1, sizeof *survey->uses);
+    if (survey->uses == NULL) {
+        snprintf(why, why_size, "there is no memory to list the devices; free some on this host");
+        end_survey(survey);
+        return false;
+    }
+    survey->used = aq_ibv_choose(&survey->ports, filter, RAILS, survey->uses);
+    return true;
+}
+
+bool aq_ibv_usable(char *why, size_t why_size)
+{
+    survey_t survey;
+    if (!begin_survey(&survey, why, why_size))
+        return false;
+    size_t used = survey.used;
+    if (used == 0)
+        aq_ibv_explain(&survey.ports, aq_settings_text(AQ_SET_IBV_PORTS), survey.uses, why,
+                       why_size);
+    for (size_t i = 0; i < survey.ports.count; i++) {
+        const aq_ibv_port_t *port = &survey.ports.list[i];
+        if (survey.uses[i] == AQ_IBV_USED)
+            snprintf(why, why_size, "port %u of %s, %s", port->number, port->device,
+                     aq_ibv_link_name(port->link));
+    }
+    end_survey(&survey);
+    return used > 0;
+}
+
+// ---- the lines ----
+
+typedef void tell_t(void *arg, const char *label, const char *text);
+
+static void tell_gids(const aq_ibv_port_t *port, bool used, tell_t *tell, void *arg)
+{
+    for (size_t i = 0; i < port->gid_count; i++) {
+        const aq_ibv_gid_t *gid = &port->gids[i];
+        char address[INET6_ADDRSTRLEN], text[128];
+        inet_ntop(AF_INET6, gid->address, address, sizeof address);
+        snprintf(text, sizeof text, "GID %u: %s, %s%s", gid->index, address,
+                 aq_ibv_gid_type_name(port, gid),
+                 used && gid == aq_ibv_best_gid(port) ? ", used" : "");
+        tell(arg, "", text);
+    }
+}
+
+static void tell_port(const aq_ibv_port_t *port, aq_ibv_use_t use, tell_t *tell, void *arg)
+{
+    char label[AQ_IBV_NAME_BYTES + 16], text[256];
+    const char *words = aq_ibv_use_words(port, use);
+    if (port->number == 0)
+        snprintf(label, sizeof label, "%s", port->device);
+    else
+        snprintf(label, sizeof label, "%s port %u", port->device, port->number);
+    snprintf(text, sizeof text, "%s%s", words ? "not used: it " : "used", words ? words : "");
+    tell(arg, label, text);
+    if (port->number == 0)
+        return;
+    snprintf(text, sizeof text, "%s, %s, MTU %u, LID %u, messages of %llu bytes",
+             aq_ibv_link_name(port->link), aq_ibv_port_state_name(port->state), port->mtu,
+             port->lid, (unsigned long long)port->message_bytes);
+    tell(arg, "", text);
+    tell_gids(port, use == AQ_IBV_USED, tell, arg);
+}
+
+static void tell_limits(const aq_ibv_port_t *port, tell_t *tell, void *arg)
+{
+    char label[AQ_IBV_NAME_BYTES + 16], text[256];
+    const aq_ibv_device_limits_t *limits = &port->limits;
+    snprintf(label, sizeof label, "%s limits", port->device);
+    snprintf(text, sizeof text,
+             "%u memory regions of %llu bytes, %u queue pairs of %u requests with %u pieces",
+             limits->regions, (unsigned long long)limits->region_bytes, limits->queue_pairs,
+             limits->requests, limits->pieces);
+    tell(arg, label, text);
+    snprintf(text, sizeof text,
+             "%u completions in a queue, %u receives in a shared one, %u RDMA reads out and %u in, "
+             "atomics: %s",
+             limits->completions, limits->shared_requests, limits->reads_out, limits->reads_in,
+             limits->atomics_coherent ? "coherent with the processor's"
+             : limits->atomics        ? "among devices only"
+                                      : "no");
+    tell(arg, "", text);
+}
+
+void aq_ibv_report(tell_t *tell, void *arg)
+{
+    survey_t survey;
+    char why[512];
+    if (!begin_survey(&survey, why, sizeof why)) {
+        tell(arg, "ports", why);
+        return;
+    }
+    if (survey.ports.count == 0)
+        tell(arg, "ports", "there is no verbs device");
+    for (size_t i = 0; i < survey.ports.count; i++) {
+        const aq_ibv_port_t *port = &survey.ports.list[i];
+        tell_port(port, survey.uses[i], tell, arg);
+        if (port->number == 1)
+            tell_limits(port, tell, arg);
+    }
+    end_survey(&survey);
+}

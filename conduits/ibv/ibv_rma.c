@@ -1,0 +1,149 @@
+// Put and get by RDMA write and read, between memory here and what the peer attached. Memory here
+// that is pinned, our own segment, is used as it is; other memory goes through bounce buffers, or
+// is pinned by firehose.
+#include "ibv_conduit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/log.h"
+
+// ---- segments ----
+
+aq_status_t aq_ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
+{
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    char why[512] = "";
+    aq_status_t status =
+        aq_ibv_keys_attach(&ibv->keys, conduit->env->boot, segment, size, why, sizeof why);
+    if (status != AQ_OK && *why)
+        aq_log_error("%s", why);
+    return status;
+}
+
+bool aq_ibv_attached(aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
+                     aq_ibv_hold_t *hold)
+{
+    aq_ibv_wait_t none = {0}; // segments that are registered are never waited for
+    return aq_ibv_keys_remote(&ibv->keys, rank, (uintptr_t)memory, nbytes, true, NULL, &none,
+                              hold) == AQ_IBV_REACHED;
+}
+
+static bool in_segment(const aq_ibv_conduit_t *ibv, const void *memory, size_t nbytes)
+{
+    const uintptr_t offset = (uintptr_t)memory - ibv->keys.start;
+    return offset < ibv->keys.bytes && nbytes <= ibv->keys.bytes - offset;
+}
+
+// ---- pieces ----
+
+// How the next piece of an operation reaches memory here.
+typedef struct piece {
+    size_t nbytes;
+    bool in_line;
+    aq_ibv_hold_t hold; // bytes 0: not in place
+    aq_ibv_pool_t *pool;
+} piece_t;
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// In place: what is registered; other memory, if it may be pinned and is worth it.
+static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
+                          aq_ibv_hold_t *hold)
+{
+    bool may_pin = ibv->pins && nbytes > AQ_IBV_BUFFER_BYTES;
+    return (may_pin || in_segment(ibv, local, nbytes)) &&
+           aq_ibv_keys_local(&ibv->keys, local, nbytes, is_get, hold) == AQ_OK;
+}
+
+static piece_t plan(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
+                    bool stable)
+{
+    piece_t piece = {.nbytes = least(nbytes, ibv->limits.operation_bytes)};
+    if (!is_get && nbytes <= ibv->limits.inline_bytes) {
+        piece.in_line = true;
+    } else if (stable && hold_in_place(ibv, local, piece.nbytes, is_get, &piece.hold)) {
+        piece.nbytes = piece.hold.bytes;
+    } else if (nbytes <= AQ_IBV_BUFFER_BYTES) {
+        piece.pool = &ibv->bounces;
+    } else {
+        piece.pool = &ibv->large_bounces;
+        piece.nbytes = least(piece.nbytes, ibv->limits.bounce_bytes);
+    }
+    return piece;
+}
+
+static aq_ibv_op_t *take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const piece_t *piece)
+{
+    aq_ibv_op_t *op = aq_ibv_op_take(ibv, link);
+    if (!op || !piece->pool)
+        return op;
+    op->buffer = aq_ibv_buffer_take(piece->pool);
+    if (op->buffer)
+        return op;
+    aq_ibv_op_put(ibv, op);
+    return NULL;
+}
+
+// The memory that the device uses here: the place itself, or a buffer.
+static void set_local(const aq_ibv_conduit_t *ibv, const piece_t *piece, void *local,
+                      aq_ibv_work_t *work)
+{
+    work->nbytes = (uint32_t)piece->nbytes;
+    work->in_line = piece->in_line;
+    work->local = piece->pool ? work->op->buffer->bytes : local;
+    work->local_key = piece->pool ? ibv->slab_mr->lkey : piece->hold.key;
+}
+
+// One piece of an operation, from its front.
+static aq_status_t begin(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const void *remote,
+                         void *local, size_t nbytes, bool is_get, bool stable, atomic_uint *pending,
+                         size_t *begun)
+{
+    aq_ibv_hold_t there;
+    *begun = 0;
+    if (!aq_ibv_attached(ibv, link->rank, remote, nbytes, &there))
+        return AQ_ERR_ABSENT;
+    const piece_t piece = plan(ibv, local, there.bytes, is_get, stable);
+    aq_ibv_op_t *op = take(ibv, link, &piece);
+    if (!op && aq_ibv_reap(ibv))
+        op = take(ibv, link, &piece);
+    if (!op) {
+        aq_ibv_keys_release(&piece.hold);
+        return AQ_AGAIN;
+    }
+    aq_ibv_work_t work = {.op = op,
+                          .opcode = is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                          .remote = (uintptr_t)remote,
+                          .remote_key = there.key};
+    set_local(ibv, &piece, local, &work);
+    op->pending = pending;
+    op->hold = piece.hold;
+    if (is_get && piece.pool) {
+        op->into = local;
+        op->nbytes = (uint32_t)piece.nbytes;
+    } else if (piece.pool) {
+        memcpy(op->buffer->bytes, local, piece.nbytes);
+    }
+    atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
+    aq_ibv_post(ibv, link, &work, 1);
+    *begun = piece.nbytes;
+    return AQ_OK;
+}
+
+aq_status_t aq_ibv_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
+                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    return begin(aq_ibv_of(conduit), link, dest, (void *)(uintptr_t)src, nbytes, false,
+                 flags & AQ_RMA_STABLE, pending, begun);
+}
+
+aq_status_t aq_ibv_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
+                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    (void)flags;
+    return begin(aq_ibv_of(conduit), link, src, dest, nbytes, true, true, pending, begun);
+}

@@ -1,0 +1,102 @@
+#!/bin/bash
+# ibv-devices: what conduit ibv sees of real verbs devices, which port it takes, what comes of registering
+# memory with one, with and without limits, and that completions wake the receive thread; in one virtual machine.
+# With the word "guest": the part that runs in there.
+set -u
+
+fail()
+{
+    echo "check-ibv-devices: $*"
+    exit 1
+}
+
+# has PATTERN ...: a line of the output is like each of these extended expressions.
+has()
+{
+    local pattern
+    for pattern in "$@"; do
+        grep -qE -- "$pattern" out || {
+            cat out
+            fail "no line is like '$pattern'"
+        }
+    done
+}
+
+# sees CODE PATTERN ...: ibv_probe list ends with this code, and has such lines.
+sees()
+{
+    local wanted=$1 code=0
+    shift
+    timeout 30 "$AQ_BUILD/ibv_probe" list >out 2>&1 || code=$?
+    has "$@"
+    [ $code = "$wanted" ] || fail "the exit code is $code, not $wanted"
+}
+
+# registers COMMAND ... -- PATTERN ...: so does ibv_probe memory, started by the command.
+registers()
+{
+    local command=()
+    while [ "$1" != -- ]; do
+        command+=("$1")
+        shift
+    done
+    shift
+    timeout 60 "${command[@]}" "$AQ_BUILD/ibv_probe" memory rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
+    has "$@" '^left: 0 regions$'
+}
+
+check_memory()
+{
+    registers env -- '^plain: ok' '^read-only for reading: ok' '^nothing: illegal argument' \
+        '^read-only for writing: illegal argument .*: there is no such memory, or it is read-only; ' \
+        '^fork: ok, [12]$' '^segment: ok, 1 pieces' '^pool: 256 buffers $' '^probe: 16777216$'
+    registers env GASNET_PIN_MAXSZ=256K -- '^segment: ok, 4 pieces' '^plain: ok'
+    # A process that may not lock more than its limit.
+    (
+        ulimit -l 64
+        registers setpriv --bounding-set -ipc_lock -- \
+            '^plain: resource refused plain \(1048576 bytes\) .* may lock 65536 bytes: .*\(RLIMIT_MEMLOCK\).* ulimit -l' \
+            '^segment: resource refused, 0 pieces the segment .*RLIMIT_MEMLOCK' \
+            '^pool: (16|8|4|2) buffers .*; going on with [0-9]+ of 256$' '^probe: [0-9]{1,6}$'
+    ) || exit
+}
+
+guest()
+{
+    cd "$(mktemp -d)" || exit
+    ip link add veth2 type veth peer name veth3 && ip link set veth2 up && ip link set veth3 up &&
+        rdma link add rxe1 type rxe netdev veth2 || fail "there is no second device"
+    sees 0 '^rxe0 port 1 +used$' ' RoCE, active, MTU 1024, LID 0, messages of [0-9]+ bytes$' \
+        ' GID 1: ::ffff:10\.84\.0\.1, RoCE v2, used$' ' GID 0: fe80::[0-9a-f:]+, RoCE v2$' \
+        '^rxe0 limits +[1-9][0-9]* memory regions of [1-9][0-9]* bytes, [1-9][0-9]* queue pairs' \
+        ' receives in a shared one, [1-9][0-9]* RDMA reads out and [1-9][0-9]* in, atomics: ' \
+        '^rxe1 port 1 +not used: it is not needed' '^usable: port 1 of rxe0, RoCE$'
+    check_memory
+    timeout 30 "$AQ_BUILD/ibv_probe" thread rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
+    has '^thread: 15 completions, it woke up$'
+    export GASNET_IBV_PORTS=rxe1:1
+    sees 0 '^rxe0 port 1 +not used: it is of a device that is not in GASNET_IBV_PORTS' \
+        '^rxe1 port 1 +used$' ' GID 0: fe80::[0-9a-f:]+, RoCE v2, used$' '^usable: port 1 of rxe1, RoCE$'
+    export GASNET_IBV_PORTS=rxe1:2+mlx5_0
+    sees 1 '^not usable: no port that GASNET_IBV_PORTS=.rxe1:2\+mlx5_0. names was found, but port 1 of rxe0 \(RoCE, active\), port 1 of rxe1'
+    export GASNET_IBV_PORTS=rxe1:
+    sees 1 "^not usable: GASNET_IBV_PORTS: 'rxe1:' is not .* should stand at character 6"
+    unset GASNET_IBV_PORTS
+    ip link set veth0 down
+    sees 0 '^rxe0 port 1 +not used: it is down; bring its network interface up' '^usable: port 1 of rxe1, RoCE$'
+    rdma link delete rxe1
+    sees 1 '^not usable: an active port is wanted, but port 1 of rxe0 is down; '
+    rdma link delete rxe0
+    sees 1 '^ports +there is no verbs device$' '^not usable: no verbs device was found'
+    echo "guest: all is well"
+}
+
+if [ "${1-}" = guest ]; then
+    guest
+    exit
+fi
+[ -x "$AQ_BUILD/ibv_probe" ] || {
+    echo "conduit ibv was left out when this build was configured (package libibverbs-dev)"
+    exit 77
+}
+"$AQ_SRC/tests/beds/rxe-vm/run" --rdma -- bash "$0" guest

@@ -1,0 +1,46 @@
+#!/bin/bash
+# Inside the virtual machine: a rank is killed in the middle of traffic over conduit ibv. The job ends, and
+# somebody names the rank: the launcher, or, when that cannot see it, the conduit.
+set -u
+
+fail()
+{
+    echo "check-ibv-lost: $*"
+    cat err
+    exit 1
+}
+
+# Starts the job; $launcher, and the process of the rank to be killed in $victim.
+start()
+{
+    gasnetrun_ibv -n 2 conform_busy ask 60 >out 2>err &
+    launcher=$!
+    for _ in $(seq 200); do
+        [ "$(wc -l <out)" -ge 2 ] && break
+        sleep 0.1
+    done
+    victim=$(pgrep -P $launcher | tail -n 1)
+    [ -n "$victim" ] || fail "the job did not start"
+}
+
+# pattern of what must be said
+check_end()
+{
+    local code
+    wait $launcher
+    code=$?
+    [ $code != 0 ] || fail "the exit code is 0"
+    grep -qE "$1" err || fail "nobody says '$1'"
+    ! pgrep conform_busy >/dev/null || fail "a rank is left"
+}
+
+start
+kill -KILL "$victim"
+check_end 'rank [01] of 2 .*(signal 9|SIGKILL)'
+
+start
+kill -STOP $launcher
+kill -KILL "$victim"
+sleep 4
+kill -CONT $launcher
+check_end 'rank [01] of 2 .*: the connection to rank [01] is lost \('

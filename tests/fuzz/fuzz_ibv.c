@@ -1,0 +1,63 @@
+// Fuzzer of GASNET_IBV_PORTS: a text is a filter or is refused with a sentence that tells a place
+// in it; and what a filter says about a port follows from its entries, however they are put.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../conduits/ibv/ibv_filter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_fault(const char *text, const char *err)
+{
+    const char *at = strstr(err, "should stand at character ");
+    require(at != NULL && strchr(err, '\n') == NULL);
+    unsigned long place = strtoul(at + strlen("should stand at character "), NULL, 10);
+    require(place >= 1 && place <= strlen(text) + 1);
+}
+
+// The entries, one by one: the first device, and whatever the others are.
+static void check_filter(char *text, size_t length)
+{
+    char *plus = strchr(text, '+');
+    char name[64] = "";
+    size_t bytes = strcspn(text, "+:");
+    if (bytes < sizeof name)
+        memcpy(name, text, bytes);
+    for (unsigned port = 1; port <= 255; port += 127) {
+        aq_ibv_filter_verdict_t all = aq_ibv_filter_match(text, name, port), best, rest;
+        if (plus != NULL)
+            *plus = '\0';
+        best = aq_ibv_filter_match(text, name, port);
+        rest =
+            plus != NULL ? aq_ibv_filter_match(plus + 1, name, port) : AQ_IBV_FILTER_OTHER_DEVICE;
+        if (plus != NULL)
+            *plus = '+';
+        require(all == (best > rest ? best : rest));
+        require(bytes >= sizeof name || all != AQ_IBV_FILTER_OTHER_DEVICE || length == 0);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char err[512] = "";
+    char *text = malloc(size + 1);
+    if (text == NULL)
+        return 0;
+    if (size > 0)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    if (aq_ibv_filter_check(text, err, sizeof err))
+        check_filter(text, strlen(text));
+    else
+        check_fault(text, err);
+    free(text);
+    return 0;
+}

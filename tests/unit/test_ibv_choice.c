@@ -1,0 +1,191 @@
+// The choice of ports and addresses, over lists of records that no device has to stand behind.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../conduits/ibv/ibv_ports.h"
+
+static aq_ibv_gid_t plain[] = {{.address = {0xfe, 0x80, [15] = 1}}};
+
+// A list of ports as a text: NAME/NUMBER/LETTERS, blanks between. The letters: i InfiniBand, r
+// RoCE, w iWARP, x another network; a active, d down, n initializing; g without an address; number
+// 0: the device is closed.
+typedef struct list {
+    aq_ibv_ports_t ports;
+    aq_ibv_port_t room[8];
+    aq_ibv_use_t uses[8];
+} list_t;
+
+static void set_letter(aq_ibv_port_t *port, char letter)
+{
+    static const char links[] = "xirw", states[] = "?dn?a";
+    const char *link = strchr(links, letter), *state = strchr(states, letter);
+    if (link != NULL)
+        port->link = (aq_ibv_link_t)(link - links);
+    else if (state != NULL)
+        port->state = (aq_ibv_port_state_t)(state - states);
+    else
+        port->gid_count = 0;
+}
+
+static void make(list_t *list, const char *text)
+{
+    char letters[8];
+    int length;
+    *list = (list_t){.ports.list = list->room};
+    for (; *text != '\0'; text += length) {
+        aq_ibv_port_t *port = &list->room[list->ports.count++];
+        *port = (aq_ibv_port_t){.gids = plain, .gid_count = 1, .fault = EACCES};
+        assert_int_equal(
+            sscanf(text, " %63[^/]/%u/%7s%n", port->device, &port->number, letters, &length), 3);
+        for (const char *letter = letters; *letter != '\0'; letter++)
+            set_letter(port, *letter);
+    }
+}
+
+static const char use_letters[] = "UDPCLAGFS"; // in the order of aq_ibv_use_t
+
+// What comes of a filter and a list: a letter for each port.
+static void chooses(const char *text, const char *filter, size_t rails, const char *wanted)
+{
+    list_t list;
+    char got[9] = "";
+    size_t used = 0;
+    make(&list, text);
+    size_t told = aq_ibv_choose(&list.ports, filter, rails, list.uses);
+    for (size_t i = 0; i < list.ports.count; i++) {
+        got[i] = use_letters[list.uses[i]];
+        used += got[i] == 'U';
+        assert_int_equal(aq_ibv_use_words(&list.room[i], list.uses[i]) == NULL, got[i] == 'U');
+    }
+    if (strcmp(got, wanted) != 0)
+        fail_msg("'%s' of '%s' gives %s, not %s", filter, text, got, wanted);
+    assert_int_equal(told, used);
+}
+
+static void test_ports(void **state)
+{
+    (void)state;
+    chooses("", "", 1, "");
+    chooses("a/1/ia", "", 1, "U");
+    chooses("a/1/ra", "", 1, "U");
+    chooses("a/1/wa", "", 1, "U");
+    chooses("a/1/xa", "", 1, "L");
+    chooses("a/1/id", "", 1, "A");
+    chooses("a/1/in", "", 1, "A");
+    chooses("a/1/rag", "", 1, "G");
+    chooses("a/0/x", "", 1, "C");
+    chooses("a/1/id a/2/ia b/1/ia", "", 1, "AUS");
+    chooses("a/1/ia a/2/ia b/1/ia", "", 2, "UFU");
+    chooses("a/1/ia a/2/ia b/1/ia", "", 1, "UFS");
+    chooses("a/0/x b/1/ra", "", 4, "CU");
+    chooses("a/1/ia", "", 0, "S");
+}
+
+static void test_filter(void **state)
+{
+    (void)state;
+    const char *four = "a/1/ia a/2/ia b/1/id b/2/ra";
+    chooses(four, "a", 4, "UFDD");
+    chooses(four, "a:2", 4, "PUDD");
+    chooses(four, "a:1,2", 4, "UUDD");
+    chooses(four, "a+a:2", 4, "UUDD");
+    chooses(four, "b", 4, "DDAU");
+    chooses(four, "b:1", 4, "DDAP");
+    chooses(four, "b+a:2+nothing:7", 4, "PUAU");
+    chooses(four, "b:2+a:2", 1, "PUPS"); // the order of the list, not of the filter
+    chooses(four, "c", 4, "DDDD");
+    chooses("a/0/x", "a:2", 1, "C");
+    chooses("a/0/x", "b", 1, "D");
+}
+
+static aq_ibv_gid_t gid(const char *address, aq_ibv_gid_type_t type)
+{
+    aq_ibv_gid_t it = {.type = type};
+    assert_int_equal(inet_pton(AF_INET6, address, it.address), 1);
+    return it;
+}
+
+// Each address goes before those behind it, wherever it stands in the table.
+static void test_addresses(void **state)
+{
+    (void)state;
+    aq_ibv_gid_t order[] = {
+        gid("::ffff:10.84.0.1", AQ_IBV_GID_ROCE_V2),   gid("2001:db8::1", AQ_IBV_GID_ROCE_V2),
+        gid("::ffff:10.84.0.1", AQ_IBV_GID_ROCE_V1),   gid("fd00::1", AQ_IBV_GID_ROCE_V1),
+        gid("::ffff:169.254.3.4", AQ_IBV_GID_ROCE_V2), gid("fe80::1", AQ_IBV_GID_ROCE_V2),
+        gid("::ffff:127.0.0.1", AQ_IBV_GID_ROCE_V1),   gid("febf::1", AQ_IBV_GID_ROCE_V1),
+    };
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        for (size_t j = i + 1; j < sizeof order / sizeof order[0]; j++) {
+            aq_ibv_gid_t two[] = {order[j], order[i]};
+            aq_ibv_port_t port = {.link = AQ_IBV_LINK_ROCE, .gids = two, .gid_count = 2};
+            if (aq_ibv_best_gid(&port) != &two[1])
+                fail_msg("address %zu goes before %zu", j, i);
+            aq_ibv_gid_t turned[] = {order[i], order[j]};
+            port.gids = turned;
+            assert_ptr_equal(aq_ibv_best_gid(&port), &turned[0]);
+            port.link = AQ_IBV_LINK_INFINIBAND; // always the first
+            port.gids = two;
+            assert_ptr_equal(aq_ibv_best_gid(&port), &two[0]);
+        }
+    assert_null(aq_ibv_best_gid(&(aq_ibv_port_t){.link = AQ_IBV_LINK_ROCE}));
+}
+
+// The sentence for a list of which nothing is used has all of these words.
+static void explains(const char *text, const char *filter, const char *const *words)
+{
+    list_t list;
+    char why[512];
+    make(&list, text);
+    assert_int_equal(aq_ibv_choose(&list.ports, filter, 1, list.uses), 0);
+    aq_ibv_explain(&list.ports, filter, list.uses, why, sizeof why);
+    for (; *words != NULL; words++)
+        if (strstr(why, *words) == NULL)
+            fail_msg("no '%s' in: %s", *words, why);
+    char room[16];
+    memset(room, 'x', sizeof room);
+    aq_ibv_explain(&list.ports, filter, list.uses, room, sizeof room - 1);
+    assert_int_equal(strlen(room), sizeof room - 2);
+    assert_int_equal(room[15], 'x');
+}
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    explains("", "", (const char *const[]){"no verbs device", "wanted", "rdma link add", NULL});
+    explains("a/1/rd", "",
+             (const char *const[]){"an active port is wanted", "port 1 of a is down", "ip link set",
+                                   NULL});
+    explains("a/1/id b/1/in", "",
+             (const char *const[]){"port 1 of a is down; connect its cable",
+                                   ". Also, port 1 of b is not active yet; start a subnet manager",
+                                   NULL});
+    explains("a/0/x", "",
+             (const char *const[]){"device a cannot be opened", "/dev/infiniband", NULL});
+    explains("a/1/ia b/1/rd", "c:1",
+             (const char *const[]){"GASNET_IBV_PORTS='c:1'", "port 1 of a (InfiniBand, active)",
+                                   "port 1 of b (RoCE, down)", "unset the variable", NULL});
+    explains("a/1/ia a/2/id", "a:2",
+             (const char *const[]){"port 2 of a is down", "connect its cable", NULL});
+    explains("a/1/ia b/1/ia c/1/ia d/1/ia e/1/ia", "x",
+             (const char *const[]){"port 1 of d (InfiniBand, active) and more; name one", NULL});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_sentences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

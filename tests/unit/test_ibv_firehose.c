@@ -1,0 +1,457 @@
+// Keys for memory here and at a peer, in each segment mode: two processes in one, a device that
+// knows when a key is not good, and messages that arrive when the test says so.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../conduits/ibv/ibv_firehose.h"
+#include "../../other/settings.h"
+#include "fake_verbs.h"
+
+enum { RANKS = 2, PAGE = 4096, PAGES = 64, MESSAGES = 8, IN_MOVE = 3072 };
+
+// Memory of a process: the segment is in the middle.
+static _Alignas(PAGE) char bytes[RANKS][PAGES * PAGE];
+enum { FROM = 16 * PAGE, LENGTH = 20 * PAGE + 100, TO = FROM + LENGTH };
+
+static aq_ibv_memory_t memories[RANKS];
+static aq_ibv_keys_t keys[RANKS];
+
+static struct {
+    uint32_t from;
+    aq_firehose_message_t message;
+    char data[IN_MOVE];
+    uint32_t data_bytes;
+} sent[MESSAGES];
+static uint32_t sent_count;
+
+static uintptr_t place(uint32_t rank, size_t offset)
+{
+    return (uintptr_t)bytes[rank] + offset;
+}
+
+// ---- the job ----
+
+static pthread_barrier_t all_there;
+static char exchanged[RANKS][4096];
+
+static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
+{
+    assert_true(len <= sizeof exchanged[0]);
+    memcpy(exchanged[boot->rank], mine, len);
+    pthread_barrier_wait(&all_there);
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        memcpy((char *)all + rank * len, exchanged[rank], len);
+    pthread_barrier_wait(&all_there);
+    return AQ_OK;
+}
+
+static const aq_boot_ops_t boot_ops = {.exchange = exchange};
+
+static struct attachment {
+    uint32_t rank;
+    size_t bytes;
+    aq_status_t status;
+    char why[512];
+} attachments[RANKS];
+
+static void *attach(void *arg)
+{
+    struct attachment *it = arg;
+    aq_boot_t boot = {.ops = &boot_ops, .rank = it->rank, .size = RANKS};
+    it->status = aq_ibv_keys_attach(&keys[it->rank], &boot, bytes[it->rank] + FROM, it->bytes,
+                                    it->why, sizeof it->why);
+    return NULL;
+}
+
+static void attach_all(size_t length_0, size_t length_1)
+{
+    pthread_t other;
+    attachments[0] = (struct attachment){.rank = 0, .bytes = length_0};
+    attachments[1] = (struct attachment){.rank = 1, .bytes = length_1};
+    assert_int_equal(pthread_create(&other, NULL, attach, &attachments[1]), 0);
+    attach(&attachments[0]);
+    pthread_join(other, NULL);
+}
+
+// ---- messages ----
+
+static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                    const void *data, uint32_t data_bytes)
+{
+    uint32_t from = (uint32_t)((aq_ibv_memory_t *)context - memories);
+    assert_int_equal(peer, 1 - from);
+    assert_true(sent_count < MESSAGES && data_bytes <= IN_MOVE);
+    sent[sent_count].from = from;
+    sent[sent_count].message = *message;
+    sent[sent_count].data_bytes = data_bytes;
+    if (data_bytes > 0)
+        memcpy(sent[sent_count].data, data, data_bytes);
+    sent_count++;
+}
+
+// A request arrives and is answered.
+static void deliver(uint32_t which)
+{
+    aq_firehose_message_t answer;
+    uint32_t from = sent[which].from;
+    assert_int_equal(aq_ibv_keys_serve(&keys[1 - from], from, &sent[which].message,
+                                       sent[which].data, sent[which].data_bytes, &answer),
+                     AQ_OK);
+    assert_int_equal(aq_ibv_keys_answered(&keys[from], 1 - from, &answer), AQ_OK);
+}
+
+// ---- waits ----
+
+typedef struct waiter {
+    aq_ibv_wait_t wait;
+    unsigned calls;
+    aq_status_t status;
+    bool has_hold;
+    aq_ibv_hold_t hold;
+} waiter_t;
+
+static void done(aq_ibv_wait_t *wait, aq_status_t status, const aq_ibv_hold_t *hold)
+{
+    waiter_t *waiter = (waiter_t *)(void *)wait;
+    waiter->calls++;
+    waiter->status = status;
+    waiter->has_hold = hold != NULL;
+    if (hold != NULL)
+        waiter->hold = *hold;
+}
+
+static aq_ibv_reached_t reach(size_t offset, size_t length, bool write, const void *data,
+                              waiter_t *waiter)
+{
+    *waiter = (waiter_t){.wait.done = done};
+    return aq_ibv_keys_remote(&keys[0], 1, place(1, offset), length, write, data, &waiter->wait,
+                              &waiter->hold);
+}
+
+// ---- start and end ----
+
+static int set_up(void **state)
+{
+    (void)state;
+    char err[512];
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        unsetenv(aq_settings[id].name);
+    fake_verbs_start();
+    sent_count = 0;
+    memset(bytes, 0, sizeof bytes);
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+static void give(const char *name, const char *value)
+{
+    char err[512];
+    setenv(name, value, 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+static void start(aq_ibv_mode_t mode, uint64_t piece)
+{
+    char why[512] = "";
+    pthread_barrier_init(&all_there, NULL, RANKS);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        memories[rank] = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
+                                           .device = "fake0",
+                                           .region_bytes = 1 << 30,
+                                           .piece_bytes = piece,
+                                           .most = 64 << 20};
+        aq_ibv_keys_setup_t setup = {.mode = mode,
+                                     .memory = &memories[rank],
+                                     .device_regions = FAKE_VERBS_REGIONS,
+                                     .processes = 2,
+                                     .ranks = RANKS,
+                                     .peers = RANKS - 1,
+                                     .request = request,
+                                     .context = &memories[rank]};
+        assert_int_equal(aq_ibv_keys_start(&keys[rank], &setup, why, sizeof why), AQ_OK);
+    }
+}
+
+// Nothing stays registered.
+static void stop(void)
+{
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        aq_ibv_keys_stop(&keys[rank]);
+    assert_int_equal(fake_verbs.regions, 0);
+    assert_int_equal(fake_verbs.bytes, 0);
+    pthread_barrier_destroy(&all_there);
+}
+
+// ---- segment FAST ----
+
+// A key for each place of the segments, as far as its piece goes.
+static void check_fast(void)
+{
+    waiter_t waiter;
+    aq_ibv_hold_t hold;
+    for (size_t at = FROM; at < TO; at += 100) {
+        assert_int_equal(reach(at, TO - at, true, NULL, &waiter), AQ_IBV_REACHED);
+        fake_verbs_use(waiter.hold.key, place(1, at), waiter.hold.bytes, true, false);
+        assert_null(waiter.hold.region);
+        assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + at, TO - at, true, &hold), AQ_OK);
+        fake_verbs_use(hold.key, place(0, at), hold.bytes, true, true);
+        assert_int_equal(hold.bytes, waiter.hold.bytes);
+        assert_null(hold.region);
+    }
+    assert_int_equal(reach(FROM - 1, 1, false, NULL, &waiter), AQ_IBV_MESSAGES);
+    assert_int_equal(reach(TO, 1, false, NULL, &waiter), AQ_IBV_MESSAGES);
+    assert_int_equal(reach(TO - 8, 9, false, NULL, &waiter), AQ_IBV_MESSAGES);
+}
+
+static void test_fast(void **state)
+{
+    (void)state;
+    static const uint64_t pieces[] = {1 << 30, 4 * PAGE, PAGE};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        waiter_t waiter;
+        start(AQ_IBV_FAST, pieces[i]);
+        assert_int_equal(reach(FROM, 1, false, NULL, &waiter), AQ_IBV_MESSAGES); // not attached
+        attach_all(LENGTH, LENGTH);
+        assert_int_equal(attachments[0].status, AQ_OK);
+        assert_int_equal(fake_verbs.regions,
+                         2 * (pieces[i] > LENGTH ? 1 : (LENGTH - 1) / pieces[i] + 1));
+        check_fast();
+        assert_int_equal(sent_count, 0);
+        stop();
+    }
+}
+
+// Segments of different lengths, and none at all.
+static void test_fast_uneven(void **state)
+{
+    (void)state;
+    waiter_t waiter;
+    start(AQ_IBV_FAST, PAGE);
+    attach_all(0, 3 * PAGE);
+    assert_int_equal(attachments[0].status, AQ_OK);
+    assert_int_equal(reach(FROM + 2 * PAGE, PAGE, true, NULL, &waiter), AQ_IBV_REACHED);
+    fake_verbs_use(waiter.hold.key, place(1, FROM + 2 * PAGE), PAGE, true, false);
+    assert_int_equal(reach(FROM + 3 * PAGE, 1, true, NULL, &waiter), AQ_IBV_MESSAGES);
+    assert_int_equal(
+        aq_ibv_keys_remote(&keys[1], 0, place(0, FROM), 1, true, NULL, &waiter.wait, &waiter.hold),
+        AQ_IBV_MESSAGES);
+    stop();
+}
+
+// One segment cannot be registered: its process says why, and nobody waits for it.
+static void test_fast_refused(void **state)
+{
+    (void)state;
+    start(AQ_IBV_FAST, 1 << 30);
+    fake_verbs.none = place(1, FROM);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(attachments[1].status, AQ_ERR_ARG);
+    assert_non_null(strstr(attachments[1].why, "the segment ("));
+    assert_int_equal(attachments[0].status, AQ_OK);
+    stop();
+}
+
+// ---- memory of this process ----
+
+static void test_local(void **state)
+{
+    (void)state;
+    aq_ibv_hold_t hold, again;
+    start(AQ_IBV_FAST, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    unsigned before = fake_verbs.asked;
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 10, 1000, false, &hold), AQ_OK);
+    assert_non_null(hold.region);
+    assert_int_equal(hold.bytes, 1000);
+    fake_verbs_use(hold.key, place(0, 10), 1000, false, true);
+    aq_ibv_keys_release(&hold);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 20, 100, true, &again), AQ_OK);
+    assert_int_equal(again.key, hold.key); // kept
+    assert_int_equal(fake_verbs.asked, before + 1);
+    aq_ibv_keys_release(&again);
+    // Memory that may only be read.
+    fake_verbs.read_only = place(0, 40 * PAGE);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 50 * PAGE, 8, false, &hold), AQ_OK);
+    fake_verbs_use(hold.key, place(0, 50 * PAGE), 8, false, true);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ);
+    aq_ibv_keys_release(&hold);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 60 * PAGE, 8, true, &hold), AQ_ERR_ARG);
+    stop();
+}
+
+static void test_local_absent(void **state)
+{
+    (void)state;
+    aq_ibv_hold_t hold;
+    give("GASNET_USE_FIREHOSE", "0");
+    start(AQ_IBV_FAST, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
+    stop();
+    // A limit of the machine: told once, and the answer is the same.
+    give("GASNET_USE_FIREHOSE", "1");
+    start(AQ_IBV_FAST, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    fake_verbs.most_regions = 2;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
+    stop();
+}
+
+// What is registered already is taken off what firehose may pin.
+static void test_budget(void **state)
+{
+    (void)state;
+    char why[512];
+    aq_firehose_stats_t stats;
+    memories[0] = (aq_ibv_memory_t){
+        .calls = &fake_verbs_calls, .region_bytes = 1 << 30, .most = 1 << 20, .bytes = 256 << 10};
+    aq_ibv_keys_setup_t setup = {.mode = AQ_IBV_FAST,
+                                 .memory = &memories[0],
+                                 .device_regions = 1000,
+                                 .processes = 1,
+                                 .ranks = 1};
+    assert_int_equal(aq_ibv_keys_start(&keys[0], &setup, why, sizeof why), AQ_OK);
+    aq_firehose_stats(keys[0].firehose, &stats);
+    assert_int_equal(stats.victim_most.bytes, 768 << 10);
+    aq_ibv_keys_stop(&keys[0]);
+    give("GASNET_USE_FIREHOSE", "0");
+    setup.mode = AQ_IBV_LARGE;
+    assert_int_equal(aq_ibv_keys_start(&keys[0], &setup, why, sizeof why), AQ_ERR_CONFIG);
+    assert_non_null(strstr(why, "GASNET_USE_FIREHOSE"));
+}
+
+// ---- segments LARGE and EVERYTHING ----
+
+static void test_large(void **state)
+{
+    (void)state;
+    waiter_t first, second, late;
+    start(AQ_IBV_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(fake_verbs.regions, 0); // nothing is registered beforehand
+    assert_int_equal(reach(FROM + 10, 100, true, NULL, &first), AQ_IBV_ASKED);
+    assert_int_equal(reach(FROM + 10, 50, true, NULL, &second), AQ_IBV_ASKED);
+    assert_int_equal(sent_count, 1); // they wait together
+    assert_int_equal(first.calls + second.calls, 0);
+    deliver(0);
+    assert_int_equal(first.calls, 1);
+    assert_int_equal(second.calls, 1);
+    assert_int_equal(first.status, AQ_OK);
+    assert_true(first.has_hold && second.has_hold);
+    assert_int_equal(first.hold.bytes, 100);
+    assert_int_equal(second.hold.bytes, 50);
+    fake_verbs_use(first.hold.key, place(1, FROM + 10), 100, true, false);
+    assert_int_equal(reach(FROM + 20, 30, false, NULL, &late), AQ_IBV_REACHED);
+    fake_verbs_use(late.hold.key, place(1, FROM + 20), 30, false, false);
+    assert_int_equal(sent_count, 1);
+    aq_ibv_keys_release(&first.hold);
+    aq_ibv_keys_release(&second.hold);
+    aq_ibv_keys_release(&late.hold);
+    stop();
+}
+
+// A small put goes along with the request.
+static void test_put_in_move(void **state)
+{
+    (void)state;
+    waiter_t waiter;
+    start(AQ_IBV_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(reach(FROM + 5, 6, true, "hello", &waiter), AQ_IBV_ASKED);
+    deliver(0);
+    assert_int_equal(waiter.calls, 1);
+    assert_int_equal(waiter.status, AQ_OK);
+    assert_false(waiter.has_hold);
+    assert_string_equal(bytes[1] + FROM + 5, "hello");
+    stop();
+}
+
+// All firehoses are in use; then one is given back, and moves.
+static void test_full(void **state)
+{
+    (void)state;
+    waiter_t first, second;
+    give("GASNET_FIREHOSE_R", "1");
+    give("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
+    start(AQ_IBV_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(reach(FROM, 8, false, NULL, &first), AQ_IBV_ASKED);
+    deliver(0);
+    assert_int_equal(first.status, AQ_OK);
+    assert_int_equal(reach(FROM + 10 * PAGE, 8, false, NULL, &second), AQ_IBV_FULL);
+    aq_ibv_keys_release(&first.hold);
+    assert_int_equal(reach(FROM + 10 * PAGE, 2 * PAGE, false, NULL, &second), AQ_IBV_ASKED);
+    deliver(1);
+    assert_int_equal(second.hold.bytes, PAGE); // and the rest with another one
+    fake_verbs_use(second.hold.key, place(1, FROM + 10 * PAGE), PAGE, false, false);
+    aq_ibv_keys_release(&second.hold);
+    stop();
+}
+
+// A peer asks for what is not in the segment. In mode EVERYTHING there is no such thing.
+static void test_foreign(void **state)
+{
+    (void)state;
+    waiter_t waiter;
+    aq_firehose_message_t answer;
+    static const size_t places[][2] = {{FROM - 1, 1}, {FROM - 1, 2}, {TO, 1}, {TO - 1, 2}, {0, 8}};
+    start(AQ_IBV_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        aq_firehose_message_t move = {
+            .kind = AQ_FIREHOSE_MOVE, .address = place(1, places[i][0]), .bytes = places[i][1]};
+        assert_int_equal(aq_ibv_keys_serve(&keys[1], 0, &move, NULL, 0, &answer), AQ_ERR_PEER);
+    }
+    assert_int_equal(fake_verbs.asked, 0);
+    stop();
+    start(AQ_IBV_EVERYTHING, 1 << 30);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        aq_ibv_reached_t reached = reach(places[i][0], places[i][1], true, NULL, &waiter);
+        if (reached == AQ_IBV_ASKED)
+            deliver(sent_count - 1);
+        assert_true(reached == AQ_IBV_REACHED || waiter.status == AQ_OK);
+        fake_verbs_use(waiter.hold.key, place(1, places[i][0]), waiter.hold.bytes, true, false);
+        aq_ibv_keys_release(&waiter.hold);
+    }
+    stop();
+}
+
+// The peer may pin nothing: its memory is reached by messages.
+static void test_no_room(void **state)
+{
+    (void)state;
+    waiter_t waiter;
+    start(AQ_IBV_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    fake_verbs.most_regions = 0;
+    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_ASKED);
+    deliver(0);
+    assert_int_equal(waiter.calls, 1);
+    assert_false(waiter.has_hold);
+    assert_true(waiter.status != AQ_OK && waiter.status != AQ_AGAIN);
+    stop();
+}
+
+#define KEYS_TEST(test) cmocka_unit_test_setup(test, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        KEYS_TEST(test_fast),    KEYS_TEST(test_fast_uneven),  KEYS_TEST(test_fast_refused),
+        KEYS_TEST(test_local),   KEYS_TEST(test_local_absent), KEYS_TEST(test_budget),
+        KEYS_TEST(test_large),   KEYS_TEST(test_put_in_move),  KEYS_TEST(test_full),
+        KEYS_TEST(test_foreign), KEYS_TEST(test_no_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

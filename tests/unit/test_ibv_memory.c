@@ -1,0 +1,316 @@
+// Registration with a device that is a table of calls: what is asked of it, what is said when it
+// refuses, and that nothing stays registered.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../conduits/ibv/ibv_memory.h"
+#include "../../other/settings.h"
+#include "fake_verbs.h"
+
+enum { PAGE = 4096 };
+
+static aq_ibv_memory_t memory;
+
+static int set_up(void **state)
+{
+    (void)state;
+    char err[512];
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        unsetenv(aq_settings[id].name);
+    fake_verbs_start();
+    memory = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
+                               .device = "fake0",
+                               .region_bytes = 1 << 30,
+                               .piece_bytes = 1 << 30,
+                               .most = UINT64_C(1) << 40};
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+// Nothing stays registered, here or there.
+static int tear_down(void **state)
+{
+    (void)state;
+    return fake_verbs.regions == 0 && fake_verbs.bytes == 0 && memory.regions == 0 &&
+                   memory.bytes == 0
+               ? 0
+               : -1;
+}
+
+static void *at(uintptr_t address)
+{
+    return (void *)address;
+}
+
+static void says(const char *why, const char *words)
+{
+    if (strstr(why, words) == NULL)
+        fail_msg("no '%s' in: %s", words, why);
+    assert_null(strchr(why, '\n'));
+}
+
+// ---- tests ----
+
+static void test_access(void **state)
+{
+    (void)state;
+    struct ibv_mr *region;
+    char why[512];
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_READ, &region),
+                     AQ_FIREHOSE_PINNED);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ);
+    assert_int_equal(memory.bytes, 10);
+    assert_int_equal(memory.regions, 1);
+    aq_ibv_memory_release(&memory, region);
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
+                     AQ_FIREHOSE_PINNED);
+    assert_int_equal(fake_verbs.access,
+                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    aq_ibv_memory_release(&memory, region);
+    memory.atomics = true;
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
+                     AQ_FIREHOSE_PINNED);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                            IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+    aq_ibv_memory_release(&memory, region);
+    fake_verbs.read_only = PAGE;
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
+                     AQ_FIREHOSE_NO_ACCESS);
+    assert_int_equal(
+        aq_ibv_memory_register(&memory, "it", at(PAGE), 10, AQ_IBV_WRITE, &region, why, sizeof why),
+        AQ_ERR_ARG);
+    says(why, "it (10 bytes) cannot be registered with device fake0");
+    says(why, "read-only");
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_READ, &region),
+                     AQ_FIREHOSE_PINNED);
+    aq_ibv_memory_release(&memory, region);
+}
+
+// Registers so many bytes, which is refused; the sentence has the words.
+static void refuses(size_t bytes, const char *const *words)
+{
+    struct ibv_mr *region;
+    char why[512] = "";
+    assert_int_equal(aq_ibv_memory_register(&memory, "the buffers", at(PAGE), bytes, AQ_IBV_WRITE,
+                                            &region, why, sizeof why),
+                     AQ_ERR_RESOURCE);
+    assert_memory_equal(why, "the buffers (", 13);
+    for (; *words != NULL; words++)
+        says(why, *words);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct ibv_mr *region;
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 100, AQ_IBV_WRITE, &region),
+                     AQ_FIREHOSE_PINNED);
+    // The device: no room for one more region; too long for any.
+    fake_verbs.most_regions = 1;
+    refuses(200, (const char *const[]){"(200 bytes)", "100 bytes in 1 regions", "max_mr",
+                                       "GASNET_PINNED_REGIONS_MAX", NULL});
+    fake_verbs.most_regions = 1000;
+    unsigned asked = fake_verbs.asked;
+    refuses(memory.region_bytes + 1,
+            (const char *const[]){"each of at most 1073741824 bytes", "max_mr_size", NULL});
+    // What the user allows, before the device is asked.
+    memory.most = 150;
+    refuses(51, (const char *const[]){"may have 150 bytes, and has 100 already",
+                                      "raise GASNET_PHYSMEM_MAX", NULL});
+    assert_int_equal(fake_verbs.asked, asked);
+    aq_ibv_memory_release(&memory, region);
+}
+
+// Runs in a child without rights: the limit on locked memory is the one that was hit.
+static void test_memlock(void **state)
+{
+    (void)state;
+    struct rlimit limit = {65536, 65536};
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        fake_verbs.most_bytes = 0;
+        if (setrlimit(RLIMIT_MEMLOCK, &limit) == 0 && (geteuid() != 0 || setuid(65534) == 0))
+            refuses(65537, (const char *const[]){"(65537 bytes)", "may lock 65536 bytes",
+                                                 "RLIMIT_MEMLOCK", "ulimit -l", NULL});
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    struct ibv_mr *region;
+    char why[512] = "";
+    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 8,
+                                                 &region, why, sizeof why),
+                     64);
+    assert_string_equal(why, "");
+    aq_ibv_memory_release(&memory, region);
+    fake_verbs.most_bytes = 2000;
+    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 8,
+                                                 &region, why, sizeof why),
+                     16);
+    assert_int_equal(region->length, 1600);
+    says(why, "the buffers (6400 bytes)");
+    says(why, "going on with 16 of 64");
+    aq_ibv_memory_release(&memory, region);
+    fake_verbs.most_bytes = 900;
+    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
+                                                 &region, why, sizeof why),
+                     9);
+    aq_ibv_memory_release(&memory, region);
+    fake_verbs.most_bytes = 899;
+    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
+                                                 &region, why, sizeof why),
+                     0);
+    says(why, "the buffers (6400 bytes)");
+    assert_null(strstr(why, "going on"));
+}
+
+// Each byte of a segment is in the piece that is registered for it.
+static void check_segment(const aq_ibv_segment_t *segment)
+{
+    size_t left, done = 0;
+    for (uint32_t i = 0; i < segment->count; i++) {
+        const struct ibv_mr *piece = segment->pieces[i];
+        assert_int_equal((uintptr_t)piece->addr, segment->start + done);
+        assert_true(piece->length <= memory.piece_bytes);
+        for (size_t byte = 0; byte < piece->length; byte++) {
+            assert_int_equal(aq_ibv_segment_piece(segment->start, segment->bytes, segment->shift,
+                                                  segment->start + done + byte, 1 << 20, &left),
+                             i);
+            assert_int_equal(left, piece->length - byte);
+        }
+        done += piece->length;
+    }
+    assert_int_equal(done, segment->bytes);
+    aq_ibv_segment_piece(segment->start, segment->bytes, segment->shift, segment->start, 1, &left);
+    assert_int_equal(left, 1);
+}
+
+static void test_segment(void **state)
+{
+    (void)state;
+    aq_ibv_segment_t segment;
+    char why[512];
+    static const struct {
+        size_t bytes, region;
+        uint32_t pieces;
+    } cases[] = {{1000, 1000, 1}, {1000, 999, 2}, {1024, 512, 2}, {1025, 512, 3}, {7, 3, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        memory.piece_bytes = cases[i].region;
+        assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE + 64), cases[i].bytes, &segment,
+                                                 why, sizeof why),
+                         AQ_OK);
+        assert_int_equal(segment.count, cases[i].pieces);
+        check_segment(&segment);
+        aq_ibv_segment_release(&memory, &segment);
+    }
+    // All or nothing.
+    memory.piece_bytes = 256;
+    fake_verbs.most_regions = 3;
+    assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
+                     AQ_ERR_RESOURCE);
+    says(why, "the segment (1024 bytes) cannot be registered");
+    says(why, "768 bytes in 3 regions");
+    assert_int_equal(fake_verbs.regions, 0);
+    memory.most = 1000;
+    assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
+                     AQ_ERR_RESOURCE);
+    says(why, "GASNET_PHYSMEM_MAX");
+}
+
+static void test_pin_maxsz(void **state)
+{
+    (void)state;
+    char err[512];
+    assert_int_equal(aq_ibv_memory_piece_bytes(1 << 20), 1 << 20);
+    setenv("GASNET_PIN_MAXSZ", "256K", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(aq_ibv_memory_piece_bytes(1 << 20), 256 << 10);
+    assert_int_equal(aq_ibv_memory_piece_bytes(1 << 10), 1 << 10);
+    setenv("GASNET_PIN_MAXSZ", "2", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_int_equal(aq_ibv_memory_piece_bytes(1 << 20), PAGE);
+}
+
+static bool wanted_with(const char *name, const char *value)
+{
+    char err[512];
+    setenv(name, value, 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    bool wanted = aq_ibv_memory_probe_wanted();
+    unsetenv(name);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    return wanted;
+}
+
+static void test_probe(void **state)
+{
+    (void)state;
+    assert_false(aq_ibv_memory_probe_wanted());
+    assert_true(wanted_with("GASNET_PHYSMEM_PROBE", "1"));
+    assert_true(wanted_with("GASNET_PHYSMEM_NOPROBE", "0"));
+    assert_false(wanted_with("GASNET_PHYSMEM_NOPROBE", "1"));
+    memory.most = 64 * PAGE * 64;
+    memory.region_bytes = 100 * PAGE;
+    assert_int_equal(aq_ibv_memory_probe(&memory), memory.most); // all of it, in the first try
+    static const uint64_t truths[] = {0, 1, 63, 64, 1000, 4000};
+    for (size_t i = 0; i < sizeof truths / sizeof truths[0]; i++) {
+        fake_verbs.most_bytes = truths[i] * PAGE;
+        uint64_t got = aq_ibv_memory_probe(&memory);
+        if (got > fake_verbs.most_bytes || fake_verbs.most_bytes - got >= memory.most / 64)
+            fail_msg("%llu of %llu", (unsigned long long)got,
+                     (unsigned long long)fake_verbs.most_bytes);
+    }
+    memory.most = PAGE - 1;
+    assert_int_equal(aq_ibv_memory_probe(&memory), 0);
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    char why[512] = "";
+    fake_verbs.fork = IBV_FORK_UNNEEDED;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_OK);
+    fake_verbs.fork = IBV_FORK_ENABLED;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_OK);
+    assert_int_equal(fake_verbs.fork_inits, 0);
+    fake_verbs.fork = IBV_FORK_DISABLED;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_OK);
+    assert_int_equal(fake_verbs.fork_inits, 1);
+    assert_string_equal(why, "");
+    fake_verbs.fork_error = EINVAL;
+    assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_ERR_RESOURCE);
+    says(why, "Linux 5.12");
+}
+
+#define DEVICE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        DEVICE_TEST(test_access), DEVICE_TEST(test_limits),  DEVICE_TEST(test_memlock),
+        DEVICE_TEST(test_pool),   DEVICE_TEST(test_segment), DEVICE_TEST(test_pin_maxsz),
+        DEVICE_TEST(test_probe),  DEVICE_TEST(test_fork),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+// Settings of conduit ibv that have no meaning any more, or exclude each other; and the defaults of
+// its manual.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../conduits/ibv/ibv_settings.h"
+#include "../../other/log.h"
+#include "../../other/settings.h"
+#include "child_errors.h"
+
+static int set_up(void **state)
+{
+    (void)state;
+    char err[512];
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        unsetenv(aq_settings[id].name);
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+static void give(const char *name, const char *value)
+{
+    char err[512];
+    setenv(name, value, 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+// ---- old variables ----
+
+static void check_settings(void)
+{
+    char why[512];
+    if (aq_ibv_settings_check(why, sizeof why) != AQ_OK)
+        _exit(1);
+}
+
+static void check_as_rank_1(void)
+{
+    aq_log_identity(1, 2);
+    check_settings();
+}
+
+static void test_old(void **state)
+{
+    (void)state;
+    char *said = child_errors(check_settings);
+    assert_string_equal(said, "");
+    free(said);
+    give("GASNET_HCA_ID", "");
+    said = child_errors(check_settings);
+    assert_string_equal(said, "");
+    free(said);
+    give("GASNET_HCA_ID", "InfiniHost0");
+    give("GASNET_PORT_NUM", "1");
+    said = child_errors(check_settings);
+    assert_non_null(strstr(said, "warning: GASNET_HCA_ID has no meaning any more"));
+    assert_non_null(strstr(said, "warning: GASNET_PORT_NUM has no meaning any more"));
+    assert_non_null(strstr(said, "GASNET_IBV_PORTS"));
+    free(said);
+    said = child_errors(check_as_rank_1); // one rank is enough
+    assert_string_equal(said, "");
+    free(said);
+}
+
+static void test_connections(void **state)
+{
+    (void)state;
+    char why[512] = "";
+    assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_OK);
+    give("GASNET_CONNECT_DYNAMIC", "0");
+    assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_ERR_CONFIG);
+    assert_non_null(strstr(why, "GASNET_CONNECT_STATIC"));
+    give("GASNET_CONNECT_STATIC", "1");
+    assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_OK);
+}
+
+// ---- the manual ----
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        aq_setting_id_t id;
+        int64_t value;
+    } whole[] = {
+        {AQ_SET_NUM_QPS, 0},
+        {AQ_SET_QP_TIMEOUT, 18},
+        {AQ_SET_QP_RETRY_COUNT, 7},
+        {AQ_SET_QP_RD_ATOM, 0},
+        {AQ_SET_INLINESEND_LIMIT, -1},
+        {AQ_SET_NETWORKDEPTH_PP, 64},
+        {AQ_SET_NETWORKDEPTH_TOTAL, 0},
+        {AQ_SET_AM_CREDITS_PP, 32},
+        {AQ_SET_AM_CREDITS_TOTAL, 1024},
+        {AQ_SET_AM_CREDITS_SLACK, 1},
+        {AQ_SET_BBUF_COUNT, 1024},
+        {AQ_SET_AMRDMA_MAX_PEERS, 32},
+    };
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+        assert_int_equal(aq_settings_int(whole[i].id), whole[i].value);
+    assert_int_equal(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), 4012);
+    assert_int_equal(aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT), 64 << 10);
+    assert_int_equal(aq_settings_bytes(AQ_SET_PUTINMOVE_LIMIT), 3 << 10);
+    assert_int_equal(aq_settings_bytes(AQ_SET_PIN_MAXSZ), 0);
+    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_DEPTH), 16);
+    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_CYCLE), 1024);
+    assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_MAXREGION_SIZE), 128 << 10);
+    assert_false(aq_settings_bool(AQ_SET_RCV_THREAD));
+    assert_true(aq_settings_bool(AQ_SET_USE_FIREHOSE));
+    assert_string_equal(aq_settings_text(AQ_SET_IBV_PORTS), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_old, set_up),
+        cmocka_unit_test_setup(test_connections, set_up),
+        cmocka_unit_test_setup(test_defaults, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+// The receive thread, with an eventfd in place of a completion channel: it handles everything,
+// sleeps when there is nothing, keeps to its rate, and ends whoever ends it.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../conduits/ibv/ibv_thread.h"
+#include "../../other/clock.h"
+#include "../../other/settings.h"
+
+// Arrivals wait in a counter. As with a completion queue, one makes fd readable only if the source
+// was armed since the last that did.
+static struct {
+    int fd;
+    atomic_int waiting, handled, polls, busy;
+    atomic_bool armed, ends;
+    aq_ibv_thread_t *_Atomic thread;
+} source;
+
+static void rearm(void *context)
+{
+    eventfd_t value;
+    (void)context;
+    eventfd_read(source.fd, &value);
+    atomic_store(&source.armed, true);
+}
+
+static int poll_source(void *context)
+{
+    (void)context;
+    atomic_fetch_add(&source.polls, 1);
+    if (atomic_load(&source.busy) > 0) {
+        atomic_fetch_sub(&source.busy, 1);
+        return -1;
+    }
+    if (atomic_load(&source.waiting) == 0)
+        return 0;
+    atomic_fetch_sub(&source.waiting, 1);
+    atomic_fetch_add(&source.handled, 1);
+    if (atomic_load(&source.ends))
+        aq_ibv_thread_stop(atomic_load(&source.thread));
+    return 1;
+}
+
+static void arrive(void)
+{
+    atomic_fetch_add(&source.waiting, 1);
+    if (atomic_exchange(&source.armed, false))
+        eventfd_write(source.fd, 1);
+}
+
+static void wait_for(atomic_int *count, int wanted)
+{
+    while (atomic_load(count) < wanted) // the runner has a time limit
+        usleep(100);
+}
+
+// Until it has looked, found nothing, and sleeps: no poll for a while.
+static void wait_asleep(void)
+{
+    int before;
+    do {
+        before = atomic_load(&source.polls);
+        usleep(20000);
+    } while (before == 0 || before != atomic_load(&source.polls));
+}
+
+static aq_ibv_thread_t *start(uint32_t rate)
+{
+    aq_ibv_thread_t *thread;
+    aq_ibv_thread_setup_t setup = {
+        .fd = source.fd, .rearm = rearm, .poll = poll_source, .rate = rate};
+    assert_int_equal(aq_ibv_thread_start(&setup, &thread), AQ_OK);
+    atomic_store(&source.thread, thread);
+    return thread;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    atomic_store(&source.waiting, 0);
+    atomic_store(&source.handled, 0);
+    atomic_store(&source.polls, 0);
+    atomic_store(&source.busy, 0);
+    atomic_store(&source.armed, false);
+    atomic_store(&source.ends, false);
+    return source.fd < 0 ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return close(source.fd);
+}
+
+static void test_handles(void **state)
+{
+    (void)state;
+    enum { ARRIVALS = 200 };
+    arrive(); // before there is a thread
+    aq_ibv_thread_t *thread = start(0);
+    wait_for(&source.handled, 1);
+    for (int i = 0; i < ARRIVALS; i++) {
+        arrive();
+        if (i % 3 == 0)
+            wait_for(&source.handled, i + 2);
+    }
+    wait_for(&source.handled, ARRIVALS + 1);
+    assert_in_range(aq_ibv_thread_wakes(thread), 1, ARRIVALS + 1);
+    aq_ibv_thread_stop(thread);
+    assert_int_equal(atomic_load(&source.waiting), 0);
+}
+
+static void test_sleeps(void **state)
+{
+    (void)state;
+    aq_ibv_thread_t *thread = start(0);
+    wait_asleep();
+    uint64_t wakes = aq_ibv_thread_wakes(thread);
+    int polls = atomic_load(&source.polls);
+    usleep(50000);
+    assert_int_equal(aq_ibv_thread_wakes(thread), wakes);
+    assert_int_equal(atomic_load(&source.polls), polls);
+    arrive();
+    wait_for(&source.handled, 1);
+    wait_asleep();
+    assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
+    aq_ibv_thread_stop(thread);
+}
+
+// Another thread was at it, and left what had come before the rearm: no event will tell.
+static void test_busy(void **state)
+{
+    (void)state;
+    atomic_store(&source.waiting, 1);
+    atomic_store(&source.busy, 5);
+    aq_ibv_thread_t *thread = start(0);
+    wait_for(&source.handled, 1);
+    assert_int_equal(atomic_load(&source.busy), 0);
+    assert_int_equal(aq_ibv_thread_wakes(thread), 0);
+    aq_ibv_thread_stop(thread);
+}
+
+// In any time there are no more wake-ups than the rate allows, and one.
+static void test_rate(void **state)
+{
+    (void)state;
+    enum { RATE = 200, ARRIVALS = 20 };
+    uint64_t begin = aq_clock_ns();
+    aq_ibv_thread_t *thread = start(RATE);
+    for (int i = 1; i <= ARRIVALS; i++) {
+        arrive();
+        wait_for(&source.handled, i);
+    }
+    uint64_t wakes = aq_ibv_thread_wakes(thread), passed = aq_clock_ns() - begin;
+    if (wakes > passed * RATE / 1000000000 + 2)
+        fail_msg("%llu wake-ups in %llu ns", (unsigned long long)wakes, (unsigned long long)passed);
+    assert_true(wakes > 0);
+    aq_ibv_thread_stop(thread);
+}
+
+// Whatever it is doing: about to begin, waiting for its next turn, asleep.
+static void test_stop(void **state)
+{
+    (void)state;
+    aq_ibv_thread_stop(start(0));
+    aq_ibv_thread_t *thread = start(1);
+    arrive();
+    wait_for(&source.handled, 1);
+    arrive();
+    aq_ibv_thread_stop(thread);
+    thread = start(0);
+    wait_asleep();
+    aq_ibv_thread_stop(thread);
+}
+
+static unsigned count_threads(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; tasks && (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+// A handler ends the job: the thread must not wait for itself. It ends behind the handler.
+static void test_stop_inside(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        unsigned before = count_threads();
+        atomic_store(&source.ends, true);
+        start(0);
+        wait_asleep();
+        arrive();
+        wait_for(&source.handled, 1);
+        while (count_threads() > before)
+            usleep(1000);
+        _exit(7);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+// In a child of fork there is no thread, and to stop it does nothing to that of the parent.
+static void test_fork(void **state)
+{
+    (void)state;
+    aq_ibv_thread_t *thread = start(0);
+    wait_asleep();
+    uint64_t wakes = aq_ibv_thread_wakes(thread);
+    pid_t child = fork();
+    if (child == 0) {
+        aq_ibv_thread_stop(thread);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    arrive();
+    wait_for(&source.handled, 1);
+    wait_asleep();
+    assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
+    aq_ibv_thread_stop(thread);
+}
+
+// A signal to the process waits when the client's only thread does not take it.
+static void test_signals(void **state)
+{
+    (void)state;
+    sigset_t one, before, pending;
+    aq_ibv_thread_t *thread = start(0);
+    wait_asleep();
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, &before);
+    assert_int_equal(kill(getpid(), SIGUSR1), 0); // it would end us
+    sigpending(&pending);
+    assert_true(sigismember(&pending, SIGUSR1));
+    int taken;
+    assert_int_equal(sigwait(&one, &taken), 0);
+    assert_int_equal(taken, SIGUSR1);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    aq_ibv_thread_stop(thread);
+}
+
+static void test_settings(void **state)
+{
+    (void)state;
+    char err[512];
+    aq_ibv_thread_setup_t setup = {.rate = 7};
+    unsetenv("GASNET_RCV_THREAD");
+    unsetenv("GASNET_RCV_THREAD_RATE");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_false(aq_ibv_thread_wanted(&setup));
+    setenv("GASNET_RCV_THREAD", "1", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_ibv_thread_wanted(&setup));
+    assert_int_equal(setup.rate, 0);
+    setenv("GASNET_RCV_THREAD_RATE", "50", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_ibv_thread_wanted(&setup));
+    assert_int_equal(setup.rate, 50);
+}
+
+#define THREAD_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        THREAD_TEST(test_handles), THREAD_TEST(test_sleeps),  THREAD_TEST(test_busy),
+        THREAD_TEST(test_rate),    THREAD_TEST(test_stop),    THREAD_TEST(test_stop_inside),
+        THREAD_TEST(test_fork),    THREAD_TEST(test_signals), THREAD_TEST(test_settings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
