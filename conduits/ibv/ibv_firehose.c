@@ -130,8 +130,8 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
     const aq_ibv_segment_t *segment = &keys->segment;
     aq_firehose_region_t *region;
     if (segment->count > 0 && in_segment(keys, address, bytes)) {
-        uint32_t piece = aq_ibv_segment_piece(segment->start, segment->bytes, segment->shift,
-                                              address, bytes, &hold->bytes);
+        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap,
+                                              address - segment->start, bytes, &hold->bytes);
         hold->key = segment->pieces[piece]->lkey;
         hold->region = NULL;
         return AQ_OK;

@@ -87,14 +87,15 @@ static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t b
                      size_t why_size)
 {
     uint64_t now = memory->bytes;
-    if (bytes <= memory->most && now <= memory->most - bytes)
+    if (!memory->limited || (bytes <= memory->most && now <= memory->most - bytes))
         return true;
-    snprintf(why, why_size,
-             "%s (%llu bytes) cannot be registered with device %s: this process may have %llu "
-             "bytes, and has %llu already; raise GASNET_PHYSMEM_MAX, the limit on locked memory "
-             "(ulimit -l) if that is less, or make it smaller",
-             what, (unsigned long long)bytes, memory->device, (unsigned long long)memory->most,
-             (unsigned long long)now);
+    snprintf(
+        why, why_size,
+        "%s (%llu bytes) cannot be registered with device %s: this process may have %llu "
+        "bytes, and has %llu already; raise GASNET_PHYSMEM_MAX, and the limit on locked memory "
+        "(ulimit -l) if that is less",
+        what, (unsigned long long)bytes, memory->device, (unsigned long long)memory->most,
+        (unsigned long long)now);
     return false;
 }
 
@@ -210,7 +211,8 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
 {
     unsigned shift = shift_of(memory, bytes);
     uint32_t count = (uint32_t)((bytes - 1) >> shift) + 1;
-    *segment = (aq_ibv_segment_t){.start = (uintptr_t)start, .bytes = bytes, .shift = shift};
+    *segment = (aq_ibv_segment_t){
+        .start = (uintptr_t)start, .bytes = bytes, .shift = shift, .overlap = memory->overlap};
     if (!has_room(memory, "the segment", bytes, why, why_size))
         return AQ_ERR_RESOURCE;
     segment->pieces = calloc(count, sizeof(struct ibv_mr *));
@@ -220,7 +222,7 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
     }
     for (; segment->count < count; segment->count++) {
         size_t left, at = (size_t)segment->count << shift;
-        aq_ibv_segment_piece(0, bytes, shift, at, SIZE_MAX, &left);
+        aq_ibv_segment_piece(bytes, shift, segment->overlap, at, SIZE_MAX, &left);
         aq_firehose_pinned_t outcome = aq_ibv_memory_try(
             memory, (char *)start + at, left, AQ_IBV_WRITE, &segment->pieces[segment->count]);
         if (outcome == AQ_FIREHOSE_PINNED)

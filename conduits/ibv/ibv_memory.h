@@ -2,6 +2,8 @@
 //
 //      segment   [ piece 0   | piece 1   | piece 2   | p. 3 ]    pieces of 2^shift bytes, the last
 //                  ^ key 0     ^ key 1     ^ key 2     ^ key 3   one shorter
+//                [ region 0    ]           [ region 2    ]       a region goes on behind its piece,
+//                            [ region 1    ]           [ r. 3 ]  by `overlap` bytes
 //
 // What is always true:
 // - A region is no longer than the device allows; a segment that is longer than that, or than
@@ -48,7 +50,9 @@ typedef struct aq_ibv_memory {
     const char *device;    // its name, for messages
     uint64_t region_bytes; // the longest region of the device
     uint64_t piece_bytes;  // the longest piece of a segment; see aq_ibv_memory_piece_bytes
-    uint64_t most;         // bytes that may be registered here; see aq_firehose_pinnable
+    uint64_t overlap;      // what is no longer than this needs one key, wherever it begins
+    uint64_t most;         // bytes that should be registered here; see aq_firehose_pinnable
+    bool limited;          // the user set that limit: not a byte more
     bool atomics;          // the device has remote atomics
     // What is registered at the moment.
     _Atomic uint64_t bytes;
@@ -95,6 +99,7 @@ typedef struct aq_ibv_segment {
     size_t bytes;
     unsigned shift; // log2 of the length of a piece
     uint32_t count;
+    size_t overlap;
     struct ibv_mr **pieces;
 } aq_ibv_segment_t;
 
@@ -103,14 +108,14 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
                                     aq_ibv_segment_t *segment, char *why, size_t why_size);
 void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment);
 
-// The number of the piece that has the first of some bytes; *left is how many of them it has. The
-// segment has them all.
-static inline uint32_t aq_ibv_segment_piece(uintptr_t start, size_t length, unsigned shift,
-                                            uintptr_t at, size_t bytes, size_t *left)
+// The number of the piece that has the first of some bytes; *left is how many of them its region
+// has. The segment, of so many bytes in pieces of 2^shift, has them all; offset is where they begin
+// in it.
+static inline uint32_t aq_ibv_segment_piece(size_t length, unsigned shift, size_t overlap,
+                                            size_t offset, size_t bytes, size_t *left)
 {
-    size_t offset = at - start;
-    size_t end = ((offset >> shift) + 1) << shift; // behind the piece
-    if (end > length || end == 0)
+    size_t end = (((offset >> shift) + 1) << shift) + overlap; // behind the region
+    if (end > length)
         end = length;
     *left = bytes < end - offset ? bytes : end - offset;
     return (uint32_t)(offset >> shift);

@@ -38,7 +38,8 @@ aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mi
                                      .bytes = mine->bytes,
                                      .key = mine->pieces[0]->rkey,
                                      .shift = (uint16_t)mine->shift,
-                                     .count = mine->count};
+                                     .count = mine->count,
+                                     .overlap = (uint32_t)mine->overlap};
     aq_status_t status = boot->ops->exchange(boot, &row, sizeof row, out->rows);
     for (uint32_t rank = 0; status == AQ_OK && rank < boot->size; rank++)
         if (out->rows[rank].count > out->stride)

@@ -17,7 +17,8 @@ typedef struct aq_ibv_segment_row {
     uint32_t key;          // of the first piece
     uint16_t shift;        // log2 of the length of a piece
     uint16_t zero;
-    uint64_t count; // pieces
+    uint32_t count;   // pieces
+    uint32_t overlap; // of their regions
 } aq_ibv_segment_row_t;
 
 _Static_assert(sizeof(aq_ibv_segment_row_t) == 32, "what travels has no gaps");
@@ -44,8 +45,8 @@ static inline bool aq_ibv_segments_key(const aq_ibv_segments_t *segments, uint32
     uint64_t offset = address - row->start;
     if (offset >= row->bytes || bytes > row->bytes - offset)
         return false;
-    uint32_t piece = aq_ibv_segment_piece((uintptr_t)row->start, (size_t)row->bytes, row->shift,
-                                          address, bytes, left);
+    uint32_t piece = aq_ibv_segment_piece((size_t)row->bytes, row->shift, row->overlap,
+                                          (size_t)offset, bytes, left);
     *key = piece == 0 ? row->key : segments->keys[rank * segments->stride + piece];
     return true;
 }

@@ -168,6 +168,7 @@ static void start(aq_ibv_mode_t mode, uint64_t piece)
                                            .device = "fake0",
                                            .region_bytes = 1 << 30,
                                            .piece_bytes = piece,
+                                           .overlap = 100,
                                            .most = 64 << 20};
         aq_ibv_keys_setup_t setup = {.mode = mode,
                                      .memory = &memories[rank],

@@ -129,6 +129,7 @@ static void test_limits(void **state)
             (const char *const[]){"each of at most 1073741824 bytes", "max_mr_size", NULL});
     // What the user allows, before the device is asked.
     memory.most = 150;
+    memory.limited = true;
     refuses(51, (const char *const[]){"may have 150 bytes, and has 100 already",
                                       "raise GASNET_PHYSMEM_MAX", NULL});
     assert_int_equal(fake_verbs.asked, asked);
@@ -185,24 +186,21 @@ static void test_pool(void **state)
     assert_null(strstr(why, "going on"));
 }
 
-// Each byte of a segment is in the piece that is registered for it.
+// Each byte of a segment is in a piece whose region goes on behind it as far as is told.
 static void check_segment(const aq_ibv_segment_t *segment)
 {
-    size_t left, done = 0;
-    for (uint32_t i = 0; i < segment->count; i++) {
-        const struct ibv_mr *piece = segment->pieces[i];
-        assert_int_equal((uintptr_t)piece->addr, segment->start + done);
-        assert_true(piece->length <= memory.piece_bytes);
-        for (size_t byte = 0; byte < piece->length; byte++) {
-            assert_int_equal(aq_ibv_segment_piece(segment->start, segment->bytes, segment->shift,
-                                                  segment->start + done + byte, 1 << 20, &left),
-                             i);
-            assert_int_equal(left, piece->length - byte);
-        }
-        done += piece->length;
+    size_t left, length = segment->count > 1 ? (size_t)1 << segment->shift : segment->bytes;
+    for (size_t at = 0; at < segment->bytes; at++) {
+        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap, at,
+                                              1 << 20, &left);
+        assert_int_equal(piece, at / length);
+        const struct ibv_mr *region = segment->pieces[piece];
+        size_t start = (uintptr_t)region->addr - segment->start;
+        assert_int_equal(start, piece * length);
+        assert_int_equal(left, start + region->length - at);
+        assert_true(left >= segment->overlap || left == segment->bytes - at);
     }
-    assert_int_equal(done, segment->bytes);
-    aq_ibv_segment_piece(segment->start, segment->bytes, segment->shift, segment->start, 1, &left);
+    aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap, 0, 1, &left);
     assert_int_equal(left, 1);
 }
 
@@ -217,14 +215,17 @@ static void test_segment(void **state)
     } cases[] = {{1000, 1000, 1}, {1000, 999, 2}, {1024, 512, 2}, {1025, 512, 3}, {7, 3, 4}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         memory.piece_bytes = cases[i].region;
+        memory.overlap = i % 2 * 40;
         assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE + 64), cases[i].bytes, &segment,
                                                  why, sizeof why),
                          AQ_OK);
         assert_int_equal(segment.count, cases[i].pieces);
+        assert_true(segment.pieces[0]->length <= cases[i].region + memory.overlap);
         check_segment(&segment);
         aq_ibv_segment_release(&memory, &segment);
     }
     // All or nothing.
+    memory.overlap = 0;
     memory.piece_bytes = 256;
     fake_verbs.most_regions = 3;
     assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
@@ -233,6 +234,7 @@ static void test_segment(void **state)
     says(why, "768 bytes in 3 regions");
     assert_int_equal(fake_verbs.regions, 0);
     memory.most = 1000;
+    memory.limited = true;
     assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
                      AQ_ERR_RESOURCE);
     says(why, "GASNET_PHYSMEM_MAX");
