@@ -284,7 +284,9 @@ static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_att
                                     .device = ibv_get_device_name(ibv->verbs->device),
                                     .region_bytes = can->max_mr_size,
                                     .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
-                                    .most = aq_firehose_pinnable(here)};
+                                    .overlap = ibv->limits.bounce_bytes, // the longest Long
+                                    .most = aq_firehose_pinnable(here),
+                                    .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
     const aq_ibv_keys_setup_t setup = {.mode = AQ_IBV_FAST,
                                        .memory = &ibv->memory,
                                        .device_regions = (uint32_t)can->max_mr,
