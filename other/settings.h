@@ -90,6 +90,7 @@ typedef enum aq_setting_id {
     AQ_SET_USE_FIREHOSE, // GASNET_USE_FIREHOSE and its kin: what conduit ibv pins; see
     AQ_SET_FIREHOSE_M,   // firehose/firehose_params.h
     AQ_SET_FIREHOSE_R,
+    AQ_SET_DISABLE_MUNMAP, // GASNET_DISABLE_MUNMAP: malloc keeps what it has
     AQ_SET_FIREHOSE_MAXVICTIM_M,
     AQ_SET_FIREHOSE_MAXVICTIM_R,
     AQ_SET_FIREHOSE_MAXREGION_SIZE,

@@ -301,10 +301,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned when it is first used, and "
-         "kept pinned. In this version only where the variable is set to 1, for programs that "
-         "never "
-         "give memory back to the system; 0, and when it is not set: its data is copied through "
-         "buffers."},
+         "kept pinned, which GASNET_DISABLE_MUNMAP makes safe. 0: its data is copied through "
+         "buffers. A segment that is not pinned as a whole (modes LARGE and EVERYTHING) needs it."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for others (main pool). 0: what the "
@@ -314,6 +312,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Conduit ibv: most regions in the main pool, shared evenly among the other processes. 0, "
          "or more than fit: GASNET_FIREHOSE_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
+    [AQ_SET_DISABLE_MUNMAP] =
+        {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduit ibv: whether malloc is told to keep all memory for the process (mallopt), so "
+         "that what GASNET_USE_FIREHOSE keeps pinned stays where it is. A program that itself "
+         "unmaps memory which it used for puts and gets, or has another allocator, sets 0: data "
+         "outside of the segment is then copied through buffers."},
     [AQ_SET_FIREHOSE_MAXVICTIM_M] =
         {"GASNET_FIREHOSE_MAXVICTIM_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for itself (victim pool). 0: what it may "

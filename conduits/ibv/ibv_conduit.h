@@ -238,7 +238,6 @@ typedef struct aq_ibv_conduit {
 
     aq_ibv_memory_t memory; // what is registered
     aq_ibv_keys_t keys;     // for the segments, and for other memory here
-    bool pins;              // other memory is pinned by firehose; else it goes through buffers
 
     pthread_t connector;
     int wake_connector; // an eventfd

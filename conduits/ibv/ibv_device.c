@@ -278,7 +278,6 @@ static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_att
     const aq_boot_t *boot = ibv->base.env->boot;
     const uint32_t here = processes_here(boot);
     char why[512] = "";
-    ibv->pins = aq_settings_given(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_USE_FIREHOSE);
     ibv->memory = (aq_ibv_memory_t){.calls = &aq_ibv_calls,
                                     .pd = ibv->pd,
                                     .device = ibv_get_device_name(ibv->verbs->device),
@@ -307,6 +306,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
     aq_status_t status = find_port(ibv);
     if (status != AQ_OK)
         return status;
+    aq_ibv_memory_keep();
     status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
     if (status != AQ_OK) {
         aq_log_error("%s", why);

@@ -79,6 +79,7 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
     if (status != AQ_OK)
         return status;
     keys->reaches = params.per_peer > 0;
+    keys->stays = aq_ibv_memory_stays();
     return aq_firehose_start(&params, &ops, keys, setup->ranks, &keys->firehose);
 }
 
@@ -129,13 +130,16 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
     uintptr_t address = (uintptr_t)memory;
     const aq_ibv_segment_t *segment = &keys->segment;
     aq_firehose_region_t *region;
-    if (segment->count > 0 && in_segment(keys, address, bytes)) {
+    bool inside = in_segment(keys, address, bytes);
+    if (segment->count > 0 && inside) {
         uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap,
                                               address - segment->start, bytes, &hold->bytes);
         hold->key = segment->pieces[piece]->lkey;
         hold->region = NULL;
         return AQ_OK;
     }
+    if (!inside && !keys->stays)
+        return AQ_ERR_ABSENT;
     aq_status_t status = aq_firehose_pin(keys->firehose, memory, bytes, write, &region);
     if (status == AQ_OK)
         *hold = hold_of(region, address, bytes, local_key(region));

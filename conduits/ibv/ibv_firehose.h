@@ -46,6 +46,7 @@ typedef struct aq_ibv_keys {
     aq_ibv_keys_setup_t setup;
     aq_firehose_t *firehose;
     bool reaches;    // there are firehoses into peers
+    bool stays;      // memory outside of the segment may stay pinned
     uintptr_t start; // the segment of this process; bytes 0: none
     size_t bytes;
     aq_ibv_segment_t segment;   // FAST: its registration

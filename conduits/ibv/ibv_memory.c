@@ -4,6 +4,7 @@
 #include "ibv_memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,9 +200,12 @@ uint64_t aq_ibv_memory_probe(aq_ibv_memory_t *memory)
 static unsigned shift_of(const aq_ibv_memory_t *memory, size_t bytes)
 {
     unsigned shift = 0;
+    uint64_t longest = memory->region_bytes - memory->overlap;
     if (bytes <= memory->piece_bytes)
         return ONE_PIECE;
-    while (memory->piece_bytes >> shift > 1)
+    if (longest > memory->piece_bytes)
+        longest = memory->piece_bytes;
+    while (longest >> shift > 1)
         shift++;
     return shift;
 }
@@ -240,6 +244,23 @@ void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment)
         aq_ibv_memory_release(memory, segment->pieces[--segment->count]);
     free(segment->pieces);
     *segment = (aq_ibv_segment_t){0};
+}
+
+// ---- memory of the client ----
+
+bool aq_ibv_memory_stays(void)
+{
+    return aq_settings_bool(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_DISABLE_MUNMAP);
+}
+
+// Arenas beside the first are unmapped when they are empty, whatever the threshold.
+void aq_ibv_memory_keep(void)
+{
+    if (!aq_ibv_memory_stays())
+        return;
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_ARENA_MAX, 1);
 }
 
 // ---- children ----

@@ -121,6 +121,15 @@ static inline uint32_t aq_ibv_segment_piece(size_t length, unsigned shift, size_
     return (uint32_t)(offset >> shift);
 }
 
+// ---- memory of the client ----
+
+// Whether memory outside of the segment may stay registered after its use: when firehose is wanted,
+// and malloc gives nothing back to the system (GASNET_DISABLE_MUNMAP).
+bool aq_ibv_memory_stays(void);
+
+// Tells malloc so, if that is wanted. As early as can be: what was mapped before may still go.
+void aq_ibv_memory_keep(void);
+
 // ---- children ----
 
 // Makes it harmless that a child of fork touches memory that is registered: by the kernel, which

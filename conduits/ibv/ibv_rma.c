@@ -54,8 +54,7 @@ static size_t least(size_t a, size_t b)
 static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
                           aq_ibv_hold_t *hold)
 {
-    bool may_pin = ibv->pins && nbytes > AQ_IBV_BUFFER_BYTES;
-    return (may_pin || in_segment(ibv, local, nbytes)) &&
+    return (nbytes > AQ_IBV_BUFFER_BYTES || in_segment(ibv, local, nbytes)) &&
            aq_ibv_keys_local(&ibv->keys, local, nbytes, is_get, hold) == AQ_OK;
 }
 
