@@ -151,16 +151,15 @@ aq_status_t aq_ibv_buffers_open(aq_ibv_conduit_t *ibv)
                      ibv->slab_bytes);
         return AQ_ERR_RESOURCE;
     }
-    char why[512];
+    char why[512] = "";
     aq_status_t status = aq_ibv_memory_register(
         &ibv->memory, "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)", ibv->slab,
         ibv->slab_bytes, AQ_IBV_WRITE, &ibv->slab_mr, why, sizeof why);
-    if (status != AQ_OK) {
-        aq_log_error("%s", why);
-        return status;
-    }
-    post_first_arrivals(ibv);
-    return AQ_OK;
+    // The limits of all processes are alike: it is enough that one tells.
+    status = aq_ibv_agree(ibv->base.env->boot, status, why);
+    if (status == AQ_OK)
+        post_first_arrivals(ibv);
+    return status;
 }
 
 void aq_ibv_buffers_close(aq_ibv_conduit_t *ibv)

@@ -1,7 +1,5 @@
 #include "ibv_firehose.h"
 
-#include <stdio.h>
-
 #include "../../other/log.h"
 
 // ---- what firehose is given ----
@@ -90,11 +88,10 @@ void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
     aq_ibv_segments_free(&keys->segments);
 }
 
-aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes,
-                               char *why, size_t why_size)
+aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)
 {
-    aq_status_t registered = AQ_OK;
-    snprintf(why, why_size, "%s", "");
+    aq_status_t status = AQ_OK;
+    char why[512] = "";
     keys->start = (uintptr_t)segment;
     keys->bytes = bytes;
     if (keys->setup.mode != AQ_IBV_FAST) {
@@ -103,10 +100,11 @@ aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segme
         return AQ_OK;
     }
     if (bytes > 0)
-        registered = aq_ibv_segment_register(keys->setup.memory, segment, bytes, &keys->segment,
-                                             why, why_size);
-    aq_status_t exchanged = aq_ibv_segments_exchange(boot, &keys->segment, &keys->segments);
-    return registered != AQ_OK ? registered : exchanged;
+        status = aq_ibv_segment_register(keys->setup.memory, segment, bytes, &keys->segment, why,
+                                         sizeof why);
+    status = aq_ibv_agree(boot, status, why);
+    return status == AQ_OK ? aq_ibv_segments_exchange(boot, &keys->segment, &keys->segments)
+                           : status;
 }
 
 // ---- memory of this process ----

@@ -62,10 +62,9 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys);
 
 // Collective over the job: the segment of this process is in place; FAST registers it, and tells
-// all others. AQ_ERR_RESOURCE or AQ_ERR_ARG: it cannot be; why has the sentence, or "" when it was
-// logged. All ranks end their part of the exchange whatever became of it.
-aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes,
-                               char *why, size_t why_size);
+// all others. AQ_ERR_RESOURCE or AQ_ERR_ARG: that of some rank cannot be registered; one has logged
+// why.
+aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes);
 
 // ---- memory of this process ----
 

@@ -12,13 +12,7 @@
 
 aq_status_t aq_ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    char why[512] = "";
-    aq_status_t status =
-        aq_ibv_keys_attach(&ibv->keys, conduit->env->boot, segment, size, why, sizeof why);
-    if (status != AQ_OK && *why)
-        aq_log_error("%s", why);
-    return status;
+    return aq_ibv_keys_attach(&aq_ibv_of(conduit)->keys, conduit->env->boot, segment, size);
 }
 
 bool aq_ibv_attached(aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,

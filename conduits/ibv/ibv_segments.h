@@ -34,6 +34,10 @@ aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mi
                                      aq_ibv_segments_t *out);
 void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 
+// Collective over the job: whether all ranks are well. Of those that are not, the first logs why,
+// if there is a sentence; all return its status.
+aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why);
+
 // The key for memory of a rank; *left: how many of the bytes it is for, from the first on. False:
 // the bytes are not all in what the rank has registered.
 static inline bool aq_ibv_segments_key(const aq_ibv_segments_t *segments, uint32_t rank,
