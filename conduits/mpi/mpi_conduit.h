@@ -85,7 +85,8 @@ typedef struct mpi_access {
 typedef struct mpi_link {
     aq_credit_t credit;
     uint32_t rank;
-    bool owing; // in the list of those that a hidden reply is due to
+    uint32_t taken; // requests of the peer whose credit is not back: at most what it was granted
+    bool owing;     // in the list of those that a hidden reply is due to
     struct mpi_link *owing_next;
 } mpi_link_t;
 

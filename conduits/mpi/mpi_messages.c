@@ -57,7 +57,9 @@ static aq_status_t send_now(mpi_conduit_t *mpi, mpi_link_t *link, const aq_am_t 
     mpi_slot_t *slot = mpi_slot_take(mpi, class, bytes);
     if (!slot)
         return AQ_AGAIN;
-    fill(slot->buffer, am, aq_credit_collect(&link->credit, UINT16_MAX));
+    const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
+    link->taken -= credits + am->reply;
+    fill(slot->buffer, am, credits);
     return mpi_slot_send(mpi, class, slot, bytes, link->rank);
 }
 
@@ -85,8 +87,9 @@ static bool pay(mpi_conduit_t *mpi, mpi_link_t *link)
     mpi_slot_t *slot = mpi_slot_take(mpi, MPI_REPLIES, sizeof(mpi_header_t));
     if (!slot)
         return false;
-    const mpi_header_t header = {.category = MPI_HIDDEN,
-                                 .credits = (uint16_t)aq_credit_collect(&link->credit, UINT16_MAX)};
+    const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
+    const mpi_header_t header = {.category = MPI_HIDDEN, .credits = (uint16_t)credits};
+    link->taken -= credits;
     memcpy(slot->buffer, &header, sizeof header);
     if (mpi_slot_send(mpi, MPI_REPLIES, slot, sizeof header, link->rank) != AQ_OK)
         mpi_conduit_fail(mpi, "MPI_Isend", 0);
@@ -176,6 +179,10 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     mpi_link_t *link = mpi_link_of(mpi, source);
     if (!link)
         mpi_conduit_fail(mpi, NULL, 0);
+    link->taken += class == MPI_REQUESTS;
+    AQ_CHECK(link->taken <= mpi->limits.each,
+             "rank %u has %u requests under way, and credits for %u only", source, link->taken,
+             mpi->limits.each);
     mpi_leave(mpi);
     bool due = deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
     mpi_enter(mpi);
