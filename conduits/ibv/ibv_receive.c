@@ -74,7 +74,7 @@ static unsigned take_batch(aq_ibv_conduit_t *ibv)
             spares = spare;
         }
         sort_in(ibv, buffer);
-        if (wc[i].byte_len <= ibv->limits.ring_bytes)
+        if (wc[i].byte_len <= ibv->limits.ring_bytes || head_of(buffer)->flags & AQ_IBV_LEFT)
             aq_ibv_ring_count(ibv, head_of(buffer));
     }
     // Before anybody can run what has arrived, and give its credit back.

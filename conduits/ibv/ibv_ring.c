@@ -251,6 +251,8 @@ static void ask_to_leave(aq_ibv_conduit_t *ibv, aq_ibv_ring_t *ring)
         take_away(ibv, ring);
         return;
     }
+    if (!ring->seen)
+        return; // the news of the ring may be under way still, and must not come after this
     ring->leaving = true;
     set_news(owner, LEAVE);
 }
