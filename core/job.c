@@ -105,19 +105,19 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network)
         .deliver = aq_am_deliver,
         .poll_replies = aq_progress_poll_replies,
     };
+    // before anything is shared: who finds somebody gone would tell of that instead
+    if (job->nbrhd.groups > 1 && strcmp(network, "smp") == 0) {
+        if (job->rank == 0)
+            aq_log_error("conduit smp cannot reach across %u neighbourhoods: start all ranks on "
+                         "one host, and unset GASNET_SUPERNODE_MAXSIZE, or choose a network "
+                         "conduit with GASNET_CONDUIT",
+                         job->nbrhd.groups);
+        return AQ_ERR_CONFIG;
+    }
     aq_status_t status = open_conduit(job, "smp");
     if (status != AQ_OK)
         return status;
-    if (job->nbrhd.groups == 1)
-        return check_name(job, network);
-    if (strcmp(network, "smp") != 0)
-        return open_conduit(job, network);
-    if (job->rank == 0)
-        aq_log_error("conduit smp cannot reach across %u neighbourhoods: start all ranks on one "
-                     "host, and unset "
-                     "GASNET_SUPERNODE_MAXSIZE, or choose a network conduit with GASNET_CONDUIT",
-                     job->nbrhd.groups);
-    return AQ_ERR_CONFIG;
+    return job->nbrhd.groups == 1 ? check_name(job, network) : open_conduit(job, network);
 }
 
 aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks)

@@ -21,6 +21,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_UDP_SPAWNER] =
         {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit udp only, where it goes before it."},
+    [AQ_SET_IBV_SPAWNER] =
+        {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+         "The same as GASNET_SPAWNER for conduit ibv only, where it goes before it."},
     [AQ_SET_MPI_SPAWNER] =
         {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
          "The same as GASNET_SPAWNER for conduit mpi only, where it goes before it. auto: mpi."},
@@ -56,9 +59,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"AMMPI_CREDITS_SLACK", AQ_TYPE_INT, "-1", -1, 4096, NULL,
          "Credits of AMMPI_CREDITS_PP that a receiver keeps back, for requests that had no reply, "
          "until a message takes them along. -1: three quarters of them. Of rank 0."},
-    [AQ_SET_IBV_SPAWNER] =
-        {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
-         "The same as GASNET_SPAWNER for conduit ibv only, where it goes before it."},
     [AQ_SET_SSH_NODEFILE] =
         {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "File that names the hosts of a job, one a line; gasnetrun(1) tells what else a line may "
