@@ -3,17 +3,14 @@
 //
 // What is always true:
 // - A peer that was never spoken to has no queue pair and no link. A connection is made by
-// librdmacm when
-//   one of two processes first wants the other; a thread of the conduit answers those who call, so
-//   that a process that computes can be connected to.
+//   librdmacm when one of two processes first wants the other; a thread of the conduit answers
+//   those who call, so that a process that computes can be connected to.
 // - All messages arrive in buffers of one shared receive queue. A request takes a credit, whose
-// buffer is
-//   ready at the receiver; the reply finds the buffer that its request's sender has posted for it.
-//   So the device never has to wait for a buffer (RNR), as long as there are no more peers than
-//   credits; beyond that it waits and sends again by itself.
+//   buffer is ready at the receiver; the reply finds the buffer that its request's sender has
+//   posted for it. So the device never has to wait for a buffer (RNR), as long as there are no more
+//   peers than credits; beyond that it waits and sends again by itself.
 // - The number of everything is decided at the start: buffers, operations, credits. What finds none
-// is
-//   told AQ_AGAIN. Whatever an operation holds is given back by its completion, which needs the
+//   is told AQ_AGAIN. Whatever an operation holds is given back by its completion, which needs the
 //   peer's device and not its process: so replies always get through.
 // - Names begin with aq_ibv_, since ibv_ is what libibverbs calls its own.
 //

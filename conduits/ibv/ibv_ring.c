@@ -7,16 +7,13 @@
 //
 // What is always true:
 // - The footer stands at the end of the slot, wherever the message begins. A message is there when
-// the footer
-//   has the position that is expected next and the hash of the message: whatever order the device
-//   writes in. Positions begin anew only with clean footers.
+//   the footer has the position that is expected next and the hash of the message: whatever order
+//   the device writes in. Positions begin anew only with clean footers.
 // - A slot is written again only when its message's handler has returned: the receiver gives slots
-// back in
-//   order, and tells with any message that goes to the sender. A sender without a free slot sends
-//   as without rings, so that nobody ever waits for a slot.
+//   back in order, and tells with any message that goes to the sender. A sender without a free slot
+//   sends as without rings, so that nobody ever waits for a slot.
 // - Who gets a ring learns it from the head of a message, and so does who has to leave one; it says
-// in the
-//   head of its next message, sent behind its last write, that it has left.
+//   in the head of its next message, sent behind its last write, that it has left.
 #include "ibv_conduit.h"
 
 #include <stdlib.h>
