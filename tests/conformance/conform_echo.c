@@ -140,9 +140,9 @@ static void got_short(gex_Token_t token, int reply, unsigned n, const gex_AM_Arg
     const gex_Rank_t from = conform_source(token);
 
     check_args(reply, from, n, a);
+    atomic_fetch_add(reply ? &replies : &requests, 1);
     if (!reply)
         answer(token, ARGN_SHORT, from, n);
-    atomic_fetch_add(reply ? &replies : &requests, 1);
 }
 
 static void got_load(gex_Token_t token, int reply, unsigned n, const gex_AM_Arg_t *a,
@@ -154,9 +154,9 @@ static void got_load(gex_Token_t token, int reply, unsigned n, const gex_AM_Arg_
     CHECK(is_long || (uintptr_t)buf % 8 == 0, "a Medium's payload must be aligned to 8: %p", buf);
     check_args(reply, from, n, a);
     check_load(reply, from, n, buf, nbytes);
+    atomic_fetch_add(reply ? &replies : &requests, 1);
     if (!reply)
         answer(token, is_long ? ARGN_LONG : ARGN_MEDIUM, from, n);
-    atomic_fetch_add(reply ? &replies : &requests, 1);
 }
 
 #define SHORT_HANDLERS(n)                                                                          \
