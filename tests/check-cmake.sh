@@ -3,6 +3,7 @@
 # a target for each pkg-config package; a component or a version that is not there is refused by name.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
+prepare_mpirun
 prefix=$AQ_BUILD/installed
 command -v cmake >/dev/null || skip "cmake is not installed (package cmake)"
 unset GASNet_ROOT GASNet_DIR

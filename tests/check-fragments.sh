@@ -3,6 +3,7 @@
 # gasnet_config.h, the makefile fragments and pkg-config variables, and what their words are made of.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
+prepare_mpirun
 prefix=$AQ_BUILD/installed
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 variables="PREFIX CC OPT_CFLAGS MISC_CFLAGS MISC_CPPFLAGS DEFINES INCLUDES CXX OPT_CXXFLAGS MISC_CXXFLAGS

@@ -56,7 +56,15 @@ on_udp()
     GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_udp -n "$ranks" "$@"
 }
 
-# The program of $3 as $2 ranks started by the mpirun of MPI $1, openmpi or mpich. All traffic stays inside.
+# From here on any mpirun runs for root too, with all traffic inside this host.
+prepare_mpirun()
+{
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_btl=vader,self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_odls_base_sigkill_timeout=0 UCX_NET_DEVICES=lo
+}
+
+# The program of $3 as $2 ranks started by the mpirun of MPI $1, openmpi or mpich.
 by_mpirun()
 {
     local mpi=$1 ranks=$2
@@ -64,9 +72,7 @@ by_mpirun()
     [ -e "$AQ_BUILD/modules/aq_mpi_$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null ||
         skip "$mpi was not found when this build was configured, or has no mpirun here"
     export GASNET_MODULE_PATH=$AQ_BUILD/modules
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    export OMPI_MCA_btl=vader,self,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
-    export OMPI_MCA_odls_base_sigkill_timeout=0 UCX_NET_DEVICES=lo
+    prepare_mpirun
     case $mpi in
     openmpi) mpirun.openmpi --oversubscribe --bind-to none -np "$ranks" "$@" ;;
     mpich) mpirun.mpich -np "$ranks" "$@" ;;
