@@ -76,11 +76,12 @@ static int public_error(aq_status_t status)
 }
 
 // Output of a rank passes through the launcher: when that writes to a terminal, lines should show
-// at once.
+// at once. An MPI may have taken the buffer away, and without one lines would be written in pieces.
 static void set_buffering(void)
 {
+    static char line[BUFSIZ];
     if (aq_job.boot->line_buffer)
-        setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+        setvbuf(stdout, line, _IOLBF, sizeof line);
 }
 
 // Keeps the library mapped until the process ends, in whichever object it is. A client that is a
