@@ -130,8 +130,10 @@ void aq_ibv_thread_stop(aq_ibv_thread_t *thread)
         return; // the child has copies of the descriptors only
     atomic_store_explicit(&thread->ending, true, memory_order_release);
     eventfd_write(thread->wake, 1);
-    if (pthread_equal(pthread_self(), thread->thread))
-        return; // it ends when the handler returns, or with the process
+    if (pthread_equal(pthread_self(), thread->thread)) {
+        pthread_detach(thread->thread); // it ends when the handler returns, or with the process
+        return;
+    }
     pthread_join(thread->thread, NULL);
     close(thread->wake);
     free(thread);
