@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "../../firehose/firehose.h"
+#include "../../other/least.h"
 #include "../../other/log.h"
 #include "../../other/settings.h"
 #include "ibv_ports.h"
@@ -141,23 +142,18 @@ static aq_status_t find_port(aq_ibv_conduit_t *ibv)
 
 // ---- how much ----
 
-static unsigned least(uint64_t a, uint64_t b)
-{
-    return (unsigned)(a < b ? a : b);
-}
-
 static unsigned setting(aq_setting_id_t id, uint64_t zero_means)
 {
     int64_t value = aq_settings_int(id);
-    return value ? (unsigned)value : least(zero_means, UINT32_MAX);
+    return value ? (unsigned)value : aq_least(zero_means, UINT32_MAX);
 }
 
 static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
 {
     limits->depth_each =
-        least((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
-    uint64_t most = least(limits->depth_each * peers, (unsigned)can->max_cqe);
-    limits->depth_total = least(setting(AQ_SET_NETWORKDEPTH_TOTAL, most), most);
+        aq_least((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
+    uint64_t most = aq_least(limits->depth_each * peers, (unsigned)can->max_cqe);
+    limits->depth_total = aq_least(setting(AQ_SET_NETWORKDEPTH_TOTAL, most), most);
     // A Long takes two of them at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
@@ -167,24 +163,25 @@ static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct i
 {
     unsigned total = setting(AQ_SET_AM_CREDITS_TOTAL, limits->depth_total);
     aq_credit_limits_t wanted = {
-        .each = least((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
-        .total = least(total, limits->depth_total),
+        .each = aq_least((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
+        .total = aq_least(total, limits->depth_total),
         .slack = (unsigned)aq_settings_int(AQ_SET_AM_CREDITS_SLACK),
     };
     limits->credits = aq_credit_fit(wanted, (uint32_t)peers);
     // One buffer for each request that may come, and for each reply.
-    limits->grants = least(limits->credits.each * peers, MOST_GRANTS);
-    limits->arrivals = limits->grants + least(limits->credits.total, limits->credits.each * peers);
+    limits->grants = aq_least(limits->credits.each * peers, MOST_GRANTS);
     limits->arrivals =
-        least(limits->arrivals, least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe));
+        limits->grants + aq_least(limits->credits.total, limits->credits.each * peers);
+    limits->arrivals =
+        aq_least(limits->arrivals, aq_least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe));
 }
 
 static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
 {
     const uint64_t bounce = aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT);
     const size_t longest = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
-    limits->packed_long = least(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), longest);
-    limits->bounce_bytes = least(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
+    limits->packed_long = aq_least(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), longest);
+    limits->bounce_bytes = aq_least(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
     if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
         limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
     limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
@@ -201,10 +198,11 @@ static void find_limits(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
     find_credits(limits, peers, can);
     find_bytes(limits, port);
     aq_ibv_rings_limits(ibv);
-    limits->bounces = least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
-    limits->large_bounces = least(LARGE_BOUNCES, limits->depth_total);
-    limits->reads = (uint8_t)least(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
-                                   reads < 255 ? (unsigned)reads : 255);
+    limits->bounces =
+        aq_least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
+    limits->large_bounces = aq_least(LARGE_BOUNCES, limits->depth_total);
+    limits->reads = (uint8_t)aq_least(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
+                                      reads < 255 ? (unsigned)reads : 255);
 }
 
 // ---- what is shared ----

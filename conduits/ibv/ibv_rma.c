@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../other/least.h"
 #include "../../other/log.h"
 
 // ---- segments ----
@@ -39,11 +40,6 @@ typedef struct piece {
     aq_ibv_pool_t *pool;
 } piece_t;
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 // In place: what is registered; other memory, if it may be pinned and is worth it.
 static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
                           aq_ibv_hold_t *hold)
@@ -55,7 +51,7 @@ static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbyte
 static piece_t plan(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
                     bool stable)
 {
-    piece_t piece = {.nbytes = least(nbytes, ibv->limits.operation_bytes)};
+    piece_t piece = {.nbytes = aq_least(nbytes, ibv->limits.operation_bytes)};
     if (!is_get && nbytes <= ibv->limits.inline_bytes) {
         piece.in_line = true;
     } else if (stable && hold_in_place(ibv, local, piece.nbytes, is_get, &piece.hold)) {
@@ -64,7 +60,7 @@ static piece_t plan(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, boo
         piece.pool = &ibv->bounces;
     } else {
         piece.pool = &ibv->large_bounces;
-        piece.nbytes = least(piece.nbytes, ibv->limits.bounce_bytes);
+        piece.nbytes = aq_least(piece.nbytes, ibv->limits.bounce_bytes);
     }
     return piece;
 }

@@ -12,6 +12,7 @@
 
 #include "../../core/thread.h"
 #include "../../other/clock.h"
+#include "../../other/least.h"
 #include "../../other/log.h"
 #include "../../other/settings.h"
 #include "../../other/settings_lists.h"
@@ -577,16 +578,11 @@ static void look_into(udp_socket_t *socket, unsigned i)
     reset_slot(batch, i);
 }
 
-static unsigned least(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 // Fills slots. One more is offered than were filled the last time, and many more if all were.
 static aq_status_t fill(udp_socket_t *socket, unsigned most)
 {
     struct udp_batch *batch = socket->batch;
-    unsigned slots = least(batch->expected, most);
+    unsigned slots = aq_least(batch->expected, most);
     int filled = receive(socket, slots);
     if (filled < 0)
         return AQ_ERR_RESOURCE;
@@ -596,7 +592,7 @@ static aq_status_t fill(udp_socket_t *socket, unsigned most)
     batch->filled = (unsigned)filled;
     if (!filled && slots == 1) // as most polls find it
         return AQ_OK;
-    batch->expected = least(batch->filled == slots ? 4 * slots : batch->filled + 1, UDP_SLOTS);
+    batch->expected = aq_least(batch->filled == slots ? 4 * slots : batch->filled + 1, UDP_SLOTS);
     return AQ_OK;
 }
 
