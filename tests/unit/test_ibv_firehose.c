@@ -17,6 +17,7 @@
 #include "../../conduits/ibv/ibv_firehose.h"
 #include "../../other/settings.h"
 #include "child_errors.h"
+#include "default_settings.h"
 #include "fake_verbs.h"
 
 enum { RANKS = 2, PAGE = 4096, PAGES = 64, MESSAGES = 8, IN_MOVE = 3072 };
@@ -143,13 +144,10 @@ static aq_ibv_reached_t reach(size_t offset, size_t length, bool write, const vo
 static int set_up(void **state)
 {
     (void)state;
-    char err[512];
-    for (int id = 0; id < AQ_SET_COUNT; id++)
-        unsetenv(aq_settings[id].name);
     fake_verbs_start();
     sent_count = 0;
     memset(bytes, 0, sizeof bytes);
-    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+    return default_settings();
 }
 
 static void give(const char *name, const char *value)

@@ -20,6 +20,7 @@
 
 #include "../../conduits/ibv/ibv_memory.h"
 #include "../../other/settings.h"
+#include "default_settings.h"
 #include "fake_verbs.h"
 
 enum { PAGE = 4096 };
@@ -29,16 +30,13 @@ static aq_ibv_memory_t memory;
 static int set_up(void **state)
 {
     (void)state;
-    char err[512];
-    for (int id = 0; id < AQ_SET_COUNT; id++)
-        unsetenv(aq_settings[id].name);
     fake_verbs_start();
     memory = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
                                .device = "fake0",
                                .region_bytes = 1 << 30,
                                .piece_bytes = 1 << 30,
                                .most = UINT64_C(1) << 40};
-    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+    return default_settings();
 }
 
 // Nothing stays registered, here or there.

@@ -17,14 +17,12 @@
 #include "../../other/log.h"
 #include "../../other/settings.h"
 #include "child_errors.h"
+#include "default_settings.h"
 
 static int set_up(void **state)
 {
     (void)state;
-    char err[512];
-    for (int id = 0; id < AQ_SET_COUNT; id++)
-        unsetenv(aq_settings[id].name);
-    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+    return default_settings();
 }
 
 static void give(const char *name, const char *value)

@@ -15,6 +15,7 @@
 
 #include "../../other/settings.h"
 #include "../../other/settings_lists.h"
+#include "default_settings.h"
 
 #define RANDOM_INPUTS 20000
 
@@ -22,10 +23,7 @@
 static int clear_environment(void **state)
 {
     (void)state;
-    char err[512];
-    for (int id = 0; id < AQ_SET_COUNT; id++)
-        unsetenv(aq_settings[id].name);
-    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+    return default_settings();
 }
 
 static void give(aq_setting_id_t id, const char *value)
