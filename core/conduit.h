@@ -100,6 +100,7 @@ struct aq_conduit {
 #define AQ_POLL_REPLIES 1u
 #define AQ_POLL_REQUESTS 2u
 #define AQ_POLL_SENDING 4u // from a send that does not wait for anything: may be put off
+#define AQ_POLL_AGAIN 8u   // from one who spins: polled a moment ago, and will again, if need be
 
 typedef struct aq_traffic {
     uint64_t frames, packets; // messages, puts and gets; what they travelled in, each once

@@ -13,6 +13,7 @@ enum {
     SHARE_TURNS = 16,  // fruitless polls before a look who else is on this processor
     SPIN_TURNS = 64,   // fruitless polls before the clock is looked at
     LOOP_TURNS = 16,   // fruitless polls of a loop of the client before it yields
+    AGAIN_TURNS = 8,   // fruitless polls of which one is as thorough as the first
     YIELD_TURNS = 8,   // least number of yields before a sleep
     YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
                        // a yield,
@@ -20,6 +21,9 @@ enum {
     SLEEP_NS_FIRST = 1000000,
     SLEEP_NS_MAX = 4000000, // sleeps are bounded: remote puts wake nobody
 };
+
+_Static_assert(SHARE_TURNS % AGAIN_TURNS == 0,
+               "a thorough poll follows each yield of one who spins");
 
 static uint64_t spin_ns, yield_ns;
 static int wait_mode = GASNET_WAIT_SPINBLOCK;
@@ -260,11 +264,18 @@ static uint64_t spin_time(void)
     return spin_ns;
 }
 
+// Whoever began to spin has polled a moment ago. A yield comes before a thorough poll.
+static unsigned wait_poll(const aq_api_wait_t *wait)
+{
+    const bool again = spin_ns && !wait->since && wait->turns % AGAIN_TURNS;
+    return poll(AQ_POLL_REPLIES | AQ_POLL_REQUESTS | (again ? AQ_POLL_AGAIN : 0));
+}
+
 void aq_api_wait_turn(aq_api_wait_t *wait)
 {
     if (AQ_CHECKS)
         aq_thread_check_context("GASNET_BLOCKUNTIL", "");
-    if (aq_progress_poll()) {
+    if (wait_poll(wait)) {
         wait->turns = 0;
         wait->since = 0;
         wait->naps = 0;

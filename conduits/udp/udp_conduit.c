@@ -138,11 +138,11 @@ static aq_status_t udp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
 // A look costs far more than a poll of shared memory, and for most messages of such a process it
 // would be in vain. So it waits for a sixteenth of the time since something came last, and not
 // long. Whoever polls seldom looks each time.
-bool udp_time_to_look(udp_conduit_t *udp)
+bool udp_time_to_look(udp_conduit_t *udp, uint64_t *time)
 {
     if (udp->base.env->nbrhd_size == 1)
         return true;
-    const uint64_t now = aq_clock_ns();
+    const uint64_t now = udp_time(time);
     uint64_t pause = (now - atomic_load_explicit(&udp->came_at, memory_order_relaxed)) / 16;
     if (pause > LOOK_PAUSE_NS)
         pause = LOOK_PAUSE_NS;
@@ -208,7 +208,7 @@ static void print_stats(udp_conduit_t *udp)
 static void udp_close(aq_conduit_t *conduit)
 {
     udp_conduit_t *udp = udp_of(conduit);
-    udp_flush(udp, 0);
+    udp_flush(udp, &(uint64_t){0});
     if (aq_settings_bool(AQ_SET_STATS))
         print_stats(udp);
 }

@@ -28,6 +28,7 @@
 
 #include "../../core/conduit.h"
 #include "../../core/thread.h"
+#include "../../other/clock.h"
 #include "udp_auth.h"
 #include "udp_faults.h"
 #include "udp_flow.h"
@@ -138,6 +139,7 @@ typedef struct udp_conduit {
     atomic_uint put_off;  // polls of senders
     // The last looks at the socket: one that found something, and any.
     _Atomic uint64_t came_at, looked_at;
+    _Atomic uint64_t polled_at; // the time of the last poll; 0: it needed none
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;
@@ -157,6 +159,15 @@ static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
     return (udp_conduit_t *)conduit;
 }
 
+// The time of a poll, which is looked up once, and only if something needs it: *now is 0 until
+// then.
+static inline uint64_t udp_time(uint64_t *now)
+{
+    if (!*now)
+        *now = aq_clock_ns();
+    return *now;
+}
+
 // ---- udp_link.c ----
 
 // The link to a rank, made if there is none yet. Any thread; NULL: no memory, logged.
@@ -165,8 +176,8 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
 // With the link's lock held: sends what is due now, and returns when something will be.
 uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
-// Serves all links if one of them has something due. now: 0 if not known.
-void udp_links_serve(udp_conduit_t *udp, uint64_t now);
+// Serves all links if one of them has something due.
+void udp_links_serve(udp_conduit_t *udp, uint64_t *now);
 
 // A link has something due at that time, maybe earlier than what is known.
 void udp_links_due(udp_conduit_t *udp, uint64_t when);
@@ -221,10 +232,10 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
 // Notes a put in the datagram that it travels in; there is room for it.
 void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending);
 
-// Sends the open datagrams of all links, as far as their flows have room. now: 0 if not known.
-void udp_flush_dirty(udp_conduit_t *udp, uint64_t now);
+// Sends the open datagrams of all links, as far as their flows have room.
+void udp_flush_dirty(udp_conduit_t *udp, uint64_t *now);
 
-static inline void udp_flush(udp_conduit_t *udp, uint64_t now)
+static inline void udp_flush(udp_conduit_t *udp, uint64_t *now)
 {
     if (atomic_load_explicit(&udp->any_dirty, memory_order_acquire))
         udp_flush_dirty(udp, now);
@@ -263,7 +274,7 @@ void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, b
 // ---- udp_conduit.c ----
 
 // Whether a poll is to look at the socket. Always, unless the process shares memory with others.
-bool udp_time_to_look(udp_conduit_t *udp);
+bool udp_time_to_look(udp_conduit_t *udp, uint64_t *now);
 
 // ---- udp_receive.c ----
 

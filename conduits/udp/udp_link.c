@@ -265,12 +265,11 @@ void udp_links_due(udp_conduit_t *udp, uint64_t when)
 }
 
 // The deadline is set to "never" first, so that what becomes due meanwhile is not overlooked.
-void udp_links_serve(udp_conduit_t *udp, uint64_t now)
+void udp_links_serve(udp_conduit_t *udp, uint64_t *time)
 {
     if (atomic_load_explicit(&udp->deadline, memory_order_relaxed) == UDP_NEVER)
         return;
-    if (!now)
-        now = aq_clock_ns();
+    const uint64_t now = udp_time(time);
     if (now < atomic_load_explicit(&udp->deadline, memory_order_relaxed))
         return;
     atomic_store(&udp->deadline, UDP_NEVER);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../../other/clock.h"
+#include "../../other/least.h"
 #include "../../other/log.h"
 #include "udp_conduit.h"
 
@@ -103,7 +104,7 @@ typedef struct arrival {
     const udp_header_t *header;
     uint8_t *bytes; // NULL: it has gone into memory, but for the frame
     size_t length;
-    udp_frame_t frame;
+    const udp_frame_t *frame; // that one; else NULL
     uint64_t now;
     udp_contents_t contents; // of data that was taken
     bool more;               // others have come with it: one acknowledgement is for all
@@ -158,7 +159,7 @@ static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         link->came[in->header->class] = in->now;
         link->stats.frames_in += in->contents.count;
         if (!in->bytes)
-            udp_apply(udp, link, &in->frame, true);
+            udp_apply(udp, link, in->frame, true);
         else if (in->contents.bytes)
             apply_all(udp, link, in);
     } else {
@@ -265,9 +266,9 @@ static bool place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     uint8_t head[UDP_ALONE_BYTES], padding[8];
     const udp_header_t *header = in->header;
-    const size_t front = udp_header_bytes(header) + udp_rma_front(in->frame.type);
+    const size_t front = udp_header_bytes(header) + udp_rma_front(in->frame->type);
     const struct iovec pieces[] = {{head, front},
-                                   {(void *)(uintptr_t)in->frame.dest, in->frame.nbytes},
+                                   {(void *)(uintptr_t)in->frame->dest, in->frame->nbytes},
                                    {padding, sizeof padding}};
     if (udp_receiver_look(&link->receiver[header->class], header->epoch, header->sequence) !=
             UDP_NEW ||
@@ -286,14 +287,15 @@ static next_t receive_in_place(udp_conduit_t *udp)
 {
     uint8_t head[UDP_ALONE_BYTES];
     udp_header_t header;
-    arrival_t arrival = {.header = &header};
+    udp_frame_t frame;
+    arrival_t arrival = {.header = &header, .frame = &frame};
     ssize_t length = udp_socket_peek(&udp->socket, head, sizeof head);
     if (length < 0)
         return NEXT_NONE;
     arrival.length = (size_t)length;
     const udp_incoming_t in = {.bytes = head, .length = arrival.length};
     if (arrival.length < LARGE || examine(udp, &in, &header) != UDP_DROPS ||
-        header.kind != UDP_DATA || !udp_frame_alone(head, &header, &arrival.frame))
+        header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame))
         return NEXT_OTHER;
     udp_link_t *link = udp_link_get(udp, header.source);
     if (!link)
@@ -319,7 +321,9 @@ static next_t receive_large(udp_conduit_t *udp)
 // them is no reason to wait: what it needs may be behind them, and they are dropped.
 static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
 {
-    unsigned most = UDP_SLOTS;
+    unsigned most = aq_least(udp->queue_most, UDP_SLOTS);
+    if (!atomic_load_explicit(&udp->queued, memory_order_relaxed))
+        return most;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         unsigned count = atomic_load_explicit(&udp->queue[c].count, memory_order_relaxed);
         unsigned room = count < udp->queue_most ? udp->queue_most - count : 0;
@@ -364,8 +368,7 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
         udp_links_listened(udp);
         return NULL;
     }
-    *now = aq_clock_ns();
-    atomic_store_explicit(&udp->came_at, *now, memory_order_relaxed);
+    atomic_store_explicit(&udp->came_at, udp_time(now), memory_order_relaxed);
     udp_buffer_t *last = handle_all(udp, in, count, *now);
     if (!last ||
         (may_run(what, last->class) && !atomic_load_explicit(&udp->queued, memory_order_relaxed)))
@@ -439,7 +442,8 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
 }
 
 // What is sent at the end of a poll is stamped with the time of its beginning, if that is known:
-// the time that handlers take is part of what peers wait for anyway.
+// the time that handlers take is part of what peers wait for anyway. Whoever spins takes the time
+// of a poll a moment ago.
 unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
 {
     udp_conduit_t *udp = udp_of(conduit);
@@ -449,9 +453,11 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
     bool sending = what & AQ_POLL_SENDING;
     if (sending && put_off(udp))
         return 0;
+    if (what & AQ_POLL_AGAIN)
+        now = atomic_load_explicit(&udp->polled_at, memory_order_relaxed);
     if (!sending)
-        udp_flush(udp, 0);
-    if (udp_time_to_look(udp) && aq_lock_try(&udp->receiving)) {
+        udp_flush(udp, &now);
+    if (udp_time_to_look(udp, &now) && aq_lock_try(&udp->receiving)) {
         settle_last(udp);
         first = receive(udp, what, &now);
         done += udp->done;
@@ -461,7 +467,8 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
     if (!first || deliver(udp, first, &done))
         done += run_queue(udp, what);
     if (!sending)
-        udp_flush(udp, now);
-    udp_links_serve(udp, now);
+        udp_flush(udp, &now);
+    udp_links_serve(udp, &now);
+    atomic_store_explicit(&udp->polled_at, now, memory_order_relaxed);
     return done;
 }

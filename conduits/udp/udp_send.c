@@ -268,10 +268,9 @@ static udp_link_t *take_dirty(udp_conduit_t *udp)
 }
 
 // Links whose flows have no room stay in the list.
-void udp_flush_dirty(udp_conduit_t *udp, uint64_t now)
+void udp_flush_dirty(udp_conduit_t *udp, uint64_t *time)
 {
-    if (!now)
-        now = aq_clock_ns();
+    const uint64_t now = udp_time(time);
     for (udp_link_t *link = take_dirty(udp), *next; link; link = next) {
         aq_lock_take(&link->lock);
         next = link->next_dirty;

@@ -102,7 +102,7 @@ static void fills_datagrams(udp_link_t *link, size_t mtu)
     assert_int_equal(link->datagram_bytes, (mtu - HEADERS) / 8 * 8);
     for (size_t i = 0; i < 4 * frames; i++)
         send_message(link, 96);
-    udp_flush(udp, 0);
+    udp_flush(udp, &(uint64_t){0});
     assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 4);
     assert_int_equal(link->stats.bytes_out - before.bytes_out,
                      4 * (UDP_HEADER_LEAST + frames * frame));
@@ -144,7 +144,7 @@ static void a_long_frame_goes_by_itself(void **state)
     send_message(link, 8);
     send_message(link, conduit->max_medium);
     send_message(link, 8);
-    udp_flush(udp, 0);
+    udp_flush(udp, &(uint64_t){0});
     assert_int_equal(link->stats.datagrams_out - before.datagrams_out, 3);
     assert_true(link->stats.bytes_out - before.bytes_out >
                 link->datagram_bytes + 2 * (size_t)UDP_HEADER_LEAST);
