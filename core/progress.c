@@ -117,9 +117,11 @@ static inline unsigned poll(unsigned what)
 {
     if (__builtin_expect(*aq_job.boot->exit_word != AQ_BOOT_RUNNING, 0))
         aq_exit_requested();
-    unsigned done = poll_conduits(what);
+    unsigned done = 0;
+    // Tasks first: what they send leaves with this poll. It may be the last one for long.
     if (atomic_load_explicit(&busy_tasks, memory_order_relaxed))
         done += turn_tasks();
+    done += poll_conduits(what);
     if (aq_threads && done)
         aq_progress_wake(); // another thread may wait for what these handlers did
     return done;

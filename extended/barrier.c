@@ -122,6 +122,9 @@ static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
         b->last = event;
     }
     drop_flag(&b->busy);
+    if (!event && b->across.rounds)
+        aq_progress_poll(); // what we have told others leaves: the client may not wait, nor come
+                            // back soon
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
