@@ -9,6 +9,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "layers.h"
+#include "progress.h"
 #include "segment.h"
 #include "team.h"
 
@@ -109,7 +110,9 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags, bo
         aq_segment_everything();
     make_objects(name, flags);
     aq_layers_start();
-    return aq_segment_agree_on_limit(); // also the barrier that init ends with
+    status = aq_segment_agree_on_limit(); // also the barrier that init ends with
+    aq_boot_meanwhile(aq_progress_poll);
+    return status;
 }
 
 static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t flags,

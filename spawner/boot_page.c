@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../other/log.h"
@@ -18,6 +19,7 @@
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
+#define NAP_NS 2000000 // between two turns of what a rank does meanwhile
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
 
@@ -77,9 +79,10 @@ aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size)
     return AQ_OK;
 }
 
-static void futex_wait(void *word, uint32_t seen)
+// limit: NULL for none.
+static void futex_wait(void *word, uint32_t seen, const struct timespec *limit)
 {
-    (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL, NULL, 0);
+    (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, limit, NULL, 0);
 }
 
 static void futex_wake_all(void *word)
@@ -96,6 +99,26 @@ static void relax(void)
 #endif
 }
 
+static unsigned (*meanwhile)(void);
+
+void aq_boot_meanwhile(unsigned (*turn)(void))
+{
+    meanwhile = turn;
+}
+
+bool aq_page_meanwhile(void)
+{
+    return meanwhile && meanwhile() > 0;
+}
+
+static void sleep_in_barrier(aq_boot_page_t *page, uint32_t turn)
+{
+    static const struct timespec nap = {.tv_nsec = NAP_NS};
+    atomic_fetch_add(&page->sleepers, 1);
+    futex_wait(&page->turn, turn, meanwhile ? &nap : NULL);
+    atomic_fetch_sub(&page->sleepers, 1);
+}
+
 // Waits until the barrier that began at turn is complete or cannot complete any more.
 static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
 {
@@ -110,13 +133,13 @@ static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
         if (spins > 0) {
             spins--;
             relax();
+        } else if (aq_page_meanwhile()) {
+            continue;
         } else if (yields > 0) {
             yields--;
             sched_yield();
         } else {
-            atomic_fetch_add(&page->sleepers, 1);
-            futex_wait(&page->turn, now);
-            atomic_fetch_sub(&page->sleepers, 1);
+            sleep_in_barrier(page, now);
         }
     }
 }

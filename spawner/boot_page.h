@@ -95,6 +95,9 @@ uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 // See barrier in aq_boot_ops_t. All ranks give the same step.
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step);
 
+// A turn of what aq_boot_meanwhile was given; whether that had anything to do.
+bool aq_page_meanwhile(void);
+
 // The relay's side: whether all ranks of this host have arrived, then what for; and that those of
 // all hosts have.
 bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out);

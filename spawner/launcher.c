@@ -122,9 +122,9 @@ static void end_job(aq_launcher_t *launcher, int code, bool now)
     } else if (news) {
         launcher->phase = LAUNCH_ENDING;
         send_end(launcher);
-        set_deadline(
-            launcher,
-            END_GRACE + (launcher->now ? 0 : aq_supervised_exit_timeout(launcher->node.spec.size)));
+        set_deadline(launcher,
+                     END_GRACE +
+                         (launcher->now ? 0 : aq_boot_exit_timeout(launcher->node.spec.size)));
     }
 }
 
@@ -369,7 +369,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         return;
     if (launcher->stop_signal == 0)
         launcher->stop_signal = sig;
-    set_deadline(launcher, END_GRACE + aq_supervised_exit_timeout(launcher->node.spec.size));
+    set_deadline(launcher, END_GRACE + aq_boot_exit_timeout(launcher->node.spec.size));
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)

@@ -88,7 +88,8 @@ static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
             break;
         if (looks >= YIELDS && job_ended(self))
             return AQ_ERR_PEER;
-        pause_between(looks);
+        if (!aq_page_meanwhile())
+            pause_between(looks);
     }
     return begun ? log_error(self, call, begun) : AQ_OK;
 }
@@ -187,7 +188,7 @@ static bool aborted(const mpi_boot_t *self)
 // MPI_Finalize waits for all ranks: so first see that all of them come.
 static bool all_leave(mpi_boot_t *self)
 {
-    const uint64_t limit = aq_clock_ns() + aq_supervised_exit_timeout(self->boot.size);
+    const uint64_t limit = aq_clock_ns() + aq_boot_exit_timeout(self->boot.size);
     aq_mpi_request_t request;
     bool done = false;
     int error = self->mpi->barrier(self->last, &request);

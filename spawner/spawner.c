@@ -181,3 +181,17 @@ aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
     aq_supervise_options_t options = {.size = (uint32_t)nodes};
     return aq_supervise(&options, out, &code) ? AQ_OK : AQ_ERR_RESOURCE;
 }
+
+uint64_t aq_boot_exit_timeout(uint32_t size)
+{
+    double seconds = aq_settings_real(AQ_SET_EXITTIMEOUT);
+    if (seconds <= 0) { // not given, or 0: computed
+        double most = aq_settings_real(AQ_SET_EXITTIMEOUT_MAX);
+        seconds = aq_settings_real(AQ_SET_EXITTIMEOUT_MIN) +
+                  size * aq_settings_real(AQ_SET_EXITTIMEOUT_FACTOR);
+        seconds = seconds < most ? seconds : most;
+    }
+    if (seconds > 1e8) // three years: no overflow below
+        seconds = 1e8;
+    return (uint64_t)(seconds * 1e9);
+}

@@ -27,8 +27,8 @@ typedef struct aq_boot aq_boot_t;
 
 typedef struct aq_boot_ops {
     // All of these: called by one thread at a time, in the same order by all ranks where they are
-    // collective; may block until the other ranks have called; run no handlers; faults are logged
-    // by the back end.
+    // collective; may block until the other ranks have called; run no handlers themselves
+    // (see aq_boot_meanwhile); faults are logged by the back end.
 
     // Collective. Gathers len bytes (any length, the same at all ranks) of every rank into all, in
     // rank order (size * len bytes, owned by the caller).
@@ -86,6 +86,16 @@ aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out);
 // nobody started it, it prints its faults itself.
 void aq_boot_begin_start(void);
 void aq_boot_end_start(void);
+
+// From now on a rank that waits in a collective call runs turn again and again, at least every few
+// milliseconds, in the thread that called: what the rank sent before may have to be sent again, and
+// others may wait for an answer before they come. turn returns how much it found to do; it may end
+// the process.
+void aq_boot_meanwhile(unsigned (*turn)(void));
+
+// Nanoseconds that the ranks of a job of that size get to leave by themselves once its end is
+// announced (GASNET_EXITTIMEOUT and its kin). Settings must be loaded.
+uint64_t aq_boot_exit_timeout(uint32_t size);
 
 // The habit of conduit udp: a program that is linked for it and started without a launcher begins
 // with the number of ranks, `program N arguments`, unless GASNET_PSHM_NODES tells it. Takes that

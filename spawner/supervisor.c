@@ -52,20 +52,6 @@ static const char *signal_name(int sig)
     return "a signal";
 }
 
-uint64_t aq_supervised_exit_timeout(uint32_t size)
-{
-    double seconds = aq_settings_real(AQ_SET_EXITTIMEOUT);
-    if (seconds <= 0) { // not given, or 0: computed
-        double most = aq_settings_real(AQ_SET_EXITTIMEOUT_MAX);
-        seconds = aq_settings_real(AQ_SET_EXITTIMEOUT_MIN) +
-                  size * aq_settings_real(AQ_SET_EXITTIMEOUT_FACTOR);
-        seconds = seconds < most ? seconds : most;
-    }
-    if (seconds > 1e8) // three years: no overflow below
-        seconds = 1e8;
-    return (uint64_t)(seconds * (double)SECOND);
-}
-
 // ---- output ----
 
 static bool sinks_blocked(const aq_supervised_t *job)
@@ -165,7 +151,7 @@ static void kill_late(aq_supervised_t *job)
         "%s %s did not end within the exit timeout of %.3g seconds and had to be killed; if the "
         "program needs longer to leave, raise GASNET_EXITTIMEOUT",
         late > 1 ? "ranks" : "rank", names,
-        (double)aq_supervised_exit_timeout(aq_supervised_size(job)) / (double)SECOND);
+        (double)aq_boot_exit_timeout(aq_supervised_size(job)) / (double)SECOND);
 }
 
 // Of several hosts the launcher tells it.
@@ -211,8 +197,7 @@ static void notice_exit(aq_supervised_t *job)
         end_job(job);
     else if (job->phase <= AQ_SUPERVISED_RUNNING &&
              atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
-        enter_phase(job, AQ_SUPERVISED_LEAVING,
-                    aq_supervised_exit_timeout(aq_supervised_size(job)));
+        enter_phase(job, AQ_SUPERVISED_LEAVING, aq_boot_exit_timeout(aq_supervised_size(job)));
 }
 
 static void fail_job(aq_supervised_t *job, int code)
@@ -335,8 +320,7 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
     if (job->stop_signal == 0)
         job->stop_signal = sig;
     if (job->phase < AQ_SUPERVISED_STOPPING)
-        enter_phase(job, AQ_SUPERVISED_STOPPING,
-                    aq_supervised_exit_timeout(aq_supervised_size(job)));
+        enter_phase(job, AQ_SUPERVISED_STOPPING, aq_boot_exit_timeout(aq_supervised_size(job)));
 }
 
 static void take_signals(aq_supervised_t *job)

@@ -70,8 +70,6 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
     return job->options->part != NULL ? job->options->part->job_size : job->options->size;
 }
 
-// Nanoseconds that ranks of a job of that size get to leave by themselves.
-uint64_t aq_supervised_exit_timeout(uint32_t size);
 // Whether that signal asks a job to end.
 bool aq_supervised_is_stop(int sig);
 // The signals of a user that a job takes. One that is ignored stays ignored (nohup, jobs in the
