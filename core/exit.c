@@ -1,38 +1,115 @@
+// How this process leaves the job. Three ways in: gasnet_exit, called by the client or a fault; the
+// news that another rank has ended the job; and a return from main or exit(), which whoever started
+// the ranks sees. Three parts: head, body, tail.
 #include "exit.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "../other/clock.h"
 #include "../other/settings.h"
 #include "job.h"
 
-// A client that ends collectively may still have output to write when the first rank's news arrive.
-enum { GRACE_NS = 100000000 };
+enum {
+    GRACE_NS = 100000000, // a client that ends collectively may still have output to write when the
+                          // first rank's news arrive
+    HURRY_US = 200000,    // for a client whose job has failed, to come by here before it is killed
+    OVERTIME_US = 1000000, // beyond the exit timeout, when the launcher should have ended us
+};
 
-// Head: the first caller goes on, with the code of the job; others of this process wait for
-// its end.
-static int exit_head(int code)
+// The signals that ask a process to end. The specification wants the client to hear of them as
+// SIGQUIT.
+static const int terminating[] = {SIGINT, SIGTERM, SIGHUP};
+enum { TERMINATING = sizeof terminating / sizeof terminating[0] };
+
+static _Atomic pid_t leaver;        // the thread that is in the body; 0: none
+static atomic_bool hurried;         // the job has failed: no grace
+static atomic_flag client_was_told; // that the end comes
+
+static bool job_is_ended(void)
 {
-    static atomic_flag entered = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&entered))
-        for (;;)
-            pause();
-    return aq_job.boot->ops->announce_exit(aq_job.boot, code);
+    return *aq_job.boot->exit_word != AQ_BOOT_RUNNING;
 }
 
-// Body: output, then the network, then the bootstrap.
+static int code_of_job(void)
+{
+    return (*aq_job.boot->exit_word - 1) & 0xff;
+}
+
+// ---- time limits ----
+
+// Calls handler, whatever this thread is doing then, in us microseconds. The client's own use of
+// this timer is over.
+static void limit_time(uint64_t us, void (*handler)(int number))
+{
+    const struct itimerval time = {
+        .it_value = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000)}};
+    struct sigaction action = {.sa_handler = handler};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    sigaction(SIGALRM, &action, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    setitimer(ITIMER_REAL, &time, NULL);
+}
+
+// A step of the body is stuck: in a lock that somebody holds for good, or behind a reader that does
+// not read. Whoever started the ranks ends the job by force.
+static void on_overtime(int number)
+{
+    (void)number;
+    aq_job.boot->ops->abort(aq_job.boot, code_of_job());
+}
+
+static void limit_step(void)
+{
+    limit_time(aq_boot_exit_timeout(aq_job.size) / 1000 + OVERTIME_US, on_overtime);
+}
+
+// ---- the three parts ----
+
+__attribute__((noreturn)) static void exit_tail(int code)
+{
+    _exit(code);
+}
+
+// Head: the first exit of the job decides the code. The first thread of this process goes on,
+// others wait for its end; but a handler of a signal that has interrupted the body would wait for
+// ever.
+static int exit_head(int code)
+{
+    pid_t first = 0;
+    code = aq_job.boot->ops->announce_exit(aq_job.boot, code);
+    if (atomic_compare_exchange_strong(&leaver, &first, gettid()))
+        return code;
+    if (first == gettid())
+        exit_tail(code);
+    for (;;)
+        pause();
+}
+
+// Body: output, then the network, then the bootstrap, each for a limited time. Signals that ask for
+// what is under way already are ignored.
 static void exit_body(void)
 {
-    signal(SIGQUIT, SIG_IGN); // no second round
+    aq_lock_leaving = true;
+    (void)signal(SIGQUIT, SIG_IGN);
+    for (unsigned i = 0; i < TERMINATING; i++)
+        (void)signal(terminating[i], SIG_IGN);
+    limit_step();
     fflush(NULL);
+    limit_step();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
+    limit_step();
     aq_job.boot->ops->finalize(aq_job.boot);
 }
 
@@ -44,52 +121,74 @@ void gasnet_exit(int code)
     }
     code = exit_head(code);
     exit_body();
-    _exit(code);
+    exit_tail(code);
 }
+
+// ---- the news that another rank has ended the job ----
 
 // The specification lets a client that catches SIGQUIT clean up before a remote exit ends it.
 static void let_client_clean_up(void)
 {
     struct sigaction action;
     if (sigaction(SIGQUIT, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-        action.sa_handler != SIG_IGN)
+        action.sa_handler != SIG_IGN && !atomic_flag_test_and_set(&client_was_told))
         raise(SIGQUIT);
-}
-
-// The client hears of a signal that ends it as SIGQUIT. Unless it exits then, the signal does what
-// it would have done.
-static void on_terminating(int number)
-{
-    let_client_clean_up();
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-void aq_exit_catch_signals(void)
-{
-    static const int terminating[] = {SIGINT, SIGTERM};
-    if (strcmp(aq_settings_text(AQ_SET_NO_CATCH_SIGNAL), "*") == 0)
-        return;
-    struct sigaction old, action = {.sa_handler = on_terminating};
-    for (unsigned i = 0; i < sizeof terminating / sizeof terminating[0]; i++)
-        if (sigaction(terminating[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(terminating[i], &action, NULL);
 }
 
 void aq_exit_requested(void)
 {
     static _Atomic uint64_t deadline;
+    if (atomic_load(&leaver) == gettid())
+        return; // the body polls
     uint64_t now = aq_clock_ns();
     uint64_t expected = 0;
     atomic_compare_exchange_strong(&deadline, &expected, now + GRACE_NS);
-    if (now < atomic_load(&deadline))
+    if (now < atomic_load(&deadline) && !atomic_load(&hurried))
         return;
     let_client_clean_up();
-    gasnet_exit((*aq_job.boot->exit_word - 1) & 0xff);
+    gasnet_exit(code_of_job());
 }
 
 void aq_exit_if_ended(void)
 {
-    if (aq_job_running() && *aq_job.boot->exit_word != AQ_BOOT_RUNNING)
-        gasnet_exit((*aq_job.boot->exit_word - 1) & 0xff);
+    if (aq_job_running() && job_is_ended())
+        gasnet_exit(code_of_job());
+}
+
+// ---- signals ----
+
+static void die_of(int number)
+{
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+static void on_late(int number)
+{
+    (void)number;
+    die_of(SIGTERM);
+}
+
+// The client hears of a signal that ends it as SIGQUIT. Unless it exits then, the signal does what
+// it would have done. If it comes since the job has failed elsewhere, the process is given the time
+// to reach a poll, where it can leave with its output written.
+static void on_terminating(int number)
+{
+    int saved = errno;
+    let_client_clean_up();
+    if (!job_is_ended() || atomic_exchange(&hurried, true))
+        die_of(number);
+    else
+        limit_time(HURRY_US, on_late);
+    errno = saved;
+}
+
+void aq_exit_catch_signals(void)
+{
+    if (strcmp(aq_settings_text(AQ_SET_NO_CATCH_SIGNAL), "*") == 0)
+        return;
+    struct sigaction old, action = {.sa_handler = on_terminating, .sa_flags = SA_RESTART};
+    for (unsigned i = 0; i < TERMINATING; i++)
+        if (sigaction(terminating[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(terminating[i], &action, NULL);
 }

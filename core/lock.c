@@ -2,11 +2,22 @@
 
 #include <sched.h>
 
+#include "../other/clock.h"
+
+enum { BREAK_NS = 100000000 };
+
 bool aq_threads;
+
+_Thread_local bool aq_lock_leaving __attribute__((tls_model("initial-exec")));
 
 void aq_lock_take_slow(aq_lock_t *lock)
 {
-    for (unsigned turns = 0; !aq_lock_try(lock); turns++)
-        if (turns % 64 == 63)
-            sched_yield(); // the holder may need this processor
+    const uint64_t begun = aq_lock_leaving ? aq_clock_ns() : 0;
+    for (unsigned turns = 0; !aq_lock_try(lock); turns++) {
+        if (turns % 64 != 63)
+            continue;
+        sched_yield(); // the holder may need this processor
+        if (begun && aq_clock_ns() - begun > BREAK_NS)
+            return;
+    }
 }

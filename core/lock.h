@@ -20,6 +20,10 @@ static inline bool aq_lock_try(aq_lock_t *lock)
                            !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire));
 }
 
+// This thread ends the process. A lock that it does not get for long is held by what it has
+// interrupted as a handler of a signal, or by a thread that waits for the end: it goes on without.
+extern _Thread_local bool aq_lock_leaving __attribute__((tls_model("initial-exec")));
+
 void aq_lock_take_slow(aq_lock_t *lock);
 
 static inline void aq_lock_take(aq_lock_t *lock)
