@@ -146,16 +146,22 @@ static aq_status_t attach(uintptr_t size)
     return status;
 }
 
+// An attach ends with it: whoever leaves it may call the handlers of all others, also of those that
+// still wait here, and these know all segments.
+static int end_attach(void)
+{
+    if (aq_job.boot->ops->barrier(aq_job.boot) == AQ_OK)
+        return GASNET_OK;
+    aq_exit_if_ended();
+    return GASNET_ERR_RESOURCE;
+}
+
 // All memory is the segment already.
 static int attach_nothing(gex_Segment_t *segment_p)
 {
-    if (aq_job.boot->ops->barrier(aq_job.boot) != AQ_OK) {
-        aq_exit_if_ended();
-        return GASNET_ERR_RESOURCE;
-    }
     if (segment_p)
         *segment_p = GEX_SEGMENT_INVALID;
-    return GASNET_OK;
+    return end_attach();
 }
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
@@ -184,7 +190,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     aq_team_refresh();
     if (segment_p)
         *segment_p = &segment;
-    return GASNET_OK;
+    return end_attach();
 }
 
 // ---- segments of the client's own making ----

@@ -1,5 +1,5 @@
 /*
- * exit_ways: every way in which a job can end, for tests/exit/check-exit.sh.
+ * exit_ways: every way in which a job can end, for tests/launch/exit-ways.sh.
  *   exit_ways WAY RANK CODE      RANK does what WAY says, the others meanwhile what stands behind
  * it exit_ways --list             prints a line for each way: NAME WHAT OUTPUT WHAT is how the exit
  * code comes about: "code" (it is CODE), "signal:N" (128 + N). OUTPUT is whose last words must be

@@ -25,7 +25,7 @@ static char *const here_of[2] = {(char *)0x500000, (char *)0x600000};
 
 static struct {
     uint64_t answers[4][RANKS]; // of the next exchanges; that of this rank is what it gives
-    unsigned exchanges, shares;
+    unsigned exchanges, shares, barriers;
     aq_status_t exchange_status, share_status;
     uintptr_t shared[2]; // sizes that the conduit was asked for
 } stub;
@@ -40,6 +40,18 @@ static aq_status_t stub_exchange(aq_boot_t *boot, const void *mine, size_t len, 
     uint64_t *answers = stub.answers[stub.exchanges++];
     memcpy(&answers[ME], mine, len);
     memcpy(all, answers, RANKS * len);
+    return AQ_OK;
+}
+
+// The end of an attach: a peer may ask for everything that there is to know.
+static aq_status_t stub_barrier(aq_boot_t *boot)
+{
+    (void)boot;
+    gex_Segment_t mine = gex_EP_QuerySegment(&aq_endpoint);
+    assert_non_null(mine);
+    assert_ptr_equal(gex_Segment_QueryAddr(mine), here_of[1]);
+    assert_int_equal(aq_job.shift[0], (intptr_t)here_of[0] - 0x700000);
+    stub.barriers++;
     return AQ_OK;
 }
 
@@ -63,7 +75,7 @@ static size_t stub_memory(aq_conduit_t *conduit)
 static int start_job(void **state)
 {
     (void)state;
-    static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange};
+    static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange, .barrier = stub_barrier};
     static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
     static aq_conduit_t conduit = {.ops = &ops};
     static volatile int32_t exit_word = AQ_BOOT_RUNNING;
@@ -259,6 +271,7 @@ static void test_attach(void **state)
     gex_Segment_t segment = NULL;
     assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, LIMIT), GASNET_OK);
     assert_segment(segment);
+    assert_int_equal(stub.barriers, 1);
     assert_true(stub.shared[0] == PAGE && stub.shared[1] == LIMIT);
     assert_bound(0, (void *)0x700000, here_of[0], PAGE);
     assert_bound(ME, here_of[1], here_of[1], LIMIT);
