@@ -95,9 +95,17 @@ static void stay_loaded(void)
         (void)dlopen(object.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags, bool everything)
+static aq_segment_mode_t segment_mode(const char *name)
 {
-    aq_status_t status = aq_job_start(wanted_conduit(), ranks);
+    return strcmp(name, "everything") == 0 ? AQ_SEGMENT_EVERYTHING
+           : strcmp(name, "large") == 0    ? AQ_SEGMENT_LARGE
+                                           : AQ_SEGMENT_FAST;
+}
+
+static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
+                         aq_segment_mode_t mode)
+{
+    aq_status_t status = aq_job_start(wanted_conduit(), ranks, mode);
     if (status != AQ_OK)
         return status;
     stay_loaded();
@@ -106,7 +114,7 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags, bo
         aq_settings_print_given(stderr);
     aq_exit_catch_signals();
     aq_debug_start(aq_job.rank);
-    if (everything)
+    if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();
     make_objects(name, flags);
     aq_layers_start();
@@ -125,7 +133,7 @@ static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t f
     if (status == AQ_OK)
         status = aq_boot_take_ranks(link_conduit, argc, argv, &ranks);
     if (status == AQ_OK)
-        status = start(name, ranks, flags, strcmp(build->segment, "everything") == 0);
+        status = start(name, ranks, flags, segment_mode(build->segment));
     return status;
 }
 

@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 4
+#define AQ_CONDUIT_ABI 5
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -71,6 +71,14 @@ typedef struct aq_reservation {
 
 typedef struct aq_conduit aq_conduit_t;
 
+// What the client was compiled for: a segment that may be pinned as a whole, one that may be larger
+// than that, or all memory of a process. The same at all ranks.
+typedef enum aq_segment_mode {
+    AQ_SEGMENT_FAST,
+    AQ_SEGMENT_LARGE,
+    AQ_SEGMENT_EVERYTHING
+} aq_segment_mode_t;
+
 // What a conduit is told at open. Owned by the core, valid until close.
 typedef struct aq_conduit_env {
     aq_boot_t *boot;
@@ -78,6 +86,7 @@ typedef struct aq_conduit_env {
     const uint32_t *nbrhd; // job ranks of the processes that share memory with this one, ascending
     uint32_t nbrhd_size, nbrhd_index;
     bool threads; // several threads may call at once
+    aq_segment_mode_t segment_mode;
 
     // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
     // handler of a request has sent its reply.
@@ -177,7 +186,8 @@ typedef struct aq_conduit_ops {
     // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
     void *(*scratch)(aq_conduit_t *conduit);
 
-    // Native put and get between any local address and memory in the peer's segment; any thread.
+    // Native put and get between any local address and memory in the peer's segment, which with
+    // AQ_SEGMENT_EVERYTHING is all that the peer has; any thread.
     // An operation begins as far as there is room: *begun bytes of it from the front, and the call
     // is made again for the rest. *pending grows by one for each piece, and shrinks (release) when
     // that is complete: at the target (put) or here (get). AQ_AGAIN as with send: *begun is 0.

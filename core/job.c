@@ -91,7 +91,7 @@ static aq_status_t check_name(const aq_job_t *job, const char *name)
 // The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank
 // that shares memory with no other still sends to itself by it, and has its segment and the scratch
 // of its barriers from it.
-static aq_status_t open_conduits(aq_job_t *job, const char *network)
+static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
 {
     job->max_medium = job->max_long = job->max_long_unmapped = SIZE_MAX;
     job->env = (aq_conduit_env_t){
@@ -102,6 +102,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network)
         .nbrhd_index = job->nbrhd.my_index,
         .nbrhd = (const uint32_t *)job->nbrhd.members,
         .threads = aq_threads,
+        .segment_mode = segment_mode,
         .deliver = aq_am_deliver,
         .poll_replies = aq_progress_poll_replies,
     };
@@ -120,7 +121,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network)
     return job->nbrhd.groups == 1 ? check_name(job, network) : open_conduit(job, network);
 }
 
-aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks)
+aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode)
 {
     aq_job_t *job = &aq_job;
     aq_boot_t *boot;
@@ -135,7 +136,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks)
     if (status == AQ_OK)
         status = allocate_peers(job);
     if (status == AQ_OK)
-        status = open_conduits(job, conduit_name);
+        status = open_conduits(job, conduit_name, segment_mode);
     if (status == AQ_OK)
         aq_progress_start(job->host.size);
     return status;

@@ -55,7 +55,7 @@ static inline bool aq_job_running(void)
 }
 
 // Joins the job: spawner, hosts, conduits, peer table. ranks: as aq_boot_start has it. Logs faults.
-aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks);
+aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode);
 
 // Connects to a rank on first use. Ends the job when no conduit reaches it. Any thread.
 uintptr_t aq_job_bind(uint32_t rank);

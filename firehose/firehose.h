@@ -141,6 +141,11 @@ typedef struct aq_firehose_wait {
     STAILQ_ENTRY(aq_firehose_wait) link;
 } aq_firehose_wait_t;
 
+// A firehose that this process has onto memory of a peer, in use until it is released; NULL: none.
+// Takes no lock, and asks nobody.
+aq_firehose_region_t *aq_firehose_look(const aq_firehose_t *firehose, uint32_t peer,
+                                       uintptr_t address, bool write);
+
 typedef enum aq_firehose_reached {
     AQ_FIREHOSE_HIT,   // the region is in use until it is released
     AQ_FIREHOSE_ASKED, // wait->done will be called

@@ -94,8 +94,7 @@ static void report(const aq_firehose_params_t *params)
             (unsigned long long)params->region_bytes / 1024);
 }
 
-aq_status_t aq_firehose_params_read(const aq_firehose_limits_t *limits,
-                                    aq_firehose_params_t *params, char *err, size_t err_size)
+void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)
 {
     *params = (aq_firehose_params_t){
         .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
@@ -104,19 +103,12 @@ aq_status_t aq_firehose_params_read(const aq_firehose_limits_t *limits,
         .table_scale = aq_settings_real(AQ_SET_FIREHOSE_TABLE_SCALE),
         .verbose = aq_settings_bool(AQ_SET_FIREHOSE_VERBOSE),
     };
-    if (!aq_settings_bool(AQ_SET_USE_FIREHOSE)) {
-        if (limits->segment_pinned)
-            return AQ_OK; // pools of nothing: everything is copied
-        snprintf(err, err_size,
-                 "GASNET_USE_FIREHOSE: '0' is not possible with a segment that is not pinned as a "
-                 "whole; unset it, or compile the program for GASNET_SEGMENT_FAST");
-        return AQ_ERR_CONFIG;
-    }
+    if (!aq_settings_bool(AQ_SET_USE_FIREHOSE))
+        return; // pools of nothing: everything is copied
     share_bytes(limits, params);
     params->region_bytes = length_of_regions(limits, params);
     share_regions(limits, params);
     warn(limits, params);
     if (params->verbose)
         report(params);
-    return AQ_OK;
 }

@@ -32,10 +32,8 @@ typedef struct aq_firehose_params {
     bool verbose;
 } aq_firehose_params_t;
 
-// Fills params in from the settings. AQ_ERR_CONFIG: they contradict the segment; err has the
-// sentence.
-aq_status_t aq_firehose_params_read(const aq_firehose_limits_t *limits,
-                                    aq_firehose_params_t *params, char *err, size_t err_size);
+// Fills params in from the settings. With GASNET_USE_FIREHOSE=0 the pools have nothing.
+void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_params_t *params);
 
 // Bytes that each of `processes` on this host may pin, whole pages: its share of
 // GASNET_PHYSMEM_MAX, and no more than its limit on locked memory, which is raised as far as it

@@ -125,6 +125,13 @@ static aq_firehose_reached_t ask(aq_firehose_peer_t *peer, aq_firehose_message_t
     return AQ_FIREHOSE_ASKED;
 }
 
+aq_firehose_region_t *aq_firehose_look(const aq_firehose_t *firehose, uint32_t rank,
+                                       uintptr_t address, bool write)
+{
+    aq_firehose_peer_t *peer = atomic_load_explicit(&firehose->peers[rank], memory_order_acquire);
+    return peer ? aq_firehose_map_find(&peer->map, address, write) : NULL;
+}
+
 aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, uintptr_t address,
                                         size_t bytes, bool write, const void *data,
                                         aq_firehose_wait_t *wait, aq_firehose_region_t **out)

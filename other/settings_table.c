@@ -302,7 +302,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned when it is first used, and "
          "kept pinned, which GASNET_DISABLE_MUNMAP makes safe. 0: its data is copied through "
-         "buffers. A segment that is not pinned as a whole (modes LARGE and EVERYTHING) needs it."},
+         "buffers, and puts and gets to a segment that is not pinned as a whole (modes LARGE and "
+         "EVERYTHING) go by active messages."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for others (main pool). 0: what the "

@@ -73,6 +73,7 @@ void aq_ibv_op_put(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
     if (op->buffer)
         aq_ibv_buffer_put(op->buffer);
     aq_ibv_keys_release(&op->hold);
+    aq_ibv_keys_release(&op->there);
     atomic_fetch_add_explicit(&op->link->slots, 1, memory_order_release);
     aq_lock_take(&ibv->op_lock);
     op->next = ibv->free_ops;

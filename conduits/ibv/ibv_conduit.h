@@ -24,7 +24,8 @@
 //   ibv_device.c   device, limits, shared objects      ibv_receive.c  messages in
 //   ibv_buffer.c   buffers and operations              ibv_ring.c     messages by RDMA
 //   ibv_connect.c  the thread that connects            ibv_rma.c      put and get
-//   ibv_peer.c     links, and what ends them           ibv_sleep.c    waiting
+//   ibv_peer.c     links, and what ends them           ibv_reach.c    put and get that have to ask
+//   ibv_sleep.c    waiting
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 
@@ -48,7 +49,9 @@ enum {
 
 // ---- what travels ----
 
-enum { AQ_IBV_CREDITS = AQ_AM_LONG + 1 }; // a hidden reply, beside the categories
+// Beside the categories: a hidden reply; what firehoses ask and answer, and puts and gets that the
+// peer has to copy, both of which are written as a Medium is.
+enum { AQ_IBV_CREDITS = AQ_AM_LONG + 1, AQ_IBV_FIREHOSE, AQ_IBV_COPY };
 enum { AQ_IBV_REPLY = 1, AQ_IBV_PACKED = 2, AQ_IBV_LEFT = 4 }; // LEFT: the ring that was asked for
 
 // A message: this, the arguments up to a multiple of 8, of a Long its place (8 bytes), the payload
@@ -58,7 +61,7 @@ typedef struct aq_ibv_head {
     uint32_t source;
     uint32_t nbytes;  // of the payload, packed or not
     uint16_t credits; // banked ones that go back with this message
-    uint8_t kind;     // aq_am_category_t or AQ_IBV_CREDITS
+    uint8_t kind;     // aq_am_category_t or one of the above
     uint8_t flags;
     uint8_t handler;
     uint8_t nargs;
@@ -124,6 +127,7 @@ typedef struct aq_ibv_op {
     aq_ibv_buffer_t *buffer; // that it uses; NULL: none
     atomic_uint *pending;    // that counts a put or get; NULL: it is no such thing
     aq_ibv_hold_t hold;      // of memory here that the device uses in place
+    aq_ibv_hold_t there;     // of the peer's memory
     void *into;              // a get through the buffer: where its bytes belong
     uint32_t nbytes;
 } aq_ibv_op_t;
@@ -187,6 +191,15 @@ typedef struct aq_ibv_queue {
     aq_ibv_buffer_t *first, **last;
     atomic_uint count;
 } aq_ibv_queue_t;
+
+// What puts and gets that had to ask wait for: room to send. See ibv_reach.c.
+typedef struct aq_ibv_waiting {
+    aq_lock_t lock;
+    struct aq_ibv_transfer *transfers;
+    struct aq_ibv_letter *letters;
+    atomic_bool any;
+    atomic_uint begun; // transfers that are not over
+} aq_ibv_waiting_t;
 
 // How much there is of everything: what the settings ask for and the device has.
 typedef struct aq_ibv_limits {
@@ -265,6 +278,9 @@ typedef struct aq_ibv_conduit {
     atomic_bool credits_due; // a hidden reply found no room
     atomic_ulong arrived;    // messages in receive buffers
     atomic_ulong copies;     // messages that had to be copied, since no buffer was spare
+    aq_ibv_waiting_t waiting;
+    atomic_ulong by_device; // puts and gets of the device
+    atomic_ulong by_peer;   // pieces of them that the peer copied
 } aq_ibv_conduit_t;
 
 static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
@@ -422,8 +438,40 @@ aq_status_t aq_ibv_put(aq_conduit_t *conduit, void *link, void *dest, const void
 aq_status_t aq_ibv_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
 
-// Whether memory of a rank is in what it attached; hold: the key, and for how many of the bytes.
-bool aq_ibv_attached(aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
+// Whether memory of a rank is in what it attached and registered as a whole; hold: the key, and for
+// how many of the bytes.
+bool aq_ibv_attached(const aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
                      aq_ibv_hold_t *hold);
+
+// A put or get, or what is left of it.
+typedef struct aq_ibv_rma {
+    aq_ibv_peer_t *link;
+    uintptr_t remote;
+    char *local; // not written by a put
+    size_t nbytes;
+    bool is_get;
+    bool stable; // the source of a put does not change before it is complete
+    atomic_uint *pending;
+} aq_ibv_rma_t;
+
+// Begins it from its front on, with a key for the first bytes of the peer's memory. Returns how
+// many bytes it begun; 0: there is no room now. From then on the hold is the operation's.
+size_t aq_ibv_rma_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there);
+
+// ---- ibv_reach.c ----
+
+// Begins one that has to ask the peer for a key first, as aq_conduit_ops_t has it.
+aq_status_t aq_ibv_reach_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, size_t *begun);
+
+// A request of firehose for a peer; see aq_ibv_keys_setup_t. The context is the conduit.
+void aq_ibv_reach_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                          const void *data, uint32_t data_bytes);
+
+// A message of kind AQ_IBV_FIREHOSE or AQ_IBV_COPY; a request is answered, now or as soon as there
+// is room.
+void aq_ibv_reach_arrived(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_arrival_t *in);
+
+// Goes on with what found no room.
+void aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv);
 
 #endif

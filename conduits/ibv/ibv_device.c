@@ -275,7 +275,6 @@ static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_att
 {
     const aq_boot_t *boot = ibv->base.env->boot;
     const uint32_t here = processes_here(boot);
-    char why[512] = "";
     ibv->memory = (aq_ibv_memory_t){.calls = &aq_ibv_calls,
                                     .pd = ibv->pd,
                                     .device = ibv_get_device_name(ibv->verbs->device),
@@ -284,16 +283,15 @@ static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_att
                                     .overlap = ibv->limits.bounce_bytes, // the longest Long
                                     .most = aq_firehose_pinnable(here),
                                     .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
-    const aq_ibv_keys_setup_t setup = {.mode = AQ_IBV_FAST,
+    const aq_ibv_keys_setup_t setup = {.mode = ibv->base.env->segment_mode,
                                        .memory = &ibv->memory,
                                        .device_regions = (uint32_t)can->max_mr,
                                        .processes = here,
                                        .ranks = boot->size,
-                                       .peers = ibv->peers};
-    aq_status_t status = aq_ibv_keys_start(&ibv->keys, &setup, why, sizeof why);
-    if (status != AQ_OK && *why)
-        aq_log_error("%s", why);
-    return status;
+                                       .peers = ibv->peers,
+                                       .request = aq_ibv_reach_request,
+                                       .context = ibv};
+    return aq_ibv_keys_start(&ibv->keys, &setup);
 }
 
 aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)

@@ -61,23 +61,21 @@ static aq_firehose_limits_t limits_of(const aq_ibv_keys_setup_t *setup)
                                               : 0,
         .regions = aq_firehose_regions(setup->device_regions, setup->processes),
         .peers = setup->peers,
-        .segment_pinned = setup->mode == AQ_IBV_FAST,
+        .segment_pinned = setup->mode == AQ_SEGMENT_FAST,
     };
     return limits;
 }
 
-aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup, char *why,
-                              size_t why_size)
+aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup)
 {
     static const aq_firehose_ops_t ops = {.pin = pin, .unpin = unpin, .request = request};
     aq_firehose_limits_t limits = limits_of(setup);
     aq_firehose_params_t params;
     *keys = (aq_ibv_keys_t){.setup = *setup};
-    aq_status_t status = aq_firehose_params_read(&limits, &params, why, why_size);
-    if (status != AQ_OK)
-        return status;
-    keys->reaches = params.per_peer > 0;
+    aq_firehose_params_read(&limits, &params);
+    keys->region_bytes = params.region_bytes;
     keys->stays = aq_ibv_memory_stays();
+    keys->reaches = params.per_peer > 0 && (setup->mode == AQ_SEGMENT_LARGE || keys->stays);
     return aq_firehose_start(&params, &ops, keys, setup->ranks, &keys->firehose);
 }
 
@@ -94,10 +92,10 @@ aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segme
     char why[512] = "";
     keys->start = (uintptr_t)segment;
     keys->bytes = bytes;
-    if (keys->setup.mode != AQ_IBV_FAST) {
-        if (keys->setup.mode == AQ_IBV_LARGE && bytes > 0)
-            aq_firehose_stays(keys->firehose, segment, bytes);
-        return AQ_OK;
+    if (keys->setup.mode != AQ_SEGMENT_FAST) {
+        aq_ibv_segment_t here = {.start = keys->start, .bytes = bytes};
+        aq_firehose_stays(keys->firehose, segment, bytes);
+        return aq_ibv_segments_exchange(boot, &here, &keys->segments);
     }
     if (bytes > 0)
         status = aq_ibv_segment_register(keys->setup.memory, segment, bytes, &keys->segment, why,
@@ -155,19 +153,40 @@ static void arrived(aq_firehose_wait_t *inner, aq_status_t status, aq_firehose_r
     wait->done(wait, status, region != NULL ? &hold : NULL);
 }
 
-aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
-                                    size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
-                                    aq_ibv_hold_t *hold)
+// Whether firehose can get there at all.
+static bool is_within_reach(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                            size_t bytes)
 {
-    aq_firehose_region_t *region;
-    if (keys->setup.mode == AQ_IBV_FAST) {
+    return keys->reaches && (keys->setup.mode == AQ_SEGMENT_EVERYTHING ||
+                             aq_ibv_segments_has(&keys->segments, peer, address, bytes));
+}
+
+aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                                  size_t bytes, bool write, aq_ibv_hold_t *hold)
+{
+    if (keys->setup.mode == AQ_SEGMENT_FAST) {
         hold->region = NULL;
         return aq_ibv_segments_key(&keys->segments, peer, address, bytes, &hold->key, &hold->bytes)
                    ? AQ_IBV_REACHED
                    : AQ_IBV_MESSAGES;
     }
-    if (!keys->reaches)
+    if (!is_within_reach(keys, peer, address, bytes))
         return AQ_IBV_MESSAGES;
+    aq_firehose_region_t *region = aq_firehose_look(keys->firehose, peer, address, write);
+    if (region == NULL)
+        return AQ_IBV_MISSED;
+    *hold = hold_of(region, address, bytes, remote_key(region));
+    return AQ_IBV_REACHED;
+}
+
+aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                                    size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
+                                    aq_ibv_hold_t *hold)
+{
+    aq_firehose_region_t *region;
+    aq_ibv_reached_t reached = aq_ibv_keys_look(keys, peer, address, bytes, write, hold);
+    if (reached != AQ_IBV_MISSED)
+        return reached;
     wait->bytes = bytes;
     wait->inner.done = arrived;
     switch (aq_firehose_reach(keys->firehose, peer, address, bytes, write, data, &wait->inner,
@@ -182,25 +201,26 @@ aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_
     }
 }
 
-// Whether a peer may touch what it asks for.
-static bool is_legal(const aq_ibv_keys_t *keys, const aq_firehose_message_t *message)
+bool aq_ibv_keys_legal(const aq_ibv_keys_t *keys, uint32_t peer, uint64_t address, uint64_t bytes)
 {
-    if (message->kind != AQ_FIREHOSE_MOVE || keys->setup.mode == AQ_IBV_EVERYTHING)
-        return keys->setup.mode != AQ_IBV_FAST;
-    return keys->setup.mode == AQ_IBV_LARGE &&
-           in_segment(keys, (uintptr_t)message->address, (size_t)message->bytes);
+    if (keys->setup.mode == AQ_SEGMENT_EVERYTHING ||
+        (keys->setup.mode == AQ_SEGMENT_LARGE &&
+         in_segment(keys, (uintptr_t)address, (size_t)bytes)))
+        return true;
+    aq_log_error("rank %u asks for %llu bytes at 0x%llx, which are not in the segment of this "
+                 "process; check the addresses of its puts and gets",
+                 peer, (unsigned long long)bytes, (unsigned long long)address);
+    return false;
 }
 
 aq_status_t aq_ibv_keys_serve(aq_ibv_keys_t *keys, uint32_t peer,
                               const aq_firehose_message_t *message, const void *data,
                               uint32_t data_bytes, aq_firehose_message_t *answer)
 {
-    if (is_legal(keys, message))
-        return aq_firehose_serve(keys->firehose, peer, message, data, data_bytes, answer);
-    aq_log_error("rank %u asks for %llu bytes at 0x%llx, which are not in the segment of this "
-                 "process; check the addresses of its puts and gets",
-                 peer, (unsigned long long)message->bytes, (unsigned long long)message->address);
-    return AQ_ERR_PEER;
+    if (message->kind == AQ_FIREHOSE_MOVE &&
+        !aq_ibv_keys_legal(keys, peer, message->address, message->bytes))
+        return AQ_ERR_PEER;
+    return aq_firehose_serve(keys->firehose, peer, message, data, data_bytes, answer);
 }
 
 aq_status_t aq_ibv_keys_answered(aq_ibv_keys_t *keys, uint32_t peer,

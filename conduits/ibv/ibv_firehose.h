@@ -17,10 +17,9 @@
 #ifndef AQ_IBV_FIREHOSE_H
 #define AQ_IBV_FIREHOSE_H
 
+#include "../../core/conduit.h"
 #include "ibv_memory.h"
 #include "ibv_segments.h"
-
-typedef enum aq_ibv_mode { AQ_IBV_FAST, AQ_IBV_LARGE, AQ_IBV_EVERYTHING } aq_ibv_mode_t;
 
 // The right to use memory with a key.
 typedef struct aq_ibv_hold {
@@ -30,7 +29,7 @@ typedef struct aq_ibv_hold {
 } aq_ibv_hold_t;
 
 typedef struct aq_ibv_keys_setup {
-    aq_ibv_mode_t mode;
+    aq_segment_mode_t mode;
     aq_ibv_memory_t *memory;
     uint32_t device_regions; // max_mr of the device
     uint32_t processes;      // of the job on this host, this one included
@@ -45,25 +44,25 @@ typedef struct aq_ibv_keys_setup {
 typedef struct aq_ibv_keys {
     aq_ibv_keys_setup_t setup;
     aq_firehose_t *firehose;
-    bool reaches;    // there are firehoses into peers
-    bool stays;      // memory outside of the segment may stay pinned
-    uintptr_t start; // the segment of this process; bytes 0: none
+    uint64_t region_bytes; // of firehose
+    bool reaches;          // there are firehoses into peers
+    bool stays;            // memory outside of the segment may stay pinned
+    uintptr_t start;       // the segment of this process; bytes 0: none
     size_t bytes;
     aq_ibv_segment_t segment;   // FAST: its registration
-    aq_ibv_segments_t segments; // FAST: of all ranks
+    aq_ibv_segments_t segments; // FAST, LARGE: of all ranks
 } aq_ibv_keys_t;
 
-// After the buffers of the conduit are registered: firehose gets what is left. AQ_ERR_CONFIG: the
-// settings contradict each other; why has the sentence. AQ_ERR_RESOURCE: no memory (logged).
-aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup, char *why,
-                              size_t why_size);
+// After the buffers of the conduit are registered: firehose gets what is left. AQ_ERR_RESOURCE: no
+// memory (logged).
+aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup);
 
 // Nothing of this process is in use any more; what peers use is taken from them.
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys);
 
-// Collective over the job: the segment of this process is in place; FAST registers it, and tells
-// all others. AQ_ERR_RESOURCE or AQ_ERR_ARG: that of some rank cannot be registered; one has logged
-// why.
+// Collective over the job, not with EVERYTHING: the segment of this process is in place. All others
+// learn where, and FAST registers it. AQ_ERR_RESOURCE or AQ_ERR_ARG: that of some rank cannot be
+// registered; one has logged why.
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes);
 
 // ---- memory of this process ----
@@ -85,6 +84,7 @@ static inline void aq_ibv_keys_release(const aq_ibv_hold_t *hold)
 
 typedef enum aq_ibv_reached {
     AQ_IBV_REACHED,  // the hold is there
+    AQ_IBV_MISSED,   // nobody was asked yet
     AQ_IBV_ASKED,    // wait->done will be called
     AQ_IBV_FULL,     // every firehose into the peer is in use: poll and ask again, or as next
     AQ_IBV_MESSAGES, // not with a key: the peer has to copy, by active messages
@@ -99,11 +99,20 @@ typedef struct aq_ibv_wait {
     aq_firehose_wait_t inner;
 } aq_ibv_wait_t;
 
-// A key with which the device reads or (write) writes memory of a peer. data: what a put writes;
+// The key with which the device reads or (write) writes memory of a peer, if it is known here:
+// REACHED, MISSED or MESSAGES. Takes no lock.
+aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                                  size_t bytes, bool write, aq_ibv_hold_t *hold);
+
+// The same, and the peer is asked for a key that is not: never MISSED. data: what a put writes;
 // when it is small and has to wait it goes along. Set wait->done before. May send a request.
 aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
                                     size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
                                     aq_ibv_hold_t *hold);
+
+// Whether a peer may read and write memory here, other than with a key of segment FAST; if not,
+// this is logged.
+bool aq_ibv_keys_legal(const aq_ibv_keys_t *keys, uint32_t peer, uint64_t address, uint64_t bytes);
 
 // A request of a peer has arrived; the answer goes back to it, to aq_ibv_keys_answered.
 // AQ_ERR_PEER: it asks for what it may not touch, or for nonsense (logged); there is no answer.

@@ -109,7 +109,8 @@ static aq_ibv_peer_t *sender_of(aq_ibv_conduit_t *ibv, uint32_t rank)
     return link;
 }
 
-static bool call_handler(aq_ibv_conduit_t *ibv, uint8_t *message)
+// Whether there is a reply, or will be.
+static bool call_handler(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *message)
 {
     const aq_ibv_head_t *head = (const aq_ibv_head_t *)(const void *)message;
     aq_arrival_t arrival = {
@@ -129,7 +130,10 @@ static bool call_handler(aq_ibv_conduit_t *ibv, uint8_t *message)
             memcpy((void *)(uintptr_t)place, arrival.payload, head->nbytes);
         arrival.payload = (void *)(uintptr_t)place;
     }
-    return ibv->base.env->deliver(&arrival);
+    if (head->kind <= AQ_AM_LONG)
+        return ibv->base.env->deliver(&arrival);
+    aq_ibv_reach_arrived(ibv, link, &arrival);
+    return true;
 }
 
 // Message, whose buffer has been replaced.
@@ -142,7 +146,7 @@ static void run(aq_ibv_conduit_t *ibv, uint8_t *message)
     aq_ibv_ring_hear(link, &head);
     if (head.kind == AQ_IBV_CREDITS)
         return;
-    bool replied = call_handler(ibv, message);
+    bool replied = call_handler(ibv, link, message);
     if (!reply && !replied)
         aq_ibv_bank(ibv, link);
 }
@@ -187,6 +191,7 @@ static unsigned deliver_some(aq_ibv_conduit_t *ibv, unsigned what)
         delivered++;
     }
     aq_ibv_send_due(ibv);
+    aq_ibv_reach_go_on(ibv);
     return delivered;
 }
 

@@ -1,6 +1,6 @@
-// Put and get by RDMA write and read, between memory here and what the peer attached. Memory here
-// that is pinned, our own segment, is used as it is; other memory goes through bounce buffers, or
-// is pinned by firehose.
+// Put and get by RDMA write and read, between memory here and what the peer attached, or pins when
+// it is asked (ibv_reach.c). Memory here that is pinned, our own segment, is used as it is; other
+// memory goes through bounce buffers, or is pinned by firehose.
 #include "ibv_conduit.h"
 
 #include <stdlib.h>
@@ -16,12 +16,13 @@ aq_status_t aq_ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
     return aq_ibv_keys_attach(&aq_ibv_of(conduit)->keys, conduit->env->boot, segment, size);
 }
 
-bool aq_ibv_attached(aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
+bool aq_ibv_attached(const aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,
                      aq_ibv_hold_t *hold)
 {
-    aq_ibv_wait_t none = {0}; // segments that are registered are never waited for
-    return aq_ibv_keys_remote(&ibv->keys, rank, (uintptr_t)memory, nbytes, true, NULL, &none,
-                              hold) == AQ_IBV_REACHED;
+    hold->region = NULL;
+    return ibv->keys.setup.mode == AQ_SEGMENT_FAST &&
+           aq_ibv_segments_key(&ibv->keys.segments, rank, (uintptr_t)memory, nbytes, &hold->key,
+                               &hold->bytes);
 }
 
 static bool in_segment(const aq_ibv_conduit_t *ibv, const void *memory, size_t nbytes)
@@ -48,13 +49,13 @@ static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbyte
            aq_ibv_keys_local(&ibv->keys, local, nbytes, is_get, hold) == AQ_OK;
 }
 
-static piece_t plan(aq_ibv_conduit_t *ibv, const void *local, size_t nbytes, bool is_get,
-                    bool stable)
+static piece_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, size_t nbytes)
 {
     piece_t piece = {.nbytes = aq_least(nbytes, ibv->limits.operation_bytes)};
-    if (!is_get && nbytes <= ibv->limits.inline_bytes) {
+    const bool in_place = rma->is_get || rma->stable;
+    if (!rma->is_get && nbytes <= ibv->limits.inline_bytes) {
         piece.in_line = true;
-    } else if (stable && hold_in_place(ibv, local, piece.nbytes, is_get, &piece.hold)) {
+    } else if (in_place && hold_in_place(ibv, rma->local, piece.nbytes, rma->is_get, &piece.hold)) {
         piece.nbytes = piece.hold.bytes;
     } else if (nbytes <= AQ_IBV_BUFFER_BYTES) {
         piece.pool = &ibv->bounces;
@@ -87,52 +88,77 @@ static void set_local(const aq_ibv_conduit_t *ibv, const piece_t *piece, void *l
     work->local_key = piece->pool ? ibv->slab_mr->lkey : piece->hold.key;
 }
 
-// One piece of an operation, from its front.
-static aq_status_t begin(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const void *remote,
-                         void *local, size_t nbytes, bool is_get, bool stable, atomic_uint *pending,
-                         size_t *begun)
+size_t aq_ibv_rma_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there)
 {
-    aq_ibv_hold_t there;
-    *begun = 0;
-    if (!aq_ibv_attached(ibv, link->rank, remote, nbytes, &there))
-        return AQ_ERR_ABSENT;
-    const piece_t piece = plan(ibv, local, there.bytes, is_get, stable);
-    aq_ibv_op_t *op = take(ibv, link, &piece);
+    const piece_t piece = plan(ibv, rma, there->bytes);
+    aq_ibv_op_t *op = take(ibv, rma->link, &piece);
     if (!op && aq_ibv_reap(ibv))
-        op = take(ibv, link, &piece);
+        op = take(ibv, rma->link, &piece);
     if (!op) {
         aq_ibv_keys_release(&piece.hold);
-        return AQ_AGAIN;
+        return 0;
     }
     aq_ibv_work_t work = {.op = op,
-                          .opcode = is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-                          .remote = (uintptr_t)remote,
-                          .remote_key = there.key};
-    set_local(ibv, &piece, local, &work);
-    op->pending = pending;
+                          .opcode = rma->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                          .remote = rma->remote,
+                          .remote_key = there->key};
+    set_local(ibv, &piece, rma->local, &work);
+    op->pending = rma->pending;
     op->hold = piece.hold;
-    if (is_get && piece.pool) {
-        op->into = local;
+    op->there = *there;
+    if (rma->is_get && piece.pool) {
+        op->into = rma->local;
         op->nbytes = (uint32_t)piece.nbytes;
     } else if (piece.pool) {
-        memcpy(op->buffer->bytes, local, piece.nbytes);
+        memcpy(op->buffer->bytes, rma->local, piece.nbytes);
     }
-    atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
-    aq_ibv_post(ibv, link, &work, 1);
-    *begun = piece.nbytes;
-    return AQ_OK;
+    atomic_fetch_add_explicit(rma->pending, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ibv->by_device, 1, memory_order_relaxed);
+    aq_ibv_post(ibv, rma->link, &work, 1);
+    return piece.nbytes;
+}
+
+static aq_status_t begin(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, size_t *begun)
+{
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    aq_ibv_hold_t there;
+    *begun = 0;
+    switch (aq_ibv_keys_look(&ibv->keys, rma->link->rank, rma->remote, rma->nbytes, !rma->is_get,
+                             &there)) {
+    case AQ_IBV_REACHED:
+        *begun = aq_ibv_rma_begin(ibv, rma, &there);
+        if (*begun)
+            return AQ_OK;
+        aq_ibv_keys_release(&there);
+        return AQ_AGAIN;
+    case AQ_IBV_MISSED:
+        return aq_ibv_reach_begin(ibv, rma, begun);
+    default:
+        return AQ_ERR_ABSENT;
+    }
 }
 
 aq_status_t aq_ibv_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
 {
-    return begin(aq_ibv_of(conduit), link, dest, (void *)(uintptr_t)src, nbytes, false,
-                 flags & AQ_RMA_STABLE, pending, begun);
+    const aq_ibv_rma_t rma = {.link = link,
+                              .remote = (uintptr_t)dest,
+                              .local = (void *)(uintptr_t)src,
+                              .nbytes = nbytes,
+                              .stable = flags & AQ_RMA_STABLE,
+                              .pending = pending};
+    return begin(conduit, &rma, begun);
 }
 
 aq_status_t aq_ibv_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
 {
     (void)flags;
-    return begin(aq_ibv_of(conduit), link, src, dest, nbytes, true, true, pending, begun);
+    const aq_ibv_rma_t rma = {.link = link,
+                              .remote = (uintptr_t)src,
+                              .local = dest,
+                              .nbytes = nbytes,
+                              .is_get = true,
+                              .pending = pending};
+    return begin(conduit, &rma, begun);
 }

@@ -16,7 +16,7 @@ static aq_status_t exchange_keys(aq_boot_t *boot, const aq_ibv_segment_t *mine,
         aq_log_error("there is no memory for the keys of %u segments of up to %zu pieces; raise "
                      "GASNET_PIN_MAXSZ",
                      boot->size, stride);
-    for (uint32_t i = 0; status == AQ_OK && mine != NULL && i < mine->count; i++)
+    for (uint32_t i = 0; status == AQ_OK && i < mine->count; i++)
         keys[i] = mine->pieces[i]->rkey;
     if (status == AQ_OK)
         status = boot->ops->exchange(boot, keys, stride * sizeof *keys, segments->keys);
@@ -33,10 +33,10 @@ aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mi
         aq_log_error("there is no memory for the segments of %u ranks; free some", boot->size);
         return AQ_ERR_RESOURCE;
     }
-    if (mine != NULL && mine->count > 0)
+    if (mine->bytes > 0)
         row = (aq_ibv_segment_row_t){.start = mine->start,
                                      .bytes = mine->bytes,
-                                     .key = mine->pieces[0]->rkey,
+                                     .key = mine->count > 0 ? mine->pieces[0]->rkey : 0,
                                      .shift = (uint16_t)mine->shift,
                                      .count = mine->count,
                                      .overlap = (uint32_t)mine->overlap};

@@ -1,5 +1,5 @@
-// Where the segments of all ranks are, and the keys to them: segment FAST, where each is registered
-// as a whole, in one piece or several.
+// Where the segments of all ranks are, and with segment FAST, where each is registered as a whole,
+// in one piece or several, the keys to them.
 //
 //      rows   [ rank 0: start, length, shift, key ] [ rank 1 ] [ rank 2 ]
 //      keys     [ 1: pieces of rank 0 | pieces of rank 1 | ... ]      only if anybody has several
@@ -13,11 +13,11 @@
 
 // What travels, as it is in memory.
 typedef struct aq_ibv_segment_row {
-    uint64_t start, bytes; // bytes 0: nothing is registered
+    uint64_t start, bytes; // bytes 0: there is none
     uint32_t key;          // of the first piece
     uint16_t shift;        // log2 of the length of a piece
     uint16_t zero;
-    uint32_t count;   // pieces
+    uint32_t count;   // registered pieces
     uint32_t overlap; // of their regions
 } aq_ibv_segment_row_t;
 
@@ -29,7 +29,7 @@ typedef struct aq_ibv_segments {
     uint64_t stride;            // keys of a rank
 } aq_ibv_segments_t;
 
-// Collective over the job. mine: of this rank; NULL: it has none that is registered. Logs faults.
+// Collective over the job. mine: of this rank, with a length of 0 if it has none. Logs faults.
 aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine,
                                      aq_ibv_segments_t *out);
 void aq_ibv_segments_free(aq_ibv_segments_t *segments);
@@ -38,17 +38,26 @@ void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 // if there is a sentence; all return its status.
 aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why);
 
-// The key for memory of a rank; *left: how many of the bytes it is for, from the first on. False:
-// the bytes are not all in what the rank has registered.
-static inline bool aq_ibv_segments_key(const aq_ibv_segments_t *segments, uint32_t rank,
-                                       uintptr_t address, size_t bytes, uint32_t *key, size_t *left)
+// Whether memory of a rank is in its segment.
+static inline bool aq_ibv_segments_has(const aq_ibv_segments_t *segments, uint32_t rank,
+                                       uintptr_t address, size_t bytes)
 {
     if (segments->rows == NULL)
         return false;
     const aq_ibv_segment_row_t *row = &segments->rows[rank];
     uint64_t offset = address - row->start;
-    if (offset >= row->bytes || bytes > row->bytes - offset)
+    return offset < row->bytes && bytes <= row->bytes - offset;
+}
+
+// The key for memory of a rank; *left: how many of the bytes it is for, from the first on. False:
+// the bytes are not all in what the rank has registered.
+static inline bool aq_ibv_segments_key(const aq_ibv_segments_t *segments, uint32_t rank,
+                                       uintptr_t address, size_t bytes, uint32_t *key, size_t *left)
+{
+    if (!aq_ibv_segments_has(segments, rank, address, bytes))
         return false;
+    const aq_ibv_segment_row_t *row = &segments->rows[rank];
+    const uint64_t offset = address - row->start;
     uint32_t piece = aq_ibv_segment_piece((size_t)row->bytes, row->shift, row->overlap,
                                           (size_t)offset, bytes, left);
     *key = piece == 0 ? row->key : segments->keys[rank * segments->stride + piece];
