@@ -47,6 +47,7 @@ typedef enum aq_firehose_pinned {
     AQ_FIREHOSE_MEMLOCK,   // the process's limit on locked memory is reached
     AQ_FIREHOSE_CGROUP,    // the memory limit of the control group, or of the host, is reached
     AQ_FIREHOSE_DEVICE,    // the device has no room for one more region
+    AQ_FIREHOSE_SETTING,   // the user allows no more
     AQ_FIREHOSE_OUTCOMES
 } aq_firehose_pinned_t;
 
@@ -91,6 +92,11 @@ aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_fireh
 
 // Unpins everything. Nothing of this process may be in use; what peers hold is taken from them.
 void aq_firehose_stop(aq_firehose_t *firehose);
+
+// The same at the end of a process, when other threads may still be inside, or operations under
+// way: what these use is unpinned when they are over, and nothing is freed. Does nothing if the
+// caller has interrupted firehose.
+void aq_firehose_quit(aq_firehose_t *firehose);
 
 // Memory that stays where it is until the end, the segment: a peer that asks for a place in it gets
 // the whole block around, as it has few firehoses. Elsewhere nothing is pinned that nobody asked

@@ -377,10 +377,10 @@ static bool is_going(const aq_firehose_t *firehose, aq_firehose_range_t range)
     return false;
 }
 
-// Retires what touches a range: found by its pages, or one region after the other if these are
-// fewer.
-static void forget(aq_firehose_t *firehose, aq_firehose_range_t range)
+// What touches the range is found by its pages, or one region after the other if these are fewer.
+void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
 {
+    aq_firehose_range_t range = {start, end};
     aq_firehose_map_t *map = &firehose->map;
     aq_firehose_region_t *region;
     if (length(range) / firehose->params.page_bytes < map->fresh) {
@@ -400,7 +400,7 @@ aq_status_t aq_firehose_invalidate(aq_firehose_t *firehose, const void *memory, 
     uintptr_t start = (uintptr_t)memory;
     aq_firehose_range_t range = {start, start + bytes};
     pthread_mutex_lock(&firehose->lock);
-    forget(firehose, range);
+    aq_firehose_local_forget(firehose, range.start, range.end);
     bool going = is_going(firehose, range);
     pthread_mutex_unlock(&firehose->lock);
     if (going)

@@ -68,6 +68,15 @@ static void serve_move(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
     pthread_mutex_unlock(&firehose->lock);
 }
 
+void aq_firehose_serve_leave(aq_firehose_t *firehose)
+{
+    for (uint32_t rank = 0; rank < firehose->ranks; rank++) {
+        const aq_firehose_peer_t *peer = atomic_load(&firehose->peers[rank]);
+        for (uint32_t slot = 0; peer && peer->guests && slot < firehose->params.per_peer; slot++)
+            leave(firehose, &peer->guests[slot]);
+    }
+}
+
 static bool is_request(const aq_firehose_t *firehose, uint32_t rank,
                        const aq_firehose_message_t *request, uint32_t data_bytes)
 {

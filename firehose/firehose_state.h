@@ -73,6 +73,9 @@ void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *reg
 // Unpins a retired region without users.
 void aq_firehose_local_end(aq_firehose_t *firehose, aq_firehose_region_t *region);
 
+// Unpins the regions that touch a range, now or when their last user leaves.
+void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_t end);
+
 // The last user of a retired region left; takes the lock.
 void aq_firehose_local_last(void *firehose, aq_firehose_region_t *region);
 
@@ -91,6 +94,9 @@ void aq_firehose_remote_revoke(aq_firehose_peer_t *peer, const aq_firehose_messa
 // GIVEN.
 aq_status_t aq_firehose_serve_given(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
                                     const aq_firehose_message_t *answer);
+
+// Takes all firehoses from all peers. Under the lock.
+void aq_firehose_serve_leave(aq_firehose_t *firehose);
 
 // Asks peers to give up their firehoses on some memory. Takes the lock.
 void aq_firehose_serve_revoke(aq_firehose_t *firehose, uintptr_t start, uintptr_t end);

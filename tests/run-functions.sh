@@ -173,6 +173,74 @@ ibv_rings()
     return $code
 }
 
+# Runs a job of conduit ibv that prints its counters at the end; what it writes on standard error is in the
+# file told too.
+ibv_told()
+{
+    local code=0
+    GASNET_STATS=1 gasnetrun_ibv "$@" 2>told || code=$?
+    cat told
+    return $code
+}
+
+# Pools of firehose with room for one place of conform_memory each: every place has to be asked for, and
+# what was pinned before is evicted. Data goes by the device alone, however often, and at the end nothing is
+# registered but the buffers.
+ibv_evicts()
+{
+    local memory
+    memory='80 puts and gets by the device, 0 pieces copied by peers; 20 moves asked, 20 served, 0 refused; '
+    memory+='([0-9]+) pins, \1 unpins, [3-9][0-9] evictions; 1 regions left'
+    GASNET_FIREHOSE_M=64K GASNET_FIREHOSE_MAXVICTIM_M=128K GASNET_FIREHOSE_MAXREGION_SIZE=64K \
+        GASNET_PUTINMOVE_LIMIT=0 ibv_told -n 2 conform_memory places 20 3 || return
+    [ "$(grep -cE "$memory" told)" = 2 ]
+}
+
+# Runs the suite's subtests of $2 in segment mode $1 with so little of firehose that nearly every operation
+# evicts, and takes what peers hold into another place.
+ibv_tiny_pools()
+{
+    local mode=$1
+    shift
+    GASNET_FIREHOSE_M=8K GASNET_FIREHOSE_MAXVICTIM_M=8K GASNET_FIREHOSE_MAXREGION_SIZE=4K \
+        ibv_told -n 2 "conform-$mode" "$@" || return
+    [ "$(grep -cE ' 0 pieces .* [0-9]{3,} moves asked.* [0-9]{3,} evictions; 1 regions left' told)" = 2 ]
+}
+
+# A constant, in memory that cannot be written, is read by the device where it is.
+ibv_constant()
+{
+    ibv_told -n 2 conform_memory constant || return
+    grep -qE 'rank 0 in memory: [12] puts .* 1 pins, 1 unpins' told
+}
+
+# Without firehose a segment that is not registered as a whole is reached by messages.
+ibv_without_firehose()
+{
+    GASNET_USE_FIREHOSE=0 ibv_told -n 2 conform_memory places 5 1 || return
+    [ "$(grep -c ': 0 puts and gets by the device, .* 0 moves asked.* 0 pins.* 1 regions left' told)" = 2 ]
+}
+
+# What a user without rights who may lock $1 bytes sees of a command.
+ibv_with_memlock()
+{
+    local limit=$1
+    shift
+    chmod 666 /dev/infiniband/* && chmod 777 . &&
+        prlimit --memlock="$limit:$limit" setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+
+# With next to nothing one rank says what is missing; with a little more there are fewer buffers.
+ibv_memlock()
+{
+    expect_exit 1 ibv_with_memlock 65536 gasnetrun_ibv -n 2 conform-seq am_args 2>told
+    cat told
+    [ "$(grep -c 'cannot be registered.*may lock 65536 bytes.*ulimit -l' told)" = 1 ] || return
+    ibv_with_memlock 1500000 gasnetrun_ibv -n 2 conform_memory places 5 1 2>told || return
+    cat told
+    [ "$(grep -c 'may lock 1500000 bytes.*ulimit -l.*going on with' told)" = 1 ]
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {

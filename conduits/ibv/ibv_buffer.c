@@ -128,39 +128,99 @@ static void post_first_arrivals(aq_ibv_conduit_t *ibv)
 
 // ---- all of it ----
 
+enum { FEWEST_BOUNCES = 2 };
+
+static size_t ring_bytes(const aq_ibv_limits_t *limits)
+{
+    return (size_t)limits->ring_depth * AQ_IBV_BUFFER_BYTES;
+}
+
+// What there has to be: the buffers that credits stand for, and those that an operation may need.
+static size_t least_bytes(const aq_ibv_limits_t *limits)
+{
+    size_t small = (size_t)limits->arrivals + SPARES + FEWEST_BOUNCES;
+    return small * AQ_IBV_BUFFER_BYTES + limits->bounce_bytes;
+}
+
 static size_t all_bytes(const aq_ibv_limits_t *limits)
 {
     size_t small = (size_t)limits->arrivals + SPARES + limits->bounces;
-    size_t rings = (size_t)limits->rings * limits->ring_depth;
-    return (small + rings) * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes;
+    return small * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes +
+           limits->rings * ring_bytes(limits);
+}
+
+// How many more of some bytes each fit, at most.
+static unsigned fit(size_t *left, size_t each, unsigned most)
+{
+    size_t count = each ? *left / each : most;
+    if (count > most)
+        count = most;
+    *left -= count * each;
+    return (unsigned)count;
+}
+
+// What there is of everything when just so many bytes are registered.
+static void fit_limits(aq_ibv_limits_t *limits, size_t bytes)
+{
+    size_t left = bytes - least_bytes(limits);
+    limits->bounces =
+        FEWEST_BOUNCES + fit(&left, AQ_IBV_BUFFER_BYTES, limits->bounces - FEWEST_BOUNCES);
+    limits->large_bounces = 1 + fit(&left, limits->bounce_bytes, limits->large_bounces - 1);
+    limits->rings = fit(&left, ring_bytes(limits), limits->rings);
+}
+
+// The limits of all processes are alike: it is enough that one tells.
+static aq_status_t register_slab(aq_ibv_conduit_t *ibv)
+{
+    char why[768] = "";
+    const size_t least = least_bytes(&ibv->limits) / AQ_IBV_BUFFER_BYTES;
+    const size_t most = ibv->slab_bytes / AQ_IBV_BUFFER_BYTES;
+    size_t count = aq_ibv_memory_register_pool(
+        &ibv->memory, "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)", ibv->slab,
+        AQ_IBV_BUFFER_BYTES, most, least, &ibv->slab_mr, why, sizeof why);
+    if (count && count < most) {
+        fit_limits(&ibv->limits, count * AQ_IBV_BUFFER_BYTES);
+        if (aq_log_is_first())
+            aq_log_warn("%s", why);
+    }
+    return aq_ibv_agree(ibv->base.env->boot, count ? AQ_OK : AQ_ERR_RESOURCE, count ? "" : why);
+}
+
+static bool fill_pools(aq_ibv_conduit_t *ibv)
+{
+    const aq_ibv_limits_t *limits = &ibv->limits;
+    uint8_t *at = ibv->slab;
+    return make_ops(ibv) &&
+           fill_pool(&ibv->arrivals, limits->arrivals + SPARES, AQ_IBV_BUFFER_BYTES, &at) &&
+           fill_pool(&ibv->bounces, limits->bounces, AQ_IBV_BUFFER_BYTES, &at) &&
+           fill_pool(&ibv->large_bounces, limits->large_bounces, limits->bounce_bytes, &at) &&
+           aq_ibv_rings_open(ibv, &at);
+}
+
+static aq_status_t no_memory(const aq_ibv_conduit_t *ibv)
+{
+    aq_log_error("out of memory for the buffers of conduit ibv (%zu bytes): lower "
+                 "GASNET_BBUF_COUNT or GASNET_AM_CREDITS_TOTAL",
+                 ibv->slab_bytes);
+    return AQ_ERR_RESOURCE;
 }
 
 aq_status_t aq_ibv_buffers_open(aq_ibv_conduit_t *ibv)
 {
-    const aq_ibv_limits_t *limits = &ibv->limits;
-    ibv->slab_bytes = all_bytes(limits);
+    if (ibv->limits.bounces < FEWEST_BOUNCES)
+        ibv->limits.bounces = FEWEST_BOUNCES;
+    ibv->slab_bytes = all_bytes(&ibv->limits);
     ibv->slab =
         mmap(NULL, ibv->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    uint8_t *at = ibv->slab;
-    if (ibv->slab == MAP_FAILED || !make_ops(ibv) ||
-        !fill_pool(&ibv->arrivals, limits->arrivals + SPARES, AQ_IBV_BUFFER_BYTES, &at) ||
-        !fill_pool(&ibv->bounces, limits->bounces, AQ_IBV_BUFFER_BYTES, &at) ||
-        !fill_pool(&ibv->large_bounces, limits->large_bounces, limits->bounce_bytes, &at) ||
-        !aq_ibv_rings_open(ibv, &at)) {
-        aq_log_error("out of memory for the buffers of conduit ibv (%zu bytes): lower "
-                     "GASNET_BBUF_COUNT or GASNET_AM_CREDITS_TOTAL",
-                     ibv->slab_bytes);
-        return AQ_ERR_RESOURCE;
-    }
-    char why[512] = "";
-    aq_status_t status = aq_ibv_memory_register(
-        &ibv->memory, "the buffers (GASNET_BBUF_COUNT, GASNET_AM_CREDITS_TOTAL)", ibv->slab,
-        ibv->slab_bytes, AQ_IBV_WRITE, &ibv->slab_mr, why, sizeof why);
-    // The limits of all processes are alike: it is enough that one tells.
-    status = aq_ibv_agree(ibv->base.env->boot, status, why);
-    if (status == AQ_OK)
-        post_first_arrivals(ibv);
-    return status;
+    if (ibv->slab == MAP_FAILED)
+        return no_memory(ibv);
+    aq_status_t status = register_slab(ibv);
+    if (status != AQ_OK)
+        return status;
+    if (!fill_pools(ibv))
+        return no_memory(ibv);
+    post_first_arrivals(ibv);
+    return AQ_OK;
 }
 
 void aq_ibv_buffers_close(aq_ibv_conduit_t *ibv)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/fatal.h"
 #include "../../other/log.h"
 #include "../../other/settings.h"
 
@@ -58,15 +59,47 @@ static void print_counters(const aq_ibv_conduit_t *ibv)
             atomic_load(&ibv->rings_granted), atomic_load(&ibv->rings_freed));
 }
 
+static void print_memory(const aq_ibv_conduit_t *ibv)
+{
+    aq_firehose_stats_t stats;
+    aq_firehose_stats(ibv->keys.firehose, &stats);
+    fprintf(stderr,
+            "ibv: rank %u in memory: %lu puts and gets by the device, %lu pieces copied by peers; "
+            "%llu moves asked, %llu served, %llu refused; %llu pins, %llu unpins, %llu evictions; "
+            "%u regions left\n",
+            ibv->base.env->rank, atomic_load(&ibv->by_device), atomic_load(&ibv->by_peer),
+            (unsigned long long)stats.moves_asked, (unsigned long long)stats.moves_served,
+            (unsigned long long)stats.refused, (unsigned long long)stats.pins,
+            (unsigned long long)stats.unpins, (unsigned long long)stats.evictions,
+            atomic_load(&ibv->memory.regions));
+}
+
+// The buffers stay registered, as the queue pairs use them, and firehose may have operations under
+// way. A region beside these was lost.
+static void check_memory(const aq_ibv_conduit_t *ibv)
+{
+    aq_firehose_stats_t stats;
+    const uint32_t left = atomic_load(&ibv->memory.regions);
+    aq_firehose_stats(ibv->keys.firehose, &stats);
+    if (left != 1 + stats.main.regions + stats.victim.regions)
+        aq_log_error("conduit ibv has lost sight of %u registered regions", left - 1);
+}
+
 // Queue pairs and what they use end with the process: other threads may still be at them, and a
 // peer that waits for an acknowledgement gets it until then.
 static void aq_ibv_close(aq_conduit_t *conduit)
 {
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     if (aq_settings_bool(AQ_SET_STATS))
-        print_counters(aq_ibv_of(conduit));
-    aq_ibv_connector_stop(aq_ibv_of(conduit));
-    if (aq_ibv_of(conduit)->thread)
-        aq_ibv_thread_stop(aq_ibv_of(conduit)->thread);
+        print_counters(ibv);
+    aq_ibv_connector_stop(ibv);
+    if (ibv->thread)
+        aq_ibv_thread_stop(ibv->thread);
+    aq_ibv_keys_quit(&ibv->keys);
+    if (AQ_CHECKS)
+        check_memory(ibv);
+    if (aq_settings_bool(AQ_SET_STATS))
+        print_memory(ibv);
 }
 
 // The module has settings of its own, and these may be called before it is opened.
@@ -112,11 +145,12 @@ const aq_conduit_ops_t aq_conduit_module = {
 static void set_payloads(aq_ibv_conduit_t *ibv)
 {
     const size_t with_payload = AQ_IBV_BUFFER_BYTES;
+    const bool registered = ibv->base.env->segment_mode == AQ_SEGMENT_FAST;
     ibv->base.max_medium = with_payload - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
     ibv->base.max_long = ibv->limits.bounce_bytes;
     ibv->base.max_long_unmapped = with_payload - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
     // The payload of a Long is one write, which stays inside of one piece of the segment.
-    if (aq_settings_bytes(AQ_SET_PIN_MAXSZ))
+    if (!registered || aq_settings_bytes(AQ_SET_PIN_MAXSZ))
         ibv->base.max_long = ibv->base.max_long_unmapped;
 }
 
@@ -160,6 +194,8 @@ static aq_status_t set_up(aq_ibv_conduit_t *ibv)
     aq_status_t status = aq_ibv_device_open(ibv);
     if (status == AQ_OK)
         status = aq_ibv_buffers_open(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_keys_open(ibv);
     if (status != AQ_OK)
         return status;
     aq_credit_pool_start(&ibv->credits, ibv->limits.credits.total);
@@ -204,6 +240,8 @@ static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         *out = &ibv->base;
         return AQ_OK;
     }
+    if (ibv->keys.firehose)
+        aq_ibv_keys_stop(&ibv->keys);
     aq_ibv_buffers_close(ibv);
     aq_ibv_device_close(ibv);
     free_links(ibv);

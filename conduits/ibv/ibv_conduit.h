@@ -215,6 +215,7 @@ typedef struct aq_ibv_limits {
     unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
     size_t ring_bytes;                      // the longest message that goes into a ring
     uint8_t reads;                          // RDMA reads of a connection that may be under way
+    uint32_t regions;                       // that the device can keep registered
 } aq_ibv_limits_t;
 
 typedef struct aq_ibv_conduit {
@@ -294,6 +295,9 @@ static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
 // limits. Logs faults.
 aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv);
 void aq_ibv_device_close(aq_ibv_conduit_t *ibv);
+
+// Firehose, which gets what the buffers have left. Logs faults.
+aq_status_t aq_ibv_keys_open(aq_ibv_conduit_t *ibv);
 
 // ---- ibv_sleep.c ----
 

@@ -261,6 +261,8 @@ static aq_status_t make_objects(aq_ibv_conduit_t *ibv)
     return AQ_ERR_RESOURCE;
 }
 
+// ---- memory ----
+
 static uint32_t processes_here(const aq_boot_t *boot)
 {
     uint32_t count = 0;
@@ -269,29 +271,18 @@ static uint32_t processes_here(const aq_boot_t *boot)
     return count;
 }
 
-// Memory that is neither segment nor buffer is pinned only where the user says so: the library does
-// not learn when a client gives memory back to the system.
-static aq_status_t start_keys(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
+static void find_memory(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
 {
-    const aq_boot_t *boot = ibv->base.env->boot;
-    const uint32_t here = processes_here(boot);
-    ibv->memory = (aq_ibv_memory_t){.calls = &aq_ibv_calls,
-                                    .pd = ibv->pd,
-                                    .device = ibv_get_device_name(ibv->verbs->device),
-                                    .region_bytes = can->max_mr_size,
-                                    .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
-                                    .overlap = ibv->limits.bounce_bytes, // the longest Long
-                                    .most = aq_firehose_pinnable(here),
-                                    .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
-    const aq_ibv_keys_setup_t setup = {.mode = ibv->base.env->segment_mode,
-                                       .memory = &ibv->memory,
-                                       .device_regions = (uint32_t)can->max_mr,
-                                       .processes = here,
-                                       .ranks = boot->size,
-                                       .peers = ibv->peers,
-                                       .request = aq_ibv_reach_request,
-                                       .context = ibv};
-    return aq_ibv_keys_start(&ibv->keys, &setup);
+    ibv->limits.regions = (uint32_t)can->max_mr;
+    ibv->memory =
+        (aq_ibv_memory_t){.calls = &aq_ibv_calls,
+                          .pd = ibv->pd,
+                          .device = ibv_get_device_name(ibv->verbs->device),
+                          .region_bytes = can->max_mr_size,
+                          .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
+                          .overlap = ibv->limits.bounce_bytes, // the longest Long
+                          .most = aq_firehose_pinnable(processes_here(ibv->base.env->boot)),
+                          .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
 }
 
 aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
@@ -316,7 +307,23 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
     }
     find_limits(ibv, &can, &port);
     status = make_objects(ibv);
-    return status == AQ_OK ? start_keys(ibv, &can) : status;
+    if (status == AQ_OK)
+        find_memory(ibv, &can);
+    return status;
+}
+
+aq_status_t aq_ibv_keys_open(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
+                                       .memory = &ibv->memory,
+                                       .device_regions = ibv->limits.regions,
+                                       .processes = processes_here(env->boot),
+                                       .ranks = env->size,
+                                       .peers = ibv->peers,
+                                       .request = aq_ibv_reach_request,
+                                       .context = ibv};
+    return aq_ibv_keys_start(&ibv->keys, &setup);
 }
 
 void aq_ibv_device_close(aq_ibv_conduit_t *ibv)

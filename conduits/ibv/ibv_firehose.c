@@ -86,6 +86,13 @@ void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
     aq_ibv_segments_free(&keys->segments);
 }
 
+void aq_ibv_keys_quit(aq_ibv_keys_t *keys)
+{
+    aq_firehose_quit(keys->firehose);
+    for (uint32_t i = 0; i < keys->segment.count; i++)
+        aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i]);
+}
+
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)
 {
     aq_status_t status = AQ_OK;

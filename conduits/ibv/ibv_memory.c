@@ -35,6 +35,13 @@ uint64_t aq_ibv_memory_piece_bytes(uint64_t device)
 
 // ---- one region ----
 
+// Whether GASNET_PHYSMEM_MAX leaves room for so many bytes.
+static bool fits(const aq_ibv_memory_t *memory, uint64_t bytes)
+{
+    uint64_t now = memory->bytes;
+    return !memory->limited || (bytes <= memory->most && now <= memory->most - bytes);
+}
+
 static int flags_of(const aq_ibv_memory_t *memory, aq_ibv_access_t access)
 {
     int flags = IBV_ACCESS_REMOTE_READ;
@@ -49,6 +56,8 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
 {
     if (bytes > memory->region_bytes)
         return AQ_FIREHOSE_DEVICE;
+    if (!fits(memory, bytes))
+        return AQ_FIREHOSE_SETTING;
     errno = 0;
     *region = memory->calls->reg_mr(memory->pd, (void *)(uintptr_t)start, bytes,
                                     flags_of(memory, access));
@@ -83,12 +92,11 @@ static void explain(const aq_ibv_memory_t *memory, const char *what, uint64_t by
              memory->regions, found, remedy);
 }
 
-// Whether GASNET_PHYSMEM_MAX leaves room for so many bytes; if not, why has the sentence.
+// The same; if not, why has the sentence.
 static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes, char *why,
                      size_t why_size)
 {
-    uint64_t now = memory->bytes;
-    if (!memory->limited || (bytes <= memory->most && now <= memory->most - bytes))
+    if (fits(memory, bytes))
         return true;
     snprintf(
         why, why_size,
@@ -96,7 +104,7 @@ static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t b
         "bytes, and has %llu already; raise GASNET_PHYSMEM_MAX, and the limit on locked memory "
         "(ulimit -l) if that is less",
         what, (unsigned long long)bytes, memory->device, (unsigned long long)memory->most,
-        (unsigned long long)now);
+        (unsigned long long)memory->bytes);
     return false;
 }
 

@@ -166,22 +166,3 @@ void aq_ibv_ports_free(aq_ibv_ports_t *ports)
     free(ports->list);
     *ports = (aq_ibv_ports_t){0};
 }
-
-struct ibv_context *aq_ibv_ports_open(const char *name)
-{
-    struct ibv_context *context = NULL;
-    struct ibv_device **devices = ibv_get_device_list(NULL);
-    int error = ENODEV;
-    for (struct ibv_device **device = devices; devices != NULL && *device; device++) {
-        if (strcmp(ibv_get_device_name(*device), name) != 0)
-            continue;
-        errno = 0;
-        context = ibv_open_device(*device);
-        error = errno != 0 ? errno : EIO;
-        break;
-    }
-    if (devices != NULL)
-        ibv_free_device_list(devices);
-    errno = error;
-    return context;
-}

@@ -91,10 +91,6 @@ typedef struct aq_ibv_ports {
 aq_status_t aq_ibv_ports_read(aq_ibv_ports_t *out);
 void aq_ibv_ports_free(aq_ibv_ports_t *ports);
 
-// Opens a device by name; NULL with errno when it cannot be opened. The caller closes it with
-// ibv_close_device.
-struct ibv_context *aq_ibv_ports_open(const char *name);
-
 // ---- which is used ----
 
 // Why a port is used, or is not.

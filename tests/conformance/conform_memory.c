@@ -1,0 +1,238 @@
+/*
+ * conform_memory: puts and gets for the tests of what a network keeps registered. Two ranks.
+ *   places N R  each rank puts a block to N places of the other one's segment, R times each, and
+ *               gets it back, from and to N places of its own memory
+ *   constant    rank 0 puts a constant
+ *   fork N      each rank puts, gets and sends N times; in the middle it forks children that write
+ * to their copy of all that memory, and live on meanwhile Ends with 1 and a sentence when data is
+ * not what it should be.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <gasnetex.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PLACE ((size_t)64 << 10)
+#define BLOCK ((size_t)20000)
+#define MEDIUM ((size_t)2000)
+
+enum { HANDLER = GEX_AM_INDEX_BASE, EVERY = 8 };
+
+static gex_TM_t team;
+static gex_Rank_t me;
+static char *there; /* the first place of the other rank's segment */
+static char *here;
+static unsigned long received;
+
+static void wait_all(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+}
+
+static void fail(const char *what, size_t number)
+{
+    fprintf(stderr, "conform_memory: rank %u: %s %zu is not what it should be\n", (unsigned)me,
+            what, number);
+    gasnet_exit(1);
+}
+
+static char byte_of(gex_Rank_t rank, size_t number, size_t i)
+{
+    return (char)(rank * 97 + number * 31 + i * 7 + i / 251);
+}
+
+static void fill(char *at, size_t bytes, gex_Rank_t rank, size_t number)
+{
+    for (size_t i = 0; i < bytes; i++)
+        at[i] = byte_of(rank, number, i);
+}
+
+static void check(const char *at, size_t bytes, gex_Rank_t rank, size_t number, const char *what)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (at[i] != byte_of(rank, number, i))
+            fail(what, number);
+}
+
+static void on_medium(gex_Token_t token, void *bytes, size_t length, gex_AM_Arg_t number)
+{
+    (void)token;
+    if (length != MEDIUM)
+        fail("the length of message", (size_t)number);
+    check(bytes, length, 1 - me, (size_t)number, "message");
+    received++;
+}
+
+/* ---- places ---- */
+
+static int do_places(char **arg)
+{
+    const size_t count = strtoul(arg[0], NULL, 10), rounds = strtoul(arg[1], NULL, 10);
+    char *mine = aligned_alloc(PLACE, count * PLACE);
+
+    for (size_t i = 0; i < count; i++) {
+        char *at = mine + i * PLACE;
+
+        fill(at, BLOCK, me, i);
+        for (size_t round = 0; round < rounds; round++)
+            gex_RMA_PutBlocking(team, 1 - me, there + i * PLACE, at, BLOCK, 0);
+        memset(at, 0, BLOCK);
+        gex_RMA_GetBlocking(team, at, 1 - me, there + i * PLACE, BLOCK, 0);
+        check(at, BLOCK, me, i, "what came back of place");
+    }
+    wait_all();
+    for (size_t i = 0; i < count; i++)
+        check(here + i * PLACE, BLOCK, 1 - me, i, "place");
+    free(mine);
+    return 0;
+}
+
+/* ---- constant ---- */
+
+static const char constant[PLACE] = {1, 2, 3, [BLOCK - 1] = 4};
+
+static int do_constant(char **arg)
+{
+    (void)arg;
+    if (me == 0)
+        gex_RMA_PutBlocking(team, 1, there, constant, BLOCK, 0);
+    wait_all();
+    if (me == 1 && memcmp(here, constant, BLOCK) != 0)
+        fail("constant", 0);
+    return 0;
+}
+
+/* ---- fork ---- */
+
+static char *source, *target;
+
+typedef struct {
+    pid_t pid;
+    int end; /* closed, it ends the child */
+} child_t;
+
+/* The child only calls what a child of a process with threads may. */
+static child_t start_child(void)
+{
+    int ends[2];
+    char none;
+
+    if (pipe(ends) != 0)
+        fail("a pipe", 0);
+    child_t child = {fork(), ends[1]};
+    if (child.pid == 0) {
+        close(ends[1]);
+        memset(source, 0x55, PLACE);
+        memset(target, 0x55, PLACE);
+        while (read(ends[0], &none, 1) > 0)
+            ;
+        memset(source, 0x66, PLACE);
+        _exit(0);
+    }
+    close(ends[0]);
+    return child;
+}
+
+static void end_child(child_t *child)
+{
+    int status = -1;
+
+    if (child->pid <= 0)
+        return;
+    close(child->end);
+    if (waitpid(child->pid, &status, 0) != child->pid || status != 0)
+        fail("the exit code of child", (size_t)child->pid);
+    child->pid = 0;
+}
+
+static void exchange(size_t number, child_t *child)
+{
+    char message[MEDIUM];
+
+    fill(source, BLOCK, me, number);
+    fill(message, MEDIUM, me, number);
+    gex_Event_t put = gex_RMA_PutNB(team, 1 - me, there, source, BLOCK, GEX_EVENT_DEFER, 0);
+    gex_AM_RequestMedium1(team, 1 - me, HANDLER, message, MEDIUM, GEX_EVENT_NOW, 0,
+                          (gex_AM_Arg_t)number);
+    if (number % EVERY == 1) {
+        end_child(child);
+        *child = start_child();
+    }
+    gex_Event_Wait(put);
+    memset(target, 0, BLOCK);
+    gex_RMA_GetBlocking(team, target, 1 - me, there, BLOCK, 0);
+    check(target, BLOCK, me, number, "what came back of round");
+}
+
+static int do_fork(char **arg)
+{
+    const size_t count = strtoul(arg[0], NULL, 10);
+    child_t child = {0, 0};
+
+    source = aligned_alloc(PLACE, PLACE);
+    target = aligned_alloc(PLACE, PLACE);
+    for (size_t number = 0; number < count; number++)
+        exchange(number, &child);
+    end_child(&child);
+    GASNET_BLOCKUNTIL(received == count);
+    wait_all();
+    check(here, BLOCK, 1 - me, count - 1, "the segment after round");
+    return 0;
+}
+
+/* ---- start ---- */
+
+static int run_mode(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        int (*run)(char **arg);
+    } modes[] = {{"places", 2, do_places}, {"constant", 0, do_constant}, {"fork", 1, do_fork}};
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && argc > 1; i++)
+        if (strcmp(argv[1], modes[i].name) == 0 && argc - 2 == modes[i].arguments)
+            return modes[i].run(argv + 2);
+    fprintf(stderr, "conform_memory: unknown mode or number of arguments; its source lists them\n");
+    return 64;
+}
+
+/* Places begin at whole multiples of their length, so that counts do not depend on addresses. */
+static char *first_place(gex_Rank_t rank)
+{
+    void *owner = NULL;
+
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, rank, &owner, NULL, NULL, 0));
+    return (char *)(((uintptr_t)owner + PLACE - 1) & ~(uintptr_t)(PLACE - 1));
+}
+
+int main(int argc, char **argv)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_Segment_t segment;
+    gex_AM_Entry_t table[] = {{HANDLER, (gex_AM_Fn_t)on_medium,
+                               GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, NULL, "medium"}};
+
+    if (gex_Client_Init(&client, &ep, &team, "CONFORM_MEMORY", &argc, &argv, 0) != GASNET_OK ||
+        gex_EP_RegisterHandlers(ep, table, 1) != GASNET_OK ||
+        gex_Segment_Attach(&segment, team, 64 * PLACE) != GASNET_OK)
+        return 65;
+    if (gex_TM_QuerySize(team) != 2)
+        return 66;
+    me = gex_TM_QueryRank(team);
+    there = first_place(1 - me);
+    here = first_place(me);
+    wait_all();
+    int code = run_mode(argc, argv);
+    wait_all();
+    gasnet_exit(code);
+    return code;
+}

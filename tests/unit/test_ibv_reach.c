@@ -1,0 +1,425 @@
+// Put and get that have to ask the peer for a key: two processes in one, with a network that says
+// when there is room, and a device that checks the keys and copies at once, but says later that an
+// operation is over.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../conduits/ibv/ibv_conduit.h"
+#include "../../other/settings.h"
+#include "child_errors.h"
+#include "fake_verbs.h"
+
+enum { RANKS = 2, PAGE = 4096, PAGES = 64, MOST = 4096, OPERATIONS = 20000 };
+
+static _Alignas(PAGE) char bytes[RANKS][PAGES * PAGE]; // what is put and got
+static aq_ibv_memory_t memories[RANKS];
+static aq_ibv_conduit_t conduits[RANKS];
+static aq_ibv_peer_t links[RANKS]; // to the other one
+static _Atomic(aq_ibv_peer_t *) link_of[RANKS][RANKS];
+static aq_conduit_env_t envs[RANKS];
+static atomic_uint pending;
+
+// ---- the network ----
+
+typedef struct message {
+    struct message *next;
+    uint32_t from;
+    aq_arrival_t arrival;
+    int32_t args[AQ_AM_MAX_ARGS];
+    char payload[MOST];
+} message_t;
+
+static message_t *first, **last = &first;
+static unsigned room, sent; // messages that may be sent; that were
+
+aq_status_t aq_ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+{
+    assert_ptr_equal(link, &links[conduit->env->rank]);
+    assert_true(am->nargs <= AQ_AM_MAX_ARGS);
+    assert_true(aq_ibv_payload_at(am->category, am->nargs) + am->nbytes <= AQ_IBV_BUFFER_BYTES);
+    if (room == 0)
+        return AQ_AGAIN;
+    room--;
+    sent++;
+    message_t *message = calloc(1, sizeof *message);
+    assert_non_null(message);
+    message->from = conduit->env->rank;
+    memcpy(message->args, am->args, am->nargs * sizeof *am->args);
+    if (am->nbytes > 0)
+        memcpy(message->payload, am->payload, am->nbytes);
+    message->arrival = (aq_arrival_t){.args = message->args,
+                                      .payload = message->payload,
+                                      .nbytes = am->nbytes,
+                                      .source = conduit->env->rank,
+                                      .category = am->category,
+                                      .nargs = am->nargs,
+                                      .reply = am->reply};
+    *last = message;
+    last = &message->next;
+    return AQ_OK;
+}
+
+// One message arrives; false: there is none.
+static bool deliver(void)
+{
+    message_t *message = first;
+    if (message == NULL)
+        return false;
+    first = message->next;
+    if (first == NULL)
+        last = &first;
+    uint32_t to = 1 - message->from;
+    aq_ibv_reach_arrived(&conduits[to], &links[to], &message->arrival);
+    free(message);
+    return true;
+}
+
+static _Noreturn void end(aq_boot_t *boot, int code)
+{
+    (void)boot;
+    _exit(code - 1); // child_errors expects 0
+}
+
+static const aq_boot_ops_t boot_ops = {.abort = end};
+static aq_boot_t boot = {.ops = &boot_ops};
+
+// ---- the device ----
+
+enum { BUSY = 64 };
+static aq_ibv_hold_t busy[BUSY];
+static unsigned busy_count, device_room, begun_count;
+
+size_t aq_ibv_rma_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there)
+{
+    (void)ibv;
+    assert_ptr_equal(rma->pending, &pending);
+    if (device_room == 0 || busy_count == BUSY)
+        return 0;
+    device_room--;
+    begun_count++;
+    fake_verbs_use(there->key, rma->remote, there->bytes, !rma->is_get, false);
+    void *remote = (void *)rma->remote;
+    memcpy(rma->is_get ? (void *)rma->local : remote, rma->is_get ? remote : rma->local,
+           there->bytes);
+    atomic_fetch_add(rma->pending, 1);
+    busy[busy_count++] = *there;
+    return there->bytes;
+}
+
+static void complete(void)
+{
+    while (busy_count > 0) {
+        aq_ibv_keys_release(&busy[--busy_count]);
+        atomic_fetch_sub(&pending, 1);
+    }
+}
+
+// Until nothing is under way, with room for everything.
+static void settle(void)
+{
+    do {
+        room = device_room = 1000;
+        complete();
+        aq_ibv_reach_go_on(&conduits[0]);
+        aq_ibv_reach_go_on(&conduits[1]);
+    } while (deliver() || pending > 0);
+    room = device_room = 1000;
+}
+
+// ---- start and end ----
+
+static void give(const char *name, const char *value)
+{
+    char err[512];
+    setenv(name, value, 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+static void start(aq_segment_mode_t mode)
+{
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        aq_ibv_conduit_t *ibv = &conduits[rank];
+        memories[rank] = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
+                                           .device = "fake0",
+                                           .region_bytes = 1 << 30,
+                                           .most = 1 << 26};
+        envs[rank] = (aq_conduit_env_t){.boot = &boot, .rank = rank, .size = RANKS};
+        *ibv = (aq_ibv_conduit_t){.base.env = &envs[rank],
+                                  .limits = {.depth_total = 16, .bounce_bytes = 2 * PAGE},
+                                  .link_of = link_of[rank]};
+        links[rank] = (aq_ibv_peer_t){.rank = 1 - rank};
+        link_of[rank][1 - rank] = &links[rank];
+        const aq_ibv_keys_setup_t setup = {.mode = mode,
+                                           .memory = &memories[rank],
+                                           .device_regions = FAKE_VERBS_REGIONS,
+                                           .processes = 2,
+                                           .ranks = RANKS,
+                                           .peers = RANKS - 1,
+                                           .request = aq_ibv_reach_request,
+                                           .context = ibv};
+        assert_int_equal(aq_ibv_keys_start(&ibv->keys, &setup), AQ_OK);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    char err[512];
+    for (int id = 0; id < AQ_SET_COUNT; id++)
+        unsetenv(aq_settings[id].name);
+    fake_verbs_start();
+    memset(bytes, 0, sizeof bytes);
+    room = device_room = 1000;
+    sent = begun_count = 0;
+    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+}
+
+static void stop(void)
+{
+    assert_int_equal(pending, 0);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(conduits[rank].waiting.begun, 0);
+        aq_ibv_keys_stop(&conduits[rank].keys);
+    }
+    assert_int_equal(fake_verbs.regions, 0);
+}
+
+// ---- operations of process 0 ----
+
+static void fill(char *at, size_t length, unsigned seed)
+{
+    for (size_t i = 0; i < length; i++)
+        at[i] = (char)(seed + i * 7 + i / 100);
+}
+
+static aq_status_t begin(size_t there, char *local, size_t length, bool is_get, bool stable,
+                         size_t *begun)
+{
+    const aq_ibv_rma_t rma = {.link = &links[0],
+                              .remote = (uintptr_t)bytes[1] + there,
+                              .local = local,
+                              .nbytes = length,
+                              .is_get = is_get,
+                              .stable = stable,
+                              .pending = &pending};
+    *begun = 0;
+    return aq_ibv_reach_begin(&conduits[0], &rma, begun);
+}
+
+// All of it, piece by piece.
+static void do_all(size_t there, char *local, size_t length, bool is_get, bool stable)
+{
+    for (size_t done = 0, begun; done < length; done += begun)
+        if (begin(there + done, local + done, length - done, is_get, stable, &begun) != AQ_OK)
+            settle();
+}
+
+// A small put goes along with the request: one message there, one back.
+static void test_in_move(void **state)
+{
+    (void)state;
+    size_t begun;
+    start(AQ_SEGMENT_EVERYTHING);
+    fill(bytes[0], 3000, 1);
+    assert_int_equal(begin(100, bytes[0], 3000, false, true, &begun), AQ_OK);
+    assert_int_equal(begun, 3000);
+    assert_int_equal(pending, 1);
+    settle();
+    assert_memory_equal(bytes[1] + 100, bytes[0], 3000);
+    assert_int_equal(sent, 2);
+    assert_int_equal(begun_count, 0);
+    stop();
+}
+
+// The source of a put may change when the call returns, unless it is said to be stable.
+static void test_source(void **state)
+{
+    (void)state;
+    size_t begun;
+    char was[2 * PAGE];
+    start(AQ_SEGMENT_EVERYTHING);
+    fill(was, sizeof was, 2);
+    memcpy(bytes[0], was, sizeof was);
+    assert_int_equal(begin(0, bytes[0], 2 * PAGE, false, false, &begun), AQ_OK);
+    assert_int_equal(begun, 2 * PAGE);
+    memset(bytes[0], 0, sizeof was);
+    settle();
+    assert_memory_equal(bytes[1], was, sizeof was);
+    assert_int_equal(begun_count, 1);
+    assert_int_equal(begin(20 * PAGE, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
+    memcpy(bytes[0], was, sizeof was);
+    settle();
+    assert_memory_equal(bytes[1] + 20 * PAGE, was, sizeof was);
+    stop();
+}
+
+static void test_get(void **state)
+{
+    (void)state;
+    start(AQ_SEGMENT_EVERYTHING);
+    fill(bytes[1], 30 * PAGE, 3);
+    do_all(5, bytes[0] + 50, 30 * PAGE - 5, true, true);
+    settle();
+    assert_memory_equal(bytes[0] + 50, bytes[1] + 5, 30 * PAGE - 5);
+    assert_true(sent <= 2 * 2); // regions of 32 pages, and not all at the begin of one
+    stop();
+}
+
+// Neither the request, nor the answer, nor the operation finds room at first.
+static void test_no_room(void **state)
+{
+    (void)state;
+    size_t begun;
+    start(AQ_SEGMENT_EVERYTHING);
+    fill(bytes[0], 2 * PAGE, 4);
+    room = device_room = 0;
+    assert_int_equal(begin(0, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
+    assert_false(deliver());
+    aq_ibv_reach_go_on(&conduits[0]);
+    assert_false(deliver());
+    room = 1;
+    aq_ibv_reach_go_on(&conduits[0]);
+    assert_true(deliver()); // the request
+    assert_false(deliver());
+    room = 1;
+    aq_ibv_reach_go_on(&conduits[1]);
+    assert_true(deliver()); // the answer
+    assert_int_equal(begun_count, 0);
+    aq_ibv_reach_go_on(&conduits[0]);
+    assert_int_equal(begun_count, 0);
+    device_room = 1;
+    aq_ibv_reach_go_on(&conduits[0]);
+    assert_int_equal(begun_count, 1);
+    assert_memory_equal(bytes[1], bytes[0], 2 * PAGE);
+    assert_int_equal(sent, 2);
+    settle();
+    stop();
+}
+
+// The only firehose is in use, and then it is not; and there is an end to what may wait.
+static void test_full(void **state)
+{
+    (void)state;
+    size_t begun;
+    give("GASNET_FIREHOSE_R", "1");
+    give("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
+    start(AQ_SEGMENT_EVERYTHING);
+    assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_OK);
+    assert_int_equal(begin(PAGE, bytes[0], 8, true, true, &begun), AQ_AGAIN);
+    assert_int_equal(begun, 0);
+    assert_int_equal(pending, 1);
+    for (unsigned i = 1; i < conduits[0].limits.depth_total; i++)
+        assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_OK);
+    assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_AGAIN);
+    settle();
+    assert_int_equal(sent, 2);
+    assert_int_equal(begin(PAGE, bytes[0], 8, true, true, &begun), AQ_OK);
+    settle();
+    stop();
+}
+
+// The peer can register nothing: it copies, piece by piece.
+static void test_by_peer(void **state)
+{
+    (void)state;
+    start(AQ_SEGMENT_EVERYTHING);
+    fake_verbs.most_regions = 0;
+    fill(bytes[0], 10000, 5);
+    do_all(50, bytes[0], 10000, false, true);
+    settle();
+    assert_memory_equal(bytes[1] + 50, bytes[0], 10000);
+    assert_in_range(conduits[0].by_peer, 3, 4); // one more where a block of firehose ends in between
+    do_all(50, bytes[0] + 20000, 10000, true, true);
+    settle();
+    assert_memory_equal(bytes[1] + 50, bytes[0] + 20000, 10000);
+    assert_in_range(conduits[0].by_peer, 6, 8);
+    assert_int_equal(begun_count, 0);
+    stop();
+}
+
+// A piece that is not in the segment ends the job.
+static void ask_for_foreign(void)
+{
+    struct {
+        uint64_t address, transfer;
+        uint32_t bytes, is_get;
+    } copy = {.address = (uintptr_t)bytes[1] + 100, .bytes = 8, .is_get = 1};
+    const aq_arrival_t arrival = {
+        .args = (const int32_t *)(const void *)&copy, .category = AQ_IBV_COPY, .nargs = 6};
+    start(AQ_SEGMENT_LARGE);
+    conduits[1].keys.start = (uintptr_t)bytes[1];
+    conduits[1].keys.bytes = 108;
+    aq_ibv_reach_arrived(&conduits[1], &links[1], &arrival);
+    conduits[1].keys.bytes = 107;
+    aq_ibv_reach_arrived(&conduits[1], &links[1], &arrival);
+}
+
+static void test_foreign(void **state)
+{
+    (void)state;
+    char *said = child_errors(ask_for_foreign);
+    assert_non_null(strstr(said, "rank 0 asks for 8 bytes"));
+    free(said);
+}
+
+// Whatever comes in between: puts and gets of all lengths, little room, and few firehoses. What is
+// under way at the same time is in different places.
+static void test_random(void **state)
+{
+    (void)state;
+    static char model[PAGES * PAGE], back[PAGES * PAGE];
+    uint64_t random = 1;
+    give("GASNET_FIREHOSE_M", "32K");
+    give("GASNET_FIREHOSE_MAXVICTIM_M", "16K");
+    give("GASNET_FIREHOSE_MAXREGION_SIZE", "8K");
+    start(AQ_SEGMENT_EVERYTHING);
+    for (unsigned i = 0; i < OPERATIONS; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const uint32_t dice = (uint32_t)(random >> 33);
+        const size_t at = i % 8 * 8 * PAGE + dice % (8 * PAGE - 5000),
+                     length = 1 + dice / 64 % 5000;
+        const bool is_get = dice / 7 % 2, stable = dice / 11 % 2;
+        room = dice % 3;
+        device_room = dice / 3 % 3;
+        fake_verbs.most_regions = dice % 100 == 0 ? 0 : FAKE_VERBS_REGIONS;
+        if (!is_get) {
+            fill(model + at, length, i);
+            memcpy(bytes[0] + at, model + at, length);
+        }
+        do_all(at, is_get ? back + at : bytes[0] + at, length, is_get, stable);
+        if (!stable && !is_get)
+            memset(bytes[0] + at, 0, length);
+        if (i % 8 == 7 || is_get)
+            settle();
+        else
+            deliver();
+        if (is_get)
+            assert_memory_equal(back + at, model + at, length);
+    }
+    settle();
+    assert_memory_equal(bytes[1], model, sizeof model);
+    assert_true(conduits[0].by_peer > 0 && begun_count > 0);
+    stop();
+}
+
+#define REACH_TEST(test) cmocka_unit_test_setup(test, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        REACH_TEST(test_in_move), REACH_TEST(test_source), REACH_TEST(test_get),
+        REACH_TEST(test_no_room), REACH_TEST(test_full),   REACH_TEST(test_by_peer),
+        REACH_TEST(test_foreign), REACH_TEST(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
