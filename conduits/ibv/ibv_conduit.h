@@ -198,7 +198,8 @@ typedef struct aq_ibv_waiting {
     struct aq_ibv_transfer *transfers;
     struct aq_ibv_letter *letters;
     atomic_bool any;
-    atomic_uint begun; // transfers that are not over
+    atomic_uint answers; // of the letters
+    atomic_uint begun;   // transfers that are not over
 } aq_ibv_waiting_t;
 
 // How much there is of everything: what the settings ask for and the device has.
@@ -475,7 +476,7 @@ void aq_ibv_reach_request(void *context, uint32_t peer, const aq_firehose_messag
 // is room.
 void aq_ibv_reach_arrived(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_arrival_t *in);
 
-// Goes on with what found no room.
-void aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv);
+// Goes on with what found no room. False: an answer still finds none, which is a matter of moments.
+bool aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv);
 
 #endif

@@ -85,6 +85,7 @@ static bool post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_am_t *am)
 
 static void keep_letter(aq_ibv_conduit_t *ibv, aq_ibv_letter_t *letter)
 {
+    atomic_fetch_add_explicit(&ibv->waiting.answers, letter->am.reply, memory_order_relaxed);
     aq_lock_take(&ibv->waiting.lock);
     letter->next = ibv->waiting.letters;
     ibv->waiting.letters = letter;
@@ -322,6 +323,7 @@ static void send_letters(aq_ibv_conduit_t *ibv, aq_ibv_letter_t *letter)
     aq_ibv_letter_t *next;
     for (; letter; letter = next) {
         next = letter->next;
+        atomic_fetch_sub_explicit(&ibv->waiting.answers, letter->am.reply, memory_order_relaxed);
         if (post(ibv, letter->link, &letter->am))
             free(letter);
         else
@@ -329,11 +331,11 @@ static void send_letters(aq_ibv_conduit_t *ibv, aq_ibv_letter_t *letter)
     }
 }
 
-void aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv)
+bool aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_waiting_t *waiting = &ibv->waiting;
     if (!atomic_load_explicit(&waiting->any, memory_order_relaxed))
-        return;
+        return true;
     aq_lock_take(&waiting->lock);
     aq_ibv_letter_t *letters = waiting->letters;
     aq_ibv_transfer_t *next, *transfer = waiting->transfers;
@@ -346,4 +348,5 @@ void aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv)
         next = transfer->next;
         go_on(transfer);
     }
+    return atomic_load_explicit(&waiting->answers, memory_order_relaxed) == 0;
 }

@@ -183,6 +183,33 @@ static void test_hit(void **state)
     aq_firehose_release(waiting.region);
 }
 
+// Who only looks asks nobody.
+static void test_look(void **state)
+{
+    (void)state;
+    assert_null(aq_firehose_look(asker, 1, at(3), false));
+    aq_firehose_region_t *region = move(3, 2, true);
+    assert_ptr_equal(aq_firehose_look(asker, 1, at(4), true), region);
+    assert_null(aq_firehose_look(asker, 1, at(5), false));
+    assert_int_equal(sent_count, 0);
+    aq_firehose_release(region);
+    aq_firehose_release(region);
+}
+
+// The end of a process: nothing stays pinned, for peers neither, but what an operation still uses.
+static void test_quit(void **state)
+{
+    (void)state;
+    move_away(3);
+    move_away(20);
+    aq_firehose_region_t *busy = own(40);
+    assert_int_equal(memories[1].now.regions, 3);
+    aq_firehose_quit(owner);
+    assert_int_equal(memories[1].now.regions, 1);
+    aq_firehose_release(busy);
+    assert_int_equal(memories[1].now.regions, 0);
+}
+
 static void test_full(void **state)
 {
     (void)state;
@@ -465,7 +492,8 @@ int main(void)
         TEST(test_given_up),    TEST(test_used_by_both),
         TEST(test_revoke),      TEST(test_revoke_in_use),
         TEST(test_late_revoke), TEST(test_nonsense),
-        TEST(test_too_long),
+        TEST(test_too_long),    TEST(test_look),
+        TEST(test_quit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,10 @@ static void test_limits(void **state)
     memory.limited = true;
     refuses(51, (const char *const[]){"may have 150 bytes, and has 100 already",
                                       "raise GASNET_PHYSMEM_MAX", NULL});
+    struct ibv_mr *other;
+    assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 51, AQ_IBV_WRITE, &other),
+                     AQ_FIREHOSE_SETTING);
+    says(aq_firehose_remedy(AQ_FIREHOSE_SETTING), "GASNET_PHYSMEM_MAX");
     assert_int_equal(fake_verbs.asked, asked);
     aq_ibv_memory_release(&memory, region);
 }

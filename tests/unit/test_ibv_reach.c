@@ -17,6 +17,7 @@
 #include "../../conduits/ibv/ibv_conduit.h"
 #include "../../other/settings.h"
 #include "child_errors.h"
+#include "default_settings.h"
 #include "fake_verbs.h"
 
 enum { RANKS = 2, PAGE = 4096, PAGES = 64, MOST = 4096, OPERATIONS = 20000 };
@@ -174,15 +175,12 @@ static void start(aq_segment_mode_t mode)
 static int set_up(void **state)
 {
     (void)state;
-    char err[512];
-    for (int id = 0; id < AQ_SET_COUNT; id++)
-        unsetenv(aq_settings[id].name);
     fake_verbs_start();
     for (uint32_t rank = 0; rank < RANKS; rank++)
         memset(bytes[rank], 0, PAGES * PAGE);
     room = device_room = 1000;
     sent = begun_count = 0;
-    return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
+    return default_settings();
 }
 
 static void stop(void)
@@ -292,8 +290,10 @@ static void test_no_room(void **state)
     aq_ibv_reach_go_on(&conduits[0]);
     assert_true(deliver()); // the request
     assert_false(deliver());
+    assert_true(aq_ibv_reach_go_on(&conduits[0]));
+    assert_false(aq_ibv_reach_go_on(&conduits[1])); // owes an answer
     room = 1;
-    aq_ibv_reach_go_on(&conduits[1]);
+    assert_true(aq_ibv_reach_go_on(&conduits[1]));
     assert_true(deliver()); // the answer
     assert_int_equal(begun_count, 0);
     aq_ibv_reach_go_on(&conduits[0]);
