@@ -69,10 +69,12 @@ static void share_regions(const aq_firehose_limits_t *limits, aq_firehose_params
     params->per_peer = limits->peers ? params->main.regions / limits->peers : 0;
 }
 
-// What is legal, and not what anybody wants.
+// What is legal, and not what anybody wants; all processes have the same.
 static void warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t *params)
 {
     uint64_t whole = params->main.bytes + params->victim.bytes;
+    if (!aq_log_is_first())
+        return;
     if (whole > limits->bytes)
         aq_log_warn("GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M are %llu MB together, and "
                     "this process may pin %llu MB; lower them or raise GASNET_PHYSMEM_MAX",

@@ -318,7 +318,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Conduit ibv: whether malloc is told to keep all memory for the process (mallopt), so "
          "that what GASNET_USE_FIREHOSE keeps pinned stays where it is. A program that itself "
          "unmaps memory which it used for puts and gets, or has another allocator, sets 0: data "
-         "outside of the segment is then copied through buffers."},
+         "outside of the segment is then copied through buffers, and where all memory is the "
+         "segment (mode EVERYTHING), by active messages."},
     [AQ_SET_FIREHOSE_MAXVICTIM_M] =
         {"GASNET_FIREHOSE_MAXVICTIM_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for itself (victim pool). 0: what it may "
@@ -437,7 +438,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_STATS] = {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                       "Print what conduit udp or ibv counted, on standard error, when a process "
                       "ends: over udp a "
-                      "line for each peer that it spoke to and one for all."},
+                      "line for each peer that it spoke to and one for all; over ibv one about "
+                      "messages and one about memory, with what it registered and has left."},
     [AQ_SET_VERBOSEENV] =
         {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the variables of this list that are given, with their values, when the job "

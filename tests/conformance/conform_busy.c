@@ -10,6 +10,8 @@
 #include <gasnet_coll.h>
 #include <gasnetex.h>
 
+#include "conform_modes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,21 +130,8 @@ static int do_idle(char **arg)
     return 0;
 }
 
-static int run_mode(int argc, char **argv)
-{
-    static const struct {
-        const char *name;
-        int arguments;
-        int (*run)(char **arg);
-    } modes[] = {
-        {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask}, {"idle", 1, do_idle}};
-
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && argc > 1; i++)
-        if (strcmp(argv[1], modes[i].name) == 0 && argc - 2 == modes[i].arguments)
-            return modes[i].run(argv + 2);
-    fprintf(stderr, "conform_busy: unknown mode or number of arguments; its source lists them\n");
-    return 64;
-}
+static const conform_mode_t modes[] = {
+    {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask}, {"idle", 1, do_idle}};
 
 int main(int argc, char **argv)
 {
@@ -161,7 +150,7 @@ int main(int argc, char **argv)
     wait_all();
     printf("ready %ld\n", (long)getpid());
     fflush(stdout);
-    int code = run_mode(argc, argv);
+    int code = conform_run_mode(modes, sizeof(modes) / sizeof(modes[0]), argc, argv);
     fflush(stdout);
     gasnet_exit(code);
     return code;

@@ -12,6 +12,8 @@
 #endif
 #include <gasnetex.h>
 
+#include "conform_modes.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,20 +191,8 @@ static int do_fork(char **arg)
 
 /* ---- start ---- */
 
-static int run_mode(int argc, char **argv)
-{
-    static const struct {
-        const char *name;
-        int arguments;
-        int (*run)(char **arg);
-    } modes[] = {{"places", 2, do_places}, {"constant", 0, do_constant}, {"fork", 1, do_fork}};
-
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && argc > 1; i++)
-        if (strcmp(argv[1], modes[i].name) == 0 && argc - 2 == modes[i].arguments)
-            return modes[i].run(argv + 2);
-    fprintf(stderr, "conform_memory: unknown mode or number of arguments; its source lists them\n");
-    return 64;
-}
+static const conform_mode_t modes[] = {
+    {"places", 2, do_places}, {"constant", 0, do_constant}, {"fork", 1, do_fork}};
 
 /* Places begin at whole multiples of their length, so that counts do not depend on addresses. */
 static char *first_place(gex_Rank_t rank)
@@ -231,7 +221,7 @@ int main(int argc, char **argv)
     there = first_place(1 - me);
     here = first_place(me);
     wait_all();
-    int code = run_mode(argc, argv);
+    int code = conform_run_mode(modes, sizeof(modes) / sizeof(modes[0]), argc, argv);
     wait_all();
     gasnet_exit(code);
     return code;
