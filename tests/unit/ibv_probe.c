@@ -197,10 +197,22 @@ static int use_thread(struct ibv_context *context, struct ibv_pd *pd)
     return 0;
 }
 
+static struct ibv_context *open_device(const char *name)
+{
+    struct ibv_context *context = NULL;
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    for (struct ibv_device **device = devices; devices && *device && !context; device++)
+        if (strcmp(ibv_get_device_name(*device), name) == 0)
+            context = ibv_open_device(*device);
+    if (devices)
+        ibv_free_device_list(devices);
+    return context;
+}
+
 static int with_device(const char *device,
                        int (*use)(struct ibv_context *context, struct ibv_pd *pd))
 {
-    struct ibv_context *context = aq_ibv_ports_open(device);
+    struct ibv_context *context = open_device(device);
     struct ibv_pd *pd = context != NULL ? ibv_alloc_pd(context) : NULL;
     if (pd == NULL) {
         printf("%s cannot be used: %s\n", device, strerror(errno));
