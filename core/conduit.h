@@ -174,9 +174,11 @@ typedef struct aq_conduit_ops {
     // something other than a message. Any thread.
     void (*wake)(aq_conduit_t *conduit, bool neighbourhood);
 
-    // Memory: allocates this rank's segment and maps those of the neighbourhood. sizes[i] and
-    // here[i] (out) belong to env->nbrhd[i]. Called by all ranks of the neighbourhood, at most
-    // once; the core synchronizes all ranks before anyone touches the memory.
+    // Memory: allocates this rank's segment and maps those of all ranks that it can, at least of
+    // the neighbourhood. sizes[r] and here[r] (out; NULL on entry, and where nothing is mapped)
+    // belong to rank r. Called by all ranks, at most once; the core synchronizes them before anyone
+    // touches the memory. A network is asked before smp; AQ_ERR_ABSENT, unlogged, at all ranks
+    // alike: it leaves this to the next one.
     aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
     // Collective over the job, at most once: this rank's segment is in place. A conduit that has to
     // prepare memory for the network does so, and may exchange through env->boot. Nobody

@@ -100,28 +100,33 @@ int aq_segment_check_size(const char *call, uintptr_t size)
     return GASNET_ERR_BAD_ARG;
 }
 
-// The conduit of this host maps the segments of the neighbourhood; then all ranks tell where
-// theirs is.
-static aq_status_t map_segments(uintptr_t *sizes, void **here)
+// A network that shares memory with more than the neighbourhood goes first, smp is the last.
+static aq_status_t share_segments(void **here)
 {
-    const aq_group_t *nbrhd = &aq_job.nbrhd;
-    aq_conduit_t *shared = aq_job.conduits[0];
-    for (uint32_t i = 0; i < nbrhd->size; i++)
-        sizes[i] = aq_job.segment_size[nbrhd->members[i].gex_jobrank];
-    aq_status_t status = shared->ops->share_segments(shared, sizes, here);
+    aq_status_t status = AQ_ERR_ABSENT;
+    for (unsigned i = aq_job.conduit_count; status == AQ_ERR_ABSENT && i-- > 0;)
+        if (aq_job.conduits[i]->ops->share_segments)
+            status = aq_job.conduits[i]->ops->share_segments(aq_job.conduits[i],
+                                                             aq_job.segment_size, here);
+    return status;
+}
+
+// A conduit maps the segments of this host; then all ranks tell where theirs is.
+static aq_status_t map_segments(void **here)
+{
+    aq_status_t status = share_segments(here);
     if (status != AQ_OK)
         return status;
-    uintptr_t mine = (uintptr_t)here[nbrhd->my_index];
+    uintptr_t mine = (uintptr_t)here[aq_job.rank];
     status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, aq_job.segment_addr);
-    for (uint32_t i = 0; status == AQ_OK && i < nbrhd->size; i++) {
-        uint32_t rank = nbrhd->members[i].gex_jobrank;
-        aq_job.shift[rank] = (intptr_t)((uintptr_t)here[i] - aq_job.segment_addr[rank]);
-    }
+    for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++)
+        if (here[r])
+            aq_job.shift[r] = (intptr_t)((uintptr_t)here[r] - aq_job.segment_addr[r]);
     segment.addr = (void *)mine;
     for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
         if (aq_job.conduits[i]->ops->attach)
             status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr,
-                                                     sizes[nbrhd->my_index]);
+                                                     aq_job.segment_size[aq_job.rank]);
     return status;
 }
 
@@ -131,15 +136,13 @@ static aq_status_t attach(uintptr_t size)
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
     if (status != AQ_OK)
         return status;
-    uintptr_t *sizes = malloc(aq_job.nbrhd.size * sizeof *sizes);
-    void **here = malloc(aq_job.nbrhd.size * sizeof *here);
-    if (sizes && here) {
-        status = map_segments(sizes, here);
+    void **here = calloc(aq_job.size, sizeof *here);
+    if (here) {
+        status = map_segments(here);
     } else {
-        aq_log_error("out of memory for the segments of %u ranks", aq_job.nbrhd.size);
+        aq_log_error("out of memory for the segments of %u ranks", aq_job.size);
         status = AQ_ERR_RESOURCE;
     }
-    free(sizes);
     free(here);
     if (status != AQ_OK)
         memset(aq_job.segment_size, 0, aq_job.size * sizeof *aq_job.segment_size);

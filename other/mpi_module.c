@@ -194,6 +194,79 @@ static int mpi_test_any(aq_mpi_request_t *requests, int count, int *which, int *
     return MPI_Get_count(&status, MPI_BYTE, bytes);
 }
 
+// ---- memory that is shared ----
+
+static int begin_epoch(aq_mpi_window_t *window)
+{
+    int error = MPI_Win_set_errhandler(window->win, MPI_ERRORS_RETURN);
+    return error ? error : MPI_Win_lock_all(MPI_MODE_NOCHECK, window->win);
+}
+
+static int who_is_there(MPI_Comm part, MPI_Comm whole, uint32_t *ranks, uint32_t *size)
+{
+    MPI_Group part_group, whole_group;
+    int count;
+    int error = MPI_Comm_size(part, &count);
+    if (!error)
+        error = MPI_Comm_group(part, &part_group);
+    if (!error)
+        error = MPI_Comm_group(whole, &whole_group);
+    for (int i = 0, rank; !error && i < count; i++) {
+        error = MPI_Group_translate_ranks(part_group, 1, &i, whole_group, &rank);
+        ranks[i] = (uint32_t)rank;
+    }
+    *size = (uint32_t)count;
+    return error;
+}
+
+static int mpi_split(aq_mpi_comm_t *comm, uint32_t most, aq_mpi_comm_t **out, uint32_t *ranks,
+                     uint32_t *size)
+{
+    MPI_Comm host;
+    int rank;
+    aq_mpi_comm_t *part = malloc(sizeof *part);
+    if (!part)
+        return MPI_ERR_NO_MEM;
+    int error = MPI_Comm_split_type(comm->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    if (!error)
+        error = MPI_Comm_rank(host, &rank);
+    if (!error)
+        error = MPI_Comm_split(host, (int)((uint32_t)rank / most), rank, &part->comm);
+    if (!error)
+        error = MPI_Comm_free(&host);
+    if (!error)
+        error = who_is_there(part->comm, comm->comm, ranks, size);
+    *out = part;
+    return error;
+}
+
+static int find_parts(const aq_mpi_comm_t *comm, const aq_mpi_window_t *window, void **here)
+{
+    int size;
+    int error = MPI_Comm_size(comm->comm, &size);
+    for (int i = 0; !error && i < size; i++) {
+        MPI_Aint length;
+        int unit;
+        error = MPI_Win_shared_query(window->win, i, &length, &unit, &here[i]);
+    }
+    return error;
+}
+
+static int mpi_share(aq_mpi_comm_t *comm, size_t bytes, void **here, aq_mpi_window_t **out)
+{
+    void *mine;
+    aq_mpi_window_t *window = malloc(sizeof *window);
+    int error = window ? MPI_Win_allocate_shared((MPI_Aint)bytes, 1, MPI_INFO_NULL, comm->comm,
+                                                 &mine, &window->win)
+                       : MPI_ERR_NO_MEM;
+    if (!error)
+        error = begin_epoch(window); // loads and stores need one too
+    if (!error)
+        error = find_parts(comm, window, here);
+    *out = window;
+    return error;
+}
+
 // ---- windows ----
 
 static int mpi_open_window(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi_window_t **out)
@@ -202,10 +275,8 @@ static int mpi_open_window(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi
     int error =
         window ? MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, comm->comm, &window->win)
                : MPI_ERR_NO_MEM;
-    if (!error) {
-        MPI_Win_set_errhandler(window->win, MPI_ERRORS_RETURN);
-        error = MPI_Win_lock_all(MPI_MODE_NOCHECK, window->win);
-    }
+    if (!error)
+        error = begin_epoch(window);
     if (error) {
         free(window);
         return error;
@@ -270,6 +341,8 @@ __attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
     .forget = mpi_forget,
     .test = mpi_test,
     .test_any = mpi_test_any,
+    .split = mpi_split,
+    .share = mpi_share,
     .open_window = mpi_open_window,
     .close_window = mpi_close_window,
     .unified = mpi_unified,

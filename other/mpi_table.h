@@ -7,10 +7,10 @@
 // What is always true:
 // - Calls return 0, or an error number of MPI for explain. Communicators and windows opened here
 //   return errors; they do not end the job.
-// - Nothing blocks but start, finish, open, the opening and closing of a window, and flushes:
-// whatever else may take time
-//   gives a request. A request that was tested as done is done with, but a persistent receive,
-//   which is started again.
+// - Nothing blocks but start, finish, open, split, the opening and closing of a window, and
+// flushes:
+//   whatever else may take time gives a request. A request that was tested as done is done with,
+//   but a persistent receive, which is started again.
 // - Threads: one at a time in all of it, unless MPI gave the level AQ_MPI_MULTIPLE.
 #ifndef AQ_MPI_TABLE_H
 #define AQ_MPI_TABLE_H
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_MPI_ABI 1
+#define AQ_MPI_ABI 2
 
 // The levels of MPI's support for threads, in its order.
 typedef enum aq_mpi_level {
@@ -74,6 +74,16 @@ typedef struct aq_mpi_table {
     int (*test)(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from);
     // Whether one of them is done, and which.
     int (*test_any)(aq_mpi_request_t *requests, int count, int *which, int *bytes, uint32_t *from);
+
+    // The processes of comm that can share memory with this one, at most most of them: a
+    // communicator of theirs, and in ranks[i] (size of comm; out) which of comm its number i is.
+    // Collective; may block.
+    int (*split)(aq_mpi_comm_t *comm, uint32_t most, aq_mpi_comm_t **out, uint32_t *ranks,
+                 uint32_t *size);
+    // Memory that all of such a communicator reach by load and store, bytes of it for this process:
+    // here[i] is where that of its number i begins, and they follow one another without gaps.
+    // Collective; may block.
+    int (*share)(aq_mpi_comm_t *comm, size_t bytes, void **here, aq_mpi_window_t **out);
 
     // A window on memory of this process, in an epoch that never ends (lock_all). Collective; may
     // block. Displacements are bytes.

@@ -25,6 +25,7 @@ typedef enum aq_setting_id {
     AQ_SET_MPI_THREAD,          // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
     AQ_SET_MPI_FINALIZE,        // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
     AQ_SET_MPI_RMA,             // GASNET_MPI_RMA: auto 0 1
+    AQ_SET_MPI_SHARED_MAXSIZE,  // GASNET_MPI_SHARED_MAXSIZE: ranks that share a window
     AQ_SET_NETWORKDEPTH,        // GASNET_NETWORKDEPTH: requests under way, of conduit mpi
     AQ_SET_AMMPI_CREDITS_PP,    // AMMPI_CREDITS_PP: requests under way to one peer
     AQ_SET_AMMPI_CREDITS_SLACK, // AMMPI_CREDITS_SLACK: credits that wait for company

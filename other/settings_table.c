@@ -47,6 +47,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "messages; "
          "1: MPI's, or the job stops; auto: MPI's where a get completes while its target does not "
          "call MPI, which is tried when segments are attached, else active messages."},
+    [AQ_SET_MPI_SHARED_MAXSIZE] =
+        {"GASNET_MPI_SHARED_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
+         "Most ranks of a host whose segments conduit mpi puts into one shared window of MPI, "
+         "where "
+         "they are reached by load and store, unless GASNET_MPI_RMA is 0. 0: all of them; 1: no "
+         "such windows."},
     [AQ_SET_NETWORKDEPTH] =
         {"GASNET_NETWORKDEPTH", AQ_TYPE_INT, "4", 1, 4096, NULL,
          "Half of the requests that a process of conduit mpi may have under way to each other one, "

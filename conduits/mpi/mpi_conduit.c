@@ -47,28 +47,38 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
 
 // ---- opening ----
 
-static aq_status_t refuse_start(const aq_conduit_env_t *env)
+// Alike at all ranks. The first one that leaves has mpirun end the others: so not before rank 0 has
+// said why.
+aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why)
 {
-    if (env->rank == 0)
-        aq_log_error("conduit mpi knows the ranks that mpirun started, and these are started by "
-                     "another spawner; start them with mpirun -np N program, or gasnetrun_mpi -n N "
-                     "program");
+    aq_boot_t *boot = mpi->base.env->boot;
+    if (boot->rank == 0)
+        aq_log_error("%s", why);
+    (void)boot->ops->barrier(boot);
     return AQ_ERR_CONFIG;
+}
+
+static aq_status_t refuse_start(const mpi_conduit_t *mpi)
+{
+    return mpi_refuse(mpi,
+                      "conduit mpi knows the ranks that mpirun started, and these are started by "
+                      "another spawner; start them with mpirun -np N program, or gasnetrun_mpi -n "
+                      "N program");
 }
 
 static aq_status_t check_start(const mpi_conduit_t *mpi)
 {
-    const aq_conduit_env_t *env = mpi->base.env;
-    if (!mpi->mpi->started())
-        return refuse_start(env);
-    if (env->threads && mpi->mpi->level() < AQ_MPI_SERIALIZED) {
-        if (env->rank == 0)
-            aq_log_error("MPI was started without support for threads, which a program of thread "
-                         "mode par needs; ask MPI_Init_thread for MPI_THREAD_SERIALIZED, or set "
-                         "GASNET_MPI_THREAD=SERIALIZED");
-        return AQ_ERR_CONFIG;
-    }
-    return AQ_OK;
+    bool all;
+    aq_status_t status = mpi_agree(mpi, mpi->mpi->started(), &all);
+    if (status != AQ_OK || !all)
+        return status == AQ_OK ? refuse_start(mpi) : status;
+    const bool enough = !mpi->base.env->threads || mpi->mpi->level() >= AQ_MPI_SERIALIZED;
+    status = mpi_agree(mpi, enough, &all);
+    if (status != AQ_OK || all)
+        return status;
+    return mpi_refuse(mpi, "MPI was started without support for threads, which a program of thread "
+                           "mode par needs; ask MPI_Init_thread for MPI_THREAD_SERIALIZED, or set "
+                           "GASNET_MPI_THREAD=SERIALIZED");
 }
 
 // All ranks go by the settings of rank 0: a credit means a receive at the other end.
@@ -111,7 +121,7 @@ static aq_status_t open_comm(mpi_conduit_t *mpi)
     if (error)
         return mpi_conduit_error(mpi, "MPI_Comm_dup", error);
     if (rank != mpi->base.env->rank || size != mpi->base.env->size)
-        return refuse_start(mpi->base.env);
+        return refuse_start(mpi);
     aq_status_t status = mpi_buffers_open(mpi);
     if (status != AQ_OK)
         return status;
@@ -216,6 +226,7 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .match = mpi_match,
     .connect = mpi_connect,
     .send = mpi_conduit_send,
+    .share_segments = mpi_share_segments,
     .attach = mpi_rma_attach,
     .put = mpi_rma_put,
     .get = mpi_rma_get,

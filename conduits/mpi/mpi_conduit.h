@@ -19,7 +19,8 @@
 // window is flushed, which a poll does for all that were begun.
 //
 // A message is a header of 8 bytes, the arguments (to a multiple of 8 bytes), of a Long the
-// destination, and the payload up to the end.
+// destination, and the payload up to the end; or, where the sender reaches the destination by
+// stores (mpi_shared.c) and has put the payload there, its length in 8 bytes.
 #ifndef MPI_CONDUIT_H
 #define MPI_CONDUIT_H
 
@@ -41,7 +42,10 @@ enum {
     MPI_ACCESSES = 128,      // puts and gets under way
     MPI_SPARES = 4,          // handlers of a class that run at the same time
 
-    MPI_HIDDEN = AQ_AM_LONG + 1, // category of a message that only carries credits
+    // Further categories: a Long whose payload its sender has put into place, and a message that
+    // only carries credits.
+    MPI_PLACED = AQ_AM_LONG + 1,
+    MPI_HIDDEN,
 };
 
 typedef struct mpi_header {
@@ -105,6 +109,8 @@ typedef struct mpi_conduit {
     size_t bytes; // of all buffers
     uint64_t messages, accesses;
 
+    aq_mpi_window_t *shared; // in which the segments of this host lie; NULL: they do not
+    uint32_t stranger;       // the first rank whose segment is not mapped here; size: there is none
     aq_mpi_window_t *made;   // on the segments; NULL: none
     aq_mpi_window_t *window; // that is to be used; NULL: none
     mpi_access_t begun[MPI_ACCESSES];
@@ -123,7 +129,8 @@ static inline size_t mpi_args_end(unsigned nargs)
 }
 static inline size_t mpi_payload_at(unsigned category, unsigned nargs)
 {
-    return mpi_args_end(nargs) + (category == AQ_AM_LONG ? 8 : 0);
+    const bool has_destination = category == AQ_AM_LONG || category == MPI_PLACED;
+    return mpi_args_end(nargs) + (has_destination ? 8 : 0);
 }
 
 extern const aq_conduit_ops_t aq_mpi_conduit;
@@ -150,6 +157,8 @@ static inline void mpi_leave(mpi_conduit_t *mpi)
 
 // Logs what MPI says of an error of one of its calls.
 aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int error);
+// Says why the job cannot be, once; alike at all ranks, and collective. Returns AQ_ERR_CONFIG.
+aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why);
 // Ends the job after such an error, or because MPI is finalized; for who cannot return it.
 void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error) __attribute__((noreturn));
 
@@ -187,14 +196,21 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank);
 aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what);
 
+// ---- mpi_shared.c ----
+
+aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
+
 // ---- mpi_rma.c ----
+
+// Whether all ranks say yes. Collective.
+aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all);
 
 aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size);
 aq_status_t mpi_rma_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                         size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
 aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                         size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
-// Closes the window. Collective.
+// Closes the windows. Collective.
 void mpi_rma_end(mpi_conduit_t *mpi);
 // Completes what was begun; returns how many. Under the lock.
 unsigned mpi_rma_complete(mpi_conduit_t *mpi);

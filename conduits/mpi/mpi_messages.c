@@ -29,20 +29,42 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
 
 // ---- out ----
 
+static bool is_placed(const aq_am_t *am)
+{
+    return am->category == AQ_AM_LONG && am->dest_here;
+}
+
 static size_t message_bytes(const aq_am_t *am)
 {
-    return mpi_payload_at(am->category, am->nargs) + (am->category == AQ_AM_SHORT ? 0 : am->nbytes);
+    size_t bytes = mpi_payload_at(am->category, am->nargs);
+    if (is_placed(am))
+        return bytes + sizeof am->nbytes;
+    return am->category == AQ_AM_SHORT ? bytes : bytes + am->nbytes;
+}
+
+// MPI's own synchronization makes the payload seen before the message is.
+static void fill_placed(char *buffer, const aq_am_t *am)
+{
+    memcpy(buffer + mpi_args_end(am->nargs), &am->dest, sizeof am->dest);
+    memcpy(buffer + mpi_payload_at(MPI_PLACED, am->nargs), &am->nbytes, sizeof am->nbytes);
+    if (am->nbytes)
+        memmove(am->dest_here, am->payload, am->nbytes);
 }
 
 static void fill(char *buffer, const aq_am_t *am, unsigned credits)
 {
-    const mpi_header_t header = {.category = am->category,
+    const bool placed = is_placed(am);
+    const mpi_header_t header = {.category = placed ? MPI_PLACED : am->category,
                                  .handler = am->handler,
                                  .nargs = am->nargs,
                                  .credits = (uint16_t)credits};
     memcpy(buffer, &header, sizeof header);
     if (am->nargs)
         memcpy(buffer + sizeof header, am->args, am->nargs * sizeof *am->args);
+    if (placed) {
+        fill_placed(buffer, am);
+        return;
+    }
     if (am->category == AQ_AM_LONG)
         memcpy(buffer + mpi_args_end(am->nargs), &am->dest, sizeof am->dest);
     if (am->category != AQ_AM_SHORT && am->nbytes)
@@ -128,7 +150,8 @@ static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
         return false;
     memcpy(header, slot->buffer, sizeof *header);
     size_t at = mpi_payload_at(header->category, header->nargs);
-    if (header->category > MPI_HIDDEN || header->nargs > AQ_AM_MAX_ARGS || at > bytes)
+    if (header->category > MPI_HIDDEN || header->nargs > AQ_AM_MAX_ARGS || at > bytes ||
+        (header->category == MPI_PLACED && bytes != at + sizeof arrival->nbytes))
         return false;
     arrival->args = (const int32_t *)(const void *)(slot->buffer + sizeof *header);
     arrival->payload = slot->buffer + at;
@@ -143,8 +166,11 @@ static void place_long(mpi_slot_t *slot, aq_arrival_t *arrival)
 {
     void *dest;
     memcpy(&dest, slot->buffer + mpi_args_end(arrival->nargs), sizeof dest);
-    if (arrival->nbytes)
+    if (arrival->category == MPI_PLACED)
+        memcpy(&arrival->nbytes, arrival->payload, sizeof arrival->nbytes);
+    else if (arrival->nbytes)
         memcpy(dest, arrival->payload, arrival->nbytes);
+    arrival->category = AQ_AM_LONG;
     arrival->payload = dest;
 }
 
@@ -161,7 +187,7 @@ static bool deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size
     aq_credit_give(&link->credit, header.credits + (reply && header.category != MPI_HIDDEN));
     if (header.category == MPI_HIDDEN)
         return false;
-    if (header.category == AQ_AM_LONG)
+    if (header.category == AQ_AM_LONG || header.category == MPI_PLACED)
         place_long(slot, &arrival);
     bool replied = mpi->base.env->deliver(&arrival);
     return !reply && !replied && aq_credit_bank(&link->credit);

@@ -15,8 +15,8 @@
 // ---- is it worth while? ----
 
 // Some MPIs only promise that a put or get is one-sided: it waits until the target calls MPI, and
-// then takes far longer than a message. So pairs of ranks try: the one gets while the other is
-// away.
+// then takes far longer than a message. So rank 0 tries: it gets from another rank, whose memory it
+// does not share, while all others are away.
 enum { TRIES = 3, AWAY_NS = 3000000, LATER_NS = 500000, QUICK_NS = 1000000 };
 
 static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
@@ -36,14 +36,13 @@ static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
 static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
 {
     const aq_conduit_env_t *env = mpi->base.env;
-    const uint32_t peer = env->rank ^ 1;
-    const bool tries = env->rank < peer && peer < env->size;
+    const bool tries = env->rank == 0 && mpi->stranger < env->size;
     unsigned quick = 0;
     aq_status_t status = AQ_OK;
     for (unsigned i = 0; status == AQ_OK && i < TRIES; i++) {
         status = env->boot->ops->barrier(env->boot);
         if (status == AQ_OK && tries)
-            status = try_get(mpi, peer, &quick);
+            status = try_get(mpi, mpi->stranger, &quick);
         else
             aq_clock_sleep_ns(AWAY_NS);
     }
@@ -53,8 +52,7 @@ static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
 
 // ---- the window ----
 
-// Whether all ranks say yes.
-static aq_status_t agree(const mpi_conduit_t *mpi, bool yes, bool *all)
+aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all)
 {
     aq_boot_t *boot = mpi->base.env->boot;
     uint8_t mine = yes;
@@ -69,20 +67,35 @@ static aq_status_t agree(const mpi_conduit_t *mpi, bool yes, bool *all)
     return status;
 }
 
-static aq_status_t refuse_window(const mpi_conduit_t *mpi)
+static void close_window(mpi_conduit_t *mpi, aq_mpi_window_t **window)
 {
-    if (mpi->base.env->rank == 0)
-        aq_log_error("GASNET_MPI_RMA=1: this MPI has no windows of the unified model; set it to 0 "
-                     "or auto");
-    return AQ_ERR_CONFIG;
+    if (*window)
+        mpi->mpi->close_window(*window);
+    *window = NULL;
 }
 
-// MPI_Finalize does not like windows that are still there, and messages are slower beside one.
+// MPI_Finalize does not like windows that are still there.
 void mpi_rma_end(mpi_conduit_t *mpi)
 {
-    if (mpi->made)
-        mpi->mpi->close_window(mpi->made);
-    mpi->made = mpi->window = NULL;
+    mpi->window = NULL;
+    close_window(mpi, &mpi->made);
+    close_window(mpi, &mpi->shared);
+}
+
+// Messages are slower beside a window, so one that is not used does not stay.
+static aq_status_t try_window(mpi_conduit_t *mpi)
+{
+    bool one_sided, all;
+    aq_status_t status = measure(mpi, &one_sided);
+    if (status == AQ_OK)
+        status = mpi_agree(mpi, one_sided, &all);
+    if (status == AQ_OK && !all) {
+        mpi_enter(mpi);
+        mpi->window = NULL;
+        close_window(mpi, &mpi->made);
+        mpi_leave(mpi);
+    }
+    return status;
 }
 
 aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
@@ -93,27 +106,22 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
     bool all;
     if (strcmp(wish, "0") == 0)
         return AQ_OK;
+    aq_status_t status = mpi_agree(mpi, mpi->stranger == mpi->base.env->size, &all);
+    if (status != AQ_OK || all) // everybody is reached by load and store
+        return status;
     mpi_enter(mpi);
     int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->made);
     mpi_leave(mpi);
     if (error && must)
         return mpi_conduit_error(mpi, "MPI_Win_create", error);
-    aq_status_t status = agree(mpi, mpi->made && mpi->mpi->unified(mpi->made), &all);
+    status = mpi_agree(mpi, mpi->made && mpi->mpi->unified(mpi->made), &all);
     if (status != AQ_OK || !all)
-        return status == AQ_OK && must ? refuse_window(mpi) : status;
+        return status != AQ_OK || !must
+                   ? status
+                   : mpi_refuse(mpi, "GASNET_MPI_RMA=1: this MPI has no windows of the unified "
+                                     "model; set it to 0 or auto");
     mpi->window = mpi->made;
-    if (must)
-        return AQ_OK;
-    bool one_sided;
-    status = measure(mpi, &one_sided);
-    if (status == AQ_OK)
-        status = agree(mpi, one_sided, &all);
-    if (status == AQ_OK && !all) {
-        mpi_enter(mpi);
-        mpi_rma_end(mpi);
-        mpi_leave(mpi);
-    }
-    return status;
+    return must ? AQ_OK : try_window(mpi);
 }
 
 // ---- put and get ----

@@ -128,7 +128,7 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
     const aq_conduit_env_t *env = conduit->env;
     size_t total = 0;
     for (uint32_t i = 0; i < env->nbrhd_size; i++)
-        total += round_up(sizes[i], PAGE);
+        total += round_up(sizes[env->nbrhd[i]], PAGE);
     if (env->nbrhd_index == 0 && ftruncate(smp->fd, (off_t)(smp->segments_offset + total)) != 0) {
         aq_log_error("the segments of this host (%zu bytes) cannot be made: %s; ask for less or "
                      "raise the limit of file "
@@ -143,8 +143,8 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
     close(smp->fd);
     smp->fd = -1;
     for (uint32_t i = 0; i < env->nbrhd_size; i++) {
-        here[i] = base;
-        base += round_up(sizes[i], PAGE);
+        here[env->nbrhd[i]] = base;
+        base += round_up(sizes[env->nbrhd[i]], PAGE);
     }
     return AQ_OK;
 }

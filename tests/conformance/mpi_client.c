@@ -4,7 +4,7 @@
 //   both      the client initializes and finalizes MPI, and returns from main
 //   before    the client finalizes MPI before init: refused
 //   meanwhile the client finalizes MPI and goes on with GASNet: refused
-//   puts      rank 0 puts into rank 1, which tells how many frames it sent meanwhile
+//   puts      rank 0 puts into rank 1, and both tell how many frames they sent meanwhile
 //   single    the client initializes MPI without support for threads
 #include <gasnetex.h>
 #include <mpi.h>
@@ -94,7 +94,7 @@ static void mix(gex_TM_t team)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-// By active messages each put is answered, by one-sided calls none is.
+// By active messages each put is answered, by one-sided calls none is, by stores there are none.
 static void puts_of_rank_0(gex_TM_t team)
 {
     gex_Segment_t segment;
@@ -112,8 +112,8 @@ static void puts_of_rank_0(gex_TM_t team)
     gasnetx_traffic(&after, NULL);
     for (uint64_t i = ROUNDS - 63; me == 1 && i <= ROUNDS; i++)
         need(mine[i % 64] == i, "what was put is not there");
-    if (me == 1)
-        printf("mpi_client: %d puts, %u frames\n", (int)ROUNDS, (unsigned)(after - before));
+    printf("mpi_client: %d puts, rank %u sent %u frames\n", (int)ROUNDS, (unsigned)me,
+           (unsigned)(after - before));
     fflush(stdout);
 }
 

@@ -25,7 +25,7 @@ static char *const here_of[2] = {(char *)0x500000, (char *)0x600000};
 
 static struct {
     uint64_t answers[4][RANKS]; // of the next exchanges; that of this rank is what it gives
-    unsigned exchanges, shares, barriers;
+    unsigned exchanges, shares, barriers, asked; // asked: of the network, which shares no memory
     aq_status_t exchange_status, share_status;
     uintptr_t shared[2]; // sizes that the conduit was asked for
 } stub;
@@ -58,12 +58,19 @@ static aq_status_t stub_barrier(aq_boot_t *boot)
 static aq_status_t stub_share(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     (void)conduit;
-    stub.shares++;
+    assert_int_equal(stub.asked, ++stub.shares); // the network goes first
     for (unsigned i = 0; i < 2; i++) {
         stub.shared[i] = sizes[i];
         here[i] = here_of[i];
     }
     return stub.share_status;
+}
+
+static aq_status_t stub_decline(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
+{
+    (void)conduit, (void)sizes, (void)here;
+    stub.asked++;
+    return AQ_ERR_ABSENT;
 }
 
 static size_t stub_memory(aq_conduit_t *conduit)
@@ -77,7 +84,8 @@ static int start_job(void **state)
     (void)state;
     static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange, .barrier = stub_barrier};
     static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
-    static aq_conduit_t conduit = {.ops = &ops};
+    static const aq_conduit_ops_t network_ops = {.share_segments = stub_decline};
+    static aq_conduit_t conduit = {.ops = &ops}, network = {.ops = &network_ops};
     static volatile int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.ops = &boot_ops, .rank = ME, .size = RANKS, .exit_word = &exit_word};
     static gex_RankInfo_t members[2] = {{.gex_jobrank = 0}, {.gex_jobrank = ME}};
@@ -87,7 +95,8 @@ static int start_job(void **state)
     aq_job.host = aq_job.nbrhd =
         (aq_group_t){.members = members, .size = 2, .my_index = 1, .groups = 2};
     aq_job.conduits[0] = &conduit;
-    aq_job.conduit_count = 1;
+    aq_job.conduits[1] = &network;
+    aq_job.conduit_count = 2;
     aq_job.segment_addr = addr_of;
     aq_job.segment_size = size_of;
     aq_job.shift = shift_of;
