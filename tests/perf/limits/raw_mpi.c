@@ -1,0 +1,124 @@
+/*
+ * The raw limits of MPI on this machine, without GASNet: a message of 8 bytes there and back, and a
+ * stream of 2 MiB ones. A program of its own, since gasnet_perf is compiled without MPI; compare
+ * starts it with two ranks, and adds its lines to those of gasnet_perf.
+ *
+ * use: raw_mpi [seconds of a measurement]
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PING = 8, BULK = 2097152, UNDER_WAY = 4, MOST_BATCHES = 255, BATCHES = 15 };
+
+static int rank;
+static char *buffer;
+
+static void ping(unsigned long n)
+{
+    for (unsigned long i = 0; i < n; i++) {
+        if (rank == 0)
+            MPI_Send(buffer, PING, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(buffer, PING, MPI_BYTE, !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1)
+            MPI_Send(buffer, PING, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+/* Each process has UNDER_WAY messages under way; the last one is answered. */
+static void stream(unsigned long n)
+{
+    MPI_Request under_way[UNDER_WAY];
+
+    for (int i = 0; i < UNDER_WAY; i++)
+        under_way[i] = MPI_REQUEST_NULL;
+    for (unsigned long i = 0; i < n; i++) {
+        MPI_Request *request = &under_way[i % UNDER_WAY];
+        char *part = buffer + i % UNDER_WAY * BULK;
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+        if (rank == 0)
+            MPI_Isend(part, BULK, MPI_BYTE, 1, 0, MPI_COMM_WORLD, request);
+        else
+            MPI_Irecv(part, BULK, MPI_BYTE, 0, 0, MPI_COMM_WORLD, request);
+    }
+    MPI_Waitall(UNDER_WAY, under_way, MPI_STATUSES_IGNORE);
+    ping(1);
+}
+
+/* Rank 0 says how many operations a batch has; 0 ends the measurement. */
+static double batch(void (*work)(unsigned long), unsigned long n)
+{
+    double start = MPI_Wtime();
+
+    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, MPI_COMM_WORLD);
+    work(n);
+    return n ? MPI_Wtime() - start : 0;
+}
+
+static void follow(void (*work)(unsigned long))
+{
+    unsigned long n;
+
+    for (;;) {
+        MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, MPI_COMM_WORLD);
+        work(n);
+        if (n == 0)
+            return;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Seconds of one operation, the median of the batches. */
+static double lead(void (*work)(unsigned long), double seconds)
+{
+    double took[MOST_BATCHES], total = 0;
+    unsigned long n = 1;
+    int count = 0;
+
+    while (batch(work, n) < seconds / BATCHES || batch(work, n) < seconds / BATCHES)
+        n *= 2;
+    while (count < MOST_BATCHES && (count < BATCHES || total < seconds)) {
+        took[count] = batch(work, n);
+        total += took[count++];
+    }
+    batch(work, 0);
+    qsort(took, (size_t)count, sizeof *took, by_value);
+    return took[count / 2] / (double)n;
+}
+
+static void report(const char *test, int bytes, double value, const char *unit)
+{
+    printf("{\"conduit\":\"none\",\"ranks\":2,\"test\":\"%s\",\"bytes\":%d,\"value\":%.6g,"
+           "\"unit\":\"%s\"}\n",
+           test, bytes, value, unit);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? atof(argv[1]) : 0.2;
+    int size;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    buffer = calloc(UNDER_WAY, BULK);
+    if (size != 2 || !buffer) {
+        fprintf(stderr, "raw_mpi: start it with two ranks: mpirun -np 2 raw_mpi\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (rank == 0) {
+        report("raw-mpi", PING, 1e6 * lead(ping, seconds), "us");
+        report("raw-mpi-bw", BULK, 1e-6 * BULK / lead(stream, seconds), "MB/s");
+    } else {
+        follow(ping);
+        follow(stream);
+    }
+    MPI_Finalize();
+    return 0;
+}
