@@ -51,32 +51,34 @@ static bool open_sends(mpi_conduit_t *mpi, mpi_sends_t *sends, unsigned count, s
     return true;
 }
 
-// The place behind the newest in the order; there is one free, that of the receive just taken out.
-static void post(mpi_conduit_t *mpi, mpi_receives_t *in, uint32_t place, mpi_slot_t *slot)
+static uint32_t *place_in_order(const mpi_receives_t *in, uint32_t i)
+{
+    const uint32_t place = in->first + i;
+    return &in->order[place < in->all ? place : place - in->all];
+}
+
+static void post(mpi_conduit_t *mpi, mpi_receives_t *in, mpi_slot_t *slot)
 {
     int error = mpi->mpi->restart(&slot->request);
     if (error)
         mpi_conduit_fail(mpi, "MPI_Start", error);
-    in->order[place] = (uint32_t)(slot - in->slots);
+    *place_in_order(in, in->posted++) = (uint32_t)(slot - in->slots);
 }
 
-static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t count)
+static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t needed)
 {
     mpi_receives_t *in = &mpi->in[class];
-    in->order = calloc(count, sizeof *in->order);
-    if (!in->order || !make_slots(mpi, count + MPI_SPARES, MPI_MESSAGE_BYTES, &in->slots))
+    in->all = needed + MPI_SPARES;
+    in->order = calloc(in->all, sizeof *in->order);
+    if (!in->order || !make_slots(mpi, in->all, MPI_MESSAGE_BYTES, &in->slots))
         return AQ_ERR_RESOURCE;
-    in->posted = count;
-    for (uint32_t i = 0; i < count + MPI_SPARES; i++) {
+    for (uint32_t i = 0; i < in->all; i++) {
         mpi_slot_t *slot = &in->slots[i];
         int error = mpi->mpi->receive(mpi->comm, slot->buffer, MPI_MESSAGE_BYTES, (int)class,
                                       &slot->request);
         if (error)
             return mpi_conduit_error(mpi, "MPI_Recv_init", error);
-        if (i < count)
-            post(mpi, in, i, slot);
-        else
-            push(&in->spare, slot);
+        post(mpi, in, slot);
     }
     return AQ_OK;
 }
@@ -103,7 +105,7 @@ void mpi_buffers_withdraw(mpi_conduit_t *mpi)
 {
     for (unsigned c = 0; c < MPI_CLASSES; c++)
         for (uint32_t i = 0; i < mpi->in[c].posted; i++)
-            mpi->mpi->forget(&mpi->in[c].slots[mpi->in[c].order[i]].request);
+            mpi->mpi->forget(&mpi->in[c].slots[*place_in_order(&mpi->in[c], i)].request);
 }
 
 // ---- sending ----
@@ -173,18 +175,28 @@ aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, 
 
 // ---- receiving ----
 
+static bool may_take(const mpi_receives_t *in)
+{
+    return in->all - in->posted < MPI_SPARES;
+}
+
+static mpi_slot_t *oldest(const mpi_receives_t *in)
+{
+    return &in->slots[in->order[in->first]];
+}
+
 int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_t *bytes,
                      uint32_t *source)
 {
     aq_mpi_request_t heads[MPI_CLASSES];
     unsigned class_of[MPI_CLASSES];
     int count = 0, which, length;
-    for (unsigned c = MPI_CLASSES; c-- > 0;) { // replies first
-        mpi_receives_t *in = &mpi->in[c];
-        if (!in->spare || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
+    for (unsigned i = 1; i <= MPI_CLASSES; i++) { // not always the same one first
+        const unsigned c = (mpi->last_class + i) % MPI_CLASSES;
+        if (!may_take(&mpi->in[c]) || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
             continue;
         class_of[count] = c;
-        heads[count++] = in->slots[in->order[in->first]].request;
+        heads[count++] = oldest(&mpi->in[c])->request;
     }
     if (!count)
         return -1;
@@ -193,15 +205,16 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
         mpi_conduit_fail(mpi, "MPI_Testany", error);
     if (which < 0)
         return -1;
+    mpi->last_class = class_of[which];
     mpi_receives_t *in = &mpi->in[class_of[which]];
-    *slot = &in->slots[in->order[in->first]];
+    *slot = oldest(in);
     *bytes = (size_t)length;
-    post(mpi, in, in->first, pop(&in->spare));
-    in->first = in->first + 1 < in->posted ? in->first + 1 : 0;
+    in->first = in->first + 1 < in->all ? in->first + 1 : 0;
+    in->posted--;
     return (int)class_of[which];
 }
 
 void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot)
 {
-    push(&mpi->in[class].spare, slot);
+    post(mpi, &mpi->in[class], slot);
 }

@@ -8,12 +8,13 @@
 //   unexpected messages does not grow. Only with more than MPI_RECEIVES_MOST peers there may be
 //   one message of each peer that finds none posted.
 // - Receives are posted in a known order and MPI matches the oldest first, so only that one is
-//   looked at. A receive that is done is replaced by a spare one before its handler runs.
+//   looked at. MPI_SPARES more are posted than are needed, and at most that many are with their
+//   handlers: so one is posted again after its handler, where nobody waits for that.
 // - MPI is called under `lock` only, with aq_mpi_inside set. No handler runs under it.
 //
-//   send: credit -> send buffer -> MPI_Isend  ~~~>  oldest receive -> spare posted -> handler
-//            ^                                                                 |
-//            '---- reply, or hidden reply when too many credits are banked <---'
+//   send: credit -> send buffer -> MPI_Isend  ~~~>  oldest receive -> handler -> posted again
+//            ^                                                        |
+//            '--- reply, or hidden reply when too many are banked <---'
 //
 // Put and get (mpi_rma.c) are MPI's own, on a window over the segments; they are complete when the
 // window is flushed, which a poll does for all that were begun.
@@ -40,7 +41,7 @@ enum {
     MPI_LARGE_SLOTS = 8,
     MPI_RECEIVES_MOST = 256, // receives posted for each class
     MPI_ACCESSES = 128,      // puts and gets under way
-    MPI_SPARES = 4,          // handlers of a class that run at the same time
+    MPI_SPARES = 4,          // handlers of a class that run at the same time, at most
 
     // Further categories: a Long whose payload its sender has put into place, and a message that
     // only carries credits.
@@ -71,12 +72,12 @@ typedef struct mpi_sends {
     mpi_slot_t *oldest, *newest; // MPI still reads them
 } mpi_sends_t;
 
-// The receives of a class. order is a ring of slot numbers, the oldest posted one first.
+// The receives of a class: of `all`, those between first and first + posted of the ring `order` are
+// posted, the oldest first; the rest are with their handlers.
 typedef struct mpi_receives {
     mpi_slot_t *slots;
-    mpi_slot_t *spare;
-    uint32_t *order;
-    uint32_t first, posted; // posted: also the capacity of the ring
+    uint32_t *order; // numbers of slots
+    uint32_t first, posted, all;
 } mpi_receives_t;
 
 // A put or get that MPI has begun.
@@ -101,6 +102,8 @@ typedef struct mpi_conduit {
     bool ended; // somebody finalized MPI
 
     mpi_receives_t in[MPI_CLASSES];
+    unsigned last_class; // of the message taken last: who floods another one gets replies without
+                         // end, and has to serve requests too
     mpi_sends_t small[MPI_CLASSES], large[MPI_CLASSES];
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
@@ -181,11 +184,11 @@ void mpi_slots_reclaim(mpi_conduit_t *mpi);
 // Whether MPI still reads any.
 bool mpi_slots_busy(const mpi_conduit_t *mpi);
 
-// The next message of the classes in what (AQ_POLL_*), which is taken out and replaced: its class,
-// and slot, length and sender; -1: nothing is there, or no spare to replace it.
+// The next message of the classes in what (AQ_POLL_*), which is taken out: its class, and slot,
+// length and sender; -1: nothing is there, or too many handlers run.
 int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_t *bytes,
                      uint32_t *source);
-// Its handler has returned.
+// Its handler has returned: the receive is posted again.
 void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot);
 
 // ---- mpi_messages.c ----

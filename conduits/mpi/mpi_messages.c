@@ -6,8 +6,6 @@
 #include "../../other/log.h"
 #include "mpi_conduit.h"
 
-enum { POLL_BUDGET = 32 }; // messages that one poll delivers at most
-
 // ---- links ----
 
 mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
@@ -212,6 +210,8 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     mpi_leave(mpi);
     bool due = deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
     mpi_enter(mpi);
+    if (mpi->ended)
+        mpi_conduit_fail(mpi, "MPI_Start", 0);
     mpi_receive_done(mpi, (unsigned)class, slot);
     if (due)
         owe(mpi, link);
@@ -229,8 +229,7 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
     // After a put or get there will be others, so that one flush can do for many.
     if (mpi->begun_count && (!(what & AQ_POLL_SENDING) || mpi->begun_count == MPI_ACCESSES))
         done = mpi_rma_complete(mpi);
-    while (done < POLL_BUDGET && take_one(mpi, what))
-        done++;
+    done += take_one(mpi, what);
     mpi_slots_reclaim(mpi);
     pay_all(mpi);
     mpi_leave(mpi);
