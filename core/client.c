@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../other/debug_aids.h"
+#include "../other/mpi_library.h"
 #include "../other/settings.h"
 #include "exit.h"
 #include "fatal.h"
@@ -105,6 +106,8 @@ static aq_segment_mode_t segment_mode(const char *name)
 static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
                          aq_segment_mode_t mode)
 {
+    // other conduits may have threads of their own
+    aq_mpi_one_thread = aq_thread_limit() == 1 && strcmp(wanted_conduit(), "mpi") == 0;
     aq_status_t status = aq_job_start(wanted_conduit(), ranks, mode);
     if (status != AQ_OK)
         return status;

@@ -22,6 +22,8 @@ static const known_t pmix = {"pmix", "PMIx"};
 
 #define KNOWN (sizeof known / sizeof known[0])
 
+bool aq_mpi_one_thread;
+
 _Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
 
 // ---- who started this process ----

@@ -25,6 +25,10 @@ const aq_mpi_table_t *aq_mpi_find(char *why, size_t room);
 bool aq_pmi_is_there(void);
 const aq_mpi_table_t *aq_pmi_find(char *why, size_t room);
 
+// Set before init where no thread but one will ever be in this process, as far as its client and
+// its conduit can tell: an MPI that is initialized for that does without locks.
+extern bool aq_mpi_one_thread;
+
 // Set while this thread is inside of MPI, where a handler of a signal may interrupt it.
 extern _Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
 

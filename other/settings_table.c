@@ -35,8 +35,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MPI_THREAD] =
         {"GASNET_MPI_THREAD", AQ_TYPE_CHOICE, "auto", 0, 0,
          "auto SINGLE FUNNELED SERIALIZED MULTIPLE",
-         "Which support for threads is asked of MPI where the library initializes it. auto: "
-         "SERIALIZED. A program with threads that call MPI themselves needs MULTIPLE."},
+         "Which support for threads is asked of MPI where the library initializes it. auto: SINGLE "
+         "for conduit mpi in thread mode seq, which is faster, else SERIALIZED. A program of mode "
+         "seq that starts threads of its own needs FUNNELED, one with threads that call MPI "
+         "themselves MULTIPLE."},
     [AQ_SET_MPI_FINALIZE] =
         {"GASNET_MPI_FINALIZE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Whether gasnet_exit finalizes MPI in a job that mpirun started. Without it mpirun may "

@@ -413,7 +413,7 @@ static aq_mpi_level_t wanted_level(void)
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0)
             return (aq_mpi_level_t)i;
-    return AQ_MPI_SERIALIZED;
+    return aq_mpi_one_thread ? AQ_MPI_SINGLE : AQ_MPI_SERIALIZED;
 }
 
 // Initializes MPI unless the client has.
