@@ -119,6 +119,20 @@ typedef struct aq_traffic {
 // reused when the call returns.
 #define AQ_RMA_STABLE 1u
 
+// An operation on 8 bytes of the peer's segment, aligned to 8, that nothing comes between.
+typedef enum aq_atomic_kind {
+    AQ_ATOMIC_ADD, // operand1 is added
+    AQ_ATOMIC_CAS, // operand2 is written if operand1 is there
+} aq_atomic_kind_t;
+
+typedef struct aq_atomic {
+    void *dest; // as the peer sees it
+    uint64_t operand1, operand2;
+    void *result; // takes what was there; NULL: nobody asks
+    aq_atomic_kind_t kind;
+    bool alone; // every operation that the client has announced for this memory is of these kinds
+} aq_atomic_t;
+
 typedef struct aq_conduit_ops {
     const char *name;
     uint32_t abi; // AQ_CONDUIT_ABI
@@ -199,6 +213,13 @@ typedef struct aq_conduit_ops {
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
     aq_status_t (*get)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
+
+    // Native remote atomics, for memory and with AQ_AGAIN, AQ_ERR_ABSENT and *pending as with put;
+    // any thread. Other ranks may reach the same memory by the processor's atomics, and operations
+    // of other kinds do (see `alone`): what is not atomic beside those, the conduit leaves to
+    // active messages. Default: over those.
+    aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
+                          atomic_uint *pending);
 
     // Bytes that this process holds for messages (rings, buffers).
     size_t (*memory)(aq_conduit_t *conduit);

@@ -92,6 +92,16 @@ static aq_part_t part_of(gex_OP_t op)
     return op == GEX_OP_SET ? AQ_PART_PUT : op == GEX_OP_GET ? AQ_PART_GET : AQ_PART_RMW;
 }
 
+// Not mapped: by the conduit or over active messages. Non-zero: IMMEDIATE, and nothing was done.
+static int start_away(gex_AD_t ad, gex_Rank_t jobrank, const aq_api_atomic_t *atomic,
+                      gex_Event_t part)
+{
+    aq_status_t status = aq_ratomic_native(jobrank, atomic, aq_domain_of(ad)->ops, part);
+    if (status == AQ_ERR_ABSENT)
+        return aq_ratomic_over_am(jobrank, atomic, part);
+    return status == AQ_AGAIN;
+}
+
 gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
     if (AQ_CHECKS)
@@ -100,7 +110,7 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
     if (done_here(jobrank, atomic))
         return GEX_EVENT_INVALID;
     aq_event_t *event = aq_event_new();
-    if (aq_ratomic_over_am(jobrank, atomic, aq_event_part(event, part_of(atomic->op)))) {
+    if (start_away(ad, jobrank, atomic, aq_event_part(event, part_of(atomic->op)))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -114,5 +124,5 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
     gex_Rank_t jobrank = target_of(ad, atomic);
     if (done_here(jobrank, atomic))
         return 0;
-    return aq_ratomic_over_am(jobrank, atomic, aq_event_part(aq_event_nbi(), part_of(atomic->op)));
+    return start_away(ad, jobrank, atomic, aq_event_part(aq_event_nbi(), part_of(atomic->op)));
 }

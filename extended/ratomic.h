@@ -3,17 +3,19 @@
 //     gex_AD_t --> [ public head: peer_shift | team, dt, ops, flags, cdata ]
 //
 //     mapped peer:  the processor's atomics on the mapped address, in line or in ratomic.c
-//     else:         request --> [handler: the processor's atomics at the target] --> reply
+//     else:         the conduit's own, if it has them for this peer and operation; or
+//                   request --> [handler: the processor's atomics at the target] --> reply
 //
-// Both ways work on the same memory with the same instructions, so that they mix: a location may be
-// reached by some ranks in one way and by others in the other. A network that does atomics by
-// itself is coherent with neither. gex_AD_Create is where it will be chosen, for all members of a
-// domain or for none: such a domain gets a peer_shift in which nobody is mapped.
+// The ways mix on the same memory: a location may be reached by some ranks in one way and by others
+// in another. Messages use the same instructions; a conduit answers for its own operations, see
+// aq_conduit_ops_t.
 #ifndef AQ_RATOMIC_H
 #define AQ_RATOMIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "../core/conduit.h"
 #include "../core/gasnetex_core.h"
 #include "gasnet_ratomic.h"
 
@@ -59,6 +61,18 @@ void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);
 
 // For debug builds: ends the job when an operation is not legal. call: gex_AD_OpNB or gex_AD_OpNBI.
 void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic);
+
+// ---- ratomic_native.c ----
+
+// What an operation is to a conduit: whether it has a form of its own there. ops: all those of its
+// domain.
+bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic_t *out);
+
+// Begins an operation on a job rank by the conduit itself, counted in `part` until it is done.
+// AQ_ERR_ABSENT: the conduit cannot do it. Blocks for resources, polling, unless atomic->flags has
+// IMMEDIATE: then AQ_AGAIN when nothing was done.
+aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
+                              gex_Event_t part);
 
 // ---- ratomic_am.c ----
 

@@ -70,6 +70,7 @@ typedef enum aq_setting_id {
     AQ_SET_QP_TIMEOUT, // GASNET_QP_...: attributes of queue pairs
     AQ_SET_QP_RETRY_COUNT,
     AQ_SET_QP_RD_ATOM,
+    AQ_SET_IBV_ATOMICS,
     AQ_SET_CONNECT_STATIC, // GASNET_CONNECT_...: when connections are made
     AQ_SET_CONNECT_DYNAMIC,
     AQ_SET_RCV_THREAD,       // GASNET_RCV_THREAD: a thread that handles arrivals

@@ -232,6 +232,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_QP_RD_ATOM", AQ_TYPE_INT, "0", 0, 255, NULL,
          "Conduit ibv: RDMA reads and atomics of one connection that may be under way at the "
          "same time. 0: as many as the device can do."},
+    [AQ_SET_IBV_ATOMICS] =
+        {"GASNET_IBV_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
+         "Conduit ibv: whether the device does remote atomics on types of 64 bits, as far as it "
+         "has "
+         "them: additions, compare-and-swap, reading. auto: where its atomics are atomic beside "
+         "those of processors; 0: never, the target does all of them; 1: also where they are not, "
+         "for domains with no other operations: the program then says that ranks of the target's "
+         "host leave that memory alone meanwhile."},
     [AQ_SET_CONNECT_STATIC] =
         {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether every process is connected to all others at the start. 0: to each "

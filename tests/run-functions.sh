@@ -159,15 +159,16 @@ ibv_starved()
     GASNET_AM_CREDITS_PP=1 GASNET_AM_CREDITS_SLACK=0 GASNET_BBUF_COUNT=2 GASNET_NETWORKDEPTH_PP=2 "$@"
 }
 
-# Messages by RDMA, with one ring for two peers: it has to move, and messages have to go through it.
-ibv_rings()
+# counters_say PATTERN COMMAND ...: of the counters that the command prints at its end, one line at least
+# is like this extended expression.
+counters_say()
 {
-    local code=0
-    GASNET_STATS=1 GASNET_AMRDMA_MAX_PEERS=1 GASNET_AMRDMA_CYCLE=32 GASNET_AMRDMA_DEPTH=4 \
-        gasnetrun_ibv -n 3 conform-seq am_args am_medium am_long am_flood_short 2>told || code=$?
+    local pattern=$1 code=0
+    shift
+    GASNET_STATS=1 "$@" 2>told || code=$?
     cat told
-    grep -qE ' [1-9][0-9]* in rings; ([2-9]|[1-9][0-9]+) rings granted, [1-9][0-9]* freed' told || {
-        echo "No ring has moved, or none was used."
+    grep -qE -- "$pattern" told || {
+        echo "No line is like '$pattern'."
         code=1
     }
     return $code
@@ -239,6 +240,21 @@ ibv_memlock()
     ibv_with_memlock 1500000 gasnetrun_ibv -n 2 conform_memory places 5 1 2>told || return
     cat told
     [ "$(grep -c 'may lock 1500000 bytes.*ulimit -l.*going on with' told)" = 1 ]
+}
+
+# Messages by RDMA, with one ring for two peers: it has to move, and messages have to go through it.
+ibv_rings()
+{
+    GASNET_AMRDMA_MAX_PEERS=1 GASNET_AMRDMA_CYCLE=32 GASNET_AMRDMA_DEPTH=4 \
+        counters_say ' [1-9][0-9]* in rings; ([2-9]|[1-9][0-9]+) rings granted, [1-9][0-9]* freed' \
+        gasnetrun_ibv -n 3 conform-seq am_args am_medium am_long am_flood_short
+}
+
+# This device is atomic only beside itself: it does remote atomics if it is told to, else none.
+ibv_atomics()
+{
+    GASNET_IBV_ATOMICS=1 counters_say ' [1-9][0-9]* atomics by the device' gasnetrun_ibv -n 3 conform-seq atomic-away &&
+        counters_say ' 0 atomics by the device' gasnetrun_ibv -n 2 conform-seq atomic-away
 }
 
 # Fails unless the command behind it ends with exit code $1.

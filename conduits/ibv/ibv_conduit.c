@@ -53,10 +53,11 @@ static void print_counters(const aq_ibv_conduit_t *ibv)
 {
     fprintf(stderr,
             "ibv: rank %u in all: connected to %u peers; received %lu messages in buffers (%lu "
-            "copied), %lu in rings; %lu rings granted, %lu freed\n",
+            "copied), %lu in rings; %lu rings granted, %lu freed; %lu atomics by the device\n",
             ibv->base.env->rank, atomic_load(&ibv->link_count), atomic_load(&ibv->arrived),
             atomic_load(&ibv->copies), atomic_load(&ibv->ring_messages),
-            atomic_load(&ibv->rings_granted), atomic_load(&ibv->rings_freed));
+            atomic_load(&ibv->rings_granted), atomic_load(&ibv->rings_freed),
+            atomic_load(&ibv->atomics_begun));
 }
 
 static void print_memory(const aq_ibv_conduit_t *ibv)
@@ -139,6 +140,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .attach = aq_ibv_attach,
     .put = aq_ibv_put,
     .get = aq_ibv_get,
+    .atomic = aq_ibv_atomic,
     .memory = aq_ibv_memory,
 };
 

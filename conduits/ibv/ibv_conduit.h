@@ -25,7 +25,7 @@
 //   ibv_buffer.c   buffers and operations              ibv_ring.c     messages by RDMA
 //   ibv_connect.c  the thread that connects            ibv_rma.c      put and get
 //   ibv_peer.c     links, and what ends them           ibv_reach.c    put and get that have to ask
-//   ibv_sleep.c    waiting
+//   ibv_sleep.c    waiting                             ibv_atomic.c   remote atomics
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 
@@ -97,9 +97,17 @@ typedef struct aq_ibv_hello {
     uint32_t grant; // requests that the other side may have under way
     uint64_t rings_at;
     uint32_t rings_key, ring_depth; // 0: there are none
+    uint32_t atomics;               // aq_ibv_atomics_t
 } aq_ibv_hello_t;
 
 // ---- memory ----
+
+// Which atomics the device may do on memory here. See ibv_atomic.c.
+typedef enum aq_ibv_atomics {
+    AQ_IBV_ATOMICS_NONE,
+    AQ_IBV_ATOMICS_ALONE, // where nothing else does any on the same memory
+    AQ_IBV_ATOMICS_ALL,   // they are atomic beside those of processors
+} aq_ibv_atomics_t;
 
 // A registered buffer: for messages that arrive, or to send from.
 typedef struct aq_ibv_buffer {
@@ -148,10 +156,11 @@ typedef struct aq_ibv_peer {
     struct rdma_cm_id *id; // has the queue pair; changed under connect_lock until READY
     aq_ibv_state_t state;  // under connect_lock
     unsigned tries;
-    unsigned grant;      // what we granted
-    atomic_bool started; // the credits below count
-    atomic_bool dead;    // nothing completes any more
-    atomic_uint slots;   // free entries of its send queue
+    unsigned grant;           // what we granted
+    atomic_bool started;      // the credits below count
+    atomic_bool dead;         // nothing completes any more
+    aq_ibv_atomics_t atomics; // on its memory
+    atomic_uint slots;        // free entries of its send queue
     aq_credit_t credit;
 
     // The rings of the peer, and the one of them that is for us.
@@ -248,6 +257,8 @@ typedef struct aq_ibv_conduit {
     aq_lock_t op_lock;
     aq_ibv_op_t *free_ops, *ops;
 
+    aq_ibv_atomics_t atomics; // on memory here
+    atomic_ulong atomics_begun;
     aq_ibv_memory_t memory; // what is registered
     aq_ibv_keys_t keys;     // for the segments, and for other memory here
 
@@ -390,6 +401,7 @@ typedef struct aq_ibv_work {
     bool in_line; // copied by the call itself
     uint64_t remote;
     uint32_t remote_key;
+    uint64_t operand1, operand2; // of an atomic
 } aq_ibv_work_t;
 
 // Posts up to 2 work requests, in their order. Completion is told by aq_ibv_reap, failure too.
@@ -478,5 +490,14 @@ void aq_ibv_reach_arrived(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_a
 
 // Goes on with what found no room. False: an answer still finds none, which is a matter of moments.
 bool aq_ibv_reach_go_on(aq_ibv_conduit_t *ibv);
+
+// ---- ibv_atomic.c ----
+
+// What GASNET_IBV_ATOMICS lets a device do that can do so much.
+aq_ibv_atomics_t aq_ibv_atomics_of(enum ibv_atomic_cap can);
+
+// See aq_conduit_ops_t.
+aq_status_t aq_ibv_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
+                          atomic_uint *pending);
 
 #endif

@@ -278,6 +278,7 @@ static void find_memory(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
         (aq_ibv_memory_t){.calls = &aq_ibv_calls,
                           .pd = ibv->pd,
                           .device = ibv_get_device_name(ibv->verbs->device),
+                          .atomics = ibv->atomics != AQ_IBV_ATOMICS_NONE,
                           .region_bytes = can->max_mr_size,
                           .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
                           .overlap = ibv->limits.bounce_bytes, // the longest Long
@@ -306,6 +307,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
         return AQ_ERR_RESOURCE;
     }
     find_limits(ibv, &can, &port);
+    ibv->atomics = aq_ibv_atomics_of(can.atomic_cap);
     status = make_objects(ibv);
     if (status == AQ_OK)
         find_memory(ibv, &can);

@@ -58,6 +58,7 @@ void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_
     link->rings_at = theirs->rings_at;
     link->rings_key = theirs->rings_key;
     link->ring_depth = theirs->ring_depth;
+    link->atomics = (aq_ibv_atomics_t)theirs->atomics;
     atomic_store_explicit(&link->started, true, memory_order_release);
 }
 
@@ -83,7 +84,8 @@ void aq_ibv_hello(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, unsig
                               .grant = grant,
                               .rings_at = (uintptr_t)ibv->rings_at,
                               .rings_key = ibv->slab_mr->rkey,
-                              .ring_depth = ibv->rings ? ibv->limits.ring_depth : 0};
+                              .ring_depth = ibv->rings ? ibv->limits.ring_depth : 0,
+                              .atomics = ibv->atomics};
     prove(ibv, from, to, hello->proof);
 }
 

@@ -20,6 +20,12 @@ static void describe_work(const aq_ibv_work_t *work, struct ibv_send_wr *wr, str
         .send_flags = IBV_SEND_SIGNALED | (work->in_line ? IBV_SEND_INLINE : 0),
         .wr.rdma = {.remote_addr = work->remote, .rkey = work->remote_key},
     };
+    if (work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+        wr->wr.atomic.remote_addr = work->remote;
+        wr->wr.atomic.rkey = work->remote_key;
+        wr->wr.atomic.compare_add = work->operand1;
+        wr->wr.atomic.swap = work->operand2;
+    }
 }
 
 void aq_ibv_post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,

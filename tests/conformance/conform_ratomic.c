@@ -664,6 +664,59 @@ static void implicit(void)
     drop_domain(ad);
 }
 
+/* ---- sums and swaps ---- */
+
+#define ALONE 40 /* turns */
+
+/* Into the memory of a rank: a counter that only grows, a sum, and a counter made of swaps. */
+static void sum_and_swap(gex_AD_t ad, gex_Rank_t to, uint64_t *last)
+{
+    uint64_t seen, old, *const results[] = {&seen, NULL, NULL, NULL};
+    static const gex_OP_t ops[] = {GEX_OP_FADD, GEX_OP_SUB, GEX_OP_INC, GEX_OP_DEC};
+
+    for (int i = 0; i < 4; i++)
+        gex_AD_OpNBI_U64(ad, results[i], to, counter(to, i > 0), ops[i], i ? 5 : 1, 0, 0);
+    gex_NBI_Wait(GEX_EC_RMW, 0);
+    CHECK(*last == UINT64_MAX || seen > *last, "rank %u: %llu came after %llu", (unsigned)to,
+          (unsigned long long)seen, (unsigned long long)*last);
+    *last = seen;
+    gex_Event_Wait(gex_AD_OpNB_U64(ad, &old, to, counter(to, 2), GEX_OP_GET, 0, 0, 0));
+    for (;;) {
+        gex_Event_Wait(
+            gex_AD_OpNB_U64(ad, &seen, to, counter(to, 2), GEX_OP_FCAS, old, old + 1, 0));
+        if (seen == old)
+            break;
+        old = seen;
+        gasnet_AMPoll();
+    }
+}
+
+/* Operations that networks have, on memory that its own rank leaves alone: then it does not matter
+ * whether theirs are atomic beside the processor's. */
+static void away(void)
+{
+    const gex_AD_t ad = make_domain(
+        GEX_DT_U64, GEX_OP_FADD | GEX_OP_SUB | GEX_OP_INC | GEX_OP_DEC | GEX_OP_GET | GEX_OP_FCAS,
+        0);
+    const uint64_t all = ALONE * (uint64_t)(job.size - 1), wanted[] = {all, 0 - 5 * all, all};
+    uint64_t last[64], value;
+
+    memset(place(job.rank, SHARED), 0, 3 * 64);
+    memset(last, 0xff, sizeof(last));
+    conform_barrier();
+    for (int i = 0; i < ALONE; i++)
+        for (gex_Rank_t to = 0; to < job.size; to++)
+            if (to != job.rank)
+                sum_and_swap(ad, to, &last[to]);
+    conform_barrier();
+    for (int which = 0; which < 3; which++) {
+        memcpy(&value, counter(job.rank, which), sizeof(value));
+        CHECK(value == wanted[which], "word %d has 0x%llx instead of 0x%llx", which,
+              (unsigned long long)value, (unsigned long long)wanted[which]);
+    }
+    drop_domain(ad);
+}
+
 /* ---- domains ---- */
 
 static void check_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
@@ -734,6 +787,7 @@ const conform_test_t conform_ratomic_tests[] = {
     {"atomic-hammer", hammered, "sums and products of all threads at one place"},
     {"atomic-lock", locking, "a lock of compare-and-swap guards plain puts and gets"},
     {"atomic-nbi", implicit, "implicit atomics, their categories, and IMMEDIATE"},
+    {"atomic-away", away, "sums and swaps in memory that its own rank leaves alone"},
     {"atomic-domains", many_domains, "queries of atomic domains; several domains at once"},
     {NULL, NULL, NULL},
 };

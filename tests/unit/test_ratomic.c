@@ -206,6 +206,56 @@ static void test_sets(void **state)
     }
 }
 
+// ---- what a conduit may do by itself ----
+
+static const struct {
+    gex_DT_t dt;
+    gex_OP_t op;
+    uint64_t a, b;
+    bool swap;
+    uint64_t operand1, operand2;
+} native[] = {
+    {GEX_DT_I64, GEX_OP_ADD, 7, 9, false, 7, 0},
+    {GEX_DT_U64, GEX_OP_FADD, 7, 9, false, 7, 0},
+    {GEX_DT_U64, GEX_OP_SUB, 7, 9, false, M1_64 - 6, 0},
+    {GEX_DT_I64, GEX_OP_FSUB, M1_64, 9, false, 1, 0},
+    {GEX_DT_I64, GEX_OP_INC, 7, 9, false, 1, 0},
+    {GEX_DT_U64, GEX_OP_FINC, 7, 9, false, 1, 0},
+    {GEX_DT_U64, GEX_OP_DEC, 7, 9, false, M1_64, 0},
+    {GEX_DT_I64, GEX_OP_FDEC, 7, 9, false, M1_64, 0},
+    {GEX_DT_I64, GEX_OP_GET, 7, 9, false, 0, 0},
+    {GEX_DT_DBL, GEX_OP_GET, 7, 9, false, 0, 0},
+    {GEX_DT_I64, GEX_OP_CAS, 7, 9, true, 7, 9},
+    {GEX_DT_DBL, GEX_OP_FCAS, 7, 9, true, 7, 9},
+};
+
+static void test_native(void **state)
+{
+    (void)state;
+    uint64_t here, there;
+    aq_atomic_t out;
+    for (size_t i = 0; i < sizeof native / sizeof native[0]; i++) {
+        aq_api_atomic_t atomic = {native[i].a, native[i].b,  &here,        &there,
+                                  0,           native[i].dt, native[i].op, 0};
+        assert_true(aq_ratomic_translate(&atomic, native[i].op, &out));
+        assert_int_equal(out.kind, native[i].swap ? AQ_ATOMIC_CAS : AQ_ATOMIC_ADD);
+        assert_ptr_equal(out.dest, &there);
+        assert_ptr_equal(out.result, native[i].op & AQ_API_OP_FETCHING ? &here : NULL);
+        assert_int_equal(out.operand1, native[i].operand1);
+        assert_int_equal(out.operand2, native[i].operand2);
+        assert_true(out.alone);
+        assert_true(aq_ratomic_translate(&atomic, native[i].op | GEX_OP_SET, &out));
+        assert_false(out.alone);
+        atomic.dt = native[i].dt == GEX_DT_DBL ? GEX_DT_FLT : GEX_DT_I32;
+        assert_false(aq_ratomic_translate(&atomic, native[i].op, &out));
+    }
+    for (gex_OP_t op = 1; op; op <<= 1) {
+        const aq_api_atomic_t atomic = {1, 2, &here, &there, 0, GEX_DT_DBL, op, 0};
+        assert_int_equal(aq_ratomic_translate(&atomic, op, &out),
+                         (op & (GEX_OP_CAS | GEX_OP_FCAS | GEX_OP_GET)) != 0);
+    }
+}
+
 // ---- whom a rank means ----
 
 static int64_t segments[3][2];
@@ -263,7 +313,7 @@ int main(void)
         cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
         cmocka_unit_test(test_real_cas), cmocka_unit_test(test_float_rounding),
         cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_native),   cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

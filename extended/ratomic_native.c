@@ -1,0 +1,73 @@
+// Remote atomics by the conduit itself: those that networks have, a sum or a compare-and-swap of 64
+// bits, and what can be expressed by them.
+#include <stdatomic.h>
+
+#include "../core/event.h"
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/progress.h"
+#include "ratomic.h"
+
+#define SWAPS (GEX_OP_CAS | GEX_OP_FCAS)
+#define SUMS                                                                                       \
+    (GEX_OP_ADD | GEX_OP_FADD | GEX_OP_SUB | GEX_OP_FSUB | GEX_OP_INC | GEX_OP_FINC | GEX_OP_DEC | \
+     GEX_OP_FDEC)
+
+// The operations on a type that translate. Reading adds nothing: to a real, 0 in bits.
+static gex_OP_t known(gex_DT_t dt)
+{
+    if (!(dt & AQ_API_DT_64))
+        return 0;
+    return dt & AQ_API_DT_REAL ? SWAPS | GEX_OP_GET : SWAPS | SUMS | GEX_OP_GET;
+}
+
+static uint64_t addend(gex_OP_t op, uint64_t operand)
+{
+    if (op & (GEX_OP_ADD | GEX_OP_FADD))
+        return operand;
+    if (op & (GEX_OP_SUB | GEX_OP_FSUB))
+        return 0 - operand;
+    if (op & (GEX_OP_INC | GEX_OP_FINC))
+        return 1;
+    return op & (GEX_OP_DEC | GEX_OP_FDEC) ? UINT64_MAX : 0;
+}
+
+bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic_t *out)
+{
+    const bool swap = atomic->op & SWAPS;
+    *out = (aq_atomic_t){
+        .dest = atomic->addr,
+        .operand1 = swap ? atomic->operand1 : addend(atomic->op, atomic->operand1),
+        .operand2 = swap ? atomic->operand2 : 0,
+        .result = atomic->op & AQ_API_OP_FETCHING ? atomic->result : NULL,
+        .kind = swap ? AQ_ATOMIC_CAS : AQ_ATOMIC_ADD,
+        .alone = !(ops & ~known(atomic->dt)),
+    };
+    return (atomic->op & known(atomic->dt)) != 0;
+}
+
+aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
+                              gex_Event_t part)
+{
+    aq_atomic_t native;
+    aq_api_wait_t wait = {0};
+    uintptr_t link = aq_job_link(jobrank);
+    aq_conduit_t *conduit = aq_link_conduit(link);
+    if (!conduit->ops->atomic || !aq_ratomic_translate(atomic, ops, &native))
+        return AQ_ERR_ABSENT;
+    if (atomic->flags & GEX_FLAG_AD_REL)
+        atomic_thread_fence(memory_order_release);
+    aq_status_t status;
+    while ((status = conduit->ops->atomic(conduit, aq_link_pointer(link), &native,
+                                          &part->pending)) == AQ_AGAIN) {
+        if (atomic->flags & GEX_FLAG_IMMEDIATE)
+            return AQ_AGAIN;
+        aq_api_wait_turn(&wait);
+    }
+    aq_api_wait_end(&wait);
+    if (status != AQ_OK && status != AQ_ERR_ABSENT)
+        aq_fatal("a remote atomic on rank %u failed: %s", jobrank, aq_status_name(status));
+    if (status == AQ_OK)
+        aq_progress_poll_sending(); // who only does this still serves others
+    return status;
+}

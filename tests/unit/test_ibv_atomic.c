@@ -1,0 +1,231 @@
+// Remote atomics by the device: whose, which, and that they do what they should. The device is the
+// one of fake_verbs.h, with a queue pair that performs atomics on memory of this process.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../conduits/ibv/ibv_conduit.h"
+#include "../../other/settings.h"
+#include "fake_verbs.h"
+
+enum { PEER = 1, WORDS = 4, OPS = 2 };
+
+static uint64_t target[WORDS]; // the segment of the peer
+static uint8_t slab[OPS][64];  // of this process
+static struct ibv_send_wr posted;
+static bool arrived; // the posted one
+static aq_ibv_conduit_t ibv;
+static aq_ibv_peer_t peer;
+static struct rdma_cm_id id;
+static struct ibv_mr slab_mr;
+static aq_ibv_op_t ops[OPS];
+static aq_ibv_buffer_t buffers[OPS];
+static aq_ibv_segment_t segment;
+static aq_ibv_segment_row_t rows[2];
+static aq_ibv_memory_t memory;
+
+// ---- the device ----
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    (void)qp, (void)bad;
+    const uint64_t at = wr->wr.atomic.remote_addr;
+    const uint32_t key = wr->wr.atomic.rkey;
+    assert_false(arrived);
+    assert_int_equal(wr->num_sge, 1);
+    assert_int_equal(wr->sg_list->length, 8);
+    assert_int_equal(wr->sg_list->lkey, slab_mr.lkey);
+    fake_verbs_use(key, at, 8, true, false);
+    assert_true(fake_verbs.rights[key - FAKE_VERBS_FOR_PEERS - 1] & IBV_ACCESS_REMOTE_ATOMIC);
+    uint64_t *word = (uint64_t *)(uintptr_t)at, old = *word;
+    if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        *word += wr->wr.atomic.compare_add;
+    } else {
+        assert_int_equal(wr->opcode, IBV_WR_ATOMIC_CMP_AND_SWP);
+        if (*word == wr->wr.atomic.compare_add)
+            *word = wr->wr.atomic.swap;
+    }
+    memcpy((void *)(uintptr_t)wr->sg_list->addr, &old, sizeof old);
+    posted = *wr;
+    arrived = true;
+    return 0;
+}
+
+static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+    (void)cq, (void)count;
+    if (!arrived)
+        return 0;
+    arrived = false;
+    wc[0] = (struct ibv_wc){.wr_id = posted.wr_id, .status = IBV_WC_SUCCESS};
+    return 1;
+}
+
+static struct ibv_context context = {.ops = {.post_send = post_send, .poll_cq = poll_cq}};
+static struct ibv_qp qp = {.context = &context};
+static struct ibv_cq cq = {.context = &context};
+
+// ---- this process and its peer ----
+
+static int start(void **state)
+{
+    char why[256];
+    (void)state;
+    fake_verbs_start();
+    memset(target, 0, sizeof target);
+    memory = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
+                               .device = "fake",
+                               .region_bytes = 1 << 20,
+                               .piece_bytes = 1 << 20,
+                               .most = 1 << 20,
+                               .atomics = true};
+    assert_int_equal(
+        aq_ibv_segment_register(&memory, target, sizeof target, &segment, why, sizeof why), AQ_OK);
+    rows[PEER] = (aq_ibv_segment_row_t){.start = segment.start,
+                                        .bytes = segment.bytes,
+                                        .key = segment.pieces[0]->rkey,
+                                        .shift = (uint16_t)segment.shift,
+                                        .count = segment.count};
+    id.qp = &qp;
+    slab_mr.lkey = 77;
+    ibv = (aq_ibv_conduit_t){.send_cq = &cq, .slab_mr = &slab_mr};
+    ibv.keys.segments = (aq_ibv_segments_t){.rows = rows, .stride = 1};
+    peer = (aq_ibv_peer_t){.rank = PEER, .id = &id, .atomics = AQ_IBV_ATOMICS_ALL};
+    atomic_init(&peer.slots, OPS);
+    for (int i = 0; i < OPS; i++) {
+        buffers[i] = (aq_ibv_buffer_t){.bytes = slab[i], .home = &ibv.bounces};
+        aq_ibv_buffer_put(&buffers[i]);
+        ops[i].next = ibv.free_ops;
+        ibv.free_ops = &ops[i];
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    aq_ibv_segment_release(&memory, &segment);
+    assert_int_equal(fake_verbs.regions, 0);
+    return 0;
+}
+
+static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *result, bool alone,
+                         atomic_uint *pending)
+{
+    const aq_atomic_t atomic = {.dest = &target[1],
+                                .operand1 = a,
+                                .operand2 = b,
+                                .result = result,
+                                .kind = kind,
+                                .alone = alone};
+    return aq_ibv_atomic(&ibv.base, &peer, &atomic, pending);
+}
+
+static uint64_t perform(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
+{
+    uint64_t result = 99;
+    atomic_uint pending = 0;
+    assert_int_equal(begin(kind, a, b, &result, false, &pending), AQ_OK);
+    assert_int_equal(pending, 1);
+    assert_int_equal(result, 99); // not before it is complete
+    assert_int_equal(aq_ibv_reap(&ibv), 1);
+    assert_int_equal(pending, 0);
+    return result;
+}
+
+// ---- tests ----
+
+static void test_operations(void **state)
+{
+    (void)state;
+    assert_int_equal(perform(AQ_ATOMIC_ADD, 5, 0), 0);
+    assert_int_equal(perform(AQ_ATOMIC_ADD, UINT64_MAX, 0), 5);
+    assert_int_equal(perform(AQ_ATOMIC_CAS, 4, 70), 4);
+    assert_int_equal(perform(AQ_ATOMIC_CAS, 4, 80), 70);
+    assert_int_equal(perform(AQ_ATOMIC_ADD, 0, 0), 70);
+    assert_int_equal(target[0] | target[2] | target[3], 0);
+    assert_int_equal(atomic_load(&ibv.atomics_begun), 5);
+}
+
+// Nobody asks for the old value; and a second one finds no room before the first is over.
+static void test_resources(void **state)
+{
+    atomic_uint pending = 0;
+    (void)state;
+    atomic_store(&peer.slots, 1);
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
+    arrived = false;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
+    arrived = true;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
+    assert_int_equal(aq_ibv_reap(&ibv), 1);
+    assert_int_equal(pending, 0);
+    assert_int_equal(target[1], 2);
+    ibv.bounces.free = NULL;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
+    assert_int_equal(peer.slots, 1);
+}
+
+// Whose device is not atomic beside processors does only what no processor does.
+static void test_coherence(void **state)
+{
+    atomic_uint pending = 0;
+    (void)state;
+    peer.atomics = AQ_IBV_ATOMICS_ALONE;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_ERR_ABSENT);
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
+    assert_int_equal(aq_ibv_reap(&ibv), 1);
+    peer.atomics = AQ_IBV_ATOMICS_NONE;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
+    assert_int_equal(target[1], 1);
+}
+
+static void test_other_memory(void **state)
+{
+    atomic_uint pending = 0;
+    (void)state;
+    rows[PEER].bytes = 8;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
+    rows[PEER].bytes = 16;
+    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
+}
+
+static void test_setting(void **state)
+{
+    static const struct {
+        const char *value;
+        enum ibv_atomic_cap can;
+        aq_ibv_atomics_t then;
+    } cases[] = {
+        {NULL, IBV_ATOMIC_NONE, AQ_IBV_ATOMICS_NONE}, {NULL, IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_NONE},
+        {NULL, IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},  {"auto", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
+        {"0", IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_NONE},   {"0", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_NONE},
+        {"1", IBV_ATOMIC_HCA, AQ_IBV_ATOMICS_ALONE},  {"1", IBV_ATOMIC_GLOB, AQ_IBV_ATOMICS_ALL},
+        {"1", IBV_ATOMIC_NONE, AQ_IBV_ATOMICS_NONE},
+    };
+    char why[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].value)
+            setenv("GASNET_IBV_ATOMICS", cases[i].value, 1);
+        assert_int_equal(aq_settings_load(why, sizeof why), AQ_OK);
+        assert_int_equal(aq_ibv_atomics_of(cases[i].can), cases[i].then);
+        unsetenv("GASNET_IBV_ATOMICS");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_operations, start, stop),
+        cmocka_unit_test_setup_teardown(test_resources, start, stop),
+        cmocka_unit_test_setup_teardown(test_coherence, start, stop),
+        cmocka_unit_test_setup_teardown(test_other_memory, start, stop),
+        cmocka_unit_test(test_setting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
