@@ -73,6 +73,7 @@ typedef enum aq_setting_id {
     AQ_SET_IBV_ATOMICS,
     AQ_SET_CONNECT_STATIC, // GASNET_CONNECT_...: when connections are made
     AQ_SET_CONNECT_DYNAMIC,
+    AQ_SET_CONNECT_CALLS,
     AQ_SET_RCV_THREAD,       // GASNET_RCV_THREAD: a thread that handles arrivals
     AQ_SET_RCV_THREAD_RATE,  // wake-ups in a second; 0: no limit
     AQ_SET_INLINESEND_LIMIT, // bytes; -1: what the device has

@@ -248,6 +248,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_CONNECT_DYNAMIC", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether connections may be made after the start. 0 asks for "
          "GASNET_CONNECT_STATIC=1."},
+    [AQ_SET_CONNECT_CALLS] =
+        {"GASNET_CONNECT_CALLS", AQ_TYPE_INT, "16", 1, 65535, NULL,
+         "Conduit ibv: most connections that a process asks for at the same time, when "
+         "GASNET_CONNECT_STATIC=1 has it make them all."},
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether a thread of the runtime sleeps until messages arrive and handles "

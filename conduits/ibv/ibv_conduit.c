@@ -52,12 +52,13 @@ static void free_links(aq_ibv_conduit_t *ibv)
 static void print_counters(const aq_ibv_conduit_t *ibv)
 {
     fprintf(stderr,
-            "ibv: rank %u in all: connected to %u peers; received %lu messages in buffers (%lu "
+            "ibv: rank %u in all: connected to %u peers by %u queue pairs, %u calls at once; "
+            "received %lu messages in buffers (%lu "
             "copied), %lu in rings; %lu rings granted, %lu freed; %lu atomics by the device\n",
-            ibv->base.env->rank, atomic_load(&ibv->link_count), atomic_load(&ibv->arrived),
-            atomic_load(&ibv->copies), atomic_load(&ibv->ring_messages),
-            atomic_load(&ibv->rings_granted), atomic_load(&ibv->rings_freed),
-            atomic_load(&ibv->atomics_begun));
+            ibv->base.env->rank, atomic_load(&ibv->link_count), atomic_load(&ibv->queue_pairs),
+            ibv->most_calling, atomic_load(&ibv->arrived), atomic_load(&ibv->copies),
+            atomic_load(&ibv->ring_messages), atomic_load(&ibv->rings_granted),
+            atomic_load(&ibv->rings_freed), atomic_load(&ibv->atomics_begun));
 }
 
 static void print_memory(const aq_ibv_conduit_t *ibv)
@@ -165,21 +166,26 @@ static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
 }
 
 // GASNET_CONNECT_STATIC. All ranks answer, since their threads run before any of them gets here.
+// Each begins with those behind it, so that not all call the same one.
 static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
     char mine[AQ_DESCRIPTION_BYTES] = {0};
-    void *link;
+    uint32_t count = 0;
     char(*all)[AQ_DESCRIPTION_BYTES] = calloc(env->size, sizeof *all);
-    if (!all) {
+    uint32_t *ranks = calloc(env->size, sizeof *ranks);
+    aq_status_t status = all && ranks ? AQ_OK : AQ_ERR_RESOURCE;
+    if (status != AQ_OK)
         aq_log_error("out of memory for the addresses of %u ranks", env->size);
-        return AQ_ERR_RESOURCE;
-    }
+    for (uint32_t i = 1; status == AQ_OK && i < env->size; i++)
+        if (!is_neighbour(env, (env->rank + i) % env->size))
+            ranks[count++] = (env->rank + i) % env->size;
     aq_ibv_describe(&ibv->base, mine);
-    aq_status_t status = env->boot->ops->exchange(env->boot, mine, sizeof mine, all);
-    for (uint32_t r = 0; status == AQ_OK && r < env->size; r++)
-        if (!is_neighbour(env, r))
-            status = aq_ibv_connect(&ibv->base, r, all[r], &link);
+    if (status == AQ_OK)
+        status = env->boot->ops->exchange(env->boot, mine, sizeof mine, all);
+    if (status == AQ_OK)
+        status = aq_ibv_connect_all(ibv, ranks, count, (const char(*)[AQ_DESCRIPTION_BYTES])all);
+    free(ranks);
     free(all);
     return status;
 }

@@ -270,6 +270,8 @@ typedef struct aq_ibv_conduit {
     _Atomic(aq_ibv_peer_t *) *link_of; // by rank; NULL: never spoken to
     _Atomic(aq_ibv_peer_t *) links;
     atomic_uint link_count;
+    atomic_uint queue_pairs; // of links, and of calls that came to nothing until they are over
+    unsigned calling, most_calling; // links that are, were at the same time; under connect_lock
     atomic_uint grants_left;
     _Atomic(aq_ibv_peer_t *) lost; // the first link that failed
     const char *lost_why;
@@ -352,6 +354,11 @@ void aq_ibv_connector_stop(aq_ibv_conduit_t *ibv);
 // See aq_conduit_ops_t.
 aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
                            void **link);
+
+// Connects to these ranks, a few at the same time, and waits for all. AQ_ERR_PEER: one cannot be
+// reached (logged).
+aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count,
+                               const char (*descriptions)[AQ_DESCRIPTION_BYTES]);
 
 // ---- ibv_peer.c ----
 

@@ -11,6 +11,9 @@
 //
 // Two that call each other at the same time: the request of the lower rank counts. Its process
 // refuses the other one's request, and who gets it drops its own.
+//
+// A process makes one connection at a time, or with GASNET_CONNECT_STATIC a few, not all: what does
+// not fit into the queues of those who are called is lost, and comes again a second later.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -40,6 +43,9 @@ enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR };
 
 static void set_state(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, aq_ibv_state_t state)
 {
+    ibv->calling += (state == AQ_IBV_CALLING) - (link->state == AQ_IBV_CALLING);
+    if (ibv->calling > ibv->most_calling)
+        ibv->most_calling = ibv->calling;
     link->state = state;
     pthread_cond_broadcast(&ibv->connected);
 }
@@ -56,8 +62,10 @@ static bool make_queue_pair(aq_ibv_conduit_t *ibv, struct rdma_cm_id *id)
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };
-    if (rdma_create_qp(id, ibv->pd, &attr) == 0)
+    if (rdma_create_qp(id, ibv->pd, &attr) == 0) {
+        atomic_fetch_add_explicit(&ibv->queue_pairs, 1, memory_order_relaxed);
         return true;
+    }
     aq_log_error(
         "the verbs device refuses a queue pair (%s): start fewer processes on this host, or "
         "lower GASNET_NETWORKDEPTH_PP",
@@ -85,10 +93,12 @@ static void set_timeout(struct rdma_cm_id *id)
 }
 
 // Its event must have been acknowledged.
-static void end_id(struct rdma_cm_id *id)
+static void end_id(aq_ibv_conduit_t *ibv, struct rdma_cm_id *id)
 {
-    if (id->qp)
+    if (id->qp) {
         rdma_destroy_qp(id);
+        atomic_fetch_sub_explicit(&ibv->queue_pairs, 1, memory_order_relaxed);
+    }
     rdma_destroy_id(id);
 }
 
@@ -155,6 +165,39 @@ aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *des
     pthread_mutex_unlock(&ibv->connect_lock);
     *out = link;
     return ready ? AQ_OK : AQ_ERR_PEER;
+}
+
+// Calls those that nobody has called yet, as many at a time as may be. Returns true when all have
+// answered and no call that came to nothing is left, or one will not. With connect_lock held.
+static bool call_more(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count,
+                      const char (*descriptions)[AQ_DESCRIPTION_BYTES], aq_status_t *status)
+{
+    const unsigned most = (unsigned)aq_settings_int(AQ_SET_CONNECT_CALLS);
+    uint32_t ready = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        aq_ibv_card_t card;
+        aq_ibv_peer_t *link = aq_ibv_peer_get(ibv, ranks[i]);
+        memcpy(&card, descriptions[ranks[i]], sizeof card);
+        if (!link || link->state == AQ_IBV_FAILED ||
+            (link->state == AQ_IBV_IDLE && ibv->calling < most &&
+             call(ibv, link, &card) != AQ_OK)) {
+            *status = AQ_ERR_PEER;
+            return true;
+        }
+        ready += link->state == AQ_IBV_READY;
+    }
+    return ready == count && atomic_load(&ibv->queue_pairs) == count;
+}
+
+aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count,
+                               const char (*descriptions)[AQ_DESCRIPTION_BYTES])
+{
+    aq_status_t status = AQ_OK;
+    pthread_mutex_lock(&ibv->connect_lock);
+    while (!call_more(ibv, ranks, count, descriptions, &status))
+        pthread_cond_wait(&ibv->connected, &ibv->connect_lock);
+    pthread_mutex_unlock(&ibv->connect_lock);
+    return status;
 }
 
 static void go_on_calling(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct rdma_cm_id *id)
@@ -232,7 +275,11 @@ static bool accept_request(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct rd
     set_state(ibv, link, AQ_IBV_ANSWERING);
     if (!atomic_load_explicit(&link->started, memory_order_relaxed))
         aq_ibv_peer_start(ibv, link, theirs);
-    return rdma_accept(id, &parameter) == 0;
+    if (rdma_accept(id, &parameter) == 0)
+        return true;
+    link->id = NULL;
+    set_state(ibv, link, AQ_IBV_IDLE); // the peer calls again
+    return false;
 }
 
 // Returns true if the id is to be ended.
@@ -314,8 +361,10 @@ static void take_events(aq_ibv_conduit_t *ibv)
         pthread_mutex_lock(&ibv->connect_lock);
         bool end = handle(ibv, event);
         rdma_ack_cm_event(event);
-        if (end)
-            end_id(id);
+        if (end) {
+            end_id(ibv, id);
+            pthread_cond_broadcast(&ibv->connected);
+        }
         pthread_mutex_unlock(&ibv->connect_lock);
     }
 }
