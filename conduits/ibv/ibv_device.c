@@ -21,6 +21,7 @@
 #include "../../other/log.h"
 #include "../../other/settings.h"
 #include "ibv_ports.h"
+#include "ibv_settings.h"
 
 enum {
     INLINE_MOST = 128, // what is longer costs each entry of every send queue more than a copy
@@ -305,6 +306,12 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
         aq_log_error("device %s does not tell its limits: %s",
                      ibv_get_device_name(ibv->verbs->device), strerror(errno));
         return AQ_ERR_RESOURCE;
+    }
+    status = aq_ibv_settings_fit(ibv_get_device_name(ibv->verbs->device), &can,
+                                 ibv->peers ? ibv->peers : 1, why, sizeof why);
+    if (status != AQ_OK) {
+        aq_log_error("%s", why);
+        return status;
     }
     find_limits(ibv, &can, &port);
     ibv->atomics = aq_ibv_atomics_of(can.atomic_cap);

@@ -26,3 +26,43 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
              "process would ever be connected; unset the one, or set the other to 1");
     return AQ_ERR_CONFIG;
 }
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Variables that are not given, or 0, take what there is.
+aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
+                                uint64_t peers, char *why, size_t why_size)
+{
+    const uint64_t to_all = peers * (uint64_t)aq_settings_int(AQ_SET_NETWORKDEPTH_PP);
+    const uint64_t credits = peers * (uint64_t)aq_settings_int(AQ_SET_AM_CREDITS_PP);
+    const int reads = can->max_qp_rd_atom < can->max_qp_init_rd_atom ? can->max_qp_rd_atom
+                                                                     : can->max_qp_init_rd_atom;
+    const struct {
+        aq_setting_id_t id;
+        uint64_t used; // more than this has no effect
+        int most;
+        const char *of;
+    } limits[] = {
+        {AQ_SET_NETWORKDEPTH_PP, UINT64_MAX, can->max_qp_wr, "entries in a send queue"},
+        {AQ_SET_NETWORKDEPTH_TOTAL, to_all, can->max_cqe, "entries in a completion queue"},
+        {AQ_SET_AM_CREDITS_TOTAL, least(credits, to_all), can->max_srq_wr,
+         "buffers in a shared receive queue"},
+        {AQ_SET_QP_RD_ATOM, UINT64_MAX, reads, "RDMA reads under way on a connection"},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        const aq_setting_id_t id = limits[i].id;
+        const int64_t value = aq_settings_int(id);
+        if (!aq_settings_given(id) ||
+            least((uint64_t)value, limits[i].used) <= (uint64_t)limits[i].most)
+            continue;
+        snprintf(why, why_size,
+                 "%s=%lld is more than verbs device %s can do: it has at most %d %s; set it to "
+                 "that or less",
+                 aq_settings[id].name, (long long)value, device, limits[i].most, limits[i].of);
+        return AQ_ERR_CONFIG;
+    }
+    return AQ_OK;
+}

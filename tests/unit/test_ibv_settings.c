@@ -81,6 +81,49 @@ static void test_connections(void **state)
     assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_OK);
 }
 
+// ---- limits of a device ----
+
+static char why_not[512];
+
+static aq_status_t fits(uint64_t peers)
+{
+    const struct ibv_device_attr can = {.max_qp_wr = 100,
+                                        .max_cqe = 300,
+                                        .max_srq_wr = 250,
+                                        .max_qp_rd_atom = 16,
+                                        .max_qp_init_rd_atom = 8};
+    *why_not = 0;
+    return aq_ibv_settings_fit("mlx5_3", &can, peers, why_not, sizeof why_not);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    assert_int_equal(fits(1000), AQ_OK); // defaults take what there is
+    give("GASNET_NETWORKDEPTH_PP", "100");
+    give("GASNET_QP_RD_ATOM", "8");
+    give("GASNET_NETWORKDEPTH_TOTAL", "1000");
+    give("GASNET_AM_CREDITS_TOTAL", "1000");
+    assert_int_equal(fits(3), AQ_OK); // no more than 300 and 96 are used
+    assert_int_equal(fits(4), AQ_ERR_CONFIG);
+    assert_string_equal(why_not, "GASNET_NETWORKDEPTH_TOTAL=1000 is more than verbs device mlx5_3 "
+                                 "can do: it has at most 300 entries in a completion queue; set "
+                                 "it to that or less");
+    give("GASNET_NETWORKDEPTH_TOTAL", "0");
+    assert_int_equal(fits(7), AQ_OK);
+    assert_int_equal(fits(8), AQ_ERR_CONFIG);
+    assert_non_null(strstr(why_not, "GASNET_AM_CREDITS_TOTAL=1000"));
+    assert_non_null(strstr(why_not, "at most 250 buffers in a shared receive queue"));
+    give("GASNET_NETWORKDEPTH_PP", "101");
+    assert_int_equal(fits(1), AQ_ERR_CONFIG);
+    assert_non_null(strstr(why_not, "at most 100 entries in a send queue"));
+    give("GASNET_NETWORKDEPTH_PP", "20");
+    give("GASNET_QP_RD_ATOM", "9");
+    assert_int_equal(fits(1), AQ_ERR_CONFIG);
+    assert_non_null(strstr(why_not, "GASNET_QP_RD_ATOM=9"));
+    assert_non_null(strstr(why_not, "at most 8 RDMA reads"));
+}
+
 // ---- the manual ----
 
 static void test_defaults(void **state)
@@ -122,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_old, set_up),
         cmocka_unit_test_setup(test_connections, set_up),
+        cmocka_unit_test_setup(test_limits, set_up),
         cmocka_unit_test_setup(test_defaults, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
