@@ -104,31 +104,31 @@ static struct rdma_cm_id *find_listener(struct rdma_event_channel *channel, cons
     return found;
 }
 
-static aq_status_t find_port(aq_ibv_conduit_t *ibv)
+static aq_status_t find_port(aq_ibv_conduit_t *ibv, char *why, size_t why_size)
 {
     chosen_t chosen;
     aq_status_t status = choose(&chosen);
     if (status == AQ_OK && !chosen.port) {
-        char why[512];
-        (void)aq_ibv_usable(why, sizeof why);
-        aq_log_error("%s", why);
+        (void)aq_ibv_usable(why, why_size);
         status = AQ_ERR_ABSENT;
     }
     if (status != AQ_OK)
         return status;
     ibv->channel = rdma_create_event_channel();
     if (!ibv->channel) {
-        aq_log_error("librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use "
-                     "conduit udp",
-                     strerror(errno));
+        snprintf(why, why_size,
+                 "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit "
+                 "udp",
+                 strerror(errno));
         return AQ_ERR_ABSENT;
     }
     ibv->listener = find_listener(ibv->channel, &chosen);
     if (!ibv->listener) {
-        aq_log_error("port %u of verbs device %s has no network interface that is up with an IP "
-                     "address, by which its peers could call it: give it one, or choose another "
-                     "port with GASNET_IBV_PORTS",
-                     chosen.port, chosen.device);
+        snprintf(why, why_size,
+                 "port %u of verbs device %s has no network interface that is up with an IP "
+                 "address, by which its peers could call it: give it one, or choose another port "
+                 "with GASNET_IBV_PORTS",
+                 chosen.port, chosen.device);
         return AQ_ERR_ABSENT;
     }
     ibv->verbs = ibv->listener->verbs;
@@ -136,8 +136,8 @@ static aq_status_t find_port(aq_ibv_conduit_t *ibv)
     memcpy(&ibv->here, rdma_get_local_addr(ibv->listener), sizeof(struct sockaddr_in6));
     if (rdma_listen(ibv->listener, LISTEN_BACKLOG) == 0)
         return AQ_OK;
-    aq_log_error("librdmacm refuses to listen on device %s: %s",
-                 ibv_get_device_name(ibv->verbs->device), strerror(errno));
+    snprintf(why, why_size, "librdmacm refuses to listen on device %s: %s",
+             ibv_get_device_name(ibv->verbs->device), strerror(errno));
     return AQ_ERR_RESOURCE;
 }
 
@@ -287,32 +287,32 @@ static void find_memory(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
                           .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
 }
 
+// What the device can do, and that it is enough for what the user wants.
+static aq_status_t query(aq_ibv_conduit_t *ibv, struct ibv_device_attr *can,
+                         struct ibv_port_attr *port, char *why, size_t why_size)
+{
+    const char *device = ibv_get_device_name(ibv->verbs->device);
+    if (ibv_query_device(ibv->verbs, can) == 0 && ibv_query_port(ibv->verbs, ibv->port, port) == 0)
+        return aq_ibv_settings_fit(device, can, ibv->peers ? ibv->peers : 1, why, why_size);
+    snprintf(why, why_size, "device %s does not tell its limits: %s", device, strerror(errno));
+    return AQ_ERR_RESOURCE;
+}
+
 aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
 {
     struct ibv_device_attr can;
     struct ibv_port_attr port;
-    char why[512];
-    aq_status_t status = find_port(ibv);
+    char why[512] = "";
+    aq_status_t status = find_port(ibv, why, sizeof why);
+    aq_ibv_memory_keep();
+    if (status == AQ_OK)
+        status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
+    if (status == AQ_OK)
+        status = query(ibv, &can, &port, why, sizeof why);
+    // Hosts of a job are alike: it is enough that one tells.
+    status = aq_ibv_agree(ibv->base.env->boot, status, why);
     if (status != AQ_OK)
         return status;
-    aq_ibv_memory_keep();
-    status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
-    if (status != AQ_OK) {
-        aq_log_error("%s", why);
-        return status;
-    }
-    if (ibv_query_device(ibv->verbs, &can) != 0 ||
-        ibv_query_port(ibv->verbs, ibv->port, &port) != 0) {
-        aq_log_error("device %s does not tell its limits: %s",
-                     ibv_get_device_name(ibv->verbs->device), strerror(errno));
-        return AQ_ERR_RESOURCE;
-    }
-    status = aq_ibv_settings_fit(ibv_get_device_name(ibv->verbs->device), &can,
-                                 ibv->peers ? ibv->peers : 1, why, sizeof why);
-    if (status != AQ_OK) {
-        aq_log_error("%s", why);
-        return status;
-    }
     find_limits(ibv, &can, &port);
     ibv->atomics = aq_ibv_atomics_of(can.atomic_cap);
     status = make_objects(ibv);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # ibv-devices: what conduit ibv sees of real verbs devices, which port it takes, what comes of registering
-# memory with one, with and without limits, and that completions wake the receive thread; in one virtual machine.
+# memory with one, with and without limits, that completions wake the receive thread, and what a job says that
+# cannot run; in one virtual machine.
 # With the word "guest": the part that runs in there.
 set -u
 
@@ -61,8 +62,39 @@ check_memory()
     ) || exit
 }
 
+# refuses CODE PATTERN COMMAND ...: a job of two ranks, started by the command, ends with this code, and one
+# line of one process is like this extended expression. No other one gives a reason.
+refuses()
+{
+    local wanted=$1 pattern=$2 code=0
+    shift 2
+    timeout 60 "$@" "$AQ_BUILD/gasnetrun_ibv" -n 2 "$AQ_BUILD/hello" >out 2>&1 || code=$?
+    has "$pattern"
+    [ $code = "$wanted" ] || fail "the exit code is $code, not $wanted: $(cat out)"
+    [ "$(grep -vc ' ended with exit code 1, without gasnet_exit;' out)" = 1 ] ||
+        fail "more than one process tells: $(cat out)"
+}
+
+check_settings()
+{
+    refuses 2 "GASNET_QP_TIMEOUT: '32' is not a whole number from 0 to 31; unset it or " env GASNET_QP_TIMEOUT=32
+    refuses 2 "GASNET_AMRDMA_DEPTH: '7' is not a power of 2 from 1 to 32; unset it or " env GASNET_AMRDMA_DEPTH=7
+    refuses 2 "GASNET_IBV_ATOMICS: '2' is not one of auto, 0, 1; unset it or " env GASNET_IBV_ATOMICS=2
+    refuses 1 'GASNET_CONNECT_DYNAMIC is no, and .*; unset the one, or set the other to 1$' env GASNET_CONNECT_DYNAMIC=0
+    refuses 1 'TOTAL=32768 is more than verbs device rxe0 can do: it has at most [0-9]+ entries in .*; set it to that' \
+        env GASNET_NETWORKDEPTH_PP=32768 GASNET_NETWORKDEPTH_TOTAL=32768
+    refuses 1 "no port that GASNET_IBV_PORTS='mlx5_0' names was found, but port 1 of rxe0 .*; name one that is active" \
+        env GASNET_IBV_PORTS=mlx5_0
+    (
+        ulimit -l 64
+        refuses 1 ' \([0-9]+ bytes\) cannot be registered with device rxe0, .* may lock 65536 bytes: .*; raise it ' \
+            setpriv --bounding-set -ipc_lock --
+    ) || exit
+}
+
 guest()
 {
+    export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_SUPERNODE_MAXSIZE=1
     cd "$(mktemp -d)" || exit
     ip link add veth2 type veth peer name veth3 && ip link set veth2 up && ip link set veth3 up &&
         rdma link add rxe1 type rxe netdev veth2 || fail "there is no second device"
@@ -71,11 +103,12 @@ guest()
         '^rxe0 limits +[1-9][0-9]* memory regions of [1-9][0-9]* bytes, [1-9][0-9]* queue pairs' \
         ' receives in a shared one, [1-9][0-9]* RDMA reads out and [1-9][0-9]* in, atomics: ' \
         '^rxe1 port 1 +not used: it is not needed' '^usable: port 1 of rxe0, RoCE$'
-    GASNET_MODULE_PATH=$AQ_BUILD/modules timeout 60 "$AQ_BUILD/gasnet_info" >out 2>&1 || fail "gasnet_info failed: $(cat out)"
+    timeout 60 "$AQ_BUILD/gasnet_info" >out 2>&1 || fail "gasnet_info failed: $(cat out)"
     has '^ +ibv +yes: port 1 of rxe0, RoCE$' '^Devices of conduit ibv$' '^ +rxe0 port 1 +used$' '^ +rxe1 port 1 +not used: '
     check_memory
     timeout 30 "$AQ_BUILD/ibv_probe" thread rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
     has '^thread: 15 completions, it woke up$'
+    check_settings
     export GASNET_IBV_PORTS=rxe1:1
     sees 0 '^rxe0 port 1 +not used: it is of a device that is not in GASNET_IBV_PORTS' \
         '^rxe1 port 1 +used$' ' GID 0: fe80::[0-9a-f:]+, RoCE v2, used$' '^usable: port 1 of rxe1, RoCE$'
@@ -88,8 +121,13 @@ guest()
     sees 0 '^rxe0 port 1 +not used: it is down; bring its network interface up' '^usable: port 1 of rxe1, RoCE$'
     rdma link delete rxe1
     sees 1 '^not usable: an active port is wanted, but port 1 of rxe0 is down; '
+    refuses 1 'an active port is wanted, but port 1 of rxe0 is down; bring its network interface up' env
+    ip link set veth0 up
+    ip address flush dev veth0
+    refuses 1 'port 1 of verbs device rxe0 has no network interface .* with an IP address, .*: give it one, or ' env
     rdma link delete rxe0
     sees 1 '^ports +there is no verbs device$' '^not usable: no verbs device was found'
+    refuses 1 'no verbs device was found, and one with an active port is wanted; load the driver .*, or choose ' env
     echo "guest: all is well"
 }
 

@@ -10,6 +10,7 @@
 
 #include "../../conduits/ibv/ibv_conduit.h"
 #include "../../other/settings.h"
+#include "default_settings.h"
 #include "fake_verbs.h"
 
 enum { PEER = 1, WORDS = 4, OPS = 2 };
@@ -210,11 +211,11 @@ static void test_setting(void **state)
     char why[256];
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(default_settings(), 0);
         if (cases[i].value)
             setenv("GASNET_IBV_ATOMICS", cases[i].value, 1);
         assert_int_equal(aq_settings_load(why, sizeof why), AQ_OK);
         assert_int_equal(aq_ibv_atomics_of(cases[i].can), cases[i].then);
-        unsetenv("GASNET_IBV_ATOMICS");
     }
 }
 
