@@ -12,8 +12,8 @@
 // Two that call each other at the same time: the request of the lower rank counts. Its process
 // refuses the other one's request, and who gets it drops its own.
 //
-// A process makes one connection at a time, or with GASNET_CONNECT_STATIC a few, not all: what does
-// not fit into the queues of those who are called is lost, and comes again a second later.
+// A process makes one connection at a time, or with GASNET_CONNECT_STATIC a few and not all: so the
+// calls that a process has to answer at the same time do not grow with the job.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

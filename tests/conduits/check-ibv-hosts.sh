@@ -79,6 +79,15 @@ on_g2 pkill -KILL -x conform_busy
 ends 137 ' on host g2: rank 1 of 2 .* was killed by SIGKILL '
 none_there
 
+# The launcher hears of nothing: what is left of the rank is a connection.
+start
+kill -STOP "$launcher"
+on_g2 pkill -KILL -x conform_busy
+sleep 4
+kill -CONT "$launcher"
+ends '1|137' ' rank 0 of 2 .*: the connection to rank 1 is lost '
+none_there
+
 # The device goes: nobody is killed, and the launcher hears of nothing before the ranks do.
 export GASNET_QP_RETRY_COUNT=2
 start
