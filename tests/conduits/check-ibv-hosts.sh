@@ -70,7 +70,7 @@ loses 1 1 || fail "the network loses nothing"
 gasnetrun_ibv -n 2 -H g1,g2 conform-seq am_args am_long rma_values || exit
 [ "$(lost)" -gt 0 ] || fail "of 100 packets 1 should be lost, but none was"
 loses 5 0 || fail "the network loses nothing"
-gasnetrun_ibv -n 2 -H g1,g2 conform-seq am_medium am_flood_short || exit
+gasnetrun_ibv -n 2 -H g1,g2 conform-seq am_medium rma_nbi || exit
 [ "$(lost)" -gt 0 ] || fail "of 100 packets 5 should be lost, but none was"
 loses 0 0
 
