@@ -165,21 +165,6 @@ ibv_starved()
     GASNET_AM_CREDITS_PP=1 GASNET_AM_CREDITS_SLACK=0 GASNET_BBUF_COUNT=2 GASNET_NETWORKDEPTH_PP=2 "$@"
 }
 
-# counters_say COUNT PATTERN COMMAND ...: of the counters that the command prints at its end, so many lines
-# at least are like this extended expression.
-counters_say()
-{
-    local count=$1 pattern=$2 code=0
-    shift 2
-    GASNET_STATS=1 "$@" 2>told || code=$?
-    cat told
-    [ "$(grep -cE -- "$pattern" told)" -ge "$count" ] || {
-        echo "Not $count lines are like '$pattern'."
-        code=1
-    }
-    return $code
-}
-
 # Runs a job of conduit ibv that prints its counters at the end; what it writes on standard error is in the
 # file told too.
 ibv_told()
@@ -188,6 +173,19 @@ ibv_told()
     GASNET_STATS=1 gasnetrun_ibv "$@" 2>told || code=$?
     cat told
     return $code
+}
+
+# counters_say COUNT PATTERN ARGUMENT ...: what a job of conduit ibv with these arguments prints at its end has
+# so many lines at least that are like this extended expression.
+counters_say()
+{
+    local count=$1 pattern=$2
+    shift 2
+    ibv_told "$@" || return
+    [ "$(grep -cE -- "$pattern" told)" -ge "$count" ] || {
+        echo "Not $count lines are like '$pattern'."
+        return 1
+    }
 }
 
 # Pools of firehose with room for one place of conform_memory each: every place has to be asked for, and
@@ -253,26 +251,26 @@ ibv_rings()
 {
     GASNET_AMRDMA_MAX_PEERS=1 GASNET_AMRDMA_CYCLE=32 GASNET_AMRDMA_DEPTH=4 \
         counters_say 1 ' [1-9][0-9]* in rings; ([2-9]|[1-9][0-9]+) rings granted, [1-9][0-9]* freed' \
-        gasnetrun_ibv -n 3 conform-seq am_args am_medium am_long am_flood_short
+        -n 3 conform-seq am_args am_medium am_long am_flood_short
 }
 
 # This device is atomic only beside itself: it does remote atomics if it is told to, else none.
 ibv_atomics()
 {
-    GASNET_IBV_ATOMICS=1 counters_say 3 ' [1-9][0-9]* atomics by the device' gasnetrun_ibv -n 3 conform-seq atomic-away &&
-        counters_say 2 ' 0 atomics by the device' gasnetrun_ibv -n 2 conform-seq atomic-away
+    GASNET_IBV_ATOMICS=1 counters_say 3 ' [1-9][0-9]* atomics by the device' -n 3 conform-seq atomic-away &&
+        counters_say 2 ' 0 atomics by the device' -n 2 conform-seq atomic-away
 }
 
 # Who is not spoken to has no queue pair. With static connections each has one, whoever calls whom, and no more
 # calls are under way than may be; so it is when all threads of all ranks call at the same time.
 ibv_connections()
 {
-    counters_say 4 ' connected to 0 peers by 0 queue pairs, 0 calls' gasnetrun_ibv -n 4 conform_exit code 0 &&
+    counters_say 4 ' connected to 0 peers by 0 queue pairs, 0 calls' -n 4 conform_exit code 0 &&
         GASNET_CONNECT_STATIC=1 GASNET_CONNECT_DYNAMIC=0 GASNET_CONNECT_CALLS=2 \
-            counters_say 5 ' to 4 peers by 4 queue pairs, [012] calls' gasnetrun_ibv -n 5 conform_exit code 0 &&
+            counters_say 5 ' to 4 peers by 4 queue pairs, [012] calls' -n 5 conform_exit code 0 &&
         grep -q ' 2 calls' told &&
-        GASNET_CONNECT_STATIC=1 counters_say 4 ' to 3 peers by 3 queue pairs, ' gasnetrun_ibv -n 4 conform_exit code 0 &&
-        counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' gasnetrun_ibv -n 4 conform-par --threads 4 am_flood_short
+        GASNET_CONNECT_STATIC=1 counters_say 4 ' to 3 peers by 3 queue pairs, ' -n 4 conform_exit code 0 &&
+        counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' -n 4 conform-par --threads 4 am_flood_short
 }
 
 # Fails unless the command behind it ends with exit code $1.
