@@ -78,15 +78,16 @@ void aq_firehose_stop(aq_firehose_t *firehose)
     free(firehose);
 }
 
-void aq_firehose_quit(aq_firehose_t *firehose)
+bool aq_firehose_quit(aq_firehose_t *firehose)
 {
     if (pthread_mutex_trylock(&firehose->lock) != 0)
-        return;
+        return false;
     aq_firehose_serve_leave(firehose);
     aq_firehose_local_forget(firehose, 0, UINTPTR_MAX);
     pthread_mutex_unlock(&firehose->lock);
     if (firehose->params.verbose)
         report(firehose);
+    return true;
 }
 
 void aq_firehose_stats(aq_firehose_t *firehose, aq_firehose_stats_t *stats)

@@ -94,9 +94,9 @@ aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_fireh
 void aq_firehose_stop(aq_firehose_t *firehose);
 
 // The same at the end of a process, when other threads may still be inside, or operations under
-// way: what these use is unpinned when they are over, and nothing is freed. Does nothing if the
-// caller has interrupted firehose.
-void aq_firehose_quit(aq_firehose_t *firehose);
+// way: what these use is unpinned when they are over, and nothing is freed. False: nothing was
+// done, since firehose is busy, or the caller has interrupted it and may not call it again.
+bool aq_firehose_quit(aq_firehose_t *firehose);
 
 // Memory that stays where it is until the end, the segment: a peer that asks for a place in it gets
 // the whole block around, as it has few firehoses. Elsewhere nothing is pinned that nobody asked

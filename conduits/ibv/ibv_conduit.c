@@ -97,7 +97,8 @@ static void aq_ibv_close(aq_conduit_t *conduit)
     aq_ibv_connector_stop(ibv);
     if (ibv->thread)
         aq_ibv_thread_stop(ibv->thread);
-    aq_ibv_keys_quit(&ibv->keys);
+    if (!aq_ibv_keys_quit(&ibv->keys))
+        return;
     if (AQ_CHECKS)
         check_memory(ibv);
     if (aq_settings_bool(AQ_SET_STATS))

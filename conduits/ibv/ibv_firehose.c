@@ -86,11 +86,13 @@ void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
     aq_ibv_segments_free(&keys->segments);
 }
 
-void aq_ibv_keys_quit(aq_ibv_keys_t *keys)
+bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
 {
-    aq_firehose_quit(keys->firehose);
+    if (!aq_firehose_quit(keys->firehose))
+        return false;
     for (uint32_t i = 0; i < keys->segment.count; i++)
         aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i]);
+    return true;
 }
 
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)

@@ -61,7 +61,7 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys);
 
 // The same at the end of the process; see aq_firehose_quit.
-void aq_ibv_keys_quit(aq_ibv_keys_t *keys);
+bool aq_ibv_keys_quit(aq_ibv_keys_t *keys);
 
 // Collective over the job, not with EVERYTHING: the segment of this process is in place. All others
 // learn where, and FAST registers it. AQ_ERR_RESOURCE or AQ_ERR_ARG: that of some rank cannot be

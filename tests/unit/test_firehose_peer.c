@@ -204,7 +204,7 @@ static void test_quit(void **state)
     move_away(20);
     aq_firehose_region_t *busy = own(40);
     assert_int_equal(memories[1].now.regions, 3);
-    aq_firehose_quit(owner);
+    assert_true(aq_firehose_quit(owner));
     assert_int_equal(memories[1].now.regions, 1);
     aq_firehose_release(busy);
     assert_int_equal(memories[1].now.regions, 0);
