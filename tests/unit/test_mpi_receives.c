@@ -1,0 +1,187 @@
+// Receives of conduit mpi, without MPI: a stub of its table counts what is posted. For each request
+// that the peers may still send there is a receive, also while handlers run: so MPI never has to
+// keep a message that nobody waits for.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../conduits/mpi/mpi_conduit.h"
+
+enum { PEERS = 3, EACH = 4, TOTAL = PEERS * EACH, MESSAGES = 500, ME = PEERS };
+
+static struct {
+    unsigned posted[MPI_CLASSES];
+    char *buffer[2 * (TOTAL + MPI_SPARES)]; // of the receives, by handle - 1
+    unsigned class[2 * (TOTAL + MPI_SPARES)];
+    unsigned receives;
+    unsigned waiting[PEERS]; // requests that a peer has sent, at most EACH
+    unsigned free[PEERS];    // credits that a peer has
+    unsigned source;         // of the request in its handler
+    unsigned delivered, deepest, depth;
+    bool replies; // handlers do
+} stub;
+
+static mpi_conduit_t mpi;
+
+// ---- the stub of MPI ----
+
+static int stub_receive(aq_mpi_comm_t *comm, void *buffer, int room, int tag, aq_mpi_request_t *out)
+{
+    (void)comm;
+    assert_int_equal(room, MPI_MESSAGE_BYTES);
+    stub.class[stub.receives] = (unsigned)tag;
+    stub.buffer[stub.receives++] = buffer;
+    out->handle = stub.receives;
+    return 0;
+}
+
+static int stub_restart(aq_mpi_request_t *request)
+{
+    stub.posted[stub.class[request->handle - 1]]++;
+    return 0;
+}
+
+// The oldest receive gets a request of a peer that has sent one.
+static int stub_test_any(aq_mpi_request_t *requests, int count, int *which, int *bytes,
+                         uint32_t *from)
+{
+    const mpi_header_t header = {.category = AQ_AM_SHORT};
+    unsigned peer = 0;
+    *which = -1;
+    while (peer < PEERS && !stub.waiting[peer])
+        peer++;
+    for (int i = 0; peer < PEERS && i < count; i++) {
+        const uint64_t receive = requests[i].handle - 1;
+        if (stub.class[receive] != MPI_REQUESTS)
+            continue;
+        stub.waiting[peer]--;
+        stub.posted[MPI_REQUESTS]--;
+        memcpy(stub.buffer[receive], &header, sizeof header);
+        *which = i;
+        *bytes = sizeof header;
+        *from = peer;
+    }
+    return 0;
+}
+
+// Every message of ours gives credits back: a reply one, and what its header says.
+static int stub_send(aq_mpi_comm_t *comm, const void *buffer, int bytes, uint32_t to, int tag,
+                     aq_mpi_request_t *out)
+{
+    mpi_header_t header;
+    (void)comm, (void)bytes;
+    assert_int_equal(tag, MPI_REPLIES);
+    memcpy(&header, buffer, sizeof header);
+    stub.free[to] += header.credits + (header.category != MPI_HIDDEN);
+    out->handle = 1;
+    return 0;
+}
+
+static int stub_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from)
+{
+    (void)request, (void)bytes, (void)from;
+    *done = true;
+    return 0;
+}
+
+// ---- handlers ----
+
+// What MPI has to have a place for: what peers have sent, and what they may send now.
+static void check_posted(void)
+{
+    unsigned may_come = 0;
+    for (unsigned p = 0; p < PEERS; p++)
+        may_come += stub.waiting[p] + stub.free[p];
+    assert_true(stub.posted[MPI_REQUESTS] >= may_come);
+    assert_int_equal(stub.posted[MPI_REPLIES], TOTAL + MPI_SPARES);
+}
+
+static void send_requests(void)
+{
+    for (unsigned p = 0; p < PEERS; p++) {
+        stub.waiting[p] += stub.free[p];
+        stub.free[p] = 0;
+    }
+    check_posted();
+}
+
+// Other threads poll meanwhile, as many as are let in.
+static bool deliver(const aq_arrival_t *arrival)
+{
+    const aq_am_t reply = {.category = AQ_AM_SHORT, .reply = true};
+    stub.delivered++;
+    stub.depth++;
+    stub.deepest = stub.depth > stub.deepest ? stub.depth : stub.deepest;
+    if (stub.replies)
+        assert_int_equal(mpi_conduit_send(&mpi.base, mpi_link_of(&mpi, arrival->source), &reply),
+                         AQ_OK);
+    send_requests();
+    (void)mpi_conduit_poll(&mpi.base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    stub.depth--;
+    return stub.replies;
+}
+
+// ---- tests ----
+
+static const aq_mpi_table_t table = {
+    .name = "stub",
+    .receive = stub_receive,
+    .restart = stub_restart,
+    .test_any = stub_test_any,
+    .send = stub_send,
+    .test = stub_test,
+};
+
+static void run(bool replies)
+{
+    static aq_boot_t boot = {.rank = ME, .size = PEERS + 1};
+    static mpi_link_t *links[PEERS + 1];
+    static aq_conduit_env_t env = {
+        .boot = &boot, .rank = ME, .size = PEERS + 1, .deliver = deliver};
+    memset(&stub, 0, sizeof stub);
+    memset(links, 0, sizeof links);
+    mpi = (mpi_conduit_t){.base = {&aq_mpi_conduit, &env, 0, 0, 0},
+                          .mpi = &table,
+                          .links = links,
+                          .limits = {EACH, TOTAL, EACH - 1}};
+    aq_credit_pool_start(&mpi.pool, TOTAL);
+    stub.replies = replies;
+    assert_int_equal(mpi_buffers_open(&mpi), AQ_OK);
+    for (unsigned p = 0; p < PEERS; p++)
+        stub.free[p] = EACH;
+    while (stub.delivered < MESSAGES) {
+        send_requests();
+        assert_int_equal(mpi_conduit_poll(&mpi.base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES), 1);
+    }
+    assert_int_equal(stub.deepest, MPI_SPARES);
+    assert_int_equal(stub.posted[MPI_REQUESTS], TOTAL + MPI_SPARES);
+}
+
+static void test_replies(void **state)
+{
+    (void)state;
+    run(true);
+}
+
+// Credits come back later, several at once.
+static void test_hidden_replies(void **state)
+{
+    (void)state;
+    run(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replies),
+        cmocka_unit_test(test_hidden_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
