@@ -89,16 +89,13 @@ static void print_spawners(void)
         print_usable(reports[i].name, reports[i].usable, reports[i].why);
 }
 
-// Those that this installation has a module for.
 static void print_mpis(void)
 {
     unsigned at = 0;
     const char *name;
     bool usable;
     char text[512];
-    if (!aq_mpi_is_there() && !aq_pmi_is_there())
-        return;
-    puts("\nMPI and PMIx");
+    puts("\nMPI and PMI");
     while (aq_mpi_each(&at, &name, &usable, text, sizeof text))
         print_usable(name, usable, text);
 }

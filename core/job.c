@@ -125,7 +125,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
 {
     aq_job_t *job = &aq_job;
     aq_boot_t *boot;
-    aq_status_t status = aq_boot_start(ranks, &boot);
+    aq_status_t status = aq_boot_start(conduit_name, ranks, &boot);
     if (status != AQ_OK)
         return status;
     job->boot = boot;

@@ -17,10 +17,14 @@ static const known_t known[] = {
     {"mpich", "MPICH"},
 };
 
-// For spawner pmi: the part of a table that a start needs, without MPI.
-static const known_t pmix = {"pmix", "PMIx"};
+// For spawner pmi: the part of a table that a start needs, without MPI. The first is preferred.
+static const known_t pmis[] = {
+    {"pmix", "PMIx"},
+    {"pmi2", "PMI-2"},
+};
 
 #define KNOWN (sizeof known / sizeof known[0])
+#define PMIS (sizeof pmis / sizeof pmis[0])
 
 bool aq_mpi_one_thread;
 
@@ -35,17 +39,30 @@ static uint32_t number_in(const char *name)
     return value > 0 && value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
+static bool by_pmix(void)
+{
+    return getenv("PMIX_RANK") && getenv("PMIX_NAMESPACE");
+}
+
+static const char *slurm_or(const char *other)
+{
+    return getenv("SLURM_STEP_NUM_TASKS") ? "srun" : other;
+}
+
 aq_mpi_launch_t aq_mpi_launched(void)
 {
     if (getenv("OMPI_COMM_WORLD_SIZE") && getenv("PMIX_RANK"))
-        return (aq_mpi_launch_t){"mpirun of Open MPI", "openmpi",
+        return (aq_mpi_launch_t){"mpirun of Open MPI", "openmpi", true,
                                  number_in("OMPI_COMM_WORLD_SIZE")};
-    if (getenv("PMI_RANK") && getenv("PMI_SIZE"))
-        return (aq_mpi_launch_t){getenv("HYDI_CONTROL_FD") ? "mpirun of MPICH" : "a PMI launcher",
-                                 "mpich", number_in("PMI_SIZE")};
-    if (getenv("PMIX_RANK") && getenv("PMIX_NAMESPACE"))
-        return (aq_mpi_launch_t){"a PMIx launcher", "openmpi", 0};
-    return (aq_mpi_launch_t){NULL, NULL, 0};
+    if (getenv("PMI_RANK") && getenv("PMI_SIZE")) {
+        bool own = getenv("HYDI_CONTROL_FD") != NULL;
+        return (aq_mpi_launch_t){own ? "mpirun of MPICH" : slurm_or("a PMI launcher"), "mpich", own,
+                                 number_in("PMI_SIZE")};
+    }
+    if (by_pmix())
+        return (aq_mpi_launch_t){slurm_or("a PMIx launcher"), "openmpi", false,
+                                 number_in("SLURM_STEP_NUM_TASKS")};
+    return (aq_mpi_launch_t){NULL, NULL, false, 0};
 }
 
 // ---- which library ----
@@ -76,6 +93,11 @@ static bool find_module(const known_t *which, char *path, size_t room)
     return aq_module_find(file, path, room);
 }
 
+bool aq_mpi_in_process(void)
+{
+    return dlsym(RTLD_DEFAULT, "MPI_Get_library_version") != NULL;
+}
+
 bool aq_mpi_is_there(void)
 {
     char path[1024];
@@ -88,7 +110,10 @@ bool aq_mpi_is_there(void)
 bool aq_pmi_is_there(void)
 {
     char path[1024];
-    return find_module(&pmix, path, sizeof path);
+    unsigned i = 0;
+    while (i < PMIS && !find_module(&pmis[i], path, sizeof path))
+        i++;
+    return i < PMIS;
 }
 
 static const aq_mpi_table_t *load(const known_t *which, char *why, size_t room)
@@ -149,25 +174,33 @@ const aq_mpi_table_t *aq_mpi_find(char *why, size_t room)
     return table;
 }
 
+// What the launcher speaks, as far as the environment tells; else the first there is.
 const aq_mpi_table_t *aq_pmi_find(char *why, size_t room)
 {
-    return load(&pmix, why, room);
+    char path[1024];
+    const known_t *which = &pmis[0];
+    if (!by_pmix() && (getenv("PMI_FD") || !find_module(which, path, sizeof path)))
+        which = &pmis[1];
+    return load(which, why, room);
 }
 
 bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
 {
     char path[1024];
-    while (*at <= KNOWN) {
-        const known_t *which = *at < KNOWN ? &known[*at] : &pmix;
-        (*at)++;
-        if (!find_module(which, path, sizeof path))
-            continue;
-        const aq_mpi_table_t *table = load(which, text, room);
-        *name = which->says;
-        *usable = table != NULL;
-        if (table)
-            table->version(text, room);
+    if (*at >= KNOWN + PMIS)
+        return false;
+    const known_t *which = *at < KNOWN ? &known[*at] : &pmis[*at - KNOWN];
+    (*at)++;
+    *name = which->says;
+    *usable = false;
+    if (!find_module(which, path, sizeof path)) {
+        snprintf(text, room, "this installation has no module for it (aq_mpi_%s.so)",
+                 which->module);
         return true;
     }
-    return false;
+    const aq_mpi_table_t *table = load(which, text, room);
+    *usable = table != NULL;
+    if (table)
+        table->version(text, room);
+    return true;
 }

@@ -9,6 +9,7 @@
 typedef struct aq_mpi_launch {
     const char *by;     // "mpirun of Open MPI"; NULL: none
     const char *module; // that speaks with it best: "openmpi" or "mpich"
+    bool own;           // the mpirun of that MPI; else something that starts other programs as well
     uint32_t size;      // ranks that it started; 0: it does not tell
 } aq_mpi_launch_t;
 
@@ -21,7 +22,11 @@ bool aq_mpi_is_there(void);
 // why. Settings must be loaded; one thread.
 const aq_mpi_table_t *aq_mpi_find(char *why, size_t room);
 
-// The same for PMIx, whose table has what a start needs: neither messages nor windows.
+// Whether the program brought an MPI, known here or not. Loads none.
+bool aq_mpi_in_process(void);
+
+// The same for PMIx and PMI-2, whichever the launcher speaks. Their tables have what a start needs:
+// neither messages nor windows.
 bool aq_pmi_is_there(void);
 const aq_mpi_table_t *aq_pmi_find(char *why, size_t room);
 
@@ -32,9 +37,9 @@ extern bool aq_mpi_one_thread;
 // Set while this thread is inside of MPI, where a handler of a signal may interrupt it.
 extern _Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
 
-// The next MPI, or PMIx, that this installation has a module for, from *at = 0 on, with its version
-// (loads it, for gasnet_info); false: no more. usable is false when the module is there but cannot
-// be loaded; text says why.
+// The next of what is known (MPIs, PMIx, PMI-2), from *at = 0 on, with its version (loads it, for
+// gasnet_info); false: no more. usable is false when there is no module for it, or it cannot be
+// loaded; text says why.
 bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size_t room);
 
 #endif

@@ -61,6 +61,9 @@ typedef struct aq_mpi_table {
     int (*exchange)(aq_mpi_comm_t *comm, const void *mine, int len, void *all,
                     aq_mpi_request_t *out);
     int (*broadcast)(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root, aq_mpi_request_t *out);
+    // A barrier of ranks that leave; some may have given up another collective call before. NULL: a
+    // barrier on a communicator that has no other use.
+    int (*leave)(aq_mpi_comm_t *comm, aq_mpi_request_t *out);
 
     // Messages. The buffer is MPI's until the request is done.
     int (*send)(aq_mpi_comm_t *comm, const void *buf, int len, uint32_t to, int tag,
@@ -97,6 +100,13 @@ typedef struct aq_mpi_table {
     int (*get)(aq_mpi_window_t *window, void *dest, int len, uint32_t from, size_t at);
     int (*flush)(aq_mpi_window_t *window, uint32_t rank);
     int (*flush_local)(aq_mpi_window_t *window, uint32_t rank);
+
+    // Launchers that leave more to the ranks than mpirun does; NULL where they do not.
+    // A descriptor that hangs up (POLLRDHUP) when the launcher is gone; -1: there is none.
+    int (*lifeline)(void);
+    // Asks the launcher to end the job, which it does not do of itself when a rank dies. From any
+    // thread; may return.
+    void (*end_job)(const char *why);
 } aq_mpi_table_t;
 
 // Name under which a module exports its table.

@@ -39,6 +39,11 @@ iproute2           | optional | command -v ip               | the same
 libopenmpi-dev     | optional | pkg-config --exists ompi-c  | the module for Open MPI: jobs that mpirun starts
 openmpi-bin        | optional | command -v mpirun.openmpi   | mpirun of Open MPI
 libpmix-dev        | optional | pkg-config --exists pmix    | the module for PMIx: spawner pmi
+libpmi2-0-dev      | optional | has_header slurm/pmi2.h     | the module for PMI-2: spawner pmi where there is no PMIx
+slurmctld          | optional | PATH=$PATH:/usr/sbin command -v slurmctld | a Slurm for tests (tests/beds/slurm)
+slurmd             | optional | PATH=$PATH:/usr/sbin command -v slurmd | the same
+slurm-client       | optional | command -v srun             | the same
+munge              | optional | PATH=$PATH:/usr/sbin command -v munged | the same
 libmpich-dev       | optional | pkg-config --exists mpich   | the module for MPICH
 mpich              | optional | command -v mpirun.mpich     | mpirun of MPICH
 build-essential    | optional | dpkg -s build-essential     | the same

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "mpi_table.h"
 
@@ -29,6 +30,7 @@ typedef struct step {
 
 static pmix_proc_t myself;
 static bool was_finished;
+static int line[2] = {-1, -1}; // the first hangs up when the server is gone
 
 static void pmix_version(char *text, size_t room)
 {
@@ -50,10 +52,34 @@ static void pmix_explain(int error, char *text, size_t room)
     snprintf(text, room, "%s", PMIx_Error_string(error));
 }
 
+// In a thread of PMIx.
+static void on_lost(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t *info,
+                    size_t infos, pmix_info_t *results, size_t result_count,
+                    pmix_event_notification_cbfunc_fn_t finish, void *data)
+{
+    (void)id, (void)status, (void)source, (void)info, (void)infos;
+    (void)results, (void)result_count;
+    (void)shutdown(line[1], SHUT_RDWR);
+    if (finish)
+        finish(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
 static int pmix_start(aq_mpi_level_t wanted)
 {
     (void)wanted;
-    return PMIx_Init(&myself, NULL, 0);
+    int error = PMIx_Init(&myself, NULL, 0);
+    if (error)
+        return error;
+    static pmix_status_t lost = PMIX_ERR_LOST_CONNECTION; // is read later
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) != 0)
+        return PMIX_ERR_NOMEM;
+    PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, NULL, NULL);
+    return 0;
+}
+
+static int pmix_lifeline(void)
+{
+    return line[0];
 }
 
 static int pmix_finish(void)
@@ -190,4 +216,5 @@ __attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
     .exchange = pmix_exchange,
     .broadcast = pmix_broadcast,
     .test = pmix_test,
+    .lifeline = pmix_lifeline,
 };

@@ -22,6 +22,7 @@
 #include "../other/size.h"
 #include "boot_page.h"
 #include "reach.h"
+#include "spawn_watch.h"
 #include "supervisor.h"
 
 enum {
@@ -91,6 +92,8 @@ static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
         if (!aq_page_meanwhile())
             pause_between(looks);
     }
+    if (begun && job_ended(self))
+        return AQ_ERR_PEER;
     return begun ? log_error(self, call, begun) : AQ_OK;
 }
 
@@ -191,7 +194,7 @@ static bool all_leave(mpi_boot_t *self)
     const uint64_t limit = aq_clock_ns() + aq_boot_exit_timeout(self->boot.size);
     aq_mpi_request_t request;
     bool done = false;
-    int error = self->mpi->barrier(self->last, &request);
+    int error = (self->mpi->leave ? self->mpi->leave : self->mpi->barrier)(self->last, &request);
     for (unsigned looks = 0; !error && !done && aq_clock_ns() < limit && !aborted(self); looks++) {
         error = self->mpi->test(&request, &done, NULL, NULL);
         if (!done)
@@ -200,12 +203,18 @@ static bool all_leave(mpi_boot_t *self)
     return !error && done;
 }
 
+static void say_that_left(mpi_boot_t *self)
+{
+    atomic_store(&self->page->state[self->boot.rank], AQ_RANK_FINALIZED);
+}
+
 static void leave_mpi(mpi_boot_t *self)
 {
     // A handler of a signal that interrupted MPI may not call it again.
     if (self->mpi->finished() || aq_mpi_inside || !aq_settings_bool(AQ_SET_MPI_FINALIZE))
         return;
     if (all_leave(self)) {
+        say_that_left(self);
         (void)self->mpi->finish();
         return;
     }
@@ -224,6 +233,7 @@ static void mpi_boot_finalize(aq_boot_t *boot)
         return;
     self->leaves = true;
     leave_mpi(self);
+    say_that_left(self);
 }
 
 // A return from main, or exit(), with code 0 ends the job as gasnet_exit(0) does; with another code
@@ -243,6 +253,7 @@ static void on_exit_of_process(int code, void *unused)
     self->leaves = true;
     if (self->ours)
         leave_mpi(self);
+    say_that_left(self);
 }
 
 // ---- hosts ----
@@ -252,6 +263,7 @@ typedef struct card {
     char host[96];               // alike in processes that share memory, and in no others
     char address[ADDRESS_BYTES]; // numeric; "": none that others can reach
     cpu_set_t processors;
+    pid_t pid;
     aq_memfile_ticket_t page; // of the first rank of a host
 } card_t;
 
@@ -283,6 +295,7 @@ static void fill_card(card_t *card)
     char addresses[1024];
     memset(card, 0, sizeof *card);
     name_host(card);
+    card->pid = getpid();
     aq_reach_own(addresses, sizeof addresses);
     snprintf(card->address, sizeof card->address, "%.*s", (int)strcspn(addresses, ","), addresses);
     if (sched_getaffinity(0, sizeof card->processors, &card->processors) != 0)
@@ -378,6 +391,24 @@ static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uin
     return status;
 }
 
+// The launcher, and the next rank of this host, the first behind the last.
+static aq_status_t watch_others(const mpi_boot_t *self, const card_t *cards)
+{
+    const aq_boot_t *boot = &self->boot;
+    aq_watch_t watch = {.page = self->page, .rank = boot->rank, .next = boot->rank};
+    if (!self->mpi->lifeline)
+        return AQ_OK;
+    watch.lifeline = self->mpi->lifeline();
+    if (self->mpi->end_job && !aq_mpi_launched().own)
+        watch.end_job = self->mpi->end_job;
+    if (watch.end_job)
+        do
+            watch.next = (watch.next + 1) % boot->size;
+        while (boot->host_of_rank[watch.next] != boot->host_of_rank[boot->rank]);
+    watch.next_pid = cards[watch.next].pid;
+    return aq_watch_start(&watch);
+}
+
 static aq_status_t find_hosts(mpi_boot_t *self)
 {
     aq_boot_t *boot = &self->boot;
@@ -399,6 +430,8 @@ static aq_status_t find_hosts(mpi_boot_t *self)
         status = share_page(self, cards, &mine, first);
     }
     boot->host_of_rank = host_of_rank;
+    if (status == AQ_OK)
+        status = watch_others(self, cards);
     boot->peer = self->peer;
     free(cards);
     return status;
@@ -433,8 +466,8 @@ static aq_status_t start_mpi(mpi_boot_t *self)
     char why[256];
     self->mpi->explain(error, why, sizeof why);
     aq_log_error(
-        "%s cannot start (%s); start the program by an mpirun that belongs to it, PMIx also "
-        "by prterun or srun --mpi=pmix, or unset GASNET_SPAWNER",
+        "%s cannot start (%s); start the program by an mpirun that belongs to it, with PMIx or "
+        "PMI-2 also by srun --mpi=pmix or --mpi=pmi2, or unset GASNET_SPAWNER",
         self->mpi->name, why);
     return AQ_ERR_RESOURCE;
 }

@@ -26,8 +26,8 @@ static const spawner_row_t rows[] = {
     {"mpi", true,
      "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
     {"pmi", true,
-     "the same without MPI, where PMIx is: GASNET_SPAWNER=pmi mpirun -np N program (or prterun, "
-     "srun --mpi=pmix)"},
+     "the same without MPI, by PMIx or PMI-2: srun --mpi=pmix -n N program (or --mpi=pmi2), or "
+     "GASNET_SPAWNER=pmi mpirun -np N program"},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -44,8 +44,8 @@ static void look(aq_spawner_report_t *row)
     if (strcmp(row->name, "pmi") == 0 && !aq_pmi_is_there()) {
         row->usable = false;
         snprintf(row->why, sizeof row->why,
-                 "this installation has no module for PMIx: install the package libpmix-dev, and "
-                 "configure it again");
+                 "this installation has no module for PMIx or PMI-2: install the package "
+                 "libpmix-dev or libpmi2-0-dev, and configure it again");
     }
     if (strcmp(row->name, "mpi") == 0 && !aq_mpi_is_there()) {
         row->usable = false;
@@ -81,17 +81,37 @@ static aq_status_t check_choice(aq_setting_id_t id)
     return AQ_ERR_ABSENT;
 }
 
-// Whether mpirun, or what works like it, started this process for a job that is not another
-// spawner's; and whether it is joined by PMIx, without MPI.
-static bool by_mpirun(bool *pmi)
+// What the user wishes for a conduit: the variable of its own goes first.
+static const char *wished(const char *conduit)
 {
-    const char *wish = aq_settings_text(AQ_SET_SPAWNER);
+    static const struct {
+        const char *conduit;
+        aq_setting_id_t id;
+    } own[] = {{"smp", AQ_SET_SMP_SPAWNER},
+               {"udp", AQ_SET_UDP_SPAWNER},
+               {"ibv", AQ_SET_IBV_SPAWNER},
+               {"mpi", AQ_SET_MPI_SPAWNER}};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(own[i].conduit, conduit) == 0 && aq_settings_given(own[i].id) &&
+            strcmp(aq_settings_text(own[i].id), "auto") != 0)
+            return aq_settings_text(own[i].id);
+    return aq_settings_text(AQ_SET_SPAWNER);
+}
+
+// Whether mpirun, or what works like it, started this process for a job that is not another
+// spawner's; and whether it is joined by PMIx or PMI-2, without MPI: where it is no MPI's own
+// launcher, and nobody needs MPI.
+static bool by_mpirun(const char *conduit, bool *pmi)
+{
+    const char *wish = wished(conduit);
+    const aq_mpi_launch_t launch = aq_mpi_launched();
     *pmi = strcmp(wish, "pmi") == 0;
     if (*pmi || strcmp(wish, "mpi") == 0)
         return true;
-    if (strcmp(wish, "auto") != 0 || aq_mpi_launched().by == NULL)
+    if (strcmp(wish, "auto") != 0 || launch.by == NULL)
         return false;
-    *pmi = getenv("PMIX_RANK") != NULL && !aq_mpi_is_there() && aq_pmi_is_there();
+    bool needed = strcmp(conduit, "mpi") == 0 || aq_mpi_in_process();
+    *pmi = aq_pmi_is_there() && !needed && (!launch.own || !aq_mpi_is_there());
     return true;
 }
 
@@ -123,7 +143,7 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
     bool pmi;
     *ranks = 0;
     if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
-        aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun(&pmi))
+        aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun(conduit, &pmi))
         return AQ_OK;
     if (!check_letter())
         return AQ_ERR_CONFIG;
@@ -154,7 +174,7 @@ void aq_boot_end_start(void)
     aq_page_take_faults(NULL, 0);
 }
 
-aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
+aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
 {
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))
         return aq_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);
@@ -164,7 +184,7 @@ aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out)
     if (status != AQ_OK)
         return status;
     bool pmi;
-    if (by_mpirun(&pmi))
+    if (by_mpirun(conduit, &pmi))
         return aq_mpi_join(pmi, out);
     int64_t nodes =
         aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;

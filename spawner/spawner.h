@@ -76,10 +76,10 @@ struct aq_boot {
 
 // Finds out how this process was started, and joins the job: started by a launcher, or bare with
 // GASNET_PSHM_NODES=N or ranks from its arguments (then this forks: as many children return as
-// ranks, the caller supervises them and exits), or alone (a job of one rank). ranks: of
-// aq_boot_take_ranks. Settings must be loaded. Blocks. Logs faults. On AQ_OK *out is owned by the
-// caller until finalize.
-aq_status_t aq_boot_start(uint32_t ranks, aq_boot_t **out);
+// ranks, the caller supervises them and exits), or alone (a job of one rank). conduit: the
+// one that is asked for; ranks: of aq_boot_take_ranks. Settings must be loaded. Blocks. Logs
+// faults. On AQ_OK *out is owned by the caller until finalize.
+aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out);
 
 // Around all that a rank does to start: what it logs as a fault in between is told by whoever
 // started it, at the end of the job, once for all ranks that cannot start. Behind that, and where

@@ -31,9 +31,18 @@ for mpi in openmpi mpich; do
     [ -e "$AQ_BUILD/modules/aq_mpi_$mpi.so" ] || continue
     expect 0 env GASNET_MODULE_PATH="$AQ_BUILD/modules" "$info"
     case $mpi in openmpi) name='Open MPI' ;; mpich) name=MPICH ;; esac
-    row 'MPI and PMIx' "$name" "yes: $name .*[0-9]"
+    row 'MPI and PMI' "$name" "yes: $name .*[0-9]"
     row 'Spawners that can run here' mpi yes
     row 'Conduits that can run here' mpi yes
+done
+for pmi in pmix pmi2; do
+    case $pmi in pmix) name=PMIx ;; pmi2) name=PMI-2 ;; esac
+    expect 0 env GASNET_MODULE_PATH="$work" "$info"
+    row 'MPI and PMI' "$name" "no: this installation has no module for it \(aq_mpi_$pmi.so\)"
+    [ -e "$AQ_BUILD/modules/aq_mpi_$pmi.so" ] || continue
+    expect 0 env GASNET_MODULE_PATH="$AQ_BUILD/modules" "$info"
+    row 'MPI and PMI' "$name" "yes: .*$name .*[0-9]"
+    row 'Spawners that can run here' pmi yes
 done
 expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
 row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'

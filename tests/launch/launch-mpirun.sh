@@ -33,24 +33,6 @@ one_mpi()
     ! pgrep -f "^$conform " >"$work/left" || fail "ranks are left: $(cat "$work/left")"
 }
 
-# The same by PMIx, which Open MPI's mpirun speaks: MPI is not even there.
-by_pmix()
-{
-    mkdir "$work/modules" && cp "$AQ_BUILD/modules/aq_mpi_pmix.so" "$work/modules" || exit 1
-    by_mpirun openmpi 1 true # leaves its environment here
-    export GASNET_MODULE_PATH=$work/modules
-    expect 0 mpirun.openmpi --oversubscribe -np 4 "$AQ_BUILD/hello"
-    [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "PMIx does not start one job of 4 ranks"
-    export GASNET_SPAWNER=pmi
-    GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONDUIT=udp expect 0 mpirun.openmpi --oversubscribe -np 2 "$AQ_BUILD/conform-seq" am_args rma_segment
-    mpi_job 3 mpirun.openmpi --oversubscribe -np 3 "$conform" code 3
-    mpi_job 7 mpirun.openmpi --oversubscribe -np 2 "$conform" return 7
-    mpirun.openmpi -np 2 --oversubscribe "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
-    ! pgrep -f "^$conform " >"$work/left" || fail "ranks are left: $(cat "$work/left")"
-    expect 65 "$conform" code 0
-    says 'PMIx cannot start (UNREACHABLE)'
-}
-
 found=
 for mpi in openmpi mpich; do
     (by_mpirun $mpi 1 true) >/dev/null || continue
@@ -58,9 +40,6 @@ for mpi in openmpi mpich; do
     found=$mpi
 done
 [ -n "$found" ] || skip "there is no MPI"
-if [ $found != mpich ] || (by_mpirun openmpi 1 true) >/dev/null; then
-    [ ! -e "$AQ_BUILD/modules/aq_mpi_pmix.so" ] || (by_pmix) || exit
-fi
 by_mpirun $found 1 true # leaves its environment here
 
 # The launcher, and what stands for what.

@@ -240,7 +240,7 @@ static void test_alone(void **state)
     aq_boot_t *boot;
     unsetenv("GASNET_PSHM_NODES");
     load_settings();
-    assert_int_equal(aq_boot_start(0, &boot), AQ_OK);
+    assert_int_equal(aq_boot_start("smp", 0, &boot), AQ_OK);
     assert_int_equal(boot->rank, 0);
     assert_int_equal(boot->size, 1);
     assert_int_equal(boot->host_of_rank[0], 0);

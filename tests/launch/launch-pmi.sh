@@ -1,0 +1,90 @@
+#!/bin/bash
+# launch-pmi: jobs that mpirun starts and whose ranks join by PMIx (Open MPI's speaks it) or PMI-2 (MPICH's), while
+# MPI is not even there: exit codes, what is left, a launcher that is killed.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+. "$AQ_SRC/tests/run-functions.sh"
+ulimit -c 0
+
+# A program of our own: others may run it too at this time.
+cp "$conform" "$work" || exit 1
+conform=$work/conform_exit
+
+nobody_left()
+{
+    for _ in $(seq "$1"); do
+        pgrep -f "^$conform " >"$work/left" || return
+        sleep 0.1
+    done
+    fail "ranks are left: $(cat "$work/left")"
+}
+
+job()
+{
+    expect "$@"
+    nobody_left 20
+}
+
+# launcher_killed mpirun ...: it can pass on no line of the ranks any more, so these write into a file.
+launcher_killed()
+{
+    "$@" bash -c 'exec "$@" 2>>"$0"' "$work/told" "$conform" compute 9 0 >"$work/out" 2>"$work/err" &
+    sup=$!
+    for _ in $(seq 200); do
+        [ "$(pgrep -cf "^$conform ")" -lt 2 ] || break
+        sleep 0.05
+    done
+    sleep 1 # they are more than just begun
+    kill -KILL "$sup"
+    wait "$sup" 2>/dev/null
+    sup=
+    nobody_left 100
+}
+
+one_pmi()
+{
+    local pmi=$1 mpi=$2
+    shift 2
+    local module=$AQ_BUILD/modules/aq_mpi_$pmi.so
+    [ -e "$module" ] && (by_mpirun "$mpi" 1 true) >/dev/null || return 1
+    by_mpirun "$mpi" 1 true # leaves its environment here
+    mkdir "$work/$pmi" && cp "$module" "$work/$pmi" || exit 1
+    export GASNET_MODULE_PATH=$work/$pmi
+    expect 0 "$@" -np 4 "$AQ_BUILD/hello"
+    [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "$pmi does not start one job of 4 ranks"
+    export GASNET_SPAWNER=pmi
+    GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONDUIT=udp expect 0 "$@" -np 2 "$AQ_BUILD/conform-seq" am_args rma_segment
+    for _ in 1 2 3; do # some are in init yet when others leave
+        job 3 "$@" -np 3 "$conform" code 3
+        silent_but_mpirun
+    done
+    job 5 "$@" -np 3 "$conform" one 1 5
+    job 0 "$@" -np 2 "$conform" return 0
+    job 7 "$@" -np 2 "$conform" return 7
+    GASNET_EXITTIMEOUT=0.2 job 9 "$@" -np 2 "$conform" compute 1 9
+    grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
+    "$@" -np 2 "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
+    nobody_left 20
+    launcher_killed "$@" -np 2
+    unset GASNET_SPAWNER
+}
+
+silent_but_mpirun()
+{
+    ! grep -q GASNet "$work/err" || fail "messages where there should be none"
+}
+
+found=
+if one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none; then
+    found=pmix
+    [ "$(grep -c 'the launcher of the job .* has gone' "$work/told")" = 1 ] || fail "not one message of a lost launcher"
+    expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
+    says 'PMIx cannot start (UNREACHABLE)'
+fi
+if one_pmi pmi2 mpich mpirun.mpich; then # what is below it ends the ranks itself
+    found=pmi2
+    expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
+    says 'PMI-2 cannot start (no launcher answers)'
+fi
+[ -n "$found" ] || skip "there is no PMIx with Open MPI's mpirun, nor PMI-2 with MPICH's"
+exit 0

@@ -1,0 +1,80 @@
+#!/bin/bash
+# launch-slurm: jobs that srun starts in a Slurm of their own (tests/beds/slurm), by PMIx and by PMI-2: MPI is
+# not even there. Exit codes, what is left, placement by the allocation, and srun without either.
+set -u
+[ "${1-}" = inside ] || exec "$AQ_SRC/tests/beds/slurm/run" -- "$0" inside
+. "$(dirname "$0")/launch-functions.sh"
+ulimit -c 0
+
+# A program of our own: others may run it too at this time.
+cp "$conform" "$work" && mkdir "$work/modules" || exit 1
+conform=$work/conform_exit
+export GASNET_MODULE_PATH=$work/modules
+
+nobody_left()
+{
+    for _ in $(seq 100); do
+        pgrep -f "^$conform " >"$work/left" || return
+        sleep 0.05
+    done
+    fail "ranks are left: $(cat "$work/left")"
+}
+
+job()
+{
+    expect "$@"
+    nobody_left
+    settle
+}
+
+# Slurm does not start a step properly while it still ends one.
+settle()
+{
+    for _ in $(seq 200); do
+        [ -n "$(squeue -h)" ] || return
+        sleep 0.05
+    done
+    fail "Slurm does not end a job"
+}
+
+# killed srun ...: one of the ranks dies; the code is not 0, and the others do not wait for it.
+killed()
+{
+    local code=0
+    timeout 60 "$@" >"$work/out" 2>"$work/err" || code=$?
+    [ $code != 0 ] && [ $code != 124 ] || fail "exit code $code: $*"
+    nobody_left
+    settle
+}
+
+one_pmi()
+{
+    local srun="srun --mpi=$1"
+    cp "$AQ_BUILD/modules/aq_mpi_$1.so" "$work/modules" || exit 1
+    expect 0 $srun -n 4 "$AQ_BUILD/hello"
+    [ "$(grep -c 'of 4' "$work/out")" = 4 ] || fail "srun --mpi=$1 does not start one job of 4 ranks"
+    GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONDUIT=udp job 0 $srun -n 2 "$AQ_BUILD/conform-seq" am_args rma_segment
+    GASNET_SPAWNER=fork expect 0 $srun -n 2 "$AQ_BUILD/hello"
+    [ "$(grep -c 'of 1' "$work/out")" = 2 ] || fail "GASNET_SPAWNER=fork does not make jobs of one rank"
+    job 3 $srun -n 3 "$conform" code 3
+    job 5 $srun -n 3 "$conform" one 1 5
+    job 7 $srun -n 2 "$conform" return 7
+    job 6 $srun -n 2 "$conform" quit 0 15 6
+    killed $srun -n 3 "$conform" signal 1 9
+    killed $srun -n 3 "$conform" abort 0
+    killed $srun -n 2 "$conform" _exit 1 4
+    GASNET_EXITTIMEOUT=0.2 killed $srun -n 2 "$conform" compute 1 9
+    rm "$work/modules"/*
+}
+
+found=
+for pmi in pmix pmi2; do
+    [ -e "$AQ_BUILD/modules/aq_mpi_$pmi.so" ] || continue
+    one_pmi $pmi
+    found=$pmi
+done
+[ -n "$found" ] || {
+    echo "neither PMIx nor PMI-2 was found when this build was configured (packages libpmix-dev, libpmi2-0-dev)"
+    exit 77
+}
+exit 0
