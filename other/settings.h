@@ -22,6 +22,7 @@ typedef enum aq_setting_id {
     AQ_SET_IBV_SPAWNER,         // GASNET_IBV_SPAWNER: the same, for conduit ibv only
     AQ_SET_MPI_SPAWNER,         // GASNET_MPI_SPAWNER: the same, for conduit mpi only
     AQ_SET_MPIRUN_CMD,          // MPIRUN_CMD: how spawner mpi starts a job
+    AQ_SET_PMIRUN_CMD,          // PMIRUN_CMD: the same for spawner pmi
     AQ_SET_MPI_THREAD,          // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
     AQ_SET_MPI_FINALIZE,        // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
     AQ_SET_MPI_RMA,             // GASNET_MPI_RMA: auto 0 1

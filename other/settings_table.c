@@ -32,6 +32,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "The command by which spawner mpi starts a job, with the quotes and backslashes of a "
          "shell. %N: the number of ranks; %P: the program; %A: its arguments; %C: both; %H: the "
          "value of GASNET_NODEFILE; %%: a percent sign."},
+    [AQ_SET_PMIRUN_CMD] =
+        {"PMIRUN_CMD", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The same for spawner pmi, as 'srun --mpi=pmix -n %N %C'. Empty: as MPIRUN_CMD."},
     [AQ_SET_MPI_THREAD] =
         {"GASNET_MPI_THREAD", AQ_TYPE_CHOICE, "auto", 0, 0,
          "auto SINGLE FUNNELED SERIALIZED MULTIPLE",

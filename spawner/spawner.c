@@ -128,6 +128,20 @@ static bool check_letter(void)
     return false;
 }
 
+// srun without PMI starts processes that do not know of each other.
+static bool check_step(const char *conduit)
+{
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (strcmp(wished(conduit), "auto") != 0 || !tasks || !getenv("SLURM_PROCID") ||
+        strtol(tasks, NULL, 10) <= 1)
+        return true;
+    aq_log_error("srun started %s tasks, but gave them nothing to find each other by; give it the "
+                 "option --mpi=pmix or --mpi=pmi2 (srun --mpi=list tells which it has), or set "
+                 "GASNET_SPAWNER=fork, if each task is to be a job of its own",
+                 tasks);
+    return false;
+}
+
 // ---- program N arguments ----
 
 static uint32_t read_ranks(const char *text)
@@ -145,7 +159,7 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
     if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
         aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun(conduit, &pmi))
         return AQ_OK;
-    if (!check_letter())
+    if (!check_step(conduit) || !check_letter())
         return AQ_ERR_CONFIG;
     const char *first = argc && argv && *argc > 1 ? (*argv)[1] : NULL;
     *ranks = first ? read_ranks(first) : 0;
@@ -186,6 +200,8 @@ aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
     bool pmi;
     if (by_mpirun(conduit, &pmi))
         return aq_mpi_join(pmi, out);
+    if (!aq_settings_given(AQ_SET_PSHM_NODES) && !ranks && !check_step(conduit))
+        return AQ_ERR_CONFIG;
     int64_t nodes =
         aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;
     if (nodes <= 1)

@@ -20,6 +20,14 @@
 
 static char **words; // of the command; NULL behind the last
 
+// The variable that has the command of a job.
+static aq_setting_id_t source = AQ_SET_MPIRUN_CMD;
+
+static const char *name(void)
+{
+    return aq_settings[source].name;
+}
+
 // ---- is it there? ----
 
 static bool in_path(const char *program)
@@ -38,21 +46,20 @@ static bool in_path(const char *program)
     return false;
 }
 
-static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t room)
+static bool look_for_command(int *priority, char *why, size_t room)
 {
-    (void)start;
     *priority = PRIORITY;
-    char **command = aq_shell_split(aq_settings_text(AQ_SET_MPIRUN_CMD));
+    char **command = aq_shell_split(aq_settings_text(source));
     bool found = false;
     if (!command)
-        snprintf(why, room, "a quote is not closed in MPIRUN_CMD");
+        snprintf(why, room, "a quote is not closed in %s", name());
     else if (!command[0])
-        snprintf(why, room, "MPIRUN_CMD is blank");
+        snprintf(why, room, "%s is blank", name());
     else if (!in_path(command[0]))
         snprintf(why, room,
-                 "the program '%.100s' (MPIRUN_CMD) is not in PATH: install the package "
-                 "openmpi-bin or mpich, or name another mpirun in MPIRUN_CMD",
-                 command[0]);
+                 "the program '%.100s' (%s) is not in PATH: install the package openmpi-bin or "
+                 "mpich, or name another mpirun in %s",
+                 command[0], name(), name());
     else
         found = true;
     if (command)
@@ -60,11 +67,25 @@ static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t r
     return found;
 }
 
+static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t room)
+{
+    (void)start;
+    source = AQ_SET_MPIRUN_CMD;
+    return look_for_command(priority, why, room);
+}
+
+static bool pmi_init(const aq_start_t *start, int *priority, char *why, size_t room)
+{
+    (void)start;
+    source = *aq_settings_text(AQ_SET_PMIRUN_CMD) ? AQ_SET_PMIRUN_CMD : AQ_SET_MPIRUN_CMD;
+    return look_for_command(priority, why, room);
+}
+
 static aq_status_t refuse(const char *option, const char *what)
 {
     aq_log_error("option %s: this spawner leaves %s to mpirun; put mpirun's own option for that "
-                 "into MPIRUN_CMD",
-                 option, what);
+                 "into %s",
+                 option, what, name());
     return AQ_ERR_CONFIG;
 }
 
@@ -136,12 +157,13 @@ static const char *meaning(const aq_start_t *start, char letter, char number[24]
 static aq_status_t refuse_letter(char letter)
 {
     if (letter == 'H')
-        aq_log_error("MPIRUN_CMD: %%H stands for GASNET_NODEFILE, which is not set; set it to the "
-                     "file that names the hosts, or take %%H out");
+        aq_log_error("%s: %%H stands for GASNET_NODEFILE, which is not set; set it to the file "
+                     "that names the hosts, or take %%H out",
+                     name());
     else
-        aq_log_error("MPIRUN_CMD: %%%c means nothing here; write %%N, %%P, %%A, %%C or %%H (%%A "
-                     "and %%C as words of their own), or %%%% for a percent sign",
-                     letter ? letter : ' ');
+        aq_log_error("%s: %%%c means nothing here; write %%N, %%P, %%A, %%C or %%H (%%A and %%C as "
+                     "words of their own), or %%%% for a percent sign",
+                     name(), letter ? letter : ' ');
     return AQ_ERR_CONFIG;
 }
 
@@ -161,7 +183,7 @@ static aq_status_t add_filled(list_t *list, const aq_start_t *start, const char 
         used += (size_t)snprintf(text + used, sizeof text - used, "%s", means);
     }
     if (used >= sizeof text - 1) {
-        aq_log_error("MPIRUN_CMD: one of its words is longer than %d characters; shorten it",
+        aq_log_error("%s: one of its words is longer than %d characters; shorten it", name(),
                      PATH_ROOM - 2);
         return AQ_ERR_CONFIG;
     }
@@ -187,14 +209,14 @@ static aq_status_t fill(list_t *list, const aq_start_t *start, char *const *comm
 static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
 {
     list_t list = {0};
-    char **command = aq_shell_split(aq_settings_text(AQ_SET_MPIRUN_CMD));
+    char **command = aq_shell_split(aq_settings_text(source));
     if (!command)
         return AQ_ERR_RESOURCE; // it was read before
     aq_status_t status = fill(&list, start, command);
     aq_shell_free_words(command);
     words = list.words;
     if (status == AQ_OK && list.short_of_memory) {
-        aq_log_error("no memory for the command of MPIRUN_CMD; give the program fewer arguments");
+        aq_log_error("no memory for the command of %s; give the program fewer arguments", name());
         status = AQ_ERR_RESOURCE;
     }
     return status;
@@ -266,8 +288,8 @@ static void run_command(pid_t parent)
     if (getppid() != parent)
         _exit(1);
     (void)execvp(words[0], words);
-    aq_log_error("'%s' (MPIRUN_CMD) cannot be started: %s; name another mpirun in MPIRUN_CMD",
-                 words[0], strerror(errno));
+    aq_log_error("'%s' (%s) cannot be started: %s; name another mpirun there", words[0], name(),
+                 strerror(errno));
     _exit(127);
 }
 
@@ -321,7 +343,7 @@ const aq_spawn_module_t aq_module_mpi = {
 
 const aq_spawn_module_t aq_module_pmi = {
     .name = "pmi",
-    .init = mpi_init,
+    .init = pmi_init,
     .parse_options = mpi_parse_options,
     .allocate_hosts = mpi_allocate_hosts,
     .verify_hosts = mpi_nothing,

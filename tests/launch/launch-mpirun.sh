@@ -50,6 +50,11 @@ MPIRUN_CMD='env "A=%H" mpirun.'$found' -np %N %P %A' expect 0 "$run" -n 2 -t -sp
 grep -qxF "gasnetrun: the command: env 'A=$file' mpirun.$found -np 2 hello 'a b'" "$work/out" ||
     fail "the command is not what MPIRUN_CMD says"
 MPIRUN_CMD="mpirun.$found -np %N %C" expect 5 "$run" -n 1 -spawner=mpi "$conform" code 5
+MPIRUN_CMD='env X=%N%% %A' expect 0 "$run" -n 7 -spawner=mpi hello sh -c 'echo "$X:$1"' - 'a  "b'
+[ "$(cat "$work/out")" = '7%:a  "b' ] || fail "arguments do not reach the program as they were"
+PMIRUN_CMD='echo %N %P' MPIRUN_CMD=false expect 0 "$run" -n 3 -spawner=pmi hello
+[ "$(cat "$work/out")" = '3 hello' ] || fail "PMIRUN_CMD does not go before MPIRUN_CMD"
+PMIRUN_CMD= MPIRUN_CMD='echo %N' expect 0 "$run" -n 3 -spawner=pmi hello
 MPIRUN_CMD='false %N' GASNET_UDP_SPAWNER=mpi expect 1 "$run" -n 1 "$conform" code 0
 
 refused()
@@ -60,6 +65,8 @@ refused()
 
 refused 'MPIRUN_CMD: %Z means nothing here' env MPIRUN_CMD='true %Z' "$run" -n 2 -spawner=mpi hello
 refused 'a quote is not closed in MPIRUN_CMD' env MPIRUN_CMD="'true" "$run" -n 2 -spawner=mpi hello
+refused 'PMIRUN_CMD: %Z means nothing here' env MPIRUN_CMD=true PMIRUN_CMD='true %Z' "$run" -n 2 -spawner=pmi hello
+refused "the program 'nopmi' (PMIRUN_CMD) is not in PATH" env MPIRUN_CMD=true PMIRUN_CMD=nopmi "$run" -n 2 -spawner=pmi hello
 refused "the program 'nompi' (MPIRUN_CMD) is not in PATH" env MPIRUN_CMD=nompi "$run" -n 2 -spawner=mpi hello
 refused '%H stands for GASNET_NODEFILE, which is not set' env GASNET_NODEFILE= MPIRUN_CMD='true %H' "$run" -n 2 -spawner=mpi hello
 refused 'option -c: this spawner leaves the binding' env MPIRUN_CMD=true "$run" -c 1 -n 2 -spawner=mpi hello

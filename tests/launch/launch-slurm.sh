@@ -64,9 +64,14 @@ one_pmi()
     killed $srun -n 3 "$conform" abort 0
     killed $srun -n 2 "$conform" _exit 1 4
     GASNET_EXITTIMEOUT=0.2 killed $srun -n 2 "$conform" compute 1 9
+    PMIRUN_CMD="$srun -n %N %C" job 4 "$AQ_BUILD/gasnetrun_udp" -n 3 -spawner=pmi "$conform" code 4
     rm "$work/modules"/*
 }
 
+expect 1 srun -n 2 "$AQ_BUILD/hello"
+grep -q 'srun started 2 tasks, but gave them nothing to find each other by; give' "$work/err" || fail "no remedy for srun without PMI"
+expect 0 srun -n 1 "$AQ_BUILD/hello"
+settle
 found=
 for pmi in pmix pmi2; do
     [ -e "$AQ_BUILD/modules/aq_mpi_$pmi.so" ] || continue
