@@ -16,6 +16,7 @@
 
 #include "../other/clock.h"
 #include "../other/settings.h"
+#include "exit_news.h"
 #include "job.h"
 
 enum {
@@ -46,7 +47,15 @@ static int code_of_job(void)
 
 // ---- time limits ----
 
-// Calls handler, whatever this thread is doing then, in us microseconds. The client's own use of
+static _Atomic uint64_t limit_ns; // when the time is over
+
+// A timer of the client may use the same signal.
+static bool is_time_over(void)
+{
+    return aq_clock_ns() >= atomic_load(&limit_ns);
+}
+
+// Calls handler, whatever this process is doing then, in us microseconds. The client's own use of
 // this timer is over.
 static void limit_time(uint64_t us, void (*handler)(int number))
 {
@@ -54,6 +63,7 @@ static void limit_time(uint64_t us, void (*handler)(int number))
         .it_value = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000)}};
     struct sigaction action = {.sa_handler = handler};
     sigset_t set;
+    atomic_store(&limit_ns, aq_clock_ns() + 1000 * us);
     sigemptyset(&set);
     sigaddset(&set, SIGALRM);
     sigaction(SIGALRM, &action, NULL);
@@ -66,7 +76,8 @@ static void limit_time(uint64_t us, void (*handler)(int number))
 static void on_overtime(int number)
 {
     (void)number;
-    aq_job.boot->ops->abort(aq_job.boot, code_of_job());
+    if (is_time_over())
+        aq_job.boot->ops->abort(aq_job.boot, code_of_job());
 }
 
 static void limit_step(void)
@@ -96,9 +107,10 @@ static int exit_head(int code)
         pause();
 }
 
-// Body: output, then the network, then the bootstrap, each for a limited time. Signals that ask for
+// Body: output, the news for ranks that the bootstrap does not tell, then the end of the network
+// and of the bootstrap, each for a limited time. Returns the code of the job. Signals that ask for
 // what is under way already are ignored.
-static void exit_body(void)
+static int exit_body(int code)
 {
     aq_lock_leaving = true;
     (void)signal(SIGQUIT, SIG_IGN);
@@ -107,10 +119,13 @@ static void exit_body(void)
     limit_step();
     fflush(NULL);
     limit_step();
+    code = aq_exit_news_spread(code);
+    limit_step();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
     limit_step();
     aq_job.boot->ops->finalize(aq_job.boot);
+    return code;
 }
 
 void gasnet_exit(int code)
@@ -120,8 +135,7 @@ void gasnet_exit(int code)
         _exit(code);
     }
     code = exit_head(code);
-    exit_body();
-    exit_tail(code);
+    exit_tail(exit_body(code));
 }
 
 // ---- the news that another rank has ended the job ----
@@ -166,7 +180,8 @@ static void die_of(int number)
 static void on_late(int number)
 {
     (void)number;
-    die_of(SIGTERM);
+    if (is_time_over())
+        die_of(SIGTERM);
 }
 
 // The client hears of a signal that ends it as SIGQUIT. Unless it exits then, the signal does what

@@ -26,10 +26,11 @@
 #include "supervisor.h"
 
 enum {
-    YIELDS = 200,       // looks at a collective call of MPI before the waits between them grow
-    PAUSE_NS = 50000,   // then
-    PART = 1024,        // bytes that a rank gives to one collective call
-    ADDRESS_BYTES = 64, // of a host, as text
+    YIELDS = 200,         // looks at a collective call of MPI before the waits between them grow
+    PAUSE_NS = 50000,     // then
+    LEAVE_NS = 200000000, // that all have at least, to leave together
+    PART = 1024,          // bytes that a rank gives to one collective call
+    ADDRESS_BYTES = 64,   // of a host, as text
 };
 
 // There is one job in a process, and it lives as long as the process.
@@ -39,8 +40,9 @@ typedef struct mpi_boot {
     aq_mpi_comm_t *comm;
     aq_mpi_comm_t *last; // for the barrier at the end: on comm, some may have given up a call
     aq_boot_page_t *page;
-    bool ours;   // MPI was initialized here
-    bool leaves; // finalize was called
+    bool ours;                 // MPI was initialized here
+    bool leaves;               // finalize was called
+    _Atomic uint64_t leave_by; // once this rank has announced the end: when the others have to come
     char peer[ADDRESS_BYTES];
 } mpi_boot_t;
 
@@ -171,6 +173,9 @@ static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, ui
 
 static int mpi_boot_announce(aq_boot_t *boot, int code)
 {
+    uint64_t never = 0;
+    atomic_compare_exchange_strong(&mine_of(boot)->leave_by, &never,
+                                   aq_clock_ns() + aq_boot_exit_timeout(boot->size));
     return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
 }
 
@@ -188,16 +193,20 @@ static bool aborted(const mpi_boot_t *self)
     return atomic_load(&self->page->abort_asked) != 0;
 }
 
-// MPI_Finalize waits for all ranks: so first see that all of them come.
+// MPI_Finalize waits for all ranks: so first see that all of them come. Meanwhile others may ask
+// for an answer again that was lost.
 static bool all_leave(mpi_boot_t *self)
 {
-    const uint64_t limit = aq_clock_ns() + aq_boot_exit_timeout(self->boot.size);
+    const uint64_t least = aq_clock_ns() + LEAVE_NS, limit = atomic_load(&self->leave_by);
     aq_mpi_request_t request;
     bool done = false;
     int error = (self->mpi->leave ? self->mpi->leave : self->mpi->barrier)(self->last, &request);
-    for (unsigned looks = 0; !error && !done && aq_clock_ns() < limit && !aborted(self); looks++) {
+    for (unsigned looks = 0; !error && !done && !aborted(self); looks++) {
+        const uint64_t now = aq_clock_ns();
+        if (now > limit && now > least)
+            break;
         error = self->mpi->test(&request, &done, NULL, NULL);
-        if (!done)
+        if (!done && !aq_page_meanwhile())
             pause_between(looks);
     }
     return !error && done;
@@ -248,6 +257,8 @@ static void on_exit_of_process(int code, void *unused)
     fflush(NULL);
     if (code && ends_job)
         mpi_boot_abort(&self->boot, code);
+    if (ends_job && self->boot.exit_stays_here && self->boot.leave)
+        self->boot.leave(0); // does not return
     if (ends_job)
         (void)mpi_boot_announce(&self->boot, 0);
     self->leaves = true;
@@ -424,6 +435,8 @@ static aq_status_t find_hosts(mpi_boot_t *self)
     aq_status_t status = mpi_boot_exchange(boot, &mine, sizeof mine, cards);
     if (status == AQ_OK) {
         number_hosts(cards, boot->rank, boot->size, host_of_rank, &first);
+        for (uint32_t r = 0; r < boot->size; r++)
+            boot->exit_stays_here |= host_of_rank[r] != host_of_rank[boot->rank];
         boot->processors = count_processors(cards, host_of_rank, boot->rank, boot->size);
         snprintf(self->peer, sizeof self->peer, "%s",
                  address_elsewhere(cards, host_of_rank, boot->rank, boot->size));

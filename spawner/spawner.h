@@ -45,7 +45,7 @@ typedef struct aq_boot_ops {
     // code that won. Afterwards *exit_word of every rank becomes 1 + (code & 0xff), and ranks that
     // sleep on it are woken. Of the hosts, the first whose announcement reaches the launcher
     // decides the code of the job; ranks of another host that announced at the same time keep
-    // theirs.
+    // theirs. (See exit_stays_here.)
     int (*announce_exit)(aq_boot_t *boot, int code);
     // Not collective; async-signal-safe; does not return. Takes the whole job down now, with code.
     void (*abort)(aq_boot_t *boot, int code) __attribute__((noreturn));
@@ -70,6 +70,11 @@ struct aq_boot {
     // Where each rank of this host waits: 1 + the number of the processor, or 0: nowhere. Each
     // writes its own. A hint that may be late at any time. NULL: not known.
     _Atomic uint16_t *seats;
+    bool exit_stays_here; // announce_exit reaches no ranks of other hosts, which have to be told
+                          // over the network
+    // The core's: ends this process and the job. Called where exit_stays_here is set and the client
+    // returns from main or calls exit(). NULL: not yet.
+    void (*leave)(int code);
     bool line_buffer;            // standard output of the launcher is a terminal
     volatile int32_t *exit_word; // see announce_exit; may be read at any time
 };

@@ -1,0 +1,254 @@
+#include "exit_election.h"
+
+#include <string.h>
+
+// ---- the tree ----
+
+static uint32_t place_of(const aq_election_t *e, uint32_t rank)
+{
+    return (uint32_t)(((uint64_t)rank + e->size - e->ballot.master) % e->size);
+}
+
+static uint32_t rank_at(const aq_election_t *e, uint32_t place)
+{
+    return (uint32_t)(((uint64_t)place + e->ballot.master) % e->size);
+}
+
+static uint64_t first_child(uint32_t place)
+{
+    return (uint64_t)place * AQ_ELECTION_DEGREE + 1;
+}
+
+static bool is_last_child(const aq_election_t *e, uint32_t place)
+{
+    return place % AQ_ELECTION_DEGREE == 0 || place + 1 == e->size;
+}
+
+// Moves a slot on from a rank that has heard, or is dead and leaves its children to us.
+static void move_on(const aq_election_t *e, aq_election_slot_t *slot, bool dead, uint64_t now)
+{
+    slot->tries = 0;
+    slot->due = now;
+    if (dead && first_child(slot->at) < e->size) {
+        slot->at = (uint32_t)first_child(slot->at);
+        return;
+    }
+    while (slot->at != slot->top && is_last_child(e, slot->at))
+        slot->at = (slot->at - 1) / AQ_ELECTION_DEGREE;
+    if (slot->at == slot->top)
+        slot->over = true;
+    else
+        slot->at++;
+}
+
+// ---- what is known ----
+
+static bool is_stronger(const aq_ballot_t *a, const aq_ballot_t *b)
+{
+    return a->elector != b->elector ? a->elector < b->elector : a->master < b->master;
+}
+
+static bool is_same(const aq_ballot_t *a, const aq_ballot_t *b)
+{
+    return a->elector == b->elector && a->master == b->master;
+}
+
+static void check_done(aq_election_t *e)
+{
+    bool all = e->state == AQ_ELECTION_TELLING && e->told;
+    for (unsigned i = 0; all && i < AQ_ELECTION_DEGREE; i++)
+        all = e->child[i].over;
+    if (all)
+        e->state = AQ_ELECTION_DONE;
+}
+
+// A slot for the subtree at that place, if there is one.
+static void set_slot(const aq_election_t *e, aq_election_slot_t *slot, uint64_t place, uint64_t now)
+{
+    *slot = (aq_election_slot_t){
+        .top = (uint32_t)place, .at = (uint32_t)place, .due = now, .over = place >= e->size};
+}
+
+static bool time_is_over(const aq_election_t *e, uint64_t now)
+{
+    return e->state != AQ_ELECTION_IDLE && now - e->begun >= e->timing.limit_ns;
+}
+
+// Takes a ballot over, unless one as strong is known. Then the telling begins, again if need be.
+static void learn(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
+{
+    if (time_is_over(e, now) || (aq_election_knows(e) && !is_stronger(ballot, &e->ballot)))
+        return;
+    if (e->state == AQ_ELECTION_IDLE)
+        e->begun = now;
+    e->state = AQ_ELECTION_TELLING;
+    e->ballot = *ballot;
+    e->told = ballot->master == e->rank;
+    e->stand_in = now + e->timing.tries * e->timing.retry_ns;
+    const uint64_t first = first_child(place_of(e, e->rank));
+    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
+        set_slot(e, &e->child[i], first + i, now);
+    check_done(e);
+}
+
+// ---- the ways in ----
+
+void aq_election_init(aq_election_t *e, uint32_t rank, uint32_t size,
+                      const aq_election_timing_t *timing)
+{
+    *e = (aq_election_t){.rank = rank, .size = size, .timing = *timing};
+}
+
+void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now)
+{
+    if (e->state != AQ_ELECTION_IDLE)
+        return;
+    e->begun = now;
+    const aq_ballot_t own = {0, e->rank, code};
+    if (e->rank == 0) {
+        learn(e, &own, now);
+        return;
+    }
+    e->state = AQ_ELECTION_ASKING;
+    e->ballot = own;
+    e->ask = (aq_election_slot_t){.due = now};
+}
+
+// The first who asks is the master; whoever elects knows it, too.
+static void hear_ask(aq_election_t *e, const aq_ballot_t *wanted, uint64_t now)
+{
+    if (!aq_election_knows(e))
+        learn(e, wanted, now);
+}
+
+static void hear_end(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
+{
+    learn(e, ballot, now);
+    if (is_same(ballot, &e->ballot))
+        e->told = true;
+}
+
+// One that knows a stronger ballot will be told by its parent there.
+static void hear_heard(aq_election_t *e, uint32_t from, const aq_ballot_t *ballot, uint64_t now)
+{
+    learn(e, ballot, now);
+    const uint32_t place = place_of(e, from);
+    for (unsigned i = 0; is_same(ballot, &e->ballot) && i < AQ_ELECTION_DEGREE; i++)
+        if (!e->child[i].over && e->child[i].at == place)
+            move_on(e, &e->child[i], false, now);
+}
+
+bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_news_t *news, uint64_t now,
+                      aq_news_t *reply)
+{
+    if (news->kind == AQ_NEWS_ASK)
+        hear_ask(e, &news->ballot, now);
+    else if (news->kind == AQ_NEWS_ANSWER)
+        learn(e, &news->ballot, now);
+    else if (news->kind == AQ_NEWS_END)
+        hear_end(e, &news->ballot, now);
+    else if (aq_election_knows(e))
+        hear_heard(e, from, &news->ballot, now);
+    check_done(e);
+    *reply = (aq_news_t){news->kind == AQ_NEWS_ASK ? AQ_NEWS_ANSWER : AQ_NEWS_HEARD, e->ballot};
+    return news->kind == AQ_NEWS_ASK || news->kind == AQ_NEWS_END;
+}
+
+// ---- the way out ----
+
+// Whether a slot wants to send now; then it is counted as sent.
+static bool takes_turn(const aq_election_t *e, aq_election_slot_t *slot, uint64_t now)
+{
+    if (slot->over || now < slot->due)
+        return false;
+    slot->tries++;
+    slot->due = now + e->timing.retry_ns;
+    return true;
+}
+
+// Asks the next elector when this one has been silent for all tries; at last elects itself.
+static bool ask(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+{
+    while (e->ask.tries == e->timing.tries && now >= e->ask.due) {
+        e->silent++;
+        e->ballot.elector++;
+        e->ask = (aq_election_slot_t){.due = now};
+        const aq_ballot_t own = e->ballot;
+        if (own.elector == AQ_ELECTION_ELECTORS || own.elector == e->rank) {
+            learn(e, &own, now);
+            return false;
+        }
+    }
+    if (!takes_turn(e, &e->ask, now))
+        return false;
+    *to = e->ballot.elector;
+    *out = (aq_news_t){AQ_NEWS_ASK, e->ballot};
+    return true;
+}
+
+static bool tell(aq_election_t *e, aq_election_slot_t *slot, uint64_t now, uint32_t *to,
+                 aq_news_t *out)
+{
+    if (!slot->over && slot->tries == e->timing.tries && now >= slot->due) {
+        e->silent++;
+        move_on(e, slot, true, now);
+    }
+    if (!slot->over && rank_at(e, slot->at) == e->rank)
+        move_on(e, slot, false, now);
+    if (!takes_turn(e, slot, now))
+        return false;
+    *to = rank_at(e, slot->at);
+    *out = (aq_news_t){AQ_NEWS_END, e->ballot};
+    return true;
+}
+
+// The elector tells the children of a master who has told nobody: at least, not us.
+static void stand_in(aq_election_t *e, uint64_t now)
+{
+    if (e->told || e->ballot.elector != e->rank || now < e->stand_in)
+        return;
+    e->silent++;
+    e->told = true;
+    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
+        set_slot(e, &e->child[i], first_child(0) + i, now);
+}
+
+static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+{
+    stand_in(e, now);
+    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
+        if (tell(e, &e->child[i], now, to, out))
+            return true;
+    check_done(e);
+    return false;
+}
+
+bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+{
+    if (e->state == AQ_ELECTION_ASKING && ask(e, now, to, out))
+        return true;
+    if (e->state == AQ_ELECTION_TELLING && tell_next(e, now, to, out))
+        return true;
+    if (!aq_election_over(e) && time_is_over(e, now))
+        e->state = AQ_ELECTION_GAVE_UP;
+    return false;
+}
+
+static uint64_t sooner(uint64_t due, const aq_election_slot_t *slot)
+{
+    return !slot->over && slot->due < due ? slot->due : due;
+}
+
+uint64_t aq_election_due(const aq_election_t *e)
+{
+    if (e->state == AQ_ELECTION_IDLE || aq_election_over(e))
+        return UINT64_MAX;
+    uint64_t due = e->begun + e->timing.limit_ns;
+    if (e->state == AQ_ELECTION_ASKING)
+        return sooner(due, &e->ask);
+    if (!e->told && e->ballot.elector == e->rank && e->stand_in < due)
+        due = e->stand_in;
+    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
+        due = sooner(due, &e->child[i]);
+    return due;
+}

@@ -1,0 +1,130 @@
+#include "exit_news.h"
+
+#include "../other/clock.h"
+#include "am.h"
+#include "endpoint.h"
+#include "exit_election.h"
+#include "job.h"
+#include "progress.h"
+
+enum {
+    TRIES = 8,
+    SILENT_PART = 5, // of the exit timeout: after such a part a rank is taken for dead
+    IDLE_NS = 50000, // between polls that find nothing
+};
+
+static aq_election_t election;
+static aq_lock_t lock;       // of it
+static atomic_bool awake;    // it has begun here
+static atomic_flag speaking; // a poll is sending already
+
+// ---- messages ----
+
+static void fill(int32_t args[4], const aq_news_t *news)
+{
+    args[0] = (int32_t)news->kind;
+    args[1] = (int32_t)news->ballot.elector;
+    args[2] = (int32_t)news->ballot.master;
+    args[3] = news->ballot.code;
+}
+
+// One that finds no room is repeated as one that was lost.
+static void say(uint32_t to, const aq_news_t *news)
+{
+    int32_t args[4];
+    fill(args, news);
+    const aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_EXIT_ASK, .nargs = 4};
+    (void)aq_am_request(to, &am, GEX_FLAG_IMMEDIATE);
+}
+
+static void reply(gex_Token_t token, const aq_news_t *news)
+{
+    int32_t args[4];
+    fill(args, news);
+    const aq_am_t am = {.args = args,
+                        .category = AQ_AM_SHORT,
+                        .handler = AQ_HANDLER_EXIT_REPLY,
+                        .nargs = 4,
+                        .reply = true};
+    (void)aq_am_reply(token, &am, 0);
+}
+
+static bool next(uint32_t *to, aq_news_t *news)
+{
+    aq_lock_take(&lock);
+    bool any = aq_election_next(&election, aq_clock_ns(), to, news);
+    aq_lock_drop(&lock);
+    return any;
+}
+
+static bool turn(aq_task_t *task)
+{
+    (void)task;
+    uint32_t to;
+    aq_news_t news;
+    bool any = false;
+    if (atomic_flag_test_and_set(&speaking))
+        return false;
+    while (next(&to, &news)) {
+        say(to, &news);
+        any = true;
+    }
+    atomic_flag_clear(&speaking);
+    return any;
+}
+
+static void wake_up(void)
+{
+    if (!atomic_exchange(&awake, true))
+        aq_progress_busy(1);
+}
+
+// Whoever hears of the end tells it to the ranks of its host, which may not poll the network.
+static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t master, int32_t code)
+{
+    const aq_news_t news = {(aq_news_kind_t)kind, {(uint32_t)elector, (uint32_t)master, code}};
+    aq_news_t answer;
+    if (news.ballot.master >= aq_job.size)
+        return;
+    aq_lock_take(&lock);
+    bool answers =
+        aq_election_hear(&election, token->arrival->source, &news, aq_clock_ns(), &answer);
+    aq_lock_drop(&lock);
+    wake_up();
+    (void)aq_job.boot->ops->announce_exit(aq_job.boot, answer.ballot.code);
+    if (answers)
+        reply(token, &answer);
+}
+
+// ---- calls ----
+
+void aq_exit_news_start(void)
+{
+    static aq_task_t task = {turn, NULL};
+    const uint64_t limit = aq_boot_exit_timeout(aq_job.size);
+    const aq_election_timing_t timing = {
+        .retry_ns = limit / (SILENT_PART * TRIES), .tries = TRIES, .limit_ns = limit};
+    if (!aq_job.boot->exit_stays_here)
+        return;
+    aq_election_init(&election, aq_job.rank, aq_job.size, &timing);
+    aq_endpoint_internal(AQ_HANDLER_EXIT_ASK, (gex_AM_Fn_t)on_news,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "exit");
+    aq_endpoint_internal(AQ_HANDLER_EXIT_REPLY, (gex_AM_Fn_t)on_news,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "exit heard");
+    aq_progress_add(&task);
+}
+
+int aq_exit_news_spread(int code)
+{
+    if (!aq_job.boot->exit_stays_here)
+        return code;
+    aq_lock_take(&lock);
+    aq_election_begin(&election, code, aq_clock_ns());
+    aq_lock_drop(&lock);
+    wake_up();
+    while (!aq_election_over(&election))
+        if (!aq_progress_poll())
+            aq_clock_sleep_ns(IDLE_NS);
+    return election.ballot.code;
+}
