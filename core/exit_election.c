@@ -53,12 +53,17 @@ static bool is_same(const aq_ballot_t *a, const aq_ballot_t *b)
     return a->elector == b->elector && a->master == b->master;
 }
 
+static bool has_told_all(const aq_election_t *e)
+{
+    bool all = true;
+    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
+        all = all && e->child[i].over;
+    return all;
+}
+
 static void check_done(aq_election_t *e)
 {
-    bool all = e->state == AQ_ELECTION_TELLING && e->told;
-    for (unsigned i = 0; all && i < AQ_ELECTION_DEGREE; i++)
-        all = e->child[i].over;
-    if (all)
+    if (e->state == AQ_ELECTION_TELLING && e->told && has_told_all(e))
         e->state = AQ_ELECTION_DONE;
 }
 
@@ -202,33 +207,35 @@ static bool tell(aq_election_t *e, aq_election_slot_t *slot, uint64_t now, uint3
     return true;
 }
 
-// The elector tells the children of a master who has told nobody: at least, not us.
-static void stand_in(aq_election_t *e, uint64_t now)
+static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
 {
-    if (e->told || e->ballot.elector != e->rank || now < e->stand_in)
-        return;
+    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
+        if (tell(e, &e->child[i], now, to, out))
+            return true;
+    return false;
+}
+
+// When its own children have heard, the elector tells those of a master who has told nobody: at
+// least, not us.
+static bool stand_in(aq_election_t *e, uint64_t now)
+{
+    if (e->told || e->ballot.elector != e->rank || now < e->stand_in || !has_told_all(e))
+        return false;
     e->silent++;
     e->told = true;
     for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
         set_slot(e, &e->child[i], first_child(0) + i, now);
-}
-
-static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
-{
-    stand_in(e, now);
-    for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
-        if (tell(e, &e->child[i], now, to, out))
-            return true;
-    check_done(e);
-    return false;
+    return true;
 }
 
 bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
 {
     if (e->state == AQ_ELECTION_ASKING && ask(e, now, to, out))
         return true;
-    if (e->state == AQ_ELECTION_TELLING && tell_next(e, now, to, out))
+    if (e->state == AQ_ELECTION_TELLING &&
+        (tell_next(e, now, to, out) || (stand_in(e, now) && tell_next(e, now, to, out))))
         return true;
+    check_done(e);
     if (!aq_election_over(e) && time_is_over(e, now))
         e->state = AQ_ELECTION_GAVE_UP;
     return false;
@@ -246,7 +253,7 @@ uint64_t aq_election_due(const aq_election_t *e)
     uint64_t due = e->begun + e->timing.limit_ns;
     if (e->state == AQ_ELECTION_ASKING)
         return sooner(due, &e->ask);
-    if (!e->told && e->ballot.elector == e->rank && e->stand_in < due)
+    if (!e->told && e->ballot.elector == e->rank && has_told_all(e) && e->stand_in < due)
         due = e->stand_in;
     for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
         due = sooner(due, &e->child[i]);
