@@ -58,8 +58,10 @@ aq_ibv_op_t *aq_ibv_op_take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
                                                   memory_order_acquire, memory_order_relaxed));
     aq_lock_take(&ibv->op_lock);
     aq_ibv_op_t *op = ibv->free_ops;
-    if (op)
+    if (op) {
         ibv->free_ops = op->next;
+        atomic_fetch_add_explicit(&ibv->ops_used, 1, memory_order_relaxed);
+    }
     aq_lock_drop(&ibv->op_lock);
     if (op)
         *op = (aq_ibv_op_t){.link = link};
@@ -78,6 +80,7 @@ void aq_ibv_op_put(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
     aq_lock_take(&ibv->op_lock);
     op->next = ibv->free_ops;
     ibv->free_ops = op;
+    atomic_fetch_sub_explicit(&ibv->ops_used, 1, memory_order_relaxed);
     aq_lock_drop(&ibv->op_lock);
 }
 

@@ -207,8 +207,7 @@ static aq_status_t set_up(aq_ibv_conduit_t *ibv)
         status = aq_ibv_keys_open(ibv);
     if (status != AQ_OK)
         return status;
-    aq_credit_pool_start(&ibv->credits, ibv->limits.credits.total);
-    atomic_init(&ibv->grants_left, ibv->limits.grants);
+    aq_ibv_credits_open(ibv);
     set_payloads(ibv);
     status = aq_ibv_connector_start(ibv);
     if (status == AQ_OK)

@@ -43,16 +43,32 @@ enum {
     AQ_IBV_BUFFER_BYTES = 4096, // the longest message, with its header
     AQ_IBV_PROOF_BYTES = 16,
     AQ_IBV_BATCH = 16,        // completions that are taken out at once
+    AQ_IBV_LIST_MOST = 16,    // operations that are posted together
+    AQ_IBV_INLINE_MOST = 128, // longer ones cost each entry of every send queue more than a copy
     AQ_IBV_RING_SLOTS = 32,   // the most that a ring may have
     AQ_IBV_FOOTER_BYTES = 16, // behind a message in a ring
 };
 
 // ---- what travels ----
 
-// Beside the categories: a hidden reply; what firehoses ask and answer, and puts and gets that the
-// peer has to copy, both of which are written as a Medium is.
-enum { AQ_IBV_CREDITS = AQ_AM_LONG + 1, AQ_IBV_FIREHOSE, AQ_IBV_COPY };
-enum { AQ_IBV_REPLY = 1, AQ_IBV_PACKED = 2, AQ_IBV_LEFT = 4 }; // LEFT: the ring that was asked for
+// Messages of the conduit itself, beside the categories.
+enum {
+    AQ_IBV_CREDITS = AQ_AM_LONG + 1, // a hidden reply: takes credits back
+    AQ_IBV_ASK,                      // a hidden request: leave your ring here, and answer
+    // Both written as a Medium is: what firehoses ask and answer, and puts and gets that the peer
+    // has to copy.
+    AQ_IBV_FIREHOSE,
+    AQ_IBV_COPY,
+};
+
+// Flags.
+enum {
+    AQ_IBV_REPLY = 1,
+    AQ_IBV_PACKED = 2,
+    AQ_IBV_LEFT = 4,      // the sender has left its ring at the receiver
+    AQ_IBV_ANSWER = 8,    // to AQ_IBV_ASK
+    AQ_IBV_UNCOUNTED = 16 // a reply to a request that came by a ring, and took no credit
+};
 
 // A message: this, the arguments up to a multiple of 8, of a Long its place (8 bytes), the payload
 // of a Medium or of a packed Long. In the byte order of the machine: all processes run on the same
@@ -65,7 +81,7 @@ typedef struct aq_ibv_head {
     uint8_t flags;
     uint8_t handler;
     uint8_t nargs;
-    uint8_t ring; // 0: no news; a ring for the receiver, from 1 on; 255: it has to leave its own
+    uint8_t ring;       // 0: no news; a ring for the receiver, from 1 on
     uint8_t ring_slots; // slots of the receiver's ring that are free again; see ibv_ring.c
 } aq_ibv_head_t;
 
@@ -131,6 +147,7 @@ struct aq_ibv_peer;
 // An entry of a send queue, from when it is posted to its completion.
 typedef struct aq_ibv_op {
     struct aq_ibv_op *next;
+    struct aq_ibv_op *before; // that is complete when this one is; NULL: none
     struct aq_ibv_peer *link;
     aq_ibv_buffer_t *buffer; // that it uses; NULL: none
     atomic_uint *pending;    // that counts a put or get; NULL: it is no such thing
@@ -138,6 +155,7 @@ typedef struct aq_ibv_op {
     aq_ibv_hold_t there;     // of the peer's memory
     void *into;              // a get through the buffer: where its bytes belong
     uint32_t nbytes;
+    bool untold; // it is complete when a later one is
 } aq_ibv_op_t;
 
 // ---- peers ----
@@ -171,7 +189,8 @@ typedef struct aq_ibv_peer {
     uint32_t ring_slots;   // that are free
     uint32_t ring_position;
     unsigned ring_generation;
-    atomic_bool ring_left; // to be said with the next message
+    atomic_bool ring_left;   // to be said with the next message
+    atomic_bool ring_answer; // AQ_IBV_ASK is to be answered
 
     // What the peer is to learn with the next message: a ring (see aq_ibv_head_t), and slots of its
     // own ring that are free again, with the generation of the ring.
@@ -180,7 +199,8 @@ typedef struct aq_ibv_peer {
     // Under the conduit's receiving lock.
     struct aq_ibv_ring *owned; // that it writes here; NULL: none
     unsigned owned_generation;
-    uint32_t heard; // messages in this cycle
+    uint32_t heard;   // messages in this cycle
+    uint32_t regains; // who lost its ring since we slept gets one again with so many more
 } aq_ibv_peer_t;
 
 // A ring that a peer writes here.
@@ -217,6 +237,7 @@ typedef struct aq_ibv_limits {
     unsigned depth_each, depth_total; // send queue entries of a link, of the process
     unsigned arrivals;                // buffers in the shared receive queue
     unsigned grants;                  // of those, for requests
+    unsigned ring_replies;            // and for replies to requests that went by rings
     unsigned bounces, large_bounces;
     unsigned inline_bytes;                  // most that travels in the work request
     size_t packed_long;                     // longest Long whose payload travels with its header
@@ -227,6 +248,18 @@ typedef struct aq_ibv_limits {
     uint8_t reads;                          // RDMA reads of a connection that may be under way
     uint32_t regions;                       // that the device can keep registered
 } aq_ibv_limits_t;
+
+// Short puts and gets to one peer that are to be posted together, by the next poll at the latest.
+typedef struct aq_ibv_list {
+    aq_lock_t lock;
+    atomic_uint count;
+    _Atomic uint64_t last; // when an operation was posted or put here
+    aq_ibv_peer_t *link;
+    aq_ibv_op_t *ops[AQ_IBV_LIST_MOST];
+    struct ibv_send_wr wr[AQ_IBV_LIST_MOST];
+    struct ibv_sge pieces[AQ_IBV_LIST_MOST];
+    uint8_t bytes[AQ_IBV_LIST_MOST][AQ_IBV_INLINE_MOST]; // of those that travel inline
+} aq_ibv_list_t;
 
 typedef struct aq_ibv_conduit {
     aq_conduit_t base;
@@ -256,6 +289,8 @@ typedef struct aq_ibv_conduit {
     aq_ibv_pool_t bounces, large_bounces;
     aq_lock_t op_lock;
     aq_ibv_op_t *free_ops, *ops;
+    atomic_uint ops_used;
+    aq_ibv_list_t list;
 
     aq_ibv_atomics_t atomics; // on memory here
     atomic_ulong atomics_begun;
@@ -273,6 +308,7 @@ typedef struct aq_ibv_conduit {
     atomic_uint queue_pairs; // of links, and of calls that came to nothing until they are over
     unsigned calling, most_calling; // links that are, were at the same time; under connect_lock
     atomic_uint grants_left;
+    unsigned ungranted;            // peers that have no grant yet
     _Atomic(aq_ibv_peer_t *) lost; // the first link that failed
     const char *lost_why;
     uint64_t lost_at;
@@ -282,12 +318,18 @@ typedef struct aq_ibv_conduit {
     aq_ibv_ring_t *rings, **active_rings;
     atomic_uint rings_active;
     unsigned ring_turn;
-    unsigned heard; // messages in this cycle
+    unsigned ring_turns;      // of polls that found messages in rings
+    unsigned rings_leaving;   // that were left, and have something in them still
+    unsigned heard;           // messages in this cycle
+    atomic_uint nap;          // doublings of the next sleep beside rings
+    unsigned long ring_looks; // into slots, whether a message was there or not
+    atomic_uint rings_held;   // of peers, that are for us
     atomic_ulong rings_granted, rings_freed, ring_messages;
 
     aq_credit_pool_t credits;
     aq_lock_t reaping;   // only ever tried
     aq_lock_t receiving; // only ever tried
+    atomic_uint sending_turns;
     aq_lock_t queue_lock;
     aq_ibv_queue_t requests, replies;
     atomic_bool credits_due; // a hidden reply found no room
@@ -312,6 +354,10 @@ void aq_ibv_device_close(aq_ibv_conduit_t *ibv);
 
 // Firehose, which gets what the buffers have left. Logs faults.
 aq_status_t aq_ibv_keys_open(aq_ibv_conduit_t *ibv);
+
+// How much there is to be of everything, but for what only the device itself can tell.
+void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can,
+                        const struct ibv_port_attr *port);
 
 // ---- ibv_sleep.c ----
 
@@ -368,6 +414,9 @@ aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_conduit_t *ibv, uint32_t rank);
 // With connect_lock held: what the two sides granted each other; from here on requests may go.
 void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_hello_t *theirs);
 
+// The credits that this process has, and those that it can grant: all of them.
+void aq_ibv_credits_open(aq_ibv_conduit_t *ibv);
+
 // With connect_lock held: how many requests a new peer may have under way.
 unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv);
 
@@ -390,14 +439,27 @@ int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv);
 // See aq_conduit_ops_t.
 aq_status_t aq_ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 
-// Gives the resources of operations that are over back. Returns how many were. Any thread.
+// Gives the resources of operations that are over back, and first posts those that wait in the
+// list. Returns how many were over. Any thread.
 unsigned aq_ibv_reap(aq_ibv_conduit_t *ibv);
+
+// The same, without the list.
+unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv);
 
 // After the handler of a request of that peer returned without a reply.
 void aq_ibv_bank(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
 
 // Sends the hidden replies that found no room before.
 void aq_ibv_send_due(aq_ibv_conduit_t *ibv);
+
+// With the receiving lock held: asks the peer to leave its ring here. False: not now.
+bool aq_ibv_send_ask(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
+
+// The peer asked us that: tells it that we have, beside the credit of its request.
+void aq_ibv_send_answer(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
+
+// Whether the request whose handler runs in this thread came by a ring.
+extern _Thread_local bool aq_ibv_answers_ring;
 
 // One work request of the device. Signaled; its op is what completes.
 typedef struct aq_ibv_work {
@@ -415,16 +477,26 @@ typedef struct aq_ibv_work {
 void aq_ibv_post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                  unsigned count);
 
+// Posts a put or get, now or with those that follow, the next aq_ibv_post or aq_ibv_reap at the
+// latest.
+void aq_ibv_post_later(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work);
+void aq_ibv_post_list(aq_ibv_conduit_t *ibv);
+
 // ---- ibv_ring.c ----
 
 // How many rings there are to be; their memory, from *at on. False: no memory.
 void aq_ibv_rings_limits(aq_ibv_conduit_t *ibv);
 bool aq_ibv_rings_open(aq_ibv_conduit_t *ibv, uint8_t **at);
 
-// With the link's ring_lock held: makes a write into the peer's ring of the work request for a
-// message of so many bytes, with room for a footer behind it. False: there is no ring, or no free
-// slot.
-bool aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv_work_t *work);
+// With the link's ring_lock held: whether there is a ring of the peer's with a free slot.
+static inline bool aq_ibv_ring_has_room(const aq_ibv_peer_t *link)
+{
+    return atomic_load_explicit(&link->ring, memory_order_relaxed) && link->ring_slots;
+}
+
+// Then, under the same lock: makes a write into that slot of the work request for a message of so
+// many bytes, with room for a footer behind it.
+void aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv_work_t *work);
 
 // The bytes of such a write.
 static inline size_t aq_ibv_ring_bytes(size_t bytes)
@@ -434,7 +506,10 @@ static inline size_t aq_ibv_ring_bytes(size_t bytes)
 
 // Rings in the head of a message: what is to be said, and what was.
 void aq_ibv_ring_say(aq_ibv_peer_t *link, aq_ibv_head_t *head);
-void aq_ibv_ring_hear(aq_ibv_peer_t *link, const aq_ibv_head_t *head);
+void aq_ibv_ring_hear(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_head_t *head);
+
+// The peer wants its ring back: what is sent from now on does not go there.
+void aq_ibv_ring_leave(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
 
 // With the receiving lock held: the next message in a ring; NULL: there is none. When its handler
 // has returned: its slot is free.
@@ -444,6 +519,13 @@ void aq_ibv_ring_done(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer);
 // With the receiving lock held: a message of at most ring_bytes came. Every so many of them it is
 // decided who has a ring.
 void aq_ibv_ring_count(aq_ibv_conduit_t *ibv, const aq_ibv_head_t *head);
+
+// With the receiving lock held: frees the rings that were left and are empty.
+void aq_ibv_rings_free_left(aq_ibv_conduit_t *ibv);
+
+// Before a sleep, which a message in a ring does not end: asks all to leave theirs. Returns true
+// when there is none any more; else one sleeps for a short while only.
+bool aq_ibv_rings_quiet(aq_ibv_conduit_t *ibv);
 
 // ---- ibv_receive.c ----
 

@@ -60,7 +60,7 @@ static bool make_queue_pair(aq_ibv_conduit_t *ibv, struct rdma_cm_id *id)
                 .max_send_sge = 1,
                 .max_inline_data = ibv->limits.inline_bytes},
         .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 1,
+        .sq_sig_all = 0,
     };
     if (rdma_create_qp(id, ibv->pd, &attr) == 0) {
         atomic_fetch_add_explicit(&ibv->queue_pairs, 1, memory_order_relaxed);

@@ -24,7 +24,6 @@
 #include "ibv_settings.h"
 
 enum {
-    INLINE_MOST = 128, // what is longer costs each entry of every send queue more than a copy
     LARGE_BOUNCES = 16,
     LISTEN_BACKLOG = 1024,
     LONGEST_BOUNCE = 1 << 20,
@@ -170,11 +169,23 @@ static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct i
     };
     limits->credits = aq_credit_fit(wanted, (uint32_t)peers);
     // One buffer for each request that may come, and for each reply.
-    limits->grants = aq_least(limits->credits.each * peers, MOST_GRANTS);
-    limits->arrivals =
-        limits->grants + aq_least(limits->credits.total, limits->credits.each * peers);
-    limits->arrivals =
-        aq_least(limits->arrivals, aq_least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe));
+    const unsigned most = aq_least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
+    limits->grants = aq_least(aq_least(limits->credits.each * peers, MOST_GRANTS), most / 2);
+    limits->credits.total = aq_least(aq_least(limits->credits.total, limits->credits.each * peers),
+                                     most - limits->grants);
+    limits->credits = aq_credit_fit(limits->credits, (uint32_t)peers);
+    limits->arrivals = limits->grants + limits->credits.total;
+}
+
+// One more buffer for each reply to what goes by rings of others, since that takes no credit.
+static void find_rings(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
+{
+    aq_ibv_limits_t *limits = &ibv->limits;
+    const unsigned most = aq_least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
+    aq_ibv_rings_limits(ibv);
+    limits->rings = aq_least(limits->rings, (most - limits->arrivals) / limits->ring_depth);
+    limits->ring_replies = limits->rings * limits->ring_depth;
+    limits->arrivals += limits->ring_replies;
 }
 
 static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
@@ -188,7 +199,7 @@ static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port
     limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
 }
 
-static void find_limits(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can,
+void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can,
                         const struct ibv_port_attr *port)
 {
     aq_ibv_limits_t *limits = &ibv->limits;
@@ -198,7 +209,7 @@ static void find_limits(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
     find_depths(limits, peers, can);
     find_credits(limits, peers, can);
     find_bytes(limits, port);
-    aq_ibv_rings_limits(ibv);
+    find_rings(ibv, can);
     limits->bounces =
         aq_least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
     limits->large_bounces = aq_least(LARGE_BOUNCES, limits->depth_total);
@@ -228,7 +239,8 @@ static int make_queue_pair(aq_ibv_conduit_t *ibv, unsigned inline_bytes)
 static unsigned find_inline(aq_ibv_conduit_t *ibv)
 {
     int64_t wanted = aq_settings_int(AQ_SET_INLINESEND_LIMIT);
-    unsigned bytes = wanted < 0 || wanted > INLINE_MOST ? INLINE_MOST : (unsigned)wanted;
+    unsigned bytes =
+        wanted < 0 || wanted > AQ_IBV_INLINE_MOST ? AQ_IBV_INLINE_MOST : (unsigned)wanted;
     while (bytes && make_queue_pair(ibv, bytes) != 0)
         bytes = bytes < 16 ? 0 : bytes / 2;
     return bytes;
@@ -313,7 +325,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
     status = aq_ibv_agree(ibv->base.env->boot, status, why);
     if (status != AQ_OK)
         return status;
-    find_limits(ibv, &can, &port);
+    aq_ibv_limits_find(ibv, &can, &port);
     ibv->atomics = aq_ibv_atomics_of(can.atomic_cap);
     status = make_objects(ibv);
     if (status == AQ_OK)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../other/clock.h"
+#include "../../other/least.h"
 #include "../../other/log.h"
 
 enum {
@@ -38,15 +39,28 @@ aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_conduit_t *ibv, uint32_t rank)
     return link;
 }
 
-// As many as anybody may have, while an eighth of what is left is more than that; then less, and
-// when all are given away, one each: then it may happen that the device has to wait for a buffer.
+void aq_ibv_credits_open(aq_ibv_conduit_t *ibv)
+{
+    aq_credit_pool_start(&ibv->credits, ibv->limits.credits.total);
+    atomic_init(&ibv->grants_left, ibv->limits.grants);
+    ibv->ungranted = ibv->peers;
+}
+
+// Of what is left, one is kept for each peer that may still come; of the rest a new one gets an
+// eighth, and no more than anybody may have. With more peers than grants half of them are kept:
+// only when so many were spoken to that all are given away, one gets a credit without a buffer.
 unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv)
 {
-    unsigned left = atomic_load_explicit(&ibv->grants_left, memory_order_relaxed);
-    unsigned share = ibv->limits.grants == ibv->limits.credits.each * ibv->peers ? left : left / 8;
-    unsigned grant = share < ibv->limits.credits.each ? share : ibv->limits.credits.each;
-    if (!grant)
+    const aq_ibv_limits_t *limits = &ibv->limits;
+    const unsigned left = atomic_load_explicit(&ibv->grants_left, memory_order_relaxed);
+    const bool enough_for_all = limits->grants >= limits->credits.each * ibv->peers;
+    ibv->ungranted -= ibv->ungranted > 0;
+    if (!left)
         return 1;
+    const unsigned kept = ibv->peers <= limits->grants ? ibv->ungranted : limits->grants / 2;
+    const unsigned spare = left > kept ? left - kept - 1 : 0;
+    const unsigned grant = enough_for_all ? limits->credits.each
+                                          : (unsigned)aq_least(1 + spare / 8, limits->credits.each);
     atomic_store_explicit(&ibv->grants_left, left - grant, memory_order_relaxed);
     return grant;
 }

@@ -12,7 +12,14 @@
 
 #include "../../other/log.h"
 
-enum { DELIVER_MOST = 32 }; // messages that one poll delivers
+enum {
+    DELIVER_MOST = 32, // messages that one poll delivers
+    RINGS_FIRST = 8,   // turns with messages from rings for each look at the completions
+    SENDING_TURNS = 4, // sends for each look at what has arrived
+    RING_FLAGS = AQ_IBV_LEFT | AQ_IBV_ANSWER,
+};
+
+_Thread_local bool aq_ibv_answers_ring;
 
 // ---- queues ----
 
@@ -74,7 +81,7 @@ static unsigned take_batch(aq_ibv_conduit_t *ibv)
             spares = spare;
         }
         sort_in(ibv, buffer);
-        if (wc[i].byte_len <= ibv->limits.ring_bytes || head_of(buffer)->flags & AQ_IBV_LEFT)
+        if (wc[i].byte_len <= ibv->limits.ring_bytes || head_of(buffer)->flags & RING_FLAGS)
             aq_ibv_ring_count(ibv, head_of(buffer));
     }
     // Before anybody can run what has arrived, and give its credit back.
@@ -84,16 +91,18 @@ static unsigned take_batch(aq_ibv_conduit_t *ibv)
     return (unsigned)count;
 }
 
-// Takes as many out of the rings, at most.
-static void take_from_rings(aq_ibv_conduit_t *ibv)
+// Takes as many out of the rings, at most; returns how many.
+static unsigned take_from_rings(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_buffer_t *buffer;
-    for (unsigned i = 0; i < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(ibv)) != NULL; i++) {
+    unsigned taken = 0;
+    for (; taken < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(ibv)) != NULL; taken++) {
         aq_ibv_ring_count(ibv, head_of(buffer));
         aq_lock_take(&ibv->queue_lock);
         sort_in(ibv, buffer);
         aq_lock_drop(&ibv->queue_lock);
     }
+    return taken;
 }
 
 // ---- to the handlers ----
@@ -136,19 +145,39 @@ static bool call_handler(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *me
     return true;
 }
 
-// Message, whose buffer has been replaced.
-static void run(aq_ibv_conduit_t *ibv, uint8_t *message)
+// The credits that a message gives back: those that it names, and of a reply that of its request.
+static unsigned credits_in(const aq_ibv_head_t *head)
+{
+    const bool replies = head->flags & AQ_IBV_REPLY && !(head->flags & AQ_IBV_UNCOUNTED);
+    return head->credits +
+           (replies && (head->kind != AQ_IBV_CREDITS || head->flags & AQ_IBV_ANSWER));
+}
+
+static void run_request(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *message, bool by_ring)
+{
+    const bool before = aq_ibv_answers_ring;
+    aq_ibv_answers_ring = by_ring;
+    const bool replied = call_handler(ibv, link, message);
+    aq_ibv_answers_ring = before;
+    if (!replied && !by_ring)
+        aq_ibv_bank(ibv, link);
+}
+
+// Message, whose buffer has been replaced, or is a slot of a ring.
+static void run(aq_ibv_conduit_t *ibv, uint8_t *message, bool by_ring)
 {
     const aq_ibv_head_t head = *(const aq_ibv_head_t *)(const void *)message;
     aq_ibv_peer_t *link = sender_of(ibv, head.source);
-    const bool reply = head.flags & AQ_IBV_REPLY;
-    aq_credit_give(&link->credit, head.credits + (reply && head.kind != AQ_IBV_CREDITS));
-    aq_ibv_ring_hear(link, &head);
-    if (head.kind == AQ_IBV_CREDITS)
-        return;
-    bool replied = call_handler(ibv, link, message);
-    if (!reply && !replied)
-        aq_ibv_bank(ibv, link);
+    aq_credit_give(&link->credit, credits_in(&head));
+    aq_ibv_ring_hear(ibv, link, &head);
+    if (head.kind == AQ_IBV_ASK) {
+        aq_ibv_ring_leave(ibv, link);
+        aq_ibv_send_answer(ibv, link);
+    } else if (head.kind != AQ_IBV_CREDITS && head.flags & AQ_IBV_REPLY) {
+        call_handler(ibv, link, message);
+    } else if (head.kind != AQ_IBV_CREDITS) {
+        run_request(ibv, link, message, by_ring);
+    }
 }
 
 static void deliver(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
@@ -159,23 +188,26 @@ static void deliver(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
         buffer->next = NULL;
         aq_ibv_post_arrivals(ibv, buffer);
         atomic_fetch_add_explicit(&ibv->copies, 1, memory_order_relaxed);
-        run(ibv, copy);
+        run(ibv, copy, false);
         return;
     }
-    run(ibv, buffer->bytes);
+    run(ibv, buffer->bytes, buffer->ring);
     if (buffer->ring)
         aq_ibv_ring_done(ibv, buffer);
     else
         aq_ibv_buffer_put(buffer);
 }
 
-// False: another thread is at it.
+// False: another thread is at it. While messages come by rings, the completions are looked at less
+// often.
 static bool take_arrivals(aq_ibv_conduit_t *ibv)
 {
     if (!aq_lock_try(&ibv->receiving))
         return false;
-    take_from_rings(ibv);
-    take_batch(ibv);
+    if (ibv->rings_leaving)
+        aq_ibv_rings_free_left(ibv);
+    if (!take_from_rings(ibv) || ++ibv->ring_turns % RINGS_FIRST == 0)
+        take_batch(ibv);
     aq_lock_drop(&ibv->receiving);
     return true;
 }
@@ -195,10 +227,23 @@ static unsigned deliver_some(aq_ibv_conduit_t *ibv, unsigned what)
     return delivered;
 }
 
+// Who sends on and on leaves short operations in their list, looks up now and then, and for what is
+// over when it needs that.
+static bool is_put_off(aq_ibv_conduit_t *ibv, unsigned what)
+{
+    if (!(what & AQ_POLL_SENDING))
+        return false;
+    const unsigned sent = atomic_load_explicit(&ibv->sending_turns, memory_order_relaxed) + 1;
+    atomic_store_explicit(&ibv->sending_turns, sent, memory_order_relaxed);
+    return sent % SENDING_TURNS != 0;
+}
+
 unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    unsigned done = aq_ibv_reap(ibv);
+    if (is_put_off(ibv, what))
+        return 0;
+    unsigned done = what & AQ_POLL_SENDING ? 0 : aq_ibv_reap(ibv);
     take_arrivals(ibv);
     return done + deliver_some(ibv, what);
 }

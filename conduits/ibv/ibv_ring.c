@@ -12,8 +12,14 @@
 // - A slot is written again only when its message's handler has returned: the receiver gives slots
 //   back in order, and tells with any message that goes to the sender. A sender without a free slot
 //   sends as without rings, so that nobody ever waits for a slot.
-// - Who gets a ring learns it from the head of a message, and so does who has to leave one; it says
-//   in the head of its next message, sent behind its last write, that it has left.
+// - Slots are the credits of rings: what goes there takes no other. Of the replies to requests in
+//   rings, those that do not go by a ring themselves find a receive buffer, since there is one for
+//   each slot of the rings that a process uses at a time (ring_replies); it leaves further ones.
+// - Who gets a ring learns it from the head of a message. Who has to leave it is asked by a hidden
+//   request, which wakes it, and answers behind its last write that it has left; or that it has no
+//   ring, when the request has overtaken the news: then it is asked again.
+// - Nobody sleeps beside a ring that it has given: it asks for it first, and sleeps for short times
+//   only until all are left. Then whatever comes makes a completion, which ends the sleep.
 #include "ibv_conduit.h"
 
 #include <stdlib.h>
@@ -21,15 +27,15 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../../other/log.h"
+#include "../../other/least.h"
 #include "../../other/settings.h"
 
 enum {
     RINGS_MOST = 250, // as many as one byte can name
-    LEAVE = 255,      // in place of the number of a ring
     GENERATION_SHIFT = 6,
     SLOTS_MASK = (1 << GENERATION_SHIFT) - 1,
     CLEARLY_MORE = 16, // messages in a cycle
+    TALKS_AGAIN = 32,  // messages of one that left since we slept
 };
 
 typedef struct footer {
@@ -52,10 +58,8 @@ static uint64_t hash_of(const void *message, uint32_t bytes, uint32_t position)
 
 // ---- who writes ----
 
-bool aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv_work_t *work)
+void aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv_work_t *work)
 {
-    if (!link->ring || !link->ring_slots)
-        return false;
     const uint32_t position = ++link->ring_position;
     const size_t at = padded(bytes), total = at + AQ_IBV_FOOTER_BYTES;
     const footer_t footer = {(uint32_t)bytes, position,
@@ -68,25 +72,41 @@ bool aq_ibv_ring_use(aq_ibv_peer_t *link, uint8_t *message, size_t bytes, aq_ibv
     work->remote =
         link->ring + ((position - 1) % link->ring_depth + 1) * AQ_IBV_BUFFER_BYTES - total;
     work->remote_key = link->rings_key;
-    return true;
 }
 
-void aq_ibv_ring_hear(aq_ibv_peer_t *link, const aq_ibv_head_t *head)
+// A ring is used if there are buffers for the replies to what goes there.
+static void begin_ring(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, unsigned number)
+{
+    link->ring_position = 0;
+    link->ring_generation++;
+    if (atomic_fetch_add_explicit(&ibv->rings_held, 1, memory_order_relaxed) >= ibv->limits.rings) {
+        atomic_fetch_sub_explicit(&ibv->rings_held, 1, memory_order_relaxed);
+        atomic_store_explicit(&link->ring_left, true, memory_order_release);
+        return;
+    }
+    link->ring = link->rings_at + (uint64_t)(number - 1) * link->ring_depth * AQ_IBV_BUFFER_BYTES;
+    link->ring_slots = link->ring_depth;
+}
+
+void aq_ibv_ring_hear(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_head_t *head)
 {
     if (!head->ring && !head->ring_slots)
         return;
     aq_lock_take(&link->ring_lock);
     if (head->ring_slots >> GENERATION_SHIFT == link->ring_generation % 4)
         link->ring_slots += head->ring_slots & SLOTS_MASK;
-    if (head->ring == LEAVE) {
+    if (head->ring)
+        begin_ring(ibv, link, head->ring);
+    aq_lock_drop(&link->ring_lock);
+}
+
+void aq_ibv_ring_leave(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    aq_lock_take(&link->ring_lock);
+    if (link->ring) {
         link->ring = 0;
+        atomic_fetch_sub_explicit(&ibv->rings_held, 1, memory_order_relaxed);
         atomic_store_explicit(&link->ring_left, true, memory_order_release);
-    } else if (head->ring) {
-        link->ring =
-            link->rings_at + (uint64_t)(head->ring - 1) * link->ring_depth * AQ_IBV_BUFFER_BYTES;
-        link->ring_slots = link->ring_depth;
-        link->ring_position = 0;
-        link->ring_generation++;
     }
     aq_lock_drop(&link->ring_lock);
 }
@@ -119,6 +139,7 @@ static aq_ibv_buffer_t *next_message(aq_ibv_conduit_t *ibv, aq_ibv_ring_t *ring)
 {
     const uint32_t slot = ring->seen % ibv->limits.ring_depth;
     const volatile footer_t *shared = footer_at(ring, slot);
+    ibv->ring_looks++;
     if (shared->position != ring->seen + 1)
         return NULL;
     atomic_thread_fence(memory_order_acquire);
@@ -139,8 +160,10 @@ aq_ibv_buffer_t *aq_ibv_rings_next(aq_ibv_conduit_t *ibv)
     aq_ibv_buffer_t *buffer = NULL;
     for (unsigned i = 0; i < ibv->rings_active && !buffer; i++)
         buffer = next_message(ibv, ibv->active_rings[ibv->ring_turn++ % ibv->rings_active]);
-    if (buffer)
+    if (buffer) {
+        atomic_store_explicit(&ibv->nap, 0, memory_order_relaxed);
         atomic_fetch_add_explicit(&ibv->ring_messages, 1, memory_order_relaxed);
+    }
     return buffer;
 }
 
@@ -176,6 +199,7 @@ static void grant(aq_ibv_conduit_t *ibv, aq_ibv_ring_t *ring, aq_ibv_peer_t *lin
     ring->seen = ring->over = 0;
     atomic_store_explicit(&ring->done, 0, memory_order_relaxed);
     ring->leaving = ring->left = false;
+    link->regains = 0;
     link->owned = ring;
     link->owned_generation++;
     atomic_store_explicit(&link->ring_back, link->owned_generation % 4 << GENERATION_SHIFT,
@@ -198,14 +222,16 @@ static void take_away(aq_ibv_conduit_t *ibv, aq_ibv_ring_t *ring)
 
 // What was written before its sender left is there, since one queue pair delivers in order: a ring
 // is free when that has been taken out and its handlers have returned.
-static void free_left(aq_ibv_conduit_t *ibv)
+void aq_ibv_rings_free_left(aq_ibv_conduit_t *ibv)
 {
     for (unsigned i = ibv->rings_active; i-- > 0;) {
         aq_ibv_ring_t *ring = ibv->active_rings[i];
-        if (ring->left &&
-            footer_at(ring, ring->seen % ibv->limits.ring_depth)->position != ring->seen + 1 &&
-            atomic_load_explicit(&ring->done, memory_order_acquire) == ring->seen)
-            take_away(ibv, ring);
+        if (!ring->left ||
+            footer_at(ring, ring->seen % ibv->limits.ring_depth)->position == ring->seen + 1 ||
+            atomic_load_explicit(&ring->done, memory_order_acquire) != ring->seen)
+            continue;
+        take_away(ibv, ring);
+        ibv->rings_leaving--;
     }
 }
 
@@ -248,10 +274,31 @@ static void ask_to_leave(aq_ibv_conduit_t *ibv, aq_ibv_ring_t *ring)
         take_away(ibv, ring);
         return;
     }
-    if (!ring->seen)
-        return; // the news of the ring may be under way still, and must not come after this
-    ring->leaving = true;
-    set_news(owner, LEAVE);
+    ring->leaving = aq_ibv_send_ask(ibv, owner);
+}
+
+static void ask_all(aq_ibv_conduit_t *ibv)
+{
+    for (unsigned i = ibv->rings_active; i-- > 0;) {
+        aq_ibv_ring_t *ring = ibv->active_rings[i];
+        if (ring->leaving || ring->left)
+            continue;
+        ring->owner->regains = aq_least(TALKS_AGAIN, ibv->limits.ring_cycle);
+        ask_to_leave(ibv, ring);
+    }
+}
+
+bool aq_ibv_rings_quiet(aq_ibv_conduit_t *ibv)
+{
+    if (!ibv->limits.rings)
+        return true;
+    if (!aq_lock_try(&ibv->receiving))
+        return false;
+    aq_ibv_rings_free_left(ibv);
+    ask_all(ibv);
+    bool quiet = !ibv->rings_active;
+    aq_lock_drop(&ibv->receiving);
+    return quiet;
 }
 
 // Free rings go to those who talk; if there is none, who talks little has to leave his to who talks
@@ -269,18 +316,39 @@ static void assign(aq_ibv_conduit_t *ibv)
         link->heard = 0;
 }
 
+// An answer from one that has not left: it did not know of its ring yet.
+static void hear_leaving(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_head_t *head)
+{
+    aq_ibv_ring_t *ring = link->owned;
+    if (!ring || !(head->flags & (AQ_IBV_LEFT | AQ_IBV_ANSWER)))
+        return;
+    if (head->flags & AQ_IBV_LEFT) {
+        ring->left = true;
+        ibv->rings_leaving++;
+    } else if (!ring->left) {
+        ring->leaving = false;
+    }
+}
+
+static void regain(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    aq_ibv_ring_t *ring = link->owned ? NULL : find_free(ibv);
+    if (ring)
+        grant(ibv, ring, link);
+}
+
 void aq_ibv_ring_count(aq_ibv_conduit_t *ibv, const aq_ibv_head_t *head)
 {
     aq_ibv_peer_t *link = atomic_load_explicit(&ibv->link_of[head->source], memory_order_acquire);
     if (!ibv->limits.rings || !link)
         return;
-    if (head->flags & AQ_IBV_LEFT && link->owned)
-        link->owned->left = true;
+    hear_leaving(ibv, link, head);
     link->heard++;
+    if (link->regains && !--link->regains)
+        regain(ibv, link);
     if (++ibv->heard < ibv->limits.ring_cycle)
         return;
     ibv->heard = 0;
-    free_left(ibv);
     assign(ibv);
 }
 
@@ -299,7 +367,7 @@ void aq_ibv_rings_limits(aq_ibv_conduit_t *ibv)
         limits->rings = RINGS_MOST;
     if (limits->rings > ibv->peers)
         limits->rings = ibv->peers;
-    // What is written into a ring wakes no thread.
+    // What is written into a ring wakes no thread; and that one sleeps often.
     if (!limits->ring_bytes || !limits->ring_cycle ||
         (ibv->base.env->threads && aq_settings_bool(AQ_SET_RCV_THREAD)))
         limits->rings = 0;

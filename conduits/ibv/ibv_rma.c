@@ -114,7 +114,7 @@ size_t aq_ibv_rma_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, const aq
     }
     atomic_fetch_add_explicit(rma->pending, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&ibv->by_device, 1, memory_order_relaxed);
-    aq_ibv_post(ibv, rma->link, &work, 1);
+    aq_ibv_post_later(ibv, rma->link, &work);
     return piece.nbytes;
 }
 

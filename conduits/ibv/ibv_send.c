@@ -4,7 +4,13 @@
 
 #include <string.h>
 
+#include "../../other/clock.h"
 #include "../../other/log.h"
+
+enum {
+    KEEP_BUSY = 8,    // operations with one peer that a device should have
+    APART_NS = 10000, // between operations that are not of one burst
+};
 
 // ---- work requests ----
 
@@ -28,30 +34,105 @@ static void describe_work(const aq_ibv_work_t *work, struct ibv_send_wr *wr, str
     }
 }
 
+static void post_chain(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct ibv_send_wr *wr)
+{
+    struct ibv_send_wr *bad;
+    int error = ibv_post_send(link->id->qp, wr, &bad);
+    if (error)
+        aq_ibv_peer_lost(ibv, link, strerror(error));
+}
+
 void aq_ibv_post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                  unsigned count)
 {
-    struct ibv_send_wr wr[2], *bad;
+    aq_ibv_post_list(ibv); // nothing waits behind what comes later
+    struct ibv_send_wr wr[2];
     struct ibv_sge piece[2];
     for (unsigned i = 0; i < count; i++) {
         describe_work(&work[i], &wr[i], &piece[i]);
         if (i)
             wr[i - 1].next = &wr[i];
     }
-    int error = ibv_post_send(link->id->qp, wr, &bad);
-    if (error)
-        aq_ibv_peer_lost(ibv, link, strerror(error));
+    post_chain(ibv, link, wr);
 }
 
-static void complete(aq_ibv_conduit_t *ibv, const struct ibv_wc *wc)
+// ---- the list: short puts and gets to one peer, one call of the device for all ----
+
+// With its lock held. Of one queue pair operations complete in order: only the last one tells.
+static void post_list(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_op_t *op = (aq_ibv_op_t *)(uintptr_t)wc->wr_id;
-    if (wc->status != IBV_WC_SUCCESS) {
-        // Nobody may believe that it is complete.
-        aq_ibv_peer_lost(ibv, op->link, ibv_wc_status_str(wc->status));
-        aq_ibv_op_put(ibv, op);
+    aq_ibv_list_t *list = &ibv->list;
+    const unsigned count = list->count;
+    list->count = 0;
+    if (!count)
         return;
+    for (unsigned i = 0; i + 1 < count; i++) {
+        list->wr[i].next = &list->wr[i + 1];
+        list->wr[i].send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
+        list->ops[i]->untold = true;
+        list->ops[i + 1]->before = list->ops[i];
     }
+    post_chain(ibv, list->link, list->wr);
+}
+
+void aq_ibv_post_list(aq_ibv_conduit_t *ibv)
+{
+    if (!ibv->list.count)
+        return;
+    aq_lock_take(&ibv->list.lock);
+    post_list(ibv);
+    aq_lock_drop(&ibv->list.lock);
+}
+
+static void add_to_list(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work)
+{
+    aq_ibv_list_t *list = &ibv->list;
+    if (list->link != link)
+        post_list(ibv);
+    const unsigned place = list->count++;
+    list->link = link;
+    list->ops[place] = work->op;
+    describe_work(work, &list->wr[place], &list->pieces[place]);
+    if (work->in_line) // the source may change before it is posted
+        list->pieces[place].addr = (uintptr_t)memcpy(list->bytes[place], work->local, work->nbytes);
+}
+
+// How many operations the device has, as far as we know: who puts now and then finds out.
+static unsigned busy_with(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link)
+{
+    const uint64_t last = atomic_load_explicit(&ibv->list.last, memory_order_relaxed);
+    if (!ibv->list.count && aq_clock_ns() - last > APART_NS)
+        aq_ibv_reap_posted(ibv);
+    return ibv->limits.depth_each - atomic_load_explicit(&link->slots, memory_order_relaxed);
+}
+
+static void post_in_list(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
+                         bool crowded)
+{
+    aq_lock_take(&ibv->list.lock);
+    add_to_list(ibv, link, work);
+    if (ibv->list.count == AQ_IBV_LIST_MOST || crowded)
+        post_list(ibv);
+    aq_lock_drop(&ibv->list.lock);
+    if (crowded)
+        aq_ibv_reap_posted(ibv);
+}
+
+// A device that has little to do gets it at once; one that is busy would not begin it earlier.
+void aq_ibv_post_later(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work)
+{
+    const unsigned busy = busy_with(ibv, link), depth = ibv->limits.depth_each;
+    if (work->nbytes > AQ_IBV_BUFFER_BYTES || busy <= KEEP_BUSY)
+        aq_ibv_post(ibv, link, work, 1);
+    else
+        post_in_list(ibv, link, work, busy >= depth - depth / 4);
+    atomic_store_explicit(&ibv->list.last, aq_clock_ns(), memory_order_relaxed);
+}
+
+// ---- completions ----
+
+static void finish(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
+{
     atomic_uint *pending = op->pending;
     if (op->into)
         memcpy(op->into, op->buffer->bytes, op->nbytes);
@@ -60,10 +141,37 @@ static void complete(aq_ibv_conduit_t *ibv, const struct ibv_wc *wc)
         atomic_fetch_sub_explicit(pending, 1, memory_order_release);
 }
 
+// An operation that failed, or one before it: nobody may believe that it is complete.
+static void fail(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op, const struct ibv_wc *wc)
+{
+    aq_ibv_peer_lost(ibv, op->link, ibv_wc_status_str(wc->status));
+    if (!op->untold)
+        aq_ibv_op_put(ibv, op);
+}
+
+static void complete(aq_ibv_conduit_t *ibv, const struct ibv_wc *wc)
+{
+    aq_ibv_op_t *op = (aq_ibv_op_t *)(uintptr_t)wc->wr_id, *before;
+    if (wc->status != IBV_WC_SUCCESS) {
+        fail(ibv, op, wc);
+        return;
+    }
+    for (; op; op = before) {
+        before = op->before;
+        finish(ibv, op);
+    }
+}
+
 unsigned aq_ibv_reap(aq_ibv_conduit_t *ibv)
 {
+    aq_ibv_post_list(ibv);
+    return aq_ibv_reap_posted(ibv);
+}
+
+unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv)
+{
     struct ibv_wc wc[AQ_IBV_BATCH];
-    if (!aq_lock_try(&ibv->reaping))
+    if (!atomic_load_explicit(&ibv->ops_used, memory_order_relaxed) || !aq_lock_try(&ibv->reaping))
         return 0;
     int count = ibv_poll_cq(ibv->send_cq, AQ_IBV_BATCH, wc);
     aq_lock_drop(&ibv->reaping);
@@ -104,26 +212,29 @@ static bool take_ops(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out
     return out->long_op && take_buffer(ibv, out->long_op, out->am->nbytes);
 }
 
-static void give_back(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out)
+// All that it needs but for what the receiver gives: its credit, or a slot.
+static bool take_own(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out)
 {
+    if (take_ops(ibv, link, out)) {
+        out->credits = aq_credit_collect(&link->credit, UINT16_MAX);
+        return true;
+    }
     if (out->op)
         aq_ibv_op_put(ibv, out->op);
     if (out->long_op)
         aq_ibv_op_put(ibv, out->long_op);
     out->op = out->long_op = NULL;
-    if (!out->am->reply)
-        aq_credit_untake(&link->credit);
+    return false;
 }
 
 static bool take_all(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out)
 {
     if (!out->am->reply && !aq_credit_take(&link->credit))
         return false;
-    if (take_ops(ibv, link, out)) {
-        out->credits = aq_credit_collect(&link->credit, UINT16_MAX);
+    if (take_own(ibv, link, out))
         return true;
-    }
-    give_back(ibv, link, out);
+    if (!out->am->reply)
+        aq_credit_untake(&link->credit);
     return false;
 }
 
@@ -139,7 +250,8 @@ static void write_message(const aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, cons
         .nbytes = has_payload ? (uint32_t)am->nbytes : 0,
         .credits = (uint16_t)out->credits,
         .kind = am->category,
-        .flags = (uint8_t)((am->reply ? AQ_IBV_REPLY : 0) | (out->packed ? AQ_IBV_PACKED : 0)),
+        .flags = (uint8_t)((am->reply ? AQ_IBV_REPLY : 0) | (out->packed ? AQ_IBV_PACKED : 0) |
+                           (am->reply && aq_ibv_answers_ring ? AQ_IBV_UNCOUNTED : 0)),
         .handler = am->handler,
         .nargs = am->nargs,
     };
@@ -169,16 +281,6 @@ static aq_ibv_work_t write_payload(const aq_ibv_conduit_t *ibv, const outgoing_t
                            .remote_key = key};
 }
 
-// Writes to a ring are posted in the order of their positions.
-static void post_to_ring(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgoing_t *out,
-                         uint8_t *message, aq_ibv_work_t *work)
-{
-    aq_lock_take(&link->ring_lock);
-    aq_ibv_ring_use(link, message, out->bytes, work);
-    aq_ibv_post(ibv, link, work, 1);
-    aq_lock_drop(&link->ring_lock);
-}
-
 static void post_message(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgoing_t *out,
                          uint32_t key)
 {
@@ -197,9 +299,21 @@ static void post_message(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgo
                                     .local_key = ibv->slab_mr->lkey,
                                     .in_line = !buffer};
     if (out->for_ring)
-        post_to_ring(ibv, link, out, message, work);
-    else
-        aq_ibv_post(ibv, link, work, count);
+        aq_ibv_ring_use(link, message, out->bytes, work);
+    aq_ibv_post(ibv, link, work, count);
+}
+
+// Under one lock from the look for a slot on, so that writes are posted in the order of their
+// slots, and none after the ring was left. False: there is no room; it is to go another way.
+static bool send_by_ring(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out)
+{
+    aq_lock_take(&link->ring_lock);
+    const bool sent = aq_ibv_ring_has_room(link) && take_own(ibv, link, out);
+    if (sent)
+        post_message(ibv, link, out, 0);
+    aq_lock_drop(&link->ring_lock);
+    out->for_ring = false;
+    return sent;
 }
 
 // How it travels; AQ_ERR_ARG if it cannot.
@@ -235,19 +349,19 @@ aq_status_t aq_ibv_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     aq_status_t status = plan(ibv, link, &out, &key);
     if (status != AQ_OK)
         return status;
+    if (out.for_ring && send_by_ring(ibv, link, &out))
+        return AQ_OK;
     if (!take_all(ibv, link, &out) && !(aq_ibv_reap(ibv) && take_all(ibv, link, &out)))
         return AQ_AGAIN;
     post_message(ibv, link, &out, key);
     return AQ_OK;
 }
 
-// ---- hidden replies ----
+// ---- messages of the conduit itself ----
 
-// True when nothing is left to be sent.
-static bool send_credits(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+// False: there is no room for it now.
+static bool send_hidden(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t kind, uint8_t flags)
 {
-    if (!aq_credit_due(&link->credit))
-        return true;
     aq_ibv_op_t *op = aq_ibv_op_take(ibv, link);
     if (!op || (sizeof(aq_ibv_head_t) > ibv->limits.inline_bytes &&
                 !take_buffer(ibv, op, sizeof(aq_ibv_head_t)))) {
@@ -257,8 +371,8 @@ static bool send_credits(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
     }
     aq_ibv_head_t head = {.source = ibv->base.env->rank,
                           .credits = (uint16_t)aq_credit_collect(&link->credit, UINT16_MAX),
-                          .kind = AQ_IBV_CREDITS,
-                          .flags = AQ_IBV_REPLY};
+                          .kind = kind,
+                          .flags = flags};
     void *message = &head;
     aq_ibv_ring_say(link, &head);
     if (op->buffer)
@@ -271,6 +385,37 @@ static bool send_credits(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
                                 .in_line = !op->buffer};
     aq_ibv_post(ibv, link, &work, 1);
     return true;
+}
+
+// True when nothing is left to be sent.
+static bool send_credits(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    const bool answer = atomic_load_explicit(&link->ring_answer, memory_order_relaxed) &&
+                        atomic_exchange_explicit(&link->ring_answer, false, memory_order_acquire);
+    if (!answer && !aq_credit_due(&link->credit))
+        return true;
+    if (send_hidden(ibv, link, AQ_IBV_CREDITS, AQ_IBV_REPLY | (answer ? AQ_IBV_ANSWER : 0)))
+        return true;
+    if (answer)
+        atomic_store_explicit(&link->ring_answer, true, memory_order_release);
+    return false;
+}
+
+bool aq_ibv_send_ask(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    if (!aq_credit_take(&link->credit))
+        return false;
+    const bool sent = send_hidden(ibv, link, AQ_IBV_ASK, 0);
+    if (!sent)
+        aq_credit_untake(&link->credit);
+    return sent;
+}
+
+void aq_ibv_send_answer(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    atomic_store_explicit(&link->ring_answer, true, memory_order_release);
+    if (!send_credits(ibv, link))
+        atomic_store_explicit(&ibv->credits_due, true, memory_order_release);
 }
 
 void aq_ibv_bank(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)

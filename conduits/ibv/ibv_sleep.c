@@ -1,5 +1,5 @@
 // Waiting, and the receive thread: a process that sleeps is woken by completions of the device.
-// Messages by RDMA make none, so that whoever has rings looks at them often.
+// Messages by RDMA make none: see aq_ibv_rings_quiet.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,7 +10,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { RING_NAP_NS = 100000 };
+#include "../../other/least.h"
+
+enum {
+    RING_NAP_NS = 100000, // the first sleep beside rings that are not left yet; then twice that ...
+    NAP_DOUBLINGS = 5,
+};
 
 // Handlers of the receive thread run beside the client's, which only par expects.
 static bool open_source(aq_ibv_conduit_t *ibv)
@@ -88,14 +93,22 @@ static void take_events(aq_ibv_conduit_t *ibv)
         return; // nobody rang
 }
 
+static uint64_t nap(aq_ibv_conduit_t *ibv)
+{
+    const unsigned doublings = atomic_load_explicit(&ibv->nap, memory_order_relaxed);
+    if (doublings < NAP_DOUBLINGS)
+        atomic_store_explicit(&ibv->nap, doublings + 1, memory_order_relaxed);
+    return (uint64_t)RING_NAP_NS << doublings;
+}
+
 void aq_ibv_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     (void)armed;
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     struct pollfd ready[] = {{.fd = ibv->completions->fd, .events = POLLIN},
                              {.fd = ibv->bell, .events = POLLIN}};
-    if (ibv->rings_active && limit_ns > RING_NAP_NS)
-        limit_ns = RING_NAP_NS;
+    if (!aq_ibv_rings_quiet(ibv))
+        limit_ns = aq_least(limit_ns, nap(ibv));
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
     if (ppoll(ready, 2, &limit, NULL) > 0)
         take_events(ibv);

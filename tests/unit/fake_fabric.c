@@ -1,0 +1,390 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_fabric.h"
+#include "fake_verbs.h"
+
+enum { COMPLETIONS = 1 << 14, BUFFERS = 1 << 14, WAITING = 256, ONLY = 1 };
+
+typedef struct queue {
+    struct ibv_cq cq;
+    struct ibv_wc all[COMPLETIONS];
+    unsigned in, out;
+} queue_t;
+
+// A message without a buffer.
+typedef struct waiting {
+    unsigned from;
+    uint64_t id;
+    bool signaled;
+    uint32_t bytes;
+    uint8_t message[AQ_IBV_BUFFER_BYTES];
+} waiting_t;
+
+typedef struct device {
+    struct ibv_context context;
+    struct ibv_pd pd;
+    struct ibv_srq srq;
+    queue_t sent, received;
+    struct ibv_recv_wr buffers[BUFFERS];
+    struct ibv_sge places[BUFFERS];
+    unsigned in, out;
+    waiting_t *waiting;
+    unsigned waiting_count;
+    aq_boot_t boot;
+    aq_conduit_env_t env;
+    uint32_t self;
+} device_t;
+
+// A queue pair, whose other end is at a node.
+typedef struct pair {
+    struct rdma_cm_id id;
+    struct ibv_qp qp;
+    unsigned from, to;
+} pair_t;
+
+fake_node_t fake_nodes[FAKE_NODES];
+static device_t *devices[FAKE_NODES];
+static unsigned count, now; // nodes; the one that polls
+static uint32_t host_of_rank[FAKE_NODES];
+static int32_t exit_word;
+
+static device_t *device_of(struct ibv_context *context)
+{
+    return (device_t *)(void *)((char *)context - offsetof(device_t, context));
+}
+
+static unsigned number_of(const device_t *device)
+{
+    return device->self;
+}
+
+static void complete(queue_t *queue, struct ibv_wc wc)
+{
+    assert_true(queue->in - queue->out < COMPLETIONS);
+    queue->all[queue->in++ % COMPLETIONS] = wc;
+}
+
+// ---- what the devices do ----
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+    queue_t *queue = (queue_t *)(void *)((char *)cq - offsetof(queue_t, cq));
+    device_t *device = device_of(cq->context);
+    fake_counts_t *counts = &fake_nodes[number_of(device)].counts;
+    int taken = 0;
+    if (queue == &device->sent)
+        counts->send_polls++;
+    else
+        counts->receive_polls++;
+    while (taken < most && queue->out != queue->in)
+        wc[taken++] = queue->all[queue->out++ % COMPLETIONS];
+    return taken;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+    (void)cq, (void)solicited;
+    return 0;
+}
+
+static void told_sent(unsigned from, uint64_t id, bool signaled)
+{
+    if (signaled)
+        complete(&devices[from]->sent, (struct ibv_wc){.wr_id = id, .status = IBV_WC_SUCCESS});
+}
+
+static void receive(unsigned from, device_t *to, const void *message, uint32_t bytes)
+{
+    const unsigned place = to->out++ % BUFFERS;
+    fake_counts_t *counts = &fake_nodes[number_of(to)].counts;
+    assert_true(bytes <= to->places[place].length);
+    memcpy((void *)(uintptr_t)to->places[place].addr, message, bytes);
+    if (to->in - to->out < counts->least_buffers)
+        counts->least_buffers = to->in - to->out;
+    (void)from;
+    complete(&to->received, (struct ibv_wc){.wr_id = to->buffers[place].wr_id,
+                                            .status = IBV_WC_SUCCESS,
+                                            .byte_len = bytes});
+}
+
+static void wait_for_buffer(unsigned from, device_t *to, const struct ibv_send_wr *wr)
+{
+    assert_true(to->waiting_count < WAITING);
+    waiting_t *wait = &to->waiting[to->waiting_count++];
+    *wait = (waiting_t){.from = from,
+                        .id = wr->wr_id,
+                        .signaled = wr->send_flags & IBV_SEND_SIGNALED,
+                        .bytes = wr->sg_list[0].length};
+    memcpy(wait->message, (void *)(uintptr_t)wr->sg_list[0].addr, wait->bytes);
+    fake_nodes[number_of(to)].counts.waits++;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    device_t *device = device_of(srq->context);
+    (void)bad;
+    for (; wr; wr = wr->next) {
+        const unsigned place = device->in++ % BUFFERS;
+        device->buffers[place] = *wr;
+        device->places[place] = *wr->sg_list;
+    }
+    while (device->waiting_count && device->out != device->in) {
+        waiting_t first = device->waiting[0];
+        memmove(device->waiting, device->waiting + 1,
+                --device->waiting_count * sizeof *device->waiting);
+        receive(first.from, device, first.message, first.bytes);
+        told_sent(first.from, first.id, first.signaled);
+    }
+    return 0;
+}
+
+static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
+{
+    device_t *to = devices[pair->to];
+    fake_counts_t *counts = &fake_nodes[pair->from].counts;
+    const uint32_t bytes = wr->num_sge ? wr->sg_list->length : 0;
+    void *local = wr->num_sge ? (void *)(uintptr_t)wr->sg_list->addr : NULL;
+    void *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;
+    const bool signaled = wr->send_flags & IBV_SEND_SIGNALED;
+    counts->works++;
+    counts->signaled += signaled;
+    counts->sends += wr->opcode == IBV_WR_SEND;
+    counts->writes += wr->opcode == IBV_WR_RDMA_WRITE;
+    counts->reads += wr->opcode == IBV_WR_RDMA_READ;
+    if (wr->opcode == IBV_WR_SEND && to->in == to->out) {
+        wait_for_buffer(pair->from, to, wr);
+        return;
+    }
+    if (wr->opcode == IBV_WR_SEND)
+        receive(pair->from, to, local, bytes);
+    else if (bytes)
+        memcpy(wr->opcode == IBV_WR_RDMA_READ ? local : remote,
+               wr->opcode == IBV_WR_RDMA_READ ? remote : local, bytes);
+    told_sent(pair->from, wr->wr_id, signaled);
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    const pair_t *pair = (pair_t *)(void *)((char *)qp - offsetof(pair_t, qp));
+    (void)bad;
+    fake_nodes[pair->from].counts.posts++;
+    for (; wr; wr = wr->next)
+        send_one(pair, wr);
+    return 0;
+}
+
+// ---- what the core is to the conduit ----
+
+static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
+{
+    for (uint32_t r = 0; r < boot->size; r++)
+        memcpy((char *)all + r * bytes, mine, bytes);
+    return AQ_OK;
+}
+
+static const aq_boot_ops_t boot_ops = {.exchange = exchange};
+
+static aq_status_t send_am(unsigned from, unsigned to, const aq_am_t *am)
+{
+    aq_ibv_conduit_t *ibv = fake_nodes[from].ibv;
+    return aq_ibv_send(&ibv->base, fake_fabric_link(from, to), am);
+}
+
+// The first argument of a request says whether it is to be answered.
+static bool deliver(const aq_arrival_t *arrival)
+{
+    const unsigned here = now;
+    fake_nodes[here].counts.replies += arrival->reply;
+    fake_nodes[here].counts.requests += !arrival->reply;
+    if (arrival->reply || !arrival->args[0])
+        return false;
+    const aq_am_t am = {.category = AQ_AM_SHORT, .reply = true};
+    while (send_am(here, arrival->source, &am) == AQ_AGAIN)
+        aq_ibv_poll(&fake_nodes[here].ibv->base, AQ_POLL_REPLIES);
+    return true;
+}
+
+// ---- nodes ----
+
+static void start_queue(queue_t *queue, device_t *device)
+{
+    queue->cq.context = &device->context;
+    queue->in = queue->out = 0;
+}
+
+static void start_device(unsigned number, bool threads)
+{
+    device_t *device = calloc(1, sizeof *device);
+    assert_non_null(device);
+    devices[number] = device;
+    device->self = number;
+    device->waiting = calloc(WAITING, sizeof *device->waiting);
+    device->context.ops.poll_cq = poll_cq;
+    device->context.ops.req_notify_cq = req_notify_cq;
+    device->context.ops.post_send = post_send;
+    device->context.ops.post_srq_recv = post_srq_recv;
+    device->srq.context = &device->context;
+    start_queue(&device->sent, device);
+    start_queue(&device->received, device);
+    device->boot = (aq_boot_t){.ops = &boot_ops,
+                               .rank = number,
+                               .size = count,
+                               .host_of_rank = host_of_rank,
+                               .exit_word = &exit_word};
+    device->env = (aq_conduit_env_t){.boot = &device->boot,
+                                     .rank = number,
+                                     .size = count,
+                                     .nbrhd = &device->self,
+                                     .nbrhd_size = ONLY,
+                                     .threads = threads,
+                                     .deliver = deliver};
+}
+
+static void start_conduit(unsigned number)
+{
+    const struct ibv_device_attr can = {.max_qp_wr = 1 << 14,
+                                        .max_cqe = 1 << 14,
+                                        .max_srq_wr = BUFFERS,
+                                        .max_qp_rd_atom = 16,
+                                        .max_qp_init_rd_atom = 16};
+    const struct ibv_port_attr port = {.max_msg_sz = 1 << 30};
+    device_t *device = devices[number];
+    aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
+    assert_non_null(ibv);
+    fake_nodes[number] = (fake_node_t){.ibv = ibv};
+    ibv->base.env = &device->env;
+    ibv->peers = count - 1;
+    ibv->link_of = calloc(count, sizeof *ibv->link_of);
+    ibv->verbs = &device->context;
+    ibv->pd = &device->pd;
+    ibv->srq = &device->srq;
+    ibv->send_cq = &device->sent.cq;
+    ibv->receive_cq = &device->received.cq;
+    ibv->memory = (aq_ibv_memory_t){
+        .calls = &fake_verbs_calls, .pd = ibv->pd, .region_bytes = 1 << 30, .most = 1 << 30};
+    aq_ibv_limits_find(ibv, &can, &port);
+    ibv->limits.inline_bytes = 128;
+    assert_int_equal(aq_ibv_buffers_open(ibv), AQ_OK);
+    aq_ibv_credits_open(ibv);
+    assert_true(device->in - device->out <= BUFFERS);
+}
+
+void fake_fabric_start(unsigned nodes, bool threads)
+{
+    fake_verbs_start();
+    count = nodes;
+    aq_threads = threads;
+    for (unsigned i = 0; i < nodes; i++) {
+        start_device(i, threads);
+        start_conduit(i);
+    }
+    fake_fabric_clear_counts();
+}
+
+static void end_links(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_peer_t *next;
+    for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = next) {
+        next = link->next;
+        free(link->id);
+        free(link);
+    }
+}
+
+void fake_fabric_end(void)
+{
+    for (unsigned i = 0; i < count; i++) {
+        aq_ibv_conduit_t *ibv = fake_nodes[i].ibv;
+        end_links(ibv);
+        aq_ibv_buffers_close(ibv);
+        free(ibv->link_of);
+        free(ibv);
+        free(devices[i]->waiting);
+        free(devices[i]);
+    }
+    count = 0;
+}
+
+static aq_ibv_peer_t *half_link(unsigned from, unsigned to)
+{
+    aq_ibv_peer_t *link = aq_ibv_peer_get(fake_nodes[from].ibv, to);
+    pair_t *pair = calloc(1, sizeof *pair);
+    assert_true(link && pair);
+    pair->from = from;
+    pair->to = to;
+    pair->qp.context = &devices[from]->context;
+    pair->id.qp = &pair->qp;
+    link->id = &pair->id;
+    link->state = AQ_IBV_READY;
+    link->grant = aq_ibv_peer_grant(fake_nodes[from].ibv);
+    return link;
+}
+
+aq_ibv_peer_t *fake_fabric_link(unsigned from, unsigned to)
+{
+    aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->link_of[to]), *theirs;
+    aq_ibv_hello_t hello;
+    if (mine)
+        return mine;
+    mine = half_link(from, to);
+    theirs = half_link(to, from);
+    aq_ibv_hello(fake_nodes[to].ibv, to, from, theirs->grant, &hello);
+    aq_ibv_peer_start(fake_nodes[from].ibv, mine, &hello);
+    aq_ibv_hello(fake_nodes[from].ibv, from, to, mine->grant, &hello);
+    aq_ibv_peer_start(fake_nodes[to].ibv, theirs, &hello);
+    return mine;
+}
+
+// ---- what tests do ----
+
+aq_status_t fake_fabric_request(unsigned from, unsigned to, size_t bytes, bool wants_reply)
+{
+    static const uint8_t payload[AQ_IBV_BUFFER_BYTES];
+    const int32_t args[] = {wants_reply};
+    const aq_am_t am = {.args = args,
+                        .nargs = 1,
+                        .payload = payload,
+                        .nbytes = bytes,
+                        .category = bytes ? AQ_AM_MEDIUM : AQ_AM_SHORT};
+    return send_am(from, to, &am);
+}
+
+unsigned fake_fabric_poll(unsigned node)
+{
+    const unsigned before = now;
+    now = node;
+    unsigned done = aq_ibv_poll(&fake_nodes[node].ibv->base, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    now = before;
+    return done;
+}
+
+void fake_fabric_settle(void)
+{
+    unsigned done;
+    do {
+        done = 0;
+        for (unsigned i = 0; i < count; i++)
+            done += fake_fabric_poll(i);
+    } while (done);
+}
+
+void fake_fabric_round(unsigned from, unsigned to, bool wants_reply)
+{
+    while (fake_fabric_request(from, to, 0, wants_reply) == AQ_AGAIN)
+        fake_fabric_settle();
+    fake_fabric_settle();
+}
+
+void fake_fabric_clear_counts(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        fake_nodes[i].counts = (fake_counts_t){.least_buffers = devices[i]->in - devices[i]->out};
+}

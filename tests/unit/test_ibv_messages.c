@@ -1,0 +1,482 @@
+// Messages of conduit ibv over devices that count: who needs a buffer, a credit or a slot, what is
+// posted and looked at, and that no message ever waits for a buffer.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/settings.h"
+#include "default_settings.h"
+#include "fake_fabric.h"
+
+static void load_settings(void)
+{
+    char err[512];
+    if (aq_settings_load(err, sizeof err) != AQ_OK)
+        fail_msg("%s", err);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return default_settings();
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_fabric_end();
+    return 0;
+}
+
+// Nodes whose peers get rings with their first message.
+static void start_with_rings(unsigned nodes, const char *depth)
+{
+    setenv("GASNET_AMRDMA_CYCLE", "1", 1);
+    setenv("GASNET_AMRDMA_DEPTH", depth, 1);
+    load_settings();
+    fake_fabric_start(nodes, false);
+}
+
+static const fake_counts_t *counts(unsigned node)
+{
+    return &fake_nodes[node].counts;
+}
+
+// ---- rings ----
+
+// Until both have rings of each other.
+static void give_rings(unsigned a, unsigned b)
+{
+    for (unsigned i = 0; i < 4; i++)
+        fake_fabric_round(a, b, true);
+    assert_non_null(fake_fabric_link(b, a)->owned);
+    assert_non_null(fake_fabric_link(a, b)->owned);
+}
+
+static void test_rings_need_nothing_else(void **state)
+{
+    (void)state;
+    start_with_rings(2, "16");
+    aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    give_rings(0, 1);
+    fake_fabric_clear_counts();
+    const unsigned credits = atomic_load(&link->credit.free);
+    const unsigned pool = atomic_load(&fake_nodes[0].ibv->credits.free);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(fake_fabric_request(0, 1, i % 2 ? 100 : 0, true), AQ_OK);
+    // Under way: neither credit nor receive buffer.
+    assert_int_equal(atomic_load(&link->credit.free), credits);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->credits.free), pool);
+    fake_fabric_settle();
+    assert_int_equal(counts(1)->requests, 10);
+    assert_int_equal(counts(0)->replies, 10);
+    assert_int_equal(counts(0)->sends + counts(1)->sends, 0);
+    assert_int_equal(counts(0)->writes, 10);
+    assert_int_equal(counts(1)->writes, 10);
+    assert_int_equal(atomic_load(&link->credit.free), credits);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->credits.free), pool);
+}
+
+// Where rings and credits are used up at the same time, by requests that are answered and by such
+// that are not, all credits come back, and no message has waited.
+static void test_credits_come_back(void **state)
+{
+    (void)state;
+    setenv("GASNET_AM_CREDITS_PP", "4", 1);
+    start_with_rings(3, "4");
+    for (unsigned i = 0; i < 4000; i++) {
+        const unsigned from = i % 3, to = (i + 1 + i / 3 % 2) % 3;
+        if (fake_fabric_request(from, to, i % 5 * 20, i % 7 < 4) == AQ_AGAIN || i % 11 == 0)
+            fake_fabric_poll(i / 2 % 3);
+    }
+    fake_fabric_settle();
+    for (unsigned a = 0; a < 3; a++) {
+        unsigned away = 0;
+        assert_int_equal(counts(a)->waits, 0);
+        for (unsigned b = 0; b < 3; b++)
+            if (a != b) {
+                const unsigned free = atomic_load(&fake_fabric_link(a, b)->credit.free);
+                const unsigned kept = atomic_load(&fake_fabric_link(b, a)->credit.banked);
+                assert_int_equal(free + kept, 4);
+                away += kept;
+            }
+        assert_int_equal(atomic_load(&fake_nodes[a].ibv->credits.free) + away, 8);
+        assert_true(fake_nodes[a].ibv->ring_messages > 100);
+    }
+}
+
+// A ring without a free slot is passed by: the message takes a credit and a buffer.
+static void test_full_ring_is_passed_by(void **state)
+{
+    (void)state;
+    start_with_rings(2, "2");
+    give_rings(0, 1);
+    fake_fabric_settle();
+    fake_fabric_clear_counts();
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
+    assert_in_range(counts(0)->writes, 1, 2);
+    assert_int_equal(counts(0)->writes + counts(0)->sends, 6);
+    fake_fabric_settle();
+    assert_int_equal(counts(1)->requests, 6);
+}
+
+// The looks of a poll into slots are as many as there are rings in use.
+static void test_poll_looks_at_rings_in_use(void **state)
+{
+    (void)state;
+    start_with_rings(9, "4");
+    assert_int_equal(fake_nodes[0].ibv->limits.rings, 8);
+    for (unsigned users = 0; users < 4; users++) {
+        const unsigned long before = fake_nodes[0].ibv->ring_looks;
+        fake_fabric_poll(0);
+        assert_int_equal(fake_nodes[0].ibv->ring_looks - before, users);
+        give_rings(users + 1, 0);
+        fake_fabric_settle();
+    }
+}
+
+// One ring for two: who talks gets it from who went quiet, even if that one never says a word.
+static void test_quiet_peer_loses_its_ring(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "1", 1);
+    setenv("GASNET_AMRDMA_CYCLE", "32", 1);
+    load_settings();
+    fake_fabric_start(3, false);
+    for (unsigned i = 0; i < 40; i++)
+        fake_fabric_round(1, 0, true);
+    assert_non_null(fake_fabric_link(0, 1)->owned);
+    assert_true(fake_fabric_link(1, 0)->ring != 0);
+    for (unsigned i = 0; i < 120; i++)
+        fake_fabric_round(2, 0, true);
+    assert_null(fake_fabric_link(0, 1)->owned);
+    assert_true(fake_fabric_link(1, 0)->ring == 0);
+    assert_non_null(fake_fabric_link(0, 2)->owned);
+    fake_fabric_clear_counts();
+    fake_fabric_round(2, 0, true);
+    assert_int_equal(counts(2)->writes, 1);
+    assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
+}
+
+// Before it sleeps a node has its rings back, so that what comes then wakes it; and gives them
+// again to who goes on talking.
+static void test_sleeper_has_no_rings(void **state)
+{
+    (void)state;
+    start_with_rings(3, "8");
+    give_rings(1, 0);
+    give_rings(2, 0);
+    assert_int_equal(fake_nodes[0].ibv->rings_active, 2);
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv)); // they are asked
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv)); // once
+    fake_fabric_poll(1);
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv)); // one has not answered
+    // What was written before the answer is not lost.
+    assert_int_equal(fake_fabric_request(2, 0, 0, false), AQ_OK);
+    fake_fabric_settle();
+    assert_int_equal(counts(0)->requests, 9);
+    assert_true(aq_ibv_rings_quiet(fake_nodes[0].ibv));
+    fake_fabric_clear_counts();
+    assert_int_equal(fake_fabric_request(1, 0, 0, true), AQ_OK);
+    assert_int_equal(counts(1)->sends, 1); // which makes a completion
+    fake_fabric_settle();
+    give_rings(1, 0);
+    assert_int_equal(fake_nodes[0].ibv->rings_active, 1);
+}
+
+// A ring whose owner has not heard of it when it is asked to leave is asked for again.
+static void test_ring_is_asked_for_again(void **state)
+{
+    (void)state;
+    start_with_rings(2, "8");
+    aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
+    aq_ibv_peer_t *owner = fake_fabric_link(1, 0);
+    assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
+    fake_fabric_poll(0);
+    assert_int_equal(ibv->rings_active, 1);
+    // The news are on their way, and the request to leave overtakes them.
+    const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->ring_news, 0)};
+    assert_int_equal(news.ring, 1);
+    assert_false(aq_ibv_rings_quiet(ibv));
+    fake_fabric_settle();
+    aq_ibv_ring_hear(fake_nodes[1].ibv, owner, &news);
+    assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
+    assert_int_equal(counts(1)->writes, 1);
+    assert_false(aq_ibv_rings_quiet(ibv));
+    fake_fabric_settle();
+    assert_true(aq_ibv_rings_quiet(ibv));
+    assert_int_equal(counts(0)->requests, 2);
+}
+
+// A process uses no more rings of others than it has buffers for their replies.
+static void test_rings_that_are_used(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "2", 1);
+    start_with_rings(6, "4");
+    for (unsigned turn = 0; turn < 4; turn++)
+        for (unsigned to = 1; to < 6; to++)
+            fake_fabric_round(0, to, true);
+    assert_int_equal(fake_nodes[0].ibv->rings_held, 2);
+    unsigned given = 0;
+    for (unsigned node = 1; node < 6; node++)
+        given += fake_fabric_link(node, 0)->owned != NULL;
+    assert_in_range(given, 2, 5);
+    for (unsigned node = 0; node < 6; node++)
+        assert_int_equal(counts(node)->waits, 0);
+}
+
+// ---- credits ----
+
+static unsigned granted(unsigned node, unsigned peers)
+{
+    unsigned sum = 0;
+    for (unsigned p = 0; p < peers; p++)
+        sum += fake_fabric_link(node, p + 1)->grant;
+    return sum;
+}
+
+// All peers at once, with all that they may have under way: each message finds a buffer, and no
+// more of them are there for more peers.
+static void test_buffers_for_all_peers(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    setenv("GASNET_AM_CREDITS_PP", "64", 1);
+    setenv("GASNET_AM_CREDITS_TOTAL", "100", 1);
+    load_settings();
+    fake_fabric_start(FAKE_NODES, false);
+    const aq_ibv_limits_t *limits = &fake_nodes[0].ibv->limits;
+    assert_int_equal(limits->grants, 1024);
+    assert_int_equal(limits->arrivals, 1024 + 100);
+    const unsigned sum = granted(0, FAKE_NODES - 1);
+    assert_in_range(sum, 512, 1024);
+    for (unsigned node = 1; node < FAKE_NODES; node++)
+        while (fake_fabric_request(node, 0, 0, true) == AQ_OK)
+            continue;
+    assert_int_equal(counts(0)->waits, 0);
+    assert_int_equal(counts(0)->least_buffers, limits->arrivals - sum);
+    fake_fabric_settle();
+    assert_int_equal(counts(0)->requests, sum);
+    for (unsigned node = 0; node < FAKE_NODES; node++)
+        assert_int_equal(counts(node)->waits, 0);
+}
+
+// 1,024 peers may each have one under way; further ones share.
+static void test_grants_of_many_peers(void **state)
+{
+    (void)state;
+    load_settings();
+    fake_fabric_start(2, false);
+    aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
+    static const unsigned peers[] = {20, 100, 500, 1024};
+    for (unsigned i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        unsigned sum = 0;
+        ibv->peers = peers[i];
+        ibv->limits.grants = 1024 < 32 * peers[i] ? 1024 : 32 * peers[i];
+        aq_ibv_credits_open(ibv);
+        for (unsigned p = 0; p < peers[i]; p++) {
+            const unsigned grant = aq_ibv_peer_grant(ibv);
+            assert_in_range(grant, 1, 32);
+            sum += grant;
+        }
+        assert_true(sum <= ibv->limits.grants);
+    }
+}
+
+// ---- what is posted ----
+
+static uint64_t from_memory[64], to_memory[64];
+
+// A put as ibv_rma.c makes it, inline.
+static void put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic_uint *pending)
+{
+    aq_ibv_conduit_t *ibv = fake_nodes[from].ibv;
+    aq_ibv_op_t *op = aq_ibv_op_take(ibv, link);
+    assert_non_null(op);
+    op->pending = pending;
+    atomic_fetch_add(pending, 1);
+    const aq_ibv_work_t work = {.op = op,
+                                .opcode = IBV_WR_RDMA_WRITE,
+                                .local = &from_memory[place],
+                                .nbytes = sizeof from_memory[place],
+                                .in_line = true,
+                                .remote = (uintptr_t)&to_memory[place]};
+    aq_ibv_post_later(ibv, link, &work);
+}
+
+static void poll_sending(unsigned node)
+{
+    aq_ibv_poll(&fake_nodes[node].ibv->base, AQ_POLL_REPLIES | AQ_POLL_REQUESTS | AQ_POLL_SENDING);
+}
+
+static void begin_puts(unsigned nodes)
+{
+    load_settings();
+    fake_fabric_start(nodes, false);
+    memset(to_memory, 0, sizeof to_memory);
+    for (unsigned i = 0; i < 64; i++)
+        from_memory[i] = i + 1;
+}
+
+// 64 puts in a row cost the device a few calls and completions, and are all complete in the end.
+static void test_puts_are_posted_together(void **state)
+{
+    (void)state;
+    begin_puts(2);
+    aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    atomic_uint pending = 0;
+    for (unsigned i = 0; i < 64; i++) {
+        put(0, link, i, &pending);
+        from_memory[i] = 0; // it is the caller's again
+        poll_sending(0);
+    }
+    while (pending)
+        fake_fabric_poll(0);
+    assert_int_equal(counts(0)->works, 64);
+    assert_in_range(counts(0)->posts, 4, 32);
+    assert_int_equal(counts(0)->signaled, counts(0)->posts);
+    for (unsigned i = 0; i < 64; i++)
+        assert_int_equal(to_memory[i], i + 1);
+    assert_int_equal(atomic_load(&link->slots), fake_nodes[0].ibv->limits.depth_each);
+    assert_int_equal(fake_nodes[0].ibv->ops_used, 0);
+}
+
+// Those that wait for company are posted ahead of a message, by a poll, and by a put elsewhere.
+static void test_puts_do_not_wait(void **state)
+{
+    (void)state;
+    begin_puts(3);
+    aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    atomic_uint pending = 0;
+    unsigned next = 0;
+    for (unsigned how = 0; how < 3; how++) {
+        while (!fake_nodes[0].ibv->list.count)
+            put(0, link, next++, &pending);
+        assert_int_equal(to_memory[next - 1], 0);
+        if (how == 0)
+            assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
+        else if (how == 1)
+            aq_ibv_reap(fake_nodes[0].ibv);
+        else
+            fake_fabric_poll(0);
+        assert_int_equal(to_memory[next - 1], next);
+    }
+    fake_fabric_settle();
+    assert_int_equal(pending, 0);
+}
+
+// However short the send queue is, whoever goes on putting gets on.
+static void test_puts_in_a_short_queue(void **state)
+{
+    (void)state;
+    setenv("GASNET_NETWORKDEPTH_PP", "12", 1);
+    begin_puts(2);
+    aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    atomic_uint pending = 0;
+    for (unsigned i = 0; i < 64; i++)
+        put(0, link, i, &pending);
+    aq_ibv_reap(fake_nodes[0].ibv);
+    assert_int_equal(pending, 0);
+    assert_int_equal(to_memory[63], 64);
+}
+
+// A poll that finds nothing asks the device once, and the sends of who has sent nothing never.
+static void test_idle_poll(void **state)
+{
+    (void)state;
+    start_with_rings(2, "16");
+    give_rings(0, 1);
+    fake_fabric_clear_counts();
+    for (unsigned i = 0; i < 10; i++)
+        fake_fabric_poll(0);
+    assert_int_equal(counts(0)->send_polls, 0);
+    assert_int_equal(counts(0)->receive_polls, 10);
+    fake_fabric_clear_counts();
+    fake_fabric_round(0, 1, true);
+    assert_int_equal(counts(0)->posts, 1);
+    assert_int_equal(counts(1)->posts, 1);
+}
+
+// ---- what settings ask for ----
+
+static void test_depths_and_credits(void **state)
+{
+    (void)state;
+    setenv("GASNET_NETWORKDEPTH_PP", "10", 1);
+    setenv("GASNET_NETWORKDEPTH_TOTAL", "25", 1);
+    setenv("GASNET_AM_CREDITS_PP", "40", 1); // no more than the depth
+    setenv("GASNET_AM_CREDITS_TOTAL", "15", 1);
+    setenv("GASNET_AM_CREDITS_SLACK", "3", 1);
+    setenv("GASNET_BBUF_COUNT", "7", 1);
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    load_settings();
+    fake_fabric_start(4, false);
+    const aq_ibv_limits_t *limits = &fake_nodes[0].ibv->limits;
+    assert_int_equal(limits->depth_each, 10);
+    assert_int_equal(limits->depth_total, 25);
+    assert_int_equal(limits->bounces, 7);
+    assert_int_equal(limits->arrivals, 3 * 10 + 15);
+    // To one peer 10 requests are under way, to all 15.
+    unsigned sent[4] = {0};
+    for (unsigned to = 1; to < 4; to++)
+        while (fake_fabric_request(0, to, 0, false) == AQ_OK)
+            sent[to]++;
+    assert_int_equal(sent[1], 10);
+    assert_int_equal(sent[2], 5);
+    assert_int_equal(sent[3], 0);
+    // Of what is not answered, peers keep up to 3 credits each, and return what is more.
+    fake_fabric_settle();
+    assert_int_equal(atomic_load(&fake_fabric_link(1, 0)->credit.banked), 10 % 4);
+    assert_int_equal(counts(1)->sends, 10 / 4);
+    assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
+}
+
+// With a bounce buffer each, as many messages too long for inline are under way.
+static void test_bounce_buffers_bound_what_is_under_way(void **state)
+{
+    (void)state;
+    setenv("GASNET_BBUF_COUNT", "7", 1);
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    load_settings();
+    fake_fabric_start(2, false);
+    aq_ibv_buffer_t *kept = aq_ibv_buffer_take(&fake_nodes[0].ibv->bounces);
+    for (unsigned i = 0; i < 5; i++)
+        assert_non_null(aq_ibv_buffer_take(&fake_nodes[0].ibv->bounces));
+    assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
+    // The last one comes back with the completion of its message.
+    assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
+    assert_non_null(kept);
+    fake_fabric_settle();
+    assert_int_equal(counts(1)->requests, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rings_need_nothing_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_ring_is_passed_by, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ring_is_asked_for_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rings_that_are_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_buffers_for_all_peers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_grants_of_many_peers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_puts_are_posted_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_puts_do_not_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_puts_in_a_short_queue, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_idle_poll, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_depths_and_credits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bounce_buffers_bound_what_is_under_way, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
