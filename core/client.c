@@ -57,6 +57,7 @@ static aq_status_t load_settings(void)
         aq_log_error("%s", err);
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
     aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
+    aq_thread_expect_handlers();
     return status;
 }
 
@@ -285,6 +286,25 @@ void gasnetx_traffic(uint64_t *frames, uint64_t *packets)
         *frames = sum.frames;
     if (packets)
         *packets = sum.packets;
+}
+
+void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
+                        size_t *receive_buffers)
+{
+    aq_peer_costs_t sum = {0};
+    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+        aq_conduit_t *conduit = aq_job.conduits[i];
+        if (conduit->ops->peer_costs)
+            conduit->ops->peer_costs(conduit, &sum);
+    }
+    if (unspoken_bytes)
+        *unspoken_bytes = sum.unspoken_bytes;
+    if (connected_bytes)
+        *connected_bytes = sum.connected_bytes;
+    if (connections)
+        *connections = sum.connections;
+    if (receive_buffers)
+        *receive_buffers = sum.receive_buffers;
 }
 
 void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)

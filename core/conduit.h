@@ -115,6 +115,13 @@ typedef struct aq_traffic {
     uint64_t frames, packets; // messages, puts and gets; what they travelled in, each once
 } aq_traffic_t;
 
+// What peers cost this process, in a network that has connections.
+typedef struct aq_peer_costs {
+    size_t unspoken_bytes;  // for each rank, spoken to or not
+    size_t connected_bytes; // more for each peer that was spoken to: its connection
+    size_t connections, receive_buffers;
+} aq_peer_costs_t;
+
 // Of a put: the source does not change before the put is complete; without it, the source may be
 // reused when the call returns.
 #define AQ_RMA_STABLE 1u
@@ -228,6 +235,8 @@ typedef struct aq_conduit_ops {
     void (*report)(void (*tell)(void *arg, const char *label, const char *text), void *arg);
     // Adds what this process has sent so far.
     void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
+    // Adds what peers cost now.
+    void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)64 << 10)

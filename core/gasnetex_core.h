@@ -492,6 +492,15 @@ AQ_API char *gasnet_getenv(const char *name);
 AQ_API void gasnetx_memory(size_t *peer_table_bytes_per_rank, size_t *ring_bytes,
                            size_t *bound_peers);
 
+// Extension: what peers cost this process over a network of connections (ibv), beside the row of
+// the peer table: bytes for each rank, spoken to or not; bytes more for each peer with a
+// connection, without what is shared by all (and without a ring for its messages); connections; and
+// receive buffers, for all peers together. Zeros where there are no connections. Outputs may be
+// NULL.
+#define GASNETX_PEER_COSTS 1
+AQ_API void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
+                               size_t *receive_buffers);
+
 // Extension: what this process has sent over its network so far: messages, puts, gets and replies
 // to them (frames), and the packets that they travelled in, each counted once. Zeros where nothing
 // travels in packets. Outputs may be NULL.

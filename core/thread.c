@@ -30,6 +30,11 @@ bool aq_thread_mode(const char *word)
     return false;
 }
 
+void aq_thread_expect_handlers(void)
+{
+    aq_threads = aq_threads || (!one_thread && aq_settings_bool(AQ_SET_RCV_THREAD));
+}
+
 uint64_t aq_thread_limit(void)
 {
     return one_thread ? 1 : (uint64_t)aq_settings_int(AQ_SET_MAX_THREADS);

@@ -2,7 +2,8 @@
 // by name.
 //
 // seq: one thread ever enters. parsync: several, never two at once. par: any number at once.
-// aq_threads (lock.h) is true only for par.
+// aq_threads (lock.h) is true for par; and for parsync where a thread of the library runs handlers
+// beside the client's.
 #ifndef AQ_THREAD_H
 #define AQ_THREAD_H
 
@@ -15,6 +16,9 @@
 
 // Sets the mode by its word; false when it is none.
 bool aq_thread_mode(const char *word);
+
+// With the settings loaded: whether handlers may run in another thread (GASNET_RCV_THREAD).
+void aq_thread_expect_handlers(void);
 
 // Most client threads that may be inside at the same time (GASNET_MAX_THREADS; 1 in seq mode).
 uint64_t aq_thread_limit(void);

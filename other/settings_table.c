@@ -258,7 +258,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether a thread of the runtime sleeps until messages arrive and handles "
-         "them while the program computes: in programs of mode par only, and without the rings of "
+         "them while the program computes: in programs of mode par or parsync, and without the "
+         "rings of "
          "GASNET_AMRDMA_LIMIT. It takes time from the program where no processor is idle."},
     [AQ_SET_RCV_THREAD_RATE] =
         {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
@@ -285,7 +286,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_NETWORKDEPTH_TOTAL] =
         {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "0", 0, 1e7, NULL,
          "Conduit ibv: the same to all peers together. 0: as many as GASNET_NETWORKDEPTH_PP and "
-         "the device allow."},
+         "the device allow, and no more than 4096."},
     [AQ_SET_AM_CREDITS_PP] =
         {"GASNET_AM_CREDITS_PP", AQ_TYPE_INT, "32", 1, 32768, NULL,
          "Conduit ibv: requests that may be under way from a process to one peer without being "

@@ -273,6 +273,28 @@ ibv_connections()
         counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' -n 4 conform-par --threads 4 am_flood_short
 }
 
+# What gasnet_perf --memory says of conduit ibv: those peers have a connection that were spoken to, and
+# one costs at most 16 KiB.
+ibv_memory()
+{
+    gasnetrun_ibv -n 6 gasnet_perf --memory >told || return
+    cat told
+    awk '$1 == "memory-bound-peers" { bound = $3 }
+        $1 == "memory-connections" { connections = $3 }
+        $1 == "memory-connected-peer" { each = $3 }
+        END { exit !(connections == bound && connections < 5 && each > 0 && each <= 16384) }' told || {
+        echo "There are other connections than to peers that were spoken to, or one costs more than 16 KiB."
+        return 1
+    }
+}
+
+# Ranks that outnumber the processors, and sleep; nobody sleeps beside a ring for long, so that what
+# comes while it sleeps wakes it.
+ibv_crowd()
+{
+    GASNET_AMRDMA_CYCLE=1 gasnetrun_ibv -n 4 conform-seq am_sleeper am_flood_short barrier_am
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {

@@ -40,6 +40,20 @@ static size_t aq_ibv_memory(aq_conduit_t *conduit)
            atomic_load_explicit(&ibv->link_count, memory_order_relaxed) * sizeof(aq_ibv_peer_t);
 }
 
+enum { ENTRY_BYTES = 64 }; // of a send queue, beside what travels inline
+
+static void aq_ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
+{
+    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    const aq_ibv_limits_t *limits = &ibv->limits;
+    sum->unspoken_bytes +=
+        sizeof *ibv->link_of + sizeof(aq_ibv_card_t) + sizeof(aq_ibv_segment_row_t);
+    sum->connected_bytes +=
+        sizeof(aq_ibv_peer_t) + limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
+    sum->connections += atomic_load_explicit(&ibv->link_count, memory_order_relaxed);
+    sum->receive_buffers += ibv->arrivals.count;
+}
+
 static void free_links(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_peer_t *next;
@@ -144,6 +158,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .get = aq_ibv_get,
     .atomic = aq_ibv_atomic,
     .memory = aq_ibv_memory,
+    .peer_costs = aq_ibv_peer_costs,
 };
 
 static void set_payloads(aq_ibv_conduit_t *ibv)

@@ -27,7 +27,8 @@ enum {
     LARGE_BOUNCES = 16,
     LISTEN_BACKLOG = 1024,
     LONGEST_BOUNCE = 1 << 20,
-    MOST_GRANTS = 1024, // buffers for requests, whatever the number of peers
+    MOST_GRANTS = 1024,   // buffers for requests, whatever the number of peers
+    DEFAULT_DEPTH = 4096, // operations under way, likewise
 };
 
 // ---- which ----
@@ -153,7 +154,8 @@ static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ib
     limits->depth_each =
         aq_least((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
     uint64_t most = aq_least(limits->depth_each * peers, (unsigned)can->max_cqe);
-    limits->depth_total = aq_least(setting(AQ_SET_NETWORKDEPTH_TOTAL, most), most);
+    limits->depth_total =
+        aq_least(setting(AQ_SET_NETWORKDEPTH_TOTAL, aq_least(most, DEFAULT_DEPTH)), most);
     // A Long takes two of them at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;

@@ -240,6 +240,13 @@ static bool take_all(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out
 
 // ---- messages ----
 
+// Of the client: only those have replies that are sent while the handler of their request runs, and
+// so may go by a ring.
+static bool is_clients(const aq_am_t *am)
+{
+    return am->category <= AQ_AM_LONG;
+}
+
 static void write_message(const aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgoing_t *out,
                           uint8_t *to)
 {
@@ -250,8 +257,9 @@ static void write_message(const aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, cons
         .nbytes = has_payload ? (uint32_t)am->nbytes : 0,
         .credits = (uint16_t)out->credits,
         .kind = am->category,
-        .flags = (uint8_t)((am->reply ? AQ_IBV_REPLY : 0) | (out->packed ? AQ_IBV_PACKED : 0) |
-                           (am->reply && aq_ibv_answers_ring ? AQ_IBV_UNCOUNTED : 0)),
+        .flags =
+            (uint8_t)((am->reply ? AQ_IBV_REPLY : 0) | (out->packed ? AQ_IBV_PACKED : 0) |
+                      (is_clients(am) && am->reply && aq_ibv_answers_ring ? AQ_IBV_UNCOUNTED : 0)),
         .handler = am->handler,
         .nargs = am->nargs,
     };
@@ -330,7 +338,7 @@ static aq_status_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, outgoi
     out->bytes = aq_ibv_payload_at(am->category, am->nargs);
     if (am->category != AQ_AM_SHORT && out->packed)
         out->bytes += am->nbytes;
-    out->for_ring = out->packed && out->bytes <= ibv->limits.ring_bytes &&
+    out->for_ring = out->packed && is_clients(am) && out->bytes <= ibv->limits.ring_bytes &&
                     atomic_load_explicit(&link->ring, memory_order_relaxed);
     if (written || out->bytes <= AQ_IBV_BUFFER_BYTES)
         return AQ_OK;

@@ -17,7 +17,8 @@ enum {
     NAP_DOUBLINGS = 5,
 };
 
-// Handlers of the receive thread run beside the client's, which only par expects.
+// Handlers of the receive thread run beside the client's, which a program of mode seq does not
+// expect.
 static bool open_source(aq_ibv_conduit_t *ibv)
 {
     ibv->thread_wanted = aq_ibv_thread_wanted(&ibv->thread_setup) && ibv->base.env->threads;

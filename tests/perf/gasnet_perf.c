@@ -297,5 +297,7 @@ int main(int argc, char **argv)
     }
     set_up_all();
     run_all();
+    if (lead_rank && aq_perf_options.memory && aq_perf_options.ntests)
+        aq_perf_report_peers();
     aq_perf_job_exit(0);
 }

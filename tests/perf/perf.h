@@ -134,6 +134,7 @@ const char *aq_perf_conduit(void);
 void aq_perf_report_title(void);
 void aq_perf_report(const char *test, size_t bytes, double value, const char *unit);
 void aq_perf_report_memory(void);
+void aq_perf_report_peers(void); /* connections and what they cost, where there are any */
 /* Messages for each packet since the last call, of a runtime that tells them; and none the first
  * time. */
 void aq_perf_report_frames(const char *test, size_t bytes);

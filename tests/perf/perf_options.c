@@ -23,7 +23,7 @@ static const char *const usage =
     "  --iters N       operations in a batch, instead of as many as fit in the time\n"
     "  --time SECONDS  for the batches of one measurement (0.2)\n"
     "  --memory        what the runtime holds on rank 0 before the first message, in KB;\n"
-    "                  with no TEST, only this\n"
+    "                  with no TEST, only this; else what peers cost after them too\n"
     "  --frames        after each test, how many messages, puts and gets shared a packet\n"
     "  --list          the names of the tests\n"
     "  --help          this text\n\n"

@@ -114,6 +114,20 @@ void aq_perf_report_frames(const char *test, size_t bytes)
 }
 #endif
 
+void aq_perf_report_peers(void)
+{
+#ifdef GASNETX_PEER_COSTS
+    size_t unspoken, connected, connections, buffers;
+    gasnetx_peer_costs(&unspoken, &connected, &connections, &buffers);
+    if (!buffers)
+        return; /* a network without connections */
+    aq_perf_report("memory-unspoken-peer", 0, (double)unspoken, "B/rank");
+    aq_perf_report("memory-connected-peer", 0, (double)connected, "B/peer");
+    aq_perf_report("memory-connections", 0, (double)connections, "peers");
+    aq_perf_report("memory-receive-buffers", 0, (double)buffers, "buffers");
+#endif
+}
+
 void aq_perf_report_memory(void)
 {
     report_status("memory-resident", "VmRSS");
@@ -126,4 +140,5 @@ void aq_perf_report_memory(void)
     aq_perf_report("memory-rings", 0, (double)ring_bytes, "B");
     aq_perf_report("memory-bound-peers", 0, (double)bound_peers, "peers");
 #endif
+    aq_perf_report_peers();
 }

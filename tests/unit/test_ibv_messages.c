@@ -438,6 +438,35 @@ static void test_depths_and_credits(void **state)
     assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
 }
 
+// What a process has for messages does not grow with the number of its peers.
+static void test_limits_of_many_peers(void **state)
+{
+    const struct ibv_device_attr can = {
+        .max_qp_wr = 1 << 15, .max_cqe = 1 << 22, .max_srq_wr = 1 << 15};
+    const struct ibv_port_attr port = {.max_msg_sz = 1 << 30};
+    aq_ibv_limits_t few;
+    (void)state;
+    load_settings();
+    fake_fabric_start(2, false);
+    aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
+    ibv->peers = 64;
+    aq_ibv_limits_find(ibv, &can, &port);
+    few = ibv->limits;
+    ibv->peers = 60000;
+    aq_ibv_limits_find(ibv, &can, &port);
+    assert_int_equal(ibv->limits.arrivals, few.arrivals);
+    assert_int_equal(ibv->limits.depth_total, few.depth_total);
+    assert_int_equal(ibv->limits.bounces, few.bounces);
+    assert_int_equal(ibv->limits.rings, few.rings);
+    // A device with a short queue has a buffer for each credit all the same.
+    const struct ibv_device_attr little = {
+        .max_qp_wr = 1 << 15, .max_cqe = 1 << 22, .max_srq_wr = 100};
+    aq_ibv_limits_find(ibv, &little, &port);
+    assert_int_equal(ibv->limits.arrivals, 100);
+    assert_int_equal(ibv->limits.grants + ibv->limits.credits.total + ibv->limits.ring_replies,
+                     100);
+}
+
 // With a bounce buffer each, as many messages too long for inline are under way.
 static void test_bounce_buffers_bound_what_is_under_way(void **state)
 {
@@ -475,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_puts_in_a_short_queue, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_idle_poll, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depths_and_credits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_limits_of_many_peers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bounce_buffers_bound_what_is_under_way, set_up,
                                         tear_down),
     };

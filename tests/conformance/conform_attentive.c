@@ -1,0 +1,73 @@
+/*
+ * conform_attentive: handlers run while the program does not call the library, in thread mode
+ * parsync: rank 0 asks the others, which wait for its questions without a call (GASNET_RCV_THREAD).
+ */
+#include <gasnet_coll.h>
+#include <gasnetex.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { QUESTION = GEX_AM_INDEX_BASE, ANSWER, QUESTIONS = 20, PATIENCE_MS = 60000 };
+
+static atomic_uint questions, answers;
+
+static void on_question(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, ANSWER, 0);
+    atomic_fetch_add(&questions, 1);
+}
+
+static void on_answer(gex_Token_t token)
+{
+    (void)token;
+    atomic_fetch_add(&answers, 1);
+}
+
+static void ask_all(gex_TM_t team)
+{
+    unsigned wanted = 0;
+
+    for (unsigned i = 0; i < QUESTIONS; i++)
+        for (gex_Rank_t rank = 1; rank < gex_TM_QuerySize(team); rank++) {
+            gex_AM_RequestShort0(team, rank, QUESTION, 0);
+            wanted++;
+            GASNET_BLOCKUNTIL(atomic_load(&answers) == wanted);
+        }
+}
+
+/* Returns false when nobody asked. */
+static bool wait_without_a_call(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    for (unsigned i = 0; i < PATIENCE_MS && atomic_load(&questions) < QUESTIONS; i++)
+        nanosleep(&moment, NULL);
+    return atomic_load(&questions) == QUESTIONS;
+}
+
+int main(int argc, char **argv)
+{
+    gex_Client_t client;
+    gex_EP_t endpoint;
+    gex_TM_t team;
+    gex_AM_Entry_t handlers[] = {
+        {QUESTION, (gex_AM_Fn_t)on_question, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
+         "question"},
+        {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "answer"}};
+
+    gex_Client_Init(&client, &endpoint, &team, "conform_attentive", &argc, &argv, 0);
+    gex_EP_RegisterHandlers(endpoint, handlers, 2);
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    if (gex_TM_QueryRank(team) == 0)
+        ask_all(team);
+    else if (!wait_without_a_call()) {
+        printf("Rank %u: nobody handled what came while the program was away.\n",
+               (unsigned)gex_TM_QueryRank(team));
+        gasnet_exit(1);
+    }
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    gasnet_exit(0);
+}
