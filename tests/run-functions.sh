@@ -273,8 +273,8 @@ ibv_connections()
         counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' -n 4 conform-par --threads 4 am_flood_short
 }
 
-# What gasnet_perf --memory says of conduit ibv: those peers have a connection that were spoken to, and
-# one costs at most 16 KiB.
+# What gasnet_perf --memory says of conduit ibv: rank 0 of 6 has connections to those that it spoke to, or
+# that spoke to it, at the start, which rank 3 did not, and one costs at most 16 KiB.
 ibv_memory()
 {
     gasnetrun_ibv -n 6 gasnet_perf --memory >told || return
@@ -282,7 +282,7 @@ ibv_memory()
     awk '$1 == "memory-bound-peers" { bound = $3 }
         $1 == "memory-connections" { connections = $3 }
         $1 == "memory-connected-peer" { each = $3 }
-        END { exit !(connections == bound && connections < 5 && each > 0 && each <= 16384) }' told || {
+        END { exit !(bound <= connections && connections < 5 && each > 0 && each <= 16384) }' told || {
         echo "There are other connections than to peers that were spoken to, or one costs more than 16 KiB."
         return 1
     }

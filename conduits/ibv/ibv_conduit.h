@@ -523,9 +523,9 @@ void aq_ibv_ring_count(aq_ibv_conduit_t *ibv, const aq_ibv_head_t *head);
 // With the receiving lock held: frees the rings that were left and are empty.
 void aq_ibv_rings_free_left(aq_ibv_conduit_t *ibv);
 
-// Before a sleep, which a message in a ring does not end: asks all to leave theirs. Returns true
-// when there is none any more; else one sleeps for a short while only.
-bool aq_ibv_rings_quiet(aq_ibv_conduit_t *ibv);
+// Before a sleep, which a message in a ring does not end: asks all to leave theirs, if that is
+// wanted. Returns true when there is none any more; else one sleeps for a short while only.
+bool aq_ibv_rings_quiet(aq_ibv_conduit_t *ibv, bool ask);
 
 // ---- ibv_receive.c ----
 

@@ -18,7 +18,7 @@
 // - Who gets a ring learns it from the head of a message. Who has to leave it is asked by a hidden
 //   request, which wakes it, and answers behind its last write that it has left; or that it has no
 //   ring, when the request has overtaken the news: then it is asked again.
-// - Nobody sleeps beside a ring that it has given: it asks for it first, and sleeps for short times
+// - Nobody sleeps long beside a ring that it has given: it asks for it, and sleeps for short times
 //   only until all are left. Then whatever comes makes a completion, which ends the sleep.
 #include "ibv_conduit.h"
 
@@ -288,14 +288,15 @@ static void ask_all(aq_ibv_conduit_t *ibv)
     }
 }
 
-bool aq_ibv_rings_quiet(aq_ibv_conduit_t *ibv)
+bool aq_ibv_rings_quiet(aq_ibv_conduit_t *ibv, bool ask)
 {
     if (!ibv->limits.rings)
         return true;
     if (!aq_lock_try(&ibv->receiving))
         return false;
     aq_ibv_rings_free_left(ibv);
-    ask_all(ibv);
+    if (ask)
+        ask_all(ibv);
     bool quiet = !ibv->rings_active;
     aq_lock_drop(&ibv->receiving);
     return quiet;

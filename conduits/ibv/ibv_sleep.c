@@ -13,7 +13,8 @@
 #include "../../other/least.h"
 
 enum {
-    RING_NAP_NS = 100000, // the first sleep beside rings that are not left yet; then twice that ...
+    RING_NAP_NS = 100000, // the first sleep beside rings; then their owners are asked to leave
+                          // them, and until all have, sleeps are twice as long each time
     NAP_DOUBLINGS = 5,
 };
 
@@ -108,8 +109,10 @@ void aq_ibv_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     struct pollfd ready[] = {{.fd = ibv->completions->fd, .events = POLLIN},
                              {.fd = ibv->bell, .events = POLLIN}};
-    if (!aq_ibv_rings_quiet(ibv))
+    if (!aq_ibv_rings_quiet(ibv, atomic_load_explicit(&ibv->nap, memory_order_relaxed)))
         limit_ns = aq_least(limit_ns, nap(ibv));
+    else
+        atomic_store_explicit(&ibv->nap, 0, memory_order_relaxed);
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
     if (ppoll(ready, 2, &limit, NULL) > 0)
         take_events(ibv);

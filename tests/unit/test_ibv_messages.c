@@ -173,15 +173,19 @@ static void test_sleeper_has_no_rings(void **state)
     give_rings(1, 0);
     give_rings(2, 0);
     assert_int_equal(fake_nodes[0].ibv->rings_active, 2);
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv)); // they are asked
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv)); // once
+    fake_fabric_clear_counts();
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, false));
+    assert_int_equal(counts(0)->posts, 0);
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, true)); // they are asked
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, true)); // once
+    assert_int_equal(counts(0)->sends, 2);
     fake_fabric_poll(1);
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv)); // one has not answered
+    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, true)); // one has not answered
     // What was written before the answer is not lost.
     assert_int_equal(fake_fabric_request(2, 0, 0, false), AQ_OK);
     fake_fabric_settle();
-    assert_int_equal(counts(0)->requests, 9);
-    assert_true(aq_ibv_rings_quiet(fake_nodes[0].ibv));
+    assert_int_equal(counts(0)->requests, 1);
+    assert_true(aq_ibv_rings_quiet(fake_nodes[0].ibv, true));
     fake_fabric_clear_counts();
     assert_int_equal(fake_fabric_request(1, 0, 0, true), AQ_OK);
     assert_int_equal(counts(1)->sends, 1); // which makes a completion
@@ -203,14 +207,14 @@ static void test_ring_is_asked_for_again(void **state)
     // The news are on their way, and the request to leave overtakes them.
     const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->ring_news, 0)};
     assert_int_equal(news.ring, 1);
-    assert_false(aq_ibv_rings_quiet(ibv));
+    assert_false(aq_ibv_rings_quiet(ibv, true));
     fake_fabric_settle();
     aq_ibv_ring_hear(fake_nodes[1].ibv, owner, &news);
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     assert_int_equal(counts(1)->writes, 1);
-    assert_false(aq_ibv_rings_quiet(ibv));
+    assert_false(aq_ibv_rings_quiet(ibv, true));
     fake_fabric_settle();
-    assert_true(aq_ibv_rings_quiet(ibv));
+    assert_true(aq_ibv_rings_quiet(ibv, true));
     assert_int_equal(counts(0)->requests, 2);
 }
 
