@@ -19,6 +19,8 @@ for mode in ours theirs both; do
     grep -q 'mpi_client: 3 ranks are done' out || fail "mode $mode did nothing."
 done
 
+GASNET_MPI_THREAD=MULTIPLE on_mpi "$mpi" 2 "$client" ours >out 2>&1 || fail "with MULTIPLE the exit code is $?."
+
 # Who has much to do with MPI in 200 puts, of the ranks 0 (puts) and 1: both with active messages, rank 0
 # with one-sided calls, nobody in a shared window. (mpirun may mix the lines of ranks.)
 puts()
@@ -37,6 +39,16 @@ puts 10 GASNET_MPI_RMA=1 GASNET_MPI_SHARED_MAXSIZE=1
 puts 00 GASNET_MPI_RMA=1
 puts 00 GASNET_MPI_RMA=auto
 
+# Where the files of shared windows have no room, there are none of those; MPI itself would wait for ever.
+if unshare -m true 2>/dev/null; then
+    small_store()
+    {
+        unshare -m bash -c '. "$AQ_SRC/tests/run-functions.sh"; mount -t tmpfs -o size=30m tmpfs /dev/shm && on_mpi "$@"' - "$@"
+    }
+    GASNET_MPI_RMA=1 small_store "$mpi" 2 "$client" puts >out 2>&1 || fail "with a small /dev/shm the exit code is $?."
+    grep -q '200 puts, rank 0 sent [2-9][0-9][0-9] frames' out || fail "there is a shared window without room for it."
+fi
+
 # mode, what is said
 refused()
 {
@@ -47,6 +59,7 @@ refused()
 refused before 'MPI_Finalize was called before init'
 refused meanwhile 'MPI_Finalize was called while conduit mpi was in use'
 refused single 'MPI was started without support for threads'
+refused funneled 'MPI was started without support for threads'
 
 # The mpirun of another MPI; and no mpirun at all, which for MPI is a job of one rank.
 for other in openmpi mpich; do
@@ -60,4 +73,5 @@ GASNET_CONDUIT=mpi GASNET_SPAWNER=fork GASNET_PSHM_NODES=2 GASNET_SUPERNODE_MAXS
     fail "without mpirun the exit code is 0."
 grep -q 'conduit mpi knows the ranks that mpirun started, and these are started by another spawner' out ||
     fail "it is not said that conduit mpi needs mpirun."
+! pgrep -f "^$client " >left || fail "ranks are left: $(cat left)"
 exit 0

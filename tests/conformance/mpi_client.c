@@ -5,7 +5,7 @@
 //   before    the client finalizes MPI before init: refused
 //   meanwhile the client finalizes MPI and goes on with GASNet: refused
 //   puts      rank 0 puts into rank 1, and both tell how many frames they sent meanwhile
-//   single    the client initializes MPI without support for threads
+//   single, funneled   the client initializes MPI without support for threads, or with too little
 #include <gasnetex.h>
 #include <mpi.h>
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 200, REPLY = GEX_AM_INDEX_BASE, REQUEST };
+enum { ROUNDS = 200, SEGMENT = 1 << 24, REPLY = GEX_AM_INDEX_BASE, REQUEST };
 
 static volatile int replies;
 static gex_Rank_t me, size;
@@ -99,7 +99,7 @@ static void puts_of_rank_0(gex_TM_t team)
 {
     gex_Segment_t segment;
     uint64_t before, after;
-    if (gex_Segment_Attach(&segment, team, GASNET_PAGESIZE) != GASNET_OK)
+    if (gex_Segment_Attach(&segment, team, SEGMENT) != GASNET_OK)
         exit(2);
     volatile uint64_t *mine = gex_Segment_QueryAddr(segment);
     void *there;
@@ -120,7 +120,10 @@ static void puts_of_rank_0(gex_TM_t team)
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "ours";
-    int started, level, wanted = is(mode, "single") ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
+    int started, level,
+        wanted = is(mode, "single")     ? MPI_THREAD_SINGLE
+                 : is(mode, "funneled") ? MPI_THREAD_FUNNELED
+                                        : MPI_THREAD_SERIALIZED;
     if (!is(mode, "ours") && !is(mode, "puts"))
         MPI_Init_thread(NULL, NULL, wanted, &level);
     if (is(mode, "before"))
