@@ -295,6 +295,16 @@ ibv_crowd()
     GASNET_AMRDMA_CYCLE=1 gasnetrun_ibv -n 4 conform-seq am_sleeper am_flood_short barrier_am
 }
 
+# Jobs of conduit ibv that the mpirun of MPI $2 starts and whose ranks join by spawner $1.
+ibv_started()
+{
+    export GASNET_CONDUIT=ibv GASNET_SPAWNER=$1 GASNET_EXITTIMEOUT=20
+    by_mpirun "$2" 2 conform-seq am_args rma_segment || return
+    by_mpirun "$2" 2 conform_exit one 1 5
+    [ $? = 5 ] || return
+    ! pgrep -x conform_exit
+}
+
 # Fails unless the command behind it ends with exit code $1.
 expect_exit()
 {
