@@ -1,0 +1,55 @@
+#!/bin/bash
+# Jobs that mpirun starts on several hosts of the bed, by ssh: one job over all of them, its codes, and no process
+# stays. Spawners mpi, and pmi by PMIx and PMI-2.
+set -u
+. "$AQ_SRC/tests/beds/netns/bed-functions.sh"
+. "$AQ_SRC/tests/run-functions.sh"
+prepare_mpirun
+export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 OMPI_MCA_oob_tcp_if_include=10.77.0.0/24
+export OMPI_MCA_plm_rsh_agent="ssh $GASNET_SSH_OPTIONS" UCX_NET_DEVICES=all
+remote=$work/remote
+printf '#!/bin/sh\nexec ssh %s "$@"\n' "$GASNET_SSH_OPTIONS" >"$remote" && chmod +x "$remote" || exit 1
+
+# ends CODE MPI RANKS program ...: mpirun starts the program on both hosts, and ends with CODE.
+ends()
+{
+    local code=$1 mpi=$2 ranks=$3 start
+    shift 3
+    case $mpi in
+    openmpi) start="mpirun.openmpi --bind-to none --host n1:2,n2:2 --map-by node -x GASNET_MODULE_PATH
+        -x GASNET_SPAWNER -x GASNET_CONDUIT -x GASNET_EXITTIMEOUT" ;;
+    mpich) start="mpirun.mpich -launcher ssh -launcher-exec $remote -localhost 10.77.0.254 -hosts n1:2,n2:2" ;;
+    esac
+    expect "$code" $start -np "$ranks" "$@"
+}
+
+# can MPI MODULE: whether both are there.
+can()
+{
+    [ -e "$AQ_BUILD/modules/aq_mpi_$2.so" ] && command -v "mpirun.$1" >/dev/null
+}
+
+jobs()
+{
+    local mpi=$1
+    export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=udp GASNET_SPAWNER=$2
+    GASNET_EXITTIMEOUT=20 ends 0 "$mpi" 4 bash -c 'hostname; exec "$0"' "$hello"
+    [ "$(grep -c 'of 4, greeted' "$work/out")" = 4 ] || fail "not one job of 4 ranks by $mpi and $2"
+    [ "$(grep -cx n1 "$work/out") $(grep -cx n2 "$work/out")" = '2 2' ] || fail "not 2 ranks on each host"
+    GASNET_EXITTIMEOUT=20 ends 6 "$mpi" 4 "$conform" code 6
+    if [ "$mpi" = openmpi ]; then # ranks that do not hear of an exit on another host are left to mpirun
+        GASNET_EXITTIMEOUT=2 ends 5 "$mpi" 4 "$conform" one 1 5
+        grep -q 'some ranks do not leave the job' "$work/err" || fail "it is not told that mpirun has to end ranks"
+    fi
+    none_left 20
+    found=yes
+}
+
+found=
+for mpi in openmpi mpich; do
+    case $mpi in openmpi) pmi=pmix ;; mpich) pmi=pmi2 ;; esac
+    ! can $mpi $mpi || jobs $mpi mpi
+    ! can $mpi $pmi || jobs $mpi pmi
+done
+[ -n "$found" ] || skip "there is no MPI"
+exit 0
