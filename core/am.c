@@ -3,6 +3,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
+#include "report.h"
 #include "segment.h"
 #include "team.h"
 
@@ -79,6 +80,8 @@ static __attribute__((noinline, cold)) int request_again(uint32_t jobrank, const
     uintptr_t link = aq_job_link(jobrank);
     aq_conduit_t *conduit = aq_link_conduit(link);
     aq_api_wait_t wait = {0};
+    if (status == AQ_AGAIN && !(flags & GEX_FLAG_IMMEDIATE))
+        aq_report_wait(NULL, jobrank);
     while (status == AQ_AGAIN) {
         if (flags & GEX_FLAG_IMMEDIATE)
             return 1;
@@ -86,6 +89,7 @@ static __attribute__((noinline, cold)) int request_again(uint32_t jobrank, const
         status = conduit->ops->send(conduit, aq_link_pointer(link), am);
     }
     aq_api_wait_end(&wait);
+    aq_report_go_on();
     if (status != AQ_OK)
         send_failed(jobrank, status);
     return 0;

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "layers.h"
 #include "progress.h"
+#include "report.h"
 #include "segment.h"
 #include "team.h"
 
@@ -119,6 +120,7 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
         aq_settings_print_given(stderr);
     aq_exit_catch_signals();
     aq_debug_start(aq_job.rank);
+    aq_report_start();
     if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();
     make_objects(name, flags);

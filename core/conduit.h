@@ -237,6 +237,9 @@ typedef struct aq_conduit_ops {
     void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
     // Adds what peers cost now.
     void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
+    // Prints queues and counters on standard error. Called in a handler of a signal: takes no
+    // locks, and what it reads may just be changing.
+    void (*tell)(aq_conduit_t *conduit);
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)64 << 10)

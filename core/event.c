@@ -5,6 +5,7 @@
 #include "fatal.h"
 #include "gasnetex_core.h"
 #include "progress.h"
+#include "report.h"
 #include "thread.h"
 
 enum { RECORDS_AT_A_TIME = 64 };
@@ -127,9 +128,14 @@ void aq_api_event_wait(gex_Event_t event)
     if (event == GEX_EVENT_INVALID)
         return;
     aq_api_wait_t wait = {0};
-    while (!try_event("gex_Event_Wait", event))
+    if (try_event("gex_Event_Wait", event))
+        return;
+    aq_report_wait(event, -1);
+    do
         aq_api_wait_turn(&wait);
+    while (!try_event("gex_Event_Wait", event));
     aq_api_wait_end(&wait);
+    aq_report_go_on();
 }
 
 // How many entries are still waited for, and how many were completed by this call.

@@ -5,6 +5,7 @@
 
 #include "../core/fatal.h"
 #include "../core/progress.h"
+#include "../core/report.h"
 #include "coll.h"
 
 aq_barrier_t aq_barrier_named;
@@ -128,6 +129,22 @@ static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
+// In a handler of a signal: only looks.
+static void tell(void)
+{
+    for (const aq_barrier_t *b = barriers; b; b = b->next) {
+        const uint32_t completed = atomic_load_explicit(&b->completed, memory_order_relaxed);
+        if (b->initiated == completed)
+            continue;
+        if (b->disseminating && b->across.round < b->across.rounds)
+            aq_log_notice("report: barrier %u waits for rank %u", completed + 1,
+                          b->across.from[b->across.round]);
+        else
+            aq_log_notice("report: barrier %u waits for ranks of this neighbourhood",
+                          completed + 1);
+    }
+}
+
 // A program linked with the archives has what it refers to, and a barrier needs what starts teams.
 static void (*const start_of_teams)(aq_team_t *, const uint32_t *)
     __attribute__((used)) = aq_coll_team_start;
@@ -243,8 +260,10 @@ void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
                     place->groups == 1);
     aq_dissemination_start(&b->across, place->id, place->groups, place->my_group, place->leaders);
     hold_flag(&walking);
-    if (!barriers) // the first is the job's own, which stays
+    if (!barriers) { // the first is the job's own, which stays
         aq_progress_add(&task);
+        aq_report_add(tell);
+    }
     b->next = barriers;
     barriers = b;
     drop_flag(&walking);

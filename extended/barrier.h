@@ -70,7 +70,8 @@ typedef struct aq_dissemination {
     uint32_t groups, me;                  // neighbourhoods, and this one's number
     uint32_t rounds;                      // ceil(log2(groups)): messages that each sends in a phase
     uint32_t to[AQ_DISSEMINATION_ROUNDS]; // job ranks
-    uint32_t phase, round;                // where we are
+    uint32_t from[AQ_DISSEMINATION_ROUNDS];
+    uint32_t phase, round; // where we are
     aq_vote_t vote;
     _Atomic uint32_t
         arrived[2][AQ_DISSEMINATION_ROUNDS]; // phase of the last message, by parity and round

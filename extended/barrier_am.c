@@ -54,6 +54,7 @@ void aq_dissemination_start(aq_dissemination_t *d, uint32_t id, uint32_t groups,
     *d = (aq_dissemination_t){.id = id, .groups = groups, .me = me};
     while ((uint64_t)1 << d->rounds < groups) {
         d->to[d->rounds] = leaders[(me + ((uint64_t)1 << d->rounds)) % groups];
+        d->from[d->rounds] = leaders[(me + groups - ((uint64_t)1 << d->rounds)) % groups];
         d->rounds++;
     }
     aq_lock_take(&list_lock);

@@ -454,6 +454,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_BACKTRACE_SIGNAL", AQ_TYPE_SIGNALS, "", 0, 0, NULL,
          "Signal at which a process prints its stack and goes on, by name, for example "
          "SIGUSR1: to see where a job hangs."},
+    [AQ_SET_REPORT_SIGNAL] =
+        {"GASNET_REPORT_SIGNAL", AQ_TYPE_SIGNALS, "SIGUSR2", 0, 0, NULL,
+         "Signal at which a process tells on standard error what it waits for, with its queues "
+         "and counters, and goes on; the launcher passes SIGUSR1 and SIGUSR2 on to all. Left to "
+         "the program where that has a handler when it calls init. Empty: none."},
     [AQ_SET_BACKTRACE_TYPE] =
         {"GASNET_BACKTRACE_TYPE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Ways to print a stack, commas between; the first that works is used. EXECINFO: by the C "

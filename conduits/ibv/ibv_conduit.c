@@ -103,6 +103,11 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
 
 // Queue pairs and what they use end with the process: other threads may still be at them, and a
 // peer that waits for an acknowledgement gets it until then.
+static void aq_ibv_tell(aq_conduit_t *conduit)
+{
+    print_counters(aq_ibv_of(conduit));
+}
+
 static void aq_ibv_close(aq_conduit_t *conduit)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
@@ -149,6 +154,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .send = aq_ibv_send,
     .poll = aq_ibv_poll,
     .close = aq_ibv_close,
+    .tell = aq_ibv_tell,
     .arm = aq_ibv_arm,
     .sleep = aq_ibv_sleep,
     .disarm = aq_ibv_disarm,

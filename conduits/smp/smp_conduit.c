@@ -51,6 +51,19 @@ static void smp_close(aq_conduit_t *conduit)
     (void)conduit; // the mappings end with the process; peers may still write into the rings
 }
 
+static void smp_tell(aq_conduit_t *conduit)
+{
+    static const char *const names[] = {"requests", "replies"};
+    const smp_conduit_t *smp = (smp_conduit_t *)(void *)conduit;
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t head = atomic_load_explicit(&smp->in[i].head, memory_order_relaxed);
+        const uint64_t tail = atomic_load_explicit(&smp->in[i].control->tail, memory_order_relaxed);
+        aq_log_notice("smp: ring of %s: %lu lines taken in all, %lu of %lu not read yet", names[i],
+                      (unsigned long)tail, (unsigned long)(tail - head),
+                      (unsigned long)smp->in[i].count);
+    }
+}
+
 static void smp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     (void)conduit, (void)description; // who shares memory is known from the job
@@ -245,4 +258,5 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .share_segments = smp_memory_share_segments,
     .scratch = smp_scratch,
     .memory = smp_memory,
+    .tell = smp_tell,
 };

@@ -192,16 +192,22 @@ static void print_stats(udp_conduit_t *udp)
 {
     udp_stats_t sum = {0};
     for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
+        udp_stats_t peer = link->stats;
         for (unsigned c = 0; c < UDP_CLASSES; c++) {
-            link->stats.epochs += link->sender[c].counts.epochs;
-            if (link->sender[c].rtt > link->stats.rtt_ns)
-                link->stats.rtt_ns = link->sender[c].rtt;
+            peer.epochs += link->sender[c].counts.epochs;
+            if (link->sender[c].rtt > peer.rtt_ns)
+                peer.rtt_ns = link->sender[c].rtt;
         }
-        udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &link->stats);
-        udp_stats_add(&sum, &link->stats);
+        udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &peer);
+        udp_stats_add(&sum, &peer);
     }
     sum.memory = (uint64_t)(udp->queued_peak + UDP_SLOTS) * UDP_SLOT_BYTES;
     udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
+}
+
+static void udp_tell(aq_conduit_t *conduit)
+{
+    print_stats(udp_of(conduit));
 }
 
 // Other threads may still be inside, so nothing is freed.
@@ -248,4 +254,5 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .wake = udp_wake,
     .memory = udp_memory,
     .traffic = udp_traffic,
+    .tell = udp_tell,
 };
