@@ -103,6 +103,18 @@ static int mpi_finish(void)
     return MPI_Finalize();
 }
 
+// The mpirun of MPICH ends ranks on other hosts when one dies of a signal, but not always when it
+// leaves; that of Open MPI does.
+#ifdef MPICH_VERSION
+static void mpi_end_job(int code, const char *why)
+{
+    (void)why;
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+#else
+#define mpi_end_job NULL
+#endif
+
 static int mpi_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
 {
     int mine = 0, all = 0;
@@ -332,6 +344,7 @@ __attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
     .on_finish = mpi_on_finish,
     .finish = mpi_finish,
     .open = mpi_open,
+    .end_job = mpi_end_job,
     .barrier = mpi_barrier,
     .exchange = mpi_exchange,
     .broadcast = mpi_broadcast,

@@ -104,9 +104,9 @@ typedef struct aq_mpi_table {
     // Launchers that leave more to the ranks than mpirun does; NULL where they do not.
     // A descriptor that hangs up (POLLRDHUP) when the launcher is gone; -1: there is none.
     int (*lifeline)(void);
-    // Asks the launcher to end the job, which it does not do of itself when a rank dies. From any
+    // Asks the launcher to end the job, which it may not do of itself when a rank dies. From any
     // thread; may return.
-    void (*end_job)(const char *why);
+    void (*end_job)(int code, const char *why);
 } aq_mpi_table_t;
 
 // Name under which a module exports its table.

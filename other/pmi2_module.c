@@ -125,8 +125,9 @@ static int pmi2_lifeline(void)
     return fcntl(atoi(getenv("PMI_FD")), F_DUPFD_CLOEXEC, 0);
 }
 
-static void pmi2_end_job(const char *why)
+static void pmi2_end_job(int code, const char *why)
 {
+    (void)code;
     (void)why; // a semicolon in it would end the message to the launcher
     (void)PMI2_Abort(1, "a rank has ended without leaving the job");
 }

@@ -212,6 +212,13 @@ static bool all_leave(mpi_boot_t *self)
     return !error && done;
 }
 
+// The code that was announced, if it is one of a failure.
+static int announced_or(const mpi_boot_t *self, int code)
+{
+    int32_t word = atomic_load(&self->page->exit_word);
+    return word == AQ_BOOT_RUNNING || word == 1 ? code : word - 1;
+}
+
 static void say_that_left(mpi_boot_t *self)
 {
     atomic_store(&self->page->state[self->boot.rank], AQ_RANK_FINALIZED);
@@ -232,6 +239,8 @@ static void leave_mpi(mpi_boot_t *self)
     aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
     fflush(NULL);
+    if (*self->peer && self->mpi->end_job) // there are other hosts
+        self->mpi->end_job(announced_or(self, 1), "some ranks do not leave the job");
     mpi_boot_abort(&self->boot, 1);
 }
 

@@ -29,7 +29,7 @@ __attribute__((noreturn)) static void end(const char *why)
     int code = aq_page_announce(watch.page, (int32_t)watch.rank, 1);
     fflush(NULL);
     if (watch.end_job)
-        watch.end_job(why);
+        watch.end_job(code, why);
     _exit(code ? code : 1);
 }
 

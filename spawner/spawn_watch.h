@@ -13,7 +13,7 @@ typedef struct aq_watch {
     uint32_t rank, next; // next: whom to watch; the same as rank: nobody
     pid_t next_pid;
     int lifeline; // a descriptor that hangs up when the launcher is gone; -1: none
-    void (*end_job)(const char *why); // asks the launcher for it; may return
+    void (*end_job)(int code, const char *why); // asks the launcher for it; may return
 } aq_watch_t;
 
 // Starts the thread, which lives as long as the process. It is silent once this rank has left
