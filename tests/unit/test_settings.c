@@ -57,7 +57,8 @@ static void refuse_with(aq_setting_id_t id, const char *value, const char *words
 // GASNet's conduit mpi has these names too.
 static bool is_of_mpi(const char *name)
 {
-    return strcmp(name, "MPIRUN_CMD") == 0 || strncmp(name, "AMMPI_", 6) == 0;
+    return strcmp(name, "MPIRUN_CMD") == 0 || strcmp(name, "PMIRUN_CMD") == 0 ||
+           strncmp(name, "AMMPI_", 6) == 0;
 }
 
 static void test_rows_are_sound(void **state)
