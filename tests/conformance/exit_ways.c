@@ -1,9 +1,15 @@
 /*
  * exit_ways: every way in which a job can end, for tests/launch/exit-ways.sh.
- *   exit_ways WAY RANK CODE      RANK does what WAY says, the others meanwhile what stands behind
- * it exit_ways --list             prints a line for each way: NAME WHAT OUTPUT WHAT is how the exit
- * code comes about: "code" (it is CODE), "signal:N" (128 + N). OUTPUT is whose last words must be
- * there: those of "all" ranks, of the "leaver" RANK, or of the "others".
+ *
+ *   exit_ways WAY RANK CODE
+ *
+ * RANK does what WAY says, the others meanwhile what stands behind it.
+ *
+ *   exit_ways --list
+ *
+ * prints a line for each way: NAME WHAT OUTPUT. WHAT is how the exit code comes about: "code" (it
+ * is CODE), "signal:N" (128 + N). OUTPUT is whose last words must be there: those of "all" ranks,
+ * of the "leaver" RANK, or of the "others".
  *
  * Each rank's last words, "RANK begins", are left in the buffer of standard output.
  */
