@@ -255,8 +255,9 @@ int aq_ibv_poll_by_thread(void *context)
     unsigned delivered = deliver_some(ibv, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
     if (delivered)
         aq_ibv_wake(&ibv->base, false); // threads of the client may wait for what handlers did
-    // Nothing wakes this thread when there is room for an answer.
-    if (!delivered && !aq_ibv_reach_go_on(ibv))
+    // Nothing wakes this thread when there is room for what it has to send.
+    if (!delivered &&
+        (!aq_ibv_reach_go_on(ibv) || atomic_load_explicit(&ibv->credits_due, memory_order_relaxed)))
         return 1;
     return delivered ? (int)delivered : looked ? 0 : -1;
 }

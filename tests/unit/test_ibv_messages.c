@@ -490,11 +490,42 @@ static void test_bounce_buffers_bound_what_is_under_way(void **state)
     assert_int_equal(counts(1)->requests, 2);
 }
 
+// The receive thread does not go to sleep with credits that a peer waits for: nothing would wake it
+// when there is room to send them.
+static void test_thread_stays_up_for_credits(void **state)
+{
+    (void)state;
+    enum { MOST = 4096 };
+    static aq_ibv_op_t *taken[MOST];
+    unsigned count = 0;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    setenv("GASNET_AM_CREDITS_PP", "1", 1);
+    setenv("GASNET_AM_CREDITS_SLACK", "0", 1);
+    load_settings();
+    fake_fabric_start(2, false);
+    fake_fabric_round(0, 1, true);
+    aq_ibv_conduit_t *ibv = fake_nodes[1].ibv;
+    aq_credit_t *credit = &fake_fabric_link(0, 1)->credit;
+    while (count < MOST && (taken[count] = aq_ibv_op_take(ibv, fake_fabric_link(1, 0))))
+        count++;
+    assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
+    assert_int_equal(atomic_load(&credit->free), 0);
+    assert_int_equal(aq_ibv_poll_by_thread(ibv), 1); // the message
+    for (unsigned i = 0; i < 10; i++)
+        assert_true(aq_ibv_poll_by_thread(ibv) > 0); // no room yet
+    while (count)
+        aq_ibv_op_put(ibv, taken[--count]);
+    assert_int_equal(aq_ibv_poll_by_thread(ibv), 0);
+    fake_fabric_settle();
+    assert_int_equal(atomic_load(&credit->free), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_rings_need_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_thread_stays_up_for_credits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_ring_is_passed_by, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
