@@ -37,10 +37,13 @@ jobs()
     [ "$(grep -c 'of 4, greeted' "$work/out")" = 4 ] || fail "not one job of 4 ranks by $mpi and $2"
     [ "$(grep -cx n1 "$work/out") $(grep -cx n2 "$work/out")" = '2 2' ] || fail "not 2 ranks on each host"
     GASNET_EXITTIMEOUT=20 ends 6 "$mpi" 4 "$conform" code 6
+    # An exit of one rank is heard of on the other host.
+    GASNET_EXITTIMEOUT=20 ends 5 "$mpi" 4 "$conform" one 1 5
+    ! grep -q 'some ranks do not leave the job' "$work/err" || fail "ranks do not hear of the exit of one"
     # MPICH's does not know the abort of PMI-2 and ends everything at once, with a code of its own.
-    case $mpi$2 in mpichpmi) code=255 ;; *) code=5 ;; esac
-    # Ranks that do not hear of an exit on another host are left to mpirun.
-    GASNET_EXITTIMEOUT=2 ends $code "$mpi" 4 "$conform" one 1 5
+    case $mpi$2 in mpichpmi) code=255 ;; *) code=9 ;; esac
+    # Ranks that do not look are left to mpirun.
+    GASNET_EXITTIMEOUT=2 ends $code "$mpi" 4 "$conform" compute 1 9
     [ $code = 255 ] || grep -q 'some ranks do not leave the job' "$work/err" || fail "it is not told that mpirun has to end ranks"
     none_left 20
     found=yes
