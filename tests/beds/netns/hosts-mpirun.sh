@@ -1,6 +1,6 @@
 #!/bin/bash
 # Jobs that mpirun starts on several hosts of the bed, by ssh: one job over all of them, its codes, and no process
-# stays. Spawners mpi, and pmi by PMIx and PMI-2.
+# stays. Spawner mpi under Open MPI, and pmi by PMIx and PMI-2.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
@@ -52,7 +52,8 @@ jobs()
 found=
 for mpi in openmpi mpich; do
     case $mpi in openmpi) pmi=pmix ;; mpich) pmi=pmi2 ;; esac
-    ! can $mpi $mpi || jobs $mpi mpi
+    # MPI_Finalize of MPICH does not always return in jobs of several hosts.
+    [ $mpi = mpich ] || ! can $mpi $mpi || jobs $mpi mpi
     ! can $mpi $pmi || jobs $mpi pmi
 done
 [ -n "$found" ] || skip "there is no MPI"
