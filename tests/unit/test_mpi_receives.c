@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../conduits/mpi/mpi_conduit.h"
@@ -146,6 +147,8 @@ static void run(bool replies)
     static aq_conduit_env_t env = {
         .boot = &boot, .rank = ME, .size = PEERS + 1, .deliver = deliver};
     memset(&stub, 0, sizeof stub);
+    for (unsigned i = 0; i <= PEERS; i++)
+        free(links[i]);
     memset(links, 0, sizeof links);
     mpi = &conduits[replies];
     *mpi = (mpi_conduit_t){.base = {&aq_mpi_conduit, &env, 0, 0, 0},
