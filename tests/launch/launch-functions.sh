@@ -109,3 +109,15 @@ none_left()
     done
     pids=
 }
+
+# nobody_left TENTHS: the ranks of $conform, a program of the test's own, end within so many tenths of a second,
+# whoever started them.
+nobody_left()
+{
+    local try
+    for try in $(seq "$1"); do
+        pgrep -f "^$conform " >"$work/left" || return 0
+        sleep 0.1
+    done
+    fail "ranks are left: $(cat "$work/left")"
+}

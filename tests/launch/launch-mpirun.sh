@@ -9,22 +9,12 @@ set -u
 cp "$conform" "$work" || exit
 conform=$work/conform_exit
 
-# Ranks that mpirun has not waited for have a moment to end.
-none_left()
-{
-    local try
-    for try in $(seq 20); do
-        pgrep -f "^$conform " >"$work/left" || return 0
-        sleep 0.1
-    done
-    fail "ranks are left: $(cat "$work/left")"
-}
-
-# mpirun adds words of its own to those of the library, and none of the ranks may stay.
+# mpirun adds words of its own to those of the library, and none of the ranks may stay; those that it
+# has not waited for have a moment to end.
 mpi_job()
 {
     expect "$@"
-    none_left
+    nobody_left 20
 }
 
 one_mpi()
@@ -41,7 +31,7 @@ one_mpi()
     GASNET_EXITTIMEOUT=0.2 mpi_job 9 by_mpirun "$1" 2 "$conform" compute 1 9
     grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
     by_mpirun "$1" 2 "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
-    none_left
+    nobody_left 20
 }
 
 found=

@@ -10,15 +10,6 @@ ulimit -c 0
 cp "$conform" "$work" || exit 1
 conform=$work/conform_exit
 
-nobody_left()
-{
-    for _ in $(seq "$1"); do
-        pgrep -f "^$conform " >"$work/left" || return
-        sleep 0.1
-    done
-    fail "ranks are left: $(cat "$work/left")"
-}
-
 job()
 {
     expect "$@"

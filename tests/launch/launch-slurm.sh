@@ -11,19 +11,10 @@ cp "$conform" "$work" && mkdir "$work/modules" || exit 1
 conform=$work/conform_exit
 export GASNET_MODULE_PATH=$work/modules
 
-nobody_left()
-{
-    for _ in $(seq 100); do
-        pgrep -f "^$conform " >"$work/left" || return
-        sleep 0.05
-    done
-    fail "ranks are left: $(cat "$work/left")"
-}
-
 job()
 {
     expect "$@"
-    nobody_left
+    nobody_left 50
     settle
 }
 
@@ -43,7 +34,7 @@ killed()
     local code=0
     timeout 60 "$@" >"$work/out" 2>"$work/err" || code=$?
     [ $code != 0 ] && [ $code != 124 ] || fail "exit code $code: $*"
-    nobody_left
+    nobody_left 50
     settle
 }
 
