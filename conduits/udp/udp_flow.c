@@ -192,10 +192,9 @@ bool udp_sender_room(const udp_sender_t *sender, uint32_t bytes)
            sender->next - sender->base < sender->setup.window && may_send(sender, bytes);
 }
 
-uint64_t udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, uint64_t now)
+void udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, uint64_t now)
 {
-    uint64_t sequence = sender->next++;
-    udp_slot_t *slot = slot_of(sender, sequence);
+    udp_slot_t *slot = slot_of(sender, sender->next++);
     slot->datagram = datagram;
     slot->bytes = bytes;
     slot->proof = 0;
@@ -203,7 +202,6 @@ uint64_t udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, ui
     if (sender->kept++ == 0)
         start_timer(sender, now);
     sender->counts.sent++;
-    return sequence;
 }
 
 static udp_action_t request(udp_sender_t *sender, uint64_t now)

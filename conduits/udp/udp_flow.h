@@ -150,15 +150,20 @@ void udp_sender_stop(udp_sender_t *sender);
 // under way one datagram is always allowed: news of more credit may be lost.)
 bool udp_sender_room(const udp_sender_t *sender, uint32_t bytes);
 
-// The datagram is sent now, stamped with udp_sender_epoch and the number returned; there is room.
-// If the socket refuses it, the network has lost it, and it comes again. The slot has the datagram
-// until it is released; the caller may write only its header, for another transmission.
-uint64_t udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, uint64_t now);
+// The datagram was sent just now, stamped with udp_sender_epoch and udp_sender_sequence; there was
+// room. If the socket has refused it, the network has lost it, and it comes again. The slot has the
+// datagram until it is released; the caller may write only its header, for another transmission.
+void udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, uint64_t now);
 
-// The epoch to stamp on data.
+// The epoch to stamp on data, and the number of the datagram that is added next.
 static inline uint32_t udp_sender_epoch(const udp_sender_t *sender)
 {
     return sender->epoch;
+}
+
+static inline uint64_t udp_sender_sequence(const udp_sender_t *sender)
+{
+    return sender->next;
 }
 
 // Takes in an acknowledgement of this class from any datagram of the peer, a confirmation of an

@@ -138,18 +138,19 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
     aq_lock_drop(&udp->dirty_lock);
 }
 
-// The flow takes a datagram, for which it has room, and it leaves.
+// A datagram for which the flow has room leaves, and then the flow takes it: somebody waits for the
+// one, and nobody for the other.
 static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
                               udp_buffer_t *buffer, uint64_t now)
 {
     udp_sender_t *sender = &link->sender[buffer->class];
     uint32_t bytes = buffer->used + (uint32_t)udp_round_up(buffer->tail.iov_len);
-    link->stats.frames_out += buffer->frames;
-    uint64_t sequence = udp_sender_add(sender, buffer, bytes, now);
-    aq_status_t status =
-        transmit_data(udp, link, train, buffer, udp_sender_epoch(sender), sequence, now);
+    aq_status_t status = transmit_data(udp, link, train, buffer, udp_sender_epoch(sender),
+                                       udp_sender_sequence(sender), now);
+    udp_sender_add(sender, buffer, bytes, now);
     udp_links_due(udp, udp_sender_deadline(sender));
     return status;
+    link->stats.frames_out += buffer->frames;
 }
 
 // Sends the open datagram of a class, if the flow has room.

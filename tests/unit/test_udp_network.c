@@ -177,8 +177,10 @@ static void serve_sender(void)
             carry((event_t){.kind = REQUEST, .epoch = action.epoch});
         }
     }
-    while (run.sender.next < run.total && udp_sender_room(&run.sender, run.bytes))
-        send_data(udp_sender_add(&run.sender, &datagrams[run.sender.next], run.bytes, run.now));
+    while (run.sender.next < run.total && udp_sender_room(&run.sender, run.bytes)) {
+        send_data(udp_sender_sequence(&run.sender));
+        udp_sender_add(&run.sender, &datagrams[run.sender.next], run.bytes, run.now);
+    }
     assert_true(udp_sender_deadline(&run.sender) > run.now);
 }
 
