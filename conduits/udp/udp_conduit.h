@@ -44,7 +44,10 @@ typedef struct udp_note {
     unsigned count;
 } udp_note_t;
 
-enum { UDP_NOTES = 32 }; // of a datagram
+enum {
+    UDP_NOTES = 32, // of a datagram
+    UDP_LOOKS = 8,  // at the socket, in a poll of who spins and shares memory with nobody
+};
 
 // Memory for one datagram, on its way out or in.
 typedef struct udp_buffer {

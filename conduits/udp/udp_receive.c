@@ -349,11 +349,17 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
 }
 
 // Returns the last datagram that has something for this poll to run, if the queue is empty; others
+// Who spins, and has nothing but the network to look at, looks a few times in a poll.
+static unsigned looks_of(const udp_conduit_t *udp, unsigned what)
+{
+    return what & AQ_POLL_AGAIN && udp->base.env->nbrhd_size == 1 ? UDP_LOOKS : 1;
+}
+
 // go there.
 static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 {
     udp_incoming_t in[UDP_SLOTS];
-    unsigned count = 0, most = receive_most(udp, what);
+    unsigned count = 0, most = receive_most(udp, what), looks = looks_of(udp, what);
     if (!most)
         return NULL;
     next_t next = NEXT_OTHER;
@@ -362,10 +368,12 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
     if (next == NEXT_PLACED)
         return NULL;
     udp->large = next == NEXT_NONE;
-    if (next == NEXT_OTHER && udp_socket_receive(&udp->socket, in, most, &count) != AQ_OK)
+    if (next == NEXT_OTHER && udp_socket_receive(&udp->socket, in, most, looks, &count) != AQ_OK)
         return NULL;
     if (!count) {
         udp_links_listened(udp);
+        if (looks > 1)
+            *now = 0; // they took their time
         return NULL;
     }
     atomic_store_explicit(&udp->came_at, udp_time(now), memory_order_relaxed);
@@ -442,8 +450,8 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
 }
 
 // What is sent at the end of a poll is stamped with the time of its beginning, if that is known:
-// the time that handlers take is part of what peers wait for anyway. Whoever spins takes the time
-// of a poll a moment ago.
+// the time that handlers take is part of what peers wait for anyway. For whoever spins something
+// comes at the time of the poll before: the clock is read when nobody waits for this process.
 unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
 {
     udp_conduit_t *udp = udp_of(conduit);

@@ -512,44 +512,6 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 
 // ---- receiving ----
 
-// A single datagram is cheaper to have by a call of its own.
-static int receive_into(udp_socket_t *socket, unsigned slots)
-{
-    struct udp_batch *batch = socket->batch;
-    if (slots > 1)
-        return recvmmsg(socket->fd, batch->in, slots, MSG_DONTWAIT, NULL);
-    struct msghdr *message = &batch->in[0].msg_hdr;
-    bool plain = !socket->joins && !socket->names;
-    ssize_t length = plain ? recv(socket->fd, batch->slot[0].iov_base, UDP_SLOT_BYTES, 0)
-                           : recvmsg(socket->fd, message, MSG_DONTWAIT);
-    if (length < 0)
-        return -1;
-    batch->in[0].msg_len = (unsigned)length;
-    if (plain) { // nothing else was written
-        message->msg_controllen = 0;
-        message->msg_namelen = 0;
-    }
-    return 1;
-}
-
-// Returns how many slots were filled. An error may tell of a datagram that was sent earlier, and
-// then the next call receives; one that stays is of the socket.
-static int receive(udp_socket_t *socket, unsigned slots)
-{
-    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-        int count = receive_into(socket, slots);
-        socket->counts.receive_calls++;
-        if (count >= 0)
-            return count;
-        if (__builtin_expect(errno == EAGAIN, 1) || errno == EINTR)
-            return 0;
-        socket->counts.receive_errors++;
-    }
-    aq_log_error("a UDP socket cannot receive: %s; look after the network of this host",
-                 strerror(errno));
-    return -1;
-}
-
 // How long the datagrams are that the kernel joined (UDP_GRO), all but the last; 0: it is one.
 static size_t joined(struct msghdr *message)
 {
@@ -578,16 +540,69 @@ static void look_into(udp_socket_t *socket, unsigned i)
     reset_slot(batch, i);
 }
 
+// One datagram by the cheapest call there is, which tells nothing but its bytes. It is whole: a slot
+// is longer than any.
+static int receive_plain(udp_socket_t *socket)
+{
+    struct udp_batch *batch = socket->batch;
+    ssize_t length = recv(socket->fd, batch->slot[0].iov_base, UDP_SLOT_BYTES, 0);
+    if (length < 0)
+        return -1;
+    batch->held[0] = (udp_held_slot_t){(size_t)length, (size_t)length, 0};
+    batch->from[0].length = 0;
+    return 1;
+}
+
+static int receive_one(int fd, struct mmsghdr *in)
+{
+    ssize_t length = recvmsg(fd, &in->msg_hdr, MSG_DONTWAIT);
+    if (length < 0)
+        return -1;
+    in->msg_len = (unsigned)length;
+    return 1;
+}
+
+// A single one is cheaper to have by a call of its own.
+static int receive_told(udp_socket_t *socket, unsigned slots)
+{
+    struct mmsghdr *in = socket->batch->in;
+    int count = slots > 1 ? recvmmsg(socket->fd, in, slots, MSG_DONTWAIT, NULL)
+                          : receive_one(socket->fd, in);
+    for (int i = 0; i < count; i++)
+        look_into(socket, (unsigned)i);
+    return count;
+}
+
+// Returns how many slots were filled. An error may tell of a datagram that was sent earlier, and
+// then the next call receives; one that stays is of the socket.
+static int receive(udp_socket_t *socket, unsigned slots, unsigned looks)
+{
+    const bool plain = slots == 1 && !socket->joins && !socket->names;
+    for (unsigned errors = 0; errors < ATTEMPTS;) {
+        int count = plain ? receive_plain(socket) : receive_told(socket, slots);
+        socket->counts.receive_calls++;
+        if (count >= 0)
+            return count;
+        if (__builtin_expect(errno != EAGAIN, 0) && errno != EINTR) {
+            socket->counts.receive_errors++;
+            errors++;
+        } else if (--looks == 0) {
+            return 0;
+        }
+    }
+    aq_log_error("a UDP socket cannot receive: %s; look after the network of this host",
+                 strerror(errno));
+    return -1;
+}
+
 // Fills slots. One more is offered than were filled the last time, and many more if all were.
-static aq_status_t fill(udp_socket_t *socket, unsigned most)
+static aq_status_t fill(udp_socket_t *socket, unsigned most, unsigned looks)
 {
     struct udp_batch *batch = socket->batch;
     unsigned slots = aq_least(batch->expected, most);
-    int filled = receive(socket, slots);
+    int filled = receive(socket, slots, looks);
     if (filled < 0)
         return AQ_ERR_RESOURCE;
-    for (unsigned i = 0; i < (unsigned)filled; i++)
-        look_into(socket, i);
     batch->first = 0;
     batch->filled = (unsigned)filled;
     if (!filled && slots == 1) // as most polls find it
@@ -612,7 +627,7 @@ static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
 }
 
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
-                               unsigned *count)
+                               unsigned looks, unsigned *count)
 {
     struct udp_batch *batch = socket->batch;
     aq_status_t status = AQ_OK;
@@ -620,7 +635,7 @@ aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsign
     if (socket->faults)
         udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
     if (batch->first == batch->filled && most)
-        status = fill(socket, most);
+        status = fill(socket, most, looks);
     while (*count < most && batch->first < batch->filled)
         if (take_from(socket, batch->first, &out[*count]))
             ++*count;

@@ -141,11 +141,11 @@ typedef struct udp_incoming {
     unsigned slot;              // the socket's
 } udp_incoming_t;
 
-// Receives at most `most` datagrams, valid until the next receive. *count may be 0. Any status but
-// AQ_OK: the socket is of no more use (logged). Also sends what the faults hold back, when it is
-// due.
+// Receives at most `most` datagrams, valid until the next receive. *count may be 0, after so many
+// looks in vain (at least one). Any status but AQ_OK: the socket is of no more use (logged). Also
+// sends what the faults hold back, when it is due.
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
-                               unsigned *count);
+                               unsigned looks, unsigned *count);
 
 // Looks at the next datagram and leaves it there: copies its first bytes to head. Returns its
 // length, which may be 0; -1: none is there. Only when no received ones are left.

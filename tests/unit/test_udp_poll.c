@@ -86,21 +86,40 @@ static void seldom_polls_look_each_time(void **state)
     assert_int_equal(looks() - before, 100);
 }
 
-// The clock is read for what is due, but not by each poll of one who spins.
+static void spin(unsigned polls)
+{
+    while (polls--)
+        assert_int_equal(udp_poll(&udp->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES | AQ_POLL_AGAIN),
+                         0);
+}
+
+// The clock is read for what is due, but beside shared memory not by each poll of one who spins.
 static void who_spins_takes_the_time_of_a_moment_ago(void **state)
 {
     (void)state;
-    const unsigned what = AQ_POLL_REQUESTS | AQ_POLL_REPLIES;
-    env.nbrhd_size = 1;
+    env.nbrhd_size = 2;
     udp_links_due(udp, UINT64_MAX - 1);
     poll_often(1);
     const uint64_t time = udp->polled_at;
     assert_true(time > 0);
-    for (unsigned i = 0; i < POLLS; i++)
-        assert_int_equal(udp_poll(&udp->base, what | AQ_POLL_AGAIN), 0);
+    spin(POLLS);
     assert_int_equal(udp->polled_at, time);
     poll_often(1);
     assert_true(udp->polled_at > time);
+}
+
+// And the time is read after them, so that it is at hand when something comes.
+static void who_spins_in_a_process_by_itself_looks_some_times_in_a_poll(void **state)
+{
+    (void)state;
+    env.nbrhd_size = 1;
+    udp_links_due(udp, UINT64_MAX - 1);
+    for (unsigned i = 0; i < 100; i++) {
+        const uint64_t before = looks(), time = udp->polled_at;
+        spin(1);
+        assert_int_equal(looks() - before, UDP_LOOKS);
+        assert_true(udp->polled_at > time);
+    }
 }
 
 // Bytes that nobody believes are enough.
@@ -125,6 +144,7 @@ int main(void)
         cmocka_unit_test(with_shared_memory_looks_become_seldom),
         cmocka_unit_test(seldom_polls_look_each_time),
         cmocka_unit_test(who_spins_takes_the_time_of_a_moment_ago),
+        cmocka_unit_test(who_spins_in_a_process_by_itself_looks_some_times_in_a_poll),
         cmocka_unit_test(what_comes_is_noticed),
     };
     return cmocka_run_group_tests(tests, start, NULL);

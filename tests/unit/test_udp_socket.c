@@ -277,7 +277,7 @@ static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *le
 {
     udp_incoming_t in[UDP_SLOTS];
     unsigned count;
-    assert_int_equal(udp_socket_receive(socket, in, UDP_SLOTS, &count), AQ_OK);
+    assert_int_equal(udp_socket_receive(socket, in, UDP_SLOTS, 1, &count), AQ_OK);
     for (unsigned i = 0; i < count; i++) {
         assert_int_equal(in[i].length, lengths[at + i]);
         assert_int_equal((uintptr_t)in[i].bytes % UDP_ALIGNMENT, 0);
@@ -404,7 +404,7 @@ static void test_few_at_a_time(void **state)
     assert_int_equal(udp_socket_send(&here, out, MANY, &taken), AQ_OK);
     while (received < MANY) {
         assert_true(udp_socket_wait(&there, SECOND));
-        assert_int_equal(udp_socket_receive(&there, in, 3, &count), AQ_OK);
+        assert_int_equal(udp_socket_receive(&there, in, 3, 1, &count), AQ_OK);
         assert_in_range(count, 1, 3);
         for (unsigned i = 0; i < count; i++)
             assert_memory_equal(in[i].bytes, bytes + (received + i) % 64, 96);
@@ -430,7 +430,7 @@ static void test_unaligned(void **state)
                      EACH * TRAIN);
     assert_int_equal(setsockopt(here.fd, SOL_UDP, UDP_SEGMENT, &(int){0}, sizeof(int)), 0);
     assert_true(udp_socket_wait(&there, SECOND));
-    assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, &count), AQ_OK);
+    assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(count, 0);
     assert_int_equal(there.counts.truncated, 1);
     exchange(&length, 1);
@@ -451,12 +451,12 @@ static void test_several_peers(void **state)
     assert_int_equal(udp_socket_send(&here, out, MANY, &taken), AQ_OK);
     assert_int_equal(taken, MANY);
     for (; mine < MANY / 2 && udp_socket_wait(&here, SECOND); mine += count) {
-        assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, &count), AQ_OK);
+        assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, 1, &count), AQ_OK);
         for (unsigned i = 0; i < count; i++)
             assert_memory_equal(in[i].bytes, bytes + 1, 96);
     }
     for (; theirs < MANY / 2 && udp_socket_wait(&there, SECOND); theirs += count) {
-        assert_int_equal(udp_socket_receive(&there, in, 1, &count), AQ_OK);
+        assert_int_equal(udp_socket_receive(&there, in, 1, 1, &count), AQ_OK);
         assert_in_range(count, 0, 1);
         for (unsigned i = 0; i < count; i++)
             assert_memory_equal(in[i].bytes, bytes, 96);
@@ -490,7 +490,7 @@ static void test_nothing_there(void **state)
     (void)state;
     udp_incoming_t in[UDP_SLOTS];
     unsigned count = 7, taken = 7;
-    assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, &count), AQ_OK);
+    assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(count, 0);
     assert_int_equal(udp_socket_send(&here, NULL, 0, &taken), AQ_OK);
     assert_int_equal(taken, 0);
@@ -548,7 +548,7 @@ static void test_with_faults(void **state)
     unsigned wanted = 2 * (unsigned)(MANY - udp_faults_count(layer).dropped);
     assert_in_range(wanted, MANY / 2, MANY * 3 / 2);
     for (; received < wanted && udp_socket_wait(&faulty, SECOND); received += count)
-        assert_int_equal(udp_socket_receive(&faulty, in, UDP_SLOTS, &count), AQ_OK);
+        assert_int_equal(udp_socket_receive(&faulty, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(received, wanted);
     assert_int_equal(faulty.counts.sent, wanted);
     assert_false(udp_socket_wait(&faulty, 0));
