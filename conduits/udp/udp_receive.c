@@ -90,7 +90,7 @@ static udp_drop_t examine(const udp_conduit_t *udp, const udp_incoming_t *in, ud
     const aq_conduit_env_t *env = udp->base.env;
     if (header->job != udp->auth.job_tag)
         return UDP_DROP_FOREIGN;
-    if (!udp_auth_genuine(&udp->auth, in->bytes + UDP_HASH_BYTES, head - UDP_HASH_BYTES, frames,
+    if (!udp_auth_genuine(&udp->auth, in->bytes + UDP_HASHED_AT, head - UDP_HASHED_AT, frames,
                           bytes, in->bytes))
         return UDP_DROP_FORGED;
     if (header->dest != env->rank || header->source >= env->size || header->source == env->rank)

@@ -14,6 +14,7 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
             continue;
         udp_receiver_ack(&link->receiver[c], credit, &header->acks[c]);
         header->acks[c].held_us = (uint32_t)((now - link->came[c]) / 1000);
+        header->selective |= header->acks[c].selective;
     }
     link->owed_since = 0;
     link->owed_bytes = 0;
@@ -79,7 +80,7 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *t
     header->dest = link->rank;
     header->checksum = udp_auth_checksum(&udp->auth, pieces, covered);
     udp_header_encode(datagram, header);
-    udp_auth_sign(&udp->auth, datagram + UDP_HASH_BYTES, head - UDP_HASH_BYTES, pieces, covered,
+    udp_auth_sign(&udp->auth, datagram + UDP_HASHED_AT, head - UDP_HASHED_AT, pieces, covered,
                   datagram);
     pieces[0] = (struct iovec){datagram, head + frames.iov_len};
     link->stats.bytes_out += header->bytes;
@@ -149,8 +150,8 @@ static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_train_t 
                                        udp_sender_sequence(sender), now);
     udp_sender_add(sender, buffer, bytes, now);
     udp_links_due(udp, udp_sender_deadline(sender));
-    return status;
     link->stats.frames_out += buffer->frames;
+    return status;
 }
 
 // Sends the open datagram of a class, if the flow has room.

@@ -6,8 +6,9 @@
 // Places of the fields in the header.
 enum { CREDIT_UNIT = 1024, HELD_UNIT = 16 };
 
-// The byte at AT_KIND: the kind in the lower 4 bits, and
+// The byte at AT_KIND: the kind in the lower 3 bits, and
 enum {
+    SELECTIVE = 0x08,
     REPLIES = 0x10,
     HAS_ACK = 0x20 /* of requests; the next bit: of replies */,
     WANTS_ACK = 0x80
@@ -78,28 +79,39 @@ static uint16_t in_units(uint32_t value, uint32_t unit)
     return value / unit < UINT16_MAX ? (uint16_t)(value / unit) : UINT16_MAX;
 }
 
-static void encode_ack(uint8_t *at, const udp_ack_t *ack)
+// Returns where the next one goes.
+static uint8_t *encode_ack(uint8_t *at, const udp_ack_t *ack, bool selective)
 {
     put32(at, ack->epoch);
     put16(at + 4, in_units(ack->credit, CREDIT_UNIT));
     put16(at + 6, in_units(ack->held_us, HELD_UNIT));
     put64(at + 8, ack->cumulative);
-    put64(at + 16, ack->selective);
+    at += UDP_ACK_BYTES;
+    if (!selective)
+        return at;
+    put64(at, ack->selective);
+    return at + UDP_SELECTIVE_BYTES;
 }
 
-static void decode_ack(const uint8_t *at, udp_ack_t *ack)
+static const uint8_t *decode_ack(const uint8_t *at, udp_ack_t *ack, bool selective)
 {
     ack->epoch = get32(at);
     ack->credit = get16(at + 4) * (uint32_t)CREDIT_UNIT;
     ack->held_us = get16(at + 6) * (uint32_t)HELD_UNIT;
     ack->cumulative = get64(at + 8);
-    ack->selective = get64(at + 16);
+    ack->selective = 0;
+    at += UDP_ACK_BYTES;
+    if (!selective)
+        return at;
+    ack->selective = get64(at);
+    return at + UDP_SELECTIVE_BYTES;
 }
 
 static uint8_t kind_byte(const udp_header_t *header)
 {
     unsigned byte = header->kind;
     byte |= header->class == UDP_REPLIES ? REPLIES : 0;
+    byte |= header->selective ? SELECTIVE : 0;
     byte |= (unsigned)header->has_ack[UDP_REQUESTS] * HAS_ACK;
     byte |= (unsigned)header->has_ack[UDP_REPLIES] * 2 * HAS_ACK;
     return (uint8_t)(byte | (header->wants_ack ? WANTS_ACK : 0));
@@ -107,7 +119,8 @@ static uint8_t kind_byte(const udp_header_t *header)
 
 static void read_kind(uint8_t byte, udp_header_t *header)
 {
-    header->kind = byte & 15;
+    header->kind = byte & 7;
+    header->selective = byte & SELECTIVE;
     header->class = byte & REPLIES ? UDP_REPLIES : UDP_REQUESTS;
     header->has_ack[UDP_REQUESTS] = byte & HAS_ACK;
     header->has_ack[UDP_REPLIES] = byte & 2 * HAS_ACK;
@@ -127,10 +140,8 @@ void udp_header_encode(uint8_t *at, const udp_header_t *header)
     put64(at + AT_SEQUENCE, header->sequence);
     at += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
-        if (header->has_ack[class]) {
-            encode_ack(at, &header->acks[class]);
-            at += UDP_ACK_BYTES;
-        }
+        if (header->has_ack[class])
+            at = encode_ack(at, &header->acks[class], header->selective);
 }
 
 // Only data has something behind its header.
@@ -161,10 +172,8 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
     header->sequence = get64(datagram + AT_SEQUENCE);
     datagram += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
-        if (header->has_ack[class]) {
-            decode_ack(datagram, &header->acks[class]);
-            datagram += UDP_ACK_BYTES;
-        }
+        if (header->has_ack[class])
+            datagram = decode_ack(datagram, &header->acks[class], header->selective);
     return UDP_FINE;
 }
 

@@ -9,10 +9,10 @@
 // - A datagram belongs to one class, requests or replies, and so do all its frames. Its header
 //   acknowledges none, one or both of the classes of the opposite direction: those with news.
 //
-//      | header, 40 to 88 bytes                       | frame | frame | frame ... |
-//      | keyed hash | fields | up to 2 acknowledgements | front, arguments, addresses, payload
+//      | header, 40 to 88 bytes                                 | frame | frame | frame ... |
+//      | keyed hash | version | fields | up to 2 acknowledgements | front, arguments, payload
 //
-//      mode header: the hash covers the rest of the header; mode full: the frames as well
+//      mode header: the hash covers what is behind the version; mode full: the frames as well
 #ifndef AQ_UDP_WIRE_H
 #define AQ_UDP_WIRE_H
 
@@ -22,13 +22,15 @@
 
 #include "../../core/conduit.h"
 
-#define UDP_VERSION 1
+#define UDP_VERSION 2
 
 enum {
     UDP_HASH_BYTES = 8, // the keyed hash, at the front of the header
-    UDP_ACK_BYTES = 24,
-    UDP_HEADER_LEAST = 40, // without acknowledgements
-    UDP_HEADER_MOST = UDP_HEADER_LEAST + 2 * UDP_ACK_BYTES,
+    UDP_HASHED_AT = 9,  // where what it covers begins: behind the version
+    UDP_ACK_BYTES = 16,
+    UDP_SELECTIVE_BYTES = 8, // more, of each acknowledgement, if something is missing
+    UDP_HEADER_LEAST = 40,   // without acknowledgements
+    UDP_HEADER_MOST = UDP_HEADER_LEAST + 2 * (UDP_ACK_BYTES + UDP_SELECTIVE_BYTES),
     UDP_FRAME_BYTES = 8,          // the front of a frame
     UDP_LONGEST_DATAGRAM = 65504, // what IPv4 carries (65,507), as a multiple of 8
 };
@@ -61,6 +63,7 @@ typedef struct udp_header {
     uint8_t class;  // of the frames, or of the flow that an epoch request or confirmation is about
     bool wants_ack; // at once: the sender waits for it
     bool has_ack[UDP_CLASSES];
+    bool selective;        // acknowledgements tell of numbers above cumulative
     uint16_t bytes;        // of the whole datagram
     uint32_t job;          // a tag that follows from the job's key
     uint32_t source, dest; // job ranks
@@ -72,8 +75,9 @@ typedef struct udp_header {
 
 static inline size_t udp_header_bytes(const udp_header_t *header)
 {
+    const size_t acks = (size_t)header->has_ack[UDP_REQUESTS] + header->has_ack[UDP_REPLIES];
     return UDP_HEADER_LEAST +
-           (size_t)(header->has_ack[UDP_REQUESTS] + header->has_ack[UDP_REPLIES]) * UDP_ACK_BYTES;
+           acks * (UDP_ACK_BYTES + (header->selective ? (size_t)UDP_SELECTIVE_BYTES : 0));
 }
 
 // Why a datagram is dropped; UDP_FINE: it is not.

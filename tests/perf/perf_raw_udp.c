@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* PING: as many bytes as a Short takes over our udp. UNDER_WAY: what the caches hold. */
-enum { PING = 96, BULK = 65000, UNDER_WAY = 4, BUFFER = 1 << 22 };
+enum { PING = 64, BULK = 65000, UNDER_WAY = 4, BUFFER = 1 << 22 };
 
 static int here, there; /* the parent's socket, the child's */
 static char bytes_out[BULK], bytes_in[BULK];

@@ -29,6 +29,7 @@ static const udp_header_t example = {
     .class = UDP_REPLIES,
     .wants_ack = true,
     .has_ack = {true, true},
+    .selective = true,
     .bytes = UDP_HEADER_MOST,
     .job = 0x03020100,
     .source = 0x13121110,
@@ -44,7 +45,7 @@ static const udp_header_t example = {
 
 static const uint8_t places[] = {
     0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, // keyed hash, written by others
-    1,    0xf3, 88,   0,    // version; kind, class and what is there or wanted; bytes
+    2,    0xfb, 88,   0,    // version; kind, class and what is there or wanted; bytes
     0x00, 0x01, 0x02, 0x03, // job
     0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
     0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
@@ -75,20 +76,44 @@ static void an_acknowledgement_that_is_not_there_takes_no_room(void **unused)
     for (unsigned there = 0; there < 3; there++) { // none, requests, replies
         uint8_t bytes[UDP_HEADER_MOST];
         udp_header_t header = example;
-        const size_t length = UDP_HEADER_LEAST + (there ? UDP_ACK_BYTES : 0);
+        const size_t ack = UDP_ACK_BYTES + UDP_SELECTIVE_BYTES;
+        const size_t length = UDP_HEADER_LEAST + (there ? ack : 0);
         for (unsigned class = 0; class < UDP_CLASSES; class ++)
             header.has_ack[class] = there == 1 + class;
         memset(bytes, 0xee, sizeof bytes);
         udp_header_encode(bytes, &header);
         assert_int_equal(udp_header_bytes(&header), length);
-        assert_int_equal(bytes[9], 0x93 | there << 5);
+        assert_int_equal(bytes[9], 0x9b | there << 5);
         assert_memory_equal(bytes + 10, places + 10, UDP_HEADER_LEAST - 10);
         if (there)
-            assert_memory_equal(bytes + UDP_HEADER_LEAST, acks + (there - 1) * UDP_ACK_BYTES,
-                                UDP_ACK_BYTES);
+            assert_memory_equal(bytes + UDP_HEADER_LEAST, acks + (there - 1) * ack, ack);
         for (size_t i = length; i < sizeof bytes; i++)
             assert_int_equal(bytes[i], 0xee);
     }
+}
+
+static void where_nothing_is_missing_an_acknowledgement_is_shorter(void **unused)
+{
+    (void)unused;
+    const uint8_t *const acks = places + UDP_HEADER_LEAST;
+    const size_t length = UDP_HEADER_LEAST + 2 * UDP_ACK_BYTES;
+    uint8_t bytes[UDP_HEADER_MOST];
+    udp_header_t header = example, got;
+    header.selective = false;
+    header.bytes = (uint16_t)length;
+    memset(bytes, 0xee, sizeof bytes);
+    udp_header_encode(bytes, &header);
+    assert_int_equal(udp_header_bytes(&header), length);
+    assert_int_equal(bytes[9], 0xf3);
+    assert_memory_equal(bytes + UDP_HEADER_LEAST, acks, UDP_ACK_BYTES);
+    assert_memory_equal(bytes + UDP_HEADER_LEAST + UDP_ACK_BYTES,
+                        acks + UDP_ACK_BYTES + UDP_SELECTIVE_BYTES, UDP_ACK_BYTES);
+    for (size_t i = length; i < sizeof bytes; i++)
+        assert_int_equal(bytes[i], 0xee);
+    memset(&got, 0xff, sizeof got);
+    assert_int_equal(udp_header_decode(bytes, length, &got), UDP_FINE);
+    assert_true(got.acks[0].cumulative == example.acks[0].cumulative);
+    assert_true(got.acks[0].selective == 0 && got.acks[1].selective == 0);
 }
 
 static void check_reading(unsigned kind, unsigned class, unsigned there)
@@ -154,13 +179,14 @@ static void what_is_no_header_is_told_apart(void **unused)
     for (unsigned value = 0; value < 256; value++) {
         memcpy(wrong, datagram, sizeof wrong);
         wrong[8] = (uint8_t)value;
-        assert_int_equal(decode(wrong, sizeof wrong), value == 1 ? UDP_FINE : UDP_WRONG_VERSION);
+        assert_int_equal(decode(wrong, sizeof wrong),
+                         value == UDP_VERSION ? UDP_FINE : UDP_WRONG_VERSION);
         wrong[8] = datagram[8];
         wrong[9] = (uint8_t)value;
-        bool data = value % 16 == UDP_DATA;
+        bool data = value % 8 == UDP_DATA;
         udp_fault_t legal = data ? UDP_FINE : UDP_WRONG_BYTES; // only data has frames
         assert_int_equal(decode(wrong, sizeof wrong),
-                         value % 16 < UDP_KINDS ? legal : UDP_WRONG_KIND);
+                         value % 8 < UDP_KINDS ? legal : UDP_WRONG_KIND);
     }
 }
 
@@ -223,8 +249,10 @@ static aq_am_t *new_message(unsigned category, unsigned nargs, size_t nbytes, bo
 
 static udp_header_t header_of(size_t bytes, unsigned class)
 {
-    return (udp_header_t){
-        .class = (uint8_t) class, .bytes = (uint16_t)bytes, .has_ack = {true, true}};
+    return (udp_header_t){.class = (uint8_t) class,
+                          .bytes = (uint16_t)bytes,
+                          .has_ack = {true, true},
+                          .selective = true};
 }
 
 static udp_frames_t frames_of(uint8_t *datagram, size_t bytes, unsigned class)
@@ -542,6 +570,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_header_has_its_bytes_in_their_places),
         cmocka_unit_test(an_acknowledgement_that_is_not_there_takes_no_room),
+        cmocka_unit_test(where_nothing_is_missing_an_acknowledgement_is_shorter),
         cmocka_unit_test(a_header_is_read_as_it_was_written),
         cmocka_unit_test(what_is_no_header_is_told_apart),
         cmocka_unit_test(data_needs_frames_and_lengths_of_eight),
