@@ -220,7 +220,8 @@ static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         take_acks(link, in->header, in->now);
         udp_links_due(udp, in->now);
     } else if (in->contents.calls && !in->header->wants_ack) {
-        udp->later = (udp_later_t){link, *in->header, in->now};
+        udp->later.link = link; // and the header is there
+        udp->later.now = in->now;
     } else {
         settle(udp, link, in->header, in->now);
     }
@@ -229,17 +230,17 @@ static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 // Returns the datagram if it has frames that wait for a poll that may run their handlers.
 static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool more, uint64_t now)
 {
-    udp_header_t header;
-    udp_drop_t drop = examine(udp, in, &header);
+    udp_header_t *header = &udp->later.header; // nothing is left to be settled
+    udp_drop_t drop = examine(udp, in, header);
     if (drop != UDP_DROPS) {
         drop_stranger(udp, drop, in);
         return NULL;
     }
-    udp_link_t *link = udp_link_get(udp, header.source);
+    udp_link_t *link = udp_link_get(udp, header->source);
     udp_buffer_t *buffer = udp_buffer_take(udp);
     if (link && buffer) {
         arrival_t arrival = {
-            .header = &header, .bytes = in->bytes, .length = in->length, .now = now, .more = more};
+            .header = header, .bytes = in->bytes, .length = in->length, .now = now, .more = more};
         aq_lock_take(&link->lock);
         arrive(udp, link, &arrival);
         aq_lock_drop(&link->lock);
@@ -248,9 +249,9 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
         if (arrival.contents.calls) {
             buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
             buffer->link = link;
-            buffer->class = header.class;
+            buffer->class = header->class;
             buffer->used = (uint32_t)in->length;
-            buffer->ran = (uint32_t)udp_header_bytes(&header);
+            buffer->ran = (uint32_t)udp_header_bytes(header);
             return buffer;
         }
     }
@@ -348,13 +349,13 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
     return last;
 }
 
-// Returns the last datagram that has something for this poll to run, if the queue is empty; others
 // Who spins, and has nothing but the network to look at, looks a few times in a poll.
 static unsigned looks_of(const udp_conduit_t *udp, unsigned what)
 {
     return what & AQ_POLL_AGAIN && udp->base.env->nbrhd_size == 1 ? UDP_LOOKS : 1;
 }
 
+// Returns the last datagram that has something for this poll to run, if the queue is empty; others
 // go there.
 static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 {
@@ -371,9 +372,9 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
     if (next == NEXT_OTHER && udp_socket_receive(&udp->socket, in, most, looks, &count) != AQ_OK)
         return NULL;
     if (!count) {
-        udp_links_listened(udp);
         if (looks > 1)
             *now = 0; // they took their time
+        udp_links_listened(udp);
         return NULL;
     }
     atomic_store_explicit(&udp->came_at, udp_time(now), memory_order_relaxed);

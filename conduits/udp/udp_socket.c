@@ -540,8 +540,8 @@ static void look_into(udp_socket_t *socket, unsigned i)
     reset_slot(batch, i);
 }
 
-// One datagram by the cheapest call there is, which tells nothing but its bytes. It is whole: a slot
-// is longer than any.
+// One datagram by the cheapest call there is, which tells nothing but its bytes. It is whole: a
+// slot is longer than any.
 static int receive_plain(udp_socket_t *socket)
 {
     struct udp_batch *batch = socket->batch;
