@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 6
+#define AQ_CONDUIT_ABI 7
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -87,6 +87,9 @@ typedef struct aq_conduit_env {
     uint32_t nbrhd_size, nbrhd_index;
     bool threads; // several threads may call at once
     aq_segment_mode_t segment_mode;
+    // The segment of each rank's primordial endpoint, as that sees it; size 0: there is none. After
+    // attach they do not change. With AQ_SEGMENT_EVERYTHING they say nothing.
+    const uintptr_t *segment_addr, *segment_size;
 
     // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
     // handler of a request has sent its reply.

@@ -103,6 +103,8 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .nbrhd = (const uint32_t *)job->nbrhd.members,
         .threads = aq_threads,
         .segment_mode = segment_mode,
+        .segment_addr = job->segment_addr,
+        .segment_size = job->segment_size,
         .deliver = aq_am_deliver,
         .poll_replies = aq_progress_poll_replies,
     };

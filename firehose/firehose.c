@@ -37,6 +37,11 @@ aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_fireh
     return AQ_OK;
 }
 
+size_t aq_firehose_row_bytes(const aq_firehose_t *firehose)
+{
+    return firehose->ranks ? sizeof *firehose->peers : 0;
+}
+
 void aq_firehose_stays(aq_firehose_t *firehose, const void *memory, size_t bytes)
 {
     uintptr_t page = (uintptr_t)firehose->params.page_bytes;

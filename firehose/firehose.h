@@ -86,7 +86,8 @@ typedef struct aq_firehose_ops {
 
 // ---- start and stop ----
 
-// ranks: peers are numbers below it. AQ_ERR_RESOURCE: no memory (logged).
+// ranks: peers are numbers below it; 0: nothing but own memory is asked for. AQ_ERR_RESOURCE: no
+// memory (logged).
 aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_firehose_ops_t *ops,
                               void *context, uint32_t ranks, aq_firehose_t **out);
 
@@ -102,6 +103,9 @@ bool aq_firehose_quit(aq_firehose_t *firehose);
 // the whole block around, as it has few firehoses. Elsewhere nothing is pinned that nobody asked
 // for, since it may go away any time. Before any peer asks.
 void aq_firehose_stays(aq_firehose_t *firehose, const void *memory, size_t bytes);
+
+// What is kept for each rank, reached or not.
+size_t aq_firehose_row_bytes(const aq_firehose_t *firehose);
 
 // ---- memory of this process ----
 

@@ -274,7 +274,8 @@ ibv_connections()
 }
 
 # What gasnet_perf --memory says of conduit ibv: rank 0 of 6 has connections to those that it spoke to, or
-# that spoke to it, at the start, which rank 3 did not, and one costs at most 16 KiB.
+# that spoke to it, at the start, which rank 3 did not, and one costs at most 16 KiB; a rank that is not
+# spoken to, 32 bytes.
 ibv_memory()
 {
     gasnetrun_ibv -n 6 gasnet_perf --memory >told || return
@@ -282,8 +283,10 @@ ibv_memory()
     awk '$1 == "memory-bound-peers" { bound = $3 }
         $1 == "memory-connections" { connections = $3 }
         $1 == "memory-connected-peer" { each = $3 }
-        END { exit !(bound <= connections && connections < 5 && each > 0 && each <= 16384) }' told || {
-        echo "There are other connections than to peers that were spoken to, or one costs more than 16 KiB."
+        $1 == "memory-unspoken-peer" { row = $3 }
+        END { exit !(bound <= connections && connections < 5 && each > 0 && each <= 16384 && row > 0 && row <= 32) }
+        ' told || {
+        echo "There are other connections than to peers that were spoken to, or peers cost more than they may."
         return 1
     }
 }

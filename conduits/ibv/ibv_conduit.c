@@ -14,23 +14,16 @@
 
 static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out);
 
+// Nothing: open has told all ranks, which keep the address of a host once.
 static void aq_ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
-    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    aq_ibv_card_t card = {.family = ibv->here.ss_family, .port = rdma_get_src_port(ibv->listener)};
-    if (card.family == AF_INET)
-        memcpy(card.address, &((const struct sockaddr_in *)&ibv->here)->sin_addr, 4);
-    else
-        memcpy(card.address, &((const struct sockaddr_in6 *)&ibv->here)->sin6_addr, 16);
-    memcpy(description, &card, sizeof card);
+    (void)conduit, (void)description;
 }
 
 static bool aq_ibv_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
 {
-    (void)rank;
-    aq_ibv_card_t card;
-    memcpy(&card, description, sizeof card);
-    return card.family == aq_ibv_of(conduit)->here.ss_family;
+    (void)description;
+    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, rank);
 }
 
 static size_t aq_ibv_memory(aq_conduit_t *conduit)
@@ -46,8 +39,9 @@ static void aq_ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     const aq_ibv_limits_t *limits = &ibv->limits;
-    sum->unspoken_bytes +=
-        sizeof *ibv->link_of + sizeof(aq_ibv_card_t) + sizeof(aq_ibv_segment_row_t);
+    const uint32_t ranks = ibv->base.env->size;
+    sum->unspoken_bytes += sizeof *ibv->link_of + aq_ibv_keys_row_bytes(&ibv->keys) +
+                           (aq_ibv_addresses_bytes(&ibv->addresses, ranks) + ranks - 1) / ranks;
     sum->connected_bytes +=
         sizeof(aq_ibv_peer_t) + limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
     sum->connections += atomic_load_explicit(&ibv->link_count, memory_order_relaxed);
@@ -144,7 +138,7 @@ __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_
 const aq_conduit_ops_t aq_conduit_module = {
     .name = "ibv",
     .abi = AQ_CONDUIT_ABI,
-    .description_bytes = sizeof(aq_ibv_card_t),
+    .description_bytes = 0,
     .usable = usable,
     .report = report,
     .open = aq_ibv_open,
@@ -192,23 +186,17 @@ static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
 static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
-    char mine[AQ_DESCRIPTION_BYTES] = {0};
     uint32_t count = 0;
-    char(*all)[AQ_DESCRIPTION_BYTES] = calloc(env->size, sizeof *all);
     uint32_t *ranks = calloc(env->size, sizeof *ranks);
-    aq_status_t status = all && ranks ? AQ_OK : AQ_ERR_RESOURCE;
-    if (status != AQ_OK)
-        aq_log_error("out of memory for the addresses of %u ranks", env->size);
-    for (uint32_t i = 1; status == AQ_OK && i < env->size; i++)
+    if (!ranks) {
+        aq_log_error("out of memory for the numbers of %u ranks", env->size);
+        return AQ_ERR_RESOURCE;
+    }
+    for (uint32_t i = 1; i < env->size; i++)
         if (!is_neighbour(env, (env->rank + i) % env->size))
             ranks[count++] = (env->rank + i) % env->size;
-    aq_ibv_describe(&ibv->base, mine);
-    if (status == AQ_OK)
-        status = env->boot->ops->exchange(env->boot, mine, sizeof mine, all);
-    if (status == AQ_OK)
-        status = aq_ibv_connect_all(ibv, ranks, count, (const char(*)[AQ_DESCRIPTION_BYTES])all);
+    aq_status_t status = aq_ibv_connect_all(ibv, ranks, count);
     free(ranks);
-    free(all);
     return status;
 }
 
@@ -233,6 +221,8 @@ static aq_status_t set_up(aq_ibv_conduit_t *ibv)
     status = aq_ibv_connector_start(ibv);
     if (status == AQ_OK)
         status = aq_ibv_receiver_start(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_addresses_exchange(env->boot, &ibv->here, &ibv->addresses);
     return status == AQ_OK && aq_settings_bool(AQ_SET_CONNECT_STATIC) ? connect_all(ibv) : status;
 }
 
@@ -273,6 +263,7 @@ static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         aq_ibv_keys_stop(&ibv->keys);
     aq_ibv_buffers_close(ibv);
     aq_ibv_device_close(ibv);
+    aq_ibv_addresses_free(&ibv->addresses);
     free_links(ibv);
     free(ibv->link_of);
     free(ibv);

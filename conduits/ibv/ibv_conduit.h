@@ -36,6 +36,7 @@
 #include "../../core/conduit.h"
 #include "../../core/credit.h"
 #include "../../core/lock.h"
+#include "ibv_addresses.h"
 #include "ibv_firehose.h"
 #include "ibv_thread.h"
 
@@ -96,15 +97,6 @@ static inline size_t aq_ibv_payload_at(unsigned category, unsigned nargs)
 {
     return aq_ibv_place_at(nargs) + (category == AQ_AM_LONG ? sizeof(uint64_t) : 0);
 }
-
-// What a process tells all others at the start: where it listens.
-typedef struct aq_ibv_card {
-    uint16_t family; // AF_INET or AF_INET6
-    uint16_t port;   // network byte order
-    uint8_t address[16];
-} aq_ibv_card_t;
-
-_Static_assert(sizeof(aq_ibv_card_t) <= AQ_DESCRIPTION_BYTES, "fits into a description");
 
 // What both sides of a connection say first.
 typedef struct aq_ibv_hello {
@@ -268,7 +260,8 @@ typedef struct aq_ibv_conduit {
 
     struct rdma_event_channel *channel;
     struct rdma_cm_id *listener;
-    struct sockaddr_storage here;
+    struct sockaddr_storage here; // with its port
+    aq_ibv_addresses_t addresses;
     struct ibv_context *verbs; // the device, librdmacm's
     uint8_t port;
     struct ibv_pd *pd;
@@ -403,8 +396,7 @@ aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *des
 
 // Connects to these ranks, a few at the same time, and waits for all. AQ_ERR_PEER: one cannot be
 // reached (logged).
-aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count,
-                               const char (*descriptions)[AQ_DESCRIPTION_BYTES]);
+aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count);
 
 // ---- ibv_peer.c ----
 

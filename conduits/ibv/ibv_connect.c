@@ -104,23 +104,6 @@ static void end_id(aq_ibv_conduit_t *ibv, struct rdma_cm_id *id)
 
 // ---- calling ----
 
-static socklen_t peer_address(const aq_ibv_card_t *card, struct sockaddr_storage *out)
-{
-    memset(out, 0, sizeof *out);
-    if (card->family == AF_INET) {
-        struct sockaddr_in *four = (struct sockaddr_in *)out;
-        four->sin_family = AF_INET;
-        four->sin_port = card->port;
-        memcpy(&four->sin_addr, card->address, sizeof four->sin_addr);
-        return sizeof *four;
-    }
-    struct sockaddr_in6 *six = (struct sockaddr_in6 *)out;
-    six->sin6_family = AF_INET6;
-    six->sin6_port = card->port;
-    memcpy(&six->sin6_addr, card->address, sizeof six->sin6_addr);
-    return sizeof *six;
-}
-
 // Ours, with any port.
 static struct sockaddr_storage own_address(const aq_ibv_conduit_t *ibv)
 {
@@ -133,10 +116,17 @@ static struct sockaddr_storage own_address(const aq_ibv_conduit_t *ibv)
 }
 
 // With connect_lock held.
-static aq_status_t call(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_card_t *card)
+static aq_status_t call(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
 {
     struct sockaddr_storage from = own_address(ibv), to;
-    peer_address(card, &to);
+    if (!aq_ibv_addresses_has(&ibv->addresses, link->rank)) {
+        aq_log_error("rank %u listens at an address of the other kind of IPv4 and IPv6 than this "
+                     "rank: give the ports of all hosts addresses of one kind",
+                     link->rank);
+        set_state(ibv, link, AQ_IBV_FAILED);
+        return AQ_ERR_PEER;
+    }
+    aq_ibv_addresses_get(&ibv->addresses, link->rank, &to);
     set_state(ibv, link, AQ_IBV_CALLING);
     link->tries++;
     if (rdma_create_id(ibv->channel, &link->id, link, RDMA_PS_TCP) == 0) {
@@ -154,12 +144,11 @@ aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *des
                            void **out)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    aq_ibv_card_t card;
-    memcpy(&card, description, sizeof card);
+    (void)description;
     pthread_mutex_lock(&ibv->connect_lock);
     aq_ibv_peer_t *link = aq_ibv_peer_get(ibv, rank);
     while (link && link->state != AQ_IBV_READY && link->state != AQ_IBV_FAILED)
-        if (link->state != AQ_IBV_IDLE || call(ibv, link, &card) == AQ_OK)
+        if (link->state != AQ_IBV_IDLE || call(ibv, link) == AQ_OK)
             pthread_cond_wait(&ibv->connected, &ibv->connect_lock);
     bool ready = link && link->state == AQ_IBV_READY;
     pthread_mutex_unlock(&ibv->connect_lock);
@@ -170,17 +159,14 @@ aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *des
 // Calls those that nobody has called yet, as many at a time as may be. Returns true when all have
 // answered and no call that came to nothing is left, or one will not. With connect_lock held.
 static bool call_more(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count,
-                      const char (*descriptions)[AQ_DESCRIPTION_BYTES], aq_status_t *status)
+                      aq_status_t *status)
 {
     const unsigned most = (unsigned)aq_settings_int(AQ_SET_CONNECT_CALLS);
     uint32_t ready = 0;
     for (uint32_t i = 0; i < count; i++) {
-        aq_ibv_card_t card;
         aq_ibv_peer_t *link = aq_ibv_peer_get(ibv, ranks[i]);
-        memcpy(&card, descriptions[ranks[i]], sizeof card);
         if (!link || link->state == AQ_IBV_FAILED ||
-            (link->state == AQ_IBV_IDLE && ibv->calling < most &&
-             call(ibv, link, &card) != AQ_OK)) {
+            (link->state == AQ_IBV_IDLE && ibv->calling < most && call(ibv, link) != AQ_OK)) {
             *status = AQ_ERR_PEER;
             return true;
         }
@@ -189,12 +175,11 @@ static bool call_more(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t cou
     return ready == count && atomic_load(&ibv->queue_pairs) == count;
 }
 
-aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count,
-                               const char (*descriptions)[AQ_DESCRIPTION_BYTES])
+aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uint32_t count)
 {
     aq_status_t status = AQ_OK;
     pthread_mutex_lock(&ibv->connect_lock);
-    while (!call_more(ibv, ranks, count, descriptions, &status))
+    while (!call_more(ibv, ranks, count, &status))
         pthread_cond_wait(&ibv->connected, &ibv->connect_lock);
     pthread_mutex_unlock(&ibv->connect_lock);
     return status;

@@ -133,9 +133,10 @@ static aq_status_t find_port(aq_ibv_conduit_t *ibv, char *why, size_t why_size)
     }
     ibv->verbs = ibv->listener->verbs;
     ibv->port = ibv->listener->port_num;
-    memcpy(&ibv->here, rdma_get_local_addr(ibv->listener), sizeof(struct sockaddr_in6));
-    if (rdma_listen(ibv->listener, LISTEN_BACKLOG) == 0)
+    if (rdma_listen(ibv->listener, LISTEN_BACKLOG) == 0) {
+        memcpy(&ibv->here, rdma_get_local_addr(ibv->listener), sizeof(struct sockaddr_in6));
         return AQ_OK;
+    }
     snprintf(why, why_size, "librdmacm refuses to listen on device %s: %s",
              ibv_get_device_name(ibv->verbs->device), strerror(errno));
     return AQ_ERR_RESOURCE;
@@ -344,6 +345,8 @@ aq_status_t aq_ibv_keys_open(aq_ibv_conduit_t *ibv)
                                        .processes = processes_here(env->boot),
                                        .ranks = env->size,
                                        .peers = ibv->peers,
+                                       .starts = env->segment_addr,
+                                       .lengths = env->segment_size,
                                        .request = aq_ibv_reach_request,
                                        .context = ibv};
     return aq_ibv_keys_start(&ibv->keys, &setup);

@@ -75,8 +75,15 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
     aq_firehose_params_read(&limits, &params);
     keys->region_bytes = params.region_bytes;
     keys->stays = aq_ibv_memory_stays();
-    keys->reaches = params.per_peer > 0 && (setup->mode == AQ_SEGMENT_LARGE || keys->stays);
-    return aq_firehose_start(&params, &ops, keys, setup->ranks, &keys->firehose);
+    keys->reaches = params.per_peer > 0 && setup->mode != AQ_SEGMENT_FAST &&
+                    (setup->mode == AQ_SEGMENT_LARGE || keys->stays);
+    return aq_firehose_start(&params, &ops, keys, keys->reaches ? setup->ranks : 0,
+                             &keys->firehose);
+}
+
+size_t aq_ibv_keys_row_bytes(const aq_ibv_keys_t *keys)
+{
+    return aq_firehose_row_bytes(keys->firehose) + aq_ibv_segments_row_bytes(&keys->segments);
 }
 
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
@@ -95,23 +102,33 @@ bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
     return true;
 }
 
+// FAST: registers the segment, and learns the keys of all others.
+static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)
+{
+    char why[512] = "";
+    aq_ibv_cut_t cut = aq_ibv_segment_cut(keys->setup.memory, bytes);
+    aq_status_t status = aq_ibv_segments_agree_on_cut(boot, &cut);
+    if (status != AQ_OK)
+        return status;
+    if (bytes > 0)
+        status = aq_ibv_segment_register(keys->setup.memory, segment, bytes, cut, &keys->segment,
+                                         why, sizeof why);
+    status = aq_ibv_agree(boot, status, why);
+    return status == AQ_OK ? aq_ibv_segments_exchange(boot, &keys->segment, cut, keys->setup.starts,
+                                                      keys->setup.lengths, &keys->segments)
+                           : status;
+}
+
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)
 {
-    aq_status_t status = AQ_OK;
-    char why[512] = "";
     keys->start = (uintptr_t)segment;
     keys->bytes = bytes;
-    if (keys->setup.mode != AQ_SEGMENT_FAST) {
-        aq_ibv_segment_t here = {.start = keys->start, .bytes = bytes};
-        aq_firehose_stays(keys->firehose, segment, bytes);
-        return aq_ibv_segments_exchange(boot, &here, &keys->segments);
-    }
-    if (bytes > 0)
-        status = aq_ibv_segment_register(keys->setup.memory, segment, bytes, &keys->segment, why,
-                                         sizeof why);
-    status = aq_ibv_agree(boot, status, why);
-    return status == AQ_OK ? aq_ibv_segments_exchange(boot, &keys->segment, &keys->segments)
-                           : status;
+    if (keys->setup.mode == AQ_SEGMENT_FAST)
+        return attach_whole(keys, boot, segment, bytes);
+    aq_firehose_stays(keys->firehose, segment, bytes);
+    keys->segments =
+        (aq_ibv_segments_t){.starts = keys->setup.starts, .lengths = keys->setup.lengths};
+    return AQ_OK;
 }
 
 // ---- memory of this process ----
@@ -137,7 +154,7 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
     aq_firehose_region_t *region;
     bool inside = in_segment(keys, address, bytes);
     if (segment->count > 0 && inside) {
-        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap,
+        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->cut,
                                               address - segment->start, bytes, &hold->bytes);
         hold->key = segment->pieces[piece]->lkey;
         hold->region = NULL;

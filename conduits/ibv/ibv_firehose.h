@@ -35,6 +35,8 @@ typedef struct aq_ibv_keys_setup {
     uint32_t processes;      // of the job on this host, this one included
     uint32_t ranks;          // of the job
     uint32_t peers;          // of them, that are reached through the device
+    // Where the segments of all ranks are, as aq_conduit_env_t has it.
+    const uintptr_t *starts, *lengths;
     // Sends a request of firehose to a peer, which calls aq_ibv_keys_serve; see aq_firehose_ops_t.
     void (*request)(void *context, uint32_t peer, const aq_firehose_message_t *message,
                     const void *data, uint32_t data_bytes);
@@ -52,6 +54,9 @@ typedef struct aq_ibv_keys {
     aq_ibv_segment_t segment;   // FAST: its registration
     aq_ibv_segments_t segments; // FAST, LARGE: of all ranks
 } aq_ibv_keys_t;
+
+// What is kept for each rank, spoken to or not.
+size_t aq_ibv_keys_row_bytes(const aq_ibv_keys_t *keys);
 
 // After the buffers of the conduit are registered: firehose gets what is left. AQ_ERR_RESOURCE: no
 // memory (logged).

@@ -205,26 +205,25 @@ uint64_t aq_ibv_memory_probe(aq_ibv_memory_t *memory)
 
 // ---- a segment ----
 
-static unsigned shift_of(const aq_ibv_memory_t *memory, size_t bytes)
+aq_ibv_cut_t aq_ibv_segment_cut(const aq_ibv_memory_t *memory, size_t bytes)
 {
-    unsigned shift = 0;
+    aq_ibv_cut_t cut = {.shift = ONE_PIECE, .overlap = (uint32_t)memory->overlap};
     uint64_t longest = memory->region_bytes - memory->overlap;
     if (bytes <= memory->piece_bytes)
-        return ONE_PIECE;
+        return cut;
     if (longest > memory->piece_bytes)
         longest = memory->piece_bytes;
-    while (longest >> shift > 1)
-        shift++;
-    return shift;
+    for (cut.shift = 0; longest >> cut.shift > 1;)
+        cut.shift++;
+    return cut;
 }
 
 aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t bytes,
-                                    aq_ibv_segment_t *segment, char *why, size_t why_size)
+                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *why,
+                                    size_t why_size)
 {
-    unsigned shift = shift_of(memory, bytes);
-    uint32_t count = (uint32_t)((bytes - 1) >> shift) + 1;
-    *segment = (aq_ibv_segment_t){
-        .start = (uintptr_t)start, .bytes = bytes, .shift = shift, .overlap = memory->overlap};
+    const uint32_t count = aq_ibv_segment_pieces(cut, bytes);
+    *segment = (aq_ibv_segment_t){.start = (uintptr_t)start, .bytes = bytes, .cut = cut};
     if (!has_room(memory, "the segment", bytes, why, why_size))
         return AQ_ERR_RESOURCE;
     segment->pieces = calloc(count, sizeof(struct ibv_mr *));
@@ -233,8 +232,8 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
         return AQ_ERR_RESOURCE;
     }
     for (; segment->count < count; segment->count++) {
-        size_t left, at = (size_t)segment->count << shift;
-        aq_ibv_segment_piece(bytes, shift, segment->overlap, at, SIZE_MAX, &left);
+        size_t left, at = (size_t)segment->count << cut.shift;
+        aq_ibv_segment_piece(bytes, cut, at, SIZE_MAX, &left);
         aq_firehose_pinned_t outcome = aq_ibv_memory_try(
             memory, (char *)start + at, left, AQ_IBV_WRITE, &segment->pieces[segment->count]);
         if (outcome == AQ_FIREHOSE_PINNED)

@@ -94,31 +94,44 @@ bool aq_ibv_memory_probe_wanted(void);
 
 // ---- a segment ----
 
+// How a segment is cut into pieces: each of 2^shift bytes, and its region goes on for `overlap`
+// bytes behind it.
+typedef struct aq_ibv_cut {
+    uint32_t shift, overlap;
+} aq_ibv_cut_t;
+
+// How one of so many bytes has to be cut for this device; 0 bytes: anyhow.
+aq_ibv_cut_t aq_ibv_segment_cut(const aq_ibv_memory_t *memory, size_t bytes);
+
+static inline uint32_t aq_ibv_segment_pieces(aq_ibv_cut_t cut, size_t bytes)
+{
+    return bytes ? (uint32_t)((bytes - 1) >> cut.shift) + 1 : 0;
+}
+
 typedef struct aq_ibv_segment {
     uintptr_t start;
     size_t bytes;
-    unsigned shift; // log2 of the length of a piece
+    aq_ibv_cut_t cut;
     uint32_t count;
-    size_t overlap;
     struct ibv_mr **pieces;
 } aq_ibv_segment_t;
 
 // Registers all of it for writing, or nothing. As aq_ibv_memory_register.
 aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t bytes,
-                                    aq_ibv_segment_t *segment, char *why, size_t why_size);
+                                    aq_ibv_cut_t cut, aq_ibv_segment_t *segment, char *why,
+                                    size_t why_size);
 void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment);
 
 // The number of the piece that has the first of some bytes; *left is how many of them its region
-// has. The segment, of so many bytes in pieces of 2^shift, has them all; offset is where they begin
-// in it.
-static inline uint32_t aq_ibv_segment_piece(size_t length, unsigned shift, size_t overlap,
-                                            size_t offset, size_t bytes, size_t *left)
+// has. The segment, of so many bytes, has them all; offset is where they begin in it.
+static inline uint32_t aq_ibv_segment_piece(size_t length, aq_ibv_cut_t cut, size_t offset,
+                                            size_t bytes, size_t *left)
 {
-    size_t end = (((offset >> shift) + 1) << shift) + overlap; // behind the region
+    size_t end = (((offset >> cut.shift) + 1) << cut.shift) + cut.overlap; // behind the region
     if (end > length)
         end = length;
     *left = bytes < end - offset ? bytes : end - offset;
-    return (uint32_t)(offset >> shift);
+    return (uint32_t)(offset >> cut.shift);
 }
 
 // ---- memory of the client ----

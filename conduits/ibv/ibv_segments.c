@@ -4,48 +4,53 @@
 
 #include "../../other/log.h"
 
-// The second round, where somebody has several pieces: as many keys of each rank as the most are.
-static aq_status_t exchange_keys(aq_boot_t *boot, const aq_ibv_segment_t *mine,
-                                 aq_ibv_segments_t *segments)
+aq_status_t aq_ibv_segments_agree_on_cut(aq_boot_t *boot, aq_ibv_cut_t *cut)
 {
-    size_t stride = (size_t)segments->stride;
+    aq_ibv_cut_t *all = calloc(boot->size, sizeof *all);
+    if (all == NULL) {
+        aq_log_error("there is no memory for the segments of %u ranks; free some", boot->size);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_status_t status = boot->ops->exchange(boot, cut, sizeof *cut, all);
+    for (uint32_t rank = 0; status == AQ_OK && rank < boot->size; rank++) {
+        if (all[rank].shift < cut->shift)
+            cut->shift = all[rank].shift;
+        if (all[rank].overlap < cut->overlap)
+            cut->overlap = all[rank].overlap;
+    }
+    free(all);
+    return status;
+}
+
+static uint32_t most_pieces(uint32_t ranks, aq_ibv_cut_t cut, const uintptr_t *lengths)
+{
+    uint32_t most = 1;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        const uint32_t pieces = aq_ibv_segment_pieces(cut, lengths[rank]);
+        if (pieces > most)
+            most = pieces;
+    }
+    return most;
+}
+
+aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine,
+                                     aq_ibv_cut_t cut, const uintptr_t *starts,
+                                     const uintptr_t *lengths, aq_ibv_segments_t *out)
+{
+    const uint32_t stride = most_pieces(boot->size, cut, lengths);
     uint32_t *keys = calloc(stride, sizeof *keys);
-    segments->keys = calloc(stride * boot->size, sizeof *keys);
-    aq_status_t status = keys != NULL && segments->keys != NULL ? AQ_OK : AQ_ERR_RESOURCE;
+    *out = (aq_ibv_segments_t){.starts = starts, .lengths = lengths, .stride = stride, .cut = cut};
+    out->keys = calloc((size_t)stride * boot->size, sizeof *keys);
+    aq_status_t status = keys != NULL && out->keys != NULL ? AQ_OK : AQ_ERR_RESOURCE;
     if (status != AQ_OK)
-        aq_log_error("there is no memory for the keys of %u segments of up to %zu pieces; raise "
+        aq_log_error("there is no memory for the keys of %u segments of up to %u pieces; raise "
                      "GASNET_PIN_MAXSZ",
                      boot->size, stride);
     for (uint32_t i = 0; status == AQ_OK && i < mine->count; i++)
         keys[i] = mine->pieces[i]->rkey;
     if (status == AQ_OK)
-        status = boot->ops->exchange(boot, keys, stride * sizeof *keys, segments->keys);
+        status = boot->ops->exchange(boot, keys, stride * sizeof *keys, out->keys);
     free(keys);
-    return status;
-}
-
-aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine,
-                                     aq_ibv_segments_t *out)
-{
-    aq_ibv_segment_row_t row = {0};
-    *out = (aq_ibv_segments_t){.rows = calloc(boot->size, sizeof *out->rows), .stride = 1};
-    if (out->rows == NULL) {
-        aq_log_error("there is no memory for the segments of %u ranks; free some", boot->size);
-        return AQ_ERR_RESOURCE;
-    }
-    if (mine->bytes > 0)
-        row = (aq_ibv_segment_row_t){.start = mine->start,
-                                     .bytes = mine->bytes,
-                                     .key = mine->count > 0 ? mine->pieces[0]->rkey : 0,
-                                     .shift = (uint16_t)mine->shift,
-                                     .count = mine->count,
-                                     .overlap = (uint32_t)mine->overlap};
-    aq_status_t status = boot->ops->exchange(boot, &row, sizeof row, out->rows);
-    for (uint32_t rank = 0; status == AQ_OK && rank < boot->size; rank++)
-        if (out->rows[rank].count > out->stride)
-            out->stride = out->rows[rank].count;
-    if (status == AQ_OK && out->stride > 1)
-        status = exchange_keys(boot, mine, out);
     if (status != AQ_OK)
         aq_ibv_segments_free(out);
     return status;
@@ -53,7 +58,6 @@ aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mi
 
 void aq_ibv_segments_free(aq_ibv_segments_t *segments)
 {
-    free(segments->rows);
     free(segments->keys);
     *segments = (aq_ibv_segments_t){0};
 }

@@ -1,52 +1,55 @@
 // Where the segments of all ranks are, and with segment FAST, where each is registered as a whole,
-// in one piece or several, the keys to them.
+// the keys to them.
 //
-//      rows   [ rank 0: start, length, shift, key ] [ rank 1 ] [ rank 2 ]
-//      keys     [ 1: pieces of rank 0 | pieces of rank 1 | ... ]      only if anybody has several
+//      starts, lengths   [ rank 0 ] [ rank 1 ] [ rank 2 ]     the core's tables
+//      keys              [ rank 0 ] [ rank 1 ] [ rank 2 ]     one each; or, if anybody has several
+//                                                             pieces, as many each as the most are
 //
-// What is always true: a row does not change once it is there, so that it is read without a lock.
+// What is always true:
+// - All segments are cut in the same way; only their lengths differ.
+// - Nothing changes once it is there, so that it is read without a lock.
 #ifndef AQ_IBV_SEGMENTS_H
 #define AQ_IBV_SEGMENTS_H
 
 #include "../../spawner/spawner.h"
 #include "ibv_memory.h"
 
-// What travels, as it is in memory.
-typedef struct aq_ibv_segment_row {
-    uint64_t start, bytes; // bytes 0: there is none
-    uint32_t key;          // of the first piece
-    uint16_t shift;        // log2 of the length of a piece
-    uint16_t zero;
-    uint32_t count;   // registered pieces
-    uint32_t overlap; // of their regions
-} aq_ibv_segment_row_t;
-
-_Static_assert(sizeof(aq_ibv_segment_row_t) == 32, "what travels has no gaps");
-
 typedef struct aq_ibv_segments {
-    aq_ibv_segment_row_t *rows; // NULL: not exchanged
-    uint32_t *keys;             // NULL: nobody has more than one piece
-    uint64_t stride;            // keys of a rank
+    const uintptr_t *starts, *lengths; // NULL: nothing was attached
+    uint32_t *keys;                    // NULL: nothing is registered
+    uint32_t stride;                   // keys of a rank
+    aq_ibv_cut_t cut;
 } aq_ibv_segments_t;
 
-// Collective over the job. mine: of this rank, with a length of 0 if it has none. Logs faults.
+// Collective over the job, before segments are registered: the finest of the ways in which they
+// have to be cut. Logs faults.
+aq_status_t aq_ibv_segments_agree_on_cut(aq_boot_t *boot, aq_ibv_cut_t *cut);
+
+// Collective over the job. mine: of this rank, with a length of 0 if it has none; starts, lengths:
+// of all. Logs faults.
 aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine,
-                                     aq_ibv_segments_t *out);
+                                     aq_ibv_cut_t cut, const uintptr_t *starts,
+                                     const uintptr_t *lengths, aq_ibv_segments_t *out);
 void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 
 // Collective over the job: whether all ranks are well. Of those that are not, the first logs why,
 // if there is a sentence; all return its status.
 aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why);
 
+// What is kept for each rank.
+static inline size_t aq_ibv_segments_row_bytes(const aq_ibv_segments_t *segments)
+{
+    return segments->keys ? segments->stride * sizeof *segments->keys : 0;
+}
+
 // Whether memory of a rank is in its segment.
 static inline bool aq_ibv_segments_has(const aq_ibv_segments_t *segments, uint32_t rank,
                                        uintptr_t address, size_t bytes)
 {
-    if (segments->rows == NULL)
+    if (segments->lengths == NULL)
         return false;
-    const aq_ibv_segment_row_t *row = &segments->rows[rank];
-    uint64_t offset = address - row->start;
-    return offset < row->bytes && bytes <= row->bytes - offset;
+    const size_t offset = address - segments->starts[rank], length = segments->lengths[rank];
+    return offset < length && bytes <= length - offset;
 }
 
 // The key for memory of a rank; *left: how many of the bytes it is for, from the first on. False:
@@ -56,11 +59,10 @@ static inline bool aq_ibv_segments_key(const aq_ibv_segments_t *segments, uint32
 {
     if (!aq_ibv_segments_has(segments, rank, address, bytes))
         return false;
-    const aq_ibv_segment_row_t *row = &segments->rows[rank];
-    const uint64_t offset = address - row->start;
-    uint32_t piece = aq_ibv_segment_piece((size_t)row->bytes, row->shift, row->overlap,
-                                          (size_t)offset, bytes, left);
-    *key = piece == 0 ? row->key : segments->keys[rank * segments->stride + piece];
+    const size_t offset = address - segments->starts[rank];
+    const uint32_t piece =
+        aq_ibv_segment_piece(segments->lengths[rank], segments->cut, offset, bytes, left);
+    *key = segments->keys[(size_t)rank * segments->stride + piece];
     return true;
 }
 

@@ -53,7 +53,8 @@ static void try_segment(aq_ibv_memory_t *memory, void *start)
 {
     char why[512] = "";
     aq_ibv_segment_t segment;
-    aq_status_t status = aq_ibv_segment_register(memory, start, MIB, &segment, why, sizeof why);
+    aq_status_t status = aq_ibv_segment_register(
+        memory, start, MIB, aq_ibv_segment_cut(memory, MIB), &segment, why, sizeof why);
     printf("segment: %s, %u pieces %s\n", aq_status_name(status), segment.count, why);
     if (status == AQ_OK)
         aq_ibv_segment_release(memory, &segment);

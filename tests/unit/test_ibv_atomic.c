@@ -26,7 +26,8 @@ static struct ibv_mr slab_mr;
 static aq_ibv_op_t ops[OPS];
 static aq_ibv_buffer_t buffers[OPS];
 static aq_ibv_segment_t segment;
-static aq_ibv_segment_row_t rows[2];
+static uintptr_t starts[2], lengths[2]; // of the segments
+static uint32_t keys[2];
 static aq_ibv_memory_t memory;
 
 // ---- the device ----
@@ -84,17 +85,18 @@ static int start(void **state)
                                .piece_bytes = 1 << 20,
                                .most = 1 << 20,
                                .atomics = true};
+    const aq_ibv_cut_t cut = aq_ibv_segment_cut(&memory, sizeof target);
     assert_int_equal(
-        aq_ibv_segment_register(&memory, target, sizeof target, &segment, why, sizeof why), AQ_OK);
-    rows[PEER] = (aq_ibv_segment_row_t){.start = segment.start,
-                                        .bytes = segment.bytes,
-                                        .key = segment.pieces[0]->rkey,
-                                        .shift = (uint16_t)segment.shift,
-                                        .count = segment.count};
+        aq_ibv_segment_register(&memory, target, sizeof target, cut, &segment, why, sizeof why),
+        AQ_OK);
+    starts[PEER] = segment.start;
+    lengths[PEER] = segment.bytes;
+    keys[PEER] = segment.pieces[0]->rkey;
     id.qp = &qp;
     slab_mr.lkey = 77;
     ibv = (aq_ibv_conduit_t){.send_cq = &cq, .slab_mr = &slab_mr};
-    ibv.keys.segments = (aq_ibv_segments_t){.rows = rows, .stride = 1};
+    ibv.keys.segments = (aq_ibv_segments_t){
+        .starts = starts, .lengths = lengths, .keys = keys, .stride = 1, .cut = cut};
     peer = (aq_ibv_peer_t){.rank = PEER, .id = &id, .atomics = AQ_IBV_ATOMICS_ALL};
     atomic_init(&peer.slots, OPS);
     for (int i = 0; i < OPS; i++) {
@@ -189,9 +191,9 @@ static void test_other_memory(void **state)
 {
     atomic_uint pending = 0;
     (void)state;
-    rows[PEER].bytes = 8;
+    lengths[PEER] = 8;
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
-    rows[PEER].bytes = 16;
+    lengths[PEER] = 16;
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
 }
 

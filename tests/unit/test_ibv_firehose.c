@@ -74,9 +74,15 @@ static void *attach(void *arg)
     return NULL;
 }
 
+static uintptr_t starts[RANKS], lengths[RANKS];
+
 static void attach_all(size_t length_0, size_t length_1)
 {
     pthread_t other;
+    lengths[0] = length_0;
+    lengths[1] = length_1;
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        starts[rank] = (uintptr_t)bytes[rank] + FROM;
     attachments[0] = (struct attachment){.rank = 0, .bytes = length_0};
     attachments[1] = (struct attachment){.rank = 1, .bytes = length_1};
     assert_int_equal(pthread_create(&other, NULL, attach, &attachments[1]), 0);
@@ -173,6 +179,8 @@ static void start(aq_segment_mode_t mode, uint64_t piece)
                                      .processes = 2,
                                      .ranks = RANKS,
                                      .peers = RANKS - 1,
+                                     .starts = starts,
+                                     .lengths = lengths,
                                      .request = request,
                                      .context = &memories[rank]};
         assert_int_equal(aq_ibv_keys_start(&keys[rank], &setup), AQ_OK);
@@ -224,6 +232,8 @@ static void test_fast(void **state)
                          2 * (pieces[i] > LENGTH ? 1 : (LENGTH - 1) / pieces[i] + 1));
         check_fast();
         assert_int_equal(sent_count, 0);
+        const size_t row = sizeof(uint32_t) * (fake_verbs.regions / 2); // a key for each piece
+        assert_int_equal(aq_ibv_keys_row_bytes(&keys[0]), row);
         stop();
     }
 }
@@ -368,6 +378,7 @@ static void test_large(void **state)
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(fake_verbs.regions, 0); // nothing is registered beforehand
+    assert_int_equal(aq_ibv_keys_row_bytes(&keys[0]), sizeof(void *)); // for its firehoses
     assert_int_equal(reach(FROM + 10, 100, true, NULL, &first), AQ_IBV_ASKED);
     assert_int_equal(reach(FROM + 10, 50, true, NULL, &second), AQ_IBV_ASKED);
     assert_int_equal(sent_count, 1); // they wait together

@@ -191,19 +191,24 @@ static void test_pool(void **state)
 // Each byte of a segment is in a piece whose region goes on behind it as far as is told.
 static void check_segment(const aq_ibv_segment_t *segment)
 {
-    size_t left, length = segment->count > 1 ? (size_t)1 << segment->shift : segment->bytes;
+    size_t left, length = segment->count > 1 ? (size_t)1 << segment->cut.shift : segment->bytes;
     for (size_t at = 0; at < segment->bytes; at++) {
-        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap, at,
-                                              1 << 20, &left);
+        uint32_t piece = aq_ibv_segment_piece(segment->bytes, segment->cut, at, 1 << 20, &left);
         assert_int_equal(piece, at / length);
         const struct ibv_mr *region = segment->pieces[piece];
         size_t start = (uintptr_t)region->addr - segment->start;
         assert_int_equal(start, piece * length);
         assert_int_equal(left, start + region->length - at);
-        assert_true(left >= segment->overlap || left == segment->bytes - at);
+        assert_true(left >= segment->cut.overlap || left == segment->bytes - at);
     }
-    aq_ibv_segment_piece(segment->bytes, segment->shift, segment->overlap, 0, 1, &left);
+    aq_ibv_segment_piece(segment->bytes, segment->cut, 0, 1, &left);
     assert_int_equal(left, 1);
+}
+
+static aq_status_t register_segment(size_t bytes, aq_ibv_segment_t *segment, char why[512])
+{
+    return aq_ibv_segment_register(&memory, at(PAGE + 64), bytes,
+                                   aq_ibv_segment_cut(&memory, bytes), segment, why, 512);
 }
 
 static void test_segment(void **state)
@@ -218,9 +223,7 @@ static void test_segment(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         memory.piece_bytes = cases[i].region;
         memory.overlap = i % 2 * 40;
-        assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE + 64), cases[i].bytes, &segment,
-                                                 why, sizeof why),
-                         AQ_OK);
+        assert_int_equal(register_segment(cases[i].bytes, &segment, why), AQ_OK);
         assert_int_equal(segment.count, cases[i].pieces);
         assert_true(segment.pieces[0]->length <= cases[i].region + memory.overlap);
         check_segment(&segment);
@@ -230,15 +233,13 @@ static void test_segment(void **state)
     memory.overlap = 0;
     memory.piece_bytes = 256;
     fake_verbs.most_regions = 3;
-    assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
-                     AQ_ERR_RESOURCE);
+    assert_int_equal(register_segment(1024, &segment, why), AQ_ERR_RESOURCE);
     says(why, "the segment (1024 bytes) cannot be registered");
     says(why, "768 bytes in 3 regions");
     assert_int_equal(fake_verbs.regions, 0);
     memory.most = 1000;
     memory.limited = true;
-    assert_int_equal(aq_ibv_segment_register(&memory, at(PAGE), 1024, &segment, why, sizeof why),
-                     AQ_ERR_RESOURCE);
+    assert_int_equal(register_segment(1024, &segment, why), AQ_ERR_RESOURCE);
     says(why, "GASNET_PHYSMEM_MAX");
 }
 

@@ -1,0 +1,109 @@
+#include "ibv_addresses.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/log.h"
+
+// What each process tells; also what is sorted.
+typedef struct card {
+    uint8_t address[16]; // 4 of them with AF_INET, and zeros
+    uint16_t family;
+    uint16_t port;
+    uint32_t rank;
+} card_t;
+
+_Static_assert(sizeof(card_t) == 24, "what travels has no gaps");
+
+static card_t card_of(const struct sockaddr_storage *here, uint32_t rank)
+{
+    card_t card = {.family = here->ss_family, .rank = rank};
+    if (card.family == AF_INET) {
+        const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)here;
+        memcpy(card.address, &four->sin_addr, sizeof four->sin_addr);
+        card.port = four->sin_port;
+    } else {
+        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)here;
+        memcpy(card.address, &six->sin6_addr, sizeof six->sin6_addr);
+        card.port = six->sin6_port;
+    }
+    return card;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(((const card_t *)a)->address, ((const card_t *)b)->address,
+                  sizeof((const card_t *)a)->address);
+}
+
+// The cards are sorted by address: a new one has the next number.
+static void fill(aq_ibv_addresses_t *out, const card_t *cards, uint32_t count)
+{
+    const card_t *last = NULL;
+    for (const card_t *card = cards; card < cards + count; card++) {
+        if (card->family != out->family)
+            continue;
+        if (!last || compare(last, card) != 0)
+            memcpy(out->list + (size_t)out->count++ * out->bytes, card->address, out->bytes);
+        out->rows[card->rank] = (aq_ibv_address_row_t){(uint16_t)(out->count - 1), card->port};
+        last = card;
+    }
+}
+
+static void give_back_rest(aq_ibv_addresses_t *out)
+{
+    uint8_t *shorter = realloc(out->list, (size_t)out->count * out->bytes);
+    if (shorter)
+        out->list = shorter;
+}
+
+aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_storage *here,
+                                      aq_ibv_addresses_t *out)
+{
+    const card_t mine = card_of(here, boot->rank);
+    *out = (aq_ibv_addresses_t){.family = mine.family, .bytes = mine.family == AF_INET ? 4 : 16};
+    card_t *cards = calloc(boot->size, sizeof *cards);
+    out->rows = calloc(boot->size, sizeof *out->rows);
+    out->list = calloc(boot->size, out->bytes);
+    aq_status_t status = cards && out->rows && out->list ? AQ_OK : AQ_ERR_RESOURCE;
+    if (status != AQ_OK)
+        aq_log_error("out of memory for the addresses of %u ranks; free some", boot->size);
+    else
+        status = boot->ops->exchange(boot, &mine, sizeof mine, cards);
+    if (status == AQ_OK) {
+        qsort(cards, boot->size, sizeof *cards, compare);
+        fill(out, cards, boot->size);
+        give_back_rest(out);
+    } else {
+        aq_ibv_addresses_free(out);
+    }
+    free(cards);
+    return status;
+}
+
+void aq_ibv_addresses_free(aq_ibv_addresses_t *addresses)
+{
+    free(addresses->rows);
+    free(addresses->list);
+    *addresses = (aq_ibv_addresses_t){0};
+}
+
+socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t rank,
+                               struct sockaddr_storage *out)
+{
+    const aq_ibv_address_row_t *row = &addresses->rows[rank];
+    const uint8_t *address = addresses->list + (size_t)row->address * addresses->bytes;
+    memset(out, 0, sizeof *out);
+    out->ss_family = addresses->family;
+    if (addresses->family == AF_INET) {
+        struct sockaddr_in *four = (struct sockaddr_in *)out;
+        four->sin_port = row->port;
+        memcpy(&four->sin_addr, address, sizeof four->sin_addr);
+        return sizeof *four;
+    }
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)out;
+    six->sin6_port = row->port;
+    memcpy(&six->sin6_addr, address, sizeof six->sin6_addr);
+    return sizeof *six;
+}

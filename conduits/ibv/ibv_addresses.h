@@ -1,0 +1,55 @@
+// Where the ranks of a job listen. Hosts have few addresses, so each is kept once.
+//
+//      rows        [ rank 0: address 0, port ] [ rank 1: address 0, port ] [ rank 2: address 1,
+//      port ] addresses   [ 10.84.0.1 ] [ 10.84.0.2 ]
+//
+// What is always true:
+// - The addresses are of one family, that of this process, and differ. A rank that listens at one
+//   of another family cannot be reached: its port is 0.
+// - The table does not change once it is there, so that it is read without a lock.
+#ifndef AQ_IBV_ADDRESSES_H
+#define AQ_IBV_ADDRESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "../../spawner/spawner.h"
+
+typedef struct aq_ibv_address_row {
+    uint16_t address; // its number
+    uint16_t port;    // network byte order
+} aq_ibv_address_row_t;
+
+typedef struct aq_ibv_addresses {
+    aq_ibv_address_row_t *rows; // by rank; NULL: not exchanged
+    uint8_t *list;              // the addresses, one behind the other
+    uint32_t count;
+    uint16_t family; // AF_INET or AF_INET6
+    uint16_t bytes;  // of an address
+} aq_ibv_addresses_t;
+
+// Collective over the job: tells all others that this process listens at an address, which has its
+// port in it, and learns where they do. AQ_ERR_RESOURCE: no memory (logged).
+aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_storage *here,
+                                      aq_ibv_addresses_t *out);
+void aq_ibv_addresses_free(aq_ibv_addresses_t *addresses);
+
+// Whether a rank listens at an address of our family.
+static inline bool aq_ibv_addresses_has(const aq_ibv_addresses_t *addresses, uint32_t rank)
+{
+    return addresses->rows[rank].port != 0;
+}
+
+// Then: where, and the length of that. Never called for another.
+socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t rank,
+                               struct sockaddr_storage *out);
+
+// Bytes of the table of a job of so many ranks.
+static inline size_t aq_ibv_addresses_bytes(const aq_ibv_addresses_t *addresses, uint32_t ranks)
+{
+    return ranks * sizeof *addresses->rows + (size_t)addresses->count * addresses->bytes;
+}
+
+#endif
