@@ -23,7 +23,7 @@ void aq_am_check_payload(const char *call, uint32_t jobrank, const aq_am_t *am)
         check_size(call, am, aq_job.max_medium);
     if (am->category != AQ_AM_LONG)
         return;
-    check_size(call, am, aq_job.max_long);
+    check_size(call, am, am->reply ? aq_job.max_long : aq_job.max_long_request);
     aq_segment_check(call, category_names[am->category], jobrank, 0, am->dest, am->nbytes);
 }
 
@@ -107,6 +107,46 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
     return 0;
 }
 
+// The payload of a Long that is longer than the conduit sends it: complete when this returns.
+static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
+{
+    uintptr_t link = aq_job_link(jobrank);
+    aq_conduit_t *conduit = aq_link_conduit(link);
+    aq_api_wait_t wait = {0};
+    atomic_uint pending = 0;
+    aq_report_wait(NULL, jobrank);
+    for (size_t done = 0, begun; done < am->nbytes; done += begun) {
+        aq_status_t status = conduit->ops->put(
+            conduit, aq_link_pointer(link), (char *)am->dest + done,
+            (const char *)am->payload + done, am->nbytes - done, AQ_RMA_STABLE, &pending, &begun);
+        if (status == AQ_AGAIN)
+            aq_api_wait_turn(&wait);
+        else if (status == AQ_ERR_ABSENT)
+            aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
+                     "%zu are the most",
+                     am->nbytes, am->dest, jobrank, conduit->max_long_unmapped);
+        else if (status != AQ_OK)
+            send_failed(jobrank, status);
+    }
+    while (atomic_load_explicit(&pending, memory_order_acquire))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    aq_report_go_on();
+}
+
+int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
+{
+    const aq_conduit_t *conduit = aq_link_conduit(aq_job_link(jobrank));
+    if (__builtin_expect(conduit->max_long_ahead && !am->dest_here &&
+                             am->nbytes > conduit->max_long_unmapped,
+                         0)) {
+        put_ahead(jobrank, am);
+        am->payload = NULL;
+        flags &= ~GEX_FLAG_IMMEDIATE; // something was done
+    }
+    return aq_am_request(jobrank, am, flags);
+}
+
 // A reply waits without running requests: the handler that sends it may not be entered again.
 static __attribute__((noinline, cold)) int reply_again(gex_Token_t token, const aq_am_t *am,
                                                        gex_Flags_t flags, aq_status_t status)
@@ -167,7 +207,7 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
     am.dest_here = aq_am_here(jobrank, dest);
-    int no_op = aq_am_request(jobrank, &am, flags);
+    int no_op = aq_am_request_long(jobrank, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }

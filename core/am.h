@@ -20,6 +20,9 @@ struct aq_token {
 // returns non-zero).
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
 
+// The same for a Long, whose payload may have to go ahead of it. Then it always blocks.
+int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
+
 // Sends the reply of a request's handler. Blocks for room, polling for replies, unless IMMEDIATE.
 int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
 

@@ -1,6 +1,6 @@
-// Payload limits. All conduits give limits that hold for any number of arguments, in both
-// directions; over several peers the least of the open conduits counts, so that the answer does not
-// depend on who is asked about.
+// Payload limits. All conduits give limits that hold for any number of arguments; over several
+// peers the least of the open conduits counts, so that the answer does not depend on who is asked
+// about.
 #include "am_prepare.h"
 #include "job.h"
 
@@ -10,25 +10,25 @@ static size_t medium_limit(gex_Flags_t flags)
     return aq_job.max_medium;
 }
 
-static size_t long_limit(gex_Flags_t flags)
+static size_t long_limit(size_t most, gex_Flags_t flags)
 {
     if (flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC)
-        return AQ_PREPARE_LONG_ROOM < aq_job.max_long ? AQ_PREPARE_LONG_ROOM : aq_job.max_long;
-    return aq_job.max_long;
+        return AQ_PREPARE_LONG_ROOM < most ? AQ_PREPARE_LONG_ROOM : most;
+    return most;
 }
 
 size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int nargs)
 {
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
-    return long_limit(flags);
+    return long_limit(aq_job.max_long_request, flags);
 }
 
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                            gex_Flags_t flags, unsigned int nargs)
 {
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
-    return long_limit(flags);
+    return long_limit(aq_job.max_long, flags);
 }
 
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
@@ -49,7 +49,7 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
                               unsigned int nargs)
 {
     (void)token, (void)lc_opt, (void)nargs;
-    return long_limit(flags);
+    return long_limit(aq_job.max_long, flags);
 }
 
 size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
@@ -61,12 +61,12 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
 
 size_t gex_AM_LUBRequestLong(void)
 {
-    return long_limit(0);
+    return long_limit(aq_job.max_long_request, 0);
 }
 
 size_t gex_AM_LUBReplyLong(void)
 {
-    return long_limit(0);
+    return long_limit(aq_job.max_long, 0);
 }
 
 size_t gex_AM_LUBRequestMedium(void)

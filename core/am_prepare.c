@@ -91,11 +91,16 @@ static size_t clamp(size_t value, size_t limit)
     return value < limit ? value : limit;
 }
 
-// Most that a buffer which the client does not bring may hold.
-static size_t own_room(uint8_t category)
+static size_t long_limit(const aq_am_t *am)
 {
-    return category == AQ_AM_LONG ? clamp(AQ_PREPARE_LONG_ROOM, aq_job.max_long)
-                                  : aq_job.max_medium;
+    return am->reply ? aq_job.max_long : aq_job.max_long_request;
+}
+
+// Most that a buffer which the client does not bring may hold.
+static size_t own_room(const aq_am_t *am)
+{
+    return am->category == AQ_AM_LONG ? clamp(AQ_PREPARE_LONG_ROOM, long_limit(am))
+                                      : aq_job.max_medium;
 }
 
 // Finds a place for the payload; false when IMMEDIATE and there is none now.
@@ -106,10 +111,10 @@ static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t leas
     if (client_buf) {
         sd->room = AQ_ROOM_CLIENT;
         sd->payload = client_buf;
-        sd->size = clamp(most, is_long ? aq_job.max_long : aq_job.max_medium);
+        sd->size = clamp(most, is_long ? long_limit(&sd->am) : aq_job.max_medium);
         return true;
     }
-    size_t most_here = clamp(most, own_room(sd->am.category));
+    size_t most_here = clamp(most, own_room(&sd->am));
     aq_conduit_t *conduit = aq_link_conduit(aq_job_link(sd->jobrank));
     if (!is_long && conduit->ops->prepare)
         return reserve(sd, least, most_here, flags);
@@ -121,8 +126,8 @@ static gex_AM_SrcDesc_t prepare(struct aq_srcdesc *sd, const void *client_buf, s
                                 size_t most, gex_Flags_t flags)
 {
     size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
-                   : client_buf                    ? aq_job.max_long
-                                                   : own_room(AQ_AM_LONG);
+                   : client_buf                    ? long_limit(&sd->am)
+                                                   : own_room(&sd->am);
     AQ_CHECK(least <= most, "%s%s: least_payload %zu is more than most_payload %zu",
              prepare_names[sd->am.reply], category_name(&sd->am), least, most);
     AQ_CHECK(least <= limit, "%s%s: least_payload %zu is more than the limit of %zu",
@@ -253,11 +258,17 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs,
     aq_am_check_payload(call, sd->jobrank, am);
 }
 
+static int request_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    return sd->am.category == AQ_AM_LONG ? aq_am_request_long(sd->jobrank, &sd->am, flags)
+                                         : aq_am_request(sd->jobrank, &sd->am, flags);
+}
+
 static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     aq_thread_self()->prepared = NULL; // sending may poll, and handlers may prepare replies
-    int no_op = sd->am.reply ? aq_am_reply(sd->token, &sd->am, flags)
-                             : aq_am_request(sd->jobrank, &sd->am, flags);
+    int no_op =
+        sd->am.reply ? aq_am_reply(sd->token, &sd->am, flags) : request_committed(sd, flags);
     if (no_op)
         aq_thread_self()->prepared = sd;
     return no_op;
@@ -271,6 +282,7 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
                      &(aq_am_t){.nbytes = nbytes,
                                 .dest = dest,
                                 .handler = handler,
+                                .reply = kind & AQ_API_SD_REPLY,
                                 .category = kind & AQ_API_SD_LONG ? AQ_AM_LONG : AQ_AM_MEDIUM},
                      nargs, kind);
     sd->am.handler = handler;

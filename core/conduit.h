@@ -38,7 +38,8 @@ typedef enum aq_am_category { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG } aq_am_cate
 // A message on its way out. All pointers are the caller's and valid during the call only.
 typedef struct aq_am {
     const int32_t *args;
-    const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver
+    const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver; NULL
+                         // for one that is there already (see max_long_ahead)
     size_t nbytes;
     void *dest;       // of a Long, as the receiver sees it
     void *dest_here;  // the same place in this process, where it is mapped; else NULL, and the
@@ -102,10 +103,15 @@ typedef struct aq_conduit_env {
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
-    // Payload limits for any number of arguments; constant after open.
+    // Payload limits for any number of arguments. Constant after open, but that attach may lower
+    // those of Longs, at all ranks alike.
     size_t max_medium;
     size_t max_long;
     size_t max_long_unmapped; // of a Long without dest_here, at most max_long
+    // More than max_long: requests may be longer than send takes them, up to this, into memory that
+    // put reaches. The core puts the payload first, and when it is there, sends the Long without.
+    // 0: no longer than max_long.
+    size_t max_long_ahead;
 };
 
 // What to poll for.

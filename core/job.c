@@ -56,6 +56,23 @@ static void lower(size_t *limit, size_t to)
         *limit = to;
 }
 
+void aq_job_find_limits(void)
+{
+    aq_job_t *job = &aq_job;
+    job->max_medium = job->max_long = job->max_long_unmapped = job->max_long_request = SIZE_MAX;
+    for (unsigned i = 0; i < job->conduit_count; i++) {
+        const aq_conduit_t *conduit = job->conduits[i];
+        const size_t most = job->env.segment_mode == AQ_SEGMENT_EVERYTHING
+                                ? conduit->max_long_unmapped // nothing is mapped
+                                : conduit->max_long;
+        lower(&job->max_medium, conduit->max_medium);
+        lower(&job->max_long, most);
+        lower(&job->max_long_unmapped, conduit->max_long_unmapped);
+        lower(&job->max_long_request,
+              conduit->max_long_ahead > most ? conduit->max_long_ahead : most);
+    }
+}
+
 static aq_status_t open_conduit(aq_job_t *job, const char *name)
 {
     char why[256] = "";
@@ -70,10 +87,7 @@ static aq_status_t open_conduit(aq_job_t *job, const char *name)
     if (status != AQ_OK)
         return status;
     job->conduit_count++;
-    aq_conduit_t *conduit = job->conduits[index];
-    lower(&job->max_medium, conduit->max_medium);
-    lower(&job->max_long, conduit->max_long);
-    lower(&job->max_long_unmapped, conduit->max_long_unmapped);
+    aq_job_find_limits();
     return exchange_descriptions(job, index);
 }
 
@@ -93,7 +107,6 @@ static aq_status_t check_name(const aq_job_t *job, const char *name)
 // of its barriers from it.
 static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
 {
-    job->max_medium = job->max_long = job->max_long_unmapped = SIZE_MAX;
     job->env = (aq_conduit_env_t){
         .boot = job->boot,
         .rank = job->rank,

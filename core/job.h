@@ -43,7 +43,8 @@ typedef struct aq_job {
     uintptr_t *segment_size;
     atomic_size_t bound_peers;
 
-    size_t max_medium, max_long, max_long_unmapped; // least over the open conduits
+    // Least over the open conduits; max_long is what replies may have, max_long_request requests.
+    size_t max_medium, max_long, max_long_unmapped, max_long_request;
     aq_conduit_env_t env;
 } aq_job_t;
 
@@ -56,6 +57,9 @@ static inline bool aq_job_running(void)
 
 // Joins the job: spawner, hosts, conduits, peer table. ranks: as aq_boot_start has it. Logs faults.
 aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode);
+
+// The payload limits, again when those of a conduit may have changed.
+void aq_job_find_limits(void);
 
 // Connects to a rank on first use. Ends the job when no conduit reaches it. Any thread.
 uintptr_t aq_job_bind(uint32_t rank);

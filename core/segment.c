@@ -55,7 +55,6 @@ void aq_segment_everything(void)
     for (uint32_t r = 0; r < aq_job.size; r++)
         aq_job.segment_size[r] = UINTPTR_MAX;
     aq_job.shift[aq_job.rank] = 0;
-    aq_job.max_long = aq_job.max_long_unmapped;
 }
 
 uintptr_t gasnet_getMaxLocalSegmentSize(void)
@@ -127,6 +126,7 @@ static aq_status_t map_segments(void **here)
         if (aq_job.conduits[i]->ops->attach)
             status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr,
                                                      aq_job.segment_size[aq_job.rank]);
+    aq_job_find_limits();
     return status;
 }
 

@@ -34,7 +34,7 @@ static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
         return; // as gex_Segment_Attach has told already
     aq_job.segment_addr[rank] = addr;
     aq_job.segment_size[rank] = size;
-    aq_job.max_long = aq_job.max_long_unmapped;
+    aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
 }
 
 void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)

@@ -161,16 +161,20 @@ const aq_conduit_ops_t aq_conduit_module = {
     .peer_costs = aq_ibv_peer_costs,
 };
 
-static void set_payloads(aq_ibv_conduit_t *ibv)
+void aq_ibv_set_payloads(aq_ibv_conduit_t *ibv)
 {
     const size_t with_payload = AQ_IBV_BUFFER_BYTES;
-    const bool registered = ibv->base.env->segment_mode == AQ_SEGMENT_FAST;
+    const bool registered = ibv->keys.setup.mode == AQ_SEGMENT_FAST;
     ibv->base.max_medium = with_payload - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
-    ibv->base.max_long = ibv->limits.bounce_bytes;
     ibv->base.max_long_unmapped = with_payload - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
-    // The payload of a Long is one write, which stays inside of one piece of the segment.
-    if (!registered || aq_settings_bytes(AQ_SET_PIN_MAXSZ))
-        ibv->base.max_long = ibv->base.max_long_unmapped;
+    ibv->base.max_long = ibv->limits.bounce_bytes;
+    ibv->base.max_long_ahead = 0;
+    if (registered && !aq_settings_bytes(AQ_SET_PIN_MAXSZ))
+        return;
+    // It may take more than one write, and to ask for a key: what a handler cannot wait for.
+    ibv->base.max_long = ibv->base.max_long_unmapped;
+    if (registered || ibv->keys.reaches)
+        ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
 }
 
 static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
@@ -217,7 +221,7 @@ static aq_status_t set_up(aq_ibv_conduit_t *ibv)
     if (status != AQ_OK)
         return status;
     aq_ibv_credits_open(ibv);
-    set_payloads(ibv);
+    aq_ibv_set_payloads(ibv);
     status = aq_ibv_connector_start(ibv);
     if (status == AQ_OK)
         status = aq_ibv_receiver_start(ibv);

@@ -338,6 +338,11 @@ static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
     return (aq_ibv_conduit_t *)(void *)conduit;
 }
 
+// ---- ibv_conduit.c ----
+
+// The longest messages, by what is known of the segments.
+void aq_ibv_set_payloads(aq_ibv_conduit_t *ibv);
+
 // ---- ibv_device.c ----
 
 // Finds device and port and listens there; makes the objects that all connections share, with the

@@ -185,6 +185,7 @@ unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv)
 typedef struct outgoing {
     const aq_am_t *am;
     bool packed;   // the payload travels with the header
+    bool written;  // in front of it, into its place
     size_t bytes;  // of the message
     bool for_ring; // it may go into a ring
     aq_ibv_op_t *op, *long_op;
@@ -206,7 +207,7 @@ static bool take_ops(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out
     out->op = aq_ibv_op_take(ibv, link);
     if (!out->op || (bytes > ibv->limits.inline_bytes && !take_buffer(ibv, out->op, bytes)))
         return false;
-    if (out->packed)
+    if (!out->written)
         return true;
     out->long_op = aq_ibv_op_take(ibv, link);
     return out->long_op && take_buffer(ibv, out->long_op, out->am->nbytes);
@@ -297,7 +298,7 @@ static void post_message(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgo
     uint8_t *message = buffer ? buffer->bytes : in_line;
     aq_ibv_work_t work[2];
     unsigned count = 0;
-    if (!out->packed)
+    if (out->written)
         work[count++] = write_payload(ibv, out, key);
     write_message(ibv, link, out, message);
     work[count++] = (aq_ibv_work_t){.op = out->op,
@@ -330,17 +331,18 @@ static aq_status_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, outgoi
 {
     const aq_am_t *am = out->am;
     aq_ibv_hold_t hold = {0};
-    bool written = am->category == AQ_AM_LONG && am->nbytes > ibv->limits.packed_long &&
-                   aq_ibv_attached(ibv, link->rank, am->dest, am->nbytes, &hold) &&
-                   hold.bytes == am->nbytes;
+    const bool is_there = am->category == AQ_AM_LONG && !am->payload;
+    out->written =
+        am->category == AQ_AM_LONG && !is_there && am->nbytes > ibv->limits.packed_long &&
+        aq_ibv_attached(ibv, link->rank, am->dest, am->nbytes, &hold) && hold.bytes == am->nbytes;
     *key = hold.key;
-    out->packed = !written;
+    out->packed = !out->written && !is_there;
     out->bytes = aq_ibv_payload_at(am->category, am->nargs);
     if (am->category != AQ_AM_SHORT && out->packed)
         out->bytes += am->nbytes;
-    out->for_ring = out->packed && is_clients(am) && out->bytes <= ibv->limits.ring_bytes &&
+    out->for_ring = !out->written && is_clients(am) && out->bytes <= ibv->limits.ring_bytes &&
                     atomic_load_explicit(&link->ring, memory_order_relaxed);
-    if (written || out->bytes <= AQ_IBV_BUFFER_BYTES)
+    if (out->bytes <= AQ_IBV_BUFFER_BYTES)
         return AQ_OK;
     aq_log_error("a Long of %zu bytes to %p is not inside one piece of the attached segment of "
                  "rank %u (GASNET_PIN_MAXSZ), where %zu are the most",

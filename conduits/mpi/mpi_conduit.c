@@ -147,8 +147,12 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         return AQ_ERR_RESOURCE;
     }
     mpi->links = links;
-    mpi->base = (aq_conduit_t){&aq_mpi_conduit, env, largest_payload(AQ_AM_MEDIUM),
-                               largest_payload(AQ_AM_LONG), largest_payload(AQ_AM_LONG)};
+    mpi->base = (aq_conduit_t){&aq_mpi_conduit,
+                               env,
+                               largest_payload(AQ_AM_MEDIUM),
+                               largest_payload(AQ_AM_LONG),
+                               largest_payload(AQ_AM_LONG),
+                               0};
     mpi->mpi = aq_mpi_find(why, sizeof why);
     if (!mpi->mpi) {
         aq_log_error("conduit mpi cannot be used: %s", why);

@@ -35,7 +35,7 @@ static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     }
     memset(smp, 0, sizeof *smp);
     smp->base =
-        (aq_conduit_t){&aq_smp_conduit, env, SMP_MAX_MEDIUM, (size_t)1 << 30, SMP_MAX_MEDIUM};
+        (aq_conduit_t){&aq_smp_conduit, env, SMP_MAX_MEDIUM, (size_t)1 << 30, SMP_MAX_MEDIUM, 0};
     aq_status_t status = smp_memory_open(smp);
     if (status != AQ_OK) {
         free(smp);

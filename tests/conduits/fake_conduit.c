@@ -362,7 +362,7 @@ static aq_status_t fake_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         aq_log_error("out of memory for the fake conduit (%zu bytes)", sizeof *fake);
         return AQ_ERR_RESOURCE;
     }
-    fake->base = (aq_conduit_t){&aq_conduit_module, env, MAX_MEDIUM, MAX_LONG, MAX_LONG};
+    fake->base = (aq_conduit_t){&aq_conduit_module, env, MAX_MEDIUM, MAX_LONG, MAX_LONG, 0};
     fake->inbox[0].fd = fake->inbox[1].fd = -1;
     aq_status_t status = set_up(fake);
     if (status == AQ_OK) {

@@ -20,6 +20,7 @@ enum {
     MAPPED = 1, // a peer whose segment is mapped here, and one whose is not
     FAR = 2,
     LINK_UNIT = 16,
+    PUT_MOST = 300,
     SEGMENT = 0x10000,
     SEGMENT_BYTES = 0x1000,
     SHIFT = 0x70000,
@@ -29,11 +30,19 @@ enum {
 
 static struct {
     unsigned sends, refusals;
+    unsigned puts_left;   // that were not complete when the newest message was sent
     unsigned polls_of[4]; // by what was polled for
     aq_am_t am;
     int32_t args[AQ_AM_MAX_ARGS];
     void *link;
 } post;
+
+// What put has written into the segment of a peer that is not mapped.
+static struct {
+    unsigned calls, refusals;
+    atomic_uint *pending; // of those that are not complete
+    char segment[SEGMENT_BYTES];
+} ahead;
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
 {
@@ -44,6 +53,7 @@ static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *a
         return AQ_AGAIN;
     }
     post.am = *am;
+    post.puts_left = ahead.pending ? atomic_load(ahead.pending) : 0;
     post.link = link;
     if (am->nargs)
         memcpy(post.args, am->args, am->nargs * sizeof *am->args);
@@ -54,20 +64,43 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
 {
     (void)conduit;
     post.polls_of[what & 3]++;
+    if (ahead.pending)
+        atomic_store(ahead.pending, 0);
+    ahead.pending = NULL;
     return 0;
+}
+
+static aq_status_t post_put(aq_conduit_t *conduit, void *link, void *to, const void *src,
+                            size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+{
+    (void)conduit, (void)flags;
+    assert_ptr_equal(link, (void *)(uintptr_t)((FAR + 1) * LINK_UNIT));
+    *begun = 0;
+    if (ahead.refusals) {
+        ahead.refusals--;
+        return AQ_AGAIN;
+    }
+    *begun = nbytes < PUT_MOST ? nbytes : PUT_MOST;
+    memcpy(ahead.segment + ((uintptr_t)to - SEGMENT), src, *begun);
+    atomic_fetch_add(pending, 1);
+    ahead.pending = pending;
+    ahead.calls++;
+    return AQ_OK;
 }
 
 static int clear(void **state)
 {
     (void)state;
     memset(&post, 0, sizeof post);
+    memset(&ahead, 0, sizeof ahead);
     return 0;
 }
 
 static int start_job(void **state)
 {
     (void)state;
-    static const aq_conduit_ops_t ops = {.send = post_send, .poll = post_poll};
+    static const aq_conduit_ops_t ops = {
+        .send = post_send, .poll = post_poll, .put = post_put, .get = post_put};
     static aq_conduit_t conduit = {.ops = &ops};
     static volatile int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.size = RANKS, .exit_word = &exit_word};
@@ -87,7 +120,7 @@ static int start_job(void **state)
     aq_job.segment_size = sizes;
     aq_job.conduits[0] = &conduit;
     aq_job.conduit_count = 1;
-    aq_job.max_medium = aq_job.max_long = SEGMENT_BYTES;
+    aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
     aq_team.head = (struct gex_tm){.size = RANKS, .peer_shift = shifts};
     aq_team.ep = &aq_endpoint;
     return clear(state);
@@ -279,6 +312,45 @@ static void test_request_immediate(void **state)
     assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
 }
 
+// A Long that is longer than the conduit sends it goes in two: its payload, which is complete
+// before the message is sent, and the message, even with IMMEDIATE.
+static void test_payload_ahead(void **state)
+{
+    (void)state;
+    aq_conduit_t *conduit = aq_job.conduits[0];
+    const aq_conduit_t before = *conduit;
+    static char payload[1000];
+    void *const to = (void *)(uintptr_t)(SEGMENT + 80);
+    for (size_t i = 0; i < sizeof payload; i++)
+        payload[i] = (char)(i * 7);
+    conduit->max_medium = conduit->max_long = conduit->max_long_unmapped = 500;
+    conduit->max_long_ahead = sizeof payload;
+    aq_job_find_limits();
+    assert_int_equal(gex_AM_LUBRequestLong(), sizeof payload);
+    assert_int_equal(gex_AM_LUBReplyLong(), 500);
+    assert_int_equal(gex_AM_RequestLong(team(), FAR, H_OTHER, payload, 500, to, GEX_EVENT_NOW, 0),
+                     0);
+    assert_int_equal(ahead.calls, 0);
+    assert_ptr_equal(post.am.payload, payload);
+    ahead.refusals = 2;
+    post.refusals = 1;
+    assert_int_equal(gex_AM_RequestLong(team(), FAR, H_OTHER, payload, sizeof payload, to,
+                                        GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE),
+                     0);
+    assert_int_equal(ahead.calls, 4);
+    assert_memory_equal(ahead.segment + 80, payload, sizeof payload);
+    assert_int_equal(post.puts_left, 0);
+    assert_null(post.am.payload);
+    assert_ptr_equal(post.am.dest, to);
+    assert_int_equal(post.am.nbytes, sizeof payload);
+    // Where the segment is mapped, the conduit copies.
+    gex_AM_RequestLong(team(), MAPPED, H_OTHER, payload, sizeof payload, to, GEX_EVENT_NOW, 0);
+    assert_int_equal(ahead.calls, 4);
+    assert_ptr_equal(post.am.payload, payload);
+    *conduit = before;
+    aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
+}
+
 // ---- replies, in a handler ----
 
 static struct {
@@ -366,6 +438,7 @@ int main(void)
         cmocka_unit_test_setup(test_requests, clear),
         cmocka_unit_test_setup(test_request_waits, clear),
         cmocka_unit_test_setup(test_request_immediate, clear),
+        cmocka_unit_test_setup(test_payload_ahead, clear),
         cmocka_unit_test_setup(test_replies, clear),
         cmocka_unit_test_setup(test_reply_waits, clear),
         cmocka_unit_test_setup(test_reply_immediate, clear),
