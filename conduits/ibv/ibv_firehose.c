@@ -66,12 +66,12 @@ static aq_firehose_limits_t limits_of(const aq_ibv_keys_setup_t *setup)
     return limits;
 }
 
-aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup)
+static aq_status_t start_firehose(aq_ibv_keys_t *keys)
 {
     static const aq_firehose_ops_t ops = {.pin = pin, .unpin = unpin, .request = request};
+    const aq_ibv_keys_setup_t *setup = &keys->setup;
     aq_firehose_limits_t limits = limits_of(setup);
     aq_firehose_params_t params;
-    *keys = (aq_ibv_keys_t){.setup = *setup};
     aq_firehose_params_read(&limits, &params);
     keys->region_bytes = params.region_bytes;
     keys->stays = aq_ibv_memory_stays();
@@ -79,6 +79,12 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
                     (setup->mode == AQ_SEGMENT_LARGE || keys->stays);
     return aq_firehose_start(&params, &ops, keys, keys->reaches ? setup->ranks : 0,
                              &keys->firehose);
+}
+
+aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup)
+{
+    *keys = (aq_ibv_keys_t){.setup = *setup};
+    return start_firehose(keys);
 }
 
 size_t aq_ibv_keys_row_bytes(const aq_ibv_keys_t *keys)
@@ -102,20 +108,51 @@ bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
     return true;
 }
 
-// FAST: registers the segment, and learns the keys of all others.
-static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)
+// LARGE: nothing is registered before it is used.
+static void attach_parts(aq_ibv_keys_t *keys)
 {
+    aq_firehose_stays(keys->firehose, (void *)keys->start, keys->bytes);
+    keys->segments =
+        (aq_ibv_segments_t){.starts = keys->setup.starts, .lengths = keys->setup.lengths};
+}
+
+// FAST, where a limit keeps some segment from being registered as a whole: from here on as with
+// LARGE. Firehose starts again, with more to do: nobody has used it before there were segments.
+static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
+{
+    aq_ibv_segment_release(keys->setup.memory, &keys->segment);
+    aq_firehose_stop(keys->firehose);
+    keys->setup.mode = AQ_SEGMENT_LARGE;
+    aq_status_t status = start_firehose(keys);
+    if (*why)
+        aq_log_warn("%s. Going on without: put and get %s", why,
+                    keys->reaches ? "register parts of it when they use them"
+                                  : "go by active messages");
+    if (status == AQ_OK)
+        attach_parts(keys);
+    return status;
+}
+
+// FAST: registers the segment, and learns the keys of all others.
+static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
+{
+    const aq_ibv_keys_setup_t *setup = &keys->setup;
     char why[512] = "";
-    aq_ibv_cut_t cut = aq_ibv_segment_cut(keys->setup.memory, bytes);
+    bool first;
+    aq_ibv_cut_t cut = aq_ibv_segment_cut(setup->memory, keys->bytes);
     aq_status_t status = aq_ibv_segments_agree_on_cut(boot, &cut);
     if (status != AQ_OK)
         return status;
-    if (bytes > 0)
-        status = aq_ibv_segment_register(keys->setup.memory, segment, bytes, cut, &keys->segment,
-                                         why, sizeof why);
-    status = aq_ibv_agree(boot, status, why);
-    return status == AQ_OK ? aq_ibv_segments_exchange(boot, &keys->segment, cut, keys->setup.starts,
-                                                      keys->setup.lengths, &keys->segments)
+    if (keys->bytes > 0)
+        status = aq_ibv_segment_register(setup->memory, (void *)keys->start, keys->bytes, cut,
+                                         &keys->segment, why, sizeof why);
+    status = aq_ibv_agree_quietly(boot, status, &first);
+    if (status == AQ_ERR_RESOURCE)
+        return fall_back(keys, first ? why : "");
+    if (status != AQ_OK && first && *why)
+        aq_log_error("%s", why);
+    return status == AQ_OK ? aq_ibv_segments_exchange(boot, &keys->segment, cut, setup->starts,
+                                                      setup->lengths, &keys->segments)
                            : status;
 }
 
@@ -124,10 +161,8 @@ aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segme
     keys->start = (uintptr_t)segment;
     keys->bytes = bytes;
     if (keys->setup.mode == AQ_SEGMENT_FAST)
-        return attach_whole(keys, boot, segment, bytes);
-    aq_firehose_stays(keys->firehose, segment, bytes);
-    keys->segments =
-        (aq_ibv_segments_t){.starts = keys->setup.starts, .lengths = keys->setup.lengths};
+        return attach_whole(keys, boot);
+    attach_parts(keys);
     return AQ_OK;
 }
 

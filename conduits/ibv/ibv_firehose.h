@@ -4,6 +4,7 @@
 //                       memory here                     memory of a peer
 //      FAST             the segment's key; elsewhere    the key of its segment
 //                       firehose, or a copy
+//        where a limit refuses to register a segment as a whole: LARGE
 //      LARGE            firehose, or a copy             firehose, or a message; in its segment
 //      EVERYTHING       firehose, or a copy             firehose, or a message; anywhere
 //
@@ -11,7 +12,7 @@
 // - A key is good for the first `bytes` of what was asked for, at least one, until the hold is
 //   released. What is behind them needs another one.
 // - Nothing here waits. Who has to wait for a firehose is called back.
-// - Conduits of one job agree on the mode.
+// - Conduits of one job agree on the mode. It may change in attach, never after.
 //
 // Threads: any may ask and release at any time. Neither takes a lock when the key is there.
 #ifndef AQ_IBV_FIREHOSE_H
@@ -68,9 +69,10 @@ void aq_ibv_keys_stop(aq_ibv_keys_t *keys);
 // The same at the end of the process; see aq_firehose_quit.
 bool aq_ibv_keys_quit(aq_ibv_keys_t *keys);
 
-// Collective over the job, not with EVERYTHING: the segment of this process is in place. All others
-// learn where, and FAST registers it. AQ_ERR_RESOURCE or AQ_ERR_ARG: that of some rank cannot be
-// registered; one has logged why.
+// Collective over the job, not with EVERYTHING: the segment of this process is in place. FAST
+// registers it, and all others learn the key; if a limit refuses that to anybody, all go on with
+// mode LARGE, and one logs why. AQ_ERR_ARG: some rank's is no memory that can be registered (one
+// logs it). AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes);
 
 // ---- memory of this process ----

@@ -13,7 +13,10 @@
 
 aq_status_t aq_ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
 {
-    return aq_ibv_keys_attach(&aq_ibv_of(conduit)->keys, conduit->env->boot, segment, size);
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    aq_status_t status = aq_ibv_keys_attach(&ibv->keys, conduit->env->boot, segment, size);
+    aq_ibv_set_payloads(ibv);
+    return status;
 }
 
 bool aq_ibv_attached(const aq_ibv_conduit_t *ibv, uint32_t rank, const void *memory, size_t nbytes,

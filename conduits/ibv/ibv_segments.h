@@ -36,6 +36,9 @@ void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 // if there is a sentence; all return its status.
 aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why);
 
+// The same, and nobody logs that. *first: this rank is the first of those that are not well.
+aq_status_t aq_ibv_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first);
+
 // What is kept for each rank.
 static inline size_t aq_ibv_segments_row_bytes(const aq_ibv_segments_t *segments)
 {

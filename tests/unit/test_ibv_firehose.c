@@ -288,6 +288,42 @@ static void test_fast_refused(void **state)
     }
 }
 
+// A limit refuses the second segment: both go on as with LARGE, and one says so.
+static void fall_back(void)
+{
+    waiter_t waiter;
+    aq_ibv_hold_t hold;
+    start(AQ_SEGMENT_FAST, 1 << 30);
+    fake_verbs.most_bytes = LENGTH + 8 * PAGE;
+    attach_all(LENGTH, LENGTH);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(attachments[rank].status, AQ_OK);
+        assert_int_equal(keys[rank].setup.mode, AQ_SEGMENT_LARGE);
+    }
+    assert_int_equal(fake_verbs.regions, 0);
+    assert_int_equal(reach(FROM - 1, 1, true, NULL, &waiter), AQ_IBV_MESSAGES);
+    assert_int_equal(reach(FROM + 10, 100, true, NULL, &waiter), AQ_IBV_ASKED);
+    deliver(0);
+    assert_int_equal(waiter.status, AQ_OK);
+    fake_verbs_use(waiter.hold.key, place(1, FROM + 10), 100, true, false);
+    aq_ibv_keys_release(&waiter.hold);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
+    fake_verbs_use(hold.key, place(0, FROM), 8, true, true);
+    aq_ibv_keys_release(&hold);
+    stop();
+}
+
+static void test_fast_falls_back(void **state)
+{
+    (void)state;
+    char *said = child_errors(fall_back);
+    const char *sentence = strstr(said, "the segment (");
+    assert_non_null(sentence);
+    assert_non_null(strstr(sentence, "Going on without: put and get register parts of it"));
+    assert_null(strstr(sentence + 1, "the segment ("));
+    free(said);
+}
+
 // ---- memory of this process ----
 
 static void test_local(void **state)
@@ -487,10 +523,12 @@ static void test_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        KEYS_TEST(test_fast),    KEYS_TEST(test_fast_uneven),  KEYS_TEST(test_fast_refused),
-        KEYS_TEST(test_local),   KEYS_TEST(test_local_absent), KEYS_TEST(test_budget),
-        KEYS_TEST(test_large),   KEYS_TEST(test_put_in_move),  KEYS_TEST(test_full),
-        KEYS_TEST(test_foreign), KEYS_TEST(test_no_room),
+        KEYS_TEST(test_fast),         KEYS_TEST(test_fast_uneven),
+        KEYS_TEST(test_fast_refused), KEYS_TEST(test_fast_falls_back),
+        KEYS_TEST(test_local),        KEYS_TEST(test_local_absent),
+        KEYS_TEST(test_budget),       KEYS_TEST(test_large),
+        KEYS_TEST(test_put_in_move),  KEYS_TEST(test_full),
+        KEYS_TEST(test_foreign),      KEYS_TEST(test_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
