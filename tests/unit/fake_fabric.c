@@ -51,6 +51,7 @@ typedef struct pair {
 } pair_t;
 
 fake_node_t fake_nodes[FAKE_NODES];
+unsigned fake_most_buffers;
 static device_t *devices[FAKE_NODES];
 static unsigned count, now; // nodes; the one that polls
 static uint32_t host_of_rank[FAKE_NODES];
@@ -252,7 +253,8 @@ static void start_conduit(unsigned number)
 {
     const struct ibv_device_attr can = {.max_qp_wr = 1 << 14,
                                         .max_cqe = 1 << 14,
-                                        .max_srq_wr = BUFFERS,
+                                        .max_srq_wr =
+                                            fake_most_buffers ? (int)fake_most_buffers : BUFFERS,
                                         .max_qp_rd_atom = 16,
                                         .max_qp_init_rd_atom = 16};
     const struct ibv_port_attr port = {.max_msg_sz = 1 << 30};

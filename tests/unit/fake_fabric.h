@@ -32,6 +32,9 @@ typedef struct fake_node {
 
 extern fake_node_t fake_nodes[FAKE_NODES];
 
+// Buffers that a device's receive queue has room for; 0: more than anybody wants. Set before start.
+extern unsigned fake_most_buffers;
+
 // So many, with what the settings say (GASNET_...). All are unconnected.
 void fake_fabric_start(unsigned nodes, bool threads);
 void fake_fabric_end(void);

@@ -272,6 +272,35 @@ static void test_buffers_for_all_peers(void **state)
         assert_int_equal(counts(node)->waits, 0);
 }
 
+// More peers than buffers, and all send at the same moment: what finds none waits in the device,
+// and none is lost. As long as no more send at the same moment than there are buffers, nothing
+// waits.
+static void test_more_peers_than_buffers(void **state)
+{
+    (void)state;
+    enum { BUFFERS = 40 };
+    fake_most_buffers = BUFFERS;
+    load_settings();
+    fake_fabric_start(FAKE_NODES, false);
+    fake_most_buffers = 0;
+    assert_int_equal(fake_nodes[0].ibv->limits.arrivals, BUFFERS);
+    assert_true(granted(0, FAKE_NODES - 1) >= FAKE_NODES - 1); // nobody is without
+    for (unsigned node = 1; node < FAKE_NODES; node++) {
+        assert_int_equal(fake_fabric_request(node, 0, 0, true), AQ_OK);
+        if (node % BUFFERS == 0)
+            fake_fabric_settle();
+    }
+    fake_fabric_settle();
+    assert_int_equal(counts(0)->waits, 0);
+    for (unsigned node = 1; node < FAKE_NODES; node++)
+        assert_int_equal(fake_fabric_request(node, 0, 0, true), AQ_OK);
+    assert_int_equal(counts(0)->waits, FAKE_NODES - 1 - BUFFERS);
+    fake_fabric_settle();
+    assert_int_equal(counts(0)->requests, 2 * (FAKE_NODES - 1));
+    for (unsigned node = 1; node < FAKE_NODES; node++)
+        assert_int_equal(counts(node)->replies, 2);
+}
+
 // 1,024 peers may each have one under way; further ones share.
 static void test_grants_of_many_peers(void **state)
 {
@@ -533,6 +562,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ring_is_asked_for_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rings_that_are_used, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_buffers_for_all_peers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_more_peers_than_buffers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_grants_of_many_peers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_are_posted_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_do_not_wait, set_up, tear_down),
