@@ -9,7 +9,8 @@ aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_fireh
                               void *context, uint32_t ranks, aq_firehose_t **out)
 {
     aq_firehose_t *firehose = calloc(1, sizeof *firehose);
-    _Atomic(aq_firehose_peer_t *) *peers = calloc(ranks ? ranks : 1, sizeof *peers);
+    _Atomic(aq_firehose_peers_t *) *peers =
+        calloc(ranks ? aq_firehose_table_length(ranks) : 1, sizeof *peers);
     aq_status_t status = firehose && peers ? AQ_OK : AQ_ERR_RESOURCE;
     if (status != AQ_OK)
         aq_log_error("no memory for the table of %u processes; use fewer on a host", ranks);
@@ -37,9 +38,9 @@ aq_status_t aq_firehose_start(const aq_firehose_params_t *params, const aq_fireh
     return AQ_OK;
 }
 
-size_t aq_firehose_row_bytes(const aq_firehose_t *firehose)
+size_t aq_firehose_table_bytes(const aq_firehose_t *firehose)
 {
-    return firehose->ranks ? sizeof *firehose->peers : 0;
+    return aq_firehose_table_length(firehose->ranks) * sizeof *firehose->peers;
 }
 
 void aq_firehose_stays(aq_firehose_t *firehose, const void *memory, size_t bytes)
@@ -76,7 +77,9 @@ void aq_firehose_stop(aq_firehose_t *firehose)
                                 &region->key);
     }
     for (uint32_t rank = 0; rank < firehose->ranks; rank++)
-        aq_firehose_peer_end(firehose->peers[rank]);
+        aq_firehose_peer_end(aq_firehose_peer_look(firehose, rank));
+    for (size_t i = 0; i < aq_firehose_table_length(firehose->ranks); i++)
+        free(firehose->peers[i]);
     aq_firehose_map_stop(&firehose->map);
     pthread_mutex_destroy(&firehose->lock);
     free(firehose->peers);

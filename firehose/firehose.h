@@ -104,8 +104,8 @@ bool aq_firehose_quit(aq_firehose_t *firehose);
 // for, since it may go away any time. Before any peer asks.
 void aq_firehose_stays(aq_firehose_t *firehose, const void *memory, size_t bytes);
 
-// What is kept for each rank, reached or not.
-size_t aq_firehose_row_bytes(const aq_firehose_t *firehose);
+// Bytes that are kept for all ranks, reached or not.
+size_t aq_firehose_table_bytes(const aq_firehose_t *firehose);
 
 // ---- memory of this process ----
 

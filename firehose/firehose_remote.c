@@ -51,16 +51,32 @@ void aq_firehose_peer_end(aq_firehose_peer_t *peer)
     free(peer);
 }
 
+// Under the lock. NULL: no memory (logged).
+static aq_firehose_peers_t *get_neighbours(aq_firehose_t *firehose, uint32_t rank)
+{
+    _Atomic(aq_firehose_peers_t *) *place = &firehose->peers[rank / AQ_FIREHOSE_SIDE_BY_SIDE];
+    aq_firehose_peers_t *peers = atomic_load_explicit(place, memory_order_relaxed);
+    if (peers)
+        return peers;
+    peers = calloc(1, sizeof *peers);
+    if (!peers)
+        aq_log_error("no memory for the firehoses of peers; use fewer processes on a host");
+    atomic_store_explicit(place, peers, memory_order_release);
+    return peers;
+}
+
 aq_firehose_peer_t *aq_firehose_peer_get(aq_firehose_t *firehose, uint32_t rank)
 {
-    aq_firehose_peer_t *peer = atomic_load_explicit(&firehose->peers[rank], memory_order_acquire);
+    aq_firehose_peer_t *peer = aq_firehose_peer_look(firehose, rank);
     if (peer)
         return peer;
     pthread_mutex_lock(&firehose->lock);
-    peer = atomic_load_explicit(&firehose->peers[rank], memory_order_relaxed);
-    if (!peer) {
+    aq_firehose_peers_t *peers = get_neighbours(firehose, rank);
+    peer = aq_firehose_peer_look(firehose, rank);
+    if (peers && !peer) {
         peer = peer_start(firehose);
-        atomic_store_explicit(&firehose->peers[rank], peer, memory_order_release);
+        atomic_store_explicit(&peers->of[rank % AQ_FIREHOSE_SIDE_BY_SIDE], peer,
+                              memory_order_release);
     }
     pthread_mutex_unlock(&firehose->lock);
     return peer;
@@ -128,7 +144,7 @@ static aq_firehose_reached_t ask(aq_firehose_peer_t *peer, aq_firehose_message_t
 aq_firehose_region_t *aq_firehose_look(const aq_firehose_t *firehose, uint32_t rank,
                                        uintptr_t address, bool write)
 {
-    aq_firehose_peer_t *peer = atomic_load_explicit(&firehose->peers[rank], memory_order_acquire);
+    aq_firehose_peer_t *peer = aq_firehose_peer_look(firehose, rank);
     return peer ? aq_firehose_map_find(&peer->map, address, write) : NULL;
 }
 
@@ -239,7 +255,8 @@ aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
                                  const aq_firehose_message_t *answer)
 {
     aq_status_t status = AQ_ERR_PEER;
-    aq_firehose_peer_t *peer = rank < firehose->ranks ? atomic_load(&firehose->peers[rank]) : NULL;
+    aq_firehose_peer_t *peer =
+        rank < firehose->ranks ? aq_firehose_peer_look(firehose, rank) : NULL;
     if (peer && answer->kind == AQ_FIREHOSE_MOVED)
         status = moved(peer, answer);
     else if (peer && answer->kind == AQ_FIREHOSE_GIVEN)

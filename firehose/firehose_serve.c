@@ -71,7 +71,7 @@ static void serve_move(aq_firehose_t *firehose, aq_firehose_peer_t *peer,
 void aq_firehose_serve_leave(aq_firehose_t *firehose)
 {
     for (uint32_t rank = 0; rank < firehose->ranks; rank++) {
-        const aq_firehose_peer_t *peer = atomic_load(&firehose->peers[rank]);
+        const aq_firehose_peer_t *peer = aq_firehose_peer_look(firehose, rank);
         for (uint32_t slot = 0; peer && peer->guests && slot < firehose->params.per_peer; slot++)
             leave(firehose, &peer->guests[slot]);
     }
@@ -127,7 +127,7 @@ static aq_firehose_guest_t *next_guest(aq_firehose_t *firehose, aq_firehose_curs
                                        uintptr_t start, uintptr_t end)
 {
     for (; at->rank < firehose->ranks; at->rank++, at->slot = 0) {
-        aq_firehose_peer_t *peer = atomic_load(&firehose->peers[at->rank]);
+        aq_firehose_peer_t *peer = aq_firehose_peer_look(firehose, at->rank);
         if (!peer || !peer->guests)
             continue;
         for (; at->slot < firehose->params.per_peer; at->slot++) {

@@ -29,13 +29,20 @@ typedef struct aq_firehose_peer {
     aq_firehose_guest_t *guests;     // its firehoses into us, by slot; under the process's lock
 } aq_firehose_peer_t;
 
+// Peers side by side; made when memory of one of them is reached, or one reaches ours: a job may
+// have many ranks, of which a process has to do with few.
+enum { AQ_FIREHOSE_SIDE_BY_SIDE = 64 };
+typedef struct aq_firehose_peers {
+    _Atomic(aq_firehose_peer_t *) of[AQ_FIREHOSE_SIDE_BY_SIDE];
+} aq_firehose_peers_t;
+
 struct aq_firehose {
     aq_firehose_params_t params;
     aq_firehose_ops_t ops;
     void *context;
     uint32_t ranks;
-    uintptr_t stays_from, stays_to; // see aq_firehose_stays
-    _Atomic(aq_firehose_peer_t *) *peers;
+    uintptr_t stays_from, stays_to;        // see aq_firehose_stays
+    _Atomic(aq_firehose_peers_t *) *peers; // by rank / AQ_FIREHOSE_SIDE_BY_SIDE
 
     pthread_mutex_t lock;  // for what follows; never taken while a peer's is held, nor the reverse
     aq_firehose_map_t map; // regions of this process
@@ -45,6 +52,22 @@ struct aq_firehose {
     aq_firehose_stats_t stats;       // but for the amounts and moves_asked
     atomic_ullong moves_asked;
 };
+
+static inline size_t aq_firehose_table_length(uint32_t ranks)
+{
+    return ((size_t)ranks + AQ_FIREHOSE_SIDE_BY_SIDE - 1) / AQ_FIREHOSE_SIDE_BY_SIDE;
+}
+
+// NULL: there is none yet. Takes no lock.
+static inline aq_firehose_peer_t *aq_firehose_peer_look(const aq_firehose_t *firehose,
+                                                        uint32_t rank)
+{
+    const aq_firehose_peers_t *peers = atomic_load_explicit(
+        &firehose->peers[rank / AQ_FIREHOSE_SIDE_BY_SIDE], memory_order_acquire);
+    return peers ? atomic_load_explicit(&peers->of[rank % AQ_FIREHOSE_SIDE_BY_SIDE],
+                                        memory_order_acquire)
+                 : NULL;
+}
 
 // ---- firehose_pool.c: accounts, and what is done when the machine gives less. Under the lock.
 

@@ -40,8 +40,9 @@ static void aq_ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     const aq_ibv_limits_t *limits = &ibv->limits;
     const uint32_t ranks = ibv->base.env->size;
-    sum->unspoken_bytes += sizeof *ibv->link_of + aq_ibv_keys_row_bytes(&ibv->keys) +
-                           (aq_ibv_addresses_bytes(&ibv->addresses, ranks) + ranks - 1) / ranks;
+    const size_t tables = ranks * sizeof *ibv->link_of + aq_ibv_keys_table_bytes(&ibv->keys) +
+                          aq_ibv_addresses_bytes(&ibv->addresses, ranks);
+    sum->unspoken_bytes += (tables + ranks - 1) / ranks;
     sum->connected_bytes +=
         sizeof(aq_ibv_peer_t) + limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
     sum->connections += atomic_load_explicit(&ibv->link_count, memory_order_relaxed);

@@ -87,9 +87,10 @@ aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *se
     return start_firehose(keys);
 }
 
-size_t aq_ibv_keys_row_bytes(const aq_ibv_keys_t *keys)
+size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys)
 {
-    return aq_firehose_row_bytes(keys->firehose) + aq_ibv_segments_row_bytes(&keys->segments);
+    return aq_firehose_table_bytes(keys->firehose) +
+           aq_ibv_segments_table_bytes(&keys->segments, keys->setup.ranks);
 }
 
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys)

@@ -56,8 +56,8 @@ typedef struct aq_ibv_keys {
     aq_ibv_segments_t segments; // FAST, LARGE: of all ranks
 } aq_ibv_keys_t;
 
-// What is kept for each rank, spoken to or not.
-size_t aq_ibv_keys_row_bytes(const aq_ibv_keys_t *keys);
+// Bytes that are kept for all ranks, spoken to or not.
+size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys);
 
 // After the buffers of the conduit are registered: firehose gets what is left. AQ_ERR_RESOURCE: no
 // memory (logged).

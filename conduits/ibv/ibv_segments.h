@@ -39,10 +39,10 @@ aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why);
 // The same, and nobody logs that. *first: this rank is the first of those that are not well.
 aq_status_t aq_ibv_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first);
 
-// What is kept for each rank.
-static inline size_t aq_ibv_segments_row_bytes(const aq_ibv_segments_t *segments)
+// Bytes of the keys to the segments of so many ranks.
+static inline size_t aq_ibv_segments_table_bytes(const aq_ibv_segments_t *segments, uint32_t ranks)
 {
-    return segments->keys ? segments->stride * sizeof *segments->keys : 0;
+    return segments->keys ? (size_t)ranks * segments->stride * sizeof *segments->keys : 0;
 }
 
 // Whether memory of a rank is in its segment.

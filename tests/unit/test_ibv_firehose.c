@@ -232,8 +232,8 @@ static void test_fast(void **state)
                          2 * (pieces[i] > LENGTH ? 1 : (LENGTH - 1) / pieces[i] + 1));
         check_fast();
         assert_int_equal(sent_count, 0);
-        const size_t row = sizeof(uint32_t) * (fake_verbs.regions / 2); // a key for each piece
-        assert_int_equal(aq_ibv_keys_row_bytes(&keys[0]), row);
+        // A key for each piece.
+        assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(uint32_t) * fake_verbs.regions);
         stop();
     }
 }
@@ -414,7 +414,7 @@ static void test_large(void **state)
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(fake_verbs.regions, 0); // nothing is registered beforehand
-    assert_int_equal(aq_ibv_keys_row_bytes(&keys[0]), sizeof(void *)); // for its firehoses
+    assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(void *)); // for 64 ranks
     assert_int_equal(reach(FROM + 10, 100, true, NULL, &first), AQ_IBV_ASKED);
     assert_int_equal(reach(FROM + 10, 50, true, NULL, &second), AQ_IBV_ASKED);
     assert_int_equal(sent_count, 1); // they wait together
