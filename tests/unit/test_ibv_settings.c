@@ -160,6 +160,59 @@ static void test_defaults(void **state)
     assert_string_equal(aq_settings_text(AQ_SET_IBV_PORTS), "");
 }
 
+// Every variable that the manual of the conduit names is in the table, so that a value that is not
+// legal is told and gasnet_info lists it.
+static void test_manual(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"GASNET_AMRDMA_CYCLE",
+                                        "GASNET_AMRDMA_DEPTH",
+                                        "GASNET_AMRDMA_LIMIT",
+                                        "GASNET_AMRDMA_MAX_PEERS",
+                                        "GASNET_AM_CREDITS_PP",
+                                        "GASNET_AM_CREDITS_SLACK",
+                                        "GASNET_AM_CREDITS_TOTAL",
+                                        "GASNET_BBUF_COUNT",
+                                        "GASNET_EXITTIMEOUT",
+                                        "GASNET_FIREHOSE_M",
+                                        "GASNET_FIREHOSE_MAXREGION_SIZE",
+                                        "GASNET_FIREHOSE_MAXVICTIM_M",
+                                        "GASNET_FIREHOSE_MAXVICTIM_R",
+                                        "GASNET_FIREHOSE_R",
+                                        "GASNET_FIREHOSE_VERBOSE",
+                                        "GASNET_HCA_ID",
+                                        "GASNET_IBV_PORTS",
+                                        "GASNET_IBV_SPAWNER",
+                                        "GASNET_INLINESEND_LIMIT",
+                                        "GASNET_NETWORKDEPTH_PP",
+                                        "GASNET_NETWORKDEPTH_TOTAL",
+                                        "GASNET_NONBULKPUT_BOUNCE_LIMIT",
+                                        "GASNET_NUM_QPS",
+                                        "GASNET_PACKEDLONG_LIMIT",
+                                        "GASNET_PHYSMEM_MAX",
+                                        "GASNET_PHYSMEM_NOPROBE",
+                                        "GASNET_PIN_MAXSZ",
+                                        "GASNET_PORT_NUM",
+                                        "GASNET_PUTINMOVE_LIMIT",
+                                        "GASNET_QP_RD_ATOM",
+                                        "GASNET_QP_RETRY_COUNT",
+                                        "GASNET_QP_TIMEOUT",
+                                        "GASNET_RCV_THREAD",
+                                        "GASNET_SSH_CMD",
+                                        "GASNET_SSH_NODEFILE",
+                                        "GASNET_SSH_OPTIONS",
+                                        "GASNET_SSH_SERVERS",
+                                        "GASNET_USE_FIREHOSE",
+                                        "MPIRUN_CMD"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int id = 0;
+        while (id < AQ_SET_COUNT && strcmp(aq_settings[id].name, names[i]) != 0)
+            id++;
+        if (id == AQ_SET_COUNT)
+            fail_msg("%s is not in the table", names[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +220,7 @@ int main(void)
         cmocka_unit_test_setup(test_connections, set_up),
         cmocka_unit_test_setup(test_limits, set_up),
         cmocka_unit_test_setup(test_defaults, set_up),
+        cmocka_unit_test(test_manual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
