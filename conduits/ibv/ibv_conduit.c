@@ -96,11 +96,6 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
         aq_log_error("conduit ibv has lost sight of %u registered regions", left - 1);
 }
 
-static void aq_ibv_tell(aq_conduit_t *conduit)
-{
-    print_counters(aq_ibv_of(conduit));
-}
-
 // Queue pairs and what they use end with the process: other threads may still be at them, and a
 // peer that waits for an acknowledgement gets it until then.
 static void aq_ibv_close(aq_conduit_t *conduit)

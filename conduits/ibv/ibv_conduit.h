@@ -26,6 +26,7 @@
 //   ibv_connect.c  the thread that connects            ibv_rma.c      put and get
 //   ibv_peer.c     links, and what ends them           ibv_reach.c    put and get that have to ask
 //   ibv_sleep.c    waiting                             ibv_atomic.c   remote atomics
+//   ibv_tell.c     what is under way, for the user
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 
@@ -430,6 +431,11 @@ void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *wh
 // By the connector: ends the job if a link was lost. Returns how long to wait until the next look,
 // in ms; -1: none is needed.
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv);
+
+// ---- ibv_tell.c ----
+
+// See aq_conduit_ops_t.
+void aq_ibv_tell(aq_conduit_t *conduit);
 
 // ---- ibv_send.c ----
 

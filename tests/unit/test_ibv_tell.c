@@ -1,0 +1,125 @@
+// What conduit ibv tells of itself when a signal asks, over devices that count.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/settings.h"
+#include "child_errors.h"
+#include "default_settings.h"
+#include "fake_fabric.h"
+
+static void start(const char *ring_peers)
+{
+    char err[512];
+    assert_int_equal(default_settings(), 0);
+    setenv("GASNET_AM_CREDITS_PP", "12", 1);
+    setenv("GASNET_NETWORKDEPTH_PP", "24", 1);
+    setenv("GASNET_AMRDMA_MAX_PEERS", ring_peers, 1);
+    setenv("GASNET_AMRDMA_CYCLE", "1", 1);
+    setenv("GASNET_AMRDMA_DEPTH", "4", 1);
+    if (aq_settings_load(err, sizeof err) != AQ_OK)
+        fail_msg("%s", err);
+    fake_fabric_start(3, false);
+}
+
+static void tell_of_first(void)
+{
+    aq_ibv_tell(&fake_nodes[0].ibv->base);
+}
+
+// The line that has this in it, as far as its end; NULL: there is none.
+static const char *line_with(char *text, const char *words)
+{
+    char *at = strstr(text, words);
+    if (at)
+        at[strcspn(at, "\n")] = '\0';
+    return at;
+}
+
+static void told(const char *words, const char *line)
+{
+    char *text = child_errors(tell_of_first);
+    assert_string_equal(line_with(text, words), line);
+    free(text);
+}
+
+static void test_requests_under_way(void **state)
+{
+    (void)state;
+    start("0");
+    char *text = child_errors(tell_of_first);
+    assert_null(line_with(text, "rank 2"));
+    free(text);
+    fake_fabric_link(0, 2);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(fake_fabric_request(0, 2, 100, true), AQ_OK);
+    told("ibv: rank 2", "ibv: rank 2: connected; 3 of 24 entries of the send queue used; credits "
+                        "for 9 more requests, 0 to give back; no ring there; no ring here");
+    told("3 of", "3 of 48 operations under way, 0 puts and gets that had to ask; credits for 21 of "
+                 "24 more requests in all; 0 requests and 0 replies wait for a poll; 0 messages "
+                 "came in buffers, 0 in 0 rings");
+    fake_fabric_settle();
+    told("ibv: rank 2", "ibv: rank 2: connected; 0 of 24 entries of the send queue used; credits "
+                        "for 12 more requests, 0 to give back; no ring there; no ring here");
+    told("3 messages", "3 messages came in buffers, 0 in 0 rings");
+    fake_fabric_end();
+}
+
+// A peer's request that was not answered leaves a credit to give back.
+static void test_credits_to_give_back(void **state)
+{
+    (void)state;
+    start("0");
+    assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
+    fake_fabric_poll(0);
+    told("ibv: rank 1", "ibv: rank 1: connected; 0 of 24 entries of the send queue used; credits "
+                        "for 12 more requests, 1 to give back; no ring there; no ring here");
+    fake_fabric_end();
+}
+
+static void test_rings(void **state)
+{
+    (void)state;
+    start("2");
+    for (unsigned i = 0; i < 4; i++)
+        fake_fabric_round(0, 1, true);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(fake_fabric_request(0, 1, 8, false), AQ_OK);
+    // The slot of the last round is not told of yet.
+    told("ibv: rank 1", "ibv: rank 1: connected; 2 of 24 entries of the send queue used; credits "
+                        "for 12 more requests, 0 to give back; 1 of 4 slots free in the ring "
+                        "there; a ring here");
+    fake_fabric_end();
+}
+
+static void test_links_that_are_not_ready(void **state)
+{
+    (void)state;
+    start("0");
+    aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    atomic_store(&link->dead, true);
+    told("ibv: rank 1: lost", "ibv: rank 1: lost; 0 of 24 entries of the send queue used; credits "
+                              "for 12 more requests, 0 to give back; no ring there; no ring here");
+    atomic_store(&link->dead, false);
+    atomic_store(&link->started, false);
+    link->state = AQ_IBV_CALLING;
+    told("ibv: rank 1", "ibv: rank 1: is being called");
+    fake_fabric_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests_under_way),
+        cmocka_unit_test(test_credits_to_give_back),
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_links_that_are_not_ready),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
