@@ -1,11 +1,15 @@
 #include "debug_aids.h"
 
+#include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -23,17 +27,45 @@ static bool backtrace_of_rank = true; // GASNET_BACKTRACE_NODES has this rank
 // A client may define it; if not, its address is NULL.
 extern gasnett_backtrace_type_t gasnett_backtrace_user __attribute__((weak));
 
+// ---- waiting for a debugger ----
+
 // A debugger sets this to 0 to let the process go on.
 volatile int aq_debug_frozen;
 
-// Waits until *flag is no longer what it was; how: what to type in the debugger.
+static volatile sig_atomic_t continued; // SIGCONT has come
+
+static void on_continue(int number)
+{
+    (void)number;
+    continued = 1;
+}
+
+// Catches SIGCONT, which may be blocked. What it was before is in *action and *mask.
+static void catch_continue(struct sigaction *action, sigset_t *mask)
+{
+    const struct sigaction mine = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCONT);
+    continued = 0;
+    sigaction(SIGCONT, &mine, action);
+    pthread_sigmask(SIG_UNBLOCK, &set, mask);
+}
+
+// Waits until *flag is no longer what it was, or SIGCONT comes; how: what to type in the debugger.
 static void freeze(const char *why, volatile int *flag, const char *how)
 {
-    int before = *flag;
-    aq_log_notice("%s: process %d waits; to look at it: gdb -p %d, to let it go on: set %s", why,
-                  (int)getpid(), (int)getpid(), how);
-    while (*flag == before)
+    const int before = *flag, pid = (int)getpid();
+    struct sigaction action;
+    sigset_t mask;
+    catch_continue(&action, &mask);
+    aq_log_notice("%s: process %d waits; to look at it: gdb -p %d, to let it go on: set %s there, "
+                  "or kill -CONT %d",
+                  why, pid, pid, how, pid);
+    while (*flag == before && !continued)
         aq_clock_sleep_ns(100000000);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGCONT, &action, NULL);
 }
 
 static void freeze_here(const char *why)
@@ -55,11 +87,51 @@ void gasnett_freezeForDebuggerErr(void)
         freeze_here("GASNET_FREEZE_ON_ERROR");
 }
 
+static void on_freeze_signal(int number)
+{
+    const int saved = errno;
+    (void)number;
+    freeze_here("GASNET_FREEZE_SIGNAL");
+    errno = saved;
+}
+
+// ---- stacks ----
+
 static int print_by_library(int fd)
 {
     void *frames[FRAMES];
     backtrace_symbols_fd(frames, backtrace(frames, FRAMES), fd);
     return 0;
+}
+
+// In the child: becomes the debugger, whose complaints nobody wants to read.
+static void become_gdb(int fd)
+{
+    char pid[16];
+    const bool all = aq_settings_bool_now(AQ_SET_BACKTRACE_MT);
+    const int nothing = open("/dev/null", O_RDWR);
+    snprintf(pid, sizeof pid, "%d", (int)getppid());
+    // The last command fails if the process could not be looked at, and is the exit code.
+    if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0 &&
+        dup2(nothing, STDERR_FILENO) >= 0)
+        execlp("gdb", "gdb", "-nx", "-batch", "-p", pid, "-ex",
+               all ? "thread apply all backtrace" : "backtrace", "-ex", "detach", (char *)NULL);
+    _exit(127);
+}
+
+static int print_by_gdb(int fd)
+{
+    int status;
+    pid_t ended;
+    // Some systems let only parents look at a process.
+    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    const pid_t child = fork();
+    if (child == 0)
+        become_gdb(fd);
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    return child < 0 || ended != child || status != 0;
 }
 
 // Tries the way of this name; non-zero when there is none, or it did not work.
@@ -71,6 +143,8 @@ static int print_by_name(const char *name, size_t length, int fd)
         return gasnett_backtrace_user.fnp(fd);
     if (length == strlen("EXECINFO") && strncmp("EXECINFO", name, length) == 0)
         return print_by_library(fd);
+    if (length == strlen("GDB") && strncmp("GDB", name, length) == 0)
+        return print_by_gdb(fd);
     return 1;
 }
 
@@ -121,9 +195,13 @@ static void on_fatal_signal(int number)
 
 static void on_backtrace_signal(int number)
 {
+    const int saved = errno;
     (void)number;
     print_announced(STDERR_FILENO);
+    errno = saved;
 }
+
+// ---- which signals ----
 
 // Calls visit for each signal of a list that was checked when the settings were loaded.
 static void each_signal(const char *list, void (*visit)(int number))
@@ -135,6 +213,11 @@ static void each_signal(const char *list, void (*visit)(int number))
 static void catch_for_backtrace(int number)
 {
     signal(number, on_backtrace_signal);
+}
+
+static void catch_for_freeze(int number)
+{
+    signal(number, on_freeze_signal);
 }
 
 static void catch_fatal(int number)
@@ -156,6 +239,7 @@ static void catch_signals(void)
         catch_fatal(fatal_signals[i]);
     each_signal(except, leave_alone); // none when it is *
     each_signal(aq_settings_text(AQ_SET_BACKTRACE_SIGNAL), catch_for_backtrace);
+    each_signal(aq_settings_text(AQ_SET_FREEZE_SIGNAL), catch_for_freeze);
 }
 
 void aq_debug_start(uint32_t rank)

@@ -1,6 +1,6 @@
 // Help for people who look for faults: backtraces, and processes that wait for a
-// debugger. Variables: GASNET_FREEZE, GASNET_FREEZE_ON_ERROR, GASNET_BACKTRACE, _NODES,
-// _SIGNAL, _TYPE, GASNET_NO_CATCH_SIGNAL.
+// debugger. Variables: GASNET_FREEZE, _ON_ERROR, _SIGNAL; GASNET_BACKTRACE, _NODES, _SIGNAL,
+// _TYPE, _MT; GASNET_NO_CATCH_SIGNAL.
 #ifndef AQ_DEBUG_AIDS_H
 #define AQ_DEBUG_AIDS_H
 

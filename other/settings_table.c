@@ -440,9 +440,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "them first."},
     [AQ_SET_FREEZE] = {"GASNET_FREEZE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                        "Stop each process at start until a debugger is attached."},
-    [AQ_SET_FREEZE_ON_ERROR] =
-        {"GASNET_FREEZE_ON_ERROR", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Stop a process at a fatal error or signal until a debugger is attached."},
+    [AQ_SET_FREEZE_ON_ERROR] = {"GASNET_FREEZE_ON_ERROR", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                                "Stop a process at a fatal error or signal until a debugger is "
+                                "attached. It says how to let "
+                                "it go on."},
+    [AQ_SET_FREEZE_SIGNAL] =
+        {"GASNET_FREEZE_SIGNAL", AQ_TYPE_SIGNALS, "", 0, 0, NULL,
+         "Signal at which a process stops until a debugger is attached, by name, for example "
+         "SIGUSR1, which the launcher passes on to all."},
     [AQ_SET_BACKTRACE] =
         {"GASNET_BACKTRACE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the stack of a process at a fatal error or signal, on standard error."},
@@ -462,8 +467,15 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_BACKTRACE_TYPE] =
         {"GASNET_BACKTRACE_TYPE", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Ways to print a stack, commas between; the first that works is used. EXECINFO: by the C "
-         "library; or the name under which a program defines its own (gasnett_backtrace_user). "
-         "When not set, the program's own, then EXECINFO."},
+         "library; GDB: by the debugger gdb, with source lines where there are any; or the name "
+         "under "
+         "which a program defines its own (gasnett_backtrace_user). When not set, the program's "
+         "own, "
+         "then EXECINFO."},
+    [AQ_SET_BACKTRACE_MT] = {"GASNET_BACKTRACE_MT", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                             "Whether the stacks of all threads are printed, where "
+                             "GASNET_BACKTRACE_TYPE has a way that "
+                             "can: GDB."},
     [AQ_SET_STATS] = {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                       "Print what conduit udp or ibv counted, on standard error, when a process "
                       "ends: over udp a "

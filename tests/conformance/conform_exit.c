@@ -9,9 +9,10 @@
  *   quit R SIG N  the same, but who hears of it as SIGQUIT calls gasnet_exit(N)
  *   abort R       rank R aborts, the others wait in a barrier
  *   _exit R N     rank R calls _exit(N), the others wait in a barrier
- *   echo          rank 0 copies its standard input to its standard output
- *   lines K       each rank prints K lines "RANK NUMBER CCC...", in several writes each
- *   sleep S       sleeps S seconds
+ *   libc N        all ranks call exit(N), and print "RANK at exit" in a function of atexit
+ *   away R N S    rank R calls exit(N), the others sleep S seconds, print "RANK stayed" and call
+ * exit(0) echo          rank 0 copies its standard input to its standard output lines K       each
+ * rank prints K lines "RANK NUMBER CCC...", in several writes each sleep S       sleeps S seconds
  *   pid           each rank prints "RANK PID"
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
  *   args ...      rank 0 prints its arguments, one a line
@@ -121,6 +122,31 @@ static void do_silent(char **arg)
     wait_all();
 }
 
+static void at_exit(void)
+{
+    printf("%u at exit\n", (unsigned)me);
+}
+
+static void do_libc(char **arg)
+{
+    atexit(at_exit);
+    wait_all();
+    exit(atoi(arg[0]));
+}
+
+static void do_away(char **arg)
+{
+    struct timespec left = {.tv_sec = atoi(arg[2])};
+
+    wait_all();
+    if (me == (gex_Rank_t)atoi(arg[0]))
+        exit(atoi(arg[1]));
+    while (nanosleep(&left, &left) != 0)
+        ;
+    printf("%u stayed\n", (unsigned)me);
+    exit(0);
+}
+
 static void do_echo(char **arg)
 {
     char buf[4096];
@@ -194,10 +220,11 @@ static const struct {
     const char *name;
     int arguments;
     void (*run)(char **arg);
-} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},   {"compute", 2, do_compute},
-             {"signal", 2, do_signal}, {"quit", 3, do_quit}, {"abort", 1, do_abort},
-             {"_exit", 2, do_silent},  {"echo", 0, do_echo}, {"lines", 1, do_lines},
-             {"sleep", 1, do_sleep},   {"pid", 0, do_pid},   {"env", 1, do_env}};
+} modes[] = {{"code", 1, do_code},     {"one", 2, do_one},     {"compute", 2, do_compute},
+             {"signal", 2, do_signal}, {"quit", 3, do_quit},   {"abort", 1, do_abort},
+             {"_exit", 2, do_silent},  {"libc", 1, do_libc},   {"away", 3, do_away},
+             {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"sleep", 1, do_sleep},
+             {"pid", 0, do_pid},       {"env", 1, do_env}};
 
 static void run_mode(int argc, char **argv)
 {

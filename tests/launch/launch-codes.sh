@@ -21,6 +21,18 @@ both 17 return 17
 # With GASNET_CATCH_EXIT=0 a rank may return while the others go on; the code is the first that is not 0.
 GASNET_CATCH_EXIT=0 both 17 return 17
 silent
+for conduit in smp udp; do
+    job="env GASNET_SUPERNODE_MAXSIZE=$([ $conduit = smp ] || echo 1) $AQ_BUILD/gasnetrun_$conduit -n 4 $conform"
+    GASNET_EXITTIMEOUT=0.2 expect 17 $job away 2 17 30
+    [ ! -s "$work/out" ] || fail "ranks stayed after another had returned"
+    GASNET_CATCH_EXIT=0 GASNET_EXITTIMEOUT=0.2 expect 17 $job away 2 17 1
+    [ "$(sort "$work/out" | xargs)" = "0 stayed 1 stayed 3 stayed" ] || fail "GASNET_CATCH_EXIT=0 and not all others stayed"
+    GASNET_CATCH_EXIT=0 expect 6 $job libc 6
+    [ "$(sort "$work/out" | xargs)" = "0 at exit 1 at exit 2 at exit 3 at exit" ] || fail "atexit functions were not all called"
+    # gasnet_exit and death end the job all the same.
+    GASNET_CATCH_EXIT=0 expect 9 $job one 2 9
+    GASNET_CATCH_EXIT=0 expect 139 $job signal 1 11
+done
 both 139 signal 1 11
 says "rank 1 of 4"
 grep -q SIGSEGV "$work/err" || fail "the signal is not named"

@@ -9,7 +9,7 @@ usr1=$(kill -l USR1)
 traces()
 {
     local frames
-    [ "$(grep -c 'backtrace of process' "$work/err")" -eq "$1" ] || fail "not $1 backtraces"
+    [ "$(grep -c 'backtrace of process' "$work/err")" -eq "$1" ] || fail "not $1 backtraces: ${*:2}"
     frames=$(grep -c 'conform_exit.*\[0x[0-9a-f]*\]' "$work/err")
     [ "$frames" -ge "$1" ] || fail "backtraces without frames of the program"
 }
@@ -19,12 +19,16 @@ dies()
 {
     local count=$1
     shift
-    expect $((128 + segv)) env "$@" "$run" -n 4 "$conform" signal 1 "$segv"
+    expect $((128 + segv)) env "$@" "$AQ_BUILD/gasnetrun_$conduit" -n 4 "$conform" signal 1 "$segv"
     grep -q 'rank 1 of 4 .* was killed by SIGSEGV' "$work/err" || fail "rank and signal are not named"
-    traces "$count"
+    traces "$count" "$conduit" "$@"
     [ "$count" = 0 ] || grep -q '^\*\*\* GASNet: rank 1 of 4 on host .*: backtrace' "$work/err" || fail "the backtrace has no rank"
 }
 
+conduit=udp
+dies 1 GASNET_BACKTRACE=1 GASNET_SUPERNODE_MAXSIZE=1
+dies 0 GASNET_BACKTRACE=1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_NO_CATCH_SIGNAL=segv
+conduit=smp
 dies 0 GASNET_BACKTRACE=0
 dies 1 GASNET_BACKTRACE=1
 dies 1 GASNET_BACKTRACE=1 GASNET_BACKTRACE_NODES=1
@@ -35,6 +39,19 @@ dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL=SEGV
 dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL="bus,$segv"
 dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL='*'
 dies 1 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL=SIGBUS
+
+# The debugger prints all threads, or the one whose signal it is; if it cannot, the next way is taken.
+dies 1 GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=NONE,EXECINFO
+if gdb -nx -batch -p $$ -ex detach >/dev/null 2>&1; then
+    for all in 0 1; do
+        code=0
+        GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=GDB,EXECINFO GASNET_BACKTRACE_MT=$all GASNET_SUPERNODE_MAXSIZE=1 \
+            "$AQ_BUILD/gasnetrun_udp" -n 2 "$AQ_BUILD/exit_ways" segv 1 1 >"$work/out" 2>"$work/err" || code=$?
+        [ $code = $((128 + segv)) ] || fail "exit code $code after a backtrace by gdb"
+        [ "$(grep -c '^#[0-9]* .*way_segv' "$work/err")" = 1 ] || fail "gdb does not name the function"
+        [ "$(grep -c '^Thread ' "$work/err")" = $all ] || fail "GASNET_BACKTRACE_MT=$all is not heeded"
+    done
+fi
 
 expect 134 env GASNET_BACKTRACE=1 "$run" -n 2 "$conform" abort 0
 traces 1
@@ -89,16 +106,43 @@ for how in launcher bare; do
     fi
     wait_said 2 "GASNET_FREEZE: process .* waits"
     for pid in $pids; do
-        grep -q "gdb -p $pid, to let it go on: set aq_debug_frozen=0" "$work/err" || fail "process $pid does not say how"
+        grep -q "gdb -p $pid, to let it go on: set aq_debug_frozen=0 there, or kill -CONT $pid$" "$work/err" ||
+            fail "process $pid does not say how"
     done
     kill -TERM "$sup"
     ended 143
 done
 
-start 2 env GASNET_FREEZE_ON_ERROR=1 "$run" -n 2 "$conform" signal 1 "$segv"
-wait_said 1 "rank 1 of 2 .*GASNET_FREEZE_ON_ERROR: process .* waits"
-kill -TERM "$sup"
-ended 143
+# SIGCONT lets a frozen process go on: to its start, to its death, or back to what it did.
+thaw()
+{
+    wait_said "$1" 'process .* waits'
+    kill -CONT $(sed -n 's/.*kill -CONT \([0-9]*\)$/\1/p' "$work/err")
+}
+
+for conduit in smp udp; do
+    export GASNET_SUPERNODE_MAXSIZE=$([ $conduit = smp ] || echo 1)
+    job="$AQ_BUILD/gasnetrun_$conduit -n 2 $conform"
+    start 2 env GASNET_FREEZE=1 $job code 5
+    thaw 2
+    ended 5
+
+    start 2 env GASNET_FREEZE_ON_ERROR=1 $job signal 1 "$segv"
+    wait_said 1 "rank 1 of 2 .*GASNET_FREEZE_ON_ERROR: process .* waits"
+    kill -TERM "$sup"
+    ended 143
+    start 2 env GASNET_FREEZE_ON_ERROR=1 $job signal 1 "$segv"
+    thaw 1
+    ended $((128 + segv))
+
+    start 2 env GASNET_FREEZE_SIGNAL=USR1 $job sleep 1
+    wait_caught "$usr1"
+    kill -USR1 "$sup"
+    thaw 2
+    ended 0
+    [ "$(grep -c 'GASNET_FREEZE_SIGNAL: process' "$work/err")" = 2 ] || fail "not each process was frozen once"
+done
+unset GASNET_SUPERNODE_MAXSIZE
 
 # SIGUSR2 at the launcher: each rank tells what it waits for, and goes on.
 mkfifo "$work/hang"

@@ -451,9 +451,15 @@ static void test_backtrace(void **state)
     expect_ways("MINE", 0, 1, 0);
     expect_ways("MINE", 1, 1, 0);
     expect_ways("EXECINFO", 0, 0, 1);
-    expect_ways("GDB,MINE,EXECINFO", 1, 1, 1);
     expect_ways("EXECINFO, MINE", 0, 0, 1);
+    expect_ways("NONE,MINE,EXECINFO", 1, 1, 1);
+    // No program is found there.
+    char *path = strdup(getenv("PATH"));
+    gasnett_setenv("PATH", "/dev/null");
+    expect_ways("GDB,MINE", 0, 1, 0);
     expect_ways("GDB", 0, 0, 0);
+    gasnett_setenv("PATH", path);
+    free(path);
     gasnett_unsetenv("GASNET_BACKTRACE_TYPE");
 }
 
