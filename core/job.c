@@ -118,6 +118,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_mode = segment_mode,
         .segment_addr = job->segment_addr,
         .segment_size = job->segment_size,
+        .exit_timeout_ns = aq_boot_exit_timeout(job->size),
         .deliver = aq_am_deliver,
         .poll_replies = aq_progress_poll_replies,
     };

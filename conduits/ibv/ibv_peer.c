@@ -14,7 +14,7 @@
 #include "../../other/log.h"
 
 enum {
-    GRACE_MS = 1000, // for a lost peer's end to be known as the end of the job
+    LEAST_GRACE_NS = 1000000000,
     LOOK_MS = 20,
 };
 
@@ -139,14 +139,21 @@ void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *wh
 }
 
 // A rank that ends in good order, or is killed, ends the job through the launcher: there is a
-// better message then, and a code. This is for when nothing is heard of it there.
+// better message then, and a code. But it takes a process with much memory a while to end once its
+// connections are closed. So there is half of the exit timeout for its end to be heard of.
+static uint64_t grace_of(const aq_ibv_conduit_t *ibv)
+{
+    const uint64_t half = ibv->base.env->exit_timeout_ns / 2;
+    return half > LEAST_GRACE_NS ? half : LEAST_GRACE_NS;
+}
+
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_peer_t *link = atomic_load(&ibv->lost);
     if (!link || job_ends(ibv))
         return -1;
     const uint64_t now = aq_clock_ns();
-    if (now - ibv->lost_at < (uint64_t)GRACE_MS * 1000000)
+    if (now - ibv->lost_at < grace_of(ibv))
         return LOOK_MS;
     aq_log_error(
         "the connection to rank %u is lost (%s): that process or its host has ended, or the "

@@ -1,0 +1,113 @@
+// When conduit ibv ends a job since the connection to a peer is lost: not before whoever watches
+// the processes had the time to tell that the job has ended, and why.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../other/clock.h"
+#include "child_errors.h"
+#include "default_settings.h"
+#include "fake_fabric.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static aq_ibv_conduit_t *ibv;
+static aq_conduit_env_t env;
+static aq_boot_t boot;
+static aq_boot_ops_t ops;
+static volatile int32_t exit_word;
+
+__attribute__((noreturn)) static void end_job(aq_boot_t *unused, int code)
+{
+    (void)unused;
+    _exit(code == 1 ? 0 : 1);
+}
+
+// Two processes that are connected, in a job with that exit timeout.
+static void start(uint64_t timeout)
+{
+    assert_int_equal(default_settings(), 0);
+    fake_fabric_start(2, false);
+    fake_fabric_link(0, 1);
+    ibv = fake_nodes[0].ibv;
+    env = *ibv->base.env;
+    boot = *env.boot;
+    ops = (aq_boot_ops_t){.abort = end_job};
+    exit_word = AQ_BOOT_RUNNING;
+    boot.ops = &ops;
+    boot.exit_word = &exit_word;
+    env.boot = &boot;
+    env.exit_timeout_ns = timeout;
+    ibv->base.env = &env;
+}
+
+static void lose(uint64_t ago)
+{
+    ibv->lost_why = "it was closed";
+    ibv->lost_at = aq_clock_ns() - ago;
+    atomic_store(&ibv->lost, fake_fabric_link(0, 1));
+}
+
+static void look(void)
+{
+    (void)aq_ibv_peers_watch(ibv);
+}
+
+// Whether a look ends the job, with the message.
+static bool ends(void)
+{
+    char *text = child_errors(look);
+    const bool said = strstr(text, "the connection to rank 1 is lost (it was closed)");
+    assert_true(said || !*text);
+    free(text);
+    return said;
+}
+
+static void test_waits_for_half_of_the_timeout(void **state)
+{
+    (void)state;
+    start(2000 * SECOND);
+    assert_int_equal(aq_ibv_peers_watch(ibv), -1);
+    lose(500 * SECOND);
+    assert_true(aq_ibv_peers_watch(ibv) > 0);
+    assert_false(ends());
+    lose(1000 * SECOND);
+    assert_true(ends());
+    fake_fabric_end();
+}
+
+static void test_short_timeout(void **state)
+{
+    (void)state;
+    start(SECOND / 10);
+    lose(SECOND);
+    assert_true(ends());
+    fake_fabric_end();
+}
+
+static void test_end_of_job_is_no_loss(void **state)
+{
+    (void)state;
+    start(SECOND);
+    lose(1000 * SECOND);
+    exit_word = 1;
+    assert_int_equal(aq_ibv_peers_watch(ibv), -1);
+    assert_false(ends());
+    fake_fabric_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_waits_for_half_of_the_timeout),
+        cmocka_unit_test(test_short_timeout),
+        cmocka_unit_test(test_end_of_job_is_no_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
