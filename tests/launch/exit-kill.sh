@@ -1,38 +1,81 @@
 #!/bin/bash
 # exit-kill: kill -9 of any process of a job, rank or launcher, at any moment from its start to its end
-# leaves no process behind, and the job has ended in time.
+# leaves no process behind; the code of the job is right, and the launcher names the rank.
 #   exit-kill.sh CONDUIT RANKS [TIMES]    EXIT_KILL_TIMES in the environment stands for TIMES
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 conduit=$1 ranks=$2 times=${EXIT_KILL_TIMES:-${3:-20}}
 export GASNET_SUPERNODE_MAXSIZE=$([ "$conduit" = smp ] || echo 1)
 ways=(one inside traffic return all quit)
-RANDOM=8 # the same moments in each run, as far as that goes
+RANDOM=8 # the same ways in each run, and the same moments as far as that goes
+hit=0 after=0
 
-# A process of the job: the launcher, or one of its children as far as they are there.
-pick()
+begin_job()
 {
-    local all=("$sup" $(cat "/proc/$sup/task/$sup/children" 2>/dev/null))
-    echo "${all[RANDOM % ${#all[@]}]}"
-}
-
-for ((i = 0; i < times; i++)); do
     way=${ways[RANDOM % ${#ways[@]}]}
     "$AQ_BUILD/gasnetrun_$conduit" -n "$ranks" "$AQ_BUILD/exit_ways" "$way" $((RANDOM % ranks)) 7 >"$work/out" 2>"$work/err" &
     sup=$!
-    sleep "0.$(printf %03d $((RANDOM % 180)))"
-    victim=$(pick)
-    kill -KILL "$victim" 2>/dev/null
-    code=0
-    wait "$sup" 2>/dev/null || code=$?
-    case $code in
-    7 | 137) ;;
-    *) fail "exit code $code after kill -9 of $([ "$victim" = "$sup" ] && echo the launcher || echo a rank): $way" ;;
-    esac
-    sup=
+}
+
+# A process of the job: the launcher, or one of its children as far as they are there. In $rank: -1 is the launcher.
+pick()
+{
+    local all=("$sup" $(cat "/proc/$sup/task/$sup/children" 2>/dev/null))
+    rank=$((RANDOM % ${#all[@]}))
+    victim=${all[rank]}
+    rank=$((rank - 1))
+}
+
+nobody_is_left()
+{
     for _ in $(seq 100); do
-        pgrep -s 0 -x exit_ways >/dev/null || continue 2
+        pgrep -s 0 -x exit_ways >/dev/null || return 0
         sleep 0.05
     done
     fail "a process is left: $way"
+}
+
+# end_job CODES: it ends with one of these.
+end_job()
+{
+    code=0
+    wait "$sup" 2>/dev/null || code=$?
+    sup=
+    [[ " $1 " = *" $code "* ]] || fail "exit code $code after kill -9 of rank $rank (-1: the launcher): $way"
+    nobody_is_left
+    [ "$conduit" != ibv ] || device_holds "$device_before"
+}
+
+# Who was killed while the job ran is named; a job that had begun to end has its own code.
+check_message()
+{
+    local said="rank $rank of $ranks .*(process $victim) was killed by SIGKILL"
+    if [ "$code" = 137 ]; then
+        hit=$((hit + 1))
+        [ "$rank" = -1 ] || grep -q "$said" "$work/err" || fail "nobody says '$said': $way"
+    else
+        after=$((after + 1))
+    fi
+}
+
+[ "$conduit" != ibv ] || device_before=$(device)
+# How long a job takes here and now; the first one is slower.
+for rank in none none; do
+    began=${EPOCHREALTIME/./}
+    begin_job
+    end_job 7
+    lasts=$((${EPOCHREALTIME/./} - began))
 done
+
+for ((i = 0; i < times; i++)); do
+    begin_job
+    moment=$((RANDOM * 32768 + RANDOM))
+    moment=$((moment % lasts))
+    sleep "$((moment / 1000000)).$(printf %06d $((moment % 1000000)))"
+    pick
+    kill -KILL "$victim" 2>/dev/null
+    end_job "7 137"
+    check_message
+done
+echo "$hit jobs ended by the kill, $after before it"
+[ $hit -gt 0 ] || fail "none of the $times jobs was hit"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # exit-ways: however a job ends, its exit code is right, the output is there, and no process is left.
-#   exit-ways.sh CONDUIT RANKS [ROUNDS [WAY ...]]   the ways of exit_ways, over smp or udp, ROUNDS times each
+#   exit-ways.sh CONDUIT RANKS [ROUNDS [WAY ...]]   the ways of exit_ways, over smp, udp or ibv, ROUNDS times each
 # The rank that leaves is another one in each round. EXIT_WAYS_ROUNDS in the environment stands for ROUNDS.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
@@ -53,9 +53,11 @@ one_job()
         "$launcher" -n "$ranks" "$program" "$way" "$leaver" "$5"
     words "$output" "$leaver"
     ! pgrep -s 0 -x exit_ways >/dev/null || fail "a process is left: $job"
+    [ "$conduit" != ibv ] || device_holds "$device_before"
     done_jobs=$((done_jobs + 1))
 }
 
+[ "$conduit" != ibv ] || device_before=$(device)
 done_jobs=0
 while read -r way what output; do
     [ $# = 0 ] || [[ " $* " = *" $way "* ]] || continue

@@ -144,33 +144,4 @@ for conduit in smp udp; do
 done
 unset GASNET_SUPERNODE_MAXSIZE
 
-# SIGUSR2 at the launcher: each rank tells what it waits for, and goes on.
-mkfifo "$work/hang"
-GASNET_SUPERNODE_MAXSIZE=1 "$AQ_BUILD/gasnetrun_udp" -n 2 "$conform" echo <"$work/hang" >"$work/out" 2>"$work/err" &
-sup=$!
-exec 9>"$work/hang"
-# Whether both ranks catch the signal by now.
-catch_it()
-{
-    local pid count=0
-    for pid in $(cat "/proc/$sup/task/$sup/children"); do
-        (($((16#$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status"))) & 1 << 11)) && count=$((count + 1))
-    done
-    [ $count = 2 ]
-}
-for _ in $(seq 100); do
-    sleep 0.1
-    catch_it 2>/dev/null || continue
-    kill -USR2 "$sup"
-    grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" && break
-done
-sleep 0.2
-echo goes on >&9
-exec 9>&-
-ended 0
-[ "$(cat "$work/out")" = 'goes on' ] || fail "the job did not go on after reports"
-grep -q 'rank 0 of 2 .*report: waits for nothing in the library' "$work/err" || fail "rank 0 reads, and does not say so"
-grep -q 'rank 1 of 2 .*report: waits for an event (pending: barrier or other: 1)$' "$work/err" || fail "no event is named"
-grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" || fail "the rank that is missing is not named"
-grep -q '^udp: rank 1 in all: ' "$work/err" || fail "no counters"
-exit 0
+"$(dirname "$0")/report-hang.sh" udp

@@ -121,3 +121,20 @@ nobody_left()
     done
     fail "ranks are left: $(cat "$work/left")"
 }
+
+# What the verbs devices of this host hold for processes: queue pairs, registrations and all.
+device()
+{
+    rdma resource show
+}
+
+# device_holds WHAT: no more and no less than that, which device said before a job. The kernel takes a while for
+# what a process has left.
+device_holds()
+{
+    for _ in $(seq 100); do
+        [ "$(device)" != "$1" ] || return 0
+        sleep 0.05
+    done
+    fail "in the device there are '$(device)', and were '$1'"
+}

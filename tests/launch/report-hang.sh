@@ -1,0 +1,45 @@
+#!/bin/bash
+# report-hang: a job whose rank 0 reads and whose rank 1 waits for it tells what both do, and goes on.
+#   report-hang.sh CONDUIT    udp or ibv, whose counters have to be there too
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+case $1 in
+udp) counters='^udp: rank 1 in all: ' ;;
+ibv)
+    counters=' rank 1 of 2 .*: ibv: rank 0: connected; 0 of [1-9][0-9]* entries of the send queue used; '
+    counters+='credits for [1-9][0-9]* more requests, 0 to give back; no ring there; no ring here$'
+    ;;
+esac
+
+# SIGUSR2 at the launcher: each rank tells what it waits for, and goes on.
+mkfifo "$work/hang"
+GASNET_SUPERNODE_MAXSIZE=1 "$AQ_BUILD/gasnetrun_$1" -n 2 "$conform" echo <"$work/hang" >"$work/out" 2>"$work/err" &
+sup=$!
+exec 9>"$work/hang"
+# Whether both ranks catch the signal by now.
+catch_it()
+{
+    local pid count=0
+    for pid in $(cat "/proc/$sup/task/$sup/children"); do
+        (($((16#$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status"))) & 1 << 11)) && count=$((count + 1))
+    done
+    [ $count = 2 ]
+}
+for _ in $(seq 300); do
+    sleep 0.1
+    catch_it 2>/dev/null || continue
+    kill -USR2 "$sup"
+    grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" && break
+done
+for _ in $(seq 100); do
+    ! grep -qE "$counters" "$work/err" || break
+    sleep 0.1
+done
+echo goes on >&9
+exec 9>&-
+ended 0
+[ "$(cat "$work/out")" = 'goes on' ] || fail "the job did not go on after reports"
+grep -q 'rank 0 of 2 .*report: waits for nothing in the library' "$work/err" || fail "rank 0 reads, and does not say so"
+grep -q 'rank 1 of 2 .*report: waits for an event (pending: barrier or other: 1)$' "$work/err" || fail "no event is named"
+grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" || fail "the rank that is missing is not named"
+grep -qE "$counters" "$work/err" || fail "no counters like '$counters'"
