@@ -1,17 +1,19 @@
 /*
  * conform_busy: rank 0 does not call the library, or the others want nothing of it, while one of
- * the processes may be stopped; for the tests of what a network makes of that. away S N      each
- * other rank sends N messages to rank 0, which sleeps for S seconds first, and waits until it has
- * them all; rank 0 prints "served" and how many crowd S N B   the same with payloads of B bytes,
- * which rank 0 checks ask S         all ranks enter barriers for S seconds idle S        rank 0
- * polls for S seconds, the others wait for it in a barrier, and nobody sends Each rank prints
- * "ready PID" before.
+ * the processes may be stopped; for the tests of what a network makes of that.
+ *   away S N      each other rank sends N messages to rank 0, which sleeps for S seconds first,
+ *                 and waits until it has them all; rank 0 prints "served" and how many
+ *   crowd S N B   the same with payloads of B bytes, which rank 0 checks
+ *   ask S         all ranks enter reductions for S seconds
+ *   idle S        rank 0 polls for S seconds, the others wait in a barrier, and nobody sends
+ * Each rank prints "ready PID" before. At SIGQUIT it calls gasnet_exit(9).
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
 
 #include "conform_modes.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +135,12 @@ static int do_idle(char **arg)
 static const conform_mode_t modes[] = {
     {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask}, {"idle", 1, do_idle}};
 
+static void on_quit(int number)
+{
+    (void)number;
+    gasnet_exit(9);
+}
+
 int main(int argc, char **argv)
 {
     gex_Client_t client;
@@ -147,6 +155,7 @@ int main(int argc, char **argv)
         return 65;
     me = gex_TM_QueryRank(team);
     ranks = gex_TM_QuerySize(team);
+    signal(SIGQUIT, on_quit);
     wait_all();
     printf("ready %ld\n", (long)getpid());
     fflush(stdout);

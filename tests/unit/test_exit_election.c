@@ -238,6 +238,7 @@ static void test_time_grows_with_log(void **state)
         unsigned levels = 0;
         for (uint64_t reached = 1, row = 1; reached < sizes[i]; reached += row, levels++)
             row *= AQ_ELECTION_DEGREE;
+        assert_true((uint64_t)1 << levels <= sizes[i]); // the logarithm to base 2, or less
         world_t w;
         begin_job(&w, sizes[i]);
         w.delay_most = 1;
