@@ -103,6 +103,8 @@ static void aq_ibv_close(aq_conduit_t *conduit)
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     if (aq_settings_bool(AQ_SET_STATS))
         print_counters(ibv);
+    if (ibv->base.env->boot->exit_stays_here)
+        aq_ibv_drain(ibv); // what we told others of the end; they would wait for it
     aq_ibv_connector_stop(ibv);
     if (ibv->thread)
         aq_ibv_thread_stop(ibv->thread);

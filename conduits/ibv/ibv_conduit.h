@@ -449,6 +449,9 @@ unsigned aq_ibv_reap(aq_ibv_conduit_t *ibv);
 // The same, without the list.
 unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv);
 
+// Waits until the device has done all operations, for a tenth of a second at most.
+void aq_ibv_drain(aq_ibv_conduit_t *ibv);
+
 // After the handler of a request of that peer returned without a reply.
 void aq_ibv_bank(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
 

@@ -8,8 +8,10 @@
 #include "../../other/log.h"
 
 enum {
-    KEEP_BUSY = 8,    // operations with one peer that a device should have
-    APART_NS = 10000, // between operations that are not of one burst
+    KEEP_BUSY = 8,        // operations with one peer that a device should have
+    APART_NS = 10000,     // between operations that are not of one burst
+    DRAIN_NS = 100000000, // most that the end waits for the device
+    DRAIN_IDLE_NS = 20000,
 };
 
 // ---- work requests ----
@@ -178,6 +180,15 @@ unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv)
     for (int i = 0; i < count; i++)
         complete(ibv, &wc[i]);
     return count > 0 ? (unsigned)count : 0;
+}
+
+// Ranks that still poll take what comes meanwhile; a device that does not answer is not waited for.
+void aq_ibv_drain(aq_ibv_conduit_t *ibv)
+{
+    const uint64_t end = aq_clock_ns() + DRAIN_NS;
+    while (atomic_load_explicit(&ibv->ops_used, memory_order_relaxed) && aq_clock_ns() < end)
+        if (!aq_ibv_reap(ibv))
+            aq_clock_sleep_ns(DRAIN_IDLE_NS);
 }
 
 // ---- what a message needs ----

@@ -126,6 +126,20 @@ static void test_full_ring_is_passed_by(void **state)
     assert_int_equal(counts(1)->requests, 6);
 }
 
+// Before the end: all that was sent has left, though nobody takes it there.
+static void test_drain(void **state)
+{
+    (void)state;
+    load_settings();
+    fake_fabric_start(2, false);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(fake_fabric_request(0, 1, 100, true), AQ_OK);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 5);
+    aq_ibv_drain(fake_nodes[0].ibv);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 0);
+    assert_int_equal(counts(1)->requests, 0);
+}
+
 // The looks of a poll into slots are as many as there are rings in use.
 static void test_poll_looks_at_rings_in_use(void **state)
 {
@@ -556,6 +570,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_thread_stays_up_for_credits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_ring_is_passed_by, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
