@@ -38,17 +38,26 @@ static int compare(const void *a, const void *b)
 }
 
 // The cards are sorted by address: a new one has the next number.
-static void fill(aq_ibv_addresses_t *out, const card_t *cards, uint32_t count)
+static aq_status_t fill(aq_ibv_addresses_t *out, const card_t *cards, const aq_boot_t *boot)
 {
     const card_t *last = NULL;
-    for (const card_t *card = cards; card < cards + count; card++) {
+    for (const card_t *card = cards; card < cards + boot->size; card++) {
         if (card->family != out->family)
             continue;
-        if (!last || compare(last, card) != 0)
+        const bool differs = !last || compare(last, card) != 0;
+        if (differs && out->count == AQ_IBV_ADDRESSES_MOST) {
+            if (boot->rank == 0)
+                aq_log_error("conduit ibv reaches ranks at %d addresses, and this job has more; "
+                             "use conduit udp",
+                             AQ_IBV_ADDRESSES_MOST);
+            return AQ_ERR_RESOURCE;
+        }
+        if (differs)
             memcpy(out->list + (size_t)out->count++ * out->bytes, card->address, out->bytes);
         out->rows[card->rank] = (aq_ibv_address_row_t){(uint16_t)(out->count - 1), card->port};
         last = card;
     }
+    return AQ_OK;
 }
 
 static void give_back_rest(aq_ibv_addresses_t *out)
@@ -73,11 +82,12 @@ aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_sto
         status = boot->ops->exchange(boot, &mine, sizeof mine, cards);
     if (status == AQ_OK) {
         qsort(cards, boot->size, sizeof *cards, compare);
-        fill(out, cards, boot->size);
-        give_back_rest(out);
-    } else {
-        aq_ibv_addresses_free(out);
+        status = fill(out, cards, boot);
     }
+    if (status == AQ_OK)
+        give_back_rest(out);
+    else
+        aq_ibv_addresses_free(out);
     free(cards);
     return status;
 }

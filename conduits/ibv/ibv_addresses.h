@@ -1,7 +1,7 @@
 // Where the ranks of a job listen. Hosts have few addresses, so each is kept once.
 //
-//      rows        [ rank 0: address 0, port ] [ rank 1: address 0, port ] [ rank 2: address 1,
-//      port ] addresses   [ 10.84.0.1 ] [ 10.84.0.2 ]
+//      rows       [ 0, port ]  [ 0, port ]  [ 1, port ]     by rank: the number of its address
+//      addresses  [ 10.84.0.1 ]  [ 10.84.0.2 ]
 //
 // What is always true:
 // - The addresses are of one family, that of this process, and differ. A rank that listens at one
@@ -17,6 +17,8 @@
 
 #include "../../spawner/spawner.h"
 
+enum { AQ_IBV_ADDRESSES_MOST = UINT16_MAX + 1 };
+
 typedef struct aq_ibv_address_row {
     uint16_t address; // its number
     uint16_t port;    // network byte order
@@ -31,7 +33,8 @@ typedef struct aq_ibv_addresses {
 } aq_ibv_addresses_t;
 
 // Collective over the job: tells all others that this process listens at an address, which has its
-// port in it, and learns where they do. AQ_ERR_RESOURCE: no memory (logged).
+// port in it, and learns where they do. AQ_ERR_RESOURCE: no memory, or more addresses than rows can
+// number (logged).
 aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_storage *here,
                                       aq_ibv_addresses_t *out);
 void aq_ibv_addresses_free(aq_ibv_addresses_t *addresses);

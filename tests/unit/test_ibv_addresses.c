@@ -130,12 +130,37 @@ static void test_mixed(void **state)
     aq_ibv_addresses_free(&table);
 }
 
+// The address stands first in what a rank tells.
+static aq_status_t differ(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
+{
+    for (uint32_t rank = 0; rank < boot->size; rank++) {
+        memcpy((char *)all + rank * bytes, mine, bytes);
+        memcpy((char *)all + rank * bytes, &rank, sizeof rank);
+    }
+    return AQ_OK;
+}
+
+static void test_too_many(void **state)
+{
+    (void)state;
+    const aq_boot_ops_t ops = {.exchange = differ};
+    aq_boot_t boot = {.ops = &ops, .size = AQ_IBV_ADDRESSES_MOST};
+    listen_four(0, 0x0a540001);
+    assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[0], &table), AQ_OK);
+    assert_int_equal(table.count, AQ_IBV_ADDRESSES_MOST);
+    aq_ibv_addresses_free(&table);
+    boot.size++;
+    assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[0], &table), AQ_ERR_RESOURCE);
+    assert_null(table.rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
