@@ -162,16 +162,16 @@ const aq_conduit_ops_t aq_conduit_module = {
 void aq_ibv_set_payloads(aq_ibv_conduit_t *ibv)
 {
     const size_t with_payload = AQ_IBV_BUFFER_BYTES;
-    const bool registered = ibv->keys.setup.mode == AQ_SEGMENT_FAST;
     ibv->base.max_medium = with_payload - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
     ibv->base.max_long_unmapped = with_payload - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
     ibv->base.max_long = ibv->limits.bounce_bytes;
     ibv->base.max_long_ahead = 0;
-    if (registered && !aq_settings_bytes(AQ_SET_PIN_MAXSZ))
+    // One write, since the regions of a segment overlap by as much.
+    if (ibv->keys.setup.mode == AQ_SEGMENT_FAST)
         return;
-    // It may take more than one write, and to ask for a key: what a handler cannot wait for.
+    // It may take several, and to ask for their keys: what a handler cannot wait for.
     ibv->base.max_long = ibv->base.max_long_unmapped;
-    if (registered || ibv->keys.reaches)
+    if (ibv->keys.reaches)
         ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
 }
 

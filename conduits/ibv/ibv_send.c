@@ -355,8 +355,8 @@ static aq_status_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, outgoi
                     atomic_load_explicit(&link->ring, memory_order_relaxed);
     if (out->bytes <= AQ_IBV_BUFFER_BYTES)
         return AQ_OK;
-    aq_log_error("a Long of %zu bytes to %p is not inside one piece of the attached segment of "
-                 "rank %u (GASNET_PIN_MAXSZ), where %zu are the most",
+    aq_log_error("a Long of %zu bytes to %p is not inside the attached segment of rank %u, where "
+                 "%zu are the most",
                  am->nbytes, am->dest, link->rank, ibv->base.max_long_unmapped);
     return AQ_ERR_ARG;
 }
