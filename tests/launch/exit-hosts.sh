@@ -2,7 +2,7 @@
 # exit-hosts: jobs that mpirun starts on several hosts, where the bootstrap carries an exit to the ranks
 # of one host only, and the ranks tell each other over the network. The hosts are spaces of process
 # numbers. An exit code of 0 says that all ranks left in good order, else mpirun makes it another one.
-#   exit-hosts.sh CONDUIT [WAY ...]    these ways of exit_ways; all that matter
+#   exit-hosts.sh CONDUIT [WAY ...]    these ways of exit_ways; all that matter. EXIT_HOSTS_SECONDS: for a job (50)
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
@@ -18,7 +18,7 @@ shift
 # job CODE WAY RANK: all four ranks have their last words.
 job()
 {
-    expect "$1" timeout -s KILL 50 mpirun.openmpi --oversubscribe --bind-to none -np 4 \
+    expect "$1" timeout -s KILL "${EXIT_HOSTS_SECONDS:-50}" mpirun.openmpi --oversubscribe --bind-to none -np 4 \
         $host "$AQ_BUILD/exit_ways" "$2" "$3" "$1"
     [ "$(grep -c '^[0-3] begins$' "$work/out")" = 4 ] || fail "words are lost: $2 $3 $1"
     ! grep -q '^\*\*\* GASNet:' "$work/err" || fail "messages where there should be none: $2 $3 $1"
@@ -37,6 +37,6 @@ job 0 one 0
 job 9 one 3
 
 # A rank that does not look is left to mpirun.
-GASNET_EXITTIMEOUT=0.5 expect 7 timeout -s KILL 50 mpirun.openmpi --oversubscribe --bind-to none -np 3 \
+GASNET_EXITTIMEOUT=0.5 expect 7 timeout -s KILL "${EXIT_HOSTS_SECONDS:-50}" mpirun.openmpi --oversubscribe --bind-to none -np 3 \
     $host "$AQ_BUILD/exit_ways" spin 1 7
 says "some ranks do not leave the job"
