@@ -138,6 +138,14 @@ void gasnet_exit(int code)
     exit_tail(exit_body(code));
 }
 
+// Back in the exit handler of the bootstrap, polls must not end this process any more.
+void aq_exit_returning(int code)
+{
+    pid_t first = 0;
+    if (aq_job.boot->exit_stays_here || !atomic_compare_exchange_strong(&leaver, &first, gettid()))
+        gasnet_exit(code);
+}
+
 // ---- the news that another rank has ended the job ----
 
 // The specification lets a client that catches SIGQUIT clean up before a remote exit ends it.
@@ -173,6 +181,8 @@ void aq_exit_if_ended(void)
 
 static void die_of(int number)
 {
+    if (aq_job.boot->tells_signals)
+        aq_job.boot->ops->abort(aq_job.boot, 128 + number);
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }

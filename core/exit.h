@@ -11,6 +11,9 @@ void aq_exit_requested(void);
 // bootstrap call that failed.
 void aq_exit_if_ended(void);
 
+// The client returns from main, or calls exit(); see leave in aq_boot_t.
+void aq_exit_returning(int code);
+
 // SIGINT, SIGTERM and SIGHUP, where the client has left them alone, raise SIGQUIT in a client that
 // catches it, and do what they always do to others (GASNet-1 specification, gasnet_exit). Before
 // aq_debug_start, which leaves alone again what GASNET_NO_CATCH_SIGNAL names.

@@ -2,8 +2,10 @@
 // linked with it; AQ_MPI_NAME is how the module is called.
 #include <mpi.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mpi_table.h"
 
@@ -111,8 +113,20 @@ static void mpi_end_job(int code, const char *why)
     (void)why;
     MPI_Abort(MPI_COMM_WORLD, code);
 }
+
+// It mixes the code of a rank that just leaves with the signals by which it ends the others. So it
+// is told as MPI_Abort tells it, by a message of PMI-1, but without MPI, which may be interrupted.
+static void mpi_end_now(int code)
+{
+    char message[64];
+    const char *fd = getenv("PMI_FD");
+    int length = snprintf(message, sizeof message, "cmd=abort exitcode=%d\n", code);
+    if (fd && write(atoi(fd), message, (size_t)length) < 0)
+        return; // it has gone, or sees us leave
+}
 #else
 #define mpi_end_job NULL
+#define mpi_end_now NULL
 #endif
 
 static int mpi_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
@@ -345,6 +359,7 @@ __attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
     .finish = mpi_finish,
     .open = mpi_open,
     .end_job = mpi_end_job,
+    .end_now = mpi_end_now,
     .barrier = mpi_barrier,
     .exchange = mpi_exchange,
     .broadcast = mpi_broadcast,

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_MPI_ABI 2
+#define AQ_MPI_ABI 3
 
 // The levels of MPI's support for threads, in its order.
 typedef enum aq_mpi_level {
@@ -107,6 +107,9 @@ typedef struct aq_mpi_table {
     // Asks the launcher to end the job, which it may not do of itself when a rank dies. From any
     // thread; may return.
     void (*end_job)(int code, const char *why);
+    // The same for a rank that leaves at once with that code, and would else be one that has
+    // failed, whatever its code; async-signal-safe, after start.
+    void (*end_now)(int code);
 } aq_mpi_table_t;
 
 // Name under which a module exports its table.

@@ -183,9 +183,14 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
 // own abort may not be called by a signal handler.
 __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
 {
-    atomic_store(&mine_of(boot)->page->abort_asked, 1);
+    const mpi_boot_t *self = mine_of(boot);
+    atomic_store(&self->page->abort_asked, 1);
     int won = mpi_boot_announce(boot, code);
-    _exit(won ? won : 1);
+    if (won == 0)
+        won = 1;
+    if (self->mpi->end_now)
+        self->mpi->end_now(won);
+    _exit(won);
 }
 
 static bool aborted(const mpi_boot_t *self)
@@ -254,26 +259,29 @@ static void mpi_boot_finalize(aq_boot_t *boot)
     say_that_left(self);
 }
 
-// A return from main, or exit(), with code 0 ends the job as gasnet_exit(0) does; with another code
-// it is a failure. Elsewhere a supervisor sees to that.
+// A return from main, or exit(), ends the job as gasnet_exit does: the others, which may be about
+// to return the same, have the time to leave too. Elsewhere a supervisor sees to that.
 static void on_exit_of_process(int code, void *unused)
 {
     (void)unused;
     mpi_boot_t *self = &the_boot;
+    int won = code;
     bool ends_job = aq_settings_bool(AQ_SET_CATCH_EXIT);
+    if (ends_job && self->boot.leave)
+        self->boot.leave(code);
     if (self->leaves || self->mpi->finished())
         return;
     fflush(NULL);
-    if (code && ends_job)
-        mpi_boot_abort(&self->boot, code);
-    if (ends_job && self->boot.exit_stays_here && self->boot.leave)
-        self->boot.leave(0); // does not return
     if (ends_job)
-        (void)mpi_boot_announce(&self->boot, 0);
+        won = mpi_boot_announce(&self->boot, code);
     self->leaves = true;
     if (self->ours)
         leave_mpi(self);
+    else if (code && ends_job)
+        mpi_boot_abort(&self->boot, code); // others may wait in MPI
     say_that_left(self);
+    if (won != code)
+        _exit(won);
 }
 
 // ---- hosts ----
@@ -543,7 +551,7 @@ aq_status_t aq_mpi_join(bool pmi, aq_boot_t **out)
 {
     char why[512];
     mpi_boot_t *self = &the_boot;
-    *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true}};
+    *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true, .tells_signals = true}};
     self->mpi = pmi ? aq_pmi_find(why, sizeof why) : aq_mpi_find(why, sizeof why);
     if (!self->mpi) {
         aq_log_error("spawner %s cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "

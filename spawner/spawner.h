@@ -72,9 +72,13 @@ struct aq_boot {
     _Atomic uint16_t *seats;
     bool exit_stays_here; // announce_exit reaches no ranks of other hosts, which have to be told
                           // over the network
-    // The core's: ends this process and the job. Called where exit_stays_here is set and the client
-    // returns from main or calls exit(). NULL: not yet.
+    // The core's: the client returns from main, or calls exit(), where no supervisor sees that.
+    // Ends this process and the job if exit_stays_here is set, or another thread is about to do so;
+    // else returns. NULL: not yet.
     void (*leave)(int code);
+    // Whether a rank may not die of a signal without a word, since nobody may see it: it has to
+    // abort with 128 + the number of the signal.
+    bool tells_signals;
     bool line_buffer;            // standard output of the launcher is a terminal
     volatile int32_t *exit_word; // see announce_exit; may be read at any time
 };

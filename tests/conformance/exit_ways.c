@@ -139,6 +139,16 @@ static int way_one(void)
     wait_for_end();
 }
 
+/* In a barrier that it has notified, and will never wait for. */
+static int way_barrier(void)
+{
+    if (me == leaver) {
+        gex_Coll_BarrierNB(team, 0);
+        gasnet_exit(code);
+    }
+    wait_for_end();
+}
+
 static int way_thread(void)
 {
     if (me == leaver)
@@ -345,6 +355,7 @@ static const struct {
 } ways[] = {
     {"all", way_all, "code", "all", 0},
     {"one", way_one, "code", "all", 0},
+    {"barrier", way_barrier, "code", "all", 0},
     {"thread", way_thread, "code", "all", 0},
     {"inside", way_inside, "code", "all", 0},
     {"handler", way_handler, "code", "all", 0},
