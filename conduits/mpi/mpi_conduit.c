@@ -221,6 +221,20 @@ static void mpi_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
     mpi_leave(mpi);
 }
 
+// Peers whose credits are all in use are those that a request waits for.
+static void mpi_tell(aq_conduit_t *conduit)
+{
+    const mpi_conduit_t *mpi = mpi_of(conduit);
+    aq_log_notice("mpi: %lu messages sent, %lu puts and gets by MPI, %u of these under way; %u and "
+                  "%u receives posted; %u requests may be sent",
+                  (unsigned long)mpi->messages, (unsigned long)mpi->accesses, mpi->begun_count,
+                  mpi->in[MPI_REQUESTS].posted, mpi->in[MPI_REPLIES].posted,
+                  atomic_load(&mpi->pool.free));
+    for (uint32_t rank = 0; rank < conduit->env->size; rank++)
+        if (mpi->links[rank] && atomic_load(&mpi->links[rank]->credit.free) == 0)
+            aq_log_notice("mpi: all credits for rank %u are in use", rank);
+}
+
 const aq_conduit_ops_t aq_mpi_conduit = {
     .name = "mpi",
     .abi = AQ_CONDUIT_ABI,
@@ -238,4 +252,5 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .close = mpi_close,
     .memory = mpi_memory,
     .traffic = mpi_traffic,
+    .tell = mpi_tell,
 };

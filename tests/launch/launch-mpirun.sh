@@ -34,10 +34,29 @@ one_mpi()
     nobody_left 20
 }
 
+# SIGUSR2 makes a rank over conduit mpi tell of its queues, and it goes on.
+one_report()
+{
+    local rank
+    on_mpi "$1" 2 "$conform" sleep 2 >"$work/out" 2>"$work/err" &
+    sup=$!
+    for _ in $(seq 200); do
+        sleep 0.05
+        for rank in $(pgrep -f "^$conform "); do
+            (($((16#$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$rank/status"))) & 1 << 11)) && kill -USR2 "$rank"
+        done 2>/dev/null
+        [ "$(grep -c 'mpi: .* receives posted; .* requests may be sent' "$work/err")" -lt 2 ] || break
+    done
+    grep -q 'rank 1 of 2 .*mpi: .* receives posted; .* requests may be sent' "$work/err" || fail "rank 1 does not tell of its queues"
+    wait "$sup" || fail "a job that was asked for reports ends with another code than 0"
+    sup=
+}
+
 found=
 for mpi in openmpi mpich; do
     (by_mpirun $mpi 1 true) >/dev/null || continue
     one_mpi $mpi
+    one_report $mpi
     found=$mpi
 done
 [ -n "$found" ] || skip "there is no MPI"
