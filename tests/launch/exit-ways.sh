@@ -1,50 +1,14 @@
 #!/bin/bash
 # exit-ways: however a job ends, its exit code is right, the output is there, and no process is left.
 #   exit-ways.sh CONDUIT SPAWNER RANKS [ROUNDS [WAY ...]]   the ways of exit_ways, ROUNDS times each
-# SPAWNER: fork; ssh (two hosts, but for conduit smp; those of a bed, else this one by a shell of the test); openmpi
-# or mpich, whose mpirun starts the ranks. The rank that leaves is another one in each round.
+# SPAWNER: see exit-functions.sh. The rank that leaves is another one in each round.
 # In the environment: EXIT_WAYS_ROUNDS stands for ROUNDS, EXIT_WAYS_KEEP_ON=1 goes on after a failure.
 set -u
-. "$(dirname "$0")/launch-functions.sh"
-. "$AQ_SRC/tests/run-functions.sh"
+. "$(dirname "$0")/exit-functions.sh"
 conduit=$1 spawner=$2 ranks=$3
 rounds=${EXIT_WAYS_ROUNDS:-${4:-1}}
 shift $(($# < 4 ? $# : 4))
-program=$work/exit_ways # others may run it too at this time
-cp "$AQ_BUILD/exit_ways" "$program" || exit 1
-export EXIT_WAYS_MARK=$work # all processes of the jobs have it in their environment, and no others
-export GASNET_SUPERNODE_MAXSIZE=$([ "$conduit" = smp ] || echo 1)
-export GASNET_EXITTIMEOUT=${GASNET_EXITTIMEOUT:-10} GASNET_QUIET=1
-ulimit -c 0
-
-start_by_ssh()
-{
-    [ -n "${AQ_BED-}" ] || {
-        export GASNET_WORKERIP=127.0.0.1 GASNET_SSH_CMD=$work/shell
-        printf '#!/bin/bash\nexec sh -c "${!#}"\n' >"$work/shell" && chmod +x "$work/shell"
-    }
-    launch+=(-spawner=ssh -H "$([ "$conduit" = smp ] && echo n1 || echo n1,n2)")
-}
-
-start_by_mpirun()
-{
-    by_mpirun "$1" 1 true || exit # leaves its environment here
-    unset OMPI_MCA_odls_base_sigkill_timeout
-    export UCX_DEBUG_SIGNO=0 # else UCX stops at SIGHUP for a debugger
-    case $1 in
-    openmpi) MPIRUN_CMD="mpirun.openmpi --oversubscribe --bind-to none -np %N %C" ;;
-    mpich) MPIRUN_CMD="mpirun.mpich -np %N %C" ;;
-    esac
-    export MPIRUN_CMD
-    launch+=(-spawner=mpi)
-}
-
-launch=("$AQ_BUILD/gasnetrun_$conduit")
-case $spawner in
-fork) launch+=(-spawner=fork) ;;
-ssh) start_by_ssh ;;
-*) start_by_mpirun "$spawner" ;;
-esac
+prepare "$conduit" "$spawner"
 
 # Whether the way makes sense with this number of ranks, and takes no longer than it must.
 fits()
@@ -97,18 +61,6 @@ words()
     ! their_words | grep -qvE '^[0-9]+ begins$' || fail "words that no rank has said: $job"
 }
 
-# No process is left of the job, on any host; mpirun does not wait for those it ends.
-nothing_left()
-{
-    local try
-    for try in $(seq 40); do
-        left=$(grep -lsF "EXIT_WAYS_MARK=$work" /proc/[0-9]*/environ)
-        [ "$(cat $(sed 's/environ/comm/' <<<"$left") /dev/null 2>/dev/null | grep -vc '^grep$')" != 0 ] || return 0
-        sleep 0.05
-    done
-    fail "a process is left: $job: $(cat $(sed 's/environ/comm/' <<<"$left") 2>/dev/null | xargs)"
-}
-
 one_job()
 {
     local way=$1 what=$2 output=$3 leaver=$4 wanted=$5 signal= code=0
@@ -118,9 +70,11 @@ one_job()
         "$program" "$way" "$leaver" "$5" >"$work/out" 2>"$work/err" || code=$?
     right "$wanted" "$code" "$way" "$signal" || fail "exit code $code instead of $wanted: $job"
     words "$output" "$leaver"
-    nothing_left
+    nothing_left 20 "$job" # mpirun does not wait for those that it ends
+    [ "$conduit" != ibv ] || device_holds "$device_before"
 }
 
+[ "$conduit" != ibv ] || device_before=$(device)
 done_jobs=0 failed_jobs=0
 while read -r way what output; do
     [ $# = 0 ] || [[ " $* " = *" $way "* ]] || continue
