@@ -165,6 +165,13 @@ static __attribute__((noinline, cold)) int reply_again(gex_Token_t token, const 
     return 0;
 }
 
+bool aq_am_has_left(uint32_t jobrank, uint64_t *mark)
+{
+    const uintptr_t link = aq_job_link(jobrank);
+    aq_conduit_t *conduit = aq_link_conduit(link);
+    return !conduit->ops->has_left || conduit->ops->has_left(conduit, aq_link_pointer(link), mark);
+}
+
 int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
 {
     uintptr_t link = aq_job_link(token->arrival->source);

@@ -23,6 +23,10 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
 // The same for a Long, whose payload may have to go ahead of it. Then it always blocks.
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 
+// Whether the requests sent to a job rank until *mark was set (by the call that finds 0 there) have
+// left this process: else they do with a later poll.
+bool aq_am_has_left(uint32_t jobrank, uint64_t *mark);
+
 // Sends the reply of a request's handler. Blocks for room, polling for replies, unless IMMEDIATE.
 int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
 

@@ -195,6 +195,11 @@ typedef struct aq_conduit_ops {
     void (*cancel)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
                    const aq_reservation_t *room);
 
+    // Whether all requests for this peer that send had taken when *mark was set have left this
+    // process; *mark is set by the call that finds 0 there. Any thread; does not block. Default:
+    // yes, none has to wait for a later poll.
+    bool (*has_left)(aq_conduit_t *conduit, void *link, uint64_t *mark);
+
     // Waiting: between arm and disarm every arrival wakes sleepers; sleep returns when something
     // arrived since arm, or after at most limit_ns. Any thread. Default: the core sleeps short,
     // bounded times.

@@ -111,10 +111,22 @@ static void send_round(aq_dissemination_t *d)
 void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote)
 {
     d->phase = phase;
-    d->round = 0;
+    d->round = d->left = 0;
+    d->mark = 0;
     d->vote = vote;
     if (d->rounds)
         send_round(d);
+}
+
+// The client may not poll for long after a barrier: others must not wait for what we owe them.
+static bool all_have_left(aq_dissemination_t *d)
+{
+    for (; d->left < d->rounds; d->left++) {
+        if (!aq_am_has_left(d->to[d->left], &d->mark))
+            return false;
+        d->mark = 0;
+    }
+    return true;
 }
 
 bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote)
@@ -128,7 +140,7 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote)
             send_round(d);
     }
     *vote = d->vote;
-    return true;
+    return all_have_left(d);
 }
 
 static void start(void)

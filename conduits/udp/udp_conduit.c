@@ -247,6 +247,7 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .put = udp_put,
     .get = udp_get,
     .poll = udp_poll,
+    .has_left = udp_has_left,
     .close = udp_close,
     .arm = udp_arm,
     .sleep = udp_sleep,

@@ -75,6 +75,7 @@ typedef struct udp_link {
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
     udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
+    uint64_t closed;                 // datagrams of requests that were open, and have left
     bool dirty;                      // in the list of links with an open datagram
     struct udp_link *next_dirty;
     uint64_t came[UDP_CLASSES]; // when the last new datagram did
@@ -202,6 +203,7 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
 // ---- udp_send.c ----
 
 aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
+bool udp_has_left(aq_conduit_t *conduit, void *link, uint64_t *mark);
 
 // With the link's lock held: the open datagram of a class with room for a frame of that many bytes,
 // and to note a put (NULL: none). NULL: no room now.

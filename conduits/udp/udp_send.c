@@ -163,8 +163,22 @@ static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class,
     if (!udp_sender_room(&link->sender[class], buffer->used))
         return false;
     link->open[class] = NULL;
+    link->closed += class == UDP_REQUESTS;
     (void)send_first(udp, link, NULL, buffer, now);
     return true;
+}
+
+// A flow that has no room, or asks for its next epoch, keeps the open datagram for now.
+bool udp_has_left(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
+{
+    (void)conduit;
+    udp_link_t *link = pointer;
+    aq_lock_take(&link->lock);
+    if (*mark == 0)
+        *mark = link->closed + (link->open[UDP_REQUESTS] != NULL);
+    bool left = link->closed >= *mark;
+    aq_lock_drop(&link->lock);
+    return left;
 }
 
 static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)

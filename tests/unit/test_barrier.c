@@ -110,6 +110,16 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
     return 0;
 }
 
+static uint64_t let_go = UINT64_MAX; // messages sent that have left
+
+static bool post_has_left(aq_conduit_t *conduit, void *link, uint64_t *mark)
+{
+    (void)conduit, (void)link;
+    if (*mark == 0)
+        *mark = post.sent;
+    return let_go >= *mark;
+}
+
 static void post_wake(aq_conduit_t *conduit, bool neighbourhood)
 {
     (void)conduit;
@@ -126,8 +136,11 @@ static void *post_scratch(aq_conduit_t *conduit)
 static int start_job(void **state)
 {
     (void)state;
-    static const aq_conduit_ops_t ops = {
-        .send = post_send, .poll = post_poll, .wake = post_wake, .scratch = post_scratch};
+    static const aq_conduit_ops_t ops = {.send = post_send,
+                                         .poll = post_poll,
+                                         .has_left = post_has_left,
+                                         .wake = post_wake,
+                                         .scratch = post_scratch};
     static aq_conduit_t conduit = {.ops = &ops};
     static volatile int32_t exit_word = AQ_BOOT_RUNNING;
     static uint32_t hosts[GROUPS_MAX];
@@ -467,6 +480,39 @@ static void test_early(void **state)
     post.count = 0;
 }
 
+// The phase is not over before its own messages have left; what is sent after it was asked for does
+// not count.
+static void test_has_left(void **state)
+{
+    (void)state;
+    static const uint32_t leaders[] = {0, 1, 2};
+    static aq_dissemination_t d;
+    aq_vote_t vote;
+    const uint64_t before = post.sent;
+    let_go = before;
+    aq_dissemination_start(&d, ID + 2, 3, 0, leaders);
+    aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
+    for (int round = 0; round < 2; round++) {
+        int32_t args[] = {ID + 2, 1, round, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
+        aq_arrival_t arrival = {
+            .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
+        aq_am_deliver(&arrival);
+    }
+    assert_false(aq_dissemination_advance(&d, &vote));
+    assert_int_equal(post.sent, before + 2);
+    let_go++;
+    assert_false(aq_dissemination_advance(&d, &vote));
+    post.sent += 10;
+    let_go++;
+    assert_false(aq_dissemination_advance(&d, &vote));
+    post.sent += 10;
+    let_go += 10;
+    assert_true(aq_dissemination_advance(&d, &vote));
+    aq_dissemination_end(&d);
+    let_go = UINT64_MAX;
+    post.count = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_shared_threads),
         cmocka_unit_test(test_dissemination),
         cmocka_unit_test(test_early),
+        cmocka_unit_test(test_has_left),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }
