@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 7
+#define AQ_CONDUIT_ABI 8
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 

@@ -116,7 +116,8 @@ static int exit_body(int code)
     (void)signal(SIGQUIT, SIG_IGN);
     for (unsigned i = 0; i < TERMINATING; i++)
         (void)signal(terminating[i], SIG_IGN);
-    limit_step();
+    if (!aq_job.boot->watched)
+        limit_step();
     fflush(NULL);
     limit_step();
     code = aq_exit_news_spread(code);

@@ -150,6 +150,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .processors = page->processors,
                  .seats = aq_page_seats(page),
                  .peer = page->peer,
+                 .watched = page->supervisor > 0,
                  .line_buffer = page->line_buffer != 0,
                  .exit_word = (volatile int32_t *)(void *)&page->exit_word},
         .page = page,

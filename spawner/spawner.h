@@ -79,6 +79,8 @@ struct aq_boot {
     // Whether a rank may not die of a signal without a word, since nobody may see it: it has to
     // abort with 128 + the number of the signal.
     bool tells_signals;
+    bool watched;                // whoever started this rank ends it when it takes too long to
+                                 // leave, and sees whether it waits for the reader of its output
     bool line_buffer;            // standard output of the launcher is a terminal
     volatile int32_t *exit_word; // see announce_exit; may be read at any time
 };

@@ -174,12 +174,33 @@ static void notice_fault(aq_supervised_t *job)
         job->deadline = aq_clock_ns() + GRACE;
 }
 
+static uint64_t bytes_passed(const aq_supervised_t *job)
+{
+    return job->sinks[0].passed + job->sinks[1].passed;
+}
+
+static void let_leave(aq_supervised_t *job)
+{
+    job->passed = bytes_passed(job);
+    enter_phase(job, AQ_SUPERVISED_LEAVING, aq_boot_exit_timeout(aq_supervised_size(job)));
+}
+
+// Ranks that wait for the reader of the output cannot leave; while it reads, they are not late.
+static bool reader_goes_on(const aq_supervised_t *job)
+{
+    return sinks_blocked(job) && bytes_passed(job) != job->passed;
+}
+
 static void pass_deadline(aq_supervised_t *job)
 {
     if (job->phase == AQ_SUPERVISED_RUNNING) {
         tell_fault(job);
         job->fault_told = true;
         job->deadline = 0;
+    } else if (job->phase == AQ_SUPERVISED_LEAVING && reader_goes_on(job)) {
+        job->deadline = 0;
+        job->phase = AQ_SUPERVISED_RUNNING;
+        let_leave(job);
     } else if (job->phase == AQ_SUPERVISED_LEAVING) {
         signal_ranks(job, SIGQUIT);
         enter_phase(job, AQ_SUPERVISED_QUITTING, GRACE);
@@ -197,7 +218,7 @@ static void notice_exit(aq_supervised_t *job)
         end_job(job);
     else if (job->phase <= AQ_SUPERVISED_RUNNING &&
              atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
-        enter_phase(job, AQ_SUPERVISED_LEAVING, aq_boot_exit_timeout(aq_supervised_size(job)));
+        let_leave(job);
 }
 
 static void fail_job(aq_supervised_t *job, int code)

@@ -51,6 +51,7 @@ typedef struct aq_supervised {
 
     aq_supervised_phase_t phase;
     uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
+    uint64_t passed;   // bytes of output when it was set last, for the phase LEAVING
     int stop_signal;   // that the user sent; 0: none
     int first_code;    // first exit code other than 0 of a rank that announced nothing
     bool any_killed;   // a rank died of a signal

@@ -89,6 +89,7 @@ bool aq_sink_flush(aq_sink_t *sink)
     while (sink->used > 0) {
         ssize_t n = write_some(sink);
         if (n >= 0) {
+            sink->passed += (uint64_t)n;
             sink->start += (size_t)n;
             sink->used -= (size_t)n;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {

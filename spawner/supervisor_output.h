@@ -24,6 +24,7 @@ typedef struct aq_sink {
                // dropped
     char *bytes; // waiting: [start, start + used)
     size_t start, used, room;
+    uint64_t passed; // bytes that the reader has taken
 } aq_sink_t;
 
 typedef struct aq_stream {

@@ -10,9 +10,11 @@
  *   abort R       rank R aborts, the others wait in a barrier
  *   _exit R N     rank R calls _exit(N), the others wait in a barrier
  *   libc N        all ranks call exit(N), and print "RANK at exit" in a function of atexit
- *   away R N S    rank R calls exit(N), the others sleep S seconds, print "RANK stayed" and call
- * exit(0) echo          rank 0 copies its standard input to its standard output lines K       each
- * rank prints K lines "RANK NUMBER CCC...", in several writes each sleep S       sleeps S seconds
+ *   away R N S    rank R calls exit(N), the others sleep S seconds, print "RANK stayed" and exit
+ *   echo          rank 0 copies its standard input to its standard output
+ *   late K        each rank prints K lines, which are still in its buffer when it exits
+ *   lines K       each rank prints K lines "RANK NUMBER CCC...", in several writes each
+ *   sleep S       sleeps S seconds
  *   pid           each rank prints "RANK PID"
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
  *   args ...      rank 0 prints its arguments, one a line
@@ -159,6 +161,19 @@ static void do_echo(char **arg)
     wait_all();
 }
 
+/* Lines that are still in the buffer when the job ends. */
+static void do_late(char **arg)
+{
+    static char buffer[1 << 20];
+    const int count = atoi(arg[0]);
+
+    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    for (int i = 0; i < count; i++)
+        printf("%u %d and some more text, so that the line is of a usual length\n", (unsigned)me,
+               i);
+    wait_all();
+}
+
 /* Several small writes for each line: a launcher that mixes output must not mix within lines. */
 static void do_lines(char **arg)
 {
@@ -223,8 +238,8 @@ static const struct {
 } modes[] = {{"code", 1, do_code},     {"one", 2, do_one},     {"compute", 2, do_compute},
              {"signal", 2, do_signal}, {"quit", 3, do_quit},   {"abort", 1, do_abort},
              {"_exit", 2, do_silent},  {"libc", 1, do_libc},   {"away", 3, do_away},
-             {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"sleep", 1, do_sleep},
-             {"pid", 0, do_pid},       {"env", 1, do_env}};
+             {"echo", 0, do_echo},     {"lines", 1, do_lines}, {"late", 1, do_late},
+             {"sleep", 1, do_sleep},   {"pid", 0, do_pid},     {"env", 1, do_env}};
 
 static void run_mode(int argc, char **argv)
 {

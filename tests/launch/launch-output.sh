@@ -35,6 +35,19 @@ expect 0 "$run" -n 2 sh -c 'echo o; echo e >&2'
 count=$("$run" -n 3 "$conform" lines 1500 | { sleep 1; wc -l; })
 [ "$count" -eq 4500 ] || fail "a slow reader got $count of 4500 lines"
 
+# So it does when the job ends meanwhile, and takes longer than the exit timeout, as long as it reads.
+slow_reader()
+{
+    while IFS= read -r -N 8192 bytes || [ -n "$bytes" ]; do
+        printf %s "$bytes"
+        sleep 0.05
+    done
+}
+GASNET_EXITTIMEOUT=0.3 "$run" -n 3 "$conform" late 1500 2>"$work/err" | slow_reader >"$work/out"
+[ "${PIPESTATUS[0]}" -eq 0 ] || fail "a job with a slow reader does not end with 0"
+[ "$(wc -l <"$work/out")" -eq 4500 ] || fail "a reader slower than the exit timeout got $(wc -l <"$work/out") of 4500 lines"
+silent
+
 # A reader that leaves ends the job, as in any pipeline, without a word.
 "$run" -n 3 yes 2>"$work/err" | head -1 >"$work/out"
 code=${PIPESTATUS[0]}
