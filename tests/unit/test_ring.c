@@ -14,18 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../conduits/smp/smp_message.h"
-#include "../../conduits/smp/smp_ring.h"
+#include "../../core/mail_message.h"
+#include "../../core/mail_ring.h"
 
 #define COUNT 64 // lines of the ring
 #define KEY 0x9234567890abcdefu
 #define SOURCE 77
 
 typedef struct ring {
-    _Alignas(SMP_LINE) smp_ring_control_t control;
-    _Alignas(SMP_LINE) char lines[COUNT * SMP_LINE];
-    smp_ring_out_t out;
-    smp_ring_in_t in;
+    _Alignas(AQ_RING_LINE) aq_ring_control_t control;
+    _Alignas(AQ_RING_LINE) char lines[COUNT * AQ_RING_LINE];
+    aq_ring_out_t out;
+    aq_ring_in_t in;
 } ring_t;
 
 static ring_t *ring;
@@ -36,14 +36,14 @@ static bool deliver_one(const aq_arrival_t *arrival);
 static int set_up(void **state)
 {
     (void)state;
-    ring = aligned_alloc(SMP_LINE, sizeof *ring);
+    ring = aligned_alloc(AQ_RING_LINE, sizeof *ring);
     if (!ring)
         return -1;
     memset(ring, 0, sizeof *ring);
-    ring->out = (smp_ring_out_t){
+    ring->out = (aq_ring_out_t){
         .control = &ring->control, .lines = ring->lines, .count = COUNT, .key = KEY};
-    ring->in = (smp_ring_in_t){
-        .control = &ring->control, .lines = ring->lines, .count = COUNT, .key = KEY};
+    ring->in =
+        (aq_ring_in_t){.control = &ring->control, .lines = ring->lines, .count = COUNT, .key = KEY};
     env = (aq_conduit_env_t){.deliver = deliver_one};
     return 0;
 }
@@ -75,25 +75,25 @@ static uint8_t byte_of(uint32_t id, size_t at)
 // Bytes that make a Medium with one argument fill n lines exactly.
 static size_t bytes_of_lines(uint64_t n)
 {
-    return n * SMP_LINE - smp_body_offset(1);
+    return n * AQ_RING_LINE - aq_ring_body_offset(1);
 }
 
-static void write_message(const smp_run_t *run, uint32_t id, size_t nbytes)
+static void write_message(const aq_ring_run_t *run, uint32_t id, size_t nbytes)
 {
-    uint8_t *body = smp_body(run->header, 1);
-    run->header->word = smp_word(200, 1, AQ_AM_MEDIUM, nbytes);
+    uint8_t *body = aq_ring_body(run->header, 1);
+    run->header->word = aq_ring_word(200, 1, AQ_AM_MEDIUM, nbytes);
     run->header->source = SOURCE;
-    memcpy(smp_args(run->header), &id, sizeof id);
+    memcpy(aq_ring_args(run->header), &id, sizeof id);
     for (size_t i = 0; i < nbytes; i++)
         body[i] = byte_of(id, i);
 }
 
 static void send(uint32_t id, size_t nbytes)
 {
-    smp_run_t run;
-    assert_true(smp_ring_take(&ring->out, smp_lines(1, AQ_AM_MEDIUM, nbytes), &run));
+    aq_ring_run_t run;
+    assert_true(aq_ring_take(&ring->out, aq_ring_lines(1, AQ_AM_MEDIUM, nbytes), &run));
     write_message(&run, id, nbytes);
-    smp_ring_publish(&ring->out, &run);
+    aq_ring_publish(&ring->out, &run);
 }
 
 // What has been delivered; deliver_one checks each message in full.
@@ -128,7 +128,7 @@ static bool deliver_one(const aq_arrival_t *arrival)
 static unsigned receive(unsigned budget)
 {
     got.count = 0;
-    return smp_ring_receive(&ring->in, budget, got.reply, &env);
+    return aq_ring_receive(&ring->in, budget, got.reply, &env);
 }
 
 // ---- one thing at a time ----
@@ -162,41 +162,41 @@ static void test_wrap(void **state)
         send(i, bytes_of_lines(27));
         assert_int_equal(receive(1), 1);
     }
-    smp_run_t run;
-    assert_true(smp_ring_take(&ring->out, 11, &run)); // 54 lines are gone, 10 are left
+    aq_ring_run_t run;
+    assert_true(aq_ring_take(&ring->out, 11, &run)); // 54 lines are gone, 10 are left
     assert_true(run.position == COUNT);
     assert_ptr_equal(run.header, ring->lines);
     assert_true(tail() == COUNT + 11);
     write_message(&run, 5, bytes_of_lines(11));
-    smp_ring_publish(&ring->out, &run);
+    aq_ring_publish(&ring->out, &run);
     receive(10);
     assert_int_equal(got.count, 1);
     assert_int_equal(got.ids[0], 5);
     assert_true(freed() == COUNT + 11);
 
-    assert_true(smp_ring_take(&ring->out, 32, &run)); // and one that just fits is not moved
+    assert_true(aq_ring_take(&ring->out, 32, &run)); // and one that just fits is not moved
     assert_true(run.position == COUNT + 11);
-    smp_ring_skip(&ring->out, run.position, 32);
+    aq_ring_skip(&ring->out, run.position, 32);
     receive(10);
-    assert_true(smp_ring_take(&ring->out, 21, &run));
+    assert_true(aq_ring_take(&ring->out, 21, &run));
     assert_true(run.position == COUNT + 43);
 }
 
 static void test_full(void **state)
 {
     (void)state;
-    smp_run_t run;
+    aq_ring_run_t run;
     for (unsigned threads = 0; threads < 2; threads++) {
         env.threads = threads;
         for (uint32_t i = 0; i < COUNT; i++)
             send(i, bytes_of_lines(1));
-        assert_false(smp_ring_take(&ring->out, 1, &run));
+        assert_false(aq_ring_take(&ring->out, 1, &run));
         assert_true(tail() == (threads + 1) * 2 * COUNT - COUNT);
         assert_int_equal(receive(COUNT / 8), COUNT / 8); // enough to be told at once
-        assert_false(smp_ring_take(&ring->out, COUNT / 8 + 1, &run));
+        assert_false(aq_ring_take(&ring->out, COUNT / 8 + 1, &run));
         for (uint32_t i = 0; i < COUNT / 8; i++)
             send(COUNT + i, bytes_of_lines(1));
-        assert_false(smp_ring_take(&ring->out, 1, &run));
+        assert_false(aq_ring_take(&ring->out, 1, &run));
         assert_int_equal(receive(COUNT), COUNT);
         for (uint32_t i = 0; i < COUNT; i++)
             assert_int_equal(got.ids[i], i + COUNT / 8);
@@ -215,10 +215,10 @@ static void test_skipped(void **state)
     for (unsigned threads = 0; threads < 2; threads++) {
         env.threads = threads;
         for (unsigned i = 0; i < 10; i++) {
-            smp_run_t run;
+            aq_ring_run_t run;
             uint64_t n = 7 + i * 5 % (COUNT / 2 - 7);
-            assert_true(smp_ring_take(&ring->out, n, &run));
-            smp_ring_skip(&ring->out, run.position, n);
+            assert_true(aq_ring_take(&ring->out, n, &run));
+            aq_ring_skip(&ring->out, run.position, n);
             receive(10);
             assert_int_equal(got.count, 0);
             assert_true(freed() == tail());
@@ -230,13 +230,13 @@ static void test_skipped(void **state)
 static void test_unpublished(void **state)
 {
     (void)state;
-    smp_run_t first;
-    assert_true(smp_ring_take(&ring->out, 2, &first));
+    aq_ring_run_t first;
+    assert_true(aq_ring_take(&ring->out, 2, &first));
     write_message(&first, 1, bytes_of_lines(2));
     send(2, 8);
     assert_int_equal(receive(10), 0);
     assert_true(freed() == 0);
-    smp_ring_publish(&ring->out, &first);
+    aq_ring_publish(&ring->out, &first);
     assert_int_equal(receive(10), 2);
     assert_int_equal(got.ids[0], 1);
     assert_int_equal(got.ids[1], 2);
@@ -250,8 +250,8 @@ static void fill_with_old_flags(uint64_t lap, uint32_t variant)
     for (uint64_t line = 0; line < COUNT; line++) {
         uint64_t old = (lap * COUNT + line) ^ KEY, older = ((lap - 1) * COUNT + line) ^ KEY;
         uint64_t value = variant == 0 ? old : variant == 1 ? ~old : older;
-        for (unsigned w = 0; w < SMP_LINE / 8; w++)
-            words[line * SMP_LINE / 8 + w] = value;
+        for (unsigned w = 0; w < AQ_RING_LINE / 8; w++)
+            words[line * AQ_RING_LINE / 8 + w] = value;
     }
 }
 
@@ -260,10 +260,10 @@ static void test_old_flags(void **state)
     (void)state;
     for (uint64_t lap = 0; lap < 6; lap++) {
         for (uint32_t i = 0; i < COUNT; i++) {
-            assert_false(smp_ring_ready(&ring->in));
+            assert_false(aq_ring_ready(&ring->in));
             assert_int_equal(receive(1), 0);
             send(i, 8);
-            assert_true(smp_ring_ready(&ring->in));
+            assert_true(aq_ring_ready(&ring->in));
             assert_int_equal(receive(1), 1);
         }
         fill_with_old_flags(lap, lap % 3);
@@ -276,7 +276,7 @@ enum { OPEN_MAX = 6, RUNS_MAX = 2 * COUNT };
 
 // A run of the model: the messages and gaps between head and tail, in order.
 typedef struct model_run {
-    smp_run_t run;
+    aq_ring_run_t run;
     uint64_t lines;
     uint32_t id;
     size_t nbytes;
@@ -310,9 +310,9 @@ static void step_take(void)
     uint64_t n = 1 + random_below(random_below(4) ? 4 : COUNT / 2);
     uint64_t rest = COUNT - model.tail % COUNT;
     uint64_t gap = rest < n ? rest : 0;
-    smp_run_t run;
+    aq_ring_run_t run;
     bool room = model.tail + gap + n - freed() <= COUNT;
-    assert_true(smp_ring_take(&ring->out, n, &run) == room);
+    assert_true(aq_ring_take(&ring->out, n, &run) == room);
     assert_true(tail() == (room ? model.tail + gap + n : model.tail));
     if (!room)
         return;
@@ -337,18 +337,18 @@ static void step_publish(void)
     run->published = true;
     model.unpublished--;
     if (run->gap) {
-        smp_ring_skip(&ring->out, run->run.position, run->lines);
+        aq_ring_skip(&ring->out, run->run.position, run->lines);
         return;
     }
     write_message(&run->run, run->id, run->nbytes);
-    smp_ring_publish(&ring->out, &run->run);
+    aq_ring_publish(&ring->out, &run->run);
 }
 
 // What senders know: all that was received when nothing more is ready, else most of it.
 static void check_freed(void)
 {
     bool ready = model.count && model.runs[0].published;
-    assert_true(smp_ring_ready(&ring->in) == ready);
+    assert_true(aq_ring_ready(&ring->in) == ready);
     assert_true(freed() <= model.head);
     assert_true(model.head - freed() < (ready ? COUNT / 8 : 1));
 }
@@ -419,7 +419,7 @@ static bool deliver_slowly(const aq_arrival_t *arrival)
 static void *receive_one(void *unused)
 {
     (void)unused;
-    smp_ring_receive(&ring->in, 1, false, &env);
+    aq_ring_receive(&ring->in, 1, false, &env);
     return NULL;
 }
 
@@ -438,16 +438,16 @@ static void test_out_of_order(void **state)
     send(2, bytes_of_lines(20));
     assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
     sem_wait(&entered);
-    assert_int_equal(smp_ring_receive(&ring->in, 10, false, &env), 2);
+    assert_int_equal(aq_ring_receive(&ring->in, 10, false, &env), 2);
     assert_int_equal(atomic_load(&deliveries), 2);
     assert_true(freed() == 0);
-    smp_run_t run;
-    assert_false(smp_ring_take(&ring->out, 22, &run));
+    aq_ring_run_t run;
+    assert_false(aq_ring_take(&ring->out, 22, &run));
     sem_post(&go_on);
     pthread_join(thread, NULL);
     assert_true(freed() == 43);
     assert_true(ring->in.released == 43);
-    assert_true(smp_ring_take(&ring->out, 22, &run));
+    assert_true(aq_ring_take(&ring->out, 22, &run));
     sem_destroy(&entered);
     sem_destroy(&go_on);
 }
@@ -472,11 +472,11 @@ static void *send_many(void *pointer)
     uint32_t first = *(uint32_t *)pointer;
     for (uint32_t id = first; id < first + EACH; id++) {
         size_t nbytes = (size_t)id * 131 % bytes_of_lines(COUNT / 2);
-        smp_run_t run;
-        while (!smp_ring_take(&ring->out, smp_lines(1, AQ_AM_MEDIUM, nbytes), &run))
+        aq_ring_run_t run;
+        while (!aq_ring_take(&ring->out, aq_ring_lines(1, AQ_AM_MEDIUM, nbytes), &run))
             sched_yield();
         write_message(&run, id, nbytes);
-        smp_ring_publish(&ring->out, &run);
+        aq_ring_publish(&ring->out, &run);
     }
     return NULL;
 }
@@ -485,7 +485,7 @@ static void *receive_many(void *unused)
 {
     (void)unused;
     while (atomic_load(&deliveries) < SENDERS * EACH)
-        if (!smp_ring_receive(&ring->in, 4, false, &env))
+        if (!aq_ring_receive(&ring->in, 4, false, &env))
             sched_yield();
     return NULL;
 }
@@ -509,7 +509,7 @@ static void test_threads(void **state)
     assert_int_equal(atomic_load(&wrong), 0);
     for (unsigned i = 0; i < SENDERS * EACH; i++)
         assert_int_equal(atomic_load(&times[i]), 1);
-    smp_ring_receive(&ring->in, 1, false, &env);
+    aq_ring_receive(&ring->in, 1, false, &env);
     assert_true(freed() == tail());
 }
 

@@ -19,85 +19,86 @@
 //   handlers run without it, and a message done before an older one is marked (flag ^ DONE).
 // - Senders see only `freed`, which follows released with some delay, to keep its line
 //   from travelling.
-#ifndef AQ_SMP_RING_H
-#define AQ_SMP_RING_H
+#ifndef AQ_MAIL_RING_H
+#define AQ_MAIL_RING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../core/conduit.h"
+#include "conduit.h"
 
-#define SMP_LINE 64
+#define AQ_RING_LINE 64
 
 // First words of a message.
-typedef struct smp_header {
+typedef struct aq_ring_header {
     _Atomic uint64_t flag;
-    uint32_t word;   // see smp_word
+    uint32_t word;   // see aq_ring_word
     uint32_t source; // job rank
-} smp_header_t;
+} aq_ring_header_t;
 
 // Shared control of a ring; each field on a line of its own.
-typedef struct smp_ring_control {
-    _Alignas(SMP_LINE) _Atomic uint64_t tail;  // written by senders
-    _Alignas(SMP_LINE) _Atomic uint64_t freed; // written by the receiver
-} smp_ring_control_t;
+typedef struct aq_ring_control {
+    _Alignas(AQ_RING_LINE) _Atomic uint64_t tail;  // written by senders
+    _Alignas(AQ_RING_LINE) _Atomic uint64_t freed; // written by the receiver
+} aq_ring_control_t;
 
 // A sender's view of a peer's ring.
-typedef struct smp_ring_out {
-    smp_ring_control_t *control;
+typedef struct aq_ring_out {
+    aq_ring_control_t *control;
     char *lines;
     uint64_t count; // lines, a power of two
     uint64_t key;
     _Atomic uint64_t freed; // as last seen; saves a look at the peer's line
-} smp_ring_out_t;
+} aq_ring_out_t;
 
 // The receiver's own state. head and released are guarded by the try-lock when there are threads.
-typedef struct smp_ring_in {
-    smp_ring_control_t *control;
+typedef struct aq_ring_in {
+    aq_ring_control_t *control;
     char *lines;
     uint64_t count, key;
     _Atomic uint64_t head;
     uint64_t released;
     _Atomic uint64_t told; // what freed says
     atomic_uint lock;
-} smp_ring_in_t;
+} aq_ring_in_t;
 
 // A run of lines that a sender has taken.
-typedef struct smp_run {
+typedef struct aq_ring_run {
     uint64_t position;
-    smp_header_t *header;
-} smp_run_t;
+    aq_ring_header_t *header;
+} aq_ring_run_t;
 
-static inline char *smp_line(char *lines, uint64_t count, uint64_t position)
+static inline char *aq_ring_line(char *lines, uint64_t count, uint64_t position)
 {
-    return lines + (position & (count - 1)) * SMP_LINE;
+    return lines + (position & (count - 1)) * AQ_RING_LINE;
 }
 
 // Takes n lines (n <= count / 2); false when there is no room now. Any thread.
-bool smp_ring_take(smp_ring_out_t *ring, uint64_t n, smp_run_t *run);
+bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run);
 
 // Makes a taken run visible to the receiver: the message is written and may not be touched
 // any more.
-static inline void smp_ring_publish(const smp_ring_out_t *ring, const smp_run_t *run)
+static inline void aq_ring_publish(const aq_ring_out_t *ring, const aq_ring_run_t *run)
 {
     atomic_store_explicit(&run->header->flag, run->position ^ ring->key, memory_order_release);
 }
 
 // Makes n taken lines from a position on into a message that the receiver skips.
-void smp_ring_skip(const smp_ring_out_t *ring, uint64_t position, uint64_t n);
+void aq_ring_skip(const aq_ring_out_t *ring, uint64_t position, uint64_t n);
 
 // Header of the message at a position of a peer's ring.
-static inline smp_header_t *smp_ring_header(const smp_ring_out_t *ring, uint64_t position)
+static inline aq_ring_header_t *aq_ring_header(const aq_ring_out_t *ring, uint64_t position)
 {
-    return (smp_header_t *)(void *)smp_line(ring->lines, ring->count, position);
+    return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
 }
 
 // Is there a message? Costs one load of a line that stays in this processor's cache.
-static inline bool smp_ring_ready(smp_ring_in_t *ring)
+static inline bool aq_ring_ready(aq_ring_in_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    smp_header_t *header = (smp_header_t *)(void *)smp_line(ring->lines, ring->count, head);
+    aq_ring_header_t *header =
+        (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, head);
     return atomic_load_explicit(&header->flag, memory_order_acquire) == (head ^ ring->key);
 }
 
@@ -108,24 +109,25 @@ static inline bool smp_ring_ready(smp_ring_in_t *ring)
 __attribute__((no_sanitize_thread))
 #endif
 static inline bool
-smp_ring_peek(smp_ring_in_t *ring)
+aq_ring_peek(aq_ring_in_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    smp_header_t *header = (smp_header_t *)(void *)smp_line(ring->lines, ring->count, head);
+    aq_ring_header_t *header =
+        (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, head);
     return atomic_load_explicit(&header->flag, memory_order_relaxed) == (head ^ ring->key);
 }
 
 // Is there anything to do: a message, or lines of messages that are done and not given back yet? (A
 // thread may have found the try-lock taken when its handler returned; senders may wait for just
 // those lines.)
-static inline bool smp_ring_busy(smp_ring_in_t *ring)
+static inline bool aq_ring_busy(aq_ring_in_t *ring)
 {
-    return smp_ring_peek(ring) || atomic_load_explicit(&ring->told, memory_order_relaxed) !=
-                                      atomic_load_explicit(&ring->head, memory_order_relaxed);
+    return aq_ring_peek(ring) || atomic_load_explicit(&ring->told, memory_order_relaxed) !=
+                                     atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
 // Delivers up to budget messages, as replies or requests; returns how many.
-unsigned smp_ring_receive(smp_ring_in_t *ring, unsigned budget, bool reply,
-                          const aq_conduit_env_t *env);
+unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool reply,
+                         const aq_conduit_env_t *env);
 
 #endif

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "smp_conduit.h"
+#include "mailbox.h"
 
 static bool have_membarrier(void)
 {
@@ -25,57 +25,57 @@ static bool have_membarrier(void)
            syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-void smp_sleep_start(smp_conduit_t *smp)
+void aq_mail_sleep_start(aq_mail_t *mail)
 {
-    smp->light_senders = have_membarrier();
+    mail->light_senders = have_membarrier();
 }
 
-uint32_t smp_sleep_arm(aq_conduit_t *conduit)
+uint32_t aq_mail_arm(aq_conduit_t *conduit)
 {
-    smp_conduit_t *smp = smp_of(conduit);
-    uint32_t bell = atomic_load(&smp->doorbell->bell);
-    atomic_fetch_add(&smp->doorbell->sleepers, 1);
-    atomic_fetch_add(smp->asleep, 1);
-    if (smp->light_senders)
+    aq_mail_t *mail = aq_mail_of(conduit);
+    uint32_t bell = atomic_load(&mail->doorbell->bell);
+    atomic_fetch_add(&mail->doorbell->sleepers, 1);
+    atomic_fetch_add(mail->asleep, 1);
+    if (mail->light_senders)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     return bell | 1;
 }
 
-void smp_sleep_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+void aq_mail_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
-    smp_conduit_t *smp = smp_of(conduit);
+    aq_mail_t *mail = aq_mail_of(conduit);
     struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
-    syscall(SYS_futex, &smp->doorbell->bell, FUTEX_WAIT, armed & ~1u, &limit, NULL, 0);
+    syscall(SYS_futex, &mail->doorbell->bell, FUTEX_WAIT, armed & ~1u, &limit, NULL, 0);
 }
 
-void smp_sleep_disarm(aq_conduit_t *conduit)
+void aq_mail_disarm(aq_conduit_t *conduit)
 {
-    atomic_fetch_sub_explicit(&smp_of(conduit)->doorbell->sleepers, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(smp_of(conduit)->asleep, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&aq_mail_of(conduit)->doorbell->sleepers, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(aq_mail_of(conduit)->asleep, 1, memory_order_relaxed);
 }
 
-void smp_sleep_ring(smp_doorbell_t *doorbell)
+void aq_mail_ring(aq_doorbell_t *doorbell)
 {
     atomic_fetch_add(&doorbell->bell, 2);
     syscall(SYS_futex, &doorbell->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void wake_process(smp_doorbell_t *doorbell)
+static void wake_process(aq_doorbell_t *doorbell)
 {
     if (atomic_load_explicit(&doorbell->sleepers, memory_order_relaxed))
-        smp_sleep_ring(doorbell);
+        aq_mail_ring(doorbell);
 }
 
-void smp_sleep_wake(aq_conduit_t *conduit, bool neighbourhood)
+void aq_mail_wake(aq_conduit_t *conduit, bool group)
 {
-    smp_conduit_t *smp = smp_of(conduit);
-    smp_sleep_fence(smp);
-    if (!neighbourhood) {
-        wake_process(smp->doorbell);
+    aq_mail_t *mail = aq_mail_of(conduit);
+    aq_mail_fence(mail);
+    if (!group) {
+        wake_process(mail->doorbell);
         return;
     }
-    if (!atomic_load_explicit(smp->asleep, memory_order_relaxed))
+    if (!atomic_load_explicit(mail->asleep, memory_order_relaxed))
         return;
-    for (uint32_t i = 0; i < conduit->env->nbrhd_size; i++)
-        wake_process(&smp_memory_process(smp, i)->doorbell);
+    for (uint32_t i = 0; i < mail->areas.count; i++)
+        wake_process(&aq_mailbox_at(mail, i)->doorbell);
 }

@@ -1,6 +1,6 @@
-#include "smp_ring.h"
+#include "mail_ring.h"
 
-#include "smp_message.h"
+#include "mail_message.h"
 
 static inline void prefetch_to_write(const char *line)
 {
@@ -15,7 +15,7 @@ static inline void prefetch_to_write(const char *line)
 
 // ---- sender ----
 
-static bool room_for(smp_ring_out_t *ring, uint64_t end)
+static bool room_for(aq_ring_out_t *ring, uint64_t end)
 {
     if (end - atomic_load_explicit(&ring->freed, memory_order_acquire) <= ring->count)
         return true;
@@ -24,7 +24,7 @@ static bool room_for(smp_ring_out_t *ring, uint64_t end)
     return end - freed <= ring->count;
 }
 
-bool smp_ring_take(smp_ring_out_t *ring, uint64_t n, smp_run_t *run)
+bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run)
 {
     uint64_t tail = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
     uint64_t rest, pad;
@@ -36,45 +36,45 @@ bool smp_ring_take(smp_ring_out_t *ring, uint64_t n, smp_run_t *run)
     } while (!atomic_compare_exchange_weak_explicit(&ring->control->tail, &tail, tail + pad + n,
                                                     memory_order_acquire, memory_order_relaxed));
     if (pad)
-        smp_ring_skip(ring, tail, pad);
+        aq_ring_skip(ring, tail, pad);
     // The line after the next one: a stream of messages then finds its lines at hand, and the
     // receiver, who looks at the next line, is not disturbed.
-    prefetch_to_write(smp_line(ring->lines, ring->count, tail + pad + n + 1));
+    prefetch_to_write(aq_ring_line(ring->lines, ring->count, tail + pad + n + 1));
     run->position = tail + pad;
-    run->header = smp_ring_header(ring, run->position);
+    run->header = aq_ring_header(ring, run->position);
     return true;
 }
 
-void smp_ring_skip(const smp_ring_out_t *ring, uint64_t position, uint64_t n)
+void aq_ring_skip(const aq_ring_out_t *ring, uint64_t position, uint64_t n)
 {
-    smp_header_t *header = smp_ring_header(ring, position);
-    header->word = smp_word(0, 0, SMP_SKIP, n);
-    smp_ring_publish(ring, &(smp_run_t){position, header});
+    aq_ring_header_t *header = aq_ring_header(ring, position);
+    header->word = aq_ring_word(0, 0, AQ_RING_SKIP, n);
+    aq_ring_publish(ring, &(aq_ring_run_t){position, header});
 }
 
 // ---- receiver ----
 
-static inline smp_header_t *header_at(smp_ring_in_t *ring, uint64_t position)
+static inline aq_ring_header_t *header_at(aq_ring_in_t *ring, uint64_t position)
 {
-    return (smp_header_t *)(void *)smp_line(ring->lines, ring->count, position);
+    return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
 }
 
-static void deliver(smp_header_t *header, const aq_conduit_env_t *env, bool reply)
+static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
 {
     uint32_t word = header->word;
-    unsigned nargs = smp_word_nargs(word);
+    unsigned nargs = aq_ring_word_nargs(word);
     aq_arrival_t arrival = {
-        .args = smp_args(header),
-        .payload = smp_body(header, nargs),
-        .nbytes = smp_word_nbytes(word),
+        .args = aq_ring_args(header),
+        .payload = aq_ring_body(header, nargs),
+        .nbytes = aq_ring_word_nbytes(word),
         .source = header->source,
-        .category = (uint8_t)smp_word_category(word),
-        .handler = (uint8_t)smp_word_handler(word),
+        .category = (uint8_t)aq_ring_word_category(word),
+        .handler = (uint8_t)aq_ring_word_handler(word),
         .nargs = (uint8_t)nargs,
         .reply = reply,
     };
     if (arrival.category == AQ_AM_LONG) {
-        smp_long_t *body = arrival.payload;
+        aq_ring_long_t *body = arrival.payload;
         if (arrival.nbytes) // it came in the ring
             memcpy(body->dest, body + 1, arrival.nbytes);
         arrival.nbytes = body->nbytes;
@@ -85,7 +85,7 @@ static void deliver(smp_header_t *header, const aq_conduit_env_t *env, bool repl
 
 // Lets senders use the lines before `released` again: when enough have gathered, or the ring
 // is empty.
-static inline void tell_senders(smp_ring_in_t *ring, bool empty)
+static inline void tell_senders(aq_ring_in_t *ring, bool empty)
 {
     uint64_t news = ring->released - atomic_load_explicit(&ring->told, memory_order_relaxed);
     if (news >= (empty ? 1 : ring->count / 8)) {
@@ -95,51 +95,51 @@ static inline void tell_senders(smp_ring_in_t *ring, bool empty)
 }
 
 // One thread only: no locks, and a message is done when its handler has returned.
-static unsigned receive_alone(smp_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
+static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
                               bool reply)
 {
     unsigned done = 0;
-    while (done < budget && smp_ring_ready(ring)) {
+    while (done < budget && aq_ring_ready(ring)) {
         uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-        smp_header_t *header = header_at(ring, head);
-        uint64_t lines = smp_word_lines(header->word);
+        aq_ring_header_t *header = header_at(ring, head);
+        uint64_t lines = aq_ring_word_lines(header->word);
         atomic_store_explicit(&ring->head, head + lines, memory_order_relaxed);
-        if (smp_word_category(header->word) != SMP_SKIP)
+        if (aq_ring_word_category(header->word) != AQ_RING_SKIP)
             deliver(header, env, reply);
         ring->released = head + lines;
         tell_senders(ring, false);
         done++;
     }
-    tell_senders(ring, !smp_ring_ready(ring));
+    tell_senders(ring, !aq_ring_ready(ring));
     return done;
 }
 
-static bool lock(smp_ring_in_t *ring)
+static bool lock(aq_ring_in_t *ring)
 {
     return !atomic_load_explicit(&ring->lock, memory_order_relaxed) &&
            !atomic_exchange_explicit(&ring->lock, 1, memory_order_acquire);
 }
 
-static void unlock(smp_ring_in_t *ring)
+static void unlock(aq_ring_in_t *ring)
 {
     atomic_store_explicit(&ring->lock, 0, memory_order_release);
 }
 
 // With the lock held: gives back the lines of messages that are done, in order.
-static void release_done(smp_ring_in_t *ring)
+static void release_done(aq_ring_in_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     while (ring->released < head) {
-        smp_header_t *header = header_at(ring, ring->released);
+        aq_ring_header_t *header = header_at(ring, ring->released);
         if (atomic_load_explicit(&header->flag, memory_order_acquire) !=
             (ring->released ^ ring->key ^ DONE))
             break;
-        ring->released += smp_word_lines(header->word);
+        ring->released += aq_ring_word_lines(header->word);
     }
     tell_senders(ring, ring->released == head);
 }
 
-static void mark_done(smp_ring_in_t *ring, uint64_t position)
+static void mark_done(aq_ring_in_t *ring, uint64_t position)
 {
     atomic_store_explicit(&header_at(ring, position)->flag, position ^ ring->key ^ DONE,
                           memory_order_release);
@@ -152,7 +152,7 @@ typedef struct held {
 
 // With the lock held: a message whose handler has returned is given back at once if it is the
 // oldest, else marked. Its line is not written where that can be helped: the sender wants it next.
-static void settle(smp_ring_in_t *ring, held_t *held)
+static void settle(aq_ring_in_t *ring, held_t *held)
 {
     if (held->lines && ring->released == held->position)
         ring->released += held->lines;
@@ -163,14 +163,14 @@ static void settle(smp_ring_in_t *ring, held_t *held)
 }
 
 // With the lock held: takes the next message for this thread; false when there is none.
-static bool claim(smp_ring_in_t *ring, held_t *held)
+static bool claim(aq_ring_in_t *ring, held_t *held)
 {
-    while (smp_ring_ready(ring)) {
+    while (aq_ring_ready(ring)) {
         uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed);
         uint32_t word = header_at(ring, position)->word;
-        *held = (held_t){position, smp_word_lines(word)};
+        *held = (held_t){position, aq_ring_word_lines(word)};
         atomic_store_explicit(&ring->head, position + held->lines, memory_order_relaxed);
-        if (smp_word_category(word) != SMP_SKIP)
+        if (aq_ring_word_category(word) != AQ_RING_SKIP)
             return true;
         settle(ring, held);
     }
@@ -178,7 +178,7 @@ static bool claim(smp_ring_in_t *ring, held_t *held)
 }
 
 // Done with the message held, on to the next one, if there is one and no other thread is at it.
-static bool step(smp_ring_in_t *ring, held_t *held, bool more)
+static bool step(aq_ring_in_t *ring, held_t *held, bool more)
 {
     if (!lock(ring)) {
         if (held->lines)
@@ -192,20 +192,20 @@ static bool step(smp_ring_in_t *ring, held_t *held, bool more)
     return found;
 }
 
-static unsigned receive_shared(smp_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
+static unsigned receive_shared(aq_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
                                bool reply)
 {
     unsigned done = 0;
     held_t held = {0, 0};
-    while (step(ring, &held, done < budget && smp_ring_peek(ring))) {
+    while (step(ring, &held, done < budget && aq_ring_peek(ring))) {
         deliver(header_at(ring, held.position), env, reply);
         done++;
     }
     return done;
 }
 
-unsigned smp_ring_receive(smp_ring_in_t *ring, unsigned budget, bool reply,
-                          const aq_conduit_env_t *env)
+unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool reply,
+                         const aq_conduit_env_t *env)
 {
     return env->threads ? receive_shared(ring, budget, env, reply)
                         : receive_alone(ring, budget, env, reply);

@@ -1,0 +1,82 @@
+// How a message lies in its run of lines.
+//
+//     flag 8 | word 4 | source 4 | arguments, 4 bytes each, padded to 16 |  Medium: payload
+//                                                                        |  Long: dest 8, nbytes 8,
+//                                                   payload, unless the sender put it into its
+//                                                   place
+//
+// A Short with up to 12 arguments, or a Medium with few arguments and a few words, is one line.
+#ifndef AQ_MAIL_MESSAGE_H
+#define AQ_MAIL_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "mail_ring.h"
+
+#define AQ_RING_MAX_MEDIUM ((size_t)64 << 10)
+#define AQ_RING_SKIP 3u // in place of a category: nothing to deliver; nbytes counts the lines
+
+typedef struct aq_ring_long {
+    void *dest; // in the receiver
+    uint64_t nbytes;
+} aq_ring_long_t;
+
+// The word packs handler (8 bits), nargs (5), category (2) and the bytes of payload inside (17).
+static inline uint32_t aq_ring_word(unsigned handler, unsigned nargs, unsigned category,
+                                    size_t nbytes)
+{
+    return (uint32_t)(handler | nargs << 8 | category << 13 | (uint32_t)nbytes << 15);
+}
+static inline unsigned aq_ring_word_handler(uint32_t word)
+{
+    return word & 0xff;
+}
+static inline unsigned aq_ring_word_nargs(uint32_t word)
+{
+    return word >> 8 & 0x1f;
+}
+static inline unsigned aq_ring_word_category(uint32_t word)
+{
+    return word >> 13 & 3;
+}
+static inline size_t aq_ring_word_nbytes(uint32_t word)
+{
+    return word >> 15;
+}
+
+static inline int32_t *aq_ring_args(aq_ring_header_t *header)
+{
+    return (int32_t *)(void *)(header + 1);
+}
+
+// Where the payload or the aq_ring_long_t begins.
+static inline size_t aq_ring_body_offset(unsigned nargs)
+{
+    return sizeof(aq_ring_header_t) + ((nargs * sizeof(int32_t) + 15) & ~(size_t)15);
+}
+static inline void *aq_ring_body(aq_ring_header_t *header, unsigned nargs)
+{
+    return (char *)header + aq_ring_body_offset(nargs);
+}
+
+static inline uint64_t aq_ring_lines(unsigned nargs, unsigned category, size_t nbytes)
+{
+    size_t bytes = aq_ring_body_offset(nargs);
+    if (category == AQ_AM_LONG)
+        bytes += sizeof(aq_ring_long_t);
+    bytes += nbytes;
+    return (bytes + AQ_RING_LINE - 1) / AQ_RING_LINE;
+}
+
+// Lines of a message that has arrived.
+static inline uint64_t aq_ring_word_lines(uint32_t word)
+{
+    if (aq_ring_word_category(word) == AQ_RING_SKIP)
+        return aq_ring_word_nbytes(word);
+    return aq_ring_lines(aq_ring_word_nargs(word), aq_ring_word_category(word),
+                         aq_ring_word_nbytes(word));
+}
+
+#endif

@@ -1,0 +1,211 @@
+#include "mailbox.h"
+
+#include <string.h>
+
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "gasnetex_core.h"
+#include "mail_message.h"
+
+enum {
+    PAGE = GASNET_PAGESIZE,
+    POLL_BUDGET = 32, // messages of each class that one poll delivers at most
+};
+
+// ---- where things lie ----
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static size_t ring_lines(void)
+{
+    size_t wanted =
+        (size_t)aq_settings_int(AQ_SET_PSHM_NETWORK_DEPTH) * AQ_RING_MAX_MEDIUM / AQ_RING_LINE;
+    size_t lines = 1;
+    while (lines < wanted)
+        lines *= 2;
+    return lines;
+}
+
+size_t aq_mailbox_bytes(void)
+{
+    return round_up(sizeof(aq_mailbox_t), PAGE) + 2 * ring_lines() * AQ_RING_LINE;
+}
+
+static char *lines_of(const aq_mail_t *mail, aq_mailbox_t *mailbox, unsigned ring)
+{
+    return (char *)mailbox + round_up(sizeof *mailbox, PAGE) +
+           ring * mail->ring_lines * AQ_RING_LINE;
+}
+
+void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas)
+{
+    mail->areas = *areas;
+    mail->ring_lines = ring_lines();
+    memcpy(&mail->key, mail->base.env->boot->key, sizeof mail->key);
+    // no position, and not the zero of fresh memory, is taken for a flag
+    mail->key |= (uint64_t)1 << 63;
+    aq_mailbox_t *own = aq_mailbox_at(mail, areas->index);
+    mail->doorbell = &own->doorbell;
+    mail->asleep = &aq_mailbox_at(mail, 0)->asleep;
+    for (unsigned i = 0; i < 2; i++)
+        mail->in[i] = (aq_ring_in_t){
+            .control = &own->ring[i],
+            .lines = lines_of(mail, own, i),
+            .count = mail->ring_lines,
+            .key = mail->key,
+        };
+    aq_mail_sleep_start(mail);
+}
+
+void aq_mail_link(const aq_mail_t *mail, uint32_t index, aq_mail_link_t *link)
+{
+    aq_mailbox_t *peer = aq_mailbox_at(mail, index);
+    link->doorbell = &peer->doorbell;
+    for (unsigned i = 0; i < 2; i++)
+        link->out[i] = (aq_ring_out_t){
+            .control = &peer->ring[i],
+            .lines = lines_of(mail, peer, i),
+            .count = mail->ring_lines,
+            .key = mail->key,
+        };
+}
+
+// ---- sending ----
+
+// A few words; a call of memcpy would cost more than the copy.
+static inline void copy_args(int32_t *to, const int32_t *from, unsigned n)
+{
+    for (unsigned piece = 16; n; piece /= 2) {
+        if (n & piece) {
+            memcpy(to, from, piece * sizeof *to);
+            to += piece;
+            from += piece;
+            n -= piece;
+        }
+    }
+}
+
+static inline void write_header(const aq_mail_t *mail, aq_ring_header_t *header, const aq_am_t *am,
+                                size_t nbytes)
+{
+    header->word = aq_ring_word(am->handler, am->nargs, am->category, nbytes);
+    header->source = mail->base.env->rank;
+    copy_args(aq_ring_args(header), am->args, am->nargs);
+}
+
+// The payload goes straight to its place where that is mapped; else it lies behind the body, and
+// the receiver copies it. An empty one may have no address.
+static void write_long(aq_ring_header_t *header, const aq_am_t *am)
+{
+    aq_ring_long_t *body = aq_ring_body(header, am->nargs);
+    body->dest = am->dest;
+    body->nbytes = am->nbytes;
+    if (am->nbytes)
+        memcpy(am->dest_here ? am->dest_here : (void *)(body + 1), am->payload, am->nbytes);
+}
+
+// Bytes of the payload that travel in the ring.
+static inline size_t bytes_inside(const aq_am_t *am)
+{
+    return am->category == AQ_AM_MEDIUM || (am->category == AQ_AM_LONG && !am->dest_here)
+               ? am->nbytes
+               : 0;
+}
+
+aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
+{
+    aq_mail_link_t *link = pointer;
+    aq_ring_out_t *ring = &link->out[am->reply];
+    size_t inside = bytes_inside(am);
+    aq_ring_run_t run;
+    if (!aq_ring_take(ring, aq_ring_lines(am->nargs, am->category, inside), &run))
+        return AQ_AGAIN;
+    write_header(aq_mail_of(conduit), run.header, am, inside);
+    if (am->category == AQ_AM_LONG)
+        write_long(run.header, am);
+    else if (inside)
+        memcpy(aq_ring_body(run.header, am->nargs), am->payload, inside);
+    aq_ring_publish(ring, &run);
+    aq_mail_wake_peer(aq_mail_of(conduit), link);
+    return AQ_OK;
+}
+
+// ---- payload written in place ----
+
+aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *pointer, const aq_am_t *am, size_t least,
+                            size_t most, aq_reservation_t *out)
+{
+    (void)conduit;
+    aq_mail_link_t *link = pointer;
+    aq_ring_run_t run;
+    size_t size = most;
+    if (!aq_ring_take(&link->out[am->reply], aq_ring_lines(am->nargs, AQ_AM_MEDIUM, size), &run)) {
+        size = least;
+        if (least == most || !aq_ring_take(&link->out[am->reply],
+                                           aq_ring_lines(am->nargs, AQ_AM_MEDIUM, size), &run))
+            return AQ_AGAIN;
+    }
+    *out = (aq_reservation_t){aq_ring_body(run.header, am->nargs), size, run.position};
+    return AQ_OK;
+}
+
+// Lines that a message leaves unused become one that is skipped.
+static void finish(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am,
+                   const aq_reservation_t *room, uint64_t used)
+{
+    aq_ring_out_t *ring = &link->out[am->reply];
+    uint64_t taken = aq_ring_lines(am->nargs, AQ_AM_MEDIUM, room->size);
+    if (used < taken)
+        aq_ring_skip(ring, room->cookie + used, taken - used);
+    if (used)
+        aq_ring_publish(ring, &(aq_ring_run_t){room->cookie, aq_ring_header(ring, room->cookie)});
+    aq_mail_wake_peer(mail, link);
+}
+
+void aq_mail_commit(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
+                    const aq_reservation_t *room)
+{
+    aq_mail_link_t *link = pointer;
+    write_header(aq_mail_of(conduit), aq_ring_header(&link->out[am->reply], room->cookie), am,
+                 am->nbytes);
+    finish(aq_mail_of(conduit), link, am, room, aq_ring_lines(am->nargs, AQ_AM_MEDIUM, am->nbytes));
+}
+
+void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
+                    const aq_reservation_t *room)
+{
+    finish(aq_mail_of(conduit), pointer, am, room, 0);
+}
+
+// ---- receiving ----
+
+unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what)
+{
+    aq_mail_t *mail = aq_mail_of(conduit);
+    unsigned done = 0;
+    bool threads = conduit->env->threads;
+    if (threads ? aq_ring_busy(&mail->in[1]) : aq_ring_ready(&mail->in[1]))
+        done += aq_ring_receive(&mail->in[1], POLL_BUDGET, true, conduit->env);
+    if (!(what & AQ_POLL_REQUESTS))
+        return done;
+    if (threads ? aq_ring_busy(&mail->in[0]) : aq_ring_ready(&mail->in[0]))
+        done += aq_ring_receive(&mail->in[0], POLL_BUDGET, false, conduit->env);
+    return done;
+}
+
+void aq_mail_tell(aq_conduit_t *conduit)
+{
+    static const char *const names[] = {"requests", "replies"};
+    const aq_mail_t *mail = aq_mail_of(conduit);
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t head = atomic_load_explicit(&mail->in[i].head, memory_order_relaxed);
+        const uint64_t tail =
+            atomic_load_explicit(&mail->in[i].control->tail, memory_order_relaxed);
+        aq_log_notice("%s: ring of %s: %lu lines taken in all, %lu of %lu not read yet",
+                      conduit->ops->name, names[i], (unsigned long)tail,
+                      (unsigned long)(tail - head), (unsigned long)mail->in[i].count);
+    }
+}

@@ -1,0 +1,119 @@
+// Mailboxes: each process of a group has one in memory that all of them share, and takes its active
+// messages out of it. For conduits; two use it, smp and mpi.
+//
+//     areas, one for each process, a stride apart
+//
+//     [ doorbell, asleep | request ring | reply ring ] [ ... ] [ ... ]
+//           ^                  ^              ^
+//           '-- who sends writes into a ring of the receiver (mail_ring.h), and rings
+//               the doorbell if somebody sleeps there (mailbox_sleep.c)
+//
+// What is always true:
+// - The state of a conduit that has mailboxes begins with an aq_mail_t, and that with its
+//   aq_conduit_t: so the operations below go into the conduit's table as they are.
+// - A process reads its own rings only, and writes those of others only.
+// - Nobody sends before all have opened theirs.
+#ifndef AQ_MAILBOX_H
+#define AQ_MAILBOX_H
+
+#include "mail_ring.h"
+
+// Where sleepers of a process are woken. bell counts by 2; a process sleeps on it as a futex.
+typedef struct aq_doorbell {
+    _Alignas(AQ_RING_LINE) _Atomic uint32_t bell;
+    _Atomic uint32_t sleepers; // threads of the process that sleep or are about to
+} aq_doorbell_t;
+
+// What an area begins with; all zero at the start.
+typedef struct aq_mailbox {
+    aq_doorbell_t doorbell;
+    aq_ring_control_t ring[2]; // requests, replies
+    // First process only: sleepers of the whole group.
+    _Alignas(AQ_RING_LINE) _Atomic uint32_t asleep;
+} aq_mailbox_t;
+
+// The areas, as this process sees them.
+typedef struct aq_mail_areas {
+    char *first; // aligned to AQ_RING_LINE, as stride is
+    size_t stride;
+    uint32_t count, index; // of this process
+} aq_mail_areas_t;
+
+// What a process keeps for a peer that it talks to.
+typedef struct aq_mail_link {
+    _Alignas(AQ_RING_LINE) aq_ring_out_t out[2]; // requests, replies
+    aq_doorbell_t *doorbell;
+} aq_mail_link_t;
+
+typedef struct aq_mail {
+    _Alignas(AQ_RING_LINE) aq_conduit_t base;
+    aq_ring_in_t in[2];
+    aq_doorbell_t *doorbell;
+    _Atomic uint32_t *asleep; // of the group
+    bool light_senders; // senders need no fence: sleepers make the processors agree (membarrier)
+
+    aq_mail_areas_t areas;
+    size_t ring_lines;
+    uint64_t key;
+} aq_mail_t;
+
+static inline aq_mail_t *aq_mail_of(aq_conduit_t *conduit)
+{
+    return (aq_mail_t *)(void *)conduit;
+}
+
+static inline aq_mailbox_t *aq_mailbox_at(const aq_mail_t *mail, uint32_t index)
+{
+    return (aq_mailbox_t *)(void *)(mail->areas.first + index * mail->areas.stride);
+}
+
+// Bytes of an area: a ring holds GASNET_PSHM_NETWORK_DEPTH payloads of the largest Medium, rounded
+// up to a power of two. A multiple of the page.
+size_t aq_mailbox_bytes(void);
+
+// Opens the mailbox of this process; base.env is there.
+void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas);
+// Fills in the link to a process of the group.
+void aq_mail_link(const aq_mail_t *mail, uint32_t index, aq_mail_link_t *link);
+
+// ---- operations, as core/conduit.h has them; a link is an aq_mail_link_t ----
+
+aq_status_t aq_mail_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
+aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
+                            size_t most, aq_reservation_t *out);
+void aq_mail_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                    const aq_reservation_t *room);
+void aq_mail_cancel(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                    const aq_reservation_t *room);
+unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what);
+void aq_mail_tell(aq_conduit_t *conduit);
+
+// ---- mailbox_sleep.c ----
+
+void aq_mail_sleep_start(aq_mail_t *mail);
+uint32_t aq_mail_arm(aq_conduit_t *conduit);
+void aq_mail_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
+void aq_mail_disarm(aq_conduit_t *conduit);
+void aq_mail_wake(aq_conduit_t *conduit, bool group);
+void aq_mail_ring(aq_doorbell_t *doorbell);
+
+// Between a change and the look for sleepers who wait for it: the two may not pass each other;
+// see mailbox_sleep.c.
+static inline void aq_mail_fence(const aq_mail_t *mail)
+{
+    if (__builtin_expect(mail->light_senders, 1))
+        atomic_signal_fence(memory_order_seq_cst);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+}
+
+// After a message was published: wakes the peer if it sleeps.
+static inline void aq_mail_wake_peer(aq_mail_t *mail, aq_mail_link_t *link)
+{
+    aq_mail_fence(mail);
+    if (__builtin_expect(atomic_load_explicit(&link->doorbell->sleepers, memory_order_relaxed) != 0,
+                         0))
+        aq_mail_ring(link->doorbell);
+}
+
+#endif
