@@ -54,8 +54,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "call MPI, which is tried when segments are attached, else active messages."},
     [AQ_SET_MPI_SHARED_MAXSIZE] =
         {"GASNET_MPI_SHARED_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
-         "Most ranks of a host whose segments conduit mpi puts into one shared window of MPI, "
-         "where "
+         "Most ranks of a host that conduit mpi joins by shared windows of MPI: their messages "
+         "travel in one of these, and their segments lie in another, where "
          "they are reached by load and store, unless GASNET_MPI_RMA is 0. 0: all of them; 1: no "
          "such windows."},
     [AQ_SET_NETWORKDEPTH] =
@@ -123,7 +123,8 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_PSHM_NETWORK_DEPTH] =
         {"GASNET_PSHM_NETWORK_DEPTH", AQ_TYPE_INT, "8", 4, 1024, NULL,
          "Messages of maximum size (64 KiB) that each of the two receive rings of a "
-         "process holds. Of smaller messages a ring holds more. A sender to a full ring "
+         "process holds, over shared memory and among ranks of a host over mpi. Of smaller "
+         "messages a ring holds more. A sender to a full ring "
          "waits."},
     [AQ_SET_SUPERNODE_MAXSIZE] =
         {"GASNET_SUPERNODE_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
@@ -476,11 +477,13 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                              "Whether the stacks of all threads are printed, where "
                              "GASNET_BACKTRACE_TYPE has a way that "
                              "can: GDB."},
-    [AQ_SET_STATS] = {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-                      "Print what conduit udp or ibv counted, on standard error, when a process "
-                      "ends: over udp a "
-                      "line for each peer that it spoke to and one for all; over ibv one about "
-                      "messages and one about memory, with what it registered and has left."},
+    [AQ_SET_STATS] =
+        {"GASNET_STATS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Print what conduit udp, mpi or ibv counted, on standard error, when a process "
+         "ends: over udp a "
+         "line for each peer that it spoke to and one for all; over mpi one, with "
+         "what went by MPI and what through memory; over ibv one about "
+         "messages and one about memory, with what it registered and has left."},
     [AQ_SET_VERBOSEENV] =
         {"GASNET_VERBOSEENV", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Print the variables of this list that are given, with their values, when the job "

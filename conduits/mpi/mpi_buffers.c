@@ -85,11 +85,10 @@ static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t ne
 
 aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
 {
-    const uint64_t peers = mpi->base.env->size - 1;
-    const uint64_t requests = peers * mpi->limits.each;
+    const uint64_t requests = (uint64_t)mpi->far * mpi->limits.each;
     uint32_t count[MPI_CLASSES];
     count[MPI_REQUESTS] = requests < MPI_RECEIVES_MOST ? (uint32_t)requests : MPI_RECEIVES_MOST;
-    count[MPI_REPLIES] = mpi->limits.total;
+    count[MPI_REPLIES] = requests < mpi->limits.total ? (uint32_t)requests : mpi->limits.total;
     for (unsigned c = 0; c < MPI_CLASSES; c++) {
         if (!open_sends(mpi, &mpi->small[c], MPI_SMALL_SLOTS, MPI_SMALL_BYTES) ||
             !open_sends(mpi, &mpi->large[c], MPI_LARGE_SLOTS, MPI_MESSAGE_BYTES))

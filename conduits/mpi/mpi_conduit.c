@@ -37,7 +37,7 @@ aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int er
 void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
 {
     mpi_leave(mpi);
-    if (mpi->ended)
+    if (mpi->lost)
         aq_fatal("MPI_Finalize was called while conduit mpi was in use: call it after the last "
                  "call of GASNet, or leave it to gasnet_exit");
     if (error)
@@ -51,7 +51,7 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
 // said why.
 aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why)
 {
-    aq_boot_t *boot = mpi->base.env->boot;
+    aq_boot_t *boot = mpi->mail.base.env->boot;
     if (boot->rank == 0)
         aq_log_error("%s", why);
     (void)boot->ops->barrier(boot);
@@ -72,7 +72,7 @@ static aq_status_t check_start(const mpi_conduit_t *mpi)
     aq_status_t status = mpi_agree(mpi, mpi->mpi->started(), &all);
     if (status != AQ_OK || !all)
         return status == AQ_OK ? refuse_start(mpi) : status;
-    const bool enough = !mpi->base.env->threads || mpi->mpi->level() >= AQ_MPI_SERIALIZED;
+    const bool enough = !mpi->mail.base.env->threads || mpi->mpi->level() >= AQ_MPI_SERIALIZED;
     status = mpi_agree(mpi, enough, &all);
     if (status != AQ_OK || all)
         return status;
@@ -84,7 +84,7 @@ static aq_status_t check_start(const mpi_conduit_t *mpi)
 // All ranks go by the settings of rank 0: a credit means a receive at the other end.
 static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 {
-    const aq_conduit_env_t *env = mpi->base.env;
+    const aq_conduit_env_t *env = mpi->mail.base.env;
     const unsigned peers = env->size - 1, share = MPI_RECEIVES_MOST / peers;
     unsigned each = (unsigned)aq_settings_int(AQ_SET_AMMPI_CREDITS_PP);
     if (!each)
@@ -107,9 +107,9 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 // Called before anybody's MPI_Finalize does anything, at all ranks.
 static void mpi_is_ending(void)
 {
-    if (opened->ended)
+    if (atomic_exchange(&opened->ended, true))
         return;
-    opened->ended = true;
+    atomic_store(&opened->lost, !opened->closed);
     mpi_rma_end(opened);
     mpi_buffers_withdraw(opened);
 }
@@ -120,9 +120,11 @@ static aq_status_t open_comm(mpi_conduit_t *mpi)
     int error = mpi->mpi->open(&mpi->comm, &rank, &size);
     if (error)
         return mpi_conduit_error(mpi, "MPI_Comm_dup", error);
-    if (rank != mpi->base.env->rank || size != mpi->base.env->size)
+    if (rank != mpi->mail.base.env->rank || size != mpi->mail.base.env->size)
         return refuse_start(mpi);
-    aq_status_t status = mpi_buffers_open(mpi);
+    aq_status_t status = mpi_shared_open(mpi);
+    if (status == AQ_OK && mpi->far)
+        status = mpi_buffers_open(mpi);
     if (status != AQ_OK)
         return status;
     opened = mpi;
@@ -138,7 +140,7 @@ static size_t largest_payload(unsigned category)
 static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
     char why[512];
-    mpi_conduit_t *mpi = calloc(1, sizeof *mpi);
+    mpi_conduit_t *mpi = aligned_alloc(_Alignof(mpi_conduit_t), sizeof *mpi);
     mpi_link_t **links = calloc(env->size, sizeof(mpi_link_t *));
     if (!mpi || !links) {
         free(mpi);
@@ -146,13 +148,14 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         aq_log_error("out of memory for the mpi conduit and its %u ranks", env->size);
         return AQ_ERR_RESOURCE;
     }
+    memset(mpi, 0, sizeof *mpi);
     mpi->links = links;
-    mpi->base = (aq_conduit_t){&aq_mpi_conduit,
-                               env,
-                               largest_payload(AQ_AM_MEDIUM),
-                               largest_payload(AQ_AM_LONG),
-                               largest_payload(AQ_AM_LONG),
-                               0};
+    mpi->mail.base = (aq_conduit_t){&aq_mpi_conduit,
+                                    env,
+                                    largest_payload(AQ_AM_MEDIUM),
+                                    largest_payload(AQ_AM_LONG),
+                                    largest_payload(AQ_AM_LONG),
+                                    0};
     mpi->mpi = aq_mpi_find(why, sizeof why);
     if (!mpi->mpi) {
         aq_log_error("conduit mpi cannot be used: %s", why);
@@ -163,7 +166,7 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         status = agree_on_limits(mpi);
     if (status == AQ_OK)
         status = open_comm(mpi);
-    *out = &mpi->base;
+    *out = &mpi->mail.base;
     return status;
 }
 
@@ -193,11 +196,30 @@ static aq_status_t mpi_connect(aq_conduit_t *conduit, uint32_t rank, const char 
 
 // ---- the end ----
 
+// Messages to mailboxes are not counted as they are sent; what was taken out of one is known.
+static void print_counters(const mpi_conduit_t *mpi)
+{
+    fprintf(stderr,
+            "mpi: rank %u in all: %lu messages and %lu puts and gets by MPI; took %lu lines of "
+            "requests and %lu of replies out of its mailbox; %u peers are reached by MPI only\n",
+            mpi->mail.base.env->rank, (unsigned long)mpi->messages, (unsigned long)mpi->accesses,
+            (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
+}
+
+static void mpi_tell(aq_conduit_t *conduit)
+{
+    print_counters(mpi_of(conduit));
+    aq_mail_tell(conduit);
+}
+
 // What was sent still needs MPI to be looked at. The receives stay posted until MPI_Finalize: the
 // others may still send.
 static void mpi_close(aq_conduit_t *conduit)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
+    if (aq_settings_bool(AQ_SET_STATS))
+        print_counters(mpi);
+    atomic_store(&mpi->closed, true);
     if (aq_mpi_inside || mpi->ended) // a handler of a signal interrupted MPI
         return;
     const uint64_t limit = aq_clock_ns() + LAST_WORDS_NS;
@@ -250,6 +272,10 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .get = mpi_rma_get,
     .poll = mpi_conduit_poll,
     .close = mpi_close,
+    .arm = aq_mail_arm,
+    .sleep = mpi_conduit_sleep,
+    .disarm = aq_mail_disarm,
+    .wake = aq_mail_wake,
     .memory = mpi_memory,
     .traffic = mpi_traffic,
     .tell = mpi_tell,

@@ -1,9 +1,15 @@
-// The mpi conduit: active messages over two-sided MPI, on a communicator of its own.
+// The mpi conduit: active messages over two-sided MPI, on a communicator of its own, and through
+// mailboxes (core/mailbox.h) among those that share memory by MPI (mpi_shared.c).
+//
+//      who is near: mailbox in a shared window       who is far: messages of MPI, as below
 //
 // What is always true:
+// - A peer is near or far from the start and for good, alike on both sides. Messages to those that
+//   are near never call MPI; where nobody is far and all segments are mapped, polls do not either.
 // - Two classes, requests and replies, told apart by their tag. Each has its receive buffers and
 //   its send buffers, so that requests never keep a reply from getting through.
-// - For each request that peers have a credit for (core/credit.h) a receive is posted, and one for
+// - For each request that far peers have a credit for (core/credit.h) a receive is posted, and one
+// for
 //   each reply to a request of our own: MPI has a place for whatever comes, and its memory for
 //   unexpected messages does not grow. Only with more than MPI_RECEIVES_MOST peers there may be
 //   one message of each peer that finds none posted.
@@ -27,6 +33,7 @@
 
 #include "../../core/conduit.h"
 #include "../../core/credit.h"
+#include "../../core/mailbox.h"
 #include "../../core/thread.h"
 #include "../../other/mpi_library.h"
 
@@ -42,6 +49,7 @@ enum {
     MPI_RECEIVES_MOST = 256, // receives posted for each class
     MPI_ACCESSES = 128,      // puts and gets under way
     MPI_SPARES = 4,          // handlers of a class that run at the same time, at most
+    MPI_PASSES = 8, // polls of one who goes on to send, of which one looks at MPI, beside mailboxes
 
     // Further categories: a Long whose payload its sender has put into place, and a message that
     // only carries credits.
@@ -87,19 +95,29 @@ typedef struct mpi_access {
 } mpi_access_t;
 
 typedef struct mpi_link {
-    aq_credit_t credit;
+    aq_mail_link_t mail; // first; its doorbell is NULL where the peer is far
+    aq_credit_t credit;  // the rest: of a far one
     uint32_t rank;
     uint32_t taken; // requests of the peer whose credit is not back: at most what it was granted
     bool owing;     // in the list of those that a hidden reply is due to
     struct mpi_link *owing_next;
 } mpi_link_t;
 
+// The processes that share windows with this one, itself among them.
+typedef struct mpi_company {
+    aq_mpi_comm_t *comm;
+    uint32_t *ranks; // of the job, in the order of their memory
+    uint32_t size;
+} mpi_company_t;
+
 typedef struct mpi_conduit {
-    aq_conduit_t base; // first, so that a pointer to it is a pointer to this
+    aq_mail_t mail; // first: a pointer to it, and to the conduit in it, is a pointer to this
     const aq_mpi_table_t *mpi;
     aq_mpi_comm_t *comm;
     aq_lock_t lock;
-    bool ended; // somebody finalized MPI
+    atomic_bool closed; // this conduit
+    atomic_bool ended;  // MPI is being finalized, or was
+    atomic_bool lost;   // and that by somebody else
 
     mpi_receives_t in[MPI_CLASSES];
     unsigned last_class; // of the message taken last: who floods another one gets replies without
@@ -111,6 +129,12 @@ typedef struct mpi_conduit {
     mpi_link_t *owing;
     size_t bytes; // of all buffers
     uint64_t messages, accesses;
+
+    mpi_company_t company;
+    bool by_mail;               // the company has mailboxes
+    uint32_t far;               // peers that only messages of MPI reach
+    atomic_uint passes;         // polls since MPI was looked at
+    aq_mpi_window_t *mailboxes; // NULL: none
 
     aq_mpi_window_t *shared; // in which the segments of this host lie; NULL: they do not
     uint32_t stranger;       // the first rank whose segment is not mapped here; size: there is none
@@ -198,9 +222,15 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank);
 
 aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what);
+// Messages of MPI wake nobody: where some may come, sleeps are short.
+void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
 
 // ---- mpi_shared.c ----
 
+// Finds who shares memory with this process, and opens the mailboxes. Collective.
+aq_status_t mpi_shared_open(mpi_conduit_t *mpi);
+// Fills in the way to the mailbox of a rank, if it has one.
+void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link);
 aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
 
 // ---- mpi_rma.c ----

@@ -13,12 +13,14 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
     mpi_link_t *link = mpi->links[rank];
     if (link)
         return link;
-    link = calloc(1, sizeof *link);
+    link = aligned_alloc(_Alignof(mpi_link_t), sizeof *link);
     if (!link) {
         aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
         return NULL;
     }
+    memset(link, 0, sizeof *link);
     link->rank = rank;
+    mpi_shared_link(mpi, rank, link);
     aq_credit_start(&link->credit, &mpi->pool, mpi->limits.each, mpi->limits.each,
                     mpi->limits.slack);
     mpi->links[rank] = link;
@@ -87,11 +89,13 @@ aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *pointer, const aq_am_t
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_link_t *link = pointer;
+    if (link->mail.doorbell)
+        return aq_mail_send(conduit, link, am);
     if (!am->reply && !aq_credit_take(&link->credit))
         return AQ_AGAIN;
     mpi_enter(mpi);
-    if (mpi->ended)
-        mpi_conduit_fail(mpi, "MPI_Isend", 0);
+    if (mpi->lost)
+        mpi_conduit_fail(mpi, NULL, 0);
     aq_status_t status = send_now(mpi, link, am);
     mpi_leave(mpi);
     if (status == AQ_AGAIN && !am->reply)
@@ -187,7 +191,7 @@ static bool deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size
         return false;
     if (header.category == AQ_AM_LONG || header.category == MPI_PLACED)
         place_long(slot, &arrival);
-    bool replied = mpi->base.env->deliver(&arrival);
+    bool replied = mpi->mail.base.env->deliver(&arrival);
     return !reply && !replied && aq_credit_bank(&link->credit);
 }
 
@@ -210,23 +214,20 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     mpi_leave(mpi);
     bool due = deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
     mpi_enter(mpi);
-    if (mpi->ended)
-        mpi_conduit_fail(mpi, "MPI_Start", 0);
+    if (mpi->lost)
+        mpi_conduit_fail(mpi, NULL, 0);
     mpi_receive_done(mpi, (unsigned)class, slot);
     if (due)
         owe(mpi, link);
     return true;
 }
 
-unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
+// After a put or get there will be others, so that one flush can do for many.
+static unsigned poll_mpi(mpi_conduit_t *mpi, unsigned what)
 {
-    mpi_conduit_t *mpi = mpi_of(conduit);
     unsigned done = 0;
     if (!mpi_try_enter(mpi))
         return 0;
-    if (mpi->ended)
-        mpi_conduit_fail(mpi, "MPI_Testany", 0);
-    // After a put or get there will be others, so that one flush can do for many.
     if (mpi->begun_count && (!(what & AQ_POLL_SENDING) || mpi->begun_count == MPI_ACCESSES))
         done = mpi_rma_complete(mpi);
     done += take_one(mpi, what);
@@ -234,4 +235,33 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
     pay_all(mpi);
     mpi_leave(mpi);
     return done;
+}
+
+// A look at MPI takes longer than one at the mailbox. So beside that, who spins looks at MPI only
+// when the poll is a thorough one, and who goes on to send every now and then.
+static bool passes_mpi(mpi_conduit_t *mpi, unsigned what)
+{
+    if (!mpi->far && !mpi->window)
+        return true;
+    if (!mpi->by_mail || !(what & (AQ_POLL_AGAIN | AQ_POLL_SENDING)))
+        return false;
+    return (what & AQ_POLL_AGAIN) ||
+           atomic_fetch_add_explicit(&mpi->passes, 1, memory_order_relaxed) % MPI_PASSES;
+}
+
+unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    if (__builtin_expect(atomic_load_explicit(&mpi->lost, memory_order_relaxed), 0)) {
+        mpi_enter(mpi);
+        mpi_conduit_fail(mpi, NULL, 0);
+    }
+    const unsigned done = mpi->by_mail ? aq_mail_poll(conduit, what) : 0;
+    return passes_mpi(mpi, what) ? done : done + poll_mpi(mpi, what);
+}
+
+void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+{
+    const mpi_conduit_t *mpi = mpi_of(conduit);
+    aq_mail_sleep(conduit, armed, mpi->far || mpi->window ? limit_ns / 20 : limit_ns);
 }

@@ -35,7 +35,7 @@ static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
 
 static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
 {
-    const aq_conduit_env_t *env = mpi->base.env;
+    const aq_conduit_env_t *env = mpi->mail.base.env;
     const bool tries = env->rank == 0 && mpi->stranger < env->size;
     unsigned quick = 0;
     aq_status_t status = AQ_OK;
@@ -54,7 +54,7 @@ static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
 
 aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all)
 {
-    aq_boot_t *boot = mpi->base.env->boot;
+    aq_boot_t *boot = mpi->mail.base.env->boot;
     uint8_t mine = yes;
     uint8_t *others = malloc(boot->size);
     if (!others) {
@@ -80,6 +80,7 @@ void mpi_rma_end(mpi_conduit_t *mpi)
     mpi->window = NULL;
     close_window(mpi, &mpi->made);
     close_window(mpi, &mpi->shared);
+    close_window(mpi, &mpi->mailboxes);
 }
 
 // Messages are slower beside a window, so one that is not used does not stay.
@@ -106,7 +107,7 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
     bool all;
     if (strcmp(wish, "0") == 0)
         return AQ_OK;
-    aq_status_t status = mpi_agree(mpi, mpi->stranger == mpi->base.env->size, &all);
+    aq_status_t status = mpi_agree(mpi, mpi->stranger == mpi->mail.base.env->size, &all);
     if (status != AQ_OK || all) // everybody is reached by load and store
         return status;
     mpi_enter(mpi);
@@ -120,7 +121,11 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
                    ? status
                    : mpi_refuse(mpi, "GASNET_MPI_RMA=1: this MPI has no windows of the unified "
                                      "model; set it to 0 or auto");
+    if (!mpi->far) // no messages come, but some MPIs need the target's polls to call MPI
+        status = mpi_buffers_open(mpi);
     mpi->window = mpi->made;
+    if (status != AQ_OK)
+        return status;
     return must ? AQ_OK : try_window(mpi);
 }
 
@@ -151,7 +156,7 @@ static aq_status_t begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void 
     if (!mpi->window || !find_place(link, remote, nbytes, at))
         return AQ_ERR_ABSENT;
     mpi_enter(mpi);
-    if (mpi->ended)
+    if (mpi->lost)
         mpi_conduit_fail(mpi, NULL, 0);
     if (mpi->begun_count == MPI_ACCESSES) {
         mpi_leave(mpi);

@@ -1,5 +1,6 @@
-// Segments in windows that MPI shares among the processes of a host: put, get, atomics and the
-// payload of Longs are loads and stores there, without a call of MPI.
+// Memory that MPI shares among the processes of a host, in windows of its own. In one lie their
+// mailboxes, by which they send each other messages, in the other their segments: put, get, atomics
+// and the payload of Longs are loads and stores there. Both without a call of MPI.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,38 +17,34 @@ enum { PAGE = GASNET_PAGESIZE };
 // Where the MPIs make the files behind such windows.
 #define STORE "/dev/shm"
 
-// The processes that share a window with this one.
-typedef struct company {
-    aq_mpi_comm_t *comm;
-    uint32_t *ranks; // of the job, in the order of their memory
-    uint32_t size;
-} company_t;
-
 static size_t round_up(size_t value)
 {
     return (value + PAGE - 1) / PAGE * PAGE;
 }
 
-// MPI may begin the memory inside of a page: so everybody has one more than its segment takes.
-static size_t bytes_of(uintptr_t size)
+// MPI may begin the memory inside of a page: so everybody has one more than it needs.
+static size_t bytes_of(size_t size)
 {
     return round_up(size) + PAGE;
 }
 
-static size_t bytes_of_all(const company_t *company, const uintptr_t *sizes)
+static size_t bytes_of_mailboxes(const mpi_company_t *company)
 {
-    size_t total = 0;
-    for (uint32_t i = 0; i < company->size; i++)
-        total += bytes_of(sizes[company->ranks[i]]);
-    return total;
+    return company->size * bytes_of(aq_mailbox_bytes());
 }
 
-static bool has(const company_t *company, uint32_t rank)
+// The place of a rank; company->size: it is not there.
+static uint32_t place_of(const mpi_company_t *company, uint32_t rank)
 {
     uint32_t i = 0;
     while (i < company->size && company->ranks[i] != rank)
         i++;
-    return i < company->size;
+    return i;
+}
+
+static bool has(const mpi_company_t *company, uint32_t rank)
+{
+    return place_of(company, rank) < company->size;
 }
 
 // An MPI for which there is no room fails in one process and waits in the others, or has the job
@@ -59,59 +56,186 @@ static bool has_room(size_t bytes)
            bytes + bytes / 16 <= (size_t)store.f_bavail * store.f_frsize;
 }
 
-// Whether a window can serve this process: neighbours have to be in it.
-static bool will_do(const mpi_conduit_t *mpi, const company_t *company, const uintptr_t *sizes)
+static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
 {
-    const aq_conduit_env_t *env = mpi->base.env;
-    for (uint32_t i = 0; i < env->nbrhd_size; i++)
-        if (!has(company, env->nbrhd[i]))
-            return false;
-    return has_room(bytes_of_all(company, sizes));
+    uint32_t i = 0;
+    while (i < env->nbrhd_size && env->nbrhd[i] != rank)
+        i++;
+    return i < env->nbrhd_size;
 }
 
-static aq_status_t find_company(mpi_conduit_t *mpi, company_t *company)
+// ---- the processes that share memory with this one ----
+
+static aq_status_t find_company(mpi_conduit_t *mpi)
 {
     const uint64_t most = (uint64_t)aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE);
-    company->ranks = malloc(mpi->base.env->size * sizeof *company->ranks);
+    mpi_company_t *company = &mpi->company;
+    company->ranks = malloc(mpi->mail.base.env->size * sizeof *company->ranks);
     if (!company->ranks) {
-        aq_log_error("out of memory for the shared windows of %u ranks", mpi->base.env->size);
+        aq_log_error("out of memory for the shared windows of %u ranks", mpi->mail.base.env->size);
         return AQ_ERR_RESOURCE;
     }
+    company->size = 1;
+    company->ranks[0] = mpi->mail.base.env->rank;
+    if (most == 1)
+        return AQ_OK;
     int error = mpi->mpi->split(mpi->comm, most ? (uint32_t)most : UINT32_MAX, &company->comm,
                                 company->ranks, &company->size);
     return error ? mpi_conduit_error(mpi, "MPI_Comm_split_type", error) : AQ_OK;
 }
 
-// A second view of the whole window: MPI_Finalize takes MPI's own away, and threads of the client,
-// or its handlers of signals, may work on while the job ends.
-static aq_status_t view(const company_t *company, const uintptr_t *sizes, void **parts, void **here)
+// A second view of a whole window, in which parts (in, out) lie: MPI_Finalize takes MPI's own away,
+// and threads of the client, or its handlers of signals, may work on while the job ends.
+static aq_status_t view(uint32_t count, size_t bytes, void **parts)
 {
     const uintptr_t first = (uintptr_t)parts[0] / PAGE * PAGE;
-    char *base = mremap((void *)first, 0, bytes_of_all(company, sizes), MREMAP_MAYMOVE);
+    char *base = mremap((void *)first, 0, bytes, MREMAP_MAYMOVE);
     if (base == MAP_FAILED) {
         aq_log_error("the shared window of MPI cannot be mapped a second time; raise the limit of "
                      "virtual memory (ulimit -v), or set GASNET_MPI_SHARED_MAXSIZE=1");
         return AQ_ERR_RESOURCE;
     }
-    for (uint32_t i = 0; i < company->size; i++)
-        here[company->ranks[i]] = base + round_up((uintptr_t)parts[i] - first);
+    for (uint32_t i = 0; i < count; i++)
+        parts[i] = base + round_up((uintptr_t)parts[i] - first);
     return AQ_OK;
 }
 
-static aq_status_t share(mpi_conduit_t *mpi, const company_t *company, const uintptr_t *sizes,
-                         void **here)
+// A window with `mine` bytes of this process and `all` of the company: where the part of each
+// begins, on a page of its own. Owned by the caller; NULL: logged.
+static void **share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpi_window_t **window)
 {
+    mpi_company_t *company = &mpi->company;
     void **parts = malloc(company->size * sizeof *parts);
     if (!parts) {
         aq_log_error("out of memory for a shared window of %u ranks", company->size);
+        return NULL;
+    }
+    int error = mpi->mpi->share(company->comm, mine, parts, window);
+    if (error)
+        (void)mpi_conduit_error(mpi, "MPI_Win_allocate_shared", error);
+    if (error || view(company->size, all, parts) != AQ_OK) {
+        free(parts);
+        return NULL;
+    }
+    return parts;
+}
+
+// ---- mailboxes ----
+
+// Without a shared one the mailbox has a use too: this process sleeps there.
+static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
+{
+    aq_mail_areas_t areas = {.count = 1, .stride = aq_mailbox_bytes()};
+    areas.first = mmap(NULL, areas.stride, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (areas.first == MAP_FAILED) {
+        aq_log_error("no memory for a mailbox of %zu bytes; set GASNET_PSHM_NETWORK_DEPTH lower",
+                     areas.stride);
         return AQ_ERR_RESOURCE;
     }
-    int error =
-        mpi->mpi->share(company->comm, bytes_of(sizes[mpi->base.env->rank]), parts, &mpi->shared);
-    aq_status_t status = error ? mpi_conduit_error(mpi, "MPI_Win_allocate_shared", error)
-                               : view(company, sizes, parts, here);
+    aq_mail_open(&mpi->mail, &areas);
+    return AQ_OK;
+}
+
+static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
+{
+    const mpi_company_t *company = &mpi->company;
+    const size_t mine = bytes_of(aq_mailbox_bytes());
+    mpi_enter(mpi);
+    void **parts = share(mpi, mine, bytes_of_mailboxes(company), &mpi->mailboxes);
+    mpi_leave(mpi);
+    if (!parts)
+        return AQ_ERR_RESOURCE;
+    aq_mail_open(&mpi->mail, &(aq_mail_areas_t){parts[0], mine, company->size,
+                                                place_of(company, mpi->mail.base.env->rank)});
+    memset(aq_mailbox_at(&mpi->mail, mpi->mail.areas.index), 0, sizeof(aq_mailbox_t));
+    mpi->by_mail = true;
+    mpi->bytes += mine;
     free(parts);
-    return status;
+    return AQ_OK;
+}
+
+// Ranks that neither smp nor a mailbox reaches.
+static uint32_t count_far(const mpi_conduit_t *mpi)
+{
+    const aq_conduit_env_t *env = mpi->mail.base.env;
+    uint32_t far = 0, at = 0;
+    for (uint32_t rank = 0; rank < env->size; rank++) {
+        const bool neighbour = at < env->nbrhd_size && env->nbrhd[at] == rank;
+        at += neighbour;
+        far += !neighbour && !(mpi->by_mail && has(&mpi->company, rank));
+    }
+    return far;
+}
+
+// Who shares memory by smp anyway needs no mailbox here.
+static bool wants_mailbox(const mpi_conduit_t *mpi)
+{
+    for (uint32_t i = 0; i < mpi->company.size; i++)
+        if (!is_neighbour(mpi->mail.base.env, mpi->company.ranks[i]))
+            return true;
+    return false;
+}
+
+aq_status_t mpi_shared_open(mpi_conduit_t *mpi)
+{
+    bool all;
+    mpi_enter(mpi);
+    aq_status_t status = find_company(mpi);
+    mpi_leave(mpi);
+    if (status != AQ_OK)
+        return status;
+    const bool wanted = wants_mailbox(mpi);
+    status = mpi_agree(mpi, !wanted || has_room(bytes_of_mailboxes(&mpi->company)), &all);
+    if (status == AQ_OK)
+        status = wanted && all ? open_mailboxes(mpi) : open_own_mailbox(mpi);
+    mpi->far = count_far(mpi);
+    return status == AQ_OK ? mpi_agree(mpi, true, &all) : status; // all have cleared theirs
+}
+
+void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link)
+{
+    const uint32_t place = place_of(&mpi->company, rank);
+    if (mpi->by_mail && place < mpi->company.size)
+        aq_mail_link(&mpi->mail, place, &link->mail);
+}
+
+// ---- segments ----
+
+static size_t bytes_of_all(const mpi_company_t *company, const uintptr_t *sizes)
+{
+    size_t total = 0;
+    for (uint32_t i = 0; i < company->size; i++)
+        total += bytes_of(sizes[company->ranks[i]]);
+    return total;
+}
+
+// Whether a window can serve this process: neighbours have to be in it. The mailboxes have taken
+// their room only as far as they were written.
+static bool will_do(const mpi_conduit_t *mpi, const uintptr_t *sizes)
+{
+    const aq_conduit_env_t *env = mpi->mail.base.env;
+    const mpi_company_t *company = &mpi->company;
+    for (uint32_t i = 0; i < env->nbrhd_size; i++)
+        if (!has(company, env->nbrhd[i]))
+            return false;
+    return has_room(bytes_of_all(company, sizes) +
+                    (mpi->by_mail ? bytes_of_mailboxes(company) : 0));
+}
+
+static aq_status_t share_all(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
+{
+    const mpi_company_t *company = &mpi->company;
+    const size_t mine = bytes_of(sizes[mpi->mail.base.env->rank]);
+    mpi_enter(mpi);
+    void **parts = share(mpi, mine, bytes_of_all(company, sizes), &mpi->shared);
+    mpi_leave(mpi);
+    if (!parts)
+        return AQ_ERR_RESOURCE;
+    for (uint32_t i = 0; i < company->size; i++)
+        here[company->ranks[i]] = parts[i];
+    free(parts);
+    return AQ_OK;
 }
 
 // MPI makes nothing shared for a process that is alone, and would take its memory away too.
@@ -129,7 +253,7 @@ static aq_status_t stay_alone(uint32_t rank, const uintptr_t *sizes, void **here
 
 static void look_for_strangers(mpi_conduit_t *mpi, void *const *here)
 {
-    const aq_conduit_env_t *env = mpi->base.env;
+    const aq_conduit_env_t *env = mpi->mail.base.env;
     uint32_t rank = 0, i = 0;
     for (; rank < env->size; rank++) {
         if (i < env->nbrhd_size && env->nbrhd[i] == rank)
@@ -143,24 +267,14 @@ static void look_for_strangers(mpi_conduit_t *mpi, void *const *here)
 aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
-    company_t company = {0};
     bool all = false;
     aq_status_t status = AQ_OK;
     if (strcmp(aq_settings_text(AQ_SET_MPI_RMA), "0") != 0 &&
-        aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE) != 1) {
-        mpi_enter(mpi);
-        status = find_company(mpi, &company);
-        mpi_leave(mpi);
-        if (status == AQ_OK)
-            status = mpi_agree(mpi, will_do(mpi, &company, sizes), &all);
-    }
-    if (status == AQ_OK && all) {
-        mpi_enter(mpi);
-        status = company.size > 1 ? share(mpi, &company, sizes, here)
-                                  : stay_alone(mpi->base.env->rank, sizes, here);
-        mpi_leave(mpi);
-    }
-    free(company.ranks);
+        aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE) != 1)
+        status = mpi_agree(mpi, will_do(mpi, sizes), &all);
+    if (status == AQ_OK && all)
+        status = mpi->company.size > 1 ? share_all(mpi, sizes, here)
+                                       : stay_alone(conduit->env->rank, sizes, here);
     look_for_strangers(mpi, here);
     return status == AQ_OK && !all ? AQ_ERR_ABSENT : status;
 }

@@ -34,19 +34,46 @@ puts()
             fail "with $* rank $rank sent '$frames' frames."
     done
 }
-puts 11 GASNET_MPI_RMA=0
+puts 11 GASNET_MPI_RMA=0 GASNET_MPI_SHARED_MAXSIZE=1
+puts 00 GASNET_MPI_RMA=0
 puts 10 GASNET_MPI_RMA=1 GASNET_MPI_SHARED_MAXSIZE=1
 puts 00 GASNET_MPI_RMA=1
 puts 00 GASNET_MPI_RMA=auto
+
+# counts RANKS LINE VARIABLE=VALUE ...: of active messages of all kinds that ranks send, each of them counts what is
+# like the extended expression LINE.
+counts()
+{
+    local ranks=$1 line=$2
+    shift 2
+    (export GASNET_STATS=1 "$@" && on_mpi "$mpi" "$ranks" conform-seq am_args am_medium am_long) >out 2>&1 ||
+        fail "with $* active messages end with exit code $?."
+    [ "$(grep -cE "mpi: rank [0-9] in all: $line" out)" = "$ranks" ] ||
+        fail "with $* the messages of $ranks ranks did not go another way than: $line"
+}
+some='[1-9][0-9]*'
+none='0 messages and 0 puts and gets by MPI; took'
+counts 3 "$none $some lines of requests and $some of replies out of its mailbox; 0 peers" GASNET_MPI_RMA=auto
+counts 3 "$none $some lines of requests and $some of replies out of its mailbox; 0 peers" GASNET_MPI_RMA=0
+counts 2 "$some messages .* took 0 lines of requests and 0 of replies .*; 1 peers" GASNET_MPI_SHARED_MAXSIZE=1
+counts 4 "$some messages .* took $some lines of requests and $some of replies .*; 2 peers" GASNET_MPI_SHARED_MAXSIZE=2
+counts 4 "$some messages .* took 0 lines of requests and 0 of replies .*; 2 peers" GASNET_MPI_SHARED_MAXSIZE=2 \
+    GASNET_SUPERNODE_MAXSIZE=2
 
 # Where the files of shared windows have no room, there are none of those; MPI itself would wait for ever.
 if unshare -m true 2>/dev/null; then
     small_store()
     {
-        unshare -m bash -c '. "$AQ_SRC/tests/run-functions.sh"; mount -t tmpfs -o size=30m tmpfs /dev/shm && on_mpi "$@"' - "$@"
+        unshare -m bash -c '. "$AQ_SRC/tests/run-functions.sh"; mount -t tmpfs -o "size=$1" tmpfs /dev/shm && shift &&
+            on_mpi "$@"' - "$@"
     }
-    GASNET_MPI_RMA=1 small_store "$mpi" 2 "$client" puts >out 2>&1 || fail "with a small /dev/shm the exit code is $?."
+    GASNET_MPI_RMA=1 small_store 30m "$mpi" 2 "$client" puts >out 2>&1 || fail "with a small /dev/shm the exit code is $?."
     grep -q '200 puts, rank 0 sent [2-9][0-9][0-9] frames' out || fail "there is a shared window without room for it."
+    if [ "$mpi" = openmpi ]; then # the other one does not start with so little
+        GASNET_STATS=1 small_store 1m "$mpi" 2 conform-seq am_args >out 2>&1 || fail "with 1 MiB the exit code is $?."
+        [ "$(grep -cE "$some messages .* took 0 lines of requests and 0 of replies .*; 1 peers" out)" = 2 ] ||
+            fail "there are mailboxes without room for them."
+    fi
 fi
 
 # mode, what is said

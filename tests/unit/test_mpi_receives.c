@@ -121,10 +121,10 @@ static bool deliver(const aq_arrival_t *arrival)
     stub.depth++;
     stub.deepest = stub.depth > stub.deepest ? stub.depth : stub.deepest;
     if (stub.replies)
-        assert_int_equal(mpi_conduit_send(&mpi->base, mpi_link_of(mpi, arrival->source), &reply),
-                         AQ_OK);
+        assert_int_equal(
+            mpi_conduit_send(&mpi->mail.base, mpi_link_of(mpi, arrival->source), &reply), AQ_OK);
     send_requests();
-    (void)mpi_conduit_poll(&mpi->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    (void)mpi_conduit_poll(&mpi->mail.base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
     stub.depth--;
     return stub.replies;
 }
@@ -151,7 +151,8 @@ static void run(bool replies)
         free(links[i]);
     memset(links, 0, sizeof links);
     mpi = &conduits[replies];
-    *mpi = (mpi_conduit_t){.base = {&aq_mpi_conduit, &env, 0, 0, 0},
+    *mpi = (mpi_conduit_t){.mail = {.base = {&aq_mpi_conduit, &env, 0, 0, 0}},
+                           .far = PEERS,
                            .mpi = &table,
                            .links = links,
                            .limits = {EACH, TOTAL, EACH - 1}};
@@ -162,7 +163,7 @@ static void run(bool replies)
         stub.free[p] = EACH;
     while (stub.delivered < MESSAGES) {
         send_requests();
-        assert_int_equal(mpi_conduit_poll(&mpi->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES), 1);
+        assert_int_equal(mpi_conduit_poll(&mpi->mail.base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES), 1);
     }
     assert_int_equal(stub.deepest, MPI_SPARES);
     assert_int_equal(stub.posted[MPI_REQUESTS], TOTAL + MPI_SPARES);
