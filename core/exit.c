@@ -4,6 +4,7 @@
 #include "exit.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "../other/clock.h"
+#include "../other/log.h"
 #include "../other/settings.h"
 #include "exit_news.h"
 #include "job.h"
@@ -71,17 +73,30 @@ static void limit_time(uint64_t us, void (*handler)(int number))
     setitimer(ITIMER_REAL, &time, NULL);
 }
 
+static const char *volatile step; // of the body: why it may be stuck, and what helps
+
+// Says why this process ends by force; not where that would wait for a reader that does not read.
+static void say_step(void)
+{
+    struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&output, 1, 0) == 1 && (output.revents & POLLOUT))
+        aq_log_error("the exit timeout is over while this rank still %s; it ends by force", step);
+}
+
 // A step of the body is stuck: in a lock that somebody holds for good, or behind a reader that does
 // not read. Whoever started the ranks ends the job by force.
 static void on_overtime(int number)
 {
     (void)number;
-    if (is_time_over())
-        aq_job.boot->ops->abort(aq_job.boot, code_of_job());
+    if (!is_time_over())
+        return;
+    say_step();
+    aq_job.boot->ops->abort(aq_job.boot, code_of_job());
 }
 
-static void limit_step(void)
+static void limit_step(const char *what)
 {
+    step = what;
     limit_time(aq_boot_exit_timeout(aq_job.size) / 1000 + OVERTIME_US, on_overtime);
 }
 
@@ -117,14 +132,21 @@ static int exit_body(int code)
     for (unsigned i = 0; i < TERMINATING; i++)
         (void)signal(terminating[i], SIG_IGN);
     if (!aq_job.boot->watched)
-        limit_step();
+        limit_step("writes output that nobody reads, or waits for a lock of the C library; read "
+                   "the output of "
+                   "the job to its end");
     fflush(NULL);
-    limit_step();
+    limit_step(
+        "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
+        "GASNET_EXITTIMEOUT");
     code = aq_exit_news_spread(code);
-    limit_step();
+    limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
+               "or a lock is "
+               "in use");
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
-    limit_step();
+    limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "
+               "MPI_Finalize ends there, and if not set GASNET_MPI_FINALIZE=0");
     aq_job.boot->ops->finalize(aq_job.boot);
     return code;
 }

@@ -124,9 +124,27 @@ static void mpi_end_now(int code)
     if (fd && write(atoi(fd), message, (size_t)length) < 0)
         return; // it has gone, or sees us leave
 }
+
+// MPI_Finalize of MPICH over UCX closes the connections to other hosts, which takes the help of the
+// peers; but those that have closed theirs wait for the launcher, and give none. So a job of
+// several hosts, also one that only calls MPI_Init and MPI_Finalize, may hang there. The launcher
+// is content when a process tells it that it leaves, on the connection that its environment names
+// (PMI-1).
+static bool mpi_quit(void)
+{
+    static const char leaving[] = "cmd=finalize\n", agreed[] = "cmd=finalize_ack";
+    char answer[64];
+    const char *text = getenv("PMI_FD");
+    const int fd = text ? atoi(text) : -1;
+    if (fd < 0 || write(fd, leaving, sizeof leaving - 1) != (ssize_t)(sizeof leaving - 1))
+        return false;
+    const ssize_t got = read(fd, answer, sizeof answer);
+    return got >= (ssize_t)sizeof agreed && memcmp(answer, agreed, sizeof agreed - 1) == 0;
+}
 #else
 #define mpi_end_job NULL
 #define mpi_end_now NULL
+#define mpi_quit NULL
 #endif
 
 static int mpi_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
@@ -357,6 +375,7 @@ __attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
     .level = mpi_level,
     .on_finish = mpi_on_finish,
     .finish = mpi_finish,
+    .quit = mpi_quit,
     .open = mpi_open,
     .end_job = mpi_end_job,
     .end_now = mpi_end_now,

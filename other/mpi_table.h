@@ -52,6 +52,9 @@ typedef struct aq_mpi_table {
     // Has call called when anybody calls MPI_Finalize, before it does anything.
     int (*on_finish)(void (*call)(void));
     int (*finish)(void);
+    // Leaves the launcher in good order without finish, which may not return when ranks of several
+    // hosts call it; NULL where it does. False: that cannot be done, and nothing was.
+    bool (*quit)(void);
 
     // A communicator of our own, over the processes of MPI_COMM_WORLD. Collective; may block.
     int (*open)(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size);

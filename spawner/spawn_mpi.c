@@ -185,10 +185,11 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
 {
     const mpi_boot_t *self = mine_of(boot);
     atomic_store(&self->page->abort_asked, 1);
+    const bool all_leave = atomic_load(&self->page->state[boot->rank]) == AQ_RANK_FINALIZED;
     int won = mpi_boot_announce(boot, code);
-    if (won == 0)
+    if (won == 0 && !all_leave)
         won = 1;
-    if (self->mpi->end_now)
+    if (won && self->mpi->end_now)
         self->mpi->end_now(won);
     _exit(won);
 }
@@ -236,7 +237,9 @@ static void leave_mpi(mpi_boot_t *self)
         return;
     if (all_leave(self)) {
         say_that_left(self);
-        (void)self->mpi->finish();
+        const bool other_hosts = *self->peer != '\0';
+        if (!other_hosts || !self->mpi->quit || !self->mpi->quit())
+            (void)self->mpi->finish();
         return;
     }
     if (aborted(self)) // who did that has said why

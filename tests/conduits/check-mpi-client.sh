@@ -83,6 +83,13 @@ refused()
     grep -qF "$2" out || fail "mode $1 does not say: $2"
 }
 
+# An end that takes too long is told, and has the code of the job.
+(export GASNET_EXITTIMEOUT=1 && on_mpi "$mpi" 2 "$client" stuck) >out 2>&1
+code=$?
+[ $code = 3 ] || fail "mode stuck ends with exit code $code."
+grep -q 'the exit timeout is over while this rank still takes leave of its launcher; see whether' out ||
+    fail "mode stuck does not say what it was at."
+
 refused before 'MPI_Finalize was called before init'
 refused meanwhile 'MPI_Finalize was called while conduit mpi was in use'
 refused single 'MPI was started without support for threads'

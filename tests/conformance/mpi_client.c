@@ -5,6 +5,7 @@
 //   before    the client finalizes MPI before init: refused
 //   meanwhile the client finalizes MPI and goes on with GASNet: refused
 //   puts      rank 0 puts into rank 1, and both tell how many frames they sent meanwhile
+//   stuck     MPI_Finalize, which gasnet_exit(3) calls, does not return
 //   single, funneled   the client initializes MPI without support for threads, or with too little
 #include <gasnetex.h>
 #include <mpi.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROUNDS = 200, SEGMENT = 1 << 24, REPLY = GEX_AM_INDEX_BASE, REQUEST };
 
@@ -117,6 +119,23 @@ static void puts_of_rank_0(gex_TM_t team)
     fflush(stdout);
 }
 
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF.
+static int never_return(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    while (pause() == -1)
+        ;
+    return MPI_SUCCESS;
+}
+
+static void get_stuck(void)
+{
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, never_return, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    gasnet_exit(3);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "ours";
@@ -141,6 +160,8 @@ int main(int argc, char **argv)
         MPI_Finalize();
     if (is(mode, "both"))
         return 0;
+    if (is(mode, "stuck"))
+        get_stuck();
     if (is(mode, "meanwhile"))
         for (;;)
             gasnet_AMPoll();
