@@ -151,7 +151,7 @@ static void run(bool replies)
         free(links[i]);
     memset(links, 0, sizeof links);
     mpi = &conduits[replies];
-    *mpi = (mpi_conduit_t){.mail = {.base = {&aq_mpi_conduit, &env, 0, 0, 0}},
+    *mpi = (mpi_conduit_t){.mail = {.base = {&aq_mpi_conduit, &env, 0, 0, 0, 0}},
                            .far = PEERS,
                            .mpi = &table,
                            .links = links,
