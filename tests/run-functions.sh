@@ -87,6 +87,14 @@ on_mpi()
     by_mpirun "$@"
 }
 
+# The same under Open MPI in a build with the thread sanitizer, which says nothing of Open MPI's own. (UCX, below
+# MPICH, crashes in such a process.)
+on_mpi_tsan()
+{
+    export TSAN_OPTIONS="$TSAN_OPTIONS suppressions=$AQ_SRC/tests/conduits/openmpi.supp"
+    on_mpi openmpi "$@"
+}
+
 # Over a bad network: loses $1 percent, doubles 5, lets later ones overtake 20; the seed is $2.
 on_bad_udp()
 {
