@@ -7,7 +7,9 @@
 
 #include "../../other/log.h"
 
-enum { SPARES = 64 }; // arrivals that may be with their handlers without a copy
+// Arrivals that may be with their handlers without a copy, together with those that are to be
+// replaced (ahead).
+enum { SPARES = 64 };
 
 // ---- pools ----
 
@@ -48,14 +50,22 @@ static bool fill_pool(aq_ibv_pool_t *pool, unsigned count, size_t bytes, uint8_t
 
 // ---- operations ----
 
+// One of a number, unless that is 0.
+static bool take_one(atomic_uint *number)
+{
+    unsigned left = atomic_load_explicit(number, memory_order_relaxed);
+    do
+        if (!left)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(number, &left, left - 1, memory_order_acquire,
+                                                  memory_order_relaxed));
+    return true;
+}
+
 aq_ibv_op_t *aq_ibv_op_take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
 {
-    unsigned slots = atomic_load_explicit(&link->slots, memory_order_relaxed);
-    do
-        if (!slots)
-            return NULL;
-    while (!atomic_compare_exchange_weak_explicit(&link->slots, &slots, slots - 1,
-                                                  memory_order_acquire, memory_order_relaxed));
+    if (!take_one(&link->slots))
+        return NULL;
     aq_lock_take(&ibv->op_lock);
     aq_ibv_op_t *op = ibv->free_ops;
     if (op) {
@@ -76,12 +86,28 @@ void aq_ibv_op_put(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
         aq_ibv_buffer_put(op->buffer);
     aq_ibv_keys_release(&op->hold);
     aq_ibv_keys_release(&op->there);
-    atomic_fetch_add_explicit(&op->link->slots, 1, memory_order_release);
+    atomic_fetch_add_explicit(&op->link->slots, 1 + op->silent, memory_order_release);
+    if (op->silent)
+        atomic_fetch_sub_explicit(&ibv->silent, op->silent, memory_order_relaxed);
     aq_lock_take(&ibv->op_lock);
     op->next = ibv->free_ops;
     ibv->free_ops = op;
     atomic_fetch_sub_explicit(&ibv->ops_used, 1, memory_order_relaxed);
     aq_lock_drop(&ibv->op_lock);
+}
+
+// An entry that tells nothing is known to be free when a later one of its link has told: so only
+// some may be such, of each link and of all.
+bool aq_ibv_silent_take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    if (atomic_load_explicit(&link->silent, memory_order_relaxed) >= ibv->limits.silent_each)
+        return false;
+    if (atomic_fetch_add_explicit(&ibv->silent, 1, memory_order_relaxed) <
+            ibv->limits.silent_total &&
+        take_one(&link->slots))
+        return true;
+    atomic_fetch_sub_explicit(&ibv->silent, 1, memory_order_relaxed);
+    return false;
 }
 
 static bool make_ops(aq_ibv_conduit_t *ibv)
@@ -122,7 +148,7 @@ void aq_ibv_post_arrivals(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *first)
 
 static void post_first_arrivals(aq_ibv_conduit_t *ibv)
 {
-    for (unsigned i = 0; i < ibv->limits.arrivals; i++) {
+    for (unsigned i = 0; i < ibv->limits.arrivals + ibv->limits.ahead; i++) {
         aq_ibv_buffer_t *buffer = aq_ibv_buffer_take(&ibv->arrivals);
         buffer->next = NULL;
         aq_ibv_post_arrivals(ibv, buffer);

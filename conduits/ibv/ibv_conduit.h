@@ -148,7 +148,8 @@ typedef struct aq_ibv_op {
     aq_ibv_hold_t there;     // of the peer's memory
     void *into;              // a get through the buffer: where its bytes belong
     uint32_t nbytes;
-    bool untold; // it is complete when a later one is
+    unsigned silent; // messages before it that are complete when it is
+    bool untold;     // it is complete when a later one is
 } aq_ibv_op_t;
 
 // ---- peers ----
@@ -172,6 +173,7 @@ typedef struct aq_ibv_peer {
     atomic_bool dead;         // nothing completes any more
     aq_ibv_atomics_t atomics; // on its memory
     atomic_uint slots;        // free entries of its send queue
+    atomic_uint silent;       // posted ones without an operation, behind the last that has one
     aq_credit_t credit;
 
     // The rings of the peer, and the one of them that is for us.
@@ -228,7 +230,10 @@ typedef struct aq_ibv_waiting {
 typedef struct aq_ibv_limits {
     aq_credit_limits_t credits;
     unsigned depth_each, depth_total; // send queue entries of a link, of the process
-    unsigned arrivals;                // buffers in the shared receive queue
+    unsigned silent_each;             // entries without an operation, of a link
+    unsigned silent_total;            // and of all: the completion queue has room for them as well
+    unsigned arrivals;                // buffers in the shared receive queue, that have to be there
+    unsigned ahead;                   // and further ones, to replace several at a time
     unsigned grants;                  // of those, for requests
     unsigned ring_replies;            // and for replies to requests that went by rings
     unsigned bounces, large_bounces;
@@ -284,6 +289,8 @@ typedef struct aq_ibv_conduit {
     aq_lock_t op_lock;
     aq_ibv_op_t *free_ops, *ops;
     atomic_uint ops_used;
+    atomic_uint silent; // entries of send queues without an operation
+    atomic_uint idle_reaps;
     aq_ibv_list_t list;
 
     aq_ibv_atomics_t atomics; // on memory here
@@ -325,6 +332,7 @@ typedef struct aq_ibv_conduit {
     aq_lock_t receiving; // only ever tried
     atomic_uint sending_turns;
     aq_lock_t queue_lock;
+    unsigned missing; // arrivals that were taken out and not replaced yet; under queue_lock
     aq_ibv_queue_t requests, replies;
     atomic_bool credits_due; // a hidden reply found no room
     atomic_ulong arrived;    // messages in receive buffers
@@ -386,6 +394,10 @@ void aq_ibv_buffer_put(aq_ibv_buffer_t *buffer);
 // An operation, with one entry of the link's send queue. NULL: none is free now.
 aq_ibv_op_t *aq_ibv_op_take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
 void aq_ibv_op_put(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op); // with its buffer
+
+// An entry of the link's send queue alone, for a message that travels inline: it comes back with
+// the next operation. False: it needs an operation now.
+bool aq_ibv_silent_take(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
 
 // Posts buffers for arrivals, a chain of them.
 void aq_ibv_post_arrivals(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *first);
@@ -467,9 +479,10 @@ void aq_ibv_send_answer(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link);
 // Whether the request whose handler runs in this thread came by a ring.
 extern _Thread_local bool aq_ibv_answers_ring;
 
-// One work request of the device. Signaled; its op is what completes.
+// One work request of the device. Signaled; its op is what completes. Without one, after
+// aq_ibv_silent_take, nothing tells that it is complete but what is posted later.
 typedef struct aq_ibv_work {
-    aq_ibv_op_t *op;
+    aq_ibv_op_t *op; // or NULL
     enum ibv_wr_opcode opcode;
     const void *local;
     uint32_t nbytes, local_key;

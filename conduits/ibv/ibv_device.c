@@ -29,6 +29,9 @@ enum {
     LONGEST_BOUNCE = 1 << 20,
     MOST_GRANTS = 1024,   // buffers for requests, whatever the number of peers
     DEFAULT_DEPTH = 4096, // operations under way, likewise
+    POSTED_AHEAD = 16,
+    MOST_SILENT = 7,
+    MOST_SILENT_TOTAL = 1024,
 };
 
 // ---- which ----
@@ -189,6 +192,15 @@ static void find_rings(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
     limits->rings = aq_least(limits->rings, (most - limits->arrivals) / limits->ring_depth);
     limits->ring_replies = limits->rings * limits->ring_depth;
     limits->arrivals += limits->ring_replies;
+    limits->ahead = aq_least(POSTED_AHEAD, most - limits->arrivals);
+}
+
+// Messages that tell nothing keep the entries of send queues that they have, until others do.
+static void find_silent(aq_ibv_limits_t *limits, const struct ibv_device_attr *can)
+{
+    limits->silent_each = aq_least(MOST_SILENT, limits->depth_each / 4);
+    limits->silent_total =
+        aq_least(MOST_SILENT_TOTAL, (unsigned)can->max_cqe - limits->depth_total);
 }
 
 static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
@@ -213,6 +225,7 @@ void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
     find_credits(limits, peers, can);
     find_bytes(limits, port);
     find_rings(ibv, can);
+    find_silent(limits, can);
     limits->bounces =
         aq_least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
     limits->large_bounces = aq_least(LARGE_BOUNCES, limits->depth_total);
@@ -256,8 +269,10 @@ static struct ibv_comp_channel *arrivals_channel(const aq_ibv_conduit_t *ibv)
 
 static aq_status_t make_objects(aq_ibv_conduit_t *ibv)
 {
-    struct ibv_srq_init_attr srq = {.attr = {.max_wr = ibv->limits.arrivals, .max_sge = 1}};
-    const int sends = (int)ibv->limits.depth_total, arrivals = (int)ibv->limits.arrivals;
+    struct ibv_srq_init_attr srq = {
+        .attr = {.max_wr = ibv->limits.arrivals + ibv->limits.ahead, .max_sge = 1}};
+    const int sends = (int)(ibv->limits.depth_total + ibv->limits.silent_total),
+              arrivals = (int)srq.attr.max_wr;
     if (aq_ibv_sleep_open(ibv) && (ibv->pd = ibv_alloc_pd(ibv->verbs)) != NULL &&
         (ibv->send_cq = ibv_create_cq(ibv->verbs, sends, NULL, ibv->completions, 0)) != NULL &&
         (ibv->receive_cq = ibv_create_cq(ibv->verbs, arrivals, NULL, arrivals_channel(ibv), 0)) !=

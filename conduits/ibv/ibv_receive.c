@@ -1,9 +1,10 @@
 // Messages in: from the completion queue into the queue of their class, and from there to their
 // handlers.
 //
-// For each one that has come out, a spare buffer goes back into the shared receive queue at once;
-// if there is none, the message is copied before its handler runs, and its own buffer goes back. So
-// by the time a credit returns to its owner, the buffer that it stands for is there.
+// The shared receive queue has some buffers more than credits stand for. When half of them are used
+// up, spare buffers go in at once, all in one call; if there are none and no more than needed are
+// left, the message is copied before its handler runs, and its own buffer goes back. So by the time
+// a credit returns to its owner, the buffer that it stands for is there.
 #include "ibv_conduit.h"
 
 #include <sched.h>
@@ -61,6 +62,25 @@ static void sort_in(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
     enqueue(head_of(buffer)->flags & AQ_IBV_REPLY ? &ibv->replies : &ibv->requests, buffer);
 }
 
+// With the queue lock held: a message has been taken out of the shared queue, which has some
+// buffers more than it needs. So several are replaced at a time, unless there is no spare one.
+static void replace(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer, aq_ibv_buffer_t **spares)
+{
+    aq_ibv_buffer_t *spare;
+    buffer->owed = false;
+    if (++ibv->missing <= ibv->limits.ahead / 2)
+        return;
+    while (ibv->missing && (spare = aq_ibv_buffer_take(&ibv->arrivals)) != NULL) {
+        spare->next = *spares;
+        *spares = spare;
+        ibv->missing--;
+    }
+    if (ibv->missing > ibv->limits.ahead) {
+        buffer->owed = true;
+        ibv->missing--;
+    }
+}
+
 // Takes a batch out of the device; returns how many.
 static unsigned take_batch(aq_ibv_conduit_t *ibv)
 {
@@ -74,18 +94,14 @@ static unsigned take_batch(aq_ibv_conduit_t *ibv)
         aq_ibv_buffer_t *buffer = (aq_ibv_buffer_t *)(uintptr_t)wc[i].wr_id;
         if (wc[i].status != IBV_WC_SUCCESS)
             continue; // a queue pair has failed: its sends tell
-        aq_ibv_buffer_t *spare = aq_ibv_buffer_take(&ibv->arrivals);
-        buffer->owed = !spare;
-        if (spare) {
-            spare->next = spares;
-            spares = spare;
-        }
+        replace(ibv, buffer, &spares);
         sort_in(ibv, buffer);
         if (wc[i].byte_len <= ibv->limits.ring_bytes || head_of(buffer)->flags & RING_FLAGS)
             aq_ibv_ring_count(ibv, head_of(buffer));
     }
     // Before anybody can run what has arrived, and give its credit back.
-    aq_ibv_post_arrivals(ibv, spares);
+    if (spares)
+        aq_ibv_post_arrivals(ibv, spares);
     aq_lock_drop(&ibv->queue_lock);
     atomic_fetch_add_explicit(&ibv->arrived, (unsigned)count, memory_order_relaxed);
     return (unsigned)count;

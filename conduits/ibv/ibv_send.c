@@ -12,20 +12,24 @@ enum {
     APART_NS = 10000,     // between operations that are not of one burst
     DRAIN_NS = 100000000, // most that the end waits for the device
     DRAIN_IDLE_NS = 20000,
+    SILENT = 1,        // in the name of a work request without an operation: its link's, and this
+    SILENT_REAPS = 16, // looks for what has failed of those, of which one asks the device
 };
 
 // ---- work requests ----
 
-static void describe_work(const aq_ibv_work_t *work, struct ibv_send_wr *wr, struct ibv_sge *piece)
+static void describe_work(aq_ibv_peer_t *link, const aq_ibv_work_t *work, struct ibv_send_wr *wr,
+                          struct ibv_sge *piece)
 {
     *piece = (struct ibv_sge){
         .addr = (uintptr_t)work->local, .length = work->nbytes, .lkey = work->local_key};
     *wr = (struct ibv_send_wr){
-        .wr_id = (uintptr_t)work->op,
+        .wr_id = work->op ? (uintptr_t)work->op : (uintptr_t)link | SILENT,
         .sg_list = piece,
         .num_sge = work->nbytes ? 1 : 0,
         .opcode = work->opcode,
-        .send_flags = IBV_SEND_SIGNALED | (work->in_line ? IBV_SEND_INLINE : 0),
+        .send_flags =
+            (work->op ? IBV_SEND_SIGNALED : 0) | (work->in_line ? (unsigned)IBV_SEND_INLINE : 0),
         .wr.rdma = {.remote_addr = work->remote, .rkey = work->remote_key},
     };
     if (work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
@@ -44,6 +48,13 @@ static void post_chain(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct ibv_se
         aq_ibv_peer_lost(ibv, link, strerror(error));
 }
 
+// What was posted before without an operation is complete when this one is.
+static void take_silent(aq_ibv_peer_t *link, aq_ibv_op_t *op)
+{
+    if (atomic_load_explicit(&link->silent, memory_order_relaxed))
+        op->silent = atomic_exchange_explicit(&link->silent, 0, memory_order_acquire);
+}
+
 void aq_ibv_post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                  unsigned count)
 {
@@ -51,11 +62,15 @@ void aq_ibv_post(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t
     struct ibv_send_wr wr[2];
     struct ibv_sge piece[2];
     for (unsigned i = 0; i < count; i++) {
-        describe_work(&work[i], &wr[i], &piece[i]);
+        describe_work(link, &work[i], &wr[i], &piece[i]);
         if (i)
             wr[i - 1].next = &wr[i];
     }
+    if (work->op)
+        take_silent(link, work->op);
     post_chain(ibv, link, wr);
+    if (!work->op) // not before: who takes them may be ahead of us
+        atomic_fetch_add_explicit(&link->silent, 1, memory_order_release);
 }
 
 // ---- the list: short puts and gets to one peer, one call of the device for all ----
@@ -74,6 +89,7 @@ static void post_list(aq_ibv_conduit_t *ibv)
         list->ops[i]->untold = true;
         list->ops[i + 1]->before = list->ops[i];
     }
+    take_silent(list->link, list->ops[count - 1]);
     post_chain(ibv, list->link, list->wr);
 }
 
@@ -94,18 +110,31 @@ static void add_to_list(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv
     const unsigned place = list->count++;
     list->link = link;
     list->ops[place] = work->op;
-    describe_work(work, &list->wr[place], &list->pieces[place]);
+    describe_work(link, work, &list->wr[place], &list->pieces[place]);
     if (work->in_line) // the source may change before it is posted
         list->pieces[place].addr = (uintptr_t)memcpy(list->bytes[place], work->local, work->nbytes);
 }
 
-// How many operations the device has, as far as we know: who puts now and then finds out.
+// How many operations the device has, as far as we know, with the new one.
+static unsigned known_busy(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link)
+{
+    return ibv->limits.depth_each - atomic_load_explicit(&link->slots, memory_order_relaxed) -
+           atomic_load_explicit(&link->silent, memory_order_relaxed);
+}
+
+// The same; who puts now and then finds out. Who waits for each needs no clock.
 static unsigned busy_with(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link)
 {
+    const unsigned busy = known_busy(ibv, link);
+    if (busy <= 1)
+        return busy;
+    const uint64_t now = aq_clock_ns();
     const uint64_t last = atomic_load_explicit(&ibv->list.last, memory_order_relaxed);
-    if (!ibv->list.count && aq_clock_ns() - last > APART_NS)
-        aq_ibv_reap_posted(ibv);
-    return ibv->limits.depth_each - atomic_load_explicit(&link->slots, memory_order_relaxed);
+    atomic_store_explicit(&ibv->list.last, now, memory_order_relaxed);
+    if (ibv->list.count || now - last <= APART_NS)
+        return busy;
+    aq_ibv_reap_posted(ibv);
+    return known_busy(ibv, link);
 }
 
 static void post_in_list(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
@@ -128,7 +157,6 @@ void aq_ibv_post_later(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_
         aq_ibv_post(ibv, link, work, 1);
     else
         post_in_list(ibv, link, work, busy >= depth - depth / 4);
-    atomic_store_explicit(&ibv->list.last, aq_clock_ns(), memory_order_relaxed);
 }
 
 // ---- completions ----
@@ -154,6 +182,11 @@ static void fail(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op, const struct ibv_wc *wc
 static void complete(aq_ibv_conduit_t *ibv, const struct ibv_wc *wc)
 {
     aq_ibv_op_t *op = (aq_ibv_op_t *)(uintptr_t)wc->wr_id, *before;
+    if (wc->wr_id & SILENT) { // which only tells that it has failed
+        aq_ibv_peer_lost(ibv, (aq_ibv_peer_t *)(uintptr_t)(wc->wr_id & ~(uint64_t)SILENT),
+                         ibv_wc_status_str(wc->status));
+        return;
+    }
     if (wc->status != IBV_WC_SUCCESS) {
         fail(ibv, op, wc);
         return;
@@ -170,10 +203,22 @@ unsigned aq_ibv_reap(aq_ibv_conduit_t *ibv)
     return aq_ibv_reap_posted(ibv);
 }
 
+// Messages without an operation tell only what has failed, which may wait.
+static bool may_tell(aq_ibv_conduit_t *ibv)
+{
+    if (atomic_load_explicit(&ibv->ops_used, memory_order_relaxed))
+        return true;
+    if (!atomic_load_explicit(&ibv->silent, memory_order_relaxed))
+        return false;
+    const unsigned looks = atomic_load_explicit(&ibv->idle_reaps, memory_order_relaxed) + 1;
+    atomic_store_explicit(&ibv->idle_reaps, looks, memory_order_relaxed);
+    return looks % SILENT_REAPS == 0;
+}
+
 unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv)
 {
     struct ibv_wc wc[AQ_IBV_BATCH];
-    if (!atomic_load_explicit(&ibv->ops_used, memory_order_relaxed) || !aq_lock_try(&ibv->reaping))
+    if (!may_tell(ibv) || !aq_lock_try(&ibv->reaping))
         return 0;
     int count = ibv_poll_cq(ibv->send_cq, AQ_IBV_BATCH, wc);
     aq_lock_drop(&ibv->reaping);
@@ -182,9 +227,23 @@ unsigned aq_ibv_reap_posted(aq_ibv_conduit_t *ibv)
     return count > 0 ? (unsigned)count : 0;
 }
 
+// Behind messages that tell nothing, a write of nothing that tells.
+static void make_tell(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link)
+{
+    aq_ibv_op_t *op;
+    if (!atomic_load_explicit(&link->silent, memory_order_relaxed) ||
+        atomic_load_explicit(&link->dead, memory_order_relaxed) ||
+        !(op = aq_ibv_op_take(ibv, link)))
+        return;
+    const aq_ibv_work_t work = {.op = op, .opcode = IBV_WR_RDMA_WRITE};
+    aq_ibv_post(ibv, link, &work, 1);
+}
+
 // Ranks that still poll take what comes meanwhile; a device that does not answer is not waited for.
 void aq_ibv_drain(aq_ibv_conduit_t *ibv)
 {
+    for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = link->next)
+        make_tell(ibv, link);
     const uint64_t end = aq_clock_ns() + DRAIN_NS;
     while (atomic_load_explicit(&ibv->ops_used, memory_order_relaxed) && aq_clock_ns() < end)
         if (!aq_ibv_reap(ibv))
@@ -195,12 +254,12 @@ void aq_ibv_drain(aq_ibv_conduit_t *ibv)
 
 typedef struct outgoing {
     const aq_am_t *am;
-    bool packed;   // the payload travels with the header
-    bool written;  // in front of it, into its place
-    size_t bytes;  // of the message
-    bool for_ring; // it may go into a ring
-    aq_ibv_op_t *op, *long_op;
-    unsigned credits; // that ride on it
+    bool packed;               // the payload travels with the header
+    bool written;              // in front of it, into its place
+    size_t bytes;              // of the message
+    bool for_ring;             // it may go into a ring
+    aq_ibv_op_t *op, *long_op; // NULL: it needs none
+    unsigned credits;          // that ride on it
 } outgoing_t;
 
 static bool take_buffer(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op, size_t bytes)
@@ -215,6 +274,8 @@ static bool take_buffer(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op, size_t bytes)
 static bool take_ops(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, outgoing_t *out)
 {
     const size_t bytes = out->for_ring ? aq_ibv_ring_bytes(out->bytes) : out->bytes;
+    if (!out->written && bytes <= ibv->limits.inline_bytes && aq_ibv_silent_take(ibv, link))
+        return true;
     out->op = aq_ibv_op_take(ibv, link);
     if (!out->op || (bytes > ibv->limits.inline_bytes && !take_buffer(ibv, out->op, bytes)))
         return false;
@@ -305,7 +366,7 @@ static void post_message(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const outgo
                          uint32_t key)
 {
     uint8_t in_line[AQ_IBV_BUFFER_BYTES];
-    aq_ibv_buffer_t *buffer = out->op->buffer;
+    aq_ibv_buffer_t *buffer = out->op ? out->op->buffer : NULL;
     uint8_t *message = buffer ? buffer->bytes : in_line;
     aq_ibv_work_t work[2];
     unsigned count = 0;

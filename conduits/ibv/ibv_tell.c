@@ -43,7 +43,8 @@ static void tell_link(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link)
     describe_ring(link, ring, sizeof ring);
     aq_log_notice("ibv: rank %" PRIu32 ": %s; %u of %u entries of the send queue used; credits for "
                   "%u more requests, %u to give back; %s; %s ring here",
-                  link->rank, state_of(link), ibv->limits.depth_each - look(&link->slots),
+                  link->rank, state_of(link),
+                  ibv->limits.depth_each - look(&link->slots) - look(&link->silent),
                   ibv->limits.depth_each, look(&link->credit.free), look(&link->credit.banked),
                   ring, link->owned ? "a" : "no");
 }

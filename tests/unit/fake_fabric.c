@@ -131,8 +131,11 @@ static void wait_for_buffer(unsigned from, device_t *to, const struct ibv_send_w
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     device_t *device = device_of(srq->context);
+    fake_counts_t *counts = &fake_nodes[number_of(device)].counts;
     (void)bad;
+    counts->refills++;
     for (; wr; wr = wr->next) {
+        counts->refilled++;
         const unsigned place = device->in++ % BUFFERS;
         device->buffers[place] = *wr;
         device->places[place] = *wr->sg_list;
@@ -160,6 +163,11 @@ static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
     counts->sends += wr->opcode == IBV_WR_SEND;
     counts->writes += wr->opcode == IBV_WR_RDMA_WRITE;
     counts->reads += wr->opcode == IBV_WR_RDMA_READ;
+    if (fake_nodes[pair->from].cut_off) { // that is told of any operation
+        complete(&devices[pair->from]->sent,
+                 (struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_RETRY_EXC_ERR});
+        return;
+    }
     if (wr->opcode == IBV_WR_SEND && to->in == to->out) {
         wait_for_buffer(pair->from, to, wr);
         return;

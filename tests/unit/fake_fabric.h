@@ -20,6 +20,7 @@ typedef struct fake_counts {
     unsigned posts, works, signaled; // calls of post_send; what they posted
     unsigned sends, writes, reads;   // of those
     unsigned send_polls, receive_polls;
+    unsigned refills, refilled; // calls of post_srq_recv; the buffers that they posted
     unsigned waits;             // a message found no buffer at this node
     unsigned least_buffers;     // that were ever posted here
     unsigned requests, replies; // that handlers had
@@ -27,6 +28,7 @@ typedef struct fake_counts {
 
 typedef struct fake_node {
     aq_ibv_conduit_t *ibv;
+    bool cut_off; // whatever it sends fails
     fake_counts_t counts;
 } fake_node_t;
 

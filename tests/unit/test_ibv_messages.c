@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "../../other/settings.h"
 #include "default_settings.h"
@@ -133,7 +135,7 @@ static void test_drain(void **state)
     load_settings();
     fake_fabric_start(2, false);
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(fake_fabric_request(0, 1, 100, true), AQ_OK);
+        assert_int_equal(fake_fabric_request(0, 1, 1000, true), AQ_OK);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 5);
     aq_ibv_drain(fake_nodes[0].ibv);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 0);
@@ -279,7 +281,7 @@ static void test_buffers_for_all_peers(void **state)
         while (fake_fabric_request(node, 0, 0, true) == AQ_OK)
             continue;
     assert_int_equal(counts(0)->waits, 0);
-    assert_int_equal(counts(0)->least_buffers, limits->arrivals - sum);
+    assert_int_equal(counts(0)->least_buffers, limits->arrivals + limits->ahead - sum);
     fake_fabric_settle();
     assert_int_equal(counts(0)->requests, sum);
     for (unsigned node = 0; node < FAKE_NODES; node++)
@@ -434,7 +436,120 @@ static void test_puts_in_a_short_queue(void **state)
     assert_int_equal(to_memory[63], 64);
 }
 
-// A poll that finds nothing asks the device once, and the sends of who has sent nothing never.
+// What a request and its reply cost each side: one post, with a completion now and then; one
+// completion of what has come, and a part of a call that posts buffers for others.
+static void cost_of_rounds(unsigned rounds, bool by_ring)
+{
+    const unsigned each = fake_nodes[0].ibv->limits.silent_each + 1;
+    const unsigned refills = fake_nodes[0].ibv->limits.ahead / 2 + 1;
+    fake_fabric_settle();
+    fake_fabric_clear_counts();
+    for (unsigned i = 0; i < rounds; i++) {
+        assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
+        assert_in_range(fake_fabric_poll(1), 1, 2); // the message, and what is over
+        assert_in_range(fake_fabric_poll(0), 1, 2);
+    }
+    for (unsigned node = 0; node < 2; node++) {
+        assert_int_equal(counts(node)->posts, rounds);
+        assert_int_equal(counts(node)->works, rounds);
+        assert_int_equal(by_ring ? counts(node)->writes : counts(node)->sends, rounds);
+        assert_in_range(counts(node)->signaled, rounds / each, rounds / each + 1);
+        assert_in_range(counts(node)->send_polls, rounds / each, rounds / each + rounds / 16 + 2);
+        if (by_ring) {
+            assert_int_equal(counts(node)->refills, 0);
+            assert_in_range(counts(node)->receive_polls, 0, rounds / 8 + 1);
+        } else {
+            assert_in_range(counts(node)->refills, rounds / refills, rounds / refills + 1);
+            assert_in_range(counts(node)->refilled, rounds - refills, rounds + refills);
+            assert_int_equal(counts(node)->receive_polls, rounds);
+        }
+        assert_int_equal(counts(node)->waits, 0);
+    }
+}
+
+static void test_cost_of_a_short(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    load_settings();
+    fake_fabric_start(2, false);
+    assert_in_range(fake_nodes[0].ibv->limits.silent_each, 4, 16);
+    assert_in_range(fake_nodes[0].ibv->limits.ahead, 8, 32);
+    fake_fabric_round(0, 1, true);
+    cost_of_rounds(640, false);
+}
+
+static void test_cost_of_a_short_in_rings(void **state)
+{
+    (void)state;
+    start_with_rings(2, "16");
+    give_rings(0, 1);
+    cost_of_rounds(640, true);
+}
+
+// Messages of which the device tells nothing leave no entry of a queue behind them for long, to any
+// number of peers, and what has failed of them is found out by polls alone.
+static void test_silent_messages(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    setenv("GASNET_NETWORKDEPTH_PP", "8", 1);
+    load_settings();
+    fake_fabric_start(FAKE_NODES, false);
+    aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
+    ibv->limits.silent_total = 32;
+    for (unsigned i = 0; i < 10 * FAKE_NODES; i++) {
+        fake_fabric_round(0, 1 + i % (FAKE_NODES - 1), true);
+        unsigned held = 0;
+        for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = link->next)
+            held += ibv->limits.depth_each - atomic_load(&link->slots);
+        assert_int_equal(held, atomic_load(&ibv->silent));
+        assert_in_range(held, 0, ibv->limits.silent_total);
+    }
+    assert_in_range(atomic_load(&ibv->silent), 24, 32);
+    assert_int_equal(ibv->ops_used, 0);
+}
+
+// The end waits for all that was sent, with what tells nothing by itself.
+static void test_drain_waits_for_silent_messages(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    load_settings();
+    fake_fabric_start(3, false);
+    assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
+    assert_int_equal(fake_fabric_request(0, 2, 0, false), AQ_OK);
+    assert_int_equal(counts(0)->signaled, 0);
+    aq_ibv_drain(fake_nodes[0].ibv);
+    assert_int_equal(counts(0)->signaled, 2);
+    assert_int_equal(fake_nodes[0].ibv->ops_used, 0);
+    assert_int_equal(fake_nodes[0].ibv->silent, 0);
+    aq_ibv_drain(fake_nodes[0].ibv);
+    assert_int_equal(counts(0)->works, 4);
+    fake_fabric_settle();
+    assert_int_equal(counts(1)->requests + counts(2)->requests, 2);
+}
+
+static void test_silent_messages_fail(void **state)
+{
+    (void)state;
+    setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
+    load_settings();
+    fake_fabric_start(2, false);
+    aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
+    aq_ibv_peer_t *link = fake_fabric_link(0, 1);
+    ibv->wake_connector = eventfd(0, EFD_CLOEXEC);
+    fake_nodes[0].cut_off = true;
+    assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
+    assert_int_equal(ibv->ops_used, 0);
+    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->lost); i++)
+        fake_fabric_poll(0);
+    assert_ptr_equal(atomic_load(&ibv->lost), link);
+    assert_true(link->dead);
+    close(ibv->wake_connector);
+}
+
+// A poll that finds nothing asks the device once, and hardly ever for what was sent.
 static void test_idle_poll(void **state)
 {
     (void)state;
@@ -443,7 +558,7 @@ static void test_idle_poll(void **state)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < 10; i++)
         fake_fabric_poll(0);
-    assert_int_equal(counts(0)->send_polls, 0);
+    assert_in_range(counts(0)->send_polls, 0, 1);
     assert_int_equal(counts(0)->receive_polls, 10);
     fake_fabric_clear_counts();
     fake_fabric_round(0, 1, true);
@@ -582,6 +697,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_puts_are_posted_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_do_not_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_puts_in_a_short_queue, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cost_of_a_short, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cost_of_a_short_in_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_silent_messages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_drain_waits_for_silent_messages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_silent_messages_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_idle_poll, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depths_and_credits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_limits_of_many_peers, set_up, tear_down),
