@@ -206,12 +206,6 @@ static void print_counters(const mpi_conduit_t *mpi)
             (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
 }
 
-static void mpi_tell(aq_conduit_t *conduit)
-{
-    print_counters(mpi_of(conduit));
-    aq_mail_tell(conduit);
-}
-
 // What was sent still needs MPI to be looked at. The receives stay posted until MPI_Finalize: the
 // others may still send.
 static void mpi_close(aq_conduit_t *conduit)
@@ -255,6 +249,7 @@ static void mpi_tell(aq_conduit_t *conduit)
     for (uint32_t rank = 0; rank < conduit->env->size; rank++)
         if (mpi->links[rank] && atomic_load(&mpi->links[rank]->credit.free) == 0)
             aq_log_notice("mpi: all credits for rank %u are in use", rank);
+    aq_mail_tell(conduit);
 }
 
 const aq_conduit_ops_t aq_mpi_conduit = {

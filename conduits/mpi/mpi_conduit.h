@@ -9,8 +9,7 @@
 // - Two classes, requests and replies, told apart by their tag. Each has its receive buffers and
 //   its send buffers, so that requests never keep a reply from getting through.
 // - For each request that far peers have a credit for (core/credit.h) a receive is posted, and one
-// for
-//   each reply to a request of our own: MPI has a place for whatever comes, and its memory for
+//   for each reply to a request of our own: MPI has a place for whatever comes, and its memory for
 //   unexpected messages does not grow. Only with more than MPI_RECEIVES_MOST peers there may be
 //   one message of each peer that finds none posted.
 // - Receives are posted in a known order and MPI matches the oldest first, so only that one is
