@@ -32,6 +32,16 @@ launcher_killed()
     nobody_left 100
 }
 
+# MPICH's mpirun mixes the codes of ranks that leave before all do with the signal by which it ends the others.
+one_is_late()
+{
+    local mpi=$1 code=0
+    shift
+    GASNET_EXITTIMEOUT=0.2 "$@" -np 2 "$conform" compute 1 9 >"$work/out" 2>"$work/err" || code=$?
+    [ "$code" = 9 ] || { [ "$mpi" = mpich ] && [ "$code" != 0 ]; } || fail "exit code $code, not 9: compute 1 9"
+    nobody_left 20
+}
+
 one_pmi()
 {
     local pmi=$1 mpi=$2
@@ -52,7 +62,7 @@ one_pmi()
     job 5 "$@" -np 3 "$conform" one 1 5
     job 0 "$@" -np 2 "$conform" return 0
     job 7 "$@" -np 2 "$conform" return 7
-    GASNET_EXITTIMEOUT=0.2 job 9 "$@" -np 2 "$conform" compute 1 9
+    one_is_late "$mpi" "$@"
     grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
     "$@" -np 2 "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
     nobody_left 20
