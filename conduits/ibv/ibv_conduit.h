@@ -45,6 +45,7 @@ enum {
     AQ_IBV_BUFFER_BYTES = 4096, // the longest message, with its header
     AQ_IBV_PROOF_BYTES = 16,
     AQ_IBV_BATCH = 16,        // completions that are taken out at once
+    AQ_IBV_RING_LOOKS = 8,    // at rings, in a poll of who spins
     AQ_IBV_LIST_MOST = 16,    // operations that are posted together
     AQ_IBV_INLINE_MOST = 128, // longer ones cost each entry of every send queue more than a copy
     AQ_IBV_RING_SLOTS = 32,   // the most that a ring may have

@@ -214,15 +214,27 @@ static void deliver(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
         aq_ibv_buffer_put(buffer);
 }
 
+// Who spins looks at the rings in use a few times, since a look at them costs far less than one at
+// the completions.
+static unsigned look_at_rings(aq_ibv_conduit_t *ibv, bool spinning)
+{
+    unsigned taken, looks = 0;
+    do {
+        taken = take_from_rings(ibv);
+        looks += ibv->rings_active;
+    } while (spinning && ibv->rings_active && !taken && looks < AQ_IBV_RING_LOOKS);
+    return taken;
+}
+
 // False: another thread is at it. While messages come by rings, the completions are looked at less
 // often.
-static bool take_arrivals(aq_ibv_conduit_t *ibv)
+static bool take_arrivals(aq_ibv_conduit_t *ibv, bool spinning)
 {
     if (!aq_lock_try(&ibv->receiving))
         return false;
     if (ibv->rings_leaving)
         aq_ibv_rings_free_left(ibv);
-    if (!take_from_rings(ibv) || ++ibv->ring_turns % RINGS_FIRST == 0)
+    if (!look_at_rings(ibv, spinning) || ++ibv->ring_turns % RINGS_FIRST == 0)
         take_batch(ibv);
     aq_lock_drop(&ibv->receiving);
     return true;
@@ -260,14 +272,14 @@ unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
     if (is_put_off(ibv, what))
         return 0;
     unsigned done = what & AQ_POLL_SENDING ? 0 : aq_ibv_reap(ibv);
-    take_arrivals(ibv);
+    take_arrivals(ibv, what & AQ_POLL_AGAIN);
     return done + deliver_some(ibv, what);
 }
 
 int aq_ibv_poll_by_thread(void *context)
 {
     aq_ibv_conduit_t *ibv = context;
-    bool looked = take_arrivals(ibv);
+    bool looked = take_arrivals(ibv, false);
     unsigned delivered = deliver_some(ibv, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
     if (delivered)
         aq_ibv_wake(&ibv->base, false); // threads of the client may wait for what handlers did

@@ -142,6 +142,25 @@ static void test_drain(void **state)
     assert_int_equal(counts(1)->requests, 0);
 }
 
+// Who spins looks at rings some times for each look at the completions.
+static void test_who_spins_looks_at_rings(void **state)
+{
+    (void)state;
+    const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
+    start_with_rings(2, "16");
+    give_rings(0, 1);
+    fake_fabric_settle();
+    fake_fabric_clear_counts();
+    const unsigned long before = fake_nodes[0].ibv->ring_looks;
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->base, what | AQ_POLL_AGAIN), 0);
+    assert_int_equal(counts(0)->receive_polls, 10);
+    assert_int_equal(fake_nodes[0].ibv->ring_looks - before, 10 * AQ_IBV_RING_LOOKS);
+    assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->base, what), 0);
+    assert_int_equal(counts(0)->receive_polls, 11);
+    assert_int_equal(fake_nodes[0].ibv->ring_looks - before, 10 * AQ_IBV_RING_LOOKS + 1);
+}
+
 // The looks of a poll into slots are as many as there are rings in use.
 static void test_poll_looks_at_rings_in_use(void **state)
 {
@@ -687,6 +706,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_full_ring_is_passed_by, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_who_spins_looks_at_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ring_is_asked_for_again, set_up, tear_down),
