@@ -29,8 +29,9 @@ enum {
     YIELDS = 200,         // looks at a collective call of MPI before the waits between them grow
     PAUSE_NS = 50000,     // then
     LEAVE_NS = 200000000, // that all have at least, to leave together
-    PART = 1024,          // bytes that a rank gives to one collective call
-    ADDRESS_BYTES = 64,   // of a host, as text
+    LAST_WORDS_NS = 50000000, // for the launcher to pass them on, before it ends all
+    PART = 1024,              // bytes that a rank gives to one collective call
+    ADDRESS_BYTES = 64,       // of a host, as text
 };
 
 // There is one job in a process, and it lives as long as the process.
@@ -189,8 +190,10 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
     int won = mpi_boot_announce(boot, code);
     if (won == 0 && !all_leave)
         won = 1;
-    if (won && self->mpi->end_now)
+    if (won && self->mpi->end_now) {
+        aq_clock_sleep_ns(LAST_WORDS_NS); // what was said before would be lost
         self->mpi->end_now(won);
+    }
     _exit(won);
 }
 

@@ -48,11 +48,11 @@ refused "GASNET_WORKERIP: 'nosuch.invalid' is no address"
 
 # ---- Datagrams of strangers ----
 
-# The first 16 bytes of a header (docs/wire-udp.md): no keyed hash, version $1, both acknowledgements
+# The first 16 bytes of a header (docs/wire-udp.md): no keyed hash, version $1, both acknowledgements with all fields
 # and nothing else, 88 bytes, job $2.
 header()
 {
-    head -c 8 /dev/zero && printf "\\x$1\\x61\\x58\\x00\\x$2\\x5a\\xa5\\x5a"
+    head -c 8 /dev/zero && printf "\\x$1\\x69\\x58\\x00\\x$2\\x5a\\xa5\\x5a"
 }
 
 # stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, with zeros behind the first bytes.
@@ -76,11 +76,11 @@ for _ in $(seq 400); do
     grep -q "$socket" /proc/net/udp && break
     sleep 0.05
 done
-stranger 103 88 02 11  # of a later release
-stranger 7 88 01 22    # of another job
-stranger 2 30000 01 33 # longer than its header says
-stranger 1 65507 02 44 # the longest that there is
-stranger 5 39 01 55    # shorter than any header
+stranger 103 88 03 11  # of a later release
+stranger 7 88 02 22    # of another job
+stranger 2 30000 02 33 # longer than its header says
+stranger 1 65507 03 44 # the longest that there is
+stranger 5 39 02 55    # shorter than any header
 exec 9>&-
 ended 0
 [ "$(cat "$work/out")" = begin ] || fail "the job did not do its work"
