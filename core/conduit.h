@@ -101,6 +101,21 @@ typedef struct aq_conduit_env {
     void (*poll_replies)(void);
 } aq_conduit_env_t;
 
+// Where a job rank stands among the processes that share memory with this one; UINT32_MAX: it is
+// none of them.
+static inline uint32_t aq_index_in_nbrhd(const aq_conduit_env_t *env, uint32_t rank)
+{
+    uint32_t low = 0, high = env->nbrhd_size;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (env->nbrhd[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < env->nbrhd_size && env->nbrhd[low] == rank ? low : UINT32_MAX;
+}
+
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;

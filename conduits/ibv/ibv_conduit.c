@@ -175,14 +175,6 @@ void aq_ibv_set_payloads(aq_ibv_conduit_t *ibv)
         ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
 }
 
-static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
-{
-    for (uint32_t i = 0; i < env->nbrhd_size; i++)
-        if (env->nbrhd[i] == rank)
-            return true;
-    return false;
-}
-
 // GASNET_CONNECT_STATIC. All ranks answer, since their threads run before any of them gets here.
 // Each begins with those behind it, so that not all call the same one.
 static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
@@ -195,7 +187,7 @@ static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
         return AQ_ERR_RESOURCE;
     }
     for (uint32_t i = 1; i < env->size; i++)
-        if (!is_neighbour(env, (env->rank + i) % env->size))
+        if (aq_index_in_nbrhd(env, (env->rank + i) % env->size) == UINT32_MAX)
             ranks[count++] = (env->rank + i) % env->size;
     aq_status_t status = aq_ibv_connect_all(ibv, ranks, count);
     free(ranks);

@@ -56,14 +56,6 @@ static bool has_room(size_t bytes)
            bytes + bytes / 16 <= (size_t)store.f_bavail * store.f_frsize;
 }
 
-static bool is_neighbour(const aq_conduit_env_t *env, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < env->nbrhd_size && env->nbrhd[i] != rank)
-        i++;
-    return i < env->nbrhd_size;
-}
-
 // ---- the processes that share memory with this one ----
 
 static aq_status_t find_company(mpi_conduit_t *mpi)
@@ -159,12 +151,10 @@ static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
 static uint32_t count_far(const mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
-    uint32_t far = 0, at = 0;
-    for (uint32_t rank = 0; rank < env->size; rank++) {
-        const bool neighbour = at < env->nbrhd_size && env->nbrhd[at] == rank;
-        at += neighbour;
-        far += !neighbour && !(mpi->by_mail && has(&mpi->company, rank));
-    }
+    uint32_t far = 0;
+    for (uint32_t rank = 0; rank < env->size; rank++)
+        far += aq_index_in_nbrhd(env, rank) == UINT32_MAX &&
+               !(mpi->by_mail && has(&mpi->company, rank));
     return far;
 }
 
@@ -172,7 +162,7 @@ static uint32_t count_far(const mpi_conduit_t *mpi)
 static bool wants_mailbox(const mpi_conduit_t *mpi)
 {
     for (uint32_t i = 0; i < mpi->company.size; i++)
-        if (!is_neighbour(mpi->mail.base.env, mpi->company.ranks[i]))
+        if (aq_index_in_nbrhd(mpi->mail.base.env, mpi->company.ranks[i]) == UINT32_MAX)
             return true;
     return false;
 }

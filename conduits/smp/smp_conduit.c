@@ -55,23 +55,10 @@ static void smp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
     (void)conduit, (void)description; // who shares memory is known from the job
 }
 
-static uint32_t index_in_nbrhd(const aq_conduit_env_t *env, uint32_t rank)
-{
-    uint32_t low = 0, high = env->nbrhd_size;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (env->nbrhd[middle] < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < env->nbrhd_size && env->nbrhd[low] == rank ? low : UINT32_MAX;
-}
-
 static bool smp_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
 {
     (void)description;
-    return index_in_nbrhd(conduit->env, rank) != UINT32_MAX;
+    return aq_index_in_nbrhd(conduit->env, rank) != UINT32_MAX;
 }
 
 static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
@@ -83,7 +70,7 @@ static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
         aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
         return AQ_ERR_RESOURCE;
     }
-    aq_mail_link(aq_mail_of(conduit), index_in_nbrhd(conduit->env, rank), link);
+    aq_mail_link(aq_mail_of(conduit), aq_index_in_nbrhd(conduit->env, rank), link);
     *out = link;
     return AQ_OK;
 }
