@@ -39,12 +39,12 @@ static atomic_flag client_was_told; // that the end comes
 
 static bool job_is_ended(void)
 {
-    return *aq_job.boot->exit_word != AQ_BOOT_RUNNING;
+    return aq_boot_ended(aq_job.boot);
 }
 
 static int code_of_job(void)
 {
-    return (*aq_job.boot->exit_word - 1) & 0xff;
+    return (atomic_load(aq_job.boot->exit_word) - 1) & 0xff;
 }
 
 // ---- time limits ----

@@ -115,7 +115,7 @@ void aq_progress_wake(void)
 
 static inline unsigned poll(unsigned what)
 {
-    if (__builtin_expect(*aq_job.boot->exit_word != AQ_BOOT_RUNNING, 0))
+    if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_exit_requested();
     unsigned done = 0;
     // Tasks first: what they send leaves with this poll. It may be the last one for long.
@@ -139,7 +139,7 @@ void aq_progress_poll_sending(void)
 
 void aq_progress_poll_replies(void)
 {
-    if (__builtin_expect(*aq_job.boot->exit_word != AQ_BOOT_RUNNING, 0))
+    if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_exit_requested();
     if (poll_conduits(AQ_POLL_REPLIES) && aq_threads)
         aq_progress_wake();

@@ -152,7 +152,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .peer = page->peer,
                  .watched = page->supervisor > 0,
                  .line_buffer = page->line_buffer != 0,
-                 .exit_word = (volatile int32_t *)(void *)&page->exit_word},
+                 .exit_word = &page->exit_word},
         .page = page,
     };
     memcpy(the_boot.boot.key, page->key, AQ_KEY_BYTES);

@@ -549,7 +549,7 @@ static aq_status_t join(mpi_boot_t *self)
         return status;
     memcpy(boot->key, self->page->key, AQ_KEY_BYTES);
     boot->seats = aq_page_seats(self->page);
-    boot->exit_word = (volatile int32_t *)(void *)&self->page->exit_word;
+    boot->exit_word = &self->page->exit_word;
     return mpi_boot_broadcast(boot, boot->key, AQ_KEY_BYTES, 0);
 }
 

@@ -11,6 +11,7 @@
 #ifndef AQ_SPAWNER_H
 #define AQ_SPAWNER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,11 +80,17 @@ struct aq_boot {
     // Whether a rank may not die of a signal without a word, since nobody may see it: it has to
     // abort with 128 + the number of the signal.
     bool tells_signals;
-    bool watched;                // whoever started this rank ends it when it takes too long to
-                                 // leave, and sees whether it waits for the reader of its output
-    bool line_buffer;            // standard output of the launcher is a terminal
-    volatile int32_t *exit_word; // see announce_exit; may be read at any time
+    bool watched;               // whoever started this rank ends it when it takes too long to
+                                // leave, and sees whether it waits for the reader of its output
+    bool line_buffer;           // standard output of the launcher is a terminal
+    _Atomic int32_t *exit_word; // see announce_exit; may be read at any time
 };
+
+// Whether a rank asked to end the job, or it failed. May be asked at any time, by any thread.
+static inline bool aq_boot_ended(const aq_boot_t *boot)
+{
+    return atomic_load_explicit(boot->exit_word, memory_order_relaxed) != AQ_BOOT_RUNNING;
+}
 
 // Finds out how this process was started, and joins the job: started by a launcher, or bare with
 // GASNET_PSHM_NODES=N or ranks from its arguments (then this forks: as many children return as

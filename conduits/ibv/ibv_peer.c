@@ -121,7 +121,7 @@ bool aq_ibv_hello_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t 
 
 static bool job_ends(const aq_ibv_conduit_t *ibv)
 {
-    return *ibv->base.env->boot->exit_word != AQ_BOOT_RUNNING || atomic_load(&ibv->closing);
+    return aq_boot_ended(ibv->base.env->boot) || atomic_load(&ibv->closing);
 }
 
 void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *why)

@@ -55,7 +55,7 @@ unsigned fake_most_buffers;
 static device_t *devices[FAKE_NODES];
 static unsigned count, now; // nodes; the one that polls
 static uint32_t host_of_rank[FAKE_NODES];
-static int32_t exit_word;
+static _Atomic int32_t exit_word;
 
 static device_t *device_of(struct ibv_context *context)
 {

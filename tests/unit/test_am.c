@@ -102,7 +102,7 @@ static int start_job(void **state)
     static const aq_conduit_ops_t ops = {
         .send = post_send, .poll = post_poll, .put = post_put, .get = post_put};
     static aq_conduit_t conduit = {.ops = &ops};
-    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.size = RANKS, .exit_word = &exit_word};
     static atomic_uintptr_t links[RANKS];
     static intptr_t shifts[RANKS] = {0, SHIFT, AQ_UNMAPPED};

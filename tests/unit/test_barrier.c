@@ -142,7 +142,7 @@ static int start_job(void **state)
                                          .wake = post_wake,
                                          .scratch = post_scratch};
     static aq_conduit_t conduit = {.ops = &ops};
-    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static uint32_t hosts[GROUPS_MAX];
     static aq_boot_t boot = {.size = GROUPS_MAX, .host_of_rank = hosts, .exit_word = &exit_word};
     static atomic_uintptr_t links[GROUPS_MAX];

@@ -128,7 +128,7 @@ static int body_collectives(aq_boot_t *boot)
 
 static int wait_for_end(aq_boot_t *boot)
 {
-    while (*boot->exit_word == AQ_BOOT_RUNNING)
+    while (!aq_boot_ended(boot))
         usleep(200);
     return *boot->exit_word - 1;
 }

@@ -73,8 +73,8 @@ static void end_after(unsigned place, aq_event_t *record, aq_part_t part, unsign
 static int start_job(void **state)
 {
     (void)state;
-    static const volatile int32_t exit_word = AQ_BOOT_RUNNING;
-    static aq_boot_t boot = {.size = 1, .exit_word = (volatile int32_t *)(uintptr_t)&exit_word};
+    static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
+    static aq_boot_t boot = {.size = 1, .exit_word = &exit_word};
     static aq_task_t task = {.turn = end_later};
     aq_job.boot = &boot;
     aq_job.size = 1;

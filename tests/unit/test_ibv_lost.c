@@ -21,7 +21,7 @@ static aq_ibv_conduit_t *ibv;
 static aq_conduit_env_t env;
 static aq_boot_t boot;
 static aq_boot_ops_t ops;
-static volatile int32_t exit_word;
+static _Atomic int32_t exit_word;
 
 __attribute__((noreturn)) static void end_job(aq_boot_t *unused, int code)
 {

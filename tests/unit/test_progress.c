@@ -90,7 +90,7 @@ static aq_conduit_t stub = {.ops = &ops}, deaf = {.ops = &deaf_ops};
 static int start_job(void **state)
 {
     (void)state;
-    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.size = 1, .exit_word = &exit_word};
     aq_job.boot = &boot;
     aq_job.size = 1;

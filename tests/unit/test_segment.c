@@ -86,7 +86,7 @@ static int start_job(void **state)
     static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
     static const aq_conduit_ops_t network_ops = {.share_segments = stub_decline};
     static aq_conduit_t conduit = {.ops = &ops}, network = {.ops = &network_ops};
-    static volatile int32_t exit_word = AQ_BOOT_RUNNING;
+    static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.ops = &boot_ops, .rank = ME, .size = RANKS, .exit_word = &exit_word};
     static gex_RankInfo_t members[2] = {{.gex_jobrank = 0}, {.gex_jobrank = ME}};
     aq_job.boot = &boot;
