@@ -134,7 +134,10 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
     aq_status_t status = open_conduit(job, "smp");
     if (status != AQ_OK)
         return status;
-    return job->nbrhd.groups == 1 ? check_name(job, network) : open_conduit(job, network);
+    if (job->nbrhd.groups == 1)
+        return check_name(job, network);
+    atomic_store_explicit(&job->unused_conduits, job->nbrhd.size == 1, memory_order_relaxed);
+    return open_conduit(job, network);
 }
 
 aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode)
@@ -172,6 +175,8 @@ static uintptr_t connect_peer(uint32_t rank)
         if (conduit->ops->connect(conduit, rank, description, &link) != AQ_OK)
             break;
         atomic_fetch_add_explicit(&aq_job.bound_peers, 1, memory_order_relaxed);
+        if (i < atomic_load_explicit(&aq_job.unused_conduits, memory_order_relaxed))
+            atomic_store_explicit(&aq_job.unused_conduits, i, memory_order_relaxed);
         return (uintptr_t)link | i;
     }
     aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);

@@ -34,6 +34,9 @@ typedef struct aq_job {
 
     aq_conduit_t *conduits[AQ_MAX_CONDUITS];
     unsigned conduit_count;
+    // So many of them, the first ones, need no poll: only this process could send to itself by
+    // them, and has not yet.
+    _Atomic unsigned unused_conduits;
     uint8_t
         *descriptions[AQ_MAX_CONDUITS]; // of all ranks, description_bytes each; NULL: none needed
 

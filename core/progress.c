@@ -97,7 +97,8 @@ static unsigned turn_tasks(void)
 static unsigned poll_conduits(unsigned what)
 {
     unsigned done = 0;
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
+    unsigned i = atomic_load_explicit(&aq_job.unused_conduits, memory_order_relaxed);
+    for (; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
         done += conduit->ops->poll(conduit, what);
     }
