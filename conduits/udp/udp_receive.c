@@ -114,7 +114,7 @@ static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
 {
     udp_frames_t frames = udp_frames_of(in->bytes, in->header);
     udp_frame_t frame;
-    while (udp_frames_next(&frames, &frame) == UDP_FRAME)
+    while (udp_frames_next(&frames, &frame))
         if (frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT)
             udp_apply(udp, link, &frame, false);
 }
@@ -413,7 +413,7 @@ static bool deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
                            buffer->class};
     udp_frame_t frame;
     bool room = true;
-    while (room && udp_frames_next(&frames, &frame) == UDP_FRAME) {
+    while (room && udp_frames_next(&frames, &frame)) {
         if (frame.type == UDP_FRAME_GET) {
             room = udp_answer(udp, buffer->link, &frames, &frame, done);
             continue;

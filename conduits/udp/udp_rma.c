@@ -150,7 +150,7 @@ bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, cons
             break;
         ++*done;
         frames->at = next.at;
-    } while (udp_frames_next(&next, &frame) == UDP_FRAME && frame.type == UDP_FRAME_GET);
+    } while (udp_frames_next(&next, &frame) && frame.type == UDP_FRAME_GET);
     depart(udp, train);
     aq_lock_drop(&link->lock);
     return answered;

@@ -277,16 +277,21 @@ static bool sensible(const uint8_t *at, unsigned class)
     return !at[AT_HANDLER] && !at[AT_NARGS] && reply == (class == UDP_REPLIES);
 }
 
+static void read_fields(const uint8_t *at, udp_frame_t *frame)
+{
+    frame->type = at[AT_TYPE];
+    frame->handler = at[AT_HANDLER];
+    frame->nargs = at[AT_NARGS];
+    frame->nbytes = get32(at + AT_NBYTES);
+}
+
 // Reads the 8 bytes at the front of a frame; false unless all of it lies within the `left` bytes
 // of the datagram.
 static bool read_front(const uint8_t *at, size_t left, unsigned class, udp_frame_t *frame)
 {
     if (!sensible(at, class))
         return false;
-    frame->type = at[AT_TYPE];
-    frame->handler = at[AT_HANDLER];
-    frame->nargs = at[AT_NARGS];
-    frame->nbytes = get32(at + AT_NBYTES);
+    read_fields(at, frame);
     size_t most = frame->type == UDP_FRAME_SHORT ? 0
                   : frame->type == UDP_FRAME_GET ? (size_t)UDP_LONGEST_DATAGRAM
                                                  : left;
@@ -313,40 +318,35 @@ static void read_rest(uint8_t *at, udp_frame_t *frame)
         frame->args[i] = (int32_t)get32(at + UDP_FRAME_BYTES + i * sizeof(int32_t));
 }
 
-// Reads the front of the next frame.
-static udp_next_t look_at_next(const udp_frames_t *frames, udp_frame_t *frame)
+bool udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)
 {
-    size_t left = (size_t)(frames->end - frames->at);
-    if (left == 0)
-        return UDP_NO_FRAME;
-    if (left < UDP_FRAME_BYTES || !read_front(frames->at, left, frames->class, frame))
-        return UDP_BAD_FRAME;
-    return UDP_FRAME;
-}
-
-udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)
-{
-    udp_next_t next = look_at_next(frames, frame);
-    if (next != UDP_FRAME)
-        return next;
+    if (frames->at == frames->end)
+        return false;
+    read_fields(frames->at, frame);
     read_rest(frames->at, frame);
     frames->at += frame_bytes(frame);
-    return UDP_FRAME;
+    return true;
+}
+
+// Reads the front of a frame that is not known to be one.
+static bool examine_next(const udp_frames_t *frames, udp_frame_t *frame)
+{
+    size_t left = (size_t)(frames->end - frames->at);
+    return left >= UDP_FRAME_BYTES && read_front(frames->at, left, frames->class, frame);
 }
 
 udp_contents_t udp_frames_scan(udp_frames_t frames)
 {
     udp_contents_t contents = {0};
     udp_frame_t frame;
-    udp_next_t next;
-    while ((next = look_at_next(&frames, &frame)) == UDP_FRAME) {
+    while (examine_next(&frames, &frame)) {
         frames.at += frame_bytes(&frame);
         bool bytes = frame.type == UDP_FRAME_PUT || frame.type == UDP_FRAME_GOT;
         contents.bytes |= bytes;
         contents.calls |= !bytes;
         contents.count++;
     }
-    contents.good = next == UDP_NO_FRAME;
+    contents.good = frames.at == frames.end;
     return contents;
 }
 

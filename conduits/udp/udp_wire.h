@@ -177,20 +177,19 @@ static inline udp_frames_t udp_frames_of(uint8_t *datagram, const udp_header_t *
                           header->class};
 }
 
-typedef enum udp_next { UDP_NO_FRAME, UDP_FRAME, UDP_BAD_FRAME } udp_next_t;
-
-// Reads the next frame. After UDP_NO_FRAME or UDP_BAD_FRAME it gives the same again.
-udp_next_t udp_frames_next(udp_frames_t *frames, udp_frame_t *frame);
-
 // What is in a datagram. Asked before it is taken, it makes that all or nothing.
 typedef struct udp_contents {
-    bool good;      // all frames are
+    bool good;      // all frames are; else the others tell of those in front of the first bad one
     bool calls;     // messages and gets, which somebody has to answer
     bool bytes;     // puts and replies to gets, which only go into memory
     unsigned count; // of the frames
 } udp_contents_t;
 
+// The only one that examines them.
 udp_contents_t udp_frames_scan(udp_frames_t frames);
+
+// Reads the next frame of those that a scan found good; false: there is none.
+bool udp_frames_next(udp_frames_t *frames, udp_frame_t *frame);
 
 enum { UDP_ALONE_BYTES = UDP_HEADER_MOST + 3 * 8 }; // enough to tell a frame that is alone
 
