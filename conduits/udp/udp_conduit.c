@@ -200,7 +200,9 @@ static void print_stats(udp_conduit_t *udp)
         }
         udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &peer);
         udp_stats_add(&sum, &peer);
+        sum.hashed_ahead += link->leaving.met;
     }
+    sum.hashed_ahead += udp->coming.met;
     sum.memory = (uint64_t)(udp->queued_peak + UDP_SLOTS) * UDP_SLOT_BYTES;
     udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
 }

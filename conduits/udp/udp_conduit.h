@@ -30,6 +30,7 @@
 #include "../../core/thread.h"
 #include "../../other/clock.h"
 #include "udp_auth.h"
+#include "udp_expect.h"
 #include "udp_faults.h"
 #include "udp_flow.h"
 #include "udp_socket.h"
@@ -74,6 +75,7 @@ typedef struct udp_link {
     size_t datagram_bytes; // of datagrams that pass to it whole; a longer frame goes by itself
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
+    udp_expect_t leaving;            // the next header to the peer
     udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
     uint64_t closed;                 // datagrams of requests that were open, and have left
     bool dirty;                      // in the list of links with an open datagram
@@ -134,13 +136,15 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    aq_lock_t train_lock; // of the socket's side for many datagrams
-    aq_lock_t receiving;  // only ever tried
-    udp_later_t later;    // the receiver's
-    unsigned done;        // puts and gets that came or went on in this poll; the receiver's
-    bool in_place;        // payloads need no check, and may travel from memory to memory
-    bool large;           // the last datagram would have gone into memory; the receiver's
-    atomic_uint put_off;  // polls of senders
+    aq_lock_t train_lock;         // of the socket's side for many datagrams
+    aq_lock_t receiving;          // only ever tried
+    udp_later_t later;            // the receiver's
+    udp_expect_t coming;          // the next header from any peer; the receiver's
+    _Atomic(udp_link_t *) spoken; // the link by which something left last
+    unsigned done;                // puts and gets that came or went on in this poll; the receiver's
+    bool in_place;                // payloads need no check, and may travel from memory to memory
+    bool large;                   // the last datagram would have gone into memory; the receiver's
+    atomic_uint put_off;          // polls of senders
     // The last looks at the socket: one that found something, and any.
     _Atomic uint64_t came_at, looked_at;
     _Atomic uint64_t polled_at; // the time of the last poll; 0: it needed none

@@ -72,7 +72,7 @@ static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incomin
 }
 
 // What is wrong with a datagram before it is known to come from a peer; UDP_DROPS: nothing.
-static udp_drop_t examine(const udp_conduit_t *udp, const udp_incoming_t *in, udp_header_t *header)
+static udp_drop_t examine(udp_conduit_t *udp, const udp_incoming_t *in, udp_header_t *header)
 {
     static const udp_drop_t faults[UDP_FAULTS] = {
         [UDP_FINE] = UDP_DROPS,
@@ -90,8 +90,7 @@ static udp_drop_t examine(const udp_conduit_t *udp, const udp_incoming_t *in, ud
     const aq_conduit_env_t *env = udp->base.env;
     if (header->job != udp->auth.job_tag)
         return UDP_DROP_FOREIGN;
-    if (!udp_auth_genuine(&udp->auth, in->bytes + UDP_HASHED_AT, head - UDP_HASHED_AT, frames,
-                          bytes, in->bytes))
+    if (!udp_expect_genuine(&udp->coming, &udp->auth, in->bytes, head, in->length))
         return UDP_DROP_FORGED;
     if (header->dest != env->rank || header->source >= env->size || header->source == env->rank)
         return UDP_DROP_MISDIRECTED;
@@ -349,6 +348,17 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
     return last;
 }
 
+// Nobody waits for this process.
+static void foresee(udp_conduit_t *udp)
+{
+    udp_link_t *link = atomic_load_explicit(&udp->spoken, memory_order_relaxed);
+    udp_expect_hash(&udp->coming, &udp->auth);
+    if (link && aq_lock_try(&link->lock)) {
+        udp_expect_hash(&link->leaving, &udp->auth);
+        aq_lock_drop(&link->lock);
+    }
+}
+
 // Who spins, and has nothing but the network to look at, looks a few times in a poll.
 static unsigned looks_of(const udp_conduit_t *udp, unsigned what)
 {
@@ -372,6 +382,8 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
     if (next == NEXT_OTHER && udp_socket_receive(&udp->socket, in, most, looks, &count) != AQ_OK)
         return NULL;
     if (!count) {
+        if (what & AQ_POLL_AGAIN)
+            foresee(udp);
         if (looks > 1)
             *now = 0; // they took their time
         udp_links_listened(udp);

@@ -80,8 +80,8 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *t
     header->dest = link->rank;
     header->checksum = udp_auth_checksum(&udp->auth, pieces, covered);
     udp_header_encode(datagram, header);
-    udp_auth_sign(&udp->auth, datagram + UDP_HASHED_AT, head - UDP_HASHED_AT, pieces, covered,
-                  datagram);
+    udp_expect_sign(&link->leaving, &udp->auth, datagram, head, pieces, covered);
+    atomic_store_explicit(&udp->spoken, link, memory_order_relaxed);
     pieces[0] = (struct iovec){datagram, head + frames.iov_len};
     link->stats.bytes_out += header->bytes;
     if (train) {

@@ -154,7 +154,8 @@ void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
     say(&line, "udp: rank %" PRIu32 " in all: ", rank);
     say_traffic(&line, &all);
     say_drops(&line, all.drops);
-    say(&line, "; arrived datagrams took up to %" PRIu64 " bytes", all.memory);
+    say(&line, "; %" PRIu64 " headers hashed ahead; arrived datagrams took up to %" PRIu64 " bytes",
+        all.hashed_ahead, all.memory);
     say_socket(&line, socket);
     print(out, &line);
 }

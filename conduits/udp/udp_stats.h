@@ -37,6 +37,7 @@ typedef struct udp_stats {
     uint64_t bytes_out, bytes_in;         // of datagrams, with headers
     uint64_t resent;                      // datagrams, of datagrams_out
     uint64_t epochs;                      // opened
+    uint64_t hashed_ahead; // headers that were known before they came or left; of a process only
     uint64_t drops[UDP_DROPS];
     uint64_t memory; // bytes for what has arrived, at most; of a process only
     uint64_t rtt_ns; // round-trip estimate; 0: none yet; in a sum the largest

@@ -25,6 +25,7 @@ enum {
     AT_CHECKSUM = AT_EPOCH + 4,
     AT_SEQUENCE = AT_CHECKSUM + 4,
     AT_ACKS = AT_SEQUENCE + 8, // those that are there
+    ACK_AT_CUMULATIVE = 8,     // within one
 };
 
 _Static_assert((int)AT_ACKS == (int)UDP_HEADER_LEAST, "acknowledgements end the header");
@@ -85,7 +86,7 @@ static uint8_t *encode_ack(uint8_t *at, const udp_ack_t *ack, bool selective)
     put32(at, ack->epoch);
     put16(at + 4, in_units(ack->credit, CREDIT_UNIT));
     put16(at + 6, in_units(ack->held_us, HELD_UNIT));
-    put64(at + 8, ack->cumulative);
+    put64(at + ACK_AT_CUMULATIVE, ack->cumulative);
     at += UDP_ACK_BYTES;
     if (!selective)
         return at;
@@ -98,7 +99,7 @@ static const uint8_t *decode_ack(const uint8_t *at, udp_ack_t *ack, bool selecti
     ack->epoch = get32(at);
     ack->credit = get16(at + 4) * (uint32_t)CREDIT_UNIT;
     ack->held_us = get16(at + 6) * (uint32_t)HELD_UNIT;
-    ack->cumulative = get64(at + 8);
+    ack->cumulative = get64(at + ACK_AT_CUMULATIVE);
     ack->selective = 0;
     at += UDP_ACK_BYTES;
     if (!selective)
@@ -175,6 +176,26 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
         if (header->has_ack[class])
             datagram = decode_ack(datagram, &header->acks[class], header->selective);
     return UDP_FINE;
+}
+
+static void advance(uint8_t *at)
+{
+    put64(at, get64(at) + 1);
+}
+
+void udp_header_advance(uint8_t *at)
+{
+    udp_header_t header;
+    read_kind(at[AT_KIND], &header);
+    if (header.kind == UDP_DATA)
+        advance(at + AT_SEQUENCE);
+    uint8_t *ack = at + AT_ACKS;
+    for (unsigned class = 0; class < UDP_CLASSES; class ++) {
+        if (!header.has_ack[class])
+            continue;
+        advance(ack + ACK_AT_CUMULATIVE);
+        ack += UDP_ACK_BYTES + (header.selective ? (size_t)UDP_SELECTIVE_BYTES : 0);
+    }
 }
 
 // ---- frames ----

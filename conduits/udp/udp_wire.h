@@ -97,6 +97,10 @@ void udp_header_encode(uint8_t *at, const udp_header_t *header);
 // does not acknowledge is left alone.
 udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_t *header);
 
+// Makes of a header the one that follows it in a steady exchange: the next number, if it is one of
+// data, and one datagram more acknowledged where that is told. The hash stays.
+void udp_header_advance(uint8_t *at);
+
 // ---- frames ----
 
 typedef enum udp_frame_type {
