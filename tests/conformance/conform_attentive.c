@@ -58,7 +58,9 @@ int main(int argc, char **argv)
          "question"},
         {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "answer"}};
 
-    gex_Client_Init(&client, &endpoint, &team, "conform_attentive", &argc, &argv, 0);
+    if (gex_Client_Init(&client, &endpoint, &team, "conform_attentive", &argc, &argv, 0) !=
+        GASNET_OK)
+        return 1;
     gex_EP_RegisterHandlers(endpoint, handlers, 2);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (gex_TM_QueryRank(team) == 0)

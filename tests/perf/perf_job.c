@@ -9,6 +9,8 @@
  */
 #include "perf.h"
 
+#include <stdlib.h>
+
 #include <stdio.h>
 #include <time.h>
 
@@ -44,7 +46,8 @@ void aq_perf_job_init(int *argc, char ***argv)
     aq_perf_job_t *job = &aq_perf_job;
     gex_Client_t client;
 
-    gex_Client_Init(&client, &job->ep, &job->tm, "GASNET_PERF", argc, argv, 0);
+    if (gex_Client_Init(&client, &job->ep, &job->tm, "GASNET_PERF", argc, argv, 0) != GASNET_OK)
+        exit(1); /* the library has said why */
     job->rank = gex_TM_QueryRank(job->tm);
     job->size = gex_TM_QuerySize(job->tm);
     job->peer = job->size > 1 ? 1 : 0;
@@ -114,7 +117,8 @@ void aq_perf_job_attach(size_t largest)
     register_phases();
     aq_perf_am_register();
     aq_perf_together_register();
-    gex_Segment_Attach(&segment, aq_perf_job.tm, size);
+    if (gex_Segment_Attach(&segment, aq_perf_job.tm, size) != GASNET_OK)
+        gasnet_exit(1);
     lay_out();
     if (aq_perf_options.ntests)
         touch_segment();

@@ -7,7 +7,8 @@ int main(int argc, char **argv)
     gex_EP_t ep;
     gex_TM_t tm;
 
-    gex_Client_Init(&client, &ep, &tm, "PERF_START", &argc, &argv, 0);
+    if (gex_Client_Init(&client, &ep, &tm, "PERF_START", &argc, &argv, 0) != GASNET_OK)
+        return 1;
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     gasnet_exit(0);
     return 0;
