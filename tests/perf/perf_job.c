@@ -9,9 +9,8 @@
  */
 #include "perf.h"
 
-#include <stdlib.h>
-
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 aq_perf_job_t aq_perf_job;
