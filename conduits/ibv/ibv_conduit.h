@@ -244,6 +244,7 @@ typedef struct aq_ibv_limits {
     size_t operation_bytes;                 // longest put or get of the device
     unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
     size_t ring_bytes;                      // the longest message that goes into a ring
+    uint64_t apart_ns;                      // between operations that are not of one burst
     uint8_t reads;                          // RDMA reads of a connection that may be under way
     uint32_t regions;                       // that the device can keep registered
 } aq_ibv_limits_t;

@@ -9,7 +9,6 @@
 
 enum {
     KEEP_BUSY = 8,        // operations with one peer that a device should have
-    APART_NS = 10000,     // between operations that are not of one burst
     DRAIN_NS = 100000000, // most that the end waits for the device
     DRAIN_IDLE_NS = 20000,
     SILENT = 1,        // in the name of a work request without an operation: its link's, and this
@@ -131,7 +130,7 @@ static unsigned busy_with(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link)
     const uint64_t now = aq_clock_ns();
     const uint64_t last = atomic_load_explicit(&ibv->list.last, memory_order_relaxed);
     atomic_store_explicit(&ibv->list.last, now, memory_order_relaxed);
-    if (ibv->list.count || now - last <= APART_NS)
+    if (ibv->list.count || now - last <= ibv->limits.apart_ns)
         return busy;
     aq_ibv_reap_posted(ibv);
     return known_busy(ibv, link);
