@@ -180,6 +180,12 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
     return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
 }
 
+// A launcher that is asked to end the job may lose what a rank has said right before.
+static void let_words_pass(void)
+{
+    aq_clock_sleep_ns(LAST_WORDS_NS);
+}
+
 // mpirun ends the job when a rank leaves with another code than 0 and without MPI_Finalize. MPI's
 // own abort may not be called by a signal handler.
 __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
@@ -191,7 +197,7 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
     if (won == 0 && !all_leave)
         won = 1;
     if (won && self->mpi->end_now) {
-        aq_clock_sleep_ns(LAST_WORDS_NS); // what was said before would be lost
+        let_words_pass();
         self->mpi->end_now(won);
     }
     _exit(won);
@@ -250,8 +256,10 @@ static void leave_mpi(mpi_boot_t *self)
     aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
     fflush(NULL);
-    if (*self->peer && self->mpi->end_job) // there are other hosts
+    if (*self->peer && self->mpi->end_job) { // there are other hosts
+        let_words_pass();
         self->mpi->end_job(announced_or(self, 1), "some ranks do not leave the job");
+    }
     mpi_boot_abort(&self->boot, 1);
 }
 
