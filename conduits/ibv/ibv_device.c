@@ -24,7 +24,7 @@
 #include "ibv_settings.h"
 
 enum {
-    APART_NS = 10000, // between two operations of one burst, at most
+    APART_NS = 10000,
     LARGE_BOUNCES = 16,
     LISTEN_BACKLOG = 1024,
     LONGEST_BOUNCE = 1 << 20,
@@ -163,8 +163,8 @@ static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ib
         aq_least(setting(AQ_SET_NETWORKDEPTH_TOTAL, aq_least(most, DEFAULT_DEPTH)), most);
     // A Long takes two of them at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
-    limits->apart_ns = APART_NS;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
+    limits->apart_ns = APART_NS;
 }
 
 static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)

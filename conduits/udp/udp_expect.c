@@ -1,7 +1,5 @@
 #include "udp_expect.h"
 
-#include <string.h>
-
 void udp_expect_after(udp_expect_t *expect, const uint8_t *header, size_t bytes)
 {
     memcpy(expect->header, header, bytes);

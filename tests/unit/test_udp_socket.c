@@ -628,8 +628,7 @@ static void test_stats(void **state)
         "round trip 12.3 us; dropped 3 duplicate, 1 old epoch\n",
         "udp: rank 4 in all: sent 13 datagrams (2 again)",
         "dropped 9 forged, 3 duplicate, 1 old epoch; 6 headers hashed ahead; arrived datagrams "
-        "took "
-        "up to 99 bytes; socket 127.0.0.1:",
+        "took up to 99 bytes; socket 127.0.0.1:",
     };
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
         assert_non_null(strstr(text, parts[i]));
