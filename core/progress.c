@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../other/clock.h"
+#include "../other/least.h"
 #include "../other/settings.h"
 #include "exit.h"
 #include "fatal.h"
@@ -19,7 +20,10 @@ enum {
                        // a yield,
     YIELD_NS_A_RANK = 20000, // and more for each rank that shares a processor
     SLEEP_NS_FIRST = 1000000,
-    SLEEP_NS_MAX = 4000000, // sleeps are bounded: remote puts wake nobody
+    // Sleeps are bounded: remote puts wake nobody.
+    SLEEP_NS_MAX = 4000000,     // at first; then
+    SLEEP_PART = 8,             // this part of what the wait has taken: nobody loses more by it,
+    SLEEP_NS_LONGEST = 50000000 // and who waits for long leaves the processor to those who work
 };
 
 _Static_assert(SHARE_TURNS % AGAIN_TURNS == 0,
@@ -226,7 +230,7 @@ static bool processor_is_shared(void)
 
 // The last steps of a wait. First announce that we sleep; then, if one more look at everything (by
 // the caller, too, who checks the condition between turns) finds nothing, sleep.
-static void doze(aq_api_wait_t *wait)
+static void doze(aq_api_wait_t *wait, uint64_t waited)
 {
     aq_conduit_t *conduit = bed();
     if (!conduit) {
@@ -241,6 +245,8 @@ static void doze(aq_api_wait_t *wait)
     wait->naps++;
     if (others_may_call(conduit)) // whose arrivals do not wake us
         limit /= 20;
+    else if (limit == SLEEP_NS_MAX)
+        limit = aq_least(aq_most(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
     take_seat(0);
     conduit->ops->sleep(conduit, wait->armed, limit);
     aq_api_wait_end(wait);
@@ -304,5 +310,5 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     if (wait_mode == GASNET_WAIT_SPIN || waited < spin + yield_ns || wait->turns < YIELD_TURNS)
         sched_yield();
     else
-        doze(wait);
+        doze(wait, waited);
 }

@@ -1,4 +1,4 @@
-// The smaller of two counts.
+// The smaller and the larger of two counts.
 #ifndef AQ_LEAST_H
 #define AQ_LEAST_H
 
@@ -7,6 +7,11 @@
 static inline uint64_t aq_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+static inline uint64_t aq_most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 #endif

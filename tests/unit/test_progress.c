@@ -17,10 +17,14 @@
 #include "../../core/gasnetex_core.h"
 #include "../../core/job.h"
 #include "../../core/progress.h"
+#include "../../other/clock.h"
+#include "../../other/least.h"
 #include "../../other/settings.h"
 #include "../../other/size.h"
 
 enum { ARMED = 7, TURNS_MAX = 100000000, NAPS = 6 };
+
+static const uint64_t MS = 1000000;
 
 static struct {
     char last[8]; // the newest steps, oldest first
@@ -348,13 +352,35 @@ static void test_limits(void **state)
         turn_until(&wait, &seen.sleeps);
         limits[i] = seen.limit;
         assert_true(i == 0 || limits[i] >= limits[i - 1]);
+        assert_true(limits[i] <= aq_most(4 * MS, (aq_clock_ns() - wait.since) / 8));
     }
     assert_true(limits[0] > 0 && limits[NAPS - 1] > limits[0]);
-    assert_true(limits[NAPS - 1] == limits[NAPS - 2]);
     seen.arrived = 1;
     aq_api_wait_turn(&wait);
     turn_until(&wait, &seen.sleeps);
     assert_true(seen.limit == limits[0]);
+}
+
+// A sleep that nobody ends adds an eighth to a long wait at most, and there is a longest one.
+static void test_long_wait_sleeps_long(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    for (unsigned i = 0; i < NAPS; i++)
+        turn_until(&wait, &seen.sleeps);
+    wait.since -= 160 * MS; // as if it had begun so much earlier
+    turn_until(&wait, &seen.sleeps);
+    assert_true(seen.limit >= 20 * MS && seen.limit <= (aq_clock_ns() - wait.since) / 8);
+    wait.since -= 10000 * MS;
+    turn_until(&wait, &seen.sleeps);
+    assert_int_equal(seen.limit, 50 * MS);
+    aq_job.conduits[1] = &deaf; // messages may come that ring no bell
+    aq_job.conduit_count = 2;
+    aq_job.nbrhd.size = 2;
+    turn_until(&wait, &seen.sleeps);
+    assert_true(seen.limit < 4 * MS);
+    aq_job.nbrhd.size = 0;
+    aq_api_wait_end(&wait);
 }
 
 static void test_message_prevents_sleep(void **state)
@@ -510,6 +536,7 @@ int main(void)
         cmocka_unit_test_setup(test_order, clear),
         cmocka_unit_test_setup(test_progress_resets, clear),
         cmocka_unit_test_setup(test_limits, clear),
+        cmocka_unit_test_setup(test_long_wait_sleeps_long, clear),
         cmocka_unit_test_setup(test_message_prevents_sleep, clear),
         cmocka_unit_test_setup(test_end_disarms, clear),
         cmocka_unit_test_setup(test_beds, clear),
