@@ -46,13 +46,16 @@ static gex_Event_t start_nb(const aq_rma_t *rma)
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
-static int start_blocking(const aq_rma_t *rma)
+static int start_blocking(aq_rma_t *rma)
 {
-    gex_Event_t event = start_nb(rma);
-    if (event == GEX_EVENT_NO_OP)
-        return 1;
-    gex_Event_Wait(event);
-    return 0;
+    aq_event_t *event = aq_event_new();
+    const gex_Event_t part = aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT);
+    rma->waits = true;
+    const int refused = aq_rma_start(rma, part);
+    if (!refused)
+        gex_Event_Wait(part);
+    aq_event_free(event);
+    return refused;
 }
 
 static int start_nbi(const aq_rma_t *rma)

@@ -15,6 +15,7 @@ typedef struct aq_rma {
     size_t nbytes;
     bool is_get;
     bool stable; // the source of a put does not change before it is complete
+    bool waits;  // the caller waits for it, and so polls
 } aq_rma_t;
 
 // A way to move the bytes. Each part of the operation is counted in `part` (event.h) from its start

@@ -41,7 +41,9 @@ static int start(const aq_rma_t *rma, gex_Event_t part)
         aq_api_wait_turn(&wait);
     }
     aq_api_wait_end(&wait);
-    aq_progress_poll_sending(); // who only puts and gets still serves others
+    // Who only puts and gets still serves others.
+    if (!rma->waits || !atomic_load_explicit(&part->pending, memory_order_relaxed))
+        aq_progress_poll_sending();
     return 0;
 }
 
