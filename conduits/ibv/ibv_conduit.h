@@ -247,6 +247,7 @@ typedef struct aq_ibv_limits {
     uint64_t apart_ns;                      // between operations that are not of one burst
     uint8_t reads;                          // RDMA reads of a connection that may be under way
     uint32_t regions;                       // that the device can keep registered
+    bool in_software;                       // the kernel does the device's work
 } aq_ibv_limits_t;
 
 // Short puts and gets to one peer that are to be posted together, by the next poll at the latest.

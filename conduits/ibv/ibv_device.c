@@ -33,6 +33,8 @@ enum {
     POSTED_AHEAD = 16,
     MOST_SILENT = 7,
     MOST_SILENT_TOTAL = 1024,
+    VENDOR_RXE = 0xffffff, // rdma_rxe
+    VENDOR_SIW = 0x626d74, // siw
 };
 
 // ---- which ----
@@ -216,6 +218,12 @@ static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port
     limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
 }
 
+// The two such devices of Linux call themselves by numbers that belong to no vendor.
+static bool is_in_software(const struct ibv_device_attr *can)
+{
+    return can->vendor_id == VENDOR_RXE || can->vendor_id == VENDOR_SIW;
+}
+
 void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can,
                         const struct ibv_port_attr *port)
 {
@@ -233,6 +241,7 @@ void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
     limits->large_bounces = aq_least(LARGE_BOUNCES, limits->depth_total);
     limits->reads = (uint8_t)aq_least(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
                                       reads < 255 ? (unsigned)reads : 255);
+    limits->in_software = is_in_software(can);
 }
 
 // ---- what is shared ----

@@ -266,6 +266,14 @@ static bool is_put_off(aq_ibv_conduit_t *ibv, unsigned what)
     return sent % SENDING_TURNS != 0;
 }
 
+// A device made of software works in a thread of the kernel, on the processor that gave it the
+// work: one that spins until it is done takes half of that processor from it.
+static void let_device_work(const aq_ibv_conduit_t *ibv)
+{
+    if (ibv->limits.in_software && atomic_load_explicit(&ibv->ops_used, memory_order_relaxed))
+        sched_yield();
+}
+
 unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
@@ -273,7 +281,10 @@ unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
         return 0;
     unsigned done = what & AQ_POLL_SENDING ? 0 : aq_ibv_reap(ibv);
     take_arrivals(ibv, what & AQ_POLL_AGAIN);
-    return done + deliver_some(ibv, what);
+    done += deliver_some(ibv, what);
+    if (!done && !(what & AQ_POLL_SENDING))
+        let_device_work(ibv);
+    return done;
 }
 
 int aq_ibv_poll_by_thread(void *context)

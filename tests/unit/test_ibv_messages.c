@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../other/settings.h"
@@ -140,6 +142,56 @@ static void test_drain(void **state)
     aq_ibv_drain(fake_nodes[0].ibv);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 0);
     assert_int_equal(counts(1)->requests, 0);
+}
+
+static unsigned yields;
+
+// In place of the C library's.
+int sched_yield(void)
+{
+    yields++;
+    return (int)syscall(SYS_sched_yield);
+}
+
+static unsigned yields_of_poll(unsigned what)
+{
+    const unsigned before = yields;
+    assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->base, what), 0);
+    return yields - before;
+}
+
+// Who waits for a device that is made of software lets the kernel do the work; nobody gives up the
+// processor for one that works by itself, nor when it has nothing to do.
+static void test_device_of_software_is_let_work(void **state)
+{
+    const unsigned all = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
+    const struct ibv_port_attr port = {.max_msg_sz = 1 << 30};
+    const unsigned vendors[] = {0, 0xffffff, 0x626d74, 0x02c9};
+    (void)state;
+    load_settings();
+    fake_fabric_start(2, false);
+    aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
+    fake_fabric_settle();
+    const aq_ibv_limits_t limits = ibv->limits;
+    for (unsigned i = 0; i < 4; i++) {
+        const bool in_software = i == 1 || i == 2;
+        const struct ibv_device_attr can = {.vendor_id = vendors[i],
+                                            .max_qp_wr = 1 << 15,
+                                            .max_cqe = 1 << 22,
+                                            .max_srq_wr = 1 << 15};
+        aq_ibv_limits_find(ibv, &can, &port);
+        const bool found = ibv->limits.in_software;
+        ibv->limits = limits;
+        ibv->limits.in_software = found;
+        assert_int_equal(yields_of_poll(all), 0);
+        aq_ibv_op_t *op = aq_ibv_op_take(ibv, fake_fabric_link(0, 1));
+        assert_int_equal(yields_of_poll(all), in_software);
+        assert_int_equal(yields_of_poll(all | AQ_POLL_AGAIN), in_software);
+        for (unsigned turn = 0; turn < 8; turn++) // a sender has something better to do
+            assert_int_equal(yields_of_poll(all | AQ_POLL_SENDING), 0);
+        aq_ibv_op_put(ibv, op);
+    }
+    ibv->limits = limits;
 }
 
 // Who spins looks at rings some times for each look at the completions.
@@ -708,6 +760,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_full_ring_is_passed_by, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_device_of_software_is_let_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_spins_looks_at_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
