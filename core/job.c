@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,17 +74,24 @@ void aq_job_find_limits(void)
     }
 }
 
+// Hosts may differ in what is installed, and in their devices: so all ranks agree. The first that
+// cannot use a conduit says why.
+static aq_status_t agree(const aq_job_t *job, const char *name, bool usable, const char *why)
+{
+    char sentence[400];
+    snprintf(sentence, sizeof sentence, "conduit %s cannot be used: %s", name, why);
+    return aq_boot_agree(job->boot, usable ? AQ_OK : AQ_ERR_ABSENT, sentence);
+}
+
 static aq_status_t open_conduit(aq_job_t *job, const char *name)
 {
     char why[256] = "";
     const aq_conduit_ops_t *ops = aq_registry_find(name, why, sizeof why);
-    if (!ops || !ops->usable(why, sizeof why)) {
-        if (job->rank == 0)
-            aq_log_error("conduit %s cannot be used: %s", name, why);
-        return AQ_ERR_ABSENT;
-    }
+    aq_status_t status = agree(job, name, ops && ops->usable(why, sizeof why), why);
+    if (status != AQ_OK)
+        return status;
     unsigned index = job->conduit_count;
-    aq_status_t status = ops->open(&job->env, &job->conduits[index]);
+    status = ops->open(&job->env, &job->conduits[index]);
     if (status != AQ_OK)
         return status;
     job->conduit_count++;
@@ -94,12 +102,8 @@ static aq_status_t open_conduit(aq_job_t *job, const char *name)
 // A name that a job on one host does not need is still refused when there is no such conduit.
 static aq_status_t check_name(const aq_job_t *job, const char *name)
 {
-    char why[256];
-    if (aq_registry_find(name, why, sizeof why))
-        return AQ_OK;
-    if (job->rank == 0)
-        aq_log_error("conduit %s cannot be used: %s", name, why);
-    return AQ_ERR_ABSENT;
+    char why[256] = "";
+    return agree(job, name, aq_registry_find(name, why, sizeof why), why);
 }
 
 // The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank

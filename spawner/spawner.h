@@ -99,6 +99,14 @@ static inline bool aq_boot_ended(const aq_boot_t *boot)
 // faults. On AQ_OK *out is owned by the caller until finalize.
 aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out);
 
+// Collective over the job: whether all ranks are well. Of those that are not, the first logs why,
+// if there is a sentence; all return its status, and not before it has said so: some launchers end
+// the job when a rank leaves.
+aq_status_t aq_boot_agree(aq_boot_t *boot, aq_status_t status, const char *why);
+
+// The same, and nobody logs that. *first: this rank is the first of those that are not well.
+aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first);
+
 // Around all that a rank does to start: what it logs as a fault in between is told by whoever
 // started it, at the end of the job, once for all ranks that cannot start. Behind that, and where
 // nobody started it, it prints its faults itself.

@@ -212,7 +212,7 @@ static aq_status_t register_slab(aq_ibv_conduit_t *ibv)
         if (aq_log_is_first())
             aq_log_warn("%s", why);
     }
-    return aq_ibv_agree(ibv->base.env->boot, count ? AQ_OK : AQ_ERR_RESOURCE, count ? "" : why);
+    return aq_boot_agree(ibv->base.env->boot, count ? AQ_OK : AQ_ERR_RESOURCE, count ? "" : why);
 }
 
 static bool fill_pools(aq_ibv_conduit_t *ibv)

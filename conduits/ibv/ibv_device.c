@@ -351,7 +351,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
     if (status == AQ_OK)
         status = query(ibv, &can, &port, why, sizeof why);
     // Hosts of a job are alike: it is enough that one tells.
-    status = aq_ibv_agree(ibv->base.env->boot, status, why);
+    status = aq_boot_agree(ibv->base.env->boot, status, why);
     if (status != AQ_OK)
         return status;
     aq_ibv_limits_find(ibv, &can, &port);

@@ -147,7 +147,7 @@ static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
     if (keys->bytes > 0)
         status = aq_ibv_segment_register(setup->memory, (void *)keys->start, keys->bytes, cut,
                                          &keys->segment, why, sizeof why);
-    status = aq_ibv_agree_quietly(boot, status, &first);
+    status = aq_boot_agree_quietly(boot, status, &first);
     if (status == AQ_ERR_RESOURCE)
         return fall_back(keys, first ? why : "");
     if (status != AQ_OK && first && *why)

@@ -61,32 +61,3 @@ void aq_ibv_segments_free(aq_ibv_segments_t *segments)
     free(segments->keys);
     *segments = (aq_ibv_segments_t){0};
 }
-
-aq_status_t aq_ibv_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first)
-{
-    const uint8_t mine = (uint8_t)status;
-    uint8_t *all = calloc(boot->size, sizeof *all);
-    uint32_t bad = 0;
-    *first = true;
-    if (all == NULL) {
-        aq_log_error("there is no memory for a byte of each rank; free some");
-        return status != AQ_OK ? status : AQ_ERR_RESOURCE;
-    }
-    aq_status_t exchanged = boot->ops->exchange(boot, &mine, sizeof mine, all);
-    while (bad < boot->size && all[bad] == AQ_OK)
-        bad++;
-    *first = exchanged == AQ_OK && bad == boot->rank;
-    if (exchanged == AQ_OK && bad < boot->size)
-        exchanged = (aq_status_t)all[bad];
-    free(all);
-    return exchanged;
-}
-
-aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why)
-{
-    bool first;
-    aq_status_t agreed = aq_ibv_agree_quietly(boot, status, &first);
-    if (agreed != AQ_OK && first && *why)
-        aq_log_error("%s", why);
-    return agreed;
-}

@@ -32,13 +32,6 @@ aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mi
                                      const uintptr_t *lengths, aq_ibv_segments_t *out);
 void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 
-// Collective over the job: whether all ranks are well. Of those that are not, the first logs why,
-// if there is a sentence; all return its status.
-aq_status_t aq_ibv_agree(aq_boot_t *boot, aq_status_t status, const char *why);
-
-// The same, and nobody logs that. *first: this rank is the first of those that are not well.
-aq_status_t aq_ibv_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first);
-
 // Bytes of the keys to the segments of so many ranks.
 static inline size_t aq_ibv_segments_table_bytes(const aq_ibv_segments_t *segments, uint32_t ranks)
 {

@@ -5,13 +5,15 @@ set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/launch/launch-functions.sh"
 
-# Rank 0 speaks for the job; the others end with it.
+# The first rank that cannot go on speaks for the job; the others end with it.
+#   refuses WORDS CONDUIT PATH [COMMAND ...]    COMMAND starts the program
 refuses()
 {
     local words=$1 conduit=$2 path=$3
+    shift 3
     code=0
     GASNET_MODULE_PATH=$path timeout 30 "$run" -n 2 \
-        env GASNET_CONDUIT="$conduit" GASNET_SUPERNODE_MAXSIZE=1 conform-seq barrier_team \
+        env GASNET_CONDUIT="$conduit" GASNET_SUPERNODE_MAXSIZE=1 "$@" conform-seq barrier_team \
         >"$work/out" 2>"$work/err" || code=$?
     [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "exit code $code with $conduit in $path"
     grep -qF -- "$words" "$work/err" || fail "no '$words' in the message"
@@ -24,6 +26,14 @@ refuses 'conduit incomplete cannot be used: its table lacks a mandatory operatio
 echo 'no shared object' >"$work/aq_conduit_text.so"
 refuses 'its module cannot be loaded' text "$work"
 refuses "has no conduit '../modules/fake'" ../modules/fake "$modules"
+
+# Hosts may differ: one rank of two has no such module, now this one, now that. It says so, and nobody else.
+for round in 1 2 3 4; do
+    rm -rf "$work/taken"
+    refuses "conduit fake cannot be used: this installation has no conduit 'fake'" fake "$modules" \
+        sh -c 'mkdir "$0" 2>/dev/null || export GASNET_MODULE_PATH=/nowhere; exec "$@"' "$work/taken"
+    [ "$(grep -c 'cannot be used' "$work/err")" = 1 ] || fail "not one sentence of the rank that lacks a module"
+done
 
 # Folders are looked through in order.
 job()
