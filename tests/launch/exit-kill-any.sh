@@ -34,8 +34,7 @@ declare -A killed=()
 hits=0
 for ((tries = 0; hits < times && tries < 10 * times; tries++)); do
     way=${ways[RANDOM % ${#ways[@]}]}
-    "${launch[@]}" -n "$ranks" "$program" "$way" $((RANDOM % ranks)) 7 >"$work/out" 2>"$work/err" </dev/null &
-    sup=$!
+    begin "${launch[@]}" -n "$ranks" "$program" "$way" $((RANDOM % ranks)) 7
     sleep "0.$(printf %03d $((RANDOM % ms)))"
     all=($(processes))
     pid=${all[RANDOM % (${#all[@]} + 1)]:-$sup}

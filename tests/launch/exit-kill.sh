@@ -13,8 +13,7 @@ hit=0 after=0
 begin_job()
 {
     way=${ways[RANDOM % ${#ways[@]}]}
-    "$AQ_BUILD/gasnetrun_$conduit" -n "$ranks" "$AQ_BUILD/exit_ways" "$way" $((RANDOM % ranks)) 7 >"$work/out" 2>"$work/err" &
-    sup=$!
+    begin "$AQ_BUILD/gasnetrun_$conduit" -n "$ranks" "$AQ_BUILD/exit_ways" "$way" $((RANDOM % ranks)) 7
 }
 
 # A process of the job: the launcher, or one of its children as far as they are there. In $rank: -1 is the launcher.

@@ -47,13 +47,21 @@ silent()
     [ ! -s "$work/err" ] || fail "messages where there should be none"
 }
 
-# start RANKS command ...: runs it in the background, waits until it has RANKS children. Sets $sup, $pids.
+# begin command ...: runs it in the background. Sets $sup. The files are emptied here, as the background may come to
+# that late, and who waits for a line would find what the command before has said.
+begin()
+{
+    : >"$work/out" 2>"$work/err"
+    "$@" >"$work/out" 2>"$work/err" </dev/null &
+    sup=$!
+}
+
+# start RANKS command ...: begins it, waits until it has RANKS children. Sets $sup, $pids.
 start()
 {
     local count=$1
     shift
-    "$@" >"$work/out" 2>"$work/err" &
-    sup=$!
+    begin "$@"
     for _ in $(seq 400); do
         pids=$(cat "/proc/$sup/task/$sup/children" 2>/dev/null)
         [ "$(wc -w <<<"$pids")" -ge "$count" ] && return

@@ -58,8 +58,7 @@ expect 127 "$run" -n 6 -H a,b,c /nonexistent
 says '/nonexistent: there is no such file'
 grep -q '; [135] more ranks* could not start either$' "$work/err" || fail "not told of the other hosts"
 
-GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$((20000 + $$ % 10000)) "$run" -n 2 -H a,b "$hello" >"$work/out" 2>"$work/err" &
-sup=$!
+GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$((20000 + $$ % 10000)) begin "$run" -n 2 -H a,b "$hello"
 wait_told 'GASNET_UDP_PORTS: every port from'
 
 # How the shell is called: the user's options first, and the user's name.
@@ -86,8 +85,7 @@ expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H localhost "$hello"
 silent
 
 # Stopped while it starts, and killed, the launcher leaves nothing.
-GASNET_SSH_CMD=$work/slow "$run" -n 2 -H a,b true >"$work/out" 2>"$work/err" </dev/null &
-sup=$!
+GASNET_SSH_CMD=$work/slow begin "$run" -n 2 -H a,b true
 for _ in $(seq 200); do
     [ "$(pgrep -P $sup -x sleep | wc -l)" -eq 2 ] && break
     sleep 0.05
@@ -95,8 +93,7 @@ done
 kill -TERM $sup
 ended 143
 [ -z "$(pgrep -f "$work/slow")" ] || fail "a remote shell is left"
-"$run" -n 4 -H a,b,c sh -c 'echo ready; exec sleep 1000' >"$work/out" 2>"$work/err" </dev/null &
-sup=$!
+begin "$run" -n 4 -H a,b,c sh -c 'echo ready; exec sleep 1000'
 wait_lines 4
 kill -KILL $sup
 wait $sup 2>/dev/null

@@ -38,8 +38,7 @@ one_mpi()
 one_report()
 {
     local rank
-    on_mpi "$1" 2 "$conform" sleep 2 >"$work/out" 2>"$work/err" &
-    sup=$!
+    begin on_mpi "$1" 2 "$conform" sleep 2
     for _ in $(seq 200); do
         sleep 0.05
         for rank in $(pgrep -f "^$conform "); do

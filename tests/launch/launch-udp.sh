@@ -36,8 +36,7 @@ refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on 
 ! grep -q 'more rank' "$work/err" || fail "ranks that have a port complain as well"
 
 # Where the other ranks are left alone, and wait for the one that could not start, it is told at once.
-GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$ports "$run" -n 2 "$hello" >"$work/out" 2>"$work/err" &
-sup=$!
+GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$ports begin "$run" -n 2 "$hello"
 wait_told "GASNET_UDP_PORTS: every port from $ports to $ports is taken"
 
 # What a program finds before it has joined: a setting that only ranks have, a launcher that is not ours.

@@ -70,8 +70,7 @@ start_job()
 {
     local count=$1
     shift
-    "$@" >"$work/out" 2>"$work/err" </dev/null &
-    sup=$!
+    begin "$@"
     wait_lines "$count"
 }
 
