@@ -74,36 +74,34 @@ void aq_job_find_limits(void)
     }
 }
 
-// Hosts may differ in what is installed, and in their devices: so all ranks agree. The first that
-// cannot use a conduit says why.
-static aq_status_t agree(const aq_job_t *job, const char *name, bool usable, const char *why)
+// smp and the network. Hosts may differ in what is installed, and in their devices: so all
+// ranks agree, before anything is shared, and the first that cannot use a conduit says why. The
+// name of a network that a job in one neighbourhood does not need is still refused when there is no
+// such conduit.
+static aq_status_t find_conduits(const aq_job_t *job, const char *network,
+                                 const aq_conduit_ops_t *found[2])
 {
-    char sentence[400];
-    snprintf(sentence, sizeof sentence, "conduit %s cannot be used: %s", name, why);
-    return aq_boot_agree(job->boot, usable ? AQ_OK : AQ_ERR_ABSENT, sentence);
+    const char *const names[] = {"smp", network};
+    const bool is_used[] = {true, job->nbrhd.groups > 1};
+    char why[256] = "", sentence[400] = "";
+    bool fine = true;
+    for (unsigned i = 0; fine && i < 2; i++) {
+        found[i] = aq_registry_find(names[i], why, sizeof why);
+        fine = found[i] && (!is_used[i] || found[i]->usable(why, sizeof why));
+        snprintf(sentence, sizeof sentence, "conduit %s cannot be used: %s", names[i], why);
+    }
+    return aq_boot_agree(job->boot, fine ? AQ_OK : AQ_ERR_ABSENT, sentence);
 }
 
-static aq_status_t open_conduit(aq_job_t *job, const char *name)
+static aq_status_t open_conduit(aq_job_t *job, const aq_conduit_ops_t *ops)
 {
-    char why[256] = "";
-    const aq_conduit_ops_t *ops = aq_registry_find(name, why, sizeof why);
-    aq_status_t status = agree(job, name, ops && ops->usable(why, sizeof why), why);
-    if (status != AQ_OK)
-        return status;
     unsigned index = job->conduit_count;
-    status = ops->open(&job->env, &job->conduits[index]);
+    aq_status_t status = ops->open(&job->env, &job->conduits[index]);
     if (status != AQ_OK)
         return status;
     job->conduit_count++;
     aq_job_find_limits();
     return exchange_descriptions(job, index);
-}
-
-// A name that a job on one host does not need is still refused when there is no such conduit.
-static aq_status_t check_name(const aq_job_t *job, const char *name)
-{
-    char why[256] = "";
-    return agree(job, name, aq_registry_find(name, why, sizeof why), why);
 }
 
 // The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank
@@ -135,13 +133,14 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
                          job->nbrhd.groups);
         return AQ_ERR_CONFIG;
     }
-    aq_status_t status = open_conduit(job, "smp");
-    if (status != AQ_OK)
+    const aq_conduit_ops_t *found[2] = {0};
+    aq_status_t status = find_conduits(job, network, found);
+    if (status == AQ_OK)
+        status = open_conduit(job, found[0]);
+    if (status != AQ_OK || job->nbrhd.groups == 1)
         return status;
-    if (job->nbrhd.groups == 1)
-        return check_name(job, network);
     atomic_store_explicit(&job->unused_conduits, job->nbrhd.size == 1, memory_order_relaxed);
-    return open_conduit(job, network);
+    return open_conduit(job, found[1]);
 }
 
 aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode)
