@@ -36,10 +36,16 @@ int aq_rma_start(const aq_rma_t *rma, gex_Event_t part)
     return 0;
 }
 
+// The counter of an event that counts what is of its kind.
+static gex_Event_t part_for(const aq_rma_t *rma, aq_event_t *event)
+{
+    return aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT);
+}
+
 static gex_Event_t start_nb(const aq_rma_t *rma)
 {
     aq_event_t *event = aq_event_new();
-    if (aq_rma_start(rma, aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT))) {
+    if (aq_rma_start(rma, part_for(rma, event))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -49,7 +55,7 @@ static gex_Event_t start_nb(const aq_rma_t *rma)
 static int start_blocking(aq_rma_t *rma)
 {
     aq_event_t *event = aq_event_new();
-    const gex_Event_t part = aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT);
+    const gex_Event_t part = part_for(rma, event);
     rma->waits = true;
     const int refused = aq_rma_start(rma, part);
     if (!refused)
@@ -60,8 +66,7 @@ static int start_blocking(aq_rma_t *rma)
 
 static int start_nbi(const aq_rma_t *rma)
 {
-    return aq_rma_start(rma,
-                        aq_event_part(aq_event_nbi(), rma->is_get ? AQ_PART_GET : AQ_PART_PUT));
+    return aq_rma_start(rma, part_for(rma, aq_event_nbi()));
 }
 
 // Local completion is nobody's business before the operation itself is complete.
