@@ -26,6 +26,13 @@ fail()
     exit 1
 }
 
+# has_module FILE: where this build is installed, if it is, there is a module of that name, and GASNET_MODULE_PATH
+# cannot hide it.
+has_module()
+{
+    [ -e "$(sed -n 's/^#define AQ_MODULE_DIR "\(.*\)"$/\1/p' "$AQ_BUILD/config.h")/$1" ]
+}
+
 # expect CODE command ...: runs it, with output in $work/out and $work/err.
 expect()
 {

@@ -84,8 +84,10 @@ if one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none; then
 fi
 if one_pmi pmi2 mpich mpirun.mpich; then # what is below it ends the ranks itself
     found=pmi2
-    expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
-    says 'PMI-2 cannot start (no launcher answers)'
+    if ! has_module aq_mpi_pmix.so; then # which goes before
+        expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
+        says 'PMI-2 cannot start (no launcher answers)'
+    fi
 fi
 [ -n "$found" ] || skip "there is no PMIx with Open MPI's mpirun, nor PMI-2 with MPICH's"
 exit 0
