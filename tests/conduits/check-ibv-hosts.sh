@@ -32,6 +32,7 @@ lost()
 # Starts a job of two ranks that are busy with each other; $launcher.
 start()
 {
+    : >out 2>err # here, since it counts lines before the job may have come to that
     gasnetrun_ibv -n 2 -H g1,g2 conform_busy ask 100 >out 2>err &
     launcher=$!
     for _ in $(seq 300); do

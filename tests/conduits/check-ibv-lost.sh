@@ -13,6 +13,7 @@ fail()
 # Starts the job; $launcher, and the process of the rank to be killed in $victim.
 start()
 {
+    : >out 2>err # here, since it counts lines before the job may have come to that
     gasnetrun_ibv -n 2 conform_busy ask 60 >out 2>err &
     launcher=$!
     for _ in $(seq 200); do
