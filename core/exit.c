@@ -196,7 +196,7 @@ void aq_exit_requested(void)
 
 void aq_exit_if_ended(void)
 {
-    if (aq_job_running() && job_is_ended())
+    if (aq_job_running() && job_is_ended() && atomic_load(&leaver) != gettid())
         gasnet_exit(code_of_job());
 }
 

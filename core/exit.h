@@ -7,8 +7,8 @@
 // until then.
 void aq_exit_requested(void);
 
-// Ends this process with the job's code if another rank has ended the job meanwhile; for a
-// bootstrap call that failed.
+// Ends this process with the job's code if another rank has ended the job meanwhile, unless this
+// thread is just about that; for a bootstrap call that failed, or a peer that does not answer.
 void aq_exit_if_ended(void);
 
 // The client returns from main, or calls exit(); see leave in aq_boot_t.

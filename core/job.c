@@ -6,6 +6,7 @@
 
 #include "../other/settings.h"
 #include "am.h"
+#include "exit.h"
 #include "fatal.h"
 #include "progress.h"
 #include "registry.h"
@@ -164,6 +165,7 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
     return status;
 }
 
+// 0: nothing leads there.
 static uintptr_t connect_peer(uint32_t rank)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
@@ -182,7 +184,7 @@ static uintptr_t connect_peer(uint32_t rank)
             atomic_store_explicit(&aq_job.unused_conduits, i, memory_order_relaxed);
         return (uintptr_t)link | i;
     }
-    aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);
+    return 0;
 }
 
 uintptr_t aq_job_bind(uint32_t rank)
@@ -195,5 +197,8 @@ uintptr_t aq_job_bind(uint32_t rank)
         atomic_store_explicit(&aq_job.link[rank], link, memory_order_release);
     }
     aq_lock_drop(&bind_lock);
-    return link;
+    if (link)
+        return link;
+    aq_exit_if_ended(); // and so the peer has gone
+    aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);
 }

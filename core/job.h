@@ -64,7 +64,8 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
 // The payload limits, again when those of a conduit may have changed.
 void aq_job_find_limits(void);
 
-// Connects to a rank on first use. Ends the job when no conduit reaches it. Any thread.
+// Connects to a rank on first use. Ends this process when no conduit reaches it, since the job has
+// ended, or as a fault. Any thread.
 uintptr_t aq_job_bind(uint32_t rank);
 
 // The link of a rank, bound if need be.

@@ -312,9 +312,9 @@ typedef struct aq_ibv_conduit {
     atomic_uint queue_pairs; // of links, and of calls that came to nothing until they are over
     unsigned calling, most_calling; // links that are, were at the same time; under connect_lock
     atomic_uint grants_left;
-    unsigned ungranted;            // peers that have no grant yet
-    _Atomic(aq_ibv_peer_t *) lost; // the first link that failed
-    const char *lost_why;
+    unsigned ungranted;       // peers that have no grant yet
+    atomic_bool losing, lost; // a peer, the first one: when it was found, and the two below are set
+    char lost_why[320];       // the sentence for that
     uint64_t lost_at;
 
     // Active messages by RDMA, under the receiving lock.
@@ -443,7 +443,14 @@ bool aq_ibv_hello_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t 
 // some moments later, with a message that names the peer. Any thread.
 void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *why);
 
-// By the connector: ends the job if a link was lost. Returns how long to wait until the next look,
+// The same where there is no connection, since all calls came to nothing; why: the last one.
+void aq_ibv_peer_unreached(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
+                           const struct rdma_cm_event *why);
+
+// If a peer was lost, blocks until the job ends.
+void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv);
+
+// By the connector: ends the job if a peer was lost. Returns how long to wait until the next look,
 // in ms; -1: none is needed.
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv);
 

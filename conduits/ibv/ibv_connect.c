@@ -152,6 +152,8 @@ aq_status_t aq_ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *des
             pthread_cond_wait(&ibv->connected, &ibv->connect_lock);
     bool ready = link && link->state == AQ_IBV_READY;
     pthread_mutex_unlock(&ibv->connect_lock);
+    if (!ready)
+        aq_ibv_peers_await_end(ibv);
     *out = link;
     return ready ? AQ_OK : AQ_ERR_PEER;
 }
@@ -182,6 +184,8 @@ aq_status_t aq_ibv_connect_all(aq_ibv_conduit_t *ibv, const uint32_t *ranks, uin
     while (!call_more(ibv, ranks, count, &status))
         pthread_cond_wait(&ibv->connected, &ibv->connect_lock);
     pthread_mutex_unlock(&ibv->connect_lock);
+    if (status != AQ_OK)
+        aq_ibv_peers_await_end(ibv);
     return status;
 }
 
@@ -217,9 +221,7 @@ static bool call_failed(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link,
         set_state(ibv, link, AQ_IBV_IDLE); // who waits calls again
         return true;
     }
-    aq_log_error("rank %u cannot be reached through the verbs device (%s, status %d): see that the "
-                 "addresses of the devices of all hosts reach each other ('rping' tries it)",
-                 link->rank, rdma_event_str(event->event), event->status);
+    aq_ibv_peer_unreached(ibv, link, event);
     set_state(ibv, link, AQ_IBV_FAILED);
     return true;
 }

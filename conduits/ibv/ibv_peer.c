@@ -5,6 +5,8 @@
 #include "ibv_conduit.h"
 
 #include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,18 +126,39 @@ static bool job_ends(const aq_ibv_conduit_t *ibv)
     return aq_boot_ended(ibv->base.env->boot) || atomic_load(&ibv->closing);
 }
 
+// The first that is lost is told of. The connector looks what comes of it.
+AQ_PRINTF(2, 3) static void lose(aq_ibv_conduit_t *ibv, const char *format, ...)
+{
+    const uint64_t one = 1;
+    va_list args;
+    if (job_ends(ibv) || atomic_exchange(&ibv->losing, true))
+        return;
+    va_start(args, format);
+    vsnprintf(ibv->lost_why, sizeof ibv->lost_why, format, args);
+    va_end(args);
+    ibv->lost_at = aq_clock_ns();
+    atomic_store(&ibv->lost, true);
+    if (write(ibv->wake_connector, &one, sizeof one) < 0)
+        aq_log_error("the thread of conduit ibv cannot be woken");
+}
+
 void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *why)
 {
-    aq_ibv_peer_t *none = NULL;
-    const uint64_t one = 1;
     atomic_store_explicit(&link->dead, true, memory_order_relaxed);
-    if (job_ends(ibv) || atomic_load(&ibv->lost))
-        return;
-    ibv->lost_why = why;
-    ibv->lost_at = aq_clock_ns();
-    if (atomic_compare_exchange_strong(&ibv->lost, &none, link) &&
-        write(ibv->wake_connector, &one, sizeof one) < 0)
-        aq_log_error("the thread of conduit ibv cannot be woken");
+    lose(ibv,
+         "the connection to rank %u is lost (%s): that process or its host has ended, or the "
+         "network between is cut",
+         link->rank, why);
+}
+
+void aq_ibv_peer_unreached(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
+                           const struct rdma_cm_event *why)
+{
+    lose(ibv,
+         "rank %u cannot be reached through the verbs device (%s, status %d): if that process and "
+         "its host have not ended, see that the addresses of the devices of all hosts reach each "
+         "other ('rping' tries it)",
+         link->rank, rdma_event_str(why->event), why->status);
 }
 
 // A rank that ends in good order, or is killed, ends the job through the launcher: there is a
@@ -147,18 +170,24 @@ static uint64_t grace_of(const aq_ibv_conduit_t *ibv)
     return half > LEAST_GRACE_NS ? half : LEAST_GRACE_NS;
 }
 
+static bool ends_soon(const aq_ibv_conduit_t *ibv)
+{
+    return atomic_load(&ibv->lost) && !job_ends(ibv);
+}
+
+void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv)
+{
+    while (ends_soon(ibv))
+        aq_clock_sleep_ns(LOOK_MS * UINT64_C(1000000));
+}
+
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_peer_t *link = atomic_load(&ibv->lost);
-    if (!link || job_ends(ibv))
+    if (!ends_soon(ibv))
         return -1;
-    const uint64_t now = aq_clock_ns();
-    if (now - ibv->lost_at < grace_of(ibv))
+    if (aq_clock_ns() - ibv->lost_at < grace_of(ibv))
         return LOOK_MS;
-    aq_log_error(
-        "the connection to rank %u is lost (%s): that process or its host has ended, or the "
-        "network between is cut",
-        link->rank, ibv->lost_why);
+    aq_log_error("%s", ibv->lost_why);
     ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);
     return -1;
 }

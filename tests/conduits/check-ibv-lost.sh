@@ -10,11 +10,11 @@ fail()
     exit 1
 }
 
-# Starts the job; $launcher, and the process of the rank to be killed in $victim.
+# Starts the job, conform_busy in that mode; $launcher, and the process of the rank to be killed in $victim.
 start()
 {
     : >out 2>err # here, since it counts lines before the job may have come to that
-    gasnetrun_ibv -n 2 conform_busy ask 60 >out 2>err &
+    gasnetrun_ibv -n 2 conform_busy "$@" >out 2>err &
     launcher=$!
     for _ in $(seq 200); do
         [ "$(wc -l <out)" -ge 2 ] && break
@@ -35,13 +35,33 @@ check_end()
     ! pgrep conform_busy >/dev/null || fail "a rank is left"
 }
 
-start
+start ask 60
 kill -KILL "$victim"
 check_end 'rank [01] of 2 .*(signal 9|SIGKILL)'
 
-start
+start ask 60
 kill -STOP $launcher
 kill -KILL "$victim"
 sleep 4
 kill -CONT $launcher
 check_end 'rank [01] of 2 .*: the connection to rank [01] is lost \('
+
+# Nobody has spoken to the rank before it is killed, and it is called then. The launcher hears of its end late, but
+# in time to say what it was.
+export GASNET_EXITTIMEOUT=20
+start call 3
+kill -STOP $launcher
+kill -KILL "$victim"
+sleep 5
+kill -CONT $launcher
+check_end 'rank 1 of 2 .*(signal 9|SIGKILL)'
+! grep -q 'rank 0 of 2' err || fail "a rank tells of what the launcher knows better"
+
+# It does not hear of it in time.
+export GASNET_EXITTIMEOUT=2
+start call 2
+kill -STOP $launcher
+kill -KILL "$victim"
+sleep 6
+kill -CONT $launcher
+check_end 'rank 0 of 2 .*: rank 1 cannot be reached through the verbs device \('

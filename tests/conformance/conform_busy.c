@@ -6,7 +6,8 @@
  *   crowd S N B   the same with payloads of B bytes, which rank 0 checks
  *   ask S         all ranks enter reductions for S seconds
  *   idle S        rank 0 polls for S seconds, the others wait in a barrier, and nobody sends
- * Each rank prints "ready PID" before. At SIGQUIT it calls gasnet_exit(9).
+ *   call S        rank 0 sends rank 1 the first message that is between these, S seconds after the
+ * start Each rank prints "ready PID" before. At SIGQUIT it calls gasnet_exit(9).
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -63,6 +64,18 @@ static void nap(int seconds)
         ;
 }
 
+static void say_ready(void)
+{
+    printf("ready %ld\n", (long)getpid());
+    fflush(stdout);
+}
+
+static void get_ready(void)
+{
+    wait_all();
+    say_ready();
+}
+
 static int serve(int seconds, unsigned long wanted)
 {
     nap(seconds);
@@ -77,6 +90,7 @@ static int do_away(char **arg)
 {
     const int count = atoi(arg[1]);
 
+    get_ready();
     if (me == 0)
         return serve(atoi(arg[0]), (unsigned long)count * (ranks - 1));
     for (int i = 0; i < count; i++)
@@ -93,6 +107,7 @@ static int do_crowd(char **arg)
 
     if (length > LONGEST)
         return 64;
+    get_ready();
     if (me == 0)
         return serve(atoi(arg[0]), (unsigned long)count * (ranks - 1));
     for (int i = 0; i < count; i++) {
@@ -106,6 +121,7 @@ static int do_crowd(char **arg)
 
 static int do_ask(char **arg)
 {
+    get_ready();
     const time_t end = time(NULL) + atoi(arg[0]);
     int go_on = 1;
 
@@ -120,6 +136,7 @@ static int do_ask(char **arg)
 
 static int do_idle(char **arg)
 {
+    get_ready();
     const time_t end = time(NULL) + atoi(arg[0]);
 
     while (me == 0 && time(NULL) < end) {
@@ -132,8 +149,24 @@ static int do_idle(char **arg)
     return 0;
 }
 
-static const conform_mode_t modes[] = {
-    {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask}, {"idle", 1, do_idle}};
+static int do_call(char **arg)
+{
+    say_ready();
+    if (me == 0) {
+        nap(atoi(arg[0]));
+        gex_AM_RequestShort0(team, 1, HANDLER, 0);
+    }
+    if (me == 1)
+        GASNET_BLOCKUNTIL(served);
+    wait_all();
+    return 0;
+}
+
+static const conform_mode_t modes[] = {{"away", 2, do_away},
+                                       {"crowd", 3, do_crowd},
+                                       {"ask", 1, do_ask},
+                                       {"idle", 1, do_idle},
+                                       {"call", 1, do_call}};
 
 static void on_quit(int number)
 {
@@ -156,9 +189,6 @@ int main(int argc, char **argv)
     me = gex_TM_QueryRank(team);
     ranks = gex_TM_QuerySize(team);
     signal(SIGQUIT, on_quit);
-    wait_all();
-    printf("ready %ld\n", (long)getpid());
-    fflush(stdout);
     int code = conform_run_mode(modes, sizeof(modes) / sizeof(modes[0]), argc, argv);
     fflush(stdout);
     gasnet_exit(code);

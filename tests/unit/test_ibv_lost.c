@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "../../other/clock.h"
@@ -45,13 +46,19 @@ static void start(uint64_t timeout)
     env.boot = &boot;
     env.exit_timeout_ns = timeout;
     ibv->base.env = &env;
+    ibv->wake_connector = eventfd(0, EFD_CLOEXEC);
+}
+
+static void end(void)
+{
+    close(ibv->wake_connector);
+    fake_fabric_end();
 }
 
 static void lose(uint64_t ago)
 {
-    ibv->lost_why = "it was closed";
+    aq_ibv_peer_lost(ibv, fake_fabric_link(0, 1), "it was closed");
     ibv->lost_at = aq_clock_ns() - ago;
-    atomic_store(&ibv->lost, fake_fabric_link(0, 1));
 }
 
 static void look(void)
@@ -59,14 +66,19 @@ static void look(void)
     (void)aq_ibv_peers_watch(ibv);
 }
 
-// Whether a look ends the job, with the message.
-static bool ends(void)
+// Whether a look ends the job, with that message.
+static bool ends_with(const char *message)
 {
     char *text = child_errors(look);
-    const bool said = strstr(text, "the connection to rank 1 is lost (it was closed)");
+    const bool said = strstr(text, message);
     assert_true(said || !*text);
     free(text);
     return said;
+}
+
+static bool ends(void)
+{
+    return ends_with("the connection to rank 1 is lost (it was closed)");
 }
 
 static void test_waits_for_half_of_the_timeout(void **state)
@@ -79,7 +91,7 @@ static void test_waits_for_half_of_the_timeout(void **state)
     assert_false(ends());
     lose(1000 * SECOND);
     assert_true(ends());
-    fake_fabric_end();
+    end();
 }
 
 static void test_short_timeout(void **state)
@@ -88,7 +100,7 @@ static void test_short_timeout(void **state)
     start(SECOND / 10);
     lose(SECOND);
     assert_true(ends());
-    fake_fabric_end();
+    end();
 }
 
 static void test_end_of_job_is_no_loss(void **state)
@@ -99,7 +111,37 @@ static void test_end_of_job_is_no_loss(void **state)
     exit_word = 1;
     assert_int_equal(aq_ibv_peers_watch(ibv), -1);
     assert_false(ends());
-    fake_fabric_end();
+    end();
+}
+
+static void *end_later(void *unused)
+{
+    (void)unused;
+    aq_clock_sleep_ns(SECOND / 20);
+    exit_word = 1;
+    return NULL;
+}
+
+// Who was called in vain may have ended the job, or died: that is heard of a little later.
+static void test_unreached(void **state)
+{
+    const struct rdma_cm_event why = {.event = RDMA_CM_EVENT_REJECTED, .status = 8};
+    pthread_t thread;
+    (void)state;
+    start(2000 * SECOND);
+    aq_ibv_peers_await_end(ibv); // nobody was lost
+    aq_ibv_peer_unreached(ibv, fake_fabric_link(0, 1), &why);
+    aq_ibv_peer_lost(ibv, fake_fabric_link(0, 1), "nobody hears of the second");
+    assert_true(aq_ibv_peers_watch(ibv) > 0);
+    ibv->lost_at -= 1000 * SECOND;
+    assert_true(ends_with("rank 1 cannot be reached through the verbs device "
+                          "(RDMA_CM_EVENT_REJECTED, status 8)"));
+    assert_int_equal(pthread_create(&thread, NULL, end_later, NULL), 0);
+    aq_ibv_peers_await_end(ibv);
+    assert_int_equal(exit_word, 1);
+    assert_int_equal(aq_ibv_peers_watch(ibv), -1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    end();
 }
 
 int main(void)
@@ -108,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_half_of_the_timeout),
         cmocka_unit_test(test_short_timeout),
         cmocka_unit_test(test_end_of_job_is_no_loss),
+        cmocka_unit_test(test_unreached),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
