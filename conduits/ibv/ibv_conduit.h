@@ -312,9 +312,10 @@ typedef struct aq_ibv_conduit {
     atomic_uint queue_pairs; // of links, and of calls that came to nothing until they are over
     unsigned calling, most_calling; // links that are, were at the same time; under connect_lock
     atomic_uint grants_left;
-    unsigned ungranted;       // peers that have no grant yet
-    atomic_bool losing, lost; // a peer, the first one: when it was found, and the two below are set
-    char lost_why[320];       // the sentence for that
+    unsigned ungranted; // peers that have no grant yet
+    atomic_bool losing; // a peer was lost, the first one
+    atomic_bool lost;   // and the next two are set
+    char lost_why[320]; // the sentence for that
     uint64_t lost_at;
 
     // Active messages by RDMA, under the receiving lock.

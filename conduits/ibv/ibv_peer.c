@@ -170,20 +170,15 @@ static uint64_t grace_of(const aq_ibv_conduit_t *ibv)
     return half > LEAST_GRACE_NS ? half : LEAST_GRACE_NS;
 }
 
-static bool ends_soon(const aq_ibv_conduit_t *ibv)
-{
-    return atomic_load(&ibv->lost) && !job_ends(ibv);
-}
-
 void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv)
 {
-    while (ends_soon(ibv))
+    while (atomic_load(&ibv->losing) && !job_ends(ibv))
         aq_clock_sleep_ns(LOOK_MS * UINT64_C(1000000));
 }
 
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv)
 {
-    if (!ends_soon(ibv))
+    if (!atomic_load(&ibv->lost) || job_ends(ibv))
         return -1;
     if (aq_clock_ns() - ibv->lost_at < grace_of(ibv))
         return LOOK_MS;
