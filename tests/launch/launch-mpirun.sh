@@ -91,7 +91,8 @@ refused '%H stands for GASNET_NODEFILE, which is not set' env GASNET_NODEFILE= M
 refused 'option -c: this spawner leaves the binding' env MPIRUN_CMD=true "$run" -c 1 -n 2 -spawner=mpi hello
 
 # No module for the MPI whose mpirun it was.
-! has_module aq_mpi_mpich.so || exit 0
-expect 65 env GASNET_MODULE_PATH="$work" PMI_RANK=0 PMI_SIZE=1 "$conform" code 0
-says 'this installation has no module for MPICH'
+if ! has_module aq_mpi_mpich.so; then
+    expect 65 env GASNET_MODULE_PATH="$work" PMI_RANK=0 PMI_SIZE=1 "$conform" code 0
+    says 'this installation has no module for MPICH'
+fi
 exit 0
