@@ -24,10 +24,18 @@ start()
     [ -n "$victim" ] || fail "the job did not start"
 }
 
-# pattern of what must be said
+# kill_unseen SECONDS: the rank is killed, and the launcher does not hear of it for so long.
+kill_unseen()
+{
+    kill -STOP $launcher
+    kill -KILL "$victim"
+    sleep "$1"
+    kill -CONT $launcher
+}
+
+# pattern of what must be said; $code
 check_end()
 {
-    local code
     wait $launcher
     code=$?
     [ $code != 0 ] || fail "the exit code is 0"
@@ -40,28 +48,20 @@ kill -KILL "$victim"
 check_end 'rank [01] of 2 .*(signal 9|SIGKILL)'
 
 start ask 60
-kill -STOP $launcher
-kill -KILL "$victim"
-sleep 4
-kill -CONT $launcher
+kill_unseen 4
 check_end 'rank [01] of 2 .*: the connection to rank [01] is lost \('
 
 # Nobody has spoken to the rank before it is killed, and it is called then. The launcher hears of its end late, but
 # in time to say what it was.
 export GASNET_EXITTIMEOUT=20
 start call 3
-kill -STOP $launcher
-kill -KILL "$victim"
-sleep 5
-kill -CONT $launcher
+kill_unseen 5
 check_end 'rank 1 of 2 .*(signal 9|SIGKILL)'
+[ $code = 137 ] || fail "the exit code is $code, not 137"
 ! grep -q 'rank 0 of 2' err || fail "a rank tells of what the launcher knows better"
 
 # It does not hear of it in time.
 export GASNET_EXITTIMEOUT=2
 start call 2
-kill -STOP $launcher
-kill -KILL "$victim"
-sleep 6
-kill -CONT $launcher
+kill_unseen 6
 check_end 'rank 0 of 2 .*: rank 1 cannot be reached through the verbs device \('
