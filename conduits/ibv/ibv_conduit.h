@@ -314,9 +314,8 @@ typedef struct aq_ibv_conduit {
     atomic_uint grants_left;
     unsigned ungranted; // peers that have no grant yet
     atomic_bool losing; // a peer was lost, the first one
-    atomic_bool lost;   // and the next two are set
-    char lost_why[320]; // the sentence for that
-    uint64_t lost_at;
+    char lost_why[320]; // the sentence for that, when the next is not 0
+    _Atomic uint64_t lost_at;
 
     // Active messages by RDMA, under the receiving lock.
     uint8_t *rings_at;

@@ -136,8 +136,7 @@ AQ_PRINTF(2, 3) static void lose(aq_ibv_conduit_t *ibv, const char *format, ...)
     va_start(args, format);
     vsnprintf(ibv->lost_why, sizeof ibv->lost_why, format, args);
     va_end(args);
-    ibv->lost_at = aq_clock_ns();
-    atomic_store(&ibv->lost, true);
+    atomic_store(&ibv->lost_at, aq_clock_ns());
     if (write(ibv->wake_connector, &one, sizeof one) < 0)
         aq_log_error("the thread of conduit ibv cannot be woken");
 }
@@ -166,8 +165,7 @@ void aq_ibv_peer_unreached(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
 // connections are closed. So there is half of the exit timeout for its end to be heard of.
 static uint64_t grace_of(const aq_ibv_conduit_t *ibv)
 {
-    const uint64_t half = ibv->base.env->exit_timeout_ns / 2;
-    return half > LEAST_GRACE_NS ? half : LEAST_GRACE_NS;
+    return aq_most(ibv->base.env->exit_timeout_ns / 2, LEAST_GRACE_NS);
 }
 
 void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv)
@@ -178,9 +176,10 @@ void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv)
 
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv)
 {
-    if (!atomic_load(&ibv->lost) || job_ends(ibv))
+    const uint64_t lost_at = atomic_load(&ibv->lost_at);
+    if (!lost_at || job_ends(ibv))
         return -1;
-    if (aq_clock_ns() - ibv->lost_at < grace_of(ibv))
+    if (aq_clock_ns() - lost_at < grace_of(ibv))
         return LOOK_MS;
     aq_log_error("%s", ibv->lost_why);
     ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);

@@ -615,9 +615,10 @@ static void test_silent_messages_fail(void **state)
     fake_nodes[0].cut_off = true;
     assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
     assert_int_equal(ibv->ops_used, 0);
-    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->lost); i++)
+    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->lost_at); i++)
         fake_fabric_poll(0);
-    assert_true(ibv->lost);
+    assert_true(ibv->lost_at);
+    assert_non_null(strstr(ibv->lost_why, "the connection to rank 1 is lost"));
     assert_true(link->dead);
     close(ibv->wake_connector);
 }
