@@ -29,7 +29,7 @@
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 
-#define AQ_CONDUIT_ABI 8
+#define AQ_CONDUIT_ABI 9
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -96,6 +96,10 @@ typedef struct aq_conduit_env {
     // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
     // handler of a request has sent its reply.
     bool (*deliver)(const aq_arrival_t *arrival);
+    // Whether peers may write and read all these bytes of this process; no bytes lie anywhere. A
+    // conduit asks before it uses an address that has come over the network, also before it writes
+    // the payload of a Long. Any thread; does not block.
+    bool (*segment_holds)(const void *addr, size_t nbytes);
     // Handles replies of all conduits that have arrived; for a conduit that must wait inside
     // an operation.
     void (*poll_replies)(void);

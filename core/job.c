@@ -10,6 +10,7 @@
 #include "fatal.h"
 #include "progress.h"
 #include "registry.h"
+#include "segment.h"
 
 aq_job_t aq_job;
 
@@ -123,6 +124,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_size = job->segment_size,
         .exit_timeout_ns = aq_boot_exit_timeout(job->size),
         .deliver = aq_am_deliver,
+        .segment_holds = aq_segment_holds,
         .poll_replies = aq_progress_poll_replies,
     };
     // before anything is shared: who finds somebody gone would tell of that instead

@@ -55,6 +55,7 @@ void aq_segment_everything(void)
     for (uint32_t r = 0; r < aq_job.size; r++)
         aq_job.segment_size[r] = UINTPTR_MAX;
     aq_job.shift[aq_job.rank] = 0;
+    aq_segment_attach_bounds(0, UINTPTR_MAX);
 }
 
 uintptr_t gasnet_getMaxLocalSegmentSize(void)
@@ -190,6 +191,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     segment.size = size;
     segment.attached = true;
     ep->segment = &segment;
+    aq_segment_attach_bounds((uintptr_t)segment.addr, size);
     aq_team_refresh();
     if (segment_p)
         *segment_p = &segment;
@@ -259,6 +261,7 @@ void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
         if (!ep || ep->segment != seg)
             continue;
         ep->segment = GEX_SEGMENT_INVALID;
+        aq_segment_bind_bounds(i, 0, 0); // before the memory goes
         if (i == 0)
             aq_job.segment_size[aq_job.rank] = 0;
     }
@@ -277,6 +280,7 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_BindSegment: endpoint %lu has a bound segment already", ep->index);
     ep->segment = seg;
+    aq_segment_bind_bounds(ep->index, (uintptr_t)seg->addr, seg->size);
     if (!ep->index) {
         aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size);
         aq_job.shift[aq_job.rank] = 0;

@@ -2,6 +2,7 @@
 #ifndef AQ_SEGMENT_H
 #define AQ_SEGMENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,37 @@ void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintpt
 
 // Is [addr, addr + nbytes) inside that segment?
 bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes);
+
+// ---- which memory of this process peers may write and read ----
+
+// The segment that gex_Segment_Attach gave to this process, or all memory
+// (GASNET_SEGMENT_EVERYTHING). It changes once, from none to what it is.
+typedef struct aq_segment_attached {
+    atomic_uintptr_t addr, size;
+} aq_segment_attached_t;
+
+extern aq_segment_attached_t aq_segment_attached;
+
+// The same for segments that the client has made and bound to endpoints of this process.
+bool aq_segment_holds_bound(const void *addr, size_t nbytes);
+
+// Tells this table what was attached, and what is bound to an endpoint of this process from now on;
+// size 0: nothing.
+void aq_segment_attach_bounds(uintptr_t addr, uintptr_t size);
+void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
+
+// Whether peers may write and read all these bytes: whether they lie in one segment of this
+// process. No bytes lie anywhere. Every address that comes in a message passes this test before it
+// is used. Any thread; does not block.
+static inline bool aq_segment_holds(const void *addr, size_t nbytes)
+{
+    const uintptr_t size =
+        atomic_load_explicit(&aq_segment_attached.size, memory_order_acquire); // before addr
+    const uintptr_t offset =
+        (uintptr_t)addr - atomic_load_explicit(&aq_segment_attached.addr, memory_order_relaxed);
+    return __builtin_expect(offset <= size && nbytes <= size - offset, 1) ||
+           aq_segment_holds_bound(addr, nbytes);
+}
 
 // A legal size for this rank's segment? Else a message that names the call, and GASNET_ERR_BAD_ARG.
 int aq_segment_check_size(const char *call, uintptr_t size);

@@ -114,6 +114,42 @@ void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_
              (unsigned long)size);
 }
 
+// ---- memory of this process that peers may write and read ----
+
+aq_segment_attached_t aq_segment_attached;
+
+typedef struct bounds {
+    uintptr_t addr, size;
+} bounds_t;
+
+static bounds_t bound[GASNET_MAXEPS]; // size 0: the endpoint has no segment of the client's making
+static aq_lock_t bound_lock;
+
+void aq_segment_attach_bounds(uintptr_t addr, uintptr_t size)
+{
+    atomic_store_explicit(&aq_segment_attached.addr, addr, memory_order_relaxed);
+    atomic_store_explicit(&aq_segment_attached.size, size, memory_order_release);
+}
+
+void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
+{
+    aq_lock_take(&bound_lock);
+    bound[ep] = (bounds_t){addr, size};
+    aq_lock_drop(&bound_lock);
+}
+
+bool aq_segment_holds_bound(const void *addr, size_t nbytes)
+{
+    bool holds = nbytes == 0;
+    aq_lock_take(&bound_lock);
+    for (unsigned i = 0; !holds && i < GASNET_MAXEPS; i++) {
+        const uintptr_t offset = (uintptr_t)addr - bound[i].addr;
+        holds = offset <= bound[i].size && nbytes <= bound[i].size - offset;
+    }
+    aq_lock_drop(&bound_lock);
+    return holds;
+}
+
 // Where an endpoint's segment is mapped in this process.
 static void *local_address(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr)
 {

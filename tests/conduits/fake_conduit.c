@@ -296,6 +296,21 @@ static fake_message_t *next_message(fake_conduit_t *fake, fake_inbox_t *inbox, b
     return message;
 }
 
+// Nothing is written before it is known to go into a segment of this process.
+static void write_long(const fake_conduit_t *fake, const fake_message_t *message)
+{
+    const aq_conduit_env_t *env = fake->base.env;
+    void *dest = (void *)(uintptr_t)message->dest;
+    if (!env->segment_holds(dest, message->nbytes)) {
+        aq_log_error("fatal: a Long of rank %u (%u bytes to %p) is not inside a segment of this "
+                     "process",
+                     message->source, message->nbytes, dest);
+        env->boot->ops->abort(env->boot, 1);
+    }
+    if (message->nbytes)
+        memcpy(dest, message + 1, message->nbytes);
+}
+
 static void deliver(fake_conduit_t *fake, fake_message_t *message)
 {
     aq_arrival_t arrival = {
@@ -311,8 +326,7 @@ static void deliver(fake_conduit_t *fake, fake_message_t *message)
     (void)atomic_load_explicit(&fake->sent, memory_order_acquire);
     if (arrival.category == AQ_AM_LONG) {
         arrival.payload = (void *)(uintptr_t)message->dest;
-        if (arrival.nbytes)
-            memcpy(arrival.payload, message + 1, arrival.nbytes);
+        write_long(fake, message);
     }
     fake->base.env->deliver(&arrival);
     memset(message, 0xa5, size_of(message));

@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/endpoint.h"
 #include "../../core/job.h"
 #include "../../core/segment.h"
 #include "../../core/team.h"
@@ -289,6 +291,131 @@ static void test_attach(void **state)
     assert_int_equal(stub.shares, 1); // one a process
 }
 
+// ---- what peers may write and read ----
+
+static bool holds(uintptr_t addr, size_t nbytes)
+{
+    return aq_segment_holds((const void *)addr, nbytes);
+}
+
+static void assert_holds(uintptr_t start, uintptr_t size)
+{
+    assert_true(holds(start, 1));
+    assert_true(holds(start, size));
+    assert_false(holds(start, size + 1));
+    assert_true(holds(start + size - 1, 1));
+    assert_false(holds(start + size - 1, 2));
+    assert_false(holds(start + size, 1));
+    assert_false(holds(start - 1, 1));
+    assert_false(holds(start - 1, 2));
+    assert_false(holds(start, SIZE_MAX));
+    assert_false(holds(start + 1, SIZE_MAX));
+    assert_false(holds(start - 1, SIZE_MAX));
+    assert_false(holds(start + size, SIZE_MAX - size + 1));
+}
+
+// No bytes may be anywhere: a Long without a payload.
+static void test_holds_nothing(void **state)
+{
+    (void)state;
+    assert_true(holds(0, 0) && holds(UINTPTR_MAX, 0));
+    assert_false(holds(0, 1) || holds(UINTPTR_MAX, 1) || holds((uintptr_t)&stub, 1));
+    assert_false(holds(0, SIZE_MAX));
+}
+
+static gex_Segment_t bind(gex_EP_t ep, char *addr, size_t size)
+{
+    gex_Segment_t made;
+    assert_int_equal(gex_Segment_Create(&made, &aq_client, addr, size, GEX_MK_HOST, 0), GASNET_OK);
+    assert_false(holds((uintptr_t)gex_Segment_QueryAddr(made), 1)); // not by itself
+    assert_int_equal(gex_EP_BindSegment(ep, made, 0), GASNET_OK);
+    return made;
+}
+
+static gex_EP_t second_endpoint(void)
+{
+    static gex_EP_t made;
+    if (!made)
+        assert_int_equal(gex_EP_Create(&made, &aq_client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
+    return made;
+}
+
+// Segments of the client's making, of the primordial endpoint and of another one.
+static void test_holds_bound(void **state)
+{
+    (void)state;
+    static char memory[4 * PAGE];
+    const uintptr_t at = (uintptr_t)memory;
+    gex_Segment_t first = bind(&aq_endpoint, memory + 1, 99);
+    assert_holds(at + 1, 99);
+    gex_Segment_t second = bind(second_endpoint(), memory + PAGE, PAGE);
+    assert_holds(at + PAGE, PAGE);
+    assert_holds(at + 1, 99);
+    assert_false(holds(at + 1, 2 * PAGE - 1)); // from one segment into the other
+    gex_Segment_Destroy(first, 0);
+    assert_false(holds(at + 1, 1));
+    assert_holds(at + PAGE, PAGE);
+    gex_Segment_Destroy(second, 0);
+    assert_false(holds(at + PAGE, 1));
+}
+
+// A long segment and a short one far away take turns. Nobody may see the place of one with the
+// length of the other.
+enum { TURNS = 20000, SHORT = 16 };
+static char near_memory[4 * PAGE], far_memory[4 * PAGE];
+static atomic_bool turns_over;
+
+static void *take_turns(void *arg)
+{
+    gex_EP_t ep = arg;
+    for (unsigned i = 0; i < TURNS; i++) {
+        gex_Segment_t made;
+        int result = gex_Segment_Create(&made, &aq_client, i % 2 ? far_memory : near_memory,
+                                        i % 2 ? SHORT : PAGE, GEX_MK_HOST, 0);
+        if (result != GASNET_OK || gex_EP_BindSegment(ep, made, 0) != GASNET_OK)
+            abort();
+        gex_Segment_Destroy(made, 0);
+    }
+    atomic_store(&turns_over, true);
+    return NULL;
+}
+
+static void test_holds_while_binding(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    unsigned long long wrong = 0;
+    aq_threads = true;
+    atomic_store(&turns_over, false);
+    assert_int_equal(pthread_create(&thread, NULL, take_turns, second_endpoint()), 0);
+    while (!atomic_load(&turns_over))
+        wrong += holds((uintptr_t)far_memory, SHORT + 1) || holds((uintptr_t)near_memory, PAGE + 1);
+    pthread_join(thread, NULL);
+    aq_threads = false;
+    assert_true(wrong == 0);
+}
+
+static void test_holds_attached(void **state)
+{
+    (void)state;
+    assert_holds((uintptr_t)here_of[1], LIMIT); // by test_attach
+    assert_false(holds((uintptr_t)here_of[0], 1));
+    static char memory[PAGE];
+    gex_Segment_t second = bind(second_endpoint(), memory, PAGE);
+    assert_holds((uintptr_t)memory, PAGE);
+    assert_holds((uintptr_t)here_of[1], LIMIT);
+    gex_Segment_Destroy(second, 0);
+}
+
+// All memory is the segment; but an end before its start is wrong there, too.
+static void test_holds_everything(void **state)
+{
+    (void)state;
+    aq_segment_everything();
+    assert_true(holds(0, 1) && holds((uintptr_t)&stub, sizeof stub) && holds(UINTPTR_MAX - 1, 1));
+    assert_false(holds(UINTPTR_MAX - 1, 2) || holds(2, SIZE_MAX) || holds(UINTPTR_MAX, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,7 +424,12 @@ int main(void)
         cmocka_unit_test_setup(test_limits, clear),
         cmocka_unit_test_setup(test_refused_sizes, clear),
         cmocka_unit_test_setup(test_failures, clear),
+        cmocka_unit_test_setup(test_holds_nothing, clear),
+        cmocka_unit_test_setup(test_holds_bound, clear),
+        cmocka_unit_test_setup(test_holds_while_binding, clear),
         cmocka_unit_test_setup(test_attach, clear),
+        cmocka_unit_test(test_holds_attached),
+        cmocka_unit_test(test_holds_everything), // the last: nothing undoes it
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

@@ -1,0 +1,97 @@
+// Cookies: how an operation that waits for the answer of a peer is named in messages. A pointer
+// would be believed when it comes back; a cookie is looked up.
+//
+//     cookie:  [ generation, 32 bits, never 0 | index of the slot, 32 bits ]
+//
+// A slot is used again with the next generation, so that an old cookie finds nothing. A cookie is
+// good for the peer that it was made for, and for no other. There is no lock inside: the caller
+// holds its own lock, or is the only thread.
+#ifndef AQ_COOKIE_H
+#define AQ_COOKIE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t aq_cookie_t; // 0: none
+
+// An operation that waits. All but rank means what the caller wants it to mean.
+typedef struct aq_pending_op {
+    void *context;
+    void *dest;
+    size_t nbytes;
+    uint64_t extra;
+    uint32_t rank; // of the peer that answers; not UINT32_MAX
+} aq_pending_op_t;
+
+typedef struct aq_cookie_slot {
+    aq_pending_op_t op;  // rank UINT32_MAX: the slot is free
+    uint32_t generation; // of the cookie that the slot has, or will have next
+    uint32_t next_free;  // of a free slot: one more than the index of the next one; 0: none
+} aq_cookie_slot_t;
+
+// A table that is all zeros is empty and needs no start. It grows, and does not shrink: it is as
+// large as most operations that ever waited at a time, 48 bytes for each.
+typedef struct aq_cookies {
+    aq_cookie_slot_t *slots;
+    uint32_t count;
+    uint32_t free; // one more than the index of a free slot; 0: none
+} aq_cookies_t;
+
+// Adds free slots. False: there is no memory, and nothing was done.
+bool aq_cookies_grow(aq_cookies_t *table);
+
+// Frees the memory. The table is empty and may be used again; its old cookies may be made again.
+void aq_cookies_stop(aq_cookies_t *table);
+
+// The index of the slot with this cookie of this peer; UINT32_MAX: there is none.
+static inline uint32_t aq_cookies_index(const aq_cookies_t *table, aq_cookie_t cookie,
+                                        uint32_t rank)
+{
+    const uint32_t index = (uint32_t)cookie;
+    if (index >= table->count || rank == UINT32_MAX)
+        return UINT32_MAX;
+    const aq_cookie_slot_t *slot = &table->slots[index];
+    return slot->generation == cookie >> 32 && slot->op.rank == rank ? index : UINT32_MAX;
+}
+
+// Keeps a copy of *op. Returns its cookie, or 0 when there is no memory.
+static inline aq_cookie_t aq_cookies_add(aq_cookies_t *table, const aq_pending_op_t *op)
+{
+    if (__builtin_expect(!table->free, 0) && !aq_cookies_grow(table))
+        return 0;
+    const uint32_t index = table->free - 1;
+    aq_cookie_slot_t *slot = &table->slots[index];
+    table->free = slot->next_free;
+    slot->op = *op;
+    return (aq_cookie_t)slot->generation << 32 | index;
+}
+
+// The operation with this cookie of this peer; NULL: there is none. It stays in the table; the
+// pointer is valid until the next call that changes the table.
+static inline const aq_pending_op_t *aq_cookies_find(const aq_cookies_t *table, aq_cookie_t cookie,
+                                                     uint32_t rank)
+{
+    const uint32_t index = aq_cookies_index(table, cookie, rank);
+    return index == UINT32_MAX ? NULL : &table->slots[index].op;
+}
+
+// The same, and the operation leaves the table: *op takes it. False: there is none, and *op is as
+// it was.
+static inline bool aq_cookies_take(aq_cookies_t *table, aq_cookie_t cookie, uint32_t rank,
+                                   aq_pending_op_t *op)
+{
+    const uint32_t index = aq_cookies_index(table, cookie, rank);
+    if (__builtin_expect(index == UINT32_MAX, 0))
+        return false;
+    aq_cookie_slot_t *slot = &table->slots[index];
+    *op = slot->op;
+    slot->op.rank = UINT32_MAX;
+    if (__builtin_expect(++slot->generation == 0, 0))
+        slot->generation = 1;
+    slot->next_free = table->free;
+    table->free = index + 1;
+    return true;
+}
+
+#endif

@@ -1,0 +1,210 @@
+// Cookies: each finds its own operation, once, for its own peer, whatever else is in the table; and
+// nothing else finds any.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/cookie.h"
+
+enum { MANY = 1000, PEERS = 5, STEPS = 200000, GUESSES = 100000 };
+
+static aq_cookies_t table;
+
+static int stop(void **state)
+{
+    (void)state;
+    aq_cookies_stop(&table);
+    return 0;
+}
+
+// An operation that is unlike all others.
+static aq_pending_op_t op_of(size_t number)
+{
+    return (aq_pending_op_t){.context = (void *)(number * 3 + 1),
+                             .dest = (void *)(number * 5 + 2),
+                             .nbytes = number,
+                             .extra = ~(uint64_t)number,
+                             .rank = (uint32_t)(number % PEERS)};
+}
+
+static aq_cookie_t add(size_t number)
+{
+    const aq_pending_op_t op = op_of(number);
+    aq_cookie_t cookie = aq_cookies_add(&table, &op);
+    assert_true(cookie != 0);
+    return cookie;
+}
+
+static void assert_op(const aq_pending_op_t *op, size_t number)
+{
+    const aq_pending_op_t want = op_of(number);
+    assert_non_null(op);
+    assert_ptr_equal(op->context, want.context);
+    assert_ptr_equal(op->dest, want.dest);
+    assert_true(op->nbytes == want.nbytes && op->extra == want.extra);
+    assert_int_equal(op->rank, want.rank);
+}
+
+static void take(aq_cookie_t cookie, size_t number)
+{
+    aq_pending_op_t op;
+    assert_true(aq_cookies_take(&table, cookie, (uint32_t)(number % PEERS), &op));
+    assert_op(&op, number);
+}
+
+static void assert_absent(aq_cookie_t cookie, uint32_t rank)
+{
+    aq_pending_op_t op = op_of(7);
+    assert_null(aq_cookies_find(&table, cookie, rank));
+    assert_false(aq_cookies_take(&table, cookie, rank, &op));
+    assert_op(&op, 7);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    assert_absent(0, 0);
+    assert_absent((aq_cookie_t)1 << 32, 0);
+    assert_absent(UINT64_MAX, UINT32_MAX);
+    aq_cookies_stop(&table);
+}
+
+static void test_one(void **state)
+{
+    (void)state;
+    aq_cookie_t cookie = add(3);
+    assert_op(aq_cookies_find(&table, cookie, 3), 3);
+    assert_op(aq_cookies_find(&table, cookie, 3), 3);
+    take(cookie, 3);
+    assert_absent(cookie, 3);
+}
+
+// Another peer has guessed it.
+static void test_other_peer(void **state)
+{
+    (void)state;
+    aq_cookie_t cookie = add(3);
+    for (uint32_t rank = 0; rank < PEERS; rank++)
+        if (rank != 3)
+            assert_absent(cookie, rank);
+    assert_absent(cookie, UINT32_MAX);
+    take(cookie, 3);
+}
+
+// The slot is used again: the cookie of the one before does not fit, and neither does the next one.
+static void test_generations(void **state)
+{
+    (void)state;
+    aq_cookie_t first = add(3);
+    take(first, 3);
+    aq_cookie_t second = add(8);
+    assert_int_equal((uint32_t)first, (uint32_t)second);
+    assert_true(first != second);
+    assert_absent(first, 3);
+    take(second, 8);
+    assert_absent(second + ((uint64_t)1 << 32), 3); // what the slot would have next
+    assert_absent(second + ((uint64_t)1 << 32), UINT32_MAX);
+}
+
+static void test_last_generation(void **state)
+{
+    (void)state;
+    take(add(3), 3);
+    table.slots[0].generation = UINT32_MAX;
+    aq_cookie_t last = add(3);
+    assert_true(last == (uint64_t)UINT32_MAX << 32);
+    take(last, 3);
+    aq_cookie_t next = add(3);
+    assert_true(next == (uint64_t)1 << 32); // not 0
+    assert_absent(last, 3);
+    take(next, 3);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    aq_cookie_t cookies[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        cookies[i] = add(i);
+    for (size_t i = 0; i < MANY; i++)
+        assert_op(aq_cookies_find(&table, cookies[i], (uint32_t)(i % PEERS)), i);
+    const uint32_t count = table.count;
+    for (size_t i = MANY; i-- > 0;)
+        take(cookies[i], i);
+    for (size_t i = 0; i < MANY; i++)
+        assert_absent(cookies[i], (uint32_t)(i % PEERS));
+    for (size_t i = 0; i < MANY; i++)
+        cookies[i] = add(i);
+    assert_int_equal(table.count, count); // slots are used again
+}
+
+// Any order of additions and removals.
+static void test_random(void **state)
+{
+    (void)state;
+    aq_cookie_t cookies[MANY] = {0}, taken = 0;
+    size_t numbers[MANY] = {0};
+    srandom(17);
+    for (size_t i = 0; i < STEPS; i++) {
+        size_t at = (size_t)random() % MANY;
+        if (cookies[at]) {
+            take(cookies[at], numbers[at]);
+            taken = cookies[at];
+            cookies[at] = 0;
+        } else {
+            cookies[at] = add(numbers[at] = i);
+            assert_true(cookies[at] != taken);
+        }
+    }
+    assert_true(table.count < 2 * MANY);
+}
+
+// Numbers that nobody was given.
+static void test_guesses(void **state)
+{
+    (void)state;
+    const aq_cookie_t cookie = add(3);
+    srandom(18);
+    for (unsigned i = 0; i < GUESSES; i++) {
+        aq_cookie_t guess = (uint64_t)random() << 32 | (uint64_t)random() % (2 * table.count);
+        if (guess != cookie)
+            assert_absent(guess, 3);
+    }
+    assert_absent((uint32_t)cookie, 3);
+    assert_absent(cookie ^ (uint64_t)1 << 63, 3);
+    take(cookie, 3);
+}
+
+static void test_stop(void **state)
+{
+    (void)state;
+    add(3);
+    aq_cookies_stop(&table);
+    assert_int_equal(table.count, 0);
+    assert_absent((uint64_t)1 << 32, 3);
+    take(add(4), 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_empty, stop),
+        cmocka_unit_test_teardown(test_one, stop),
+        cmocka_unit_test_teardown(test_other_peer, stop),
+        cmocka_unit_test_teardown(test_generations, stop),
+        cmocka_unit_test_teardown(test_last_generation, stop),
+        cmocka_unit_test_teardown(test_many, stop),
+        cmocka_unit_test_teardown(test_random, stop),
+        cmocka_unit_test_teardown(test_guesses, stop),
+        cmocka_unit_test_teardown(test_stop, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
