@@ -26,7 +26,7 @@ static const conform_test_t *const rooms[] = {
     conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
     conform_vis_tests,        conform_coll_tests,
 #ifndef GASNET_SEQ
-    conform_thread_tests,
+    conform_thread_tests,     conform_concurrent_tests,
 #endif
 #ifdef CONFORM_GASNET1_HEADER
     conform_gasnet1_tests,    conform_gasnet1_rma_tests, conform_gasnet1_am_tests,

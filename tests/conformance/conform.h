@@ -104,6 +104,9 @@ void conform_handler_setup(void);
 void conform_vis_setup(void);
 #ifndef GASNET_SEQ
 void conform_thread_setup(void);
+/* Runs `body` in `count` threads, at most 64, this one among them, and waits for all. Each gets a
+ * pointer to its number, an int; this one is number 0. */
+void conform_in_threads(int count, void *(*body)(void *));
 #endif
 
 #ifdef GASNET_SEGMENT_EVERYTHING
@@ -122,6 +125,7 @@ extern const conform_test_t conform_event_tests[];
 extern const conform_test_t conform_barrier_tests[];
 extern const conform_test_t conform_sync_tests[];
 extern const conform_test_t conform_thread_tests[];
+extern const conform_test_t conform_concurrent_tests[];
 extern const conform_test_t conform_ratomic_tests[];
 extern const conform_test_t conform_vis_tests[];
 extern const conform_test_t conform_coll_tests[];

@@ -50,8 +50,7 @@ void conform_thread_setup(void)
     conform_register(entries, ENTRIES);
 }
 
-/* Runs `body` in `count` threads, this one among them as number 0, and waits for all. */
-static void in_threads(int count, void *(*body)(void *))
+void conform_in_threads(int count, void *(*body)(void *))
 {
     static int numbers[THREADS_MAX];
     pthread_t threads[THREADS_MAX];
@@ -168,7 +167,7 @@ static void test_am(void)
     for (int t = 0; t < THREADS_MAX; t++)
         atomic_store(&replies[t], 0);
     conform_barrier();
-    in_threads(job.threads, am_body);
+    conform_in_threads(job.threads, am_body);
     conform_barrier();
     for (int t = 0; t < job.threads; t++)
         CHECK(atomic_load(&replies[t]) == each, "thread %d: %llu replies expected, %llu came", t,
@@ -225,7 +224,7 @@ static void *rma_body(void *arg)
 
 static void test_rma(void)
 {
-    in_threads(job.threads, rma_body);
+    conform_in_threads(job.threads, rma_body);
 }
 
 /* ---- an event that another thread than its initiator waits for ---- */
@@ -300,7 +299,7 @@ static void test_handoff(void)
 
     desk.filled = 0;
     atomic_store(&desk.done, 0);
-    in_threads(2, handoff_body);
+    conform_in_threads(2, handoff_body);
     gex_RMA_GetBlocking(job.tm, back, to, words_at(to, 0), sizeof(back), 0);
     CHECK(memcmp(back, desk_out, sizeof(back)) == 0, "puts that another thread waited for");
 }
@@ -334,7 +333,7 @@ static void *nbi_body(void *arg)
 static void test_nbi(void)
 {
     atomic_store(&arrived, 0);
-    in_threads(job.threads > 1 ? job.threads : 2, nbi_body);
+    conform_in_threads(job.threads > 1 ? job.threads : 2, nbi_body);
 }
 
 /* ---- locks between threads and handlers ---- */
@@ -390,7 +389,7 @@ static void test_hsl(void)
     locked_total = 0;
     atomic_store(&lock_replies, 0);
     conform_barrier();
-    in_threads(job.threads, hsl_body);
+    conform_in_threads(job.threads, hsl_body);
     GASNET_BLOCKUNTIL(atomic_load(&lock_replies) == asked);
     conform_barrier();
     gex_HSL_Lock(&lock);
