@@ -13,7 +13,7 @@ aq_team_t aq_team;
 static aq_team_t *teams; // all but the primordial one
 static aq_team_t *pairs;
 static aq_lock_t list_lock;
-static uint32_t next_id = 1;
+static _Atomic uint64_t last_number; // reserved for a team
 
 static const intptr_t *job_shifts(void)
 {
@@ -33,7 +33,7 @@ static void fill_shifts(aq_team_t *team)
         team->shifts[r] = from[aq_team_jobrank(team, r)];
 }
 
-aq_team_t *aq_team_new(gex_EP_t ep, uint32_t id, gex_Rank_t rank, gex_Rank_t size,
+aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
                        const gex_Rank_t *members, gex_Flags_t flags)
 {
     aq_team_t *team = calloc(1, sizeof *team);
@@ -61,7 +61,7 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint32_t id, gex_Rank_t rank, gex_Rank_t siz
     return team;
 }
 
-void aq_team_free(aq_team_t *team)
+void aq_team_hide(aq_team_t *team)
 {
     aq_lock_take(&list_lock);
     aq_team_t **at = &teams;
@@ -70,12 +70,17 @@ void aq_team_free(aq_team_t *team)
     if (*at)
         *at = team->next;
     aq_lock_drop(&list_lock);
+}
+
+void aq_team_free(aq_team_t *team)
+{
+    aq_team_hide(team);
     free((void *)(uintptr_t)team->members);
     free(team->shifts);
     free(team);
 }
 
-aq_team_t *aq_team_find(uint32_t id)
+aq_team_t *aq_team_find(uint64_t id)
 {
     if (id == aq_team.id)
         return &aq_team;
@@ -87,15 +92,14 @@ aq_team_t *aq_team_find(uint32_t id)
     return team;
 }
 
-uint32_t aq_team_next_id(void)
+uint64_t aq_team_reserve_number(void)
 {
-    return next_id;
+    return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
 }
 
-void aq_team_ids_used(uint32_t below)
+uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank)
 {
-    if (below > next_id)
-        next_id = below;
+    return number * aq_job.size + jobrank;
 }
 
 void aq_team_refresh(void)

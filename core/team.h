@@ -3,9 +3,10 @@
 //     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, id, scratch ... ]
 //
 // - The primordial team has every rank, in order: members is NULL and its id is 0.
-// - A team's id is the same at all members and never used again by any of them, so that messages
-// can
-//   name a team. Teams of the same split may share an id: nobody is in two of them.
+// - A team's id is the same at all its members, and no other team of the job ever has it, so that
+//   messages can name a team. One rank alone chooses it: rank 0 of the new team has reserved a
+//   number of its own before the members exchange what they ask for. Calls that make teams of
+//   different parents may therefore run at the same time in one process, in any order.
 // - peer_shift of the primordial team is the table of the job; other teams have their own, which
 //   aq_team_refresh fills again when segments are attached.
 #ifndef AQ_TEAM_H
@@ -22,7 +23,7 @@ typedef struct aq_team {
     void *cdata;
     gex_Flags_t flags;
     const gex_Rank_t *members; // job rank of each rank; NULL: the same number
-    uint32_t id;
+    uint64_t id;
     gex_EP_Index_t remote_ep; // index of the endpoints that the ranks name; not 0 only in pairs
     bool pair;
     gex_Memvec_t scratch; // the client's, given back by gex_TM_Destroy; the library does not use it
@@ -62,16 +63,21 @@ void aq_team_start(gex_EP_t ep);
 
 // A team of `size` members, of which this process is number `rank`. Copies members. NULL when
 // memory is out (logged). Not collective.
-aq_team_t *aq_team_new(gex_EP_t ep, uint32_t id, gex_Rank_t rank, gex_Rank_t size,
+aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
                        const gex_Rank_t *members, gex_Flags_t flags);
+// Removes the team from what aq_team_find finds.
+void aq_team_hide(aq_team_t *team);
+// Hides the team and frees it. A message that names the team must not arrive any more.
 void aq_team_free(aq_team_t *team);
 
 // The team of this process with an id, or NULL. Any thread.
-aq_team_t *aq_team_find(uint32_t id);
+aq_team_t *aq_team_find(uint64_t id);
 
-// Ids: the least that this process has not seen yet, and the note that all below have been seen.
-uint32_t aq_team_next_id(void);
-void aq_team_ids_used(uint32_t below);
+// A number that this process never reserved before, from 1 upwards. Any thread.
+uint64_t aq_team_reserve_number(void);
+// The id of the team whose rank 0, a job rank, has reserved the number for it. Numbers do not run
+// out: there are at least 2^33 for each rank of the largest job.
+uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank);
 
 // After segments were attached: all teams learn what is mapped.
 void aq_team_refresh(void);

@@ -66,7 +66,7 @@ bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
 
 enum { AQ_DISSEMINATION_ROUNDS = 32 };
 typedef struct aq_dissemination {
-    uint32_t id;                          // of the barrier: the same at all members
+    uint64_t id;                          // of the barrier: the same at all members
     uint32_t groups, me;                  // neighbourhoods, and this one's number
     uint32_t rounds;                      // ceil(log2(groups)): messages that each sends in a phase
     uint32_t to[AQ_DISSEMINATION_ROUNDS]; // job ranks
@@ -83,7 +83,7 @@ typedef struct aq_dissemination {
 } aq_dissemination_t;
 
 // leaders: job rank of the first member of each group. Messages that came before are found.
-void aq_dissemination_start(aq_dissemination_t *d, uint32_t id, uint32_t groups, uint32_t me,
+void aq_dissemination_start(aq_dissemination_t *d, uint64_t id, uint32_t groups, uint32_t me,
                             const uint32_t *leaders);
 void aq_dissemination_end(aq_dissemination_t *d);
 void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote);
@@ -109,7 +109,7 @@ typedef struct aq_barrier {
 
 // Who meets where.
 typedef struct aq_barrier_place {
-    uint32_t id; // of the team, or AQ_BARRIER_NAMED_ID
+    uint64_t id; // of the team, or AQ_BARRIER_NAMED_ID
     uint32_t groups, my_group;
     const uint32_t *leaders;      // job rank of the first member of each group
     uint32_t size, index;         // of my group
@@ -122,7 +122,7 @@ void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place);
 void aq_barrier_end(aq_barrier_t *b);
 
 // gasnet_barrier_notify and its kin, over the primordial team; its id is no team's.
-#define AQ_BARRIER_NAMED_ID UINT32_MAX
+#define AQ_BARRIER_NAMED_ID UINT64_MAX
 extern aq_barrier_t aq_barrier_named;
 
 #endif

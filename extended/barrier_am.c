@@ -11,9 +11,12 @@
 #include "barrier.h"
 #include "handlers.h"
 
+enum { ARGS = 6 };
+
 // What a message says.
 typedef struct word {
-    uint32_t id, phase, round;
+    uint64_t id;
+    uint32_t phase, round;
     aq_vote_t vote;
 } word_t;
 
@@ -48,7 +51,7 @@ static void hear_early(aq_dissemination_t *d)
     }
 }
 
-void aq_dissemination_start(aq_dissemination_t *d, uint32_t id, uint32_t groups, uint32_t me,
+void aq_dissemination_start(aq_dissemination_t *d, uint64_t id, uint32_t groups, uint32_t me,
                             const uint32_t *leaders)
 {
     *d = (aq_dissemination_t){.id = id, .groups = groups, .me = me};
@@ -83,11 +86,12 @@ static void keep_early(const word_t *word)
     early = e;
 }
 
-static void on_message(gex_Token_t token, int32_t id, int32_t phase, int32_t round, int32_t high,
-                       int32_t low)
+static void on_message(gex_Token_t token, int32_t id_high, int32_t id_low, int32_t phase,
+                       int32_t round, int32_t high, int32_t low)
 {
     (void)token;
-    const word_t word = {(uint32_t)id, (uint32_t)phase, (uint32_t)round, aq_join(high, low)};
+    const word_t word = {aq_join(id_high, id_low), (uint32_t)phase, (uint32_t)round,
+                         aq_join(high, low)};
     aq_lock_take(&list_lock);
     aq_dissemination_t *d = barriers;
     while (d && d->id != word.id)
@@ -101,9 +105,10 @@ static void on_message(gex_Token_t token, int32_t id, int32_t phase, int32_t rou
 
 static void send_round(aq_dissemination_t *d)
 {
-    int32_t args[] = {(int32_t)d->id, (int32_t)d->phase, (int32_t)d->round, aq_high(d->vote),
-                      aq_low(d->vote)};
-    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
+    int32_t args[ARGS] = {aq_high(d->id),    aq_low(d->id),    (int32_t)d->phase,
+                          (int32_t)d->round, aq_high(d->vote), aq_low(d->vote)};
+    aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = ARGS};
     d->sent++;
     aq_am_request(d->to[d->round], &am, 0);
 }
@@ -146,7 +151,7 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote)
 static void start(void)
 {
     aq_endpoint_internal(AQ_HANDLER_BARRIER, (gex_AM_Fn_t)on_message,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 5, "barrier");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, ARGS, "barrier");
 }
 
 static __attribute__((constructor)) void add_layer(void)

@@ -155,7 +155,8 @@ size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 #define AQ_COLL_READY UINT32_MAX
 typedef struct aq_coll_mail {
     struct aq_coll_mail *next;
-    uint32_t team, number, row, part;
+    uint64_t team; // its id
+    uint32_t number, row, part;
     size_t nbytes;
     char payload[];
 } aq_coll_mail_t;

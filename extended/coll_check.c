@@ -15,11 +15,12 @@
 #include "format.h"
 #include "handlers.h"
 
-enum { ON_CALL = AQ_HANDLER_COLL + 2, WORDS = 10 };
+enum { ON_CALL = AQ_HANDLER_COLL + 2, WORDS = 11 };
 
 typedef struct note {
     struct note *next;
-    uint32_t team, number;
+    uint64_t team; // its id
+    uint32_t number;
     aq_coll_words_t words;
 } note_t;
 
@@ -77,7 +78,7 @@ static void compare(const aq_coll_t *coll, const aq_coll_words_t *mine,
              head->rank, my_call, (head->rank + head->size - 1) % head->size, their_call);
 }
 
-static void keep(note_t **list, uint32_t team, uint32_t number, const aq_coll_words_t *words)
+static void keep(note_t **list, uint64_t team, uint32_t number, const aq_coll_words_t *words)
 {
     note_t *note = malloc(sizeof *note);
     if (!note)
@@ -87,7 +88,7 @@ static void keep(note_t **list, uint32_t team, uint32_t number, const aq_coll_wo
 }
 
 // Takes the note of a number (of any: 0) of a team out of a list, or returns NULL.
-static note_t *take(note_t **list, uint32_t team, uint32_t number)
+static note_t *take(note_t **list, uint64_t team, uint32_t number)
 {
     while (*list && ((*list)->team != team || (number && (*list)->number != number)))
         list = &(*list)->next;
@@ -110,11 +111,12 @@ static void meet(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *words,
     free(other);
 }
 
-static void on_call(gex_Token_t token, int32_t team, int32_t number, int32_t call, int32_t root,
-                    int32_t dt, int32_t op, int32_t unit_high, int32_t unit_low, int32_t count_high,
-                    int32_t count_low)
+static void on_call(gex_Token_t token, int32_t team_high, int32_t team_low, int32_t number,
+                    int32_t call, int32_t root, int32_t dt, int32_t op, int32_t unit_high,
+                    int32_t unit_low, int32_t count_high, int32_t count_low)
 {
     (void)token;
+    const uint64_t team = aq_join(team_high, team_low);
     aq_coll_words_t words = {call,
                              (uint32_t)root,
                              (uint32_t)dt,
@@ -122,11 +124,11 @@ static void on_call(gex_Token_t token, int32_t team, int32_t number, int32_t cal
                              aq_join(unit_high, unit_low),
                              aq_join(count_high, count_low)};
     aq_lock_take(&aq_coll_lock);
-    aq_team_t *known = aq_team_find((uint32_t)team);
+    aq_team_t *known = aq_team_find(team);
     if (known && known->coll)
         meet(known->coll, (uint32_t)number, &words, false);
     else
-        keep(&orphans, (uint32_t)team, (uint32_t)number, &words);
+        keep(&orphans, team, (uint32_t)number, &words);
     aq_lock_drop(&aq_coll_lock);
 }
 
@@ -139,10 +141,10 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
     uint32_t number = ++coll->check->calls;
     meet(coll, number, w, true);
     aq_lock_drop(&aq_coll_lock);
-    int32_t args[WORDS] = {(int32_t)coll->team->id, (int32_t)number, w->call,
-                           (int32_t)w->root,        (int32_t)w->dt,  (int32_t)w->op,
-                           aq_high(w->unit),        aq_low(w->unit), aq_high(w->count),
-                           aq_low(w->count)};
+    int32_t args[WORDS] = {
+        aq_high(coll->team->id), aq_low(coll->team->id), (int32_t)number, w->call,
+        (int32_t)w->root,        (int32_t)w->dt,         (int32_t)w->op,  aq_high(w->unit),
+        aq_low(w->unit),         aq_high(w->count),      aq_low(w->count)};
     aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_CALL, .nargs = WORDS};
     aq_am_request(aq_team_jobrank(coll->team, (head->rank + 1) % head->size), &am, 0);
 }

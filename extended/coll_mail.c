@@ -10,10 +10,12 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/layers.h"
+#include "../core/words.h"
 #include "coll.h"
 #include "handlers.h"
 
 enum { ON_PART = AQ_HANDLER_COLL, ON_READY };
+enum { PART_ARGS = 5, READY_ARGS = 3 };
 
 // For teams that this process has not made yet.
 static aq_coll_mail_t *orphans;
@@ -24,21 +26,22 @@ void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint
                        const void *payload, size_t nbytes)
 {
     const aq_team_t *team = op->coll->team;
-    int32_t args[] = {(int32_t)team->id, (int32_t)op->number, (int32_t)row, (int32_t)part};
+    int32_t args[PART_ARGS] = {aq_high(team->id), aq_low(team->id), (int32_t)op->number,
+                               (int32_t)row, (int32_t)part};
     aq_am_t am = {.args = args,
                   .payload = payload,
                   .nbytes = nbytes,
                   .category = AQ_AM_MEDIUM,
                   .handler = ON_PART,
-                  .nargs = 4};
+                  .nargs = PART_ARGS};
     aq_am_request(aq_team_jobrank(team, rank), &am, 0);
 }
 
 void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     const aq_team_t *team = op->coll->team;
-    int32_t args[] = {(int32_t)team->id, (int32_t)op->number};
-    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_READY, .nargs = 2};
+    int32_t args[READY_ARGS] = {aq_high(team->id), aq_low(team->id), (int32_t)op->number};
+    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_READY, .nargs = READY_ARGS};
     aq_am_request(aq_team_jobrank(team, rank), &am, 0);
 }
 
@@ -149,11 +152,11 @@ static void arrive(const aq_coll_mail_t *mail, const void *payload)
         land(op, mail, payload);
 }
 
-static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t team, int32_t number,
-                    int32_t row, int32_t part)
+static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t team_high,
+                    int32_t team_low, int32_t number, int32_t row, int32_t part)
 {
     (void)token;
-    arrive(&(aq_coll_mail_t){.team = (uint32_t)team,
+    arrive(&(aq_coll_mail_t){.team = aq_join(team_high, team_low),
                              .number = (uint32_t)number,
                              .row = (uint32_t)row,
                              .part = (uint32_t)part,
@@ -161,20 +164,21 @@ static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t tea
            payload);
 }
 
-static void on_ready(gex_Token_t token, int32_t team, int32_t number)
+static void on_ready(gex_Token_t token, int32_t team_high, int32_t team_low, int32_t number)
 {
     (void)token;
-    arrive(
-        &(aq_coll_mail_t){.team = (uint32_t)team, .number = (uint32_t)number, .row = AQ_COLL_READY},
-        NULL);
+    arrive(&(aq_coll_mail_t){.team = aq_join(team_high, team_low),
+                             .number = (uint32_t)number,
+                             .row = AQ_COLL_READY},
+           NULL);
 }
 
 static void start(void)
 {
-    aq_endpoint_internal(ON_PART, (gex_AM_Fn_t)on_part, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4,
-                         "collective part");
+    aq_endpoint_internal(ON_PART, (gex_AM_Fn_t)on_part, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST,
+                         PART_ARGS, "collective part");
     aq_endpoint_internal(ON_READY, (gex_AM_Fn_t)on_ready, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
-                         2, "collective ready");
+                         READY_ARGS, "collective ready");
 }
 
 static __attribute__((constructor)) void add_layer(void)

@@ -86,7 +86,7 @@ static bool everybody_has_slot(const uint32_t *slots, uint32_t size)
 
 // Where the barriers of a team meet. Without slots each member is a neighbourhood of its own to
 // them.
-static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint32_t id,
+static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
                           const uint32_t *slots, uint32_t slot)
 {
     const aq_team_t *team = coll->team;

@@ -2,8 +2,8 @@
 // of a team have to hear of.
 //
 // Every member of the parent tells all others what it asks for (an all-gather), so that each can
-// find the members of its own new team alone. The id of the new teams is the greatest that any
-// member of the parent has free: the same for all of them, and never used before by any.
+// find the members of its own new team alone. Each also offers a number that it has reserved
+// (core/team.h): that of the member which becomes rank 0 is in the id of the new team.
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +20,9 @@
 
 // What a member of the parent asks for.
 typedef struct wish {
-    uint32_t next_id;
-    uint32_t slot; // for the collectives of the new team
-    int32_t color; // -1: in no new team
+    uint64_t number; // reserved for the new team
+    uint32_t slot;   // for the collectives of the new team
+    int32_t color;   // -1: in no new team
     int32_t key;
     gex_Rank_t parent_rank;
 } wish_t;
@@ -35,18 +35,17 @@ static void *allocate(const char *call, size_t count, size_t bytes)
     return memory;
 }
 
-// All-gathers the wishes. The caller frees the result. All parent members agree on *id.
-static wish_t *gather(const char *call, aq_team_t *parent, int color, int key, uint32_t *id)
+// All-gathers the wishes. The caller frees the result. What is reserved here is reserved before the
+// exchange: another thread may be in the same call with another parent.
+static wish_t *gather(const char *call, aq_team_t *parent, int color, int key)
 {
-    wish_t mine = {aq_team_next_id(), color < 0 ? 0 : aq_coll_slot_take(), color, key,
-                   parent->head.rank};
+    wish_t mine = {.color = color, .key = key, .parent_rank = parent->head.rank};
+    if (color >= 0) {
+        mine.number = aq_team_reserve_number();
+        mine.slot = aq_coll_slot_take();
+    }
     wish_t *all = allocate(call, parent->head.size, sizeof *all);
     aq_coll_allgather(parent, &mine, sizeof mine, all);
-    *id = mine.next_id;
-    for (gex_Rank_t r = 0; r < parent->head.size; r++)
-        if (all[r].next_id > *id)
-            *id = all[r].next_id;
-    aq_team_ids_used(*id + 1);
     return all;
 }
 
@@ -71,7 +70,7 @@ static gex_Rank_t select_color(wish_t *all, gex_Rank_t size, int color)
 
 // The new team of the wishes [0, count), which are in the order of its ranks.
 static gex_TM_t make_team(const char *call, aq_team_t *parent, const wish_t *wishes,
-                          gex_Rank_t count, uint32_t id, gex_Flags_t flags)
+                          gex_Rank_t count, gex_Flags_t flags)
 {
     gex_Rank_t *members = allocate(call, count, sizeof *members);
     uint32_t *slots = allocate(call, count, sizeof *slots);
@@ -82,6 +81,7 @@ static gex_TM_t make_team(const char *call, aq_team_t *parent, const wish_t *wis
         if (members[r] == aq_job.rank)
             me = r;
     }
+    uint64_t id = aq_team_id(wishes[0].number, members[0]);
     aq_team_t *team = aq_team_new(parent->ep, id, me, count, members, flags);
     if (!team)
         aq_fatal("%s: no memory for a team of %u ranks", call, count);
@@ -110,11 +110,10 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
         aq_fatal("gex_TM_Split: color %d of rank %u is negative: colors are 0 or more, and a rank "
                  "that wants no team passes NULL for new_tm_p",
                  color, parent_tm->rank);
-    uint32_t id;
-    wish_t *all = gather("gex_TM_Split", parent, new_tm_p ? color : -1, key, &id);
+    wish_t *all = gather("gex_TM_Split", parent, new_tm_p ? color : -1, key);
     if (new_tm_p) {
         gex_Rank_t count = select_color(all, parent_tm->size, color);
-        *new_tm_p = make_team("gex_TM_Split", parent, all, count, id, flags);
+        *new_tm_p = make_team("gex_TM_Split", parent, all, count, flags);
         if (!(flags & GEX_FLAG_TM_NO_SCRATCH))
             aq_team_of(*new_tm_p)->scratch = (gex_Memvec_t){scratch_addr, scratch_size};
     }
@@ -175,9 +174,8 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
         check_parent("gex_TM_Create", parent_tm);
     if (flags & SIZE_QUERY)
         return numargs ? SCRATCH_BYTES : 0;
-    uint32_t id;
     bool member = numargs && num_new_tms;
-    wish_t *all = gather("gex_TM_Create", parent, member ? 0 : -1, 0, &id);
+    wish_t *all = gather("gex_TM_Create", parent, member ? 0 : -1, 0);
     if (member) {
         wish_t *chosen = allocate("gex_TM_Create", numargs, sizeof *chosen);
         for (size_t i = 0; i < numargs; i++)
@@ -186,7 +184,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
             aq_fatal("gex_TM_Create: the list of %zu members does not have the caller, rank %u of "
                      "the parent team",
                      numargs, parent_tm->rank);
-        new_tms[0] = make_team("gex_TM_Create", parent, chosen, (gex_Rank_t)numargs, id, flags);
+        new_tms[0] = make_team("gex_TM_Create", parent, chosen, (gex_Rank_t)numargs, flags);
         aq_team_of(new_tms[0])->scratch =
             given_scratch(new_tms[0], scratch_addrs, scratch_size, flags);
         free(chosen);
@@ -208,6 +206,7 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
     bool given = team->scratch.gex_len != 0;
     if (given && scratch_p)
         *scratch_p = team->scratch;
+    aq_team_hide(team); // before its collectives end: a debug build may still be told of a call
     aq_coll_team_end(team);
     aq_team_free(team);
     return given && scratch_p;

@@ -463,9 +463,9 @@ static void test_early(void **state)
     (void)state;
     static const uint32_t leaders[] = {0, 1};
     static aq_dissemination_t d;
-    int32_t args[] = {ID + 1, 1, 0, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
+    int32_t args[] = {0, ID + 1, 1, 0, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
     aq_arrival_t arrival = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 6};
     aq_am_deliver(&arrival);
     aq_dissemination_start(&d, ID, 2, 0, leaders); // another barrier does not find it
     aq_vote_t vote;
@@ -493,9 +493,9 @@ static void test_has_left(void **state)
     aq_dissemination_start(&d, ID + 2, 3, 0, leaders);
     aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
     for (int round = 0; round < 2; round++) {
-        int32_t args[] = {ID + 2, 1, round, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
+        int32_t args[] = {0, ID + 2, 1, round, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
         aq_arrival_t arrival = {
-            .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 5};
+            .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 6};
         aq_am_deliver(&arrival);
     }
     assert_false(aq_dissemination_advance(&d, &vote));
