@@ -134,6 +134,17 @@ on_short_veth()
     grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' told
 }
 
+# A route whose packets have no room for payloads behind the headers of udp: the kernel cuts datagrams into
+# fragments, and all works.
+on_short_route()
+{
+    local code=0 bed=$AQ_SRC/tests/beds/veth
+    "$bed/run" --route-mtu 100 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
+    cat told
+    [ $code = 0 ] || exit $code
+    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' told
+}
+
 # The program of $2 with $1 ranks over conduit udp in a virtual machine, whose kernel loses, doubles,
 # delays and reorders packets. There a rank that spins would keep a processor of this host busy.
 on_netem()

@@ -238,7 +238,6 @@ size_t udp_interface_datagram(size_t mtu, sa_family_t family)
 
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
 {
-    enum { LEAST = 768 }; // with it a Medium of 512 bytes, which clients may count on, is possible
     struct ifreq request = {0};
     memcpy(request.ifr_name, interface->name, sizeof interface->name);
     int fd = socket(interface->address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -246,7 +245,7 @@ aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (told && request.ifr_mtu >= LEAST) {
+    if (told && request.ifr_mtu >= UDP_LEAST_MTU) {
         *mtu = (size_t)request.ifr_mtu;
         return AQ_OK;
     }

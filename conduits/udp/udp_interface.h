@@ -7,6 +7,9 @@
 
 #include "udp_socket.h"
 
+// With it a Medium of 512 bytes, which clients may count on, is possible.
+enum { UDP_LEAST_MTU = 768 };
+
 typedef struct udp_interface {
     udp_sockaddr_t address; // port 0
     char name[16];
@@ -19,7 +22,7 @@ aq_status_t udp_interface_choose(const udp_socket_setup_t *setup, udp_interface_
 // The longest datagram for packets of so many bytes, in that family: a multiple of UDP_ALIGNMENT.
 size_t udp_interface_datagram(size_t mtu, sa_family_t family);
 
-// That of the interface. Logs.
+// That of the interface, at least UDP_LEAST_MTU; one with less is refused. Logs.
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu);
 
 #endif

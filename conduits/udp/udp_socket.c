@@ -267,9 +267,11 @@ size_t udp_socket_reach(const udp_socket_t *from, const udp_sockaddr_t *peer)
             getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU, &mtu,
                        &(socklen_t){sizeof mtu}) == 0;
     close(fd);
-    size_t bytes =
-        known ? udp_interface_datagram((size_t)mtu, peer->any.sa_family) : from->datagram_bytes;
-    return bytes < from->datagram_bytes ? bytes : from->datagram_bytes;
+    if (!known)
+        return from->datagram_bytes;
+    return aq_least(
+        udp_interface_datagram(aq_most((uint64_t)mtu, UDP_LEAST_MTU), peer->any.sa_family),
+        from->datagram_bytes);
 }
 
 // ---- sending ----

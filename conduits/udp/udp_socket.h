@@ -110,7 +110,9 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
 void udp_socket_close(udp_socket_t *socket);
 
 // The longest datagram that reaches a peer without being cut on the way, as far as the kernel knows
-// now; at most datagram_bytes. Costs some system calls.
+// now; at most datagram_bytes, and at least what an interface with UDP_LEAST_MTU carries: a route
+// may have an MTU that leaves no room for payloads behind the headers, and there it is better to
+// have each datagram cut by this host's kernel. Costs some system calls.
 size_t udp_socket_reach(const udp_socket_t *socket, const udp_sockaddr_t *peer);
 
 typedef struct udp_outgoing {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../conduits/udp/udp_conduit.h"
+#include "../../conduits/udp/udp_interface.h"
 #include "../../other/clock.h"
 #include "../../other/settings.h"
 
@@ -130,16 +131,21 @@ static void datagrams_follow_the_path(void **state)
     assert_int_equal(link->datagram_bytes, (1000 - HEADERS) / 8 * 8);
 }
 
+// Nothing is acknowledged here, so a test that sends takes the flow back to its beginning.
+static void flow_restart(udp_link_t *link)
+{
+    udp_sender_t *sender = &link->sender[UDP_REQUESTS];
+    const udp_sender_setup_t setup = sender->setup;
+    udp_sender_stop(sender);
+    assert_int_equal(udp_sender_start(sender, &setup), AQ_OK);
+}
+
 // What is longer than the path takes goes by itself, and is cut by the kernel.
 static void a_long_frame_goes_by_itself(void **state)
 {
     (void)state;
     udp_link_t *link = link_or_skip();
-    // nothing is acknowledged here, so the flow is taken back to its beginning
-    udp_sender_t *sender = &link->sender[UDP_REQUESTS];
-    const udp_sender_setup_t setup = sender->setup;
-    udp_sender_stop(sender);
-    assert_int_equal(udp_sender_start(sender, &setup), AQ_OK);
+    flow_restart(link);
     const udp_stats_t before = link->stats;
     send_message(link, 8);
     send_message(link, conduit->max_medium);
@@ -151,12 +157,35 @@ static void a_long_frame_goes_by_itself(void **state)
     assert_int_equal(udp->socket.counts.too_long, 0);
 }
 
+// Packets of 100 bytes leave nothing for payloads behind the headers. Datagrams do not become that
+// short: the kernel cuts them, and a put has pieces with bytes in them.
+static void a_short_route_leaves_room_for_payloads(void **state)
+{
+    (void)state;
+    static uint8_t bytes[20000];
+    udp_link_t *link = link_or_skip();
+    atomic_uint pending = 0;
+    size_t begun = 0;
+    flow_restart(link);
+    assert_int_equal(run("ip route change 10.9.0.2/32 dev v0 mtu 100"), 0);
+    link->datagram_bytes = udp_socket_reach(&udp->socket, &link->to);
+    assert_int_equal(link->datagram_bytes, (UDP_LEAST_MTU - HEADERS) / 8 * 8);
+    const udp_stats_t before = link->stats;
+    assert_int_equal(
+        aq_udp_conduit.put(conduit, link, bytes, bytes, sizeof bytes, 0, &pending, &begun), AQ_OK);
+    const uint64_t pieces = link->stats.datagrams_out - before.datagrams_out;
+    assert_true(pieces > 0 && begun / pieces > UDP_LEAST_MTU / 2);
+    assert_int_equal(atomic_load(&pending), pieces);
+    assert_int_equal(udp->socket.counts.too_long, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_all_can_send_is_the_least),
         cmocka_unit_test(datagrams_follow_the_path),
         cmocka_unit_test(a_long_frame_goes_by_itself),
+        cmocka_unit_test(a_short_route_leaves_room_for_payloads),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }
