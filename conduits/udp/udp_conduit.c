@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/fatal.h"
 #include "../../other/clock.h"
 #include "../../other/log.h"
 #include "../../other/settings.h"
@@ -131,6 +132,18 @@ static aq_status_t udp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
     (void)description;
     *link = udp_link_get(udp_of(conduit), rank);
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
+}
+
+// ---- a socket that is gone ----
+
+void udp_end_without_socket(const udp_conduit_t *udp)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (aq_boot_ended(udp->base.env->boot) || atomic_flag_test_and_set(&told))
+        return;
+    aq_fatal("the UDP socket of this rank is of no more use (%s); see whether the program, or a "
+             "library of it, closes file descriptors that are not its own",
+             strerror(atomic_load(&udp->socket.broken)));
 }
 
 // ---- polling ----

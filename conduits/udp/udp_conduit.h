@@ -285,6 +285,16 @@ void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, b
 // Whether a poll is to look at the socket. Always, unless the process shares memory with others.
 bool udp_time_to_look(udp_conduit_t *udp, uint64_t *now);
 
+// Ends the job, with one sentence, since socket.broken is set; returns where another thread is
+// about to do so, or the job ends already.
+void udp_end_without_socket(const udp_conduit_t *udp);
+
+static inline void udp_check_socket(const udp_conduit_t *udp)
+{
+    if (__builtin_expect(atomic_load_explicit(&udp->socket.broken, memory_order_relaxed), 0))
+        udp_end_without_socket(udp);
+}
+
 // ---- udp_receive.c ----
 
 // See aq_conduit_ops_t.

@@ -272,6 +272,7 @@ void udp_links_serve(udp_conduit_t *udp, uint64_t *time)
     const uint64_t now = udp_time(time);
     if (now < atomic_load_explicit(&udp->deadline, memory_order_relaxed))
         return;
+    udp_check_socket(udp);
     atomic_store(&udp->deadline, UDP_NEVER);
     udp_link_t *link = atomic_load_explicit(&udp->links, memory_order_acquire);
     for (; link; link = link->next) {

@@ -379,9 +379,10 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
     if (next == NEXT_PLACED)
         return NULL;
     udp->large = next == NEXT_NONE;
-    if (next == NEXT_OTHER && udp_socket_receive(&udp->socket, in, most, looks, &count) != AQ_OK)
-        return NULL;
+    if (next == NEXT_OTHER)
+        (void)udp_socket_receive(&udp->socket, in, most, looks, &count);
     if (!count) {
+        udp_check_socket(udp);
         if (what & AQ_POLL_AGAIN)
             foresee(udp);
         if (looks > 1)

@@ -287,9 +287,30 @@ static inline void tally(_Atomic uint64_t *counter)
 
 typedef enum udp_refusal { REFUSED_NOW, REFUSED_ONE, REFUSED_ALL } udp_refusal_t;
 
-// What an error of a send means: try later, this datagram is lost, or all is over.
-static udp_refusal_t judge(udp_socket_counts_t *counts, int error)
+// Whether an error means that the descriptor is no longer our socket: somebody has closed it, or
+// has opened something else in its place.
+static bool is_lasting(int error)
 {
+    return error == EBADF || error == ENOTSOCK || error == EPIPE || error == ENOTCONN ||
+           error == EDESTADDRREQ || error == EAFNOSUPPORT;
+}
+
+static void socket_break(udp_socket_t *socket, int error)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&socket->broken, &none, error);
+}
+
+// What an error of a send means: try later, this datagram is lost, or the socket is of no more use.
+// ICMP messages cause errors too, and anybody on the way can send those: only errors that no
+// network can cause make a socket useless.
+static udp_refusal_t judge(udp_socket_t *socket, int error)
+{
+    udp_socket_counts_t *counts = &socket->counts;
+    if (is_lasting(error)) {
+        socket_break(socket, error);
+        return REFUSED_ALL;
+    }
     switch (error) {
     case EAGAIN:
         tally(&counts->full);
@@ -304,20 +325,9 @@ static udp_refusal_t judge(udp_socket_counts_t *counts, int error)
     case EMSGSIZE:
         tally(&counts->too_long);
         return REFUSED_ONE;
-    case EPERM:
-    case EACCES:
-    case EINVAL:
-    case EHOSTUNREACH:
-    case EHOSTDOWN:
-    case ENETUNREACH:
-    case ENETDOWN:
-    case EADDRNOTAVAIL:
+    default:
         tally(&counts->unreachable);
         return REFUSED_ONE;
-    default:
-        aq_log_error("a UDP socket cannot send: %s; look after the network of this host",
-                     strerror(error));
-        return REFUSED_ALL;
     }
 }
 
@@ -415,7 +425,7 @@ static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
     }
     if (errno == EFAULT)
         return AQ_ERR_ARG;
-    udp_refusal_t refusal = judge(&socket->counts, errno);
+    udp_refusal_t refusal = judge(socket, errno);
     if (refusal == REFUSED_ONE)
         *taken += run;
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : refusal == REFUSED_NOW ? AQ_AGAIN : AQ_OK;
@@ -429,7 +439,7 @@ static void emit(void *context, const udp_sockaddr_t *to, const void *bytes, siz
     if (sendto(socket->fd, bytes, length, 0, &to->any, to->length) >= 0)
         tally(&socket->counts.sent);
     else if (errno != EINTR)
-        (void)judge(&socket->counts, errno);
+        (void)judge(socket, errno);
 }
 
 static aq_status_t send_with_faults(udp_socket_t *socket, const udp_outgoing_t *list,
@@ -487,7 +497,7 @@ aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoi
     }
     if (errno == EFAULT)
         return AQ_ERR_ARG;
-    udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : judge(&socket->counts, errno);
+    udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : judge(socket, errno);
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : AQ_OK;
 }
 
@@ -575,8 +585,9 @@ static int receive_told(udp_socket_t *socket, unsigned slots)
     return count;
 }
 
-// Returns how many slots were filled. An error may tell of a datagram that was sent earlier, and
-// then the next call receives; one that stays is of the socket.
+// Returns how many slots were filled; -1: the socket is of no more use. Any other error may tell of
+// a datagram that was sent earlier, and then the next call receives; or memory is short, which the
+// next poll may find otherwise.
 static int receive(udp_socket_t *socket, unsigned slots, unsigned looks)
 {
     const bool plain = slots == 1 && !socket->joins && !socket->names;
@@ -586,15 +597,17 @@ static int receive(udp_socket_t *socket, unsigned slots, unsigned looks)
         if (count >= 0)
             return count;
         if (__builtin_expect(errno != EAGAIN, 0) && errno != EINTR) {
+            if (is_lasting(errno)) {
+                socket_break(socket, errno);
+                return -1;
+            }
             socket->counts.receive_errors++;
             errors++;
         } else if (--looks == 0) {
             return 0;
         }
     }
-    aq_log_error("a UDP socket cannot receive: %s; look after the network of this host",
-                 strerror(errno));
-    return -1;
+    return 0;
 }
 
 // Fills slots. One more is offered than were filled the last time, and many more if all were.
@@ -661,7 +674,10 @@ ssize_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes)
     if (socket->faults)
         udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
     socket->counts.receive_calls++;
-    return recv(socket->fd, head, bytes, MSG_PEEK | MSG_TRUNC);
+    ssize_t length = recv(socket->fd, head, bytes, MSG_PEEK | MSG_TRUNC);
+    if (length < 0 && is_lasting(errno))
+        socket_break(socket, errno);
+    return length;
 }
 
 bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned count)

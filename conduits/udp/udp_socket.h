@@ -95,6 +95,7 @@ typedef struct udp_socket {
     bool joins;                 // the kernel may join datagrams in a slot (UDP_GRO)
     bool segments;              // the kernel cuts a long buffer into datagrams (UDP_SEGMENT)
     atomic_bool left;           // datagrams have arrived that the last receive did not hand out
+    atomic_int broken;          // the errno with which it became useless; 0: it is fine
     struct udp_faults *faults;  // NULL: none asked for
     struct udp_batch *batch;    // owned: slots and headers of messages
     udp_socket_counts_t counts; // of sends by the sender, of receives by the receiver
@@ -123,7 +124,7 @@ typedef struct udp_outgoing {
 
 // Sends datagrams, in order, with as few system calls as it can; *taken of them are gone. AQ_OK:
 // all; AQ_AGAIN: the kernel's buffer is full; AQ_ERR_ARG: a piece of the
-// next ones is not in memory; else the socket is of no more use (logged).
+// next ones is not in memory; else the socket is of no more use, and socket->broken says why.
 aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count,
                             unsigned *taken);
 
@@ -132,7 +133,7 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 int udp_socket_door(const udp_socket_t *socket, const udp_sockaddr_t *peer);
 
 // Sends one datagram, by a door (or -1). What the kernel does not take is lost. AQ_ERR_ARG: a piece
-// is not in memory; AQ_ERR_RESOURCE: the socket is of no more use (logged).
+// is not in memory; AQ_ERR_RESOURCE: the socket is of no more use (broken).
 aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoing_t *datagram);
 
 // Bytes begin at a multiple of UDP_ALIGNMENT and may be changed.
@@ -144,13 +145,14 @@ typedef struct udp_incoming {
 } udp_incoming_t;
 
 // Receives at most `most` datagrams, valid until the next receive. *count may be 0, after so many
-// looks in vain (at least one). Any status but AQ_OK: the socket is of no more use (logged). Also
+// looks in vain (at least one). Any status but AQ_OK: the socket is of no more use (broken). Also
 // sends what the faults hold back, when it is due.
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
                                unsigned looks, unsigned *count);
 
 // Looks at the next datagram and leaves it there: copies its first bytes to head. Returns its
-// length, which may be 0; -1: none is there. Only when no received ones are left.
+// length, which may be 0; -1: none is there, or the socket is broken. Only when no received ones
+// are left.
 ssize_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes);
 
 // Receives the datagram that udp_socket_peek saw into pieces of memory, which together are at least

@@ -7,7 +7,9 @@
  *   ask S         all ranks enter reductions for S seconds
  *   idle S        rank 0 polls for S seconds, the others wait in a barrier, and nobody sends
  *   call S        rank 0 sends rank 1 the first message that is between these, S seconds after the
- * start Each rank prints "ready PID" before. At SIGQUIT it calls gasnet_exit(9).
+ *                 start
+ *   bare S        as ask, and rank 0 closes all descriptors above standard error first
+ * Each rank prints "ready PID" before. At SIGQUIT it calls gasnet_exit(9).
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -134,6 +136,15 @@ static int do_ask(char **arg)
     return 0;
 }
 
+static int do_bare(char **arg)
+{
+    wait_all();
+    if (me == 0)
+        for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+            close(fd);
+    return do_ask(arg);
+}
+
 static int do_idle(char **arg)
 {
     get_ready();
@@ -162,11 +173,9 @@ static int do_call(char **arg)
     return 0;
 }
 
-static const conform_mode_t modes[] = {{"away", 2, do_away},
-                                       {"crowd", 3, do_crowd},
-                                       {"ask", 1, do_ask},
-                                       {"idle", 1, do_idle},
-                                       {"call", 1, do_call}};
+static const conform_mode_t modes[] = {{"away", 2, do_away}, {"crowd", 3, do_crowd},
+                                       {"ask", 1, do_ask},   {"idle", 1, do_idle},
+                                       {"call", 1, do_call}, {"bare", 1, do_bare}};
 
 static void on_quit(int number)
 {

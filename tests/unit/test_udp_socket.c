@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/udp.h>
 #include <pthread.h>
@@ -485,6 +486,71 @@ static void test_lost(void **state)
     exchange(lengths, 1);
 }
 
+// Puts something else in the place of a socket's descriptor.
+static void replace_descriptor(udp_socket_t *socket)
+{
+    assert_int_equal(dup2(socket->wake_fd, socket->fd), socket->fd);
+}
+
+// A descriptor that is closed, or is no socket any more, makes the socket useless, and no line is
+// logged for each datagram.
+static void use_broken(void)
+{
+    struct iovec piece = {bytes, 96};
+    udp_outgoing_t out[] = {{&there.here, &piece, 1}, {&there.here, &piece, 1}};
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned taken, count;
+    replace_descriptor(&here);
+    must(udp_socket_send(&here, out, 2, &taken) == AQ_ERR_RESOURCE && taken == 0);
+    must(here.broken == ENOTSOCK);
+    must(udp_socket_send_one(&here, -1, &out[0]) == AQ_ERR_RESOURCE);
+    close(there.fd);
+    must(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count) == AQ_ERR_RESOURCE && count == 0);
+    must(there.broken == EBADF);
+}
+
+// Who looks ahead learns of it, too, and so does one whose datagrams go through the faults.
+static void use_broken_otherwise(void)
+{
+    struct iovec piece = {bytes, 96};
+    const udp_outgoing_t out = {&there.here, &piece, 1};
+    const udp_faults_rates_t none = {0};
+    char head[8];
+    replace_descriptor(&there);
+    must(udp_socket_peek(&there, head, sizeof head) == -1 && there.broken == ENOTSOCK);
+    must(udp_faults_make(&none, 1, &here.faults) == AQ_OK);
+    replace_descriptor(&here);
+    must(udp_socket_send_one(&here, -1, &out) == AQ_OK && here.broken == ENOTSOCK);
+}
+
+static void test_broken(void **state)
+{
+    (void)state;
+    char *said = child_errors(use_broken);
+    assert_string_equal(said, "");
+    free(said);
+    said = child_errors(use_broken_otherwise);
+    assert_string_equal(said, "");
+    free(said);
+}
+
+// What a network can make the kernel say, or somebody who forges ICMP messages, is not the end.
+static void test_unbroken(void **state)
+{
+    (void)state;
+    struct iovec piece = {bytes, 96};
+    udp_sockaddr_t everybody = there.here;
+    unsigned taken;
+    if (everybody.any.sa_family == AF_INET)
+        everybody.v4.sin_addr.s_addr = INADDR_BROADCAST;
+    const udp_outgoing_t out = {&everybody, &piece, 1};
+    assert_int_equal(udp_socket_send(&here, &out, 1, &taken), AQ_OK);
+    assert_int_equal(taken, 1);
+    assert_int_equal(here.broken, 0);
+    if (everybody.any.sa_family == AF_INET)
+        assert_int_equal(here.counts.unreachable, 1);
+}
+
 static void test_nothing_there(void **state)
 {
     (void)state;
@@ -660,6 +726,8 @@ int main(void)
         WITH_BOTH(test_unaligned),
         WITH_BOTH(test_several_peers),
         WITH_BOTH(test_lost),
+        WITH_BOTH(test_broken),
+        WITH_BOTH(test_unbroken),
         WITH_BOTH(test_nothing_there),
         WITH_BOTH(test_wake),
         WITH_BOTH(test_wake_sleeper),

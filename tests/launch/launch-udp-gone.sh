@@ -1,0 +1,13 @@
+#!/bin/bash
+# launch-udp-gone: a rank whose UDP socket is gone, since somebody closed its descriptor, says so in one sentence,
+# and the job ends.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+export GASNET_SUPERNODE_MAXSIZE=1
+
+for mode in spin block; do
+    expect 1 env GASNET_WAITMODE=$mode "$run" -n 2 "$AQ_BUILD/conform_busy" bare 20
+    says 'the UDP socket of this rank is of no more use (Bad file descriptor); see whether the program, or a library'
+    [ "$(wc -l <"$work/err")" -le 3 ] || fail "more than one message"
+done
