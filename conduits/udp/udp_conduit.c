@@ -169,20 +169,20 @@ bool udp_time_to_look(udp_conduit_t *udp, uint64_t *time)
 
 static uint32_t udp_arm(aq_conduit_t *conduit)
 {
-    atomic_fetch_add(&udp_of(conduit)->sleepers, 1);
-    return 1;
+    udp_conduit_t *udp = udp_of(conduit);
+    atomic_fetch_add(&udp->sleepers, 1);
+    return udp_socket_wakings(&udp->socket) | 1;
 }
 
 static void udp_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
-    (void)armed;
     udp_conduit_t *udp = udp_of(conduit);
     uint64_t now = aq_clock_ns(), due = atomic_load(&udp->deadline);
     if (due <= now)
         return;
     if (due - now < limit_ns)
         limit_ns = due - now;
-    udp_socket_wait(&udp->socket, limit_ns);
+    udp_socket_wait(&udp->socket, armed & ~1u, limit_ns);
 }
 
 static void udp_disarm(aq_conduit_t *conduit)

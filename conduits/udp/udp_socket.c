@@ -694,7 +694,34 @@ bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned 
 
 void udp_socket_wake(udp_socket_t *socket)
 {
-    (void)eventfd_write(socket->wake_fd, 1); // it fails when it has been told very often
+    udp_wakings_t *wakings = &socket->wakings;
+    aq_lock_take(&wakings->lock);
+    atomic_fetch_add(&wakings->count, 2);
+    if (wakings->waiting && !wakings->late)
+        (void)eventfd_write(socket->wake_fd, 1);
+    wakings->late = wakings->waiting;
+    aq_lock_drop(&wakings->lock);
+}
+
+// False: there was a waking that the caller does not know.
+static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
+{
+    aq_lock_take(&wakings->lock);
+    const bool begun = atomic_load(&wakings->count) == known;
+    wakings->waiting += begun;
+    aq_lock_drop(&wakings->lock);
+    return begun;
+}
+
+// The last thread that a waking concerns makes wake_fd ready for the next one.
+static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
+{
+    udp_wakings_t *wakings = &socket->wakings;
+    aq_lock_take(&wakings->lock);
+    wakings->waiting--;
+    if (atomic_load(&wakings->count) != known && --wakings->late == 0)
+        (void)eventfd_read(socket->wake_fd, &(eventfd_t){0});
+    aq_lock_drop(&wakings->lock);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -712,19 +739,20 @@ static bool sleep_until(udp_socket_t *socket, uint64_t now, uint64_t end, struct
     return ppoll(fds, 2, &limit, NULL) > 0;
 }
 
-bool udp_socket_wait(udp_socket_t *socket, uint64_t limit_ns)
+bool udp_socket_wait(udp_socket_t *socket, uint32_t wakings, uint64_t limit_ns)
 {
     struct pollfd fds[2] = {{.fd = socket->fd, .events = POLLIN},
                             {.fd = socket->wake_fd, .events = POLLIN}};
     if (atomic_load_explicit(&socket->left, memory_order_relaxed))
         return true;
+    if (!wakings_begin_wait(&socket->wakings, wakings))
+        return false;
     uint64_t now = aq_clock_ns(), end = limit_ns < UINT64_MAX - now ? now + limit_ns : UINT64_MAX;
     for (bool ready = false; !ready; now = aq_clock_ns()) {
         ready = sleep_until(socket, now, end, fds) || aq_clock_ns() >= end;
         if (socket->faults)
             udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
     }
-    if (fds[1].revents)
-        (void)eventfd_read(socket->wake_fd, &(eventfd_t){0});
+    wakings_end_wait(socket, wakings);
     return fds[0].revents != 0;
 }

@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "../../core/lock.h"
 #include "../../other/status.h"
 
 enum {
@@ -79,11 +80,21 @@ typedef struct udp_socket_setup {
     uint32_t spread;                    // where in the range of ports to begin: the rank
 } udp_socket_setup_t;
 
+// Wakings of threads that wait. Under the lock:
+// - A thread is `late` if it was waiting at the last waking and has not returned since. As long as
+//   there is one, wake_fd stays readable, so that each of them returns.
+typedef struct udp_wakings {
+    aq_lock_t lock;
+    _Atomic uint32_t count; // even, grows by 2 with each
+    unsigned waiting, late; // threads
+} udp_wakings_t;
+
 struct udp_faults;
 struct udp_batch;
 
 typedef struct udp_socket {
     int fd, wake_fd;
+    udp_wakings_t wakings;
     bool loopback;
     size_t datagram_bytes; // the longest that is sensible on this interface, a multiple of
                            // UDP_ALIGNMENT
@@ -164,9 +175,16 @@ bool udp_socket_take(udp_socket_t *socket, const struct iovec *pieces, unsigned 
 // and the result is the caller's in its place, or it is the result.
 uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t *fresh);
 
-// Sleeps until a datagram is there, udp_socket_wake is called, or the time is over. Wakings are
-// remembered until a wait has seen them. Returns whether a datagram is there.
-bool udp_socket_wait(udp_socket_t *socket, uint64_t limit_ns);
+// How many wakings there were: an even number, to be asked for before a thread looks for the last
+// time whether there is something to wait for.
+static inline uint32_t udp_socket_wakings(const udp_socket_t *socket)
+{
+    return atomic_load(&socket->wakings.count);
+}
+
+// Sleeps until a datagram is there, there are other wakings than those that the caller knows, or
+// the time is over. Returns whether a datagram is there. A waking ends the waits of all threads.
+bool udp_socket_wait(udp_socket_t *socket, uint32_t wakings, uint64_t limit_ns);
 void udp_socket_wake(udp_socket_t *socket);
 
 #endif

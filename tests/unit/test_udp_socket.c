@@ -59,6 +59,12 @@ static void must(bool so)
         _exit(1);
 }
 
+// For a datagram, of all that can end a wait.
+static bool wait_for(udp_socket_t *socket, uint64_t limit_ns)
+{
+    return udp_socket_wait(socket, udp_socket_wakings(socket), limit_ns);
+}
+
 // ---- addresses ----
 
 static void test_address(void **state)
@@ -310,7 +316,7 @@ static void exchange(const size_t *lengths, unsigned count)
         aq_status_t status = udp_socket_send(&here, out + sent, count - sent, &taken);
         sent += taken;
         assert_true(status == AQ_OK ? sent == count : status == AQ_AGAIN);
-        if (udp_socket_wait(&there, SECOND))
+        if (wait_for(&there, SECOND))
             received += receive_some(&there, received, lengths);
     }
     assert_int_equal(received, count);
@@ -404,7 +410,7 @@ static void test_few_at_a_time(void **state)
     }
     assert_int_equal(udp_socket_send(&here, out, MANY, &taken), AQ_OK);
     while (received < MANY) {
-        assert_true(udp_socket_wait(&there, SECOND));
+        assert_true(wait_for(&there, SECOND));
         assert_int_equal(udp_socket_receive(&there, in, 3, 1, &count), AQ_OK);
         assert_in_range(count, 1, 3);
         for (unsigned i = 0; i < count; i++)
@@ -412,7 +418,7 @@ static void test_few_at_a_time(void **state)
         received += count;
     }
     assert_int_equal(received, MANY);
-    assert_false(udp_socket_wait(&there, 0));
+    assert_false(wait_for(&there, 0));
 }
 
 // A train of datagrams of which all but the first would be unaligned is none of ours.
@@ -430,7 +436,7 @@ static void test_unaligned(void **state)
     assert_int_equal(sendto(here.fd, bytes, EACH * TRAIN, 0, &there.here.any, there.here.length),
                      EACH * TRAIN);
     assert_int_equal(setsockopt(here.fd, SOL_UDP, UDP_SEGMENT, &(int){0}, sizeof(int)), 0);
-    assert_true(udp_socket_wait(&there, SECOND));
+    assert_true(wait_for(&there, SECOND));
     assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(count, 0);
     assert_int_equal(there.counts.truncated, 1);
@@ -451,12 +457,12 @@ static void test_several_peers(void **state)
     }
     assert_int_equal(udp_socket_send(&here, out, MANY, &taken), AQ_OK);
     assert_int_equal(taken, MANY);
-    for (; mine < MANY / 2 && udp_socket_wait(&here, SECOND); mine += count) {
+    for (; mine < MANY / 2 && wait_for(&here, SECOND); mine += count) {
         assert_int_equal(udp_socket_receive(&here, in, UDP_SLOTS, 1, &count), AQ_OK);
         for (unsigned i = 0; i < count; i++)
             assert_memory_equal(in[i].bytes, bytes + 1, 96);
     }
-    for (; theirs < MANY / 2 && udp_socket_wait(&there, SECOND); theirs += count) {
+    for (; theirs < MANY / 2 && wait_for(&there, SECOND); theirs += count) {
         assert_int_equal(udp_socket_receive(&there, in, 1, 1, &count), AQ_OK);
         assert_in_range(count, 0, 1);
         for (unsigned i = 0; i < count; i++)
@@ -560,36 +566,65 @@ static void test_nothing_there(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(udp_socket_send(&here, NULL, 0, &taken), AQ_OK);
     assert_int_equal(taken, 0);
-    assert_false(udp_socket_wait(&here, 0));
-    assert_false(udp_socket_wait(&here, 1000));
+    assert_false(wait_for(&here, 0));
+    assert_false(wait_for(&here, 1000));
 }
 
 // A waking counts when it comes before the wait too, and once.
 static void test_wake(void **state)
 {
     (void)state;
+    const uint32_t before = udp_socket_wakings(&here);
     udp_socket_wake(&here);
     udp_socket_wake(&here);
-    assert_false(udp_socket_wait(&here, UINT64_MAX));
+    assert_false(udp_socket_wait(&here, before, UINT64_MAX));
     assert_int_equal(read(here.wake_fd, &(uint64_t){0}, sizeof(uint64_t)), -1); // nothing is left
-    assert_false(udp_socket_wait(&here, 0));
+    assert_false(wait_for(&here, 0));
 }
 
-static void *wake_later(void *socket)
+// Threads that announce their waits, and each of which has to return once for each waking.
+enum { SLEEPERS = 8, WAKINGS = 200 };
+static atomic_uint announced, returned;
+
+static void *sleep_often(void *nothing)
 {
-    for (unsigned i = 0; i < 100; i++)
-        sched_yield();
-    udp_socket_wake(socket);
-    return NULL;
+    for (unsigned i = 0; i < WAKINGS; i++) {
+        const uint32_t known = udp_socket_wakings(&here);
+        atomic_fetch_add(&announced, 1);
+        while (atomic_load(&announced) < (i + 1) * SLEEPERS) // all know of the same ones
+            sched_yield();
+        (void)udp_socket_wait(&here, known, UINT64_MAX);
+        atomic_fetch_add(&returned, 1);
+        while (atomic_load(&returned) < (i + 1) * SLEEPERS)
+            sched_yield();
+    }
+    return nothing;
 }
 
-static void test_wake_sleeper(void **state)
+// All of them return, whether they slept already or were about to; one for which a waking was lost
+// would sleep for ever.
+static void test_wake_all(void **state)
 {
     (void)state;
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, wake_later, &here), 0);
-    assert_false(udp_socket_wait(&here, UINT64_MAX));
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_t thread[SLEEPERS];
+    aq_threads = true;
+    for (unsigned t = 0; t < SLEEPERS; t++)
+        assert_int_equal(pthread_create(&thread[t], NULL, sleep_often, NULL), 0);
+    for (unsigned i = 0; i < WAKINGS; i++) {
+        while (atomic_load(&announced) < (i + 1) * SLEEPERS)
+            sched_yield();
+        if (i % 2)
+            usleep(100); // some of them are asleep by then
+        udp_socket_wake(&here);
+        while (atomic_load(&returned) < (i + 1) * SLEEPERS)
+            sched_yield();
+    }
+    for (unsigned t = 0; t < SLEEPERS; t++)
+        assert_int_equal(pthread_join(thread[t], NULL), 0);
+    aq_threads = false;
+    assert_int_equal(here.wakings.waiting + here.wakings.late, 0);
+    assert_false(wait_for(&here, 0));
+    assert_int_equal(read(here.wake_fd, &(uint64_t){0}, sizeof(uint64_t)), -1);
 }
 
 // ---- with faults ----
@@ -613,11 +648,11 @@ static void test_with_faults(void **state)
     assert_int_equal(taken, MANY);
     unsigned wanted = 2 * (unsigned)(MANY - udp_faults_count(layer).dropped);
     assert_in_range(wanted, MANY / 2, MANY * 3 / 2);
-    for (; received < wanted && udp_socket_wait(&faulty, SECOND); received += count)
+    for (; received < wanted && wait_for(&faulty, SECOND); received += count)
         assert_int_equal(udp_socket_receive(&faulty, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(received, wanted);
     assert_int_equal(faulty.counts.sent, wanted);
-    assert_false(udp_socket_wait(&faulty, 0));
+    assert_false(wait_for(&faulty, 0));
     udp_socket_close(&faulty);
     udp_faults_stop(layer);
 }
@@ -730,7 +765,7 @@ int main(void)
         WITH_BOTH(test_unbroken),
         WITH_BOTH(test_nothing_there),
         WITH_BOTH(test_wake),
-        WITH_BOTH(test_wake_sleeper),
+        WITH_BOTH(test_wake_all),
         cmocka_unit_test(test_with_faults),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_strangers),
