@@ -11,6 +11,7 @@ enum {
     DELIVER_MOST = 16, // datagrams that one poll delivers
     IN_PLACE_MOST = 8, // and takes into memory
     LARGE = 4096,      // bytes of such a datagram
+    NAMES = 64,        // datagrams whose sender is asked for, to name a stranger
 };
 
 // ---- queues ----
@@ -67,8 +68,8 @@ static udp_buffer_t *dequeue(udp_conduit_t *udp, unsigned what)
 
 static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incoming_t *in)
 {
-    udp_strangers_drop(&udp->strangers, kind, in->from);
-    udp->socket.names = true; // the warning, which comes with many of them, names one
+    if (udp_strangers_drop(&udp->strangers, kind, in->from))
+        udp->socket.names = NAMES;
 }
 
 // What is wrong with a datagram before it is known to come from a peer; UDP_DROPS: nothing.

@@ -582,6 +582,8 @@ static int receive_told(udp_socket_t *socket, unsigned slots)
                           : receive_one(socket->fd, in);
     for (int i = 0; i < count; i++)
         look_into(socket, (unsigned)i);
+    if (count > 0)
+        socket->names -= aq_least((unsigned)count, socket->names);
     return count;
 }
 

@@ -102,7 +102,7 @@ typedef struct udp_socket {
     udp_sockaddr_t here;
     char interface[16];
     bool fixed_ports;           // nothing leaves by other ports than those that were given
-    bool names;                 // who sends is asked for each datagram; it costs time
+    unsigned names;             // datagrams of which the sender is asked for yet; it costs time
     bool joins;                 // the kernel may join datagrams in a slot (UDP_GRO)
     bool segments;              // the kernel cuts a long buffer into datagrams (UDP_SEGMENT)
     atomic_bool left;           // datagrams have arrived that the last receive did not hand out

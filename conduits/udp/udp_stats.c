@@ -53,14 +53,19 @@ void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more)
         sum->rtt_ns = more->rtt_ns;
 }
 
-void udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from)
+bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from)
 {
     char text[UDP_ADDRESS_TEXT];
-    if (++strangers->drops[kind] < UDP_STRANGERS_WARN || strangers->warned)
-        return;
+    const uint64_t count = ++strangers->drops[kind];
+    if (strangers->warned || count < UDP_STRANGERS_WARN - 1)
+        return false;
+    if (count < UDP_STRANGERS_WARN || (!from->length && count < (uint64_t)2 * UDP_STRANGERS_WARN))
+        return true;
     strangers->warned = true;
-    aq_log_warn("%d datagrams were dropped (%s), the last of them from %s; %s", UDP_STRANGERS_WARN,
-                names[kind], udp_address_text(from, text), remedy(kind));
+    aq_log_warn("%" PRIu64 " datagrams were dropped (%s), the last of them from %s; %s", count,
+                names[kind], from->length ? udp_address_text(from, text) : "an unknown sender",
+                remedy(kind));
+    return false;
 }
 
 // ---- printing ----

@@ -50,13 +50,15 @@ void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more);
 enum { UDP_STRANGERS_WARN = 100 };
 
 // Counts datagrams that cannot be believed, and warns once when there were UDP_STRANGERS_WARN of
-// one kind, naming the sender of the last one.
+// one kind, naming the sender of the last one; when twice as many have come, also without a name.
 typedef struct udp_strangers {
     uint64_t drops[UDP_DROPS];
     bool warned;
 } udp_strangers_t;
 
-void udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from);
+// from: length 0 if the sender is not known. Returns whether the sender of the next datagrams
+// should be known, since the warning would name it.
+bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from);
 
 // ---- printing ----
 

@@ -122,6 +122,38 @@ static void who_spins_in_a_process_by_itself_looks_some_times_in_a_poll(void **s
     }
 }
 
+static void send_junk(int fd, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t before = udp->socket.counts.received;
+        assert_int_equal(send(fd, "word", 4, 0), 4);
+        while (udp->socket.counts.received == before)
+            poll_often(1);
+    }
+}
+
+// Datagrams of strangers make no receive slower, but for a few when a warning is about to name one,
+// and none after it.
+static void strangers_cost_little(void **state)
+{
+    (void)state;
+    env.nbrhd_size = 1;
+    int fd = udp_socket_door(&udp->socket, &udp->socket.here);
+    assert_true(fd >= 0);
+    send_junk(fd, UDP_STRANGERS_WARN - 2 - (unsigned)udp->strangers.drops[UDP_DROP_TRUNCATED]);
+    assert_int_equal(udp->socket.names, 0);
+    send_junk(fd, 1);
+    const unsigned names = udp->socket.names;
+    assert_in_range(names, 1, 64);
+    assert_false(udp->strangers.warned);
+    send_junk(fd, 1);
+    assert_true(udp->strangers.warned);
+    assert_int_equal(udp->socket.names, names - 1);
+    send_junk(fd, 2 * names);
+    assert_int_equal(udp->socket.names, 0);
+    close(fd);
+}
+
 // Bytes that nobody believes are enough.
 static void what_comes_is_noticed(void **state)
 {
@@ -146,6 +178,7 @@ int main(void)
         cmocka_unit_test(who_spins_takes_the_time_of_a_moment_ago),
         cmocka_unit_test(who_spins_in_a_process_by_itself_looks_some_times_in_a_poll),
         cmocka_unit_test(what_comes_is_noticed),
+        cmocka_unit_test(strangers_cost_little),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }

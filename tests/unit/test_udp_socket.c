@@ -293,7 +293,7 @@ static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *le
                     (in[i].from->length == 0 && !socket->names));
         assert_memory_equal(&in[i].from->any, &here.here.any, in[i].from->length);
     }
-    socket->names = !socket->names;
+    socket->names = socket->names ? 0 : UDP_SLOTS;
     return count;
 }
 
@@ -657,6 +657,27 @@ static void test_with_faults(void **state)
     udp_faults_stop(layer);
 }
 
+// ---- who sends ----
+
+// It is asked for as many datagrams as were wanted, and then no longer.
+static void test_names(void **state)
+{
+    (void)state;
+    udp_incoming_t in[UDP_SLOTS];
+    unsigned count;
+    there.names = 3;
+    for (unsigned i = 0; i < 6; i++) {
+        assert_true(sendto(here.fd, bytes, 96, 0, &there.here.any, there.here.length) >= 0);
+        assert_true(wait_for(&there, SECOND));
+        assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count), AQ_OK);
+        assert_int_equal(count, 1);
+        assert_int_equal(in[0].from->length, i < 3 ? here.here.length : 0);
+        for (unsigned empty = 0; empty < 2; empty++) // so that one datagram is expected again
+            assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count), AQ_OK);
+    }
+    assert_int_equal(there.names, 0);
+}
+
 // ---- settings ----
 
 static void test_settings(void **state)
@@ -687,14 +708,27 @@ static void count_strangers(void)
     udp_address_t address = {{4, 0, 0x12, 0x67, 192, 168, 0, 7}};
     udp_sockaddr_t from;
     must(udp_address_read(&address, &from));
-    for (unsigned i = 0; i < UDP_STRANGERS_WARN - 1; i++) {
-        udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from);
-        udp_strangers_drop(&strangers, UDP_DROP_VERSION, &from);
+    for (unsigned i = 1; i < UDP_STRANGERS_WARN; i++) {
+        must(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from) ==
+             (i == UDP_STRANGERS_WARN - 1));
+        (void)udp_strangers_drop(&strangers, UDP_DROP_VERSION, &from);
     }
     must(!strangers.warned);
     for (unsigned i = 0; i < 1000; i++)
-        udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from);
+        must(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from));
     must(strangers.drops[UDP_DROP_FORGED] == UDP_STRANGERS_WARN - 1 + 1000);
+}
+
+static void count_nameless(void)
+{
+    udp_strangers_t strangers = {{0}, false};
+    const udp_sockaddr_t nobody = {.length = 0};
+    for (unsigned i = 1; i < 2 * UDP_STRANGERS_WARN; i++)
+        must(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody) ==
+             (i >= UDP_STRANGERS_WARN - 1));
+    must(!strangers.warned);
+    must(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody));
+    must(strangers.warned);
 }
 
 static void test_strangers(void **state)
@@ -705,6 +739,10 @@ static void test_strangers(void **state)
                                "192.168.0.7:4711; ");
     assert_non_null(first);
     assert_null(strstr(strchr(first, '\n'), "dropped"));
+    free(said);
+    said = child_errors(count_nameless);
+    assert_non_null(strstr(said, "200 datagrams were dropped (forged), the last of them from an "
+                                 "unknown sender; "));
     free(said);
 }
 
@@ -760,6 +798,7 @@ int main(void)
         WITH_BOTH(test_few_at_a_time),
         WITH_BOTH(test_unaligned),
         WITH_BOTH(test_several_peers),
+        WITH_BOTH(test_names),
         WITH_BOTH(test_lost),
         WITH_BOTH(test_broken),
         WITH_BOTH(test_unbroken),
