@@ -25,6 +25,8 @@ libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
 mandoc             | optional | command -v mandoc           | the check of the manual pages
 spin               | optional | command -v spin             | the check of the protocol models
+clang              | optional | command -v clang            | coverage-guided fuzzing (tests/fuzz/run)
+libclang-rt-14-dev | optional | has_libfuzzer               | the same
 iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
 nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | the same, that lose packets
 qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machine for tests (tests/beds/rxe-vm)
@@ -52,6 +54,12 @@ build-essential    | optional | dpkg -s build-essential     | the same
 has_header()
 {
     echo "#include <$1>" | cc -E - -o /dev/null
+}
+
+has_libfuzzer()
+{
+    echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -fsanitize=fuzzer -x c - -o /dev/null
 }
 
 trim()
@@ -89,12 +97,18 @@ missing_needed_row()
     [ "$2" = needed ] && [ "$3" = missing ] && echo "$1"
 }
 
-# Installs the named packages; the package lists are refreshed only when that fails without.
+# Installs the named packages; the package lists are refreshed only when that fails without. A package that
+# this release of Debian does not have must not keep the others away, so that they are tried one by one then.
 install_packages()
 {
+    local package failed=0
     export DEBIAN_FRONTEND=noninteractive
     apt-get install -y --no-install-recommends "$@" >/dev/null 2>&1 && return
-    apt-get update >/dev/null && apt-get install -y --no-install-recommends "$@" >/dev/null
+    apt-get update >/dev/null && apt-get install -y --no-install-recommends "$@" >/dev/null 2>&1 && return
+    for package; do
+        apt-get install -y --no-install-recommends "$package" >/dev/null || failed=1
+    done
+    return $failed
 }
 
 case ${1-} in
