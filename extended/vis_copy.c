@@ -11,8 +11,14 @@ static inline __attribute__((always_inline)) void rows(char *dest, ptrdiff_t des
                                                        const char *src, ptrdiff_t src_stride,
                                                        size_t count, size_t nbytes)
 {
-    for (size_t i = 0; i < count; i++, dest += dest_stride, src += src_stride)
+    if (count == 0)
+        return;
+    memcpy(dest, src, nbytes);
+    while (--count > 0) { // behind the last row a long stride may leave the address space
+        dest += dest_stride;
+        src += src_stride;
         memcpy(dest, src, nbytes);
+    }
 }
 
 static void rows_1(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)

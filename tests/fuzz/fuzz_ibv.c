@@ -15,9 +15,18 @@ static void require(bool holds)
         abort();
 }
 
+// The place stands at the end of the sentence, which may quote the same words from the text.
+static const char *last_place(const char *err)
+{
+    const char *at = NULL;
+    for (const char *next = err; (next = strstr(next, "should stand at character ")) != NULL; next++)
+        at = next;
+    return at;
+}
+
 static void check_fault(const char *text, const char *err)
 {
-    const char *at = strstr(err, "should stand at character ");
+    const char *at = last_place(err);
     require(at != NULL && strchr(err, '\n') == NULL);
     unsigned long place = strtoul(at + strlen("should stand at character "), NULL, 10);
     require(place >= 1 && place <= strlen(text) + 1);
