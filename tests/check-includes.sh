@@ -16,6 +16,7 @@ extended: core other
 conduits: core firehose spawner other
 examples: public
 tests/conduits: core firehose spawner other
+tests/chaos: public
 tests/checks: public
 tests/conformance: public
 tests/perf: public

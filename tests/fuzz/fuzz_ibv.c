@@ -19,7 +19,8 @@ static void require(bool holds)
 static const char *last_place(const char *err)
 {
     const char *at = NULL;
-    for (const char *next = err; (next = strstr(next, "should stand at character ")) != NULL; next++)
+    for (const char *next = err; (next = strstr(next, "should stand at character ")) != NULL;
+         next++)
         at = next;
     return at;
 }

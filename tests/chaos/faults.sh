@@ -1,0 +1,215 @@
+# What each fault does. A fault NAME (see plan.sh) has up to four functions:
+#
+#     before_NAME   ahead of the start of the job: may set variables for it in $settings, words in front of the launcher
+#                   in $front, $program_front in front of the program, $redirect for its standard output
+#     during_NAME   $after tenths of a second after the first round of the job; may take $length of them; fails
+#                   when the fault could not be made
+#     after_NAME    when the job is over: puts everything back
+#     says_NAME     prints an extended expression for what the messages of a job that ends must have
+#
+# and $expected_code, where the job must end with that one. A job of which nothing is said here needs no sentence.
+
+pause()
+{
+    sleep "$(($1 / 10)).$(($1 % 10))"
+}
+
+signal_for_a_while()
+{
+    kill -STOP "$1" || return
+    pause "$length"
+    kill -CONT "$1"
+}
+
+# The processes of the ranks, in their order.
+ranks_of_job()
+{
+    cat "/proc/$launcher/task/$launcher/children" 2>/dev/null
+}
+
+victim_process()
+{
+    local pids
+    read -ra pids < <(ranks_of_job)
+    echo "${pids[$victim]-}"
+}
+
+before_noise()
+{
+    settings+=(GASNET_UDP_FAULT_SEED="$seed_of_round" GASNET_UDP_FAULT_DROP="$rate" GASNET_UDP_FAULT_DUPLICATE="$rate"
+        GASNET_UDP_FAULT_REORDER=$((3 * rate)) GASNET_UDP_FAULT_DELAY="$rate" GASNET_UDP_FAULT_DELAY_MS="$length"
+        GASNET_UDP_FAULT_TRUNCATE=$((rate / 2)) GASNET_UDP_FAULT_FLIP=$((rate / 2)))
+}
+
+during_stop_rank() { signal_for_a_while "$(victim_process)"; }
+during_stop_launcher() { signal_for_a_while "$launcher"; }
+
+# ---- the network ----
+
+# A failure of the network that is to be survived may not be taken for the end of a host.
+before_partition() { settings+=(GASNET_UDP_PEER_TIMEOUT=60); }
+before_route() { before_partition; }
+before_mtu() { before_partition; }
+
+cut_cable() { in_middle ip link set left down; }
+mend_cable() { in_middle ip link set left up; }
+
+during_partition()
+{
+    cut_cable || return
+    pause "$length"
+    mend_cable
+}
+
+before_partition_stays() { settings+=(GASNET_UDP_PEER_TIMEOUT=2); }
+during_partition_stays() { cut_cable; }
+after_partition_stays() { mend_cable; }
+says_partition_stays() { echo 'GASNet: .*rank [0-9]+'; }
+
+during_route()
+{
+    local kinds=(unreachable prohibit blackhole)
+    ip route add "${kinds[rate % 3]}" $network.2/32 || return
+    pause "$length"
+    ip route del "${kinds[rate % 3]}" $network.2/32
+}
+
+during_mtu()
+{
+    local side
+    for side in "ip link set near" "in_there ip link set far"; do
+        $side mtu $((1400 - 70 * rate)) || return
+    done
+    pause "$length"
+    ip link set near mtu 1500 && in_there ip link set far mtu 1500
+}
+
+# somebody_between KIND: takes the place of the bridge.
+somebody_between()
+{
+    bed_bridge off
+    : >"$work/middle"
+    nsenter --net="/proc/$middle/ns/net" \
+        "$AQ_BUILD/chaos_middle" left right "$1" "$rate" "$seed_of_round" >"$work/middle" 2>&1 &
+    attacker=$!
+    disown
+    for _ in $(seq 100); do
+        ! grep -q ready "$work/middle" || return 0
+        sleep 0.05
+    done
+    echo "chaos: chaos_middle does not start: $(cat "$work/middle")" >&2
+}
+
+nobody_between()
+{
+    kill -TERM "$attacker" 2>/dev/null
+    for _ in $(seq 40); do
+        [ -d "/proc/$attacker" ] || break
+        sleep 0.05
+    done
+    kill -KILL "$attacker" 2>/dev/null
+    attacker=
+    bed_bridge on
+    remark=$(tail -n 1 "$work/middle")
+    [[ $remark =~ [1-9][0-9]*\ replaced ]] || not_made="nobody replaced a datagram"
+}
+
+# Nothing but the protection under test may refuse what they send.
+before_listener() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); somebody_between listener; }
+after_listener() { nobody_between; }
+before_middle() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); somebody_between middle; }
+after_middle() { nobody_between; }
+
+# ---- disks, files, memory ----
+
+fill()
+{
+    dd if=/dev/zero of="$1/fill" bs=4k >/dev/null 2>&1
+    return 0
+}
+
+full_disk_of_job()
+{
+    mkdir -p "$work/full" && mount -t tmpfs -o size=64k chaos "$work/full" && fill "$work/full"
+}
+
+before_full_disk()
+{
+    full_disk_of_job && fill /dev/shm
+    settings+=(TMPDIR="$work/full")
+}
+
+after_full_disk()
+{
+    rm -f /dev/shm/fill
+    umount "$work/full"
+}
+
+before_full_output()
+{
+    full_disk_of_job
+    : >"$work/full/out"
+    redirect=$work/full/out
+}
+
+after_full_output() { umount "$work/full"; }
+says_full_output() { echo .; }
+
+before_few_files() { front+=(prlimit --nofile=$((6 + 2 * rate))); }
+says_few_files() { echo 'GASNet: .*(descriptor|open|files|ulimit -n)'; }
+
+during_no_more_files() { prlimit --pid "$(victim_process)" --nofile=3:3; }
+says_no_more_files() { echo 'GASNet: '; }
+
+before_little_memory() { front+=(prlimit --as=$(((20 + 15 * rate) * 1000000))); }
+says_little_memory() { echo 'GASNet: |chaos_work: |error while loading shared libraries|annot allocate'; }
+
+during_no_more_memory()
+{
+    local pid bytes
+    pid=$(victim_process)
+    bytes=$(awk '$1 == "VmSize:" { print 1024 * $2 }' "/proc/$pid/status")
+    prlimit --pid "$pid" --as="$bytes:$bytes"
+}
+says_no_more_memory() { echo 'GASNet: |chaos_work: '; }
+
+# ---- time ----
+
+before_clock()
+{
+    front+=(unshare --time --monotonic $((10 ** (rate % 9))) --boottime $((10 ** (rate % 9))) --fork --kill-child)
+}
+
+# ---- ends ----
+
+during_kill_rank() { kill -KILL "$(victim_process)"; }
+says_kill_rank() { echo 'GASNet: .*rank [0-9]+ of [0-9]+ .*was killed by SIGKILL'; }
+
+during_kill_launcher() { kill -KILL "$launcher"; }
+
+before_term_launcher() { settings+=(GASNET_EXITTIMEOUT=1); }
+during_term_launcher()
+{
+    kill -STOP "$(victim_process)" || return
+    kill -TERM "$launcher"
+}
+
+code_of_fault()
+{
+    case $fault in
+    kill-rank | kill-launcher) echo 137 ;;
+    term-launcher) echo 143 ;;
+    esac
+}
+
+# ---- what can be done here ----
+
+# Prints why a fault cannot be tried here; nothing when it can.
+lacks()
+{
+    case $1 in
+    partition* | route | mtu | listener | middle | full-*) echo "$no_bed" ;;
+    few-files | no-more-* | little-memory) command -v prlimit >/dev/null || echo 'prlimit is missing (package util-linux)' ;;
+    clock) unshare --time --monotonic 1 --fork true 2>/dev/null || echo 'the kernel lets this user make no time namespaces' ;;
+    esac
+}

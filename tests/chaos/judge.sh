@@ -1,0 +1,256 @@
+# One round of tests/chaos/run: starts the job, lets the fault happen, and says what came of it.
+
+PATIENCE=60 # seconds behind the end of a job, or behind the fault that is to end it
+
+# The processes of the jobs, wherever they are: all have the mark in their environment.
+processes_of_job()
+{
+    grep -lsF "CHAOS_MARK=$work" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 |
+        while read -r pid; do
+            case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null) in
+            '' | Z | X) ;;
+            *) echo "$pid" ;;
+            esac
+        done
+}
+
+kill_processes_of_job()
+{
+    local pid
+    for pid in $(processes_of_job); do
+        kill -KILL "$pid" 2>/dev/null
+    done
+}
+
+# The build of the round; a sanitizer's only where it was made, and where memory is not what is scarce.
+choose_build()
+{
+    build=$AQ_BUILD
+    case $fault in *-memory) return ;; esac
+    if [ "$variant" != plain ] && [ -x "$AQ_BUILD/$variant/chaos_work" ]; then
+        build=$AQ_BUILD/$variant
+    fi
+}
+
+# A build that does not know a way of protection takes the strictest that it knows.
+known_auth()
+{
+    "$AQ_BUILD/gasnet_info" -e | grep -A1 '^GASNET_UDP_AUTH$' | grep -qw -- "$auth" || auth=full
+}
+
+# Sets $command and $settings.
+prepare_job()
+{
+    settings=(CHAOS_MARK="$work" GASNET_WAITMODE=block GASNET_QUIET=1) front=() program_front=() redirect=$work/out
+    seconds=$(((after + length) / 10 + 2))
+    [ "$outcome" != ends ] || seconds=600
+    if [ "$conduit" = udp ]; then
+        known_auth
+        settings+=(GASNET_SUPERNODE_MAXSIZE=1 GASNET_UDP_AUTH="$auth")
+    fi
+    if [ "$conduit" = udp ] && [ -z "$no_bed" ]; then
+        settings+=(VETH_BED_THERE="$there" GASNET_WORKERIP=$network.0)
+        program_front=("$here/../beds/veth/rank")
+    fi
+    call before
+    command=("${front[@]}" "$build/gasnetrun_$conduit" -n "$ranks" "${program_front[@]}" "$build/chaos_work"
+        --seconds "$seconds" --threads "$threads" --seed "$seed_of_round" --split)
+}
+
+# call STEP: the function of the fault for it, if it has one.
+call()
+{
+    local name=$1_${fault//-/_}
+    ! declare -F "$name" >/dev/null || "$name"
+}
+
+start_job()
+{
+    : >"$work/out" 2>"$work/err"
+    env "${settings[@]}" "${command[@]}" >"$redirect" 2>"$work/err" </dev/null &
+    job=$!
+    launcher=$job
+}
+
+# Behind a program that forks (unshare --fork) the launcher is its child.
+find_launcher()
+{
+    [ ${#front[@]} = 0 ] || [ "${front[0]}" != unshare ] ||
+        launcher=$(cut -d' ' -f1 "/proc/$job/task/$job/children" 2>/dev/null)
+}
+
+job_runs()
+{
+    [ -d "/proc/$job" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$job/status" 2>/dev/null
+}
+
+# Waits for the first round of the job, or for its end. Fails when there is neither.
+wait_for_work()
+{
+    local tenths=$((PATIENCE * 10))
+    while job_runs && ! grep -q '^round' "$work/out"; do
+        [ "$redirect" = "$work/out" ] || [ $tenths -gt $((PATIENCE * 10 - 20)) ] || return 0
+        [ $((tenths -= 1)) -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+# Waits for the end of the job; fails when it does not end.
+wait_for_end()
+{
+    local tenths=$(((seconds + PATIENCE) * 10))
+    [ "$outcome" != ends ] || tenths=$((PATIENCE * 10))
+    while job_runs; do
+        [ $((tenths -= 1)) -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+# Nothing of the job may be left a while after its end. Sets $orphans_now.
+count_orphans()
+{
+    local _
+    for _ in $(seq 100); do
+        orphans_now=$(processes_of_job | wc -l)
+        [ "$orphans_now" != 0 ] || return
+        sleep 0.1
+    done
+}
+
+# A fault that cannot be made is one of the test, unless the job was over before.
+make_fault()
+{
+    job_runs || return
+    call during >>"$work/said" 2>&1 || ! job_runs || not_made=$(tail -n 1 "$work/said")
+}
+
+run_job()
+{
+    hung=
+    not_made=
+    start_job
+    wait_for_work || hung='it did not begin'
+    find_launcher
+    if [ -z "$hung" ]; then
+        pause "$after"
+        make_fault
+        wait_for_end || hung='it did not end'
+    fi
+    [ -z "$hung" ] || kill_processes_of_job
+    code=0
+    { wait "$job" || code=$?; } 2>/dev/null
+    call after >>"$work/said" 2>&1
+}
+
+# ---- what came of it ----
+
+# The counts of the workload's last line. Sets $counted: yes if there is one.
+read_counts()
+{
+    local line
+    lost_now=0 twice_now=0 wrong_now=0 counted=no
+    line=$(grep -h '^chaos_work: [0-9]* rounds' "$work/out" | tail -n 1)
+    [[ $line =~ lost\ ([0-9]+),\ twice\ ([0-9]+),\ wrong\ ([0-9]+)$ ]] || return
+    counted=yes lost_now=${BASH_REMATCH[1]} twice_now=${BASH_REMATCH[2]} wrong_now=${BASH_REMATCH[3]}
+}
+
+finds_of_sanitizers()
+{
+    grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:' "$work/err"
+}
+
+# Prints what is wrong with a job that went on to its end; nothing when all is well.
+faults_of_whole()
+{
+    if [ "$code" != 0 ]; then
+        echo "exit code $code instead of 0"
+    elif [ "$counted" = no ] && [ "$redirect" = "$work/out" ]; then
+        echo "exit code 0, but the workload did not count"
+    fi
+}
+
+# The same of a job that was to end.
+faults_of_ended()
+{
+    local wanted says
+    wanted=$(code_of_fault) says=$(call says)
+    if [ "$code" = 0 ]; then
+        echo "exit code 0, although it could not do its work"
+    elif [ -n "$wanted" ] && [ "$code" != "$wanted" ]; then
+        echo "exit code $code instead of $wanted"
+    elif [ -z "$wanted" ] && [ "$code" -gt 128 ]; then
+        echo "it ended by a signal (exit code $code)"
+    elif [ -n "$says" ] && ! grep -qE -- "$says" "$work/err"; then
+        echo "no sentence like '$says' tells why it ended (exit code $code)"
+    fi
+}
+
+faults_of_job()
+{
+    [ -z "$not_made" ] || echo "the fault was not made: $not_made"
+    if finds_of_sanitizers; then
+        echo "a sanitizer found something"
+    elif [ "$outcome" = goes-on ] || { [ "$outcome" = either ] && [ "$code" = 0 ]; }; then
+        faults_of_whole
+    else
+        faults_of_ended
+    fi
+    [ -n "$no_bed" ] || [ -z "$(ls -A /dev/shm)" ] || echo "files are left in /dev/shm: $(ls -A /dev/shm)"
+}
+
+# Adds to the counts. Sets $verdict, and $bad if it is one.
+judge()
+{
+    local fault_text
+    read_counts
+    count_orphans
+    bad=
+    if [ -n "$hung" ]; then
+        hangs=$((hangs + 1)) bad="HANG: $hung"
+    else
+        fault_text=$(faults_of_job | tr '\n' ';')
+        [ -z "$fault_text" ] || { wrong=$((wrong + 1)) bad="WRONG: ${fault_text%;}"; }
+    fi
+    lost=$((lost + lost_now)) twice=$((twice + twice_now)) wrong=$((wrong + wrong_now))
+    [ "$lost_now $twice_now $wrong_now" = '0 0 0' ] || bad+=" lost $lost_now, twice $twice_now, wrong $wrong_now"
+    [ "$orphans_now" = 0 ] || {
+        orphans=$((orphans + orphans_now)) bad+=" $orphans_now ORPHANS"
+        kill_processes_of_job
+        rm -f /dev/shm/*
+    }
+    if [ "$code" = 0 ]; then verdict='went on, exact'; else verdict="ended with $code"; fi
+    verdict=${bad:-$verdict}${remark:+ ($remark)}
+}
+
+# What a bad round printed, for whoever looks for the reason; kept, too.
+show_bad()
+{
+    local kept=$AQ_BUILD/chaos-logs/seed$seed-round$number file
+    mkdir -p "$kept" && cp "$work"/{out,err,said} "$kept" 2>/dev/null
+    echo "${command[*]}" >"$kept/command"
+    printf '%s\n' "${settings[@]}" >"$kept/settings"
+    for file in err said out; do
+        tail -n 15 "$work/$file" | sed "s/^/    $file: /"
+    done
+}
+
+one_round()
+{
+    local why
+    remark= attacker=
+    outcome=$(field "$fault" 3)
+    why=$(lacks "$fault")
+    if [ -n "$why" ]; then
+        skipped=$((skipped + 1))
+        echo "round $number: $planned: left out: $why"
+        return
+    fi
+    : >"$work/said"
+    choose_build
+    prepare_job
+    run_job
+    judge
+    done_rounds=$((done_rounds + 1))
+    echo "round $number: $planned: $verdict"
+    [ -z "$bad" ] || show_bad
+}
