@@ -73,7 +73,7 @@ static void print_conduits(void)
         print_usable(reports[i].name, reports[i].usable, reports[i].why);
     for (size_t i = 0; i < count; i++)
         if (reports[i].ops && reports[i].ops->report) {
-            printf("\nDevices of conduit %s\n", reports[i].name);
+            printf("\nConduit %s\n", reports[i].name);
             reports[i].ops->report(print_line, NULL);
         }
 }

@@ -16,6 +16,7 @@ pkg-config         | needed   | command -v pkg-config       | finds the librarie
 libc6-dev          | needed   | has_header stdio.h          | the C library
 libsodium-dev      | needed   | pkg-config --exists libsodium | keyed hashes of conduit udp and spawner ssh
 libxxhash-dev      | needed   | has_header xxhash.h         | checksums of conduit udp
+libssl-dev         | optional | pkg-config --exists libcrypto | faster encryption of conduit udp
 libibverbs-dev     | optional | pkg-config --exists libibverbs | conduit ibv
 librdmacm-dev      | optional | pkg-config --exists librdmacm | the same
 ibverbs-providers  | optional | dpkg -s ibverbs-providers   | the same

@@ -53,7 +53,7 @@ typedef enum aq_setting_id {
     AQ_SET_UDP_RCVBUF,         // GASNET_UDP_RCVBUF: the kernel's buffers
     AQ_SET_UDP_SNDBUF,         // GASNET_UDP_SNDBUF
     AQ_SET_UDP_RECEIVE_MEMORY, // GASNET_UDP_RECEIVE_MEMORY: of the process, for what has arrived
-    AQ_SET_UDP_AUTH,           // GASNET_UDP_AUTH: header full off
+    AQ_SET_UDP_AUTH,           // GASNET_UDP_AUTH: auto encrypt full header token off
     AQ_SET_UDP_CHECKSUM,       // GASNET_UDP_CHECKSUM: auto yes no
     AQ_SET_UDP_PEER_TIMEOUT,   // GASNET_UDP_PEER_TIMEOUT: seconds; 0: none
     AQ_SET_UDP_FAULT_DROP,     // GASNET_UDP_FAULT_...: percent of datagrams, for tests

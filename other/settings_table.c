@@ -165,15 +165,19 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "messages are handled: beside the kernel's buffer, and for all its peers together. What "
          "does not fit in is sent again."},
     [AQ_SET_UDP_AUTH] =
-        {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "header", 0, 0, "header full off",
-         "What the keyed hash covers by which conduit udp knows the datagrams of its job. header: "
-         "the header of each; full: every byte; off: nothing, so that anybody who reaches the "
-         "ports can forge messages."},
+        {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "auto", 0, 0, "auto encrypt full header token off",
+         "How conduit udp protects its datagrams. auto: encrypt between hosts, token on the "
+         "loopback interface. encrypt: nobody without the job's key reads, alters, forges or "
+         "replays anything (AES-256-GCM or ChaCha20-Poly1305). full: the same, but everybody on "
+         "the way reads everything. header: whoever sits on the way may also alter the data of "
+         "puts, gets and messages, but not where it goes or which handler runs. token: stops "
+         "other users of this host; whoever captures packets can forge anything. off: stops "
+         "nobody who reaches the ports."},
     [AQ_SET_UDP_CHECKSUM] =
         {"GASNET_UDP_CHECKSUM", AQ_TYPE_CHOICE, "auto", 0, 0, "auto yes no",
          "Whether the data in a datagram of conduit udp has a checksum. auto: except on the "
-         "loopback interface, where the wire is memory. With GASNET_UDP_AUTH=full the keyed hash "
-         "takes its place."},
+         "loopback interface, where the wire is memory. GASNET_UDP_AUTH=encrypt and full cover "
+         "the data themselves."},
     [AQ_SET_UDP_PEER_TIMEOUT] =
         {"GASNET_UDP_PEER_TIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
          "Seconds after which a process of conduit udp that does not answer is taken for dead, and "
@@ -202,7 +206,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_UDP_FAULT_FLIP] =
         {"GASNET_UDP_FAULT_FLIP", AQ_TYPE_REAL, "0", 0, 100, NULL,
          "For tests: percent of the datagrams in which conduit udp turns a bit over on purpose. "
-         "Data is protected by GASNET_UDP_CHECKSUM=yes or GASNET_UDP_AUTH=full only."},
+         "Data is protected by GASNET_UDP_CHECKSUM=yes or GASNET_UDP_AUTH=full or encrypt only."},
     [AQ_SET_UDP_FAULT_SEED] =
         {"GASNET_UDP_FAULT_SEED", AQ_TYPE_INT, "1", 0, 0, NULL,
          "For tests: where the random numbers behind GASNET_UDP_FAULT_DROP and the like begin."},

@@ -105,7 +105,7 @@ on_bad_udp()
 }
 
 # The program of $3 with $1 ranks over conduit udp, between two network namespaces that lose $2 percent.
-# Nothing may be cut into fragments on the way, and all data has a checksum.
+# Nothing may be cut into fragments on the way, and all datagrams are encrypted.
 on_veth()
 {
     local ranks=$1 drop=$2 code=0 lost='[1-9][0-9]*' bed=$AQ_SRC/tests/beds/veth
@@ -114,7 +114,7 @@ on_veth()
     cat told >&2
     [ $code = 0 ] || exit $code
     [ "$drop" != 0 ] || lost=0
-    grep -Eqx "veth: [1-9][0-9]* datagrams, $lost lost, 0 fragments, 0 without checksum" told || {
+    grep -Eqx "veth: [1-9][0-9]* datagrams, $lost lost, 0 fragments, 0 not encrypted" told || {
         echo "The last line above is not what should have been seen in this network."
         exit 1
     }

@@ -1,82 +1,101 @@
-// What a datagram proves: that a process of this job made it, and that it arrived as it was sent.
+// What proves that a datagram comes from a process of this job, and that it arrived as it was sent.
 //
 // What is always true:
-// - All keys follow from the key of the job, which the spawner hands down in secret. Another job
-//   has other keys, so its datagrams are forged ones here, as are those of a stranger.
-// - The keyed hash (mode header) is SipHash-2-4, 64 bits, over the fields of the header. So
-//   rank, class, epoch and number are true, and an old datagram that is sent again by a stranger is
-//   a duplicate to the flow that it belongs to.
-// - Mode full hashes the payload as well: with Poly1305 under a secret key into 16 bytes that go
-//   into the SipHash behind the fields, and nowhere else.
+// - All keys follow from the key of the job, which the spawner hands down in secret. Datagrams of
+//   another job, or of a stranger, fail here.
+// - Every transmission has a packet number, which counts up for each pair of ranks in one direction
+//   and never repeats. Where the number is authenticated (encrypt, full, header), a replayed
+//   datagram is recognized by udp_replay.h.
 // - Secret bytes are compared in constant time.
 //
-//      mode header    hash = SipHash(fields)
-//      mode full      hash = SipHash(fields, Poly1305(payload))
+//      mode      proof (16 bytes at the front of the header)      authenticated    secret
+//      encrypt   tag of AES-256-GCM or ChaCha20-Poly1305          everything       the frames
+//      full      SipHash(fields, Poly1305(frames))                everything       nothing
+//      header    SipHash(fields), chained with each front         all but payload  nothing
+//      token     a secret of 64 bits for source and destination   nothing          -
+//      off       zeros                                            nothing          -
 //
-// Why mode full is safe with one Poly1305 key for the whole job, which is normally good for one
-// message: the key is unsafe to use again because each tag that an attacker sees tells something
-// about it. Here nobody sees a tag. It goes through SipHash, a pseudo-random function, whose value
-// tells at most whether two inputs were equal; and inputs of two datagrams with different fields
-// are never equal, whatever their payloads. Data is sent again with the payload it had, so equal
-// fields have equal payloads. What remains is to guess: a payload that collides with a given one
-// under the unknown key (chance below 2^-90 for 64 KiB, since Poly1305 is almost universal), or the
-// hash (2^-64), for each forged datagram that is tried.
+// Mode auto is encrypt between hosts and token on the loopback interface. There, only a process
+// that may capture packets (CAP_NET_RAW) sees a datagram, and such a process is above all users;
+// any other one would have to guess the token.
+//
+// A front is all of a frame but its payload: type, handler, arguments, place, cookie. Mode header
+// therefore decides which handler runs and which memory is written, but not with which bytes.
+//
+// Why mode full may use one Poly1305 key for the whole job, which is normally good for one message:
+// an attacker learns from each tag that he sees. Here he sees none. The tag goes through SipHash, a
+// pseudo-random function, together with fields that never repeat (the packet number). What remains
+// is to guess: a payload that collides with a given one under the unknown key (chance below 2^-90
+// for 64 KiB), or the hash (2^-64), for each forged datagram.
 #ifndef AQ_UDP_AUTH_H
 #define AQ_UDP_AUTH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #include "../../other/status.h"
 #include "../../spawner/spawner.h"
+#include "udp_wire.h"
 
-enum { UDP_AUTH_BYTES = 8 }; // of a keyed hash
+enum { UDP_SEAL_KEY_BYTES = 32 };
 
-typedef enum udp_auth_mode { UDP_AUTH_OFF, UDP_AUTH_HEADER, UDP_AUTH_FULL } udp_auth_mode_t;
+typedef enum udp_auth_mode {
+    UDP_AUTH_OFF,
+    UDP_AUTH_TOKEN,
+    UDP_AUTH_HEADER,
+    UDP_AUTH_FULL,
+    UDP_AUTH_ENCRYPT
+} udp_auth_mode_t;
 
 // Read only after the start: any thread may use it.
 typedef struct udp_auth {
     udp_auth_mode_t mode;
-    bool checksum;    // payloads have one; never in mode full, which covers them anyway
+    bool checksum;    // datagrams have one; never in modes full and encrypt, which cover all bytes
     uint32_t job_tag; // tells jobs apart on sight; not a secret
-    uint8_t header_key[16], payload_key[32];
+    uint8_t header_key[16], payload_key[32], seal_key[UDP_SEAL_KEY_BYTES];
 } udp_auth_t;
 
 // Derives the keys from the job's key, and reads GASNET_UDP_AUTH and GASNET_UDP_CHECKSUM. loopback:
-// whether the socket is bound to it. Logs faults.
+// whether the socket is bound to the loopback interface. Logs faults.
 aq_status_t udp_auth_start(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool loopback);
 
 // The same with the choices of the caller, for tests and tools.
 aq_status_t udp_auth_derive(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], udp_auth_mode_t mode,
                             bool checksum);
 
-// The checksum to write into the header (XXH3, 32 bits of it); 0 when payloads have none. The
-// payload is `count` pieces, which may be none.
-uint32_t udp_auth_checksum(const udp_auth_t *auth, const struct iovec *payload, unsigned count);
+// The mode that the settings choose.
+udp_auth_mode_t udp_auth_chosen(bool loopback);
 
-// Writes the keyed hash over the fields of a header, and in mode full over the payload; zeros in
-// mode off.
-void udp_auth_sign(const udp_auth_t *auth, const void *fields, size_t bytes,
-                   const struct iovec *payload, unsigned count, uint8_t hash[UDP_AUTH_BYTES]);
+// "encrypt", "full" ...
+const char *udp_auth_name(udp_auth_mode_t mode);
 
-// Whether two hashes are equal, in one step, whose time tells nothing.
-static inline bool udp_auth_same(const uint8_t a[UDP_AUTH_BYTES], const uint8_t b[UDP_AUTH_BYTES])
-{
-    uint64_t word[2];
-    memcpy(&word[0], a, sizeof word[0]);
-    memcpy(&word[1], b, sizeof word[1]);
-    return word[0] == word[1];
-}
+// What a mode stops and what it does not, in a sentence.
+const char *udp_auth_promise(udp_auth_mode_t mode);
 
-// Whether a datagram with that header has that hash. Always in mode off.
-bool udp_auth_genuine(const udp_auth_t *auth, const void *fields, size_t bytes, const void *payload,
-                      size_t length, const uint8_t hash[UDP_AUTH_BYTES]);
+// What a datagram from source to dest carries in mode token.
+uint64_t udp_auth_token(const udp_auth_t *auth, uint32_t source, uint32_t dest);
 
-// Whether the payload of a datagram whose header is genuine is the one that was sent. Always when
-// payloads have no checksum.
-bool udp_auth_intact(const udp_auth_t *auth, uint32_t checksum, const void *payload, size_t length);
+// Derives the key that seals what source sends to dest; see udp_seal.h for generations.
+void udp_auth_seal_key(const udp_auth_t *auth, uint32_t source, uint32_t dest, uint64_t generation,
+                       uint8_t out[UDP_SEAL_KEY_BYTES]);
+
+// ---- all modes but encrypt ----
+
+// Writes checksum and proof into a datagram with this header, which was encoded with a checksum of
+// 0. The frames are `count` pieces, none for a datagram without frames; the fronts of all frames
+// lie in the first piece. token: udp_auth_token of the two ranks; used in mode token only.
+void udp_auth_sign(const udp_auth_t *auth, uint8_t *datagram, const udp_header_t *header,
+                   const struct iovec *frames, unsigned count, uint64_t token);
+
+// Whether the proof of a datagram holds, whose header was decoded and of which the first at_hand
+// bytes can be read: the whole header at least, in mode full all of it, and in mode header the
+// fronts of all frames (else false). token as above.
+bool udp_auth_genuine(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram,
+                      size_t at_hand, uint64_t token);
+
+// Whether a whole datagram has the checksum that its header carries; true without checksums.
+bool udp_auth_intact(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram);
 
 #endif

@@ -49,7 +49,10 @@ static aq_status_t open_socket(udp_conduit_t *udp)
     if (udp->datagram_bytes > UDP_LONGEST_DATAGRAM)
         udp->datagram_bytes = UDP_LONGEST_DATAGRAM;
     status = udp_auth_start(&udp->auth, boot->key, udp->socket.loopback);
-    udp->in_place = !udp->auth.checksum && udp->auth.mode != UDP_AUTH_FULL;
+    udp->receives_there = !udp->auth.checksum && udp->auth.mode < UDP_AUTH_FULL;
+    udp->answers_there = udp->receives_there || udp->auth.mode == UDP_AUTH_ENCRYPT;
+    if (status == AQ_OK && udp->auth.mode == UDP_AUTH_ENCRYPT)
+        udp_seal_load_bulk();
     return status;
 }
 
@@ -64,10 +67,21 @@ static void set_payloads(udp_conduit_t *udp)
     udp->base.max_long_unmapped = udp->base.max_long;
 }
 
+// AES if every processor of the job has instructions for it: without, it is slow, and the time that
+// it takes tells something of the key.
+static void choose_cipher(udp_conduit_t *udp)
+{
+    udp->cipher = UDP_CIPHER_AES;
+    for (uint32_t r = 0; r < udp->base.env->size; r++)
+        if (!udp->cards[r].has_aes)
+            udp->cipher = UDP_CIPHER_CHACHA20;
+}
+
 static aq_status_t exchange_cards(udp_conduit_t *udp)
 {
     aq_boot_t *boot = udp->base.env->boot;
-    udp_card_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes};
+    udp_card_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes,
+                       .has_aes = udp_seal_has_aes()};
     udp->cards = calloc(boot->size, sizeof *udp->cards);
     udp->link_of = calloc(boot->size, sizeof *udp->link_of);
     if (!udp->cards || !udp->link_of) {
@@ -76,9 +90,11 @@ static aq_status_t exchange_cards(udp_conduit_t *udp)
     }
     udp_address_write(&udp->socket.here, &mine.address);
     aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->cards);
-    if (status == AQ_OK)
-        set_payloads(udp);
-    return status;
+    if (status != AQ_OK)
+        return status;
+    set_payloads(udp);
+    choose_cipher(udp);
+    return AQ_OK;
 }
 
 // Beside the slots of the socket there are two queues. Each has half, so that requests, which may
@@ -213,11 +229,32 @@ static void print_stats(udp_conduit_t *udp)
         }
         udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &peer);
         udp_stats_add(&sum, &peer);
-        sum.hashed_ahead += link->leaving.met;
     }
-    sum.hashed_ahead += udp->coming.met;
     sum.memory = (uint64_t)(udp->queued_peak + UDP_SLOTS) * UDP_SLOT_BYTES;
     udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
+}
+
+// ---- gasnet_info ----
+
+static void report_mode(void (*tell)(void *arg, const char *label, const char *text), void *arg,
+                        const char *where, bool loopback)
+{
+    char text[256];
+    const udp_auth_mode_t mode = udp_auth_chosen(loopback);
+    snprintf(text, sizeof text, "%s: %s", udp_auth_name(mode), udp_auth_promise(mode));
+    tell(arg, where, text);
+}
+
+static void udp_report(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+{
+    char text[128];
+    report_mode(tell, arg, "between hosts", false);
+    report_mode(tell, arg, "inside one host", true);
+    udp_seal_load_bulk();
+    snprintf(text, sizeof text, "%s; long datagrams by %s",
+             udp_seal_has_aes() ? "AES-256-GCM" : "ChaCha20-Poly1305 (no instructions for AES)",
+             udp_seal_bulk_name());
+    tell(arg, "encryption", text);
 }
 
 static void udp_tell(aq_conduit_t *conduit)
@@ -271,4 +308,5 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .memory = udp_memory,
     .traffic = udp_traffic,
     .tell = udp_tell,
+    .report = udp_report,
 };

@@ -27,12 +27,14 @@
 #define AQ_UDP_CONDUIT_H
 
 #include "../../core/conduit.h"
+#include "../../core/cookie.h"
 #include "../../core/thread.h"
 #include "../../other/clock.h"
 #include "udp_auth.h"
-#include "udp_expect.h"
 #include "udp_faults.h"
 #include "udp_flow.h"
+#include "udp_replay.h"
+#include "udp_seal.h"
 #include "udp_socket.h"
 #include "udp_stats.h"
 #include "udp_wire.h"
@@ -69,13 +71,19 @@ typedef struct udp_link {
     struct udp_link *next; // all links of the process
     uint32_t rank;
     udp_sockaddr_t to;
-    int door; // to it, see udp_socket_door
+    int door;           // to it, see udp_socket_door
+    uint64_t token_out; // of mode token; read only
+    uint64_t token_in;  // of the peer's datagrams; read only
+    udp_seal_t opening; // what arrives, in mode encrypt; the receiver's
 
     aq_lock_t lock;        // of all that follows
     size_t datagram_bytes; // of datagrams that pass to it whole; a longer frame goes by itself
+    uint64_t packets;      // transmissions so far: the number of the next one
+    udp_replay_t replay;   // packet numbers of the peer
+    udp_seal_t sealing;    // what leaves, in mode encrypt
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
-    udp_expect_t leaving;            // the next header to the peer
+    aq_cookies_t gets;               // that wait for their bytes; context: the caller's counter
     udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
     uint64_t closed;                 // datagrams of requests that were open, and have left
     bool dirty;                      // in the list of links with an open datagram
@@ -99,6 +107,7 @@ typedef struct udp_link {
 typedef struct udp_card {
     udp_address_t address;
     uint32_t datagram_bytes; // the longest that leaves it
+    uint32_t has_aes;        // its processor has instructions for AES-GCM
 } udp_card_t;
 
 typedef struct udp_queue {
@@ -118,6 +127,7 @@ typedef struct udp_conduit {
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
+    udp_cipher_t cipher;   // of mode encrypt, the same at all ranks
     size_t datagram_bytes; // the longest that leaves
     udp_card_t *cards;     // of all ranks
 
@@ -136,15 +146,14 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    aq_lock_t train_lock;         // of the socket's side for many datagrams
-    aq_lock_t receiving;          // only ever tried
-    udp_later_t later;            // the receiver's
-    udp_expect_t coming;          // the next header from any peer; the receiver's
-    _Atomic(udp_link_t *) spoken; // the link by which something left last
-    unsigned done;                // puts and gets that came or went on in this poll; the receiver's
-    bool in_place;                // payloads need no check, and may travel from memory to memory
-    bool large;                   // the last datagram would have gone into memory; the receiver's
-    atomic_uint put_off;          // polls of senders
+    aq_lock_t train_lock; // of the socket's side for many datagrams
+    aq_lock_t receiving;  // only ever tried
+    udp_later_t later;    // the receiver's
+    unsigned done;        // puts and gets that came or went on in this poll; the receiver's
+    bool receives_there;  // the kernel may write payloads to their destination: they need no check
+    bool answers_there;   // replies to gets may be read from the client's memory when they leave
+    bool large;           // the last datagram would have gone into memory; the receiver's
+    atomic_uint put_off;  // polls of senders
     // The last looks at the socket: one that found something, and any.
     _Atomic uint64_t came_at, looked_at;
     _Atomic uint64_t polled_at; // the time of the last poll; 0: it needed none
@@ -219,6 +228,8 @@ udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned cl
 enum { UDP_TRAIN = 32 };
 typedef struct udp_train {
     unsigned count;
+    udp_buffer_t *room; // for what is encrypted; NULL: not needed yet
+    size_t room_used;
     udp_outgoing_t out[UDP_TRAIN];
     struct iovec pieces[UDP_TRAIN][3];
 } udp_train_t;
@@ -276,9 +287,19 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *link, void *dest, const void *s
 bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
                 unsigned *done);
 
+// By the receiver, with the link's lock held: where the bytes of a put or of a reply to a get
+// belong. Ends the job if the peer names memory that is not of a segment, or a get that does not
+// wait.
+void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame);
+
 // By the receiver, with the link's lock held: puts the bytes of a put or of a reply to a get where
 // they belong; placed: they are there already.
 void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed);
+
+// How memory of a rank travels, and the reverse: memory of this process that a peer names. The
+// latter ends the job unless all of it lies in a segment (with AQ_SEGMENT_EVERYTHING: anywhere).
+uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr);
+void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
 
 // ---- udp_conduit.c ----
 

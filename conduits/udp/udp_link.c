@@ -99,6 +99,15 @@ static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned c
     return udp_sender_start(&link->sender[class], &setup);
 }
 
+static void link_start_auth(const udp_conduit_t *udp, udp_link_t *link)
+{
+    const uint32_t here = udp->base.env->rank, there = link->rank;
+    link->token_out = udp_auth_token(&udp->auth, here, there);
+    link->token_in = udp_auth_token(&udp->auth, there, here);
+    udp_seal_start(&link->sealing, &udp->auth, udp->cipher, here, there);
+    udp_seal_start(&link->opening, &udp->auth, udp->cipher, there, here);
+}
+
 static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
 {
     udp_link_t *link = calloc(1, sizeof *link);
@@ -107,6 +116,7 @@ static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
     link->rank = rank;
     look_at_path(udp, link);
     udp_link_heard(udp, link);
+    link_start_auth(udp, link);
     link->door =
         atomic_load(&udp->link_count) < DOORS ? udp_socket_door(&udp->socket, &link->to) : -1;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {

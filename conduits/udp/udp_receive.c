@@ -72,6 +72,27 @@ static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incomin
         udp->socket.names = NAMES;
 }
 
+// Whether a datagram is what its source sent, as far as the mode of authentication tells. In mode
+// encrypt the frames are decrypted in place. A link is made only for a peer that was authenticated,
+// so that strangers cannot have memory allocated.
+static bool authenticate(udp_conduit_t *udp, const udp_incoming_t *in, const udp_header_t *header)
+{
+    const udp_auth_t *auth = &udp->auth;
+    udp_link_t *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
+    if (auth->mode != UDP_AUTH_ENCRYPT) {
+        uint64_t token = 0;
+        if (auth->mode == UDP_AUTH_TOKEN)
+            token = link ? link->token_in : udp_auth_token(auth, header->source, header->dest);
+        return udp_auth_genuine(auth, header, in->bytes, in->at_hand, token);
+    }
+    udp_seal_t first;
+    udp_seal_start(&first, auth, udp->cipher, header->source, header->dest);
+    const bool genuine = udp_seal_open(link ? &link->opening : &first, header->packet, in->bytes,
+                                       udp_header_bytes(header), in->length);
+    udp_seal_stop(&first);
+    return genuine;
+}
+
 // What is wrong with a datagram before it is known to come from a peer; UDP_DROPS: nothing.
 static udp_drop_t examine(udp_conduit_t *udp, const udp_incoming_t *in, udp_header_t *header)
 {
@@ -85,18 +106,14 @@ static udp_drop_t examine(udp_conduit_t *udp, const udp_incoming_t *in, udp_head
     udp_fault_t fault = udp_header_decode(in->bytes, in->length, header);
     if (fault != UDP_FINE)
         return faults[fault];
-    const size_t head = udp_header_bytes(header);
-    const uint8_t *frames = in->bytes + head;
-    const size_t bytes = in->length - head;
     const aq_conduit_env_t *env = udp->base.env;
     if (header->job != udp->auth.job_tag)
         return UDP_DROP_FOREIGN;
-    if (!udp_expect_genuine(&udp->coming, &udp->auth, in->bytes, head, in->length))
-        return UDP_DROP_FORGED;
     if (header->dest != env->rank || header->source >= env->size || header->source == env->rank)
         return UDP_DROP_MISDIRECTED;
-    return udp_auth_intact(&udp->auth, header->checksum, frames, bytes) ? UDP_DROPS
-                                                                        : UDP_DROP_CORRUPTED;
+    if (!authenticate(udp, in, header))
+        return UDP_DROP_FORGED;
+    return udp_auth_intact(&udp->auth, header, in->bytes) ? UDP_DROPS : UDP_DROP_CORRUPTED;
 }
 
 // A datagram that is believed.
@@ -207,10 +224,22 @@ static void settle_last(udp_conduit_t *udp)
     aq_lock_drop(&link->lock);
 }
 
+// With the link's lock held: whether a packet number is one that somebody sends again. In mode off
+// the number proves nothing, and a forged one would keep the genuine ones out.
+static bool is_replayed(const udp_conduit_t *udp, const udp_link_t *link, uint64_t packet)
+{
+    return udp->auth.mode != UDP_AUTH_OFF && !udp_replay_is_new(&link->replay, packet);
+}
+
 // With the link's lock held.
 static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     link->stats.bytes_in += in->length;
+    if (is_replayed(udp, link, in->header->packet)) {
+        link->stats.drops[UDP_DROP_REPLAYED]++;
+        return;
+    }
+    udp_replay_accept(&link->replay, in->header->packet);
     udp_link_heard(udp, link);
     if (in->header->kind == UDP_DATA)
         take_data(udp, link, in);
@@ -244,7 +273,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
         aq_lock_take(&link->lock);
         arrive(udp, link, &arrival);
         aq_lock_drop(&link->lock);
-        udp->large = udp->in_place && in->length >= LARGE && arrival.contents.count == 1 &&
+        udp->large = udp->receives_there && in->length >= LARGE && arrival.contents.count == 1 &&
                      arrival.contents.bytes;
         if (arrival.contents.calls) {
             buffer->bytes = udp_socket_keep(&udp->socket, in, buffer->bytes);
@@ -268,12 +297,13 @@ static bool place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
     uint8_t head[UDP_ALONE_BYTES], padding[8];
     const udp_header_t *header = in->header;
     const size_t front = udp_header_bytes(header) + udp_rma_front(in->frame->type);
-    const struct iovec pieces[] = {{head, front},
-                                   {(void *)(uintptr_t)in->frame->dest, in->frame->nbytes},
-                                   {padding, sizeof padding}};
-    if (udp_receiver_look(&link->receiver[header->class], header->epoch, header->sequence) !=
-            UDP_NEW ||
-        !udp_socket_take(&udp->socket, pieces, 3))
+    struct iovec pieces[] = {{head, front}, {NULL, in->frame->nbytes}, {padding, sizeof padding}};
+    if (is_replayed(udp, link, header->packet) ||
+        udp_receiver_look(&link->receiver[header->class], header->epoch, header->sequence) !=
+            UDP_NEW)
+        return false;
+    pieces[1].iov_base = udp_rma_dest(udp, link, in->frame);
+    if (!udp_socket_take(&udp->socket, pieces, 3))
         return false;
     in->contents = (udp_contents_t){.good = true, .bytes = true, .count = 1};
     arrive(udp, link, in);
@@ -294,7 +324,8 @@ static next_t receive_in_place(udp_conduit_t *udp)
     if (length < 0)
         return NEXT_NONE;
     arrival.length = (size_t)length;
-    const udp_incoming_t in = {.bytes = head, .length = arrival.length};
+    const udp_incoming_t in = {
+        .bytes = head, .length = arrival.length, .at_hand = aq_least(arrival.length, sizeof head)};
     if (arrival.length < LARGE || examine(udp, &in, &header) != UDP_DROPS ||
         header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame))
         return NEXT_OTHER;
@@ -349,17 +380,6 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
     return last;
 }
 
-// Nobody waits for this process.
-static void foresee(udp_conduit_t *udp)
-{
-    udp_link_t *link = atomic_load_explicit(&udp->spoken, memory_order_relaxed);
-    udp_expect_hash(&udp->coming, &udp->auth);
-    if (link && aq_lock_try(&link->lock)) {
-        udp_expect_hash(&link->leaving, &udp->auth);
-        aq_lock_drop(&link->lock);
-    }
-}
-
 // Who spins, and has nothing but the network to look at, looks a few times in a poll.
 static unsigned looks_of(const udp_conduit_t *udp, unsigned what)
 {
@@ -384,8 +404,6 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
         (void)udp_socket_receive(&udp->socket, in, most, looks, &count);
     if (!count) {
         udp_check_socket(udp);
-        if (what & AQ_POLL_AGAIN)
-            foresee(udp);
         if (looks > 1)
             *now = 0; // they took their time
         udp_links_listened(udp);
@@ -405,15 +423,16 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 static void call(udp_conduit_t *udp, const udp_buffer_t *buffer, const udp_frame_t *frame)
 {
     const bool is_long = frame->type == UDP_FRAME_LONG;
-    const aq_arrival_t arrival = {.args = frame->args,
-                                  .payload =
-                                      is_long ? (void *)(uintptr_t)frame->dest : frame->payload,
-                                  .nbytes = frame->nbytes,
-                                  .source = buffer->link->rank,
-                                  .category = frame->type - UDP_FRAME_SHORT,
-                                  .handler = frame->handler,
-                                  .nargs = frame->nargs,
-                                  .reply = buffer->class == UDP_REPLIES};
+    const aq_arrival_t arrival = {
+        .args = frame->args,
+        .payload = is_long ? udp_place_memory(udp, buffer->link->rank, frame->place, frame->nbytes)
+                           : frame->payload,
+        .nbytes = frame->nbytes,
+        .source = buffer->link->rank,
+        .category = frame->type - UDP_FRAME_SHORT,
+        .handler = frame->handler,
+        .nargs = frame->nargs,
+        .reply = buffer->class == UDP_REPLIES};
     if (is_long && frame->nbytes)
         memcpy(arrival.payload, frame->payload, frame->nbytes);
     udp->base.env->deliver(&arrival);

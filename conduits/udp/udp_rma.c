@@ -2,8 +2,10 @@
 //
 //     put:  PUT with the bytes --> memory;  complete when its datagram is acknowledged
 //     get:  GET --> [poll] --> GOT with the bytes --> memory; complete
+#include <inttypes.h>
 #include <string.h>
 
+#include "../../core/fatal.h"
 #include "../../other/clock.h"
 #include "udp_conduit.h"
 #include "../../other/least.h"
@@ -40,6 +42,8 @@ static bool add_frame(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma
 static udp_train_t *train_for(const udp_conduit_t *udp, udp_train_t *train)
 {
     train->count = 0;
+    train->room = NULL;
+    train->room_used = 0;
     return udp->socket.loopback ? NULL : train;
 }
 
@@ -47,6 +51,34 @@ static void depart(udp_conduit_t *udp, udp_train_t *train)
 {
     if (train && train->count)
         udp_train_send(udp, train);
+    if (train && train->room)
+        udp_buffer_put(udp, train->room);
+}
+
+// ---- memory, as it travels ----
+
+uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr)
+{
+    const aq_conduit_env_t *env = udp->base.env;
+    const uintptr_t offset = (uintptr_t)addr - env->segment_addr[rank];
+    if (env->segment_mode != AQ_SEGMENT_EVERYTHING && offset < env->segment_size[rank])
+        return udp_place_make(UDP_KEY_SEGMENT, offset);
+    return udp_place_make(UDP_KEY_MEMORY, (uintptr_t)addr);
+}
+
+void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes)
+{
+    const aq_conduit_env_t *env = udp->base.env;
+    const unsigned key = udp_place_key(place);
+    const uint64_t offset = udp_place_offset(place);
+    const size_t size = key == UDP_KEY_SEGMENT ? env->segment_size[env->rank] : 0;
+    if (key == UDP_KEY_SEGMENT && offset <= size && nbytes <= size - offset)
+        return (void *)(env->segment_addr[env->rank] + (uintptr_t)offset);
+    if (key == UDP_KEY_MEMORY && env->segment_holds((void *)(uintptr_t)offset, nbytes))
+        return (void *)(uintptr_t)offset;
+    aq_fatal("rank %u names %zu bytes at %#" PRIx64 " of segment key %u of rank %u, which are not "
+             "in a segment; see that all ranks run the same program with the same library",
+             peer, nbytes, offset, key, env->rank);
 }
 
 // With the link's lock held: sends the first pieces of a put; returns the bytes of them.
@@ -64,7 +96,7 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
         if (!udp_send_alone(udp, link, rma, how, now))
             break;
         rma->payload = (const char *)rma->payload + rma->nbytes;
-        rma->dest += rma->nbytes;
+        rma->place += rma->nbytes;
     }
     depart(udp, how.train);
     return begun;
@@ -75,8 +107,10 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void
 {
     udp_conduit_t *udp = udp_of(conduit);
     udp_link_t *link = pointer;
-    udp_rma_t rma = {
-        .type = UDP_FRAME_PUT, .nbytes = nbytes, .payload = src, .dest = (uintptr_t)dest};
+    udp_rma_t rma = {.type = UDP_FRAME_PUT,
+                     .nbytes = nbytes,
+                     .payload = src,
+                     .place = udp_place_of(udp, link->rank, dest)};
     aq_lock_take(&link->lock);
     if (nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
         *begun = put_pieces(udp, link, &rma,
@@ -99,21 +133,33 @@ static bool may_get(udp_link_t *link, size_t nbytes)
     return !link->got_enough;
 }
 
+// With the link's lock held: asks for the bytes, if there is room for the request.
+static bool get_ask(udp_conduit_t *udp, udp_link_t *link, void *dest, udp_rma_t *rma,
+                    atomic_uint *pending)
+{
+    const aq_pending_op_t op = {
+        .context = pending, .dest = dest, .nbytes = rma->nbytes, .rank = link->rank};
+    if (!may_get(link, rma->nbytes) ||
+        !udp_datagram_for(udp, link, UDP_REQUESTS, udp_rma_bytes(rma->type, 0), NULL))
+        return false;
+    rma->cookie = aq_cookies_add(&link->gets, &op);
+    if (!rma->cookie)
+        aq_fatal("out of memory for the gets from rank %u that are under way", link->rank);
+    link->getting += rma->nbytes;
+    return add_frame(udp, link, rma, NULL);
+}
+
 aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
                     size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
 {
     (void)flags;
     udp_conduit_t *udp = udp_of(conduit);
     udp_link_t *link = pointer;
-    udp_rma_t rma = {.type = UDP_FRAME_GET,
-                     .src = (uintptr_t)src,
-                     .dest = (uintptr_t)dest,
-                     .cookie = (uintptr_t)pending};
+    udp_rma_t rma = {.type = UDP_FRAME_GET, .place = udp_place_of(udp, link->rank, src)};
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
     rma.nbytes = aq_least(nbytes, largest_piece(link));
-    *begun = may_get(link, rma.nbytes) && add_frame(udp, link, &rma, NULL) ? rma.nbytes : 0;
-    link->getting += *begun;
+    *begun = get_ask(udp, link, dest, &rma, pending) ? rma.nbytes : 0;
     aq_lock_drop(&link->lock);
     if (*begun)
         return AQ_OK;
@@ -126,10 +172,9 @@ static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *
 {
     const udp_rma_t rma = {.type = UDP_FRAME_GOT,
                            .nbytes = get->nbytes,
-                           .payload = (const void *)(uintptr_t)get->src,
-                           .dest = get->dest,
+                           .payload = udp_place_memory(udp, link->rank, get->place, get->nbytes),
                            .cookie = get->cookie};
-    const udp_alone_t how = {.train = train, .in_place = udp->in_place};
+    const udp_alone_t how = {.train = train, .in_place = udp->answers_there};
     if (rma.nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
         return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
     return add_frame(udp, link, &rma, NULL);
@@ -156,17 +201,40 @@ bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, cons
     return answered;
 }
 
+// The get that a reply answers.
+static const aq_pending_op_t *get_find(udp_link_t *link, const udp_frame_t *frame)
+{
+    const aq_pending_op_t *get = aq_cookies_find(&link->gets, frame->cookie, link->rank);
+    if (!get || get->nbytes != frame->nbytes)
+        aq_fatal("rank %u answers a get that does not wait for these %zu bytes; see that all ranks "
+                 "run the same program with the same library",
+                 link->rank, frame->nbytes);
+    return get;
+}
+
+void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame)
+{
+    if (frame->type == UDP_FRAME_PUT)
+        return udp_place_memory(udp, link->rank, frame->place, frame->nbytes);
+    return get_find(link, frame)->dest;
+}
+
+// With the link's lock held: a get has its bytes.
+static void get_end(udp_link_t *link, const udp_frame_t *frame)
+{
+    aq_pending_op_t get;
+    if (!aq_cookies_take(&link->gets, frame->cookie, link->rank, &get))
+        return; // udp_rma_dest has found it
+    link->getting -= frame->nbytes;
+    atomic_fetch_sub_explicit((atomic_uint *)get.context, 1, memory_order_release);
+}
+
 void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed)
 {
-    atomic_uint *pending = (atomic_uint *)(uintptr_t)frame->cookie;
-    void *dest = (void *)(uintptr_t)frame->dest;
-    if (frame->type == UDP_FRAME_GOT) // see what the thread did that began it
-        (void)atomic_load_explicit(pending, memory_order_acquire);
+    void *dest = udp_rma_dest(udp, link, frame);
     if (!placed && frame->nbytes)
         memcpy(dest, frame->payload, frame->nbytes);
-    if (frame->type == UDP_FRAME_GOT) {
-        link->getting -= frame->nbytes < link->getting ? frame->nbytes : link->getting;
-        atomic_fetch_sub_explicit(pending, 1, memory_order_release);
-    }
+    if (frame->type == UDP_FRAME_GOT)
+        get_end(link, frame);
     udp->done++;
 }

@@ -46,6 +46,7 @@ static void touch(const struct iovec *memory)
 void udp_train_send(udp_conduit_t *udp, udp_train_t *train)
 {
     unsigned taken = 0;
+    train->room_used = 0;
     aq_lock_take(&udp->train_lock);
     if (udp_socket_send(&udp->socket, train->out, train->count, &taken) == AQ_ERR_ARG)
         touch(&train->pieces[taken][1]);
@@ -61,6 +62,63 @@ static void add_to_train(udp_conduit_t *udp, const udp_link_t *link, udp_train_t
     if (++train->count == UDP_TRAIN)
         udp_train_send(udp, train);
 }
+
+// ---- encryption ----
+
+enum { SMALL_DATAGRAM = 1024 }; // bytes that are encrypted on the stack
+
+// Where a datagram of the train is encrypted to: it stays there until the train has left. NULL: no
+// memory.
+static uint8_t *train_room(udp_conduit_t *udp, udp_train_t *train, size_t bytes)
+{
+    if (!train->room && !(train->room = udp_buffer_take(udp)))
+        return NULL;
+    if (train->room_used + bytes > UDP_SLOT_BYTES)
+        udp_train_send(udp, train);
+    uint8_t *room = train->room->bytes + train->room_used;
+    train->room_used += bytes;
+    return room;
+}
+
+// Encrypts a datagram to `out` and sends it, or adds it to a train. Without memory for a key it is
+// lost, as on the way: the flow sends it again.
+static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+                               const udp_header_t *header, const uint8_t *encoded,
+                               const struct iovec *frames, unsigned count, uint8_t *out)
+{
+    const size_t head = udp_header_bytes(header);
+    const struct iovec whole = {out, header->bytes};
+    memcpy(out, encoded, head);
+    if (!udp_seal_close(&link->sealing, header->packet, out, head, frames, count, out + head))
+        return AQ_OK;
+    if (!train)
+        return udp_socket_send_one(&udp->socket, link->door,
+                                   &(udp_outgoing_t){&link->to, &whole, 1});
+    add_to_train(udp, link, train, &whole, 1);
+    return AQ_OK;
+}
+
+static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+                                   const udp_header_t *header, const uint8_t *encoded,
+                                   const struct iovec *frames, unsigned count)
+{
+    uint8_t small[SMALL_DATAGRAM];
+    if (train) {
+        uint8_t *room = train_room(udp, train, header->bytes);
+        return room ? sealed_send(udp, link, train, header, encoded, frames, count, room) : AQ_OK;
+    }
+    if (header->bytes <= sizeof small)
+        return sealed_send(udp, link, NULL, header, encoded, frames, count, small);
+    udp_buffer_t *buffer = udp_buffer_take(udp);
+    if (!buffer)
+        return AQ_OK;
+    aq_status_t status =
+        sealed_send(udp, link, NULL, header, encoded, frames, count, buffer->bytes);
+    udp_buffer_put(udp, buffer);
+    return status;
+}
+
+// ---- headers ----
 
 // Writes the header right before the frames, which stand behind room for the longest one.
 static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train, uint8_t *room,
@@ -78,12 +136,14 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *t
     header->job = udp->auth.job_tag;
     header->source = udp->base.env->rank;
     header->dest = link->rank;
-    header->checksum = udp_auth_checksum(&udp->auth, pieces, covered);
+    header->packet = link->packets++;
+    header->checksum = 0;
     udp_header_encode(datagram, header);
-    udp_expect_sign(&link->leaving, &udp->auth, datagram, head, pieces, covered);
-    atomic_store_explicit(&udp->spoken, link, memory_order_relaxed);
-    pieces[0] = (struct iovec){datagram, head + frames.iov_len};
     link->stats.bytes_out += header->bytes;
+    if (udp->auth.mode == UDP_AUTH_ENCRYPT)
+        return transmit_sealed(udp, link, train, header, datagram, pieces, covered);
+    udp_auth_sign(&udp->auth, datagram, header, pieces, covered, link->token_out);
+    pieces[0] = (struct iovec){datagram, head + frames.iov_len};
     if (train) {
         add_to_train(udp, link, train, pieces, count);
         return AQ_OK;
@@ -265,7 +325,9 @@ aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     aq_lock_take(&link->lock);
     udp_buffer_t *buffer = udp_datagram_for(udp, link, class, bytes, NULL);
     if (buffer) {
-        udp_frame_write(buffer->bytes + buffer->used, am);
+        uint64_t place =
+            am->category == AQ_AM_LONG ? udp_place_of(udp, link->rank, am->dest) : (uint64_t)0;
+        udp_frame_write(buffer->bytes + buffer->used, am, place);
         buffer->used += (uint32_t)bytes;
         buffer->frames++;
     }

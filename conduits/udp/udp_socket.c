@@ -636,8 +636,9 @@ static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
     if (held->at > held->length || (held->at == held->length && held->at))
         return false;
     size_t rest = held->length - held->at;
-    *out = (udp_incoming_t){(uint8_t *)batch->slot[i].iov_base + held->at,
-                            rest < held->each ? rest : held->each, &batch->from[i], i};
+    const size_t length = aq_least(rest, held->each);
+    *out = (udp_incoming_t){(uint8_t *)batch->slot[i].iov_base + held->at, length, length,
+                            &batch->from[i], i};
     held->at += out->length ? out->length : 1;
     socket->counts.received++;
     return true;

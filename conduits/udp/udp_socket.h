@@ -151,6 +151,7 @@ aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoi
 typedef struct udp_incoming {
     uint8_t *bytes;
     size_t length;
+    size_t at_hand;             // of these bytes; less than length only after udp_socket_peek
     const udp_sockaddr_t *from; // who seems to have sent it; length 0: not known
     unsigned slot;              // the socket's
 } udp_incoming_t;

@@ -13,6 +13,7 @@ static const char *const names[UDP_DROPS] = {
     [UDP_DROP_FORGED] = "forged",
     [UDP_DROP_CORRUPTED] = "corrupted",
     [UDP_DROP_MISDIRECTED] = "for another rank",
+    [UDP_DROP_REPLAYED] = "replayed",
     [UDP_DROP_DUPLICATE] = "duplicate",
     [UDP_DROP_OLD_EPOCH] = "old epoch",
     [UDP_DROP_FUTURE_EPOCH] = "future epoch",
@@ -159,8 +160,7 @@ void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
     say(&line, "udp: rank %" PRIu32 " in all: ", rank);
     say_traffic(&line, &all);
     say_drops(&line, all.drops);
-    say(&line, "; %" PRIu64 " headers hashed ahead; arrived datagrams took up to %" PRIu64 " bytes",
-        all.hashed_ahead, all.memory);
+    say(&line, "; arrived datagrams took up to %" PRIu64 " bytes", all.memory);
     say_socket(&line, socket);
     print(out, &line);
 }

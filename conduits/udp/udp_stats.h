@@ -21,6 +21,7 @@ typedef enum udp_drop {
     UDP_DROP_FORGED,      // its keyed hash is wrong
     UDP_DROP_CORRUPTED,   // its checksum is wrong
     UDP_DROP_MISDIRECTED, // for another rank
+    UDP_DROP_REPLAYED,    // its packet number came before, or is too old
     UDP_DROP_DUPLICATE,
     UDP_DROP_OLD_EPOCH,
     UDP_DROP_FUTURE_EPOCH,
@@ -37,7 +38,6 @@ typedef struct udp_stats {
     uint64_t bytes_out, bytes_in;         // of datagrams, with headers
     uint64_t resent;                      // datagrams, of datagrams_out
     uint64_t epochs;                      // opened
-    uint64_t hashed_ahead; // headers that were known before they came or left; of a process only
     uint64_t drops[UDP_DROPS];
     uint64_t memory; // bytes for what has arrived, at most; of a process only
     uint64_t rtt_ns; // round-trip estimate; 0: none yet; in a sum the largest

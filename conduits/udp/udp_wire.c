@@ -15,17 +15,17 @@ enum {
 };
 
 enum {
-    AT_VERSION = UDP_HASH_BYTES,
+    AT_VERSION = UDP_PROOF_BYTES,
     AT_KIND = AT_VERSION + 1,
     AT_BYTES = AT_KIND + 1,
     AT_JOB = AT_BYTES + 2,
     AT_SOURCE = AT_JOB + 4,
     AT_DEST = AT_SOURCE + 4,
-    AT_EPOCH = AT_DEST + 4,
+    AT_PACKET = AT_DEST + 4,
+    AT_SEQUENCE = AT_PACKET + 8,
+    AT_EPOCH = AT_SEQUENCE + 8,
     AT_CHECKSUM = AT_EPOCH + 4,
-    AT_SEQUENCE = AT_CHECKSUM + 4,
-    AT_ACKS = AT_SEQUENCE + 8, // those that are there
-    ACK_AT_CUMULATIVE = 8,     // within one
+    AT_ACKS = AT_CHECKSUM + 4, // those that are there
 };
 
 _Static_assert((int)AT_ACKS == (int)UDP_HEADER_LEAST, "acknowledgements end the header");
@@ -86,7 +86,7 @@ static uint8_t *encode_ack(uint8_t *at, const udp_ack_t *ack, bool selective)
     put32(at, ack->epoch);
     put16(at + 4, in_units(ack->credit, CREDIT_UNIT));
     put16(at + 6, in_units(ack->held_us, HELD_UNIT));
-    put64(at + ACK_AT_CUMULATIVE, ack->cumulative);
+    put64(at + 8, ack->cumulative);
     at += UDP_ACK_BYTES;
     if (!selective)
         return at;
@@ -99,7 +99,7 @@ static const uint8_t *decode_ack(const uint8_t *at, udp_ack_t *ack, bool selecti
     ack->epoch = get32(at);
     ack->credit = get16(at + 4) * (uint32_t)CREDIT_UNIT;
     ack->held_us = get16(at + 6) * (uint32_t)HELD_UNIT;
-    ack->cumulative = get64(at + ACK_AT_CUMULATIVE);
+    ack->cumulative = get64(at + 8);
     ack->selective = 0;
     at += UDP_ACK_BYTES;
     if (!selective)
@@ -130,15 +130,17 @@ static void read_kind(uint8_t byte, udp_header_t *header)
 
 void udp_header_encode(uint8_t *at, const udp_header_t *header)
 {
+    memset(at, 0, UDP_PROOF_BYTES);
     at[AT_VERSION] = UDP_VERSION;
     at[AT_KIND] = kind_byte(header);
     put16(at + AT_BYTES, header->bytes);
     put32(at + AT_JOB, header->job);
     put32(at + AT_SOURCE, header->source);
     put32(at + AT_DEST, header->dest);
+    put64(at + AT_PACKET, header->packet);
+    put64(at + AT_SEQUENCE, header->sequence);
     put32(at + AT_EPOCH, header->epoch);
     put32(at + AT_CHECKSUM, header->checksum);
-    put64(at + AT_SEQUENCE, header->sequence);
     at += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
         if (header->has_ack[class])
@@ -168,9 +170,10 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
     header->job = get32(datagram + AT_JOB);
     header->source = get32(datagram + AT_SOURCE);
     header->dest = get32(datagram + AT_DEST);
+    header->packet = get64(datagram + AT_PACKET);
+    header->sequence = get64(datagram + AT_SEQUENCE);
     header->epoch = get32(datagram + AT_EPOCH);
     header->checksum = get32(datagram + AT_CHECKSUM);
-    header->sequence = get64(datagram + AT_SEQUENCE);
     datagram += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
         if (header->has_ack[class])
@@ -178,24 +181,9 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
     return UDP_FINE;
 }
 
-static void advance(uint8_t *at)
+void udp_header_set_checksum(uint8_t *datagram, uint32_t checksum)
 {
-    put64(at, get64(at) + 1);
-}
-
-void udp_header_advance(uint8_t *at)
-{
-    udp_header_t header;
-    read_kind(at[AT_KIND], &header);
-    if (header.kind == UDP_DATA)
-        advance(at + AT_SEQUENCE);
-    uint8_t *ack = at + AT_ACKS;
-    for (unsigned class = 0; class < UDP_CLASSES; class ++) {
-        if (!header.has_ack[class])
-            continue;
-        advance(ack + ACK_AT_CUMULATIVE);
-        ack += UDP_ACK_BYTES + (header.selective ? (size_t)UDP_SELECTIVE_BYTES : 0);
-    }
+    put32(datagram + AT_CHECKSUM, checksum);
 }
 
 // ---- frames ----
@@ -209,12 +197,12 @@ enum {
     AT_NBYTES = 4,
 };
 
-// Addresses behind the arguments.
+// Numbers of 64 bits behind the arguments.
 static const uint8_t words[UDP_FRAME_TYPES] = {
-    [UDP_FRAME_LONG] = 1, // dest
-    [UDP_FRAME_PUT] = 1,  // dest
-    [UDP_FRAME_GET] = 3,  // src, dest, cookie
-    [UDP_FRAME_GOT] = 2,  // dest, cookie
+    [UDP_FRAME_LONG] = 1, // place
+    [UDP_FRAME_PUT] = 1,  // place
+    [UDP_FRAME_GET] = 2,  // place, cookie
+    [UDP_FRAME_GOT] = 1,  // cookie
 };
 
 static void write_args(uint8_t *at, const int32_t *args, unsigned nargs)
@@ -232,7 +220,7 @@ static void write_payload(uint8_t *at, const void *payload, size_t nbytes)
     memset(at + nbytes, 0, udp_round_up(nbytes) - nbytes);
 }
 
-uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am)
+uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am, uint64_t place)
 {
     uint8_t *payload = at + udp_frame_payload_at(am->category, am->nargs);
     at[AT_TYPE] = (uint8_t)(UDP_FRAME_SHORT + am->category);
@@ -242,7 +230,7 @@ uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am)
     put32(at + AT_NBYTES, (uint32_t)am->nbytes);
     write_args(at + UDP_FRAME_BYTES, am->args, am->nargs);
     if (am->category == AQ_AM_LONG)
-        put64(payload - sizeof(uint64_t), (uintptr_t)am->dest);
+        put64(payload - sizeof place, place);
     write_payload(payload, am->payload, am->nbytes);
     return payload;
 }
@@ -259,15 +247,13 @@ void udp_rma_write(uint8_t *at, const udp_rma_t *rma)
     at[AT_HANDLER] = at[AT_NARGS] = 0;
     at[AT_CLASS] = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
     put32(at + AT_NBYTES, (uint32_t)rma->nbytes);
-    if (rma->type == UDP_FRAME_GET) {
-        put64(word, rma->src);
-        word += sizeof(uint64_t);
+    if (rma->type != UDP_FRAME_GOT) {
+        put64(word, rma->place);
+        word += sizeof rma->place;
     }
-    put64(word, rma->dest);
-    word += sizeof(uint64_t);
     if (rma->type != UDP_FRAME_PUT) {
         put64(word, rma->cookie);
-        word += sizeof(uint64_t);
+        word += sizeof rma->cookie;
     }
     if (rma->type != UDP_FRAME_GET && rma->payload)
         write_payload(word, rma->payload, rma->nbytes);
@@ -321,13 +307,12 @@ static bool read_front(const uint8_t *at, size_t left, unsigned class, udp_frame
 
 static void read_words(const uint8_t *at, udp_frame_t *frame)
 {
-    if (frame->type == UDP_FRAME_GET) {
-        frame->src = get64(at);
-        at += sizeof(uint64_t);
-    }
-    frame->dest = words[frame->type] ? get64(at) : (uint64_t)0;
-    if (words[frame->type] > 1)
-        frame->cookie = get64(at + sizeof(uint64_t));
+    const bool got = frame->type == UDP_FRAME_GOT;
+    frame->place = words[frame->type] && !got ? get64(at) : (uint64_t)0;
+    if (got)
+        frame->cookie = get64(at);
+    else if (frame->type == UDP_FRAME_GET)
+        frame->cookie = get64(at + sizeof frame->place);
 }
 
 // With the frame known to lie within the datagram.
@@ -369,6 +354,16 @@ udp_contents_t udp_frames_scan(udp_frames_t frames)
     }
     contents.good = frames.at == frames.end;
     return contents;
+}
+
+bool udp_frame_measure(const uint8_t *at, size_t at_hand, size_t left, unsigned class,
+                       udp_extent_t *extent)
+{
+    udp_frame_t frame;
+    if (at_hand < UDP_FRAME_BYTES || left < UDP_FRAME_BYTES || !read_front(at, left, class, &frame))
+        return false;
+    *extent = (udp_extent_t){payload_at(&frame), frame_bytes(&frame)};
+    return extent->front <= at_hand;
 }
 
 bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame)

@@ -4,15 +4,15 @@
 // - All numbers are little-endian; no struct is cast onto bytes. docs/wire-udp.md has the tables.
 // - Header and frames are multiples of 8 bytes long. In a datagram that begins at a multiple of 16
 //   every payload begins at a multiple of 8.
-// - Decoding reads nothing outside of the bytes it is given, whatever they hold. It does not check
-//   the keyed hash or the checksum: the caller does.
+// - Decoding reads only the bytes it is given, whatever they hold. Decoding does not authenticate:
+//   udp_auth.h does.
 // - A datagram belongs to one class, requests or replies, and so do all its frames. Its header
 //   acknowledges none, one or both of the classes of the opposite direction: those with news.
+// - No frame carries a pointer. Memory of the receiver is a place (key of a segment, offset), and
+//   what the initiator of a get has to remember is a cookie (core/cookie.h).
 //
-//      | header, 40 to 88 bytes                                 | frame | frame | frame ... |
-//      | keyed hash | version | fields | up to 2 acknowledgements | front, arguments, payload
-//
-//      mode header: the hash covers what is behind the version; mode full: the frames as well
+//      | header, 56 to 104 bytes                           | frame | frame | frame ... |
+//      | proof | fields | up to 2 acknowledgements         | front, arguments, payload
 #ifndef AQ_UDP_WIRE_H
 #define AQ_UDP_WIRE_H
 
@@ -22,14 +22,13 @@
 
 #include "../../core/conduit.h"
 
-#define UDP_VERSION 2
+#define UDP_VERSION 3
 
 enum {
-    UDP_HASH_BYTES = 8, // the keyed hash, at the front of the header
-    UDP_HASHED_AT = 9,  // where what it covers begins: behind the version
+    UDP_PROOF_BYTES = 16, // at the front of the header: what udp_auth.h puts there
     UDP_ACK_BYTES = 16,
     UDP_SELECTIVE_BYTES = 8, // more, of each acknowledgement, if something is missing
-    UDP_HEADER_LEAST = 40,   // without acknowledgements
+    UDP_HEADER_LEAST = 56,   // without acknowledgements
     UDP_HEADER_MOST = UDP_HEADER_LEAST + 2 * (UDP_ACK_BYTES + UDP_SELECTIVE_BYTES),
     UDP_FRAME_BYTES = 8,          // the front of a frame
     UDP_LONGEST_DATAGRAM = 65504, // what IPv4 carries (65,507), as a multiple of 8
@@ -67,9 +66,10 @@ typedef struct udp_header {
     uint16_t bytes;        // of the whole datagram
     uint32_t job;          // a tag that follows from the job's key
     uint32_t source, dest; // job ranks
+    uint64_t packet;       // counts all transmissions from source to dest; never repeats
+    uint64_t sequence;     // of data; else 0
     uint32_t epoch;
-    uint32_t checksum;           // of all behind the header, or 0
-    uint64_t sequence;           // of data; else 0
+    uint32_t checksum;           // of the fields and of what is behind the header, or 0
     udp_ack_t acks[UDP_CLASSES]; // as far as they are there
 } udp_header_t;
 
@@ -90,16 +90,15 @@ typedef enum udp_fault {
     UDP_FAULTS
 } udp_fault_t;
 
-// Writes the udp_header_bytes first bytes of a datagram, but for the hash.
+// Writes the udp_header_bytes first bytes of a datagram; the proof is left zero.
 void udp_header_encode(uint8_t *at, const udp_header_t *header);
 
 // Reads the header of a datagram of that many bytes. *header is whole only with UDP_FINE; what it
 // does not acknowledge is left alone.
 udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_t *header);
 
-// Makes of a header the one that follows it in a steady exchange: the next number, if it is one of
-// data, and one datagram more acknowledged where that is told. The hash stays.
-void udp_header_advance(uint8_t *at);
+// Writes the checksum into an encoded header.
+void udp_header_set_checksum(uint8_t *datagram, uint32_t checksum);
 
 // ---- frames ----
 
@@ -107,15 +106,39 @@ typedef enum udp_frame_type {
     UDP_FRAME_SHORT = 1, // messages: 1 + aq_am_category_t
     UDP_FRAME_MEDIUM,
     UDP_FRAME_LONG,
-    UDP_FRAME_PUT, // a request: bytes for the memory at dest
-    UDP_FRAME_GET, // a request for nbytes of the memory at src
-    UDP_FRAME_GOT, // the reply to it: bytes for dest, and what the request had as its cookie
+    UDP_FRAME_PUT, // a request: bytes for the memory at place
+    UDP_FRAME_GET, // a request for nbytes of the memory at place
+    UDP_FRAME_GOT, // the reply to a get: its bytes, and the cookie of the request
     UDP_FRAME_TYPES
 } udp_frame_type_t;
 
 static inline size_t udp_round_up(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
+}
+
+// Memory of the receiver, as it travels: the key of a segment in the upper 8 bits, an offset into
+// that segment in the others. The receiver checks both before it touches memory.
+typedef enum udp_segment_key {
+    UDP_KEY_MEMORY, // the offset is an address
+    UDP_KEY_SEGMENT // the attached segment of the primordial endpoint
+} udp_segment_key_t;
+
+enum { UDP_PLACE_OFFSET_BITS = 56 };
+
+static inline uint64_t udp_place_make(udp_segment_key_t key, uint64_t offset)
+{
+    return (uint64_t)key << UDP_PLACE_OFFSET_BITS | offset;
+}
+
+static inline unsigned udp_place_key(uint64_t place)
+{
+    return (unsigned)(place >> UDP_PLACE_OFFSET_BITS);
+}
+
+static inline uint64_t udp_place_offset(uint64_t place)
+{
+    return place & ((UINT64_C(1) << UDP_PLACE_OFFSET_BITS) - 1);
 }
 
 // Where the payload begins, counted from the first byte of the frame.
@@ -131,17 +154,18 @@ static inline size_t udp_frame_bytes(unsigned category, unsigned nargs, size_t n
     return udp_frame_payload_at(category, nargs) + udp_round_up(nbytes);
 }
 
-// Writes the frame of a message, udp_frame_bytes long, and returns where its payload is. A payload
-// of NULL leaves the place to the caller, who may have filled it before or does it now; the bytes
-// behind the payload, up to the end of the frame, become zero.
-uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am);
+// Writes the frame of a message, udp_frame_bytes long, and returns where its payload is. place: the
+// destination of a Long. A payload of NULL leaves those bytes to the caller; the padding behind the
+// payload becomes zero.
+uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am, uint64_t place);
 
-// A put, a get, or what one has got. Fields that the type does not have are not looked at.
+// A put, a get, or the reply to a get. Fields that the type does not have are ignored.
 typedef struct udp_rma {
     udp_frame_type_t type;
     size_t nbytes;
     const void *payload; // NULL: the caller sees to it, and to the padding up to a multiple of 8
-    uint64_t src, dest, cookie;
+    uint64_t place;      // of a put and a get
+    uint64_t cookie;     // of a get and its reply
 } udp_rma_t;
 
 // Bytes in front of the payload of such a frame; all of it, for a get.
@@ -159,11 +183,10 @@ void udp_rma_write(uint8_t *at, const udp_rma_t *rma);
 // A frame as it has arrived. The payload lies in the datagram.
 typedef struct udp_frame {
     uint8_t *payload;
-    size_t nbytes; // of the payload; of a get, how many are wanted
-    uint64_t dest; // of a Long, a put, a get and its reply
-    uint64_t src;  // of a get
-    uint64_t cookie;
-    uint8_t type; // udp_frame_type_t
+    size_t nbytes;   // of the payload; of a get, how many are wanted
+    uint64_t place;  // of a Long, a put and a get
+    uint64_t cookie; // of a get and its reply
+    uint8_t type;    // udp_frame_type_t
     uint8_t handler, nargs;
     int32_t args[AQ_AM_MAX_ARGS];
 } udp_frame_t;
@@ -195,10 +218,20 @@ udp_contents_t udp_frames_scan(udp_frames_t frames);
 // Reads the next frame of those that a scan found good; false: there is none.
 bool udp_frames_next(udp_frames_t *frames, udp_frame_t *frame);
 
-enum { UDP_ALONE_BYTES = UDP_HEADER_MOST + 3 * 8 }; // enough to tell a frame that is alone
+// How long a frame is: its front (all but the payload and padding) and all of it.
+typedef struct udp_extent {
+    size_t front, whole;
+} udp_extent_t;
+
+// Measures the frame at `at`, of which at_hand bytes can be read and which has to end within `left`
+// bytes. False: no frame of that class can begin like this, or its front is not at hand.
+bool udp_frame_measure(const uint8_t *at, size_t at_hand, size_t left, unsigned class,
+                       udp_extent_t *extent);
+
+enum { UDP_ALONE_BYTES = UDP_HEADER_MOST + 2 * 8 }; // enough to recognize a frame that is alone
 
 // Whether a datagram with this header, of which only the first UDP_ALONE_BYTES are at hand, holds
-// one put or reply to a get and nothing else. Then *frame tells all but the payload.
+// one put or reply to a get and nothing else. Then *frame has all but the payload.
 bool udp_frame_alone(const uint8_t *head, const udp_header_t *header, udp_frame_t *frame);
 
 #endif

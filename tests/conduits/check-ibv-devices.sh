@@ -104,7 +104,7 @@ guest()
         ' receives in a shared one, [1-9][0-9]* RDMA reads out and [1-9][0-9]* in, atomics: ' \
         '^rxe1 port 1 +not used: it is not needed' '^usable: port 1 of rxe0, RoCE$'
     timeout 60 "$AQ_BUILD/gasnet_info" >out 2>&1 || fail "gasnet_info failed: $(cat out)"
-    has '^ +ibv +yes: port 1 of rxe0, RoCE$' '^Devices of conduit ibv$' '^ +rxe0 port 1 +used$' '^ +rxe1 port 1 +not used: '
+    has '^ +ibv +yes: port 1 of rxe0, RoCE$' '^Conduit ibv$' '^ +rxe0 port 1 +used$' '^ +rxe1 port 1 +not used: '
     check_memory
     timeout 30 "$AQ_BUILD/ibv_probe" thread rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
     has '^thread: 15 completions, it woke up$'

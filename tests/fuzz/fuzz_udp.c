@@ -30,13 +30,12 @@ static void rewrite_message(uint8_t *at, const udp_frame_t *frame, uint8_t class
         .args = frame->args,
         .payload = frame->payload,
         .nbytes = frame->nbytes,
-        .dest = (void *)(uintptr_t)frame->dest,
         .category = frame->type - UDP_FRAME_SHORT,
         .handler = frame->handler,
         .nargs = frame->nargs,
         .reply = class == UDP_REPLIES,
     };
-    udp_frame_write(at, &am);
+    udp_frame_write(at, &am, frame->place);
 }
 
 static void rewrite_rma(uint8_t *at, const udp_frame_t *frame)
@@ -44,8 +43,7 @@ static void rewrite_rma(uint8_t *at, const udp_frame_t *frame)
     const udp_rma_t rma = {.type = frame->type,
                            .nbytes = frame->nbytes,
                            .payload = frame->payload,
-                           .src = frame->src,
-                           .dest = frame->dest,
+                           .place = frame->place,
                            .cookie = frame->cookie};
     udp_rma_write(at, &rma);
 }
@@ -78,8 +76,7 @@ static void rewrite(const udp_frame_t *frame, uint8_t class)
     require(udp_frames_next(&frames, &again) && frames.at == frames.end);
     require(again.type == frame->type && again.handler == frame->handler &&
             again.nargs == frame->nargs && again.nbytes == frame->nbytes &&
-            again.dest == frame->dest);
-    require(frame->type != UDP_FRAME_GET || again.src == frame->src);
+            again.place == frame->place);
     require(frame->type < UDP_FRAME_GET || again.cookie == frame->cookie);
     require(memcmp(again.args, frame->args, frame->nargs * sizeof *frame->args) == 0);
     require(memcmp(again.payload, frame->payload, payload_of(frame)) == 0);
@@ -95,7 +92,7 @@ static void fuzz_alone(uint8_t *datagram, size_t size, const udp_header_t *heade
         return;
     require(udp_frames_scan(frames).good);
     require(udp_frames_next(&frames, &first) && frames.at == frames.end);
-    require(first.type == alone.type && first.dest == alone.dest && first.nbytes == alone.nbytes);
+    require(first.type == alone.type && first.place == alone.place && first.nbytes == alone.nbytes);
 }
 
 static void fuzz_frames(uint8_t *datagram, size_t size, const udp_header_t *header)
@@ -170,7 +167,8 @@ static void fuzz_header(const uint8_t *datagram, size_t size, const udp_header_t
     const size_t head = udp_header_bytes(header);
     require(size >= head && header->bytes == size);
     udp_header_encode(again, header);
-    require(memcmp(again + UDP_HASH_BYTES, datagram + UDP_HASH_BYTES, head - UDP_HASH_BYTES) == 0);
+    require(memcmp(again + UDP_PROOF_BYTES, datagram + UDP_PROOF_BYTES, head - UDP_PROOF_BYTES) ==
+            0);
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
         if (header->has_ack[class])
             fuzz_sender(&header->acks[class]);

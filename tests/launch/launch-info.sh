@@ -53,8 +53,17 @@ row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
 mkdir "$work/modules" && cp "$AQ_BUILD/modules/aq_conduit_fake.so" "$work/modules/aq_conduit_ibv.so"
 expect 0 env GASNET_MODULE_PATH="$work/modules" "$info"
 row 'Conduits that can run here' ibv 'yes'
-row 'Devices of conduit ibv' 'fake0 port 1' 'used$'
-row 'Devices of conduit ibv' '' ' *address 0$'
+row 'Conduit ibv' 'fake0 port 1' 'used$'
+row 'Conduit ibv' '' ' *address 0$'
+
+# What each mode of conduit udp promises.
+expect 0 "$info"
+row 'Conduit udp' 'between hosts' "encrypt: nobody without the job's key reads"
+row 'Conduit udp' 'inside one host' 'token: stops other users of this host'
+row 'Conduit udp' 'encryption' '(AES-256-GCM|ChaCha20-Poly1305 .*); long datagrams by (OpenSSL|libsodium)'
+expect 0 env GASNET_UDP_AUTH=header "$info"
+row 'Conduit udp' 'between hosts' 'header: .* can alter data$'
+row 'Conduit udp' 'inside one host' 'header: '
 
 expect 0 "$info"
 row 'Processors and memory' 'processors to use' "$(nproc)\$"

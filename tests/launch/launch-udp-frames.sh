@@ -33,6 +33,4 @@ replies=$(count 1 'sent \([0-9]*\) datagrams')
 [ "$answers" -ge $((puts - puts / 20)) ] && [ "$answers" -le $((puts + puts / 20)) ] ||
     fail "$puts datagrams with puts were answered by $answers acknowledgements"
 [ "$replies" -lt 100 ] || fail "a put was answered by data: $replies datagrams"
-ahead=$(count 0 '; \([0-9]*\) headers hashed ahead')
-[ "$ahead" -gt 0 ] || fail "of $puts puts and their acknowledgements no header was hashed ahead"
 exit 0

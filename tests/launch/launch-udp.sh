@@ -47,18 +47,18 @@ refused "GASNET_WORKERIP: 'nosuch.invalid' is no address"
 
 # ---- Datagrams of strangers ----
 
-# The first 16 bytes of a header (docs/wire-udp.md): no keyed hash, version $1, both acknowledgements with all fields
-# and nothing else, 88 bytes, job $2.
+# The first 24 bytes of a header (docs/wire-udp.md): no proof, version $1, both acknowledgements with all fields
+# and nothing else, 104 bytes, job $2.
 header()
 {
-    head -c 8 /dev/zero && printf "\\x$1\\x69\\x58\\x00\\x$2\\x5a\\xa5\\x5a"
+    head -c 16 /dev/zero && printf "\\x$1\\x69\\x68\\x00\\x$2\\x5a\\xa5\\x5a"
 }
 
 # stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, with zeros behind the first bytes.
 stranger()
 {
     local i
-    { header "$3" "$4" && head -c $(($2 - 16)) /dev/zero; } >"$work/datagram"
+    { header "$3" "$4" && head -c $(($2 - 24)) /dev/zero; } >"$work/datagram"
     for ((i = 0; i < $1; i++)); do
         dd if="$work/datagram" bs="$2" status=none >"/dev/udp/127.0.0.1/$((ports + 1))"
     done
@@ -75,11 +75,11 @@ for _ in $(seq 400); do
     grep -q "$socket" /proc/net/udp && break
     sleep 0.05
 done
-stranger 103 88 03 11  # of a later release
-stranger 7 88 02 22    # of another job
-stranger 2 30000 02 33 # longer than its header says
-stranger 1 65507 03 44 # the longest that there is
-stranger 5 39 02 55    # shorter than any header
+stranger 103 104 04 11 # of a later release
+stranger 7 104 03 22   # of another job
+stranger 2 30000 03 33 # longer than its header says
+stranger 1 65507 04 44 # the longest that there is
+stranger 5 55 03 55    # shorter than any header
 exec 9>&-
 ended 0
 [ "$(cat "$work/out")" = begin ] || fail "the job did not do its work"

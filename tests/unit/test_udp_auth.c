@@ -1,4 +1,5 @@
-// Keyed hashes and checksums of datagrams: what is altered anywhere is refused, and another job's.
+// What each mode of authentication refuses, and what it is known to let through: a datagram with
+// several frames is altered bit by bit. And the keys of jobs, pairs and generations, and checksums.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,183 +16,293 @@
 #include "../../conduits/udp/udp_stats.h"
 #include "../../other/settings.h"
 
-enum { FIELDS = 80, PAYLOAD = 1000 };
+enum { ROOM = 1024, SHORT_AT = 0, PUT_AT = 16, PUT_PAYLOAD_AT = 32, MEDIUM_AT = 232 };
 
 static const uint8_t job_key[AQ_KEY_BYTES] = "0123456789abcdef";
 static const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdeg";
-static uint8_t fields[FIELDS], payload[PAYLOAD], hash[UDP_AUTH_BYTES];
-static const struct iovec whole = {payload, PAYLOAD};
+
+// A Short, a put of 200 bytes, and a Medium of 40 with an argument, behind a header.
+static _Alignas(16) uint8_t datagram[ROOM];
+static size_t head, length;
+static udp_header_t header;
+
+static size_t write_frames(uint8_t *at)
+{
+    static const int32_t args[] = {11, 12};
+    static uint8_t payload[200];
+    uint8_t *begin = at;
+    for (unsigned i = 0; i < sizeof payload; i++)
+        payload[i] = (uint8_t)(i * 13);
+    const aq_am_t first = {.args = args, .nargs = 2, .handler = 200, .category = AQ_AM_SHORT};
+    const udp_rma_t put = {.type = UDP_FRAME_PUT,
+                           .nbytes = sizeof payload,
+                           .payload = payload,
+                           .place = udp_place_make(UDP_KEY_SEGMENT, 4096)};
+    const aq_am_t last = {.args = args,
+                          .nargs = 1,
+                          .handler = 201,
+                          .payload = payload,
+                          .nbytes = 40,
+                          .category = AQ_AM_MEDIUM};
+    udp_frame_write(at, &first, 0);
+    at += udp_frame_bytes(first.category, first.nargs, first.nbytes);
+    assert_int_equal(at - begin, PUT_AT);
+    udp_rma_write(at, &put);
+    at += udp_rma_bytes(put.type, put.nbytes);
+    assert_int_equal(at - begin, MEDIUM_AT);
+    udp_frame_write(at, &last, 0);
+    return (size_t)(at - begin) + udp_frame_bytes(last.category, last.nargs, last.nbytes);
+}
+
+static udp_auth_t derived(const uint8_t *key, udp_auth_mode_t mode, bool checksum)
+{
+    udp_auth_t auth;
+    assert_int_equal(udp_auth_derive(&auth, key, mode, checksum), AQ_OK);
+    return auth;
+}
+
+static void sign(const udp_auth_t *auth)
+{
+    const struct iovec frames = {datagram + head, length - head};
+    udp_header_encode(datagram, &header);
+    udp_auth_sign(auth, datagram, &header, &frames, 1,
+                  udp_auth_token(auth, header.source, header.dest));
+}
 
 static int set_up(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < FIELDS; i++)
-        fields[i] = (uint8_t)(i * 7);
-    for (unsigned i = 0; i < PAYLOAD; i++)
-        payload[i] = (uint8_t)(i * 13);
+    header = (udp_header_t){.kind = UDP_DATA,
+                            .has_ack = {true, false},
+                            .job = 77,
+                            .source = 1,
+                            .dest = 2,
+                            .packet = 5,
+                            .sequence = 3,
+                            .epoch = 1,
+                            .acks = {{.epoch = 1, .credit = 1024, .cumulative = 9}}};
+    head = udp_header_bytes(&header);
+    length = head + write_frames(datagram + head);
+    header.bytes = (uint16_t)length;
     return 0;
 }
 
-static udp_auth_t derived(udp_auth_mode_t mode, bool checksum)
+// As the receiver does it: with what the header says by itself.
+static bool believes(const udp_auth_t *auth, const uint8_t *bytes, size_t at_hand)
 {
-    udp_auth_t auth;
-    assert_int_equal(udp_auth_derive(&auth, job_key, mode, checksum), AQ_OK);
-    return auth;
+    udp_header_t got = {0};
+    if (udp_header_decode(bytes, length, &got) != UDP_FINE || udp_header_bytes(&got) > at_hand)
+        return false;
+    return udp_auth_genuine(auth, &got, bytes, at_hand,
+                            udp_auth_token(auth, got.source, got.dest)) &&
+           (at_hand < length || udp_auth_intact(auth, &got, bytes));
 }
 
-static bool genuine(const udp_auth_t *auth)
+// Flips each bit of a part once; returns how many flips were refused.
+static unsigned refused(const udp_auth_t *auth, size_t begin, size_t end)
 {
-    return udp_auth_genuine(auth, fields, FIELDS, payload, PAYLOAD, hash);
+    unsigned count = 0;
+    for (size_t bit = begin * 8; bit < end * 8; bit++) {
+        datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        count += !believes(auth, datagram, length);
+        datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    assert_true(believes(auth, datagram, length));
+    return count;
+}
+
+#define ALL(begin, end) ((unsigned)((end) - (begin)) * 8)
+
+// ---- modes ----
+
+static void full_refuses_every_altered_bit(void **state)
+{
+    (void)state;
+    udp_auth_t auth = derived(job_key, UDP_AUTH_FULL, false);
+    sign(&auth);
+    assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
+    assert_int_equal(refused(&auth, UDP_PROOF_BYTES, length), ALL(UDP_PROOF_BYTES, length));
+}
+
+static void header_refuses_altered_headers_and_fronts(void **state)
+{
+    (void)state;
+    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    const size_t payload = head + PUT_PAYLOAD_AT, medium = head + MEDIUM_AT;
+    sign(&auth);
+    assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
+    assert_int_equal(refused(&auth, UDP_PROOF_BYTES, payload), ALL(UDP_PROOF_BYTES, payload));
+    assert_int_equal(refused(&auth, medium, medium + 16), ALL(0, 16));
+    // Payloads are what this mode leaves to the checksum, which anybody computes.
+    assert_int_equal(refused(&auth, payload, medium), 0);
+}
+
+// The forgery of the mode as it was: a genuine header before frames of the attacker's own.
+static void header_refuses_other_frames_behind_a_genuine_header(void **state)
+{
+    (void)state;
+    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    const udp_rma_t forged = {.type = UDP_FRAME_PUT,
+                              .nbytes = length - head - 16,
+                              .place = udp_place_make(UDP_KEY_SEGMENT, 0)};
+    sign(&auth);
+    assert_true(believes(&auth, datagram, length));
+    udp_rma_write(datagram + head, &forged);
+    assert_false(believes(&auth, datagram, length));
+}
+
+// Frames of one datagram behind the header of another one, and in another order.
+static void header_refuses_fronts_of_another_datagram(void **state)
+{
+    (void)state;
+    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    uint8_t kept[ROOM];
+    sign(&auth);
+    memcpy(kept, datagram, head);
+    header.packet++;
+    sign(&auth);
+    datagram[head + 8]++; // an argument
+    assert_false(believes(&auth, datagram, length));
+    datagram[head + 8]--;
+    memcpy(datagram, kept, head);
+    assert_true(believes(&auth, datagram, length));
+}
+
+static void header_needs_the_fronts_only(void **state)
+{
+    (void)state;
+    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    sign(&auth);
+    assert_true(believes(&auth, datagram, head + MEDIUM_AT + 16));
+    for (size_t at_hand = head; at_hand < head + MEDIUM_AT + 16; at_hand++) {
+        uint8_t *exact = malloc(at_hand); // so that a sanitizer sees a look behind it
+        assert_non_null(exact);
+        memcpy(exact, datagram, at_hand);
+        assert_false(believes(&auth, exact, at_hand));
+        free(exact);
+    }
+}
+
+static void token_refuses_only_what_lacks_it(void **state)
+{
+    (void)state;
+    udp_auth_t auth = derived(job_key, UDP_AUTH_TOKEN, false);
+    sign(&auth);
+    assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
+    assert_int_equal(refused(&auth, head, length), 0);
+    // Each pair has one of its own, in each direction.
+    assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 2, 1));
+    assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 1, 3));
+    header.source = 0;
+    memcpy(datagram + 24, &(uint32_t){0}, 4);
+    assert_false(believes(&auth, datagram, length));
+}
+
+static void off_refuses_nothing(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[UDP_PROOF_BYTES];
+    udp_auth_t auth = derived(job_key, UDP_AUTH_OFF, false);
+    sign(&auth);
+    assert_memory_equal(datagram, zeros, sizeof zeros);
+    datagram[0] = 1;
+    assert_int_equal(refused(&auth, head, length), 0);
+}
+
+static void another_job_or_mode_is_refused(void **state)
+{
+    (void)state;
+    for (udp_auth_mode_t mode = UDP_AUTH_TOKEN; mode < UDP_AUTH_ENCRYPT; mode++)
+        for (udp_auth_mode_t theirs = UDP_AUTH_OFF; theirs < UDP_AUTH_ENCRYPT; theirs++) {
+            udp_auth_t mine = derived(job_key, mode, false),
+                       foreign = derived(other_key, mode, false);
+            udp_auth_t switched = derived(job_key, theirs, false);
+            sign(&foreign);
+            assert_true(believes(&foreign, datagram, length));
+            assert_false(believes(&mine, datagram, length));
+            sign(&switched);
+            assert_int_equal(believes(&mine, datagram, length), mode == theirs);
+        }
+}
+
+// A datagram in pieces is the same one, and so is one without frames.
+static void pieces_do_not_matter(void **state)
+{
+    (void)state;
+    for (udp_auth_mode_t mode = UDP_AUTH_OFF; mode < UDP_AUTH_ENCRYPT; mode++) {
+        udp_auth_t auth = derived(job_key, mode, true);
+        const uint64_t token = udp_auth_token(&auth, 1, 2);
+        for (size_t cut = MEDIUM_AT + 16; cut <= length - head; cut++) {
+            const struct iovec pieces[] = {{datagram + head, cut},
+                                           {datagram + head + cut, length - head - cut}};
+            udp_header_encode(datagram, &header);
+            udp_auth_sign(&auth, datagram, &header, pieces, 2, token);
+            assert_true(believes(&auth, datagram, length));
+        }
+        udp_header_t ack = header;
+        ack.kind = UDP_ACK;
+        ack.bytes = (uint16_t)head;
+        udp_header_encode(datagram, &ack);
+        udp_auth_sign(&auth, datagram, &ack, NULL, 0, token);
+        assert_true(udp_auth_genuine(&auth, &ack, datagram, head, token));
+        set_up(state);
+    }
 }
 
 // ---- keys ----
 
-static void test_keys(void **state)
+static void keys_follow_from_the_job(void **state)
 {
     (void)state;
-    udp_auth_t a = derived(UDP_AUTH_HEADER, false), same = derived(UDP_AUTH_FULL, true), other;
-    assert_int_equal(udp_auth_derive(&other, other_key, UDP_AUTH_HEADER, false), AQ_OK);
+    udp_auth_t a = derived(job_key, UDP_AUTH_HEADER, false),
+               same = derived(job_key, UDP_AUTH_FULL, 1);
+    udp_auth_t other = derived(other_key, UDP_AUTH_HEADER, false);
     assert_int_equal(a.job_tag, same.job_tag);
     assert_memory_equal(a.header_key, same.header_key, sizeof a.header_key);
     assert_memory_equal(a.payload_key, same.payload_key, sizeof a.payload_key);
+    assert_memory_equal(a.seal_key, same.seal_key, sizeof a.seal_key);
     assert_int_not_equal(a.job_tag, other.job_tag);
     assert_memory_not_equal(a.header_key, other.header_key, sizeof a.header_key);
     assert_memory_not_equal(a.payload_key, other.payload_key, sizeof a.payload_key);
-    assert_memory_not_equal(a.header_key, a.payload_key, sizeof a.header_key);
+    assert_memory_not_equal(a.seal_key, other.seal_key, sizeof a.seal_key);
+    assert_memory_not_equal(a.payload_key, a.seal_key, sizeof a.seal_key);
+    assert_memory_not_equal(a.header_key, a.seal_key, sizeof a.header_key);
     assert_memory_not_equal(a.header_key, job_key, sizeof job_key);
 }
 
-// A hash that is known to be right: a release that computes others does not talk to this one.
-static void test_known(void **state)
+static void every_direction_and_generation_has_a_key(void **state)
 {
     (void)state;
-    static const uint8_t header_mode[UDP_AUTH_BYTES] = {0x33, 0x57, 0xaa, 0x3f,
-                                                        0x3f, 0x2d, 0xa7, 0x88};
-    static const uint8_t full_mode[UDP_AUTH_BYTES] = {0xa3, 0x25, 0x57, 0x48,
-                                                      0x2a, 0xcd, 0xe6, 0x8a};
-    udp_auth_t auth = derived(UDP_AUTH_HEADER, true);
-    assert_int_equal(auth.job_tag, 0xd3e47883u);
-    assert_int_equal(udp_auth_checksum(&auth, &whole, 1), 0x10ca6d88u);
-    udp_auth_sign(&auth, fields, FIELDS, &whole, 1, hash);
-    assert_memory_equal(hash, header_mode, sizeof hash);
-    auth = derived(UDP_AUTH_FULL, true);
-    udp_auth_sign(&auth, fields, FIELDS, &whole, 1, hash);
-    assert_memory_equal(hash, full_mode, sizeof hash);
-}
-
-// ---- keyed hash ----
-
-// Turns each bit over once; returns how often the datagram was refused.
-static unsigned refused_flips(const udp_auth_t *auth, uint8_t *bytes, unsigned length)
-{
-    unsigned refused = 0;
-    for (unsigned bit = 0; bit < length * 8; bit++) {
-        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        refused += !genuine(auth);
-        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
-    assert_true(genuine(auth));
-    return refused;
-}
-
-static void test_header(void **state)
-{
-    (void)state;
-    udp_auth_t auth = derived(UDP_AUTH_HEADER, false);
-    udp_auth_sign(&auth, fields, FIELDS, &whole, 1, hash);
-    assert_true(genuine(&auth));
-    assert_int_equal(refused_flips(&auth, fields, FIELDS), FIELDS * 8);
-    assert_int_equal(refused_flips(&auth, hash, sizeof hash), sizeof hash * 8);
-    assert_int_equal(refused_flips(&auth, payload, PAYLOAD), 0);
-    assert_false(udp_auth_genuine(&auth, fields, FIELDS - 1, payload, PAYLOAD, hash));
-}
-
-static void test_full(void **state)
-{
-    (void)state;
-    udp_auth_t auth = derived(UDP_AUTH_FULL, false);
-    udp_auth_sign(&auth, fields, FIELDS, &whole, 1, hash);
-    assert_true(genuine(&auth));
-    assert_int_equal(refused_flips(&auth, fields, FIELDS), FIELDS * 8);
-    assert_int_equal(refused_flips(&auth, hash, sizeof hash), sizeof hash * 8);
-    assert_int_equal(refused_flips(&auth, payload, PAYLOAD), PAYLOAD * 8);
-    for (size_t length = 0; length < PAYLOAD; length++)
-        assert_false(udp_auth_genuine(&auth, fields, FIELDS, payload, length, hash));
-}
-
-static void test_off(void **state)
-{
-    (void)state;
-    static const uint8_t zeros[UDP_AUTH_BYTES];
-    udp_auth_t auth = derived(UDP_AUTH_OFF, false);
-    memset(hash, 1, sizeof hash);
-    assert_true(genuine(&auth));
-    udp_auth_sign(&auth, fields, FIELDS, &whole, 1, hash);
-    assert_memory_equal(hash, zeros, sizeof hash);
-}
-
-// Another job's datagrams, and those of another mode, are forged.
-static void test_other_job(void **state)
-{
-    (void)state;
-    static const udp_auth_mode_t modes[] = {UDP_AUTH_HEADER, UDP_AUTH_FULL};
-    for (unsigned i = 0; i < 2; i++) {
-        udp_auth_t mine = derived(modes[i], false), other, switched = derived(modes[1 - i], false);
-        assert_int_equal(udp_auth_derive(&other, other_key, modes[i], false), AQ_OK);
-        udp_auth_sign(&other, fields, FIELDS, &whole, 1, hash);
-        assert_true(genuine(&other));
-        assert_false(genuine(&mine));
-        udp_auth_sign(&switched, fields, FIELDS, &whole, 1, hash);
-        assert_false(genuine(&mine));
-    }
-}
-
-// However the payload is cut into pieces, it is the same one. None at all is the empty one.
-static void test_pieces(void **state)
-{
-    (void)state;
-    udp_auth_t full = derived(UDP_AUTH_FULL, true), header = derived(UDP_AUTH_HEADER, true);
-    uint32_t sum = udp_auth_checksum(&header, &whole, 1);
-    for (size_t cut = 0; cut <= PAYLOAD; cut += 37) {
-        struct iovec pieces[] = {{payload, cut}, {payload + cut, PAYLOAD - cut}};
-        udp_auth_sign(&full, fields, FIELDS, pieces, 2, hash);
-        assert_true(genuine(&full));
-        assert_int_equal(udp_auth_checksum(&header, pieces, 2), sum);
-    }
-    udp_auth_sign(&full, fields, FIELDS, NULL, 0, hash);
-    assert_true(udp_auth_genuine(&full, fields, FIELDS, payload, 0, hash));
-    assert_false(genuine(&full));
-    assert_true(udp_auth_intact(&header, udp_auth_checksum(&header, NULL, 0), payload, 0));
+    udp_auth_t auth = derived(job_key, UDP_AUTH_ENCRYPT, false);
+    uint8_t keys[4][UDP_SEAL_KEY_BYTES];
+    udp_auth_seal_key(&auth, 1, 2, 0, keys[0]);
+    udp_auth_seal_key(&auth, 2, 1, 0, keys[1]);
+    udp_auth_seal_key(&auth, 1, 2, 1, keys[2]);
+    udp_auth_seal_key(&auth, 1, 3, 0, keys[3]);
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned k = 0; k < i; k++)
+            assert_memory_not_equal(keys[i], keys[k], UDP_SEAL_KEY_BYTES);
 }
 
 // ---- checksum ----
 
-static void test_checksum(void **state)
+static void a_checksum_covers_fields_and_frames(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(UDP_AUTH_HEADER, true);
-    uint32_t sum = udp_auth_checksum(&auth, &whole, 1);
-    unsigned refused = 0;
-    assert_int_not_equal(sum, 0);
-    assert_true(udp_auth_intact(&auth, sum, payload, PAYLOAD));
-    assert_false(udp_auth_intact(&auth, sum, payload, PAYLOAD - 1));
-    assert_false(udp_auth_intact(&auth, sum ^ 1u << 31, payload, PAYLOAD));
-    for (unsigned bit = 0; bit < PAYLOAD * 8; bit++) {
-        payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        refused += !udp_auth_intact(&auth, sum, payload, PAYLOAD);
-        payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
-    assert_int_equal(refused, PAYLOAD * 8);
+    udp_auth_t auth = derived(job_key, UDP_AUTH_OFF, true);
+    sign(&auth);
+    assert_int_equal(refused(&auth, UDP_PROOF_BYTES, length), ALL(UDP_PROOF_BYTES, length));
 }
 
-static void test_no_checksum(void **state)
+static void stronger_modes_need_no_checksum(void **state)
 {
     (void)state;
-    udp_auth_t none = derived(UDP_AUTH_HEADER, false), full = derived(UDP_AUTH_FULL, true);
-    assert_int_equal(udp_auth_checksum(&none, &whole, 1), 0);
-    assert_true(udp_auth_intact(&none, 12345, payload, PAYLOAD));
-    assert_int_equal(udp_auth_checksum(&full, &whole, 1), 0); // the keyed hash has it
-    assert_true(udp_auth_intact(&full, 12345, payload, PAYLOAD));
+    for (udp_auth_mode_t mode = UDP_AUTH_OFF; mode <= UDP_AUTH_ENCRYPT; mode++) {
+        udp_auth_t with = derived(job_key, mode, true), without = derived(job_key, mode, false);
+        assert_int_equal(with.checksum, mode < UDP_AUTH_FULL);
+        assert_false(without.checksum);
+        assert_true(udp_auth_intact(&without, &header, datagram));
+    }
 }
 
 // ---- settings ----
@@ -202,13 +313,15 @@ static const struct {
     udp_auth_mode_t mode;
     bool has_checksum;
 } choices[] = {
-    {"", "", true, UDP_AUTH_HEADER, false},         {"", "", false, UDP_AUTH_HEADER, true},
-    {"header", "yes", true, UDP_AUTH_HEADER, true}, {"HEADER", "no", false, UDP_AUTH_HEADER, false},
-    {"off", "auto", false, UDP_AUTH_OFF, true},     {"off", "auto", true, UDP_AUTH_OFF, false},
+    {"", "", true, UDP_AUTH_TOKEN, false},           {"", "", false, UDP_AUTH_ENCRYPT, false},
+    {"auto", "yes", true, UDP_AUTH_TOKEN, true},     {"encrypt", "", true, UDP_AUTH_ENCRYPT, false},
+    {"header", "yes", true, UDP_AUTH_HEADER, true},  {"HEADER", "", false, UDP_AUTH_HEADER, true},
+    {"header", "no", false, UDP_AUTH_HEADER, false}, {"token", "", false, UDP_AUTH_TOKEN, true},
+    {"off", "auto", false, UDP_AUTH_OFF, true},      {"off", "auto", true, UDP_AUTH_OFF, false},
     {"full", "yes", false, UDP_AUTH_FULL, false},
 };
 
-static void test_settings(void **state)
+static void settings_choose_mode_and_checksum(void **state)
 {
     (void)state;
     char fault[512];
@@ -223,22 +336,27 @@ static void test_settings(void **state)
     }
     setenv("GASNET_UDP_AUTH", "maybe", 1);
     assert_int_equal(aq_settings_load(fault, sizeof fault), AQ_ERR_CONFIG);
-    assert_non_null(strstr(fault, "GASNET_UDP_AUTH: 'maybe' is not one of header, full, off"));
+    assert_non_null(strstr(
+        fault, "GASNET_UDP_AUTH: 'maybe' is not one of auto, encrypt, full, header, token, off"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_keys, set_up),
-        cmocka_unit_test_setup(test_known, set_up),
-        cmocka_unit_test_setup(test_header, set_up),
-        cmocka_unit_test_setup(test_full, set_up),
-        cmocka_unit_test_setup(test_off, set_up),
-        cmocka_unit_test_setup(test_other_job, set_up),
-        cmocka_unit_test_setup(test_pieces, set_up),
-        cmocka_unit_test_setup(test_checksum, set_up),
-        cmocka_unit_test_setup(test_no_checksum, set_up),
-        cmocka_unit_test_setup(test_settings, set_up),
+        cmocka_unit_test_setup(full_refuses_every_altered_bit, set_up),
+        cmocka_unit_test_setup(header_refuses_altered_headers_and_fronts, set_up),
+        cmocka_unit_test_setup(header_refuses_other_frames_behind_a_genuine_header, set_up),
+        cmocka_unit_test_setup(header_refuses_fronts_of_another_datagram, set_up),
+        cmocka_unit_test_setup(header_needs_the_fronts_only, set_up),
+        cmocka_unit_test_setup(token_refuses_only_what_lacks_it, set_up),
+        cmocka_unit_test_setup(off_refuses_nothing, set_up),
+        cmocka_unit_test_setup(another_job_or_mode_is_refused, set_up),
+        cmocka_unit_test_setup(pieces_do_not_matter, set_up),
+        cmocka_unit_test_setup(keys_follow_from_the_job, set_up),
+        cmocka_unit_test_setup(every_direction_and_generation_has_a_key, set_up),
+        cmocka_unit_test_setup(a_checksum_covers_fields_and_frames, set_up),
+        cmocka_unit_test_setup(stronger_modes_need_no_checksum, set_up),
+        cmocka_unit_test_setup(settings_choose_mode_and_checksum, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

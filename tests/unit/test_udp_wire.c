@@ -36,6 +36,7 @@ static const udp_header_t example = {
     .dest = 0x23222120,
     .epoch = 0x33323130,
     .checksum = 0x43424140,
+    .packet = 0x4f4e4d4c4b4a4948,
     .sequence = 0x5756555453525150,
     .acks = {{0x63626160, 0x7170 * 1024, 0x7372 * 16, 0x8786858483828180, 0x9796959493929190},
              {0xa3a2a1a0, 0xb1b0 * 1024, 0xb3b2 * 16, 0xc7c6c5c4c3c2c1c0, 0xd7d6d5d4d3d2d1d0}},
@@ -44,12 +45,14 @@ static const udp_header_t example = {
 // ---- the header ----
 
 static const uint8_t places[] = {
-    0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, // keyed hash, written by others
-    2,    0xfb, 88,   0,    // version; kind, class and what is there or wanted; bytes
+    0,    0,    0,    0,    0,    0,    0,    0, // proof, written by others
+    0,    0,    0,    0,    0,    0,    0,    0, //
+    3,    0xfb, 104,  0,    // version; kind, class and what is there or wanted; bytes
     0x00, 0x01, 0x02, 0x03, // job
     0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
-    0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
+    0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f, // packet
     0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, // sequence
+    0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43, // epoch, checksum
     0x60, 0x61, 0x62, 0x63, 0x70, 0x71, 0x72, 0x73, // requests: epoch, credit, held
     0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, // cumulative
     0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, // selective
@@ -83,8 +86,8 @@ static void an_acknowledgement_that_is_not_there_takes_no_room(void **unused)
         memset(bytes, 0xee, sizeof bytes);
         udp_header_encode(bytes, &header);
         assert_int_equal(udp_header_bytes(&header), length);
-        assert_int_equal(bytes[9], 0x9b | there << 5);
-        assert_memory_equal(bytes + 10, places + 10, UDP_HEADER_LEAST - 10);
+        assert_int_equal(bytes[17], 0x9b | there << 5);
+        assert_memory_equal(bytes + 18, places + 18, UDP_HEADER_LEAST - 18);
         if (there)
             assert_memory_equal(bytes + UDP_HEADER_LEAST, acks + (there - 1) * ack, ack);
         for (size_t i = length; i < sizeof bytes; i++)
@@ -104,7 +107,7 @@ static void where_nothing_is_missing_an_acknowledgement_is_shorter(void **unused
     memset(bytes, 0xee, sizeof bytes);
     udp_header_encode(bytes, &header);
     assert_int_equal(udp_header_bytes(&header), length);
-    assert_int_equal(bytes[9], 0xf3);
+    assert_int_equal(bytes[17], 0xf3);
     assert_memory_equal(bytes + UDP_HEADER_LEAST, acks, UDP_ACK_BYTES);
     assert_memory_equal(bytes + UDP_HEADER_LEAST + UDP_ACK_BYTES,
                         acks + UDP_ACK_BYTES + UDP_SELECTIVE_BYTES, UDP_ACK_BYTES);
@@ -178,11 +181,11 @@ static void what_is_no_header_is_told_apart(void **unused)
     assert_int_equal(decode(datagram, sizeof datagram), UDP_FINE);
     for (unsigned value = 0; value < 256; value++) {
         memcpy(wrong, datagram, sizeof wrong);
-        wrong[8] = (uint8_t)value;
+        wrong[16] = (uint8_t)value;
         assert_int_equal(decode(wrong, sizeof wrong),
                          value == UDP_VERSION ? UDP_FINE : UDP_WRONG_VERSION);
-        wrong[8] = datagram[8];
-        wrong[9] = (uint8_t)value;
+        wrong[16] = datagram[16];
+        wrong[17] = (uint8_t)value;
         bool data = value % 8 == UDP_DATA;
         udp_fault_t legal = data ? UDP_FINE : UDP_WRONG_BYTES; // only data has frames
         assert_int_equal(decode(wrong, sizeof wrong),
@@ -271,7 +274,7 @@ static bool is_alone(const uint8_t *head, size_t bytes, unsigned class, udp_fram
 static uint8_t *add(const aq_am_t *am)
 {
     uint8_t *at = box.datagram + box.bytes;
-    uint8_t *payload = udp_frame_write(at, am);
+    uint8_t *payload = udp_frame_write(at, am, (uintptr_t)am->dest);
     assert_ptr_equal(payload, at + udp_frame_payload_at(am->category, am->nargs));
     box.bytes += udp_frame_bytes(am->category, am->nargs, am->nbytes);
     assert_int_equal(box.datagram[box.bytes], 0xee);
@@ -292,7 +295,7 @@ static void check_frame(const udp_frame_t *frame, const aq_am_t *am)
     assert_int_equal(frame->handler, am->handler);
     assert_int_equal(frame->nargs, am->nargs);
     assert_int_equal(frame->nbytes, am->nbytes);
-    assert_int_equal(frame->dest, (uintptr_t)am->dest);
+    assert_int_equal(frame->place, (uintptr_t)am->dest);
     assert_memory_equal(frame->args, am->args, am->nargs * sizeof *am->args);
     assert_memory_equal(frame->payload, am->payload, am->nbytes);
     assert_int_equal((uintptr_t)frame->payload % 8, 0);
@@ -332,7 +335,7 @@ static void a_frame_has_its_bytes_in_their_places(void **unused)
         3,    200,  3,    1,    5,    0,    0,    0,    // type, handler, arguments, class, nbytes
         0x00, 0x01, 0x02, 0x03, 0xfe, 0xff, 0xff, 0xff, //
         0x20, 0x21, 0x22, 0x23, 0,    0,    0,    0,    //
-        0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, // dest
+        0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, // place
         'h',  'e',  'l',  'l',  'o',  0,    0,    0,    //
     };
     const aq_am_t am = {.args = args,
@@ -416,8 +419,7 @@ static udp_rma_t new_rma(udp_frame_type_t type, size_t nbytes)
     return (udp_rma_t){.type = type,
                        .nbytes = nbytes,
                        .payload = type == UDP_FRAME_GET ? NULL : payload,
-                       .src = 0x0706050403020100,
-                       .dest = 0x1716151413121110,
+                       .place = 0x1716151413121110,
                        .cookie = 0x2726252423222120};
 }
 
@@ -431,13 +433,12 @@ static void add_rma(const udp_rma_t *rma)
 static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
 {
     static const uint8_t front[] = {0, 0, 0, 0, 5, 0, 0, 0};
-    static const uint8_t src[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07};
-    static const uint8_t dest[] = {0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17};
+    static const uint8_t place[] = {0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17};
     static const uint8_t cookie[] = {0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27};
     const uint8_t *const words[UDP_FRAME_TYPES][4] = {
-        [UDP_FRAME_PUT] = {dest},
-        [UDP_FRAME_GET] = {src, dest, cookie},
-        [UDP_FRAME_GOT] = {dest, cookie},
+        [UDP_FRAME_PUT] = {place},
+        [UDP_FRAME_GET] = {place, cookie},
+        [UDP_FRAME_GOT] = {cookie},
     };
     for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
         clear(unused);
@@ -473,9 +474,9 @@ static void puts_and_gets_are_read_as_they_were_written(void **unused)
             assert_int_equal(contents.calls, type == UDP_FRAME_GET);
             assert_int_equal(contents.bytes, type != UDP_FRAME_GET);
             assert_true(udp_frames_next(&frames, &frame));
-            assert_true(frame.type == type && frame.nbytes == nbytes && frame.dest == rma.dest);
-            if (type == UDP_FRAME_GET)
-                assert_true(frame.src == rma.src);
+            assert_true(frame.type == type && frame.nbytes == nbytes);
+            if (type != UDP_FRAME_GOT)
+                assert_true(frame.place == rma.place);
             if (type != UDP_FRAME_PUT)
                 assert_true(frame.cookie == rma.cookie);
             if (type != UDP_FRAME_GET)
@@ -499,7 +500,9 @@ static void a_put_or_reply_that_is_alone_is_seen_from_the_front(void **unused)
         memcpy(head, box.datagram, UDP_ALONE_BYTES);
         assert_int_equal(is_alone(head, box.bytes, class, &frame), bytes);
         if (bytes)
-            assert_true(frame.dest == rma.dest && frame.nbytes == 200 && frame.type == type);
+            assert_true(
+                frame.nbytes == 200 && frame.type == type &&
+                (type == UDP_FRAME_PUT ? frame.place == rma.place : frame.cookie == rma.cookie));
         assert_false(is_alone(head, box.bytes, !class, &frame));
         assert_false(is_alone(head, box.bytes - 8, class, &frame));
         assert_false(is_alone(head, box.bytes + 8, class, &frame));
@@ -508,6 +511,39 @@ static void a_put_or_reply_that_is_alone_is_seen_from_the_front(void **unused)
         assert_false(is_alone(head, box.bytes, class, &frame));
         free(head);
     }
+}
+
+static void a_front_is_all_of_a_frame_but_its_payload(void **unused)
+{
+    (void)unused;
+    udp_extent_t extent;
+    add(new_message(AQ_AM_LONG, 3, 100, false));
+    const uint8_t *at = box.datagram + UDP_HEADER_MOST;
+    const size_t left = box.bytes - UDP_HEADER_MOST;
+    for (size_t at_hand = 0; at_hand < 32; at_hand++) {
+        uint8_t *exact = malloc(at_hand); // so that a sanitizer sees a look behind it
+        assert_true(exact || !at_hand);
+        if (at_hand)
+            memcpy(exact, at, at_hand);
+        assert_false(udp_frame_measure(exact, at_hand, left, UDP_REQUESTS, &extent));
+        free(exact);
+    }
+    assert_true(udp_frame_measure(at, 32, left, UDP_REQUESTS, &extent));
+    assert_int_equal(extent.front, 8 + 16 + 8);
+    assert_int_equal(extent.whole, left);
+    assert_false(udp_frame_measure(at, left, left - 8, UDP_REQUESTS, &extent));
+    assert_false(udp_frame_measure(at, left, left, UDP_REPLIES, &extent));
+}
+
+static void a_place_has_a_key_and_an_offset(void **unused)
+{
+    (void)unused;
+    const uint64_t most = (UINT64_C(1) << UDP_PLACE_OFFSET_BITS) - 1;
+    const uint64_t place = udp_place_make(UDP_KEY_SEGMENT, most);
+    assert_int_equal(udp_place_key(place), UDP_KEY_SEGMENT);
+    assert_true(udp_place_offset(place) == most);
+    assert_true(udp_place_make(UDP_KEY_MEMORY, 0x7fff12345678) == 0x7fff12345678);
+    assert_int_equal(udp_place_key(UINT64_MAX), 255);
 }
 
 // Reads the good frames of a copy in memory of just that size, and touches what they claim to be.
@@ -580,6 +616,8 @@ int main(void)
         cmocka_unit_test_setup(puts_and_gets_have_their_bytes_in_their_places, clear),
         cmocka_unit_test_setup(puts_and_gets_are_read_as_they_were_written, clear),
         cmocka_unit_test_setup(a_put_or_reply_that_is_alone_is_seen_from_the_front, clear),
+        cmocka_unit_test_setup(a_front_is_all_of_a_frame_but_its_payload, clear),
+        cmocka_unit_test(a_place_has_a_key_and_an_offset),
         cmocka_unit_test_setup(a_cut_datagram_gives_whole_frames_only, clear),
         cmocka_unit_test_setup(any_bytes_are_read_without_harm, clear),
     };
