@@ -29,12 +29,19 @@ static bool make_room(aq_bytes_t *bytes, size_t length)
     return true;
 }
 
-void aq_put_raw(aq_bytes_t *bytes, const void *data, size_t length)
+uint8_t *aq_put_room(aq_bytes_t *bytes, size_t length)
 {
     if (length == 0 || !make_room(bytes, length))
-        return;
-    memcpy(bytes->data + bytes->used, data, length);
+        return NULL;
     bytes->used += length;
+    return bytes->data + bytes->used - length;
+}
+
+void aq_put_raw(aq_bytes_t *bytes, const void *data, size_t length)
+{
+    uint8_t *room = aq_put_room(bytes, length);
+    if (room != NULL)
+        memcpy(room, data, length);
 }
 
 void aq_put_u8(aq_bytes_t *bytes, unsigned value)

@@ -24,6 +24,8 @@ typedef struct aq_bytes {
 } aq_bytes_t;
 
 void aq_bytes_free(aq_bytes_t *bytes);
+// Appends so many bytes that the caller fills in. NULL: no memory, or no bytes.
+uint8_t *aq_put_room(aq_bytes_t *bytes, size_t length);
 void aq_put_raw(aq_bytes_t *bytes, const void *data, size_t length);
 void aq_put_u8(aq_bytes_t *bytes, unsigned value);
 void aq_put_u32(aq_bytes_t *bytes, uint32_t value);

@@ -63,7 +63,7 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
     return framing == AQ_FRAME_WHOLE && frame->type == type;
 }
 
-// Both sides prove the key; then the job comes.
+// Both sides prove the key; then the job comes, sealed as all that follows.
 static bool introduce(aq_helper_t *helper, const aq_intro_t *intro, aq_frame_t *job)
 {
     aq_proof_t proof = {.node = intro->node};
@@ -82,6 +82,8 @@ static bool introduce(aq_helper_t *helper, const aq_intro_t *intro, aq_frame_t *
         return false;
     aq_proof_make(&proof, intro->key, true, answer);
     aq_write_proof(&helper->parent.out, answer);
+    if (aq_link_seal(&helper->parent, &proof, intro->key, true) != 0)
+        return false;
     return next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, job);
 }
 
@@ -92,10 +94,9 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
     if (!aq_read_job(frame->payload, &job))
         return false;
     aq_put_raw(&node->spec_bytes, job.spec, job.spec_bytes);
-    helper->job = aq_proof_open(job.spec, job.spec_bytes, node->key);
-    aq_view_t view = {.at = helper->job.data, .left = helper->job.used};
-    if (node->spec_bytes.failed || helper->job.failed || !aq_read_spec(view, &node->spec) ||
-        job.low != node->self || job.high > node->spec.host_count)
+    aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
+    if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
+        job.high > node->spec.host_count)
         return false;
     aq_log_verbose(node->spec.verbose);
     aq_log_quiet(node->spec.quiet);
@@ -259,7 +260,7 @@ static bool take_credit(aq_helper_t *helper, const aq_frame_t *frame)
 
 static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
-    if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT)
+    if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING)
         pass_down(helper, frame);
     switch (frame->type) {
     case AQ_MSG_GO:
@@ -272,6 +273,9 @@ static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
         return take_signal(helper, frame);
     case AQ_MSG_CREDIT:
         return take_credit(helper, frame);
+    case AQ_MSG_PING:
+        aq_write_empty(&helper->parent.out, AQ_MSG_PONG);
+        return true;
     case AQ_MSG_INPUT:
         aq_helper_take_input(helper, frame->payload.at, frame->payload.left);
         return true;
@@ -280,14 +284,29 @@ static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
     }
 }
 
+// What goes up is sealed by itself and still arrives, unless the attacker stops it: then the parent
+// only sees that the link ends.
+static void tell_forged(aq_helper_t *helper, int error)
+{
+    char reason[AQ_REMOTE_TEXT], text[AQ_REMOTE_TEXT + 64];
+    aq_link_reason(&helper->parent, error, reason, sizeof reason);
+    snprintf(text, sizeof text, "its connection to its parent is lost: %s", reason);
+    aq_write_node_text(&helper->parent.out, AQ_MSG_FAILED,
+                       &(aq_node_text_t){helper->node.self, text});
+    helper->forged = true;
+}
+
 static void serve_parent(aq_node_t *node, void *item, short events)
 {
     aq_helper_t *helper = item;
     aq_frame_t frame;
     aq_framing_t framing;
     (void)node;
-    if ((events & ~POLLOUT) && aq_link_receive(&helper->parent) != 0)
+    int error = events & ~POLLOUT ? aq_link_receive(&helper->parent) : 0;
+    if (error != 0)
         helper->gone = true;
+    if (error == EBADMSG)
+        tell_forged(helper, error);
     while ((framing = aq_link_next(&helper->parent, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
         if (!take_frame(helper, &frame))
             helper->gone = true;
@@ -422,8 +441,9 @@ static bool is_over(const aq_helper_t *helper)
 static void part_in_order(const aq_helper_t *helper)
 {
     char unread[256];
+    uint64_t deadline = aq_clock_ns() + (uint64_t)PART_MS * 1000000;
     (void)shutdown(helper->parent.fd, SHUT_WR);
-    while (wait_readable(helper->parent.fd, PART_MS) &&
+    while (aq_clock_ns() < deadline && wait_readable(helper->parent.fd, PART_MS) &&
            recv(helper->parent.fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
         continue;
 }
@@ -436,7 +456,7 @@ static void end_all(aq_helper_t *helper)
     aq_helper_pass_lines(helper);
     send_held(helper);
     (void)aq_link_flush(&helper->parent);
-    if (!helper->gone)
+    if (!helper->gone || helper->forged)
         part_in_order(helper);
     aq_link_close(&helper->parent);
     aq_node_close(&helper->node);

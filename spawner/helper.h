@@ -19,7 +19,6 @@ enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 typedef struct aq_helper {
     aq_node_t node; // first, so that a pointer to it is a pointer to this
     aq_link_t parent;
-    aq_bytes_t job;  // opened: where the texts of the spec are
     uint32_t *ranks; // of this host
     uint32_t rank_count;
     aq_boot_page_t *page;
@@ -29,6 +28,7 @@ typedef struct aq_helper {
     bool started, told_exit, told_abort, told_joined, told_left, told_done, told_fault;
     uint64_t fault_due;                     // when it is to be told; 0: there is none
     bool gone;                              // the parent's link is broken
+    bool forged;                            // since somebody changed what the parent sent
     aq_stream_t streams[AQ_HELPER_STREAMS]; // own: what this process logs
     aq_sink_t lines[AQ_HELPER_STREAMS];     // whole lines, on their way into frames
     aq_bytes_t held; // output and ends of hosts, in order, on their way up as credit allows

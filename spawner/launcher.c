@@ -517,15 +517,6 @@ static void raise_files(uint32_t children)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static aq_bytes_t seal_spec(const aq_launch_plan_t *plan)
-{
-    aq_bytes_t plain = {0};
-    aq_write_spec(&plain, &plan->spec);
-    aq_bytes_t sealed = aq_proof_seal(&plain, plan->key);
-    aq_bytes_free(&plain);
-    return sealed;
-}
-
 static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
 {
     aq_node_t *node = &launcher->node;
@@ -537,7 +528,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     node->window = plan->window;
     memcpy(node->key, plan->key, sizeof node->key);
     snprintf(node->told_address, sizeof node->told_address, "%s", plan->told_address);
-    node->spec_bytes = seal_spec(plan);
+    aq_write_spec(&node->spec_bytes, &plan->spec);
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
     launcher->hosts = calloc(hosts, 1);

@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "reach.h"
 
 #define CHUNK ((size_t)64 * 1024)
 
@@ -36,54 +39,143 @@ void aq_link_close(aq_link_t *link)
     link->fd = -1;
     aq_bytes_free(&link->in);
     aq_bytes_free(&link->out);
-    link->taken = link->sent = 0;
+    aq_bytes_free(&link->wire_in);
+    aq_bytes_free(&link->wire_out);
+    aq_seal_free(link->seal);
+    link->seal = NULL;
+    link->taken = link->sent = link->wire_sent = 0;
 }
+
+void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room)
+{
+    char address[AQ_REACH_TEXT];
+    aq_reach_peer(link->fd, address);
+    if (error == EBADMSG)
+        snprintf(text, room,
+                 "bytes from %s were changed, inserted, repeated or left out on their way, by "
+                 "somebody on the network who does not have the key of the job",
+                 address[0] != '\0' ? address : "there");
+    else
+        snprintf(text, room, "%s", strerror(error));
+}
+
+// ---- out ----
 
 size_t aq_link_waiting(const aq_link_t *link)
 {
-    return link->out.used - link->sent;
+    return link->out.used - link->sent + link->wire_out.used - link->wire_sent;
 }
 
-int aq_link_flush(aq_link_t *link)
+// Sends a buffer from *sent on. 0, also when the kernel takes no more for now, or errno.
+static int link_send(const aq_link_t *link, const aq_bytes_t *bytes, size_t *sent)
 {
-    if (link->out.failed)
-        return ENOMEM;
-    while (aq_link_waiting(link) > 0) {
-        ssize_t n = send(link->fd, link->out.data + link->sent, aq_link_waiting(link),
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (*sent < bytes->used) {
+        ssize_t n =
+            send(link->fd, bytes->data + *sent, bytes->used - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
-        link->sent += (size_t)n;
-        link->total += (uint64_t)n;
+        *sent += (size_t)n;
     }
-    link->out.used = link->sent = 0;
     return 0;
 }
 
-static void drop_taken(aq_link_t *link)
+static void link_seal_next(aq_link_t *link)
 {
-    if (link->taken == 0)
+    size_t length = link->out.used - link->sent;
+    if (length > AQ_SEAL_PLAIN_MOST)
+        length = AQ_SEAL_PLAIN_MOST;
+    aq_seal_record(link->seal, link->out.data + link->sent, length, &link->wire_out);
+    link->sent += length;
+}
+
+// One record at a time, so that the sealed copy stays small whatever waits in out.
+static int link_flush_sealed(aq_link_t *link)
+{
+    int error;
+    while ((error = link_send(link, &link->wire_out, &link->wire_sent)) == 0 &&
+           link->wire_sent == link->wire_out.used) {
+        link->wire_out.used = link->wire_sent = 0;
+        if (link->sent == link->out.used)
+            break;
+        link_seal_next(link);
+        if (link->wire_out.failed)
+            return ENOMEM;
+    }
+    return error;
+}
+
+int aq_link_flush(aq_link_t *link)
+{
+    if (link->out.failed || link->wire_out.failed)
+        return ENOMEM;
+    int error =
+        link->seal != NULL ? link_flush_sealed(link) : link_send(link, &link->out, &link->sent);
+    if (error == 0 && link->sent == link->out.used)
+        link->out.used = link->sent = 0;
+    return error;
+}
+
+// ---- in ----
+
+static void drop_front(aq_bytes_t *bytes, size_t length)
+{
+    if (length == 0)
         return;
-    memmove(link->in.data, link->in.data + link->taken, link->in.used - link->taken);
-    link->in.used -= link->taken;
+    memmove(bytes->data, bytes->data + length, bytes->used - length);
+    bytes->used -= length;
+}
+
+static int link_open_records(aq_link_t *link)
+{
+    size_t used;
+    bool genuine =
+        aq_seal_open(link->seal, link->wire_in.data, link->wire_in.used, &used, &link->in);
+    drop_front(&link->wire_in, used);
+    if (!genuine)
+        return EBADMSG;
+    return link->in.failed || link->wire_in.failed ? ENOMEM : 0;
+}
+
+// What came in behind the last frame in clear is sealed already.
+int aq_link_seal(aq_link_t *link, const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES],
+                 bool is_caller)
+{
+    link->seal = aq_seal_new(proof, key, is_caller);
+    if (link->seal == NULL)
+        return ENOMEM;
+    link->wire_out = link->out;
+    link->wire_sent = link->sent;
+    link->out = (aq_bytes_t){0};
+    link->sent = 0;
+    drop_front(&link->in, link->taken);
     link->taken = 0;
+    link->wire_in = link->in;
+    link->in = (aq_bytes_t){0};
+    return link_open_records(link);
 }
 
 int aq_link_receive(aq_link_t *link)
 {
     static uint8_t chunk[CHUNK];
     ssize_t n;
-    drop_taken(link);
+    drop_front(&link->in, link->taken);
+    link->taken = 0;
+    if (link->seal == NULL && link->in.used >= AQ_LINK_CLEAR_MOST)
+        return EMSGSIZE;
     do
-        n = recv(link->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+        n = recv(link->fd, chunk,
+                 link->seal != NULL ? sizeof chunk : AQ_LINK_CLEAR_MOST - link->in.used,
+                 MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n == 0)
         return ENOTCONN;
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
-    aq_put_raw(&link->in, chunk, (size_t)n);
+    aq_put_raw(link->seal != NULL ? &link->wire_in : &link->in, chunk, (size_t)n);
+    if (link->seal != NULL)
+        return link_open_records(link);
     return link->in.failed ? ENOMEM : 0;
 }
 

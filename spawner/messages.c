@@ -270,6 +270,11 @@ void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length)
     aq_frame_end(bytes, begin);
 }
 
+void aq_write_empty(aq_bytes_t *bytes, aq_message_t type)
+{
+    aq_frame_end(bytes, aq_frame_begin(bytes, type));
+}
+
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number)
 {
     size_t begin = aq_frame_begin(bytes, type);

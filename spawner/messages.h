@@ -5,8 +5,8 @@
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
 //   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
-//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE
-//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED
+//   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG
+//   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
 #ifndef AQ_MESSAGES_H
 #define AQ_MESSAGES_H
 
@@ -40,6 +40,8 @@ typedef enum aq_message {
     AQ_MSG_ENDED,  // the exit that counts
     AQ_MSG_DONE,   // the ranks of a host are gone
     AQ_MSG_FAULT,  // ranks of a host could not start, and why
+    AQ_MSG_PING,   // no payload; goes no further than this link
+    AQ_MSG_PONG,   // its answer
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -90,7 +92,7 @@ void aq_spec_free(aq_spec_t *spec);
 // To the helper of host low, which starts those behind it up to high: the hosts [low, high).
 typedef struct aq_job_message {
     uint32_t low, high;
-    const uint8_t *spec; // sealed (proof.h)
+    const uint8_t *spec; // aq_write_spec
     size_t spec_bytes;
 } aq_job_message_t;
 void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
@@ -119,6 +121,8 @@ void aq_write_output(aq_bytes_t *bytes, const aq_output_t *output);
 bool aq_read_output(aq_view_t view, aq_output_t *out);
 
 void aq_write_input(aq_bytes_t *bytes, const void *data, size_t length);
+// PING, PONG: no payload.
+void aq_write_empty(aq_bytes_t *bytes, aq_message_t type);
 // TAKEN, CREDIT, SIGNAL, JOINED, LEFT: one number.
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);

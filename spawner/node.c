@@ -14,6 +14,8 @@
 #include "../other/log.h"
 
 #define IDLE_MS 1000
+#define PING_NS UINT64_C(2000000000)
+#define SILENCE_NS UINT64_C(10000000000) // without an answer, until the user is told
 
 // ---- the tree ----
 
@@ -157,6 +159,9 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
         child->owed += (uint32_t)frame->payload.left;
         node->ops->up(node, frame);
         return true;
+    case AQ_MSG_PONG:
+        child->unanswered = child->warned = false;
+        return true;
     case AQ_MSG_TAKEN:
     case AQ_MSG_EXIT:
     case AQ_MSG_FAULT:
@@ -183,6 +188,13 @@ static void take_frames(aq_node_t *node, aq_child_t *child)
         aq_node_lose_child(node, child, "its helper sends what this version does not know");
 }
 
+static void lose_link(aq_node_t *node, aq_child_t *child, int error)
+{
+    char why[AQ_REMOTE_TEXT];
+    aq_link_reason(&child->link, error, why, sizeof why);
+    aq_node_lose_child(node, child, why);
+}
+
 static void serve_child(aq_node_t *node, void *item, short events)
 {
     aq_child_t *child = item;
@@ -200,7 +212,7 @@ static void serve_child(aq_node_t *node, void *item, short events)
     } else if (error == ENOTCONN) {
         aq_node_lose_child(node, child, "its helper has ended");
     } else if (error != 0) {
-        aq_node_lose_child(node, child, strerror(error));
+        lose_link(node, child, error);
     }
 }
 
@@ -215,6 +227,34 @@ static void give_credit(aq_node_t *node)
     }
 }
 
+// A connection may stand while its bytes do not arrive: somebody on the network withholds them, or
+// the helper is stopped. What was left out before a ping or its answer breaks the link, since it is
+// sealed; an answer that does not come is told, since one that is stopped may go on.
+static void ping_child(const aq_node_t *node, aq_child_t *child, uint64_t now)
+{
+    if (child->state != AQ_CHILD_READY || now - child->pinged < PING_NS)
+        return;
+    if (!child->unanswered) {
+        aq_write_empty(&child->link.out, AQ_MSG_PING);
+        child->pinged = now;
+        child->unanswered = true;
+    } else if (!child->warned && now - child->pinged > SILENCE_NS) {
+        aq_log_warn("host %s has not answered for %u seconds, though its connection from %s "
+                    "stands: it is stopped or overloaded, or somebody on the network withholds "
+                    "what it says",
+                    node->spec.hosts[child->low].name, (unsigned)(SILENCE_NS / 1000000000),
+                    child->seen);
+        child->warned = true;
+    }
+}
+
+static void ping_children(aq_node_t *node)
+{
+    uint64_t now = aq_clock_ns();
+    for (uint32_t i = 0; i < node->child_count; i++)
+        ping_child(node, &node->children[i], now);
+}
+
 static void flush_children(aq_node_t *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
@@ -222,7 +262,7 @@ static void flush_children(aq_node_t *node)
         int error = is_linked(child) ? aq_link_flush(&child->link) : 0;
         // A link that broke may still hold what the peer said last: the next receive tells.
         if (error != 0 && error != EPIPE && error != ECONNRESET)
-            aq_node_lose_child(node, child, strerror(error));
+            lose_link(node, child, error);
     }
 }
 
@@ -291,5 +331,6 @@ void aq_node_turn(aq_node_t *node)
     aq_node_check_calls(node);
     node->ops->turn(node);
     give_credit(node);
+    ping_children(node);
     flush_children(node);
 }

@@ -46,8 +46,10 @@ typedef struct aq_child {
     char addresses[AQ_REMOTE_TEXT]; // of its host, as it told through the remote shell
     char seen[AQ_REACH_TEXT];       // its address as we see it
     aq_link_t link;
-    uint32_t done; // hosts of its subtree whose ranks are gone
-    uint32_t owed; // bytes of its output that are taken, and for which it has no credit yet
+    uint32_t done;   // hosts of its subtree whose ranks are gone
+    uint32_t owed;   // bytes of its output that are taken, and for which it has no credit yet
+    uint64_t pinged; // when it was last asked whether it hears us; 0: never
+    bool unanswered, warned; // the last time; and the user has been told
 } aq_child_t;
 
 // Somebody who has called and not yet proved anything.
@@ -85,7 +87,7 @@ typedef struct aq_watch {
 struct aq_node {
     const aq_node_ops_t *ops;
     aq_spec_t spec;
-    aq_bytes_t spec_bytes; // the same, sealed, as it travels
+    aq_bytes_t spec_bytes; // the same, as it travels; the texts of a helper's spec are in it
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
     char told_address[AQ_REACH_TEXT]; // GASNET_MASTERIP; "": found out

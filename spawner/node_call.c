@@ -162,6 +162,8 @@ static bool admit(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
     aq_child_t *child = find_child(node, caller->proof.node);
     if (child == NULL)
         return false;
+    if (aq_link_seal(&caller->link, &caller->proof, node->key, false) != 0)
+        return false;
     child->link = caller->link;
     caller->link = (aq_link_t){.fd = -1};
     snprintf(child->seen, sizeof child->seen, "%s", caller->address);

@@ -1,0 +1,40 @@
+// Authenticated encryption of a connection of the tree, in both directions. No input or output.
+//
+//   sealed stream = header (24) record record ...
+//   record        = length (4, big-endian) | encrypted bytes, with their tag (length)
+//
+// Each direction is a stream of libsodium's secretstream (XChaCha20-Poly1305) under a key of its
+// own, which is derived from the job's key and everything that the two sides said in the proof
+// (proof.h). So records open only on the connection and in the direction that they were sealed for,
+// and only in their order: a record that somebody changed, inserted, repeated, swapped or left out
+// makes the stream fail for good, and nothing of it is delivered. The end of a stream is not
+// marked, since the messages of the job say when a host is done.
+#ifndef AQ_SEAL_H
+#define AQ_SEAL_H
+
+#include "proof.h"
+
+#define AQ_SEAL_HEADER ((size_t)24)
+#define AQ_SEAL_PLAIN_MOST ((size_t)32 * 1024) // bytes before encryption, of one record
+#define AQ_SEAL_TAG ((size_t)17)
+#define AQ_SEAL_RECORD_MOST (4 + AQ_SEAL_PLAIN_MOST + AQ_SEAL_TAG)
+
+typedef struct aq_seal aq_seal_t;
+
+// For the side that called, or the one that listened. NULL: no memory.
+aq_seal_t *aq_seal_new(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool is_caller);
+// Erases the keys. NULL is allowed.
+void aq_seal_free(aq_seal_t *seal);
+
+// Appends one record with plain[0, length) to wire; length is 1 to AQ_SEAL_PLAIN_MOST. The first
+// call puts the header in front. Without memory, wire has failed.
+void aq_seal_record(aq_seal_t *seal, const uint8_t *plain, size_t length, aq_bytes_t *wire);
+
+// Opens all records that are whole in wire[0, length), and appends what was in them to plain. *used
+// is how many bytes of wire are done with; what is left is less than AQ_SEAL_RECORD_MOST bytes.
+// False: a record is not what the peer sealed. Then this and every later call delivers nothing
+// more.
+bool aq_seal_open(aq_seal_t *seal, const uint8_t *wire, size_t length, size_t *used,
+                  aq_bytes_t *plain);
+
+#endif

@@ -1,0 +1,119 @@
+// The sealed streams of the launcher's links, with an attacker in the middle. The input is what he
+// and the network do: seal a text, deliver some bytes, change, cut out, repeat or insert some.
+// Whatever it is, the receiver gets the beginning of what was sealed, and keeps little.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../spawner/seal.h"
+
+#define IN_FLIGHT_MOST 4096
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct world {
+    aq_seal_t *sender, *receiver;
+    aq_bytes_t sent, got;  // plain
+    aq_bytes_t wire, kept; // in flight; delivered and not opened yet
+} world_t;
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void deliver(world_t *world, size_t count)
+{
+    size_t used = 0;
+    aq_put_raw(&world->kept, world->wire.data, count);
+    memmove(world->wire.data, world->wire.data + count, world->wire.used - count);
+    world->wire.used -= count;
+    bool genuine =
+        aq_seal_open(world->receiver, world->kept.data, world->kept.used, &used, &world->got);
+    must(used <= world->kept.used);
+    must(!genuine || world->kept.used - used < AQ_SEAL_RECORD_MOST);
+    memmove(world->kept.data, world->kept.data + used, world->kept.used - used);
+    world->kept.used -= used;
+    must(world->got.used <= world->sent.used);
+    must(world->got.used == 0 || memcmp(world->got.data, world->sent.data, world->got.used) == 0);
+}
+
+static void cut_out(aq_bytes_t *wire, size_t at, size_t count)
+{
+    memmove(wire->data + at, wire->data + at + count, wire->used - at - count);
+    wire->used -= count;
+}
+
+// Room for count bytes at a place in what is in flight.
+static uint8_t *make_gap(aq_bytes_t *wire, size_t at, size_t count)
+{
+    must(aq_put_room(wire, count) != NULL);
+    memmove(wire->data + at + count, wire->data + at, wire->used - at - count);
+    return wire->data + at;
+}
+
+static void seal_text(world_t *world, const uint8_t *text, size_t length)
+{
+    if (length == 0)
+        return;
+    aq_put_raw(&world->sent, text, length);
+    aq_seal_record(world->sender, text, length, &world->wire);
+}
+
+// One step: what is done, where, to how many bytes.
+static void take_step(world_t *world, const uint8_t step[3], const uint8_t *text, size_t length)
+{
+    aq_bytes_t *wire = &world->wire;
+    size_t at = wire->used > 0 ? step[1] % wire->used : 0;
+    size_t count = step[2] < wire->used - at ? step[2] : wire->used - at;
+    bool full = wire->used > IN_FLIGHT_MOST;
+    if (step[0] % 6 == 0 && !full)
+        seal_text(world, text, length);
+    else if (step[0] % 6 == 1 && wire->used > 0)
+        deliver(world, count);
+    else if (step[0] % 6 == 2 && wire->used > 0)
+        wire->data[at] ^= step[2];
+    else if (step[0] % 6 == 3 && wire->used > 0)
+        cut_out(wire, at, count);
+    else if (step[0] % 6 == 4 && count > 0 && !full)
+        memmove(make_gap(wire, at, count), wire->data + at + count, count);
+    else if (step[0] % 6 == 5 && length > 0 && !full)
+        memcpy(make_gap(wire, at, length), text, length);
+}
+
+static void close_world(world_t *world)
+{
+    aq_seal_free(world->sender);
+    aq_seal_free(world->receiver);
+    aq_bytes_free(&world->sent);
+    aq_bytes_free(&world->got);
+    aq_bytes_free(&world->wire);
+    aq_bytes_free(&world->kept);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde";
+    const aq_proof_t proof = {.node = 1, .caller = "c", .listener = "l"};
+    if (aq_proof_start() != AQ_OK)
+        return 0;
+    world_t world = {.sender = aq_seal_new(&proof, key, true),
+                     .receiver = aq_seal_new(&proof, key, false)};
+    must(world.sender != NULL && world.receiver != NULL);
+    while (size >= 3) {
+        const uint8_t *step = data;
+        data += 3;
+        size -= 3;
+        size_t length = step[0] % 6 == 0 || step[0] % 6 == 5 ? step[2] : 0;
+        length = length < size ? length : size;
+        take_step(&world, step, data, length);
+        data += length;
+        size -= length;
+    }
+    if (world.wire.used > 0)
+        deliver(&world, world.wire.used);
+    close_world(&world);
+    return 0;
+}

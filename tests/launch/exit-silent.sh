@@ -1,0 +1,34 @@
+#!/bin/bash
+# exit-silent: the helper of a host is stopped, as if somebody on the network withheld what it says: its connection
+# stands. The user is told, once, and the job goes on and ends as usual when the helper goes on.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+export GASNET_WORKERIP=127.0.0.1 GASNET_SSH_CMD=$work/shell
+helper=
+trap '[ -z "$helper" ] || kill -CONT $helper 2>/dev/null; clean_up' EXIT
+
+cat >"$work/shell" <<'END'
+#!/bin/bash
+exec sh -c "${!#}"
+END
+chmod +x "$work/shell"
+
+begin "$run" -n 2 -H a,b sh -c 'echo $PPID; while ! [ -e "$0" ]; do sleep 0.1; done; echo done' "$work/now"
+wait_lines 2
+supervisor=$(head -n 1 "$work/out")
+helper=$(ps -o ppid= -p "$supervisor" | tr -d ' ')
+kill -STOP "$helper"
+for _ in $(seq 600); do
+    grep -q 'has not answered' "$work/err" && break
+    sleep 0.05
+done
+sleep 3 # in which it is asked again, and nothing more is told
+[ "$(grep -c 'host [ab] has not answered for 10 seconds, though its connection from 127.0.0.1 stands' "$work/err")" -eq 1 ] ||
+    fail "not told that a host is silent"
+kill -CONT "$helper"
+touch "$work/now"
+ended 0
+[ "$(grep -c 'has not answered' "$work/err")" -eq 1 ] || fail "told more than once"
+[ "$(grep -cx done "$work/out")" -eq 2 ] || fail "a rank of the job said nothing more"
+exit 0

@@ -1,0 +1,278 @@
+// Sealed streams with somebody in the middle, who changes, leaves out, repeats, swaps, inserts,
+// cuts records: the receiver gets what was sealed before that, the stream fails, and nothing
+// follows.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../spawner/seal.h"
+
+enum { RECORDS = 5, BODY = 32, RECORD = 4 + BODY + (int)AQ_SEAL_TAG };
+
+static const uint8_t job_key[AQ_KEY_BYTES] = "0123456789abcde";
+
+static aq_proof_t made_up_proof(void)
+{
+    aq_proof_t proof = {.node = 3};
+    memset(proof.caller, 1, sizeof proof.caller);
+    memset(proof.listener, 2, sizeof proof.listener);
+    return proof;
+}
+
+// The plain text of record number n: its number, all over.
+static void make_body(uint8_t body[BODY], unsigned n)
+{
+    memset(body, (int)('a' + n), BODY);
+}
+
+// Header and records, as the side that calls sends them.
+static aq_bytes_t make_stream(aq_seal_t *caller)
+{
+    uint8_t body[BODY];
+    aq_bytes_t wire = {0};
+    for (unsigned n = 0; n < RECORDS; n++) {
+        make_body(body, n);
+        aq_seal_record(caller, body, sizeof body, &wire);
+    }
+    assert_false(wire.failed);
+    assert_int_equal(wire.used, AQ_SEAL_HEADER + RECORDS * RECORD);
+    return wire;
+}
+
+static void expect_records(const aq_bytes_t *plain, unsigned count)
+{
+    uint8_t body[BODY];
+    assert_int_equal(plain->used, count * BODY);
+    for (unsigned n = 0; n < count; n++) {
+        make_body(body, n);
+        assert_memory_equal(plain->data + n * BODY, body, BODY);
+    }
+}
+
+typedef void attack_t(aq_bytes_t *wire, unsigned at);
+
+static uint8_t *record_at(const aq_bytes_t *wire, unsigned n)
+{
+    return wire->data + AQ_SEAL_HEADER + (size_t)n * RECORD;
+}
+
+static void attack_drop(aq_bytes_t *wire, unsigned at)
+{
+    memmove(record_at(wire, at), record_at(wire, at + 1), (size_t)(RECORDS - at - 1) * RECORD);
+    wire->used -= RECORD;
+}
+
+static void attack_repeat(aq_bytes_t *wire, unsigned at)
+{
+    memcpy(record_at(wire, at), record_at(wire, at - 1), RECORD);
+}
+
+static void attack_swap(aq_bytes_t *wire, unsigned at)
+{
+    uint8_t other[RECORD];
+    memcpy(other, record_at(wire, at), RECORD);
+    memcpy(record_at(wire, at), record_at(wire, at + 1), RECORD);
+    memcpy(record_at(wire, at + 1), other, RECORD);
+}
+
+static void attack_insert(aq_bytes_t *wire, unsigned at)
+{
+    memset(record_at(wire, at) + 4, 0, RECORD - 4);
+}
+
+// The tag of a record is cut off, and the next record follows at once.
+static void attack_cut(aq_bytes_t *wire, unsigned at)
+{
+    uint8_t *next = record_at(wire, at + 1);
+    memmove(next - AQ_SEAL_TAG, next, (size_t)(wire->data + wire->used - next));
+    wire->used -= AQ_SEAL_TAG;
+}
+
+static void attack_no_bytes(aq_bytes_t *wire, unsigned at)
+{
+    memcpy(record_at(wire, at), "\0\0\0\21", 4); // a tag, and nothing with it
+}
+
+static void attack_too_long(aq_bytes_t *wire, unsigned at)
+{
+    memcpy(record_at(wire, at), "\0\1\0\0", 4);
+}
+
+// An honest stream that the attack changes from record `at` on: those before it arrive.
+static void expect_broken(attack_t *attack, unsigned at)
+{
+    const aq_proof_t proof = made_up_proof();
+    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
+    aq_seal_t *listener = aq_seal_new(&proof, job_key, false);
+    aq_bytes_t wire = make_stream(caller), plain = {0};
+    uint8_t body[BODY];
+    size_t used;
+    attack(&wire, at);
+    assert_false(aq_seal_open(listener, wire.data, wire.used, &used, &plain));
+    expect_records(&plain, at);
+    wire.used = 0;
+    make_body(body, at); // what the peer goes on with does not arrive any more
+    aq_seal_record(caller, body, sizeof body, &wire);
+    assert_false(aq_seal_open(listener, wire.data, wire.used, &used, &plain));
+    expect_records(&plain, at);
+    aq_bytes_free(&wire);
+    aq_bytes_free(&plain);
+    aq_seal_free(caller);
+    aq_seal_free(listener);
+}
+
+static void test_attacks(void **state)
+{
+    (void)state;
+    for (unsigned at = 0; at + 1 < RECORDS; at++) {
+        expect_broken(attack_drop, at);
+        expect_broken(attack_swap, at);
+        expect_broken(attack_insert, at);
+        expect_broken(attack_cut, at);
+        expect_broken(attack_no_bytes, at);
+        expect_broken(attack_too_long, at);
+        expect_broken(attack_repeat, at + 1);
+    }
+}
+
+// Opens a stream as it comes in, in two parts. Returns how many bytes of plain text arrive; fails
+// when any of them is wrong.
+static size_t open_in_parts(const aq_bytes_t *wire, size_t first, bool *genuine)
+{
+    const aq_proof_t proof = made_up_proof();
+    aq_seal_t *listener = aq_seal_new(&proof, job_key, false);
+    aq_bytes_t plain = {0};
+    size_t used, more;
+    *genuine = aq_seal_open(listener, wire->data, first, &used, &plain);
+    assert_true(used <= first && first - used < AQ_SEAL_RECORD_MOST);
+    if (*genuine)
+        *genuine = aq_seal_open(listener, wire->data + used, wire->used - used, &more, &plain);
+    expect_records(&plain, (unsigned)(plain.used / BODY));
+    size_t arrived = plain.used;
+    aq_bytes_free(&plain);
+    aq_seal_free(listener);
+    return arrived;
+}
+
+// Wherever a byte is changed, what arrives is what was sealed before that.
+static void test_each_byte(void **state)
+{
+    (void)state;
+    const aq_proof_t proof = made_up_proof();
+    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
+    aq_bytes_t wire = make_stream(caller);
+    bool genuine;
+    for (size_t at = 0; at < wire.used; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            size_t intact = at < AQ_SEAL_HEADER ? 0 : (at - AQ_SEAL_HEADER) / RECORD;
+            size_t within = at < AQ_SEAL_HEADER ? 4 : (at - AQ_SEAL_HEADER) % RECORD;
+            wire.data[at] ^= (uint8_t)(1u << bit);
+            assert_int_equal(open_in_parts(&wire, wire.used, &genuine), intact * BODY);
+            // A longer length makes the receiver wait for the rest, which then does not open.
+            assert_false(genuine && within > 3);
+            wire.data[at] ^= (uint8_t)(1u << bit);
+        }
+    aq_bytes_free(&wire);
+    aq_seal_free(caller);
+}
+
+// However the network cuts it, an honest stream arrives, and a stream that ends too early gives the
+// records that are whole.
+static void test_parts(void **state)
+{
+    (void)state;
+    const aq_proof_t proof = made_up_proof();
+    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
+    aq_bytes_t wire = make_stream(caller);
+    bool genuine;
+    for (size_t part = 0; part <= wire.used; part++) {
+        assert_int_equal(open_in_parts(&wire, part, &genuine), RECORDS * BODY);
+        assert_true(genuine);
+        aq_bytes_t cut = wire;
+        cut.used = part;
+        size_t whole = part < AQ_SEAL_HEADER ? 0 : (part - AQ_SEAL_HEADER) / RECORD;
+        assert_int_equal(open_in_parts(&cut, part, &genuine), whole * BODY);
+        assert_true(genuine);
+    }
+    aq_bytes_free(&wire);
+    aq_seal_free(caller);
+}
+
+static void expect_other(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool is_caller)
+{
+    const aq_proof_t own = made_up_proof();
+    aq_seal_t *caller = aq_seal_new(&own, job_key, true);
+    aq_seal_t *reader = aq_seal_new(proof, key, is_caller);
+    aq_bytes_t wire = make_stream(caller), plain = {0};
+    size_t used;
+    assert_false(aq_seal_open(reader, wire.data, wire.used, &used, &plain));
+    assert_int_equal(plain.used, 0);
+    aq_bytes_free(&wire);
+    aq_bytes_free(&plain);
+    aq_seal_free(caller);
+    aq_seal_free(reader);
+}
+
+// A stream opens for its own job, host, connection and direction only: replayed elsewhere it does
+// not, and neither does what a side has sent itself.
+static void test_other_keys(void **state)
+{
+    (void)state;
+    const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdf";
+    aq_proof_t proof = made_up_proof();
+    expect_other(&proof, other_key, false);
+    expect_other(&proof, job_key, true);
+    proof.node++;
+    expect_other(&proof, job_key, false);
+    proof = made_up_proof();
+    proof.caller[0] ^= 1;
+    expect_other(&proof, job_key, false);
+    proof = made_up_proof();
+    proof.listener[31] ^= 1;
+    expect_other(&proof, job_key, false);
+}
+
+// Two streams of the same text differ everywhere, and neither shows it; a full record arrives.
+static void test_secrecy(void **state)
+{
+    (void)state;
+    static uint8_t text[AQ_SEAL_PLAIN_MOST];
+    const aq_proof_t proof = made_up_proof();
+    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
+    aq_seal_t *listener = aq_seal_new(&proof, job_key, false);
+    aq_bytes_t wire[2] = {{0}, {0}}, plain = {0};
+    size_t used;
+    memset(text, 'x', sizeof text);
+    for (int i = 0; i < 2; i++) {
+        aq_seal_record(i == 0 ? caller : listener, text, sizeof text, &wire[i]);
+        assert_int_equal(wire[i].used, AQ_SEAL_HEADER + AQ_SEAL_RECORD_MOST);
+        assert_null(memmem(wire[i].data, wire[i].used, "xxxx", 4));
+    }
+    assert_memory_not_equal(wire[0].data + AQ_SEAL_HEADER + 4, wire[1].data + AQ_SEAL_HEADER + 4,
+                            sizeof text);
+    assert_true(aq_seal_open(listener, wire[0].data, wire[0].used, &used, &plain));
+    assert_int_equal(used, wire[0].used);
+    assert_int_equal(plain.used, sizeof text);
+    assert_memory_equal(plain.data, text, sizeof text);
+    for (int i = 0; i < 2; i++)
+        aq_bytes_free(&wire[i]);
+    aq_bytes_free(&plain);
+    aq_seal_free(caller);
+    aq_seal_free(listener);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attacks), cmocka_unit_test(test_each_byte),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_other_keys),
+        cmocka_unit_test(test_secrecy),
+    };
+    if (aq_proof_start() != AQ_OK)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
