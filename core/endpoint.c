@@ -11,7 +11,7 @@ struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL};
 
 static gex_EP_t endpoints[GASNET_MAXEPS] = {&aq_endpoint};
 static gex_EP_Index_t endpoint_count = 1;
-static aq_lock_t create_lock;
+aq_lock_t aq_endpoint_lock;
 
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
 {
@@ -53,9 +53,9 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
                       "gex_EP_Create: capabilities 0x%x: an endpoint beside the primordial one can "
                       "have GEX_EP_CAPABILITY_RMA, GEX_EP_CAPABILITY_VIS or both, and no other",
                       capabilities);
-    aq_lock_take(&create_lock);
+    aq_lock_take(&aq_endpoint_lock);
     int result = create(ep_p, client, capabilities, flags);
-    aq_lock_drop(&create_lock);
+    aq_lock_drop(&aq_endpoint_lock);
     return result;
 }
 
@@ -148,6 +148,18 @@ static int register_anywhere(gex_EP_t ep, gex_AM_Entry_t *entry, size_t place)
     return complain(entry, place, "no index is free: 192 handlers are registered");
 }
 
+static int register_table(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
+{
+    int result = GASNET_OK;
+    for (size_t i = 0; i < count && result == GASNET_OK; i++)
+        if (table[i].gex_index)
+            result = register_fixed(ep, &table[i], i);
+    for (size_t i = 0; i < count && result == GASNET_OK; i++)
+        if (!table[i].gex_index)
+            result = register_anywhere(ep, &table[i], i);
+    return result;
+}
+
 int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
 {
     int result = GASNET_OK;
@@ -157,11 +169,10 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
                       ep->index);
     for (size_t i = 0; AQ_CHECKS && i < count && result == GASNET_OK; i++)
         result = check_entry(&table[i], i);
-    for (size_t i = 0; i < count && result == GASNET_OK; i++)
-        if (table[i].gex_index)
-            result = register_fixed(ep, &table[i], i);
-    for (size_t i = 0; i < count && result == GASNET_OK; i++)
-        if (!table[i].gex_index)
-            result = register_anywhere(ep, &table[i], i);
+    if (result != GASNET_OK)
+        return result;
+    aq_lock_take(&aq_endpoint_lock);
+    result = register_table(ep, table, count);
+    aq_lock_drop(&aq_endpoint_lock);
     return result;
 }

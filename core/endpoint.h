@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "gasnetex_core.h"
+#include "lock.h"
 
 #define AQ_HANDLERS 256
 #define AQ_ANY_NARGS ~0u // gex_nargs of a handler that was registered without this number
@@ -39,7 +40,12 @@ struct gex_ep {
 extern struct gex_client aq_client;
 extern struct gex_ep aq_endpoint;
 
-// The endpoint of this process with an index, or NULL.
+// Protects the list of endpoints, the segment that each of them has, and their handlers while
+// some are registered. The call of a handler does not take it: the client sees to it that nobody
+// calls a handler too early.
+extern aq_lock_t aq_endpoint_lock;
+
+// The endpoint of this process with an index, or NULL. With the lock held.
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
 
 // Registers a handler of the library itself, at init, before any message can arrive.

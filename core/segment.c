@@ -190,7 +190,9 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     segment.client = ep->client;
     segment.size = size;
     segment.attached = true;
+    aq_lock_take(&aq_endpoint_lock);
     ep->segment = &segment;
+    aq_lock_drop(&aq_endpoint_lock);
     aq_segment_attach_bounds((uintptr_t)segment.addr, size);
     aq_team_refresh();
     if (segment_p)
@@ -249,13 +251,10 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     return GASNET_OK;
 }
 
-void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
+// Looks at all endpoints, also at those that other threads make and bind meanwhile.
+static void unbind(gex_Segment_t seg)
 {
-    (void)flags;
-    if (seg->attached) {
-        aq_log_error("gex_Segment_Destroy: the segment of gex_Segment_Attach cannot be destroyed");
-        return;
-    }
+    aq_lock_take(&aq_endpoint_lock);
     for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
         gex_EP_t ep = aq_endpoint_at(i);
         if (!ep || ep->segment != seg)
@@ -265,9 +264,32 @@ void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
         if (i == 0)
             aq_job.segment_size[aq_job.rank] = 0;
     }
+    aq_lock_drop(&aq_endpoint_lock);
+}
+
+void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
+{
+    (void)flags;
+    if (seg->attached) {
+        aq_log_error("gex_Segment_Destroy: the segment of gex_Segment_Attach cannot be destroyed");
+        return;
+    }
+    unbind(seg);
     if (seg->allocated)
         munmap(seg->addr, seg->size);
     free(seg);
+}
+
+static bool bind_if_unbound(gex_EP_t ep, gex_Segment_t seg)
+{
+    aq_lock_take(&aq_endpoint_lock);
+    const bool unbound = !ep->segment && (!everything || ep->index);
+    if (unbound) {
+        ep->segment = seg;
+        aq_segment_bind_bounds(ep->index, (uintptr_t)seg->addr, seg->size);
+    }
+    aq_lock_drop(&aq_endpoint_lock);
+    return unbound;
 }
 
 int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
@@ -276,11 +298,9 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx",
                       flags);
-    if (ep->segment || (everything && !ep->index))
+    if (!bind_if_unbound(ep, seg))
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_BindSegment: endpoint %lu has a bound segment already", ep->index);
-    ep->segment = seg;
-    aq_segment_bind_bounds(ep->index, (uintptr_t)seg->addr, seg->size);
     if (!ep->index) {
         aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size);
         aq_job.shift[aq_job.rank] = 0;

@@ -93,6 +93,18 @@ static void register_handlers(gasnet_handlerentry_t *table, int count,
     }
 }
 
+// Other threads may call gex_EP_RegisterHandlers meanwhile.
+static int register_table(gasnet_handlerentry_t *table, int count)
+{
+    gasnet_handler_t chosen[INDICES];
+    aq_lock_take(&aq_endpoint_lock);
+    int result = choose(table, count, chosen);
+    if (result == GASNET_OK)
+        register_handlers(table, count, chosen);
+    aq_lock_drop(&aq_endpoint_lock);
+    return result;
+}
+
 static uintptr_t whole_size(uintptr_t segsize)
 {
     if (segsize == (uintptr_t)-1)
@@ -120,14 +132,12 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
                   uintptr_t minheapoffset)
 {
     (void)minheapoffset;
-    gasnet_handler_t chosen[INDICES];
     uintptr_t size = whole_size(segsize);
     int result = check_attach(numentries, size);
     if (result == GASNET_OK)
-        result = choose(table, numentries, chosen);
+        result = register_table(table, numentries);
     if (result != GASNET_OK)
         return result;
-    register_handlers(table, numentries, chosen);
     result = gex_Segment_Attach(NULL, &aq_team.head, size);
     if (result == GASNET_OK)
         stage = READY;
