@@ -13,6 +13,8 @@ static inline void prefetch_to_write(const char *line)
 
 #define DONE (~(uint64_t)0) // flag ^ DONE: the handler has returned
 
+atomic_uint aq_ring_sent;
+
 // ---- sender ----
 
 static bool room_for(aq_ring_out_t *ring, uint64_t end)
@@ -61,6 +63,7 @@ static inline aq_ring_header_t *header_at(aq_ring_in_t *ring, uint64_t position)
 
 static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
 {
+    aq_ring_arrives();
     uint32_t word = header->word;
     unsigned nargs = aq_ring_word_nargs(word);
     aq_arrival_t arrival = {

@@ -184,6 +184,7 @@ struct aq_coll {
     size_t unasked;    // bytes sent unasked since the fence
     aq_coll_op_t *ops; // not complete, in order
     aq_coll_op_t *last;
+    atomic_uint open; // how many those are; changed with the lock held, read without it
     aq_coll_mail_t *mail[AQ_COLL_MAIL_LISTS]; // by number
     struct aq_coll_check *check;              // debug builds: coll_check.c
     aq_coll_t *next;                          // all teams with collectives

@@ -86,6 +86,7 @@ static aq_coll_op_t *append(aq_coll_t *coll, const aq_coll_call_t *call)
     else
         coll->ops = op;
     coll->last = op;
+    atomic_fetch_add_explicit(&coll->open, 1, memory_order_relaxed);
     coll->unasked += aq_coll_op_unasked(call);
     if (call->kind == AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES / 2) {
         coll->fence = op->number;
@@ -144,6 +145,7 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
     *at = op->next;
     if (coll->last == op)
         coll->last = before;
+    atomic_fetch_sub_explicit(&coll->open, 1, memory_order_relaxed);
 }
 
 // With the lock held. The initiator, if it still looks after the record, gives it back.
@@ -204,7 +206,7 @@ static bool turn(aq_task_t *task)
         return false;
     bool any = false;
     for (aq_coll_t *coll = teams; coll; coll = coll->next)
-        if (coll->ops)
+        if (atomic_load_explicit(&coll->open, memory_order_relaxed))
             any |= advance(coll);
     drop_busy();
     return any;
