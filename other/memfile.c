@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,21 @@ static int create_anonymous(const char *name)
     return fd;
 }
 
+int aq_memfile_resize(int fd, size_t size)
+{
+    const struct timespec now = {0};
+    sigset_t limit, before;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &limit, &before);
+    int error = ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
+    // The kernel sends it to this thread, so it is pending now, unless the process ignores it.
+    if (error == EFBIG && !sigismember(&before, SIGXFSZ))
+        (void)sigtimedwait(&limit, NULL, &now);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)
 {
     if (size == 0 || size > INT64_MAX) {
@@ -59,21 +75,14 @@ aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)
             name, size);
         return AQ_ERR_ARG;
     }
-    int error;
     int fd = create_anonymous(name);
-    if (fd < 0)
-        goto err_create;
-    if (ftruncate(fd, (off_t)size) != 0)
-        goto err_close;
-    *fd_out = fd;
-    return AQ_OK;
-
-err_close:
-    error = errno;
-    close(fd);
-    errno = error;
-err_create:
-    error = errno;
+    int error = fd < 0 ? errno : aq_memfile_resize(fd, size);
+    if (error == 0) {
+        *fd_out = fd;
+        return AQ_OK;
+    }
+    if (fd >= 0)
+        close(fd);
     aq_log_error("shared memory '%s' of %zu bytes cannot be created (%s); %s", name, size,
                  strerror(error), create_remedy(error));
     return AQ_ERR_RESOURCE;

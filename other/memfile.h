@@ -22,6 +22,10 @@ typedef struct aq_memfile_ticket {
 // which is closed on exec. name is for people only (it shows in /proc). Logs a fault.
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out);
 
+// Gives the file another size. 0, or errno: EFBIG where the limit of file sizes (ulimit -f) forbids
+// it, which ends the process by a signal if ftruncate is called as it is. Any thread.
+int aq_memfile_resize(int fd, size_t size);
+
 // Makes the ticket with which others can open fd.
 aq_status_t aq_memfile_ticket(int fd, aq_memfile_ticket_t *out);
 

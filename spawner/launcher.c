@@ -502,6 +502,7 @@ static bool open_signals(aq_launcher_t *launcher)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); // output into a file: the write fails, and that is told
     launcher->node.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return launcher->node.signals >= 0;
 }

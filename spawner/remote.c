@@ -37,6 +37,7 @@ __attribute__((noreturn)) static void become_shell(char *const *argv, const int 
     // A user who was logged in by ssh has these; they would tell the helper of another connection.
     (void)unsetenv("SSH_CONNECTION");
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)execvp(argv[0], argv);
     fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));

@@ -65,11 +65,12 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
     size_t total = 0;
     for (uint32_t i = 0; i < env->nbrhd_size; i++)
         total += round_up(sizes[env->nbrhd[i]], PAGE);
-    if (env->nbrhd_index == 0 && ftruncate(smp->fd, (off_t)(smp->segments_offset + total)) != 0) {
+    int error =
+        env->nbrhd_index == 0 ? aq_memfile_resize(smp->fd, smp->segments_offset + total) : 0;
+    if (error != 0) {
         aq_log_error("the segments of this host (%zu bytes) cannot be made: %s; ask for less or "
-                     "raise the limit of file "
-                     "sizes (ulimit -f)",
-                     total, strerror(errno));
+                     "raise the limit of the size of a file (ulimit -f)",
+                     total, strerror(error));
         return AQ_ERR_RESOURCE;
     }
     char *base;
