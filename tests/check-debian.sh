@@ -66,7 +66,10 @@ build_with_pkgconfig()
 
 build_with_cmake()
 {
-    command -v cmake >/dev/null || return
+    command -v cmake >/dev/null || {
+        left_out 'a client by CMake' 'cmake is not installed (package cmake)'
+        return
+    }
     cat >CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.13)
 project(client C)

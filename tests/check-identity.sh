@@ -42,7 +42,10 @@ cp client.c client.cc
 for mode in seq par parsync; do
     package=gasnet-smp-$mode
     for compiler in "cc -O0 client.c" "cc -O2 -flto client.c" "c++ -O3 client.cc"; do
-        command -v "${compiler%% *}" >/dev/null || continue
+        command -v "${compiler%% *}" >/dev/null || {
+            left_out "$compiler" 'there is no such compiler'
+            continue
+        }
         $compiler $(pkg-config --cflags $package) -o dynamic $(pkg-config --libs $package) && told dynamic $mode || exit
         $compiler $(pkg-config --cflags $package) -o archives -Wl,-Bstatic $(pkg-config --static --libs $package) \
             -Wl,-Bdynamic && told archives $mode || exit

@@ -47,7 +47,7 @@ try_link_name()
     # shellcheck disable=SC2046,SC2086
     cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "hello-$2" $(pkg-config --libs "$package")
     if [ "$1" = mpi ] && ! use_mpirun; then
-        echo "not run: there is no MPI"
+        left_out "hello over conduit mpi" "there is no MPI"
         return
     fi
     "$prefix/bin/gasnetrun_$1" -n 8 "./hello-$2"

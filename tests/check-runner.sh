@@ -42,6 +42,9 @@ expect_line 'FAIL hangs [0-9]+\.[0-9] s: time limit of 2 s'
 expect_line '    before it hangs'
 expect_line 'FAIL ignores-the-limit [0-9]+\.[0-9] s: time limit of 2 s'
 expect_line 'skip skips: there is no such network'
+expect_line 'ok leaves-out [0-9]+\.[0-9] s'
+expect_line '    left out: a part: it is not installed'
+! grep -q 'some output' out || die "the output of a good test is shown"
 expect_line 'FAIL leaves-a-process [0-9]+\.[0-9] s: left 1 processes behind, exit code 0'
 expect_line 'FAIL leaves-a-session [0-9]+\.[0-9] s: left 1 processes behind, exit code 0'
 expect_line 'FAIL after-a-failure 0\.0 s: it needs fails, which failed'
@@ -51,7 +54,7 @@ expect_line 'ok meets-here [0-9]+\.[0-9] s'
 expect_line 'ok meets-there [0-9]+\.[0-9] s'
 expect_line 'FAIL fails-there [0-9]+\.[0-9] s: exit code 4'
 expect_line '    the reason of that failure'
-expect_last '6 passed, 7 failed, 2 skipped'
+expect_last '7 passed, 7 failed, 2 skipped'
 
 run 'passes-*' late
 expect_code 0

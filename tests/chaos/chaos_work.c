@@ -32,11 +32,10 @@
 enum {
     RANKS_MAX = 16,
     THREADS_MAX = 4,
-    MESSAGES = 16,    /* of a thread to each rank in a round; each has a bit in a word */
-    LONG_BYTES = 4096 /* of a Long at most */
-    ,
+    MESSAGES = 16,          /* of a thread to each rank in a round; each has a bit in a word */
+    MESSAGE_BYTES = 16384,  /* of a message at most */
     PUT_BYTES = 192 * 1024, /* of a put at most */
-    BOX = MESSAGES * LONG_BYTES + PUT_BYTES,
+    BOX = MESSAGES * MESSAGE_BYTES + PUT_BYTES,
     COUNTERS = 4096, /* bytes in front of the boxes */
     TICKETS = 8,     /* of a thread in a round */
     VECTOR = 600     /* elements of a reduction at most */
@@ -197,7 +196,7 @@ static void on_answer(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t numbe
 static void on_order(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t round, gex_AM_Arg_t bytes)
 {
     const gex_Rank_t from = sender_of(token);
-    const char *at = box_of(me, from, thread) + MESSAGES * LONG_BYTES;
+    const char *at = box_of(me, from, thread) + MESSAGES * MESSAGE_BYTES;
 
     if (!is_filled((const unsigned char *)at, (size_t)bytes,
                    key_of(from, thread, (uint32_t)round, MESSAGES)))
@@ -231,15 +230,15 @@ static void send_one(worker_t *w, gex_Rank_t to, int number)
 {
     const int t = w->number;
     const gex_AM_Arg_t round = (gex_AM_Arg_t)w->round;
-    const size_t most = number % 4 == 3 ? LONG_BYTES : gex_AM_LUBRequestMedium();
-    const size_t bytes = some_size(&w->random, most);
+    const size_t limit = number % 4 == 3 ? gex_AM_LUBRequestLong() : gex_AM_LUBRequestMedium();
+    const size_t bytes = some_size(&w->random, limit < MESSAGE_BYTES ? limit : MESSAGE_BYTES);
 
     fill(w->data, bytes, key_of(me, t, w->round, (uint32_t)number));
     if (number % 4 == 0)
         gex_AM_RequestShort3(w->all, to, ON_SHORT, 0, t, number, round);
     else if (number % 4 == 3)
         gex_AM_RequestLong3(w->all, to, ON_LONG, w->data, bytes,
-                            box_of(to, me, t) + (size_t)number * LONG_BYTES, GEX_EVENT_NOW, 0, t,
+                            box_of(to, me, t) + (size_t)number * MESSAGE_BYTES, GEX_EVENT_NOW, 0, t,
                             number, round);
     else
         gex_AM_RequestMedium3(w->all, to, ON_MEDIUM, w->data, bytes, GEX_EVENT_NOW, 0, t, number,
@@ -289,7 +288,7 @@ static void transfers(worker_t *w)
     const gex_Rank_t to = (me + w->round) % ranks;
     const uint64_t key = key_of(me, t, w->round, MESSAGES);
     const size_t bytes = some_size(&w->random, PUT_BYTES);
-    char *there = box_of(to, me, t) + MESSAGES * LONG_BYTES;
+    char *there = box_of(to, me, t) + MESSAGES * MESSAGE_BYTES;
 
     fill(w->data, bytes, key);
     gex_Event_Wait(gex_RMA_PutNB(w->all, to, there, w->data, bytes, GEX_EVENT_DEFER, 0));

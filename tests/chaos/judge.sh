@@ -241,7 +241,7 @@ one_round()
     outcome=$(field "$fault" 3)
     why=$(lacks "$fault")
     if [ -n "$why" ]; then
-        skipped=$((skipped + 1))
+        skipped=$((skipped + 1)) left_out[$fault]=$why
         echo "round $number: $planned: left out: $why"
         return
     fi

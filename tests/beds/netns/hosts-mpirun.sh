@@ -23,10 +23,17 @@ ends()
     expect "$code" $start -np "$ranks" "$@"
 }
 
-# can MPI MODULE: whether both are there.
+# can MPI MODULE: whether both are there; says what is left out.
 can()
 {
-    [ -e "$AQ_BUILD/modules/aq_mpi_$2.so" ] && command -v "mpirun.$1" >/dev/null
+    if [ ! -e "$AQ_BUILD/modules/aq_mpi_$2.so" ]; then
+        left_out "jobs of $1 by $2" "$2 was not found when this build was configured"
+    elif ! command -v "mpirun.$1" >/dev/null; then
+        left_out "jobs of $1 by $2" "there is no mpirun.$1"
+    else
+        return 0
+    fi
+    return 1
 }
 
 jobs()
