@@ -266,30 +266,52 @@ static const char *direction(const aq_arrival_t *arrival)
     return arrival->reply ? "Reply" : "Request";
 }
 
-static void check_arrival(const aq_arrival_t *arrival, const gex_AM_Entry_t *entry)
+static const gex_Flags_t category_flags[] = {GEX_FLAG_AM_SHORT, GEX_FLAG_AM_MEDIUM,
+                                             GEX_FLAG_AM_LONG};
+
+static gex_Flags_t direction_flag(const aq_arrival_t *arrival)
 {
-    static const gex_Flags_t category_flags[] = {GEX_FLAG_AM_SHORT, GEX_FLAG_AM_MEDIUM,
-                                                 GEX_FLAG_AM_LONG};
+    return arrival->reply ? GEX_FLAG_AM_REPLY : GEX_FLAG_AM_REQUEST;
+}
+
+// Is the handler registered for this message? refuse_arrival says what is not so.
+static bool is_registered(const gex_AM_Entry_t *entry, const aq_arrival_t *arrival)
+{
+    return entry->gex_fnptr && arrival->category <= AQ_AM_LONG &&
+           arrival->nargs <= AQ_AM_MAX_ARGS &&
+           (entry->gex_nargs == arrival->nargs || entry->gex_nargs == AQ_ANY_NARGS) &&
+           (entry->gex_flags & category_flags[arrival->category]) &&
+           (entry->gex_flags & direction_flag(arrival));
+}
+
+// Ends the job: no correct peer has sent this message.
+static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_AM_Entry_t *entry,
+                                                                     const aq_arrival_t *arrival)
+{
     const char *name = entry->gex_name ? entry->gex_name : "(no name)";
+    if (arrival->category > AQ_AM_LONG || arrival->nargs > AQ_AM_MAX_ARGS)
+        aq_fatal("a message of rank %u is none: category %u, %u arguments, handler %u",
+                 arrival->source, arrival->category, arrival->nargs, arrival->handler);
     const char *category = category_names[arrival->category];
-    AQ_CHECK(entry->gex_nargs == arrival->nargs || entry->gex_nargs == AQ_ANY_NARGS,
-             "gex_AM_%s%s of rank %u: handler %u %s takes %u arguments, %u were sent",
-             direction(arrival), category, arrival->source, arrival->handler, name,
-             entry->gex_nargs, arrival->nargs);
-    AQ_CHECK(entry->gex_flags & category_flags[arrival->category],
-             "gex_AM_%s%s of rank %u: handler %u %s is not registered for the category %s",
-             direction(arrival), category, arrival->source, arrival->handler, name, category);
-    AQ_CHECK(entry->gex_flags & (arrival->reply ? GEX_FLAG_AM_REPLY : GEX_FLAG_AM_REQUEST),
-             "gex_AM_%s%s of rank %u: handler %u %s is not registered for a %s", direction(arrival),
+    if (!entry->gex_fnptr)
+        aq_fatal("gex_AM_%s%s of rank %u: handler %u is not registered here", direction(arrival),
+                 category, arrival->source, arrival->handler);
+    if (entry->gex_nargs != arrival->nargs && entry->gex_nargs != AQ_ANY_NARGS)
+        aq_fatal("gex_AM_%s%s of rank %u: handler %u %s takes %u arguments, %u were sent",
+                 direction(arrival), category, arrival->source, arrival->handler, name,
+                 entry->gex_nargs, arrival->nargs);
+    if (!(entry->gex_flags & category_flags[arrival->category]))
+        aq_fatal("gex_AM_%s%s of rank %u: handler %u %s is not registered for the category %s",
+                 direction(arrival), category, arrival->source, arrival->handler, name, category);
+    aq_fatal("gex_AM_%s%s of rank %u: handler %u %s is not registered for a %s", direction(arrival),
              category, arrival->source, arrival->handler, name,
              arrival->reply ? "reply" : "request");
 }
 
 // Runs the handler in a debug build, which keeps count of where this thread is.
-static void call_checked(const gex_AM_Entry_t *entry, gex_Token_t token,
-                         const aq_arrival_t *arrival)
+static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
 {
-    check_arrival(arrival, entry);
+    const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
     aq_thread_handler_depth++;
     aq_am_call(entry->gex_fnptr, token, arrival);
     aq_thread_handler_depth--;
@@ -302,18 +324,33 @@ static void call_checked(const gex_AM_Entry_t *entry, gex_Token_t token,
              entry->gex_name ? entry->gex_name : "(no name)");
 }
 
-bool aq_am_deliver(const aq_arrival_t *arrival)
+static inline bool run_handler(gex_AM_Fn_t fn, const aq_arrival_t *arrival)
 {
     struct aq_token token = {arrival, false};
-    const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
-    if (__builtin_expect(!entry->gex_fnptr, 0))
-        aq_fatal("gex_AM_%s%s of rank %u: handler %u is not registered here", direction(arrival),
-                 category_names[arrival->category], arrival->source, arrival->handler);
     if (AQ_CHECKS)
-        call_checked(entry, &token, arrival);
+        call_checked(&token, arrival);
     else
-        aq_am_call(entry->gex_fnptr, &token, arrival);
+        aq_am_call(fn, &token, arrival);
     return token.replied;
+}
+
+// The message is not of the only shape that its handler is registered for.
+static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
+{
+    const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
+    if (!is_registered(entry, arrival))
+        refuse_arrival(entry, arrival);
+    return run_handler(entry->gex_fnptr, arrival);
+}
+
+bool aq_am_deliver(const aq_arrival_t *arrival)
+{
+    const aq_dispatch_t *to = &aq_endpoint.dispatch[arrival->handler];
+    if (__builtin_expect(to->category != arrival->category, 0) ||
+        __builtin_expect(to->nargs != arrival->nargs, 0) ||
+        __builtin_expect(to->reply != arrival->reply, 0))
+        return deliver_several(arrival);
+    return run_handler(to->fn, arrival);
 }
 
 // ---- queries ----

@@ -71,6 +71,8 @@ static void call_short(gex_AM_Fn_t fn, gex_Token_t token, const gex_AM_Arg_t *a,
             token, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],
             a[13], a[14], a[15]);
         break;
+    default:
+        __builtin_unreachable(); // aq_am_deliver has checked the number
     }
 }
 
@@ -146,6 +148,8 @@ static void call_payload(gex_AM_Fn_t fn, gex_Token_t token, void *p, size_t n,
             token, p, n, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
             a[12], a[13], a[14], a[15]);
         break;
+    default:
+        __builtin_unreachable(); // aq_am_deliver has checked the number
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "conduit.h"
 #include "fatal.h"
 #include "thread.h"
 
@@ -89,10 +90,36 @@ void *gex_EP_QueryCData(gex_EP_t ep)
     return ep->cdata;
 }
 
+static aq_dispatch_t dispatch_of(const gex_AM_Entry_t *entry)
+{
+    const gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
+    const gex_Flags_t direction = entry->gex_flags & GEX_FLAG_AM_REQREP;
+    if ((category & (category - 1)) || (direction & (direction - 1)) ||
+        entry->gex_nargs > AQ_AM_MAX_ARGS)
+        return (aq_dispatch_t){entry->gex_fnptr, .category = AQ_SHAPE_SEVERAL};
+    return (aq_dispatch_t){entry->gex_fnptr, .category = (uint8_t)__builtin_ctz(category),
+                           .nargs = (uint8_t)entry->gex_nargs,
+                           .reply = direction == GEX_FLAG_AM_REPLY};
+}
+
+void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry)
+{
+    ep->handlers[entry->gex_index] = *entry;
+    ep->dispatch[entry->gex_index] = dispatch_of(entry);
+}
+
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,
                           const char *name)
 {
-    aq_endpoint.handlers[index] = (gex_AM_Entry_t){index, fn, flags, nargs, NULL, name};
+    const gex_AM_Entry_t entry = {index, fn, flags, nargs, NULL, name};
+    aq_endpoint_set_handler(&aq_endpoint, &entry);
+}
+
+static __attribute__((constructor)) void clear_dispatch(void)
+{
+    for (unsigned i = 0; i < AQ_HANDLERS; i++)
+        aq_endpoint.dispatch[i] =
+            (aq_dispatch_t){NULL, AQ_SHAPE_NONE, AQ_SHAPE_NONE, AQ_SHAPE_NONE};
 }
 
 static const char *entry_name(const gex_AM_Entry_t *entry)
@@ -108,7 +135,7 @@ static int complain(const gex_AM_Entry_t *entry, size_t place, const char *what)
     return GASNET_ERR_BAD_ARG;
 }
 
-// A debug build insists on what the specification requires of an entry; other builds trust it.
+// What the specification requires of an entry. Messages are checked against it in every build.
 static int check_entry(const gex_AM_Entry_t *entry, size_t place)
 {
     gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
@@ -132,7 +159,7 @@ static int register_fixed(gex_EP_t ep, const gex_AM_Entry_t *entry, size_t place
                         "the index is below GEX_AM_INDEX_BASE (64); give 0 to have one chosen");
     if (ep->handlers[entry->gex_index].gex_fnptr)
         return complain(entry, place, "the index is registered already");
-    ep->handlers[entry->gex_index] = *entry;
+    aq_endpoint_set_handler(ep, entry);
     return GASNET_OK;
 }
 
@@ -141,7 +168,7 @@ static int register_anywhere(gex_EP_t ep, gex_AM_Entry_t *entry, size_t place)
     for (unsigned index = AQ_HANDLERS - 1; index >= GEX_AM_INDEX_BASE; index--) {
         if (!ep->handlers[index].gex_fnptr) {
             entry->gex_index = (gex_AM_Index_t)index;
-            ep->handlers[index] = *entry;
+            aq_endpoint_set_handler(ep, entry);
             return GASNET_OK;
         }
     }
@@ -167,7 +194,7 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",
                       ep->index);
-    for (size_t i = 0; AQ_CHECKS && i < count && result == GASNET_OK; i++)
+    for (size_t i = 0; i < count && result == GASNET_OK; i++)
         result = check_entry(&table[i], i);
     if (result != GASNET_OK)
         return result;

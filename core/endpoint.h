@@ -25,6 +25,18 @@ struct gex_segment {
     bool allocated; // by gex_Segment_Create, which maps it
 };
 
+// A handler, and the only shape of message that it is registered for, so that a message that
+// arrives is checked by three comparisons.
+typedef struct aq_dispatch {
+    gex_AM_Fn_t fn;
+    uint8_t category; // AQ_SHAPE_SEVERAL: the entry of the handler allows several shapes
+    uint8_t nargs, reply;
+} aq_dispatch_t;
+enum {
+    AQ_SHAPE_SEVERAL = 0xfe,
+    AQ_SHAPE_NONE = 0xff // of an index without a handler, in all three: no message has it
+};
+
 struct gex_ep {
     gex_Client_t client;
     gex_Segment_t segment;
@@ -34,6 +46,7 @@ struct gex_ep {
     gex_EP_Capabilities_t capabilities;
     gex_AM_Entry_t handlers[AQ_HANDLERS]; // gex_fnptr NULL: not registered; 1 to
                                           // GEX_AM_INDEX_BASE-1: the library's own
+    aq_dispatch_t dispatch[AQ_HANDLERS];  // of the same
 };
 
 // The primordial ones; there is one client for now.
@@ -47,6 +60,9 @@ extern aq_lock_t aq_endpoint_lock;
 
 // The endpoint of this process with an index, or NULL. With the lock held.
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
+
+// Makes an entry the handler of its index. No message for that index may be under way.
+void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry);
 
 // Registers a handler of the library itself, at init, before any message can arrive.
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,

@@ -133,11 +133,7 @@ static gex_TM_t team(void)
 
 static void add(unsigned index, gex_AM_Fn_t fn, gex_Flags_t category, unsigned nargs)
 {
-    aq_endpoint.handlers[index] = (gex_AM_Entry_t){.gex_index = (gex_AM_Index_t)index,
-                                                   .gex_fnptr = fn,
-                                                   .gex_flags = category | GEX_FLAG_AM_REQREP,
-                                                   .gex_nargs = nargs,
-                                                   .gex_name = "test"};
+    aq_endpoint_internal((gex_AM_Index_t)index, fn, category | GEX_FLAG_AM_REQREP, nargs, "test");
 }
 
 // ---- in: every number of arguments ----
