@@ -20,6 +20,10 @@ void aq_segment_everything(void);
 // here.
 bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
 
+// The same of an endpoint of this process, whatever the number; false, and none: it has none. Right
+// while other threads bind and destroy segments.
+bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
+
 // What a process has published of an endpoint of its own; for the primordial one of this process,
 // that it was bound.
 void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);

@@ -4,7 +4,6 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "endpoint.h"
 #include "fatal.h"
 #include "job.h"
 #include "segment.h"
@@ -80,12 +79,7 @@ bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintpt
     }
     if (rank != aq_job.rank)
         return find_published(rank, ep, addr, size);
-    gex_EP_t mine = aq_endpoint_at(ep);
-    if (!mine || !mine->segment)
-        return false;
-    *addr = (uintptr_t)mine->segment->addr;
-    *size = mine->segment->size;
-    return true;
+    return aq_segment_own_bounds(ep, addr, size);
 }
 
 bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes)
@@ -136,6 +130,23 @@ void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
     aq_lock_take(&bound_lock);
     bound[ep] = (bounds_t){addr, size};
     aq_lock_drop(&bound_lock);
+}
+
+bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
+{
+    *addr = *size = 0;
+    if (ep >= GASNET_MAXEPS)
+        return false;
+    if (ep == 0 &&
+        (*size = atomic_load_explicit(&aq_segment_attached.size, memory_order_acquire))) {
+        *addr = atomic_load_explicit(&aq_segment_attached.addr, memory_order_relaxed);
+        return true;
+    }
+    aq_lock_take(&bound_lock);
+    *addr = bound[ep].addr;
+    *size = bound[ep].size;
+    aq_lock_drop(&bound_lock);
+    return *size != 0;
 }
 
 bool aq_segment_holds_bound(const void *addr, size_t nbytes)

@@ -1,4 +1,4 @@
-// A 64-bit value or a pointer travels as two arguments of an active message.
+// A 64-bit value travels as two arguments of an active message.
 #ifndef AQ_WORDS_H
 #define AQ_WORDS_H
 

@@ -16,6 +16,7 @@
 #include "../core/segment.h"
 #include "../core/team.h"
 #include "handlers.h"
+#include "pending.h"
 
 enum { HANDLER_MEMSET = AQ_HANDLER_GASNET1, HANDLER_MEMSET_DONE };
 enum { FIRST_INDEX = 128, INDICES = AQ_HANDLERS - FIRST_INDEX };
@@ -220,25 +221,31 @@ int gasnet_getNodeInfo(gasnet_nodeinfo_t *nodeinfo_table, int numentries)
 typedef struct memset_request {
     void *dest;
     size_t nbytes;
-    gex_Event_t part; // of the sender
+    aq_cookie_t cookie; // the sender's
     int val;
 } memset_request_t;
 
 static void on_memset(gex_Token_t token, const memset_request_t *request, size_t nbytes)
 {
-    (void)nbytes;
+    if (nbytes != sizeof *request)
+        aq_fatal("a memset of rank %u has %zu bytes of arguments in place of %zu",
+                 token->arrival->source, nbytes, sizeof *request);
+    aq_pending_check_target(AQ_PENDING_MEMSET, token, request->dest, request->nbytes);
     memset(request->dest, request->val, request->nbytes);
-    gex_AM_ReplyMedium0(token, HANDLER_MEMSET_DONE, &request->part, sizeof request->part,
+    gex_AM_ReplyMedium0(token, HANDLER_MEMSET_DONE, &request->cookie, sizeof request->cookie,
                         GEX_EVENT_NOW, 0);
 }
 
-static void on_memset_done(gex_Token_t token, const gex_Event_t *part, size_t nbytes)
+static void on_memset_done(gex_Token_t token, const aq_cookie_t *cookie, size_t nbytes)
 {
-    (void)token, (void)nbytes;
-    aq_event_end(*part);
+    if (nbytes != sizeof *cookie)
+        aq_fatal("the answer of rank %u to a memset has %zu bytes in place of %zu",
+                 token->arrival->source, nbytes, sizeof *cookie);
+    aq_event_end(aq_pending_end(AQ_PENDING_MEMSET, token, *cookie).context);
 }
 
-static void start_memset(gex_TM_t tm, gasnet_node_t node, const memset_request_t *request)
+static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *request,
+                         gex_Event_t part)
 {
     if (AQ_CHECKS) {
         aq_thread_check_context("gasnet_memset", "");
@@ -255,7 +262,8 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, const memset_request_t
                   .nbytes = sizeof *request,
                   .category = AQ_AM_MEDIUM,
                   .handler = HANDLER_MEMSET};
-    aq_event_begin(request->part);
+    request->cookie = aq_pending_add(AQ_PENDING_MEMSET, jobrank, part, NULL, 0);
+    aq_event_begin(part);
     aq_am_request(jobrank, &am, 0);
 }
 
@@ -263,15 +271,15 @@ gasnet_handle_t aq_api_memset_nb(gex_TM_t tm, gasnet_node_t node, void *dest, in
                                  size_t nbytes)
 {
     aq_event_t *event = aq_event_new();
-    memset_request_t request = {dest, nbytes, aq_event_part(event, AQ_PART_PUT), val};
-    start_memset(tm, node, &request);
+    memset_request_t request = {dest, nbytes, 0, val};
+    start_memset(tm, node, &request, aq_event_part(event, AQ_PART_PUT));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
 void aq_api_memset_nbi(gex_TM_t tm, gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
-    memset_request_t request = {dest, nbytes, aq_event_part(aq_event_nbi(), AQ_PART_PUT), val};
-    start_memset(tm, node, &request);
+    memset_request_t request = {dest, nbytes, 0, val};
+    start_memset(tm, node, &request, aq_event_part(aq_event_nbi(), AQ_PART_PUT));
 }
 
 // ---- values ----

@@ -7,9 +7,12 @@
 #include "../core/am.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
+#include "../core/fatal.h"
 #include "../core/layers.h"
 #include "../core/words.h"
+#include "format.h"
 #include "handlers.h"
+#include "pending.h"
 #include "ratomic.h"
 
 enum {
@@ -22,48 +25,68 @@ enum {
 _Static_assert(!(ORDER_FLAGS & (AQ_API_DT_64 | AQ_API_DT_REAL | GEX_DT_I32 | GEX_DT_U32)),
                "type and flags travel in one argument");
 
+// What a peer wants is to be legal, and on memory that it may reach.
+static void check_op(gex_Token_t token, gex_OP_t op, gex_DT_t dt, const void *at)
+{
+    const uint32_t source = token->arrival->source;
+    const gex_OP_t legal = aq_ratomic_ops_of(dt);
+    if (__builtin_expect(!legal, 0))
+        aq_fatal("an atomic of rank %u has no data type (0x%x)", source, dt);
+    if (__builtin_expect(!(op & legal) || (op & (op - 1)), 0))
+        aq_fatal("an atomic of rank %u has an operation (0x%x) that %s does not have", source, op,
+                 aq_dt_name(dt));
+    const size_t nbytes = aq_ratomic_bytes(dt);
+    if (__builtin_expect((uintptr_t)at % nbytes != 0, 0))
+        aq_fatal("an atomic of rank %u (%zu bytes at %p) is not aligned", source, nbytes, at);
+    aq_pending_check_target(AQ_PENDING_ATOMIC, token, at, nbytes);
+}
+
 static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t addr_high,
                   int32_t addr_low, int32_t a_high, int32_t a_low, int32_t b_high, int32_t b_low,
-                  int32_t part_high, int32_t part_low, int32_t result_high, int32_t result_low)
+                  int32_t cookie_high, int32_t cookie_low)
 {
     gex_Flags_t flags = (gex_Flags_t)type_flags & ORDER_FLAGS;
     gex_DT_t dt = (gex_DT_t)type_flags & ~ORDER_FLAGS;
-    uint64_t old = aq_ratomic_apply(aq_join_pointer(addr_high, addr_low), dt, (gex_OP_t)op,
-                                    aq_join(a_high, a_low), aq_join(b_high, b_low), flags);
+    void *at = aq_join_pointer(addr_high, addr_low);
+    check_op(token, (gex_OP_t)op, dt, at);
+    uint64_t old = aq_ratomic_apply(at, dt, (gex_OP_t)op, aq_join(a_high, a_low),
+                                    aq_join(b_high, b_low), flags);
     if ((gex_OP_t)op & AQ_API_OP_FETCHING)
-        gex_AM_ReplyShort7(token, HANDLER_FETCHED, 0, (int32_t)dt, aq_high(old), aq_low(old),
-                           part_high, part_low, result_high, result_low);
+        gex_AM_ReplyShort4(token, HANDLER_FETCHED, 0, aq_high(old), aq_low(old), cookie_high,
+                           cookie_low);
     else
-        gex_AM_ReplyShort2(token, HANDLER_DONE, 0, part_high, part_low);
+        gex_AM_ReplyShort2(token, HANDLER_DONE, 0, cookie_high, cookie_low);
 }
 
-static void on_done(gex_Token_t token, int32_t part_high, int32_t part_low)
+static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
 {
-    (void)token;
-    aq_event_end(aq_join_pointer(part_high, part_low));
+    aq_event_end(
+        aq_pending_end(AQ_PENDING_ATOMIC, token, aq_join(cookie_high, cookie_low)).context);
 }
 
-static void on_fetched(gex_Token_t token, int32_t dt, int32_t old_high, int32_t old_low,
-                       int32_t part_high, int32_t part_low, int32_t result_high, int32_t result_low)
+static void on_fetched(gex_Token_t token, int32_t old_high, int32_t old_low, int32_t cookie_high,
+                       int32_t cookie_low)
 {
-    (void)token;
-    aq_event_follow(aq_join_pointer(part_high, part_low));
-    aq_api_put_bits(aq_join_pointer(result_high, result_low), aq_join(old_high, old_low),
-                    aq_ratomic_bytes((gex_DT_t)dt));
-    aq_event_end(aq_join_pointer(part_high, part_low));
+    const aq_pending_op_t op =
+        aq_pending_end(AQ_PENDING_FETCH, token, aq_join(cookie_high, cookie_low));
+    aq_event_follow(op.context);
+    aq_api_put_bits(op.dest, aq_join(old_high, old_low), op.nbytes);
+    aq_event_end(op.context);
 }
 
 int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Event_t part)
 {
-    const uint64_t addr = (uintptr_t)atomic->addr, result = (uintptr_t)atomic->result;
-    const uint64_t a = atomic->operand1, b = atomic->operand2, event = (uintptr_t)part;
+    const bool fetches = atomic->op & AQ_API_OP_FETCHING;
+    const aq_cookie_t cookie =
+        aq_pending_add(fetches ? AQ_PENDING_FETCH : AQ_PENDING_ATOMIC, jobrank, part,
+                       atomic->result, aq_ratomic_bytes(atomic->dt));
+    const uint64_t addr = (uintptr_t)atomic->addr, a = atomic->operand1, b = atomic->operand2;
     const int32_t args[] = {
         (int32_t)atomic->op, (int32_t)(atomic->dt | (atomic->flags & ORDER_FLAGS)),
         aq_high(addr),       aq_low(addr),
         aq_high(a),          aq_low(a),
         aq_high(b),          aq_low(b),
-        aq_high(event),      aq_low(event),
-        aq_high(result),     aq_low(result)};
+        aq_high(cookie),     aq_low(cookie)};
     const aq_am_t am = {.args = args,
                         .category = AQ_AM_SHORT,
                         .handler = HANDLER_OP,
@@ -73,6 +96,7 @@ int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Even
     aq_event_begin(part);
     if (aq_am_request(jobrank, &am, atomic->flags & GEX_FLAG_IMMEDIATE) == 0)
         return 0;
+    aq_pending_cancel(cookie, jobrank);
     aq_event_end(part);
     return 1;
 }
@@ -80,11 +104,11 @@ int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Even
 static void start(void)
 {
     aq_endpoint_internal(HANDLER_OP, (gex_AM_Fn_t)on_op, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
-                         12, "atomic");
+                         10, "atomic");
     aq_endpoint_internal(HANDLER_DONE, (gex_AM_Fn_t)on_done, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY,
                          2, "atomic done");
     aq_endpoint_internal(HANDLER_FETCHED, (gex_AM_Fn_t)on_fetched,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 7, "atomic fetched");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "atomic fetched");
 }
 
 static __attribute__((constructor)) void add_layer(void)

@@ -7,49 +7,59 @@
 #include "../core/am.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
+#include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/layers.h"
 #include "../core/words.h"
 #include "gasnetex.h"
 #include "handlers.h"
+#include "pending.h"
 #include "rma.h"
 
-static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t part_high,
-                   int32_t part_low)
+// The conduit has not written the payload before it knew it to go into a segment.
+static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
+                   int32_t cookie_low)
 {
     (void)payload, (void)nbytes;
-    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, part_high, part_low);
+    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
 }
 
-static void on_put_done(gex_Token_t token, int32_t part_high, int32_t part_low)
+static void on_put_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
 {
-    (void)token;
-    aq_event_end(aq_join_pointer(part_high, part_low));
+    aq_event_end(aq_pending_end(AQ_PENDING_PUT, token, aq_join(cookie_high, cookie_low)).context);
 }
 
-static void on_get(gex_Token_t token, int32_t src_high, int32_t src_low, int32_t nbytes,
-                   int32_t dest_high, int32_t dest_low, int32_t part_high, int32_t part_low)
+static void on_get(gex_Token_t token, int32_t src_high, int32_t src_low, int32_t size,
+                   int32_t cookie_high, int32_t cookie_low)
 {
-    gex_AM_ReplyMedium4(token, AQ_HANDLER_GET_DONE, aq_join_pointer(src_high, src_low),
-                        (uint32_t)nbytes, GEX_EVENT_NOW, 0, dest_high, dest_low, part_high,
-                        part_low);
+    const size_t nbytes = (uint32_t)size;
+    const void *src = aq_join_pointer(src_high, src_low);
+    if (__builtin_expect(nbytes > aq_job.max_medium, 0))
+        aq_fatal("a get of rank %u asks for %zu bytes, and a message holds %zu",
+                 token->arrival->source, nbytes, aq_job.max_medium);
+    aq_pending_check_target(AQ_PENDING_GET, token, src, nbytes);
+    gex_AM_ReplyMedium2(token, AQ_HANDLER_GET_DONE, src, nbytes, GEX_EVENT_NOW, 0, cookie_high,
+                        cookie_low);
 }
 
-static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t dest_high,
-                        int32_t dest_low, int32_t part_high, int32_t part_low)
+static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
+                        int32_t cookie_low)
 {
-    (void)token;
-    aq_event_follow(aq_join_pointer(part_high, part_low));
-    memcpy(aq_join_pointer(dest_high, dest_low), payload, nbytes);
-    aq_event_end(aq_join_pointer(part_high, part_low));
+    const aq_pending_op_t op =
+        aq_pending_end_sized(AQ_PENDING_GET, token, aq_join(cookie_high, cookie_low), nbytes);
+    aq_event_follow(op.context);
+    memcpy(op.dest, payload, nbytes);
+    aq_event_end(op.context);
 }
 
 // Sends one piece. Only the first may fail for IMMEDIATE's sake: after it the operation has begun.
-static int send_piece(const aq_rma_t *rma, const aq_am_t *am, gex_Event_t part, bool first)
+static int send_piece(const aq_rma_t *rma, const aq_am_t *am, aq_cookie_t cookie, gex_Event_t part,
+                      bool first)
 {
     aq_event_begin(part);
     if (aq_am_request(rma->rank, am, first ? rma->flags & GEX_FLAG_IMMEDIATE : 0) == 0)
         return 0;
+    aq_pending_cancel(cookie, rma->rank);
     aq_event_end(part);
     return 1;
 }
@@ -62,9 +72,10 @@ static size_t piece_at(const aq_rma_t *rma, size_t offset, size_t limit)
 
 static int put(const aq_rma_t *rma, gex_Event_t part)
 {
-    int32_t args[] = {aq_high((uintptr_t)part), aq_low((uintptr_t)part)};
     for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
         n = piece_at(rma, offset, aq_job.max_long_unmapped);
+        const aq_cookie_t cookie = aq_pending_add(AQ_PENDING_PUT, rma->rank, part, NULL, n);
+        const int32_t args[] = {aq_high(cookie), aq_low(cookie)};
         aq_am_t am = {.args = args,
                       .payload = (char *)rma->local + offset,
                       .nbytes = n,
@@ -72,7 +83,7 @@ static int put(const aq_rma_t *rma, gex_Event_t part)
                       .category = AQ_AM_LONG,
                       .handler = AQ_HANDLER_PUT,
                       .nargs = 2};
-        if (send_piece(rma, &am, part, offset == 0))
+        if (send_piece(rma, &am, cookie, part, offset == 0))
             return 1;
     }
     return 0;
@@ -82,13 +93,13 @@ static int get(const aq_rma_t *rma, gex_Event_t part)
 {
     for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
         n = piece_at(rma, offset, aq_job.max_medium);
-        const char *src = (char *)rma->remote + offset, *dest = (char *)rma->local + offset;
-        int32_t args[] = {
-            aq_high((uintptr_t)src),  aq_low((uintptr_t)src),  (int32_t)n,
-            aq_high((uintptr_t)dest), aq_low((uintptr_t)dest), aq_high((uintptr_t)part),
-            aq_low((uintptr_t)part)};
-        aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET, .nargs = 7};
-        if (send_piece(rma, &am, part, offset == 0))
+        const uintptr_t src = (uintptr_t)rma->remote + offset;
+        const aq_cookie_t cookie =
+            aq_pending_add(AQ_PENDING_GET, rma->rank, part, (char *)rma->local + offset, n);
+        const int32_t args[] = {aq_high(src), aq_low(src), (int32_t)n, aq_high(cookie),
+                                aq_low(cookie)};
+        aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET, .nargs = 5};
+        if (send_piece(rma, &am, cookie, part, offset == 0))
             return 1;
     }
     return 0;
@@ -103,9 +114,9 @@ static void start(void)
     aq_endpoint_internal(AQ_HANDLER_PUT_DONE, (gex_AM_Fn_t)on_put_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "put done");
     aq_endpoint_internal(AQ_HANDLER_GET, (gex_AM_Fn_t)on_get,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 7, "get");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 5, "get");
     aq_endpoint_internal(AQ_HANDLER_GET_DONE, (gex_AM_Fn_t)on_get_done,
-                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 4, "get done");
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, "get done");
 }
 
 static __attribute__((constructor)) void add_layer(void)

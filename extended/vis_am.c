@@ -18,13 +18,13 @@
 #include "../core/words.h"
 #include "gasnetex.h"
 #include "handlers.h"
+#include "pending.h"
 #include "rma.h"
 #include "vis.h"
 
 // A message of a get that was not answered yet.
 typedef struct chunk {
     gex_Event_t part;
-    size_t nbytes;
     aq_vis_cursor_t local; // where its data goes; last, see aq_vis_cursor_copy
 } chunk_t;
 
@@ -51,7 +51,7 @@ static void check(gex_Token_t token, const void *message, size_t size, uint32_t 
                   size_t *nbytes)
 {
     uintptr_t start = 0, memory = 0;
-    aq_segment_bounds(aq_job.rank, (gex_EP_Index_t)ep, &start, &memory);
+    aq_segment_own_bounds((gex_EP_Index_t)ep, &start, &memory);
     const char *wrong =
         aq_vis_pack_check(message, size, runs, start, memory, aq_job.max_medium, nbytes);
     if (wrong)
@@ -64,7 +64,7 @@ static void check(gex_Token_t token, const void *message, size_t size, uint32_t 
 // ---- at the target ----
 
 static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
-                   int32_t part_high, int32_t part_low)
+                   int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes, meta = (uint32_t)runs * sizeof(aq_vis_run_t);
     check(token, payload, size, (uint32_t)runs, ep, &nbytes);
@@ -72,30 +72,29 @@ static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, 
         aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
                  token->arrival->source, nbytes, size - meta);
     aq_vis_unpack(payload, (uint32_t)runs, (char *)payload + meta);
-    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, part_high, part_low);
+    gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
 }
 
 static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, int32_t ep,
-                   int32_t chunk_high, int32_t chunk_low)
+                   int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes;
     check(token, payload, size, (uint32_t)runs, ep, &nbytes);
     char *data = allocate(nbytes + 1);
     aq_vis_repack(payload, (uint32_t)runs, data);
-    gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, chunk_high,
-                        chunk_low);
+    gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, cookie_high,
+                        cookie_low);
     free(data);
 }
 
 // ---- at the initiator ----
 
-static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t chunk_high,
-                        int32_t chunk_low)
+static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
+                        int32_t cookie_low)
 {
-    chunk_t *chunk = aq_join_pointer(chunk_high, chunk_low);
-    if (nbytes != chunk->nbytes)
-        aq_fatal("a non-contiguous get from rank %u asked for %zu bytes and got %zu",
-                 token->arrival->source, chunk->nbytes, nbytes);
+    chunk_t *chunk =
+        aq_pending_end_sized(AQ_PENDING_VIS_GET, token, aq_join(cookie_high, cookie_low), nbytes)
+            .context;
     aq_event_follow(chunk->part);
     aq_vis_scatter(&chunk->local, payload, nbytes);
     aq_event_end(chunk->part);
@@ -133,10 +132,9 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
 }
 
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
-                       const void *context)
+                       aq_cookie_t cookie)
 {
-    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->ep, aq_high((uintptr_t)context),
-                      aq_low((uintptr_t)context)};
+    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->ep, aq_high(cookie), aq_low(cookie)};
     aq_am_t am = {.args = args,
                   .payload = t->buffer,
                   .nbytes = pack->runs * sizeof pack->last + data,
@@ -146,6 +144,7 @@ static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack
     aq_event_begin(t->part);
     if (aq_am_request(t->jobrank, &am, t->immediate) == 0)
         return 0;
+    aq_pending_cancel(cookie, t->jobrank);
     aq_event_end(t->part);
     return 1;
 }
@@ -154,7 +153,8 @@ static int put_chunk(transfer_t *t)
 {
     aq_vis_pack_t pack = pack_runs(t);
     aq_vis_gather(t->buffer + pack.runs * sizeof pack.last, &t->local, pack.nbytes);
-    return send_packed(t, AQ_HANDLER_VIS_PUT, &pack, pack.nbytes, t->part);
+    return send_packed(t, AQ_HANDLER_VIS_PUT, &pack, pack.nbytes,
+                       aq_pending_add(AQ_PENDING_PUT, t->jobrank, t->part, NULL, pack.nbytes));
 }
 
 static int get_chunk(transfer_t *t)
@@ -163,8 +163,8 @@ static int get_chunk(transfer_t *t)
     aq_vis_cursor_copy(&chunk->local, &t->local);
     aq_vis_pack_t pack = pack_runs(t);
     chunk->part = t->part;
-    chunk->nbytes = pack.nbytes;
-    if (send_packed(t, AQ_HANDLER_VIS_GET, &pack, 0, chunk) == 0)
+    if (send_packed(t, AQ_HANDLER_VIS_GET, &pack, 0,
+                    aq_pending_add(AQ_PENDING_VIS_GET, t->jobrank, chunk, NULL, pack.nbytes)) == 0)
         return 0;
     free(chunk);
     return 1;

@@ -53,6 +53,9 @@ void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank)
 
 static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t handler)
 {
+    if (handler < GEX_AM_INDEX_BASE || handler > UINT8_MAX)
+        aq_fatal("a peer completion of rank %u names handler %d, which is no client's",
+                 token->arrival->source, handler);
     aq_arrival_t arrival = {.payload = payload,
                             .nbytes = nbytes,
                             .source = token->arrival->source,

@@ -16,8 +16,10 @@
 #include "../../core/event.h"
 #include "../../core/job.h"
 #include "../../core/team.h"
+#include "../../core/words.h"
 #include "../../extended/gasnet_vis.h"
 #include "../../extended/handlers.h"
+#include "../../extended/pending.h"
 #include "../../extended/vis.h"
 
 enum { RANKS = 2, FAR = 1, MEDIUM = 1024, RUN = sizeof(aq_vis_run_t), REMOTE = 1 << 20 };
@@ -29,7 +31,7 @@ static struct {
     size_t payload; // bytes of all messages
     aq_am_t am;
     char message[MEDIUM];
-    void *asked[8]; // what the initiator keeps for each message of a get, until its answer
+    aq_cookie_t asked[8]; // of each message of a get
 } post;
 
 static char memory[1 << 16];
@@ -38,8 +40,7 @@ static void keep_asked(const aq_am_t *am)
 {
     unsigned number = post.of_handler[AQ_HANDLER_VIS_GET] - 1;
     assert_true(number < 8);
-    post.asked[number] =
-        (void *)(uintptr_t)((uint64_t)(uint32_t)am->args[2] << 32 | (uint32_t)am->args[3]);
+    post.asked[number] = aq_join(am->args[2], am->args[3]);
 }
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
@@ -326,8 +327,10 @@ static void a_get_asks_for_full_messages(void **state)
     assert_int_equal(post.payload, 4 * RUN);
     assert_int_equal(pending(), 4);
     forget_pending();
+    const aq_arrival_t answer = {.source = FAR};
+    struct aq_token token = {&answer, false};
     for (unsigned i = 0; i < 4; i++)
-        free(post.asked[i]); // nobody will answer
+        free(aq_pending_end(AQ_PENDING_VIS_GET, &token, post.asked[i]).context);
 }
 
 static void a_large_piece_goes_by_itself(void **state)
