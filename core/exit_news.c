@@ -85,8 +85,8 @@ static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t ma
 {
     const aq_news_t news = {(aq_news_kind_t)kind, {(uint32_t)elector, (uint32_t)master, code}};
     aq_news_t answer;
-    if (news.ballot.master >= aq_job.size)
-        return;
+    if (news.ballot.master >= aq_job.size || (uint32_t)kind > AQ_NEWS_HEARD)
+        return; // no news: the job ends without a wrong peer, too
     aq_lock_take(&lock);
     bool answers =
         aq_election_hear(&election, token->arrival->source, &news, aq_clock_ns(), &answer);

@@ -15,6 +15,7 @@ enum { ARGS = 6 };
 
 // What a message says.
 typedef struct word {
+    uint32_t source; // job rank
     uint64_t id;
     uint32_t phase, round;
     aq_vote_t vote;
@@ -31,9 +32,21 @@ static aq_dissemination_t *barriers;
 static early_t *early;
 static aq_lock_t list_lock;
 
+// Phases follow each other: of the same parity every second one.
+static bool is_next(const aq_dissemination_t *d, const word_t *word)
+{
+    const uint32_t last =
+        atomic_load_explicit(&d->arrived[word->phase & 1][word->round], memory_order_relaxed);
+    return word->phase == last + 2 || (last == 0 && word->phase == 1);
+}
+
 static void hear(aq_dissemination_t *d, const word_t *word)
 {
     unsigned parity = word->phase & 1;
+    if (word->round >= d->rounds || word->source != d->from[word->round] || !is_next(d, word))
+        aq_fatal("a message of a barrier from rank %u is wrong: phase %u, round %u of %u (barrier "
+                 "0x%llx)",
+                 word->source, word->phase, word->round, d->rounds, (unsigned long long)d->id);
     d->heard[parity][word->round] = word->vote;
     atomic_store_explicit(&d->arrived[parity][word->round], word->phase, memory_order_release);
 }
@@ -89,9 +102,8 @@ static void keep_early(const word_t *word)
 static void on_message(gex_Token_t token, int32_t id_high, int32_t id_low, int32_t phase,
                        int32_t round, int32_t high, int32_t low)
 {
-    (void)token;
-    const word_t word = {aq_join(id_high, id_low), (uint32_t)phase, (uint32_t)round,
-                         aq_join(high, low)};
+    const word_t word = {token->arrival->source, aq_join(id_high, id_low), (uint32_t)phase,
+                         (uint32_t)round, aq_join(high, low)};
     aq_lock_take(&list_lock);
     aq_dissemination_t *d = barriers;
     while (d && d->id != word.id)

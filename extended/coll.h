@@ -134,6 +134,7 @@ typedef struct aq_coll_op {
     char *boxes; // bytes of each child, `stride` apart
     size_t stride;
     atomic_uint *arrived; // parts, by row and piece; row 0: from above, 1 + c: from child c
+    uint32_t *expected;   // the same: parts that have not begun to arrive; with the lock held
     atomic_uint ready;    // receivers that are ready
 
     size_t block; // bytes of this record with what lies behind it
@@ -146,6 +147,12 @@ size_t aq_coll_op_room(const aq_coll_t *coll, const aq_coll_call_t *call);
 void aq_coll_op_prepare(aq_coll_op_t *op);
 // Does what can be done; true when the operation is complete.
 bool aq_coll_op_advance(aq_coll_op_t *op);
+// The rank of the team that sends a row, and those that say that they are ready: the one or all of
+// the children. GEX_RANK_INVALID: nobody does.
+uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row);
+bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
+// Where in the operation a part belongs, and its bytes; 0: it has no such part.
+size_t aq_coll_op_part(const aq_coll_op_t *op, uint32_t part, size_t *offset);
 // Most bytes of it that other ranks may keep before they have started it.
 size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 
@@ -155,7 +162,8 @@ size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 #define AQ_COLL_READY UINT32_MAX
 typedef struct aq_coll_mail {
     struct aq_coll_mail *next;
-    uint64_t team; // its id
+    uint32_t source; // job rank
+    uint64_t team;   // its id
     uint32_t number, row, part;
     size_t nbytes;
     char payload[];

@@ -115,7 +115,9 @@ static void on_call(gex_Token_t token, int32_t team_high, int32_t team_low, int3
                     int32_t call, int32_t root, int32_t dt, int32_t op, int32_t unit_high,
                     int32_t unit_low, int32_t count_high, int32_t count_low)
 {
-    (void)token;
+    if ((uint32_t)call > AQ_COLL_CALL_BARRIER)
+        aq_fatal("the check of a collective from rank %u names call %d, which is none",
+                 token->arrival->source, call);
     const uint64_t team = aq_join(team_high, team_low);
     aq_coll_words_t words = {call,
                              (uint32_t)root,

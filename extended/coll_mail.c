@@ -47,29 +47,60 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
 
 // ---- into an operation ----
 
-// Where a part belongs; NULL when the operation has no such part, since the ranks do not make the
-// same call.
-static char *place_of(const aq_coll_op_t *op, const aq_coll_mail_t *mail)
+// Ends the job: the message is none that a correct peer sends which makes the same calls. A debug
+// build drops the message, since coll_check.c will say in which call the ranks differ.
+static void refuse(const aq_coll_mail_t *mail, const char *why)
 {
-    uint32_t piece = mail->part / op->parts_of_piece;
-    size_t offset = piece * op->piece + mail->part % op->parts_of_piece * op->part;
-    char *base = mail->row ? op->boxes + (mail->row - 1) * op->stride : op->call.dst;
-    bool fits = mail->row <= op->tree.children && (mail->row || op->awaits_down) &&
-                (!mail->row || op->call.kind != AQ_COLL_BROADCAST) && offset < op->bytes &&
-                mail->nbytes <= op->bytes - offset;
-    return fits || !AQ_CHECKS ? base + offset : NULL;
+    if (AQ_CHECKS)
+        return;
+    aq_fatal(
+        "a message of a collective from rank %u is wrong: %s (team 0x%llx, operation %u, row %u, "
+        "part %u, %zu bytes); do all ranks make the same collective calls?",
+        mail->source, why, (unsigned long long)mail->team, mail->number, mail->row, mail->part,
+        mail->nbytes);
 }
 
-// After this the operation may be completed, and gone.
-static void land(aq_coll_op_t *op, const aq_coll_mail_t *mail, const void *payload)
+static bool is_from(const aq_coll_op_t *op, const aq_coll_mail_t *mail, uint32_t rank)
 {
-    if (mail->row == AQ_COLL_READY) {
+    return rank != GEX_RANK_INVALID && aq_team_jobrank(op->coll->team, rank) == mail->source;
+}
+
+// A receiver is ready.
+static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
+{
+    const gex_Rank_t rank = gex_TM_TranslateJobrankToRank(&op->coll->team->head, mail->source);
+    if (!aq_coll_op_awaits_ready(op, rank))
+        refuse(mail, "nobody waits for this rank to be ready");
+    else
         atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
-        return;
+}
+
+// With the lock held: where a part belongs, which then counts as begun. NULL: nowhere.
+static char *begin_part(aq_coll_op_t *op, const aq_coll_mail_t *mail)
+{
+    size_t offset = 0;
+    if (!is_from(op, mail, aq_coll_op_sender(op, mail->row))) {
+        refuse(mail, "the operation awaits nothing from this rank there");
+        return NULL;
     }
-    char *to = place_of(op, mail);
-    if (!to)
-        return; // coll_check.c will say what is wrong
+    if (!mail->nbytes || mail->nbytes != aq_coll_op_part(op, mail->part, &offset)) {
+        refuse(mail, "the operation has no such part");
+        return NULL;
+    }
+    uint32_t *expected =
+        &op->expected[(size_t)mail->row * op->pieces + mail->part / op->parts_of_piece];
+    if (!*expected) {
+        refuse(mail, "the operation has this part");
+        return NULL;
+    }
+    --*expected;
+    return (mail->row ? op->boxes + (mail->row - 1) * op->stride : (char *)op->call.dst) + offset;
+}
+
+// A part that has begun; it is what its operation waits for. After this the operation may be
+// completed, and gone.
+static void end_part(aq_coll_op_t *op, const aq_coll_mail_t *mail, char *to, const void *payload)
+{
     memcpy(to, payload, mail->nbytes);
     size_t at = (size_t)mail->row * op->pieces + mail->part / op->parts_of_piece;
     atomic_fetch_add_explicit(&op->arrived[at], 1, memory_order_release);
@@ -98,13 +129,17 @@ static void keep(aq_coll_t *coll, const aq_coll_mail_t *mail, const void *payloa
 void aq_coll_mail_open(aq_coll_op_t *op)
 {
     aq_coll_mail_t **at = list_of(op->coll, op->number), *mail;
+    char *to;
     while ((mail = *at) != NULL) {
         if (mail->number != op->number) {
             at = &mail->next;
             continue;
         }
         *at = mail->next;
-        land(op, mail, mail->payload);
+        if (mail->row == AQ_COLL_READY)
+            note_ready(op, mail);
+        else if ((to = begin_part(op, mail)) != NULL)
+            end_part(op, mail, to, mail->payload);
         free(mail);
     }
 }
@@ -136,38 +171,62 @@ void aq_coll_mail_free(aq_coll_t *coll)
 
 // ---- in ----
 
+// With the lock held: an operation that is over awaits no message.
+static bool is_over(const aq_coll_t *coll, uint32_t number)
+{
+    const aq_coll_op_t *op = coll->ops;
+    while (op && op->number != number)
+        op = op->next;
+    return !op && (int32_t)(number - coll->numbers) <= 0;
+}
+
+// With the lock held: the operation of a message, which is kept if it has not started.
+static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
+{
+    aq_team_t *team = aq_team_find(mail->team);
+    aq_coll_t *coll = team ? team->coll : NULL;
+    aq_coll_op_t *op = coll ? aq_coll_find_started(coll, mail->number) : NULL;
+    if (!op && coll && is_over(coll, mail->number))
+        refuse(mail, "the operation is over");
+    else if (!op)
+        keep(coll, mail, payload);
+    return op;
+}
+
 // A part is copied without the lock: its operation waits for it, and is not complete before.
 static void arrive(const aq_coll_mail_t *mail, const void *payload)
 {
-    aq_coll_op_t *op = NULL;
+    char *to = NULL;
     aq_lock_take(&aq_coll_lock);
-    aq_team_t *team = aq_team_find(mail->team);
-    aq_coll_t *coll = team ? team->coll : NULL;
-    if (coll)
-        op = aq_coll_find_started(coll, mail->number);
-    if (!op)
-        keep(coll, mail, payload);
+    aq_coll_op_t *op = find_op(mail, payload);
+    if (op && mail->row == AQ_COLL_READY)
+        note_ready(op, mail);
+    else if (op)
+        to = begin_part(op, mail);
     aq_lock_drop(&aq_coll_lock);
-    if (op)
-        land(op, mail, payload);
+    if (to)
+        end_part(op, mail, to, payload);
 }
 
 static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t team_high,
                     int32_t team_low, int32_t number, int32_t row, int32_t part)
 {
-    (void)token;
-    arrive(&(aq_coll_mail_t){.team = aq_join(team_high, team_low),
-                             .number = (uint32_t)number,
-                             .row = (uint32_t)row,
-                             .part = (uint32_t)part,
-                             .nbytes = nbytes},
-           payload);
+    const aq_coll_mail_t mail = {.source = token->arrival->source,
+                                 .team = aq_join(team_high, team_low),
+                                 .number = (uint32_t)number,
+                                 .row = (uint32_t)row,
+                                 .part = (uint32_t)part,
+                                 .nbytes = nbytes};
+    if (mail.row == AQ_COLL_READY)
+        refuse(&mail, "no part has this row");
+    else
+        arrive(&mail, payload);
 }
 
 static void on_ready(gex_Token_t token, int32_t team_high, int32_t team_low, int32_t number)
 {
-    (void)token;
-    arrive(&(aq_coll_mail_t){.team = aq_join(team_high, team_low),
+    arrive(&(aq_coll_mail_t){.source = token->arrival->source,
+                             .team = aq_join(team_high, team_low),
                              .number = (uint32_t)number,
                              .row = AQ_COLL_READY},
            NULL);

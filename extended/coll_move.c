@@ -58,20 +58,33 @@ static void find_pieces(const aq_coll_call_t *call, aq_coll_op_t *op)
     op->pieces = (uint32_t)((op->bytes + op->piece - 1) / op->piece);
 }
 
+static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
+{
+    size_t rest = op->bytes - piece * op->piece;
+    return rest < op->piece ? rest : op->piece;
+}
+
+static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
+{
+    return (uint32_t)((piece_bytes(op, piece) + op->part - 1) / op->part);
+}
+
 static size_t round_up(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;
 }
 
 typedef struct layout {
-    size_t child, arrived, boxes, all; // offsets behind the record
+    size_t child, arrived, expected, boxes, all; // offsets behind the record
 } layout_t;
 
 static layout_t lay_out(const aq_coll_call_t *call, uint32_t children, uint32_t pieces)
 {
     layout_t layout = {.child = round_up(sizeof(aq_coll_op_t))};
     layout.arrived = layout.child + round_up(((size_t)children + 1) * sizeof(uint32_t));
-    layout.boxes = layout.arrived + round_up(((size_t)children + 1) * pieces * sizeof(atomic_uint));
+    layout.expected =
+        layout.arrived + round_up(((size_t)children + 1) * pieces * sizeof(atomic_uint));
+    layout.boxes = layout.expected + round_up(((size_t)children + 1) * pieces * sizeof(uint32_t));
     layout.all = layout.boxes;
     if (call->kind != AQ_COLL_BROADCAST)
         layout.all += children * round_up(bytes_of(call));
@@ -125,6 +138,7 @@ void aq_coll_op_prepare(aq_coll_op_t *op)
     layout_t layout = lay_out(&op->call, aq_coll_tree_most(map, shape), op->pieces);
     op->child = (uint32_t *)(void *)((char *)op + layout.child);
     op->arrived = (atomic_uint *)(void *)((char *)op + layout.arrived);
+    op->expected = (uint32_t *)(void *)((char *)op + layout.expected);
     op->boxes = (char *)op + layout.boxes;
     op->stride = round_up(op->bytes);
     aq_coll_tree_make(map, shape, top_of(&op->call), op->coll->team->head.rank, &op->tree,
@@ -132,20 +146,48 @@ void aq_coll_op_prepare(aq_coll_op_t *op)
     memset(op->arrived, 0, ((size_t)op->tree.children + 1) * op->pieces * sizeof *op->arrived);
     op->rendezvous = op->bytes > UNASKED_BYTES;
     find_ways(op);
+    for (uint32_t row = 0; row <= op->tree.children; row++)
+        for (uint32_t piece = 0; piece < op->pieces; piece++)
+            op->expected[(size_t)row * op->pieces + piece] =
+                aq_coll_op_sender(op, row) == GEX_RANK_INVALID ? 0 : parts_in(op, piece);
+}
+
+// ---- what may arrive ----
+
+uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    if (row > op->tree.children || (row && !has_up(op)) || (!row && !op->awaits_down))
+        return GEX_RANK_INVALID;
+    if (row)
+        return op->child[row - 1];
+    return op->call.kind == AQ_COLL_TO_ONE ? top_of(&op->call) : op->tree.parent;
+}
+
+bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (!op->rendezvous || rank == GEX_RANK_INVALID)
+        return false;
+    if (has_up(op))
+        return rank == op->tree.parent && atomic_load(&op->ready) == 0;
+    uint32_t c = 0;
+    while (c < op->tree.children && op->child[c] != rank)
+        c++;
+    return c < op->tree.children && atomic_load(&op->ready) < op->tree.children;
+}
+
+size_t aq_coll_op_part(const aq_coll_op_t *op, uint32_t part, size_t *offset)
+{
+    const uint32_t piece = part / op->parts_of_piece;
+    if (piece >= op->pieces)
+        return 0;
+    const size_t at = part % op->parts_of_piece * op->part, size = piece_bytes(op, piece);
+    if (at >= size)
+        return 0;
+    *offset = piece * op->piece + at;
+    return size - at < op->part ? size - at : op->part;
 }
 
 // ---- pieces ----
-
-static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
-{
-    size_t rest = op->bytes - piece * op->piece;
-    return rest < op->piece ? rest : op->piece;
-}
-
-static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
-{
-    return (uint32_t)((piece_bytes(op, piece) + op->part - 1) / op->part);
-}
 
 static bool has_arrived(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
 {

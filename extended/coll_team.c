@@ -107,6 +107,9 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
         place.index++;
     for (uint32_t i = 0; shared && i < place.size && i < AQ_SHARED_SMALL; i++) {
         uint32_t rank = aq_coll_map_rank(map, first + i);
+        if (slots && slots[rank] >= SLOTS)
+            aq_fatal("rank %u offers slot %u for the barriers of a team, and there are %u",
+                     aq_team_jobrank(team, rank), slots[rank], (unsigned)SLOTS);
         place.areas[i] =
             area_of(nbrhd_index(aq_team_jobrank(team, rank)), slots ? slots[rank] : slot);
     }

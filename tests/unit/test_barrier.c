@@ -407,7 +407,9 @@ static void deliver_any(void)
     letter_t letter = post.letters[which];
     post.letters[which] = post.letters[--post.count];
     assert_true(letter.to < ring.size);
+    const uint32_t distance = ((uint32_t)1 << letter.args[3]) % ring.size;
     aq_arrival_t arrival = {.args = letter.args,
+                            .source = (letter.to + ring.size - distance) % ring.size,
                             .category = AQ_AM_SHORT,
                             .handler = letter.handler,
                             .nargs = letter.nargs};
@@ -464,8 +466,11 @@ static void test_early(void **state)
     static const uint32_t leaders[] = {0, 1};
     static aq_dissemination_t d;
     int32_t args[] = {0, ID + 1, 1, 0, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
-    aq_arrival_t arrival = {
-        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 6};
+    aq_arrival_t arrival = {.args = args,
+                            .source = 1,
+                            .category = AQ_AM_SHORT,
+                            .handler = AQ_HANDLER_BARRIER,
+                            .nargs = 6};
     aq_am_deliver(&arrival);
     aq_dissemination_start(&d, ID, 2, 0, leaders); // another barrier does not find it
     aq_vote_t vote;
@@ -494,8 +499,11 @@ static void test_has_left(void **state)
     aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
     for (int round = 0; round < 2; round++) {
         int32_t args[] = {0, ID + 2, 1, round, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
-        aq_arrival_t arrival = {
-            .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_BARRIER, .nargs = 6};
+        aq_arrival_t arrival = {.args = args,
+                                .source = round == 0 ? 2 : 1,
+                                .category = AQ_AM_SHORT,
+                                .handler = AQ_HANDLER_BARRIER,
+                                .nargs = 6};
         aq_am_deliver(&arrival);
     }
     assert_false(aq_dissemination_advance(&d, &vote));

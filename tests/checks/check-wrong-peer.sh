@@ -1,0 +1,56 @@
+#!/bin/bash
+# wrong-peer: a peer sends what no correct library sends (wrong_peer.c has the list). Each message has to
+# end the job with one sentence that names the peer, and memory outside of the segment has to stay as it was.
+#   check-wrong-peer.sh START [PATTERN ...]   START: the function that starts a job (on_fake, on_udp ...),
+#                                             with its words; only modes whose names match a shell pattern
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+export LC_ALL=C
+work=${TMPDIR:-/tmp}
+failed=0 ran=0
+read -ra start <<<"$1"
+shift
+
+grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" &&
+    skip "a debug build checks what it sends, so that no rank of it can be a wrong peer"
+
+complain()
+{
+    printf '%s: %s\n' "$name" "$*"
+    sed 's/^/    out: /' "$work/out"
+    sed 's/^/    err: /' "$work/err"
+    failed=$((failed + 1))
+}
+
+is_chosen()
+{
+    local p
+    [ $# -gt 0 ] || return 0
+    for p in "$@"; do
+        # shellcheck disable=SC2053
+        [[ $name == $p ]] && return 0
+    done
+    return 1
+}
+
+make_guard()
+{
+    head -c 65536 /dev/zero | tr '\0' v
+}
+
+while read -r name pattern; do
+    is_chosen "$@" || continue
+    code=0
+    make_guard >"$work/guard"
+    "${start[@]}" 2 "$AQ_BUILD/wrong_peer" "$name" "$work/guard" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    [ $code -ne 0 ] || complain "the exit code is 0"
+    ! grep -q '^went on' "$work/out" || complain "the message was not found to be wrong"
+    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one sentence that something is fatal"
+    grep -qE "^\*\*\* GASNet: rank 0 of 2 on host [^ ]*: fatal: .*$pattern" "$work/err" ||
+        complain "no sentence of rank 0 like '$pattern'"
+    make_guard | cmp -s - "$work/guard" || complain "memory outside of the segment has changed"
+    ran=$((ran + 1))
+done < <("$AQ_BUILD/wrong_peer" --list)
+
+echo "$ran wrong messages, $failed complaints"
+[ $failed = 0 ] && [ $ran -gt 0 ]
