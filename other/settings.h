@@ -56,6 +56,9 @@ typedef enum aq_setting_id {
     AQ_SET_UDP_AUTH,           // GASNET_UDP_AUTH: auto encrypt full header token off
     AQ_SET_UDP_CHECKSUM,       // GASNET_UDP_CHECKSUM: auto yes no
     AQ_SET_UDP_PEER_TIMEOUT,   // GASNET_UDP_PEER_TIMEOUT: seconds; 0: none
+    AQ_SET_UDP_HOST_TIMEOUT,   // GASNET_UDP_HOST_TIMEOUT: seconds; 0: none
+    AQ_SET_UDP_SILENCE_WARN,   // GASNET_UDP_SILENCE_WARN: seconds; 0: none
+    AQ_SET_CONNECT_TIMEOUT,    // GASNET_CONNECT_TIMEOUT: seconds; 0: none
     AQ_SET_UDP_FAULT_DROP,     // GASNET_UDP_FAULT_...: percent of datagrams, for tests
     AQ_SET_UDP_FAULT_DUPLICATE,
     AQ_SET_UDP_FAULT_REORDER,

@@ -183,6 +183,21 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Seconds after which a process of conduit udp that does not answer is taken for dead, and "
          "the job ends. A process answers whenever it calls the runtime, so this has to be longer "
          "than it ever computes. 0: never; the launcher tells when a process has died."},
+    [AQ_SET_UDP_HOST_TIMEOUT] =
+        {"GASNET_UDP_HOST_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
+         "Seconds after which a host of conduit udp from which nothing comes, and whose kernel no "
+         "longer answers, is taken for gone, and the job ends. The kernel is asked by TCP "
+         "connections that it refuses, and answers also for processes that compute or are stopped. "
+         "Where it never answered, as behind some firewalls, its silence says nothing. 0: never."},
+    [AQ_SET_UDP_SILENCE_WARN] =
+        {"GASNET_UDP_SILENCE_WARN", AQ_TYPE_REAL, "10", 0, SECONDS_MAX, NULL,
+         "Seconds after which a process of conduit udp warns, once, of a process that does not "
+         "answer it. 0: never."},
+    [AQ_SET_CONNECT_TIMEOUT] =
+        {"GASNET_CONNECT_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
+         "Conduit udp: seconds after which a job does not start, because a process hears nothing "
+         "of one that is next to it in the job. 0: nobody tries whether the network carries "
+         "datagrams before the program runs."},
     [AQ_SET_UDP_FAULT_DROP] =
         {"GASNET_UDP_FAULT_DROP", AQ_TYPE_REAL, "0", 0, 100, NULL,
          "For tests: percent of the datagrams that conduit udp loses on purpose. Of 100 nothing "

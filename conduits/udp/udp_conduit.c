@@ -114,12 +114,14 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env};
     atomic_init(&udp->deadline, UDP_NEVER);
     udp->queue_most = queue_most((size_t)aq_settings_bytes(AQ_SET_UDP_RECEIVE_MEMORY));
-    udp->peer_timeout = (uint64_t)(aq_settings_real(AQ_SET_UDP_PEER_TIMEOUT) * 1e9);
+    udp_watch_start(&udp->watch);
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         udp->queue[c].last = &udp->queue[c].first;
     aq_status_t status = open_socket(udp);
     if (status == AQ_OK)
         status = exchange_cards(udp);
+    if (status == AQ_OK)
+        status = udp_watch_prove_network(udp);
     if (status != AQ_OK) {
         free(udp->cards);
         free(udp->link_of);

@@ -23,6 +23,7 @@
 //   udp_rma.c      put, get -> the same, or a datagram of their own; answers to gets
 //   udp_receive.c  socket -> header -> flows of the link -> memory, queue of the class -> handlers
 //   udp_link.c     what is due by time: again, a new epoch, an acknowledgement of its own
+//   udp_watch.c    peers and hosts that are silent
 #ifndef AQ_UDP_CONDUIT_H
 #define AQ_UDP_CONDUIT_H
 
@@ -37,6 +38,7 @@
 #include "udp_seal.h"
 #include "udp_socket.h"
 #include "udp_stats.h"
+#include "udp_watch.h"
 #include "udp_wire.h"
 
 struct udp_link;
@@ -97,8 +99,10 @@ typedef struct udp_link {
     bool ack_can_ride; // ... and what it has sent last will be answered
     udp_stats_t stats;
 
-    // For GASNET_UDP_PEER_TIMEOUT, on the clock of `listened`, see udp_link.c.
-    uint64_t heard;   // when the last datagram of the peer came
+    // Of udp_watch.c, on the clock `listened`.
+    udp_host_t *host; // NULL: not watched; constant
+    bool met;         // a datagram of the peer has come
+    uint64_t heard;   // when the last one did, or the link was made
     uint64_t asked;   // since when an answer is due; 0: none is
     uint64_t ping_at; // the next one, by the clock of the system
 } udp_link_t;
@@ -166,9 +170,7 @@ typedef struct udp_conduit {
     udp_strangers_t strangers;
     atomic_uint sleepers;
 
-    uint64_t peer_timeout;     // ns; 0: none
-    _Atomic uint64_t listened; // ns for which this process was there to hear its peers
-    uint64_t listened_at;      // the last time that nothing more was there to be heard
+    udp_watch_t watch;
 } udp_conduit_t;
 
 static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
@@ -202,12 +204,10 @@ void udp_links_due(udp_conduit_t *udp, uint64_t when);
 // With the link's lock held: a datagram of the peer has come.
 static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
 {
-    link->heard = atomic_load_explicit(&udp->listened, memory_order_relaxed);
+    link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->asked = 0;
+    link->met = true;
 }
-
-// By whoever receives: nothing more is there to be heard.
-void udp_links_listened(udp_conduit_t *udp);
 
 // A buffer of its own until it is put back. NULL: no memory.
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/fatal.h"
 #include "../../other/clock.h"
 #include "../../other/log.h"
 
@@ -15,7 +14,6 @@ enum {
     RTO_LEAST_NS = 1000000,
     DOORS = 64,          // links that have one: each takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
-    PINGS = 8,           // in the time after which a peer is taken for dead
     FIRST_DATAGRAMS = 8, // the congestion window at the start
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
@@ -115,7 +113,8 @@ static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
         goto err_free;
     link->rank = rank;
     look_at_path(udp, link);
-    udp_link_heard(udp, link);
+    link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
+    link->host = udp_watch_host(udp, link);
     link_start_auth(udp, link);
     link->door =
         atomic_load(&udp->link_count) < DOORS ? udp_socket_door(&udp->socket, &link->to) : -1;
@@ -157,7 +156,7 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
         atomic_store_explicit(&udp->links, link, memory_order_release);
         atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
         share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
-        if (udp->peer_timeout)
+        if (udp->watch.peer_timeout || link->host)
             udp_links_due(udp, 0); // from now on it is watched
     }
     aq_lock_drop(&udp->links_lock);
@@ -208,63 +207,18 @@ static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
     return UDP_NEVER;
 }
 
-// ---- peers that do not answer (GASNET_UDP_PEER_TIMEOUT) ----
-
-// Time goes on only while this process is there to hear: after each receive that found the socket
-// empty, by what has passed since the one before, but not more than the time between two pings.
-// So a peer whose answers wait in the socket is not taken for dead, nor one that was asked just
-// before this process computed for long.
-void udp_links_listened(udp_conduit_t *udp)
-{
-    if (!udp->peer_timeout)
-        return;
-    uint64_t now = aq_clock_ns(), passed = now - udp->listened_at, most = udp->peer_timeout / PINGS;
-    udp->listened_at = now;
-    atomic_fetch_add_explicit(&udp->listened, passed < most ? passed : most, memory_order_relaxed);
-}
-
-static void give_up(const udp_conduit_t *udp, const udp_link_t *link)
-{
-    aq_fatal("rank %u has not answered for %.3g s (GASNET_UDP_PEER_TIMEOUT); see whether its host "
-             "and the network are up, or give more time if it computes that long",
-             link->rank, (double)udp->peer_timeout / 1e9);
-}
-
-// Whoever owes something has been asked by the data itself, and is asked again by requests for an
-// epoch. Others are pinged when they were silent for half of the time.
-static uint64_t watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
-{
-    const uint64_t step = udp->peer_timeout / PINGS;
-    uint64_t listened = atomic_load_explicit(&udp->listened, memory_order_relaxed);
-    if (!link->asked && (owes || listened - link->heard >= udp->peer_timeout / 2))
-        link->asked = listened + 1;
-    if (link->asked && listened >= link->asked + udp->peer_timeout)
-        give_up(udp, link);
-    if (link->asked && !owes && now >= link->ping_at) {
-        udp_send_plain(udp, link, UDP_PING, UDP_REQUESTS, 0, now);
-        link->ping_at = now + step;
-    }
-    return now + step;
-}
-
 uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     uint64_t due = UDP_NEVER;
-    bool owes = false;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         if (link->sender[c].timer == UDP_NEVER) // nothing is kept, nothing asked for
             continue;
-        owes = true;
         serve_sender(udp, link, c, now);
         uint64_t when = udp_sender_deadline(&link->sender[c]);
         due = when < due ? when : due;
     }
     uint64_t ack = serve_ack(udp, link, now);
-    due = ack < due ? ack : due;
-    if (!udp->peer_timeout)
-        return due;
-    uint64_t watch = watch_peer(udp, link, owes, now);
-    return watch < due ? watch : due;
+    return ack < due ? ack : due;
 }
 
 void udp_links_due(udp_conduit_t *udp, uint64_t when)
@@ -283,12 +237,14 @@ void udp_links_serve(udp_conduit_t *udp, uint64_t *time)
     if (now < atomic_load_explicit(&udp->deadline, memory_order_relaxed))
         return;
     udp_check_socket(udp);
+    udp_watch_listen(&udp->watch, now);
     atomic_store(&udp->deadline, UDP_NEVER);
     udp_link_t *link = atomic_load_explicit(&udp->links, memory_order_acquire);
     for (; link; link = link->next) {
         aq_lock_take(&link->lock);
-        uint64_t due = udp_link_serve(udp, link, now);
+        uint64_t due = udp_link_serve(udp, link, now), watch = udp_watch_link(udp, link, now);
         aq_lock_drop(&link->lock);
-        udp_links_due(udp, due);
+        udp_links_due(udp, watch < due ? watch : due);
     }
+    udp_links_due(udp, udp_watch_hosts(udp, now));
 }

@@ -406,7 +406,7 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
         udp_check_socket(udp);
         if (looks > 1)
             *now = 0; // they took their time
-        udp_links_listened(udp);
+        udp_watch_heard_all(&udp->watch);
         return NULL;
     }
     atomic_store_explicit(&udp->came_at, udp_time(now), memory_order_relaxed);

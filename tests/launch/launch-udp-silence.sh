@@ -1,0 +1,37 @@
+#!/bin/bash
+# launch-udp-silence: a network that carries no datagrams keeps a job from starting, and says what helps; a rank
+# that computes for long is told of once, and nothing else happens to it.
+set -u
+. "$(dirname "$0")/launch-functions.sh"
+run=$AQ_BUILD/gasnetrun_udp
+busy=$AQ_BUILD/conform_busy
+export GASNET_SUPERNODE_MAXSIZE=1
+
+# Nothing arrives: one sentence with who was not heard, and no program runs.
+for ranks in 2 5; do
+    expect 1 env GASNET_UDP_FAULT_DROP=100 GASNET_CONNECT_TIMEOUT=1 "$run" -n $ranks "$AQ_BUILD/hello"
+    grep -qE 'nothing was heard of rank [0-9] at 127\.0\.0\.1:[0-9]+ for 1 s \(GASNET_CONNECT_TIMEOUT\)' "$work/err" ||
+        fail "not told of whom nothing was heard"
+    says 'GASNET_UDP_PORTS'
+    says 'GASNET_WORKERIP'
+    [ ! -s "$work/out" ] || fail "the program ran all the same"
+done
+
+# It warns on the way, each rank once.
+expect 1 env GASNET_UDP_FAULT_DROP=100 GASNET_CONNECT_TIMEOUT=2 GASNET_UDP_SILENCE_WARN=1 "$run" -n 2 "$AQ_BUILD/hello"
+[ "$(grep -c 'warning: nothing was heard of rank [01] at 127' "$work/err")" = 2 ] || fail "not one warning for each rank"
+
+# A network that loses many, and one that nobody tries.
+for options in GASNET_UDP_FAULT_DROP=50 GASNET_CONNECT_TIMEOUT=0; do
+    expect 0 env $options "$run" -n 4 "$AQ_BUILD/hello"
+    silent
+done
+
+# A rank that computes: those that wait for it say so once, and the job goes on.
+expect 0 env GASNET_UDP_SILENCE_WARN=1 "$run" -n 2 "$busy" away 4 1000
+grep -qx 'served 1000' "$work/out" || fail "rank 0 did not count 1000"
+says 'has not answered for 1 s: it computes without polling, or is stopped, or its host'
+grep -qE 'rank 1 of 2 .* warning: rank 0 at 127\.0\.0\.1:[0-9]+ has not' "$work/err" || fail "rank 0 is not named"
+expect 0 env GASNET_UDP_SILENCE_WARN=0 "$run" -n 2 "$busy" away 2 1000
+silent
+exit 0
