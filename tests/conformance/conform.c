@@ -296,6 +296,12 @@ static void join(int *argc, char ***argv)
         bind_segment();
         return;
     }
+#ifndef GASNET_SEQ
+    if (getenv("CONFORM_ATTACH_BESIDE") != NULL) {
+        conform_attach_beside();
+        return;
+    }
+#endif
     err = gex_Segment_Attach(&job.segment, job.tm, CONFORM_SEGMENT);
     CHECK(err == GASNET_OK, "gex_Segment_Attach must return GASNET_OK, but returned %d", err);
 }

@@ -107,6 +107,8 @@ void conform_thread_setup(void);
 /* Runs `body` in `count` threads, at most 64, this one among them, and waits for all. Each gets a
  * pointer to its number, an int; this one is number 0. */
 void conform_in_threads(int count, void *(*body)(void *));
+/* Attaches the segment in one thread while three others make and use teams. */
+void conform_attach_beside(void);
 #endif
 
 #ifdef GASNET_SEGMENT_EVERYTHING

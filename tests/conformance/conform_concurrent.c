@@ -139,6 +139,36 @@ static void test_split(void)
     destroy_parents();
 }
 
+/* ---- the attach ---- */
+
+static void *attach_body(void *arg)
+{
+    const int me = *(int *)arg;
+
+    if (me == 0) {
+        const int err = gex_Segment_Attach(&job.segment, job.tm, CONFORM_SEGMENT);
+
+        CHECK(err == GASNET_OK, "gex_Segment_Attach must return GASNET_OK, but returned %d", err);
+        return NULL;
+    }
+    for (uint64_t round = 0; round < SPLITS; round++) {
+        gex_TM_t tm = split(parents[me], (int)((job.rank + round) % 2), (int)round);
+
+        check_sum(parents[me], me, round);
+        check_broadcast(tm, me, round, LARGE);
+        destroy(tm);
+    }
+    return NULL;
+}
+
+void conform_attach_beside(void)
+{
+    job.threads = THREADS_MAX;
+    make_parents();
+    conform_in_threads(THREADS_MAX, attach_body);
+    destroy_parents();
+}
+
 /* ---- every collective call ---- */
 
 static void *allocate_sums(size_t count, gex_TM_t tm, int me, uint64_t round, uint32_t *expected)
