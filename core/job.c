@@ -59,21 +59,32 @@ static void lower(size_t *limit, size_t to)
         *limit = to;
 }
 
+static void replace_limit(size_t *limit, size_t value)
+{
+    if (*limit != value)
+        *limit = value;
+}
+
+// Other threads may be sending: each limit goes from its old value to the new one at once, and one
+// that stays is not written.
 void aq_job_find_limits(void)
 {
     aq_job_t *job = &aq_job;
-    job->max_medium = job->max_long = job->max_long_unmapped = job->max_long_request = SIZE_MAX;
+    size_t medium = SIZE_MAX, reply = SIZE_MAX, unmapped = SIZE_MAX, request = SIZE_MAX;
     for (unsigned i = 0; i < job->conduit_count; i++) {
         const aq_conduit_t *conduit = job->conduits[i];
         const size_t most = job->env.segment_mode == AQ_SEGMENT_EVERYTHING
                                 ? conduit->max_long_unmapped // nothing is mapped
                                 : conduit->max_long;
-        lower(&job->max_medium, conduit->max_medium);
-        lower(&job->max_long, most);
-        lower(&job->max_long_unmapped, conduit->max_long_unmapped);
-        lower(&job->max_long_request,
-              conduit->max_long_ahead > most ? conduit->max_long_ahead : most);
+        lower(&medium, conduit->max_medium);
+        lower(&reply, most);
+        lower(&unmapped, conduit->max_long_unmapped);
+        lower(&request, conduit->max_long_ahead > most ? conduit->max_long_ahead : most);
     }
+    replace_limit(&job->max_medium, medium);
+    replace_limit(&job->max_long, reply);
+    replace_limit(&job->max_long_unmapped, unmapped);
+    replace_limit(&job->max_long_request, request);
 }
 
 // smp and the network. Hosts may differ in what is installed, and in their devices: so all

@@ -121,7 +121,7 @@ static aq_status_t map_segments(void **here)
     status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, aq_job.segment_addr);
     for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++)
         if (here[r])
-            aq_job.shift[r] = (intptr_t)((uintptr_t)here[r] - aq_job.segment_addr[r]);
+            aq_team_map(r, (intptr_t)((uintptr_t)here[r] - aq_job.segment_addr[r]));
     segment.addr = (void *)mine;
     for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
         if (aq_job.conduits[i]->ops->attach)
@@ -303,7 +303,7 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
                       "gex_EP_BindSegment: endpoint %lu has a bound segment already", ep->index);
     if (!ep->index) {
         aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size);
-        aq_job.shift[aq_job.rank] = 0;
+        aq_team_map(aq_job.rank, 0);
         aq_team_refresh();
     }
     return GASNET_OK;

@@ -26,6 +26,7 @@ void aq_team_start(gex_EP_t ep)
     aq_team.ep = ep;
 }
 
+// With the lock held.
 static void fill_shifts(aq_team_t *team)
 {
     const intptr_t *from = job_shifts();
@@ -53,8 +54,8 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t siz
                         .members = copy,
                         .id = id,
                         .shifts = shifts};
-    fill_shifts(team);
     aq_lock_take(&list_lock);
+    fill_shifts(team);
     team->next = teams;
     teams = team;
     aq_lock_drop(&list_lock);
@@ -100,6 +101,13 @@ uint64_t aq_team_reserve_number(void)
 uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank)
 {
     return number * aq_job.size + jobrank;
+}
+
+void aq_team_map(uint32_t jobrank, intptr_t shift)
+{
+    aq_lock_take(&list_lock);
+    aq_job.shift[jobrank] = shift;
+    aq_lock_drop(&list_lock);
 }
 
 void aq_team_refresh(void)

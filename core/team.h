@@ -79,7 +79,9 @@ uint64_t aq_team_reserve_number(void);
 // out: there are at least 2^33 for each rank of the largest job.
 uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank);
 
-// After segments were attached: all teams learn what is mapped.
+// Notes what leads from addresses in the segment of a job rank to ours. aq_team_refresh has to
+// follow, by which all teams learn it; those that other threads make meanwhile do too.
+void aq_team_map(uint32_t jobrank, intptr_t shift);
 void aq_team_refresh(void);
 
 #endif
