@@ -117,7 +117,8 @@ AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *
                               const char *name, int *argc, char ***argv, gex_Flags_t flags,
                               const aq_api_build_t *build);
 
-// Joins the job. Collective; blocks until all ranks have joined; at most once in a process. name
+// Joins the job. Collective; blocks until all ranks have joined; at most once in a process, by one
+// thread and ahead of every other call. name
 // matches [A-Za-z][A-Za-z0-9_]* (the specification has capitals only; clients do not) and is
 // copied. argc and argv may be NULL at all ranks. Each of the outputs may be NULL. Returns
 // GASNET_OK, GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (a message was printed) or GASNET_ERR_NOT_INIT
@@ -165,11 +166,13 @@ AQ_API gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, 
 AQ_API gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 
 // Teams of members of another one ("Split a Team", "Create zero or more new disjoint Teams",
-// "Destroy a team"). Collective over parent_tm, or over tm; block. Members of a new team are the
-// callers of gex_TM_Split with the same color (0 or more) and a new_tm_p that is not NULL, in the
-// order of key and then of the parent; or those that args names, in its order, which have to be
-// primordial endpoints. The library needs no scratch space: what is given is handed back by
-// Destroy. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED or _MIN nothing is created, and the size to
+// "Destroy a team"). Collective over parent_tm, or over tm; block. Several threads may make these
+// calls at the same time, each with another parent_tm or tm: of two collective calls over one team
+// one has to return first. While a team is destroyed, no other call may use it. Members of a new
+// team are the callers of gex_TM_Split with the same color (0 or more) and a new_tm_p that is not
+// NULL, in the order of key and then of the parent; or those that args names, in its order, which
+// have to be primordial endpoints. The library needs no scratch space: what is given is handed back
+// by Destroy. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED or _MIN nothing is created, and the size to
 // give is returned (the least that an address and size can describe: one page). Memory for a team
 // is the library's until Destroy.
 AQ_API size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key,
@@ -192,6 +195,7 @@ AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilitie
 // segment is that of gex_Segment_Attach. GASNET_OK or GASNET_ERR_BAD_ARG. Local.
 AQ_API int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
 // Tells the members of tm where the segments of these endpoints are. Collective over tm; blocks.
+// Other threads may publish other endpoints over other teams at the same time.
 // eps may hold endpoints without a segment, which are left out. GASNET_OK or GASNET_ERR_RESOURCE.
 AQ_API int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps,
                                       gex_Flags_t flags);
@@ -250,7 +254,8 @@ typedef struct {
 
 // Allocates this rank's segment of size bytes (a multiple of GASNET_PAGESIZE, not 0; may differ
 // between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over
-// the primordial team, at most once; blocks. Contents are zero. Returns GASNET_OK,
+// the primordial team, at most once; blocks, while other threads may use other teams. Contents are
+// zero. Returns GASNET_OK,
 // GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
 // In a client compiled for GASNET_SEGMENT_EVERYTHING all memory of a process is its segment: there
 // size is ignored, *segment_p becomes GEX_SEGMENT_INVALID, and the call is a barrier.
@@ -303,7 +308,8 @@ typedef struct {
     const char *gex_name;
 } gex_AM_Entry_t;
 
-// Registers handlers; not collective: the client sees to it that nobody sends too early. Fills
+// Registers handlers; not collective: the client sees to it that nobody sends too early. Several
+// threads may register at the same time; which of them gets which free index is then open. Fills
 // in indices that were 0. The table may be freed afterwards. GASNET_OK, or GASNET_ERR_BAD_ARG
 // with a message.
 AQ_API int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries);

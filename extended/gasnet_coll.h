@@ -4,7 +4,8 @@
 // Specification: "Collectives". All calls are collective over the team: all its members make the
 // same calls, in the same order, with the same values of the arguments called single-valued. They
 // do not wait for the other members, but may send and run handlers. Any number may be outstanding,
-// of several teams too. The event completes when this rank's output is there and its input may be
+// of several teams too; several threads may make these calls at the same time over different teams,
+// but not over one. The event completes when this rank's output is there and its input may be
 // reused; buffers belong to the library until then, and may lie anywhere. flags must be 0. Wrong
 // arguments, and different ones at different ranks, end the job with a message in a debug build
 // (configure --enable-debug).

@@ -24,9 +24,10 @@ typedef struct gex_ad {
 #define GEX_AD_INVALID ((gex_AD_t)0)
 
 // Makes a domain for operations ops (GEX_OP_* joined by |) on type dt in the segments of tm's
-// members. Collective with the same dt, ops and flags; neither blocks nor synchronizes. flags:
-// GEX_FLAG_AD_FAVOR_*, at most one, or 0. An operation or type that remote atomics do not have ends
-// the job in every build. The domain is the caller's until gex_AD_Destroy, and must go before tm.
+// members. Collective with the same dt, ops and flags; neither blocks nor synchronizes; other
+// threads may make domains of other teams at the same time. flags: GEX_FLAG_AD_FAVOR_*, at most
+// one, or 0. An operation or type that remote atomics do not have ends the job in every build. The
+// domain is the caller's until gex_AD_Destroy, and must go before tm.
 AQ_API void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops,
                           gex_Flags_t flags);
 // Collective; all operations on the domain are complete at all ranks. Does not synchronize.

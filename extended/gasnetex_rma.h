@@ -177,7 +177,8 @@ AQ_API_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *d
 
 // ---- barriers ----
 
-// Split-phase barrier over a team. Collective. Several may be outstanding.
+// Split-phase barrier over a team. Collective. Several may be outstanding, and several threads may
+// start them at the same time over different teams.
 AQ_API gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
 
 // The same, blocking: returns when all members have called.
@@ -191,7 +192,8 @@ AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 // GASNET_BARRIERFLAG_ANONYMOUS matches any id, and so does _UNNAMED, which promises that no rank
 // names it; _MISMATCH makes it fail. Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, the latter
 // also to who names another id at the end. Flags at the end may differ from those at the start,
-// which 1.8.1 forbids and clients do, since UPC allows it.
+// which 1.8.1 forbids and clients do, since UPC allows it. One thread at a time is in these calls,
+// and none in a collective call over the primordial team from notify to the end of wait.
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
 #define GASNET_BARRIERFLAG_UNNAMED 4

@@ -1,6 +1,6 @@
 #!/bin/bash
-# static-readme: the program in README does what README says; README, CONTRIBUTING and the files of docs/
-# name no variable, file or function that is not there, and docs/api.md leaves no public header out.
+# static-readme: the program in README does what README says; README, CONTRIBUTING, core/README.md and the files
+# of docs/ name no variable, file or function that is not there, and docs/api.md leaves no public header out.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -86,7 +86,7 @@ unmapped()
 }
 
 cd "$TMPDIR" || exit
-for document in README CONTRIBUTING docs/ARCHITECTURE.md docs/api.md; do
+for document in README CONTRIBUTING core/README.md docs/ARCHITECTURE.md docs/api.md; do
     cat "$AQ_SRC/$document" || fail "$document is missing."
 done >documents
 {
