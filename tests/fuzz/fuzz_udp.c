@@ -3,12 +3,14 @@
 //
 // An input is a datagram as it comes from the network. What must hold: header and frames are read
 // within it; a header that passes is written back as it was, and so are the frames but for
-// padding; sender and receiver bear whatever the header says.
+// padding; sender and receiver bear whatever the header says; no mode of authentication accepts
+// what it did not sign, and each accepts what it signed.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../conduits/udp/udp_auth.h"
 #include "../../conduits/udp/udp_flow.h"
 #include "../../conduits/udp/udp_wire.h"
 
@@ -113,6 +115,37 @@ static void fuzz_frames(uint8_t *datagram, size_t size, const udp_header_t *head
     require(!contents.good || !udp_frames_next(&frames, &frame));
 }
 
+// ---- authentication ----
+
+static const udp_auth_t *auth_of(udp_auth_mode_t mode)
+{
+    static const uint8_t key[AQ_KEY_BYTES] = "0123456789abcdef";
+    static udp_auth_t auths[UDP_AUTH_ENCRYPT];
+    if (!auths[mode].job_tag)
+        require(udp_auth_derive(&auths[mode], key, mode, false) == AQ_OK);
+    return &auths[mode];
+}
+
+// With all of the datagram at hand, and with its beginning only.
+static void fuzz_auth(uint8_t *datagram, size_t size, const udp_header_t *header)
+{
+    const size_t head = udp_header_bytes(header);
+    const struct iovec frames = {datagram + head, size - head};
+    const bool good = udp_frames_scan(udp_frames_of(datagram, header)).good;
+    for (udp_auth_mode_t mode = UDP_AUTH_TOKEN; mode < UDP_AUTH_ENCRYPT; mode++) {
+        const udp_auth_t *auth = auth_of(mode);
+        memset(datagram, 0, UDP_PROOF_BYTES);
+        require(!udp_auth_genuine(auth, header, datagram, size, 1));
+        require(!udp_auth_genuine(auth, header, datagram, head + (size - head) / 2, 1));
+        if (mode == UDP_AUTH_HEADER && !good)
+            continue; // this mode signs frames only
+        udp_auth_sign(auth, datagram, header, &frames, size > head, 1);
+        require(udp_auth_genuine(auth, header, datagram, size, 1));
+        datagram[0] ^= 1;
+        require(!udp_auth_genuine(auth, header, datagram, size, 1));
+    }
+}
+
 // ---- what the header says ----
 
 static unsigned released;
@@ -189,6 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     header.bytes = (uint16_t)size;
     if (size <= UDP_LONGEST_DATAGRAM && size >= udp_header_bytes(&header)) {
         fuzz_alone(datagram, size, &header);
+        fuzz_auth(datagram, size, &header);
         fuzz_frames(datagram, size, &header);
     }
     free(datagram);
