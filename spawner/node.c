@@ -74,11 +74,7 @@ void aq_node_close(aq_node_t *node)
         aq_link_close(&node->children[i].link);
         node->children[i].state = AQ_CHILD_GONE;
     }
-    for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        aq_link_close(&node->callers[i].link);
-    for (uint32_t i = 0; i < node->listener_count; i++)
-        (void)close(node->listeners[i].fd);
-    node->listener_count = 0;
+    aq_node_close_calls(node);
 }
 
 // ---- down ----

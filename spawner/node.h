@@ -27,6 +27,7 @@
 
 #define AQ_LISTENERS 8
 #define AQ_CALLERS 64
+#define AQ_REFUSALS_TOLD 4
 #define AQ_OUTPUT_CREDIT (256 * 1024) // bytes of output that may come up a link unasked
 
 typedef enum aq_child_state {
@@ -98,6 +99,8 @@ struct aq_node {
     aq_listener_t listeners[AQ_LISTENERS];
     uint32_t listener_count;
     aq_caller_t callers[AQ_CALLERS];
+    uint32_t refused;                    // callers; the first AQ_REFUSALS_TOLD are told one by one
+    char refused_address[AQ_REACH_TEXT]; // of the last
     aq_gather_t gather;
     int signals;       // signalfd; -1
     uint64_t deadline; // of the owner; 0: none
@@ -147,9 +150,11 @@ void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
 // Where the host that has greeted is to call. False: why it cannot, one sentence.
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
                         char *why, size_t room);
-// Before and after each wait: who calls; who has not proved anything in time, and, when everybody
-// has called, all ports.
+// Before each wait: listens to callers and ports. After each wait: closes callers that have not
+// proved anything in time, and, when every child has called, all ports.
 void aq_node_watch_calls(aq_node_t *node);
 void aq_node_check_calls(aq_node_t *node);
+// Closes callers and ports, and tells how many callers were refused beyond those that were told.
+void aq_node_close_calls(aq_node_t *node);
 
 #endif

@@ -9,6 +9,7 @@
 #include "node.h"
 
 #define CALLER_NS UINT64_C(10000000000) // from the call to the proof
+#define HURRY_NS UINT64_C(3000000000)   // the same, where others wait for a place
 
 // ---- where to be called ----
 
@@ -98,31 +99,59 @@ static bool is_invited(const aq_node_t *node, const char *address)
     return false;
 }
 
-static void refuse(aq_caller_t *caller, const char *why)
+// Strangers may call as often as they like: the first are told, the others are counted.
+static void refuse(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
-    aq_log_warn("a connection from %s is refused: %s", caller->address, why);
+    if (++node->refused <= AQ_REFUSALS_TOLD)
+        aq_log_warn("a connection from %s is refused: %s", caller->address, why);
+    memcpy(node->refused_address, caller->address, sizeof node->refused_address);
     aq_link_close(&caller->link);
+}
+
+static void tell_refused(aq_node_t *node)
+{
+    if (node->refused > AQ_REFUSALS_TOLD)
+        aq_log_warn("%u more connections were refused, the last one from %s",
+                    node->refused - AQ_REFUSALS_TOLD, node->refused_address);
+    node->refused = 0;
+}
+
+// A free place for a caller, if need be that of the one that has been silent for longest. A helper
+// proves the key as soon as it has called; somebody who fills all places shall not keep it out.
+// NULL: there is none.
+static aq_caller_t *find_place(aq_node_t *node)
+{
+    aq_caller_t *oldest = &node->callers[0];
+    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
+        aq_caller_t *caller = &node->callers[i];
+        if (caller->link.fd < 0)
+            return caller;
+        if (caller->deadline < oldest->deadline)
+            oldest = caller;
+    }
+    if (aq_clock_ns() + CALLER_NS < oldest->deadline + HURRY_NS)
+        return NULL;
+    refuse(node, oldest, "it does not prove that it knows the key of the job, and others wait");
+    return oldest;
 }
 
 static void accept_calls(aq_node_t *node, void *item, short events)
 {
     const aq_listener_t *listener = item;
     char address[AQ_REACH_TEXT];
-    int fd;
     (void)events;
     for (uint32_t i = 0; i < AQ_CALLERS; i++) {
-        aq_caller_t *caller = &node->callers[i];
-        if (caller->link.fd >= 0)
-            continue;
-        fd = aq_reach_accept(listener, address);
+        aq_caller_t *caller = find_place(node);
+        int fd = caller != NULL ? aq_reach_accept(listener, address) : -1;
         if (fd < 0)
             return;
         *caller = (aq_caller_t){.deadline = aq_clock_ns() + CALLER_NS};
         aq_link_open(&caller->link, fd);
         snprintf(caller->address, sizeof caller->address, "%s", address);
         if (!node->spec.promiscuous && !is_invited(node, address))
-            refuse(caller, "it is no host that is being started; if it is one behind a router, set "
-                           "GASNET_SPAWN_PROMISCUOUS=1");
+            refuse(node, caller,
+                   "it is no host that is being started; if it is one behind a router, set "
+                   "GASNET_SPAWN_PROMISCUOUS=1");
     }
 }
 
@@ -193,24 +222,36 @@ static void serve_caller(aq_node_t *node, void *item, short events)
     if (caller->link.fd < 0)
         return;
     if (framing == AQ_FRAME_BAD)
-        refuse(caller, "it does not prove that it knows the key of the job");
+        refuse(node, caller, "it does not prove that it knows the key of the job");
     else if (error != 0)
         aq_link_close(&caller->link);
 }
 
 // ---- the loop's side ----
 
-// Callers whom there is no room for wait in the kernel's queue.
+// When a caller gets impatient that has a place; 0: one is free.
+static uint64_t place_due(const aq_node_t *node)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (uint32_t i = 0; i < AQ_CALLERS; i++) {
+        if (node->callers[i].link.fd < 0)
+            return 0;
+        if (node->callers[i].deadline < oldest)
+            oldest = node->callers[i].deadline;
+    }
+    return oldest - CALLER_NS + HURRY_NS;
+}
+
+// Callers for whom there is no place wait in the kernel's queue. What callers have said is looked
+// at first, so that none loses its place while its proof waits.
 void aq_node_watch_calls(aq_node_t *node)
 {
-    bool room = false;
-    for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        room = room || node->callers[i].link.fd < 0;
-    for (uint32_t i = 0; room && i < node->listener_count; i++)
-        aq_node_watch(node, node->listeners[i].fd, POLLIN, accept_calls, &node->listeners[i]);
+    bool room = place_due(node) <= aq_clock_ns();
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         if (node->callers[i].link.fd >= 0)
             aq_node_watch(node, node->callers[i].link.fd, POLLIN, serve_caller, &node->callers[i]);
+    for (uint32_t i = 0; room && i < node->listener_count; i++)
+        aq_node_watch(node, node->listeners[i].fd, POLLIN, accept_calls, &node->listeners[i]);
 }
 
 static bool all_called(const aq_node_t *node)
@@ -221,16 +262,22 @@ static bool all_called(const aq_node_t *node)
     return true;
 }
 
-// Nobody is expected any more: the ports are closed.
+void aq_node_close_calls(aq_node_t *node)
+{
+    for (uint32_t i = 0; i < AQ_CALLERS; i++)
+        aq_link_close(&node->callers[i].link);
+    for (uint32_t i = 0; i < node->listener_count; i++)
+        (void)close(node->listeners[i].fd);
+    node->listener_count = 0;
+    tell_refused(node);
+}
+
 void aq_node_check_calls(aq_node_t *node)
 {
     uint64_t now = aq_clock_ns();
-    bool over = all_called(node);
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
-        if (node->callers[i].link.fd >= 0 && (over || now > node->callers[i].deadline))
+        if (node->callers[i].link.fd >= 0 && now > node->callers[i].deadline)
             aq_link_close(&node->callers[i].link);
-    for (uint32_t i = 0; over && i < node->listener_count; i++)
-        (void)close(node->listeners[i].fd);
-    if (over)
-        node->listener_count = 0;
+    if (all_called(node)) // nobody is expected any more
+        aq_node_close_calls(node);
 }
