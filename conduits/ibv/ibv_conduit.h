@@ -39,17 +39,17 @@
 #include "../../core/lock.h"
 #include "ibv_addresses.h"
 #include "ibv_firehose.h"
+#include "ibv_proof.h"
 #include "ibv_thread.h"
 
 enum {
     AQ_IBV_BUFFER_BYTES = 4096, // the longest message, with its header
-    AQ_IBV_PROOF_BYTES = 16,
-    AQ_IBV_BATCH = 16,        // completions that are taken out at once
-    AQ_IBV_RING_LOOKS = 8,    // at rings, in a poll of who spins
-    AQ_IBV_LIST_MOST = 16,    // operations that are posted together
-    AQ_IBV_INLINE_MOST = 128, // longer ones cost each entry of every send queue more than a copy
-    AQ_IBV_RING_SLOTS = 32,   // the most that a ring may have
-    AQ_IBV_FOOTER_BYTES = 16, // behind a message in a ring
+    AQ_IBV_BATCH = 16,          // completions that are taken out at once
+    AQ_IBV_RING_LOOKS = 8,      // at rings, in a poll of who spins
+    AQ_IBV_LIST_MOST = 16,      // operations that are posted together
+    AQ_IBV_INLINE_MOST = 128,   // longer ones cost each entry of every send queue more than a copy
+    AQ_IBV_RING_SLOTS = 32,     // the most that a ring may have
+    AQ_IBV_FOOTER_BYTES = 16,   // behind a message in a ring
 };
 
 // ---- what travels ----
@@ -99,16 +99,6 @@ static inline size_t aq_ibv_payload_at(unsigned category, unsigned nargs)
 {
     return aq_ibv_place_at(nargs) + (category == AQ_AM_LONG ? sizeof(uint64_t) : 0);
 }
-
-// What both sides of a connection say first.
-typedef struct aq_ibv_hello {
-    uint8_t proof[AQ_IBV_PROOF_BYTES]; // that the speaker knows the job's key
-    uint32_t rank;
-    uint32_t grant; // requests that the other side may have under way
-    uint64_t rings_at;
-    uint32_t rings_key, ring_depth; // 0: there are none
-    uint32_t atomics;               // aq_ibv_atomics_t
-} aq_ibv_hello_t;
 
 // ---- memory ----
 
@@ -169,6 +159,8 @@ typedef struct aq_ibv_peer {
     struct rdma_cm_id *id; // has the queue pair; changed under connect_lock until READY
     aq_ibv_state_t state;  // under connect_lock
     unsigned tries;
+    uint8_t called[AQ_IBV_NONCE_BYTES]; // of our last request; under connect_lock, as the next
+    aq_ibv_heard_t heard_calls;
     unsigned grant;           // what we granted
     atomic_bool started;      // the credits below count
     atomic_bool dead;         // nothing completes any more
@@ -433,11 +425,15 @@ void aq_ibv_credits_open(aq_ibv_conduit_t *ibv);
 // With connect_lock held: how many requests a new peer may have under way.
 unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv);
 
-// What the speaker has to say first: that it knows the job's key.
-void aq_ibv_hello(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, unsigned grant,
-                  aq_ibv_hello_t *hello);
-bool aq_ibv_hello_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t bytes,
-                          aq_ibv_hello_t *hello);
+// What this process has to say first to each peer, without nonce and proof (ibv_proof.h).
+aq_ibv_hello_t aq_ibv_hello(const aq_ibv_conduit_t *ibv, unsigned grant);
+
+// Whether what came with a request, or an accept of the call to link, is from a process of the job.
+// Does not tell whether a request was heard before.
+bool aq_ibv_request_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t bytes,
+                            aq_ibv_hello_t *hello);
+bool aq_ibv_accept_genuine(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, const void *data,
+                           size_t bytes, aq_ibv_hello_t *hello);
 
 // An operation with a peer failed, or its connection ended. Unless the job is about to end, it does
 // some moments later, with a message that names the peer. Any thread.

@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -32,7 +33,6 @@
 
 enum {
     RESOLVE_MS = 5000,
-    TRIES = 5,
     RNR_WITHOUT_END = 7,
 };
 
@@ -198,7 +198,9 @@ static void go_on_calling(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct rdm
         return;
     }
     link->grant = link->grant ? link->grant : aq_ibv_peer_grant(ibv);
-    aq_ibv_hello(ibv, ibv->base.env->rank, link->rank, link->grant, &hello);
+    hello = aq_ibv_hello(ibv, link->grant);
+    aq_ibv_prove_call(ibv->base.env->boot->key, link->rank, &hello);
+    memcpy(link->called, hello.nonce, sizeof link->called);
     parameter = parameters(ibv, &hello);
     if (rdma_connect(id, &parameter) == 0)
         return;
@@ -217,7 +219,7 @@ static bool call_failed(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link,
     link->id = NULL;
     if (refused && reason[0] == REFUSED_MINE_COUNTS)
         return true; // its request is on its way, or here
-    if (link->tries < TRIES && !(refused && reason[0] == REFUSED_STRANGER)) {
+    if (link->tries < AQ_IBV_CALLS_MOST && !(refused && reason[0] == REFUSED_STRANGER)) {
         set_state(ibv, link, AQ_IBV_IDLE); // who waits calls again
         return true;
     }
@@ -257,7 +259,8 @@ static bool accept_request(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct rd
     id->context = link;
     link->id = id;
     link->grant = link->grant ? link->grant : aq_ibv_peer_grant(ibv);
-    aq_ibv_hello(ibv, ibv->base.env->rank, link->rank, link->grant, &hello);
+    hello = aq_ibv_hello(ibv, link->grant);
+    aq_ibv_prove_accept(ibv->base.env->boot->key, link->rank, theirs->nonce, &hello);
     struct rdma_conn_param parameter = parameters(ibv, &hello);
     set_state(ibv, link, AQ_IBV_ANSWERING);
     if (!atomic_load_explicit(&link->started, memory_order_relaxed))
@@ -273,12 +276,16 @@ static bool accept_request(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, struct rd
 static bool on_request(aq_ibv_conduit_t *ibv, const struct rdma_cm_event *event)
 {
     aq_ibv_hello_t hello;
-    if (!aq_ibv_hello_genuine(ibv, event->param.conn.private_data,
-                              event->param.conn.private_data_len, &hello)) {
+    if (!aq_ibv_request_genuine(ibv, event->param.conn.private_data,
+                                event->param.conn.private_data_len, &hello)) {
         refuse(event->id, REFUSED_STRANGER);
         return true;
     }
     aq_ibv_peer_t *link = aq_ibv_peer_get(ibv, hello.rank);
+    if (link && !aq_ibv_heard_note(&link->heard_calls, hello.nonce)) {
+        refuse(event->id, REFUSED_STRANGER);
+        return true;
+    }
     if (!link || !request_counts(ibv, link)) {
         refuse(event->id, REFUSED_MINE_COUNTS);
         return true;
@@ -293,10 +300,10 @@ static void on_established(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link,
 {
     aq_ibv_hello_t hello;
     if (link->state == AQ_IBV_CALLING) {
-        if (!aq_ibv_hello_genuine(ibv, event->param.conn.private_data,
-                                  event->param.conn.private_data_len, &hello) ||
-            hello.rank != link->rank) {
-            aq_log_error("whoever answers for rank %u does not know the key of the job",
+        if (!aq_ibv_accept_genuine(ibv, link, event->param.conn.private_data,
+                                   event->param.conn.private_data_len, &hello)) {
+            aq_log_error("the process that answers for rank %u does not know the key of the job: "
+                         "see who uses the network of the verbs devices",
                          link->rank);
             set_state(ibv, link, AQ_IBV_FAILED);
             return;
@@ -376,6 +383,11 @@ static void *run_connector(void *pointer)
 aq_status_t aq_ibv_connector_start(aq_ibv_conduit_t *ibv)
 {
     sigset_t all, before;
+    if (sodium_init() < 0) {
+        aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
+                     "belongs to it");
+        return AQ_ERR_RESOURCE;
+    }
     pthread_mutex_init(&ibv->connect_lock, NULL);
     pthread_cond_init(&ibv->connected, NULL);
     ibv->wake_connector = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

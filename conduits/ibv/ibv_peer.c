@@ -4,7 +4,6 @@
 #endif
 #include "ibv_conduit.h"
 
-#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,43 +79,38 @@ void aq_ibv_peer_start(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_ibv_
 
 // ---- what both sides say first ----
 
-static void prove(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, uint8_t *proof)
+aq_ibv_hello_t aq_ibv_hello(const aq_ibv_conduit_t *ibv, unsigned grant)
 {
-    // What else is derived from the job's key has another name here.
-    static const char purpose[] = "aqueduct conduit ibv, version 1";
-    crypto_generichash_state state;
-    (void)crypto_generichash_init(&state, ibv->base.env->boot->key, AQ_KEY_BYTES,
-                                  AQ_IBV_PROOF_BYTES);
-    (void)crypto_generichash_update(&state, (const uint8_t *)purpose, sizeof purpose);
-    (void)crypto_generichash_update(&state, (const uint8_t *)&from, sizeof from);
-    (void)crypto_generichash_update(&state, (const uint8_t *)&to, sizeof to);
-    (void)crypto_generichash_final(&state, proof, AQ_IBV_PROOF_BYTES);
+    return (aq_ibv_hello_t){.rank = ibv->base.env->rank,
+                            .grant = (uint16_t)grant,
+                            .rings_at = (uintptr_t)ibv->rings_at,
+                            .rings_key = ibv->slab_mr->rkey,
+                            .ring_depth = ibv->rings ? (uint16_t)ibv->limits.ring_depth : 0,
+                            .atomics = (uint8_t)ibv->atomics};
 }
 
-void aq_ibv_hello(const aq_ibv_conduit_t *ibv, uint32_t from, uint32_t to, unsigned grant,
-                  aq_ibv_hello_t *hello)
+static bool read_hello(const void *data, size_t bytes, aq_ibv_hello_t *hello)
 {
-    *hello = (aq_ibv_hello_t){.rank = from,
-                              .grant = grant,
-                              .rings_at = (uintptr_t)ibv->rings_at,
-                              .rings_key = ibv->slab_mr->rkey,
-                              .ring_depth = ibv->rings ? ibv->limits.ring_depth : 0,
-                              .atomics = ibv->atomics};
-    prove(ibv, from, to, hello->proof);
-}
-
-bool aq_ibv_hello_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t bytes,
-                          aq_ibv_hello_t *hello)
-{
-    const aq_conduit_env_t *env = ibv->base.env;
-    uint8_t proof[AQ_IBV_PROOF_BYTES];
     if (!data || bytes < sizeof *hello)
         return false;
     memcpy(hello, data, sizeof *hello);
-    if (hello->rank >= env->size || hello->rank == env->rank)
-        return false;
-    prove(ibv, hello->rank, env->rank, proof);
-    return sodium_memcmp(proof, hello->proof, sizeof proof) == 0;
+    return true;
+}
+
+bool aq_ibv_request_genuine(const aq_ibv_conduit_t *ibv, const void *data, size_t bytes,
+                            aq_ibv_hello_t *hello)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    return read_hello(data, bytes, hello) && hello->rank < env->size && hello->rank != env->rank &&
+           aq_ibv_call_holds(env->boot->key, env->rank, hello);
+}
+
+bool aq_ibv_accept_genuine(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, const void *data,
+                           size_t bytes, aq_ibv_hello_t *hello)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    return read_hello(data, bytes, hello) && hello->rank == link->rank &&
+           aq_ibv_accept_holds(env->boot->key, env->rank, link->called, hello);
 }
 
 // ---- lost ----

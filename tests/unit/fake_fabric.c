@@ -346,9 +346,9 @@ aq_ibv_peer_t *fake_fabric_link(unsigned from, unsigned to)
         return mine;
     mine = half_link(from, to);
     theirs = half_link(to, from);
-    aq_ibv_hello(fake_nodes[to].ibv, to, from, theirs->grant, &hello);
+    hello = aq_ibv_hello(fake_nodes[to].ibv, theirs->grant);
     aq_ibv_peer_start(fake_nodes[from].ibv, mine, &hello);
-    aq_ibv_hello(fake_nodes[from].ibv, from, to, mine->grant, &hello);
+    hello = aq_ibv_hello(fake_nodes[from].ibv, mine->grant);
     aq_ibv_peer_start(fake_nodes[to].ibv, theirs, &hello);
     return mine;
 }

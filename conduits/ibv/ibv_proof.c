@@ -1,0 +1,67 @@
+// The keyed hashes of the first messages of a connection.
+#include "ibv_proof.h"
+
+#include <sodium.h>
+#include <string.h>
+
+static const uint8_t no_nonce[AQ_IBV_NONCE_BYTES];
+
+// What else is derived from the job's key has another name here.
+static const char call_name[] = "aqueduct conduit ibv, version 2, request";
+static const char accept_name[] = "aqueduct conduit ibv, version 2, accept";
+
+static void proof_make(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32_t to,
+                       const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello,
+                       uint8_t proof[AQ_IBV_PROOF_BYTES])
+{
+    crypto_generichash_state state;
+    (void)crypto_generichash_init(&state, key, AQ_KEY_BYTES, AQ_IBV_PROOF_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)name, strlen(name) + 1);
+    (void)crypto_generichash_update(&state, (const uint8_t *)&to, sizeof to);
+    (void)crypto_generichash_update(&state, called, AQ_IBV_NONCE_BYTES);
+    (void)crypto_generichash_update(&state, hello->nonce, sizeof *hello - sizeof hello->proof);
+    (void)crypto_generichash_final(&state, proof, AQ_IBV_PROOF_BYTES);
+}
+
+static bool proof_holds(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32_t to,
+                        const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello)
+{
+    uint8_t proof[AQ_IBV_PROOF_BYTES];
+    proof_make(key, name, to, called, hello, proof);
+    return sodium_memcmp(proof, hello->proof, sizeof proof) == 0;
+}
+
+void aq_ibv_prove_call(const uint8_t key[AQ_KEY_BYTES], uint32_t to, aq_ibv_hello_t *hello)
+{
+    randombytes_buf(hello->nonce, sizeof hello->nonce);
+    proof_make(key, call_name, to, no_nonce, hello, hello->proof);
+}
+
+bool aq_ibv_call_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const aq_ibv_hello_t *hello)
+{
+    return proof_holds(key, call_name, to, no_nonce, hello);
+}
+
+void aq_ibv_prove_accept(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
+                         const uint8_t called[AQ_IBV_NONCE_BYTES], aq_ibv_hello_t *hello)
+{
+    randombytes_buf(hello->nonce, sizeof hello->nonce);
+    proof_make(key, accept_name, to, called, hello, hello->proof);
+}
+
+bool aq_ibv_accept_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
+                         const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello)
+{
+    return proof_holds(key, accept_name, to, called, hello);
+}
+
+bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES])
+{
+    for (unsigned i = 0; i < heard->count; i++)
+        if (memcmp(heard->nonces[i], nonce, AQ_IBV_NONCE_BYTES) == 0)
+            return false;
+    if (heard->count == AQ_IBV_CALLS_MOST)
+        return false;
+    memcpy(heard->nonces[heard->count++], nonce, AQ_IBV_NONCE_BYTES);
+    return true;
+}

@@ -1,0 +1,96 @@
+// What both sides of a connection of conduit ibv say first: it holds for its own ranks, key,
+// nonces, purpose and content only, and a request that was heard before is known again.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../conduits/ibv/ibv_proof.h"
+
+enum { CALLER = 3, PEER = 4, OTHER = 5 };
+
+static const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde";
+static const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdf";
+
+static aq_ibv_hello_t made_up(uint32_t rank)
+{
+    return (aq_ibv_hello_t){.rank = rank, .grant = 7, .rings_at = 1 << 20, .rings_key = 9};
+}
+
+static void test_call(void **state)
+{
+    (void)state;
+    aq_ibv_hello_t hello = made_up(CALLER), again = made_up(CALLER);
+    aq_ibv_prove_call(key, PEER, &hello);
+    aq_ibv_prove_call(key, PEER, &again);
+    assert_true(aq_ibv_call_holds(key, PEER, &hello));
+    assert_true(aq_ibv_call_holds(key, PEER, &again));
+    assert_memory_not_equal(hello.nonce, again.nonce, sizeof hello.nonce);
+    assert_memory_not_equal(hello.proof, again.proof, sizeof hello.proof);
+    assert_false(aq_ibv_call_holds(other_key, PEER, &hello));
+    assert_false(aq_ibv_call_holds(key, OTHER, &hello));
+}
+
+// Recorded with one call, it does not hold for the next one; and a request is no accept.
+static void test_accept(void **state)
+{
+    (void)state;
+    aq_ibv_hello_t call = made_up(CALLER), next = made_up(CALLER), answer = made_up(PEER);
+    aq_ibv_prove_call(key, PEER, &call);
+    aq_ibv_prove_call(key, PEER, &next);
+    aq_ibv_prove_accept(key, CALLER, call.nonce, &answer);
+    assert_true(aq_ibv_accept_holds(key, CALLER, call.nonce, &answer));
+    assert_false(aq_ibv_accept_holds(key, CALLER, next.nonce, &answer));
+    assert_false(aq_ibv_accept_holds(other_key, CALLER, call.nonce, &answer));
+    assert_false(aq_ibv_accept_holds(key, OTHER, call.nonce, &answer));
+    assert_false(aq_ibv_call_holds(key, CALLER, &answer));
+    assert_false(aq_ibv_accept_holds(key, PEER, call.nonce, &call));
+    const uint8_t zeros[AQ_IBV_NONCE_BYTES] = {0}; // what stands in place of it in a request
+    assert_false(aq_ibv_accept_holds(key, PEER, zeros, &call));
+}
+
+static void test_each_bit(void **state)
+{
+    (void)state;
+    aq_ibv_hello_t call = made_up(CALLER), answer = made_up(PEER);
+    aq_ibv_prove_call(key, PEER, &call);
+    aq_ibv_prove_accept(key, CALLER, call.nonce, &answer);
+    for (unsigned bit = 0; bit < 8 * sizeof call; bit++) {
+        aq_ibv_hello_t changed;
+        memcpy(&changed, &call, sizeof changed);
+        ((uint8_t *)&changed)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_false(aq_ibv_call_holds(key, PEER, &changed));
+        memcpy(&changed, &answer, sizeof changed);
+        ((uint8_t *)&changed)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_false(aq_ibv_accept_holds(key, CALLER, call.nonce, &changed));
+    }
+}
+
+// Replayed requests, in every order, and more requests than a peer makes.
+static void test_replay(void **state)
+{
+    (void)state;
+    aq_ibv_heard_t heard = {.count = 0};
+    aq_ibv_hello_t calls[AQ_IBV_CALLS_MOST + 1];
+    for (unsigned i = 0; i <= AQ_IBV_CALLS_MOST; i++) {
+        calls[i] = made_up(CALLER);
+        aq_ibv_prove_call(key, PEER, &calls[i]);
+        assert_int_equal(aq_ibv_heard_note(&heard, calls[i].nonce), i < AQ_IBV_CALLS_MOST);
+        for (unsigned j = 0; j <= i; j++)
+            assert_false(aq_ibv_heard_note(&heard, calls[j].nonce));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_call),
+        cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_each_bit),
+        cmocka_unit_test(test_replay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
