@@ -223,8 +223,9 @@ static bool proof_make(const udp_auth_t *auth, const udp_header_t *header, const
     if (auth->mode != UDP_AUTH_HEADER)
         return true;
     *proof = hash_fields(auth, datagram, head);
-    return hash_fronts(auth, header, count ? frames->iov_base : NULL, count ? frames->iov_len : 0,
-                       proof);
+    if (!count)
+        return header->bytes == head;
+    return hash_fronts(auth, header, frames->iov_base, frames->iov_len, proof);
 }
 
 void udp_auth_sign(const udp_auth_t *auth, uint8_t *datagram, const udp_header_t *header,
