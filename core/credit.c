@@ -27,6 +27,7 @@ void aq_credit_start(aq_credit_t *credit, aq_credit_pool_t *pool, unsigned free,
     credit->pool = pool;
     atomic_init(&credit->free, free);
     atomic_init(&credit->banked, 0);
+    credit->most = free;
     credit->slack = granted && slack > granted - 1 ? granted - 1 : slack;
 }
 
@@ -61,12 +62,15 @@ void aq_credit_untake(aq_credit_t *credit)
     aq_credit_give(credit, 1);
 }
 
-void aq_credit_give(aq_credit_t *credit, unsigned n)
+bool aq_credit_give(aq_credit_t *credit, unsigned n)
 {
     if (!n)
-        return;
+        return true;
+    if (n > credit->most - atomic_load_explicit(&credit->free, memory_order_relaxed))
+        return false;
     add(&credit->pool->free, n);
     add(&credit->free, n);
+    return true;
 }
 
 unsigned aq_credit_collect(aq_credit_t *credit, unsigned most)

@@ -41,6 +41,7 @@ typedef struct aq_credit {
     atomic_uint free;       // requests that may go to the peer now
     atomic_uint banked;     // credits of the peer's requests that are to go back
     unsigned slack;         // banked ones that may wait for company
+    unsigned most;          // free ones when no request is under way
 } aq_credit_t;
 
 typedef struct aq_credit_limits {
@@ -67,7 +68,8 @@ bool aq_credit_take(aq_credit_t *credit);
 void aq_credit_untake(aq_credit_t *credit);
 
 // n credits came back with a message: one for a reply, and those that the message says beside it.
-void aq_credit_give(aq_credit_t *credit, unsigned n);
+// False: the peer gives back more than requests are under way, which no correct peer does.
+bool aq_credit_give(aq_credit_t *credit, unsigned n);
 
 // Before a message of either class is sent: takes up to most of the banked credits, to travel with
 // it.

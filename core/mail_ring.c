@@ -1,5 +1,6 @@
 #include "mail_ring.h"
 
+#include "fatal.h"
 #include "mail_message.h"
 
 static inline void prefetch_to_write(const char *line)
@@ -61,6 +62,18 @@ static inline aq_ring_header_t *header_at(aq_ring_in_t *ring, uint64_t position)
     return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
 }
 
+// What goes to the handler, and what is copied from the ring, is in a segment of this process. What
+// the sender has put into its place itself cannot be checked here: the sender has that memory
+// mapped.
+static void check_long(const aq_conduit_env_t *env, uint32_t source, const aq_ring_long_t *body,
+                       size_t in_ring)
+{
+    if (__builtin_expect(in_ring > body->nbytes || !env->segment_holds(body->dest, body->nbytes),
+                         0))
+        aq_fatal("a Long of rank %u (%llu bytes to %p) is not inside a segment of this process",
+                 source, (unsigned long long)body->nbytes, body->dest);
+}
+
 static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
 {
     aq_ring_arrives();
@@ -78,6 +91,7 @@ static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool 
     };
     if (arrival.category == AQ_AM_LONG) {
         aq_ring_long_t *body = arrival.payload;
+        check_long(env, header->source, body, arrival.nbytes);
         if (arrival.nbytes) // it came in the ring
             memcpy(body->dest, body + 1, arrival.nbytes);
         arrival.nbytes = body->nbytes;

@@ -164,13 +164,18 @@ static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
     return true;
 }
 
-static void place_long(mpi_slot_t *slot, aq_arrival_t *arrival)
+// Nothing is written before it is known to go into a segment of this process. What is placed
+// already is in memory that MPI shares; nobody could keep a wrong peer of this host from it.
+static void place_long(const mpi_conduit_t *mpi, mpi_slot_t *slot, aq_arrival_t *arrival)
 {
     void *dest;
     memcpy(&dest, slot->buffer + mpi_args_end(arrival->nargs), sizeof dest);
     if (arrival->category == MPI_PLACED)
         memcpy(&arrival->nbytes, arrival->payload, sizeof arrival->nbytes);
-    else if (arrival->nbytes)
+    if (!mpi->mail.base.env->segment_holds(dest, arrival->nbytes))
+        aq_fatal("a Long of rank %u (%zu bytes to %p) is not inside a segment of this process",
+                 arrival->source, arrival->nbytes, dest);
+    if (arrival->category != MPI_PLACED && arrival->nbytes)
         memcpy(dest, arrival->payload, arrival->nbytes);
     arrival->category = AQ_AM_LONG;
     arrival->payload = dest;
@@ -182,15 +187,17 @@ static bool deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size
 {
     mpi_header_t header;
     aq_arrival_t arrival = {.source = link->rank, .reply = reply};
-    if (!read_message(slot, bytes, &header, &arrival))
+    if (!read_message(slot, bytes, &header, &arrival) || (header.category == MPI_HIDDEN && !reply))
         aq_fatal("a message of %zu bytes from rank %u is none of this conduit: start the same "
                  "version of the library in all ranks",
                  bytes, link->rank);
-    aq_credit_give(&link->credit, header.credits + (reply && header.category != MPI_HIDDEN));
+    if (!aq_credit_give(&link->credit, header.credits + (reply && header.category != MPI_HIDDEN)))
+        aq_fatal("rank %u gives back %u credits, which is more than it has", link->rank,
+                 header.credits);
     if (header.category == MPI_HIDDEN)
         return false;
     if (header.category == AQ_AM_LONG || header.category == MPI_PLACED)
-        place_long(slot, &arrival);
+        place_long(mpi, slot, &arrival);
     bool replied = mpi->mail.base.env->deliver(&arrival);
     return !reply && !replied && aq_credit_bank(&link->credit);
 }
@@ -208,9 +215,9 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     if (!link)
         mpi_conduit_fail(mpi, NULL, 0);
     link->taken += class == MPI_REQUESTS;
-    AQ_CHECK(link->taken <= mpi->limits.each,
-             "rank %u has %u requests under way, and credits for %u only", source, link->taken,
-             mpi->limits.each);
+    if (link->taken > mpi->limits.each)
+        aq_fatal("rank %u has %u requests under way, and credits for %u only", source, link->taken,
+                 mpi->limits.each);
     mpi_leave(mpi);
     bool due = deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
     mpi_enter(mpi);

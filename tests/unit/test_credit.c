@@ -290,6 +290,24 @@ static void *run_thread(void *unused)
     return NULL;
 }
 
+// A peer that gives back what nobody took does not get this process to send more than was granted.
+static void test_too_many_come_back(void **state)
+{
+    (void)state;
+    aq_credit_pool_t pool;
+    aq_credit_t credit;
+    aq_credit_pool_start(&pool, 7);
+    aq_credit_start(&credit, &pool, 5, 5, 1);
+    assert_false(aq_credit_give(&credit, 1));
+    assert_true(aq_credit_take(&credit) && aq_credit_take(&credit));
+    assert_false(aq_credit_give(&credit, 3));
+    assert_false(aq_credit_give(&credit, UINT16_MAX + 1u));
+    assert_true(aq_credit_give(&credit, 2));
+    assert_false(aq_credit_give(&credit, 1));
+    assert_int_equal(atomic_load(&credit.free), 5);
+    assert_int_equal(atomic_load(&pool.free), 7);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -311,7 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedules), cmocka_unit_test(test_slack_saves_messages),
         cmocka_unit_test(test_limits),    cmocka_unit_test(test_small_grant),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_too_many_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
