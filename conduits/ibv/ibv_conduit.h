@@ -35,6 +35,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "../../core/conduit.h"
+#include "../../core/cookie.h"
 #include "../../core/credit.h"
 #include "../../core/lock.h"
 #include "ibv_addresses.h"
@@ -113,6 +114,7 @@ typedef enum aq_ibv_atomics {
 typedef struct aq_ibv_buffer {
     struct aq_ibv_buffer *next;
     uint8_t *bytes;
+    uint32_t nbytes; // that have arrived
     struct aq_ibv_pool *home;
     struct aq_ibv_ring *ring; // whose slot this is; NULL: it is a buffer of its own
     bool owed;                // arrived, and no other one was posted in its place yet
@@ -217,6 +219,8 @@ typedef struct aq_ibv_waiting {
     atomic_bool any;
     atomic_uint answers; // of the letters
     atomic_uint begun;   // transfers that are not over
+    aq_lock_t copies_lock;
+    aq_cookies_t copies; // of the transfers that the peer copies, until its answer
 } aq_ibv_waiting_t;
 
 // How much there is of everything: what the settings ask for and the device has.

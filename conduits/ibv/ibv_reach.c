@@ -38,8 +38,8 @@ typedef struct aq_ibv_transfer {
 // What the peer is to copy, and what it has copied. A put has the data behind it, and so has the
 // answer to a get.
 typedef struct copy {
-    uint64_t address; // there
-    uint64_t transfer;
+    uint64_t address;  // there
+    uint64_t transfer; // its cookie, of the process that asks
     uint32_t bytes;
     uint32_t is_get;
 } copy_t;
@@ -155,21 +155,48 @@ static aq_ibv_reached_t ask(aq_ibv_transfer_t *transfer)
                               &transfer->hold);
 }
 
+// The name of a transfer in the message that asks the peer to copy so many bytes.
+static aq_cookie_t note_copy(aq_ibv_transfer_t *transfer, size_t bytes)
+{
+    aq_ibv_waiting_t *waiting = &transfer->ibv->waiting;
+    const aq_pending_op_t op = {
+        .context = transfer, .nbytes = bytes, .rank = transfer->rma.link->rank};
+    aq_lock_take(&waiting->copies_lock);
+    const aq_cookie_t cookie = aq_cookies_add(&waiting->copies, &op);
+    aq_lock_drop(&waiting->copies_lock);
+    if (!cookie)
+        no_memory(transfer->ibv, sizeof op);
+    return cookie;
+}
+
+static bool take_copy(aq_ibv_conduit_t *ibv, aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
+{
+    aq_lock_take(&ibv->waiting.copies_lock);
+    const bool found = aq_cookies_take(&ibv->waiting.copies, cookie, rank, op);
+    aq_lock_drop(&ibv->waiting.copies_lock);
+    return found;
+}
+
 // True: the transfer is no longer the caller's. False: there is no room.
 static bool ask_for_copy(aq_ibv_transfer_t *transfer)
 {
     const aq_ibv_rma_t *rma = &transfer->rma;
     const size_t most = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_IBV_COPY, COPY_ARGS);
+    const size_t bytes = aq_least(rma->nbytes, most);
     const copy_t copy = {.address = rma->remote,
-                         .transfer = (uintptr_t)transfer,
-                         .bytes = (uint32_t)aq_least(rma->nbytes, most),
+                         .transfer = note_copy(transfer, bytes),
+                         .bytes = (uint32_t)bytes,
                          .is_get = rma->is_get};
     const aq_am_t am = {.args = (const int32_t *)(const void *)&copy,
                         .payload = rma->local,
                         .nbytes = rma->is_get ? 0 : copy.bytes,
                         .category = AQ_IBV_COPY,
                         .nargs = COPY_ARGS};
-    return post(transfer->ibv, rma->link, &am);
+    if (post(transfer->ibv, rma->link, &am))
+        return true;
+    aq_pending_op_t op;
+    (void)take_copy(transfer->ibv, copy.transfer, rma->link->rank, &op);
+    return false;
 }
 
 // One step; true: there is another one.
@@ -257,9 +284,18 @@ aq_status_t aq_ibv_reach_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, s
 
 // ---- arrivals ----
 
+static _Noreturn void refuse(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
+                             const char *why)
+{
+    aq_log_error("fatal: a message of rank %u is wrong: %s", link->rank, why);
+    end_job(ibv);
+}
+
 static void firehose_arrived(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_arrival_t *in)
 {
     aq_firehose_message_t message, answer;
+    if (in->nargs != FIREHOSE_ARGS)
+        refuse(ibv, link, "what firehose says has another number of arguments");
     memcpy(&message, in->args, sizeof message);
     if (in->reply) {
         if (aq_ibv_keys_answered(&ibv->keys, link->rank, &message) != AQ_OK)
@@ -276,24 +312,35 @@ static void firehose_arrived(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const a
     send_or_keep(ibv, link, &am);
 }
 
-static void copied(aq_ibv_conduit_t *ibv, const copy_t *copy, const aq_arrival_t *in)
+static void copied(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link, const copy_t *copy,
+                   const aq_arrival_t *in)
 {
-    aq_ibv_transfer_t *transfer = (aq_ibv_transfer_t *)(uintptr_t)copy->transfer;
+    aq_pending_op_t op;
+    if (!take_copy(ibv, copy->transfer, link->rank, &op))
+        refuse(ibv, link, "it answers a copy for which no transfer waits");
+    aq_ibv_transfer_t *transfer = op.context;
+    if (in->nbytes != (transfer->rma.is_get ? op.nbytes : 0))
+        refuse(ibv, link, "it brings more or less of a copy than was asked for");
     atomic_fetch_add_explicit(&ibv->by_peer, 1, memory_order_relaxed);
-    if (copy->is_get)
-        memcpy(transfer->rma.local, in->payload, copy->bytes);
-    advance(&transfer->rma, copy->bytes);
+    if (transfer->rma.is_get)
+        memcpy(transfer->rma.local, in->payload, op.nbytes);
+    advance(&transfer->rma, op.nbytes);
     go_on(transfer);
 }
 
 static void copy_arrived(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const aq_arrival_t *in)
 {
     copy_t copy;
+    if (in->nargs != COPY_ARGS)
+        refuse(ibv, link, "a copy has another number of arguments");
     memcpy(&copy, in->args, sizeof copy);
     if (in->reply) {
-        copied(ibv, &copy, in);
+        copied(ibv, link, &copy, in);
         return;
     }
+    if (copy.is_get ? copy.bytes > AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_IBV_COPY, COPY_ARGS)
+                    : copy.bytes != in->nbytes)
+        refuse(ibv, link, "a copy has another length than its data, or than a message holds");
     if (!aq_ibv_keys_legal(&ibv->keys, link->rank, copy.address, copy.bytes))
         end_job(ibv);
     void *here = (void *)(uintptr_t)copy.address;

@@ -57,6 +57,37 @@ static const aq_ibv_head_t *head_of(const aq_ibv_buffer_t *buffer)
     return (const aq_ibv_head_t *)(const void *)buffer->bytes;
 }
 
+// Ends the job: no correct peer has sent this.
+static _Noreturn __attribute__((cold)) void refuse(const aq_ibv_conduit_t *ibv, uint32_t rank,
+                                                   const char *why)
+{
+    aq_log_error("fatal: a message of rank %u is wrong: %s", rank, why);
+    ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);
+}
+
+// Bytes of the payload that travel in the message.
+static size_t carried(const aq_ibv_head_t *head)
+{
+    const bool is_placed = head->kind == AQ_AM_LONG && !(head->flags & AQ_IBV_PACKED);
+    return head->kind == AQ_AM_SHORT || is_placed ? 0 : head->nbytes;
+}
+
+// What a message says of itself is in the bytes that came.
+static void check_head(const aq_ibv_conduit_t *ibv, const aq_ibv_buffer_t *buffer)
+{
+    const aq_ibv_head_t *head = head_of(buffer);
+    const size_t bytes = buffer->nbytes;
+    if (bytes < sizeof *head || head->source >= ibv->base.env->size)
+        refuse(ibv, bytes < sizeof *head ? ibv->base.env->rank : head->source, "it names no rank");
+    if (head->kind > AQ_IBV_COPY || head->nargs > AQ_AM_MAX_ARGS)
+        refuse(ibv, head->source, "there is no such kind, or too many arguments");
+    if (head->kind == AQ_IBV_CREDITS || head->kind == AQ_IBV_ASK)
+        return;
+    const size_t at = aq_ibv_payload_at(head->kind, head->nargs);
+    if (at > bytes || carried(head) > bytes - at)
+        refuse(ibv, head->source, "it is shorter than it says");
+}
+
 static void sort_in(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
 {
     enqueue(head_of(buffer)->flags & AQ_IBV_REPLY ? &ibv->replies : &ibv->requests, buffer);
@@ -94,6 +125,8 @@ static unsigned take_batch(aq_ibv_conduit_t *ibv)
         aq_ibv_buffer_t *buffer = (aq_ibv_buffer_t *)(uintptr_t)wc[i].wr_id;
         if (wc[i].status != IBV_WC_SUCCESS)
             continue; // a queue pair has failed: its sends tell
+        buffer->nbytes = wc[i].byte_len;
+        check_head(ibv, buffer);
         replace(ibv, buffer, &spares);
         sort_in(ibv, buffer);
         if (wc[i].byte_len <= ibv->limits.ring_bytes || head_of(buffer)->flags & RING_FLAGS)
@@ -113,6 +146,7 @@ static unsigned take_from_rings(aq_ibv_conduit_t *ibv)
     aq_ibv_buffer_t *buffer;
     unsigned taken = 0;
     for (; taken < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(ibv)) != NULL; taken++) {
+        check_head(ibv, buffer);
         aq_ibv_ring_count(ibv, head_of(buffer));
         aq_lock_take(&ibv->queue_lock);
         sort_in(ibv, buffer);
@@ -134,6 +168,19 @@ static aq_ibv_peer_t *sender_of(aq_ibv_conduit_t *ibv, uint32_t rank)
     return link;
 }
 
+// Nothing is written before it is known to go into a segment of this process. A payload that the
+// device has written is where a key of this process allowed it.
+static void check_place(const aq_ibv_conduit_t *ibv, const aq_ibv_head_t *head, uint64_t place)
+{
+    void *dest = (void *)(uintptr_t)place;
+    if (__builtin_expect(ibv->base.env->segment_holds(dest, head->nbytes), 1))
+        return;
+    aq_log_error("fatal: a Long of rank %u (%u bytes to %p) is not inside a segment of this "
+                 "process",
+                 head->source, head->nbytes, dest);
+    ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);
+}
+
 // Whether there is a reply, or will be.
 static bool call_handler(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *message)
 {
@@ -151,6 +198,7 @@ static bool call_handler(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *me
     if (head->kind == AQ_AM_LONG) {
         uint64_t place;
         memcpy(&place, message + aq_ibv_place_at(head->nargs), sizeof place);
+        check_place(ibv, head, place);
         if (head->flags & AQ_IBV_PACKED && head->nbytes)
             memcpy((void *)(uintptr_t)place, arrival.payload, head->nbytes);
         arrival.payload = (void *)(uintptr_t)place;
@@ -184,7 +232,8 @@ static void run(aq_ibv_conduit_t *ibv, uint8_t *message, bool by_ring)
 {
     const aq_ibv_head_t head = *(const aq_ibv_head_t *)(const void *)message;
     aq_ibv_peer_t *link = sender_of(ibv, head.source);
-    aq_credit_give(&link->credit, credits_in(&head));
+    if (!aq_credit_give(&link->credit, credits_in(&head)))
+        refuse(ibv, head.source, "it gives back more credits than requests are under way");
     aq_ibv_ring_hear(ibv, link, &head);
     if (head.kind == AQ_IBV_ASK) {
         aq_ibv_ring_leave(ibv, link);

@@ -145,12 +145,13 @@ static aq_ibv_buffer_t *next_message(aq_ibv_conduit_t *ibv, aq_ibv_ring_t *ring)
     atomic_thread_fence(memory_order_acquire);
     const footer_t footer = {shared->bytes, shared->position, shared->hash};
     const size_t total = padded(footer.bytes) + sizeof footer;
-    if (total > AQ_IBV_BUFFER_BYTES)
+    if (footer.bytes < sizeof(aq_ibv_head_t) || total > AQ_IBV_BUFFER_BYTES)
         return NULL;
     aq_ibv_buffer_t *buffer = &ring->slots[slot];
     buffer->bytes = ring->bytes + ((size_t)slot + 1) * AQ_IBV_BUFFER_BYTES - total;
     if (hash_of(buffer->bytes, footer.bytes, footer.position) != footer.hash)
         return NULL; // still being written
+    buffer->nbytes = footer.bytes;
     ring->seen++;
     return buffer;
 }
