@@ -443,6 +443,9 @@ bool aq_ibv_accept_genuine(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *lin
 // some moments later, with a message that names the peer. Any thread.
 void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *why);
 
+// The same for what a completion with an error says of its connection.
+void aq_ibv_peer_failed(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, enum ibv_wc_status status);
+
 // The same where there is no connection, since all calls came to nothing; why: the last one.
 void aq_ibv_peer_unreached(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
                            const struct rdma_cm_event *why);

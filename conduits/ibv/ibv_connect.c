@@ -33,6 +33,7 @@
 
 enum {
     RESOLVE_MS = 5000,
+    RNR_RETRIES = 6, // a few seconds: a wait lasts 655 ms, unless the device has another time
     RNR_WITHOUT_END = 7,
 };
 
@@ -73,6 +74,14 @@ static bool make_queue_pair(aq_ibv_conduit_t *ibv, struct rdma_cm_id *id)
     return false;
 }
 
+// How often the device tries again when the peer has no buffer for a message. As long as each
+// credit has a buffer that does not happen, so that it means a fault, which is to end the job. With
+// more peers than grants, a peer that computes may lack one for as long as it likes.
+static uint8_t rnr_retries(const aq_ibv_conduit_t *ibv)
+{
+    return ibv->peers <= ibv->limits.grants ? RNR_RETRIES : RNR_WITHOUT_END;
+}
+
 static struct rdma_conn_param parameters(const aq_ibv_conduit_t *ibv, const aq_ibv_hello_t *hello)
 {
     return (struct rdma_conn_param){
@@ -81,7 +90,7 @@ static struct rdma_conn_param parameters(const aq_ibv_conduit_t *ibv, const aq_i
         .responder_resources = ibv->limits.reads,
         .initiator_depth = ibv->limits.reads,
         .retry_count = (uint8_t)aq_settings_int(AQ_SET_QP_RETRY_COUNT),
-        .rnr_retry_count = RNR_WITHOUT_END,
+        .rnr_retry_count = rnr_retries(ibv),
     };
 }
 

@@ -144,6 +144,20 @@ void aq_ibv_peer_lost(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, const char *wh
          link->rank, why);
 }
 
+void aq_ibv_peer_failed(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, enum ibv_wc_status status)
+{
+    if (status != IBV_WC_RNR_RETRY_EXC_ERR) {
+        aq_ibv_peer_lost(ibv, link, ibv_wc_status_str(status));
+        return;
+    }
+    atomic_store_explicit(&link->dead, true, memory_order_relaxed);
+    lose(ibv,
+         "rank %u has no buffer for a message of this rank (%s), though it keeps one for each that "
+         "it "
+         "lets come: see that all hosts have the same version of the library and the same settings",
+         link->rank, ibv_wc_status_str(status));
+}
+
 void aq_ibv_peer_unreached(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
                            const struct rdma_cm_event *why)
 {

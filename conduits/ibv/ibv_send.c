@@ -173,7 +173,7 @@ static void finish(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op)
 // An operation that failed, or one before it: nobody may believe that it is complete.
 static void fail(aq_ibv_conduit_t *ibv, aq_ibv_op_t *op, const struct ibv_wc *wc)
 {
-    aq_ibv_peer_lost(ibv, op->link, ibv_wc_status_str(wc->status));
+    aq_ibv_peer_failed(ibv, op->link, wc->status);
     if (!op->untold)
         aq_ibv_op_put(ibv, op);
 }
@@ -182,8 +182,8 @@ static void complete(aq_ibv_conduit_t *ibv, const struct ibv_wc *wc)
 {
     aq_ibv_op_t *op = (aq_ibv_op_t *)(uintptr_t)wc->wr_id, *before;
     if (wc->wr_id & SILENT) { // which only tells that it has failed
-        aq_ibv_peer_lost(ibv, (aq_ibv_peer_t *)(uintptr_t)(wc->wr_id & ~(uint64_t)SILENT),
-                         ibv_wc_status_str(wc->status));
+        aq_ibv_peer_failed(ibv, (aq_ibv_peer_t *)(uintptr_t)(wc->wr_id & ~(uint64_t)SILENT),
+                           wc->status);
         return;
     }
     if (wc->status != IBV_WC_SUCCESS) {

@@ -171,7 +171,9 @@ static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
     counts->reads += wr->opcode == IBV_WR_RDMA_READ;
     if (fake_nodes[pair->from].cut_off) { // that is told of any operation
         complete(&devices[pair->from]->sent,
-                 (struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_RETRY_EXC_ERR});
+                 (struct ibv_wc){.wr_id = wr->wr_id,
+                                 .status = fake_nodes[pair->from].starved ? IBV_WC_RNR_RETRY_EXC_ERR
+                                                                          : IBV_WC_RETRY_EXC_ERR});
         return;
     }
     if (wr->opcode == IBV_WR_SEND && to->in == to->out) {

@@ -29,6 +29,7 @@ typedef struct fake_counts {
 typedef struct fake_node {
     aq_ibv_conduit_t *ibv;
     bool cut_off; // whatever it sends fails
+    bool starved; // then: since the peer has no buffers
     fake_counts_t counts;
 } fake_node_t;
 

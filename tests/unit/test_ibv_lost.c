@@ -144,6 +144,22 @@ static void test_unreached(void **state)
     end();
 }
 
+// The device gave up waiting for a buffer of the peer: the sentence says that it was no matter of
+// the network.
+static void test_starved(void **state)
+{
+    (void)state;
+    start(2 * SECOND);
+    fake_nodes[0].cut_off = fake_nodes[0].starved = true;
+    assert_int_equal(fake_fabric_request(0, 1, 512, false), AQ_OK);
+    (void)fake_fabric_poll(0);
+    assert_true(ibv->lost_at != 0 && fake_fabric_link(0, 1)->dead);
+    ibv->lost_at -= SECOND;
+    assert_true(ends_with("rank 1 has no buffer for a message of this rank"));
+    fake_nodes[0].cut_off = fake_nodes[0].starved = false;
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_short_timeout),
         cmocka_unit_test(test_end_of_job_is_no_loss),
         cmocka_unit_test(test_unreached),
+        cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
