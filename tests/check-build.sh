@@ -43,5 +43,6 @@ if [ ! -e config.status ] || [ "$(cat options 2>/dev/null)" != "$options" ]; the
     eval "'$source/configure' --quiet --enable-silent-rules $options"
     echo "$options" >options
 fi
+make -s Makefile config.h # configure, if it has to run again, does without the variables of the goal
 # shellcheck disable=SC2086
 make -j "$jobs" $goal
