@@ -17,7 +17,10 @@ field()
 expect 0 env GASNET_STATS=1 "$run" -n 2 "$busy" away 4 1000
 grep -qx 'served 1000' "$work/out" || fail "rank 0 did not count 1000"
 [ "$(field 'datagrams ([0-9]* again')" -le 8 ] || fail "too many datagrams while nobody took them"
-[ "$(field 'acknowledgements; received')" -ge 1 ] || fail "rank 1 did not ask once"
+# The same with more than its socket takes, so that its peer waits, and asks.
+expect 0 env GASNET_STATS=1 "$run" -n 2 "$busy" crowd 2 4000 4096
+grep -qx 'served 4000' "$work/out" || fail "rank 0 did not count 4000"
+[ "$(field 'epochs')" -ge 1 ] || fail "rank 1 did not ask once"
 
 # Stops rank 0, when all are ready.
 stop_first()
