@@ -119,6 +119,9 @@ void aq_ibv_report(tell_t *tell, void *arg)
 {
     survey_t survey;
     char why[512];
+    tell(arg, "protection",
+         "connections prove the job's key; verbs devices do not protect what follows, so their "
+         "network has to be trusted");
     if (!begin_survey(&survey, why, sizeof why)) {
         tell(arg, "ports", why);
         return;

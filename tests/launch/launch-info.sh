@@ -28,6 +28,7 @@ row 'Spawners that can run here' fork 'yes'
 for spawner in ssh mpi pmi; do
     row 'Spawners that can run here' $spawner '(yes|no: .+)'
 done
+row 'MPI and PMI' protection "none of ours: .* as safe as the network of that MPI or PMI"
 for mpi in openmpi mpich; do
     [ -e "$AQ_BUILD/modules/aq_mpi_$mpi.so" ] || {
         left_out "what is told of $mpi" 'it was not found when this build was configured'
