@@ -172,6 +172,9 @@ typedef struct aq_coll_mail {
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
                        const void *payload, size_t nbytes);
 void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank);
+// With the lock held: where the bytes of a part that came belong. Returns NULL, or what is wrong
+// with the part; *to is as it was then.
+const char *aq_coll_mail_place(const aq_coll_op_t *op, const aq_coll_mail_t *mail, char **to);
 // With the lock held: gives an operation that starts the messages that came before.
 void aq_coll_mail_open(aq_coll_op_t *op);
 // With the lock held: gives a team that starts its messages.

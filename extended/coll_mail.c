@@ -60,11 +60,6 @@ static void refuse(const aq_coll_mail_t *mail, const char *why)
         mail->nbytes);
 }
 
-static bool is_from(const aq_coll_op_t *op, const aq_coll_mail_t *mail, uint32_t rank)
-{
-    return rank != GEX_RANK_INVALID && aq_team_jobrank(op->coll->team, rank) == mail->source;
-}
-
 // A receiver is ready.
 static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
 {
@@ -75,26 +70,35 @@ static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
         atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
 }
 
-// With the lock held: where a part belongs, which then counts as begun. NULL: nowhere.
-static char *begin_part(aq_coll_op_t *op, const aq_coll_mail_t *mail)
+static uint32_t *expected_of(const aq_coll_op_t *op, const aq_coll_mail_t *mail)
 {
+    return &op->expected[(size_t)mail->row * op->pieces + mail->part / op->parts_of_piece];
+}
+
+const char *aq_coll_mail_place(const aq_coll_op_t *op, const aq_coll_mail_t *mail, char **to)
+{
+    const uint32_t sender = aq_coll_op_sender(op, mail->row);
     size_t offset = 0;
-    if (!is_from(op, mail, aq_coll_op_sender(op, mail->row))) {
-        refuse(mail, "the operation awaits nothing from this rank there");
-        return NULL;
-    }
-    if (!mail->nbytes || mail->nbytes != aq_coll_op_part(op, mail->part, &offset)) {
-        refuse(mail, "the operation has no such part");
-        return NULL;
-    }
-    uint32_t *expected =
-        &op->expected[(size_t)mail->row * op->pieces + mail->part / op->parts_of_piece];
-    if (!*expected) {
-        refuse(mail, "the operation has this part");
-        return NULL;
-    }
-    --*expected;
-    return (mail->row ? op->boxes + (mail->row - 1) * op->stride : (char *)op->call.dst) + offset;
+    if (sender == GEX_RANK_INVALID || aq_team_jobrank(op->coll->team, sender) != mail->source)
+        return "the operation awaits nothing from this rank there";
+    if (!mail->nbytes || mail->nbytes != aq_coll_op_part(op, mail->part, &offset))
+        return "the operation has no such part";
+    if (!*expected_of(op, mail))
+        return "the operation has this part";
+    *to = (mail->row ? op->boxes + (mail->row - 1) * op->stride : (char *)op->call.dst) + offset;
+    return NULL;
+}
+
+// With the lock held: where a part belongs, which then counts as begun. NULL: nowhere.
+static char *begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail)
+{
+    char *to = NULL;
+    const char *wrong = aq_coll_mail_place(op, mail, &to);
+    if (wrong)
+        refuse(mail, wrong);
+    else
+        --*expected_of(op, mail);
+    return to;
 }
 
 // A part that has begun; it is what its operation waits for. After this the operation may be
