@@ -465,7 +465,8 @@ static void test_early(void **state)
     (void)state;
     static const uint32_t leaders[] = {0, 1};
     static aq_dissemination_t d;
-    int32_t args[] = {0, ID + 1, 1, 0, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
+    const uint64_t far = (uint64_t)1 << 32 | ID; // differs from ID in the upper half only
+    int32_t args[] = {1, ID, 1, 0, (int32_t)(AQ_VOTE_NAME(3) >> 32), 3};
     aq_arrival_t arrival = {.args = args,
                             .source = 1,
                             .category = AQ_AM_SHORT,
@@ -477,7 +478,7 @@ static void test_early(void **state)
     aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
     assert_false(aq_dissemination_advance(&d, &vote));
     aq_dissemination_end(&d);
-    aq_dissemination_start(&d, ID + 1, 2, 0, leaders);
+    aq_dissemination_start(&d, far, 2, 0, leaders);
     aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
     assert_true(aq_dissemination_advance(&d, &vote));
     assert_true(vote == AQ_VOTE_NAME(3));
