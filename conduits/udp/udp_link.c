@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../core/fatal.h"
 #include "../../other/clock.h"
 #include "../../other/log.h"
 
@@ -41,7 +42,10 @@ udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
         udp->free_buffers = buffer->next;
     else if ((buffer = make_buffer()))
         udp->buffers++;
+    unsigned made = udp->buffers;
     aq_lock_drop(&udp->buffer_lock);
+    if (!buffer) // to drop what arrives would mean to wait for ever, without a word
+        aq_fatal("out of memory for the next datagram (%u buffers are in use)", made);
     return buffer;
 }
 
