@@ -54,6 +54,12 @@ static uint8_t *make_gap(aq_bytes_t *wire, size_t at, size_t count)
     return wire->data + at;
 }
 
+static void repeat(aq_bytes_t *wire, size_t at, size_t count)
+{
+    uint8_t *gap = make_gap(wire, at, count);
+    memcpy(gap, gap + count, count);
+}
+
 static void seal_text(world_t *world, const uint8_t *text, size_t length)
 {
     if (length == 0)
@@ -78,7 +84,7 @@ static void take_step(world_t *world, const uint8_t step[3], const uint8_t *text
     else if (step[0] % 6 == 3 && wire->used > 0)
         cut_out(wire, at, count);
     else if (step[0] % 6 == 4 && count > 0 && !full)
-        memmove(make_gap(wire, at, count), wire->data + at + count, count);
+        repeat(wire, at, count);
     else if (step[0] % 6 == 5 && length > 0 && !full)
         memcpy(make_gap(wire, at, length), text, length);
 }
