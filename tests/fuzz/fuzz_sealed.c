@@ -27,6 +27,8 @@ static void must(bool ok)
 static void deliver(world_t *world, size_t count)
 {
     size_t used = 0;
+    if (count == 0)
+        return;
     aq_put_raw(&world->kept, world->wire.data, count);
     memmove(world->wire.data, world->wire.data + count, world->wire.used - count);
     world->wire.used -= count;
