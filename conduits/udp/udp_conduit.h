@@ -209,7 +209,8 @@ static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
     link->met = true;
 }
 
-// A buffer of its own until it is put back. NULL: no memory.
+// A buffer that is the caller's until it is put back. Ends the job when memory is out: to drop what
+// arrives would make peers wait for ever.
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);
 void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
 

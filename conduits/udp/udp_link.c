@@ -42,10 +42,13 @@ udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
         udp->free_buffers = buffer->next;
     else if ((buffer = make_buffer()))
         udp->buffers++;
-    unsigned made = udp->buffers;
+    const size_t made = udp->buffers;
     aq_lock_drop(&udp->buffer_lock);
-    if (!buffer) // to drop what arrives would mean to wait for ever, without a word
-        aq_fatal("out of memory for the next datagram (%u buffers are in use)", made);
+    if (!buffer)
+        aq_fatal(
+            "out of memory for the next datagram (%zu buffers of %d bytes are in use); run fewer "
+            "ranks on this host, or raise the limit of memory",
+            made, UDP_SLOT_BYTES);
     return buffer;
 }
 

@@ -267,7 +267,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
     }
     udp_link_t *link = udp_link_get(udp, header->source);
     udp_buffer_t *buffer = udp_buffer_take(udp);
-    if (link && buffer) {
+    if (link) {
         arrival_t arrival = {
             .header = header, .bytes = in->bytes, .length = in->length, .now = now, .more = more};
         aq_lock_take(&link->lock);
@@ -284,8 +284,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
             return buffer;
         }
     }
-    if (buffer)
-        udp_buffer_put(udp, buffer);
+    udp_buffer_put(udp, buffer);
     return NULL;
 }
 

@@ -67,12 +67,11 @@ static void add_to_train(udp_conduit_t *udp, const udp_link_t *link, udp_train_t
 
 enum { SMALL_DATAGRAM = 1024 }; // bytes that are encrypted on the stack
 
-// Where a datagram of the train is encrypted to: it stays there until the train has left. NULL: no
-// memory.
+// Where a datagram of the train is encrypted to: it stays there until the train has left.
 static uint8_t *train_room(udp_conduit_t *udp, udp_train_t *train, size_t bytes)
 {
-    if (!train->room && !(train->room = udp_buffer_take(udp)))
-        return NULL;
+    if (!train->room)
+        train->room = udp_buffer_take(udp);
     if (train->room_used + bytes > UDP_SLOT_BYTES)
         udp_train_send(udp, train);
     uint8_t *room = train->room->bytes + train->room_used;
@@ -103,15 +102,12 @@ static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_tra
                                    const struct iovec *frames, unsigned count)
 {
     uint8_t small[SMALL_DATAGRAM];
-    if (train) {
-        uint8_t *room = train_room(udp, train, header->bytes);
-        return room ? sealed_send(udp, link, train, header, encoded, frames, count, room) : AQ_OK;
-    }
+    if (train)
+        return sealed_send(udp, link, train, header, encoded, frames, count,
+                           train_room(udp, train, header->bytes));
     if (header->bytes <= sizeof small)
         return sealed_send(udp, link, NULL, header, encoded, frames, count, small);
     udp_buffer_t *buffer = udp_buffer_take(udp);
-    if (!buffer)
-        return AQ_OK;
     aq_status_t status =
         sealed_send(udp, link, NULL, header, encoded, frames, count, buffer->bytes);
     udp_buffer_put(udp, buffer);
@@ -244,8 +240,6 @@ bool udp_has_left(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
 static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)
 {
     udp_buffer_t *buffer = udp_buffer_take(udp);
-    if (!buffer)
-        return NULL;
     buffer->class = (uint8_t) class;
     buffer->used = UDP_HEADER_MOST;
     buffer->frames = buffer->notes = 0;
@@ -257,8 +251,6 @@ static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)
 static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class)
 {
     udp_buffer_t *buffer = new_datagram(udp, class);
-    if (!buffer)
-        return NULL;
     link->open[class] = buffer;
     if (!link->dirty)
         add_dirty(udp, link);
@@ -296,10 +288,9 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
 {
     const unsigned class = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
     const size_t front = udp_rma_front(rma->type), bytes = udp_rma_bytes(rma->type, rma->nbytes);
-    udp_buffer_t *buffer;
-    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_MOST + bytes)) ||
-        !(buffer = new_datagram(udp, class)))
+    if (!udp_sender_room(&link->sender[class], (uint32_t)(UDP_HEADER_MOST + bytes)))
         return false;
+    udp_buffer_t *buffer = new_datagram(udp, class);
     udp_rma_t written = *rma;
     if (how.in_place) {
         buffer->tail = (struct iovec){(void *)(uintptr_t)rma->payload, rma->nbytes};

@@ -381,7 +381,7 @@ static uint64_t element(const worker_t *w, gex_Rank_t rank, size_t i)
 /* A sum over the ranks of a team, which are every step-th one of the job, this one among them. */
 static void reduce(worker_t *w, gex_TM_t tm, gex_Rank_t step)
 {
-    uint64_t mine[VECTOR], total[VECTOR];
+    uint64_t mine[VECTOR] = {0}, total[VECTOR];
     const size_t count = 1 + below(&w->shared, VECTOR);
 
     for (size_t i = 0; i < count; i++)
