@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../other/clock.h"
 #include "../../other/log.h"
 
 enum {
@@ -157,15 +158,31 @@ static unsigned take_from_rings(aq_ibv_conduit_t *ibv)
 
 // ---- to the handlers ----
 
-// The link of the sender. Its messages may come before the thread that connects has learned that it
-// is connected: that is a matter of moments.
+static aq_ibv_peer_t *link_started(aq_ibv_conduit_t *ibv, uint32_t rank)
+{
+    aq_ibv_peer_t *link = atomic_load_explicit(&ibv->link_of[rank], memory_order_acquire);
+    return link && atomic_load_explicit(&link->started, memory_order_acquire) ? link : NULL;
+}
+
+// Messages may come before the thread that connects has learned that their sender is connected:
+// that is a matter of moments. A rank that is still not connected after the exit timeout has a
+// wrong name in its messages.
+static aq_ibv_peer_t *await_link(aq_ibv_conduit_t *ibv, uint32_t rank)
+{
+    const uint64_t end = aq_clock_ns() + ibv->base.env->exit_timeout_ns;
+    aq_ibv_peer_t *link;
+    while (!(link = link_started(ibv, rank))) {
+        if (aq_clock_ns() > end)
+            refuse(ibv, rank, "that rank is not connected");
+        sched_yield();
+    }
+    return link;
+}
+
 static aq_ibv_peer_t *sender_of(aq_ibv_conduit_t *ibv, uint32_t rank)
 {
-    aq_ibv_peer_t *link;
-    while (!(link = atomic_load_explicit(&ibv->link_of[rank], memory_order_acquire)) ||
-           !atomic_load_explicit(&link->started, memory_order_acquire))
-        sched_yield();
-    return link;
+    aq_ibv_peer_t *link = link_started(ibv, rank);
+    return __builtin_expect(link != NULL, 1) ? link : await_link(ibv, rank);
 }
 
 // Nothing is written before it is known to go into a segment of this process. A payload that the
