@@ -515,7 +515,7 @@ static void use_broken(void)
     must(there.broken == EBADF);
 }
 
-// Who looks ahead learns of it, too, and so does one whose datagrams go through the faults.
+// A peek learns of it, too, and so does a socket whose datagrams go through the faults.
 static void use_broken_otherwise(void)
 {
     struct iovec piece = {bytes, 96};

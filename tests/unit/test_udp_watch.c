@@ -14,40 +14,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/udp/udp_conduit.h"
-#include "../../other/settings.h"
 #include "child_errors.h"
+#include "udp_alone.h"
 
 #define SECOND ((uint64_t)1000000000)
 
-static const uint32_t hosts[2];
 static aq_conduit_env_t env = {.size = 2, .nbrhd_size = 1};
 static udp_conduit_t *udp;
 
-static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
-{
-    for (uint32_t r = 0; r < boot->size; r++)
-        memcpy((uint8_t *)all + r * length, mine, length);
-    return AQ_OK;
-}
-
 static int start(void **state)
 {
-    static const aq_boot_ops_t ops = {.exchange = exchange};
-    static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
-    static aq_boot_t boot = {
-        .ops = &ops, .size = 2, .host_of_rank = hosts, .exit_word = &exit_word};
-    aq_conduit_t *conduit;
-    char err[512];
     (void)state;
-    env.boot = &boot;
-    setenv("GASNET_CONNECT_TIMEOUT", "0", 1); // nobody is there to answer
     setenv("GASNET_UDP_SILENCE_WARN", "16", 1);
     setenv("GASNET_UDP_HOST_TIMEOUT", "80", 1);
-    if (aq_settings_load(err, sizeof err) != AQ_OK || aq_udp_conduit.open(&env, &conduit) != AQ_OK)
-        return -1;
-    udp = udp_of(conduit);
-    return 0;
+    udp = udp_open_alone(&env);
+    return udp ? 0 : -1;
 }
 
 static void must(bool so)
