@@ -189,6 +189,7 @@ static void stop(void)
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         assert_int_equal(conduits[rank].waiting.begun, 0);
         aq_ibv_keys_stop(&conduits[rank].keys);
+        aq_cookies_stop(&conduits[rank].waiting.copies);
     }
     assert_int_equal(fake_verbs.regions, 0);
 }
