@@ -346,9 +346,10 @@ static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arriva
 bool aq_am_deliver(const aq_arrival_t *arrival)
 {
     const aq_dispatch_t *to = &aq_endpoint.dispatch[arrival->handler];
-    if (__builtin_expect(to->category != arrival->category, 0) ||
-        __builtin_expect(to->nargs != arrival->nargs, 0) ||
-        __builtin_expect(to->reply != arrival->reply, 0))
+    const unsigned differs = (unsigned)(to->category ^ arrival->category) |
+                             (unsigned)(to->nargs ^ arrival->nargs) |
+                             (unsigned)(to->reply ^ arrival->reply);
+    if (__builtin_expect(differs, 0)) // one branch for all three
         return deliver_several(arrival);
     return run_handler(to->fn, arrival);
 }
