@@ -74,6 +74,19 @@ static void check_long(const aq_conduit_env_t *env, uint32_t source, const aq_ri
                  source, (unsigned long long)body->nbytes, body->dest);
 }
 
+// A function of its own, so that a Short need not save registers for it.
+static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
+                                                   aq_arrival_t *arrival)
+{
+    aq_ring_long_t *body = arrival->payload;
+    check_long(env, arrival->source, body, arrival->nbytes);
+    if (arrival->nbytes) // it came in the ring
+        memcpy(body->dest, body + 1, arrival->nbytes);
+    arrival->nbytes = body->nbytes;
+    arrival->payload = body->dest;
+    env->deliver(arrival);
+}
+
 static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
 {
     aq_ring_arrives();
@@ -89,15 +102,10 @@ static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool 
         .nargs = (uint8_t)nargs,
         .reply = reply,
     };
-    if (arrival.category == AQ_AM_LONG) {
-        aq_ring_long_t *body = arrival.payload;
-        check_long(env, header->source, body, arrival.nbytes);
-        if (arrival.nbytes) // it came in the ring
-            memcpy(body->dest, body + 1, arrival.nbytes);
-        arrival.nbytes = body->nbytes;
-        arrival.payload = body->dest;
-    }
-    env->deliver(&arrival);
+    if (arrival.category == AQ_AM_LONG)
+        deliver_long(env, &arrival);
+    else
+        env->deliver(&arrival);
 }
 
 // Lets senders use the lines before `released` again: when enough have gathered, or the ring
