@@ -106,6 +106,12 @@ typedef struct aq_coll_call {
     bool in_order; // fn does not commute
 } aq_coll_call_t;
 
+// What is still to come of a piece, in parts.
+typedef struct aq_coll_slot {
+    atomic_uint missing; // their bytes are not all here
+    uint32_t unbegun;    // no message of theirs has come; with the lock held
+} aq_coll_slot_t;
+
 typedef struct aq_coll aq_coll_t;
 gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call);
 
@@ -133,9 +139,8 @@ typedef struct aq_coll_op {
     uint32_t *child;
     char *boxes; // bytes of each child, `stride` apart
     size_t stride;
-    atomic_uint *arrived; // parts, by row and piece; row 0: from above, 1 + c: from child c
-    uint32_t *expected;   // the same: parts that have not begun to arrive; with the lock held
-    atomic_uint ready;    // receivers that are ready
+    aq_coll_slot_t *slots; // by row and piece; row 0: from above, 1 + c: from child c
+    atomic_uint ready;     // receivers that are ready
 
     size_t block; // bytes of this record with what lies behind it
 } aq_coll_op_t;
@@ -151,8 +156,13 @@ bool aq_coll_op_advance(aq_coll_op_t *op);
 // the children. GEX_RANK_INVALID: nobody does.
 uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row);
 bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
-// Where in the operation a part belongs, and its bytes; 0: it has no such part.
-size_t aq_coll_op_part(const aq_coll_op_t *op, uint32_t part, size_t *offset);
+// A part of a row that somebody sends; false: the row has no such part.
+typedef struct aq_coll_part {
+    aq_coll_slot_t *slot; // of its piece
+    char *to;             // where its bytes belong
+    size_t nbytes;
+} aq_coll_part_t;
+bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 // Most bytes of it that other ranks may keep before they have started it.
 size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 
@@ -172,9 +182,10 @@ typedef struct aq_coll_mail {
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
                        const void *payload, size_t nbytes);
 void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank);
-// With the lock held: where the bytes of a part that came belong. Returns NULL, or what is wrong
-// with the part; *to is as it was then.
-const char *aq_coll_mail_place(const aq_coll_op_t *op, const aq_coll_mail_t *mail, char **to);
+// With the lock held: the part that a message brings. Returns NULL, or what is wrong with the
+// message; *part means nothing then.
+const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,
+                              aq_coll_part_t *part);
 // With the lock held: gives an operation that starts the messages that came before.
 void aq_coll_mail_open(aq_coll_op_t *op);
 // With the lock held: gives a team that starts its messages.

@@ -72,6 +72,13 @@ static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
 
 // ---- numbers and stretches ----
 
+// With the lock held, so that a load and a store suffice.
+static void count_open(aq_coll_t *coll, int change)
+{
+    const unsigned open = atomic_load_explicit(&coll->open, memory_order_relaxed);
+    atomic_store_explicit(&coll->open, open + (unsigned)change, memory_order_relaxed);
+}
+
 // With the lock held: the last of the team's operations.
 static aq_coll_op_t *append(aq_coll_t *coll, const aq_coll_call_t *call)
 {
@@ -86,7 +93,7 @@ static aq_coll_op_t *append(aq_coll_t *coll, const aq_coll_call_t *call)
     else
         coll->ops = op;
     coll->last = op;
-    atomic_fetch_add_explicit(&coll->open, 1, memory_order_relaxed);
+    count_open(coll, 1);
     coll->unasked += aq_coll_op_unasked(call);
     if (call->kind == AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES / 2) {
         coll->fence = op->number;
@@ -145,7 +152,7 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
     *at = op->next;
     if (coll->last == op)
         coll->last = before;
-    atomic_fetch_sub_explicit(&coll->open, 1, memory_order_relaxed);
+    count_open(coll, -1);
 }
 
 // With the lock held. The initiator, if it still looks after the record, gives it back.

@@ -70,44 +70,36 @@ static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
         atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
 }
 
-static uint32_t *expected_of(const aq_coll_op_t *op, const aq_coll_mail_t *mail)
-{
-    return &op->expected[(size_t)mail->row * op->pieces + mail->part / op->parts_of_piece];
-}
-
-const char *aq_coll_mail_place(const aq_coll_op_t *op, const aq_coll_mail_t *mail, char **to)
+const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,
+                              aq_coll_part_t *part)
 {
     const uint32_t sender = aq_coll_op_sender(op, mail->row);
-    size_t offset = 0;
     if (sender == GEX_RANK_INVALID || aq_team_jobrank(op->coll->team, sender) != mail->source)
         return "the operation awaits nothing from this rank there";
-    if (!mail->nbytes || mail->nbytes != aq_coll_op_part(op, mail->part, &offset))
+    if (!aq_coll_op_part(op, mail->row, mail->part, part) || mail->nbytes != part->nbytes)
         return "the operation has no such part";
-    if (!*expected_of(op, mail))
+    if (!part->slot->unbegun)
         return "the operation has this part";
-    *to = (mail->row ? op->boxes + (mail->row - 1) * op->stride : (char *)op->call.dst) + offset;
     return NULL;
 }
 
-// With the lock held: where a part belongs, which then counts as begun. NULL: nowhere.
-static char *begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail)
+// With the lock held: the part that a message brings, which then counts as begun. False: none.
+static bool begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail, aq_coll_part_t *part)
 {
-    char *to = NULL;
-    const char *wrong = aq_coll_mail_place(op, mail, &to);
+    const char *wrong = aq_coll_mail_part(op, mail, part);
     if (wrong)
         refuse(mail, wrong);
     else
-        --*expected_of(op, mail);
-    return to;
+        part->slot->unbegun--;
+    return !wrong;
 }
 
 // A part that has begun; it is what its operation waits for. After this the operation may be
 // completed, and gone.
-static void end_part(aq_coll_op_t *op, const aq_coll_mail_t *mail, char *to, const void *payload)
+static void end_part(const aq_coll_part_t *part, const void *payload)
 {
-    memcpy(to, payload, mail->nbytes);
-    size_t at = (size_t)mail->row * op->pieces + mail->part / op->parts_of_piece;
-    atomic_fetch_add_explicit(&op->arrived[at], 1, memory_order_release);
+    memcpy(part->to, payload, part->nbytes);
+    atomic_fetch_sub_explicit(&part->slot->missing, 1, memory_order_release);
 }
 
 // ---- early ----
@@ -133,7 +125,7 @@ static void keep(aq_coll_t *coll, const aq_coll_mail_t *mail, const void *payloa
 void aq_coll_mail_open(aq_coll_op_t *op)
 {
     aq_coll_mail_t **at = list_of(op->coll, op->number), *mail;
-    char *to;
+    aq_coll_part_t part;
     while ((mail = *at) != NULL) {
         if (mail->number != op->number) {
             at = &mail->next;
@@ -142,8 +134,8 @@ void aq_coll_mail_open(aq_coll_op_t *op)
         *at = mail->next;
         if (mail->row == AQ_COLL_READY)
             note_ready(op, mail);
-        else if ((to = begin_part(op, mail)) != NULL)
-            end_part(op, mail, to, mail->payload);
+        else if (begin_part(op, mail, &part))
+            end_part(&part, mail->payload);
         free(mail);
     }
 }
@@ -200,16 +192,17 @@ static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
 // A part is copied without the lock: its operation waits for it, and is not complete before.
 static void arrive(const aq_coll_mail_t *mail, const void *payload)
 {
-    char *to = NULL;
+    aq_coll_part_t part;
+    bool begun = false;
     aq_lock_take(&aq_coll_lock);
     aq_coll_op_t *op = find_op(mail, payload);
     if (op && mail->row == AQ_COLL_READY)
         note_ready(op, mail);
     else if (op)
-        to = begin_part(op, mail);
+        begun = begin_part(op, mail, &part);
     aq_lock_drop(&aq_coll_lock);
-    if (to)
-        end_part(op, mail, to, payload);
+    if (begun)
+        end_part(&part, payload);
 }
 
 static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t team_high,

@@ -52,6 +52,12 @@ static void find_pieces(const aq_coll_call_t *call, aq_coll_op_t *op)
 {
     size_t limit = aq_job.max_medium < PIECE_BYTES ? aq_job.max_medium : PIECE_BYTES;
     op->bytes = bytes_of(call);
+    if (op->bytes <= limit) { // most calls, and a division takes as long as the rest of this
+        op->piece = op->part = limit;
+        op->parts_of_piece = 1;
+        op->pieces = op->bytes > 0;
+        return;
+    }
     op->piece = call->unit < limit ? limit / call->unit * call->unit : call->unit;
     op->part = op->piece < limit ? op->piece : limit;
     op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
@@ -66,7 +72,8 @@ static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
 
 static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)
 {
-    return (uint32_t)((piece_bytes(op, piece) + op->part - 1) / op->part);
+    const size_t bytes = piece_bytes(op, piece);
+    return bytes <= op->part ? 1 : (uint32_t)((bytes + op->part - 1) / op->part);
 }
 
 static size_t round_up(size_t bytes)
@@ -75,16 +82,15 @@ static size_t round_up(size_t bytes)
 }
 
 typedef struct layout {
-    size_t child, arrived, expected, boxes, all; // offsets behind the record
+    size_t child, slots, boxes, all; // offsets behind the record
 } layout_t;
 
 static layout_t lay_out(const aq_coll_call_t *call, uint32_t children, uint32_t pieces)
 {
     layout_t layout = {.child = round_up(sizeof(aq_coll_op_t))};
-    layout.arrived = layout.child + round_up(((size_t)children + 1) * sizeof(uint32_t));
-    layout.expected =
-        layout.arrived + round_up(((size_t)children + 1) * pieces * sizeof(atomic_uint));
-    layout.boxes = layout.expected + round_up(((size_t)children + 1) * pieces * sizeof(uint32_t));
+    layout.slots = layout.child + round_up(((size_t)children + 1) * sizeof(uint32_t));
+    layout.boxes =
+        layout.slots + round_up(((size_t)children + 1) * pieces * sizeof(aq_coll_slot_t));
     layout.all = layout.boxes;
     if (call->kind != AQ_COLL_BROADCAST)
         layout.all += children * round_up(bytes_of(call));
@@ -129,6 +135,22 @@ static void find_ways(aq_coll_op_t *op)
         op->down = op->pieces;
 }
 
+static aq_coll_slot_t *slot_of(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
+{
+    return &op->slots[(size_t)row * op->pieces + piece];
+}
+
+static void prepare_row(const aq_coll_op_t *op, uint32_t row)
+{
+    const bool sent = aq_coll_op_sender(op, row) != GEX_RANK_INVALID;
+    for (uint32_t piece = 0; piece < op->pieces; piece++) {
+        const uint32_t parts = sent ? parts_in(op, piece) : 0;
+        aq_coll_slot_t *slot = slot_of(op, row, piece);
+        atomic_init(&slot->missing, parts);
+        slot->unbegun = parts;
+    }
+}
+
 void aq_coll_op_prepare(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
@@ -137,19 +159,15 @@ void aq_coll_op_prepare(aq_coll_op_t *op)
     aq_coll_shape_t shape = aq_coll_shape(op->bytes);
     layout_t layout = lay_out(&op->call, aq_coll_tree_most(map, shape), op->pieces);
     op->child = (uint32_t *)(void *)((char *)op + layout.child);
-    op->arrived = (atomic_uint *)(void *)((char *)op + layout.arrived);
-    op->expected = (uint32_t *)(void *)((char *)op + layout.expected);
+    op->slots = (aq_coll_slot_t *)(void *)((char *)op + layout.slots);
     op->boxes = (char *)op + layout.boxes;
     op->stride = round_up(op->bytes);
     aq_coll_tree_make(map, shape, top_of(&op->call), op->coll->team->head.rank, &op->tree,
                       op->child);
-    memset(op->arrived, 0, ((size_t)op->tree.children + 1) * op->pieces * sizeof *op->arrived);
     op->rendezvous = op->bytes > UNASKED_BYTES;
     find_ways(op);
     for (uint32_t row = 0; row <= op->tree.children; row++)
-        for (uint32_t piece = 0; piece < op->pieces; piece++)
-            op->expected[(size_t)row * op->pieces + piece] =
-                aq_coll_op_sender(op, row) == GEX_RANK_INVALID ? 0 : parts_in(op, piece);
+        prepare_row(op, row);
 }
 
 // ---- what may arrive ----
@@ -175,24 +193,26 @@ bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
     return c < op->tree.children && atomic_load(&op->ready) < op->tree.children;
 }
 
-size_t aq_coll_op_part(const aq_coll_op_t *op, uint32_t part, size_t *offset)
+bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
     const uint32_t piece = part / op->parts_of_piece;
     if (piece >= op->pieces)
-        return 0;
+        return false;
     const size_t at = part % op->parts_of_piece * op->part, size = piece_bytes(op, piece);
     if (at >= size)
-        return 0;
-    *offset = piece * op->piece + at;
-    return size - at < op->part ? size - at : op->part;
+        return false;
+    char *start = row ? op->boxes + (row - 1) * op->stride : (char *)op->call.dst;
+    *found = (aq_coll_part_t){.slot = slot_of(op, row, piece),
+                              .to = start + piece * op->piece + at,
+                              .nbytes = size - at < op->part ? size - at : op->part};
+    return true;
 }
 
 // ---- pieces ----
 
 static bool has_arrived(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
 {
-    return atomic_load_explicit(&op->arrived[(size_t)row * op->pieces + piece],
-                                memory_order_acquire) == parts_in(op, piece);
+    return atomic_load_explicit(&slot_of(op, row, piece)->missing, memory_order_acquire) == 0;
 }
 
 // from: where the bytes of the whole operation begin.

@@ -46,16 +46,17 @@ static void deliver(aq_coll_op_t *op, const letter_t *letter)
                                  .row = letter->row == UINT8_MAX ? UINT32_MAX - 1 : letter->row,
                                  .part = word32(letter->part),
                                  .nbytes = word32(letter->nbytes)};
-    char *to = NULL;
-    if (aq_coll_mail_place(op, &mail, &to))
+    aq_coll_part_t part;
+    if (aq_coll_mail_part(op, &mail, &part))
         return;
     char *start = mail.row ? op->boxes + (mail.row - 1) * op->stride : op->call.dst;
     require(mail.row <= op->tree.children && aq_coll_op_sender(op, mail.row) == mail.source);
-    require(to >= start && (size_t)(to - start) < op->bytes);
-    require(mail.nbytes <= op->bytes - (size_t)(to - start));
+    require(part.to >= start && (size_t)(part.to - start) < op->bytes);
+    require(mail.nbytes == part.nbytes && part.nbytes <= op->bytes - (size_t)(part.to - start));
     const uint32_t piece = mail.part / op->parts_of_piece;
-    require(piece < op->pieces && op->expected[mail.row * op->pieces + piece]-- > 0);
-    memset(to, 7, mail.nbytes); // the address sanitizer looks
+    require(piece < op->pieces && part.slot == &op->slots[mail.row * op->pieces + piece]);
+    require(part.slot->unbegun-- > 0);
+    memset(part.to, 7, part.nbytes); // the address sanitizer looks
 }
 
 static aq_coll_call_t call_of(const words_t *words, uint32_t ranks)
