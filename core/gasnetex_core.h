@@ -261,6 +261,15 @@ typedef struct {
 // size is ignored, *segment_p becomes GEX_SEGMENT_INVALID, and the call is a barrier.
 AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
 
+// In no specification, but clients use it: NULL, or a function of the client that
+// gex_Segment_Attach and gasnet_attach call once, in the thread that attaches, when the segment of
+// this process is mapped (size bytes at addr) and no network has pinned it yet. There the client
+// touches the pages, with several threads, so that each page lies where it is used. The client sets
+// it before it attaches. The function may not communicate. It cannot report an error: a client that
+// fails in it calls gasnet_exit or gasnett_fatalerror. It is not called with
+// GASNET_SEGMENT_EVERYTHING, nor for gex_Segment_Create.
+AQ_API void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
+
 // A kind of memory; see gasnet_mk.h.
 typedef struct gex_mk *gex_MK_t;
 #define GEX_MK_INVALID ((gex_MK_t)0)

@@ -16,6 +16,8 @@ static uint64_t local_limit, global_limit;
 static struct gex_segment segment;
 static bool everything;
 
+void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
+
 // What GASNET_MAX_SEGSIZE leaves for one process, with the rings of this host taken off where it
 // says so.
 static uint64_t find_local_limit(void)
@@ -111,6 +113,20 @@ static aq_status_t share_segments(void **here)
     return status;
 }
 
+// The client's hook comes first: a network that pins memory finds the pages where the hook put
+// them.
+static aq_status_t tell_conduits(void)
+{
+    const uintptr_t size = aq_job.segment_size[aq_job.rank];
+    aq_status_t status = AQ_OK;
+    if (gasnet_client_attach_hook)
+        gasnet_client_attach_hook(segment.addr, size);
+    for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
+        if (aq_job.conduits[i]->ops->attach)
+            status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr, size);
+    return status;
+}
+
 // A conduit maps the segments of this host; then all ranks tell where theirs is.
 static aq_status_t map_segments(void **here)
 {
@@ -123,10 +139,8 @@ static aq_status_t map_segments(void **here)
         if (here[r])
             aq_team_map(r, (intptr_t)((uintptr_t)here[r] - aq_job.segment_addr[r]));
     segment.addr = (void *)mine;
-    for (unsigned i = 0; status == AQ_OK && i < aq_job.conduit_count; i++)
-        if (aq_job.conduits[i]->ops->attach)
-            status = aq_job.conduits[i]->ops->attach(aq_job.conduits[i], segment.addr,
-                                                     aq_job.segment_size[aq_job.rank]);
+    if (status == AQ_OK)
+        status = tell_conduits();
     aq_job_find_limits();
     return status;
 }

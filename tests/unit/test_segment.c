@@ -31,6 +31,7 @@ static struct {
     unsigned exchanges, shares, barriers, asked; // asked: of the network, which shares no memory
     aq_status_t exchange_status, share_status;
     uintptr_t shared[2]; // sizes that the conduit was asked for
+    unsigned hooks, pins;
 } stub;
 
 static aq_status_t stub_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
@@ -76,6 +77,26 @@ static aq_status_t stub_decline(aq_conduit_t *conduit, const uintptr_t *sizes, v
     return AQ_ERR_ABSENT;
 }
 
+// A network pins the segment when the client's hook has touched its pages.
+static aq_status_t stub_pin(aq_conduit_t *conduit, void *addr, size_t size)
+{
+    (void)conduit;
+    assert_ptr_equal(addr, here_of[1]);
+    assert_true(size == LIMIT);
+    assert_int_equal(stub.hooks, 1);
+    stub.pins++;
+    return AQ_OK;
+}
+
+static void touch_pages(void *addr, size_t size)
+{
+    assert_ptr_equal(addr, here_of[1]);
+    assert_true(size == LIMIT);
+    assert_int_equal(stub.shares, 1);
+    assert_int_equal(stub.pins + stub.barriers, 0);
+    stub.hooks++;
+}
+
 static size_t stub_memory(aq_conduit_t *conduit)
 {
     (void)conduit;
@@ -87,7 +108,8 @@ static int start_job(void **state)
     (void)state;
     static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange, .barrier = stub_barrier};
     static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
-    static const aq_conduit_ops_t network_ops = {.share_segments = stub_decline};
+    static const aq_conduit_ops_t network_ops = {.share_segments = stub_decline,
+                                                 .attach = stub_pin};
     static aq_conduit_t conduit = {.ops = &ops}, network = {.ops = &network_ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.ops = &boot_ops, .rank = ME, .size = RANKS, .exit_word = &exit_word};
@@ -233,9 +255,12 @@ static void test_failures(void **state)
     assert_int_equal(stub.shares, 0);
     stub.exchange_status = AQ_OK;
     stub.share_status = AQ_ERR_RESOURCE;
+    gasnet_client_attach_hook = touch_pages; // nothing was mapped for it to touch
     assert_int_equal(gex_Segment_Attach(NULL, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
     assert_null(gex_EP_QuerySegment(&aq_endpoint));
     assert_int_equal(stub.shares, 1);
+    assert_int_equal(stub.hooks, 0);
+    gasnet_client_attach_hook = NULL;
 }
 
 static void assert_unbound(gex_Rank_t rank)
@@ -281,15 +306,20 @@ static void test_attach(void **state)
     stub.answers[1][0] = 0x700000;
     stub.answers[1][2] = 0x800000;
     gex_Segment_t segment = NULL;
+    gasnet_client_attach_hook = touch_pages;
     assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, LIMIT), GASNET_OK);
     assert_segment(segment);
     assert_int_equal(stub.barriers, 1);
+    assert_int_equal(stub.hooks, 1);
+    assert_int_equal(stub.pins, 1);
     assert_true(stub.shared[0] == PAGE && stub.shared[1] == LIMIT);
     assert_bound(0, (void *)0x700000, here_of[0], PAGE);
     assert_bound(ME, here_of[1], here_of[1], LIMIT);
     assert_bound(2, (void *)0x800000, NULL, 2 * PAGE); // no shared memory
     assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
     assert_int_equal(stub.shares, 1); // one a process
+    assert_int_equal(stub.hooks, 1);
+    gasnet_client_attach_hook = NULL;
 }
 
 // ---- what peers may write and read ----
