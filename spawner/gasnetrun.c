@@ -300,6 +300,7 @@ static int run_job(run_options_t *run)
         return 1;
     }
     warn_unset(run->start.run.environment);
+    run->start.run.one_layout = strcmp(run->start.conduit, "smp") == 0;
     if (run->start.verbose) {
         aq_settings_unknown(tell_unknown, NULL);
         tell_job(run, module);

@@ -155,6 +155,7 @@ typedef struct aq_supervise_options {
     char *const *argv; // program and arguments to exec in each rank; NULL: fork only, see below
     const char *environment; // names of variables to pass, commas between (-E); NULL: all
     bool label_lines;        // prefix each line of output with the rank
+    bool one_layout;         // with argv: the same addresses of code and data in all ranks
     uint32_t cpus_per_rank;  // -c: bind each rank to that many processors; 0: no binding
 } aq_supervise_options_t;
 

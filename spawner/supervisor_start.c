@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -400,6 +401,31 @@ static bool adopt_child(launch_t *launch, pid_t pid, int error)
     return true;
 }
 
+// ---- all ranks ----
+
+// A program of conduit smp may count on the same addresses in all ranks, as after a fork: what this
+// process executes from here on is laid out without randomization. Returns the personality to go
+// back to, or -1. Warns where the system refuses, as filters of containers do.
+static int start_one_layout(const aq_supervised_t *job)
+{
+    const int old = personality(0xffffffff);
+    if (old < 0 || old & ADDR_NO_RANDOMIZE)
+        return -1;
+    if (personality((unsigned)old | ADDR_NO_RANDOMIZE) < 0)
+        aq_log_warn("functions and variables have different addresses in each rank, as the system "
+                    "refuses to switch randomization off (personality: %s); start a program that "
+                    "needs the same ones without the launcher: GASNET_PSHM_NODES=%" PRIu32
+                    " program",
+                    strerror(errno), job->options->size);
+    return old;
+}
+
+static void end_one_layout(int old)
+{
+    if (old >= 0)
+        (void)personality((unsigned)old);
+}
+
 bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank, int *code)
 {
     static launch_t launch; // outlives the vfork
@@ -410,6 +436,7 @@ bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32
         *code = 1;
         return fail_start(&launch, ENOMEM);
     }
+    const int old = program != NULL && job->options->one_layout ? start_one_layout(job) : -1;
     *code = 0;
     for (; launch.rank < job->options->size && *code == 0; launch.rank++) {
         if (!open_pipes(&launch)) {
@@ -430,6 +457,7 @@ bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32
         else if (launch.error != 0)
             *code = refuse_program(job->options->argv[0], launch.error);
     }
+    end_one_layout(old);
     free(launch.environment);
     return false;
 }
