@@ -214,12 +214,15 @@ AQ_API void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t 
 AQ_API int gex_System_GetVerboseErrors(void);
 AQ_API void gex_System_SetVerboseErrors(int enable);
 // How many threads of this process may be in the library at once; GASNETT_MAX_THREADS is what it
-// can be at most, for the sizes of clients' tables.
+// can be at most, for the sizes of clients' tables. GASNETI_MAX_THREADS is in no specification, but
+// clients limit their threads by it: how many there may be when GASNET_MAX_THREADS is not set.
 AQ_API uint64_t gex_System_QueryMaxThreads(void);
 #ifdef GASNET_SEQ
 #define GASNETT_MAX_THREADS 1
+#define GASNETI_MAX_THREADS 1
 #else
 #define GASNETT_MAX_THREADS 65535
+#define GASNETI_MAX_THREADS 1024
 #endif
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../core/event.h"
+#include "../../core/gasnetex_core.h"
 #include "../../core/thread.h"
 #include "../../other/settings.h"
 
@@ -52,6 +53,18 @@ static void test_modes(void **state)
     assert_true(aq_thread_mode("parsync"));
     assert_false(aq_threads);
     assert_int_equal(aq_thread_limit(), 2);
+}
+
+// What clients take for the limit is the limit, unless the user sets another one.
+static void test_default_limit(void **state)
+{
+    (void)state;
+    char err[512];
+    unsetenv("GASNET_MAX_THREADS");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_thread_mode("par"));
+    assert_int_equal(aq_thread_limit(), GASNETI_MAX_THREADS);
+    assert_int_equal(allow_two(state), 0);
 }
 
 static void test_no_modes(void **state)
@@ -267,15 +280,11 @@ static void test_free_of_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_no_modes),
-        cmocka_unit_test(test_self),
-        cmocka_unit_test(test_in_turn),
-        cmocka_unit_test(test_end_frees),
-        cmocka_unit_test(test_end_keeps_pending),
-        cmocka_unit_test(test_exclusion),
-        cmocka_unit_test(test_try),
+        cmocka_unit_test(test_limit),        cmocka_unit_test(test_default_limit),
+        cmocka_unit_test(test_modes),        cmocka_unit_test(test_no_modes),
+        cmocka_unit_test(test_self),         cmocka_unit_test(test_in_turn),
+        cmocka_unit_test(test_end_frees),    cmocka_unit_test(test_end_keeps_pending),
+        cmocka_unit_test(test_exclusion),    cmocka_unit_test(test_try),
         cmocka_unit_test(test_free_of_cost),
     };
     return cmocka_run_group_tests(tests, allow_two, NULL);
