@@ -15,6 +15,7 @@
 #include "survey.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
+#define DEPTH_MAX 4096 // as GASNET_NETWORKDEPTH has it
 
 // The conduits of this build, as configure lists them.
 #define NAME(conduit) #conduit,
@@ -23,38 +24,61 @@ static const char *const conduits[] = {AQ_EACH_NAME(NAME)};
 
 typedef struct run_options {
     aq_start_t start;    // its conduit is NULL while it is not known
+    const char *program; // the name of this one, without folder
     const char *spawner; // NULL: not given as option
     bool dry, keep;
-    bool done; // help or version was printed
+    bool help, version; // to print, and nothing else
 } run_options_t;
 
-static const char usage[] =
-    "usage: gasnetrun_smp -n <ranks> [options] [--] program [arguments]\n"
-    "\n"
-    "  -n <ranks>         start that many ranks (also -np)\n"
-    "  -N <hosts>         spread them evenly over the first that many hosts\n"
+// Called by the name that clients of GASNet's udp-conduit use, whose options differ.
+static bool is_amudprun(const run_options_t *run)
+{
+    return strcmp(run->program, "amudprun") == 0;
+}
+
+// ---- help ----
+
+static const char common_usage[] =
     "  -H <host,host...>  start them on these hosts: [user@]name[:slots]\n"
     "  -cyclic            the ranks go round the hosts; without it each host has a block of them\n"
-    "  -c <processors>    bind each rank to that many processors\n"
+    "  -c <processors>    bind each rank to that many processors; 0: do not bind it\n"
     "  -E <VAR1,VAR2>     pass only these variables, PATH, HOME, LD_LIBRARY_PATH and GASNET_*\n"
     "  -l                 begin each line of output with the rank\n"
-    "  -v                 tell what is done\n"
+    "  -v                 tell what is done; -v -v also tells why other spawners are not taken\n"
     "  -t                 only tell what would be done\n"
-    "  -k                 keep temporary files (fork makes none)\n"
-    "  -spawner=<name>    how to start the ranks: fork\n"
-    "  -conduit=<name>    the conduit, when called as plain gasnetrun:" AQ_EACH_NAME(
-        WORD) "\n"
-              "  -h, --help         this text\n"
-              "  --version          version\n"
-              "\n"
-              "Standard input goes to rank 0. The exit code is that of the first rank that ended "
-              "the job.\n";
+    "  -k                 keep temporary files (there are none)\n";
+
+static const char amudprun_usage[] =
+    "  -np <ranks>        start that many ranks (also -n and -N)\n"
+    "  -spawn <letter>    how to start the ranks: L on this host, S by ssh, C by the command of\n"
+    "                     GASNET_CSPAWN_CMD\n"
+    "  -depth <requests>  the same as GASNET_NETWORKDEPTH=<requests>, which conduit udp ignores\n";
+
+static const char gasnetrun_usage[] =
+    "  -n <ranks>         start that many ranks (also -np)\n"
+    "  -N <hosts>         spread them evenly over the first that many hosts\n";
+
+static const char last_usage[] =
+    "  -h, --help         this text\n"
+    "  --version          version\n"
+    "\n"
+    "Standard input goes to rank 0. The exit code is that of the first rank that ended the job.\n";
+
+static void print_help(const run_options_t *run)
+{
+    printf("usage: %s -n <ranks> [options] [--] program [arguments]\n\n%s%s", run->program,
+           is_amudprun(run) ? amudprun_usage : gasnetrun_usage, common_usage);
+    printf("  -spawner=<name>    how to start the ranks:%s\n", aq_spawn_names(run->start.conduit));
+    if (run->start.conduit == NULL)
+        printf("  -conduit=<name>    the conduit:%s\n", AQ_EACH_NAME(WORD));
+    fputs(last_usage, stdout);
+}
 
 // ---- options ----
 
 static bool refuse_option(const char *option)
 {
-    aq_log_error("unknown option '%s'; gasnetrun -h lists the options", option);
+    aq_log_error("unknown option '%s'; the option -h lists what there is", option);
     return false;
 }
 
@@ -65,13 +89,14 @@ static const char *option_value(char **argv, int *at, size_t name)
     if (word[name] != '\0')
         return word + name + (word[name] == '=');
     if (argv[*at + 1] == NULL) {
-        aq_log_error("option %s has no value; gasnetrun -h shows what it takes", word);
+        aq_log_error("option %s has no value; the option -h shows what it takes", word);
         return NULL;
     }
     return argv[++*at];
 }
 
-static bool number_option(char **argv, int *at, size_t name, int64_t most, int64_t *out)
+static bool number_option(char **argv, int *at, size_t name, int64_t least, int64_t most,
+                          int64_t *out)
 {
     int length = (int)name;
     const char *option = argv[*at];
@@ -79,20 +104,21 @@ static bool number_option(char **argv, int *at, size_t name, int64_t most, int64
     int64_t value;
     if (text == NULL)
         return false;
-    if (aq_size_parse_int(text, &value) && value >= 1 && value <= most) {
+    if (aq_size_parse_int(text, &value) && value >= least && value <= most) {
         *out = value;
         return true;
     }
-    aq_log_error("option %.*s: '%s' is not a whole number from 1 to %" PRId64
+    aq_log_error("option %.*s: '%s' is not a whole number from %" PRId64 " to %" PRId64
                  "; give such a number",
-                 length, option, text, most);
+                 length, option, text, least, most);
     return false;
 }
 
-static bool number32_option(char **argv, int *at, size_t name, int64_t most, uint32_t *out)
+static bool number32_option(char **argv, int *at, size_t name, int64_t least, int64_t most,
+                            uint32_t *out)
 {
     int64_t value;
-    if (!number_option(argv, at, name, most, &value))
+    if (!number_option(argv, at, name, least, most, &value))
         return false;
     *out = (uint32_t)value;
     return true;
@@ -119,9 +145,10 @@ static bool take_long(run_options_t *run, const char *word)
 
 static bool take_flag(run_options_t *run, const char *word)
 {
-    if (strcmp(word, "-v") == 0)
+    if (strcmp(word, "-v") == 0) {
+        run->start.more_verbose = run->start.verbose;
         run->start.verbose = true;
-    else if (strcmp(word, "-t") == 0)
+    } else if (strcmp(word, "-t") == 0)
         run->dry = run->start.verbose = true;
     else if (strcmp(word, "-k") == 0)
         run->keep = true;
@@ -129,39 +156,82 @@ static bool take_flag(run_options_t *run, const char *word)
         run->start.cyclic = true;
     else if (strcmp(word, "-l") == 0)
         run->start.run.label_lines = true;
+    else if (strcmp(word, "-h") == 0 || strcmp(word, "-help") == 0 || strcmp(word, "--help") == 0)
+        run->help = true;
+    else if (strcmp(word, "--version") == 0 || strcmp(word, "-version") == 0)
+        run->version = true;
     else
         return take_long(run, word);
     return true;
 }
 
+static bool take_ranks(run_options_t *run, char **argv, int *at, size_t name)
+{
+    return number32_option(argv, at, name, 1, AQ_JOB_RANKS_MAX, &run->start.run.size);
+}
+
+static bool take_valued(run_options_t *run, char **argv, int *at)
+{
+    aq_supervise_options_t *job = &run->start.run;
+    switch (argv[*at][1]) {
+    case 'n':
+        return take_ranks(run, argv, at, argv[*at][2] == 'p' ? 3 : 2);
+    case 'N':
+        return number_option(argv, at, 2, 1, INT32_MAX, &run->start.host_count);
+    case 'H':
+        return (run->start.host_list = option_value(argv, at, 2)) != NULL;
+    case 'c':
+        return number32_option(argv, at, 2, 0, AQ_RANKS_MAX, &job->cpus_per_rank);
+    case 'E':
+        return (job->environment = option_value(argv, at, 2)) != NULL;
+    default:
+        return take_flag(run, argv[*at]);
+    }
+}
+
+// Whether a word is the option of that name, alone or with =value.
+static bool is_option(const char *word, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(word, name, length) == 0 && (word[length] == '\0' || word[length] == '=');
+}
+
+// amudprun's letter for a spawner.
+static bool take_letter(run_options_t *run, char **argv, int *at)
+{
+    const char *letter = option_value(argv, at, strlen("-spawn"));
+    if (letter == NULL)
+        return false;
+    run->spawner = aq_spawn_of_letter(letter);
+    if (run->spawner == NULL)
+        aq_log_error("option -spawn: '%s' is not one of L (on this host), S (by ssh) and C (by the "
+                     "command of GASNET_CSPAWN_CMD); give one of these",
+                     letter);
+    return run->spawner != NULL;
+}
+
+static bool take_depth(char **argv, int *at)
+{
+    char text[24];
+    int64_t depth;
+    if (!number_option(argv, at, strlen("-depth"), 1, DEPTH_MAX, &depth))
+        return false;
+    snprintf(text, sizeof text, "%" PRId64, depth);
+    return setenv("GASNET_NETWORKDEPTH", text, 1) == 0;
+}
+
 static bool take_option(run_options_t *run, char **argv, int *at)
 {
     const char *word = argv[*at];
-    if (strcmp(word, "-h") == 0 || strcmp(word, "-help") == 0 || strcmp(word, "--help") == 0) {
-        run->done = fputs(usage, stdout) >= 0;
-        return true;
-    }
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-version") == 0) {
-        run->done = printf("gasnetrun (Aqueduct) %s\n", PACKAGE_VERSION) > 0;
-        return true;
-    }
-    if (strncmp(word, "-np", 3) == 0)
-        return number32_option(argv, at, 3, AQ_JOB_RANKS_MAX, &run->start.run.size);
-    if (word[1] == 'n')
-        return number32_option(argv, at, 2, AQ_JOB_RANKS_MAX, &run->start.run.size);
-    if (word[1] == 'N')
-        return number_option(argv, at, 2, INT32_MAX, &run->start.host_count);
-    if (word[1] == 'H') {
-        run->start.host_list = option_value(argv, at, 2);
-        return run->start.host_list != NULL;
-    }
-    if (word[1] == 'c' && strncmp(word, "-conduit", 8) != 0 && strcmp(word, "-cyclic") != 0)
-        return number32_option(argv, at, 2, AQ_RANKS_MAX, &run->start.run.cpus_per_rank);
-    if (word[1] == 'E') {
-        run->start.run.environment = option_value(argv, at, 2);
-        return run->start.run.environment != NULL;
-    }
-    return take_flag(run, word);
+    if (is_amudprun(run) && word[1] == 'N')
+        return take_ranks(run, argv, at, 2);
+    if (is_amudprun(run) && is_option(word, "-spawn"))
+        return take_letter(run, argv, at);
+    if (is_amudprun(run) && is_option(word, "-depth"))
+        return take_depth(argv, at);
+    if (strncmp(word, "-conduit", 8) == 0 || strcmp(word, "-cyclic") == 0)
+        return take_flag(run, word);
+    return take_valued(run, argv, at);
 }
 
 // Options end at the first word that is none, or after "--".
@@ -175,7 +245,7 @@ static bool take_options(run_options_t *run, char **argv)
         }
         if (!take_option(run, argv, &at))
             return false;
-        if (run->done)
+        if (run->help || run->version)
             return true;
     }
     run->start.run.argv = argv + at;
@@ -290,6 +360,17 @@ static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
     fflush(stdout);
 }
 
+static int tell_about(run_options_t *run)
+{
+    if (run->start.conduit == NULL)
+        run->start.conduit = conduit_of_name(run->program);
+    if (run->help)
+        print_help(run);
+    else
+        printf("gasnetrun (Aqueduct) %s\n", PACKAGE_VERSION);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 static int run_job(run_options_t *run)
 {
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
@@ -318,12 +399,12 @@ int main(int argc, char **argv)
         return aq_wipe_answer(strcmp(argv[1], "--wipe-all") == 0); // by gasnet_wipe
     const char *slash = argv[0] != NULL ? strrchr(argv[0], '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
-    run_options_t run = {0};
+    run_options_t run = {.program = program};
     aq_log_program(program);
     if (!take_options(&run, argv))
         return EXIT_USAGE;
-    if (run.done)
-        return 0;
+    if (run.help || run.version)
+        return tell_about(&run);
     if (!load_settings(&run) || !choose_conduit(&run, program) || !check_job(&run))
         return EXIT_USAGE;
     return run_job(&run);

@@ -46,14 +46,31 @@ static bool take_setting(aq_setting_id_t id, wish_t *wish)
     return true;
 }
 
-// GASNet's letters for conduit udp: L starts the ranks here, S by ssh; R and C have no module.
+const char *aq_spawn_names(const char *conduit)
+{
+    // MPI knows the ranks that its mpirun started, and no others.
+    return conduit != NULL && strcmp(conduit, "mpi") == 0 ? " mpi" : " fork ssh mpi pmi";
+}
+
+const char *aq_spawn_of_letter(const char *letter)
+{
+    if (strcmp(letter, "L") == 0)
+        return "fork";
+    if (strcmp(letter, "S") == 0)
+        return "ssh";
+    return NULL;
+}
+
+// GASNet's letters, which are for conduit udp.
 static void take_letter(wish_t *wish)
 {
     const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
     if (!aq_settings_given(AQ_SET_SPAWNFN))
         return;
     wish->by = "GASNET_SPAWNFN";
-    wish->name = strcmp(letter, "L") == 0 ? "fork" : strcmp(letter, "S") == 0 ? "ssh" : letter;
+    wish->name = aq_spawn_of_letter(letter);
+    if (wish->name == NULL)
+        wish->name = letter;
 }
 
 static wish_t find_wish(const aq_start_t *start, const char *option)
@@ -71,7 +88,7 @@ static wish_t find_wish(const aq_start_t *start, const char *option)
         (mpi && take_setting(AQ_SET_MPI_SPAWNER, &wish)) ||
         (ibv && take_setting(AQ_SET_IBV_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
         return wish;
-    if (mpi) // MPI knows the ranks that its mpirun started, and no others
+    if (mpi)
         wish = (wish_t){"mpi", "conduit mpi"};
     if (udp)
         take_letter(&wish);
@@ -136,7 +153,7 @@ const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *na
 {
     wish_t wish = find_wish(start, name);
     const aq_spawn_module_t *taken = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
-    if (taken != NULL && start->verbose)
+    if (taken != NULL && start->more_verbose)
         tell_others(start, taken, &wish);
     return taken;
 }

@@ -177,6 +177,7 @@ typedef struct aq_start {
     int64_t host_count;    // -N; 0: not given
     bool cyclic;           // ranks go round the hosts, in place of block-wise
     bool verbose;
+    bool more_verbose; // also about what is not done
 } aq_start_t;
 
 // The operations are called in this order, once each, by the launcher, which has one thread; those
@@ -207,8 +208,13 @@ typedef struct aq_spawn_module {
 
 // The module that the option -spawner (name; NULL: not given), GASNET_<CONDUIT>_SPAWNER or
 // GASNET_SPAWNER asks for, in this order; else the usable one with the highest priority. NULL when
-// there is none (logged). With start->verbose tells of each other one why it was not taken.
+// there is none (logged). With start->more_verbose tells of each other one why it was not taken.
 const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *name);
+
+// The spawners of a conduit (NULL: of any), a blank before each; for help texts.
+const char *aq_spawn_names(const char *conduit);
+// The spawner for a letter of GASNet's, L, S or C; NULL: there is none.
+const char *aq_spawn_of_letter(const char *letter);
 
 // All operations behind init, in order. dry: no further than describe.
 int aq_spawn_run(const aq_spawn_module_t *module, const aq_start_t *start, bool dry);

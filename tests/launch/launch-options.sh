@@ -52,7 +52,7 @@ refused "GASNET_SPAWNFN asks for the spawner 'R', but there is no spawner of thi
 refused "GASNET_SPAWNFN: 'X' is not one of L, S, R, C" env GASNET_SPAWNFN=X "$AQ_BUILD/amudprun" -np 2 "$conform"
 expect 3 env GASNET_SPAWNFN=R "$run" -n 2 "$conform" code 3
 expect 3 env GASNET_SPAWNER=mpi "$run" -n 2 -spawner=fork "$conform" code 3
-expect 3 env GASNET_SPAWNER=mpi GASNET_SMP_SPAWNER=fork "$run" -n 2 -v "$conform" code 3
+expect 3 env GASNET_SPAWNER=mpi GASNET_SMP_SPAWNER=fork "$run" -n 2 -v -v "$conform" code 3
 grep -Eq 'spawner pmi is not taken: (GASNET_SMP_SPAWNER asks for fork|the program .mpirun)' "$work/out" || fail "-v does not say why pmi is not taken"
 expect 3 env GASNET_SPAWNFN=L "$AQ_BUILD/amudprun" -np 2 -v "$conform" code 3
 grep -q 'conduit udp' "$work/out" || fail "amudprun does not start jobs of conduit udp"
@@ -67,5 +67,34 @@ for form in "-n 2" "-n2" "-n=2" "-np 2" "-N 1 -n 2" "-k -n 2 -spawner=fork" "-n 
 done
 expect 0 "$run" --help
 grep -q -- '-spawner=' "$work/out" || fail "no help"
+for name in gasnetrun_smp gasnetrun_udp gasnetrun_mpi amudprun; do
+    expect 0 "$AQ_BUILD/$name" -h
+    grep -q "^usage: $name " "$work/out" || fail "$name -h names another program"
+    case $name in *mpi) spawners=mpi ;; *) spawners='fork ssh.* mpi pmi' ;; esac
+    grep -q -- "-spawner=.*: $spawners\$" "$work/out" || fail "$name -h has the wrong spawners"
+done
+
+# -v tells of what is done; -v -v also of spawners that nobody asked for.
+expect 3 "$run" -n 2 -v "$conform" code 3
+! grep -q 'is not taken' "$work/out" || fail "-v lists spawners that nobody asked for"
+expect 3 "$run" -n 2 -v -v "$conform" code 3
+grep -q 'is not taken' "$work/out" || fail "-v -v does not tell of other spawners"
+
+# What launch scripts of clients write: -c 0 binds nothing, and amudprun has options of its own.
+expect 3 "$run" -n 2 -N 1 -c 0 -E PATH "$conform" code 3
+for form in "-N 2" "-n 2 -spawn L" "-np 2 -spawn=L -depth 8"; do
+    # shellcheck disable=SC2086
+    expect 3 "$AQ_BUILD/amudprun" $form "$conform" code 3
+    silent
+done
+expect 0 "$AQ_BUILD/amudprun" -np 1 -depth 8 sh -c 'echo $GASNET_NETWORKDEPTH'
+[ "$(cat "$work/out")" = 8 ] || fail "-depth does not set GASNET_NETWORKDEPTH"
+refused "option -spawn: 'R' is not one of L" "$AQ_BUILD/amudprun" -np 2 -spawn R "$conform"
+refused "option -depth: '0' is not a whole number from 1" "$AQ_BUILD/amudprun" -np 2 -depth 0 "$conform"
+refused "unknown option '-spawn'" "$run" -n 2 -spawn L "$conform"
+
+# A program that was linked for smp runs over the conduit that its launcher names.
+expect 0 env GASNET_SUPERNODE_MAXSIZE=1 GASNET_STATS=1 "$AQ_BUILD/gasnetrun_udp" -n 2 "$conform" code 0
+grep -q '^udp: rank 1 in all' "$work/err" || fail "a program linked for smp does not run over udp under gasnetrun_udp"
 expect 0 "$run" --version
 grep -q '^gasnetrun ' "$work/out" || fail "no version"
