@@ -44,12 +44,6 @@ static aq_status_t check_build(const aq_api_build_t *build)
     return aq_thread_mode(build->mode) ? AQ_OK : AQ_ERR_ARG;
 }
 
-static bool legal_name(const char *name)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-    return name && *name && !strchr("0123456789_", *name) && strspn(name, letters) == strlen(name);
-}
-
 static aq_status_t load_settings(void)
 {
     char err[512];
@@ -69,7 +63,7 @@ static const char *wanted_conduit(void)
 
 static void make_objects(const char *name, gex_Flags_t flags)
 {
-    aq_client.name = strdup(name);
+    aq_client.name = strdup(name ? name : "");
     aq_client.flags = flags;
     aq_endpoint.client = &aq_client;
     aq_team_start(&aq_endpoint);
@@ -152,12 +146,6 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
     if (aq_job_running()) {
         aq_log_error("gex_Client_Init was called a second time: one client a process is supported");
         return GASNET_ERR_NOT_INIT;
-    }
-    if (!legal_name(name)) {
-        aq_log_error(
-            "gex_Client_Init: '%s' is no legal client name; it has to match [A-Za-z][A-Za-z0-9_]*",
-            name ? name : "(NULL)");
-        return GASNET_ERR_BAD_ARG;
     }
     aq_boot_begin_start();
     aq_status_t status = init(name, argc, argv, flags, build);

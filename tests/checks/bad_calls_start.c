@@ -13,21 +13,6 @@ static void init_twice(void)
     bad_returned(init_name("BAD_CALLS"), GASNET_ERR_NOT_INIT);
 }
 
-static void init_hyphen(void)
-{
-    bad_returned(init_name("not-good"), GASNET_ERR_BAD_ARG);
-}
-
-static void init_null(void)
-{
-    bad_returned(init_name(NULL), GASNET_ERR_BAD_ARG);
-}
-
-static void init_digit(void)
-{
-    bad_returned(init_name("9LIVES"), GASNET_ERR_BAD_ARG);
-}
-
 // ---- segments ----
 
 static int attach(uintptr_t size)
@@ -138,12 +123,6 @@ static void register_direction(void)
 const bad_call_t bad_start_calls[] = {
     {"init-twice", BAD_RETURNS, 0, "gex_Client_Init was called a second time", init_twice, NULL,
      NULL},
-    {"init-hyphen", BAD_RETURNS, -1, "gex_Client_Init: 'not-good' is no legal client name",
-     init_hyphen, NULL, NULL},
-    {"init-null", BAD_RETURNS, -1, "gex_Client_Init: '\\(NULL\\)' is no legal client name",
-     init_null, NULL, NULL},
-    {"init-digit", BAD_RETURNS, -1, "gex_Client_Init: '9LIVES' is no legal client name", init_digit,
-     NULL, NULL},
     {"attach-odd", BAD_RETURNS, 0,
      "gex_Segment_Attach: a size of 4097 bytes is no non-zero multiple of GASNET_PAGESIZE "
      "\\(4096\\)",

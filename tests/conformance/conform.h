@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFORM_NAME "CONFORM"
+#define CONFORM_NAME "conform-1 ex" // which GASNet-EX takes
 #define CONFORM_SEGMENT ((size_t)20 << 20)
 #define CONFORM_INBOX ((size_t)64 << 10)
 #define CONFORM_OUTBOX ((size_t)10 << 20)
