@@ -245,8 +245,9 @@ AQ_API int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *co
 
 // ---- segments ("Operations on gex_Segment_t") ----
 
-// Largest size that gex_Segment_Attach accepts at this rank, in bytes, a multiple of
-// GASNET_PAGESIZE; Global: the smallest of these over all ranks.
+// The size of a segment that this rank has memory for by GASNET_MAX_SEGSIZE, in bytes, a multiple
+// of GASNET_PAGESIZE: gasnet_attach accepts no larger one; Global: the smallest of these over all
+// ranks.
 AQ_API uintptr_t gasnet_getMaxLocalSegmentSize(void);
 AQ_API uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 
@@ -259,8 +260,9 @@ typedef struct {
 // Allocates this rank's segment of size bytes (a multiple of GASNET_PAGESIZE, not 0; may differ
 // between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over
 // the primordial team, at most once; blocks, while other threads may use other teams. Contents are
-// zero. Returns GASNET_OK,
-// GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
+// zero. A size above gasnet_getMaxLocalSegmentSize() is taken, as in GASNet-EX, though the
+// specification forbids it; one rank warns. Returns GASNET_OK, GASNET_ERR_BAD_ARG or
+// GASNET_ERR_RESOURCE (a message was printed).
 // In a client compiled for GASNET_SEGMENT_EVERYTHING all memory of a process is its segment: there
 // size is ignored, *segment_p becomes GEX_SEGMENT_INVALID, and the call is a barrier.
 AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
@@ -281,7 +283,7 @@ typedef struct gex_mk *gex_MK_t;
 
 // A segment for gex_EP_BindSegment ("Memory Kinds", section 4.2): length bytes at address, which
 // stay the caller's and stay mapped until Destroy; or, with address NULL, allocated here, rounded
-// up to pages, zeroed, length at most gasnet_getMaxLocalSegmentSize(). kind is GEX_MK_HOST. Local.
+// up to pages, zeroed. length is not 0. kind is GEX_MK_HOST. Local.
 // Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
 AQ_API int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                               uintptr_t length, gex_MK_t kind, gex_Flags_t flags);

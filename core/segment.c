@@ -12,6 +12,8 @@
 #include "job.h"
 #include "team.h"
 
+#define ADDRESS_SPACE (1ul << 47) // of a process on x86-64; other systems have no more
+
 static uint64_t local_limit, global_limit;
 static struct gex_segment segment;
 static bool everything;
@@ -83,23 +85,52 @@ const intptr_t *aq_segment_unmapped(void)
     return table;
 }
 
-int aq_segment_check_size(const char *call, uintptr_t size)
+static const char *limit_setting(void)
 {
-    if (everything || (size && size % GASNET_PAGESIZE == 0 && size <= local_limit))
+    return aq_settings_given(AQ_SET_MAX_SEGSIZE) ? getenv("GASNET_MAX_SEGSIZE")
+                                                 : aq_settings[AQ_SET_MAX_SEGSIZE].fallback;
+}
+
+static int check_pages(const char *call, uintptr_t size)
+{
+    if (size && size % GASNET_PAGESIZE == 0 && size <= ADDRESS_SPACE)
         return GASNET_OK;
-    if (size > local_limit)
-        aq_log_error("%s: a segment of %lu bytes is larger than this rank may have "
-                     "(%lu): ask for less, "
-                     "start fewer ranks on this host, or raise GASNET_MAX_SEGSIZE (now %s) if the "
-                     "memory is there",
-                     call, (unsigned long)size, (unsigned long)local_limit,
-                     aq_settings_given(AQ_SET_MAX_SEGSIZE)
-                         ? getenv("GASNET_MAX_SEGSIZE")
-                         : aq_settings[AQ_SET_MAX_SEGSIZE].fallback);
+    if (size > ADDRESS_SPACE)
+        aq_log_error("%s: a segment of %lu bytes is larger than the address space of a process "
+                     "(%lu); ask for at most gasnet_getMaxLocalSegmentSize() (%lu)",
+                     call, size, ADDRESS_SPACE, local_limit);
     else
         aq_log_error("%s: a size of %lu bytes is no non-zero multiple of GASNET_PAGESIZE (%d)",
-                     call, (unsigned long)size, GASNET_PAGESIZE);
+                     call, size, GASNET_PAGESIZE);
     return GASNET_ERR_BAD_ARG;
+}
+
+int aq_segment_check_limit(const char *call, uintptr_t size)
+{
+    if (everything || size <= local_limit)
+        return everything ? GASNET_OK : check_pages(call, size);
+    aq_log_error("%s: a segment of %lu bytes is larger than this rank may have (%lu): ask for "
+                 "less, start fewer ranks on this host, or raise GASNET_MAX_SEGSIZE (now %s) if "
+                 "the memory is there",
+                 call, size, local_limit, limit_setting());
+    return GASNET_ERR_BAD_ARG;
+}
+
+// With the sizes of all ranks known: one of the ranks that have asked for more than their limit
+// says so.
+static void warn_of_limit(void)
+{
+    const uintptr_t size = aq_job.segment_size[aq_job.rank];
+    if (size <= local_limit)
+        return;
+    for (uint32_t r = 0; r < aq_job.rank; r++)
+        if (aq_job.segment_size[r] > global_limit)
+            return;
+    aq_log_warn("gex_Segment_Attach: a segment of %lu bytes is larger than "
+                "gasnet_getMaxLocalSegmentSize() (%lu): the system ends the job if it uses more "
+                "memory than there is; ask for less, or raise GASNET_MAX_SEGSIZE (now %s) if the "
+                "memory is there",
+                size, local_limit, limit_setting());
 }
 
 // A network that shares memory with more than the neighbourhood goes first, smp is the last.
@@ -151,6 +182,7 @@ static aq_status_t attach(uintptr_t size)
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
     if (status != AQ_OK)
         return status;
+    warn_of_limit();
     void **here = calloc(aq_job.size, sizeof *here);
     if (here) {
         status = map_segments(here);
@@ -194,7 +226,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
             "gex_Segment_Attach was called a second time: one segment a process is supported");
         return GASNET_ERR_RESOURCE;
     }
-    int result = aq_segment_check_size("gex_Segment_Attach", size);
+    int result = check_pages("gex_Segment_Attach", size);
     if (result != GASNET_OK)
         return result;
     if (attach(size) != AQ_OK) {
@@ -223,18 +255,16 @@ static int refuse(int error, const char *what, unsigned long value)
     return error;
 }
 
-static int check_create(gex_Addr_t address, uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
+static int check_create(uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     if (kind != GEX_MK_HOST)
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library knows no "
                       "device memory",
                       (unsigned long)(uintptr_t)kind);
-    if (!length || (!address && length > local_limit))
+    if (!length)
         return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_Segment_Create: a length of %lu bytes is 0 or more than "
-                      "gasnet_getMaxLocalSegmentSize() allows",
-                      length);
+                      "gex_Segment_Create: the length is %lu bytes; give 1 at least", length);
     if (flags)
         return refuse(GASNET_ERR_BAD_ARG, "gex_Segment_Create: flags are 0x%lx and have to be 0",
                       flags);
@@ -244,7 +274,7 @@ static int check_create(gex_Addr_t address, uintptr_t length, gex_MK_t kind, gex
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
-    int result = check_create(address, length, kind, flags);
+    int result = check_create(length, kind, flags);
     if (result != GASNET_OK)
         return result;
     struct gex_segment new = {.client = client, .addr = address, .size = length};

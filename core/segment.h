@@ -62,8 +62,9 @@ static inline bool aq_segment_holds(const void *addr, size_t nbytes)
            aq_segment_holds_bound(addr, nbytes);
 }
 
-// A legal size for this rank's segment? Else a message that names the call, and GASNET_ERR_BAD_ARG.
-int aq_segment_check_size(const char *call, uintptr_t size);
+// For gasnet_attach, which does not go beyond gasnet_getMaxLocalSegmentSize(): GASNET_OK when size
+// is legal for this rank's segment, else GASNET_ERR_BAD_ARG after a message that names the call.
+int aq_segment_check_limit(const char *call, uintptr_t size);
 
 // For debug builds: ends the job unless it is; the call is named by both words together.
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,

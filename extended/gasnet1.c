@@ -125,7 +125,7 @@ static int check_attach(int numentries, uintptr_t size)
                      INDICES);
         return GASNET_ERR_BAD_ARG;
     }
-    return aq_segment_check_size("gasnet_attach", size);
+    return aq_segment_check_limit("gasnet_attach", size);
 }
 
 // Handlers first: a node that returns from the attach of the segment may send at once.

@@ -115,7 +115,10 @@ static void attach_odd(void)
 
 static void attach_large(void)
 {
-    refused(NULL, 0, gasnet_getMaxLocalSegmentSize() + GASNET_PAGESIZE);
+    uintptr_t limit = gasnet_getMaxLocalSegmentSize();
+    bad_expect("a segment of %zu bytes is larger than this rank may have (%zu)",
+               (size_t)limit + GASNET_PAGESIZE, (size_t)limit);
+    refused(NULL, 0, limit + GASNET_PAGESIZE);
 }
 
 static void attach_two(gasnet_handler_t first, gasnet_handler_t second)

@@ -31,14 +31,6 @@ static void attach_zero(void)
     bad_returned(attach(0), GASNET_ERR_BAD_ARG);
 }
 
-static void attach_large(void)
-{
-    uintptr_t limit = gasnet_getMaxLocalSegmentSize();
-    bad_expect("a segment of %zu bytes is larger than this rank may have (%zu)",
-               (size_t)limit + GASNET_PAGESIZE, (size_t)limit);
-    bad_returned(attach(limit + GASNET_PAGESIZE), GASNET_ERR_BAD_ARG);
-}
-
 static void attach_twice(void)
 {
     if (attach(BAD_SEGMENT) != GASNET_OK)
@@ -130,7 +122,6 @@ const bad_call_t bad_start_calls[] = {
     {"attach-zero", BAD_RETURNS, 0,
      "gex_Segment_Attach: a size of 0 bytes is no non-zero multiple of GASNET_PAGESIZE \\(4096\\)",
      attach_zero, NULL, NULL},
-    {"attach-large", BAD_RETURNS, 0, "gex_Segment_Attach: a segment", attach_large, NULL, NULL},
     {"attach-twice", BAD_RETURNS, 0, "gex_Segment_Attach was called a second time", attach_twice,
      NULL, NULL},
     {"register-low", BAD_RETURNS, 0,

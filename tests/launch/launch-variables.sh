@@ -75,11 +75,11 @@ for limit in 0 4 5; do
     silent
 done
 
-# Segments: the limit that follows from the variable, as gex_Segment_Attach quotes it. $memory is
+# Segments: the limit that follows from the variable, as gasnet_attach quotes it. $memory is
 # what fractions are of, in bytes: the limit of one process that may have all of it.
 segment_limit()
 {
-    expect 0 env GASNET_MAX_SEGSIZE="$1" "$run" -n 2 "$bad_calls" attach-large
+    expect 0 env GASNET_MAX_SEGSIZE="$1" "$run" -n 2 "$bad_calls" legacy-attach-large
     sed -n 's/^expect: .* than this rank may have (\([0-9]*\)).*/\1/p' "$work/out" | sort -u
 }
 memory=$(segment_limit 1.0/P) || exit 1
@@ -96,6 +96,11 @@ limit_is 256MB/P 268435456 268435456
 limit_is 0.25/P $((memory / 4 - 4096)) $((memory / 4 + 4096))
 limit_is 512MB/H 134217728 268435456 # two ranks, with their rings
 limit_is 0.5/H $((memory / 8)) $((memory / 4))
+# gex_Segment_Attach goes on beyond it, and one rank warns.
+expect 0 env GASNET_MAX_SEGSIZE=64K "$run" -n 3 "$AQ_BUILD/conform-seq" query_segments
+says 'is larger than gasnet_getMaxLocalSegmentSize() (65536)'
+expect 0 env GASNET_MAX_SEGSIZE=64K GASNET_QUIET=1 "$run" -n 3 "$AQ_BUILD/conform-seq" query_segments
+silent
 expect 0 env GASNET_MAX_SEGSIZE=64K "$run" -n 2 "$AQ_BUILD/gasnet_perf" put --size 64,1M --time 0.001
 grep -q '1048576 bytes left out' "$work/err" "$work/out" || fail "gasnet_perf does not say what it leaves out"
 expect 1 env GASNET_SUPERNODE_MAXSIZE=1 "$run" -n 2 "$AQ_BUILD/gasnet_perf" put

@@ -231,7 +231,7 @@ static void test_limits(void **state)
 // ---- attach ----
 
 static const uintptr_t bad_sizes[] = {
-    0, 1, PAGE - 1, PAGE + 1, LIMIT + PAGE, LIMIT + 1, ~(uintptr_t)PAGE + 1};
+    0, 1, PAGE - 1, PAGE + 1, LIMIT + 1, (UINTPTR_MAX >> 16) + 1, ~(uintptr_t)PAGE + 1};
 
 static void test_refused_sizes(void **state)
 {
