@@ -123,9 +123,10 @@ static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
         b->last = event;
     }
     drop_flag(&b->busy);
-    if (!event && b->across.rounds)
-        aq_progress_poll(); // what we have told others leaves: the client may not wait, nor come
-                            // back soon
+    // The client may not poll again soon: what others have sent ahead of this barrier is handled,
+    // and what we have told others leaves. With an event left to wait for, the wait polls.
+    if (!event)
+        aq_progress_poll();
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 

@@ -178,7 +178,9 @@ AQ_API_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *d
 // ---- barriers ----
 
 // Split-phase barrier over a team. Collective. Several may be outstanding, and several threads may
-// start them at the same time over different teams.
+// start them at the same time over different teams. A rank that polls nowhere else handles what was
+// sent ahead of a barrier: the call polls where the barrier is complete at once, else the wait
+// does. The same holds for gasnet_barrier_notify.
 AQ_API gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
 
 // The same, blocking: returns when all members have called.

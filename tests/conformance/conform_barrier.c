@@ -169,6 +169,69 @@ static void test_with_messages(void)
           (unsigned long long)atomic_load(&visits));
 }
 
+static void barrier_nb(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(job.tm, 0));
+}
+
+static void barrier_test(void)
+{
+    gex_Event_t event = gex_Coll_BarrierNB(job.tm, 0);
+
+    while (gex_Event_Test(event) != GASNET_OK)
+        gasnet_AMPoll();
+}
+
+static void barrier_whole(void)
+{
+    gasnet_barrier(0, GASNET_BARRIERFLAG_ANONYMOUS);
+}
+
+static void barrier_split(void)
+{
+    gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
+    gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS);
+}
+
+static void barrier_try(void)
+{
+    gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
+    while (gasnet_barrier_try(0, GASNET_BARRIERFLAG_ANONYMOUS) != GASNET_OK)
+        gasnet_AMPoll();
+}
+
+/* Rank 0 enters last, so that the barrier is complete when it enters. Through shared memory the
+ * messages are there by then; networks may take longer. */
+static void serve_by_barrier(void (*barrier)(void))
+{
+    const uint64_t senders = job.size > 1 ? job.size - 1 : 1;
+    gex_Rank_t here;
+
+    gex_System_QueryNbrhdInfo(NULL, &here, NULL);
+    atomic_store(&visits, 0);
+    atomic_store(&thanks, 0);
+    conform_barrier();
+    if (job.rank > 0 || job.size == 1)
+        gex_AM_RequestShort1(job.tm, 0, entries[0].gex_index, 0, 0);
+    else
+        conform_nap(5);
+    barrier();
+    CHECK(job.rank > 0 || here < job.size || atomic_load(&visits) == senders,
+          "%llu messages were sent to rank 0 before the barrier, and %llu are handled",
+          (unsigned long long)senders, (unsigned long long)atomic_load(&visits));
+    GASNET_BLOCKUNTIL(job.rank > 0 ? atomic_load(&thanks) == 1 : atomic_load(&visits) == senders);
+    conform_barrier();
+}
+
+static void test_serves(void)
+{
+    static void (*const barriers[])(void) = {barrier_nb, barrier_test, barrier_whole, barrier_split,
+                                             barrier_try};
+
+    for (int i = 0; i < 20; i++)
+        serve_by_barrier(barriers[i % 5]);
+}
+
 /* ---- the split-phase barrier with an id ---- */
 
 /* One barrier; the end of it by wait, by try, or all in one call. */
@@ -264,6 +327,7 @@ const conform_test_t conform_barrier_tests[] = {
     {"barrier_array", test_several_array, "four at once, waited for as an array"},
     {"barrier_many", test_many, "thousands in a row"},
     {"barrier_am", test_with_messages, "a thousand with messages in between"},
+    {"barrier_serves", test_serves, "whoever enters last handles what was sent before"},
     {"barrier_named", test_named, "the split-phase barrier with equal names"},
     {"barrier_anonymous", test_anonymous, "named and nameless ranks together"},
     {"barrier_mismatch", test_mismatch, "different names are reported on every rank"},
