@@ -82,6 +82,9 @@ check_fragment()
     for v in $variables; do
         same_as_config "$mak" "gasnet-$conduit-$mode" "$v" || exit
     done
+    for v in CC CXX LD; do
+        [[ $(value "$mak" $v) == /* ]] || fail "GASNET_$v of $mak does not begin with a full path."
+    done
     words "$(value "$mak" INCLUDES)" "-I$prefix/" || fail "GASNET_INCLUDES of $mak has other than -I and absolute paths."
     words "$(value "$mak" DEFINES)" -D -U || fail "GASNET_DEFINES of $mak has other than -D and -U."
     words "$(value "$mak" LIBS)" "-L$prefix/" -l || fail "GASNET_LIBS of $mak has other than -L and -l."
