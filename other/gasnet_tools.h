@@ -141,7 +141,8 @@ AQ_API_TOOLS char *aq_api_current_loc(const char *function, const char *file, in
 // "function at file:line", allocated: the caller frees it.
 #define gasnett_current_loc aq_api_current_loc(__func__, __FILE__, __LINE__)
 
-// Print a message, a backtrace where it is wanted, and abort(). The first says where it stands.
+// Print a message, a backtrace where it is wanted, and abort(). The first says where it stands. A
+// message of several lines is printed as such, each line with the prefix of the library's messages.
 #define gasnett_fatalerror(...) aq_api_fatalerror(__func__, __FILE__, __LINE__, __VA_ARGS__)
 AQ_API_TOOLS void aq_api_fatalerror(const char *function, const char *file, int line,
                                     const char *msg, ...)

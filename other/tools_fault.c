@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "debug_aids.h"
@@ -17,25 +18,52 @@ static void __attribute__((noreturn)) die(void)
     abort();
 }
 
+enum { TEXT_BYTES = 8192 };
+
+static void drop_last_newlines(char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+}
+
+// The log makes one line of a message. A text of the client keeps its lines: each is a message.
+// where stands at the end of the first, which is the only one as a rule.
+static void say_lines(char *text, const char *where)
+{
+    drop_last_newlines(text);
+    char *line = text, *next = strchr(text, '\n');
+    if (next)
+        *next++ = '\0';
+    aq_log_error("fatal: %s%s", line, where);
+    while ((line = next) != NULL) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        aq_log_error("%s", line);
+    }
+}
+
 void aq_api_fatalerror(const char *function, const char *file, int line, const char *msg, ...)
 {
-    char text[2048];
+    char text[TEXT_BYTES], where[1024];
     va_list args;
     va_start(args, msg);
     vsnprintf(text, sizeof text, msg, args);
     va_end(args);
-    aq_log_error("fatal: %s (in %s at %s:%d)", text, function, file, line);
+    snprintf(where, sizeof where, " (in %s at %s:%d)", function, file, line);
+    say_lines(text, where);
     die();
 }
 
 void gasnett_fatalerror_nopos(const char *msg, ...)
 {
-    char text[2048];
+    char text[TEXT_BYTES];
     va_list args;
     va_start(args, msg);
     vsnprintf(text, sizeof text, msg, args);
     va_end(args);
-    aq_log_error("fatal: %s", text);
+    say_lines(text, "");
     die();
 }
 

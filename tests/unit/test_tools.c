@@ -383,6 +383,53 @@ static void fail_here(void)
     gasnett_fatalerror("%d apples are missing", 3);
 }
 
+static void fail_in_lines(void)
+{
+    gasnett_fatalerror("%s", "pears are missing:\n  2 in the cellar\n\n\t1 \033[1m here\n");
+}
+
+static void fail_in_lines_nopos(void)
+{
+    gasnett_fatalerror_nopos("one\n%s\n\n", "two");
+}
+
+// Behind the prefix of messages.
+static const char *skip_prefix(const char *line)
+{
+    assert_memory_equal(line, "*** GASNet: ", 12);
+    const char *message = strstr(line + 12, ": ");
+    assert_non_null(message);
+    return message + 2;
+}
+
+// That the text has these lines only, up to what stands in parentheses.
+static void assert_lines(const char *text, const char *const *lines)
+{
+    for (; *lines; lines++) {
+        const char *line = skip_prefix(text), *end = strchr(line, '\n');
+        assert_non_null(end);
+        assert_memory_equal(line, *lines, strlen(*lines));
+        assert_true(line[strlen(*lines)] == '\n' || line[strlen(*lines) + 1] == '(');
+        text = end + 1;
+    }
+    assert_string_equal(text, "");
+}
+
+static void test_fatal_lines(void **state)
+{
+    static const char *const four[] = {"fatal: pears are missing:", "  2 in the cellar", "",
+                                       " 1  [1m here", NULL};
+    static const char *const two[] = {"fatal: one", "two", NULL};
+    char text[8192];
+    (void)state;
+    gasnett_unsetenv("GASNET_BACKTRACE");
+    expect_abort(fail_in_lines, "missing: (in fail_in_lines at ");
+    status_of(fail_in_lines, text, sizeof text);
+    assert_lines(text, four);
+    status_of(fail_in_lines_nopos, text, sizeof text);
+    assert_lines(text, two);
+}
+
 static void fail_with_backtrace(void)
 {
     gasnett_setenv("GASNET_BACKTRACE", "1");
@@ -527,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_fatal),
+        cmocka_unit_test(test_fatal_lines),
         cmocka_unit_test(test_backtrace),
         cmocka_unit_test(test_hooks),
     };
