@@ -66,6 +66,7 @@ typedef enum aq_setting_id {
     AQ_SET_UDP_FAULT_DELAY_MS, // at most that long
     AQ_SET_UDP_FAULT_TRUNCATE,
     AQ_SET_UDP_FAULT_FLIP,
+    AQ_SET_UDP_FAULT_FORGE,
     AQ_SET_UDP_FAULT_SEED,
     AQ_SET_IBV_PORTS, // GASNET_IBV_PORTS: filter of ports; conduits/ibv/ibv_filter.h
     AQ_SET_HCA_ID,    // GASNET_HCA_ID, GASNET_PORT_NUM: what the filter was called before

@@ -222,6 +222,11 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_UDP_FAULT_FLIP", AQ_TYPE_REAL, "0", 0, 100, NULL,
          "For tests: percent of the datagrams in which conduit udp turns a bit over on purpose. "
          "Data is protected by GASNET_UDP_CHECKSUM=yes or GASNET_UDP_AUTH=full or encrypt only."},
+    [AQ_SET_UDP_FAULT_FORGE] =
+        {"GASNET_UDP_FAULT_FORGE", AQ_TYPE_REAL, "0", 0, 100, NULL,
+         "For tests: percent of the datagrams in which conduit udp turns a bit over on purpose "
+         "before it seals or signs them, as a process of the job that lies could do. No "
+         "protection recognizes them: data may be wrong, and the job may end or wait for ever."},
     [AQ_SET_UDP_FAULT_SEED] =
         {"GASNET_UDP_FAULT_SEED", AQ_TYPE_INT, "1", 0, 0, NULL,
          "For tests: where the random numbers behind GASNET_UDP_FAULT_DROP and the like begin."},

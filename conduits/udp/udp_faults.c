@@ -96,11 +96,13 @@ aq_status_t udp_faults_start(uint32_t rank, udp_faults_t **out)
         .delay = aq_settings_real(AQ_SET_UDP_FAULT_DELAY),
         .truncate = aq_settings_real(AQ_SET_UDP_FAULT_TRUNCATE),
         .flip = aq_settings_real(AQ_SET_UDP_FAULT_FLIP),
+        .forge = aq_settings_real(AQ_SET_UDP_FAULT_FORGE),
         .delay_ns = (uint64_t)(aq_settings_real(AQ_SET_UDP_FAULT_DELAY_MS) * NS_PER_MS),
     };
     uint64_t seed = (uint64_t)aq_settings_int(AQ_SET_UDP_FAULT_SEED);
     *out = NULL;
-    if (rates.drop + rates.duplicate + rates.reorder + rates.delay + rates.truncate + rates.flip ==
+    if (rates.drop + rates.duplicate + rates.reorder + rates.delay + rates.truncate + rates.flip +
+            rates.forge ==
         0)
         return AQ_OK;
     return udp_faults_make(&rates, (seed << 32 | seed >> 32) + rank, out);
@@ -119,6 +121,17 @@ void udp_faults_stop(udp_faults_t *faults)
 }
 
 // ---- datagrams ----
+
+void udp_faults_forge(udp_faults_t *faults, uint8_t *bytes, size_t length)
+{
+    pthread_mutex_lock(&faults->lock);
+    if (faults->rates.forge > 0 && chance(&faults->random, faults->rates.forge) && length) {
+        const uint64_t bit = next_random(&faults->random) % (length * 8);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        faults->counts.forged++;
+    }
+    pthread_mutex_unlock(&faults->lock);
+}
 
 static size_t length_of(const udp_outgoing_t *datagram)
 {

@@ -27,7 +27,7 @@ typedef struct udp_faults udp_faults_t;
 
 // Percent of datagrams.
 typedef struct udp_faults_rates {
-    double drop, duplicate, reorder, delay, truncate, flip;
+    double drop, duplicate, reorder, delay, truncate, flip, forge;
     uint64_t delay_ns; // of those that are delayed, at most
 } udp_faults_rates_t;
 
@@ -48,7 +48,7 @@ udp_faults_plan_t udp_faults_decide(const udp_faults_rates_t *rates, uint64_t *r
                                     size_t length);
 
 typedef struct udp_faults_counts {
-    uint64_t offered, dropped, duplicated, reordered, delayed, truncated, flipped;
+    uint64_t offered, dropped, duplicated, reordered, delayed, truncated, flipped, forged;
 } udp_faults_counts_t;
 
 // Hands a datagram to the kernel; what it does not take is lost.
@@ -60,6 +60,10 @@ aq_status_t udp_faults_start(uint32_t rank, udp_faults_t **out);
 // The same with rates of the caller.
 aq_status_t udp_faults_make(const udp_faults_rates_t *rates, uint64_t seed, udp_faults_t **out);
 void udp_faults_stop(udp_faults_t *faults); // NULL is fine
+
+// Turns a bit over in some of the datagrams before they are sealed or signed, as a process with the
+// key of the job could. bytes: what stands behind the proof, but for what is sent from its place.
+void udp_faults_forge(udp_faults_t *faults, uint8_t *bytes, size_t length);
 
 // A datagram on its way out, copied if it has to wait. Emits it, or others, or nothing.
 void udp_faults_offer(udp_faults_t *faults, const udp_outgoing_t *datagram, uint64_t now,

@@ -135,6 +135,9 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *t
     header->packet = link->packets++;
     header->checksum = 0;
     udp_header_encode(datagram, header);
+    if (udp->faults)
+        udp_faults_forge(udp->faults, datagram + UDP_PROOF_BYTES,
+                         head - UDP_PROOF_BYTES + frames.iov_len);
     link->stats.bytes_out += header->bytes;
     if (udp->auth.mode == UDP_AUTH_ENCRYPT)
         return transmit_sealed(udp, link, train, header, datagram, pieces, covered);

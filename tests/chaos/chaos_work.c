@@ -148,6 +148,16 @@ static gex_Rank_t sender_of(gex_Token_t token)
     return info.gex_srcrank;
 }
 
+/* Arguments that somebody with the key may have changed. */
+static int are_sent(int thread, int number)
+{
+    const int sent = thread >= 0 && thread < thread_count && number >= 0 && number < MESSAGES;
+
+    if (!sent)
+        tell(&wrong, "a message has arguments that nobody sent");
+    return sent;
+}
+
 /* Notes a message in the table; tells what belongs to another round or was there before. */
 static void note(atomic_uint *table, int thread, int number, uint32_t round, const char *what)
 {
@@ -163,10 +173,8 @@ static void take(gex_Token_t token, const void *data, size_t bytes, int thread, 
 {
     const gex_Rank_t from = sender_of(token);
 
-    if (from >= ranks || thread < 0 || thread >= thread_count || number < 0 || number >= MESSAGES) {
-        tell(&wrong, "a message has arguments that nobody sent");
+    if (!are_sent(thread, number))
         return;
-    }
     if (!is_filled(data, bytes, key_of(from, thread, round, (uint32_t)number)))
         tell(&wrong, "message %d of round %u from rank %u has other data", number, round, from);
     note(&seen[from][thread], thread, number, round, "message");
@@ -188,6 +196,8 @@ static void on_payload(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t
 static void on_answer(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t number,
                       gex_AM_Arg_t round)
 {
+    if (!are_sent(thread, number))
+        return;
     note(&answered[sender_of(token)][thread], thread, number, (uint32_t)round, "answer");
     atomic_fetch_add(&answers[thread], 1);
 }
@@ -196,9 +206,13 @@ static void on_answer(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t numbe
 static void on_order(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t round, gex_AM_Arg_t bytes)
 {
     const gex_Rank_t from = sender_of(token);
-    const char *at = box_of(me, from, thread) + MESSAGES * MESSAGE_BYTES;
+    const char *at;
 
-    if (!is_filled((const unsigned char *)at, (size_t)bytes,
+    if (!are_sent(thread, 0))
+        return;
+    at = box_of(me, from, thread) + MESSAGES * MESSAGE_BYTES;
+    if (bytes < 0 || bytes > PUT_BYTES ||
+        !is_filled((const unsigned char *)at, (size_t)bytes,
                    key_of(from, thread, (uint32_t)round, MESSAGES)))
         tell(&wrong, "a put of rank %u in round %d was complete, and is not there", from, round);
     gex_AM_ReplyShort2(token, ON_ORDER_SEEN, 0, thread, round);
@@ -207,6 +221,8 @@ static void on_order(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t round,
 static void on_order_seen(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t round)
 {
     (void)token;
+    if (!are_sent(thread, 0))
+        return;
     if ((uint32_t)round != atomic_load(&rounds_open[thread]))
         tell(&twice, "an answer of round %d in another one", round);
     atomic_fetch_add(&orders_seen[thread], 1);
@@ -473,6 +489,22 @@ static void *work(void *arg)
 
 /* ---- start and end ---- */
 
+/* Somebody with the key can lie about the order of a split, and then addresses of one rank would be
+ * used at another. */
+static void check_team(gex_TM_t tm)
+{
+    gex_Rank_t r;
+
+    for (r = 0; r < gex_TM_QuerySize(tm); r++)
+        if (gex_TM_TranslateRankToJobrank(tm, r) != r)
+            break;
+    if (r == ranks)
+        return;
+    fprintf(stderr, "chaos_work: rank %u: a team of all has other ranks than the job\n",
+            (unsigned)me);
+    gasnet_exit(1);
+}
+
 static void prepare(worker_t *w, int number)
 {
     w->number = number;
@@ -487,6 +519,7 @@ static void prepare(worker_t *w, int number)
     }
     gex_TM_Split(&w->all, team, 0, (int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     gex_TM_Split(&w->half, team, (int)(me % 2), (int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    check_team(w->all);
     gex_AD_Create(&w->domain, w->all, GEX_DT_U64, GEX_OP_FADD, 0);
 }
 

@@ -120,6 +120,10 @@ after_listener() { nobody_between; }
 before_middle() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); somebody_between middle; }
 after_middle() { nobody_between; }
 
+# Each rank changes some of its datagrams before they are sealed, which nobody can who has no key.
+before_insider() { before_noise; settings+=(GASNET_UDP_FAULT_FORGE="$((rate + 1)).5"); }
+says_insider() { echo 'GASNet: |chaos_work: '; }
+
 # ---- disks, files, memory ----
 
 fill()

@@ -87,10 +87,11 @@ job_runs()
 # Waits for the first round of the job, or for its end. Fails when there is neither.
 wait_for_work()
 {
-    local tenths=$((PATIENCE * 10))
+    local tenths=0 most=$((PATIENCE * 10))
+    [ "$outcome" != unharmed ] || most=100
     while job_runs && ! grep -q '^round' "$work/out"; do
-        [ "$redirect" = "$work/out" ] || [ $tenths -gt $((PATIENCE * 10 - 20)) ] || return 0
-        [ $((tenths -= 1)) -gt 0 ] || return 1
+        [ "$redirect" = "$work/out" ] || [ $tenths -lt 20 ] || return 0
+        [ $((tenths += 1)) -lt $most ] || return 1
         sleep 0.1
     done
 }
@@ -100,6 +101,19 @@ wait_for_end()
 {
     local tenths=$(((seconds + PATIENCE) * 10))
     [ "$outcome" != ends ] || tenths=$((PATIENCE * 10))
+    [ "$outcome" != unharmed ] || tenths=$((seconds * 10))
+    while job_runs; do
+        [ $((tenths -= 1)) -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+# What a liar has made a rank wait for never comes; the job must still end when it is asked to.
+ask_to_end()
+{
+    local tenths=$((PATIENCE * 10))
+    asked=yes
+    kill -TERM "$launcher"
     while job_runs; do
         [ $((tenths -= 1)) -gt 0 ] || return 1
         sleep 0.1
@@ -128,13 +142,14 @@ run_job()
 {
     hung=
     not_made=
+    asked=
     start_job
-    wait_for_work || hung='it did not begin'
+    wait_for_work || [ "$outcome" = unharmed ] || hung='it did not begin'
     find_launcher
     if [ -z "$hung" ]; then
         pause "$after"
         make_fault
-        wait_for_end || hung='it did not end'
+        wait_for_end || { [ "$outcome" = unharmed ] && ask_to_end; } || hung='it did not end'
     fi
     [ -z "$hung" ] || kill_processes_of_job
     code=0
@@ -185,6 +200,16 @@ faults_of_ended()
     fi
 }
 
+# The same of a job in which somebody lies.
+faults_of_deceived()
+{
+    case $code in
+    0) ;;
+    143) [ -n "$asked" ] || echo "exit code 143, and nobody asked it to end" ;;
+    *) faults_of_ended ;;
+    esac
+}
+
 faults_of_job()
 {
     [ -z "$not_made" ] || echo "the fault was not made: $not_made"
@@ -192,6 +217,8 @@ faults_of_job()
         echo "a sanitizer found something"
     elif [ "$outcome" = goes-on ] || { [ "$outcome" = either ] && [ "$code" = 0 ]; }; then
         faults_of_whole
+    elif [ "$outcome" = unharmed ]; then
+        faults_of_deceived
     else
         faults_of_ended
     fi
@@ -211,6 +238,7 @@ judge()
         fault_text=$(faults_of_job | tr '\n' ';')
         [ -z "$fault_text" ] || { wrong=$((wrong + 1)) bad="WRONG: ${fault_text%;}"; }
     fi
+    [ "$outcome" != unharmed ] || lost_now=0 twice_now=0 wrong_now=0 # lies are not told from data
     lost=$((lost + lost_now)) twice=$((twice + twice_now)) wrong=$((wrong + wrong_now))
     [ "$lost_now $twice_now $wrong_now" = '0 0 0' ] || bad+=" lost $lost_now, twice $twice_now, wrong $wrong_now"
     [ "$orphans_now" = 0 ] || {
@@ -218,7 +246,7 @@ judge()
         kill_processes_of_job
         rm -f /dev/shm/*
     }
-    if [ "$code" = 0 ]; then verdict='went on, exact'; else verdict="ended with $code"; fi
+    if [ "$code" = 0 ]; then verdict='went on, exact'; [ "$outcome" != unharmed ] || verdict='went on'; else verdict="ended with $code"; fi
     verdict=${bad:-$verdict}${remark:+ ($remark)}
 }
 

@@ -1,7 +1,8 @@
 # The schedule of tests/chaos/run: which fault comes in which round, and how. All of it follows from the seed.
 
 # Faults, and for each: the conduits, whether the job goes on or ends, and a note for readers. "either": the
-# job may do both, as long as the result is exact or a sentence tells why it ended.
+# job may do both, as long as the result is exact or a sentence tells why it ended. "unharmed": a process of the
+# job lies, so that data may be wrong, and the job may end or wait; but no process dies of a signal.
 #
 # name | conduits | outcome | what happens
 faults='
@@ -25,6 +26,7 @@ kill-launcher   | smp udp | ends    | the launcher is killed
 term-launcher   | smp udp | ends    | the launcher is asked to end, while a rank is stopped
 listener        | udp     | goes-on | somebody without the key replays and forges datagrams beside the originals
 middle          | udp     | goes-on | somebody without the key in between drops, replaces, replays, reorders datagrams
+insider         | udp     | unharmed | somebody with the key does the same: what is changed is sealed afterwards
 '
 
 field()

@@ -126,10 +126,38 @@ static void test_rates(void **state)
     assert_share(flip, 7);
 }
 
+static unsigned bits_set(const uint8_t *bytes, size_t length)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < length; i++)
+        count += (unsigned)__builtin_popcount(bytes[i]);
+    return count;
+}
+
+// One bit in some of the datagrams, and none where there is nothing.
+static void test_forge(void **state)
+{
+    (void)state;
+    const udp_faults_rates_t rates = {.forge = 10};
+    udp_faults_t *faults;
+    unsigned forged = 0;
+    assert_int_equal(udp_faults_make(&rates, 3, &faults), AQ_OK);
+    for (unsigned i = 0; i < DECISIONS; i++) {
+        uint8_t bytes[64] = {0};
+        udp_faults_forge(faults, bytes, sizeof bytes);
+        assert_in_range(bits_set(bytes, sizeof bytes), 0, 1);
+        forged += bits_set(bytes, sizeof bytes);
+    }
+    assert_share(forged, 10);
+    assert_int_equal(udp_faults_count(faults).forged, forged);
+    udp_faults_forge(faults, NULL, 0);
+    udp_faults_stop(faults);
+}
+
 static void test_everything_asked_for(void **state)
 {
     (void)state;
-    udp_faults_rates_t rates = {100, 100, 100, 100, 100, 100, 5};
+    udp_faults_rates_t rates = {100, 100, 100, 100, 100, 100, 0, 5};
     uint64_t random = 1;
     for (unsigned i = 0; i < 1000; i++) {
         udp_faults_plan_t plan = udp_faults_decide(&rates, &random, LENGTH);
@@ -322,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_nothing_asked_for, set_up),
         cmocka_unit_test_setup(test_rates, set_up),
+        cmocka_unit_test(test_forge),
         cmocka_unit_test_setup(test_everything_asked_for, set_up),
         cmocka_unit_test_setup(test_seed, set_up),
         cmocka_unit_test_setup(test_dropped, set_up),
