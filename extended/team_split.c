@@ -24,7 +24,7 @@ typedef struct wish {
     uint32_t slot;   // for the collectives of the new team
     int32_t color;   // -1: in no new team
     int32_t key;
-    gex_Rank_t parent_rank;
+    gex_Rank_t parent_rank; // filled in by those who receive it
 } wish_t;
 
 static void *allocate(const char *call, size_t count, size_t bytes)
@@ -39,13 +39,15 @@ static void *allocate(const char *call, size_t count, size_t bytes)
 // exchange: another thread may be in the same call with another parent.
 static wish_t *gather(const char *call, aq_team_t *parent, int color, int key)
 {
-    wish_t mine = {.color = color, .key = key, .parent_rank = parent->head.rank};
+    wish_t mine = {.color = color, .key = key};
     if (color >= 0) {
         mine.number = aq_team_reserve_number();
         mine.slot = aq_coll_slot_take();
     }
     wish_t *all = allocate(call, parent->head.size, sizeof *all);
     aq_coll_allgather(parent, &mine, sizeof mine, all);
+    for (gex_Rank_t r = 0; r < parent->head.size; r++)
+        all[r].parent_rank = r;
     return all;
 }
 
@@ -226,12 +228,27 @@ static notice_t notice_of(gex_EP_t ep)
                       ep->index};
 }
 
-static size_t most(const uint64_t *counts, gex_Rank_t size)
+static size_t most(const uint64_t *counts, gex_TM_t tm)
 {
     uint64_t max = 0;
-    for (gex_Rank_t r = 0; r < size; r++)
+    for (gex_Rank_t r = 0; r < tm->size; r++) {
+        if (counts[r] > GASNET_MAXEPS)
+            aq_fatal("gex_EP_PublishBoundSegment: rank %u publishes %llu endpoints, and a process "
+                     "has %u at most",
+                     r, (unsigned long long)counts[r], (unsigned)GASNET_MAXEPS);
         max = counts[r] > max ? counts[r] : max;
+    }
     return max;
+}
+
+static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
+{
+    if (notice->ep >= GASNET_MAXEPS)
+        aq_fatal("gex_EP_PublishBoundSegment: rank %u publishes endpoint %u, and indices are below "
+                 "%u",
+                 jobrank, notice->ep, (unsigned)GASNET_MAXEPS);
+    if (notice->size)
+        aq_segment_publish(jobrank, (gex_EP_Index_t)notice->ep, notice->addr, notice->size);
 }
 
 // Two rounds: how many, then that many of each. A notice of size 0 says nothing.
@@ -244,7 +261,7 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
         check_parent(call, tm);
     uint64_t mine = num_eps, *counts = allocate(call, tm->size, sizeof *counts);
     aq_coll_allgather(team, &mine, sizeof mine, counts);
-    size_t each = most(counts, tm->size);
+    size_t each = most(counts, tm);
     free(counts);
     notice_t *own = allocate(call, each, sizeof *own);
     notice_t *all = allocate(call, each * tm->size, sizeof *all);
@@ -254,9 +271,7 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     if (each)
         aq_coll_allgather(team, own, each * sizeof *own, all);
     for (size_t i = 0; i < each * tm->size; i++)
-        if (all[i].size)
-            aq_segment_publish(aq_team_jobrank(team, (gex_Rank_t)(i / each)), all[i].ep,
-                               all[i].addr, all[i].size);
+        take_notice(aq_team_jobrank(team, (gex_Rank_t)(i / each)), &all[i]);
     free(own);
     free(all);
     return GASNET_OK;
