@@ -1,0 +1,156 @@
+// Operations without a tree: each rank sends blocks straight to the ranks that want them.
+//
+//                 a rank sends                    and awaits
+//     scatter     the root: block r to rank r     the others: a block of the root
+//     gather      the others: its block, to root  the root: block s of rank s
+//     gather all  its block, to everybody         block s of rank s
+//     exchange    block r to rank r               block s of rank s
+//
+// A block is one piece, in parts that each fit into a message. Large blocks wait until all
+// receivers are ready (rendezvous), like the pieces of a tree.
+#include <string.h>
+
+#include "coll.h"
+
+static uint32_t my_rank(const aq_coll_op_t *op)
+{
+    return op->coll->team->head.rank;
+}
+
+static bool sends_to(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (rank == my_rank(op) || (op->call.kind == AQ_COLL_SCATTER && op->call.root != my_rank(op)))
+        return false;
+    return op->call.kind != AQ_COLL_GATHER || rank == op->call.root;
+}
+
+static bool awaits(const aq_coll_op_t *op, uint32_t rank)
+{
+    if (rank == my_rank(op) || (op->call.kind == AQ_COLL_GATHER && op->call.root != my_rank(op)))
+        return false;
+    return op->call.kind != AQ_COLL_SCATTER || rank == op->call.root;
+}
+
+// The block for a rank, and the place for the block of a rank.
+static const char *block_for(const aq_coll_op_t *op, uint32_t rank)
+{
+    const bool of_many = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
+    return (const char *)op->call.src + (of_many ? rank * op->bytes : 0);
+}
+
+static char *place_of(const aq_coll_op_t *op, uint32_t rank)
+{
+    return (char *)op->call.dst + (op->call.kind == AQ_COLL_SCATTER ? 0 : rank * op->bytes);
+}
+
+// ---- layout ----
+
+size_t aq_coll_flat_room(const aq_coll_t *coll)
+{
+    return sizeof(aq_coll_op_t) + coll->map.size * sizeof(aq_coll_slot_t);
+}
+
+void aq_coll_flat_prepare(aq_coll_op_t *op, size_t limit)
+{
+    op->bytes = op->call.unit * op->call.count;
+    op->piece = op->bytes;
+    op->part = limit;
+    op->pieces = op->bytes > 0;
+    op->parts_of_piece = (uint32_t)((op->bytes + limit - 1) / limit);
+    op->slots = (aq_coll_slot_t *)(op + 1);
+    for (uint32_t r = 0; r < op->coll->map.size; r++) {
+        const uint32_t parts = awaits(op, r) ? op->parts_of_piece : 0;
+        atomic_init(&op->slots[r].missing, parts);
+        op->slots[r].unbegun = parts;
+        op->down_count += sends_to(op, r);
+    }
+}
+
+// ---- what may arrive ----
+
+uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row)
+{
+    return row < op->coll->map.size && awaits(op, row) ? row : GEX_RANK_INVALID;
+}
+
+bool aq_coll_flat_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
+{
+    return sends_to(op, rank) && atomic_load(&op->ready) < op->down_count;
+}
+
+bool aq_coll_flat_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
+{
+    if (part >= op->parts_of_piece)
+        return false;
+    const size_t at = part * op->part, rest = op->bytes - at;
+    *found = (aq_coll_part_t){.slot = &op->slots[row],
+                              .to = place_of(op, row) + at,
+                              .nbytes = rest < op->part ? rest : op->part};
+    return true;
+}
+
+// ---- moving ----
+
+static void send_block(const aq_coll_op_t *op, uint32_t rank)
+{
+    const char *from = block_for(op, rank);
+    uint32_t part = 0;
+    for (size_t at = 0; at < op->bytes; at += op->part) {
+        const size_t rest = op->bytes - at;
+        aq_coll_send_part(op, rank, my_rank(op), part++, from + at,
+                          rest < op->part ? rest : op->part);
+    }
+}
+
+// Own bytes stay here, unless src and dst are one block already.
+static void keep_own(const aq_coll_op_t *op)
+{
+    const bool rooted = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_GATHER;
+    if (rooted && op->call.root != my_rank(op))
+        return;
+    const char *from = block_for(op, my_rank(op));
+    char *to = place_of(op, my_rank(op));
+    if (op->bytes && to != from)
+        memcpy(to, from, op->bytes);
+}
+
+// Each rank begins with the one behind it, so that not all send to one at the same time.
+static void send_all(const aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->map.size;
+    keep_own(op);
+    for (uint32_t i = 1; i < size; i++) {
+        const uint32_t rank = (my_rank(op) + i) % size;
+        if (sends_to(op, rank))
+            send_block(op, rank);
+    }
+}
+
+static void invite(aq_coll_op_t *op)
+{
+    op->invited = true;
+    for (uint32_t r = 0; r < op->coll->map.size; r++)
+        if (awaits(op, r))
+            aq_coll_send_ready(op, r);
+}
+
+static bool can_send(const aq_coll_op_t *op)
+{
+    return !op->rendezvous ||
+           atomic_load_explicit(&op->ready, memory_order_acquire) == op->down_count;
+}
+
+bool aq_coll_flat_advance(aq_coll_op_t *op)
+{
+    const uint32_t size = op->coll->map.size;
+    if (op->rendezvous && !op->invited)
+        invite(op);
+    if (!op->up && can_send(op)) {
+        send_all(op);
+        op->up = 1;
+    }
+    while (op->down < size &&
+           atomic_load_explicit(&op->slots[op->down].missing, memory_order_acquire) == 0)
+        op->down++;
+    return op->up && op->down == size;
+}
