@@ -4,9 +4,9 @@
 //                                         |  numbers, early messages, events          |  pieces up
 //     message -> coll_mail.c -> its place in the operation                            v  and down
 //
+// - The calls of GASNet-1 are in coll1.c. Those that need no tree are moved by coll_flat.c.
 // - An operation is known by the id of its team and its number there. A message for one that has
-// not
-//   started here, or for a team that is not made here yet, is kept until it starts.
+//   not started here, or for a team that is not made here yet, is kept until it starts.
 // - Handlers note arrivals and send nothing. Operations are advanced by their initiator and by a
 //   task, in one thread of the process at a time (aq_coll_busy).
 // - Every message sent is one that its receiver waits for: a team without operations is quiet.
@@ -92,7 +92,20 @@ void aq_coll_or_bytes(const void *arg1, void *arg2_and_out, size_t count, const 
 
 // ---- operations: coll_engine.c ----
 
-typedef enum aq_coll_kind { AQ_COLL_BROADCAST, AQ_COLL_TO_ONE, AQ_COLL_TO_ALL } aq_coll_kind_t;
+typedef enum aq_coll_kind {
+    AQ_COLL_BROADCAST,
+    AQ_COLL_TO_ONE,
+    AQ_COLL_TO_ALL,
+    AQ_COLL_SCATTER, // from here on: flat, see coll_flat.c
+    AQ_COLL_GATHER,
+    AQ_COLL_GATHER_ALL,
+    AQ_COLL_EXCHANGE
+} aq_coll_kind_t;
+
+static inline bool aq_coll_is_flat(aq_coll_kind_t kind)
+{
+    return kind >= AQ_COLL_SCATTER;
+}
 
 // What the client asked for.
 typedef struct aq_coll_call {
@@ -100,7 +113,7 @@ typedef struct aq_coll_call {
     gex_Rank_t root;
     void *dst;
     const void *src;
-    size_t unit, count; // bytes of an element, elements
+    size_t unit, count; // bytes of an element, elements; of one block, if the operation is flat
     gex_Coll_ReduceFn_t fn;
     const void *cdata;
     bool in_order; // fn does not commute
@@ -114,6 +127,11 @@ typedef struct aq_coll_slot {
 
 typedef struct aq_coll aq_coll_t;
 gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call);
+
+// The same with synchronization. before: no bytes move until all ranks have made the call. after:
+// the event completes only when the operation is complete at all ranks.
+gex_Event_t aq_coll_begin_synced(aq_coll_t *coll, const aq_coll_call_t *call, bool before,
+                                 bool after);
 
 typedef struct aq_coll_op {
     aq_coll_call_t call; // a share of the client's, perhaps
@@ -139,7 +157,8 @@ typedef struct aq_coll_op {
     uint32_t *child;
     char *boxes; // bytes of each child, `stride` apart
     size_t stride;
-    aq_coll_slot_t *slots; // by row and piece; row 0: from above, 1 + c: from child c
+    aq_coll_slot_t *slots; // by row and piece; row 0: from above, 1 + c: from child c; flat: the
+                           // row is the rank that sends it
     atomic_uint ready;     // receivers that are ready
 
     size_t block; // bytes of this record with what lies behind it
@@ -165,6 +184,15 @@ typedef struct aq_coll_part {
 bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 // Most bytes of it that other ranks may keep before they have started it.
 size_t aq_coll_op_unasked(const aq_coll_call_t *call);
+
+// ---- moving without a tree: coll_flat.c; the same for the flat kinds ----
+
+size_t aq_coll_flat_room(const aq_coll_t *coll);
+void aq_coll_flat_prepare(aq_coll_op_t *op, size_t limit); // most bytes of a part
+bool aq_coll_flat_advance(aq_coll_op_t *op);
+uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row);
+bool aq_coll_flat_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
+bool aq_coll_flat_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
 
 // ---- messages: coll_mail.c ----
 
@@ -229,11 +257,11 @@ static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
 
 // What a rank calls; travels to the next rank of the team.
 typedef struct aq_coll_words {
-    int32_t call; // index of its name, see coll_check.c
-    uint32_t root, dt, op;
+    int32_t call;          // index of its name, see coll_check.c
+    uint32_t root, dt, op; // op: the flags, of the calls of GASNet-1
     uint64_t unit, count;
 } aq_coll_words_t;
-enum { AQ_COLL_CALL_BARRIER = AQ_COLL_TO_ALL + 1 };
+enum { AQ_COLL_CALL_BARRIER = AQ_COLL_EXCHANGE + 1, AQ_COLL_CALL_BROADCAST1, AQ_COLL_CALLS };
 void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *words);
 void aq_coll_check_start(aq_coll_t *coll); // with the lock held
 void aq_coll_check_end(aq_coll_t *coll);

@@ -32,8 +32,15 @@ struct aq_coll_check {
 
 static note_t *orphans; // for teams not made here yet
 
-static const char *const names[] = {"gex_Coll_BroadcastNB", "gex_Coll_ReduceToOneNB",
-                                    "gex_Coll_ReduceToAllNB", "gex_Coll_BarrierNB"};
+static const char *const names[] = {
+    "gex_Coll_BroadcastNB", "gex_Coll_ReduceToOneNB", "gex_Coll_ReduceToAllNB",
+    "gasnet_coll_scatter",  "gasnet_coll_gather",     "gasnet_coll_gather_all",
+    "gasnet_coll_exchange", "gex_Coll_BarrierNB",     "gasnet_coll_broadcast"};
+
+static bool is_gasnet1(const aq_coll_words_t *w)
+{
+    return w->call >= AQ_COLL_SCATTER && w->call != AQ_COLL_CALL_BARRIER;
+}
 
 static void describe(const aq_coll_words_t *w, char *text, size_t size)
 {
@@ -41,6 +48,9 @@ static void describe(const aq_coll_words_t *w, char *text, size_t size)
     int n = snprintf(text, size, "%s", names[w->call]);
     if (w->call == AQ_COLL_BROADCAST)
         snprintf(text + n, size - (size_t)n, " (root %u, %" PRIu64 " bytes)", w->root, w->count);
+    else if (is_gasnet1(w))
+        snprintf(text + n, size - (size_t)n, " (root %u, %" PRIu64 " bytes, flags %#x)", w->root,
+                 w->count, w->op);
     else if (w->call == AQ_COLL_TO_ONE)
         n += snprintf(text + n, size - (size_t)n, " (root %u,", w->root);
     else if (w->call == AQ_COLL_TO_ALL)
@@ -115,7 +125,7 @@ static void on_call(gex_Token_t token, int32_t team_high, int32_t team_low, int3
                     int32_t call, int32_t root, int32_t dt, int32_t op, int32_t unit_high,
                     int32_t unit_low, int32_t count_high, int32_t count_low)
 {
-    if ((uint32_t)call > AQ_COLL_CALL_BARRIER)
+    if ((uint32_t)call >= AQ_COLL_CALLS)
         aq_fatal("the check of a collective from rank %u names call %d, which is none",
                  token->arrival->source, call);
     const uint64_t team = aq_join(team_high, team_low);

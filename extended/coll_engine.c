@@ -6,6 +6,9 @@
 // of the next stretch start when that one, their fence, is complete here. So what may wait at a
 // rank from each sender is what two stretches send unasked, at most 2 * STRETCH_BYTES and a payload
 // or two. All ranks make the same cuts: they follow from single-valued arguments.
+//
+// A fence is also what synchronizes all ranks before or after an operation, where a call of
+// GASNet-1 asks for that.
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +106,8 @@ static aq_coll_op_t *append(aq_coll_t *coll, const aq_coll_call_t *call)
     return op;
 }
 
-static void make_fence(aq_coll_t *coll)
+// With the lock held: a fence of our own. What is initiated later starts when it is complete.
+static aq_coll_op_t *append_fence(aq_coll_t *coll)
 {
     static uint32_t nothing;
     const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
@@ -112,7 +116,10 @@ static void make_fence(aq_coll_t *coll)
                                  .unit = sizeof nothing,
                                  .count = 1,
                                  .fn = aq_coll_operator(GEX_DT_U32, GEX_OP_OR)};
-    append(coll, &call)->detached = true;
+    aq_coll_op_t *op = append(coll, &call);
+    coll->fence = op->number;
+    coll->unasked = 0;
+    return op;
 }
 
 // With the lock held: may the operation start? It stands in the list.
@@ -289,18 +296,9 @@ static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
-gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call)
+// Advances what was just initiated; returns the event of these operations.
+static gex_Event_t run(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t count)
 {
-    aq_coll_op_t *ops[SHARE_RANKS];
-    uint32_t shares = shares_of(coll, call);
-    aq_lock_take(&aq_coll_lock);
-    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES)
-        make_fence(coll);
-    for (uint32_t s = 0; s < shares; s++) {
-        aq_coll_call_t part = share_of(call, s, shares);
-        ops[s] = append(coll, &part);
-    }
-    aq_lock_drop(&aq_coll_lock);
     if (try_busy()) {
         bool any = advance(coll);
         drop_busy();
@@ -308,7 +306,39 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call)
             aq_progress_wake();
     }
     aq_lock_take(&aq_coll_lock);
-    gex_Event_t event = event_for(ops, shares);
+    gex_Event_t event = event_for(ops, count);
     aq_lock_drop(&aq_coll_lock);
     return event;
+}
+
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call)
+{
+    aq_coll_op_t *ops[SHARE_RANKS];
+    uint32_t shares = shares_of(coll, call);
+    aq_lock_take(&aq_coll_lock);
+    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES)
+        append_fence(coll)->detached = true;
+    for (uint32_t s = 0; s < shares; s++) {
+        aq_coll_call_t part = share_of(call, s, shares);
+        ops[s] = append(coll, &part);
+    }
+    aq_lock_drop(&aq_coll_lock);
+    return run(coll, ops, shares);
+}
+
+gex_Event_t aq_coll_begin_synced(aq_coll_t *coll, const aq_coll_call_t *call, bool before,
+                                 bool after)
+{
+    aq_coll_op_t *ops[2];
+    uint32_t count = 0;
+    aq_lock_take(&aq_coll_lock);
+    if (before || coll->unasked > STRETCH_BYTES)
+        append_fence(coll)->detached = true;
+    ops[count++] = append(coll, call);
+    if (after) {
+        coll->fence = ops[0]->number; // this rank enters the fence when its part is done
+        ops[count++] = append_fence(coll);
+    }
+    aq_lock_drop(&aq_coll_lock);
+    return run(coll, ops, count);
 }

@@ -4,6 +4,8 @@
 //     reduction to one     up;  if the root of the tree is not the client's: down to that one rank
 //     reduction to all     up, then down
 //
+// Operations of other kinds use no tree (coll_flat.c).
+//
 // Each piece moves as soon as it can. On the way up it is combined with those of the children in
 // their order, left to right, where the last child's bytes lie; nothing is copied for that.
 //
@@ -48,9 +50,14 @@ static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t 
 
 // ---- layout ----
 
+static size_t largest_part(void)
+{
+    return aq_job.max_medium < PIECE_BYTES ? aq_job.max_medium : PIECE_BYTES;
+}
+
 static void find_pieces(const aq_coll_call_t *call, aq_coll_op_t *op)
 {
-    size_t limit = aq_job.max_medium < PIECE_BYTES ? aq_job.max_medium : PIECE_BYTES;
+    size_t limit = largest_part();
     op->bytes = bytes_of(call);
     if (op->bytes <= limit) { // most calls, and a division takes as long as the rest of this
         op->piece = op->part = limit;
@@ -99,6 +106,8 @@ static layout_t lay_out(const aq_coll_call_t *call, uint32_t children, uint32_t 
 
 size_t aq_coll_op_room(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
+    if (aq_coll_is_flat(call->kind))
+        return aq_coll_flat_room(coll);
     aq_coll_map_t plain;
     aq_coll_op_t op;
     find_pieces(call, &op);
@@ -151,7 +160,7 @@ static void prepare_row(const aq_coll_op_t *op, uint32_t row)
     }
 }
 
-void aq_coll_op_prepare(aq_coll_op_t *op)
+static void prepare_tree(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
@@ -164,16 +173,26 @@ void aq_coll_op_prepare(aq_coll_op_t *op)
     op->stride = round_up(op->bytes);
     aq_coll_tree_make(map, shape, top_of(&op->call), op->coll->team->head.rank, &op->tree,
                       op->child);
-    op->rendezvous = op->bytes > UNASKED_BYTES;
     find_ways(op);
     for (uint32_t row = 0; row <= op->tree.children; row++)
         prepare_row(op, row);
+}
+
+void aq_coll_op_prepare(aq_coll_op_t *op)
+{
+    op->rendezvous = bytes_of(&op->call) > UNASKED_BYTES;
+    if (aq_coll_is_flat(op->call.kind))
+        aq_coll_flat_prepare(op, largest_part());
+    else
+        prepare_tree(op);
 }
 
 // ---- what may arrive ----
 
 uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
 {
+    if (aq_coll_is_flat(op->call.kind))
+        return aq_coll_flat_sender(op, row);
     if (row > op->tree.children || (row && !has_up(op)) || (!row && !op->awaits_down))
         return GEX_RANK_INVALID;
     if (row)
@@ -185,6 +204,8 @@ bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     if (!op->rendezvous || rank == GEX_RANK_INVALID)
         return false;
+    if (aq_coll_is_flat(op->call.kind))
+        return aq_coll_flat_awaits_ready(op, rank);
     if (has_up(op))
         return rank == op->tree.parent && atomic_load(&op->ready) == 0;
     uint32_t c = 0;
@@ -195,6 +216,8 @@ bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
 
 bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found)
 {
+    if (aq_coll_is_flat(op->call.kind))
+        return aq_coll_flat_part(op, row, part, found);
     const uint32_t piece = part / op->parts_of_piece;
     if (piece >= op->pieces)
         return false;
@@ -306,6 +329,8 @@ static void invite(aq_coll_op_t *op)
 
 bool aq_coll_op_advance(aq_coll_op_t *op)
 {
+    if (aq_coll_is_flat(op->call.kind))
+        return aq_coll_flat_advance(op);
     if (op->rendezvous && !op->invited)
         invite(op);
     for (; op->up < op->pieces && can_go_up(op, op->up); op->up++)

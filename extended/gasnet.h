@@ -121,7 +121,6 @@ AQ_API_INLINE int gasnet_hsl_trylock(gasnet_hsl_t *hsl)
 
 // ---- the team that the calls below use ----
 
-AQ_API gex_TM_t aq_api_gasnet1_team; // the primordial one, set at init
 AQ_API gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node);
 
 // With a debug build the library checks that the call may be made and that there is such a node.

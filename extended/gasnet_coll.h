@@ -8,10 +8,11 @@
 // but not over one. The event completes when this rank's output is there and its input may be
 // reused; buffers belong to the library until then, and may lie anywhere. flags must be 0. Wrong
 // arguments, and different ones at different ranks, end the job with a message in a debug build
-// (configure --enable-debug).
+// (configure --enable-debug). The collectives of GASNet-1 (gasnet_coll1.h) come with this header.
 #ifndef GASNET_COLL_H
 #define GASNET_COLL_H
 
+#include "gasnet_coll1.h"
 #include "gasnetex.h"
 
 #ifdef __cplusplus

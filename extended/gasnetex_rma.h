@@ -189,6 +189,9 @@ AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, flags));
 }
 
+// The primordial team, which calls of GASNet-1 use; set at init.
+AQ_API gex_TM_t aq_api_gasnet1_team;
+
 // GASNet-1 split-phase barrier over the whole job: notify, then wait or try until it is not
 // GASNET_ERR_NOT_READY. A named barrier (flags 0) checks that all named ranks gave the same id;
 // GASNET_BARRIERFLAG_ANONYMOUS matches any id, and so does _UNNAMED, which promises that no rank

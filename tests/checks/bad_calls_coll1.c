@@ -103,9 +103,9 @@ static void both_sync(void)
 static void both_kinds(void)
 {
     if (bad_me)
-        gasnet_coll_scatter(GASNET_TEAM_ALL, out, 1, in, 8, GOOD);
-    else
         gasnet_coll_gather(GASNET_TEAM_ALL, 1, out, in, 8, GOOD);
+    else
+        gasnet_coll_scatter(GASNET_TEAM_ALL, out, 1, in, 8, GOOD);
 }
 
 #define SAME "the members of a team have to make the same collective calls in the same order, but "

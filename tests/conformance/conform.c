@@ -24,7 +24,7 @@ static const conform_test_t *const rooms[] = {
     conform_handler_tests,    conform_am_tests,          conform_flood_tests,
     conform_npam_tests,       conform_rma_tests,         conform_event_tests,
     conform_barrier_tests,    conform_sync_tests,        conform_ratomic_tests,
-    conform_vis_tests,        conform_coll_tests,
+    conform_vis_tests,        conform_coll_tests,        conform_coll1_tests,
 #ifndef GASNET_SEQ
     conform_thread_tests,     conform_concurrent_tests,
 #endif

@@ -131,5 +131,6 @@ extern const conform_test_t conform_concurrent_tests[];
 extern const conform_test_t conform_ratomic_tests[];
 extern const conform_test_t conform_vis_tests[];
 extern const conform_test_t conform_coll_tests[];
+extern const conform_test_t conform_coll1_tests[];
 
 #endif

@@ -40,6 +40,12 @@ static uint32_t word32(const uint8_t bytes[4])
     return word16(bytes) | word16(bytes + 2) << 16;
 }
 
+// Where an operation without a tree keeps the block of a rank.
+static char *place_of_block(const aq_coll_op_t *op, uint32_t rank)
+{
+    return (char *)op->call.dst + (op->call.kind == AQ_COLL_SCATTER ? 0 : rank * op->bytes);
+}
+
 static void deliver(aq_coll_op_t *op, const letter_t *letter)
 {
     const aq_coll_mail_t mail = {.source = letter->source,
@@ -49,8 +55,12 @@ static void deliver(aq_coll_op_t *op, const letter_t *letter)
     aq_coll_part_t part;
     if (aq_coll_mail_part(op, &mail, &part))
         return;
-    char *start = mail.row ? op->boxes + (mail.row - 1) * op->stride : op->call.dst;
-    require(mail.row <= op->tree.children && aq_coll_op_sender(op, mail.row) == mail.source);
+    const bool flat = aq_coll_is_flat(op->call.kind);
+    char *start = flat       ? place_of_block(op, mail.row)
+                  : mail.row ? op->boxes + (mail.row - 1) * op->stride
+                             : op->call.dst;
+    require(flat ? mail.row < op->coll->map.size : mail.row <= op->tree.children);
+    require(aq_coll_op_sender(op, mail.row) == mail.source);
     require(part.to >= start && (size_t)(part.to - start) < op->bytes);
     require(mail.nbytes == part.nbytes && part.nbytes <= op->bytes - (size_t)(part.to - start));
     const uint32_t piece = mail.part / op->parts_of_piece;
@@ -62,12 +72,14 @@ static void deliver(aq_coll_op_t *op, const letter_t *letter)
 static aq_coll_call_t call_of(const words_t *words, uint32_t ranks)
 {
     const size_t unit = 1 + word16(words->unit) % UNITS_MOST;
-    aq_coll_call_t call = {.kind = (aq_coll_kind_t)(words->kind % 3),
+    const int kind =
+        words->kind < 128 ? words->kind % AQ_COLL_SCATTER : AQ_COLL_SCATTER + words->kind % 4;
+    aq_coll_call_t call = {.kind = (aq_coll_kind_t)kind,
                            .root = words->root % ranks,
                            .unit = unit,
                            .count = word16(words->count)};
     call.count %= BYTES_MOST / unit + 1;
-    call.in_order = call.kind != AQ_COLL_BROADCAST && words->in_order % 2;
+    call.in_order = (kind == AQ_COLL_TO_ONE || kind == AQ_COLL_TO_ALL) && words->in_order % 2;
     return call;
 }
 
@@ -82,7 +94,7 @@ static void run(const words_t *words, const uint8_t *letters, size_t size)
     aq_coll_map_make(&coll.map, ranks, nbrhd, nbrhds);
     aq_job.max_medium = 1 + word16(words->medium) % MESSAGE_MOST;
     aq_coll_call_t call = call_of(words, ranks);
-    call.dst = malloc(call.unit * call.count + 1);
+    call.dst = malloc(call.unit * call.count * (aq_coll_is_flat(call.kind) ? ranks : 1) + 1);
     aq_coll_op_t *op = aligned_alloc(64, (aq_coll_op_room(&coll, &call) + 63) & ~(size_t)63);
     if (call.dst && op) {
         call.src = call.dst;
