@@ -44,6 +44,15 @@ same_as_config()
     grep -q "^GASNET_$3 =" "$1" || fail "$1 has no GASNET_$3."
 }
 
+# What clients count on: functions of GNU, and those for threads where there are threads.
+check_defines()
+{
+    case $2 in
+    seq) [[ $1 != *REENTRANT* ]] ;;
+    *) [[ $1 == *" -D_REENTRANT "* ]] ;;
+    esac && [[ $1 == *" -D_GNU_SOURCE=1 "* && $1 == *" -DGASNET_${2^^} "* ]] || fail "GASNET_DEFINES of mode $2 is '$1'."
+}
+
 # A client that knows the words of the fragment only, and the conduit that the headers tell it.
 build_and_run()
 {
@@ -71,6 +80,9 @@ macros-$mode.o: macros-$mode.c
 	\$(GASNET_CC) -Werror \$(GASNET_CPPFLAGS) \$(GASNET_CFLAGS) -c -o \$@ \$<
 END
     make -s || fail "a program cannot be built with $mak."
+    # GASNET_LIBS has the run path too, for clients that leave out GASNET_LDFLAGS.
+    make -s GASNET_LDFLAGS= -B && "$prefix/bin/gasnetrun_$conduit" -n 1 "./hello-$mode" >/dev/null ||
+        fail "a program linked with GASNET_LIBS of $mak alone does not run."
     "$prefix/bin/gasnetrun_$conduit" -n 2 "./hello-$mode" || fail "the program made with $mak does not run."
     strings "./hello-$mode" | grep -q "^RELEASE=.*,CONDUIT=$upper,THREADMODEL=${mode^^},SEGMENT=FAST,.*debug" ||
         fail "GASNET_CONFIG_STRING is not what it should be: $(strings "./hello-$mode" | grep RELEASE=)"
@@ -87,7 +99,9 @@ check_fragment()
     done
     words "$(value "$mak" INCLUDES)" "-I$prefix/" || fail "GASNET_INCLUDES of $mak has other than -I and absolute paths."
     words "$(value "$mak" DEFINES)" -D -U || fail "GASNET_DEFINES of $mak has other than -D and -U."
-    words "$(value "$mak" LIBS)" "-L$prefix/" -l || fail "GASNET_LIBS of $mak has other than -L and -l."
+    words "$(value "$mak" LIBS)" "-L$prefix/" -l "-Wl,-rpath,$prefix/" ||
+        fail "GASNET_LIBS of $mak has other than -L, -l and the run path."
+    check_defines " $(value "$mak" DEFINES) " "$mode"
     [[ $(value "$mak" LIBS) == "-L$prefix/lib "*"-lgasnet-$conduit-$mode"* ]] ||
         fail "GASNET_LIBS of $mak does not begin with -L, or does not have the library."
     build_and_run "$mak" "$conduit" "$mode"
@@ -112,6 +126,7 @@ check_tools()
     local mode v
     for mode in seq par; do
         make -s -C "$AQ_BUILD" "gasnet_tools-$mode.mak" "gasnet_tools-$mode.pc" >make.out 2>&1 || fail "$(cat make.out)"
+        grep -q '^GASNETTOOLS_CPPFLAGS = .*-D_GNU_SOURCE=1 ' "$AQ_BUILD/gasnet_tools-$mode.mak" || fail "gasnet_tools-$mode.mak lacks -D_GNU_SOURCE=1."
         for v in CC CPPFLAGS CFLAGS CXX CXXFLAGS LD LDFLAGS LIBS; do
             grep -q "^GASNETTOOLS_$v = *[^ @%]*" "$AQ_BUILD/gasnet_tools-$mode.mak" || fail "gasnet_tools-$mode.mak has no GASNETTOOLS_$v."
         done
