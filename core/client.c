@@ -33,7 +33,7 @@ static aq_status_t check_build(const aq_api_build_t *build)
         return AQ_ERR_ARG;
     }
     const char *blank = strchr(build->link, ' ');
-    if (!blank || strcmp(blank + 1, build->mode) != 0) {
+    if (!blank || (*build->mode && strcmp(blank + 1, build->mode) != 0)) {
         aq_log_error("this program was compiled for thread mode %s but is linked with a library of "
                      "'%s': link "
                      "-lgasnet-<conduit>-%s",
@@ -41,7 +41,7 @@ static aq_status_t check_build(const aq_api_build_t *build)
         return AQ_ERR_ARG;
     }
     snprintf(link_conduit, sizeof link_conduit, "%.*s", (int)(blank - build->link), build->link);
-    return aq_thread_mode(build->mode) ? AQ_OK : AQ_ERR_ARG;
+    return aq_thread_mode(blank + 1) ? AQ_OK : AQ_ERR_ARG;
 }
 
 static aq_status_t load_settings(void)

@@ -33,7 +33,9 @@
 
 // Thread mode and segment configuration, as the client chose them (see gasnetex_core.h).
 #if defined(GASNET_PAR)
+#ifndef AQ_API_MODE // "": that of the library
 #define AQ_API_MODE "par"
+#endif
 #define AQ_API_MODE_WORD "PAR"
 #elif defined(GASNET_PARSYNC)
 #define AQ_API_MODE "parsync"

@@ -14,8 +14,15 @@
 #include "gasnet_config.h"
 #include "gasnet_fwd.h"
 
-#if (defined(GASNET_SEQ) + defined(GASNET_PAR) + defined(GASNET_PARSYNC)) != 1
-#error "define exactly one of GASNET_SEQ, GASNET_PAR and GASNET_PARSYNC before including gasnetex.h"
+#if (defined(GASNET_SEQ) + defined(GASNET_PAR) + defined(GASNET_PARSYNC)) > 1
+#error                                                                                             \
+    "define one of GASNET_SEQ, GASNET_PAR and GASNET_PARSYNC before including gasnetex.h, not several"
+#endif
+// A client without the options of a makefile fragment names no thread mode. It gets the code of
+// GASNET_PAR, which is right in each of them, and the mode of the library that it is linked with.
+#if !defined(GASNET_SEQ) && !defined(GASNET_PAR) && !defined(GASNET_PARSYNC)
+#define GASNET_PAR 1
+#define AQ_API_MODE ""
 #endif
 #if !defined(GASNET_SEGMENT_FAST) && !defined(GASNET_SEGMENT_LARGE) &&                             \
     !defined(GASNET_SEGMENT_EVERYTHING)

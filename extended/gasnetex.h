@@ -1,5 +1,5 @@
 // GASNet-EX: the one header that clients include. Define GASNET_SEQ, GASNET_PAR or
-// GASNET_PARSYNC first.
+// GASNET_PARSYNC first; without one, the library that the client is linked with decides.
 //
 // The layers, from below: gasnet_fwd.h (types and constants), gasnetex_core.h (objects, events,
 // progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier), gasnet_format.h

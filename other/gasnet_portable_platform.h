@@ -13,20 +13,36 @@
 
 // PLATFORM_COMPILER_VERSION grows with the version and is for comparisons; build one to compare
 // with by PLATFORM_COMPILER_VERSION_INT, or use PLATFORM_COMPILER_VERSION_GE(9, 1, 0) and its kin.
+//
+// The header of Open MPI has macros of the same names, which it leaves alone when
+// PLATFORM_COMPILER_FAMILYID is defined. Where that header came first, these replace its macros.
+#undef PLATFORM_COMPILER_FAMILYNAME
+#undef PLATFORM_COMPILER_FAMILYID
+#undef PLATFORM_COMPILER_VERSION_INT
+#undef PLATFORM_COMPILER_VERSION
+#undef PLATFORM_COMPILER_VERSION_STR
+#undef PLATFORM_COMPILER_IDSTR
 #define PLATFORM_COMPILER_VERSION_INT(major, minor, patch)                                         \
-    (((major) << 24) | ((minor) << 16) | (patch))
+    (((major) << 16) | ((minor) << 8) | (patch))
 #if defined(__clang__)
+#undef PLATFORM_COMPILER_GNU // Open MPI takes clang for gcc
+#undef PLATFORM_COMPILER_GNU_C
+#undef PLATFORM_COMPILER_GNU_CXX
+#undef PLATFORM_COMPILER_CLANG
 #define PLATFORM_COMPILER_CLANG 1
 #define PLATFORM_COMPILER_FAMILYNAME CLANG
+#define PLATFORM_COMPILER_FAMILYID 19
 #define PLATFORM_COMPILER_VERSION                                                                  \
     PLATFORM_COMPILER_VERSION_INT(__clang_major__, __clang_minor__, __clang_patchlevel__)
 #define PLATFORM_COMPILER_VERSION_STR __clang_version__
 #elif defined(__GNUC__)
 #define PLATFORM_COMPILER_GNU 1
 #define PLATFORM_COMPILER_FAMILYNAME GNU
+#define PLATFORM_COMPILER_FAMILYID 1
 #define PLATFORM_COMPILER_VERSION                                                                  \
     PLATFORM_COMPILER_VERSION_INT(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__)
-#define PLATFORM_COMPILER_VERSION_STR __VERSION__
+#define PLATFORM_COMPILER_VERSION_STR                                                              \
+    _STRINGIFY(__GNUC__) "." _STRINGIFY(__GNUC_MINOR__) "." _STRINGIFY(__GNUC_PATCHLEVEL__)
 #else
 #error "gasnet_portable_platform.h knows gcc and clang only; compile with one of them"
 #endif
@@ -57,6 +73,13 @@
     (PLATFORM_COMPILER_VERSION <= PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
 #define PLATFORM_COMPILER_VERSION_LT(major, minor, patch)                                          \
     (PLATFORM_COMPILER_VERSION < PLATFORM_COMPILER_VERSION_INT(major, minor, patch))
+
+// The compiler as text, for GASNETT_IDENT; undocumented, but clients put it into their executables.
+#define PLATFORM_COMPILER_IDSTR                                                                    \
+    "|COMPILER_FAMILY:" _STRINGIFY(                                                                \
+        PLATFORM_COMPILER_FAMILYNAME) "|COMPILER_VERSION:" PLATFORM_COMPILER_VERSION_STR           \
+                                      "|COMPILER_FAMILYID:" _STRINGIFY(                            \
+                                          PLATFORM_COMPILER_FAMILYID) "|"
 
 // ---- operating system ----
 

@@ -10,9 +10,21 @@
 #define GASNET_TOOLS_H
 #define _INCLUDED_GASNET_TOOLS_H 1 // by which clients see that this header is included
 
+// What the calls below need, and the headers that clients of GASNet use without including them.
+#include <alloca.h>
+#include <ctype.h>
+#include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <sys/select.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #if defined(GASNETT_THREAD_SAFE) && defined(GASNETT_THREAD_SINGLE)
 #error "define one of GASNETT_THREAD_SAFE and GASNETT_THREAD_SINGLE, not both"
@@ -160,8 +172,9 @@ AQ_API_TOOLS void gasnett_fatalerror_nopos(const char *msg, ...)
 #define GASNETT_PAGESIZE 4096
 #define GASNETT_PAGESHIFT 12
 AQ_API_TOOLS const char *gasnett_gethostname(void);
-AQ_API_TOOLS const char *gasnett_exe_name(void);                // a full path, or ""
-AQ_API_TOOLS int gasnett_cpu_count(void);                       // of this host; 0: not known
+#define gasneti_gethostname gasnett_gethostname  // not in the specification, but used by clients
+AQ_API_TOOLS const char *gasnett_exe_name(void); // a full path, or ""
+AQ_API_TOOLS int gasnett_cpu_count(void);        // of this host; 0: not known
 AQ_API_TOOLS uint64_t gasnett_getPhysMemSz(int failureIsFatal); // bytes; 0: not known
 static inline int gasnett_isLittleEndian(void)
 {
@@ -191,6 +204,12 @@ static inline int gasnett_isLittleEndian(void)
 #define GASNETT_TRACE_UNFREEZESOURCELINE() ((void)0)
 #define GASNETT_TRACE_GET_TRACELOCAL() 0
 #define GASNETT_TRACE_SET_TRACELOCAL(newval) ((void)(newval))
+static inline void _gasnett_trace_printf_noop(const char *format, ...)
+    __attribute__((__unused__, __format__(__printf__, 1, 2)));
+static inline void _gasnett_trace_printf_noop(const char *format, ...)
+{
+    (void)format;
+}
 
 // ---- "Miscellaneous tools" ----
 

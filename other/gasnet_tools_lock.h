@@ -181,5 +181,10 @@ static inline void gasnett_rwlock_assertunlocked(gasnett_rwlock_t *lock)
 #define gasnett_threadkey_set(key, val) ((void)(aq_api_threadkey_##key = (void *)(val)))
 #define gasnett_threadkey_get_noinit(key) gasnett_threadkey_get(key)
 #define gasnett_threadkey_set_noinit(key, val) gasnett_threadkey_set(key, val)
+// Not in the specification. Clients take its address against warnings of unused functions.
+static inline __attribute__((__unused__)) void _gasneti_threadkey_init(void *key)
+{
+    (void)key;
+}
 
 #endif

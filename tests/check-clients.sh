@@ -1,0 +1,104 @@
+#!/bin/bash
+# static-clients: what clients take for granted though no specification has it (docs/api.md, "Undocumented names
+# that clients use"): system headers that come with ours, names whose address is taken, a compilation without a thread
+# mode, and the header of an MPI beside ours.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+prefix=$AQ_BUILD/installed
+include="-I$prefix/include -I$prefix/include/smp-conduit"
+command -v c++ >/dev/null || skip "there is no C++ compiler (package g++)"
+
+fail()
+{
+    echo "check-clients: $*"
+    exit 1
+}
+
+# compiles FILE WORD ...: as C11 without GNU's extensions, as C and as C++ with them.
+compiles()
+{
+    local file=$1
+    shift
+    cp "$file.c" "$file.cc"
+    # shellcheck disable=SC2086
+    cc -std=c11 -Wall -Wextra -Werror $include "$@" -c "$file.c" -o "$file.o" &&
+        cc -std=gnu11 -Wall -Wextra -Werror $include -D_GNU_SOURCE=1 "$@" -c "$file.c" -o "$file.o" &&
+        c++ -std=c++11 -Wall -Wextra -Werror $include -D_GNU_SOURCE=1 "$@" -c "$file.cc" -o "$file-cc.o"
+}
+
+for header in gasnetex.h gasnet.h gasnet_tools.h; do
+    cat >system.c <<END2
+#include <$header>
+int system_headers(int n);
+int system_headers(int n)
+{
+    char *text = (char *)alloca(16);
+    fd_set set;
+    off_t offset = MAX(n, 3) + MIN(n, 5);
+    FD_ZERO(&set);
+    snprintf(text, 16, "%d", toupper(n) + __BYTE_ORDER);
+    errno = 0;
+    raise(0);
+    free(malloc(1));
+    sleep(0);
+    return (int)(offset + strtol(text, NULL, 10));
+}
+END2
+    compiles system -DGASNET_SEQ || fail "a client that takes the system headers from $header does not compile."
+done
+
+cat >names.c <<'END2'
+#include <gasnet.h>
+static void *const keep1 __attribute__((unused)) = (void *)_gasneti_threadkey_init;
+static void *const keep2 __attribute__((unused)) = (void *)_gasnett_trace_printf_noop;
+static const char *(*const keep3)(void) __attribute__((unused)) = gasneti_gethostname;
+static char table[GASNETI_MAX_THREADS] __attribute__((unused));
+GASNETT_IDENT(client_compiler, "$ClientCompiler: " PLATFORM_COMPILER_IDSTR " $");
+#if PLATFORM_COMPILER_VERSION != PLATFORM_COMPILER_VERSION_INT(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__) &&           \
+    PLATFORM_COMPILER_GNU
+#error "the version of the compiler is wrong"
+#endif
+END2
+compiles names -DGASNET_PAR || fail "the undocumented names do not compile."
+
+# Without a thread mode: the library that is linked decides.
+cat >modeless.c <<'END2'
+#include <gasnetex.h>
+int main(int argc, char **argv)
+{
+    gex_TM_t tm;
+    if (gex_Client_Init(NULL, NULL, &tm, "MODELESS", &argc, &argv, 0) != GASNET_OK)
+        return 1;
+    printf("%u threads\n", gex_System_QueryMaxThreads() > 1 ? 2u : 1u);
+    fflush(stdout);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    gasnet_exit(0);
+}
+END2
+compiles modeless || fail "a client without a thread mode does not compile."
+for mode in seq par parsync; do
+    cc modeless.o -o modeless "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" "-lgasnet-smp-$mode" -laqueduct -pthread || exit
+    threads=$("$prefix/bin/gasnetrun_smp" -n 2 ./modeless | sort -u)
+    case $mode in
+    seq) expected="1 threads" ;;
+    *) expected="2 threads" ;;
+    esac
+    [ "$threads" = "$expected" ] || fail "a client without a thread mode, linked for $mode, says '$threads', not '$expected'."
+done
+# shellcheck disable=SC2086
+! cc $include -DGASNET_SEQ -DGASNET_PAR -c modeless.c 2>err && grep -q "not several" err || fail "two thread modes are not refused."
+
+# Open MPI has a header with macros of the same names as ours.
+for mpi in ompi-c mpich; do
+    words=$(pkg-config --cflags $mpi 2>/dev/null) || {
+        left_out "$mpi" "it is not installed"
+        continue
+    }
+    printf '#include <gasnet.h>\n#include <mpi.h>\nextern int order;\n' >mpi1.c
+    printf '#include <mpi.h>\n#include <gasnet.h>\nextern int order;\n' >mpi2.c
+    for order in mpi1 mpi2; do
+        # shellcheck disable=SC2086
+        cc -Wall -Werror $include -DGASNET_PAR $words -c $order.c -o $order.o || fail "gasnet.h and mpi.h of $mpi do not go together."
+    done
+done
+exit 0
