@@ -7,7 +7,7 @@
 #include "gasnet_config.h"
 
 // The binary interface: changes whenever a client has to be compiled again.
-#define AQ_API_ABI 1
+#define AQ_API_ABI 2
 
 // The conduit: <prefix>/include/<conduit>-conduit, which the makefile fragments and the pkg-config
 // files put into the include path, holds a header that defines GASNET_<CONDUIT>_CONDUIT (1),

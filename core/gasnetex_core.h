@@ -42,7 +42,7 @@ extern "C" {
 // ---- constants ----
 
 #define GASNET_PAGESIZE 4096
-#define GASNET_MAXNODES 0x7fffffff
+#define GASNET_MAXNODES 0x7fffffffu
 #define GASNET_MAXEPS 32
 #define GASNET_ALIGNED_SEGMENTS 0
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
@@ -65,15 +65,17 @@ typedef struct gex_client *gex_Client_t;
 typedef struct gex_ep *gex_EP_t;
 typedef struct gex_segment *gex_Segment_t;
 
-// The head that a team handle points to. Pinned: changes only with AQ_API_ABI. Put and get to a
-// mapped peer use it in line. peer_shift[r] is what must be added to an address of rank r to reach
-// the same byte from here; an odd value says that the memory of r is not mapped here. (0 is a legal
-// shift: one's own.)
-typedef struct gex_tm {
+// The head that a team handle points to, which clients only read. The pointer is not to const,
+// since clients in C++ cast it to void * with reinterpret_cast. Pinned: changes only with
+// AQ_API_ABI. Put and get to a mapped peer use it in line. peer_shift[r] is what must be added to
+// an address of rank r to reach the same byte from here; an odd value says that the memory of r is
+// not mapped here. (0 is a legal shift: one's own.)
+struct gex_tm {
     gex_Rank_t rank;
     gex_Rank_t size;
     const intptr_t *peer_shift;
-} const *gex_TM_t;
+};
+typedef struct gex_tm *gex_TM_t;
 
 #define GEX_CLIENT_INVALID ((gex_Client_t)0)
 #define GEX_EP_INVALID ((gex_EP_t)0)
@@ -368,10 +370,10 @@ typedef struct {
 
 typedef unsigned int gex_TI_t;
 #define GEX_TI_SRCRANK ((gex_TI_t)1)
-#define GEX_TI_EP ((gex_TI_t)2)
-#define GEX_TI_ENTRY ((gex_TI_t)4)
-#define GEX_TI_IS_REQ ((gex_TI_t)8)
-#define GEX_TI_IS_LONG ((gex_TI_t)16)
+#define GEX_TI_ENTRY ((gex_TI_t)2)
+#define GEX_TI_IS_REQ ((gex_TI_t)4)
+#define GEX_TI_IS_LONG ((gex_TI_t)8)
+#define GEX_TI_EP ((gex_TI_t)16)
 #define GEX_TI_ALL ((gex_TI_t)31)
 #define GASNET_SUPPORTS_TI_SRCRANK 1
 #define GASNET_SUPPORTS_TI_EP 1

@@ -4,16 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const ti_names[] = {"GEX_TI_SRCRANK", "GEX_TI_EP", "GEX_TI_ENTRY",
-                                       "GEX_TI_IS_REQ", "GEX_TI_IS_LONG"};
+static const char *const ti_names[] = {"GEX_TI_SRCRANK", "GEX_TI_ENTRY", "GEX_TI_IS_REQ",
+                                       "GEX_TI_IS_LONG", "GEX_TI_EP"};
 static const char *const dt_names[] = {"GEX_DT_I32", "GEX_DT_U32", "GEX_DT_I64", "GEX_DT_U64",
                                        "GEX_DT_FLT", "GEX_DT_DBL", "GEX_DT_USER"};
 static const char *const op_names[] = {
-    "GEX_OP_AND",   "GEX_OP_OR",   "GEX_OP_XOR",  "GEX_OP_ADD",    "GEX_OP_SUB",  "GEX_OP_MULT",
-    "GEX_OP_MIN",   "GEX_OP_MAX",  "GEX_OP_INC",  "GEX_OP_DEC",    "GEX_OP_SET",  "GEX_OP_CAS",
-    NULL,           "GEX_OP_FAND", "GEX_OP_FOR",  "GEX_OP_FXOR",   "GEX_OP_FADD", "GEX_OP_FSUB",
-    "GEX_OP_FMULT", "GEX_OP_FMIN", "GEX_OP_FMAX", "GEX_OP_FINC",   "GEX_OP_FDEC", "GEX_OP_SWAP",
-    "GEX_OP_FCAS",  "GEX_OP_GET",  "GEX_OP_USER", "GEX_OP_USER_NC"};
+    "GEX_OP_AND",   "GEX_OP_OR",     "GEX_OP_XOR",  "GEX_OP_ADD",  "GEX_OP_SUB",
+    "GEX_OP_MULT",  "GEX_OP_MIN",    "GEX_OP_MAX",  "GEX_OP_INC",  "GEX_OP_DEC",
+    "GEX_OP_SET",   "GEX_OP_CAS",    NULL,          NULL,          NULL,
+    "GEX_OP_FAND",  "GEX_OP_FOR",    "GEX_OP_FXOR", "GEX_OP_FADD", "GEX_OP_FSUB",
+    "GEX_OP_FMULT", "GEX_OP_FMIN",   "GEX_OP_FMAX", "GEX_OP_FINC", "GEX_OP_FDEC",
+    "GEX_OP_SWAP",  "GEX_OP_FCAS",   "GEX_OP_GET",  NULL,          NULL,
+    "GEX_OP_USER",  "GEX_OP_USER_NC"};
 enum {
     TIS = sizeof ti_names / sizeof ti_names[0],
     DTS = sizeof dt_names / sizeof dt_names[0],

@@ -15,11 +15,13 @@
 extern "C" {
 #endif
 
-// The head that a domain's handle points to. Pinned: changes only with AQ_API_ABI. peer_shift is as
-// in a team's head; an odd entry sends the operations on that rank into the library.
-typedef struct gex_ad {
+// The head that a domain's handle points to, which clients only read. Pinned: changes only with
+// AQ_API_ABI. peer_shift is as in a team's head; an odd entry sends the operations on that rank
+// into the library.
+struct gex_ad {
     const intptr_t *peer_shift;
-} const *gex_AD_t;
+};
+typedef struct gex_ad *gex_AD_t;
 
 #define GEX_AD_INVALID ((gex_AD_t)0)
 

@@ -201,7 +201,7 @@ AQ_API gex_TM_t aq_api_gasnet1_team;
 // and none in a collective call over the primordial team from notify to the end of wait.
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
-#define GASNET_BARRIERFLAG_UNNAMED 4
+#define GASNET_BARRIERFLAG_UNNAMED (8 | GASNET_BARRIERFLAG_ANONYMOUS)
 AQ_API void gasnet_barrier_notify(int id, int flags);
 AQ_API int gasnet_barrier_wait(int id, int flags);
 AQ_API int gasnet_barrier_try(int id, int flags);

@@ -21,9 +21,12 @@ enum {
     HANDLER_FETCHED,
 };
 
+// One argument of the request holds the data type in its low half and the order in its high half.
 #define ORDER_FLAGS (GEX_FLAG_AD_ACQ | GEX_FLAG_AD_REL)
-_Static_assert(!(ORDER_FLAGS & (AQ_API_DT_64 | AQ_API_DT_REAL | GEX_DT_I32 | GEX_DT_U32)),
-               "type and flags travel in one argument");
+#define ORDER_SHIFT 16
+_Static_assert((ORDER_FLAGS << ORDER_SHIFT >> ORDER_SHIFT) == ORDER_FLAGS, "the order fits");
+_Static_assert((AQ_API_DT_64 | AQ_API_DT_REAL | GEX_DT_I32 | GEX_DT_U32) < 1 << ORDER_SHIFT,
+               "the data type fits");
 
 // What a peer wants is to be legal, and on memory that it may reach.
 static void check_op(gex_Token_t token, gex_OP_t op, gex_DT_t dt, const void *at)
@@ -45,8 +48,8 @@ static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t add
                   int32_t addr_low, int32_t a_high, int32_t a_low, int32_t b_high, int32_t b_low,
                   int32_t cookie_high, int32_t cookie_low)
 {
-    gex_Flags_t flags = (gex_Flags_t)type_flags & ORDER_FLAGS;
-    gex_DT_t dt = (gex_DT_t)type_flags & ~ORDER_FLAGS;
+    gex_Flags_t flags = (uint32_t)type_flags >> ORDER_SHIFT & ORDER_FLAGS;
+    gex_DT_t dt = (gex_DT_t)type_flags & ((1u << ORDER_SHIFT) - 1);
     void *at = aq_join_pointer(addr_high, addr_low);
     check_op(token, (gex_OP_t)op, dt, at);
     uint64_t old = aq_ratomic_apply(at, dt, (gex_OP_t)op, aq_join(a_high, a_low),
@@ -82,7 +85,7 @@ int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Even
                        atomic->result, aq_ratomic_bytes(atomic->dt));
     const uint64_t addr = (uintptr_t)atomic->addr, a = atomic->operand1, b = atomic->operand2;
     const int32_t args[] = {
-        (int32_t)atomic->op, (int32_t)(atomic->dt | (atomic->flags & ORDER_FLAGS)),
+        (int32_t)atomic->op, (int32_t)(atomic->dt | (atomic->flags & ORDER_FLAGS) << ORDER_SHIFT),
         aq_high(addr),       aq_low(addr),
         aq_high(a),          aq_low(a),
         aq_high(b),          aq_low(b),

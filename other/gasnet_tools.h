@@ -80,7 +80,7 @@ AQ_API_TOOLS const char *gasnett_performance_warning_str(void);
 // A tick is a nanosecond of the host's monotonic clock, the same in all its processes and threads.
 typedef uint64_t gasnett_tick_t;
 #define GASNETT_TICK_MIN ((gasnett_tick_t)0)
-#define GASNETT_TICK_MAX (~(gasnett_tick_t)0)
+#define GASNETT_TICK_MAX UINT64_MAX
 AQ_API_TOOLS gasnett_tick_t gasnett_ticks_now(void);
 static inline uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks)
 {
