@@ -5,7 +5,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdbool.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -25,6 +28,7 @@
 
 #include "../other/log.h"
 #include "../other/memfile.h"
+#include "../other/modules.h"
 #include "../other/mpi_library.h"
 #include "../other/settings.h"
 #include "../other/size.h"
@@ -347,6 +351,9 @@ static int print_help(void)
         "  -e       list the environment variables of the runtime; warn of GASNET_ variables that\n"
         "           are set but not known, and of values that are not legal\n"
         "  --man    print the same list as a section of a manual page\n"
+        "  --missing FOLDER\n"
+        "           list the names of GASNet that the C and C++ sources in this folder use and\n"
+        "           this installation lacks, each with the place of its first use\n"
         "  --help   print this text");
     return EXIT_SUCCESS;
 }
@@ -357,15 +364,40 @@ static int refuse(const char *word)
     return 2;
 }
 
+static const char *sources; // the folder of --missing
+
+// Does not return when it succeeds: the script prints, and its code is 0 when no name is missing.
+static int print_missing(void)
+{
+    char fault[512], script[PATH_MAX];
+    struct stat folder;
+    errno = ENOTDIR;
+    if (stat(sources, &folder) != 0 || !S_ISDIR(folder.st_mode) ||
+        access(sources, R_OK | X_OK) != 0)
+        aq_log_error("--missing: '%s' cannot be read (%s); name the folder of a client's sources",
+                     sources, strerror(errno));
+    else if (aq_settings_load(fault, sizeof fault) != AQ_OK)
+        aq_log_error("%s", fault);
+    else if (!aq_module_find("gasnet_missing", script, sizeof script))
+        aq_log_error("--missing: there is no gasnet_missing in %s; install the files for "
+                     "development (package libaqueduct-dev)",
+                     aq_module_folder());
+    else if (execl(script, script, sources, (char *)NULL) != 0)
+        aq_log_error("--missing: %s cannot be run: %s", script, strerror(errno));
+    return 2;
+}
+
 static int run(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"man", no_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option longs[] = {{"man", no_argument, NULL, 'm'},
+                                          {"missing", required_argument, NULL, 'l'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     int (*print)(void) = print_host;
     opterr = 0;
     for (;;) {
         int at = optind;
-        switch (getopt_long(argc, argv, "eh", longs, NULL)) {
+        switch (getopt_long(argc, argv, ":eh", longs, NULL)) {
         case -1:
             return optind < argc ? refuse(argv[optind]) : print();
         case 'e':
@@ -374,8 +406,15 @@ static int run(int argc, char **argv)
         case 'm':
             print = print_manual;
             break;
+        case 'l':
+            sources = optarg;
+            print = print_missing;
+            break;
         case 'h':
             return print_help();
+        case ':':
+            aq_log_error("--missing needs the folder of a client's sources");
+            return 2;
         default:
             return refuse(argv[at]);
         }

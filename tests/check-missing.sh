@@ -1,0 +1,75 @@
+#!/bin/bash
+# static-missing: gasnet_info --missing finds the names of GASNet in a client's sources that the headers lack, and
+# nothing else; the list that it knows has every name of the specifications.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+info=$AQ_BUILD/installed/bin/gasnet_info
+names=$AQ_BUILD/installed/lib/gasnet/gasnet_names
+unset GASNET_MODULE_PATH
+
+fail()
+{
+    echo "check-missing: $*"
+    exit 1
+}
+
+# expect CODE WORD ...: runs gasnet_info --missing.
+expect()
+{
+    local expected=$1
+    shift
+    "$info" --missing "$@" >out 2>err
+    [ $? = "$expected" ] || fail "--missing $* should end with $expected, but says: $(cat out err)"
+}
+
+grep '^g\|^G' "$AQ_SRC/tests/api-names.txt" | grep -xE '(gasnet|gasnett|gex|GASNET|GASNETT|GEX)_.*[A-Z_].*' |
+    grep -vxE 'gex_(addr|cdata|device_list|entry|ep|ep_index|flags|fnptr|index|is_long|is_req|jobrank|len|name|nargs|rank|srcrank)' |
+    LC_ALL=C sort | LC_ALL=C comm -23 - "$names" >lost
+[ ! -s lost ] || fail "the list of names lacks: $(head -5 lost)"
+
+mkdir -p client/sub
+cat >client/one.c <<'END2'
+#include <gasnet_nowhere.h>
+// gasnet_in_comment /* is no block
+/* gasnet_in_block
+   gasnet_in_block2 */ int a = gasnet_gone_first(GASNET_OK);
+const char *text = "gasnet_in_string \" gasnet_in_string2";
+char quote = '"'; int b = gasnet_gone_second;
+#define GASNET_OF_CLIENT 1
+#define gasnet_of_client(x) gasneti_gone_third(x)
+int c = GASNET_OF_CLIENT + gasnet_of_client(gasnet_gone_first);
+#if defined(GASNET_TESTED) || GASNET_TESTED_TOO
+#elif PLATFORM_GONE_GE(1, 2) && \
+    GASNET_TESTED_LAST
+#endif
+int d = gex_AM_RequestShort3(0, 0, 0, 0, 1, 2, 3) + gasnet_AMReplyMedium16 + MY_gasnet_name;
+int e = PLATFORM_COMPILER_GNU + sizeof(gasnett_mutex_t) + _gasneti_threadkey_init;
+END2
+cat >client/sub/two.cpp <<'END2'
+const char *raw = R"x(gasnet_in_raw "
+gasnet_in_raw2 )x"; auto f = GEX_GONE_FLAG;
+gasnete_gone_last g; gasnet_gone_second h;
+END2
+echo 'gasnet_in_notes' >client/notes.txt
+printf '%s\n' "client/one.c:4: gasnet_gone_first" "client/one.c:6: gasnet_gone_second" "client/one.c:8: gasneti_gone_third" \
+    "client/one.c:11: PLATFORM_GONE_GE" "client/sub/two.cpp:2: GEX_GONE_FLAG" "client/sub/two.cpp:3: gasnete_gone_last" >wanted
+expect 1 client
+head -n -1 out | diff wanted - || fail "other names are found than should be."
+tail -1 out | grep -qx '[0-9]* names of GASNet are used, 6 are missing' || fail "the last line is '$(tail -1 out)'."
+
+# A client that has what it needs; a name with blanks and signs; a path that is absolute.
+mkdir "good client=1"
+cp "$AQ_SRC"/examples/*.c "good client=1"
+for folder in "good client=1" "$PWD/good client=1"; do
+    expect 0 "$folder"
+    grep -qx '[1-9][0-9]* names of GASNet are used, 0 are missing' out || fail "the examples lack names: $(cat out)"
+done
+
+# Wrong words: one sentence with the remedy.
+for folder in nowhere client/one.c ""; do
+    expect 2 "$folder"
+    [ "$(wc -l <err)" = 1 ] && grep -qF "'$folder' cannot be read" err && [ ! -s out ] || fail "'$folder' is refused with: $(cat out err)"
+done
+expect 2
+grep -q 'needs the folder' err || fail "no folder is refused with: $(cat err)"
+exit 0
