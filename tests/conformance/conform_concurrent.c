@@ -340,6 +340,26 @@ static void check_named_barrier(uint64_t round)
           (unsigned long long)round);
 }
 
+/* A collective of GASNet-1, with synchronization of the whole team around it in every other round.
+ */
+static void check_exchange(gex_TM_t tm, int me, uint64_t round)
+{
+    const gex_Rank_t size = gex_TM_QuerySize(tm), rank = gex_TM_QueryRank(tm);
+    const int sync = round % 2 ? GASNET_COLL_IN_ALLSYNC | GASNET_COLL_OUT_ALLSYNC
+                               : GASNET_COLL_IN_MYSYNC | GASNET_COLL_OUT_MYSYNC;
+    const uint64_t key = round * 64 + (uint64_t)me;
+    uint64_t *in = conform_alloc(size * sizeof(*in)), *out = conform_alloc(size * sizeof(*out));
+
+    for (gex_Rank_t r = 0; r < size; r++)
+        in[r] = conform_mix(rank, r, key);
+    gasnet_coll_exchange(tm, out, in, sizeof(*in), sync | GASNET_COLL_LOCAL);
+    for (gex_Rank_t r = 0; r < size; r++)
+        CHECK(out[r] == conform_mix(r, rank, key), "thread %d, round %llu: block %u is %llu", me,
+              (unsigned long long)round, (unsigned)r, (unsigned long long)out[r]);
+    free(in);
+    free(out);
+}
+
 static void check_all(gex_TM_t tm, int me, uint64_t round)
 {
     check_sum(tm, me, round);
@@ -347,6 +367,7 @@ static void check_all(gex_TM_t tm, int me, uint64_t round)
     check_broadcast(tm, me, round, LARGE);
     check_large_sum(tm, me, round);
     check_in_order(tm, me, round);
+    check_exchange(tm, me, round);
     check_atomics(tm, me);
 }
 
