@@ -186,10 +186,31 @@ static void explain_fault(const aq_setting_t *row, const char *value, char *err,
                  legal);
 }
 
+// GASNet reads the variables of conduit udp's spawners under two more names, AMUDP_x and x.
+static const char *other_names(const aq_setting_t *row)
+{
+    static const aq_setting_id_t ids[] = {AQ_SET_SSH_CMD,         AQ_SET_SSH_OPTIONS,
+                                          AQ_SET_SSH_REMOTE_PATH, AQ_SET_CSPAWN_CMD,
+                                          AQ_SET_CSPAWN_SERVERS,  AQ_SET_CSPAWN_ROUTE_OUTPUT};
+    const char *text = NULL;
+    char name[NAME_MAX_BYTES];
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0] && text == NULL; i++) {
+        if (row != &aq_settings[ids[i]])
+            continue;
+        snprintf(name, sizeof name, "AMUDP_%s", row->name + strlen(PREFIX));
+        text = getenv(name);
+        if (text == NULL || *text == '\0')
+            text = getenv(row->name + strlen(PREFIX));
+    }
+    return text;
+}
+
 // Reads one variable, or its default when it is not given.
 static aq_status_t read_value(const aq_setting_t *row, aq_value_t *out, char *err, size_t err_size)
 {
     const char *text = getenv(row->name);
+    if (text == NULL || *text == '\0')
+        text = other_names(row);
     out->given = text && *text;
     if (!out->given)
         text = row->fallback;

@@ -47,6 +47,12 @@ typedef enum aq_setting_id {
                                // holds
     AQ_SET_SUPERNODE_MAXSIZE,  // GASNET_SUPERNODE_MAXSIZE: processes that share memory; 0: no limit
     AQ_SET_SPAWNFN,            // GASNET_SPAWNFN: how conduit udp starts ranks, in GASNet's letters
+    AQ_SET_CSPAWN_CMD,         // GASNET_CSPAWN_CMD, _SERVERS, _ROUTE_OUTPUT, _KEY: spawner custom
+    AQ_SET_CSPAWN_SERVERS,
+    AQ_SET_CSPAWN_ROUTE_OUTPUT,
+    AQ_SET_CSPAWN_KEY,
+    AQ_SET_WORKER_RANK,        // GASNET_WORKER_RANK: which rank a process of spawner custom becomes
+    AQ_SET_SPAWN_KEY,          // GASNET_SPAWN_KEY: set by the launcher
     AQ_SET_MASTERIP,           // GASNET_MASTERIP: address of the launcher, as the ranks see it
     AQ_SET_WORKERIP,           // GASNET_WORKERIP: network that the ranks use among themselves
     AQ_SET_UDP_PORTS,          // GASNET_UDP_PORTS: range of ports

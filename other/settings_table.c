@@ -9,23 +9,24 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Network conduit that carries messages between hosts, smp, udp or a module. When not "
          "set, the conduit that the program was linked for."},
     [AQ_SET_SPAWNER] =
-        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
-         "ssh: on the hosts that are named; mpi: by mpirun (MPIRUN_CMD); pmi: the same "
+         "ssh: on the hosts that are named; custom: by the command of GASNET_CSPAWN_CMD; mpi: by "
+         "mpirun (MPIRUN_CMD); pmi: the same "
          "by PMIx, without MPI in the ranks. auto: the one of highest priority that can start the "
          "job; a program that "
          "mpirun started joins the job of mpirun. The launcher's option -spawner goes before it."},
     [AQ_SET_SMP_SPAWNER] =
-        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+        {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
          "The same as GASNET_SPAWNER for conduit smp only, where it goes before it."},
     [AQ_SET_UDP_SPAWNER] =
-        {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+        {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
          "The same as GASNET_SPAWNER for conduit udp only, where it goes before it."},
     [AQ_SET_IBV_SPAWNER] =
-        {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+        {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
          "The same as GASNET_SPAWNER for conduit ibv only, where it goes before it."},
     [AQ_SET_MPI_SPAWNER] =
-        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh mpi pmi",
+        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
          "The same as GASNET_SPAWNER for conduit mpi only, where it goes before it. auto: mpi."},
     [AQ_SET_MPIRUN_CMD] =
         {"MPIRUN_CMD", AQ_TYPE_TEXT, "mpirun -np %N %C", 0, 0, NULL,
@@ -87,11 +88,13 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                             "8 ranks on a,b,a,b, host a has 0, 1, 4 and 5. Else it is taken once."},
     [AQ_SET_SSH_CMD] =
         {"GASNET_SSH_CMD", AQ_TYPE_TEXT, "ssh", 0, 0, NULL,
-         "Remote shell of spawner ssh: a program, looked up in PATH, without options."},
+         "Remote shell of spawner ssh: a program, looked up in PATH, without options. Also read as "
+         "AMUDP_SSH_CMD and SSH_CMD."},
     [AQ_SET_SSH_OPTIONS] =
         {"GASNET_SSH_OPTIONS", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Options that stand in front of the host's name when the remote shell is called, with the "
-         "quotes and backslashes of a shell: -o 'ConnectTimeout 5'."},
+         "quotes and backslashes of a shell: -o 'ConnectTimeout 5'. Also read as AMUDP_SSH_OPTIONS "
+         "and SSH_OPTIONS."},
     [AQ_SET_SSH_OUT_DEGREE] =
         {"GASNET_SSH_OUT_DEGREE", AQ_TYPE_INT, "8", 0, 16384, NULL,
          "Most hosts that a host of a job starts itself, and so the connections that the launcher "
@@ -99,7 +102,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SSH_REMOTE_PATH] =
         {"GASNET_SSH_REMOTE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Working directory of the processes of a job that spawner ssh starts. When not set, that "
-         "of the launcher."},
+         "of the launcher. Also read as AMUDP_SSH_REMOTE_PATH and SSH_REMOTE_PATH."},
     [AQ_SET_SPAWN_ALGORITHM] =
         {"GASNET_SPAWN_ALGORITHM", AQ_TYPE_CHOICE, "tree", 0, 0, "tree window linear",
          "How spawner ssh starts hosts. tree: hosts that are started start further ones, each its "
@@ -133,8 +136,37 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_SPAWNFN] =
         {"GASNET_SPAWNFN", AQ_TYPE_CHOICE, "L", 0, 0, "L S R C",
          "How the processes of a job of conduit udp are started, in GASNet's letters. L: on this "
-         "host (spawner fork); S: by ssh, with the launcher only; R and C are not in this version. "
+         "host (spawner fork); S: by ssh, on the hosts that are named; C: by the command of "
+         "GASNET_CSPAWN_CMD (spawner custom). R, by rexec, is refused, as GASNet has given it up. "
          "GASNET_SPAWNER and GASNET_UDP_SPAWNER go before it."},
+    [AQ_SET_CSPAWN_CMD] =
+        {"GASNET_CSPAWN_CMD", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "The command by which spawner custom starts a job, as 'srun -n %N %C'; a shell runs it, "
+         "once. %N: the number of ranks; %C: what each of as many processes has to run; %D: the "
+         "working directory; %P: the program; %M: the servers of GASNET_CSPAWN_SERVERS; %%: a "
+         "percent sign. Also read as AMUDP_CSPAWN_CMD and CSPAWN_CMD."},
+    [AQ_SET_CSPAWN_SERVERS] =
+        {"GASNET_CSPAWN_SERVERS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Servers, blanks between, for %M of GASNET_CSPAWN_CMD, which takes as many as there are "
+         "ranks. Also read as AMUDP_CSPAWN_SERVERS and CSPAWN_SERVERS."},
+    [AQ_SET_CSPAWN_ROUTE_OUTPUT] =
+        {"GASNET_CSPAWN_ROUTE_OUTPUT", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Whether the ranks of spawner custom print through the launcher; without it they print "
+         "where the command of GASNET_CSPAWN_CMD lets them. Also read as "
+         "AMUDP_CSPAWN_ROUTE_OUTPUT and CSPAWN_ROUTE_OUTPUT."},
+    [AQ_SET_CSPAWN_KEY] =
+        {"GASNET_CSPAWN_KEY", AQ_TYPE_CHOICE, "environment", 0, 0, "environment command",
+         "How the processes of spawner custom learn the key of the job. environment: by the "
+         "environment of the command, which has to pass it on; command: by the words of %C, which "
+         "other users of the hosts can read for a moment."},
+    [AQ_SET_WORKER_RANK] =
+        {"GASNET_WORKER_RANK", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Which rank a process of spawner custom becomes: a number, another one in each process; "
+         "or the name of a variable that has it there, as SLURM_PROCID. When not set, ranks of one "
+         "host have numbers side by side."},
+    [AQ_SET_SPAWN_KEY] =
+        {"GASNET_SPAWN_KEY", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Set by the launcher for the processes of spawner custom; not for users."},
     [AQ_SET_MASTERIP] =
         {"GASNET_MASTERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Address or name of the launching host, as the others reach it; spawner ssh has them call "

@@ -13,6 +13,7 @@
 #include "shell_words.h"
 #include "spawner.h"
 #include "survey.h"
+#include "workers.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
 #define DEPTH_MAX 4096 // as GASNET_NETWORKDEPTH has it
@@ -304,6 +305,7 @@ static bool load_settings(run_options_t *run)
     char fault[512];
     // A rank may start a job of its own; what its launcher told it is not for ours.
     (void)unsetenv("GASNET_SPAWN_CONTROL");
+    (void)unsetenv(AQ_WORKER_KEY);
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);
         return false;
@@ -393,6 +395,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--helper") == 0)
         return aq_helper_main(); // started by another one, on its host
+    if (argc == 2 && strncmp(argv[1], AQ_WORKER_OPTION, strlen(AQ_WORKER_OPTION)) == 0)
+        return aq_worker_main(argv[1] + strlen(AQ_WORKER_OPTION)); // by a custom command
     if (argc == 2 && strcmp(argv[1], "--recon") == 0)
         return aq_recon_answer(); // by gasnet_recon
     if (argc == 2 && strncmp(argv[1], "--wipe", 6) == 0)

@@ -18,6 +18,7 @@
 #include "../other/log.h"
 #include "../other/settings.h"
 #include "supervisor.h"
+#include "workers.h"
 
 #define CALL_MS                                                                                    \
     8000 // for each step of the introduction: nothing of ours stays for longer than 10 s
@@ -63,8 +64,8 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
     return framing == AQ_FRAME_WHOLE && frame->type == type;
 }
 
-// Both sides prove the key; then the job comes, sealed as all that follows.
-static bool introduce(aq_helper_t *helper, const aq_intro_t *intro, aq_frame_t *job)
+// Both sides prove the key; what follows is sealed.
+static bool prove(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_proof_t proof = {.node = intro->node};
     aq_hello_t hello = {.node = intro->node};
@@ -82,9 +83,7 @@ static bool introduce(aq_helper_t *helper, const aq_intro_t *intro, aq_frame_t *
         return false;
     aq_proof_make(&proof, intro->key, true, answer);
     aq_write_proof(&helper->parent.out, answer);
-    if (aq_link_seal(&helper->parent, &proof, intro->key, true) != 0)
-        return false;
-    return next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, job);
+    return aq_link_seal(&helper->parent, &proof, intro->key, true) == 0;
 }
 
 static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
@@ -95,6 +94,8 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
         return false;
     aq_put_raw(&node->spec_bytes, job.spec, job.spec_bytes);
     aq_view_t view = {.at = node->spec_bytes.data, .left = node->spec_bytes.used};
+    if (node->self == AQ_NODE_ANY)
+        node->self = job.low;
     if (node->spec_bytes.failed || !aq_read_spec(view, &node->spec) || job.low != node->self ||
         job.high > node->spec.host_count)
         return false;
@@ -126,7 +127,9 @@ static bool call_parent(aq_helper_t *helper)
     aq_link_open(&helper->parent, fd);
     helper->node.self = intro.node;
     memcpy(helper->node.key, intro.key, AQ_KEY_BYTES);
-    bool ok = introduce(helper, &intro, &frame) && take_job(helper, &frame);
+    bool ok = prove(helper, &intro) &&
+              next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) &&
+              take_job(helper, &frame);
     if (!ok)
         aq_log_error(
             "whoever listens at %s, port %u, did not let it in; the message of the launcher "
@@ -491,6 +494,7 @@ int aq_helper_main(void)
     static aq_helper_t helper;
     aq_log_program("gasnetrun");
     aq_node_init(&helper.node, &helper_ops);
+    helper.own_errors = -1;
     helper.credit = AQ_OUTPUT_CREDIT;
     if (aq_proof_start() != AQ_OK)
         return EXIT_FAILED;
@@ -498,4 +502,118 @@ int aq_helper_main(void)
     if (!call_parent(&helper) || !leave_shell())
         return EXIT_FAILED;
     return run(&helper);
+}
+
+// ---- workers ----
+
+// Calls the addresses one after the other. -1: none answers; logged.
+static int call_launcher(const aq_worker_way_t *way)
+{
+    char address[AQ_REACH_TEXT];
+    int fd = -1;
+    for (const char *at = way->addresses; fd < 0 && *at != '\0'; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(address, sizeof address, "%.*s", (int)length, at);
+        fd = aq_reach_connect(address, way->port, CALL_MS);
+        at += length;
+    }
+    if (fd < 0)
+        aq_log_error("the launcher of the job does not answer at %s, port %u (%s); it has ended or "
+                     "has all its processes, or a firewall is between (GASNET_SPAWN_PORTS, "
+                     "GASNET_MASTERIP)",
+                     way->addresses, way->port, strerror(errno));
+    return fd;
+}
+
+// The launcher waits for all workers before it sends jobs, for as long as it likes. False: it has
+// ended, and has said why.
+static bool await_job(aq_helper_t *helper)
+{
+    aq_link_t *link = &helper->parent;
+    aq_frame_t frame;
+    aq_framing_t framing;
+    if (aq_link_flush(link) != 0)
+        return false;
+    while ((framing = aq_link_next(link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_PART)
+        if (!wait_readable(link->fd, -1) || aq_link_receive(link) != 0)
+            return false;
+    return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && take_job(helper, &frame);
+}
+
+// What the command gave this process goes before what the launcher has.
+static bool merge_environment(aq_spec_t *spec)
+{
+    size_t own = 0, count = 0;
+    while (environ[own] != NULL)
+        own++;
+    while (spec->environment[count] != NULL)
+        count++;
+    char **all = calloc(own + count + 1, sizeof *all);
+    if (all == NULL)
+        return false;
+    memcpy(all, environ, own * sizeof *all);
+    for (char **more = spec->environment; *more != NULL; more++) {
+        char *name = strndup(*more, strcspn(*more, "="));
+        if (name != NULL && getenv(name) == NULL)
+            all[own++] = *more;
+        free(name);
+    }
+    free(spec->environment);
+    spec->environment = all;
+    return true;
+}
+
+// The command waits for this process: so it is the guard, and another one goes on.
+static bool leave_guard(void)
+{
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t guard = getpid(), pid = fork();
+    if (pid > 0)
+        be_guard(pid);
+    (void)prctl(PR_SET_NAME, "gasnet-helper");
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid == 0 && getppid() == guard;
+}
+
+static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
+{
+    aq_intro_t intro = {.node = AQ_NODE_ANY, .port = way->port, .address = way->addresses};
+    aq_worker_t worker;
+    if (!aq_worker_introduce(&worker))
+        return false;
+    int fd = call_launcher(way);
+    if (fd < 0)
+        return false;
+    memcpy(intro.key, way->key, sizeof intro.key);
+    memcpy(helper->node.key, way->key, sizeof helper->node.key);
+    aq_link_open(&helper->parent, fd);
+    if (!prove(helper, &intro)) {
+        aq_log_error("what listens at %s, port %u, does not know the key of the job, or has no "
+                     "place for this process",
+                     way->addresses, way->port);
+        return false;
+    }
+    aq_write_worker(&helper->parent.out, &worker);
+    return true;
+}
+
+int aq_worker_main(char *word)
+{
+    static aq_helper_t helper;
+    char fault[512];
+    aq_worker_way_t way;
+    aq_log_program("gasnetrun");
+    aq_node_init(&helper.node, &helper_ops);
+    helper.node.self = AQ_NODE_ANY;
+    helper.credit = AQ_OUTPUT_CREDIT;
+    helper.own_errors = -1;
+    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
+        aq_log_error("%s", fault);
+        return EXIT_FAILED;
+    }
+    if (aq_proof_start() != AQ_OK || !aq_worker_read(word, &way) || !meet_launcher(&helper, &way))
+        return EXIT_FAILED;
+    if (!await_job(&helper) || !merge_environment(&helper.node.spec))
+        return 0; // the launcher speaks
+    return leave_guard() ? run(&helper) : EXIT_FAILED;
 }

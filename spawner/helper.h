@@ -11,6 +11,8 @@
 
 // What gasnetrun does when a remote shell starts it with --helper. Returns the exit code.
 int aq_helper_main(void);
+// What it does when a custom command starts it: the text behind AQ_WORKER_OPTION, which is cut.
+int aq_worker_main(char *word);
 
 enum { AQ_HELPER_OUTPUT, AQ_HELPER_ERRORS, AQ_HELPER_OWN, AQ_HELPER_STREAMS };
 
@@ -23,6 +25,7 @@ typedef struct aq_helper {
     uint32_t rank_count;
     aq_boot_page_t *page;
     int page_fd;
+    int own_errors;   // a worker's standard error; -1
     pid_t supervisor; // 0: not started, or reaped
     int code;         // with which it ended
     bool started, told_exit, told_abort, told_joined, told_left, told_done, told_fault;

@@ -43,7 +43,7 @@ static bool make_page(aq_helper_t *helper)
     if (aq_page_init(helper->page, spec->size) != AQ_OK)
         return false;
     memcpy(helper->page->key, helper->node.key, AQ_KEY_BYTES);
-    memcpy(aq_page_own_hosts(helper->page), spec->host_of_rank, spec->size * sizeof(uint32_t));
+    memcpy(aq_page_own_hosts(helper->page), spec->machine_of_rank, spec->size * sizeof(uint32_t));
     helper->page->local = helper->rank_count;
     helper->page->line_buffer = spec->line_buffer;
     helper->page->relay = getpid();
@@ -57,6 +57,7 @@ static bool open_own(aq_helper_t *helper)
     if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
         return false;
     helper->streams[AQ_HELPER_OWN].fd = own[0];
+    helper->own_errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     bool ok = dup2(own[1], STDERR_FILENO) >= 0;
     (void)close(own[1]);
     return ok;
@@ -111,7 +112,7 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);
         aq_page_fail(helper->page, code);
-    } else if (chdir(spec->folder) != 0) {
+    } else if (!spec->workers && chdir(spec->folder) != 0) {
         aq_log_error(
             "the working directory %s: %s; make it on every host, or name another one with "
             "GASNET_SSH_REMOTE_PATH",
@@ -123,6 +124,16 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
     _exit(code);
 }
 
+// Two workers on one machine are no other hosts to each other.
+static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
+{
+    const aq_spec_t *spec = &helper->node.spec;
+    uint32_t self = helper->node.self;
+    if (!spec->workers || node >= spec->size)
+        return node != self;
+    return spec->machine_of_rank[node] != spec->machine_of_rank[self];
+}
+
 // The address of another host than this one, as far as any was told.
 static void note_peer(aq_helper_t *helper, const aq_go_t *go)
 {
@@ -132,7 +143,7 @@ static void note_peer(aq_helper_t *helper, const aq_go_t *go)
     if (!aq_reach_is_loopback(parent))
         peer = parent;
     for (int i = 1; i >= 0; i--)
-        if (go->peer[i].text[0] != '\0' && go->peer[i].node != helper->node.self)
+        if (go->peer[i].text[0] != '\0' && is_elsewhere(helper, go->peer[i].node))
             peer = go->peer[i].text;
     snprintf(helper->page->peer, sizeof helper->page->peer, "%s", peer);
 }
@@ -147,7 +158,9 @@ bool aq_helper_start_ranks(aq_helper_t *helper, const aq_go_t *go)
     if (pid < 0)
         return false;
     if (pid == 0) {
-        const int fds[3] = {in[0], out[1], err[1]};
+        const bool direct = helper->node.spec.direct;
+        const int fds[3] = {in[0], direct ? STDOUT_FILENO : out[1],
+                            direct ? helper->own_errors : err[1]};
         become_supervisor(helper, fds, parent);
     }
     (void)close(in[0]);

@@ -228,6 +228,7 @@ static const source_t sources[] = {
     {"GASNET_SSH_NODEFILE", true, false, read_schema},
     {"GASNET_SSH_SERVERS", false, false, aq_hosts_read_list},
     {"GASNET_NODEFILE", true, false, read_schema},
+    {"AMUDP_SSH_SERVERS", false, false, aq_hosts_read_list},
     {"SSH_SERVERS", false, false, aq_hosts_read_list},
     {"SLURM_JOB_NODELIST", false, true, read_nodelist},
     {"PBS_NODEFILE", true, true, aq_hosts_read_repeats},

@@ -12,19 +12,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../other/clock.h"
 #include "../other/log.h"
+#include "../other/settings.h"
 #include "supervisor.h"
+#include "workers.h"
 
 #define SECOND UINT64_C(1000000000)
 #define END_GRACE (3 * SECOND) // behind the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
 #define REASONS 8
 #define PROGRESS_HOSTS 16
+#define COMMAND_GRACE (10 * SECOND) // for a command whose processes are gone
+#define COMMAND_KILL (2 * SECOND)   // from SIGTERM to SIGKILL
 
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
@@ -49,7 +56,10 @@ typedef struct aq_launcher {
     bool one_sink;
     bool input_open;
     uint32_t credit;
-    uint32_t shown; // hosts in the line of progress
+    uint32_t shown;         // hosts in the line of progress
+    pid_t command;          // that starts workers; 0: it has ended, or there is none
+    uint64_t patience_ends; // when all workers have to be here
+    bool numbered, let_go;  // they were, and have their ranks started
 } aq_launcher_t;
 
 static aq_launcher_t *launcher_of(aq_node_t *node)
@@ -130,10 +140,20 @@ static void end_job(aq_launcher_t *launcher, int code, bool now)
 
 // ---- the start ----
 
+// Two workers on one machine are no other hosts to each other.
+static bool is_machine_known(const aq_launcher_t *launcher, uint32_t node)
+{
+    const uint32_t *machines = launcher->node.spec.machine_of_rank;
+    const aq_node_text_t *first = &launcher->go.peer[0];
+    return machines != NULL && first->text[0] != '\0' && machines[node] == machines[first->node];
+}
+
 static void note_peer(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     aq_go_t *go = &launcher->go;
     int at = go->peer[0].text[0] == '\0' ? 0 : 1;
+    if (is_machine_known(launcher, text->node))
+        return;
     if (aq_reach_is_loopback(text->text) || text->text[0] == '\0' || go->peer[1].text[0] != '\0')
         return;
     snprintf(launcher->peers[at], AQ_REACH_TEXT, "%s", text->text);
@@ -143,7 +163,7 @@ static void note_peer(aq_launcher_t *launcher, const aq_node_text_t *text)
 static void warn_loopback(const aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     const aq_spec_t *spec = &launcher->node.spec;
-    if (spec->host_count > 1 && aq_reach_is_loopback(text->text) &&
+    if (spec->host_count > 1 && !spec->workers && aq_reach_is_loopback(text->text) &&
         !aq_remote_is_here(&spec->hosts[text->node]))
         aq_log_warn("host %s: its name leads to the loopback address %s, which other hosts cannot "
                     "reach; the addresses of its interfaces are used, but correct /etc/hosts",
@@ -183,9 +203,22 @@ static void lose_host(aq_launcher_t *launcher, const aq_node_text_t *text)
     launcher->done++;
 }
 
+// The job cannot start; why was logged.
+static void fail_start(aq_launcher_t *launcher)
+{
+    end_job(launcher, 1, true);
+}
+
 static void take_failed(aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     uint8_t *host = &launcher->hosts[text->node];
+    if (launcher->node.spec.workers && launcher->phase == LAUNCH_STARTING) {
+        aq_log_error("a process that GASNET_CSPAWN_CMD started, on host %s, was lost: %s; the job "
+                     "does not start",
+                     host_name(launcher, text->node), text->text);
+        fail_start(launcher);
+        return;
+    }
     if (*host == HOST_FAILED || *host == HOST_DONE)
         return;
     if (launcher->phase != LAUNCH_STARTING) {
@@ -218,6 +251,7 @@ static void let_go(aq_launcher_t *launcher)
     aq_node_down(&launcher->node, &bytes);
     aq_bytes_free(&bytes);
     launcher->phase = LAUNCH_RUNNING;
+    launcher->let_go = true;
     launcher->input_open = true;
     show_progress(launcher);
 }
@@ -438,11 +472,93 @@ static void launch_watch(aq_node_t *node)
         aq_node_watch(node, STDIN_FILENO, POLLIN, serve_input, launcher);
 }
 
+// ---- the command that starts workers ----
+
+static void tell_few(const aq_launcher_t *launcher, const char *when)
+{
+    aq_log_error("%" PRIu32 " of %" PRIu32 " processes had come %s; the command of "
+                 "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
+                 aq_workers_here(&launcher->node), launcher->node.child_count, when,
+                 launcher->node.child_count);
+}
+
+static void tell_command_failed(const aq_launcher_t *launcher, int status)
+{
+    char when[96];
+    if (WIFSIGNALED(status))
+        snprintf(when, sizeof when, "when the command was killed by signal %d", WTERMSIG(status));
+    else
+        snprintf(when, sizeof when, "when the command ended with exit code %d",
+                 WEXITSTATUS(status));
+    tell_few(launcher, when);
+}
+
 static void launch_reaped(aq_node_t *node, pid_t pid, int status)
 {
-    (void)node;
-    (void)pid;
-    (void)status;
+    aq_launcher_t *launcher = launcher_of(node);
+    if (pid <= 0 || pid != launcher->command)
+        return;
+    launcher->command = 0;
+    if (status == 0 || launcher->numbered || launcher->phase != LAUNCH_STARTING)
+        return; // one that succeeds may have put its processes into the background
+    tell_command_failed(launcher, status);
+    fail_start(launcher);
+}
+
+static void check_workers(aq_launcher_t *launcher)
+{
+    char when[64];
+    aq_node_t *node = &launcher->node;
+    if (!node->spec.workers || launcher->numbered || launcher->phase != LAUNCH_STARTING)
+        return;
+    if (aq_workers_here(node) == node->child_count) {
+        launcher->numbered = true;
+        if (!aq_workers_number(node))
+            fail_start(launcher);
+    } else if (aq_clock_ns() >= launcher->patience_ends) {
+        snprintf(when, sizeof when, "within %g seconds (GASNET_CONNECT_TIMEOUT)",
+                 aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
+        tell_few(launcher, when);
+        fail_start(launcher);
+    }
+}
+
+static bool begin_command(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
+{
+    uint16_t port;
+    if (plan->command == NULL)
+        return true;
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); // what it leaves behind is ended with us
+    launcher->patience_ends = plan->patience > 0 ? aq_clock_ns() + plan->patience : UINT64_MAX;
+    if (!aq_workers_open(&launcher->node, &port))
+        return false;
+    launcher->command = plan->command(&launcher->node, port);
+    return launcher->command > 0;
+}
+
+// Waits for the command until then.
+static void await_command(aq_launcher_t *launcher, uint64_t time)
+{
+    const struct timespec moment = {.tv_nsec = 10000000};
+    uint64_t deadline = aq_clock_ns() + time;
+    while (launcher->command > 0 && aq_clock_ns() < deadline) {
+        if (waitpid(launcher->command, NULL, WNOHANG) != 0)
+            launcher->command = 0;
+        else
+            (void)nanosleep(&moment, NULL);
+    }
+}
+
+// Where the job did not start, the command may wait for what will not come.
+static void end_command(aq_launcher_t *launcher)
+{
+    if (!launcher->node.spec.workers)
+        return;
+    pid_t group = launcher->command;
+    await_command(launcher, launcher->let_go ? COMMAND_GRACE : 0);
+    if (launcher->command > 0 && kill(-group, SIGTERM) == 0)
+        await_command(launcher, COMMAND_KILL);
+    aq_supervised_sweep();
 }
 
 static void check_output(aq_launcher_t *launcher)
@@ -469,6 +585,7 @@ static void name_late(const aq_launcher_t *launcher)
 static void launch_turn(aq_node_t *node)
 {
     aq_launcher_t *launcher = launcher_of(node);
+    check_workers(launcher);
     check_started(launcher);
     check_output(launcher);
     if (aq_clock_ns() >= launcher->fault_due)
@@ -491,6 +608,31 @@ static const aq_node_ops_t launch_ops = {
     .reaped = launch_reaped,
     .blocked = launch_blocked,
 };
+
+// ---- what the modules ask of it ----
+
+char **aq_launch_environment(const char *list)
+{
+    size_t count = 0, used = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy != NULL && i < count; i++)
+        if (aq_supervised_passes(environ[i], list))
+            copy[used++] = environ[i];
+    return copy;
+}
+
+bool aq_launch_find_address(aq_launch_plan_t *plan)
+{
+    const char *told = aq_settings_text(AQ_SET_MASTERIP);
+    if (*told == '\0' || aq_reach_resolve(told, plan->told_address))
+        return true;
+    aq_log_error("GASNET_MASTERIP: '%s' is no address, and no name that is known here; give an "
+                 "address such as 192.168.0.1",
+                 told);
+    return false;
+}
 
 // ---- setting up, and after the last host ----
 
@@ -570,6 +712,7 @@ static void wait_reader(aq_launcher_t *launcher)
 static int finish(aq_launcher_t *launcher)
 {
     aq_node_close(&launcher->node);
+    end_command(launcher);
     show_progress(launcher);
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
@@ -583,6 +726,8 @@ int aq_launch(const aq_launch_plan_t *plan)
 {
     static aq_launcher_t launcher;
     if (aq_proof_start() != AQ_OK || !set_up(&launcher, plan))
+        return 1;
+    if (!begin_command(&launcher, plan))
         return 1;
     aq_node_start_more(&launcher.node);
     while (!aq_node_quiet(&launcher.node))

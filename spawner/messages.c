@@ -114,6 +114,8 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
     aq_put_u8(bytes, spec->verbose);
     aq_put_u8(bytes, spec->quiet);
     aq_put_u8(bytes, spec->promiscuous);
+    aq_put_u8(bytes, spec->workers);
+    aq_put_u8(bytes, spec->direct);
     aq_put_text(bytes, spec->program);
     aq_put_text(bytes, spec->folder);
     aq_put_text(bytes, spec->shell);
@@ -124,8 +126,11 @@ void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec)
         aq_put_text(bytes, spec->hosts[i].user);
         aq_put_text(bytes, spec->hosts[i].prefix);
     }
-    for (uint32_t r = 0; r < spec->size; r++)
+    const uint32_t *machines = spec->machine_of_rank;
+    for (uint32_t r = 0; r < spec->size; r++) {
         aq_put_u32(bytes, spec->host_of_rank[r]);
+        aq_put_u32(bytes, machines != NULL ? machines[r] : spec->host_of_rank[r]);
+    }
     put_words(bytes, spec->argv);
     put_words(bytes, spec->environment);
 }
@@ -140,13 +145,15 @@ static bool get_tables(aq_view_t *view, aq_spec_t *out)
         out->hosts[i].user = aq_get_text(view);
         out->hosts[i].prefix = aq_get_text(view);
     }
-    if (!can_hold(view, out->size, 4))
+    if (!can_hold(view, out->size, 8))
         return false;
     out->host_of_rank = calloc((size_t)out->size + 1, sizeof *out->host_of_rank);
-    bool ok = out->hosts != NULL && out->host_of_rank != NULL;
+    out->machine_of_rank = calloc((size_t)out->size + 1, sizeof *out->machine_of_rank);
+    bool ok = out->hosts != NULL && out->host_of_rank != NULL && out->machine_of_rank != NULL;
     for (uint32_t r = 0; ok && r < out->size; r++) {
         out->host_of_rank[r] = aq_get_u32(view);
-        ok = out->host_of_rank[r] < out->host_count;
+        out->machine_of_rank[r] = aq_get_u32(view);
+        ok = out->host_of_rank[r] < out->host_count && out->machine_of_rank[r] < out->host_count;
     }
     return ok;
 }
@@ -162,6 +169,8 @@ bool aq_read_spec(aq_view_t view, aq_spec_t *out)
     out->verbose = aq_get_u8(&view) != 0;
     out->quiet = aq_get_u8(&view) != 0;
     out->promiscuous = aq_get_u8(&view) != 0;
+    out->workers = aq_get_u8(&view) != 0;
+    out->direct = aq_get_u8(&view) != 0;
     out->program = aq_get_text(&view);
     out->folder = aq_get_text(&view);
     out->shell = aq_get_text(&view);
@@ -183,6 +192,7 @@ void aq_spec_free(aq_spec_t *spec)
 {
     free(spec->hosts);
     free(spec->host_of_rank);
+    free(spec->machine_of_rank);
     free(spec->argv);
     free(spec->environment);
     *spec = (aq_spec_t){0};
@@ -217,6 +227,23 @@ static aq_node_text_t get_node_text(aq_view_t *view)
 {
     uint32_t node = aq_get_u32(view);
     return (aq_node_text_t){node, aq_get_text(view)};
+}
+
+void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker)
+{
+    size_t frame = aq_frame_begin(bytes, AQ_MSG_WORKER);
+    aq_put_text(bytes, worker->machine);
+    aq_put_text(bytes, worker->host);
+    aq_put_u32(bytes, worker->rank);
+    aq_frame_end(bytes, frame);
+}
+
+bool aq_read_worker(aq_view_t view, aq_worker_t *out)
+{
+    out->machine = aq_get_text(&view);
+    out->host = aq_get_text(&view);
+    out->rank = aq_get_u32(&view);
+    return aq_view_done(&view);
 }
 
 void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text)

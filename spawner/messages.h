@@ -4,7 +4,7 @@
 //
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
-//   up first:  HELLO, PROOF                       down first: CHALLENGE, JOB
+//   up first:  HELLO, PROOF (WORKER)              down first: CHALLENGE, JOB
 //   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG
 //   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
 #ifndef AQ_MESSAGES_H
@@ -42,6 +42,7 @@ typedef enum aq_message {
     AQ_MSG_FAULT,  // ranks of a host could not start, and why
     AQ_MSG_PING,   // no payload; goes no further than this link
     AQ_MSG_PONG,   // its answer
+    AQ_MSG_WORKER, // behind PROOF, from a worker: where it runs, and which rank it wants to be
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -78,11 +79,14 @@ typedef struct aq_spec {
     uint32_t size, host_count;
     uint32_t cpus_per_rank, radix, timeout_ms;
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
+    bool workers;        // each host is a process that a custom command started (workers.h)
+    bool direct;         // these print by themselves, and not through the launcher
     const char *program; // of the launcher: what starts a helper on a host without prefix
     const char *folder;  // working directory of the ranks
     const char *shell, *shell_options, *ports;
     aq_spec_host_t *hosts;
     uint32_t *host_of_rank;
+    uint32_t *machine_of_rank;  // ranks with the same one can share memory; NULL: host_of_rank
     char **argv, **environment; // NULL behind the last
 } aq_spec_t;
 void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame
@@ -97,6 +101,16 @@ typedef struct aq_job_message {
 } aq_job_message_t;
 void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
 bool aq_read_job(aq_view_t view, aq_job_message_t *out);
+
+#define AQ_NO_WISH UINT32_MAX
+
+typedef struct aq_worker {
+    const char *machine; // alike in processes that can share memory, and in no others
+    const char *host;    // its name, for messages
+    uint32_t rank;       // that it wants to be; AQ_NO_WISH
+} aq_worker_t;
+void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
+bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {
     uint32_t node;

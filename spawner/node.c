@@ -12,6 +12,7 @@
 
 #include "../other/clock.h"
 #include "../other/log.h"
+#include "workers.h"
 
 #define IDLE_MS 1000
 #define PING_NS UINT64_C(2000000000)
@@ -146,6 +147,8 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     switch (frame->type) {
     case AQ_MSG_GATHER:
         return take_gather(node, frame);
+    case AQ_MSG_WORKER:
+        return aq_workers_take(node, child, frame);
     case AQ_MSG_DONE:
         return take_done(node, child, frame);
     case AQ_MSG_STARTED:
@@ -170,7 +173,7 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     }
 }
 
-static void take_frames(aq_node_t *node, aq_child_t *child)
+void aq_node_take_frames(aq_node_t *node, aq_child_t *child)
 {
     aq_frame_t frame;
     aq_framing_t framing = AQ_FRAME_PART;
@@ -199,7 +202,7 @@ static void serve_child(aq_node_t *node, void *item, short events)
         return;
     if (events & ~POLLOUT)
         error = aq_link_receive(&child->link);
-    take_frames(node, child); // also what came before the end
+    aq_node_take_frames(node, child); // also what came before the end
     if (!is_linked(child))
         return;
     if (error == ENOTCONN && child->done >= child->high - child->low) {

@@ -46,6 +46,9 @@ typedef struct aq_child {
     uint64_t deadline;              // of being started
     char addresses[AQ_REMOTE_TEXT]; // of its host, as it told through the remote shell
     char seen[AQ_REACH_TEXT];       // its address as we see it
+    char host[AQ_REACH_TEXT]; // of a worker that has told about itself (workers.h), its host's name
+    char machine[128];        // and its machine
+    uint32_t wish;            // and the rank that it wants to be
     aq_link_t link;
     uint32_t done;   // hosts of its subtree whose ranks are gone
     uint32_t owed;   // bytes of its output that are taken, and for which it has no credit yet
@@ -111,6 +114,7 @@ struct aq_node {
 };
 
 #define AQ_NODE_LAUNCHER UINT32_MAX
+#define AQ_NODE_ANY (UINT32_MAX - 1) // a worker that has no number yet
 
 // Before anything else.
 void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops);
@@ -126,6 +130,8 @@ void aq_node_turn(aq_node_t *node);
 void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, void *item);
 // To all children that are up.
 void aq_node_down(aq_node_t *node, const aq_bytes_t *frames);
+// What a child has sent and is here already.
+void aq_node_take_frames(aq_node_t *node, aq_child_t *child);
 // Whether no child has anything left to do.
 bool aq_node_quiet(const aq_node_t *node);
 // Ends remote shells, closes all links.
@@ -150,6 +156,9 @@ void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
 // Where the host that has greeted is to call. False: why it cannot, one sentence.
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
                         char *why, size_t room);
+// Listens for workers, which call from anywhere: at told_address, or at all addresses of this host.
+// 0 or errno.
+int aq_node_listen_all(aq_node_t *node, uint16_t *port);
 // Before each wait: listens to callers and ports. After each wait: closes callers that have not
 // proved anything in time, and, when every child has called, all ports.
 void aq_node_watch_calls(aq_node_t *node);

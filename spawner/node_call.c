@@ -88,6 +88,21 @@ bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_liste
     return false;
 }
 
+int aq_node_listen_all(aq_node_t *node, uint16_t *port)
+{
+    aq_listener_t *listener = NULL;
+    int error;
+    if (node->told_address[0] != '\0') {
+        error = listen_as_told(node, &listener);
+    } else {
+        error = add_listener(node, "::", "::", &listener); // of both kinds, as the kernel has it
+        if (error != 0)
+            error = add_listener(node, "0.0.0.0", "0.0.0.0", &listener);
+    }
+    *port = error == 0 ? listener->port : 0;
+    return error;
+}
+
 // ---- who may call ----
 
 static bool is_invited(const aq_node_t *node, const char *address)
@@ -148,7 +163,7 @@ static void accept_calls(aq_node_t *node, void *item, short events)
         *caller = (aq_caller_t){.deadline = aq_clock_ns() + CALLER_NS};
         aq_link_open(&caller->link, fd);
         snprintf(caller->address, sizeof caller->address, "%s", address);
-        if (!node->spec.promiscuous && !is_invited(node, address))
+        if (!node->spec.promiscuous && !node->spec.workers && !is_invited(node, address))
             refuse(node, caller,
                    "it is no host that is being started; if it is one behind a router, set "
                    "GASNET_SPAWN_PROMISCUOUS=1");
@@ -160,7 +175,8 @@ static void accept_calls(aq_node_t *node, void *item, short events)
 static aq_child_t *find_child(aq_node_t *node, uint32_t host)
 {
     for (uint32_t i = 0; i < node->child_count; i++)
-        if (node->children[i].low == host && node->children[i].state == AQ_CHILD_INVITED)
+        if ((node->children[i].low == host || node->spec.workers) &&
+            node->children[i].state == AQ_CHILD_INVITED)
             return &node->children[i];
     return NULL;
 }
@@ -197,6 +213,10 @@ static bool admit(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
     caller->link = (aq_link_t){.fd = -1};
     snprintf(child->seen, sizeof child->seen, "%s", caller->address);
     child->state = AQ_CHILD_UP;
+    if (node->spec.workers) { // the job follows when all are here
+        aq_node_take_frames(node, child);
+        return true;
+    }
     aq_write_job(
         &child->link.out,
         &(aq_job_message_t){child->low, child->high, node->spec_bytes.data, node->spec_bytes.used});

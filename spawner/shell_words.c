@@ -88,20 +88,26 @@ char **aq_shell_split(const char *text)
     return NULL;
 }
 
-void aq_shell_print(const char *word)
+char *aq_shell_quote(const char *word)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-        fputs(word, stdout);
-        return;
-    }
-    putchar('\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*word);
-    }
-    putchar('\'');
+    if (word[0] != '\0' && strspn(word, plain) == strlen(word))
+        return strdup(word);
+    char *quoted = malloc(4 * strlen(word) + 3), *to = quoted;
+    if (quoted == NULL)
+        return NULL;
+    *to++ = '\'';
+    for (; *word != '\0'; word++)
+        to = *word == '\'' ? stpcpy(to, "'\\''") : (*to = *word, to + 1);
+    strcpy(to, "'");
+    return quoted;
+}
+
+void aq_shell_print(const char *word)
+{
+    char *quoted = aq_shell_quote(word);
+    if (quoted != NULL)
+        fputs(quoted, stdout);
+    free(quoted);
 }

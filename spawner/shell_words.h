@@ -16,6 +16,8 @@ char *aq_shell_command(const char *path, const char *word);
 char **aq_shell_split(const char *text);
 void aq_shell_free_words(char **words);
 
+// One word as a shell would need it, in quotes if it has to be. Allocated; NULL: no memory.
+char *aq_shell_quote(const char *word);
 // Prints one word to standard output as a shell would need it, in quotes if it has to be.
 void aq_shell_print(const char *word);
 

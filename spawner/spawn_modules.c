@@ -16,10 +16,8 @@ typedef struct place {
 } place_t;
 
 static const place_t places[] = {
-    {"fork", &aq_module_fork},
-    {"ssh", &aq_module_ssh},
-    {"mpi", &aq_module_mpi},
-    {"pmi", &aq_module_pmi},
+    {"fork", &aq_module_fork}, {"ssh", &aq_module_ssh}, {"custom", &aq_module_custom},
+    {"mpi", &aq_module_mpi},   {"pmi", &aq_module_pmi},
 };
 
 #define PLACES (sizeof places / sizeof places[0])
@@ -49,7 +47,7 @@ static bool take_setting(aq_setting_id_t id, wish_t *wish)
 const char *aq_spawn_names(const char *conduit)
 {
     // MPI knows the ranks that its mpirun started, and no others.
-    return conduit != NULL && strcmp(conduit, "mpi") == 0 ? " mpi" : " fork ssh mpi pmi";
+    return conduit != NULL && strcmp(conduit, "mpi") == 0 ? " mpi" : " fork ssh custom mpi pmi";
 }
 
 const char *aq_spawn_of_letter(const char *letter)
@@ -58,6 +56,8 @@ const char *aq_spawn_of_letter(const char *letter)
         return "fork";
     if (strcmp(letter, "S") == 0)
         return "ssh";
+    if (strcmp(letter, "C") == 0)
+        return "custom";
     return NULL;
 }
 
@@ -113,6 +113,9 @@ static const aq_spawn_module_t *take_wish(const aq_start_t *start, const wish_t 
             return places[i].module;
         return refuse_wish(wish, why);
     }
+    if (strcmp(wish->name, "R") == 0)
+        return refuse_wish(wish, "GASNet has given rexec up, and it is not here either: set it to "
+                                 "L, S or C");
     return refuse_wish(wish, "there is no spawner of this name");
 }
 

@@ -1,14 +1,18 @@
 // Which back end joins this process to its job.
 #include "spawner.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../other/log.h"
 #include "../other/mpi_library.h"
 #include "../other/settings.h"
+#include "hosts.h"
 #include "spawn_fork.h"
 #include "spawn_modules.h"
 #include "spawn_mpi.h"
@@ -23,6 +27,9 @@ static const spawner_row_t rows[] = {
     {"fork", true,
      "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
     {"ssh", true, "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
+    {"custom", true,
+     "ranks where a command of yours starts them: GASNET_CSPAWN_CMD='srun -n %N %C' gasnetrun_udp "
+     "-spawner=custom -n N program"},
     {"mpi", true,
      "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
     {"pmi", true,
@@ -115,17 +122,68 @@ static bool by_mpirun(const char *conduit, bool *pmi)
     return true;
 }
 
-// A program that was started without a launcher can start its ranks here only.
-static bool check_letter(void)
+// ---- a program of conduit udp that starts its job itself ----
+
+// The spawner that a program without a launcher takes; "fork": its own children.
+static const char *own_spawner(const char *conduit)
 {
+    const char *wish = wished(conduit), *source = aq_hosts_source(NULL);
     const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
-    if (strcmp(letter, "L") == 0)
+    if (strcmp(wish, "auto") != 0)
+        return wish;
+    if (aq_settings_given(AQ_SET_SPAWNFN))
+        return aq_spawn_of_letter(letter);
+    return source != NULL && strstr(source, "SSH_SERVERS") != NULL ? "ssh" : "fork";
+}
+
+static bool check_letter(const char *conduit)
+{
+    if (own_spawner(conduit) != NULL)
         return true;
-    aq_log_error("GASNET_SPAWNFN: a program that is started without a launcher starts its ranks on "
-                 "this host, and '%s' asks for something else; set it to L, or use gasnetrun_udp "
-                 "-n N program",
-                 letter);
+    aq_log_error("GASNET_SPAWNFN=%s: GASNet has given rexec up, and it is not here either; set it "
+                 "to L (ranks on this host), S (by ssh) or C (by the command of GASNET_CSPAWN_CMD)",
+                 aq_settings_text(AQ_SET_SPAWNFN));
     return false;
+}
+
+// The launcher lies beside the library, in the folder for programs or in that of a build.
+static void exec_beside(char **words)
+{
+    static const char *const places[] = {"../bin", "..", "."};
+    char path[4096];
+    Dl_info library;
+    if (dladdr((void *)(uintptr_t)aq_boot_take_ranks, &library) == 0 || library.dli_fname == NULL)
+        return;
+    const char *slash = strrchr(library.dli_fname, '/');
+    int folder = slash != NULL ? (int)(slash - library.dli_fname) : 0;
+    for (size_t i = 0; folder > 0 && i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%.*s/%s/%s", folder, library.dli_fname, places[i], words[0]);
+        (void)execv(path, words);
+    }
+}
+
+// Becomes the launcher. Returns when that cannot be: logged.
+static void become_launcher(int argc, char **argv, uint32_t ranks)
+{
+    char number[16];
+    char **words = calloc((size_t)argc + 8, sizeof *words);
+    size_t count = 0;
+    snprintf(number, sizeof number, "%" PRIu32, ranks);
+    if (words != NULL) {
+        words[count++] = (char *)(uintptr_t) "gasnetrun_udp";
+        words[count++] = (char *)(uintptr_t) "-n";
+        words[count++] = number;
+        words[count++] = (char *)(uintptr_t) "--";
+        words[count++] = argv[0];
+        memcpy(words + count, argv + 2, (size_t)(argc - 2) * sizeof *words);
+        (void)fflush(NULL);
+        exec_beside(words);
+        (void)execvp(words[0], words);
+    }
+    aq_log_error("the launcher gasnetrun_udp, which GASNET_SPAWNFN needs for anything but L, "
+                 "cannot be started: %s; put its folder into PATH",
+                 strerror(errno));
+    free(words);
 }
 
 // srun without PMI starts processes that do not know of each other.
@@ -144,11 +202,11 @@ static bool check_step(const char *conduit)
 
 // ---- program N arguments ----
 
-static uint32_t read_ranks(const char *text)
+static uint32_t read_ranks(const char *text, long most)
 {
     char *end;
     long ranks = strtol(text, &end, 10);
-    bool good = *text >= '0' && *text <= '9' && *end == '\0' && ranks >= 1 && ranks <= AQ_RANKS_MAX;
+    bool good = *text >= '0' && *text <= '9' && *end == '\0' && ranks >= 1 && ranks <= most;
     return good ? (uint32_t)ranks : 0;
 }
 
@@ -159,16 +217,22 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
     if (strcmp(conduit, "udp") != 0 || aq_settings_given(AQ_SET_SPAWN_CONTROL) ||
         aq_settings_given(AQ_SET_PSHM_NODES) || by_mpirun(conduit, &pmi))
         return AQ_OK;
-    if (!check_step(conduit) || !check_letter())
+    if (!check_step(conduit) || !check_letter(conduit))
         return AQ_ERR_CONFIG;
     const char *first = argc && argv && *argc > 1 ? (*argv)[1] : NULL;
-    *ranks = first ? read_ranks(first) : 0;
+    bool here = strcmp(own_spawner(conduit), "fork") == 0;
+    long most = here ? AQ_RANKS_MAX : AQ_JOB_RANKS_MAX;
+    *ranks = first ? read_ranks(first, most) : 0;
     if (!*ranks) {
         aq_log_error("%s%s%s: a program of conduit udp that is started without a launcher takes "
-                     "the number of ranks, 1 to %d, as its first argument (program 4 ...); give "
+                     "the number of ranks, 1 to %ld, as its first argument (program 4 ...); give "
                      "it, or use gasnetrun_udp -n 4 program ...",
                      first ? "'" : "", first ? first : "the number of ranks is missing",
-                     first ? "' is no number of ranks" : "", AQ_RANKS_MAX);
+                     first ? "' is no number of ranks" : "", most);
+        return AQ_ERR_CONFIG;
+    }
+    if (!here) {
+        become_launcher(*argc, *argv, *ranks);
         return AQ_ERR_CONFIG;
     }
     memmove(*argv + 1, *argv + 2, (size_t)(*argc - 2) * sizeof **argv);

@@ -155,18 +155,6 @@ static void ssh_describe(const aq_start_t *start)
 
 // ---- what everybody has to know ----
 
-static char **choose_environment(const char *list)
-{
-    size_t count = 0, used = 0;
-    while (environ[count] != NULL)
-        count++;
-    char **copy = calloc(count + 1, sizeof *copy);
-    for (size_t i = 0; copy != NULL && i < count; i++)
-        if (aq_supervised_passes(environ[i], list))
-            copy[used++] = environ[i];
-    return copy;
-}
-
 static bool find_paths(void)
 {
     const char *told = aq_settings_text(AQ_SET_SSH_REMOTE_PATH);
@@ -181,17 +169,6 @@ static bool find_paths(void)
     return true;
 }
 
-static bool find_address(void)
-{
-    const char *told = aq_settings_text(AQ_SET_MASTERIP);
-    if (*told == '\0' || aq_reach_resolve(told, plan.told_address))
-        return true;
-    aq_log_error("GASNET_MASTERIP: '%s' is no address, and no name that is known here; give an "
-                 "address such as 192.168.0.1",
-                 told);
-    return false;
-}
-
 static void choose_algorithm(void)
 {
     const char *algorithm = aq_settings_text(AQ_SET_SPAWN_ALGORITHM);
@@ -204,12 +181,12 @@ static void choose_algorithm(void)
 static aq_status_t ssh_prepare(const aq_start_t *start)
 {
     aq_spec_t *spec = &plan.spec;
-    if (aq_proof_start() != AQ_OK || !find_address())
+    if (aq_proof_start() != AQ_OK || !aq_launch_find_address(&plan))
         return AQ_ERR_CONFIG;
     aq_proof_random(plan.key, sizeof plan.key);
     choose_algorithm();
     (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
-    spec->environment = choose_environment(start->run.environment);
+    spec->environment = aq_launch_environment(start->run.environment);
     if (!find_paths() || spec->environment == NULL) {
         aq_log_error("no memory for the environment of the ranks, or /proc is missing");
         return AQ_ERR_RESOURCE;

@@ -50,7 +50,7 @@ static void read_job(const aq_frame_t *frame)
     if (!aq_read_spec(view, &spec))
         return;
     for (uint32_t r = 0; r < spec.size; r++)
-        must(spec.host_of_rank[r] < spec.host_count);
+        must(spec.host_of_rank[r] < spec.host_count && spec.machine_of_rank[r] < spec.host_count);
     must(spec.argv[0] != NULL && length_of(spec.argv) + length_of(spec.environment) < view.left);
     aq_spec_free(&spec);
 }
@@ -63,7 +63,10 @@ static void read_later(const aq_frame_t *frame)
     aq_end_t end;
     aq_done_t done;
     aq_fault_t fault;
+    aq_worker_t worker;
     uint32_t number;
+    if (aq_read_worker(frame->payload, &worker))
+        must(strlen(worker.machine) + strlen(worker.host) < frame->payload.left);
     if (aq_read_node_text(frame->payload, &text))
         must(strlen(text.text) < frame->payload.left);
     if (aq_read_go(frame->payload, &go))

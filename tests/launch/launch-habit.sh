@@ -31,11 +31,19 @@ for wrong in pid 0 -1 +2 1025 2x 99999999999999999999 '' ' 2'; do
     says "$usage"
 done
 
-# Ways of starting that are not there.
-for letter in S R C; do
-    expect 65 env GASNET_SPAWNFN=$letter "$udp" 2 pid
-    says "'$letter' asks for something else; set it to L, or use gasnetrun_udp -n N program"
+# The other letters of GASNet: the program becomes the launcher (C: launch-custom), but for R, which is gone.
+expect 65 env GASNET_SPAWNFN=R "$udp" 2 pid
+says "GASNET_SPAWNFN=R: GASNet has given rexec up"
+here=$(hostname)
+for how in "GASNET_SPAWNFN=S GASNET_SSH_SERVERS=$here" "GASNET_SPAWNFN=S SSH_SERVERS=$here" "AMUDP_SSH_SERVERS=$here"; do
+    # shellcheck disable=SC2086
+    expect 5 env $how "$udp" 2 one 1 5
+    silent
 done
+expect 2 env -u SLURM_JOB_NODELIST GASNET_SPAWNFN=S "$udp" 2 pid
+says "GASNET_SPAWNFN asks for the spawner 'ssh', but no hosts are named"
+expect 1 env SSH_SERVERS=no-such-host SSH_CMD=false "$udp" 2 pid
+grep -q 'host no-such-host: ' "$work/err" || fail "SSH_CMD is not read"
 
 # Whoever tells the number otherwise keeps the argument; other conduits do not have the habit.
 expect 64 env GASNET_PSHM_NODES=2 "$udp" 2 pid

@@ -48,7 +48,7 @@ refused "no conduit is named" env -u GASNET_CONDUIT "$work/gasnetrun" -n 2 "$con
 refused "no conduit 'foo'" "$work/gasnetrun_foo" -n 2 "$conform"
 refused "this build has no conduit 'foo'; it has: smp udp" "$AQ_BUILD/amudprun" -conduit=foo -np 2 "$conform"
 refused "number of ranks is missing" "$AQ_BUILD/amudprun" -conduit=smp "$conform"
-refused "GASNET_SPAWNFN asks for the spawner 'R', but there is no spawner of this name" env GASNET_SPAWNFN=R "$AQ_BUILD/amudprun" -np 2 "$conform"
+refused "GASNET_SPAWNFN asks for the spawner 'R', but GASNet has given rexec up" env GASNET_SPAWNFN=R "$AQ_BUILD/amudprun" -np 2 "$conform"
 refused "GASNET_SPAWNFN: 'X' is not one of L, S, R, C" env GASNET_SPAWNFN=X "$AQ_BUILD/amudprun" -np 2 "$conform"
 expect 3 env GASNET_SPAWNFN=R "$run" -n 2 "$conform" code 3
 expect 3 env GASNET_SPAWNER=mpi "$run" -n 2 -spawner=fork "$conform" code 3
@@ -70,7 +70,7 @@ grep -q -- '-spawner=' "$work/out" || fail "no help"
 for name in gasnetrun_smp gasnetrun_udp gasnetrun_mpi amudprun; do
     expect 0 "$AQ_BUILD/$name" -h
     grep -q "^usage: $name " "$work/out" || fail "$name -h names another program"
-    case $name in *mpi) spawners=mpi ;; *) spawners='fork ssh.* mpi pmi' ;; esac
+    case $name in *mpi) spawners=mpi ;; *) spawners='fork ssh custom mpi pmi' ;; esac
     grep -q -- "-spawner=.*: $spawners\$" "$work/out" || fail "$name -h has the wrong spawners"
 done
 

@@ -64,6 +64,18 @@ expect 1 srun -n 2 "$AQ_BUILD/hello"
 grep -q 'srun started 2 tasks, but gave them nothing to find each other by; give' "$work/err" || fail "no remedy for srun without PMI"
 expect 0 srun -n 1 "$AQ_BUILD/hello"
 settle
+# GASNet's own way, which takes no PMI: the program calls srun by GASNET_CSPAWN_CMD.
+cp "$AQ_BUILD/conform_exit_udp" "$work/custom" || exit 1
+for command in 'srun -n %N %C' 'srun -N1 -n%N --overcommit %C'; do
+    GASNET_SPAWNFN=C GASNET_CSPAWN_CMD=$command GASNET_WORKER_RANK=SLURM_PROCID expect 0 "$work/custom" 4 pid
+    [ "$(cut -d' ' -f1 "$work/out" | sort -n | xargs)" = "0 1 2 3" ] || fail "$command does not start ranks 0 to 3"
+    settle
+done
+GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -N%N %C' job 3 "$AQ_BUILD/amudprun" -np 1 "$work/custom" code 3
+GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -n %N %C' job 9 "$AQ_BUILD/gasnetrun_udp" -n 3 "$work/custom" one 2 9
+GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -n 1 %C' GASNET_CONNECT_TIMEOUT=3 job 1 "$work/custom" 2 pid
+says '1 of 2 processes had come within 3 seconds'
+
 found=
 for pmi in pmix pmi2; do
     [ -e "$AQ_BUILD/modules/aq_mpi_$pmi.so" ] || {

@@ -95,7 +95,7 @@ static void test_spec(void **state)
     char *argv[] = {"prog", "", "a b", "'\"\n\\", NULL};
     char *environment[] = {"A=1", value, "B=x\ny 'z'", NULL};
     aq_spec_host_t hosts[] = {{"a", "ann", ""}, {"b", "", "/opt/x"}};
-    uint32_t host_of_rank[] = {0, 0, 1};
+    uint32_t host_of_rank[] = {0, 0, 1}, machine_of_rank[] = {0, 0, 0};
     const aq_spec_t spec = {.size = 3,
                             .host_count = 2,
                             .cpus_per_rank = 4,
@@ -110,6 +110,8 @@ static void test_spec(void **state)
                             .ports = "",
                             .hosts = hosts,
                             .host_of_rank = host_of_rank,
+                            .machine_of_rank = machine_of_rank,
+                            .workers = true,
                             .argv = argv,
                             .environment = environment};
     aq_bytes_t bytes = {0};
@@ -124,6 +126,8 @@ static void test_spec(void **state)
     assert_string_equal(got.folder, "/f");
     assert_string_equal(got.hosts[1].prefix, "/opt/x");
     assert_int_equal(got.host_of_rank[2], 1);
+    assert_int_equal(got.machine_of_rank[2], 0);
+    assert_true(got.workers && !got.direct);
     same_words(got.argv, argv);
     same_words(got.environment, environment);
     aq_spec_free(&got);
@@ -157,6 +161,13 @@ static void test_first_messages(void **state)
     aq_write_hello(&bytes, &hello);
     assert_true(aq_read_hello(only_frame(&bytes, AQ_MSG_HELLO).payload, &got_hello));
     assert_memory_equal(&hello, &got_hello, sizeof hello);
+    aq_worker_t worker;
+    bytes.used = 0;
+    aq_write_worker(&bytes, &(aq_worker_t){"boot 7", "a", 5});
+    assert_true(aq_read_worker(only_frame(&bytes, AQ_MSG_WORKER).payload, &worker));
+    assert_string_equal(worker.machine, "boot 7");
+    assert_string_equal(worker.host, "a");
+    assert_int_equal(worker.rank, 5);
     aq_job_message_t job = {1, 4, (const uint8_t *)"spec", 4}, got_job;
     bytes.used = 0;
     aq_write_job(&bytes, &job);

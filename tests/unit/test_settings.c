@@ -206,7 +206,8 @@ static void test_choice(void **state)
     refuse_with(AQ_SET_WAITMODE, "spi", "one of auto, spin, block, spinblock");
     refuse_with(AQ_SET_WAITMODE, "auto spin", "one of auto");
     refuse_with(AQ_SET_WAITMODE, " ", "one of auto");
-    refuse_with(AQ_SET_SPAWNER, "carrier-pigeon", "one of auto, fork, ssh, mpi, pmi; unset it");
+    refuse_with(AQ_SET_SPAWNER, "carrier-pigeon",
+                "one of auto, fork, ssh, custom, mpi, pmi; unset");
 }
 
 static void test_lists(void **state)

@@ -1,0 +1,244 @@
+// Workers, on the side of the launcher and on their own.
+#include "workers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../other/clock.h"
+#include "../other/log.h"
+#include "../other/settings.h"
+#include "../other/size.h"
+
+// ---- the launcher: waiting for them ----
+
+bool aq_workers_open(aq_node_t *node, uint16_t *port)
+{
+    int error = aq_node_listen_all(node, port);
+    if (error != 0) {
+        aq_log_error("the launcher cannot listen for the processes that GASNET_CSPAWN_CMD starts "
+                     "(%s); %s",
+                     strerror(error),
+                     error == EADDRINUSE ? "widen the range GASNET_SPAWN_PORTS"
+                                         : "correct GASNET_MASTERIP");
+        return false;
+    }
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        node->children[i].state = AQ_CHILD_INVITED;
+        node->children[i].deadline = UINT64_MAX;
+    }
+    return true;
+}
+
+void aq_workers_key(const aq_node_t *node, char text[2 * AQ_KEY_BYTES + 1])
+{
+    for (unsigned i = 0; i < AQ_KEY_BYTES; i++)
+        snprintf(text + (size_t)2 * i, 3, "%02x", node->key[i]);
+}
+
+void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
+                       char word[AQ_WORKER_WORD])
+{
+    char key[2 * AQ_KEY_BYTES + 1] = "-", own[AQ_REMOTE_TEXT - 64] = "";
+    if (with_key)
+        aq_workers_key(node, key);
+    if (node->told_address[0] != '\0') {
+        snprintf(word, AQ_WORKER_WORD, AQ_WORKER_OPTION "%u/%s/%s", port, key, node->told_address);
+        return;
+    }
+    aq_reach_own(own, sizeof own);
+    snprintf(word, AQ_WORKER_WORD, AQ_WORKER_OPTION "%u/%s/%s%s127.0.0.1", port, key, own,
+             own[0] != '\0' ? "," : "");
+}
+
+bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+{
+    aq_worker_t worker;
+    if (!node->spec.workers || child->host[0] != '\0' || !aq_read_worker(frame->payload, &worker))
+        return false;
+    snprintf(child->host, sizeof child->host, "%s", *worker.host ? worker.host : "?");
+    snprintf(child->machine, sizeof child->machine, "%s", worker.machine);
+    child->wish = worker.rank;
+    return true;
+}
+
+uint32_t aq_workers_here(const aq_node_t *node)
+{
+    uint32_t here = 0;
+    for (uint32_t i = 0; i < node->child_count; i++)
+        here += node->children[i].host[0] != '\0';
+    return here;
+}
+
+// ---- the launcher: numbering them ----
+
+static int compare_machines(const void *a, const void *b)
+{
+    const aq_child_t *one = a, *other = b;
+    int order = strcmp(one->host, other->host);
+    return order != 0 ? order : strcmp(one->machine, other->machine);
+}
+
+static int compare_wishes(const void *a, const void *b)
+{
+    const aq_child_t *one = a, *other = b;
+    return one->wish < other->wish ? -1 : one->wish > other->wish;
+}
+
+// Behind the sort by wish: each has the number of its place, or the wishes are wrong.
+static bool check_wishes(const aq_node_t *node)
+{
+    const aq_child_t *children = node->children, *last = &children[node->child_count - 1];
+    uint32_t size = node->child_count, first = 0;
+    while (first < size && children[first].wish == first)
+        first++;
+    if (first == size)
+        return true;
+    if (last->wish == AQ_NO_WISH)
+        aq_log_error("GASNET_WORKER_RANK is set in some processes, and not in that on host %s; set "
+                     "it in each, or in none",
+                     last->host);
+    else if (last->wish >= size)
+        aq_log_error("GASNET_WORKER_RANK is %" PRIu32 " in the process on host %s, but the job has "
+                     "%" PRIu32 " ranks; give each another number from 0 to %" PRIu32,
+                     last->wish, last->host, size, size - 1);
+    else
+        aq_log_error("GASNET_WORKER_RANK is %" PRIu32 " in no process, so another number is there "
+                     "twice; give each another number from 0 to %" PRIu32,
+                     first, size - 1);
+    return false;
+}
+
+static bool sort_workers(aq_node_t *node)
+{
+    bool wishes = false;
+    for (uint32_t i = 0; i < node->child_count; i++)
+        wishes = wishes || node->children[i].wish != AQ_NO_WISH;
+    qsort(node->children, node->child_count, sizeof *node->children,
+          wishes ? compare_wishes : compare_machines);
+    return !wishes || check_wishes(node);
+}
+
+// Machines are numbered by the first rank that is there. Ranks side by side are the usual case.
+static void number_machines(const aq_node_t *node)
+{
+    const aq_child_t *children = node->children;
+    uint32_t *machines = node->spec.machine_of_rank, count = 0;
+    for (uint32_t r = 0; r < node->child_count; r++) {
+        uint32_t same = r;
+        while (same > 0 && strcmp(children[same - 1].machine, children[r].machine) != 0)
+            same--;
+        machines[r] = same > 0 ? machines[same - 1] : count++;
+    }
+}
+
+static void send_job(const aq_node_t *node, aq_child_t *child, uint32_t rank)
+{
+    const aq_job_message_t job = {rank, rank + 1, node->spec_bytes.data, node->spec_bytes.used};
+    child->low = rank;
+    child->high = rank + 1;
+    child->deadline = aq_clock_ns() + (uint64_t)node->spec.timeout_ms * 1000000;
+    aq_write_job(&child->link.out, &job);
+}
+
+bool aq_workers_number(aq_node_t *node)
+{
+    if (!sort_workers(node))
+        return false;
+    number_machines(node);
+    for (uint32_t r = 0; r < node->child_count; r++)
+        node->spec.hosts[r].name = node->children[r].host;
+    aq_bytes_free(&node->spec_bytes);
+    node->spec_bytes = (aq_bytes_t){0};
+    aq_write_spec(&node->spec_bytes, &node->spec);
+    for (uint32_t r = 0; r < node->child_count; r++)
+        send_job(node, &node->children[r], r);
+    return true;
+}
+
+// ---- a worker ----
+
+static bool read_key(const char *text, uint8_t key[AQ_KEY_BYTES])
+{
+    for (unsigned i = 0; i < AQ_KEY_BYTES; i++) {
+        unsigned byte;
+        if (sscanf(text + (size_t)2 * i, "%2x", &byte) != 1)
+            return false;
+        key[i] = (uint8_t)byte;
+    }
+    return text[(size_t)2 * AQ_KEY_BYTES] == '\0';
+}
+
+static char *cut_at(char *text)
+{
+    char *end = strchr(text, '/');
+    if (end != NULL)
+        *end++ = '\0';
+    return end;
+}
+
+bool aq_worker_read(char *word, aq_worker_way_t *out)
+{
+    char *key = cut_at(word);
+    out->port = (uint16_t)strtoul(word, NULL, 10);
+    out->addresses = key != NULL ? cut_at(key) : NULL;
+    if (out->addresses == NULL) {
+        aq_log_error("this program is started by the command of GASNET_CSPAWN_CMD, as %%C; start "
+                     "gasnetrun itself");
+        return false;
+    }
+    const char *text = strcmp(key, "-") != 0 ? key : getenv(AQ_WORKER_KEY);
+    bool ok = text != NULL && strlen(text) == (size_t)2 * AQ_KEY_BYTES && read_key(text, out->key);
+    if (!ok)
+        aq_log_error("the command of GASNET_CSPAWN_CMD does not pass its environment on, where the "
+                     "key of the job is (" AQ_WORKER_KEY
+                     "); have it pass that variable (mpirun -x " AQ_WORKER_KEY
+                     ", srun --export=ALL), or set GASNET_CSPAWN_KEY=command");
+    if (text == key)
+        memset(key, '*', strlen(key)); // what ps shows from here on
+    (void)unsetenv(AQ_WORKER_KEY);
+    return ok;
+}
+
+// The number, or that in the variable that is named.
+static bool read_wish(uint32_t *wish)
+{
+    const char *told = aq_settings_text(AQ_SET_WORKER_RANK), *text = told;
+    int64_t rank;
+    *wish = AQ_NO_WISH;
+    if (*told == '\0')
+        return true;
+    if (*told < '0' || *told > '9')
+        text = getenv(told);
+    if (text != NULL && aq_size_parse_int(text, &rank) && rank >= 0 && rank < AQ_JOB_RANKS_MAX) {
+        *wish = (uint32_t)rank;
+        return true;
+    }
+    aq_log_error("GASNET_WORKER_RANK: '%s' is neither the number of a rank nor the name of a "
+                 "variable that has one here; correct it, or unset it",
+                 told);
+    return false;
+}
+
+bool aq_worker_introduce(aq_worker_t *out)
+{
+    static char machine[sizeof((aq_child_t *)NULL)->machine];
+    char boot[64] = "";
+    struct stat space = {0};
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL) {
+        (void)!fgets(boot, sizeof boot, file);
+        fclose(file);
+    }
+    boot[strcspn(boot, "\n")] = '\0';
+    (void)stat("/proc/self/ns/pid", &space);
+    snprintf(machine, sizeof machine, "%s %.48s %" PRIu64, boot, *boot ? "" : aq_log_host(),
+             (uint64_t)space.st_ino);
+    out->machine = machine;
+    out->host = aq_log_host();
+    return read_wish(&out->rank);
+}
