@@ -20,6 +20,7 @@ static size_t long_limit(size_t most, gex_Flags_t flags)
 size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int nargs)
 {
+    aq_job_need("gex_AM_MaxRequestLong");
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
     return long_limit(aq_job.max_long_request, flags);
 }
@@ -27,6 +28,7 @@ size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *l
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                            gex_Flags_t flags, unsigned int nargs)
 {
+    aq_job_need("gex_AM_MaxReplyLong");
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
     return long_limit(aq_job.max_long, flags);
 }
@@ -34,6 +36,7 @@ size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                                gex_Flags_t flags, unsigned int nargs)
 {
+    aq_job_need("gex_AM_MaxRequestMedium");
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
     return medium_limit(flags);
 }
@@ -41,6 +44,7 @@ size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t 
 size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int nargs)
 {
+    aq_job_need("gex_AM_MaxReplyMedium");
     (void)tm, (void)other, (void)lc_opt, (void)nargs;
     return medium_limit(flags);
 }
@@ -61,20 +65,24 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
 
 size_t gex_AM_LUBRequestLong(void)
 {
+    aq_job_need("gex_AM_LUBRequestLong");
     return long_limit(aq_job.max_long_request, 0);
 }
 
 size_t gex_AM_LUBReplyLong(void)
 {
+    aq_job_need("gex_AM_LUBReplyLong");
     return long_limit(aq_job.max_long, 0);
 }
 
 size_t gex_AM_LUBRequestMedium(void)
 {
+    aq_job_need("gex_AM_LUBRequestMedium");
     return medium_limit(0);
 }
 
 size_t gex_AM_LUBReplyMedium(void)
 {
+    aq_job_need("gex_AM_LUBReplyMedium");
     return medium_limit(0);
 }

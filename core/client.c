@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,18 +141,50 @@ static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t f
     return status;
 }
 
+// Calls that are too hot for aq_job_need follow a handle, or a table of the job, and those are
+// NULL.
+static void on_null_handle(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    aq_job_let_first_speak();
+    if ((uintptr_t)info->si_addr < GASNET_PAGESIZE)
+        aq_log_error("fatal: a null handle was used after gex_Client_Init or gasnet_init had "
+                     "failed; end the program where they do not return GASNET_OK");
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+// From here on no call looks as if there were a job, perhaps of one rank.
+static void end_failed_start(void)
+{
+    struct sigaction old, action = {.sa_sigaction = on_null_handle, .sa_flags = SA_SIGINFO};
+    aq_job.failed = true;
+    aq_job.rank = aq_job.size = 0;
+    if (sigaction(SIGSEGV, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(SIGSEGV, &action, NULL);
+}
+
+static int refuse_again(const char *call)
+{
+    if (aq_job.size)
+        aq_log_error("%s was called a second time: one client a process is supported", call);
+    else
+        aq_log_error("%s failed before, when the job had begun to start: end the program", call);
+    return GASNET_ERR_NOT_INIT;
+}
+
 int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *name,
                        int *argc, char ***argv, gex_Flags_t flags, const aq_api_build_t *build)
 {
     if (aq_job_running()) {
-        aq_log_error("gex_Client_Init was called a second time: one client a process is supported");
-        return GASNET_ERR_NOT_INIT;
+        return refuse_again("gex_Client_Init");
     }
     aq_boot_begin_start();
     aq_status_t status = init(name, argc, argv, flags, build);
     aq_boot_end_start();
     if (status != AQ_OK) {
         aq_exit_if_ended();
+        end_failed_start();
         return public_error(status);
     }
     if (client_p)
@@ -165,31 +198,37 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
 
 gex_Flags_t gex_Client_QueryFlags(gex_Client_t client)
 {
+    aq_job_need("gex_Client_QueryFlags");
     return client->flags;
 }
 
 const char *gex_Client_QueryName(gex_Client_t client)
 {
+    aq_job_need("gex_Client_QueryName");
     return client->name;
 }
 
 void gex_Client_SetCData(gex_Client_t client, const void *val)
 {
+    aq_job_need("gex_Client_SetCData");
     client->cdata = (void *)(uintptr_t)val;
 }
 
 void *gex_Client_QueryCData(gex_Client_t client)
 {
+    aq_job_need("gex_Client_QueryCData");
     return client->cdata;
 }
 
 gex_Rank_t gex_System_QueryJobRank(void)
 {
+    aq_job_need("gex_System_QueryJobRank");
     return aq_job.rank;
 }
 
 gex_Rank_t gex_System_QueryJobSize(void)
 {
+    aq_job_need("gex_System_QueryJobSize");
     return aq_job.size;
 }
 
@@ -206,17 +245,20 @@ static void report_group(const aq_group_t *group, gex_RankInfo_t **info_p, gex_R
 
 void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *index_p)
 {
+    aq_job_need("gex_System_QueryNbrhdInfo");
     report_group(&aq_job.nbrhd, info_p, count_p, index_p);
 }
 
 void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *index_p)
 {
+    aq_job_need("gex_System_QueryHostInfo");
     report_group(&aq_job.host, info_p, count_p, index_p);
 }
 
 void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_size_p, gex_Rank_t *nbrhd_rank_p,
                                 gex_Rank_t *host_size_p, gex_Rank_t *host_rank_p)
 {
+    aq_job_need("gex_System_QueryMyPosition");
     if (nbrhd_size_p)
         *nbrhd_size_p = aq_job.nbrhd.groups;
     if (nbrhd_rank_p)
@@ -250,6 +292,7 @@ int gex_System_QueryHiddenAMConcurrencyLevel(void)
 int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
                                     const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
 {
+    aq_job_need("gex_System_QueryProgressThreads");
     if (!count_p || !info_p || flags)
         return GASNET_ERR_BAD_ARG;
     if (!(client->flags & GEX_FLAG_DEFER_THREADS))

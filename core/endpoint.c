@@ -4,6 +4,7 @@
 
 #include "conduit.h"
 #include "fatal.h"
+#include "job.h"
 #include "thread.h"
 
 struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL};
@@ -49,6 +50,7 @@ static int create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
 int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                   gex_Flags_t flags)
 {
+    aq_job_need("gex_EP_Create");
     if (!capabilities || (capabilities & ~FURTHER_CAPABILITIES))
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_Create: capabilities 0x%x: an endpoint beside the primordial one can "
@@ -62,31 +64,37 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
 
 gex_Client_t gex_EP_QueryClient(gex_EP_t ep)
 {
+    aq_job_need("gex_EP_QueryClient");
     return ep->client;
 }
 
 gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep)
 {
+    aq_job_need("gex_EP_QueryFlags");
     return ep->flags;
 }
 
 gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
 {
+    aq_job_need("gex_EP_QuerySegment");
     return ep->segment;
 }
 
 gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep)
 {
+    aq_job_need("gex_EP_QueryIndex");
     return ep->index;
 }
 
 void gex_EP_SetCData(gex_EP_t ep, const void *val)
 {
+    aq_job_need("gex_EP_SetCData");
     ep->cdata = (void *)(uintptr_t)val;
 }
 
 void *gex_EP_QueryCData(gex_EP_t ep)
 {
+    aq_job_need("gex_EP_QueryCData");
     return ep->cdata;
 }
 
@@ -189,6 +197,7 @@ static int register_table(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
 
 int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
 {
+    aq_job_need("gex_EP_RegisterHandlers");
     int result = GASNET_OK;
     if (!(ep->capabilities & GEX_EP_CAPABILITY_AM))
         return refuse(GASNET_ERR_BAD_ARG,

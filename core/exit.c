@@ -183,6 +183,8 @@ static void let_client_clean_up(void)
 void aq_exit_requested(void)
 {
     static _Atomic uint64_t deadline;
+    if (!aq_job_running())
+        aq_job_missing("a function that polls or waits");
     if (atomic_load(&leaver) == gettid())
         return; // the body polls
     uint64_t now = aq_clock_ns();

@@ -127,14 +127,14 @@ AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *
                               const aq_api_build_t *build);
 
 // Joins the job. Collective; blocks until all ranks have joined; at most once in a process, by one
-// thread and ahead of every other call. name
-// may be any text, and is copied (the specification asks for [A-Z][A-Z0-9_]+, but clients have
-// other names, and GASNet-EX takes them); NULL is the empty name. argc and argv may be NULL at all
-// ranks. Each of the outputs may be NULL. Returns GASNET_OK, GASNET_ERR_BAD_ARG,
-// GASNET_ERR_RESOURCE (a message was printed) or GASNET_ERR_NOT_INIT when called twice. With
-// GASNET_PSHM_NODES=N and no launcher this call forks; so does a program that is linked for conduit
-// udp and started without a launcher, as `program N arguments`: then the number of ranks is taken
-// out of argc and argv, and has to be there.
+// thread and ahead of every other call. name may be any text, and is copied (the specification asks
+// for [A-Z][A-Z0-9_]+, but clients have other names, and GASNet-EX takes them); NULL is the empty
+// name. argc and argv may be NULL at all ranks. Each of the outputs may be NULL. Returns GASNET_OK,
+// GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (a message was printed) or GASNET_ERR_NOT_INIT when
+// called twice. Before it, and after one that failed, calls that need a job end the process with a
+// message, in every build. With GASNET_PSHM_NODES=N and no launcher this call forks; so does a
+// program that is linked for conduit udp and started without a launcher, as `program N arguments`:
+// then the number of ranks is taken out of argc and argv, and has to be there.
 AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
                                   const char *name, int *argc, char ***argv, gex_Flags_t flags)
 {

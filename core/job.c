@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../other/clock.h"
 #include "../other/settings.h"
 #include "am.h"
 #include "exit.h"
@@ -12,10 +13,15 @@
 #include "registry.h"
 #include "segment.h"
 
-aq_job_t aq_job;
+static _Atomic int32_t no_exit_word = AQ_BOOT_RUNNING + 1;
+aq_boot_t aq_job_no_boot = {.exit_word = &no_exit_word};
+aq_job_t aq_job = {.boot = &aq_job_no_boot};
 
 _Static_assert(sizeof(atomic_uintptr_t) + sizeof(intptr_t) + 2 * sizeof(uintptr_t) <= 32,
                "a rank that was never spoken to costs at most 32 bytes");
+
+// How long the other ranks leave rank 0 to speak for all of them. The end of one ends all.
+#define SPEECH_NS 3000000000u
 
 static aq_lock_t bind_lock;
 
@@ -176,6 +182,26 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
     if (status == AQ_OK)
         aq_progress_start(job->host.size);
     return status;
+}
+
+void aq_job_let_first_speak(void)
+{
+    if (!aq_log_is_first())
+        aq_clock_sleep_ns(SPEECH_NS);
+}
+
+void aq_job_missing(const char *call)
+{
+    if (aq_job.failed) {
+        aq_job_let_first_speak();
+        aq_fatal("%s was called after gex_Client_Init or gasnet_init had failed; end the program "
+                 "where they do not return GASNET_OK",
+                 call);
+    }
+    aq_boot_begin_start(); // the launcher, if there is one, tells the first such fault
+    aq_fatal("%s was called before gex_Client_Init or gasnet_init; call one of these first, and "
+             "end the program where it does not return GASNET_OK",
+             call);
 }
 
 // 0: nothing leads there.

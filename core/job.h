@@ -29,7 +29,8 @@ typedef struct aq_group {
 
 typedef struct aq_job {
     aq_boot_t *boot;
-    uint32_t rank, size;
+    uint32_t rank, size; // size is 0 before init, and after one that failed
+    bool failed;         // init did
     aq_group_t host, nbrhd;
 
     aq_conduit_t *conduits[AQ_MAX_CONDUITS];
@@ -51,11 +52,31 @@ typedef struct aq_job {
     aq_conduit_env_t env;
 } aq_job_t;
 
-extern aq_job_t aq_job; // boot is NULL before init
+extern aq_job_t aq_job;
 
+// Stands in for the boot before init. Its job has ended, so that a poll, which looks for that
+// anyway, comes to aq_job_missing.
+extern aq_boot_t aq_job_no_boot;
+
+// Whether this process belongs to a job that it has to leave; also after an init that failed late.
 static inline bool aq_job_running(void)
 {
-    return aq_job.boot != NULL;
+    return aq_job.boot != NULL && aq_job.boot != &aq_job_no_boot;
+}
+
+// There is no job: ends this process, and the job whose start has failed, with a message that names
+// the call. Where a launcher has started several such processes, one of them speaks.
+void aq_job_missing(const char *call) __attribute__((noreturn, cold));
+
+// After an init that failed: waits a few seconds in all ranks but rank 0, which tells a fault that
+// all of them have. Async-signal-safe.
+void aq_job_let_first_speak(void);
+
+// For public calls that need a job, in every build, but for those of the hot paths.
+static inline void aq_job_need(const char *call)
+{
+    if (__builtin_expect(!aq_job.size, 0))
+        aq_job_missing(call);
 }
 
 // Joins the job: spawner, hosts, conduits, peer table. ranks: as aq_boot_start has it. Logs faults.

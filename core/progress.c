@@ -175,7 +175,6 @@ void aq_progress_poll_in_loop(void)
 
 int gasnet_AMPoll(void)
 {
-    AQ_CHECK(aq_job_running(), "gasnet_AMPoll before gex_Client_Init");
     if (AQ_CHECKS)
         aq_thread_check_context("gasnet_AMPoll", "");
     aq_progress_poll_in_loop();

@@ -64,11 +64,13 @@ void aq_segment_everything(void)
 
 uintptr_t gasnet_getMaxLocalSegmentSize(void)
 {
+    aq_job_need("gasnet_getMaxLocalSegmentSize");
     return local_limit;
 }
 
 uintptr_t gasnet_getMaxGlobalSegmentSize(void)
 {
+    aq_job_need("gasnet_getMaxGlobalSegmentSize");
     return global_limit;
 }
 
@@ -216,6 +218,7 @@ static int attach_nothing(gex_Segment_t *segment_p)
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
+    aq_job_need("gex_Segment_Attach");
     gex_EP_t ep = gex_TM_QueryEP(tm);
     if (AQ_CHECKS)
         aq_thread_check_context("gex_Segment_Attach", "");
@@ -274,6 +277,7 @@ static int check_create(uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
+    aq_job_need("gex_Segment_Create");
     int result = check_create(length, kind, flags);
     if (result != GASNET_OK)
         return result;
@@ -338,6 +342,7 @@ static bool bind_if_unbound(gex_EP_t ep, gex_Segment_t seg)
 
 int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
 {
+    aq_job_need("gex_EP_BindSegment");
     if (ep == GEX_EP_INVALID || seg == GEX_SEGMENT_INVALID || flags)
         return refuse(GASNET_ERR_BAD_ARG,
                       "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx",

@@ -171,6 +171,7 @@ static void *local_address(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr)
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
+    aq_job_need("gex_EP_QueryBoundSegmentNB");
     if (AQ_CHECKS && !(flags & GEX_FLAG_IMMEDIATE))
         aq_thread_check_context("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE", "");
     AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
@@ -191,6 +192,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p)
 {
+    aq_job_need("gex_Segment_QueryBound");
     AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
              rank, tm->size);
     uintptr_t addr, size;

@@ -170,31 +170,37 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
 {
+    aq_job_need("gex_TM_QueryClient");
     return aq_team_of(tm)->ep->client;
 }
 
 gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
 {
+    aq_job_need("gex_TM_QueryEP");
     return aq_team_of(tm)->ep;
 }
 
 gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
 {
+    aq_job_need("gex_TM_QueryFlags");
     return aq_team_of(tm)->flags;
 }
 
 void gex_TM_SetCData(gex_TM_t tm, const void *val)
 {
+    aq_job_need("gex_TM_SetCData");
     aq_team_of(tm)->cdata = (void *)(uintptr_t)val;
 }
 
 void *gex_TM_QueryCData(gex_TM_t tm)
 {
+    aq_job_need("gex_TM_QueryCData");
     return aq_team_of(tm)->cdata;
 }
 
 gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
 {
+    aq_job_need("gex_TM_TranslateRankToJobrank");
     AQ_CHECK(rank < tm->size,
              "gex_TM_TranslateRankToJobrank: rank %u is not below the team's size %u", rank,
              tm->size);
@@ -204,6 +210,7 @@ gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
 // A walk over the members: the question is rare, and an index would cost each team as much again.
 gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
 {
+    aq_job_need("gex_TM_TranslateJobrankToRank");
     const aq_team_t *team = aq_team_of(tm);
     if (!team->members)
         return jobrank < tm->size ? jobrank : GEX_RANK_INVALID;
@@ -215,6 +222,7 @@ gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
 
 gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
 {
+    aq_job_need("gex_TM_TranslateRankToEP");
     (void)flags;
     return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), aq_team_of(tm)->remote_ep};
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../core/fatal.h"
+#include "../core/job.h"
 #include "../core/progress.h"
 #include "../core/report.h"
 #include "coll.h"
@@ -152,6 +153,7 @@ static void (*const start_of_teams)(aq_team_t *, const uint32_t *)
 
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
+    aq_job_need("gex_Coll_BarrierNB");
     aq_team_t *team = aq_team_of(tm);
     (void)flags;
     if (AQ_CHECKS) {
@@ -181,6 +183,7 @@ static aq_vote_t vote_of(int id, int flags)
 
 static void notify(const char *call, int id, int flags)
 {
+    aq_job_need(call);
     if (AQ_CHECKS)
         aq_thread_check_context(call, "");
     AQ_CHECK(!pending.notified, "%s: the barrier notified before (id %d) was not waited for", call,
@@ -212,6 +215,7 @@ static int result_of_pair(int id, int flags)
 
 int gasnet_barrier_wait(int id, int flags)
 {
+    aq_job_need("gasnet_barrier_wait");
     if (AQ_CHECKS)
         check_notified("gasnet_barrier_wait");
     gex_Event_Wait(pending.event);
@@ -220,6 +224,7 @@ int gasnet_barrier_wait(int id, int flags)
 
 int gasnet_barrier_try(int id, int flags)
 {
+    aq_job_need("gasnet_barrier_try");
     if (AQ_CHECKS)
         check_notified("gasnet_barrier_try");
     gasnet_AMPoll();
@@ -236,6 +241,7 @@ int gasnet_barrier(int id, int flags)
 
 int gasnet_barrier_result(int *id)
 {
+    aq_job_need("gasnet_barrier_result");
     if (aq_barrier_named.result == AQ_VOTE_NONE)
         return 1;
     *id = (int)(uint32_t)aq_barrier_named.result;

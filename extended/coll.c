@@ -3,6 +3,7 @@
 #include "format.h"
 
 #include "../core/fatal.h"
+#include "../core/job.h"
 #include "gasnetex_rma.h"
 
 static const char broadcast[] = "gex_Coll_BroadcastNB";
@@ -20,6 +21,7 @@ static void check_team(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags
 gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                  size_t nbytes, gex_Flags_t flags)
 {
+    aq_job_need("gex_Coll_BroadcastNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
     if (AQ_CHECKS) {
         check_team(broadcast, tm, root, flags);
@@ -73,6 +75,7 @@ gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
                                    gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
+    aq_job_need("gex_Coll_ReduceToOneNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
     gex_Coll_ReduceFn_t fn = find_operator(to_one, dt, op, user_op);
     if (AQ_CHECKS) {
@@ -96,6 +99,7 @@ gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_
                                    size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
+    aq_job_need("gex_Coll_ReduceToAllNB");
     aq_coll_t *coll = aq_coll_of(aq_team_of(tm));
     gex_Coll_ReduceFn_t fn = find_operator(to_all, dt, op, user_op);
     if (AQ_CHECKS) {

@@ -148,6 +148,7 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
 void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM_t *tm_p,
                             gex_Segment_t *segment_p)
 {
+    aq_job_need("gasnet_QueryGexObjects");
     if (client_p)
         *client_p = &aq_client;
     if (endpoint_p)

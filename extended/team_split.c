@@ -103,6 +103,7 @@ static void check_parent(const char *call, gex_TM_t tm)
 size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, void *scratch_addr,
                     size_t scratch_size, gex_Flags_t flags)
 {
+    aq_job_need("gex_TM_Split");
     aq_team_t *parent = aq_team_of(parent_tm);
     if (AQ_CHECKS)
         check_parent("gex_TM_Split", parent_tm);
@@ -171,6 +172,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
                      gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
                      size_t scratch_size, gex_Flags_t flags)
 {
+    aq_job_need("gex_TM_Create");
     aq_team_t *parent = aq_team_of(parent_tm);
     if (AQ_CHECKS)
         check_parent("gex_TM_Create", parent_tm);
@@ -198,6 +200,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
 // The other members may still be in a collective that this one has finished, so all meet first.
 int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 {
+    aq_job_need("gex_TM_Destroy");
     aq_team_t *team = aq_team_of(tm);
     if (AQ_CHECKS)
         check_parent("gex_TM_Destroy", tm);
@@ -254,6 +257,7 @@ static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
 // Two rounds: how many, then that many of each. A notice of size 0 says nothing.
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
+    aq_job_need("gex_EP_PublishBoundSegment");
     const char *call = "gex_EP_PublishBoundSegment";
     aq_team_t *team = aq_team_of(tm);
     (void)flags;

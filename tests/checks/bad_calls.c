@@ -127,6 +127,9 @@ static void each_mode(int (*visit)(const bad_call_t *bad, const char *arg), cons
     for (size_t i = 0; i < bad_context_count(); i++)
         if (visit(bad_context_call(i), arg))
             return;
+    for (size_t i = 0; i < bad_early_count(); i++)
+        if (visit(bad_early_call(i), arg))
+            return;
     for (size_t i = 0; i < bad_rma_count(); i++)
         if (visit(bad_rma_call(i), arg))
             return;

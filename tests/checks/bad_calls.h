@@ -63,6 +63,8 @@ void bad_abort(const char *why) __attribute__((noreturn));
 // are, and the one of a number. The strings live until the next call.
 size_t bad_context_count(void);
 const bad_call_t *bad_context_call(size_t number);
+size_t bad_early_count(void);
+const bad_call_t *bad_early_call(size_t number);
 size_t bad_rma_count(void);
 const bad_call_t *bad_rma_call(size_t number);
 

@@ -38,11 +38,11 @@ left_behind()
 }
 
 # has_message RANK PATTERN: standard error has the message, with the prefix of that rank. A rank below 0
-# stands for a process that is none.
+# stands for a process that is none, or that could not become one.
 has_message()
 {
     local who="rank $1 of 2"
-    [ "$1" -ge 0 ] || who=bad_calls
+    [ "$1" -ge 0 ] || who="(rank [01] of 2|bad_calls)"
     grep -E "^\*\*\* GASNet: $who on host [^ ]*: (fatal: )?$2" "$work/err" >"$work/found"
 }
 

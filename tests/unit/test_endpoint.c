@@ -12,6 +12,7 @@
 
 #include "../../core/endpoint.h"
 #include "../../core/fatal.h"
+#include "../../core/job.h"
 
 enum { FIRST = GEX_AM_INDEX_BASE, LAST = AQ_HANDLERS - 1, PLACES = AQ_HANDLERS - FIRST };
 
@@ -22,6 +23,7 @@ static int clear(void **state)
     (void)state;
     memset(&ep, 0, sizeof ep);
     ep.capabilities = GEX_EP_CAPABILITY_ALL;
+    aq_job.size = 1;
     return 0;
 }
 
