@@ -30,8 +30,11 @@ one_mpi()
     mpi_job 6 by_mpirun "$1" 2 "$conform" quit 0 15 6
     GASNET_EXITTIMEOUT=0.2 mpi_job 9 by_mpirun "$1" 2 "$conform" compute 1 9
     grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
-    by_mpirun "$1" 2 "$conform" signal 1 9 >"$work/out" 2>"$work/err" && fail "a rank was killed, and the code is 0"
-    nobody_left 20
+    case $1 in # as gasnetrun(1) says: MPICH leaves 128 out
+    openmpi) killed=137 ;;
+    mpich) killed=9 ;;
+    esac
+    mpi_job $killed by_mpirun "$1" 2 "$conform" signal 1 9
 }
 
 # SIGUSR2 makes a rank over conduit mpi tell of its queues, and it goes on.
