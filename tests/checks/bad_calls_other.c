@@ -171,7 +171,7 @@ const bad_call_t bad_other_calls[] = {
      NULL, NULL},
     {"leaf-of-leaf", BAD_FATAL, 0, "gex_Event_QueryLeaf: the event", leaf_of_leaf, NULL, NULL},
     {"leaf-category", BAD_FATAL, 0,
-     "gex_Event_QueryLeaf: category 0xa is not one of GEX_EC_GET, PUT, AM, LC, RMW", leaf_category,
+     "gex_Event_QueryLeaf: category 0x3 is not one of GEX_EC_GET, PUT, AM, LC, RMW", leaf_category,
      NULL, NULL},
     {"region-twice", BAD_FATAL, 0,
      "gex_NBI_BeginAccessRegion: this thread has an open access region already", region_twice, NULL,
