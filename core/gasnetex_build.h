@@ -20,6 +20,7 @@
 #endif
 #ifndef AQ_API_CONDUIT
 #define AQ_API_CONDUIT "SMP"
+#define GASNET_CONDUIT_NAME SMP // not in the specification: clients turn it into text
 #define GASNET_SMP_CONDUIT 1
 #undef GASNET_CONDUIT_SMP
 #define GASNET_CONDUIT_SMP 1

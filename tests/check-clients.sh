@@ -53,6 +53,7 @@ static void *const keep1 __attribute__((unused)) = (void *)_gasneti_threadkey_in
 static void *const keep2 __attribute__((unused)) = (void *)_gasnett_trace_printf_noop;
 static const char *(*const keep3)(void) __attribute__((unused)) = gasneti_gethostname;
 static char table[GASNETI_MAX_THREADS] __attribute__((unused));
+GASNETT_IDENT(client_conduit, "$ClientConduit: " _STRINGIFY(GASNET_CONDUIT_NAME) " " GASNET_CONDUIT_NAME_STR " $");
 GASNETT_IDENT(client_compiler, "$ClientCompiler: " PLATFORM_COMPILER_IDSTR " $");
 #if PLATFORM_COMPILER_VERSION != PLATFORM_COMPILER_VERSION_INT(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__) &&           \
     PLATFORM_COMPILER_GNU
@@ -60,6 +61,7 @@ GASNETT_IDENT(client_compiler, "$ClientCompiler: " PLATFORM_COMPILER_IDSTR " $")
 #endif
 END2
 compiles names -DGASNET_PAR || fail "the undocumented names do not compile."
+strings names.o | grep -qx '\$ClientConduit: SMP SMP \$' || fail "GASNET_CONDUIT_NAME is not SMP."
 
 # Without a thread mode: the library that is linked decides.
 cat >modeless.c <<'END2'
