@@ -201,40 +201,47 @@ bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, cons
     return answered;
 }
 
-// The get that a reply answers.
-static const aq_pending_op_t *get_find(udp_link_t *link, const udp_frame_t *frame)
+static void get_check(const udp_link_t *link, const udp_frame_t *frame, const aq_pending_op_t *get)
 {
-    const aq_pending_op_t *get = aq_cookies_find(&link->gets, frame->cookie, link->rank);
     if (!get || get->nbytes != frame->nbytes)
         aq_fatal("rank %u answers a get that does not wait for these %zu bytes; see that all ranks "
                  "run the same program with the same library",
                  link->rank, frame->nbytes);
-    return get;
 }
 
 void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame)
 {
     if (frame->type == UDP_FRAME_PUT)
         return udp_place_memory(udp, link->rank, frame->place, frame->nbytes);
-    return get_find(link, frame)->dest;
+    const aq_pending_op_t *get = aq_cookies_find(&link->gets, frame->cookie, link->rank);
+    get_check(link, frame, get);
+    return get->dest;
 }
 
 // With the link's lock held: a get has its bytes.
-static void get_end(udp_link_t *link, const udp_frame_t *frame)
+static void get_apply(udp_link_t *link, const udp_frame_t *frame, bool placed)
 {
     aq_pending_op_t get;
-    if (!aq_cookies_take(&link->gets, frame->cookie, link->rank, &get))
-        return; // udp_rma_dest has found it
+    const bool found = aq_cookies_take(&link->gets, frame->cookie, link->rank, &get);
+    get_check(link, frame, found ? &get : NULL);
+    if (!placed && frame->nbytes)
+        memcpy(get.dest, frame->payload, frame->nbytes);
     link->getting -= frame->nbytes;
     atomic_fetch_sub_explicit((atomic_uint *)get.context, 1, memory_order_release);
 }
 
-void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed)
+static void put_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed)
 {
     void *dest = udp_rma_dest(udp, link, frame);
     if (!placed && frame->nbytes)
         memcpy(dest, frame->payload, frame->nbytes);
+}
+
+void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed)
+{
     if (frame->type == UDP_FRAME_GOT)
-        get_end(link, frame);
+        get_apply(link, frame, placed);
+    else
+        put_apply(udp, link, frame, placed);
     udp->done++;
 }
