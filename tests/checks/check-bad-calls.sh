@@ -5,31 +5,13 @@
 #   check-bad-calls.sh [PATTERN ...]     only the modes whose names match one of the shell patterns
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
+. "$AQ_SRC/tests/checks/check-functions.sh"
 export LC_ALL=C
 work=${TMPDIR:-/tmp}
 failed=0 ran=0
 
 debug=no
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" && debug=yes
-
-complain()
-{
-    printf '%s: %s\n' "$name" "$*"
-    sed 's/^/    out: /' "$work/out"
-    sed 's/^/    err: /' "$work/err"
-    failed=$((failed + 1))
-}
-
-is_chosen()
-{
-    local p
-    [ $# -gt 0 ] || return 0
-    for p in "$@"; do
-        # shellcheck disable=SC2053
-        [[ $name == $p ]] && return 0
-    done
-    return 1
-}
 
 # The processes of the mode that ran last, which carry its mark in their environment.
 left_behind()

@@ -5,6 +5,7 @@
 #                                             with its words; only modes whose names match a shell pattern
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
+. "$AQ_SRC/tests/checks/check-functions.sh"
 export LC_ALL=C
 work=${TMPDIR:-/tmp}
 failed=0 ran=0
@@ -13,25 +14,6 @@ shift
 
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" &&
     skip "a debug build checks what it sends, so that no rank of it can be a wrong peer"
-
-complain()
-{
-    printf '%s: %s\n' "$name" "$*"
-    sed 's/^/    out: /' "$work/out"
-    sed 's/^/    err: /' "$work/err"
-    failed=$((failed + 1))
-}
-
-is_chosen()
-{
-    local p
-    [ $# -gt 0 ] || return 0
-    for p in "$@"; do
-        # shellcheck disable=SC2053
-        [[ $name == $p ]] && return 0
-    done
-    return 1
-}
 
 make_guard()
 {
