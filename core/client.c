@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,20 +174,34 @@ static int refuse_again(const char *call)
     return GASNET_ERR_NOT_INIT;
 }
 
-int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *name,
-                       int *argc, char ***argv, gex_Flags_t flags, const aq_api_build_t *build)
+static int join(const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                const aq_api_build_t *build)
 {
-    if (aq_job_running()) {
+    if (aq_job_running())
         return refuse_again("gex_Client_Init");
-    }
     aq_boot_begin_start();
     aq_status_t status = init(name, argc, argv, flags, build);
     aq_boot_end_start();
-    if (status != AQ_OK) {
-        aq_exit_if_ended();
-        end_failed_start();
-        return public_error(status);
+    if (status == AQ_OK)
+        return GASNET_OK;
+    aq_exit_if_ended();
+    end_failed_start();
+    return public_error(status);
+}
+
+int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *name,
+                       int *argc, char ***argv, gex_Flags_t flags, const aq_api_build_t *build)
+{
+    static atomic_flag joining = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&joining)) {
+        aq_log_error("gex_Client_Init was called while another thread is in it: one thread of a "
+                     "process calls it");
+        return GASNET_ERR_NOT_INIT;
     }
+    int result = join(name, argc, argv, flags, build);
+    atomic_flag_clear(&joining);
+    if (result != GASNET_OK)
+        return result;
     if (client_p)
         *client_p = &aq_client;
     if (ep_p)

@@ -1,7 +1,11 @@
 // Wrong calls that are refused with an error code and a message: init, segment, registration.
 #include "bad_calls.h"
 
+#include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static int init_name(const char *name)
 {
@@ -11,6 +15,49 @@ static int init_name(const char *name)
 static void init_twice(void)
 {
     bad_returned(init_name("BAD_CALLS"), GASNET_ERR_NOT_INIT);
+}
+
+// Two threads of rank 0 join the job. Rank 1 joins when one of the two has been refused, so that
+// the other is in gex_Client_Init until then.
+static pthread_barrier_t both;
+static int results[2];
+static char refused_file[64];
+
+static void *init_in_thread(void *result)
+{
+    pthread_barrier_wait(&both);
+    *(int *)result = init_name("BAD_CALLS");
+    if (*(int *)result != GASNET_OK)
+        fclose(fopen(refused_file, "w"));
+    return NULL;
+}
+
+static void init_beside(void)
+{
+    pthread_t other;
+    pthread_barrier_init(&both, NULL, 2);
+    if (pthread_create(&other, NULL, init_in_thread, &results[1]) != 0)
+        bad_abort("there is no second thread");
+    init_in_thread(&results[0]);
+    pthread_join(other, NULL);
+    bad_returned(results[0] + results[1], GASNET_OK + GASNET_ERR_NOT_INIT);
+}
+
+static void init_at_once(void)
+{
+    int rank = -1;
+    const char *control = getenv("GASNET_SPAWN_CONTROL");
+    if (!control || sscanf(control, "fork:%*d:%d", &rank) != 1)
+        bad_abort("there is no launcher");
+    snprintf(refused_file, sizeof refused_file, "bad_calls.%ld", (long)getppid());
+    if (rank == 0) {
+        init_beside();
+    } else {
+        while (unlink(refused_file) != 0)
+            usleep(1000);
+        bad_returned(init_name("BAD_CALLS"), GASNET_OK);
+    }
+    gasnet_exit(results[0] + results[1] != (rank == 0 ? GASNET_ERR_NOT_INIT : GASNET_OK));
 }
 
 // ---- segments ----
@@ -115,6 +162,8 @@ static void register_direction(void)
 const bad_call_t bad_start_calls[] = {
     {"init-twice", BAD_RETURNS, 0, "gex_Client_Init was called a second time", init_twice, NULL,
      NULL},
+    {"init-at-once", BAD_RETURNS, -1, "gex_Client_Init was called while another thread is in it",
+     init_at_once, NULL, NULL},
     {"attach-odd", BAD_RETURNS, 0,
      "gex_Segment_Attach: a size of 4097 bytes is no non-zero multiple of GASNET_PAGESIZE "
      "\\(4096\\)",
