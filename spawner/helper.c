@@ -567,6 +567,8 @@ static bool merge_environment(aq_spec_t *spec)
 static bool leave_guard(void)
 {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)signal(SIGINT, SIG_DFL); // a shell has what it starts in the background ignore these
+    (void)signal(SIGQUIT, SIG_DFL);
     pid_t guard = getpid(), pid = fork();
     if (pid > 0)
         be_guard(pid);

@@ -1,6 +1,6 @@
 # Shell functions for the tests of the exit of jobs, beside those of the launch tests:
 #   prepare CONDUIT SPAWNER     sets launch (words that start a job but for -n and the program) and program
-# SPAWNER: fork; ssh (two hosts, but for conduit smp; those of a bed, else this one by a shell of the test); openmpi
+# SPAWNER: fork; ssh (two hosts, but for conduit smp; those of a bed, else this one by a shell of the test); custom; openmpi
 # or mpich, whose mpirun starts the ranks.
 . "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
@@ -39,6 +39,10 @@ prepare()
     case $2 in
     fork) launch+=(-spawner=fork) ;;
     ssh) start_by_ssh "$1" ;;
+    custom)
+        export GASNET_CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' GASNET_MASTERIP=127.0.0.1
+        launch+=(-spawner=custom)
+        ;;
     *) start_by_mpirun "$2" ;;
     esac
 }
