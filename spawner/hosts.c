@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,18 +36,41 @@ bool aq_hosts_legal_user(const char *user)
     return is_word(user, LETTERS "._-+$\\@");
 }
 
-static bool same_text(const char *a, const char *b)
+// A node of the search tree; the texts are those of the row.
+typedef struct known {
+    const char *name, *user;
+    size_t row;
+} known_t;
+
+static int compare_texts(const char *a, const char *b)
 {
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+    return a == NULL || b == NULL ? (a != NULL) - (b != NULL) : strcmp(a, b);
+}
+
+static int compare_known(const void *a, const void *b)
+{
+    const known_t *x = a, *y = b;
+    const int names = strcmp(x->name, y->name);
+    return names != 0 ? names : compare_texts(x->user, y->user);
 }
 
 static aq_host_t *find_row(const aq_hosts_t *hosts, const aq_host_t *host)
 {
-    for (size_t i = 0; i < hosts->count; i++)
-        if (strcmp(hosts->rows[i].name, host->name) == 0 &&
-            same_text(hosts->rows[i].user, host->user))
-            return &hosts->rows[i];
-    return NULL;
+    const known_t key = {.name = host->name, .user = host->user};
+    known_t *const *found = tfind(&key, &hosts->known, compare_known);
+    return found != NULL ? &hosts->rows[(*found)->row] : NULL;
+}
+
+static bool remember_row(aq_hosts_t *hosts, size_t row)
+{
+    known_t *known = malloc(sizeof *known);
+    if (known == NULL)
+        return false;
+    *known = (known_t){hosts->rows[row].name, hosts->rows[row].user, row};
+    if (tsearch(known, &hosts->known, compare_known) != NULL)
+        return true;
+    free(known);
+    return false;
 }
 
 static void free_row(aq_host_t *row)
@@ -111,7 +135,8 @@ bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t 
     *row =
         (aq_host_t){.slots = host->slots, .cpus = host->cpus, .idle = host->idle, .first = first};
     if (copy_text(&row->name, host->name) && copy_text(&row->user, host->user) &&
-        copy_text(&row->prefix, host->prefix) && copy_text(&row->keys, host->keys)) {
+        copy_text(&row->prefix, host->prefix) && copy_text(&row->keys, host->keys) &&
+        (first < hosts->count || remember_row(hosts, first))) {
         hosts->count++;
         return true;
     }
@@ -125,6 +150,7 @@ void aq_hosts_free(aq_hosts_t *hosts)
         free_row(&hosts->rows[i]);
     free(hosts->rows);
     free(hosts->repeated);
+    tdestroy(hosts->known, free);
     *hosts = (aq_hosts_t){0};
 }
 

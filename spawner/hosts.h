@@ -33,6 +33,7 @@ typedef struct aq_hosts {
     aq_host_t *rows;
     size_t count, room;
     bool keep_repeats; // set before reading: a host that is named again gets a row of its own
+    void *known;       // of aq_hosts_add: a search tree (tsearch) over user and name
     char *repeated;    // name of the first host that was given twice, and merged; NULL: none
 } aq_hosts_t;
 

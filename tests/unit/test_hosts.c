@@ -164,6 +164,25 @@ static void test_slurm(void **state)
     }
 }
 
+// As many hosts as there can be, each of them twice: a search through all of them for each would
+// take minutes with a sanitizer.
+static void test_many(void **state)
+{
+    (void)state;
+    aq_hosts_t hosts = {0};
+    assert_true(aq_hosts_read_slurm(&hosts, "n[0-16383],n[0-16383]", "2(x16384),2(x16384)", fault,
+                                    sizeof fault));
+    assert_int_equal(hosts.count, 16384);
+    row_is(&hosts, 0, "n0", NULL, 4);
+    row_is(&hosts, 16383, "n16383", NULL, 4);
+    assert_string_equal(hosts.repeated, "n0");
+    assert_true(aq_hosts_read_list(&hosts, "-H", "n7:3", fault, sizeof fault));
+    row_is(&hosts, 7, "n7", NULL, 7);
+    assert_false(aq_hosts_read_list(&hosts, "-H", "ann@n7", fault, sizeof fault));
+    assert_non_null(strstr(fault, "more than 16384 hosts"));
+    aq_hosts_free(&hosts);
+}
+
 static void test_batch(void **state)
 {
     (void)state;
@@ -314,10 +333,11 @@ static void test_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),     cmocka_unit_test(test_file_faults),
-        cmocka_unit_test(test_lists),     cmocka_unit_test(test_slurm),
-        cmocka_unit_test(test_batch),     cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_placement), cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_files),   cmocka_unit_test(test_file_faults),
+        cmocka_unit_test(test_lists),   cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_many),    cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_sources), cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_repeats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
