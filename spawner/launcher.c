@@ -31,7 +31,7 @@
 #define REASONS 8
 #define PROGRESS_HOSTS 16
 #define COMMAND_GRACE (10 * SECOND) // for a command whose processes are gone
-#define COMMAND_KILL (2 * SECOND)   // from SIGTERM to SIGKILL
+#define COMMAND_KILL (2 * SECOND)   // from SIGTERM to SIGKILL; for one whose job did not start
 
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
@@ -549,13 +549,14 @@ static void await_command(aq_launcher_t *launcher, uint64_t time)
     }
 }
 
-// Where the job did not start, the command may wait for what will not come.
+// Where the job did not start, the command may wait for what will not come; most end with their
+// processes, and srun leaves its job in disorder when it is ended before.
 static void end_command(aq_launcher_t *launcher)
 {
     if (!launcher->node.spec.workers)
         return;
     pid_t group = launcher->command;
-    await_command(launcher, launcher->let_go ? COMMAND_GRACE : 0);
+    await_command(launcher, launcher->let_go ? COMMAND_GRACE : COMMAND_KILL);
     if (launcher->command > 0 && kill(-group, SIGTERM) == 0)
         await_command(launcher, COMMAND_KILL);
     aq_supervised_sweep();
