@@ -82,6 +82,9 @@ AQ_API_INLINE gasnet_node_t gasnet_nodes(void)
 {
     return gex_System_QueryJobSize();
 }
+// In no specification: variables of GASNet that clients read.
+#define gasneti_mynode gasnet_mynode()
+#define gasneti_nodes gasnet_nodes()
 
 // Fill in the entries of the nodes below numentries; further ones stay as they are. Return
 // GASNET_OK, GASNET_ERR_BAD_ARG for a negative number, GASNET_ERR_NOT_INIT before gasnet_attach

@@ -172,6 +172,7 @@ static void start(int *argc, char ***argv)
     me = gasnet_mynode();
     nodes = gasnet_nodes();
     leave_in_hook = *argc > 1 && strcmp((*argv)[1], "in-hook") == 0;
+    need(gasneti_mynode == me && gasneti_nodes == nodes, "the variables differ from the calls");
     need(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
     need(hooks == 1, "the attach hook was not called once");
     need(((char *)gex_Segment_QueryAddr(segment))[0] == 1, "the attach hook had other memory");
