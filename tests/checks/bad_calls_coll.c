@@ -147,7 +147,7 @@ const bad_call_t bad_coll_calls[] = {
      "gex_Coll_ReduceToOneNB: GEX_OP_XOR \\(0x4\\) is not an operation for GEX_DT_FLT \\(0x10\\)",
      one_real_bits, NULL, NULL},
     {"coll-one-fetching", BAD_FATAL_ALWAYS, 0,
-     "gex_Coll_ReduceToOneNB: GEX_OP_FADD \\(0x10000\\) is not an "
+     "gex_Coll_ReduceToOneNB: GEX_OP_FADD \\(0x40000\\) is not an "
      "operation for GEX_DT_I32",
      one_fetching, NULL, NULL},
     {"coll-one-user-type", BAD_FATAL_ALWAYS, 0,
