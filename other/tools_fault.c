@@ -32,16 +32,10 @@ static void drop_last_newlines(char *text)
 static void say_lines(char *text, const char *where)
 {
     drop_last_newlines(text);
-    char *line = text, *next = strchr(text, '\n');
-    if (next)
-        *next++ = '\0';
+    const char *line = strsep(&text, "\n");
     aq_log_error("fatal: %s%s", line, where);
-    while ((line = next) != NULL) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = '\0';
+    while ((line = strsep(&text, "\n")) != NULL)
         aq_log_error("%s", line);
-    }
 }
 
 void aq_api_fatalerror(const char *function, const char *file, int line, const char *msg, ...)
