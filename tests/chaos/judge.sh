@@ -96,28 +96,31 @@ wait_for_work()
     done
 }
 
-# Waits for the end of the job; fails when it does not end.
-wait_for_end()
+# Waits so many tenths of a second for the end of the job; fails when it does not end.
+ends_within()
 {
-    local tenths=$(((seconds + PATIENCE) * 10))
-    [ "$outcome" != ends ] || tenths=$((PATIENCE * 10))
-    [ "$outcome" != unharmed ] || tenths=$((seconds * 10))
+    local tenths=$1
     while job_runs; do
         [ $((tenths -= 1)) -gt 0 ] || return 1
         sleep 0.1
     done
 }
 
+# The same for as long as the outcome of the round allows.
+wait_for_end()
+{
+    local tenths=$(((seconds + PATIENCE) * 10))
+    [ "$outcome" != ends ] || tenths=$((PATIENCE * 10))
+    [ "$outcome" != unharmed ] || tenths=$((seconds * 10))
+    ends_within $tenths
+}
+
 # What a liar has made a rank wait for never comes; the job must still end when it is asked to.
 ask_to_end()
 {
-    local tenths=$((PATIENCE * 10))
     asked=yes
     kill -TERM "$launcher"
-    while job_runs; do
-        [ $((tenths -= 1)) -gt 0 ] || return 1
-        sleep 0.1
-    done
+    ends_within $((PATIENCE * 10))
 }
 
 # Nothing of the job may be left a while after its end. Sets $orphans_now.
