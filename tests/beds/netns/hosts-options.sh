@@ -75,9 +75,9 @@ says "no hosts are named"
 expect 0 "$run" -n 2 -H n1,n1 hostname
 says "host n1 is given twice"
 
-# -v says why others were not taken, -t starts nothing.
-expect 0 "$run" -t -n 4 -H n1,n2 "$hello"
-grep -q 'spawner fork is not taken: ssh goes before it' "$work/out" || fail "-v does not tell of fork"
+# -v -v says why others were not taken, -t starts nothing.
+expect 0 "$run" -t -v -v -n 4 -H n1,n2 "$hello"
+grep -q 'spawner fork is not taken: ssh goes before it' "$work/out" || fail "-v -v does not tell of fork"
 grep -q 'ranks 2-3 on host n2' "$work/out" || fail "-v does not tell the places"
 ! grep -q Hello "$work/out" || fail "-t starts the job"
 
