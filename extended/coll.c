@@ -35,7 +35,7 @@ gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const 
                                  .src = src,
                                  .unit = 1,
                                  .count = nbytes};
-    return aq_coll_begin(coll, &call);
+    return aq_coll_begin(coll, &call, 0);
 }
 
 // ---- reductions ----
@@ -92,7 +92,7 @@ gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
                                  .fn = fn,
                                  .cdata = user_cdata,
                                  .in_order = op == GEX_OP_USER_NC};
-    return aq_coll_begin(coll, &call);
+    return aq_coll_begin(coll, &call, 0);
 }
 
 gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
@@ -115,5 +115,5 @@ gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_
                                  .fn = fn,
                                  .cdata = user_cdata,
                                  .in_order = op == GEX_OP_USER_NC};
-    return aq_coll_begin(coll, &call);
+    return aq_coll_begin(coll, &call, 0);
 }

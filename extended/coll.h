@@ -126,12 +126,11 @@ typedef struct aq_coll_slot {
 } aq_coll_slot_t;
 
 typedef struct aq_coll aq_coll_t;
-gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call);
 
-// The same with synchronization. before: no bytes move until all ranks have made the call. after:
-// the event completes only when the operation is complete at all ranks.
-gex_Event_t aq_coll_begin_synced(aq_coll_t *coll, const aq_coll_call_t *call, bool before,
-                                 bool after);
+// Starts an operation and returns its event. Synchronization beyond the operation's own:
+#define AQ_COLL_SYNC_BEFORE 1u // no bytes move until all ranks have made the call
+#define AQ_COLL_SYNC_AFTER 2u  // the event completes only when the operation is complete everywhere
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync);
 
 typedef struct aq_coll_op {
     aq_coll_call_t call; // a share of the client's, perhaps
@@ -161,13 +160,15 @@ typedef struct aq_coll_op {
                            // row is the rank that sends it
     atomic_uint ready;     // receivers that are ready
 
-    size_t block; // bytes of this record with what lies behind it
+    size_t slots_at, boxes_at; // offsets from the record
+    size_t block;              // bytes of this record with what lies behind it
 } aq_coll_op_t;
 
 // ---- moving: coll_move.c ----
 
-// Lays out an operation that knows its call, number and team. The record has room for it.
-size_t aq_coll_op_room(const aq_coll_t *coll, const aq_coll_call_t *call);
+// Plans an operation that knows its call and team; returns the bytes that its record needs.
+size_t aq_coll_op_plan(aq_coll_op_t *op);
+// Lays out a planned operation in a record of that size.
 void aq_coll_op_prepare(aq_coll_op_t *op);
 // Does what can be done; true when the operation is complete.
 bool aq_coll_op_advance(aq_coll_op_t *op);
@@ -187,8 +188,8 @@ size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 
 // ---- moving without a tree: coll_flat.c; the same for the flat kinds ----
 
-size_t aq_coll_flat_room(const aq_coll_t *coll);
-void aq_coll_flat_prepare(aq_coll_op_t *op, size_t limit); // most bytes of a part
+size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit); // most bytes of a part
+void aq_coll_flat_prepare(aq_coll_op_t *op);
 bool aq_coll_flat_advance(aq_coll_op_t *op);
 uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row);
 bool aq_coll_flat_awaits_ready(const aq_coll_op_t *op, uint32_t rank);

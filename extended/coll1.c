@@ -115,8 +115,9 @@ static gasnet_coll_handle_t begin(gex_TM_t tm, const aq_coll_call_t *call, int f
     check_team(call_name(call->kind), tm);
     if (AQ_CHECKS)
         check_call(tm, call, flags);
-    return aq_coll_begin_synced(aq_coll_of(aq_team_of(tm)), call, flags & GASNET_COLL_IN_ALLSYNC,
-                                flags & GASNET_COLL_OUT_ALLSYNC);
+    const unsigned sync = (flags & GASNET_COLL_IN_ALLSYNC ? AQ_COLL_SYNC_BEFORE : 0) |
+                          (flags & GASNET_COLL_OUT_ALLSYNC ? AQ_COLL_SYNC_AFTER : 0);
+    return aq_coll_begin(aq_coll_of(aq_team_of(tm)), call, sync);
 }
 
 gasnet_coll_handle_t gasnet_coll_broadcast_nb(gasnet_team_handle_t team, void *dst,

@@ -61,7 +61,8 @@ static void give_back(aq_coll_op_t *op)
 
 static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
 {
-    size_t bytes = (aq_coll_op_room(coll, call) + 63) & ~(size_t)63;
+    aq_coll_op_t plan = {.call = *call, .coll = coll};
+    size_t bytes = (aq_coll_op_plan(&plan) + 63) & ~(size_t)63;
     aq_coll_op_t *op = take_spare(bytes);
     if (op)
         bytes = op->block;
@@ -69,7 +70,8 @@ static aq_coll_op_t *new_op(aq_coll_t *coll, const aq_coll_call_t *call)
         op = aligned_alloc(64, bytes);
     if (!op)
         aq_fatal("out of memory for a collective (%zu bytes)", bytes);
-    *op = (aq_coll_op_t){.call = *call, .coll = coll, .block = bytes};
+    plan.block = bytes;
+    *op = plan;
     return op;
 }
 
@@ -269,10 +271,12 @@ static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
 
 static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint32_t shares)
 {
+    if (shares == 1)
+        return *call;
     size_t from = call->count / shares * share;
     size_t to = share + 1 == shares ? call->count : from + call->count / shares;
     aq_coll_call_t part = *call;
-    part.root = shares > 1 ? share : call->root;
+    part.root = share;
     part.count = to - from;
     part.dst = (char *)call->dst + from * call->unit;
     part.src = (const char *)call->src + from * call->unit;
@@ -311,31 +315,20 @@ static gex_Event_t run(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t count
     return event;
 }
 
-gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call)
+gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync)
 {
     aq_coll_op_t *ops[SHARE_RANKS];
-    uint32_t shares = shares_of(coll, call);
-    aq_lock_take(&aq_coll_lock);
-    if (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES)
-        append_fence(coll)->detached = true;
-    for (uint32_t s = 0; s < shares; s++) {
-        aq_coll_call_t part = share_of(call, s, shares);
-        ops[s] = append(coll, &part);
-    }
-    aq_lock_drop(&aq_coll_lock);
-    return run(coll, ops, shares);
-}
-
-gex_Event_t aq_coll_begin_synced(aq_coll_t *coll, const aq_coll_call_t *call, bool before,
-                                 bool after)
-{
-    aq_coll_op_t *ops[2];
+    const uint32_t shares = sync ? 1 : shares_of(coll, call);
     uint32_t count = 0;
     aq_lock_take(&aq_coll_lock);
-    if (before || coll->unasked > STRETCH_BYTES)
+    if (sync & AQ_COLL_SYNC_BEFORE ||
+        (call->kind != AQ_COLL_TO_ALL && coll->unasked > STRETCH_BYTES))
         append_fence(coll)->detached = true;
-    ops[count++] = append(coll, call);
-    if (after) {
+    while (count < shares) {
+        aq_coll_call_t part = share_of(call, count, shares);
+        ops[count++] = append(coll, &part);
+    }
+    if (sync & AQ_COLL_SYNC_AFTER) {
         coll->fence = ops[0]->number; // this rank enters the fence when its part is done
         ops[count++] = append_fence(coll);
     }

@@ -45,18 +45,18 @@ static char *place_of(const aq_coll_op_t *op, uint32_t rank)
 
 // ---- layout ----
 
-size_t aq_coll_flat_room(const aq_coll_t *coll)
-{
-    return sizeof(aq_coll_op_t) + coll->map.size * sizeof(aq_coll_slot_t);
-}
-
-void aq_coll_flat_prepare(aq_coll_op_t *op, size_t limit)
+size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit)
 {
     op->bytes = op->call.unit * op->call.count;
     op->piece = op->bytes;
     op->part = limit;
     op->pieces = op->bytes > 0;
     op->parts_of_piece = (uint32_t)((op->bytes + limit - 1) / limit);
+    return sizeof *op + op->coll->map.size * sizeof *op->slots;
+}
+
+void aq_coll_flat_prepare(aq_coll_op_t *op)
+{
     op->slots = (aq_coll_slot_t *)(op + 1);
     for (uint32_t r = 0; r < op->coll->map.size; r++) {
         const uint32_t parts = awaits(op, r) ? op->parts_of_piece : 0;

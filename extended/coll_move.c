@@ -55,17 +55,17 @@ static size_t largest_part(void)
     return aq_job.max_medium < PIECE_BYTES ? aq_job.max_medium : PIECE_BYTES;
 }
 
-static void find_pieces(const aq_coll_call_t *call, aq_coll_op_t *op)
+static void find_pieces(aq_coll_op_t *op)
 {
-    size_t limit = largest_part();
-    op->bytes = bytes_of(call);
+    const size_t limit = largest_part(), unit = op->call.unit;
+    op->bytes = bytes_of(&op->call);
     if (op->bytes <= limit) { // most calls, and a division takes as long as the rest of this
         op->piece = op->part = limit;
         op->parts_of_piece = 1;
         op->pieces = op->bytes > 0;
         return;
     }
-    op->piece = call->unit < limit ? limit / call->unit * call->unit : call->unit;
+    op->piece = unit < limit ? limit / unit * unit : unit;
     op->part = op->piece < limit ? op->piece : limit;
     op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
     op->pieces = (uint32_t)((op->bytes + op->piece - 1) / op->piece);
@@ -88,31 +88,24 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-typedef struct layout {
-    size_t child, slots, boxes, all; // offsets behind the record
-} layout_t;
-
-static layout_t lay_out(const aq_coll_call_t *call, uint32_t children, uint32_t pieces)
+// Behind the record: the children, a row of slots for each of them and one for the parent, and,
+// where bytes go up, the children's bytes.
+static size_t plan_tree(aq_coll_op_t *op)
 {
-    layout_t layout = {.child = round_up(sizeof(aq_coll_op_t))};
-    layout.slots = layout.child + round_up(((size_t)children + 1) * sizeof(uint32_t));
-    layout.boxes =
-        layout.slots + round_up(((size_t)children + 1) * pieces * sizeof(aq_coll_slot_t));
-    layout.all = layout.boxes;
-    if (call->kind != AQ_COLL_BROADCAST)
-        layout.all += children * round_up(bytes_of(call));
-    return layout;
+    aq_coll_map_t plain;
+    find_pieces(op);
+    const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
+    const size_t children = aq_coll_tree_most(map, aq_coll_shape(op->bytes));
+    op->stride = round_up(op->bytes);
+    op->slots_at = round_up(sizeof *op) + round_up((children + 1) * sizeof *op->child);
+    op->boxes_at = op->slots_at + round_up((children + 1) * op->pieces * sizeof *op->slots);
+    return op->boxes_at + (has_up(op) ? children * op->stride : 0);
 }
 
-size_t aq_coll_op_room(const aq_coll_t *coll, const aq_coll_call_t *call)
+size_t aq_coll_op_plan(aq_coll_op_t *op)
 {
-    if (aq_coll_is_flat(call->kind))
-        return aq_coll_flat_room(coll);
-    aq_coll_map_t plain;
-    aq_coll_op_t op;
-    find_pieces(call, &op);
-    uint32_t most = aq_coll_tree_most(map_for(coll, call, &plain), aq_coll_shape(op.bytes));
-    return lay_out(call, most, op.pieces).all;
+    op->rendezvous = bytes_of(&op->call) > UNASKED_BYTES;
+    return aq_coll_is_flat(op->call.kind) ? aq_coll_flat_plan(op, largest_part()) : plan_tree(op);
 }
 
 size_t aq_coll_op_unasked(const aq_coll_call_t *call)
@@ -164,15 +157,11 @@ static void prepare_tree(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
     const aq_coll_map_t *map = map_for(op->coll, &op->call, &plain);
-    find_pieces(&op->call, op);
-    aq_coll_shape_t shape = aq_coll_shape(op->bytes);
-    layout_t layout = lay_out(&op->call, aq_coll_tree_most(map, shape), op->pieces);
-    op->child = (uint32_t *)(void *)((char *)op + layout.child);
-    op->slots = (aq_coll_slot_t *)(void *)((char *)op + layout.slots);
-    op->boxes = (char *)op + layout.boxes;
-    op->stride = round_up(op->bytes);
-    aq_coll_tree_make(map, shape, top_of(&op->call), op->coll->team->head.rank, &op->tree,
-                      op->child);
+    op->child = (uint32_t *)(void *)((char *)op + round_up(sizeof *op));
+    op->slots = (aq_coll_slot_t *)(void *)((char *)op + op->slots_at);
+    op->boxes = (char *)op + op->boxes_at;
+    aq_coll_tree_make(map, aq_coll_shape(op->bytes), top_of(&op->call), op->coll->team->head.rank,
+                      &op->tree, op->child);
     find_ways(op);
     for (uint32_t row = 0; row <= op->tree.children; row++)
         prepare_row(op, row);
@@ -180,9 +169,8 @@ static void prepare_tree(aq_coll_op_t *op)
 
 void aq_coll_op_prepare(aq_coll_op_t *op)
 {
-    op->rendezvous = bytes_of(&op->call) > UNASKED_BYTES;
     if (aq_coll_is_flat(op->call.kind))
-        aq_coll_flat_prepare(op, largest_part());
+        aq_coll_flat_prepare(op);
     else
         prepare_tree(op);
 }
@@ -218,10 +206,11 @@ bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_col
 {
     if (aq_coll_is_flat(op->call.kind))
         return aq_coll_flat_part(op, row, part, found);
-    const uint32_t piece = part / op->parts_of_piece;
+    const uint32_t piece = op->pieces == 1 ? 0 : part / op->parts_of_piece; // divides seldom
     if (piece >= op->pieces)
         return false;
-    const size_t at = part % op->parts_of_piece * op->part, size = piece_bytes(op, piece);
+    const size_t at = (size_t)(part - piece * op->parts_of_piece) * op->part;
+    const size_t size = piece_bytes(op, piece);
     if (at >= size)
         return false;
     char *start = row ? op->boxes + (row - 1) * op->stride : (char *)op->call.dst;

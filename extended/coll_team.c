@@ -181,7 +181,7 @@ void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *al
                                  .unit = 1,
                                  .count = total,
                                  .fn = aq_coll_or_bytes};
-    gex_Event_Wait(aq_coll_begin(aq_coll_of(team), &call));
+    gex_Event_Wait(aq_coll_begin(aq_coll_of(team), &call, 0));
     memcpy((char *)all + bytes * team->head.rank, mine, bytes); // whatever others say of it
 }
 

@@ -95,10 +95,11 @@ static void run(const words_t *words, const uint8_t *letters, size_t size)
     aq_job.max_medium = 1 + word16(words->medium) % MESSAGE_MOST;
     aq_coll_call_t call = call_of(words, ranks);
     call.dst = malloc(call.unit * call.count * (aq_coll_is_flat(call.kind) ? ranks : 1) + 1);
-    aq_coll_op_t *op = aligned_alloc(64, (aq_coll_op_room(&coll, &call) + 63) & ~(size_t)63);
+    call.src = call.dst;
+    aq_coll_op_t plan = {.call = call, .coll = &coll};
+    aq_coll_op_t *op = aligned_alloc(64, (aq_coll_op_plan(&plan) + 63) & ~(size_t)63);
     if (call.dst && op) {
-        call.src = call.dst;
-        *op = (aq_coll_op_t){.call = call, .coll = &coll};
+        *op = plan;
         aq_coll_op_prepare(op);
         for (; size >= sizeof(letter_t); letters += sizeof(letter_t), size -= sizeof(letter_t)) {
             letter_t letter;
