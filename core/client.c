@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -63,6 +64,23 @@ static const char *wanted_conduit(void)
     return aq_settings_given(AQ_SET_CONDUIT) ? aq_settings_text(AQ_SET_CONDUIT) : link_conduit;
 }
 
+// The launcher's name may choose another conduit than the one that the program is linked for
+// (GASNET_SPAWN_CONDUIT, "udp:gasnetrun_udp"): that works, but users have to know it.
+static void tell_pairing(void)
+{
+    const char *choice = aq_settings_text(AQ_SET_SPAWN_CONDUIT), *colon = strchr(choice, ':');
+    const char *used = wanted_conduit();
+    size_t length = strlen(used);
+    (void)unsetenv("GASNET_SPAWN_CONDUIT"); // it is not for jobs that this rank may start
+    if (aq_job.rank != 0 || !colon || strcmp(used, link_conduit) == 0 ||
+        (size_t)(colon - choice) != length || strncmp(choice, used, length) != 0)
+        return;
+    aq_log_warn("%s is linked for conduit %s but runs over %s, because %s starts it; start it with "
+                "gasnetrun_%s, link it for %s, or set GASNET_CONDUIT=%s if this is meant",
+                program_invocation_short_name, link_conduit, used, colon + 1, link_conduit, used,
+                used);
+}
+
 static void make_objects(const char *name, gex_Flags_t flags)
 {
     aq_client.name = strdup(name ? name : "");
@@ -111,6 +129,7 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
     if (status != AQ_OK)
         return status;
     stay_loaded();
+    tell_pairing();
     set_buffering();
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);

@@ -449,7 +449,8 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
 void aq_settings_print_given(FILE *out)
 {
     for (size_t i = 0; i < AQ_SET_COUNT; i++)
-        if (i != AQ_SET_SPAWN_CONTROL && aq_settings_given((aq_setting_id_t)i))
+        if (i != AQ_SET_SPAWN_CONTROL && i != AQ_SET_SPAWN_CONDUIT &&
+            aq_settings_given((aq_setting_id_t)i))
             print_value(out, &aq_settings[i], &aq_settings_values[i]);
 }
 

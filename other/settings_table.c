@@ -548,6 +548,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                               "Tell on standard error how the job is started and ended."},
     [AQ_SET_QUIET] = {"GASNET_QUIET", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                       "Leave out warnings; errors are always printed."},
+    [AQ_SET_SPAWN_CONDUIT] =
+        {"GASNET_SPAWN_CONDUIT", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Set by the launcher, when its own name chose the conduit, to conduit:launcher, so that a "
+         "program that is linked for another conduit can say so; not for users."},
     [AQ_SET_SPAWN_CONTROL] =
         {"GASNET_SPAWN_CONTROL", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Set by the launcher for the processes that it starts; not for users."},

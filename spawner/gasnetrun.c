@@ -28,6 +28,7 @@ typedef struct run_options {
     const char *program; // the name of this one, without folder
     const char *spawner; // NULL: not given as option
     bool dry, keep;
+    bool by_name;       // this program's name chose the conduit, and the user did not
     bool help, version; // to print, and nothing else
 } run_options_t;
 
@@ -266,10 +267,12 @@ static const char *conduit_of_name(const char *program)
 
 static bool choose_conduit(run_options_t *run, const char *program)
 {
+    const char *own = conduit_of_name(program), *given = aq_settings_text(AQ_SET_CONDUIT);
+    run->by_name = run->start.conduit == NULL && own != NULL && strcmp(given, own) != 0;
     if (run->start.conduit == NULL)
-        run->start.conduit = conduit_of_name(program);
+        run->start.conduit = own;
     if (run->start.conduit == NULL && aq_settings_given(AQ_SET_CONDUIT))
-        run->start.conduit = aq_settings_text(AQ_SET_CONDUIT);
+        run->start.conduit = given;
     if (run->start.conduit == NULL) {
         aq_log_error("no conduit is named; call gasnetrun_<conduit>, or give -conduit=<conduit>; "
                      "it is one of:%s",
@@ -305,6 +308,7 @@ static bool load_settings(run_options_t *run)
     char fault[512];
     // A rank may start a job of its own; what its launcher told it is not for ours.
     (void)unsetenv("GASNET_SPAWN_CONTROL");
+    (void)unsetenv("GASNET_SPAWN_CONDUIT");
     (void)unsetenv(AQ_WORKER_KEY);
     if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
         aq_log_error("%s", fault);
@@ -373,12 +377,22 @@ static int tell_about(run_options_t *run)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
+// Tells the ranks which conduit to use. Only a rank knows which one its program is linked for, so
+// it compares the two, unless the user chose.
+static bool tell_conduit(const run_options_t *run)
+{
+    char choice[256];
+    snprintf(choice, sizeof choice, "%s:%s", run->start.conduit, run->program);
+    return setenv("GASNET_CONDUIT", run->start.conduit, 1) == 0 &&
+           (!run->by_name || setenv("GASNET_SPAWN_CONDUIT", choice, 1) == 0);
+}
+
 static int run_job(run_options_t *run)
 {
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
     if (module == NULL)
         return EXIT_USAGE;
-    if (setenv("GASNET_CONDUIT", run->start.conduit, 1) != 0) {
+    if (!tell_conduit(run)) {
         aq_log_error("no memory for the environment of the ranks");
         return 1;
     }

@@ -59,7 +59,7 @@ on_udp()
 {
     local ranks=$1
     shift
-    GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_udp -n "$ranks" "$@"
+    GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_udp -n "$ranks" "$@"
 }
 
 # From here on any mpirun runs for root too, with all traffic inside this host.
@@ -133,7 +133,7 @@ on_veth()
 {
     local ranks=$1 drop=$2 code=0 lost='[1-9][0-9]*' bed=$AQ_SRC/tests/beds/veth
     shift 2
-    "$bed/run" --drop "$drop" -- gasnetrun_udp -n "$ranks" "$bed/rank" "$@" 2>told || code=$?
+    "$bed/run" --drop "$drop" -- env GASNET_CONDUIT=udp gasnetrun_udp -n "$ranks" "$bed/rank" "$@" 2>told || code=$?
     cat told >&2
     [ $code = 0 ] || exit $code
     [ "$drop" != 0 ] || lost=0
@@ -148,11 +148,11 @@ on_veth()
 on_short_veth()
 {
     local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --mtu 768 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
+    "$bed/run" --mtu 768 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
     cat told
     [ $code = 0 ] || exit $code
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' told || exit 1
-    expect_exit 1 "$bed/run" --mtu 767 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told
+    expect_exit 1 "$bed/run" --mtu 767 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told
     cat told
     grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' told
 }
@@ -162,7 +162,7 @@ on_short_veth()
 on_short_route()
 {
     local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --route-mtu 100 -- gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
+    "$bed/run" --route-mtu 100 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
     cat told
     [ $code = 0 ] || exit $code
     grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' told
@@ -192,7 +192,7 @@ on_ibv()
     grep -q '^#define AQ_EACH_NAME.*X(ibv)' "$AQ_BUILD/config.h" ||
         skip "conduit ibv is not in this build (packages libibverbs-dev and librdmacm-dev)"
     "$AQ_SRC/tests/beds/rxe-vm/run" "${options[@]}" -- bash -c '. "$AQ_SRC/tests/run-functions.sh"
-        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_SUPERNODE_MAXSIZE=1
+        export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=ibv GASNET_SUPERNODE_MAXSIZE=1
         for job; do
             echo "== $job"
             eval "$job" || exit

@@ -68,7 +68,7 @@ refuses()
 {
     local wanted=$1 pattern=$2 code=0
     shift 2
-    timeout 60 "$@" "$AQ_BUILD/gasnetrun_ibv" -n 2 "$AQ_BUILD/hello" >out 2>&1 || code=$?
+    GASNET_CONDUIT=ibv timeout 60 "$@" "$AQ_BUILD/gasnetrun_ibv" -n 2 "$AQ_BUILD/hello" >out 2>&1 || code=$?
     has "$pattern"
     [ $code = "$wanted" ] || fail "the exit code is $code, not $wanted: $(cat out)"
     [ "$(grep -vc ' ended with exit code 1, without gasnet_exit;' out)" = 1 ] ||

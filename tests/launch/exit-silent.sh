@@ -4,6 +4,7 @@
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
+export GASNET_CONDUIT=udp # for programs that are linked for smp
 export GASNET_WORKERIP=127.0.0.1 GASNET_SSH_CMD=$work/shell
 helper=
 trap '[ -z "$helper" ] || kill -CONT $helper 2>/dev/null; clean_up' EXIT

@@ -84,7 +84,7 @@ grep -q 'is not taken' "$work/out" || fail "-v -v does not tell of other spawner
 expect 3 "$run" -n 2 -N 1 -c 0 -E PATH "$conform" code 3
 for form in "-N 2" "-n 2 -spawn L" "-np 2 -spawn=L -depth 8"; do
     # shellcheck disable=SC2086
-    expect 3 "$AQ_BUILD/amudprun" $form "$conform" code 3
+    expect 3 "$AQ_BUILD/amudprun" $form "${conform}_udp" code 3
     silent
 done
 expect 0 "$AQ_BUILD/amudprun" -np 1 -depth 8 sh -c 'echo $GASNET_NETWORKDEPTH'

@@ -5,6 +5,7 @@
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
+export GASNET_CONDUIT=udp # for programs that are linked for smp
 base=$((21000 + $$ % 10000))
 export GASNET_WORKERIP=127.0.0.1 GASNET_SSH_CMD=$work/shell GASNET_SPAWN_PORTS GASNET_SPAWN_PROMISCUOUS
 

@@ -4,6 +4,7 @@
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
+export GASNET_CONDUIT=udp # for programs that are linked for smp
 busy=$AQ_BUILD/conform_busy
 export GASNET_SUPERNODE_MAXSIZE=1
 

@@ -2,6 +2,7 @@
 # tests: expect, says, silent, fail.
 . "$AQ_SRC/tests/launch/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
+export GASNET_CONDUIT=udp # for programs that are linked for smp
 hello=$AQ_BUILD/hello
 export GASNET_QUIET=0
 

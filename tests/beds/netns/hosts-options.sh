@@ -47,6 +47,11 @@ expect 0 "$AQ_BUILD/gasnetrun_smp" -n 3 -H n2 hostname
 [ "$(grep -cx n2 "$work/out")" -eq 3 ] || fail "gasnetrun_smp does not start on n2"
 GASNET_SSH_SERVERS=n1,n2 expect 0 "$AQ_BUILD/gasnetrun_smp" -n 1 hostname
 grep -qx front "$work/out" || fail "a list that is meant for others moves a job of smp"
+expect 0 env -u GASNET_CONDUIT "$run" -n 2 -H n1,n2 "$hello"
+says "hello is linked for conduit smp but runs over udp, because gasnetrun_udp starts it"
+grep -q '^\*\*\* GASNet: rank 0 of 2 on host n1: ' "$work/err" || fail "another than rank 0 speaks"
+expect 0 env -u GASNET_CONDUIT "$run" -n 2 -H n1,n2 "${conform}_udp" pid
+silent
 expect 2 "$AQ_BUILD/gasnetrun_smp" -n 2 -N 2 -H n1,n2 "$hello"
 says "conduit smp joins processes of one host"
 
