@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/debug_aids.h"
-#include "../other/mpi_library.h"
-#include "../other/settings.h"
+#include "../other/tools/debug_aids.h"
+#include "../other/mpi/mpi_library.h"
+#include "../other/base/settings.h"
 #include "exit.h"
 #include "exit_news.h"
 #include "fatal.h"

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/status.h"
+#include "../other/base/status.h"
 #include "../spawner/spawner.h"
 #include "gasnet_fwd.h"
 

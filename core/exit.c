@@ -15,9 +15,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 #include "exit_news.h"
 #include "job.h"
 

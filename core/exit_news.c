@@ -1,6 +1,6 @@
 #include "exit_news.h"
 
-#include "../other/clock.h"
+#include "../other/base/clock.h"
 #include "am.h"
 #include "endpoint.h"
 #include "exit_election.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/debug_aids.h"
-#include "../other/settings.h"
+#include "../other/tools/debug_aids.h"
+#include "../other/base/settings.h"
 #include "job.h"
 
 void aq_fatal(const char *fmt, ...)

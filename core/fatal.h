@@ -2,7 +2,7 @@
 #ifndef AQ_FATAL_H
 #define AQ_FATAL_H
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 // Logs one sentence (with a backtrace where asked for) and ends the job with exit code 1. Any
 // thread; does not return.

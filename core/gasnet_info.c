@@ -26,12 +26,12 @@
 #include <hwloc.h>
 #endif
 
-#include "../other/log.h"
-#include "../other/memfile.h"
-#include "../other/modules.h"
-#include "../other/mpi_library.h"
-#include "../other/settings.h"
-#include "../other/size.h"
+#include "../other/base/log.h"
+#include "../other/base/memfile.h"
+#include "../other/base/modules.h"
+#include "../other/mpi/mpi_library.h"
+#include "../other/base/settings.h"
+#include "../other/base/size.h"
 #include "../spawner/spawner.h"
 #include "registry.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/clock.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/settings.h"
 #include "am.h"
 #include "exit.h"
 #include "fatal.h"

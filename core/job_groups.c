@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "../other/settings.h"
+#include "../other/base/settings.h"
 #include "fatal.h"
 #include "job.h"
 

@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-#include "../other/clock.h"
+#include "../other/base/clock.h"
 
 enum { BREAK_NS = 100000000 };
 

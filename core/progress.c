@@ -3,9 +3,9 @@
 #include <sched.h>
 #include <string.h>
 
-#include "../other/clock.h"
-#include "../other/least.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/minmax.h"
+#include "../other/base/settings.h"
 #include "exit.h"
 #include "fatal.h"
 #include "job.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/modules.h"
+#include "../other/base/modules.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "../other/log.h"
-#include "../other/settings.h"
-#include "../other/settings_lists.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
+#include "../other/base/settings_lists.h"
 #include "event.h"
 #include "job.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../other/settings.h"
-#include "../other/size.h"
+#include "../other/base/settings.h"
+#include "../other/base/size.h"
 #include "endpoint.h"
 #include "exit.h"
 #include "fatal.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/status.h"
+#include "../other/base/status.h"
 #include "gasnet_fwd.h"
 
 // Collective, at init: all ranks learn the least of their limits. Also a barrier.

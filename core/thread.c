@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/settings.h"
+#include "../other/base/settings.h"
 #include "am_prepare.h"
 #include "fatal.h"
 

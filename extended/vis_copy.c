@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "vis.h"
-#include "../other/least.h"
+#include "../other/base/minmax.h"
 
 // ---- blocks at constant distances ----
 

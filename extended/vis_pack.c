@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "vis.h"
-#include "../other/least.h"
+#include "../other/base/minmax.h"
 
 static aq_vis_run_t read_run(const char *runs, size_t number)
 {

@@ -1,6 +1,6 @@
 #include "firehose_state.h"
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #endif
 #include "firehose.h"
 
-#include "../other/settings.h"
-#include "../other/size.h"
-#include "../other/least.h"
+#include "../other/base/settings.h"
+#include "../other/base/size.h"
+#include "../other/base/minmax.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 #include "firehose_map.h"
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "../other/status.h"
+#include "../other/base/status.h"
 
 typedef struct aq_firehose_map aq_firehose_map_t;
 struct aq_firehose_wait;

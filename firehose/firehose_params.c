@@ -1,8 +1,8 @@
 #include "firehose_params.h"
 
-#include "../other/log.h"
-#include "../other/settings.h"
-#include "../other/least.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
+#include "../other/base/minmax.h"
 
 #include <stdio.h>
 #include <unistd.h>

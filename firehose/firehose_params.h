@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/status.h"
+#include "../other/base/status.h"
 
 typedef struct aq_firehose_amount {
     uint32_t regions; // at most 2^23

@@ -1,7 +1,7 @@
 #include "firehose_state.h"
 
-#include "../other/log.h"
-#include "../other/least.h"
+#include "../other/base/log.h"
+#include "../other/base/minmax.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // Our firehoses into peers: which we have, and how one is moved. firehose_serve.c is the other end.
 #include "firehose_state.h"
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 #include <stdlib.h>
 

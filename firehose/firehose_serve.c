@@ -1,7 +1,7 @@
 // The firehoses that peers have into this process. firehose_remote.c is the other end.
 #include "firehose_state.h"
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // core, and for conduits.
 #include <stdlib.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 #include "spawner.h"
 
 aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first)

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/size.h"
+#include "../other/base/log.h"
+#include "../other/base/size.h"
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3

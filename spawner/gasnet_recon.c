@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 #include "survey.h"
 
 #define CLOCK_MS 2000 // a difference that is told; the way there takes part of a second

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 #include "survey.h"
 
 static const char usage[] =

@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 #include "supervisor.h"
 #include "workers.h"
 

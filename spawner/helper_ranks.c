@@ -9,9 +9,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/memfile.h"
-#include "../other/settings.h"
+#include "../other/base/log.h"
+#include "../other/base/memfile.h"
+#include "../other/base/settings.h"
 #include "helper.h"
 #include "supervisor.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/size.h"
+#include "../other/base/size.h"
 #include "spawner.h"
 
 #define FILE_MAX ((size_t)64 << 20)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/status.h"
+#include "../other/base/status.h"
 
 #define AQ_HOSTS_MAX 16384u
 #define AQ_HOST_NAME_MAX 255u

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/log.h"
-#include "../other/settings.h"
-#include "../other/size.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
+#include "../other/base/size.h"
 #include "hosts_load.h"
 
 #define BLANKS " \t\r\n"

@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 #include "supervisor.h"
 #include "workers.h"
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
 #include "workers.h"
 
 #define IDLE_MS 1000

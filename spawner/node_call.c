@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
 #include "node.h"
 
 #define CALLER_NS UINT64_C(10000000000) // from the call to the proof

@@ -3,7 +3,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 _Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN, "the job's key is long enough");
 _Static_assert(AQ_PROOF_BYTES == crypto_generichash_BYTES, "a keyed hash of 256 bits");

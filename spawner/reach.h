@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/settings_lists.h"
-#include "../other/status.h"
+#include "../other/base/settings_lists.h"
+#include "../other/base/status.h"
 
 #define AQ_REACH_TEXT 64
 

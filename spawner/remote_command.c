@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 #include "shell_words.h"
 
 #define OUR_WORDS 16 // of a command line, beside the user's options

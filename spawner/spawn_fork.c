@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/memfile.h"
+#include "../other/base/log.h"
+#include "../other/base/memfile.h"
 #include "gather.h"
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 
 #define WHY_ROOM 256
 

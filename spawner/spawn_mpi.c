@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/memfile.h"
-#include "../other/mpi_library.h"
-#include "../other/settings.h"
-#include "../other/size.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/memfile.h"
+#include "../other/mpi/mpi_library.h"
+#include "../other/base/settings.h"
+#include "../other/base/size.h"
 #include "boot_page.h"
 #include "reach.h"
 #include "spawn_watch.h"

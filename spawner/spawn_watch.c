@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 enum { LAUNCHER, NEXT, WATCHED };
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/mpi_library.h"
-#include "../other/settings.h"
+#include "../other/base/log.h"
+#include "../other/mpi/mpi_library.h"
+#include "../other/base/settings.h"
 #include "hosts.h"
 #include "spawn_fork.h"
 #include "spawn_modules.h"

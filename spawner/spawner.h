@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../other/status.h"
+#include "../other/base/status.h"
 
 #define AQ_KEY_BYTES 16
 #define AQ_RANKS_MAX 1024      // ranks that one host may carry

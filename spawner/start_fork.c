@@ -1,7 +1,7 @@
 // Module fork, the side of the launcher: all ranks are children of this process, on this host.
 #include <inttypes.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 #include "spawn_modules.h"
 
 #define PRIORITY 10 // below what starts ranks where the user or the batch system says

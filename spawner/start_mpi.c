@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 #include "shell_words.h"
 #include "spawn_modules.h"
 

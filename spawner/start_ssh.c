@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 #include "hosts.h"
 #include "launcher.h"
 #include "shell_words.h"

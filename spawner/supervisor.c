@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/memfile.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/memfile.h"
+#include "../other/base/settings.h"
 #include "spawn_fork.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/log.h"
+#include "../other/base/log.h"
 
 // The ranks die with us, so ending here leaves nothing behind.
 static void *must_realloc(void *old, size_t size)

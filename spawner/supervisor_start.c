@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/log.h"
-#include "../other/size.h"
+#include "../other/base/log.h"
+#include "../other/base/size.h"
 
 // What a rank takes at least: its process, rings and stack. Below FREE_RANKS nobody needs to look.
 #define RANK_BYTES ((uint64_t)6 << 20)

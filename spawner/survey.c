@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/settings.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
 #include "remote_command.h"
 #include "spawner.h"
 

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../other/clock.h"
-#include "../other/log.h"
-#include "../other/settings.h"
-#include "../other/size.h"
+#include "../other/base/clock.h"
+#include "../other/base/log.h"
+#include "../other/base/settings.h"
+#include "../other/base/size.h"
 
 // ---- the launcher: waiting for them ----
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 // What each process tells; also what is sorted.
 typedef struct card {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 enum { BYTES = 8 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 // Arrivals that may be with their handlers without a copy, together with those that are to be
 // replaced (ahead).

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out);
 

@@ -28,8 +28,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 enum {
     RESOLVE_MS = 5000,

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "../../firehose/firehose.h"
-#include "../../other/least.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "ibv_ports.h"
 #include "ibv_settings.h"
 

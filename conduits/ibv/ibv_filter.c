@@ -1,6 +1,6 @@
 #include "ibv_filter.h"
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 #include <stdio.h>
 #include <string.h>

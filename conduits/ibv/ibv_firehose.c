@@ -1,6 +1,6 @@
 #include "ibv_firehose.h"
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 // ---- what firehose is given ----
 

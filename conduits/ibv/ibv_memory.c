@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 #define ONE_PIECE 63 // the shift of a segment that is one region
 

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "../../firehose/firehose.h"
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 
 // What is called, with errno as libibverbs sets it.
 typedef struct aq_ibv_calls {

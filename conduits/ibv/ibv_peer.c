@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/clock.h"
-#include "../../other/least.h"
-#include "../../other/log.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
 
 enum {
     LEAST_GRACE_NS = 1000000000,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 _Static_assert(AQ_IBV_NAME_BYTES >= IBV_SYSFS_NAME_MAX, "room for any name");
 

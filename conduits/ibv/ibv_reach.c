@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/least.h"
-#include "../../other/log.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
 
 typedef struct aq_ibv_transfer {
     struct aq_ibv_transfer *next;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/clock.h"
-#include "../../other/log.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
 
 enum {
     DELIVER_MOST = 32, // messages that one poll delivers

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 #define RAILS 1
 

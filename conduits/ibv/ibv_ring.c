@@ -27,8 +27,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../../other/least.h"
-#include "../../other/settings.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/settings.h"
 
 enum {
     RINGS_MOST = 250, // as many as one byte can name

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/least.h"
-#include "../../other/log.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
 
 // ---- segments ----
 

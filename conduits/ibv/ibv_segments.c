@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 aq_status_t aq_ibv_segments_agree_on_cut(aq_boot_t *boot, aq_ibv_cut_t *cut)
 {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "../../other/clock.h"
-#include "../../other/log.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
 
 enum {
     KEEP_BUSY = 8,        // operations with one peer that a device should have

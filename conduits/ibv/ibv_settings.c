@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-#include "../../other/least.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 static void warn_of_old(aq_setting_id_t id)
 {

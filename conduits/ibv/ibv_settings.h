@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 
 // Warns, in the first rank, of variables that are given and have no meaning any more.
 // AQ_ERR_CONFIG: two contradict each other; why has the sentence, and nothing is logged.

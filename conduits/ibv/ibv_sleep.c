@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../other/least.h"
+#include "../../other/base/minmax.h"
 
 enum {
     RING_NAP_NS = 100000, // the first sleep beside rings; then their owners are asked to leave

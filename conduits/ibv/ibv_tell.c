@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 static unsigned look(const atomic_uint *count)
 {

@@ -14,9 +14,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../other/clock.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 #define BUSY_NS UINT64_C(200000) // until the next look, when another thread is at it
 #define ACKNOWLEDGE 64           // events at a time: it takes a lock

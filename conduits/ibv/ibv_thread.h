@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 
 typedef struct aq_ibv_thread aq_ibv_thread_t;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../../core/fatal.h"
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 static bool make_slots(mpi_conduit_t *mpi, unsigned count, size_t bytes, mpi_slot_t **out)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/clock.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 #define LAST_WORDS_NS 100000000 // the longest that the end waits for messages on their way out
 

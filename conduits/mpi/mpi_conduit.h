@@ -34,7 +34,7 @@
 #include "../../core/credit.h"
 #include "../../core/mailbox.h"
 #include "../../core/thread.h"
-#include "../../other/mpi_library.h"
+#include "../../other/mpi/mpi_library.h"
 
 enum {
     MPI_REQUESTS,

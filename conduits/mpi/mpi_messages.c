@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 #include "mpi_conduit.h"
 
 // ---- links ----

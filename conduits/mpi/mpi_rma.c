@@ -5,9 +5,9 @@
 
 #include "../../core/fatal.h"
 #include "../../core/segment.h"
-#include "../../other/clock.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "mpi_conduit.h"
 
 #define PIECE_MOST ((size_t)1 << 30) // bytes of one call; MPI counts them in an int

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../../core/gasnetex_core.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "mpi_conduit.h"
 
 enum { PAGE = GASNET_PAGESIZE };

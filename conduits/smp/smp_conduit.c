@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../core/mail_message.h"
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 #include "smp_conduit.h"
 
 static bool smp_usable(char *why, size_t why_size)

@@ -7,7 +7,7 @@
 #define AQ_SMP_CONDUIT_H
 
 #include "../../core/mailbox.h"
-#include "../../other/memfile.h"
+#include "../../other/base/memfile.h"
 
 extern const aq_conduit_ops_t aq_smp_conduit;
 

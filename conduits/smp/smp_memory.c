@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "../../core/gasnetex_core.h"
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 #include "smp_conduit.h"
 
 enum { PAGE = GASNET_PAGESIZE };

@@ -7,8 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 enum {
     HASH_BYTES = crypto_shorthash_siphash24_BYTES,

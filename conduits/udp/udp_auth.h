@@ -35,7 +35,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 #include "../../spawner/spawner.h"
 #include "udp_wire.h"
 

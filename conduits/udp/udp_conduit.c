@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/clock.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 enum { LOOK_PAUSE_NS = 10000 }; // the longest between looks at the socket in a run of polls
 

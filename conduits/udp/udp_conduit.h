@@ -30,7 +30,7 @@
 #include "../../core/conduit.h"
 #include "../../core/cookie.h"
 #include "../../core/thread.h"
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 #include "udp_auth.h"
 #include "udp_faults.h"
 #include "udp_flow.h"

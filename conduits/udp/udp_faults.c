@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 #define NS_PER_MS 1e6
 #define REORDER_LIMIT_NS 200000u // one that nobody overtakes leaves after that time

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 #include "udp_socket.h"
 
 typedef struct udp_faults udp_faults_t;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 enum { FREE, UNDER_WAY, LOST }; // a slot
 

@@ -54,7 +54,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 #include "udp_wire.h"
 
 enum {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "../../core/fatal.h"
-#include "../../other/clock.h"
-#include "../../other/log.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/log.h"
 
 enum {
     ACK_DELAY_NS = 200000, // an acknowledgement waits so long for something to ride on

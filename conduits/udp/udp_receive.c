@@ -1,9 +1,9 @@
 // The way in: what arrives is checked, taken by its flow, queued, and delivered frame by frame.
 #include <string.h>
 
-#include "../../other/clock.h"
-#include "../../other/least.h"
-#include "../../other/log.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
 #include "udp_conduit.h"
 
 enum {

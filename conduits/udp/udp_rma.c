@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "../../core/fatal.h"
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 #include "udp_conduit.h"
-#include "../../other/least.h"
+#include "../../other/base/minmax.h"
 
 enum {
     ALONE_LEAST = 4096,     // bytes from which on a copy costs more than a datagram of its own

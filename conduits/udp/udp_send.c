@@ -1,7 +1,7 @@
 // The way out: frames into open datagrams, and datagrams into the network.
 #include <string.h>
 
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 #include "udp_conduit.h"
 
 // What has come is acknowledged by each datagram that leaves; after it nothing is owed.

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "../../core/thread.h"
-#include "../../other/clock.h"
-#include "../../other/least.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
-#include "../../other/settings_lists.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
+#include "../../other/base/settings_lists.h"
 #include "udp_faults.h"
 #include "udp_interface.h"
 

@@ -29,7 +29,7 @@
 #include <sys/uio.h>
 
 #include "../../core/lock.h"
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 
 enum {
     UDP_ADDRESS_BYTES = 20,

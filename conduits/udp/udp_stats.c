@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 static const char *const names[UDP_DROPS] = {
     [UDP_DROP_TRUNCATED] = "truncated",

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "../../core/fatal.h"
-#include "../../other/clock.h"
-#include "../../other/least.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/minmax.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "udp_conduit.h"
 
 enum {

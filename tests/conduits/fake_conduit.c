@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "../../core/conduit.h"
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 #include "fake_faults.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 
 enum { HOLD_POLLS_MAX = 8 };
 

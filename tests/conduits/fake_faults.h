@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 
 typedef struct fake_faults {
     unsigned again;      // percent of sends that are refused with AQ_AGAIN

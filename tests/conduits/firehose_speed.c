@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../firehose/firehose.h"
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 
 enum { PAGE = 4096, PAGES = 32, REGION = PAGES * PAGE };
 

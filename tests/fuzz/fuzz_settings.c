@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/settings.h"
-#include "../../other/settings_lists.h"
-#include "../../other/size.h"
+#include "../../other/base/settings.h"
+#include "../../other/base/settings_lists.h"
+#include "../../other/base/size.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -85,7 +85,7 @@ for feature in memfd '/proc access' futex; do
 done
 
 # Every variable of the table, in its order, with what is legal, the default and a help text.
-sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' "$AQ_SRC/other/settings_table.c" >"$work/names"
+sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' "$AQ_SRC/other/base/settings_table.c" >"$work/names"
 [ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c cannot be read"
 expect 0 "$info" -e
 silent

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 // Removes all variables of the table from the environment, and reads it again. 0, or -1 on a fault:
 // what a set-up function returns.

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "../../spawner/boot_page.h"
 #include "../../spawner/spawn_fork.h"
 #include "../../spawner/spawner.h"

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 
 enum { MS = 1000000 };
 

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "fake_pinner.h"
 
 enum { PAGES = 256, REGION_PAGES = 16, PLENTY = 100 };

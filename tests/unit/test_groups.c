@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "../../core/job.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 enum { RANKS_MAX = 40, HOSTS_MAX = 6, LIMIT_MAX = 9, CASES = 300 };
 

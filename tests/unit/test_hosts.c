@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 #include "../../spawner/hosts.h"
 
 static char fault[512];

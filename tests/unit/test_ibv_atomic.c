@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../conduits/ibv/ibv_conduit.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 

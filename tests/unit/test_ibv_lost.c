@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 #include "child_errors.h"
 #include "default_settings.h"
 #include "fake_fabric.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "../../conduits/ibv/ibv_memory.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
 

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_fabric.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "../../conduits/ibv/ibv_conduit.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
 #include "fake_verbs.h"

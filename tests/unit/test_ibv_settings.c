@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "../../conduits/ibv/ibv_settings.h"
-#include "../../other/log.h"
-#include "../../other/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
 

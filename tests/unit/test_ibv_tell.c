@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
 #include "fake_fabric.h"

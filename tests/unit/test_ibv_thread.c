@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "../../conduits/ibv/ibv_thread.h"
-#include "../../other/clock.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/settings.h"
 
 // Arrivals wait in a counter. As with a completion queue, one makes fd readable only if the source
 // was armed since the last that did.

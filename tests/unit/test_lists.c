@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-#include "../../other/settings_lists.h"
+#include "../../other/base/settings_lists.h"
 
 enum { COUNT = 8 };
 

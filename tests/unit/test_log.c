@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/log.h"
+#include "../../other/base/log.h"
 #include "child_errors.h"
 
 #define THREADS 4

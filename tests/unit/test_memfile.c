@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/memfile.h"
+#include "../../other/base/memfile.h"
 
 static size_t page(void)
 {

@@ -18,8 +18,8 @@
 #include "../../core/gasnetex_core.h"
 #include "../../core/job.h"
 #include "../../core/progress.h"
-#include "../../other/settings.h"
-#include "../../other/size.h"
+#include "../../other/base/settings.h"
+#include "../../other/base/size.h"
 
 enum { ARMED = 7, TURNS_MAX = 100000000, NAPS = 6 };
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../../core/registry.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 static char folder[] = "/tmp/aq-registry-XXXXXX";
 static const char *const no_module = "aq_conduit_broken.so";

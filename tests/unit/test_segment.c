@@ -18,7 +18,7 @@
 #include "../../core/job.h"
 #include "../../core/segment.h"
 #include "../../core/team.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 enum { RANKS = 3, ME = 1, PAGE = GASNET_PAGESIZE, LIMIT = 16 * PAGE, RINGS = 3 * PAGE };
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/settings.h"
-#include "../../other/settings_lists.h"
+#include "../../other/base/settings.h"
+#include "../../other/base/settings_lists.h"
 #include "default_settings.h"
 
 #define RANDOM_INPUTS 20000

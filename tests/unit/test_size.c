@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/size.h"
+#include "../../other/base/size.h"
 
 #define RANDOM_INPUTS 100000
 #define HUGE_LENGTH (1 << 20)

@@ -10,7 +10,7 @@
 
 #include <limits.h>
 
-#include "../../other/status.h"
+#include "../../other/base/status.h"
 
 static void test_names(void **state)
 {

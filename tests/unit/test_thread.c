@@ -18,7 +18,7 @@
 #include "../../core/event.h"
 #include "../../core/gasnetex_core.h"
 #include "../../core/thread.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 enum { THREADS = 4, TURNS = 20000, IN_TURN = 50 };
 

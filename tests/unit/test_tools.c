@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/gasnet_tools.h"
+#include "../../other/tools/gasnet_tools.h"
 
 #define NAME "GASNET_TEST_TOOLS"
 

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "../../other/gasnet_tools.h"
+#include "../../other/tools/gasnet_tools.h"
 
 enum { THREADS = 4, TURNS = 20000 };
 

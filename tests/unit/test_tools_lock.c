@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../other/gasnet_tools.h"
+#include "../../other/tools/gasnet_tools.h"
 
 enum { THREADS = 4, TURNS = 5000 };
 

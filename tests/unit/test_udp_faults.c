@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../../conduits/udp/udp_faults.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 enum { DECISIONS = 100000, LENGTH = 1000, MANY = 4096 };
 

@@ -17,8 +17,8 @@
 
 #include "../../conduits/udp/udp_conduit.h"
 #include "../../conduits/udp/udp_interface.h"
-#include "../../other/clock.h"
-#include "../../other/settings.h"
+#include "../../other/base/clock.h"
+#include "../../other/base/settings.h"
 
 enum {
     HEADERS = 28,      // of IPv4 and UDP

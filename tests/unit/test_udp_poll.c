@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../other/clock.h"
+#include "../../other/base/clock.h"
 #include "udp_alone.h"
 
 enum { POLLS = 20000, PAUSE_NS = 10000 }; // the longest pause between two looks

@@ -22,7 +22,7 @@
 #include "../../conduits/udp/udp_interface.h"
 #include "../../conduits/udp/udp_socket.h"
 #include "../../conduits/udp/udp_stats.h"
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 #include "child_errors.h"
 
 #define SECOND 1000000000u

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../other/settings.h"
+#include "../../other/base/settings.h"
 
 static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
 {

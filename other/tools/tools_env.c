@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "gasnet_tools.h"
-#include "log.h"
-#include "settings.h"
-#include "size.h"
+#include "../base/log.h"
+#include "../base/settings.h"
+#include "../base/size.h"
 
 char *gasnett_format_number(int64_t val, char *buf, size_t bufsz, int is_mem_size)
 {

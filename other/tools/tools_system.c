@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "gasnet_tools.h"
-#include "log.h"
-#include "size.h"
+#include "../base/log.h"
+#include "../base/size.h"
 
 #define VERSION_STRING                                                                             \
     _STRINGIFY(GASNETT_RELEASE_VERSION_MAJOR)                                                      \

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules.h"
+#include "../base/modules.h"
 
 typedef struct known {
     const char *module;

@@ -2,7 +2,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-#include "clock.h"
+#include "../base/clock.h"
 #include "gasnet_tools.h"
 
 enum { NS_PER_S = 1000000000, SAMPLES = 1000 };

@@ -4,7 +4,7 @@
 #include "settings.h"
 
 #include "settings_lists.h"
-#include "least.h"
+#include "minmax.h"
 
 #include <assert.h>
 #include <pthread.h>

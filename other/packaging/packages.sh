@@ -1,7 +1,7 @@
 #!/bin/bash
 # The Debian packages that a build needs or can use.
-#   other/packages.sh          installs the missing ones when root, else names them
-#   other/packages.sh --list   prints every package, one a line, with its state
+#   other/packaging/packages.sh          installs the missing ones when root, else names them
+#   other/packaging/packages.sh --list   prints every package, one a line, with its state
 # Exits with 1 only when a package that the build cannot do without stays missing.
 set -u
 

@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "../base/clock.h"
 #include "gasnet_tools.h"
-#include "log.h"
-#include "settings.h"
-#include "settings_lists.h"
+#include "../base/log.h"
+#include "../base/settings.h"
+#include "../base/settings_lists.h"
 
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0], FRAMES = 64 };

@@ -8,7 +8,7 @@
 
 #include "debug_aids.h"
 #include "gasnet_tools.h"
-#include "log.h"
+#include "../base/log.h"
 
 static void __attribute__((noreturn)) die(void)
 {
