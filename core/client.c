@@ -10,7 +10,7 @@
 #include "../other/mpi/mpi_library.h"
 #include "../other/base/settings.h"
 #include "exit.h"
-#include "exit_news.h"
+#include "exit_broadcast.h"
 #include "fatal.h"
 #include "job.h"
 #include "layers.h"
@@ -139,7 +139,7 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
     if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();
     make_objects(name, flags);
-    aq_exit_news_start();
+    aq_exit_broadcast_start();
     aq_layers_start();
     status = aq_segment_agree_on_limit(); // also the barrier that init ends with
     aq_boot_meanwhile(aq_progress_poll);

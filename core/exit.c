@@ -18,7 +18,7 @@
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
-#include "exit_news.h"
+#include "exit_broadcast.h"
 #include "job.h"
 
 enum {
@@ -139,7 +139,7 @@ static int exit_body(int code)
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "
         "GASNET_EXITTIMEOUT");
-    code = aq_exit_news_spread(code);
+    code = aq_exit_broadcast_code(code);
     limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
                "or a lock is "
                "in use");

@@ -7,7 +7,7 @@
 #include "../core/fatal.h"
 #include "../core/layers.h"
 #include "../core/thread.h"
-#include "../core/words.h"
+#include "../core/arg64.h"
 #include "barrier.h"
 #include "handlers.h"
 

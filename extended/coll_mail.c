@@ -10,7 +10,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/layers.h"
-#include "../core/words.h"
+#include "../core/arg64.h"
 #include "coll.h"
 #include "handlers.h"
 

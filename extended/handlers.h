@@ -16,7 +16,7 @@ enum {
     AQ_HANDLER_RATOMIC = 24, // 24 to 31: ratomic_*.c
     AQ_HANDLER_COLL = 32,    // 32 to 39: coll_*.c
     AQ_HANDLER_GASNET1 = 40, // 40 to 47: gasnet1.c
-    // 62 and 63: core/exit_news.h
+    // 62 and 63: core/exit_broadcast.h
 };
 
 #endif

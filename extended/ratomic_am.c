@@ -9,7 +9,7 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/layers.h"
-#include "../core/words.h"
+#include "../core/arg64.h"
 #include "format.h"
 #include "handlers.h"
 #include "pending.h"

@@ -15,7 +15,7 @@
 #include "../core/layers.h"
 #include "../core/segment.h"
 #include "../core/team.h"
-#include "../core/words.h"
+#include "../core/arg64.h"
 #include "gasnetex.h"
 #include "handlers.h"
 #include "pending.h"

@@ -1,8 +1,8 @@
 // What a program needs that is linked with the archives. A linker takes only those members of an
 // archive that something refers to, and a layer that adds itself when the library is loaded
-// (core/layers.h) may be known to nobody: so the library that a client names, other/packaging/shim.c,
-// refers to this list, and the list to one function of each such file. The test static-install
-// finds a file that is missing here.
+// (core/layers.h) may be known to nobody: so the library that a client names,
+// other/packaging/shim.c, refers to this list, and the list to one function of each such file. The
+// test build-install finds a file that is missing here.
 #include "barrier.h"
 #include "coll.h"
 #include "gasnet.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
-#include "survey.h"
+#include "host_probe.h"
 
 #define CLOCK_MS 2000 // a difference that is told; the way there takes part of a second
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
-#include "survey.h"
+#include "host_probe.h"
 
 static const char usage[] =
     "usage: gasnet_wipe [-a] [-H <host,host...>]\n"

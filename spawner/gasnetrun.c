@@ -12,7 +12,7 @@
 #include "helper.h"
 #include "shell_words.h"
 #include "spawner.h"
-#include "survey.h"
+#include "host_probe.h"
 #include "workers.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "reach.h"
+#include "net_address.h"
 
 #define CHUNK ((size_t)64 * 1024)
 

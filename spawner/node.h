@@ -22,7 +22,7 @@
 
 #include "gather.h"
 #include "link.h"
-#include "proof.h"
+#include "auth.h"
 #include "remote.h"
 
 #define AQ_LISTENERS 8

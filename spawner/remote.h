@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "reach.h"
+#include "net_address.h"
 
 #define AQ_REMOTE_GREETING "aqueduct-helper 1 "
 #define AQ_REMOTE_ANSWER "aqueduct-answer 1 " // of other programs than helpers

@@ -5,14 +5,14 @@
 //
 // Each direction is a stream of libsodium's secretstream (XChaCha20-Poly1305) under a key of its
 // own, which is derived from the job's key and everything that the two sides said in the proof
-// (proof.h). So records open only on the connection and in the direction that they were sealed for,
+// (auth.h). So records open only on the connection and in the direction that they were sealed for,
 // and only in their order: a record that somebody changed, inserted, repeated, swapped or left out
 // makes the stream fail for good, and nothing of it is delivered. The end of a stream is not
 // marked, since the messages of the job say when a host is done.
 #ifndef AQ_SEAL_H
 #define AQ_SEAL_H
 
-#include "proof.h"
+#include "auth.h"
 
 #define AQ_SEAL_HEADER ((size_t)24)
 #define AQ_SEAL_PLAIN_MOST ((size_t)32 * 1024) // bytes before encryption, of one record

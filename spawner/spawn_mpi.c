@@ -21,7 +21,7 @@
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
 #include "boot_page.h"
-#include "reach.h"
+#include "net_address.h"
 #include "spawn_watch.h"
 #include "supervisor.h"
 

@@ -24,9 +24,9 @@
 //   ibv_device.c   device, limits, shared objects      ibv_receive.c  messages in
 //   ibv_buffer.c   buffers and operations              ibv_ring.c     messages by RDMA
 //   ibv_connect.c  the thread that connects            ibv_rma.c      put and get
-//   ibv_peer.c     links, and what ends them           ibv_reach.c    put and get that have to ask
-//   ibv_sleep.c    waiting                             ibv_atomic.c   remote atomics
-//   ibv_tell.c     what is under way, for the user
+//   ibv_peer.c     links, and what ends them           ibv_rma_ondemand.c    put and get that have
+//   to ask ibv_sleep.c    waiting                             ibv_atomic.c   remote atomics
+//   ibv_dump.c     what is under way, for the user
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 
@@ -36,7 +36,7 @@
 
 #include "../../core/conduit.h"
 #include "../../core/cookie.h"
-#include "../../core/credit.h"
+#include "../common/credit.h"
 #include "../../core/lock.h"
 #include "ibv_addresses.h"
 #include "ibv_firehose.h"
@@ -211,7 +211,7 @@ typedef struct aq_ibv_queue {
     atomic_uint count;
 } aq_ibv_queue_t;
 
-// What puts and gets that had to ask wait for: room to send. See ibv_reach.c.
+// What puts and gets that had to ask wait for: room to send. See ibv_rma_ondemand.c.
 typedef struct aq_ibv_waiting {
     aq_lock_t lock;
     struct aq_ibv_transfer *transfers;
@@ -457,7 +457,7 @@ void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv);
 // in ms; -1: none is needed.
 int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv);
 
-// ---- ibv_tell.c ----
+// ---- ibv_dump.c ----
 
 // See aq_conduit_ops_t.
 void aq_ibv_tell(aq_conduit_t *conduit);
@@ -596,7 +596,7 @@ typedef struct aq_ibv_rma {
 // many bytes it begun; 0: there is no room now. From then on the hold is the operation's.
 size_t aq_ibv_rma_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there);
 
-// ---- ibv_reach.c ----
+// ---- ibv_rma_ondemand.c ----
 
 // Begins one that has to ask the peer for a key first, as aq_conduit_ops_t has it.
 aq_status_t aq_ibv_reach_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, size_t *begun);

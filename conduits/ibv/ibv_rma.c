@@ -1,6 +1,6 @@
 // Put and get by RDMA write and read, between memory here and what the peer attached, or pins when
-// it is asked (ibv_reach.c). Memory here that is pinned, our own segment, is used as it is; other
-// memory goes through bounce buffers, or is pinned by firehose.
+// it is asked (ibv_rma_ondemand.c). Memory here that is pinned, our own segment, is used as it is;
+// other memory goes through bounce buffers, or is pinned by firehose.
 #include "ibv_conduit.h"
 
 #include <stdlib.h>

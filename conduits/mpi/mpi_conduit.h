@@ -1,5 +1,5 @@
 // The mpi conduit: active messages over two-sided MPI, on a communicator of its own, and through
-// mailboxes (core/mailbox.h) among those that share memory by MPI (mpi_shared.c).
+// mailboxes (conduits/common/mailbox.h) among those that share memory by MPI (mpi_shared.c).
 //
 //      who is near: mailbox in a shared window       who is far: messages of MPI, as below
 //
@@ -8,7 +8,8 @@
 //   are near never call MPI; where nobody is far and all segments are mapped, polls do not either.
 // - Two classes, requests and replies, told apart by their tag. Each has its receive buffers and
 //   its send buffers, so that requests never keep a reply from getting through.
-// - For each request that far peers have a credit for (core/credit.h) a receive is posted, and one
+// - For each request that far peers have a credit for (conduits/common/credit.h) a receive is
+// posted, and one
 //   for each reply to a request of our own: MPI has a place for whatever comes, and its memory for
 //   unexpected messages does not grow. Only with more than MPI_RECEIVES_MOST peers there may be
 //   one message of each peer that finds none posted.
@@ -31,8 +32,8 @@
 #define MPI_CONDUIT_H
 
 #include "../../core/conduit.h"
-#include "../../core/credit.h"
-#include "../../core/mailbox.h"
+#include "../common/credit.h"
+#include "../common/mailbox.h"
 #include "../../core/thread.h"
 #include "../../other/mpi/mpi_library.h"
 

@@ -1,8 +1,8 @@
 // The smp conduit: processes of one host talk through shared memory. The teaching conduit: read
-// it in this order: core/mail_message.h (what a message looks like), core/mail_ring.h and .c (how
-// it travels), core/mailbox.h and .c (the rings of a process, and the operations on them), this
-// file (the table of operations), smp_memory.c (where mailboxes and segments live),
-// core/mailbox_sleep.c (waiting).
+// it in this order: conduits/common/mail_message.h (what a message looks like),
+// conduits/common/mail_ring.h and .c (how it travels), conduits/common/mailbox.h and .c (the rings
+// of a process, and the operations on them), this file (the table of operations), smp_memory.c
+// (where mailboxes and segments live), conduits/common/mailbox_sleep.c (waiting).
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../core/mail_message.h"
+#include "../common/mail_message.h"
 #include "../../other/base/log.h"
 #include "smp_conduit.h"
 

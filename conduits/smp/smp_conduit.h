@@ -6,7 +6,7 @@
 #ifndef AQ_SMP_CONDUIT_H
 #define AQ_SMP_CONDUIT_H
 
-#include "../../core/mailbox.h"
+#include "../common/mailbox.h"
 #include "../../other/base/memfile.h"
 
 extern const aq_conduit_ops_t aq_smp_conduit;

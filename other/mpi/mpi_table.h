@@ -1,6 +1,6 @@
 // What this library asks of an MPI library: one const table, which a module of its own for each MPI
-// gives (other/mpi/mpi_module.c, compiled once with each one's headers). So nothing else here is linked
-// with MPI, and what stands behind its handles is known to the module only.
+// gives (other/mpi/mpi_module.c, compiled once with each one's headers). So nothing else here is
+// linked with MPI, and what stands behind its handles is known to the module only.
 //
 //   spawner mpi, conduit mpi -> aq_mpi_table_t of aq_mpi_openmpi.so or aq_mpi_mpich.so -> MPI
 //

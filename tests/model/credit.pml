@@ -1,4 +1,4 @@
-/* The credits of core/credit.h, for spin:
+/* The credits of conduits/common/credit.h, for spin:
  *
  *     spin -a credit.pml && cc -DSAFETY -o pan pan.c && ./pan
  *

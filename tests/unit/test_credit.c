@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "../../core/credit.h"
+#include "../../conduits/common/credit.h"
 
 enum { NODES = 3, UNDER_WAY = 1024, REQUESTS = 40, SCHEDULES = 400 };
 

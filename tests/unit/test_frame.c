@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../../spawner/messages.h"
-#include "../../spawner/proof.h"
+#include "../../spawner/auth.h"
 
 static aq_frame_t only_frame(const aq_bytes_t *bytes, unsigned type)
 {

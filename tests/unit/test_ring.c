@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/mail_message.h"
-#include "../../core/mail_ring.h"
+#include "../../conduits/common/mail_message.h"
+#include "../../conduits/common/mail_ring.h"
 
 #define COUNT 64 // lines of the ring
 #define KEY 0x9234567890abcdefu

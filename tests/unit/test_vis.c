@@ -16,7 +16,7 @@
 #include "../../core/event.h"
 #include "../../core/job.h"
 #include "../../core/team.h"
-#include "../../core/words.h"
+#include "../../core/arg64.h"
 #include "../../extended/gasnet_vis.h"
 #include "../../extended/handlers.h"
 #include "../../extended/pending.h"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
+# build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
 #   check-build.sh strict|debug|asan|tsan
 #   check-build.sh fuzz PROGRAM ...
 # Only what changed since the last time is compiled again. strict is the installation of the other checks; debug

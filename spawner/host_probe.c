@@ -1,5 +1,5 @@
 // Asking all hosts the same thing.
-#include "survey.h"
+#include "host_probe.h"
 
 #include <errno.h>
 #include <inttypes.h>

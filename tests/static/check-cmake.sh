@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-cmake: a client that knows CMake only finds the installation, where it stands and moved elsewhere, with
+# build-cmake: a client that knows CMake only finds the installation, where it stands and moved elsewhere, with
 # a target for each pkg-config package; a component or a version that is not there is refused by name.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-tools: a client of the GASNet tools compiles in C11, gnu11 and C++11 against the installed headers,
+# build-tools: a client of the GASNet tools compiles in C11, gnu11 and C++11 against the installed headers,
 # and works without a job and with one; and a hello client does not read thousands of lines of ours.
 set -eu
 . "$AQ_SRC/tests/run-functions.sh"

@@ -8,10 +8,10 @@
 enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };
 
 // At init, before any message can arrive. From then on polls take part in what others have begun.
-void aq_exit_news_start(void);
+void aq_exit_broadcast_start(void);
 
 // Tells all ranks that the job ends, and returns its code: the given one unless another rank was
 // first. Polls, for at most the exit timeout. Does nothing where the bootstrap tells everybody.
-int aq_exit_news_spread(int code);
+int aq_exit_broadcast_code(int code);
 
 #endif

@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-manuals: the manual pages are installed, have no fault that mandoc knows, and name each option of
+# build-manuals: the manual pages are installed, have no fault that mandoc knows, and name each option of
 # the programs and each environment variable.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

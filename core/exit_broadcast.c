@@ -1,4 +1,4 @@
-#include "exit_news.h"
+#include "exit_broadcast.h"
 
 #include "../other/base/clock.h"
 #include "am.h"
@@ -99,7 +99,7 @@ static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t ma
 
 // ---- calls ----
 
-void aq_exit_news_start(void)
+void aq_exit_broadcast_start(void)
 {
     static aq_task_t task = {turn, NULL};
     const uint64_t limit = aq_boot_exit_timeout(aq_job.size);
@@ -115,7 +115,7 @@ void aq_exit_news_start(void)
     aq_progress_add(&task);
 }
 
-int aq_exit_news_spread(int code)
+int aq_exit_broadcast_code(int code)
 {
     if (!aq_job.boot->exit_stays_here)
         return code;

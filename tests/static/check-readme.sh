@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-readme: the program in README does what README says; README, CONTRIBUTING, core/README.md and the files
+# build-readme: the program in README does what README says; README, CONTRIBUTING, core/README.md and the files
 # of docs/ name no variable, file or function that is not there, and docs/api.md leaves no public header out.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-chapel: the tree of files that Chapel's build looks for, by make install-chapel. A client is compiled from
+# build-chapel: the tree of files that Chapel's build looks for, by make install-chapel. A client is compiled from
 # it as Chapel does: its own reader of package files, which replaces ${name} and knows nothing else.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

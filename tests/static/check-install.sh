@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-install: what make install puts down is enough for a client that knows pkg-config only.
+# build-install: what make install puts down is enough for a client that knows pkg-config only.
 set -eu
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "survey.h"
+#include "host_probe.h"
 
 #define NAME_ROOM 32
 #define ANCESTORS 64

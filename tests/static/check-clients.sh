@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-clients: what clients take for granted though no specification has it (docs/api.md, "Undocumented names
+# build-clients: what clients take for granted though no specification has it (docs/api.md, "Undocumented names
 # that clients use"): system headers that come with ours, names whose address is taken, a compilation without a thread
 # mode, and the header of an MPI beside ours.
 set -u

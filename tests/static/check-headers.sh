@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode; and what
+# build-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode; and what
 # a program that includes <gasnetex.h> gets of ours is less than 3,000 lines after preprocessing.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

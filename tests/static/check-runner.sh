@@ -6,7 +6,7 @@ export AQ_BUILD=$TMPDIR
 
 run()
 {
-    "$AQ_SRC/tests/run" --table "$AQ_SRC/tests/check-runner.list" "$@" >out 2>&1
+    "$AQ_SRC/tests/run" --table "$AQ_SRC/tests/static/check-runner.list" "$@" >out 2>&1
     code=$?
 }
 

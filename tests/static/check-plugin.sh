@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-plugin: a client may be a plug-in, linked with the shared libraries or with the archives: it is
+# build-plugin: a client may be a plug-in, linked with the shared libraries or with the archives: it is
 # loaded, runs a job, and is unloaded again or ends the job.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

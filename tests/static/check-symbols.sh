@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-symbols: the shared libraries export the public names and nothing else: those of tests/symbols.list.
+# build-symbols: the shared libraries export the public names and nothing else: those of tests/static/symbols.list.
 #   check-symbols.sh --update    writes that list anew, from the build in AQ_BUILD
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
@@ -13,7 +13,7 @@ exported()
 # What a client may have been linked against: a symbol that goes away needs another version of the library.
 changed()
 {
-    diff "$AQ_SRC/tests/symbols.list" <(exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u) |
+    diff "$AQ_SRC/tests/static/symbols.list" <(exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u) |
         sed -n 's/^< /no longer exported: /p; s/^> /not in tests\/symbols.list: /p'
 }
 
@@ -26,7 +26,7 @@ strangers()
 }
 
 if [ "${1-}" = --update ]; then
-    exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u >"$AQ_SRC/tests/symbols.list"
+    exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u >"$AQ_SRC/tests/static/symbols.list"
     exit
 fi
 exported "$AQ_BUILD/.libs/libaqueduct.so" | grep -q '^gex_' || {
@@ -34,7 +34,7 @@ exported "$AQ_BUILD/.libs/libaqueduct.so" | grep -q '^gex_' || {
     exit 1
 }
 fail_on_output "Public names begin with gex_, gasnet_, gasnett_, gasnetx_ or aq_api_." strangers
-fail_on_output "Wanted? Then run AQ_SRC=. AQ_BUILD=build tests/check-symbols.sh --update" changed
+fail_on_output "Wanted? Then run AQ_SRC=. AQ_BUILD=build tests/static/check-symbols.sh --update" changed
 for lib in "$AQ_BUILD"/.libs/libgasnet-*.so; do
     [ "$(exported "$lib")" = aq_api_link ] || {
         echo "${lib##*/} should export aq_api_link only, but exports: $(exported "$lib" | xargs)"

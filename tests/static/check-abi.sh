@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-abi: a program that was compiled for another binary interface or another thread mode is
+# build-abi: a program that was compiled for another binary interface or another thread mode is
 # refused at init, with one sentence that says what to do.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

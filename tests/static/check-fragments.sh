@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-fragments: what scripts and makefiles of clients expect of an installation is there: the release in
+# build-fragments: what scripts and makefiles of clients expect of an installation is there: the release in
 # gasnet_config.h, the makefile fragments and pkg-config variables, and what their words are made of.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

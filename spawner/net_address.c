@@ -1,5 +1,5 @@
 // Addresses, listening and calling.
-#include "reach.h"
+#include "net_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

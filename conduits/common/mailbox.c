@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "../other/base/log.h"
-#include "../other/base/settings.h"
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 #include "gasnetex_core.h"
 #include "mail_message.h"
 

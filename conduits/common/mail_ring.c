@@ -1,6 +1,6 @@
 #include "mail_ring.h"
 
-#include "fatal.h"
+#include "../../core/fatal.h"
 #include "mail_message.h"
 
 static inline void prefetch_to_write(const char *line)

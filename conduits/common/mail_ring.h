@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conduit.h"
+#include "../../core/conduit.h"
 
 #define AQ_RING_LINE 64
 

@@ -1,4 +1,4 @@
-#include "proof.h"
+#include "auth.h"
 
 #include <sodium.h>
 #include <string.h>

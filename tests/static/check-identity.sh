@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-identity: executables of clients tell by text what they were built for, whether they are linked with
+# build-identity: executables of clients tell by text what they were built for, whether they are linked with
 # the shared libraries or with the archives, compiled with or without optimization, as C or as C++.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

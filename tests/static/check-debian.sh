@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-debian: the Debian packages are built from what make dist packs; each installed file is in one of them,
+# build-debian: the Debian packages are built from what make dist packs; each installed file is in one of them,
 # once, and a client builds and runs with what they unpack.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
