@@ -14,6 +14,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "layers.h"
+#include "null_handle.h"
 #include "progress.h"
 #include "report.h"
 #include "segment.h"
@@ -161,27 +162,12 @@ static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t f
     return status;
 }
 
-// Calls that are too hot for aq_job_need follow a handle, or a table of the job, and those are
-// NULL.
-static void on_null_handle(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    aq_job_let_first_speak();
-    if ((uintptr_t)info->si_addr < GASNET_PAGESIZE)
-        aq_log_error("fatal: a null handle was used after gex_Client_Init or gasnet_init had "
-                     "failed; end the program where they do not return GASNET_OK");
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
-}
-
 // From here on no call looks as if there were a job, perhaps of one rank.
 static void end_failed_start(void)
 {
-    struct sigaction old, action = {.sa_sigaction = on_null_handle, .sa_flags = SA_SIGINFO};
     aq_job.failed = true;
     aq_job.rank = aq_job.size = 0;
-    if (sigaction(SIGSEGV, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-        sigaction(SIGSEGV, &action, NULL);
+    aq_null_handle_catch();
 }
 
 static int refuse_again(const char *call)
@@ -198,6 +184,7 @@ static int join(const char *name, int *argc, char ***argv, gex_Flags_t flags,
 {
     if (aq_job_running())
         return refuse_again("gex_Client_Init");
+    aq_null_handle_leave();
     aq_boot_begin_start();
     aq_status_t status = init(name, argc, argv, flags, build);
     aq_boot_end_start();

@@ -133,7 +133,7 @@ static void domain(void)
     gex_AD_Create(&ad, bad_tm, GEX_DT_U64, GEX_OP_FADD, 0);
 }
 
-// Hot calls: they follow a null handle, and the message is that of failed/put.
+// Hot calls check nothing: they follow a null handle, and the message names none of them.
 static void put(void)
 {
     (void)gex_RMA_PutBlocking(bad_tm, 0, word, word, sizeof word, 0);
@@ -142,6 +142,21 @@ static void put(void)
 static void request(void)
 {
     (void)gex_AM_RequestShort0(bad_tm, 0, BAD_H_SHORT, 0);
+}
+
+static void legacy_put(void)
+{
+    gasnet_put(0, word, word, sizeof word);
+}
+
+static void legacy_get(void)
+{
+    gasnet_wait_syncnb(gasnet_get_nb(word, 0, word, sizeof word));
+}
+
+static void legacy_request(void)
+{
+    (void)gasnet_AMRequestShort0(0, BAD_H_SHORT);
 }
 
 typedef struct early {
@@ -211,6 +226,16 @@ static const struct {
      after_failure},
     {"failed/gex_Segment_Attach", "gex_Segment_Attach was called after", attach, after_failure},
     {"failed/gasnet_barrier_notify", "gasnet_barrier_notify was called after", barrier_notify,
+     after_legacy_failure},
+    {"before/gex_RMA_PutBlocking", "a null handle was used before", put, before},
+    {"before/gex_AM_RequestShort", "a null handle was used before", request, before},
+    {"before/gasnet_put", "(a null handle was used|gasnet_put was called) before", legacy_put,
+     before},
+    {"before/gasnet_get_nb", "(a null handle was used|gasnet_get_nb was called) before", legacy_get,
+     before},
+    {"before/gasnet_AMRequestShort",
+     "(a null handle was used|gasnet_AMRequestShort was called) before", legacy_request, before},
+    {"failed/gasnet_put", "(a null handle was used|gasnet_put was called) after", legacy_put,
      after_legacy_failure},
     {"failed/gex_RMA_PutBlocking", "a null handle was used after", put, after_failure},
     {"failed/gex_AM_RequestShort", "a null handle was used after", request, after_failure}};
