@@ -506,8 +506,8 @@ int aq_helper_main(void)
 
 // ---- workers ----
 
-// Calls the addresses one after the other. -1: none answers; logged.
-static int call_launcher(const aq_worker_way_t *way)
+// Calls the addresses one after the other. -1: none answers; errno is that of the last.
+static int try_launcher(const aq_worker_way_t *way)
 {
     char address[AQ_REACH_TEXT];
     int fd = -1;
@@ -517,12 +517,34 @@ static int call_launcher(const aq_worker_way_t *way)
         fd = aq_reach_connect(address, way->port, CALL_MS);
         at += length;
     }
+    return fd;
+}
+
+// The same, and logs that none answers.
+static int call_launcher(const aq_worker_way_t *way)
+{
+    int fd = try_launcher(way);
     if (fd < 0)
         aq_log_error("the launcher of the job does not answer at %s, port %u (%s); it has ended or "
                      "has all its processes, or a firewall is between (GASNET_SPAWN_PORTS, "
                      "GASNET_MASTERIP)",
                      way->addresses, way->port, strerror(errno));
     return fd;
+}
+
+// Without the key: all workers may be so, and the launcher speaks for them. Where it cannot be
+// reached, it says how many have come. This one waits until the launcher knows.
+static void tell_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
+{
+    const aq_hello_t hello = {.node = AQ_NODE_KEYLESS};
+    aq_frame_t none;
+    int fd = try_launcher(way);
+    if (fd < 0)
+        return;
+    aq_link_open(&helper->parent, fd);
+    aq_write_hello(&helper->parent.out, &hello);
+    (void)next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MOST, &none);
+    aq_link_close(&helper->parent);
 }
 
 // The launcher waits for all workers before it sends jobs, for as long as it likes. False: it has
@@ -613,7 +635,11 @@ int aq_worker_main(char *word)
         aq_log_error("%s", fault);
         return EXIT_FAILED;
     }
-    if (aq_proof_start() != AQ_OK || !aq_worker_read(word, &way) || !meet_launcher(&helper, &way))
+    if (aq_proof_start() != AQ_OK || !aq_worker_read(word, &way))
+        return EXIT_FAILED;
+    if (!way.has_key)
+        tell_keyless(&helper, &way);
+    if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
     if (!await_job(&helper) || !merge_environment(&helper.node.spec))
         return 0; // the launcher speaks

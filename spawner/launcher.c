@@ -476,6 +476,8 @@ static void launch_watch(aq_node_t *node)
 
 static void tell_few(const aq_launcher_t *launcher, const char *when)
 {
+    if (launcher->node.keyless)
+        return; // the reason is told already
     aq_log_error("%" PRIu32 " of %" PRIu32 " processes had come %s; the command of "
                  "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
                  aq_workers_here(&launcher->node), launcher->node.child_count, when,

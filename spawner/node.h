@@ -104,6 +104,7 @@ struct aq_node {
     aq_caller_t callers[AQ_CALLERS];
     uint32_t refused;                    // callers; the first AQ_REFUSALS_TOLD are told one by one
     char refused_address[AQ_REACH_TEXT]; // of the last
+    bool keyless; // a worker without the key has called, and the user was told
     aq_gather_t gather;
     int signals;       // signalfd; -1
     uint64_t deadline; // of the owner; 0: none
@@ -114,7 +115,8 @@ struct aq_node {
 };
 
 #define AQ_NODE_LAUNCHER UINT32_MAX
-#define AQ_NODE_ANY (UINT32_MAX - 1) // a worker that has no number yet
+#define AQ_NODE_ANY (UINT32_MAX - 1)     // a worker that has no number yet
+#define AQ_NODE_KEYLESS (UINT32_MAX - 2) // a worker that did not get the key; it only says so
 
 // Before anything else.
 void aq_node_init(aq_node_t *node, const aq_node_ops_t *ops);

@@ -181,12 +181,29 @@ static aq_child_t *find_child(aq_node_t *node, uint32_t host)
     return NULL;
 }
 
+// Anybody can say that it is a worker without the key, so the job goes on waiting for those that
+// have it. One message stands for all workers.
+static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
+{
+    if (!node->keyless)
+        aq_log_error("a process on %s has come without the key of the job: the command of "
+                     "GASNET_CSPAWN_CMD does not pass its environment on, where the key is "
+                     "(GASNET_SPAWN_KEY); have it pass that variable (mpirun -x GASNET_SPAWN_KEY, "
+                     "srun --export=ALL), or set GASNET_CSPAWN_KEY=command",
+                     caller->address);
+    node->keyless = true;
+    aq_link_close(&caller->link);
+    return true;
+}
+
 static bool challenge(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
     aq_hello_t hello;
     aq_challenge_t answer;
     if (frame->type != AQ_MSG_HELLO || !aq_read_hello(frame->payload, &hello))
         return false;
+    if (node->spec.workers && hello.node == AQ_NODE_KEYLESS)
+        return note_keyless(node, caller);
     caller->proof.node = hello.node;
     memcpy(caller->proof.caller, hello.nonce, sizeof hello.nonce);
     aq_proof_random(caller->proof.listener, sizeof caller->proof.listener);

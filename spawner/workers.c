@@ -192,16 +192,12 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
         return false;
     }
     const char *text = strcmp(key, "-") != 0 ? key : getenv(AQ_WORKER_KEY);
-    bool ok = text != NULL && strlen(text) == (size_t)2 * AQ_KEY_BYTES && read_key(text, out->key);
-    if (!ok)
-        aq_log_error("the command of GASNET_CSPAWN_CMD does not pass its environment on, where the "
-                     "key of the job is (" AQ_WORKER_KEY
-                     "); have it pass that variable (mpirun -x " AQ_WORKER_KEY
-                     ", srun --export=ALL), or set GASNET_CSPAWN_KEY=command");
+    out->has_key =
+        text != NULL && strlen(text) == (size_t)2 * AQ_KEY_BYTES && read_key(text, out->key);
     if (text == key)
         memset(key, '*', strlen(key)); // what ps shows from here on
     (void)unsetenv(AQ_WORKER_KEY);
-    return ok;
+    return true;
 }
 
 // The number, or that in the variable that is named.

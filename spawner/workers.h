@@ -42,12 +42,14 @@ bool aq_workers_number(aq_node_t *node);
 
 // What the option says: whom to call. Texts point into word, which is cut.
 typedef struct aq_worker_way {
+    bool has_key; // it was where the word says that it is
     uint8_t key[AQ_KEY_BYTES];
     uint16_t port;
     char *addresses; // commas between
 } aq_worker_way_t;
 
-// Reads the word behind AQ_WORKER_OPTION, and the key. False: logged.
+// Reads the word behind AQ_WORKER_OPTION, and the key. False: the word is not the launcher's;
+// logged.
 bool aq_worker_read(char *word, aq_worker_way_t *out);
 
 // What a worker tells about itself. Texts are static. False: GASNET_WORKER_RANK is wrong; logged.

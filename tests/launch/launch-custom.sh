@@ -62,8 +62,6 @@ ranks
 
 # The key: in no word of the command, and what to do where the environment is not passed on.
 GASNET_CSPAWN_CMD='echo "%C" | grep -Eq "/-/" && '"$loop" expect 0 "$conform" 2 code 0
-GASNET_CSPAWN_CMD='env -u GASNET_SPAWN_KEY %C' GASNET_CONNECT_TIMEOUT=2 expect 1 "$conform" 1 pid
-grep -qF 'or set GASNET_CSPAWN_KEY=command' "$work/err" || fail "no remedy where the key does not arrive"
 GASNET_CSPAWN_CMD='env -i %C' GASNET_CSPAWN_KEY=command expect 3 "$conform" 1 code 3
 
 # Where it does not start: one sentence, within GASNET_CONNECT_TIMEOUT, and nothing is left.
@@ -88,7 +86,16 @@ refused 1 '%C & sleep 600' '1 of 2 processes had come within 1 seconds'
 refused 1 'exit 7; %C' '0 of 2 processes had come when the command ended with exit code 7'
 refused 1 'kill -9 $$; %C' '0 of 2 processes had come when the command was killed by signal 9'
 refused 1 'echo %M; %C' 'GASNET_CSPAWN_SERVERS names 0 servers for 2 processes'
+# Without the key, or with half of one: the launcher speaks for all, when the time is over or the command fails.
+keyless='has come without the key of the job: the command of GASNET_CSPAWN_CMD does not pass its environment on'
+for way in '-u GASNET_SPAWN_KEY' '-i' 'GASNET_SPAWN_KEY=abc'; do
+    refused 1 "for i in 1 1; do env $way %C & done; wait" "$keyless"
+    grep -q 'or set GASNET_CSPAWN_KEY=command$' "$work/err" || fail "no remedy where the key does not arrive"
+done
+refused 1 '%C & env -i %C' "$keyless"
 export GASNET_CONNECT_TIMEOUT=20
+refused 1 'env -i %C' "$keyless"
+refused 1 'env -i %C & env -i %C; e=$?; wait; exit $e' "$keyless"
 refused 1 'for i in 1 1; do GASNET_WORKER_RANK=$i %C & done; wait' 'GASNET_WORKER_RANK is 0 in no process'
 refused 1 'for i in 0 2; do GASNET_WORKER_RANK=$i %C & done; wait' 'GASNET_WORKER_RANK is 2 in the process on host'
 refused 1 'GASNET_WORKER_RANK=1 %C & %C & wait' 'is set in some processes, and not in that on host'
