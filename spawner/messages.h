@@ -103,11 +103,12 @@ void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
 bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 
 #define AQ_NO_WISH UINT32_MAX
+#define AQ_BAD_WISH (UINT32_MAX - 1) // its GASNET_WORKER_RANK names no rank
 
 typedef struct aq_worker {
     const char *machine; // alike in processes that can share memory, and in no others
     const char *host;    // its name, for messages
-    uint32_t rank;       // that it wants to be; AQ_NO_WISH
+    uint32_t rank;       // that it wants to be; AQ_NO_WISH, AQ_BAD_WISH
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
 bool aq_read_worker(aq_view_t view, aq_worker_t *out);

@@ -102,6 +102,10 @@ static bool check_wishes(const aq_node_t *node)
         aq_log_error("GASNET_WORKER_RANK is set in some processes, and not in that on host %s; set "
                      "it in each, or in none",
                      last->host);
+    else if (last->wish == AQ_BAD_WISH)
+        aq_log_error("GASNET_WORKER_RANK in the process on host %s is neither the number of a rank "
+                     "nor the name of a variable that has one there; correct it, or unset it",
+                     last->host);
     else if (last->wish >= size)
         aq_log_error("GASNET_WORKER_RANK is %" PRIu32 " in the process on host %s, but the job has "
                      "%" PRIu32 " ranks; give each another number from 0 to %" PRIu32,
@@ -200,27 +204,21 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
     return true;
 }
 
-// The number, or that in the variable that is named.
-static bool read_wish(uint32_t *wish)
+// The number, or that in the variable that is named. The launcher tells what is wrong with it.
+static uint32_t read_wish(void)
 {
     const char *told = aq_settings_text(AQ_SET_WORKER_RANK), *text = told;
     int64_t rank;
-    *wish = AQ_NO_WISH;
     if (*told == '\0')
-        return true;
+        return AQ_NO_WISH;
     if (*told < '0' || *told > '9')
         text = getenv(told);
-    if (text != NULL && aq_size_parse_int(text, &rank) && rank >= 0 && rank < AQ_JOB_RANKS_MAX) {
-        *wish = (uint32_t)rank;
-        return true;
-    }
-    aq_log_error("GASNET_WORKER_RANK: '%s' is neither the number of a rank nor the name of a "
-                 "variable that has one here; correct it, or unset it",
-                 told);
-    return false;
+    if (text != NULL && aq_size_parse_int(text, &rank) && rank >= 0 && rank < AQ_JOB_RANKS_MAX)
+        return (uint32_t)rank;
+    return AQ_BAD_WISH;
 }
 
-bool aq_worker_introduce(aq_worker_t *out)
+void aq_worker_introduce(aq_worker_t *out)
 {
     static char machine[sizeof((aq_child_t *)NULL)->machine];
     char boot[64] = "";
@@ -236,5 +234,5 @@ bool aq_worker_introduce(aq_worker_t *out)
              (uint64_t)space.st_ino);
     out->machine = machine;
     out->host = aq_log_host();
-    return read_wish(&out->rank);
+    out->rank = read_wish();
 }

@@ -52,7 +52,7 @@ typedef struct aq_worker_way {
 // logged.
 bool aq_worker_read(char *word, aq_worker_way_t *out);
 
-// What a worker tells about itself. Texts are static. False: GASNET_WORKER_RANK is wrong; logged.
-bool aq_worker_introduce(aq_worker_t *out);
+// What a worker tells about itself. Texts are static.
+void aq_worker_introduce(aq_worker_t *out);
 
 #endif

@@ -98,6 +98,8 @@ refused 1 'env -i %C' "$keyless"
 refused 1 'env -i %C & env -i %C; e=$?; wait; exit $e' "$keyless"
 refused 1 'for i in 1 1; do GASNET_WORKER_RANK=$i %C & done; wait' 'GASNET_WORKER_RANK is 0 in no process'
 refused 1 'for i in 0 2; do GASNET_WORKER_RANK=$i %C & done; wait' 'GASNET_WORKER_RANK is 2 in the process on host'
+refused 1 'for i in 1 1; do GASNET_WORKER_RANK=NO_SUCH_VARIABLE %C & done; wait' 'is neither the number of a rank nor'
+refused 1 'GASNET_WORKER_RANK=-1 %C & GASNET_WORKER_RANK=0 %C & wait' 'is neither the number of a rank nor'
 refused 1 'GASNET_WORKER_RANK=1 %C & %C & wait' 'is set in some processes, and not in that on host'
 for option in "-H a" "-N 2" -cyclic "-c 1"; do
     # shellcheck disable=SC2086
