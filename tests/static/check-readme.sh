@@ -1,6 +1,7 @@
 #!/bin/bash
-# build-readme: the program in README does what README says; README, CONTRIBUTING, core/README.md and the files
-# of docs/ name no variable, file or function that is not there, and docs/api.md leaves no public header out.
+# build-readme: the program in README does what README says; README, CONTRIBUTING, the README.md of each folder and
+# the files of docs/ name no variable, file or function that is not there, and docs/api.md leaves no public header
+# out. The overview has at most 200 lines, and no line of a document more than 100 characters but in tables.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -85,10 +86,16 @@ unmapped()
     done
 }
 
+too_long()
+{
+    [ "$(wc -l <"$AQ_SRC/docs/ARCHITECTURE.md")" -le 200 ] || echo "docs/ARCHITECTURE.md has more than 200 lines."
+    (cd "$AQ_SRC" && grep -nE '^[^|].{100}' /dev/null $(grep '\.md$' <<<"$documents"))
+}
+
 cd "$TMPDIR" || exit
-for document in README CONTRIBUTING core/README.md docs/ARCHITECTURE.md docs/api.md; do
-    cat "$AQ_SRC/$document" || fail "$document is missing."
-done >documents
+documents=$(cd "$AQ_SRC" && ls README CONTRIBUTING docs/ARCHITECTURE.md docs/api.md docs/threads.md {core,extended,firehose,spawner,other,tests,conduits,conduits/*}/README.md) ||
+    fail "a document is missing."
+(cd "$AQ_SRC" && cat $documents) >documents
 {
     "$prefix/bin/gasnet_info" -e
     cat "$prefix"/include/*.h "$prefix"/include/*-conduit/*
@@ -101,6 +108,7 @@ block '#include <gasnetex.h>' >neighbours.c
 block '$ export PKG_CONFIG_PATH=DIR/lib/pkgconfig PATH=DIR/bin:$PATH' >session
 [ -s neighbours.c ] && [ -s session ] || fail "README has no program or no session any more."
 run_session <session
+fail_on_output "An overview is short: move what is too much into the README.md of a folder." too_long
 fail_on_output "docs/api.md has to say what these headers are for." unmapped
 fail_on_output "The documents name these, but there is no such variable, file or function." strangers
 exit 0
