@@ -123,6 +123,17 @@ static aq_status_t open_conduit(aq_job_t *job, const aq_conduit_ops_t *ops)
     return exchange_descriptions(job, index);
 }
 
+// Returns when rank 0 has said so, since the launcher ends the job when a rank leaves.
+static aq_status_t refuse_smp(const aq_job_t *job)
+{
+    char sentence[256];
+    snprintf(sentence, sizeof sentence,
+             "conduit smp cannot reach across %u neighbourhoods: start all ranks on one host, and "
+             "unset GASNET_SUPERNODE_MAXSIZE, or choose a network conduit with GASNET_CONDUIT",
+             job->nbrhd.groups);
+    return aq_boot_agree(job->boot, AQ_ERR_CONFIG, sentence);
+}
+
 // The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank
 // that shares memory with no other still sends to itself by it, and has its segment and the scratch
 // of its barriers from it.
@@ -145,14 +156,8 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .poll_replies = aq_progress_poll_replies,
     };
     // before anything is shared: who finds somebody gone would tell of that instead
-    if (job->nbrhd.groups > 1 && strcmp(network, "smp") == 0) {
-        if (job->rank == 0)
-            aq_log_error("conduit smp cannot reach across %u neighbourhoods: start all ranks on "
-                         "one host, and unset GASNET_SUPERNODE_MAXSIZE, or choose a network "
-                         "conduit with GASNET_CONDUIT",
-                         job->nbrhd.groups);
-        return AQ_ERR_CONFIG;
-    }
+    if (job->nbrhd.groups > 1 && strcmp(network, "smp") == 0)
+        return refuse_smp(job);
     const aq_conduit_ops_t *found[2] = {0};
     aq_status_t status = find_conduits(job, network, found);
     if (status == AQ_OK)
