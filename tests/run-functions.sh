@@ -308,8 +308,8 @@ ibv_atomics()
         counters_say 2 ' 0 atomics by the device' -n 2 conform-seq atomic-away
 }
 
-# Who is not spoken to has no queue pair. With static connections each has one, whoever calls whom, and no more
-# calls are under way than may be; so it is when all threads of all ranks call at the same time.
+# A peer that is not spoken to has no queue pair. With static connections each peer has one, whichever side calls, and
+# no more calls are under way than allowed; the same holds when all threads of all ranks call at the same time.
 ibv_connections()
 {
     counters_say 4 ' connected to 0 peers by 0 queue pairs, 0 calls' -n 4 conform_exit code 0 &&

@@ -37,7 +37,7 @@ leaves 4 one 1 '0 begins 1 begins'
 leaves 5 traffic 0 '0 begins 1 begins'
 leaves 137 kill 1 '0 begins 1 begins'
 
-# Who leaves when the network is cut cannot tell anybody there; nobody stays for longer than the exit timeout.
+# A rank that leaves when the network is cut cannot tell the other host; no rank stays longer than the exit timeout.
 job='an exit without a network'
 start 1 gasnetrun_ibv -n 2 -H g1,g2 conform_busy ask 100
 wait_lines 2

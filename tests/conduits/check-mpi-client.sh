@@ -21,8 +21,8 @@ done
 
 GASNET_MPI_THREAD=MULTIPLE on_mpi "$mpi" 2 "$client" ours >out 2>&1 || fail "with MULTIPLE the exit code is $?."
 
-# Who has much to do with MPI in 200 puts, of the ranks 0 (puts) and 1: both with active messages, rank 0
-# with one-sided calls, nobody in a shared window. (mpirun may mix the lines of ranks.)
+# Which of the ranks 0 (which puts) and 1 calls MPI often during 200 puts: both with active messages, rank 0 with
+# one-sided calls, neither in a shared window. (mpirun may mix the lines of ranks.)
 puts()
 {
     local wanted=$1 rank frames

@@ -118,7 +118,7 @@ static gex_AD_t make_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
     return ad;
 }
 
-/* Whoever destroys a domain knows that nobody uses it any more. */
+/* A domain is destroyed when no rank uses it any more: hence the barrier. */
 static void drop_domain(gex_AD_t ad)
 {
     conform_barrier();

@@ -126,7 +126,7 @@ static void split_keys(void)
     free(members);
 }
 
-/* Who passes NULL takes part in the call and gets no team. */
+/* A member that passes NULL takes part in the call and gets no team. */
 static void split_absent(void)
 {
     gex_Rank_t *members = conform_alloc(job.size * sizeof *members);

@@ -279,7 +279,7 @@ static void on_quit(int sig)
     gasnet_exit(code + 1);
 }
 
-/* Who did not ask for the end hears of it by SIGQUIT, once; what he wants then comes too late. */
+/* A rank that did not ask for the end gets one SIGQUIT; its own exit code then comes too late. */
 static int way_quit(void)
 {
     if (me != leaver)

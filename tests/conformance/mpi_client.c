@@ -62,7 +62,8 @@ static gex_TM_t start(void)
     return team;
 }
 
-// Who waits in MPI does not serve requests of GASNet, so it may not do so while others need that.
+// A rank that waits in MPI serves no requests of GASNet, so it waits there only when no rank needs
+// them.
 static void wait_for(MPI_Request *request)
 {
     int done = 0;

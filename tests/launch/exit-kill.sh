@@ -45,7 +45,7 @@ end_job()
     [ "$conduit" != ibv ] || device_holds "$device_before"
 }
 
-# Who was killed while the job ran is named; a job that had begun to end has its own code.
+# The message names a rank that was killed while the job ran; a job that had begun to end has its own code.
 check_message()
 {
     local said="rank $rank of $ranks .*(process $victim) was killed by SIGKILL"

@@ -45,7 +45,7 @@ says "GASNET_SPAWNFN asks for the spawner 'ssh', but no hosts are named"
 expect 1 env SSH_SERVERS=no-such-host SSH_CMD=false "$udp" 2 pid
 grep -q 'host no-such-host: ' "$work/err" || fail "SSH_CMD is not read"
 
-# Whoever tells the number otherwise keeps the argument; other conduits do not have the habit.
+# Where the number comes from elsewhere, the program keeps the argument; other conduits have no such convention.
 expect 64 env GASNET_PSHM_NODES=2 "$udp" 2 pid
 expect 0 env GASNET_PSHM_NODES=2 "$udp" pid
 [ "$(wc -l <"$work/out")" -eq 2 ] || fail "not two ranks by GASNET_PSHM_NODES"

@@ -53,7 +53,7 @@ for mode in seq par parsync; do
 done
 "$prefix/bin/gasnetrun_smp" -n 2 ./dynamic || exit
 
-# Who only uses another library's GASNet has no business with it.
+# A program that only includes the header carries no such text.
 echo '#include <gasnetex.h>
 int main(void) { return 0; }' >bystander.c
 # shellcheck disable=SC2046

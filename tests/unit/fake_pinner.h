@@ -1,8 +1,8 @@
 // A device that pins pages of a fake memory, and knows when it is used wrongly.
 //
-// Pages have an access of their own; what is pinned is counted and limited. Whoever uses a region
-// says so (fake_use), and the test fails when it is not pinned. Nothing is touched but tables, so
-// that any address will do.
+// Pages have an access of their own; what is pinned is counted and limited. Code that uses a
+// region says so (fake_use), and the test fails when it is not pinned. Nothing is touched but
+// tables, so that any address will do.
 #ifndef FAKE_PINNER_H
 #define FAKE_PINNER_H
 

@@ -183,7 +183,7 @@ static void test_hit(void **state)
     aq_firehose_release(waiting.region);
 }
 
-// Who only looks asks nobody.
+// A look-up sends no request.
 static void test_look(void **state)
 {
     (void)state;

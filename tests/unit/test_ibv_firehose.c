@@ -274,7 +274,7 @@ static void refuse_one(void)
     stop();
 }
 
-// Whoever cannot register its segment, all ranks learn it, and one says why.
+// If any rank cannot register its segment, all ranks learn it, and one says why.
 static void test_fast_refused(void **state)
 {
     (void)state;

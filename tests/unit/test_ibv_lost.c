@@ -122,7 +122,7 @@ static void *end_later(void *unused)
     return NULL;
 }
 
-// Who was called in vain may have ended the job, or died: that is heard of a little later.
+// A peer that was called in vain may have ended the job, or died: the news comes a little later.
 static void test_unreached(void **state)
 {
     const struct rdma_cm_event why = {.event = RDMA_CM_EVENT_REJECTED, .status = 8};

@@ -160,8 +160,8 @@ static unsigned yields_of_poll(unsigned what)
     return yields - before;
 }
 
-// Who waits for a device that is made of software lets the kernel do the work; nobody gives up the
-// processor for one that works by itself, nor when it has nothing to do.
+// A wait for a device made of software yields to the kernel, which does the work. A wait does not
+// yield for a device that works by itself, nor when the device has nothing to do.
 static void test_device_of_software_is_let_work(void **state)
 {
     const unsigned all = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
@@ -194,8 +194,8 @@ static void test_device_of_software_is_let_work(void **state)
     ibv->limits = limits;
 }
 
-// Who spins looks at rings some times for each look at the completions.
-static void test_who_spins_looks_at_rings(void **state)
+// A thread that spins looks at rings several times for each look at the completions.
+static void test_spinning_looks_at_rings(void **state)
 {
     (void)state;
     const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
@@ -762,7 +762,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_device_of_software_is_let_work, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_who_spins_looks_at_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_spinning_looks_at_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ring_is_asked_for_again, set_up, tear_down),

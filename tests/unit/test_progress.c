@@ -214,7 +214,7 @@ static void test_loop_of_polls(void **state)
     aq_job.boot->processors = 0;
 }
 
-// Who sleeps is in nobody's way.
+// A rank that sleeps does not count as waiting on a processor.
 static void test_sleeper_has_no_seat(void **state)
 {
     (void)state;

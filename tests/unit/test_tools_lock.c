@@ -103,7 +103,7 @@ static void test_mutex_contended(void **state)
     assert_int_equal(count, THREADS * TURNS);
 }
 
-// Whoever comes last in a round wakes the others.
+// The last thread to come in a round wakes the others.
 static void *meet(void *unused)
 {
     (void)unused;

@@ -333,7 +333,7 @@ static void test_one_at_a_time(void **state)
     assert_int_equal(there.counts.received, here.counts.sent);
 }
 
-// Who looks ahead sees an empty datagram, and one that is not there.
+// A peek tells an empty datagram from none.
 static void test_peek(void **state)
 {
     (void)state;
