@@ -298,9 +298,9 @@ static int print_settings(void)
     int code = EXIT_SUCCESS;
     aq_settings_print_table(stdout);
     fflush(stdout);
-    for (int id = 0; id < AQ_SET_COUNT; id++) {
+    for (size_t i = 0; i < aq_settings_count(); i++) {
         char fault[512];
-        if (aq_settings_check((aq_setting_id_t)id, fault, sizeof fault) != AQ_OK) {
+        if (aq_settings_check(aq_settings_at(i), fault, sizeof fault) != AQ_OK) {
             aq_log_error("%s", fault);
             code = EXIT_FAILURE;
         }
@@ -327,8 +327,8 @@ static void print_troff(const char *text)
 static int print_manual(void)
 {
     puts(".SH ENVIRONMENT");
-    for (int id = 0; id < AQ_SET_COUNT; id++) {
-        const aq_setting_t *row = &aq_settings[id];
+    for (size_t i = 0; i < aq_settings_count(); i++) {
+        const aq_setting_t *row = aq_settings_at(i);
         char legal[256];
         aq_settings_describe(row, legal, sizeof legal);
         printf(".TP\n.B %s\n", row->name);

@@ -32,7 +32,17 @@ typedef struct aq_value {
     bool given;
 } aq_value_t;
 
-static aq_value_t aq_settings_values[AQ_SET_COUNT];
+enum { GROUPS_MAX = 32 };
+
+typedef struct loaded_group {
+    const aq_setting_group_t *group;
+    aq_value_t *values; // one for each row; owned
+} loaded_group_t;
+
+static const aq_setting_group_t library_group = {"the library", aq_settings, AQ_SET_COUNT};
+static loaded_group_t aq_settings_groups[GROUPS_MAX];
+static size_t aq_settings_group_count;
+static bool aq_settings_loaded; // the values are those of the environment, not the defaults
 static pthread_once_t aq_settings_once = PTHREAD_ONCE_INIT;
 
 static bool holds_text(const aq_setting_t *row)
@@ -143,20 +153,12 @@ static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *o
     return false;
 }
 
-static void drop_values(aq_value_t *values, size_t count)
+static void values_free(const aq_setting_group_t *group, aq_value_t *values)
 {
-    for (size_t i = 0; i < count; i++)
-        if (holds_text(&aq_settings[i]))
+    for (size_t i = 0; values != NULL && i < group->count; i++)
+        if (holds_text(&group->rows[i]))
             free(values[i].text);
-}
-
-static void load_defaults(void)
-{
-    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
-        bool legal = parse_value(&aq_settings[i], aq_settings[i].fallback, &aq_settings_values[i]);
-        if (!legal) // a mistake in the table, or no memory for a few bytes
-            abort();
-    }
+    free(values);
 }
 
 void aq_settings_quote(const char *value, char *buf, size_t size)
@@ -220,26 +222,128 @@ static aq_status_t read_value(const aq_setting_t *row, aq_value_t *out, char *er
     return AQ_ERR_CONFIG;
 }
 
-aq_status_t aq_settings_load(char *err, size_t err_size)
+// Reads all rows of a group. NULL: err says which value is not legal, or that memory is out.
+static aq_value_t *group_read(const aq_setting_group_t *group, char *err, size_t err_size)
+{
+    aq_value_t *values = calloc(group->count, sizeof *values);
+    if (values == NULL)
+        snprintf(err, err_size, "out of memory for the settings of %s", group->owner);
+    for (size_t i = 0; values != NULL && i < group->count; i++)
+        if (read_value(&group->rows[i], &values[i], err, err_size) != AQ_OK) {
+            values_free(group, values);
+            values = NULL;
+        }
+    return values;
+}
+
+// ---- groups ----
+
+static aq_value_t *group_defaults(const aq_setting_group_t *group)
+{
+    aq_value_t *values = calloc(group->count, sizeof *values);
+    for (size_t i = 0; i < group->count; i++)
+        if (values == NULL || !parse_value(&group->rows[i], group->rows[i].fallback, &values[i]))
+            abort(); // a mistake in the table, or no memory for a few bytes
+    return values;
+}
+
+static void group_append(const aq_setting_group_t *group, aq_value_t *values)
+{
+    if (aq_settings_group_count == GROUPS_MAX)
+        abort(); // far more conduits than there are
+    aq_settings_groups[aq_settings_group_count++] = (loaded_group_t){group, values};
+}
+
+static void load_defaults(void)
+{
+    group_append(&library_group, group_defaults(&library_group));
+}
+
+static const aq_setting_t *group_find(const aq_setting_group_t *group, const char *name)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (strcmp(name, group->rows[i].name) == 0)
+            return &group->rows[i];
+    return NULL;
+}
+
+// A name of the group that belongs to another owner.
+static bool group_clashes(const aq_setting_group_t *group, char *err, size_t err_size)
+{
+    for (size_t g = 0; g < aq_settings_group_count; g++) {
+        const aq_setting_group_t *other = aq_settings_groups[g].group;
+        for (size_t i = 0; i < group->count && strcmp(other->owner, group->owner) != 0; i++)
+            if (group_find(other, group->rows[i].name) != NULL) {
+                snprintf(err, err_size,
+                         "%s brings the setting %s, which belongs to %s: give it another name",
+                         group->owner, group->rows[i].name, other->owner);
+                return true;
+            }
+    }
+    return false;
+}
+
+aq_status_t aq_settings_add(const aq_setting_group_t *group, char *err, size_t err_size)
 {
     pthread_once(&aq_settings_once, load_defaults);
-    aq_value_t values[AQ_SET_COUNT];
-    memset(values, 0, sizeof values);
-    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
-        aq_status_t status = read_value(&aq_settings[i], &values[i], err, err_size);
-        if (status != AQ_OK) {
-            drop_values(values, i);
-            return status;
+    if (group_clashes(group, err, err_size))
+        return AQ_ERR_CONFIG;
+    aq_value_t *values =
+        aq_settings_loaded ? group_read(group, err, err_size) : group_defaults(group);
+    if (values == NULL)
+        return AQ_ERR_CONFIG;
+    for (size_t g = 0; g < aq_settings_group_count; g++) {
+        loaded_group_t *old = &aq_settings_groups[g];
+        if (strcmp(old->group->owner, group->owner) == 0) {
+            values_free(old->group, old->values);
+            *old = (loaded_group_t){group, values};
+            return AQ_OK;
         }
     }
-    drop_values(aq_settings_values, AQ_SET_COUNT);
-    memcpy(aq_settings_values, values, sizeof values);
+    group_append(group, values);
     return AQ_OK;
 }
 
-aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size)
+size_t aq_settings_count(void)
 {
-    const aq_setting_t *row = &aq_settings[id];
+    size_t count = 0;
+    pthread_once(&aq_settings_once, load_defaults);
+    for (size_t g = 0; g < aq_settings_group_count; g++)
+        count += aq_settings_groups[g].group->count;
+    return count;
+}
+
+const aq_setting_t *aq_settings_at(size_t index)
+{
+    size_t g = 0;
+    pthread_once(&aq_settings_once, load_defaults);
+    for (; index >= aq_settings_groups[g].group->count; g++)
+        index -= aq_settings_groups[g].group->count;
+    return &aq_settings_groups[g].group->rows[index];
+}
+
+aq_status_t aq_settings_load(char *err, size_t err_size)
+{
+    pthread_once(&aq_settings_once, load_defaults);
+    aq_value_t *values[GROUPS_MAX];
+    for (size_t g = 0; g < aq_settings_group_count; g++) {
+        values[g] = group_read(aq_settings_groups[g].group, err, err_size);
+        if (values[g] != NULL)
+            continue;
+        while (g-- > 0)
+            values_free(aq_settings_groups[g].group, values[g]);
+        return AQ_ERR_CONFIG;
+    }
+    for (size_t g = 0; g < aq_settings_group_count; g++) {
+        values_free(aq_settings_groups[g].group, aq_settings_groups[g].values);
+        aq_settings_groups[g].values = values[g];
+    }
+    aq_settings_loaded = true;
+    return AQ_OK;
+}
+
+aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_size)
+{
     aq_value_t value;
     memset(&value, 0, sizeof value);
     aq_status_t status = read_value(row, &value, err, err_size);
@@ -248,17 +352,23 @@ aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size)
     return status;
 }
 
-static const aq_value_t *value_of(aq_setting_id_t id)
+// ---- values ----
+
+static const aq_value_t *value_of(const aq_setting_t *row)
 {
-    assert((unsigned)id < AQ_SET_COUNT);
     pthread_once(&aq_settings_once, load_defaults);
-    return &aq_settings_values[id];
+    for (size_t g = 0; g < aq_settings_group_count; g++) {
+        const aq_setting_group_t *group = aq_settings_groups[g].group;
+        if (row >= group->rows && row < group->rows + group->count)
+            return &aq_settings_groups[g].values[row - group->rows];
+    }
+    abort(); // a row of a group that was not added
 }
 
-bool aq_settings_bool(aq_setting_id_t id)
+bool aq_setting_bool(const aq_setting_t *row)
 {
-    assert(aq_settings[id].type == AQ_TYPE_BOOL);
-    return value_of(id)->yes;
+    assert(row->type == AQ_TYPE_BOOL);
+    return value_of(row)->yes;
 }
 
 bool aq_settings_bool_now(aq_setting_id_t id)
@@ -271,40 +381,40 @@ bool aq_settings_bool_now(aq_setting_id_t id)
     return yes;
 }
 
-int64_t aq_settings_int(aq_setting_id_t id)
+int64_t aq_setting_int(const aq_setting_t *row)
 {
-    assert(aq_settings[id].type == AQ_TYPE_INT);
-    return value_of(id)->whole;
+    assert(row->type == AQ_TYPE_INT);
+    return value_of(row)->whole;
 }
 
-double aq_settings_real(aq_setting_id_t id)
+double aq_setting_real(const aq_setting_t *row)
 {
-    assert(aq_settings[id].type == AQ_TYPE_REAL);
-    return value_of(id)->real;
+    assert(row->type == AQ_TYPE_REAL);
+    return value_of(row)->real;
 }
 
-uint64_t aq_settings_bytes(aq_setting_id_t id)
+uint64_t aq_setting_bytes(const aq_setting_t *row)
 {
-    assert(aq_settings[id].type == AQ_TYPE_BYTES || aq_settings[id].type == AQ_TYPE_MEGABYTES ||
-           aq_settings[id].type == AQ_TYPE_POWER);
-    return value_of(id)->bytes;
+    assert(row->type == AQ_TYPE_BYTES || row->type == AQ_TYPE_MEGABYTES ||
+           row->type == AQ_TYPE_POWER);
+    return value_of(row)->bytes;
 }
 
-const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id)
+const aq_size_limit_t *aq_setting_limit(const aq_setting_t *row)
 {
-    assert(aq_settings[id].type == AQ_TYPE_LIMIT);
-    return &value_of(id)->limit;
+    assert(row->type == AQ_TYPE_LIMIT);
+    return &value_of(row)->limit;
 }
 
-const char *aq_settings_text(aq_setting_id_t id)
+const char *aq_setting_text(const aq_setting_t *row)
 {
-    assert(holds_text(&aq_settings[id]));
-    return value_of(id)->text;
+    assert(holds_text(row));
+    return value_of(row)->text;
 }
 
-bool aq_settings_given(aq_setting_id_t id)
+bool aq_setting_given(const aq_setting_t *row)
 {
-    return value_of(id)->given;
+    return value_of(row)->given;
 }
 
 static size_t append(char *buf, size_t size, size_t at, const char *text, size_t length)
@@ -397,8 +507,8 @@ static void print_wrapped(FILE *out, const char *text)
 
 void aq_settings_print_table(FILE *out)
 {
-    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
-        const aq_setting_t *row = &aq_settings[i];
+    for (size_t i = 0; i < aq_settings_count(); i++) {
+        const aq_setting_t *row = aq_settings_at(i);
         char legal[256];
         aq_settings_describe(row, legal, sizeof legal);
         fprintf(out, "%s\n%*s%s; default: %s\n", row->name, PAGE_INDENT, "", legal,
@@ -448,10 +558,12 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
 
 void aq_settings_print_given(FILE *out)
 {
-    for (size_t i = 0; i < AQ_SET_COUNT; i++)
-        if (i != AQ_SET_SPAWN_CONTROL && i != AQ_SET_SPAWN_CONDUIT &&
-            aq_settings_given((aq_setting_id_t)i))
-            print_value(out, &aq_settings[i], &aq_settings_values[i]);
+    for (size_t i = 0; i < aq_settings_count(); i++) {
+        const aq_setting_t *row = aq_settings_at(i);
+        if (row != &aq_settings[AQ_SET_SPAWN_CONTROL] &&
+            row != &aq_settings[AQ_SET_SPAWN_CONDUIT] && aq_setting_given(row))
+            print_value(out, row, value_of(row));
+    }
 }
 
 // Letters to insert, delete or replace to make b, a name of the table, of a (Levenshtein), row
@@ -476,8 +588,8 @@ static size_t edit_distance(const char *a, const char *b)
 
 static bool is_known(const char *name)
 {
-    for (size_t i = 0; i < AQ_SET_COUNT; i++)
-        if (strcmp(name, aq_settings[i].name) == 0)
+    for (size_t g = 0; g < aq_settings_group_count; g++)
+        if (group_find(aq_settings_groups[g].group, name) != NULL)
             return true;
     return false;
 }
@@ -487,14 +599,15 @@ static const char *nearest_name(const char *name)
     const char *nearest = NULL;
     size_t best = MAX_DISTANCE + 1;
     size_t length = strlen(name);
-    for (size_t i = 0; i < AQ_SET_COUNT; i++) {
-        size_t known = strlen(aq_settings[i].name);
+    for (size_t i = 0; i < aq_settings_count(); i++) {
+        const aq_setting_t *row = aq_settings_at(i);
+        size_t known = strlen(row->name);
         if (length > known + MAX_DISTANCE || known > length + MAX_DISTANCE)
             continue; // so many edits at least; and a very long name costs no time
-        size_t distance = edit_distance(name, aq_settings[i].name);
+        size_t distance = edit_distance(name, row->name);
         if (distance < best) {
             best = distance;
-            nearest = aq_settings[i].name;
+            nearest = row->name;
         }
     }
     return nearest;

@@ -171,8 +171,25 @@ typedef struct aq_setting {
     const char *help;     // one sentence or a few, without line breaks
 } aq_setting_t;
 
-// The table, in the order of the ids.
+// The rows of one owner: the library's own, or those that a conduit has in its folder.
+typedef struct aq_setting_group {
+    const char *owner; // as messages name it: "the library", "conduit udp"
+    const aq_setting_t *rows;
+    size_t count;
+} aq_setting_group_t;
+
+// The library's own rows, in the order of the ids.
 extern const aq_setting_t aq_settings[AQ_SET_COUNT];
+
+// Adds the rows of a module, and reads their values if the others were read. A group of an owner
+// that is there already takes its place. AQ_ERR_CONFIG, with one sentence in err: a name belongs to
+// another owner, whom the sentence names, or a value is not legal. Not from several threads at
+// once.
+aq_status_t aq_settings_add(const aq_setting_group_t *group, char *err, size_t err_size);
+
+// All rows of all owners, for tools: index below aq_settings_count().
+size_t aq_settings_count(void);
+const aq_setting_t *aq_settings_at(size_t index);
 
 // Reads the environment once. On a value that is not legal writes one sentence into err (name,
 // value, what is legal) and returns AQ_ERR_CONFIG; the values stay what they were. It does not log,
@@ -182,25 +199,61 @@ aq_status_t aq_settings_load(char *err, size_t err_size);
 
 // The same for one variable, without a change to its value: for tools that report every fault
 // at once.
-aq_status_t aq_settings_check(aq_setting_id_t id, char *err, size_t err_size);
+aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_size);
 
-// Values; the type must be the row's (asserted). Before a load: the defaults. Text is owned by the
-// table until the next load, and never NULL. A CHOICE is spelled as in the table, whatever case the
-// user chose.
-bool aq_settings_bool(aq_setting_id_t id);
-int64_t aq_settings_int(aq_setting_id_t id);
-double aq_settings_real(aq_setting_id_t id);
-uint64_t aq_settings_bytes(aq_setting_id_t id); // AQ_TYPE_BYTES, _MEGABYTES and _POWER
-const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id);
-const char *
-aq_settings_text(aq_setting_id_t id); // AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS
+// Values of a row; the type must be the row's (asserted). Before a load: the defaults. Text is
+// owned by the table until the next load, and never NULL. A CHOICE is spelled as in the table,
+// whatever case the user chose.
+bool aq_setting_bool(const aq_setting_t *row);
+int64_t aq_setting_int(const aq_setting_t *row);
+double aq_setting_real(const aq_setting_t *row);
+uint64_t aq_setting_bytes(const aq_setting_t *row); // AQ_TYPE_BYTES, _MEGABYTES and _POWER
+const aq_size_limit_t *aq_setting_limit(const aq_setting_t *row);
+// AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS
+const char *aq_setting_text(const aq_setting_t *row);
+
+// True when the user gave the variable (an empty value counts as not given).
+bool aq_setting_given(const aq_setting_t *row);
+
+// The same for the library's own rows.
+static inline bool aq_settings_bool(aq_setting_id_t id)
+{
+    return aq_setting_bool(&aq_settings[id]);
+}
+
+static inline int64_t aq_settings_int(aq_setting_id_t id)
+{
+    return aq_setting_int(&aq_settings[id]);
+}
+
+static inline double aq_settings_real(aq_setting_id_t id)
+{
+    return aq_setting_real(&aq_settings[id]);
+}
+
+static inline uint64_t aq_settings_bytes(aq_setting_id_t id)
+{
+    return aq_setting_bytes(&aq_settings[id]);
+}
+
+static inline const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id)
+{
+    return aq_setting_limit(&aq_settings[id]);
+}
+
+static inline const char *aq_settings_text(aq_setting_id_t id)
+{
+    return aq_setting_text(&aq_settings[id]);
+}
+
+static inline bool aq_settings_given(aq_setting_id_t id)
+{
+    return aq_setting_given(&aq_settings[id]);
+}
 
 // What a BOOL row is in the environment now, whether the settings were loaded or not; its default
 // when it is not legal.
 bool aq_settings_bool_now(aq_setting_id_t id);
-
-// True when the user gave the variable (an empty value counts as not given).
-bool aq_settings_given(aq_setting_id_t id);
 
 // What is legal for a row, to stand behind "is" or "is not": "a whole number from 1 to 1024", "one
 // of auto, fork".

@@ -11,8 +11,8 @@
 static inline int default_settings(void)
 {
     char err[512];
-    for (int id = 0; id < AQ_SET_COUNT; id++)
-        unsetenv(aq_settings[id].name);
+    for (size_t i = 0; i < aq_settings_count(); i++)
+        unsetenv(aq_settings_at(i)->name);
     return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
 }
 

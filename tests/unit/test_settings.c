@@ -49,7 +49,7 @@ static void refuse_with(aq_setting_id_t id, const char *value, const char *words
     assert_memory_equal(err, start, strlen(start));
     assert_non_null(strstr(err, words));
     assert_non_null(strstr(err, "unset it"));
-    assert_int_equal(aq_settings_check(id, checked, sizeof checked), AQ_ERR_CONFIG);
+    assert_int_equal(aq_settings_check(&aq_settings[id], checked, sizeof checked), AQ_ERR_CONFIG);
     assert_string_equal(checked, err);
     unsetenv(aq_settings[id].name);
 }
@@ -274,8 +274,8 @@ static void test_check_changes_nothing(void **state)
     char err[512] = "untouched";
     give(AQ_SET_PSHM_NODES, "6");
     give(AQ_SET_CONDUIT, "smp");
-    assert_int_equal(aq_settings_check(AQ_SET_PSHM_NODES, err, sizeof err), AQ_OK);
-    assert_int_equal(aq_settings_check(AQ_SET_CONDUIT, err, sizeof err), AQ_OK);
+    assert_int_equal(aq_settings_check(&aq_settings[AQ_SET_PSHM_NODES], err, sizeof err), AQ_OK);
+    assert_int_equal(aq_settings_check(&aq_settings[AQ_SET_CONDUIT], err, sizeof err), AQ_OK);
     assert_string_equal(err, "untouched");
     assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 1);
     assert_string_equal(aq_settings_text(AQ_SET_CONDUIT), "");
@@ -508,6 +508,86 @@ static void test_random_values(void **state)
 
 #define CLEAN(test) cmocka_unit_test_setup(test, clear_environment)
 
+// ---- rows of other owners ----
+
+static void load_ok(void)
+{
+    char err[512] = "";
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+static const aq_setting_t module_rows[] = {
+    {"GASNET_UNIT_DEPTH", AQ_TYPE_INT, "7", 1, 9, NULL, "A number of the unit test."},
+    {"GASNET_UNIT_WORD", AQ_TYPE_CHOICE, "one", 0, 0, "one two", "A word of the unit test."},
+};
+static const aq_setting_group_t module = {"module unit", module_rows, 2};
+
+static void test_rows_of_a_module(void **state)
+{
+    (void)state;
+    char err[512] = "";
+    size_t before = aq_settings_count();
+    load_ok();
+    setenv("GASNET_UNIT_DEPTH", "8", 1);
+    assert_int_equal(aq_settings_add(&module, err, sizeof err), AQ_OK);
+    assert_int_equal(aq_settings_count(), before + 2);
+    assert_ptr_equal(aq_settings_at(before), module_rows);
+    assert_int_equal(aq_setting_int(&module_rows[0]), 8);
+    assert_true(aq_setting_given(&module_rows[0]));
+    assert_string_equal(aq_setting_text(&module_rows[1]), "one");
+    setenv("GASNET_UNIT_WORD", "TWO", 1);
+    unsetenv("GASNET_UNIT_DEPTH");
+    load_ok();
+    assert_int_equal(aq_setting_int(&module_rows[0]), 7);
+    assert_string_equal(aq_setting_text(&module_rows[1]), "two");
+    unsetenv("GASNET_UNIT_WORD");
+}
+
+// The owner comes again, as a module that is loaded does after its rows were known already.
+static void test_owner_comes_again(void **state)
+{
+    (void)state;
+    char err[512] = "";
+    const aq_setting_t rows[] = {module_rows[0], module_rows[1]};
+    const aq_setting_group_t again = {"module unit", rows, 2};
+    size_t before = aq_settings_count();
+    assert_int_equal(aq_settings_add(&again, err, sizeof err), AQ_OK);
+    assert_int_equal(aq_settings_count(), before);
+    assert_int_equal(aq_setting_int(&rows[0]), 7);
+    assert_int_equal(aq_settings_add(&module, err, sizeof err), AQ_OK);
+}
+
+static void test_name_of_another_owner(void **state)
+{
+    (void)state;
+    char err[512] = "";
+    const aq_setting_group_t thief = {"module thief", &module_rows[1], 1};
+    const aq_setting_group_t taker = {"module taker", &aq_settings[AQ_SET_SPIN_US], 1};
+    size_t before = aq_settings_count();
+    assert_int_equal(aq_settings_add(&thief, err, sizeof err), AQ_ERR_CONFIG);
+    assert_string_equal(err, "module thief brings the setting GASNET_UNIT_WORD, which belongs to "
+                             "module unit: give it another name");
+    assert_int_equal(aq_settings_add(&taker, err, sizeof err), AQ_ERR_CONFIG);
+    assert_string_equal(err, "module taker brings the setting GASNET_SPIN_US, which belongs to the "
+                             "library: give it another name");
+    assert_int_equal(aq_settings_count(), before);
+}
+
+static void test_wrong_value_of_a_module(void **state)
+{
+    (void)state;
+    char err[512] = "";
+    const aq_setting_t row = {"GASNET_UNIT_RATE", AQ_TYPE_INT, "1", 1, 9, NULL, "A rate."};
+    const aq_setting_group_t group = {"module wrong", &row, 1};
+    size_t before = aq_settings_count();
+    load_ok();
+    setenv("GASNET_UNIT_RATE", "10", 1);
+    assert_int_equal(aq_settings_add(&group, err, sizeof err), AQ_ERR_CONFIG);
+    assert_non_null(strstr(err, "GASNET_UNIT_RATE: '10' is not a whole number from 1 to 9"));
+    assert_int_equal(aq_settings_count(), before);
+    unsetenv("GASNET_UNIT_RATE");
+}
+
 int main(void)
 {
     // Variables of the caller's own shell must not show up as unknown names.
@@ -537,6 +617,10 @@ int main(void)
         CLEAN(test_unknown),
         CLEAN(test_unknown_long_name),
         CLEAN(test_random_values),
+        CLEAN(test_rows_of_a_module),
+        CLEAN(test_owner_comes_again),
+        CLEAN(test_name_of_another_owner),
+        CLEAN(test_wrong_value_of_a_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
