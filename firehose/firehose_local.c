@@ -13,17 +13,17 @@ typedef struct aq_firehose_miss {
     aq_firehose_pool_t pool;
 } aq_firehose_miss_t;
 
-static uint64_t length(aq_firehose_range_t range)
+static uint64_t range_length(aq_firehose_range_t range)
 {
     return range.end - range.start;
 }
 
-static uintptr_t low(uintptr_t a, uintptr_t b)
+static uintptr_t lower_of(uintptr_t a, uintptr_t b)
 {
     return a < b ? a : b;
 }
 
-static uintptr_t high(uintptr_t a, uintptr_t b)
+static uintptr_t higher_of(uintptr_t a, uintptr_t b)
 {
     return a > b ? a : b;
 }
@@ -44,9 +44,9 @@ static aq_firehose_pool_t pool_of(const aq_firehose_region_t *region)
 void aq_firehose_local_end(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
     aq_firehose_range_t range = range_of(region);
-    firehose->ops.unpin(firehose->context, range.start, length(range), &region->key);
+    firehose->ops.unpin(firehose->context, range.start, range_length(range), &region->key);
     firehose->stats.unpins++;
-    aq_firehose_pool_drop(firehose, pool_of(region), length(range));
+    aq_firehose_pool_drop(firehose, pool_of(region), range_length(range));
     aq_firehose_map_give(region);
 }
 
@@ -64,7 +64,7 @@ void aq_firehose_local_last(void *owner, aq_firehose_region_t *region)
     pthread_mutex_unlock(&firehose->lock);
 }
 
-static void retire(aq_firehose_t *firehose, aq_firehose_region_t *region)
+static void region_retire(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
     if (aq_firehose_map_retire(region))
         aq_firehose_local_end(firehose, region);
@@ -72,7 +72,7 @@ static void retire(aq_firehose_t *firehose, aq_firehose_region_t *region)
         TAILQ_INSERT_TAIL(&firehose->going, region, queue);
 }
 
-static bool evict(aq_firehose_t *firehose)
+static bool region_evict(aq_firehose_t *firehose)
 {
     aq_firehose_region_t *region = aq_firehose_map_evict(&firehose->map);
     if (!region)
@@ -85,8 +85,8 @@ static bool evict(aq_firehose_t *firehose)
 // ---- holding for a peer ----
 
 // The region passes from one pool to the other, before or after its holders are counted.
-static void pass(aq_firehose_t *firehose, aq_firehose_region_t *region, aq_firehose_pool_t from,
-                 aq_firehose_pool_t to)
+static void region_change_pool(aq_firehose_t *firehose, aq_firehose_region_t *region,
+                               aq_firehose_pool_t from, aq_firehose_pool_t to)
 {
     aq_firehose_pool_drop(firehose, from, aq_firehose_map_bytes(region));
     aq_firehose_pool_add(firehose, to, aq_firehose_map_bytes(region));
@@ -99,7 +99,7 @@ bool aq_firehose_local_hold(aq_firehose_t *firehose, aq_firehose_region_t *regio
         if (main->now.regions >= main->most.regions ||
             main->now.bytes + aq_firehose_map_bytes(region) > main->most.bytes)
             return false;
-        pass(firehose, region, AQ_FIREHOSE_VICTIM, AQ_FIREHOSE_MAIN);
+        region_change_pool(firehose, region, AQ_FIREHOSE_VICTIM, AQ_FIREHOSE_MAIN);
         aq_firehose_map_evictable(region, false);
     }
     region->holders++;
@@ -109,7 +109,7 @@ bool aq_firehose_local_hold(aq_firehose_t *firehose, aq_firehose_region_t *regio
 void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *region)
 {
     if (--region->holders == 0) {
-        pass(firehose, region, AQ_FIREHOSE_MAIN, AQ_FIREHOSE_VICTIM);
+        region_change_pool(firehose, region, AQ_FIREHOSE_MAIN, AQ_FIREHOSE_VICTIM);
         if (region->state == AQ_FIREHOSE_LIVE)
             aq_firehose_map_evictable(region, true);
     }
@@ -120,12 +120,12 @@ void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *reg
 // ---- what to pin ----
 
 // Takes an idle region into the range, which then has all of it, unless that gets too long.
-static bool take_in(aq_firehose_t *firehose, aq_firehose_region_t *region,
-                    aq_firehose_range_t *range)
+static bool region_absorb(aq_firehose_t *firehose, aq_firehose_region_t *region,
+                          aq_firehose_range_t *range)
 {
     aq_firehose_range_t old = range_of(region);
-    aq_firehose_range_t hull = {low(range->start, old.start), high(range->end, old.end)};
-    if (length(hull) > firehose->params.region_bytes || !aq_firehose_map_retire_idle(region))
+    aq_firehose_range_t hull = {lower_of(range->start, old.start), higher_of(range->end, old.end)};
+    if (range_length(hull) > firehose->params.region_bytes || !aq_firehose_map_retire_idle(region))
         return false;
     aq_firehose_local_end(firehose, region);
     firehose->stats.merged++;
@@ -139,13 +139,13 @@ static void clear_way(aq_firehose_t *firehose, aq_firehose_miss_t *miss)
     aq_firehose_region_t *region;
     while ((region = aq_firehose_map_touching(&firehose->map, miss->wide.start, miss->wide.end))) {
         aq_firehose_range_t old = range_of(region);
-        if (take_in(firehose, region, &miss->wide))
+        if (region_absorb(firehose, region, &miss->wide))
             continue;
         if (old.end <= miss->exact.start) {
             miss->wide.start = old.end;
         } else {
             miss->wide.end = old.start;
-            miss->exact.end = low(miss->exact.end, old.start);
+            miss->exact.end = lower_of(miss->exact.end, old.start);
         }
     }
 }
@@ -161,32 +161,32 @@ static void join_neighbours(aq_firehose_t *firehose, aq_firehose_range_t *range)
         for (int i = 0; i < 2 && !grown; i++) {
             aq_firehose_region_t *region =
                 aq_firehose_map_touching(&firehose->map, sides[i], sides[i] + 1);
-            grown = region && aq_firehose_map_bytes(region) <= length(*range) &&
-                    take_in(firehose, region, range);
+            grown = region && aq_firehose_map_bytes(region) <= range_length(*range) &&
+                    region_absorb(firehose, region, range);
         }
     } while (grown);
 }
 
 // The block around a place that a peer asks for, as far as it is memory that stays.
-static void surround(const aq_firehose_t *firehose, aq_firehose_miss_t *miss)
+static void miss_widen(const aq_firehose_t *firehose, aq_firehose_miss_t *miss)
 {
     uintptr_t block = miss->exact.start - miss->exact.start % firehose->params.region_bytes;
     aq_firehose_range_t wide = {
-        high(block, firehose->stays_from),
-        low(block + (uintptr_t)firehose->params.region_bytes, firehose->stays_to)};
+        higher_of(block, firehose->stays_from),
+        lower_of(block + (uintptr_t)firehose->params.region_bytes, firehose->stays_to)};
     if (wide.start <= miss->exact.start && miss->exact.end <= wide.end)
         miss->wide = wide;
 }
 
 // Cuts what is to be pinned to `room` bytes; false: not even a page is left.
-static bool cut(const aq_firehose_t *firehose, aq_firehose_miss_t *miss, uint64_t room)
+static bool miss_cut(const aq_firehose_t *firehose, aq_firehose_miss_t *miss, uint64_t room)
 {
-    if (length(miss->wide) <= room)
+    if (range_length(miss->wide) <= room)
         return true;
-    if (length(miss->exact) > room)
+    if (range_length(miss->exact) > room)
         miss->exact.end = miss->exact.start + (room & ~(firehose->params.page_bytes - 1));
     miss->wide = miss->exact;
-    return length(miss->exact) > 0;
+    return range_length(miss->exact) > 0;
 }
 
 // Evicts for it, and makes it smaller if that is not enough.
@@ -196,23 +196,24 @@ static bool make_room(aq_firehose_t *firehose, aq_firehose_miss_t *miss)
     uint64_t most = account->most.bytes;
     if (miss->pool == AQ_FIREHOSE_MAIN) // eviction gives it nothing
         most = account->now.bytes < most ? most - account->now.bytes : 0;
-    if (account->most.regions == 0 || !cut(firehose, miss, most))
+    if (account->most.regions == 0 || !miss_cut(firehose, miss, most))
         return false;
-    while (aq_firehose_pool_room(firehose, miss->pool) < length(miss->wide) && evict(firehose))
+    while (aq_firehose_pool_room(firehose, miss->pool) < range_length(miss->wide) &&
+           region_evict(firehose))
         ;
-    return cut(firehose, miss, aq_firehose_pool_room(firehose, miss->pool));
+    return miss_cut(firehose, miss, aq_firehose_pool_room(firehose, miss->pool));
 }
 
 // ---- pinning ----
 
-static bool halve(const aq_firehose_t *firehose, aq_firehose_range_t *range,
-                  aq_firehose_range_t exact)
+static bool range_halve(const aq_firehose_t *firehose, aq_firehose_range_t *range,
+                        aq_firehose_range_t exact)
 {
-    if (length(*range) > length(exact)) {
+    if (range_length(*range) > range_length(exact)) {
         *range = exact;
         return true;
     }
-    uint64_t pages = length(*range) / firehose->params.page_bytes;
+    uint64_t pages = range_length(*range) / firehose->params.page_bytes;
     range->end = range->start + pages / 2 * firehose->params.page_bytes;
     return pages > 1;
 }
@@ -225,13 +226,13 @@ static aq_status_t pin_within(aq_firehose_t *firehose, const aq_firehose_miss_t 
 {
     for (;;) {
         aq_firehose_pinned_t pinned =
-            firehose->ops.pin(firehose->context, range->start, length(*range), writable, key);
+            firehose->ops.pin(firehose->context, range->start, range_length(*range), writable, key);
         if (pinned == AQ_FIREHOSE_PINNED)
             return AQ_OK;
         if (pinned == AQ_FIREHOSE_NO_ACCESS)
             return AQ_ERR_ARG;
         *limit = pinned;
-        if (!evict(firehose) && !halve(firehose, range, miss->exact))
+        if (!region_evict(firehose) && !range_halve(firehose, range, miss->exact))
             return AQ_ERR_RESOURCE;
     }
 }
@@ -243,7 +244,7 @@ static aq_status_t pin_somehow(aq_firehose_t *firehose, const aq_firehose_miss_t
 {
     aq_status_t status = AQ_ERR_ARG;
     *writable = true;
-    if (length(miss->wide) > length(miss->exact)) {
+    if (range_length(miss->wide) > range_length(miss->exact)) {
         *range = miss->wide;
         status = pin_within(firehose, miss, range, true, key, limit);
     }
@@ -270,7 +271,7 @@ static aq_status_t pin_miss(aq_firehose_t *firehose, const aq_firehose_miss_t *m
     aq_status_t status = pin_somehow(firehose, miss, &range, &writable, &region->key, &limit);
     if (status == AQ_OK) {
         aq_firehose_map_add(region, range.start, range.end, writable, 1);
-        aq_firehose_pool_add(firehose, AQ_FIREHOSE_VICTIM, length(range));
+        aq_firehose_pool_add(firehose, AQ_FIREHOSE_VICTIM, range_length(range));
         firehose->stats.pins++;
         *out = region;
     } else {
@@ -285,7 +286,7 @@ static aq_status_t pin_miss(aq_firehose_t *firehose, const aq_firehose_miss_t *m
 
 // Decides about the region, if any, that has the first byte. True: it is the answer. Else it is
 // out of the way, and what it had is in the miss, if it was idle.
-static bool settle_first(aq_firehose_t *firehose, uintptr_t address, aq_firehose_miss_t *miss,
+static bool absorb_first(aq_firehose_t *firehose, uintptr_t address, aq_firehose_miss_t *miss,
                          aq_firehose_region_t **out)
 {
     aq_firehose_region_t *first = aq_firehose_map_touching(&firehose->map, address, address + 1);
@@ -293,12 +294,12 @@ static bool settle_first(aq_firehose_t *firehose, uintptr_t address, aq_firehose
         return false;
     aq_firehose_range_t old = range_of(first);
     if (miss->write && !atomic_load_explicit(&first->writable, memory_order_relaxed)) {
-        retire(firehose, first);
+        region_retire(firehose, first);
         return false;
     }
     uintptr_t longest = old.start + (uintptr_t)firehose->params.region_bytes;
-    aq_firehose_range_t grown = {old.start, low(miss->exact.end, longest)};
-    if (grown.end > old.end && take_in(firehose, first, &grown)) {
+    aq_firehose_range_t grown = {old.start, lower_of(miss->exact.end, longest)};
+    if (grown.end > old.end && region_absorb(firehose, first, &grown)) {
         miss->exact.end = grown.end;
         miss->wide = grown;
         return false;
@@ -313,7 +314,8 @@ static aq_firehose_miss_t miss_of(const aq_firehose_t *firehose, uintptr_t addre
     uintptr_t page = (uintptr_t)firehose->params.page_bytes;
     aq_firehose_range_t range = {address & ~(page - 1), (address + bytes + page - 1) & ~(page - 1)};
     // A length that runs over the end of the address space is longer than any region too.
-    if (bytes > firehose->params.region_bytes || length(range) > firehose->params.region_bytes)
+    if (bytes > firehose->params.region_bytes ||
+        range_length(range) > firehose->params.region_bytes)
         range.end = range.start + (uintptr_t)firehose->params.region_bytes;
     return (aq_firehose_miss_t){.exact = range, .wide = range, .write = write, .pool = pool};
 }
@@ -323,10 +325,10 @@ aq_status_t aq_firehose_local_get(aq_firehose_t *firehose, uintptr_t address, ui
 {
     aq_firehose_miss_t miss = miss_of(firehose, address, bytes, write, pool);
     firehose->stats.misses++;
-    if (settle_first(firehose, address, &miss, out))
+    if (absorb_first(firehose, address, &miss, out))
         return AQ_OK;
-    if (pool == AQ_FIREHOSE_MAIN && length(miss.wide) == length(miss.exact))
-        surround(firehose, &miss);
+    if (pool == AQ_FIREHOSE_MAIN && range_length(miss.wide) == range_length(miss.exact))
+        miss_widen(firehose, &miss);
     clear_way(firehose, &miss);
     join_neighbours(firehose, &miss.wide);
     if (!make_room(firehose, &miss))
@@ -360,7 +362,7 @@ aq_status_t aq_firehose_pin(aq_firehose_t *firehose, const void *memory, size_t 
 
 // ---- invalidation ----
 
-static bool touches(const aq_firehose_region_t *region, aq_firehose_range_t range)
+static bool region_touches(const aq_firehose_region_t *region, aq_firehose_range_t range)
 {
     aq_firehose_range_t own = range_of(region);
     return own.start < range.end && range.start < own.end;
@@ -371,7 +373,7 @@ static bool is_going(const aq_firehose_t *firehose, aq_firehose_range_t range)
     const aq_firehose_region_t *region;
     TAILQ_FOREACH(region, &firehose->going, queue)
     {
-        if (touches(region, range))
+        if (region_touches(region, range))
             return true;
     }
     return false;
@@ -383,16 +385,16 @@ void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_
     aq_firehose_range_t range = {start, end};
     aq_firehose_map_t *map = &firehose->map;
     aq_firehose_region_t *region;
-    if (length(range) / firehose->params.page_bytes < map->fresh) {
+    if (range_length(range) / firehose->params.page_bytes < map->fresh) {
         while ((region = aq_firehose_map_touching(map, range.start, range.end))) {
-            range.start = low(range_of(region).end, range.end);
-            retire(firehose, region);
+            range.start = lower_of(range_of(region).end, range.end);
+            region_retire(firehose, region);
         }
         return;
     }
     for (region = map->records; region < map->records + map->fresh; region++)
-        if (region->state == AQ_FIREHOSE_LIVE && touches(region, range))
-            retire(firehose, region);
+        if (region->state == AQ_FIREHOSE_LIVE && region_touches(region, range))
+            region_retire(firehose, region);
 }
 
 aq_status_t aq_firehose_invalidate(aq_firehose_t *firehose, const void *memory, size_t bytes)

@@ -48,7 +48,7 @@ static unsigned bits_for(uint64_t count)
     return bits;
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
+static uint64_t larger_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -57,12 +57,12 @@ aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uin
                                   uint64_t page_bytes, double scale)
 {
     memset(map, 0, sizeof *map);
-    map->block_shift = bits_for(most(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
+    map->block_shift = bits_for(larger_of(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
     uint64_t blocks = region_bytes >> map->block_shift;
     map->span_shift = bits_for(blocks + 2);
     // Room for a link each when all regions are as long as may be.
     double chains = (double)capacity * (double)(blocks + 1) * scale;
-    unsigned bits = bits_for(most(LEAST_CHAINS, (uint64_t)chains));
+    unsigned bits = bits_for(larger_of(LEAST_CHAINS, (uint64_t)chains));
     map->hash_shift = 64 - bits;
     map->capacity = capacity;
     TAILQ_INIT(&map->free);
@@ -94,7 +94,7 @@ void aq_firehose_map_stop(aq_firehose_map_t *map)
 
 // ---- finding ----
 
-static bool covers(const aq_firehose_region_t *region, uintptr_t at, bool write)
+static bool region_covers(const aq_firehose_region_t *region, uintptr_t at, bool write)
 {
     return start_of(region) <= at && at < end_of(region) &&
            (!write || atomic_load_explicit(&region->writable, memory_order_relaxed));
@@ -111,16 +111,16 @@ static bool try_use(aq_firehose_region_t *region)
     return true;
 }
 
-static aq_firehose_region_t *find(const aq_firehose_map_t *map, uintptr_t at, bool write,
-                                  unsigned steps)
+static aq_firehose_region_t *map_find(const aq_firehose_map_t *map, uintptr_t at, bool write,
+                                      unsigned steps)
 {
     const _Atomic uint32_t *chain = chain_of(map, at >> map->block_shift);
     uint32_t link = atomic_load_explicit(chain, memory_order_acquire);
     for (; link && steps; link = next_of(map, link), steps--) {
         aq_firehose_region_t *region = region_of(map, link);
-        if (!covers(region, at, write) || !try_use(region))
+        if (!region_covers(region, at, write) || !try_use(region))
             continue;
-        if (covers(region, at, write)) {
+        if (region_covers(region, at, write)) {
             if (!atomic_load_explicit(&region->used, memory_order_relaxed))
                 atomic_store_explicit(&region->used, true, memory_order_relaxed);
             return region;
@@ -132,13 +132,13 @@ static aq_firehose_region_t *find(const aq_firehose_map_t *map, uintptr_t at, bo
 
 aq_firehose_region_t *aq_firehose_map_find(aq_firehose_map_t *map, uintptr_t at, bool write)
 {
-    return find(map, at, write, STEPS_WITHOUT_LOCK);
+    return map_find(map, at, write, STEPS_WITHOUT_LOCK);
 }
 
-// Nothing becomes another region under the lock, so that find() releases none.
+// Nothing becomes another region under the lock, so that map_find() releases none.
 aq_firehose_region_t *aq_firehose_map_find_locked(aq_firehose_map_t *map, uintptr_t at, bool write)
 {
-    return find(map, at, write, UINT_MAX);
+    return map_find(map, at, write, UINT_MAX);
 }
 
 static aq_firehose_region_t *lowest_in_chain(const aq_firehose_map_t *map, uintptr_t block,
@@ -209,8 +209,8 @@ static void link_out(aq_firehose_map_t *map, uint32_t link, _Atomic uint32_t *fr
 }
 
 // Puts a region into the chains of its blocks, or takes it out.
-static void relink(aq_firehose_region_t *region,
-                   void (*change)(aq_firehose_map_t *, uint32_t, _Atomic uint32_t *))
+static void region_relink(aq_firehose_region_t *region,
+                          void (*change)(aq_firehose_map_t *, uint32_t, _Atomic uint32_t *))
 {
     aq_firehose_map_t *map = region->map;
     uint32_t link = ((uint32_t)(region - map->records) << map->span_shift) + 1;
@@ -243,14 +243,14 @@ void aq_firehose_map_add(aq_firehose_region_t *region, uintptr_t start, uintptr_
     atomic_store_explicit(&region->used, false, memory_order_relaxed);
     atomic_store_explicit(&region->users, users, memory_order_release);
     region->state = AQ_FIREHOSE_LIVE;
-    relink(region, link_in);
+    region_relink(region, link_in);
     aq_firehose_map_evictable(region, true);
 }
 
-static void take_out(aq_firehose_region_t *region)
+static void region_unlink(aq_firehose_region_t *region)
 {
     aq_firehose_map_evictable(region, false);
-    relink(region, link_out);
+    region_relink(region, link_out);
     region->state = AQ_FIREHOSE_GOING;
 }
 
@@ -260,14 +260,14 @@ bool aq_firehose_map_retire_idle(aq_firehose_region_t *region)
     if (!atomic_compare_exchange_strong_explicit(&region->users, &users, AQ_FIREHOSE_RETIRED,
                                                  memory_order_acquire, memory_order_relaxed))
         return false;
-    take_out(region);
+    region_unlink(region);
     return true;
 }
 
 bool aq_firehose_map_retire(aq_firehose_region_t *region)
 {
     // Out of the chains first: the last user gives the record to others.
-    take_out(region);
+    region_unlink(region);
     return atomic_fetch_or_explicit(&region->users, AQ_FIREHOSE_RETIRED, memory_order_acq_rel) == 0;
 }
 

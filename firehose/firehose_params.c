@@ -70,7 +70,7 @@ static void share_regions(const aq_firehose_limits_t *limits, aq_firehose_params
 }
 
 // What is legal, and not what anybody wants; all processes have the same.
-static void warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t *params)
+static void params_warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t *params)
 {
     uint64_t whole = params->main.bytes + params->victim.bytes;
     if (!aq_log_is_first())
@@ -86,7 +86,7 @@ static void warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t 
                     params->main.regions, limits->peers);
 }
 
-static void report(const aq_firehose_params_t *params)
+static void params_print(const aq_firehose_params_t *params)
 {
     fprintf(stderr,
             "firehose: main pool %llu KiB in %u regions, %u for each peer; victim pool %llu KiB in "
@@ -110,7 +110,7 @@ void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_par
     share_bytes(limits, params);
     params->region_bytes = length_of_regions(limits, params);
     share_regions(limits, params);
-    warn(limits, params);
+    params_warn(limits, params);
     if (params->verbose)
-        report(params);
+        params_print(params);
 }

@@ -12,7 +12,7 @@ static uint64_t room_in(const aq_firehose_account_t *account)
     return account->most.bytes - account->now.bytes;
 }
 
-static aq_firehose_account_t both(const aq_firehose_t *firehose)
+static aq_firehose_account_t pools_sum(const aq_firehose_t *firehose)
 {
     const aq_firehose_account_t *main = &firehose->pools[AQ_FIREHOSE_MAIN];
     const aq_firehose_account_t *victim = &firehose->pools[AQ_FIREHOSE_VICTIM];
@@ -24,7 +24,7 @@ static aq_firehose_account_t both(const aq_firehose_t *firehose)
 
 uint64_t aq_firehose_pool_room(const aq_firehose_t *firehose, aq_firehose_pool_t pool)
 {
-    aq_firehose_account_t whole = both(firehose);
+    aq_firehose_account_t whole = pools_sum(firehose);
     return aq_least(room_in(&firehose->pools[pool]), room_in(&whole));
 }
 
@@ -40,9 +40,9 @@ void aq_firehose_pool_drop(aq_firehose_t *firehose, aq_firehose_pool_t pool, uin
     firehose->pools[pool].now.bytes -= bytes;
 }
 
-static void tell(aq_firehose_t *firehose, aq_firehose_pinned_t limit)
+static void limit_warn(aq_firehose_t *firehose, aq_firehose_pinned_t limit)
 {
-    aq_firehose_account_t whole = both(firehose);
+    aq_firehose_account_t whole = pools_sum(firehose);
     if (firehose->told[limit])
         return;
     firehose->told[limit] = true;
@@ -54,7 +54,7 @@ static void tell(aq_firehose_t *firehose, aq_firehose_pinned_t limit)
 
 void aq_firehose_pool_shrink(aq_firehose_t *firehose, aq_firehose_pinned_t limit)
 {
-    aq_firehose_account_t whole = both(firehose);
+    aq_firehose_account_t whole = pools_sum(firehose);
     double part = limit == AQ_FIREHOSE_DEVICE
                       ? (double)whole.now.regions / (double)whole.most.regions
                       : (double)whole.now.bytes / (double)whole.most.bytes;
@@ -66,5 +66,5 @@ void aq_firehose_pool_shrink(aq_firehose_t *firehose, aq_firehose_pinned_t limit
             most->bytes =
                 (uint64_t)(part * (double)most->bytes) & ~(firehose->params.page_bytes - 1);
     }
-    tell(firehose, limit);
+    limit_warn(firehose, limit);
 }

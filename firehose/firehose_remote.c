@@ -118,9 +118,9 @@ static void start_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
 
 // Under the lock of the peer: what can be told at once. HIT and FULL are final; with ASKED and a
 // slot in *move the move has to be sent.
-static aq_firehose_reached_t ask(aq_firehose_peer_t *peer, aq_firehose_message_t *move,
-                                 bool carries, aq_firehose_wait_t *wait, aq_firehose_region_t **out,
-                                 bool *send)
+static aq_firehose_reached_t firehose_request(aq_firehose_peer_t *peer, aq_firehose_message_t *move,
+                                              bool carries, aq_firehose_wait_t *wait,
+                                              aq_firehose_region_t **out, bool *send)
 {
     uintptr_t address = (uintptr_t)move->address;
     *out = aq_firehose_map_find_locked(&peer->map, address, move->write);
@@ -167,7 +167,7 @@ aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, 
                                   .bytes = bytes < longest ? bytes : longest};
     wait->address = address;
     pthread_mutex_lock(&peer->lock);
-    aq_firehose_reached_t reached = ask(peer, &move, carries, wait, out, &send);
+    aq_firehose_reached_t reached = firehose_request(peer, &move, carries, wait, out, &send);
     pthread_mutex_unlock(&peer->lock);
     if (!send || reached != AQ_FIREHOSE_ASKED)
         return reached;
@@ -180,8 +180,8 @@ aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, 
 // ---- answers ----
 
 // What a wait is told; data: it went with the move.
-static void tell(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region,
-                 bool data)
+static void wait_complete(aq_firehose_wait_t *wait, aq_status_t status,
+                          aq_firehose_region_t *region, bool data)
 {
     if (data)
         wait->done(wait, AQ_OK, NULL);
@@ -229,7 +229,7 @@ static void end_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
     }
 }
 
-static aq_status_t moved(aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
+static aq_status_t move_complete(aq_firehose_peer_t *peer, const aq_firehose_message_t *answer)
 {
     STAILQ_HEAD(, aq_firehose_wait) waiting = STAILQ_HEAD_INITIALIZER(waiting);
     pthread_mutex_lock(&peer->lock);
@@ -245,7 +245,7 @@ static aq_status_t moved(aq_firehose_peer_t *peer, const aq_firehose_message_t *
     while (!STAILQ_EMPTY(&waiting)) {
         aq_firehose_wait_t *wait = STAILQ_FIRST(&waiting);
         STAILQ_REMOVE_HEAD(&waiting, link); // the wait is the caller's again
-        tell(wait, (aq_status_t)answer->status, region, carries);
+        wait_complete(wait, (aq_status_t)answer->status, region, carries);
         carries = false;
     }
     return AQ_OK;
@@ -258,7 +258,7 @@ aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
     aq_firehose_peer_t *peer =
         rank < firehose->ranks ? aq_firehose_peer_look(firehose, rank) : NULL;
     if (peer && answer->kind == AQ_FIREHOSE_MOVED)
-        status = moved(peer, answer);
+        status = move_complete(peer, answer);
     else if (peer && answer->kind == AQ_FIREHOSE_GIVEN)
         status = aq_firehose_serve_given(firehose, peer, answer);
     if (status == AQ_ERR_PEER)
@@ -271,7 +271,7 @@ aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
 // ---- giving up ----
 
 // False: an operation uses the firehose, or its move is under way.
-static bool give_up(aq_firehose_region_t *region)
+static bool slot_give_up(aq_firehose_region_t *region)
 {
     if (region->state == AQ_FIREHOSE_LIVE && aq_firehose_map_retire(region))
         aq_firehose_map_give(region);
@@ -285,7 +285,7 @@ void aq_firehose_remote_revoke(aq_firehose_peer_t *peer, const aq_firehose_messa
     pthread_mutex_lock(&peer->lock);
     aq_firehose_region_t *region = &peer->map.records[request->slot];
     if (request->slot < peer->map.fresh && region->generation == request->generation)
-        given = give_up(region);
+        given = slot_give_up(region);
     pthread_mutex_unlock(&peer->lock);
     *answer = *request;
     answer->kind = AQ_FIREHOSE_GIVEN;

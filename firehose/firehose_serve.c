@@ -18,7 +18,7 @@ static aq_firehose_guest_t *guests_of(const aq_firehose_t *firehose, aq_firehose
     return peer->guests;
 }
 
-static void leave(aq_firehose_t *firehose, aq_firehose_guest_t *guest)
+static void guest_leave(aq_firehose_t *firehose, aq_firehose_guest_t *guest)
 {
     aq_firehose_region_t *region = guest->region;
     guest->region = NULL;
@@ -32,7 +32,7 @@ static aq_status_t move_to(aq_firehose_t *firehose, aq_firehose_guest_t *guest,
                            const aq_firehose_message_t *move)
 {
     aq_firehose_region_t *region;
-    leave(firehose, guest);
+    guest_leave(firehose, guest);
     guest->generation = move->generation;
     aq_status_t status = aq_firehose_local_get(firehose, (uintptr_t)move->address, move->bytes,
                                                move->write, AQ_FIREHOSE_MAIN, &region);
@@ -73,7 +73,7 @@ void aq_firehose_serve_leave(aq_firehose_t *firehose)
     for (uint32_t rank = 0; rank < firehose->ranks; rank++) {
         const aq_firehose_peer_t *peer = aq_firehose_peer_look(firehose, rank);
         for (uint32_t slot = 0; peer && peer->guests && slot < firehose->params.per_peer; slot++)
-            leave(firehose, &peer->guests[slot]);
+            guest_leave(firehose, &peer->guests[slot]);
     }
 }
 
@@ -169,7 +169,7 @@ aq_status_t aq_firehose_serve_given(aq_firehose_t *firehose, aq_firehose_peer_t 
     if (guest && guest->generation == answer->generation) {
         guest->revoked = false; // not given up yet: to be asked again
         if (answer->bytes)
-            leave(firehose, guest);
+            guest_leave(firehose, guest);
     }
     pthread_mutex_unlock(&firehose->lock);
     return AQ_OK;

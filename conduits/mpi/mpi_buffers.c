@@ -25,13 +25,13 @@ static bool make_slots(mpi_conduit_t *mpi, unsigned count, size_t bytes, mpi_slo
     return true;
 }
 
-static void push(mpi_slot_t **list, mpi_slot_t *slot)
+static void slot_push(mpi_slot_t **list, mpi_slot_t *slot)
 {
     slot->next = *list;
     *list = slot;
 }
 
-static mpi_slot_t *pop(mpi_slot_t **list)
+static mpi_slot_t *slot_pop(mpi_slot_t **list)
 {
     mpi_slot_t *slot = *list;
     if (slot)
@@ -47,7 +47,7 @@ static bool open_sends(mpi_conduit_t *mpi, mpi_sends_t *sends, unsigned count, s
     if (!make_slots(mpi, count, bytes, &slots))
         return false;
     for (unsigned i = 0; i < count; i++)
-        push(&sends->free, &slots[i]);
+        slot_push(&sends->free, &slots[i]);
     return true;
 }
 
@@ -57,7 +57,7 @@ static uint32_t *place_in_order(const mpi_receives_t *in, uint32_t i)
     return &in->order[place < in->all ? place : place - in->all];
 }
 
-static void post(mpi_conduit_t *mpi, mpi_receives_t *in, mpi_slot_t *slot)
+static void receive_post(mpi_conduit_t *mpi, mpi_receives_t *in, mpi_slot_t *slot)
 {
     int error = mpi->mpi->restart(&slot->request);
     if (error)
@@ -78,7 +78,7 @@ static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t ne
                                       &slot->request);
         if (error)
             return mpi_conduit_error(mpi, "MPI_Recv_init", error);
-        post(mpi, in, slot);
+        receive_post(mpi, in, slot);
     }
     return AQ_OK;
 }
@@ -109,7 +109,7 @@ void mpi_buffers_withdraw(mpi_conduit_t *mpi)
 
 // ---- sending ----
 
-static void reclaim(mpi_conduit_t *mpi, mpi_sends_t *sends)
+static void sends_reclaim(mpi_conduit_t *mpi, mpi_sends_t *sends)
 {
     while (sends->oldest) {
         mpi_slot_t *slot = sends->oldest;
@@ -120,15 +120,15 @@ static void reclaim(mpi_conduit_t *mpi, mpi_sends_t *sends)
         if (!done)
             return;
         sends->oldest = slot->next;
-        push(&sends->free, slot);
+        slot_push(&sends->free, slot);
     }
 }
 
 void mpi_slots_reclaim(mpi_conduit_t *mpi)
 {
     for (unsigned c = 0; c < MPI_CLASSES; c++) {
-        reclaim(mpi, &mpi->small[c]);
-        reclaim(mpi, &mpi->large[c]);
+        sends_reclaim(mpi, &mpi->small[c]);
+        sends_reclaim(mpi, &mpi->large[c]);
     }
 }
 
@@ -149,8 +149,8 @@ mpi_slot_t *mpi_slot_take(mpi_conduit_t *mpi, unsigned class, size_t bytes)
 {
     mpi_sends_t *sends = sends_for(mpi, class, bytes);
     if (!sends->free)
-        reclaim(mpi, sends);
-    return pop(&sends->free);
+        sends_reclaim(mpi, sends);
+    return slot_pop(&sends->free);
 }
 
 aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, size_t bytes,
@@ -168,18 +168,18 @@ aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, 
         sends->oldest = slot;
     sends->newest = slot;
     mpi->messages++;
-    reclaim(mpi, sends); // most are done by now
+    sends_reclaim(mpi, sends); // most are done by now
     return AQ_OK;
 }
 
 // ---- receiving ----
 
-static bool may_take(const mpi_receives_t *in)
+static bool receive_may_take(const mpi_receives_t *in)
 {
     return in->all - in->posted < MPI_SPARES;
 }
 
-static mpi_slot_t *oldest(const mpi_receives_t *in)
+static mpi_slot_t *receive_oldest(const mpi_receives_t *in)
 {
     return &in->slots[in->order[in->first]];
 }
@@ -192,10 +192,10 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
     int count = 0, which, length;
     for (unsigned i = 1; i <= MPI_CLASSES; i++) { // not always the same one first
         const unsigned c = (mpi->last_class + i) % MPI_CLASSES;
-        if (!may_take(&mpi->in[c]) || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
+        if (!receive_may_take(&mpi->in[c]) || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
             continue;
         class_of[count] = c;
-        heads[count++] = oldest(&mpi->in[c])->request;
+        heads[count++] = receive_oldest(&mpi->in[c])->request;
     }
     if (!count)
         return -1;
@@ -206,7 +206,7 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
         return -1;
     mpi->last_class = class_of[which];
     mpi_receives_t *in = &mpi->in[class_of[which]];
-    *slot = oldest(in);
+    *slot = receive_oldest(in);
     *bytes = (size_t)length;
     in->first = in->first + 1 < in->all ? in->first + 1 : 0;
     in->posted--;
@@ -215,5 +215,5 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
 
 void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot)
 {
-    post(mpi, &mpi->in[class], slot);
+    receive_post(mpi, &mpi->in[class], slot);
 }

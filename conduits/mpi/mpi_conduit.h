@@ -98,17 +98,17 @@ typedef struct mpi_link {
     aq_mail_link_t mail; // first; its doorbell is NULL where the peer is far
     aq_credit_t credit;  // the rest: of a far one
     uint32_t rank;
-    uint32_t taken; // requests of the peer whose credit is not back: at most what it was granted
-    bool owing;     // in the list of those that a hidden reply is due to
-    struct mpi_link *owing_next;
+    uint32_t taken;    // requests of the peer whose credit is not back: at most what it was granted
+    bool credits_owed; // in the list of those that a hidden reply is due to
+    struct mpi_link *next_owed;
 } mpi_link_t;
 
 // The processes that share windows with this one, itself among them.
-typedef struct mpi_company {
+typedef struct mpi_shm_group {
     aq_mpi_comm_t *comm;
     uint32_t *ranks; // of the job, in the order of their memory
     uint32_t size;
-} mpi_company_t;
+} mpi_shm_group_t;
 
 typedef struct mpi_conduit {
     aq_mail_t mail; // first: a pointer to it, and to the conduit in it, is a pointer to this
@@ -126,18 +126,18 @@ typedef struct mpi_conduit {
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
     mpi_link_t **links; // by rank; NULL: never spoken to
-    mpi_link_t *owing;
+    mpi_link_t *credits_owed;
     size_t bytes; // of all buffers
     uint64_t messages, accesses;
 
-    mpi_company_t company;
+    mpi_shm_group_t shm_group;
     bool by_mail;               // the company has mailboxes
     uint32_t far;               // peers that only messages of MPI reach
     atomic_uint passes;         // polls since MPI was looked at
     aq_mpi_window_t *mailboxes; // NULL: none
 
     aq_mpi_window_t *shared; // in which the segments of this host lie; NULL: they do not
-    uint32_t stranger;       // the first rank whose segment is not mapped here; size: there is none
+    uint32_t first_unmapped; // the first rank whose segment is not mapped here; size: there is none
     aq_mpi_window_t *made;   // on the segments; NULL: none
     aq_mpi_window_t *window; // that is to be used; NULL: none
     mpi_access_t begun[MPI_ACCESSES];

@@ -51,7 +51,7 @@ static void fill_placed(char *buffer, const aq_am_t *am)
         memmove(am->dest_here, am->payload, am->nbytes);
 }
 
-static void fill(char *buffer, const aq_am_t *am, unsigned credits)
+static void message_fill(char *buffer, const aq_am_t *am, unsigned credits)
 {
     const bool placed = is_placed(am);
     const mpi_header_t header = {.category = placed ? MPI_PLACED : am->category,
@@ -81,7 +81,7 @@ static aq_status_t send_now(mpi_conduit_t *mpi, mpi_link_t *link, const aq_am_t 
         return AQ_AGAIN;
     const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
     link->taken -= credits + am->reply;
-    fill(slot->buffer, am, credits);
+    message_fill(slot->buffer, am, credits);
     return mpi_slot_send(mpi, class, slot, bytes, link->rank);
 }
 
@@ -106,7 +106,7 @@ aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *pointer, const aq_am_t
 // ---- hidden replies ----
 
 // False: there is no send buffer now.
-static bool pay(mpi_conduit_t *mpi, mpi_link_t *link)
+static bool return_credits(mpi_conduit_t *mpi, mpi_link_t *link)
 {
     mpi_slot_t *slot = mpi_slot_take(mpi, MPI_REPLIES, sizeof(mpi_header_t));
     if (!slot)
@@ -121,25 +121,25 @@ static bool pay(mpi_conduit_t *mpi, mpi_link_t *link)
 }
 
 // Gives credits back as far as there are send buffers. Under the lock.
-static void pay_all(mpi_conduit_t *mpi)
+static void return_all_credits(mpi_conduit_t *mpi)
 {
-    while (mpi->owing) {
-        mpi_link_t *link = mpi->owing;
-        if (aq_credit_due(&link->credit) && !pay(mpi, link))
+    while (mpi->credits_owed) {
+        mpi_link_t *link = mpi->credits_owed;
+        if (aq_credit_due(&link->credit) && !return_credits(mpi, link))
             return;
-        mpi->owing = link->owing_next;
-        link->owing = false;
+        mpi->credits_owed = link->next_owed;
+        link->credits_owed = false;
     }
 }
 
-static void owe(mpi_conduit_t *mpi, mpi_link_t *link)
+static void credits_owe(mpi_conduit_t *mpi, mpi_link_t *link)
 {
-    if (!link->owing) {
-        link->owing = true;
-        link->owing_next = mpi->owing;
-        mpi->owing = link;
+    if (!link->credits_owed) {
+        link->credits_owed = true;
+        link->next_owed = mpi->credits_owed;
+        mpi->credits_owed = link;
     }
-    pay_all(mpi);
+    return_all_credits(mpi);
 }
 
 // ---- in ----
@@ -182,8 +182,8 @@ static void place_long(const mpi_conduit_t *mpi, mpi_slot_t *slot, aq_arrival_t 
 }
 
 // Runs the handler, without the lock. Returns whether a hidden reply is due.
-static bool deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size_t bytes,
-                    bool reply)
+static bool message_deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size_t bytes,
+                            bool reply)
 {
     mpi_header_t header;
     aq_arrival_t arrival = {.source = link->rank, .reply = reply};
@@ -219,13 +219,13 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
         aq_fatal("rank %u has %u requests under way, and credits for %u only", source, link->taken,
                  mpi->limits.each);
     mpi_leave(mpi);
-    bool due = deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
+    bool due = message_deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
     mpi_enter(mpi);
     if (mpi->lost)
         mpi_conduit_fail(mpi, NULL, 0);
     mpi_receive_done(mpi, (unsigned)class, slot);
     if (due)
-        owe(mpi, link);
+        credits_owe(mpi, link);
     return true;
 }
 
@@ -239,7 +239,7 @@ static unsigned poll_mpi(mpi_conduit_t *mpi, unsigned what)
         done = mpi_rma_complete(mpi);
     done += take_one(mpi, what);
     mpi_slots_reclaim(mpi);
-    pay_all(mpi);
+    return_all_credits(mpi);
     mpi_leave(mpi);
     return done;
 }

@@ -33,16 +33,16 @@ static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
     return error ? mpi_conduit_error(mpi, "MPI_Get", error) : AQ_OK;
 }
 
-static aq_status_t measure(mpi_conduit_t *mpi, bool *one_sided)
+static aq_status_t window_measure(mpi_conduit_t *mpi, bool *one_sided)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
-    const bool tries = env->rank == 0 && mpi->stranger < env->size;
+    const bool tries = env->rank == 0 && mpi->first_unmapped < env->size;
     unsigned quick = 0;
     aq_status_t status = AQ_OK;
     for (unsigned i = 0; status == AQ_OK && i < TRIES; i++) {
         status = env->boot->ops->barrier(env->boot);
         if (status == AQ_OK && tries)
-            status = try_get(mpi, mpi->stranger, &quick);
+            status = try_get(mpi, mpi->first_unmapped, &quick);
         else
             aq_clock_sleep_ns(AWAY_NS);
     }
@@ -87,7 +87,7 @@ void mpi_rma_end(mpi_conduit_t *mpi)
 static aq_status_t try_window(mpi_conduit_t *mpi)
 {
     bool one_sided, all;
-    aq_status_t status = measure(mpi, &one_sided);
+    aq_status_t status = window_measure(mpi, &one_sided);
     if (status == AQ_OK)
         status = mpi_agree(mpi, one_sided, &all);
     if (status == AQ_OK && !all) {
@@ -107,7 +107,7 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
     bool all;
     if (strcmp(wish, "0") == 0)
         return AQ_OK;
-    aq_status_t status = mpi_agree(mpi, mpi->stranger == mpi->mail.base.env->size, &all);
+    aq_status_t status = mpi_agree(mpi, mpi->first_unmapped == mpi->mail.base.env->size, &all);
     if (status != AQ_OK || all) // everybody is reached by load and store
         return status;
     mpi_enter(mpi);
@@ -142,15 +142,15 @@ static bool find_place(const mpi_link_t *link, const void *address, size_t nbyte
     return true;
 }
 
-static void note(mpi_conduit_t *mpi, uint32_t rank, atomic_uint *pending)
+static void access_record(mpi_conduit_t *mpi, uint32_t rank, atomic_uint *pending)
 {
     atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
     mpi->begun[mpi->begun_count++] = (mpi_access_t){pending, rank};
     mpi->accesses++;
 }
 
-static aq_status_t begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void *remote,
-                         size_t nbytes, size_t *at, size_t *begun)
+static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void *remote,
+                                size_t nbytes, size_t *at, size_t *begun)
 {
     *begun = 0;
     if (!mpi->window || !find_place(link, remote, nbytes, at))
@@ -167,7 +167,7 @@ static aq_status_t begin(mpi_conduit_t *mpi, const mpi_link_t *link, const void 
 }
 
 // The error of a call, under the lock, is the end.
-static void must(mpi_conduit_t *mpi, const char *call, int error)
+static void call_check(mpi_conduit_t *mpi, const char *call, int error)
 {
     if (error)
         mpi_conduit_fail(mpi, call, error);
@@ -179,13 +179,13 @@ aq_status_t mpi_rma_put(aq_conduit_t *conduit, void *pointer, void *dest, const 
     mpi_conduit_t *mpi = mpi_of(conduit);
     const mpi_link_t *link = pointer;
     size_t at;
-    aq_status_t status = begin(mpi, link, dest, nbytes, &at, begun);
+    aq_status_t status = access_begin(mpi, link, dest, nbytes, &at, begun);
     if (status != AQ_OK)
         return status;
-    must(mpi, "MPI_Put", mpi->mpi->put(mpi->window, src, (int)*begun, link->rank, at));
+    call_check(mpi, "MPI_Put", mpi->mpi->put(mpi->window, src, (int)*begun, link->rank, at));
     if (!(flags & AQ_RMA_STABLE))
-        must(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->window, link->rank));
-    note(mpi, link->rank, pending);
+        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->window, link->rank));
+    access_record(mpi, link->rank, pending);
     mpi_leave(mpi);
     return AQ_OK;
 }
@@ -197,11 +197,11 @@ aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *pointer, void *dest, const 
     mpi_conduit_t *mpi = mpi_of(conduit);
     const mpi_link_t *link = pointer;
     size_t at;
-    aq_status_t status = begin(mpi, link, src, nbytes, &at, begun);
+    aq_status_t status = access_begin(mpi, link, src, nbytes, &at, begun);
     if (status != AQ_OK)
         return status;
-    must(mpi, "MPI_Get", mpi->mpi->get(mpi->window, dest, (int)*begun, link->rank, at));
-    note(mpi, link->rank, pending);
+    call_check(mpi, "MPI_Get", mpi->mpi->get(mpi->window, dest, (int)*begun, link->rank, at));
+    access_record(mpi, link->rank, pending);
     mpi_leave(mpi);
     return AQ_OK;
 }
@@ -212,7 +212,7 @@ unsigned mpi_rma_complete(mpi_conduit_t *mpi)
     const unsigned count = mpi->begun_count;
     for (unsigned i = 0; i < count; i++)
         if (i == 0 || mpi->begun[i].rank != mpi->begun[i - 1].rank)
-            must(mpi, "MPI_Win_flush", mpi->mpi->flush(mpi->window, mpi->begun[i].rank));
+            call_check(mpi, "MPI_Win_flush", mpi->mpi->flush(mpi->window, mpi->begun[i].rank));
     mpi->begun_count = 0;
     for (unsigned i = 0; i < count; i++)
         atomic_fetch_sub_explicit(mpi->begun[i].pending, 1, memory_order_release);

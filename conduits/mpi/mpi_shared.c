@@ -28,23 +28,23 @@ static size_t bytes_of(size_t size)
     return round_up(size) + PAGE;
 }
 
-static size_t bytes_of_mailboxes(const mpi_company_t *company)
+static size_t mailboxes_bytes(const mpi_shm_group_t *group)
 {
-    return company->size * bytes_of(aq_mailbox_bytes());
+    return group->size * bytes_of(aq_mailbox_bytes());
 }
 
-// The place of a rank; company->size: it is not there.
-static uint32_t place_of(const mpi_company_t *company, uint32_t rank)
+// The place of a rank; group->size: it is not there.
+static uint32_t group_index(const mpi_shm_group_t *group, uint32_t rank)
 {
     uint32_t i = 0;
-    while (i < company->size && company->ranks[i] != rank)
+    while (i < group->size && group->ranks[i] != rank)
         i++;
     return i;
 }
 
-static bool has(const mpi_company_t *company, uint32_t rank)
+static bool group_has(const mpi_shm_group_t *group, uint32_t rank)
 {
-    return place_of(company, rank) < company->size;
+    return group_index(group, rank) < group->size;
 }
 
 // An MPI for which there is no room fails in one process and waits in the others, or has the job
@@ -58,27 +58,27 @@ static bool has_room(size_t bytes)
 
 // ---- the processes that share memory with this one ----
 
-static aq_status_t find_company(mpi_conduit_t *mpi)
+static aq_status_t find_shm_group(mpi_conduit_t *mpi)
 {
     const uint64_t most = (uint64_t)aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE);
-    mpi_company_t *company = &mpi->company;
-    company->ranks = malloc(mpi->mail.base.env->size * sizeof *company->ranks);
-    if (!company->ranks) {
+    mpi_shm_group_t *group = &mpi->shm_group;
+    group->ranks = malloc(mpi->mail.base.env->size * sizeof *group->ranks);
+    if (!group->ranks) {
         aq_log_error("out of memory for the shared windows of %u ranks", mpi->mail.base.env->size);
         return AQ_ERR_RESOURCE;
     }
-    company->size = 1;
-    company->ranks[0] = mpi->mail.base.env->rank;
+    group->size = 1;
+    group->ranks[0] = mpi->mail.base.env->rank;
     if (most == 1)
         return AQ_OK;
-    int error = mpi->mpi->split(mpi->comm, most ? (uint32_t)most : UINT32_MAX, &company->comm,
-                                company->ranks, &company->size);
+    int error = mpi->mpi->split(mpi->comm, most ? (uint32_t)most : UINT32_MAX, &group->comm,
+                                group->ranks, &group->size);
     return error ? mpi_conduit_error(mpi, "MPI_Comm_split_type", error) : AQ_OK;
 }
 
 // A second view of a whole window, in which parts (in, out) lie: MPI_Finalize takes MPI's own away,
 // and threads of the client, or its handlers of signals, may work on while the job ends.
-static aq_status_t view(uint32_t count, size_t bytes, void **parts)
+static aq_status_t window_remap(uint32_t count, size_t bytes, void **parts)
 {
     const uintptr_t first = (uintptr_t)parts[0] / PAGE * PAGE;
     char *base = mremap((void *)first, 0, bytes, MREMAP_MAYMOVE);
@@ -94,18 +94,18 @@ static aq_status_t view(uint32_t count, size_t bytes, void **parts)
 
 // A window with `mine` bytes of this process and `all` of the company: where the part of each
 // begins, on a page of its own. Owned by the caller; NULL: logged.
-static void **share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpi_window_t **window)
+static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpi_window_t **window)
 {
-    mpi_company_t *company = &mpi->company;
-    void **parts = malloc(company->size * sizeof *parts);
+    mpi_shm_group_t *group = &mpi->shm_group;
+    void **parts = malloc(group->size * sizeof *parts);
     if (!parts) {
-        aq_log_error("out of memory for a shared window of %u ranks", company->size);
+        aq_log_error("out of memory for a shared window of %u ranks", group->size);
         return NULL;
     }
-    int error = mpi->mpi->share(company->comm, mine, parts, window);
+    int error = mpi->mpi->share(group->comm, mine, parts, window);
     if (error)
         (void)mpi_conduit_error(mpi, "MPI_Win_allocate_shared", error);
-    if (error || view(company->size, all, parts) != AQ_OK) {
+    if (error || window_remap(group->size, all, parts) != AQ_OK) {
         free(parts);
         return NULL;
     }
@@ -131,15 +131,15 @@ static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
 
 static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
 {
-    const mpi_company_t *company = &mpi->company;
+    const mpi_shm_group_t *group = &mpi->shm_group;
     const size_t mine = bytes_of(aq_mailbox_bytes());
     mpi_enter(mpi);
-    void **parts = share(mpi, mine, bytes_of_mailboxes(company), &mpi->mailboxes);
+    void **parts = window_share(mpi, mine, mailboxes_bytes(group), &mpi->mailboxes);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
-    aq_mail_open(&mpi->mail, &(aq_mail_areas_t){parts[0], mine, company->size,
-                                                place_of(company, mpi->mail.base.env->rank)});
+    aq_mail_open(&mpi->mail, &(aq_mail_areas_t){parts[0], mine, group->size,
+                                                group_index(group, mpi->mail.base.env->rank)});
     memset(aq_mailbox_at(&mpi->mail, mpi->mail.areas.index), 0, sizeof(aq_mailbox_t));
     mpi->by_mail = true;
     mpi->bytes += mine;
@@ -154,15 +154,15 @@ static uint32_t count_far(const mpi_conduit_t *mpi)
     uint32_t far = 0;
     for (uint32_t rank = 0; rank < env->size; rank++)
         far += aq_index_in_nbrhd(env, rank) == UINT32_MAX &&
-               !(mpi->by_mail && has(&mpi->company, rank));
+               !(mpi->by_mail && group_has(&mpi->shm_group, rank));
     return far;
 }
 
 // Who shares memory by smp anyway needs no mailbox here.
 static bool wants_mailbox(const mpi_conduit_t *mpi)
 {
-    for (uint32_t i = 0; i < mpi->company.size; i++)
-        if (aq_index_in_nbrhd(mpi->mail.base.env, mpi->company.ranks[i]) == UINT32_MAX)
+    for (uint32_t i = 0; i < mpi->shm_group.size; i++)
+        if (aq_index_in_nbrhd(mpi->mail.base.env, mpi->shm_group.ranks[i]) == UINT32_MAX)
             return true;
     return false;
 }
@@ -171,12 +171,12 @@ aq_status_t mpi_shared_open(mpi_conduit_t *mpi)
 {
     bool all;
     mpi_enter(mpi);
-    aq_status_t status = find_company(mpi);
+    aq_status_t status = find_shm_group(mpi);
     mpi_leave(mpi);
     if (status != AQ_OK)
         return status;
     const bool wanted = wants_mailbox(mpi);
-    status = mpi_agree(mpi, !wanted || has_room(bytes_of_mailboxes(&mpi->company)), &all);
+    status = mpi_agree(mpi, !wanted || has_room(mailboxes_bytes(&mpi->shm_group)), &all);
     if (status == AQ_OK)
         status = wanted && all ? open_mailboxes(mpi) : open_own_mailbox(mpi);
     mpi->far = count_far(mpi);
@@ -185,51 +185,50 @@ aq_status_t mpi_shared_open(mpi_conduit_t *mpi)
 
 void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link)
 {
-    const uint32_t place = place_of(&mpi->company, rank);
-    if (mpi->by_mail && place < mpi->company.size)
+    const uint32_t place = group_index(&mpi->shm_group, rank);
+    if (mpi->by_mail && place < mpi->shm_group.size)
         aq_mail_link(&mpi->mail, place, &link->mail);
 }
 
 // ---- segments ----
 
-static size_t bytes_of_all(const mpi_company_t *company, const uintptr_t *sizes)
+static size_t bytes_of_all(const mpi_shm_group_t *group, const uintptr_t *sizes)
 {
     size_t total = 0;
-    for (uint32_t i = 0; i < company->size; i++)
-        total += bytes_of(sizes[company->ranks[i]]);
+    for (uint32_t i = 0; i < group->size; i++)
+        total += bytes_of(sizes[group->ranks[i]]);
     return total;
 }
 
 // Whether a window can serve this process: neighbours have to be in it. The mailboxes have taken
 // their room only as far as they were written.
-static bool will_do(const mpi_conduit_t *mpi, const uintptr_t *sizes)
+static bool window_suffices(const mpi_conduit_t *mpi, const uintptr_t *sizes)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
-    const mpi_company_t *company = &mpi->company;
+    const mpi_shm_group_t *group = &mpi->shm_group;
     for (uint32_t i = 0; i < env->nbrhd_size; i++)
-        if (!has(company, env->nbrhd[i]))
+        if (!group_has(group, env->nbrhd[i]))
             return false;
-    return has_room(bytes_of_all(company, sizes) +
-                    (mpi->by_mail ? bytes_of_mailboxes(company) : 0));
+    return has_room(bytes_of_all(group, sizes) + (mpi->by_mail ? mailboxes_bytes(group) : 0));
 }
 
-static aq_status_t share_all(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
+static aq_status_t share_in_window(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
 {
-    const mpi_company_t *company = &mpi->company;
+    const mpi_shm_group_t *group = &mpi->shm_group;
     const size_t mine = bytes_of(sizes[mpi->mail.base.env->rank]);
     mpi_enter(mpi);
-    void **parts = share(mpi, mine, bytes_of_all(company, sizes), &mpi->shared);
+    void **parts = window_share(mpi, mine, bytes_of_all(group, sizes), &mpi->shared);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
-    for (uint32_t i = 0; i < company->size; i++)
-        here[company->ranks[i]] = parts[i];
+    for (uint32_t i = 0; i < group->size; i++)
+        here[group->ranks[i]] = parts[i];
     free(parts);
     return AQ_OK;
 }
 
 // MPI makes nothing shared for a process that is alone, and would take its memory away too.
-static aq_status_t stay_alone(uint32_t rank, const uintptr_t *sizes, void **here)
+static aq_status_t allocate_alone(uint32_t rank, const uintptr_t *sizes, void **here)
 {
     void *own = mmap(NULL, round_up(sizes[rank]), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -241,7 +240,7 @@ static aq_status_t stay_alone(uint32_t rank, const uintptr_t *sizes, void **here
     return AQ_OK;
 }
 
-static void look_for_strangers(mpi_conduit_t *mpi, void *const *here)
+static void find_first_unmapped(mpi_conduit_t *mpi, void *const *here)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
     uint32_t rank = 0, i = 0;
@@ -251,7 +250,7 @@ static void look_for_strangers(mpi_conduit_t *mpi, void *const *here)
         else if (!here[rank])
             break;
     }
-    mpi->stranger = rank;
+    mpi->first_unmapped = rank;
 }
 
 aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
@@ -261,10 +260,10 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
     aq_status_t status = AQ_OK;
     if (strcmp(aq_settings_text(AQ_SET_MPI_RMA), "0") != 0 &&
         aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE) != 1)
-        status = mpi_agree(mpi, will_do(mpi, sizes), &all);
+        status = mpi_agree(mpi, window_suffices(mpi, sizes), &all);
     if (status == AQ_OK && all)
-        status = mpi->company.size > 1 ? share_all(mpi, sizes, here)
-                                       : stay_alone(conduit->env->rank, sizes, here);
-    look_for_strangers(mpi, here);
+        status = mpi->shm_group.size > 1 ? share_in_window(mpi, sizes, here)
+                                         : allocate_alone(conduit->env->rank, sizes, here);
+    find_first_unmapped(mpi, here);
     return status == AQ_OK && !all ? AQ_ERR_ABSENT : status;
 }

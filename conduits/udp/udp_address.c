@@ -1,9 +1,8 @@
-// Addresses: as peers tell them, as the kernel wants them, as the user reads them.
+#include "udp_address.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "udp_socket.h"
 
 enum { PORT_AT = 2, ADDRESS_AT = 4 };
 

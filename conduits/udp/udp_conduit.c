@@ -1,6 +1,7 @@
 // The table of the udp conduit: opening, waiting, the end. Messages go through udp_send.c and
 // udp_receive.c.
-#include "udp_conduit.h"
+#include "udp_state.h"
+#include "udp_watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static aq_status_t open_socket(udp_conduit_t *udp)
 {
     const aq_boot_t *boot = udp->base.env->boot;
     udp_socket_setup_t setup = udp_socket_settings(stays_inside(boot), boot->rank);
-    setup.peer = boot->peer;
+    setup.interface.peer = boot->peer;
     aq_status_t status = udp_faults_start(boot->rank, &udp->faults);
     if (status != AQ_OK)
         return status;
@@ -61,7 +62,7 @@ static void set_payloads(udp_conduit_t *udp)
 {
     size_t least = udp->datagram_bytes;
     for (uint32_t r = 0; r < udp->base.env->size; r++)
-        least = udp->cards[r].datagram_bytes < least ? udp->cards[r].datagram_bytes : least;
+        least = udp->peer_info[r].datagram_bytes < least ? udp->peer_info[r].datagram_bytes : least;
     udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
     udp->base.max_long = largest_payload(least, AQ_AM_LONG);
     udp->base.max_long_unmapped = udp->base.max_long;
@@ -73,23 +74,23 @@ static void choose_cipher(udp_conduit_t *udp)
 {
     udp->cipher = UDP_CIPHER_AES;
     for (uint32_t r = 0; r < udp->base.env->size; r++)
-        if (!udp->cards[r].has_aes)
+        if (!udp->peer_info[r].has_aes)
             udp->cipher = UDP_CIPHER_CHACHA20;
 }
 
-static aq_status_t exchange_cards(udp_conduit_t *udp)
+static aq_status_t exchange_peer_info(udp_conduit_t *udp)
 {
     aq_boot_t *boot = udp->base.env->boot;
-    udp_card_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes,
-                       .has_aes = udp_seal_has_aes()};
-    udp->cards = calloc(boot->size, sizeof *udp->cards);
+    udp_peer_info_t mine = {.datagram_bytes = (uint32_t)udp->datagram_bytes,
+                            .has_aes = udp_seal_has_aes()};
+    udp->peer_info = calloc(boot->size, sizeof *udp->peer_info);
     udp->link_of = calloc(boot->size, sizeof *udp->link_of);
-    if (!udp->cards || !udp->link_of) {
+    if (!udp->peer_info || !udp->link_of) {
         aq_log_error("out of memory for the addresses of %u ranks", boot->size);
         return AQ_ERR_RESOURCE;
     }
     udp_address_write(&udp->socket.here, &mine.address);
-    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->cards);
+    aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, udp->peer_info);
     if (status != AQ_OK)
         return status;
     set_payloads(udp);
@@ -119,11 +120,11 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         udp->queue[c].last = &udp->queue[c].first;
     aq_status_t status = open_socket(udp);
     if (status == AQ_OK)
-        status = exchange_cards(udp);
+        status = exchange_peer_info(udp);
     if (status == AQ_OK)
-        status = udp_watch_prove_network(udp);
+        status = udp_watch_check_network(udp);
     if (status != AQ_OK) {
-        free(udp->cards);
+        free(udp->peer_info);
         free(udp->link_of);
         free(udp);
         return status;
@@ -169,7 +170,7 @@ void udp_end_without_socket(const udp_conduit_t *udp)
 // A look costs far more than a poll of shared memory, and for most messages of such a process it
 // would be in vain. So it waits for a sixteenth of the time since something came last, and not
 // long. Whoever polls seldom looks each time.
-bool udp_time_to_look(udp_conduit_t *udp, uint64_t *time)
+bool udp_time_to_peek(udp_conduit_t *udp, uint64_t *time)
 {
     if (udp->base.env->nbrhd_size == 1)
         return true;

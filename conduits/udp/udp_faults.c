@@ -41,7 +41,7 @@ static uint64_t next_random(uint64_t *random)
 
 // Takes one number from the sequence whatever the rate is, so that a rate does not change what
 // another one does.
-static bool chance(uint64_t *random, double percent)
+static bool random_chance(uint64_t *random, double percent)
 {
     double at = (double)(next_random(random) >> 11) * 0x1p-53; // from 0 to below 1
     return at * 100 < percent;
@@ -51,10 +51,12 @@ udp_faults_plan_t udp_faults_decide(const udp_faults_rates_t *rates, uint64_t *r
                                     size_t length)
 {
     udp_faults_plan_t plan = {.copies = 1, .length = length, .flip = SIZE_MAX};
-    plan.drop = chance(random, rates->drop);
-    bool duplicate = chance(random, rates->duplicate), reorder = chance(random, rates->reorder);
-    bool delay = chance(random, rates->delay), truncate = chance(random, rates->truncate);
-    bool flip = chance(random, rates->flip);
+    plan.drop = random_chance(random, rates->drop);
+    bool duplicate = random_chance(random, rates->duplicate),
+         reorder = random_chance(random, rates->reorder);
+    bool delay = random_chance(random, rates->delay),
+         truncate = random_chance(random, rates->truncate);
+    bool flip = random_chance(random, rates->flip);
     uint64_t by = next_random(random), until = next_random(random), cut = next_random(random),
              bit = next_random(random);
     if (duplicate)
@@ -125,7 +127,7 @@ void udp_faults_stop(udp_faults_t *faults)
 void udp_faults_forge(udp_faults_t *faults, uint8_t *bytes, size_t length)
 {
     pthread_mutex_lock(&faults->lock);
-    if (faults->rates.forge > 0 && chance(&faults->random, faults->rates.forge) && length) {
+    if (faults->rates.forge > 0 && random_chance(&faults->random, faults->rates.forge) && length) {
         const uint64_t bit = next_random(&faults->random) % (length * 8);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         faults->counts.forged++;
@@ -171,8 +173,8 @@ static void count_plan(udp_faults_counts_t *counts, const udp_faults_plan_t *pla
     counts->flipped += plan->flip != SIZE_MAX;
 }
 
-static void hold(udp_faults_t *faults, udp_held_t *held, const udp_faults_plan_t *plan,
-                 uint64_t now)
+static void copy_hold(udp_faults_t *faults, udp_held_t *held, const udp_faults_plan_t *plan,
+                      uint64_t now)
 {
     udp_held_t **end = &faults->held;
     held->due = now + (plan->delay_ns ? plan->delay_ns : REORDER_LIMIT_NS);
@@ -197,15 +199,15 @@ static void emit_due(udp_faults_t *faults, uint64_t now, udp_faults_emit_t *emit
 }
 
 // One copy: now, or later.
-static void dispatch(udp_faults_t *faults, const udp_outgoing_t *datagram,
-                     const udp_faults_plan_t *plan, uint64_t now, udp_faults_emit_t *emit,
-                     void *context)
+static void copy_dispatch(udp_faults_t *faults, const udp_outgoing_t *datagram,
+                          const udp_faults_plan_t *plan, uint64_t now, udp_faults_emit_t *emit,
+                          void *context)
 {
     udp_held_t *held = copy_of(datagram, plan);
     if (!held)
         return;
     if (plan->overtake || plan->delay_ns) {
-        hold(faults, held, plan, now);
+        copy_hold(faults, held, plan, now);
         return;
     }
     emit(context, &held->to, held->bytes, held->length);
@@ -220,7 +222,7 @@ void udp_faults_offer(udp_faults_t *faults, const udp_outgoing_t *datagram, uint
     udp_faults_plan_t plan = udp_faults_decide(&faults->rates, &faults->random, length);
     count_plan(&faults->counts, &plan, length);
     for (unsigned i = 0; !plan.drop && i < plan.copies; i++) {
-        dispatch(faults, datagram, &plan, now, emit, context);
+        copy_dispatch(faults, datagram, &plan, now, emit, context);
         plan.length = length; // the second copy is whole, and in order
         plan.flip = SIZE_MAX;
         plan.overtake = 0;

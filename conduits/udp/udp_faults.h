@@ -18,10 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #include "../../other/base/status.h"
-#include "udp_socket.h"
+#include "udp_address.h"
 
 typedef struct udp_faults udp_faults_t;
 

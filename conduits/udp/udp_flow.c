@@ -46,7 +46,7 @@ aq_status_t udp_sender_start(udp_sender_t *sender, const udp_sender_setup_t *set
     return AQ_ERR_RESOURCE;
 }
 
-static void release(udp_sender_t *sender, udp_slot_t *slot)
+static void slot_release(udp_sender_t *sender, udp_slot_t *slot)
 {
     void *datagram = slot->datagram;
     if (slot->state == UNDER_WAY)
@@ -63,34 +63,34 @@ void udp_sender_stop(udp_sender_t *sender)
 {
     for (; sender->base < sender->next; sender->base++)
         if (slot_of(sender, sender->base)->state != FREE)
-            release(sender, slot_of(sender, sender->base));
+            slot_release(sender, slot_of(sender, sender->base));
     free(sender->slots);
     sender->slots = NULL;
 }
 
 // ---- the round trip and the time-out (RFC 6298) ----
 
-static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
+static uint64_t clamp_to(uint64_t value, uint64_t least, uint64_t most)
 {
     return value < least ? least : value > most ? most : value;
 }
 
 // Doubled for each request that was repeated, and for each epoch that brought nothing.
-static void start_timer(udp_sender_t *sender, uint64_t now)
+static void timer_start(udp_sender_t *sender, uint64_t now)
 {
     uint64_t doublings = sender->fruitless;
     if (sender->requesting)
         doublings += sender->request_count - 1;
     doublings = doublings > PATIENCE ? doublings - PATIENCE : 0;
-    sender->timer = now + within(sender->rto << within(doublings, 0, MOST_DOUBLINGS), 0,
-                                 sender->setup.rto_most);
+    sender->timer = now + clamp_to(sender->rto << clamp_to(doublings, 0, MOST_DOUBLINGS), 0,
+                                   sender->setup.rto_most);
 }
 
 // A peer that was away for long says nothing about the path. If it is the path that has become so
 // slow, the next samples show that again, each with a longer time-out.
 static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 {
-    sample = within(sample, 0, 2 * sender->rto);
+    sample = clamp_to(sample, 0, 2 * sender->rto);
     if (sender->rtt == 0) {
         sender->rtt = sample;
         sender->rtt_deviation = sample / 2;
@@ -99,8 +99,8 @@ static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
         sender->rtt_deviation += off / 4 - sender->rtt_deviation / 4;
         sender->rtt += sample / 8 - sender->rtt / 8;
     }
-    sender->rto = within(sender->rtt + 4 * sender->rtt_deviation, sender->setup.rto_least,
-                         sender->setup.rto_most);
+    sender->rto = clamp_to(sender->rtt + 4 * sender->rtt_deviation, sender->setup.rto_least,
+                           sender->setup.rto_most);
     if (sample < sender->round_rtt)
         sender->round_rtt = sample;
     if (sample < sender->least_rtt || now - sender->least_rtt_at > LEAST_RTT_AGE) {
@@ -116,15 +116,15 @@ static uint64_t at_least(uint64_t value, uint64_t least)
     return value < least ? least : value;
 }
 
-static uint64_t least_window(const udp_sender_t *sender)
+static uint64_t window_minimum(const udp_sender_t *sender)
 {
     uint64_t least = LEAST_DATAGRAMS * (uint64_t)sender->setup.datagram_bytes;
-    return within(sender->setup.first_bytes, 0, least);
+    return clamp_to(sender->setup.first_bytes, 0, least);
 }
 
 // Only a window that was in use grows: doubles in a round trip below the threshold, above it grows
 // by a datagram.
-static void grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_before)
+static void window_grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_before)
 {
     uint64_t most = (uint64_t)sender->setup.window * sender->setup.datagram_bytes;
     if (flight_before < sender->congestion / 2)
@@ -132,30 +132,30 @@ static void grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_before)
     if (sender->congestion >= sender->threshold)
         bytes = bytes * sender->setup.datagram_bytes / sender->congestion;
     if (sender->congestion < most)
-        sender->congestion = within(sender->congestion + bytes, 0, most);
+        sender->congestion = clamp_to(sender->congestion + bytes, 0, most);
 }
 
 // A loss, once for all that were sent before the last one was answered (as CUBIC does: to 0.7).
-static void shrink_by_loss(udp_sender_t *sender, uint64_t order)
+static void window_shrink_by_loss(udp_sender_t *sender, uint64_t order)
 {
     if (order <= sender->recovery)
         return;
     sender->recovery = sender->orders;
-    sender->congestion = at_least(sender->congestion / 10 * 7, least_window(sender));
+    sender->congestion = at_least(sender->congestion / 10 * 7, window_minimum(sender));
     sender->threshold = sender->congestion;
 }
 
 // What a time-out found missing is taken for a path that carried nothing: begins again.
-static void shrink_by_timeout(udp_sender_t *sender)
+static void window_shrink_by_timeout(udp_sender_t *sender)
 {
     sender->recovery = sender->orders;
-    sender->threshold = at_least(sender->congestion / 2, least_window(sender));
-    sender->congestion = least_window(sender);
+    sender->threshold = at_least(sender->congestion / 2, window_minimum(sender));
+    sender->congestion = window_minimum(sender);
 }
 
 // Once in a round trip: if even the fastest acknowledgement was slow, a queue stands somewhere. It
 // is shortened, but not below the first window: a peer that computes is slow as well.
-static void end_round(udp_sender_t *sender)
+static void round_end(udp_sender_t *sender)
 {
     if (sender->round_rtt != UDP_NEVER &&
         sender->round_rtt > DELAY_FACTOR * sender->least_rtt + DELAY_NS &&
@@ -176,7 +176,7 @@ static bool may_send(const udp_sender_t *sender, uint32_t bytes)
 
 // ---- transmissions ----
 
-static void transmit(udp_sender_t *sender, udp_slot_t *slot, uint64_t now)
+static void slot_transmit(udp_sender_t *sender, udp_slot_t *slot, uint64_t now)
 {
     slot->state = UNDER_WAY;
     slot->sent_at = now;
@@ -198,13 +198,13 @@ void udp_sender_add(udp_sender_t *sender, void *datagram, uint32_t bytes, uint64
     slot->datagram = datagram;
     slot->bytes = bytes;
     slot->proof = 0;
-    transmit(sender, slot, now);
+    slot_transmit(sender, slot, now);
     if (sender->kept++ == 0)
-        start_timer(sender, now);
+        timer_start(sender, now);
     sender->counts.sent++;
 }
 
-static udp_action_t request(udp_sender_t *sender, uint64_t now)
+static udp_action_t epoch_request(udp_sender_t *sender, uint64_t now)
 {
     if (!sender->requesting) {
         sender->requesting = true;
@@ -214,7 +214,7 @@ static udp_action_t request(udp_sender_t *sender, uint64_t now)
     }
     sender->request_count++;
     sender->counts.requests++;
-    start_timer(sender, now);
+    timer_start(sender, now);
     return (udp_action_t){.todo = UDP_TODO_REQUEST, .epoch = sender->epoch + 1};
 }
 
@@ -226,13 +226,13 @@ static uint64_t first_lost(const udp_sender_t *sender)
     return sequence;
 }
 
-static udp_action_t resend(udp_sender_t *sender, uint64_t now)
+static udp_action_t lost_resend(udp_sender_t *sender, uint64_t now)
 {
     uint64_t sequence = first_lost(sender);
     udp_slot_t *slot = slot_of(sender, sequence);
     if (!may_send(sender, slot->bytes))
         return (udp_action_t){.todo = UDP_TODO_NOTHING};
-    transmit(sender, slot, now);
+    slot_transmit(sender, slot, now);
     sender->lost--;
     sender->mixed = sender->next;
     sender->counts.resent++;
@@ -242,9 +242,9 @@ static udp_action_t resend(udp_sender_t *sender, uint64_t now)
 udp_action_t udp_sender_next(udp_sender_t *sender, uint64_t now)
 {
     if (now >= sender->timer)
-        return request(sender, now);
+        return epoch_request(sender, now);
     if (sender->lost && !sender->requesting)
-        return resend(sender, now);
+        return lost_resend(sender, now);
     return (udp_action_t){.todo = UDP_TODO_NOTHING};
 }
 
@@ -269,7 +269,7 @@ typedef struct news {
 // A proof beyond all that has arrived is the only transmission of its datagram: to be sent again,
 // the datagram was overtaken by one that has arrived, or stood behind the oldest one at the change
 // of the epoch, which has arrived by a transmission of the new epoch.
-static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
+static void slot_acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
 {
     udp_slot_t *slot = slot_of(sender, sequence);
     if (slot->state == FREE)
@@ -282,17 +282,17 @@ static void acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
         news->order = slot->order;
     news->bytes += slot->bytes;
     news->released++;
-    release(sender, slot);
+    slot_release(sender, slot);
 }
 
 static void acknowledge_all(udp_sender_t *sender, const udp_ack_t *ack, news_t *news)
 {
     for (uint64_t s = sender->base; s < ack->cumulative; s++)
-        acknowledge(sender, s, news);
+        slot_acknowledge(sender, s, news);
     for (uint64_t bits = ack->selective; bits; bits &= bits - 1) {
         uint64_t s = ack->cumulative + 1 + (uint64_t)__builtin_ctzll(bits);
         if (s >= sender->base)
-            acknowledge(sender, s, news);
+            slot_acknowledge(sender, s, news);
     }
     while (sender->base < sender->next && slot_of(sender, sender->base)->state == FREE)
         sender->base++;
@@ -300,7 +300,7 @@ static void acknowledge_all(udp_sender_t *sender, const udp_ack_t *ack, news_t *
 
 // As long as no datagram that is kept was sent twice, later numbers were sent later, and the
 // first one that is not overtaken ends the search.
-static void find_overtaken(udp_sender_t *sender)
+static void slots_find_overtaken(udp_sender_t *sender)
 {
     for (uint64_t s = sender->base; s < sender->next; s++) {
         udp_slot_t *slot = slot_of(sender, s);
@@ -309,7 +309,7 @@ static void find_overtaken(udp_sender_t *sender)
             sender->flight -= slot->bytes;
             sender->lost++;
             sender->counts.lost++;
-            shrink_by_loss(sender, slot->order);
+            window_shrink_by_loss(sender, slot->order);
         } else if (slot->state == UNDER_WAY && sender->base >= sender->mixed) {
             break;
         }
@@ -318,7 +318,7 @@ static void find_overtaken(udp_sender_t *sender)
 
 // The epoch asked for is confirmed: all that is kept is lost, and what the acknowledgement reports
 // missing can arrive by a new transmission only.
-static void confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
+static void epoch_confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
 {
     sender->requesting = false;
     sender->epoch = ack->epoch;
@@ -332,7 +332,7 @@ static void confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
             slot->proof = 0;
     }
     if (sender->kept) {
-        shrink_by_timeout(sender);
+        window_shrink_by_timeout(sender);
         sender->fruitless++;
     } else {
         sender->counts.idle++;
@@ -344,7 +344,7 @@ static void confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
 // Whether the epoch can be: the current one, an older one, or the one asked for. That one is later
 // than all news so far and cannot tell less; so an acknowledgement from 2^32 epochs ago confirms
 // nothing, if only one datagram got through since.
-static bool believable_epoch(const udp_sender_t *sender, const udp_ack_t *ack)
+static bool ack_epoch_is_plausible(const udp_sender_t *sender, const udp_ack_t *ack)
 {
     uint32_t ahead = ack->epoch - sender->epoch;
     return ahead == 0 || ahead >= 1u << 31 ||
@@ -352,7 +352,7 @@ static bool believable_epoch(const udp_sender_t *sender, const udp_ack_t *ack)
 }
 
 // Whether it tells of nothing that was not sent.
-static bool believable_reach(const udp_sender_t *sender, const udp_ack_t *ack)
+static bool ack_range_is_plausible(const udp_sender_t *sender, const udp_ack_t *ack)
 {
     uint64_t reach = ack->cumulative;
     if (ack->selective)
@@ -371,23 +371,23 @@ static void take_credit(udp_sender_t *sender, const udp_ack_t *ack)
 
 // Time and congestion, once it is known what was released. The time that the receiver held the
 // acknowledgement back, or that earlier ones were lost in, is none of the path's.
-static void progress(udp_sender_t *sender, const news_t *news, uint64_t flight_before,
-                     uint32_t held_us, uint64_t now)
+static void sender_progress(udp_sender_t *sender, const news_t *news, uint64_t flight_before,
+                            uint32_t held_us, uint64_t now)
 {
     if (news->sent_at) {
         uint64_t took = now - news->sent_at, held = (uint64_t)held_us * 1000;
         take_sample(sender, took > held ? took - held : took, now);
     }
     if (sender->arrived >= sender->round)
-        end_round(sender);
-    find_overtaken(sender);
+        round_end(sender);
+    slots_find_overtaken(sender);
     if (news->order > sender->recovery)
-        grow(sender, news->bytes, flight_before);
+        window_grow(sender, news->bytes, flight_before);
 }
 
 unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
 {
-    if (!believable_epoch(sender, ack) || !believable_reach(sender, ack)) {
+    if (!ack_epoch_is_plausible(sender, ack) || !ack_range_is_plausible(sender, ack)) {
         sender->counts.bad_acks++;
         return 0;
     }
@@ -398,14 +398,14 @@ unsigned udp_sender_ack(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now
     sender->counts.released += news.released;
     bool confirmed = sender->requesting && ack->epoch == sender->epoch + 1;
     if (confirmed)
-        confirm(sender, ack, now);
+        epoch_confirm(sender, ack, now);
     else if (news.released)
-        progress(sender, &news, flight_before, ack->held_us, now);
+        sender_progress(sender, &news, flight_before, ack->held_us, now);
     if (news.released)
         sender->fruitless = 0;
     if (!sender->requesting && (confirmed || news.released)) {
         if (sender->kept)
-            start_timer(sender, now);
+            timer_start(sender, now);
         else
             sender->timer = UDP_NEVER;
     }
@@ -429,7 +429,7 @@ void udp_receiver_start(udp_receiver_t *receiver)
     *receiver = (udp_receiver_t){.epoch = UDP_FIRST_EPOCH};
 }
 
-udp_verdict_t udp_receiver_look(const udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence)
+udp_verdict_t udp_receiver_peek(const udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence)
 {
     if (epoch != receiver->epoch)
         return epoch - receiver->epoch < 1u << 31 ? UDP_FUTURE_EPOCH : UDP_OLD_EPOCH;
@@ -441,7 +441,7 @@ udp_verdict_t udp_receiver_look(const udp_receiver_t *receiver, uint32_t epoch, 
     return word & bit_of(sequence) ? UDP_DUPLICATE : UDP_NEW;
 }
 
-static void mark(udp_receiver_t *receiver, uint64_t sequence)
+static void receiver_mark(udp_receiver_t *receiver, uint64_t sequence)
 {
     *word_of(receiver, sequence) |= bit_of(sequence);
     while (*word_of(receiver, receiver->cumulative) & bit_of(receiver->cumulative)) {
@@ -452,10 +452,10 @@ static void mark(udp_receiver_t *receiver, uint64_t sequence)
 
 udp_verdict_t udp_receiver_take(udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence)
 {
-    udp_verdict_t verdict = udp_receiver_look(receiver, epoch, sequence);
+    udp_verdict_t verdict = udp_receiver_peek(receiver, epoch, sequence);
     receiver->counts[verdict]++;
     if (verdict == UDP_NEW)
-        mark(receiver, sequence);
+        receiver_mark(receiver, sequence);
     if (verdict == UDP_NEW || verdict == UDP_DUPLICATE) {
         receiver->owed++;
         receiver->news = TELLINGS;
@@ -477,7 +477,7 @@ bool udp_receiver_request(udp_receiver_t *receiver, uint32_t epoch)
 }
 
 // The 64 bits from number cumulative + 1 on; of the window's other numbers none is in between.
-static uint64_t selective(const udp_receiver_t *receiver)
+static uint64_t receiver_selective(const udp_receiver_t *receiver)
 {
     const unsigned words = UDP_WINDOW_MAX / 64;
     uint64_t from = receiver->cumulative + 1;
@@ -493,7 +493,7 @@ void udp_receiver_ack(udp_receiver_t *receiver, uint32_t credit, udp_ack_t *ack)
         .epoch = receiver->epoch,
         .credit = credit,
         .cumulative = receiver->cumulative,
-        .selective = selective(receiver),
+        .selective = receiver_selective(receiver),
     };
     receiver->owed = 0;
     if (receiver->news)

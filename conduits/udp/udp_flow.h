@@ -215,7 +215,7 @@ void udp_receiver_start(udp_receiver_t *receiver);
 
 // What udp_receiver_take would say. Changes nothing: a datagram that is new, but cannot be kept
 // for want of memory, is dropped after this and comes again.
-udp_verdict_t udp_receiver_look(const udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence);
+udp_verdict_t udp_receiver_peek(const udp_receiver_t *receiver, uint32_t epoch, uint64_t sequence);
 
 // UDP_NEW: the caller delivers the datagram, now or later, and it is new no more: the next
 // acknowledgement reports it, delivered or not. All else is dropped. New ones and duplicates are

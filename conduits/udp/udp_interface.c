@@ -64,7 +64,7 @@ static bool in_network(const struct ifaddrs *entry, const udp_sockaddr_t *wanted
 }
 
 // 10.1.0.0 stands for every address that begins with 10.1.
-static bool begins_alike(const struct ifaddrs *entry, const udp_sockaddr_t *wanted)
+static bool has_same_prefix(const struct ifaddrs *entry, const udp_sockaddr_t *wanted)
 {
     size_t length, other;
     const uint8_t *mine = bytes_of(entry->ifa_addr, &length);
@@ -76,7 +76,7 @@ static bool begins_alike(const struct ifaddrs *entry, const udp_sockaddr_t *want
 }
 
 // Addresses that hold for one link only mean nothing to a peer elsewhere.
-static bool can_be_told(const struct ifaddrs *entry, sa_family_t family)
+static bool is_announceable(const struct ifaddrs *entry, sa_family_t family)
 {
     if (!entry->ifa_addr || entry->ifa_addr->sa_family != family || !(entry->ifa_flags & IFF_UP))
         return false;
@@ -84,7 +84,7 @@ static bool can_be_told(const struct ifaddrs *entry, sa_family_t family)
     return family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 }
 
-static void take(const struct ifaddrs *entry, udp_interface_t *out)
+static void interface_fill(const struct ifaddrs *entry, udp_interface_t *out)
 {
     *out = (udp_interface_t){.loopback = entry->ifa_flags & IFF_LOOPBACK};
     out->address.length =
@@ -93,7 +93,7 @@ static void take(const struct ifaddrs *entry, udp_interface_t *out)
     snprintf(out->name, sizeof out->name, "%s", entry->ifa_name);
 }
 
-static bool find(udp_fits_t *fits, const udp_sockaddr_t *wanted, udp_interface_t *out)
+static bool interface_find(udp_fits_t *fits, const udp_sockaddr_t *wanted, udp_interface_t *out)
 {
     static const sa_family_t families[] = {AF_INET, AF_INET6};
     struct ifaddrs *all;
@@ -102,9 +102,9 @@ static bool find(udp_fits_t *fits, const udp_sockaddr_t *wanted, udp_interface_t
         return false;
     for (unsigned f = 0; f < 2 && !found; f++)
         for (struct ifaddrs *entry = all; entry && !found; entry = entry->ifa_next) {
-            found = can_be_told(entry, families[f]) && fits(entry, wanted);
+            found = is_announceable(entry, families[f]) && fits(entry, wanted);
             if (found)
-                take(entry, out);
+                interface_fill(entry, out);
         }
     freeifaddrs(all);
     return found;
@@ -112,7 +112,7 @@ static bool find(udp_fits_t *fits, const udp_sockaddr_t *wanted, udp_interface_t
 
 // ---- what the user told ----
 
-static aq_status_t resolve(const char *variable, const char *text, udp_sockaddr_t *out)
+static aq_status_t name_resolve(const char *variable, const char *text, udp_sockaddr_t *out)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
     int code = getaddrinfo(text, NULL, &hints, &list);
@@ -150,17 +150,17 @@ static bool route_to(const udp_sockaddr_t *target, udp_sockaddr_t *source)
 static bool find_route(const udp_sockaddr_t *target, udp_interface_t *out)
 {
     udp_sockaddr_t source;
-    return route_to(target, &source) && find(has_address, &source, out);
+    return route_to(target, &source) && interface_find(has_address, &source, out);
 }
 
 static aq_status_t choose_network(const char *text, udp_interface_t *out)
 {
     udp_sockaddr_t wanted;
-    aq_status_t status = resolve("GASNET_WORKERIP", text, &wanted);
+    aq_status_t status = name_resolve("GASNET_WORKERIP", text, &wanted);
     if (status != AQ_OK)
         return status;
-    if (find(has_address, &wanted, out) || find(in_network, &wanted, out) ||
-        find(begins_alike, &wanted, out))
+    if (interface_find(has_address, &wanted, out) || interface_find(in_network, &wanted, out) ||
+        interface_find(has_same_prefix, &wanted, out))
         return AQ_OK;
     aq_log_error(
         "GASNET_WORKERIP: no interface of this host is in the network %s; choose a network "
@@ -172,7 +172,7 @@ static aq_status_t choose_network(const char *text, udp_interface_t *out)
 static aq_status_t choose_master(const char *text, udp_interface_t *out)
 {
     udp_sockaddr_t wanted;
-    aq_status_t status = resolve("GASNET_MASTERIP", text, &wanted);
+    aq_status_t status = name_resolve("GASNET_MASTERIP", text, &wanted);
     if (status != AQ_OK)
         return status;
     if (find_route(&wanted, out) && !out->loopback)
@@ -203,23 +203,24 @@ static bool find_default(udp_interface_t *out)
     udp_sockaddr_t far6 = {.v6 = {.sin6_family = AF_INET6}, .length = sizeof far6.v6};
     (void)inet_pton(AF_INET, "192.0.2.1", &far4.v4.sin_addr);
     (void)inet_pton(AF_INET6, "2001:db8::1", &far6.v6.sin6_addr);
-    return find_route(&far4, out) || find_route(&far6, out) || find(is_outside, NULL, out);
+    return find_route(&far4, out) || find_route(&far6, out) ||
+           interface_find(is_outside, NULL, out);
 }
 
-aq_status_t udp_interface_choose(const udp_socket_setup_t *setup, udp_interface_t *out)
+aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface_t *out)
 {
-    if (setup->local) {
-        if (find(is_loopback, NULL, out))
+    if (wish->local) {
+        if (interface_find(is_loopback, NULL, out))
             return AQ_OK;
         aq_log_error("the loopback interface is down, which joins ranks on one host: start it with "
                      "`ip link set lo up`");
         return AQ_ERR_RESOURCE;
     }
-    if (*setup->worker)
-        return choose_network(setup->worker, out);
-    if (*setup->master)
-        return choose_master(setup->master, out);
-    if (find_peer(setup->peer, out) || find_default(out))
+    if (*wish->worker)
+        return choose_network(wish->worker, out);
+    if (*wish->master)
+        return choose_master(wish->master, out);
+    if (find_peer(wish->peer, out) || find_default(out))
         return AQ_OK;
     aq_log_error("this host has no interface that reaches others, but the job is spread over "
                  "several hosts: connect it to a network");

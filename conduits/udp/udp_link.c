@@ -1,5 +1,6 @@
 // Links: making them, and what is due by time.
-#include "udp_conduit.h"
+#include "udp_state.h"
+#include "udp_watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum {
     ACK_DELAY_NS = 200000, // an acknowledgement waits so long for something to ride on
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
-    DOORS = 64,          // links that have one: each takes a file descriptor
+    CONNECTED_MOST = 64, // links that have one: each takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
     FIRST_DATAGRAMS = 8, // the congestion window at the start
 };
@@ -61,14 +62,14 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
 }
 
 // A datagram is acknowledged, and so are the puts in it complete.
-static void release(void *context, void *datagram)
+static void datagram_release(void *context, void *datagram)
 {
     udp_conduit_t *udp = context;
     udp_buffer_t *buffer = datagram;
-    for (unsigned i = 0; i < buffer->notes; i++) {
-        atomic_fetch_sub_explicit(buffer->note[i].pending, buffer->note[i].count,
+    for (unsigned i = 0; i < buffer->completion_count; i++) {
+        atomic_fetch_sub_explicit(buffer->completions[i].pending, buffer->completions[i].count,
                                   memory_order_release);
-        udp->done += buffer->note[i].count;
+        udp->done += buffer->completions[i].count;
     }
     udp_buffer_put(udp, buffer);
 }
@@ -78,7 +79,7 @@ static void release(void *context, void *datagram)
 // Loopback has one length for all. Elsewhere the kernel knows: the interface of the way out, and
 // what routers told it since. Too long a datagram is no fault, the kernel cuts it into packets; but
 // then each of them can get lost.
-static void look_at_path(const udp_conduit_t *udp, udp_link_t *link)
+static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
 {
     size_t reach = udp->datagram_bytes;
     if (!udp->socket.loopback)
@@ -98,7 +99,7 @@ static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned c
         .rto_first = RTO_FIRST_NS,
         .rto_least = RTO_LEAST_NS,
         .rto_most = rto_most,
-        .release = release,
+        .release = datagram_release,
         .context = udp,
     };
     return udp_sender_start(&link->sender[class], &setup);
@@ -116,15 +117,16 @@ static void link_start_auth(const udp_conduit_t *udp, udp_link_t *link)
 static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
 {
     udp_link_t *link = calloc(1, sizeof *link);
-    if (!link || !udp_address_read(&udp->cards[rank].address, &link->to))
+    if (!link || !udp_address_read(&udp->peer_info[rank].address, &link->to))
         goto err_free;
     link->rank = rank;
-    look_at_path(udp, link);
+    path_refresh(udp, link);
     link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->host = udp_watch_host(udp, link);
     link_start_auth(udp, link);
-    link->door =
-        atomic_load(&udp->link_count) < DOORS ? udp_socket_door(&udp->socket, &link->to) : -1;
+    link->connected_fd = atomic_load(&udp->link_count) < CONNECTED_MOST
+                             ? udp_socket_connect(&udp->socket, &link->to)
+                             : -1;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         if (start_sender(udp, link, c) != AQ_OK)
             goto err_stop;
@@ -135,8 +137,8 @@ err_stop:
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         if (link->sender[c].slots)
             udp_sender_stop(&link->sender[c]);
-    if (link->door >= 0)
-        close(link->door);
+    if (link->connected_fd >= 0)
+        close(link->connected_fd);
 err_free:
     free(link);
     return NULL;
@@ -185,7 +187,7 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
             continue;
         }
         udp_send_epoch(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
-        look_at_path(udp, link); // what is too long for a path that has changed gets lost
+        path_refresh(udp, link); // what is too long for a path that has changed gets lost
     }
 }
 

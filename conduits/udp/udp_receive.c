@@ -4,34 +4,35 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/log.h"
-#include "udp_conduit.h"
+#include "udp_state.h"
+#include "udp_watch.h"
 
 enum {
-    PUT_OFF = 32,      // one in so many polls of senders looks at the socket
-    DELIVER_MOST = 16, // datagrams that one poll delivers
-    IN_PLACE_MOST = 8, // and takes into memory
-    LARGE = 4096,      // bytes of such a datagram
-    NAMES = 64,        // datagrams whose sender is asked for, to name a stranger
+    SENDING_TURNS = 32, // one in so many polls of senders looks at the socket
+    DELIVER_MOST = 16,  // datagrams that one poll delivers
+    IN_PLACE_MOST = 8,  // and takes into memory
+    LARGE = 4096,       // bytes of such a datagram
+    NAMES = 64,         // datagrams whose sender is asked for, to name a stranger
 };
 
 // ---- queues ----
 
 // Of a counter that is changed under a lock and read without.
-static void change(atomic_uint *counter, int by)
+static void counter_add(atomic_uint *counter, int by)
 {
     unsigned value = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, value + (unsigned)by, memory_order_release);
 }
 
-static void enqueue(udp_conduit_t *udp, udp_buffer_t *buffer)
+static void queue_push(udp_conduit_t *udp, udp_buffer_t *buffer)
 {
     udp_queue_t *queue = &udp->queue[buffer->class];
     buffer->next = NULL;
     aq_lock_take(&udp->queue_lock);
     *queue->last = buffer;
     queue->last = &buffer->next;
-    change(&queue->count, 1);
-    change(&udp->queued, 1);
+    counter_add(&queue->count, 1);
+    counter_add(&udp->queued, 1);
     if (udp->queued > udp->queued_peak)
         udp->queued_peak = udp->queued;
     aq_lock_drop(&udp->queue_lock);
@@ -43,7 +44,7 @@ static bool may_run(unsigned what, unsigned class)
 }
 
 // Replies first.
-static udp_buffer_t *dequeue(udp_conduit_t *udp, unsigned what)
+static udp_buffer_t *queue_pop(udp_conduit_t *udp, unsigned what)
 {
     udp_buffer_t *buffer = NULL;
     if (!atomic_load_explicit(&udp->queued, memory_order_acquire))
@@ -57,8 +58,8 @@ static udp_buffer_t *dequeue(udp_conduit_t *udp, unsigned what)
         queue->first = buffer->next;
         if (!queue->first)
             queue->last = &queue->first;
-        change(&queue->count, -1);
-        change(&udp->queued, -1);
+        counter_add(&queue->count, -1);
+        counter_add(&udp->queued, -1);
     }
     aq_lock_drop(&udp->queue_lock);
     return buffer;
@@ -75,7 +76,8 @@ static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incomin
 // Whether a datagram is what its source sent, as far as the mode of authentication tells. In mode
 // encrypt the frames are decrypted in place. A link is made only for a peer that was authenticated,
 // so that strangers cannot have memory allocated.
-static bool authenticate(udp_conduit_t *udp, const udp_incoming_t *in, const udp_header_t *header)
+static bool datagram_authenticate(udp_conduit_t *udp, const udp_incoming_t *in,
+                                  const udp_header_t *header)
 {
     const udp_auth_t *auth = &udp->auth;
     udp_link_t *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
@@ -94,7 +96,8 @@ static bool authenticate(udp_conduit_t *udp, const udp_incoming_t *in, const udp
 }
 
 // What is wrong with a datagram before it is known to come from a peer; UDP_DROPS: nothing.
-static udp_drop_t examine(udp_conduit_t *udp, const udp_incoming_t *in, udp_header_t *header)
+static udp_drop_t datagram_examine(udp_conduit_t *udp, const udp_incoming_t *in,
+                                   udp_header_t *header)
 {
     static const udp_drop_t faults[UDP_FAULTS] = {
         [UDP_FINE] = UDP_DROPS,
@@ -111,7 +114,7 @@ static udp_drop_t examine(udp_conduit_t *udp, const udp_incoming_t *in, udp_head
         return UDP_DROP_FOREIGN;
     if (header->dest != env->rank || header->source >= env->size || header->source == env->rank)
         return UDP_DROP_MISDIRECTED;
-    if (!authenticate(udp, in, header))
+    if (!datagram_authenticate(udp, in, header))
         return UDP_DROP_FORGED;
     return udp_auth_intact(&udp->auth, header, in->bytes) ? UDP_DROPS : UDP_DROP_CORRUPTED;
 }
@@ -137,7 +140,7 @@ static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
 }
 
 // With the link's lock held: UDP_DROPS if the flow has taken the datagram.
-static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
+static udp_drop_t datagram_take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     static const udp_drop_t drops[UDP_VERDICTS] = {
         [UDP_NEW] = UDP_DROPS,
@@ -148,7 +151,7 @@ static udp_drop_t take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
     };
     const udp_header_t *header = in->header;
     udp_receiver_t *receiver = &link->receiver[header->class];
-    if (udp_receiver_look(receiver, header->epoch, header->sequence) == UDP_NEW && in->bytes) {
+    if (udp_receiver_peek(receiver, header->epoch, header->sequence) == UDP_NEW && in->bytes) {
         in->contents = udp_frames_scan(udp_frames_of(in->bytes, header));
         if (!in->contents.good)
             return UDP_DROP_MALFORMED;
@@ -170,7 +173,7 @@ static void owe_ack(udp_link_t *link, const arrival_t *in)
 
 static void take_data(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
-    udp_drop_t drop = take(udp, link, in);
+    udp_drop_t drop = datagram_take(udp, link, in);
     link->stats.datagrams_in++;
     if (drop == UDP_DROPS) {
         link->came[in->header->class] = in->now;
@@ -206,21 +209,22 @@ static void take_acks(udp_link_t *link, const udp_header_t *header, uint64_t now
 }
 
 // With the link's lock held: what a datagram acknowledges, and what is due after it.
-static void settle(udp_conduit_t *udp, udp_link_t *link, const udp_header_t *header, uint64_t now)
+static void process_acks(udp_conduit_t *udp, udp_link_t *link, const udp_header_t *header,
+                         uint64_t now)
 {
     take_acks(link, header, now);
     udp_links_due(udp, udp_link_serve(udp, link, now));
 }
 
-static void settle_last(udp_conduit_t *udp)
+static void process_deferred_acks(udp_conduit_t *udp)
 {
-    udp_later_t *later = &udp->later;
-    udp_link_t *link = later->link;
+    udp_deferred_acks_t *deferred = &udp->deferred;
+    udp_link_t *link = deferred->link;
     if (!link)
         return;
-    later->link = NULL;
+    deferred->link = NULL;
     aq_lock_take(&link->lock);
-    settle(udp, link, &later->header, later->now);
+    process_acks(udp, link, &deferred->header, deferred->now);
     aq_lock_drop(&link->lock);
 }
 
@@ -232,7 +236,7 @@ static bool is_replayed(const udp_conduit_t *udp, const udp_link_t *link, uint64
 }
 
 // With the link's lock held.
-static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
+static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     link->stats.bytes_in += in->length;
     if (is_replayed(udp, link, in->header->packet)) {
@@ -249,18 +253,19 @@ static void arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         take_acks(link, in->header, in->now);
         udp_links_due(udp, in->now);
     } else if (in->contents.calls && !in->header->wants_ack) {
-        udp->later.link = link; // and the header is there
-        udp->later.now = in->now;
+        udp->deferred.link = link; // and the header is there
+        udp->deferred.now = in->now;
     } else {
-        settle(udp, link, in->header, in->now);
+        process_acks(udp, link, in->header, in->now);
     }
 }
 
 // Returns the datagram if it has frames that wait for a poll that may run their handlers.
-static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool more, uint64_t now)
+static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *in, bool more,
+                                     uint64_t now)
 {
-    udp_header_t *header = &udp->later.header; // nothing is left to be settled
-    udp_drop_t drop = examine(udp, in, header);
+    udp_header_t *header = &udp->deferred.header; // nothing is left to be settled
+    udp_drop_t drop = datagram_examine(udp, in, header);
     if (drop != UDP_DROPS) {
         drop_stranger(udp, drop, in);
         return NULL;
@@ -271,7 +276,7 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
         arrival_t arrival = {
             .header = header, .bytes = in->bytes, .length = in->length, .now = now, .more = more};
         aq_lock_take(&link->lock);
-        arrive(udp, link, &arrival);
+        datagram_arrive(udp, link, &arrival);
         aq_lock_drop(&link->lock);
         udp->large = udp->receives_there && in->length >= LARGE && arrival.contents.count == 1 &&
                      arrival.contents.bytes;
@@ -291,21 +296,21 @@ static udp_buffer_t *handle(udp_conduit_t *udp, const udp_incoming_t *in, bool m
 // ---- from the kernel into memory ----
 
 // With the link's lock held: receives the datagram whose head was seen, if it is new.
-static bool place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
+static bool datagram_place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     uint8_t head[UDP_ALONE_BYTES], padding[8];
     const udp_header_t *header = in->header;
     const size_t front = udp_header_bytes(header) + udp_rma_front(in->frame->type);
     struct iovec pieces[] = {{head, front}, {NULL, in->frame->nbytes}, {padding, sizeof padding}};
     if (is_replayed(udp, link, header->packet) ||
-        udp_receiver_look(&link->receiver[header->class], header->epoch, header->sequence) !=
+        udp_receiver_peek(&link->receiver[header->class], header->epoch, header->sequence) !=
             UDP_NEW)
         return false;
     pieces[1].iov_base = udp_rma_dest(udp, link, in->frame);
     if (!udp_socket_take(&udp->socket, pieces, 3))
         return false;
     in->contents = (udp_contents_t){.good = true, .bytes = true, .count = 1};
-    arrive(udp, link, in);
+    datagram_arrive(udp, link, in);
     return true;
 }
 
@@ -325,7 +330,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     arrival.length = (size_t)length;
     const udp_incoming_t in = {
         .bytes = head, .length = arrival.length, .at_hand = aq_least(arrival.length, sizeof head)};
-    if (arrival.length < LARGE || examine(udp, &in, &header) != UDP_DROPS ||
+    if (arrival.length < LARGE || datagram_examine(udp, &in, &header) != UDP_DROPS ||
         header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame))
         return NEXT_OTHER;
     udp_link_t *link = udp_link_get(udp, header.source);
@@ -334,7 +339,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     arrival.now = aq_clock_ns();
     atomic_store_explicit(&udp->came_at, arrival.now, memory_order_relaxed);
     aq_lock_take(&link->lock);
-    bool placed = place(udp, link, &arrival);
+    bool placed = datagram_place(udp, link, &arrival);
     aq_lock_drop(&link->lock);
     return placed ? NEXT_PLACED : NEXT_OTHER;
 }
@@ -373,24 +378,24 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
     udp_buffer_t *last = NULL;
     for (unsigned i = 0; i < count; i++) {
         if (last)
-            enqueue(udp, last);
-        last = handle(udp, &in[i], i + 1 < count, now);
+            queue_push(udp, last);
+        last = datagram_handle(udp, &in[i], i + 1 < count, now);
     }
     return last;
 }
 
 // Who spins, and has nothing but the network to look at, looks a few times in a poll.
-static unsigned looks_of(const udp_conduit_t *udp, unsigned what)
+static unsigned peeks_of(const udp_conduit_t *udp, unsigned what)
 {
-    return what & AQ_POLL_AGAIN && udp->base.env->nbrhd_size == 1 ? UDP_LOOKS : 1;
+    return what & AQ_POLL_AGAIN && udp->base.env->nbrhd_size == 1 ? UDP_PEEKS : 1;
 }
 
 // Returns the last datagram that has something for this poll to run, if the queue is empty; others
 // go there.
-static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
+static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 {
     udp_incoming_t in[UDP_SLOTS];
-    unsigned count = 0, most = receive_most(udp, what), looks = looks_of(udp, what);
+    unsigned count = 0, most = receive_most(udp, what), looks = peeks_of(udp, what);
     if (!most)
         return NULL;
     next_t next = NEXT_OTHER;
@@ -413,13 +418,14 @@ static udp_buffer_t *receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
     if (!last ||
         (may_run(what, last->class) && !atomic_load_explicit(&udp->queued, memory_order_relaxed)))
         return last;
-    enqueue(udp, last);
+    queue_push(udp, last);
     return NULL;
 }
 
 // ---- delivery ----
 
-static void call(udp_conduit_t *udp, const udp_buffer_t *buffer, const udp_frame_t *frame)
+static void message_deliver(udp_conduit_t *udp, const udp_buffer_t *buffer,
+                            const udp_frame_t *frame)
 {
     const bool is_long = frame->type == UDP_FRAME_LONG;
     const aq_arrival_t arrival = {
@@ -439,7 +445,7 @@ static void call(udp_conduit_t *udp, const udp_buffer_t *buffer, const udp_frame
 
 // Runs handlers and answers gets; puts and what was got are in memory already. *done grows by the
 // frames. False: a get finds no room for its answer, and the rest waits in the queue.
-static bool deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
+static bool datagram_deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
 {
     udp_frames_t frames = {buffer->bytes + buffer->ran, buffer->bytes + buffer->used,
                            buffer->class};
@@ -451,7 +457,7 @@ static bool deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
             continue;
         }
         if (frame.type <= UDP_FRAME_LONG)
-            call(udp, buffer, &frame);
+            message_deliver(udp, buffer, &frame);
         ++*done;
     }
     atomic_store_explicit(&udp->stuck, !room, memory_order_relaxed);
@@ -459,25 +465,25 @@ static bool deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
         udp_buffer_put(udp, buffer);
     } else {
         buffer->ran = (uint32_t)(frames.at - buffer->bytes);
-        enqueue(udp, buffer);
+        queue_push(udp, buffer);
     }
     return room;
 }
 
 // Whether this poll of a sender is one that is put off. Threads may count past each other.
-static bool put_off(udp_conduit_t *udp)
+static bool skip_sender_poll(udp_conduit_t *udp)
 {
-    unsigned polls = atomic_load_explicit(&udp->put_off, memory_order_relaxed);
-    atomic_store_explicit(&udp->put_off, polls + 1, memory_order_relaxed);
-    return polls % PUT_OFF;
+    unsigned polls = atomic_load_explicit(&udp->sender_polls, memory_order_relaxed);
+    atomic_store_explicit(&udp->sender_polls, polls + 1, memory_order_relaxed);
+    return polls % SENDING_TURNS;
 }
 
 static unsigned run_queue(udp_conduit_t *udp, unsigned what)
 {
     udp_buffer_t *buffer;
     unsigned done = 0;
-    for (unsigned i = 0; i < DELIVER_MOST && (buffer = dequeue(udp, what)); i++)
-        if (!deliver(udp, buffer, &done))
+    for (unsigned i = 0; i < DELIVER_MOST && (buffer = queue_pop(udp, what)); i++)
+        if (!datagram_deliver(udp, buffer, &done))
             break;
     return done;
 }
@@ -492,20 +498,20 @@ unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
     unsigned done = 0;
     uint64_t now = 0;
     bool sending = what & AQ_POLL_SENDING;
-    if (sending && put_off(udp))
+    if (sending && skip_sender_poll(udp))
         return 0;
     if (what & AQ_POLL_AGAIN)
         now = atomic_load_explicit(&udp->polled_at, memory_order_relaxed);
     if (!sending)
         udp_flush(udp, &now);
-    if (udp_time_to_look(udp, &now) && aq_lock_try(&udp->receiving)) {
-        settle_last(udp);
-        first = receive(udp, what, &now);
+    if (udp_time_to_peek(udp, &now) && aq_lock_try(&udp->receiving)) {
+        process_deferred_acks(udp);
+        first = datagrams_receive(udp, what, &now);
         done += udp->done;
         udp->done = 0;
         aq_lock_drop(&udp->receiving);
     }
-    if (!first || deliver(udp, first, &done))
+    if (!first || datagram_deliver(udp, first, &done))
         done += run_queue(udp, what);
     if (!sending)
         udp_flush(udp, &now);

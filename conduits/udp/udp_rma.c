@@ -7,7 +7,7 @@
 
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
-#include "udp_conduit.h"
+#include "udp_state.h"
 #include "../../other/base/minmax.h"
 
 enum {
@@ -34,25 +34,25 @@ static bool add_frame(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma
     buffer->used += (uint32_t)bytes;
     buffer->frames++;
     if (pending)
-        udp_buffer_note(buffer, pending);
+        udp_buffer_add_completion(buffer, pending);
     return true;
 }
 
 // On loopback each datagram is long enough to be worth a call of its own, by the door of the link.
-static udp_train_t *train_for(const udp_conduit_t *udp, udp_train_t *train)
+static udp_send_batch_t *batch_for(const udp_conduit_t *udp, udp_send_batch_t *batch)
 {
-    train->count = 0;
-    train->room = NULL;
-    train->room_used = 0;
-    return udp->socket.loopback ? NULL : train;
+    batch->count = 0;
+    batch->room = NULL;
+    batch->room_used = 0;
+    return udp->socket.loopback ? NULL : batch;
 }
 
-static void depart(udp_conduit_t *udp, udp_train_t *train)
+static void batch_finish(udp_conduit_t *udp, udp_send_batch_t *batch)
 {
-    if (train && train->count)
-        udp_train_send(udp, train);
-    if (train && train->room)
-        udp_buffer_put(udp, train->room);
+    if (batch && batch->count)
+        udp_send_batch_flush(udp, batch);
+    if (batch && batch->room)
+        udp_buffer_put(udp, batch->room);
 }
 
 // ---- memory, as it travels ----
@@ -84,12 +84,12 @@ void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, 
 // With the link's lock held: sends the first pieces of a put; returns the bytes of them.
 static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
 {
-    udp_train_t train;
+    udp_send_batch_t batch;
     const size_t most = largest_piece(link);
     const uint64_t now = aq_clock_ns();
     const size_t nbytes = rma->nbytes;
     size_t begun = 0;
-    how.train = train_for(udp, &train);
+    how.batch = batch_for(udp, &batch);
     for (; begun < nbytes; begun += rma->nbytes) {
         rma->nbytes = aq_least(nbytes - begun, most);
         how.wants_ack = begun + rma->nbytes == nbytes;
@@ -98,7 +98,7 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
         rma->payload = (const char *)rma->payload + rma->nbytes;
         rma->place += rma->nbytes;
     }
-    depart(udp, how.train);
+    batch_finish(udp, how.batch);
     return begun;
 }
 
@@ -168,13 +168,13 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
 }
 
 static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get,
-                       udp_train_t *train)
+                       udp_send_batch_t *batch)
 {
     const udp_rma_t rma = {.type = UDP_FRAME_GOT,
                            .nbytes = get->nbytes,
                            .payload = udp_place_memory(udp, link->rank, get->place, get->nbytes),
                            .cookie = get->cookie};
-    const udp_alone_t how = {.train = train, .in_place = udp->answers_there};
+    const udp_alone_t how = {.batch = batch, .in_place = udp->answers_there};
     if (rma.nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
         return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
     return add_frame(udp, link, &rma, NULL);
@@ -183,20 +183,20 @@ static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *
 bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
                 unsigned *done)
 {
-    udp_train_t memory, *train = train_for(udp, &memory);
+    udp_send_batch_t memory, *batch = batch_for(udp, &memory);
     udp_frame_t frame = *get;
     udp_frames_t next = *frames;
     bool answered = true;
     frames->at -= udp_rma_bytes(UDP_FRAME_GET, 0);
     aq_lock_take(&link->lock);
     do {
-        answered = answer_one(udp, link, &frame, train);
+        answered = answer_one(udp, link, &frame, batch);
         if (!answered)
             break;
         ++*done;
         frames->at = next.at;
     } while (udp_frames_next(&next, &frame) && frame.type == UDP_FRAME_GET);
-    depart(udp, train);
+    batch_finish(udp, batch);
     aq_lock_drop(&link->lock);
     return answered;
 }

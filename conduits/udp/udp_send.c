@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../../other/base/clock.h"
-#include "udp_conduit.h"
+#include "udp_state.h"
 
 // What has come is acknowledged by each datagram that leaves; after it nothing is owed.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
@@ -37,51 +37,51 @@ static unsigned pieces_of(struct iovec frames, const struct iovec *tail, struct 
 
 // Memory that the kernel cannot read: a get of what is not there. To read it here ends the job as
 // any such access does, and says where.
-static void touch(const struct iovec *memory)
+static void memory_touch(const struct iovec *memory)
 {
     for (size_t i = 0; i < memory->iov_len; i++)
         (void)((const volatile char *)memory->iov_base)[i];
 }
 
-void udp_train_send(udp_conduit_t *udp, udp_train_t *train)
+void udp_send_batch_flush(udp_conduit_t *udp, udp_send_batch_t *batch)
 {
     unsigned taken = 0;
-    train->room_used = 0;
-    aq_lock_take(&udp->train_lock);
-    if (udp_socket_send(&udp->socket, train->out, train->count, &taken) == AQ_ERR_ARG)
-        touch(&train->pieces[taken][1]);
-    aq_lock_drop(&udp->train_lock);
-    train->count = 0;
+    batch->room_used = 0;
+    aq_lock_take(&udp->batch_lock);
+    if (udp_socket_send(&udp->socket, batch->out, batch->count, &taken) == AQ_ERR_ARG)
+        memory_touch(&batch->pieces[taken][1]);
+    aq_lock_drop(&udp->batch_lock);
+    batch->count = 0;
 }
 
-static void add_to_train(udp_conduit_t *udp, const udp_link_t *link, udp_train_t *train,
-                         const struct iovec *pieces, unsigned count)
+static void batch_add(udp_conduit_t *udp, const udp_link_t *link, udp_send_batch_t *batch,
+                      const struct iovec *pieces, unsigned count)
 {
-    memcpy(train->pieces[train->count], pieces, count * sizeof *pieces);
-    train->out[train->count] = (udp_outgoing_t){&link->to, train->pieces[train->count], count};
-    if (++train->count == UDP_TRAIN)
-        udp_train_send(udp, train);
+    memcpy(batch->pieces[batch->count], pieces, count * sizeof *pieces);
+    batch->out[batch->count] = (udp_outgoing_t){&link->to, batch->pieces[batch->count], count};
+    if (++batch->count == UDP_SEND_BATCH)
+        udp_send_batch_flush(udp, batch);
 }
 
 // ---- encryption ----
 
 enum { SMALL_DATAGRAM = 1024 }; // bytes that are encrypted on the stack
 
-// Where a datagram of the train is encrypted to: it stays there until the train has left.
-static uint8_t *train_room(udp_conduit_t *udp, udp_train_t *train, size_t bytes)
+// Where a datagram of the batch is encrypted to: it stays there until the batch has left.
+static uint8_t *batch_room(udp_conduit_t *udp, udp_send_batch_t *batch, size_t bytes)
 {
-    if (!train->room)
-        train->room = udp_buffer_take(udp);
-    if (train->room_used + bytes > UDP_SLOT_BYTES)
-        udp_train_send(udp, train);
-    uint8_t *room = train->room->bytes + train->room_used;
-    train->room_used += bytes;
+    if (!batch->room)
+        batch->room = udp_buffer_take(udp);
+    if (batch->room_used + bytes > UDP_SLOT_BYTES)
+        udp_send_batch_flush(udp, batch);
+    uint8_t *room = batch->room->bytes + batch->room_used;
+    batch->room_used += bytes;
     return room;
 }
 
-// Encrypts a datagram to `out` and sends it, or adds it to a train. Without memory for a key it is
+// Encrypts a datagram to `out` and sends it, or adds it to a batch. Without memory for a key it is
 // lost, as on the way: the flow sends it again.
-static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                                const udp_header_t *header, const uint8_t *encoded,
                                const struct iovec *frames, unsigned count, uint8_t *out)
 {
@@ -90,21 +90,21 @@ static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_train_t
     memcpy(out, encoded, head);
     if (!udp_seal_close(&link->sealing, header->packet, out, head, frames, count, out + head))
         return AQ_OK;
-    if (!train)
-        return udp_socket_send_one(&udp->socket, link->door,
+    if (!batch)
+        return udp_socket_send_one(&udp->socket, link->connected_fd,
                                    &(udp_outgoing_t){&link->to, &whole, 1});
-    add_to_train(udp, link, train, &whole, 1);
+    batch_add(udp, link, batch, &whole, 1);
     return AQ_OK;
 }
 
-static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                                    const udp_header_t *header, const uint8_t *encoded,
                                    const struct iovec *frames, unsigned count)
 {
     uint8_t small[SMALL_DATAGRAM];
-    if (train)
-        return sealed_send(udp, link, train, header, encoded, frames, count,
-                           train_room(udp, train, header->bytes));
+    if (batch)
+        return sealed_send(udp, link, batch, header, encoded, frames, count,
+                           batch_room(udp, batch, header->bytes));
     if (header->bytes <= sizeof small)
         return sealed_send(udp, link, NULL, header, encoded, frames, count, small);
     udp_buffer_t *buffer = udp_buffer_take(udp);
@@ -117,9 +117,9 @@ static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_tra
 // ---- headers ----
 
 // Writes the header right before the frames, which stand behind room for the longest one.
-static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train, uint8_t *room,
-                            uint32_t used, const struct iovec *tail, udp_header_t *header,
-                            uint64_t now)
+static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
+                                     uint8_t *room, uint32_t used, const struct iovec *tail,
+                                     udp_header_t *header, uint64_t now)
 {
     struct iovec pieces[3];
     const struct iovec frames = {room + UDP_HEADER_MOST, used - UDP_HEADER_MOST};
@@ -140,14 +140,14 @@ static aq_status_t transmit(udp_conduit_t *udp, udp_link_t *link, udp_train_t *t
                          head - UDP_PROOF_BYTES + frames.iov_len);
     link->stats.bytes_out += header->bytes;
     if (udp->auth.mode == UDP_AUTH_ENCRYPT)
-        return transmit_sealed(udp, link, train, header, datagram, pieces, covered);
+        return transmit_sealed(udp, link, batch, header, datagram, pieces, covered);
     udp_auth_sign(&udp->auth, datagram, header, pieces, covered, link->token_out);
     pieces[0] = (struct iovec){datagram, head + frames.iov_len};
-    if (train) {
-        add_to_train(udp, link, train, pieces, count);
+    if (batch) {
+        batch_add(udp, link, batch, pieces, count);
         return AQ_OK;
     }
-    return udp_socket_send_one(&udp->socket, link->door,
+    return udp_socket_send_one(&udp->socket, link->connected_fd,
                                &(udp_outgoing_t){&link->to, pieces, count});
 }
 
@@ -156,7 +156,8 @@ void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
 {
     _Alignas(8) uint8_t datagram[UDP_HEADER_MOST];
     udp_header_t header = {.kind = (uint8_t)kind, .class = (uint8_t) class, .epoch = epoch};
-    (void)transmit(udp, link, NULL, datagram, sizeof datagram, &(struct iovec){0}, &header, now);
+    (void)datagram_transmit(udp, link, NULL, datagram, sizeof datagram, &(struct iovec){0}, &header,
+                            now);
     link->stats.acks_out++;
 }
 
@@ -167,7 +168,7 @@ void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsig
         udp_send_plain(udp, link, kind, class, epoch, now);
 }
 
-static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                                  const udp_buffer_t *buffer, uint32_t epoch, uint64_t sequence,
                                  uint64_t now)
 {
@@ -177,7 +178,8 @@ static aq_status_t transmit_data(udp_conduit_t *udp, udp_link_t *link, udp_train
                            .epoch = epoch,
                            .sequence = sequence};
     link->stats.datagrams_out++;
-    return transmit(udp, link, train, buffer->bytes, buffer->used, &buffer->tail, &header, now);
+    return datagram_transmit(udp, link, batch, buffer->bytes, buffer->used, &buffer->tail, &header,
+                             now);
 }
 
 void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now)
@@ -200,12 +202,12 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
 
 // A datagram for which the flow has room leaves, and then the flow takes it: somebody waits for the
 // one, and nobody for the other.
-static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_train_t *train,
+static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                               udp_buffer_t *buffer, uint64_t now)
 {
     udp_sender_t *sender = &link->sender[buffer->class];
     uint32_t bytes = buffer->used + (uint32_t)udp_round_up(buffer->tail.iov_len);
-    aq_status_t status = transmit_data(udp, link, train, buffer, udp_sender_epoch(sender),
+    aq_status_t status = transmit_data(udp, link, batch, buffer, udp_sender_epoch(sender),
                                        udp_sender_sequence(sender), now);
     udp_sender_add(sender, buffer, bytes, now);
     udp_links_due(udp, udp_sender_deadline(sender));
@@ -245,7 +247,7 @@ static udp_buffer_t *new_datagram(udp_conduit_t *udp, unsigned class)
     udp_buffer_t *buffer = udp_buffer_take(udp);
     buffer->class = (uint8_t) class;
     buffer->used = UDP_HEADER_MOST;
-    buffer->frames = buffer->notes = 0;
+    buffer->frames = buffer->completion_count = 0;
     buffer->wants_ack = false;
     buffer->tail.iov_len = 0;
     return buffer;
@@ -260,26 +262,28 @@ static udp_buffer_t *open_datagram(udp_conduit_t *udp, udp_link_t *link, unsigne
     return buffer;
 }
 
-static bool can_note(const udp_buffer_t *buffer, const atomic_uint *pending)
+static bool has_room_for_completion(const udp_buffer_t *buffer, const atomic_uint *pending)
 {
-    return !pending || buffer->notes < UDP_NOTES ||
-           buffer->note[buffer->notes - 1].pending == pending;
+    return !pending || buffer->completion_count < UDP_PUT_COMPLETIONS ||
+           buffer->completions[buffer->completion_count - 1].pending == pending;
 }
 
-void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending)
+void udp_buffer_add_completion(udp_buffer_t *buffer, atomic_uint *pending)
 {
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
-    if (buffer->notes && buffer->note[buffer->notes - 1].pending == pending)
-        buffer->note[buffer->notes - 1].count++;
+    if (buffer->completion_count &&
+        buffer->completions[buffer->completion_count - 1].pending == pending)
+        buffer->completions[buffer->completion_count - 1].count++;
     else
-        buffer->note[buffer->notes++] = (udp_note_t){pending, 1};
+        buffer->completions[buffer->completion_count++] = (udp_put_completion_t){pending, 1};
 }
 
 udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
                                atomic_uint *pending)
 {
     udp_buffer_t *buffer = link->open[class];
-    if (buffer && buffer->used + bytes <= link->datagram_bytes && can_note(buffer, pending))
+    if (buffer && buffer->used + bytes <= link->datagram_bytes &&
+        has_room_for_completion(buffer, pending))
         return buffer;
     if (buffer && !close_datagram(udp, link, class, aq_clock_ns()))
         return NULL;
@@ -304,9 +308,9 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
     buffer->frames = 1;
     buffer->wants_ack = how.wants_ack;
     if (how.pending)
-        udp_buffer_note(buffer, how.pending);
-    if (send_first(udp, link, how.train, buffer, now) == AQ_ERR_ARG)
-        touch(&buffer->tail);
+        udp_buffer_add_completion(buffer, how.pending);
+    if (send_first(udp, link, how.batch, buffer, now) == AQ_ERR_ARG)
+        memory_touch(&buffer->tail);
     return true;
 }
 
@@ -348,7 +352,7 @@ void udp_flush_dirty(udp_conduit_t *udp, uint64_t *time)
         next = link->next_dirty;
         link->dirty = false;
         if (link->open[UDP_REQUESTS]) // whoever polls may wait for the puts in it
-            link->open[UDP_REQUESTS]->wants_ack = link->open[UDP_REQUESTS]->notes;
+            link->open[UDP_REQUESTS]->wants_ack = link->open[UDP_REQUESTS]->completion_count;
         bool all = close_datagram(udp, link, UDP_REPLIES, now);
         if (!close_datagram(udp, link, UDP_REQUESTS, now) || !all)
             add_dirty(udp, link);

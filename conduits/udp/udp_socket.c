@@ -17,7 +17,6 @@
 #include "../../other/base/settings.h"
 #include "../../other/base/settings_lists.h"
 #include "udp_faults.h"
-#include "udp_interface.h"
 
 enum {
     SENDS = 32,          // messages of one system call
@@ -32,12 +31,12 @@ typedef struct udp_control {
 } udp_control_t;
 
 // What has arrived in a slot: datagrams of `each` bytes, of which the last may be shorter.
-typedef struct udp_held_slot {
+typedef struct udp_slot_contents {
     size_t length, each, at; // at: the next one to be handed out
-} udp_held_slot_t;
+} udp_slot_contents_t;
 
 // What system calls need, and the slots.
-struct udp_batch {
+struct udp_socket_io {
     struct mmsghdr out[SENDS];
     unsigned covers[SENDS]; // datagrams in that message
     udp_control_t control[SENDS];
@@ -46,7 +45,7 @@ struct udp_batch {
 
     struct mmsghdr in[UDP_SLOTS];
     udp_control_t told[UDP_SLOTS];
-    udp_held_slot_t held[UDP_SLOTS];
+    udp_slot_contents_t held[UDP_SLOTS];
     unsigned first, filled; // slots whose datagrams are yet to be handed out
     unsigned expected;      // slots to offer to the kernel
     struct iovec slot[UDP_SLOTS];
@@ -60,9 +59,9 @@ udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank)
     aq_ports_t ports = {0};
     (void)aq_settings_read_ports(aq_settings_text(AQ_SET_UDP_PORTS), &ports);
     return (udp_socket_setup_t){
-        .local = local,
-        .worker = aq_settings_text(AQ_SET_WORKERIP),
-        .master = aq_settings_text(AQ_SET_MASTERIP),
+        .interface = {.local = local,
+                      .worker = aq_settings_text(AQ_SET_WORKERIP),
+                      .master = aq_settings_text(AQ_SET_MASTERIP)},
         .port_low = ports.low,
         .port_high = ports.high,
         .receive_bytes = aq_settings_bytes(AQ_SET_UDP_RCVBUF),
@@ -71,32 +70,32 @@ udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank)
     };
 }
 
-static void reset_slot(struct udp_batch *batch, unsigned i)
+static void reset_slot(struct udp_socket_io *io, unsigned i)
 {
-    batch->in[i].msg_hdr = (struct msghdr){.msg_name = &batch->from[i].any,
-                                           .msg_namelen = sizeof batch->from[i].v6,
-                                           .msg_iov = &batch->slot[i],
-                                           .msg_iovlen = 1,
-                                           .msg_control = &batch->told[i],
-                                           .msg_controllen = sizeof batch->told[i]};
+    io->in[i].msg_hdr = (struct msghdr){.msg_name = &io->from[i].any,
+                                        .msg_namelen = sizeof io->from[i].v6,
+                                        .msg_iov = &io->slot[i],
+                                        .msg_iovlen = 1,
+                                        .msg_control = &io->told[i],
+                                        .msg_controllen = sizeof io->told[i]};
 }
 
 static aq_status_t make_batch(udp_socket_t *socket)
 {
-    struct udp_batch *batch = calloc(1, sizeof *batch);
-    bool whole = batch != NULL;
-    socket->batch = batch;
+    struct udp_socket_io *io = calloc(1, sizeof *io);
+    bool whole = io != NULL;
+    socket->io = io;
     for (unsigned i = 0; whole && i < UDP_SLOTS; i++) {
-        batch->slot[i] = (struct iovec){aligned_alloc(64, UDP_SLOT_BYTES), UDP_SLOT_BYTES};
-        whole = batch->slot[i].iov_base != NULL;
-        reset_slot(batch, i);
+        io->slot[i] = (struct iovec){aligned_alloc(64, UDP_SLOT_BYTES), UDP_SLOT_BYTES};
+        whole = io->slot[i].iov_base != NULL;
+        reset_slot(io, i);
     }
     if (!whole) {
         aq_log_error("out of memory for the buffers of conduit udp (%zu bytes)",
-                     sizeof *batch + (size_t)UDP_SLOTS * UDP_SLOT_BYTES);
+                     sizeof *io + (size_t)UDP_SLOTS * UDP_SLOT_BYTES);
         return AQ_ERR_RESOURCE;
     }
-    batch->expected = 1;
+    io->expected = 1;
     return AQ_OK;
 }
 
@@ -108,8 +107,8 @@ static void set_port(udp_sockaddr_t *address, uint16_t port)
         address->v6.sin6_port = htons(port);
 }
 
-static aq_status_t tell_bind_fault(const udp_socket_t *socket, const udp_socket_setup_t *setup,
-                                   int error)
+static aq_status_t log_bind_fault(const udp_socket_t *socket, const udp_socket_setup_t *setup,
+                                  int error)
 {
     char text[UDP_ADDRESS_TEXT];
     unsigned ports = setup->port_high - setup->port_low + 1u;
@@ -139,10 +138,10 @@ static aq_status_t bind_port(udp_socket_t *socket, const udp_socket_setup_t *set
         code = bind(socket->fd, &socket->here.any, socket->here.length);
     } while (code != 0 && errno == EADDRINUSE && ++tried < ports);
     if (code != 0)
-        return tell_bind_fault(socket, setup, errno);
+        return log_bind_fault(socket, setup, errno);
     if (getsockname(socket->fd, &socket->here.any, &socket->here.length) == 0)
         return AQ_OK;
-    return tell_bind_fault(socket, setup, errno);
+    return log_bind_fault(socket, setup, errno);
 }
 
 // Who may, goes past the limits of the system. Returns what the kernel gave: it doubles the number,
@@ -169,7 +168,7 @@ static void use_segments(udp_socket_t *socket)
 
 // Datagrams that are too long for the path are cut by us; on the way nobody may cut, and who cannot
 // pass one on says so.
-static void follow_path(int fd, sa_family_t family)
+static void discover_path_mtu(int fd, sa_family_t family)
 {
     int want4 = IP_PMTUDISC_WANT, want6 = IPV6_PMTUDISC_WANT;
     if (family == AF_INET)
@@ -189,7 +188,7 @@ static aq_status_t make_socket(udp_socket_t *out)
                      strerror(errno));
         return AQ_ERR_RESOURCE;
     }
-    follow_path(out->fd, out->here.any.sa_family);
+    discover_path_mtu(out->fd, out->here.any.sa_family);
     if (out->here.any.sa_family == AF_INET6)
         (void)setsockopt(out->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
     return AQ_OK;
@@ -208,7 +207,7 @@ static aq_status_t use_interface(udp_socket_t *socket, const udp_interface_t *in
     return AQ_OK;
 }
 
-static void tell(const udp_socket_t *socket, const udp_socket_setup_t *setup)
+static void log_opened(const udp_socket_t *socket, const udp_socket_setup_t *setup)
 {
     char text[UDP_ADDRESS_TEXT];
     aq_log_info("udp socket %s on interface %s, datagrams of at most %zu bytes; buffers of the "
@@ -224,7 +223,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
     udp_interface_t interface;
     *socket = (udp_socket_t){
         .fd = -1, .wake_fd = -1, .faults = faults, .fixed_ports = setup->port_low != 0};
-    aq_status_t status = udp_interface_choose(setup, &interface);
+    aq_status_t status = udp_interface_choose(&setup->interface, &interface);
     if (status == AQ_OK)
         status = use_interface(socket, &interface);
     if (status == AQ_OK)
@@ -240,7 +239,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
     socket->receive_bytes = set_buffer(socket->fd, SO_RCVBUF, SO_RCVBUFFORCE, setup->receive_bytes);
     socket->send_bytes = set_buffer(socket->fd, SO_SNDBUF, SO_SNDBUFFORCE, setup->send_bytes);
     use_segments(socket);
-    tell(socket, setup);
+    log_opened(socket, setup);
     return AQ_OK;
 }
 
@@ -250,9 +249,9 @@ void udp_socket_close(udp_socket_t *socket)
         close(socket->fd);
     if (socket->wake_fd >= 0)
         close(socket->wake_fd);
-    for (unsigned i = 0; socket->batch && i < UDP_SLOTS; i++)
-        free(socket->batch->slot[i].iov_base);
-    free(socket->batch);
+    for (unsigned i = 0; socket->io && i < UDP_SLOTS; i++)
+        free(socket->io->slot[i].iov_base);
+    free(socket->io);
     *socket = (udp_socket_t){.fd = -1, .wake_fd = -1};
 }
 
@@ -276,7 +275,7 @@ size_t udp_socket_reach(const udp_socket_t *from, const udp_sockaddr_t *peer)
 
 // ---- sending ----
 
-static inline void tally(_Atomic uint64_t *counter)
+static inline void count_one(_Atomic uint64_t *counter)
 {
     if (aq_threads)
         atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -304,7 +303,7 @@ static void socket_break(udp_socket_t *socket, int error)
 // What an error of a send means: try later, this datagram is lost, or the socket is of no more use.
 // ICMP messages cause errors too, and anybody on the way can send those: only errors that no
 // network can cause make a socket useless.
-static udp_refusal_t judge(udp_socket_t *socket, int error)
+static udp_refusal_t classify_send_error(udp_socket_t *socket, int error)
 {
     udp_socket_counts_t *counts = &socket->counts;
     if (is_lasting(error)) {
@@ -313,20 +312,20 @@ static udp_refusal_t judge(udp_socket_t *socket, int error)
     }
     switch (error) {
     case EAGAIN:
-        tally(&counts->full);
+        count_one(&counts->full);
         return REFUSED_NOW;
     case ENOBUFS:
     case ENOMEM:
-        tally(&counts->no_buffers);
+        count_one(&counts->no_buffers);
         return REFUSED_NOW;
     case ECONNREFUSED:
-        tally(&counts->refused);
+        count_one(&counts->refused);
         return REFUSED_ONE;
     case EMSGSIZE:
-        tally(&counts->too_long);
+        count_one(&counts->too_long);
         return REFUSED_ONE;
     default:
-        tally(&counts->unreachable);
+        count_one(&counts->unreachable);
         return REFUSED_ONE;
     }
 }
@@ -347,13 +346,13 @@ static bool same_peer(const udp_sockaddr_t *a, const udp_sockaddr_t *b)
 // How many datagrams from the first one on the kernel can cut out of one long message: to the same
 // peer and of the same length; the last one may be shorter. The receiver gets them in one piece,
 // and wants each to be aligned.
-static unsigned run_length(const struct udp_batch *batch, const udp_outgoing_t *list,
+static unsigned run_length(const struct udp_socket_io *io, const udp_outgoing_t *list,
                            unsigned count)
 {
     size_t each = length_of(list), bytes = each, last = each;
     if (each % UDP_ALIGNMENT)
         return 1;
-    unsigned pieces = batch->pieces_used + list->count, run = 1;
+    unsigned pieces = io->pieces_used + list->count, run = 1;
     for (; run < count && run < SEGMENTS && last == each; run++) {
         last = length_of(&list[run]);
         pieces += list[run].count;
@@ -377,26 +376,26 @@ static void cut_into(struct msghdr *message, udp_control_t *control, size_t byte
 }
 
 // Makes message i of the first datagrams of a list; returns how many these are.
-static unsigned make_message(struct udp_batch *batch, unsigned i, const udp_outgoing_t *list,
+static unsigned make_message(struct udp_socket_io *io, unsigned i, const udp_outgoing_t *list,
                              unsigned run)
 {
-    struct msghdr *message = &batch->out[i].msg_hdr;
+    struct msghdr *message = &io->out[i].msg_hdr;
     *message = (struct msghdr){.msg_name = (void *)(uintptr_t)&list->to->any,
                                .msg_namelen = list->to->length,
                                .msg_iov = (struct iovec *)(uintptr_t)list->pieces,
                                .msg_iovlen = list->count};
-    batch->covers[i] = run;
+    io->covers[i] = run;
     if (run == 1)
         return run;
-    message->msg_iov = &batch->pieces[batch->pieces_used];
+    message->msg_iov = &io->pieces[io->pieces_used];
     message->msg_iovlen = 0;
     for (unsigned d = 0; d < run; d++) {
         memcpy(&message->msg_iov[message->msg_iovlen], list[d].pieces,
                list[d].count * sizeof *list[d].pieces);
         message->msg_iovlen += list[d].count;
     }
-    batch->pieces_used += (unsigned)message->msg_iovlen;
-    cut_into(message, &batch->control[i], length_of(list));
+    io->pieces_used += (unsigned)message->msg_iovlen;
+    cut_into(message, &io->control[i], length_of(list));
     return run;
 }
 
@@ -404,10 +403,10 @@ static unsigned make_message(struct udp_batch *batch, unsigned i, const udp_outg
 static unsigned make_messages(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count)
 {
     unsigned made = 0, at = 0;
-    socket->batch->pieces_used = 0;
+    socket->io->pieces_used = 0;
     for (; made < SENDS && at < count; made++) {
-        unsigned run = socket->segments ? run_length(socket->batch, list + at, count - at) : 1;
-        at += make_message(socket->batch, made, list + at, run);
+        unsigned run = socket->segments ? run_length(socket->io, list + at, count - at) : 1;
+        at += make_message(socket->io, made, list + at, run);
     }
     return made;
 }
@@ -415,7 +414,7 @@ static unsigned make_messages(udp_socket_t *socket, const udp_outgoing_t *list, 
 // What becomes of the first message, which the kernel refused: *taken grows if it is lost.
 static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
 {
-    unsigned run = socket->batch->covers[0];
+    unsigned run = socket->io->covers[0];
     bool cut = errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP;
     if (errno == EINTR)
         return AQ_OK;
@@ -425,47 +424,47 @@ static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
     }
     if (errno == EFAULT)
         return AQ_ERR_ARG;
-    udp_refusal_t refusal = judge(socket, errno);
+    udp_refusal_t refusal = classify_send_error(socket, errno);
     if (refusal == REFUSED_ONE)
         *taken += run;
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : refusal == REFUSED_NOW ? AQ_AGAIN : AQ_OK;
 }
 
 // Datagrams that wait in the layer of faults go out one by one; what the kernel refuses is lost.
-static void emit(void *context, const udp_sockaddr_t *to, const void *bytes, size_t length)
+static void fault_emit(void *context, const udp_sockaddr_t *to, const void *bytes, size_t length)
 {
     udp_socket_t *socket = context;
-    tally(&socket->counts.send_calls);
+    count_one(&socket->counts.send_calls);
     if (sendto(socket->fd, bytes, length, 0, &to->any, to->length) >= 0)
-        tally(&socket->counts.sent);
+        count_one(&socket->counts.sent);
     else if (errno != EINTR)
-        (void)judge(socket, errno);
+        (void)classify_send_error(socket, errno);
 }
 
 static aq_status_t send_with_faults(udp_socket_t *socket, const udp_outgoing_t *list,
                                     unsigned count, unsigned *taken)
 {
     for (; *taken < count; ++*taken)
-        udp_faults_offer(socket->faults, &list[*taken], aq_clock_ns(), emit, socket);
+        udp_faults_offer(socket->faults, &list[*taken], aq_clock_ns(), fault_emit, socket);
     return AQ_OK;
 }
 
 // A single message is cheaper to send by a call of its own.
-static int transmit(udp_socket_t *socket, unsigned made)
+static int messages_transmit(udp_socket_t *socket, unsigned made)
 {
     if (made > 1)
-        return sendmmsg(socket->fd, socket->batch->out, made, 0);
-    return sendmsg(socket->fd, &socket->batch->out[0].msg_hdr, 0) < 0 ? -1 : 1;
+        return sendmmsg(socket->fd, socket->io->out, made, 0);
+    return sendmsg(socket->fd, &socket->io->out[0].msg_hdr, 0) < 0 ? -1 : 1;
 }
 
-int udp_socket_door(const udp_socket_t *from, const udp_sockaddr_t *peer)
+int udp_socket_connect(const udp_socket_t *from, const udp_sockaddr_t *peer)
 {
     if (from->fixed_ports)
         return -1;
     int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    follow_path(fd, peer->any.sa_family);
+    discover_path_mtu(fd, peer->any.sa_family);
     if (connect(fd, &peer->any, peer->length) == 0)
         return fd;
     close(fd);
@@ -484,20 +483,22 @@ static ssize_t send_pieces(int fd, const udp_outgoing_t *datagram, bool connecte
     return sendmsg(fd, &message, 0);
 }
 
-aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoing_t *datagram)
+aq_status_t udp_socket_send_one(udp_socket_t *socket, int connected_fd,
+                                const udp_outgoing_t *datagram)
 {
     if (socket->faults) {
-        udp_faults_offer(socket->faults, datagram, aq_clock_ns(), emit, socket);
+        udp_faults_offer(socket->faults, datagram, aq_clock_ns(), fault_emit, socket);
         return AQ_OK;
     }
-    tally(&socket->counts.send_calls);
-    if (send_pieces(door >= 0 ? door : socket->fd, datagram, door >= 0) >= 0) {
-        tally(&socket->counts.sent);
+    count_one(&socket->counts.send_calls);
+    if (send_pieces(connected_fd >= 0 ? connected_fd : socket->fd, datagram, connected_fd >= 0) >=
+        0) {
+        count_one(&socket->counts.sent);
         return AQ_OK;
     }
     if (errno == EFAULT)
         return AQ_ERR_ARG;
-    udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : judge(socket, errno);
+    udp_refusal_t refusal = errno == EINTR ? REFUSED_ONE : classify_send_error(socket, errno);
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : AQ_OK;
 }
 
@@ -510,13 +511,13 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
         return send_with_faults(socket, list, count, taken);
     while (*taken < count && status == AQ_OK) {
         unsigned made = make_messages(socket, list + *taken, count - *taken);
-        int gone = transmit(socket, made);
-        tally(&socket->counts.send_calls);
+        int gone = messages_transmit(socket, made);
+        count_one(&socket->counts.send_calls);
         if (gone < 0)
             status = handle_refusal(socket, taken);
         for (int i = 0; i < gone; i++) {
-            *taken += socket->batch->covers[i];
-            socket->counts.sent += socket->batch->covers[i];
+            *taken += socket->io->covers[i];
+            socket->counts.sent += socket->io->covers[i];
         }
     }
     return status;
@@ -525,7 +526,7 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 // ---- receiving ----
 
 // How long the datagrams are that the kernel joined (UDP_GRO), all but the last; 0: it is one.
-static size_t joined(struct msghdr *message)
+static size_t joined_length(struct msghdr *message)
 {
     int each = 0;
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -537,31 +538,31 @@ static size_t joined(struct msghdr *message)
 
 // Takes over what the kernel tells of a slot, and makes it ready for the next time. What is not
 // whole or would not be aligned is none of ours.
-static void look_into(udp_socket_t *socket, unsigned i)
+static void slot_inspect(udp_socket_t *socket, unsigned i)
 {
-    struct udp_batch *batch = socket->batch;
-    struct msghdr *message = &batch->in[i].msg_hdr;
-    size_t each = joined(message), length = batch->in[i].msg_len;
+    struct udp_socket_io *io = socket->io;
+    struct msghdr *message = &io->in[i].msg_hdr;
+    size_t each = joined_length(message), length = io->in[i].msg_len;
     bool odd = each % UDP_ALIGNMENT && each < length;
-    batch->held[i] = (udp_held_slot_t){length, each ? each : length, 0};
-    batch->from[i].length = message->msg_namelen;
+    io->held[i] = (udp_slot_contents_t){length, each ? each : length, 0};
+    io->from[i].length = message->msg_namelen;
     if (message->msg_flags & MSG_TRUNC || odd) {
         socket->counts.truncated++;
-        batch->held[i].at = length + 1;
+        io->held[i].at = length + 1;
     }
-    reset_slot(batch, i);
+    reset_slot(io, i);
 }
 
 // One datagram by the cheapest call there is, which tells nothing but its bytes. It is whole: a
 // slot is longer than any.
 static int receive_plain(udp_socket_t *socket)
 {
-    struct udp_batch *batch = socket->batch;
-    ssize_t length = recv(socket->fd, batch->slot[0].iov_base, UDP_SLOT_BYTES, 0);
+    struct udp_socket_io *io = socket->io;
+    ssize_t length = recv(socket->fd, io->slot[0].iov_base, UDP_SLOT_BYTES, 0);
     if (length < 0)
         return -1;
-    batch->held[0] = (udp_held_slot_t){(size_t)length, (size_t)length, 0};
-    batch->from[0].length = 0;
+    io->held[0] = (udp_slot_contents_t){(size_t)length, (size_t)length, 0};
+    io->from[0].length = 0;
     return 1;
 }
 
@@ -575,13 +576,13 @@ static int receive_one(int fd, struct mmsghdr *in)
 }
 
 // A single one is cheaper to have by a call of its own.
-static int receive_told(udp_socket_t *socket, unsigned slots)
+static int receive_with_source(udp_socket_t *socket, unsigned slots)
 {
-    struct mmsghdr *in = socket->batch->in;
+    struct mmsghdr *in = socket->io->in;
     int count = slots > 1 ? recvmmsg(socket->fd, in, slots, MSG_DONTWAIT, NULL)
                           : receive_one(socket->fd, in);
     for (int i = 0; i < count; i++)
-        look_into(socket, (unsigned)i);
+        slot_inspect(socket, (unsigned)i);
     if (count > 0)
         socket->names -= aq_least((unsigned)count, socket->names);
     return count;
@@ -590,11 +591,11 @@ static int receive_told(udp_socket_t *socket, unsigned slots)
 // Returns how many slots were filled; -1: the socket is of no more use. Any other error may tell of
 // a datagram that was sent earlier, and then the next call receives; or memory is short, which the
 // next poll may find otherwise.
-static int receive(udp_socket_t *socket, unsigned slots, unsigned looks)
+static int slots_receive(udp_socket_t *socket, unsigned slots, unsigned looks)
 {
     const bool plain = slots == 1 && !socket->joins && !socket->names;
     for (unsigned errors = 0; errors < ATTEMPTS;) {
-        int count = plain ? receive_plain(socket) : receive_told(socket, slots);
+        int count = plain ? receive_plain(socket) : receive_with_source(socket, slots);
         socket->counts.receive_calls++;
         if (count >= 0)
             return count;
@@ -613,32 +614,32 @@ static int receive(udp_socket_t *socket, unsigned slots, unsigned looks)
 }
 
 // Fills slots. One more is offered than were filled the last time, and many more if all were.
-static aq_status_t fill(udp_socket_t *socket, unsigned most, unsigned looks)
+static aq_status_t slots_fill(udp_socket_t *socket, unsigned most, unsigned looks)
 {
-    struct udp_batch *batch = socket->batch;
-    unsigned slots = aq_least(batch->expected, most);
-    int filled = receive(socket, slots, looks);
+    struct udp_socket_io *io = socket->io;
+    unsigned slots = aq_least(io->expected, most);
+    int filled = slots_receive(socket, slots, looks);
     if (filled < 0)
         return AQ_ERR_RESOURCE;
-    batch->first = 0;
-    batch->filled = (unsigned)filled;
+    io->first = 0;
+    io->filled = (unsigned)filled;
     if (!filled && slots == 1) // as most polls find it
         return AQ_OK;
-    batch->expected = aq_least(batch->filled == slots ? 4 * slots : batch->filled + 1, UDP_SLOTS);
+    io->expected = aq_least(io->filled == slots ? 4 * slots : io->filled + 1, UDP_SLOTS);
     return AQ_OK;
 }
 
 // The next datagram of a slot; false: there is none.
 static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
 {
-    struct udp_batch *batch = socket->batch;
-    udp_held_slot_t *held = &batch->held[i];
+    struct udp_socket_io *io = socket->io;
+    udp_slot_contents_t *held = &io->held[i];
     if (held->at > held->length || (held->at == held->length && held->at))
         return false;
     size_t rest = held->length - held->at;
     const size_t length = aq_least(rest, held->each);
-    *out = (udp_incoming_t){(uint8_t *)batch->slot[i].iov_base + held->at, length, length,
-                            &batch->from[i], i};
+    *out = (udp_incoming_t){(uint8_t *)io->slot[i].iov_base + held->at, length, length,
+                            &io->from[i], i};
     held->at += out->length ? out->length : 1;
     socket->counts.received++;
     return true;
@@ -647,26 +648,26 @@ static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
 aq_status_t udp_socket_receive(udp_socket_t *socket, udp_incoming_t *out, unsigned most,
                                unsigned looks, unsigned *count)
 {
-    struct udp_batch *batch = socket->batch;
+    struct udp_socket_io *io = socket->io;
     aq_status_t status = AQ_OK;
     *count = 0;
     if (socket->faults)
-        udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
-    if (batch->first == batch->filled && most)
-        status = fill(socket, most, looks);
-    while (*count < most && batch->first < batch->filled)
-        if (take_from(socket, batch->first, &out[*count]))
+        udp_faults_due(socket->faults, aq_clock_ns(), fault_emit, socket);
+    if (io->first == io->filled && most)
+        status = slots_fill(socket, most, looks);
+    while (*count < most && io->first < io->filled)
+        if (take_from(socket, io->first, &out[*count]))
             ++*count;
         else
-            batch->first++;
-    atomic_store_explicit(&socket->left, batch->first < batch->filled, memory_order_relaxed);
+            io->first++;
+    atomic_store_explicit(&socket->left, io->first < io->filled, memory_order_relaxed);
     return status;
 }
 
 uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t *fresh)
 {
-    struct iovec *slot = &socket->batch->slot[in->slot];
-    if (in->bytes != slot->iov_base || in->length != socket->batch->held[in->slot].length)
+    struct iovec *slot = &socket->io->slot[in->slot];
+    if (in->bytes != slot->iov_base || in->length != socket->io->held[in->slot].length)
         return memcpy(fresh, in->bytes, in->length);
     slot->iov_base = fresh;
     return in->bytes;
@@ -675,7 +676,7 @@ uint8_t *udp_socket_keep(udp_socket_t *socket, const udp_incoming_t *in, uint8_t
 ssize_t udp_socket_peek(udp_socket_t *socket, void *head, size_t bytes)
 {
     if (socket->faults)
-        udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
+        udp_faults_due(socket->faults, aq_clock_ns(), fault_emit, socket);
     socket->counts.receive_calls++;
     ssize_t length = recv(socket->fd, head, bytes, MSG_PEEK | MSG_TRUNC);
     if (length < 0 && is_lasting(errno))
@@ -727,7 +728,7 @@ static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
     aq_lock_drop(&wakings->lock);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -736,7 +737,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static bool sleep_until(udp_socket_t *socket, uint64_t now, uint64_t end, struct pollfd fds[2])
 {
     if (socket->faults)
-        end = earlier(end, udp_faults_deadline(socket->faults));
+        end = earlier_of(end, udp_faults_deadline(socket->faults));
     uint64_t ns = end > now ? end - now : 0;
     struct timespec limit = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     return ppoll(fds, 2, &limit, NULL) > 0;
@@ -754,7 +755,7 @@ bool udp_socket_wait(udp_socket_t *socket, uint32_t wakings, uint64_t limit_ns)
     for (bool ready = false; !ready; now = aq_clock_ns()) {
         ready = sleep_until(socket, now, end, fds) || aq_clock_ns() >= end;
         if (socket->faults)
-            udp_faults_due(socket->faults, aq_clock_ns(), emit, socket);
+            udp_faults_due(socket->faults, aq_clock_ns(), fault_emit, socket);
     }
     wakings_end_wait(socket, wakings);
     return fds[0].revents != 0;

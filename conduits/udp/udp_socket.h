@@ -9,7 +9,7 @@
 //   buffer is told to the caller, who sends the rest later.
 // - Nothing here tells one peer from another: a datagram is believed for what is in it.
 // - One thread receives at a time, and one sends many at once or by a door. Single datagrams
-//   without a door, waiting and waking: any thread.
+//   without a connected_fd, waiting and waking: any thread.
 // - Received bytes lie in slots of the socket, UDP_SLOTS of them, until the next receive.
 // - Datagrams whose lengths are multiples of UDP_ALIGNMENT travel joined where the kernel can do
 //   that; they are received one by one all the same.
@@ -20,44 +20,21 @@
 #ifndef AQ_UDP_SOCKET_H
 #define AQ_UDP_SOCKET_H
 
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "../../core/lock.h"
 #include "../../other/base/status.h"
+#include "udp_address.h"
+#include "udp_interface.h"
 
 enum {
-    UDP_ADDRESS_BYTES = 20,
-    UDP_ADDRESS_TEXT = 64, // room for an address as text, with its final zero
-    UDP_SLOTS = 32,        // messages that the kernel gives in one call at most
+    UDP_SLOTS = 32, // messages that the kernel gives in one call at most
     UDP_SLOT_BYTES = 1 << 16,
-    UDP_ALIGNMENT = 8, // of datagrams that have arrived
 };
-
-// How a process is reached, as it tells its peers: the same bytes on every machine.
-typedef struct udp_address {
-    uint8_t bytes[UDP_ADDRESS_BYTES]; // family (4 or 6), 0, port (big-endian), address
-} udp_address_t;
-
-typedef struct udp_sockaddr {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    };
-    socklen_t length;
-} udp_sockaddr_t;
-
-// What the kernel is told of an address; false: it is none.
-bool udp_address_read(const udp_address_t *address, udp_sockaddr_t *out);
-void udp_address_write(const udp_sockaddr_t *from, udp_address_t *out);
-// "127.0.0.1:4711", "[::1]:4711"; returns text.
-const char *udp_address_text(const udp_sockaddr_t *from, char text[UDP_ADDRESS_TEXT]);
 
 typedef struct udp_socket_counts {
     _Atomic uint64_t sent, send_calls; // datagrams that the kernel took, system calls for them
@@ -72,10 +49,8 @@ typedef struct udp_socket_counts {
 } udp_socket_counts_t;
 
 typedef struct udp_socket_setup {
-    bool local;                   // all ranks are on this host: loopback
-    const char *worker, *master;  // "": not given; else an address or a name (GASNET_WORKERIP ...)
-    const char *peer;             // numeric address of another host; NULL or "": not known
-    uint16_t port_low, port_high; // 0: the kernel chooses
+    udp_interface_wish_t interface;
+    uint16_t port_low, port_high;       // 0: the kernel chooses
     uint64_t receive_bytes, send_bytes; // wanted of the kernel
     uint32_t spread;                    // where in the range of ports to begin: the rank
 } udp_socket_setup_t;
@@ -90,7 +65,7 @@ typedef struct udp_wakings {
 } udp_wakings_t;
 
 struct udp_faults;
-struct udp_batch;
+struct udp_socket_io;
 
 typedef struct udp_socket {
     int fd, wake_fd;
@@ -108,7 +83,7 @@ typedef struct udp_socket {
     atomic_bool left;           // datagrams have arrived that the last receive did not hand out
     atomic_int broken;          // the errno with which it became useless; 0: it is fine
     struct udp_faults *faults;  // NULL: none asked for
-    struct udp_batch *batch;    // owned: slots and headers of messages
+    struct udp_socket_io *io;   // owned: slots and headers of messages
     udp_socket_counts_t counts; // of sends by the sender, of receives by the receiver
 } udp_socket_t;
 
@@ -127,12 +102,6 @@ void udp_socket_close(udp_socket_t *socket);
 // have each datagram cut by this host's kernel. Costs some system calls.
 size_t udp_socket_reach(const udp_socket_t *socket, const udp_sockaddr_t *peer);
 
-typedef struct udp_outgoing {
-    const udp_sockaddr_t *to;
-    const struct iovec *pieces;
-    unsigned count;
-} udp_outgoing_t;
-
 // Sends datagrams, in order, with as few system calls as it can; *taken of them are gone. AQ_OK:
 // all; AQ_AGAIN: the kernel's buffer is full; AQ_ERR_ARG: a piece of the
 // next ones is not in memory; else the socket is of no more use, and socket->broken says why.
@@ -141,11 +110,12 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 
 // A socket of its own for what goes to one peer, which is cheaper; datagrams come from another port
 // then, and peers do not care. -1: none is to be had, or wanted. The caller closes.
-int udp_socket_door(const udp_socket_t *socket, const udp_sockaddr_t *peer);
+int udp_socket_connect(const udp_socket_t *socket, const udp_sockaddr_t *peer);
 
 // Sends one datagram, by a door (or -1). What the kernel does not take is lost. AQ_ERR_ARG: a piece
 // is not in memory; AQ_ERR_RESOURCE: the socket is of no more use (broken).
-aq_status_t udp_socket_send_one(udp_socket_t *socket, int door, const udp_outgoing_t *datagram);
+aq_status_t udp_socket_send_one(udp_socket_t *socket, int connected_fd,
+                                const udp_outgoing_t *datagram);
 
 // Bytes begin at a multiple of UDP_ALIGNMENT and may be changed.
 typedef struct udp_incoming {

@@ -22,7 +22,7 @@ static const char *const names[UDP_DROPS] = {
 };
 
 // What the user can do about many datagrams of a kind.
-static const char *remedy(udp_drop_t kind)
+static const char *drop_remedy(udp_drop_t kind)
 {
     if (kind == UDP_DROP_VERSION)
         return "run all ranks with the same release of the library";
@@ -65,7 +65,7 @@ bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_s
     strangers->warned = true;
     aq_log_warn("%" PRIu64 " datagrams were dropped (%s), the last of them from %s; %s", count,
                 names[kind], from->length ? udp_address_text(from, text) : "an unknown sender",
-                remedy(kind));
+                drop_remedy(kind));
     return false;
 }
 
@@ -77,7 +77,7 @@ typedef struct udp_line {
     size_t length;
 } udp_line_t;
 
-static void AQ_PRINTF(2, 3) say(udp_line_t *line, const char *fmt, ...)
+static void AQ_PRINTF(2, 3) line_add(udp_line_t *line, const char *fmt, ...)
 {
     va_list args;
     size_t room = sizeof line->text - line->length;
@@ -88,54 +88,55 @@ static void AQ_PRINTF(2, 3) say(udp_line_t *line, const char *fmt, ...)
         line->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static double ratio(uint64_t part, uint64_t whole)
+static double ratio_of(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part / (double)whole : 0;
 }
 
-static void say_traffic(udp_line_t *line, const udp_stats_t *stats)
+static void line_add_traffic(udp_line_t *line, const udp_stats_t *stats)
 {
-    say(line,
-        "sent %" PRIu64 " datagrams (%" PRIu64 " again), %" PRIu64 " frames (%.2f a datagram), "
-        "%" PRIu64 " bytes, %" PRIu64 " acknowledgements; ",
-        stats->datagrams_out, stats->resent, stats->frames_out,
-        ratio(stats->frames_out, stats->datagrams_out - stats->resent), stats->bytes_out,
-        stats->acks_out);
-    say(line,
-        "received %" PRIu64 " datagrams, %" PRIu64 " frames, %" PRIu64 " bytes, %" PRIu64
-        " acknowledgements; %" PRIu64 " epochs; round trip %.1f us; ",
-        stats->datagrams_in, stats->frames_in, stats->bytes_in, stats->acks_in, stats->epochs,
-        (double)stats->rtt_ns / 1e3);
+    line_add(line,
+             "sent %" PRIu64 " datagrams (%" PRIu64 " again), %" PRIu64
+             " frames (%.2f a datagram), "
+             "%" PRIu64 " bytes, %" PRIu64 " acknowledgements; ",
+             stats->datagrams_out, stats->resent, stats->frames_out,
+             ratio_of(stats->frames_out, stats->datagrams_out - stats->resent), stats->bytes_out,
+             stats->acks_out);
+    line_add(line,
+             "received %" PRIu64 " datagrams, %" PRIu64 " frames, %" PRIu64 " bytes, %" PRIu64
+             " acknowledgements; %" PRIu64 " epochs; round trip %.1f us; ",
+             stats->datagrams_in, stats->frames_in, stats->bytes_in, stats->acks_in, stats->epochs,
+             (double)stats->rtt_ns / 1e3);
 }
 
-static void say_drops(udp_line_t *line, const uint64_t drops[UDP_DROPS])
+static void line_add_drops(udp_line_t *line, const uint64_t drops[UDP_DROPS])
 {
     const char *gap = "";
-    say(line, "dropped ");
+    line_add(line, "dropped ");
     for (unsigned kind = 0; kind < UDP_DROPS; kind++) {
         if (!drops[kind])
             continue;
-        say(line, "%s%" PRIu64 " %s", gap, drops[kind], names[kind]);
+        line_add(line, "%s%" PRIu64 " %s", gap, drops[kind], names[kind]);
         gap = ", ";
     }
     if (!*gap)
-        say(line, "none");
+        line_add(line, "none");
 }
 
-static void say_socket(udp_line_t *line, const udp_socket_t *socket)
+static void line_add_socket(udp_line_t *line, const udp_socket_t *socket)
 {
     const udp_socket_counts_t *c = &socket->counts;
     char here[UDP_ADDRESS_TEXT];
-    say(line,
-        "; socket %s, %" PRIu64 " datagrams in %" PRIu64 " sends, %" PRIu64 " in %" PRIu64
-        " receives, buffer full %" PRIu64 ", refused %" PRIu64,
-        udp_address_text(&socket->here, here), c->sent, c->send_calls, c->received,
-        c->receive_calls, c->full + c->no_buffers, c->refused + c->unreachable + c->too_long);
+    line_add(line,
+             "; socket %s, %" PRIu64 " datagrams in %" PRIu64 " sends, %" PRIu64 " in %" PRIu64
+             " receives, buffer full %" PRIu64 ", refused %" PRIu64,
+             udp_address_text(&socket->here, here), c->sent, c->send_calls, c->received,
+             c->receive_calls, c->full + c->no_buffers, c->refused + c->unreachable + c->too_long);
 }
 
-static void print(FILE *out, udp_line_t *line)
+static void line_print(FILE *out, udp_line_t *line)
 {
-    say(line, "\n");
+    line_add(line, "\n");
     line->text[line->length - 1] = '\n'; // also where the line was too long
     fwrite(line->text, 1, line->length, out);
     fflush(out);
@@ -144,10 +145,10 @@ static void print(FILE *out, udp_line_t *line)
 void udp_stats_print_peer(FILE *out, uint32_t rank, uint32_t peer, const udp_stats_t *stats)
 {
     udp_line_t line = {.length = 0};
-    say(&line, "udp: rank %" PRIu32 " with rank %" PRIu32 ": ", rank, peer);
-    say_traffic(&line, stats);
-    say_drops(&line, stats->drops);
-    print(out, &line);
+    line_add(&line, "udp: rank %" PRIu32 " with rank %" PRIu32 ": ", rank, peer);
+    line_add_traffic(&line, stats);
+    line_add_drops(&line, stats->drops);
+    line_print(out, &line);
 }
 
 void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
@@ -157,10 +158,10 @@ void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
     udp_stats_t all = *sum;
     for (unsigned kind = 0; kind < UDP_DROPS; kind++)
         all.drops[kind] += strangers->drops[kind];
-    say(&line, "udp: rank %" PRIu32 " in all: ", rank);
-    say_traffic(&line, &all);
-    say_drops(&line, all.drops);
-    say(&line, "; arrived datagrams took up to %" PRIu64 " bytes", all.memory);
-    say_socket(&line, socket);
-    print(out, &line);
+    line_add(&line, "udp: rank %" PRIu32 " in all: ", rank);
+    line_add_traffic(&line, &all);
+    line_add_drops(&line, all.drops);
+    line_add(&line, "; arrived datagrams took up to %" PRIu64 " bytes", all.memory);
+    line_add_socket(&line, socket);
+    line_print(out, &line);
 }

@@ -11,7 +11,6 @@
 #include "../../other/base/minmax.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
-#include "udp_conduit.h"
 
 enum {
     STEPS = 8,        // looks in the shortest of the times
@@ -23,24 +22,25 @@ enum {
 
 // ---- settings and time ----
 
-static uint64_t seconds(aq_setting_id_t id)
+static uint64_t setting_ns(aq_setting_id_t id)
 {
     return (uint64_t)(aq_settings_real(id) * 1e9);
 }
 
-static uint64_t shorter(uint64_t step, uint64_t time)
+static uint64_t shorter_step(uint64_t step, uint64_t time)
 {
     return time && time / STEPS < step ? time / STEPS : step;
 }
 
 void udp_watch_start(udp_watch_t *watch)
 {
-    watch->connect_timeout = seconds(AQ_SET_CONNECT_TIMEOUT);
-    watch->silence = seconds(AQ_SET_UDP_SILENCE_WARN);
-    watch->host_timeout = seconds(AQ_SET_UDP_HOST_TIMEOUT);
-    watch->peer_timeout = seconds(AQ_SET_UDP_PEER_TIMEOUT);
-    watch->step = shorter(shorter(shorter(UDP_NEVER, watch->silence), watch->host_timeout),
-                          watch->peer_timeout);
+    watch->connect_timeout = setting_ns(AQ_SET_CONNECT_TIMEOUT);
+    watch->silence = setting_ns(AQ_SET_UDP_SILENCE_WARN);
+    watch->host_timeout = setting_ns(AQ_SET_UDP_HOST_TIMEOUT);
+    watch->peer_timeout = setting_ns(AQ_SET_UDP_PEER_TIMEOUT);
+    watch->step =
+        shorter_step(shorter_step(shorter_step(UDP_NEVER, watch->silence), watch->host_timeout),
+                     watch->peer_timeout);
 }
 
 void udp_watch_listen(udp_watch_t *watch, uint64_t now)
@@ -56,14 +56,14 @@ void udp_watch_listen(udp_watch_t *watch, uint64_t now)
     aq_lock_drop(&watch->lock);
 }
 
-static uint64_t listened(const udp_watch_t *watch)
+static uint64_t listened_ns(const udp_watch_t *watch)
 {
     return atomic_load_explicit(&watch->listened, memory_order_relaxed);
 }
 
 // ---- peers ----
 
-static void tell_silence(udp_watch_t *watch, const udp_link_t *link)
+static void warn_of_silence(udp_watch_t *watch, const udp_link_t *link)
 {
     char text[UDP_ADDRESS_TEXT];
     if (atomic_exchange(&watch->told, true))
@@ -80,7 +80,7 @@ static void tell_silence(udp_watch_t *watch, const udp_link_t *link)
                     link->rank, udp_address_text(&link->to, text), (double)watch->silence / 1e9);
 }
 
-static void give_up(const udp_watch_t *watch, const udp_link_t *link)
+static void fail_silent_peer(const udp_watch_t *watch, const udp_link_t *link)
 {
     aq_fatal("rank %u has not answered for %.3g s (GASNET_UDP_PEER_TIMEOUT); see whether its host "
              "and the network are up, or give more time if it computes that long",
@@ -100,11 +100,11 @@ static bool link_owes(const udp_link_t *link)
 static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
 {
     const uint64_t time = udp->watch.peer_timeout;
-    const uint64_t here = listened(&udp->watch);
+    const uint64_t here = listened_ns(&udp->watch);
     if (!link->asked && here - link->heard >= time / 2)
         link->asked = here + 1;
     if (link->asked && here >= link->asked + time)
-        give_up(&udp->watch, link);
+        fail_silent_peer(&udp->watch, link);
     if (link->asked && !owes && now >= link->ping_at) {
         udp_send_plain(udp, link, UDP_PING, UDP_REQUESTS, 0, now);
         link->ping_at = now + time / STEPS;
@@ -116,9 +116,9 @@ uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
     udp_watch_t *watch = &udp->watch;
     const bool owes = link_owes(link);
     if (!link->asked && owes)
-        link->asked = listened(watch) + 1;
-    if (owes && watch->silence && listened(watch) >= link->asked + watch->silence)
-        tell_silence(watch, link);
+        link->asked = listened_ns(watch) + 1;
+    if (owes && watch->silence && listened_ns(watch) >= link->asked + watch->silence)
+        warn_of_silence(watch, link);
     if (watch->peer_timeout)
         watch_peer(udp, link, owes, now);
     const bool may_tell = owes && watch->silence && !atomic_load(&watch->told);
@@ -149,7 +149,7 @@ udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link)
     *host = (udp_host_t){.next = first,
                          .address = link->to,
                          .rank = link->rank,
-                         .heard = listened(watch),
+                         .heard = listened_ns(watch),
                          .probe = -1};
     atomic_store(&watch->hosts, host);
     return host;
@@ -170,7 +170,7 @@ static void host_answered(udp_host_t *host, uint64_t here)
 }
 
 // What came of a probe: 0 and the errors with which a connection is refused were told by the host.
-static void probe_judge(udp_host_t *host, int error, uint64_t here)
+static void probe_classify(udp_host_t *host, int error, uint64_t here)
 {
     if (error == 0 || error == ECONNREFUSED || error == ECONNRESET)
         host_answered(host, here);
@@ -179,14 +179,14 @@ static void probe_judge(udp_host_t *host, int error, uint64_t here)
         host->heard = here; // it was not asked, so that its silence says nothing
 }
 
-static void probe_look(udp_host_t *host, uint64_t here)
+static void probe_check(udp_host_t *host, uint64_t here)
 {
     struct pollfd fd = {.fd = host->probe, .events = POLLOUT};
     int error = 0;
     if (host->probe < 0 || poll(&fd, 1, 0) != 1 ||
         getsockopt(host->probe, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) != 0)
         return;
-    probe_judge(host, error, here);
+    probe_classify(host, error, here);
     probe_end(host);
 }
 
@@ -214,11 +214,11 @@ static void probe_send(const udp_conduit_t *udp, udp_host_t *host, uint64_t here
         host->probe >= 0 && connect(host->probe, &host->address.any, host->address.length) == 0;
     if (!connected && errno == EINPROGRESS)
         return;
-    probe_judge(host, connected ? 0 : errno, here);
+    probe_classify(host, connected ? 0 : errno, here);
     probe_end(host);
 }
 
-static void tell_host_gone(const udp_conduit_t *udp, const udp_host_t *host)
+static void fail_silent_host(const udp_conduit_t *udp, const udp_host_t *host)
 {
     char text[UDP_ADDRESS_TEXT];
     if (aq_boot_ended(udp->base.env->boot))
@@ -233,10 +233,10 @@ static void tell_host_gone(const udp_conduit_t *udp, const udp_host_t *host)
 static void watch_host(const udp_conduit_t *udp, udp_host_t *host, uint64_t here)
 {
     const uint64_t time = udp->watch.host_timeout;
-    probe_look(host, here);
+    probe_check(host, here);
     const uint64_t silent = here - host->heard;
     if (host->answers && silent >= time)
-        tell_host_gone(udp, host);
+        fail_silent_host(udp, host);
     if (silent >= time / 4 || (!host->answers && host->probes < CALIBRATIONS))
         probe_send(udp, host, here);
 }
@@ -264,7 +264,7 @@ uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now)
     atomic_store(&watch->hosts_at, now + step);
     collect_heard(udp);
     for (; host; host = host->next)
-        watch_host(udp, host, listened(watch));
+        watch_host(udp, host, listened_ns(watch));
     aq_lock_drop(&watch->lock);
     return now + watch->step;
 }
@@ -316,7 +316,8 @@ static void ping_unmet(udp_conduit_t *udp, udp_link_t *const *links, unsigned co
 
 // Returns the first neighbour that was not heard in time; NULL: there is none, or the job has
 // ended. Time for which this process was stopped counts little.
-static const udp_link_t *meet(udp_conduit_t *udp, udp_link_t *const *links, unsigned count)
+static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *const *links,
+                                             unsigned count)
 {
     udp_watch_t *watch = &udp->watch;
     uint64_t last = aq_clock_ns(), ping_at = last, pause = PING_FIRST_NS, waited = 0;
@@ -331,7 +332,7 @@ static const udp_link_t *meet(udp_conduit_t *udp, udp_link_t *const *links, unsi
         if (waited >= watch->connect_timeout)
             return unmet;
         if (watch->silence && waited >= watch->silence)
-            tell_silence(watch, unmet);
+            warn_of_silence(watch, unmet);
         if (now >= ping_at) {
             ping_unmet(udp, links, count, now);
             ping_at = now + pause;
@@ -351,7 +352,7 @@ static void describe_unmet(const udp_watch_t *watch, const udp_link_t *unmet, ch
              unmet->rank, udp_address_text(&unmet->to, text), (double)watch->connect_timeout / 1e9);
 }
 
-aq_status_t udp_watch_prove_network(udp_conduit_t *udp)
+aq_status_t udp_watch_check_network(udp_conduit_t *udp)
 {
     udp_link_t *links[2];
     unsigned count;
@@ -362,7 +363,7 @@ aq_status_t udp_watch_prove_network(udp_conduit_t *udp)
     opening = udp;
     aq_boot_meanwhile(answer_pings);
     aq_status_t status = find_neighbours(udp, links, &count);
-    if (status == AQ_OK && (unmet = meet(udp, links, count))) {
+    if (status == AQ_OK && (unmet = wait_for_neighbours(udp, links, count))) {
         describe_unmet(&udp->watch, unmet, sentence);
         status = AQ_ERR_RESOURCE;
     }

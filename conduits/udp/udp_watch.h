@@ -15,45 +15,17 @@
 #ifndef AQ_UDP_WATCH_H
 #define AQ_UDP_WATCH_H
 
-#include "../../core/lock.h"
-#include "udp_socket.h"
-
-struct udp_conduit;
-struct udp_link;
-
-// A host other than this one, that is, an address.
-typedef struct udp_host {
-    struct udp_host *next;
-    udp_sockaddr_t address; // of one of its processes ...
-    uint32_t rank;          // ... which is this
-    // The rest under the lock of the watch.
-    uint64_t heard;  // on the clock `listened`: the last datagram, or answer to a probe
-    int probe;       // the socket of the one that is under way; -1: none is
-    unsigned probes; // since the last answer
-    bool answers;    // its kernel has answered a probe
-} udp_host_t;
-
-typedef struct udp_watch {
-    uint64_t connect_timeout, silence, host_timeout, peer_timeout; // ns; 0: never
-    uint64_t step;                                                 // ns between looks
-    _Atomic uint64_t listened; // ns for which this process was there to hear
-    atomic_bool heard_all;     // a receive has found nothing more since the last look
-    atomic_bool told;          // the warning about a silent peer
-    aq_lock_t lock;
-    uint64_t listened_at;        // the clock of the system at the last look; under the lock
-    _Atomic uint64_t hosts_at;   // the next look at hosts
-    _Atomic(udp_host_t *) hosts; // grows only, under the lock for links
-} udp_watch_t;
+#include "udp_state.h"
 
 // Reads the settings.
 void udp_watch_start(udp_watch_t *watch);
 
 // Collective, while the conduit opens: neighbours in the job have heard each other. Blocks, for
 // GASNET_CONNECT_TIMEOUT at most. All ranks return the same; what is wrong is logged.
-aq_status_t udp_watch_prove_network(struct udp_conduit *udp);
+aq_status_t udp_watch_check_network(udp_conduit_t *udp);
 
 // The host of a peer, for its link. NULL: it is not watched. With the lock for links held.
-udp_host_t *udp_watch_host(struct udp_conduit *udp, const struct udp_link *link);
+udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link);
 
 // By whoever receives: nothing more is there to be heard.
 static inline void udp_watch_heard_all(udp_watch_t *watch)
@@ -66,9 +38,9 @@ void udp_watch_listen(udp_watch_t *watch, uint64_t now);
 
 // With the link's lock held: tells of a silent peer, or ends the job. Returns when to look again;
 // UDP_NEVER: no sooner than the link's flows have something due.
-uint64_t udp_watch_link(struct udp_conduit *udp, struct udp_link *link, uint64_t now);
+uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
 // The same for all hosts; takes the locks of links.
-uint64_t udp_watch_hosts(struct udp_conduit *udp, uint64_t now);
+uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now);
 
 #endif

@@ -34,39 +34,39 @@ _Static_assert(UDP_HEADER_LEAST % 8 == 0 && UDP_ACK_BYTES % 8 == 0,
 
 // ---- numbers ----
 
-static inline void put16(uint8_t *at, uint16_t value)
+static inline void put_le16(uint8_t *at, uint16_t value)
 {
     value = htole16(value);
     memcpy(at, &value, sizeof value);
 }
 
-static inline void put32(uint8_t *at, uint32_t value)
+static inline void put_le32(uint8_t *at, uint32_t value)
 {
     value = htole32(value);
     memcpy(at, &value, sizeof value);
 }
 
-static inline void put64(uint8_t *at, uint64_t value)
+static inline void put_le64(uint8_t *at, uint64_t value)
 {
     value = htole64(value);
     memcpy(at, &value, sizeof value);
 }
 
-static inline uint16_t get16(const uint8_t *at)
+static inline uint16_t get_le16(const uint8_t *at)
 {
     uint16_t value;
     memcpy(&value, at, sizeof value);
     return le16toh(value);
 }
 
-static inline uint32_t get32(const uint8_t *at)
+static inline uint32_t get_le32(const uint8_t *at)
 {
     uint32_t value;
     memcpy(&value, at, sizeof value);
     return le32toh(value);
 }
 
-static inline uint64_t get64(const uint8_t *at)
+static inline uint64_t get_le64(const uint8_t *at)
 {
     uint64_t value;
     memcpy(&value, at, sizeof value);
@@ -83,28 +83,28 @@ static uint16_t in_units(uint32_t value, uint32_t unit)
 // Returns where the next one goes.
 static uint8_t *encode_ack(uint8_t *at, const udp_ack_t *ack, bool selective)
 {
-    put32(at, ack->epoch);
-    put16(at + 4, in_units(ack->credit, CREDIT_UNIT));
-    put16(at + 6, in_units(ack->held_us, HELD_UNIT));
-    put64(at + 8, ack->cumulative);
+    put_le32(at, ack->epoch);
+    put_le16(at + 4, in_units(ack->credit, CREDIT_UNIT));
+    put_le16(at + 6, in_units(ack->held_us, HELD_UNIT));
+    put_le64(at + 8, ack->cumulative);
     at += UDP_ACK_BYTES;
     if (!selective)
         return at;
-    put64(at, ack->selective);
+    put_le64(at, ack->selective);
     return at + UDP_SELECTIVE_BYTES;
 }
 
 static const uint8_t *decode_ack(const uint8_t *at, udp_ack_t *ack, bool selective)
 {
-    ack->epoch = get32(at);
-    ack->credit = get16(at + 4) * (uint32_t)CREDIT_UNIT;
-    ack->held_us = get16(at + 6) * (uint32_t)HELD_UNIT;
-    ack->cumulative = get64(at + 8);
+    ack->epoch = get_le32(at);
+    ack->credit = get_le16(at + 4) * (uint32_t)CREDIT_UNIT;
+    ack->held_us = get_le16(at + 6) * (uint32_t)HELD_UNIT;
+    ack->cumulative = get_le64(at + 8);
     ack->selective = 0;
     at += UDP_ACK_BYTES;
     if (!selective)
         return at;
-    ack->selective = get64(at);
+    ack->selective = get_le64(at);
     return at + UDP_SELECTIVE_BYTES;
 }
 
@@ -133,14 +133,14 @@ void udp_header_encode(uint8_t *at, const udp_header_t *header)
     memset(at, 0, UDP_PROOF_BYTES);
     at[AT_VERSION] = UDP_VERSION;
     at[AT_KIND] = kind_byte(header);
-    put16(at + AT_BYTES, header->bytes);
-    put32(at + AT_JOB, header->job);
-    put32(at + AT_SOURCE, header->source);
-    put32(at + AT_DEST, header->dest);
-    put64(at + AT_PACKET, header->packet);
-    put64(at + AT_SEQUENCE, header->sequence);
-    put32(at + AT_EPOCH, header->epoch);
-    put32(at + AT_CHECKSUM, header->checksum);
+    put_le16(at + AT_BYTES, header->bytes);
+    put_le32(at + AT_JOB, header->job);
+    put_le32(at + AT_SOURCE, header->source);
+    put_le32(at + AT_DEST, header->dest);
+    put_le64(at + AT_PACKET, header->packet);
+    put_le64(at + AT_SEQUENCE, header->sequence);
+    put_le32(at + AT_EPOCH, header->epoch);
+    put_le32(at + AT_CHECKSUM, header->checksum);
     at += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
         if (header->has_ack[class])
@@ -164,16 +164,16 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
     read_kind(datagram[AT_KIND], header);
     if (header->kind >= UDP_KINDS)
         return UDP_WRONG_KIND;
-    header->bytes = get16(datagram + AT_BYTES);
+    header->bytes = get_le16(datagram + AT_BYTES);
     if (!right_bytes(header, bytes))
         return UDP_WRONG_BYTES;
-    header->job = get32(datagram + AT_JOB);
-    header->source = get32(datagram + AT_SOURCE);
-    header->dest = get32(datagram + AT_DEST);
-    header->packet = get64(datagram + AT_PACKET);
-    header->sequence = get64(datagram + AT_SEQUENCE);
-    header->epoch = get32(datagram + AT_EPOCH);
-    header->checksum = get32(datagram + AT_CHECKSUM);
+    header->job = get_le32(datagram + AT_JOB);
+    header->source = get_le32(datagram + AT_SOURCE);
+    header->dest = get_le32(datagram + AT_DEST);
+    header->packet = get_le64(datagram + AT_PACKET);
+    header->sequence = get_le64(datagram + AT_SEQUENCE);
+    header->epoch = get_le32(datagram + AT_EPOCH);
+    header->checksum = get_le32(datagram + AT_CHECKSUM);
     datagram += AT_ACKS;
     for (unsigned class = 0; class < UDP_CLASSES; class ++)
         if (header->has_ack[class])
@@ -183,7 +183,7 @@ udp_fault_t udp_header_decode(const uint8_t *datagram, size_t bytes, udp_header_
 
 void udp_header_set_checksum(uint8_t *datagram, uint32_t checksum)
 {
-    put32(datagram + AT_CHECKSUM, checksum);
+    put_le32(datagram + AT_CHECKSUM, checksum);
 }
 
 // ---- frames ----
@@ -208,9 +208,9 @@ static const uint8_t words[UDP_FRAME_TYPES] = {
 static void write_args(uint8_t *at, const int32_t *args, unsigned nargs)
 {
     for (unsigned i = 0; i < nargs; i++)
-        put32(at + i * sizeof *args, (uint32_t)args[i]);
+        put_le32(at + i * sizeof *args, (uint32_t)args[i]);
     if (nargs % 2)
-        put32(at + nargs * sizeof *args, 0);
+        put_le32(at + nargs * sizeof *args, 0);
 }
 
 static void write_payload(uint8_t *at, const void *payload, size_t nbytes)
@@ -227,10 +227,10 @@ uint8_t *udp_frame_write(uint8_t *at, const aq_am_t *am, uint64_t place)
     at[AT_HANDLER] = am->handler;
     at[AT_NARGS] = am->nargs;
     at[AT_CLASS] = am->reply ? UDP_REPLIES : UDP_REQUESTS;
-    put32(at + AT_NBYTES, (uint32_t)am->nbytes);
+    put_le32(at + AT_NBYTES, (uint32_t)am->nbytes);
     write_args(at + UDP_FRAME_BYTES, am->args, am->nargs);
     if (am->category == AQ_AM_LONG)
-        put64(payload - sizeof place, place);
+        put_le64(payload - sizeof place, place);
     write_payload(payload, am->payload, am->nbytes);
     return payload;
 }
@@ -246,13 +246,13 @@ void udp_rma_write(uint8_t *at, const udp_rma_t *rma)
     at[AT_TYPE] = (uint8_t)rma->type;
     at[AT_HANDLER] = at[AT_NARGS] = 0;
     at[AT_CLASS] = rma->type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
-    put32(at + AT_NBYTES, (uint32_t)rma->nbytes);
+    put_le32(at + AT_NBYTES, (uint32_t)rma->nbytes);
     if (rma->type != UDP_FRAME_GOT) {
-        put64(word, rma->place);
+        put_le64(word, rma->place);
         word += sizeof rma->place;
     }
     if (rma->type != UDP_FRAME_PUT) {
-        put64(word, rma->cookie);
+        put_le64(word, rma->cookie);
         word += sizeof rma->cookie;
     }
     if (rma->type != UDP_FRAME_GET && rma->payload)
@@ -273,7 +273,7 @@ static size_t frame_bytes(const udp_frame_t *frame)
 
 // Whether the front of a frame can be: puts and gets are requests, and have neither handler
 // nor arguments.
-static bool sensible(const uint8_t *at, unsigned class)
+static bool front_is_valid(const uint8_t *at, unsigned class)
 {
     unsigned type = at[AT_TYPE];
     bool message = type <= UDP_FRAME_LONG, reply = type == UDP_FRAME_GOT;
@@ -289,14 +289,14 @@ static void read_fields(const uint8_t *at, udp_frame_t *frame)
     frame->type = at[AT_TYPE];
     frame->handler = at[AT_HANDLER];
     frame->nargs = at[AT_NARGS];
-    frame->nbytes = get32(at + AT_NBYTES);
+    frame->nbytes = get_le32(at + AT_NBYTES);
 }
 
 // Reads the 8 bytes at the front of a frame; false unless all of it lies within the `left` bytes
 // of the datagram.
 static bool read_front(const uint8_t *at, size_t left, unsigned class, udp_frame_t *frame)
 {
-    if (!sensible(at, class))
+    if (!front_is_valid(at, class))
         return false;
     read_fields(at, frame);
     size_t most = frame->type == UDP_FRAME_SHORT ? 0
@@ -308,11 +308,11 @@ static bool read_front(const uint8_t *at, size_t left, unsigned class, udp_frame
 static void read_words(const uint8_t *at, udp_frame_t *frame)
 {
     const bool got = frame->type == UDP_FRAME_GOT;
-    frame->place = words[frame->type] && !got ? get64(at) : (uint64_t)0;
+    frame->place = words[frame->type] && !got ? get_le64(at) : (uint64_t)0;
     if (got)
-        frame->cookie = get64(at);
+        frame->cookie = get_le64(at);
     else if (frame->type == UDP_FRAME_GET)
-        frame->cookie = get64(at + sizeof frame->place);
+        frame->cookie = get_le64(at + sizeof frame->place);
 }
 
 // With the frame known to lie within the datagram.
@@ -321,7 +321,7 @@ static void read_rest(uint8_t *at, udp_frame_t *frame)
     frame->payload = at + payload_at(frame);
     read_words(frame->payload - words[frame->type] * sizeof(uint64_t), frame);
     for (unsigned i = 0; i < frame->nargs; i++)
-        frame->args[i] = (int32_t)get32(at + UDP_FRAME_BYTES + i * sizeof(int32_t));
+        frame->args[i] = (int32_t)get_le32(at + UDP_FRAME_BYTES + i * sizeof(int32_t));
 }
 
 bool udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)

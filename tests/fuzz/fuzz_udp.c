@@ -189,9 +189,9 @@ static void fuzz_receiver(const udp_header_t *header)
     udp_receiver_start(&receiver);
     bool confirmed = udp_receiver_request(&receiver, header->acks[0].epoch);
     require(confirmed == (header->acks[0].epoch - UDP_FIRST_EPOCH < 2));
-    udp_verdict_t look = udp_receiver_look(&receiver, header->epoch, header->sequence);
+    udp_verdict_t look = udp_receiver_peek(&receiver, header->epoch, header->sequence);
     require(udp_receiver_take(&receiver, header->epoch, header->sequence) == look);
-    require(udp_receiver_look(&receiver, header->epoch, header->sequence) != UDP_NEW);
+    require(udp_receiver_peek(&receiver, header->epoch, header->sequence) != UDP_NEW);
 }
 
 static void fuzz_header(const uint8_t *datagram, size_t size, const udp_header_t *header)

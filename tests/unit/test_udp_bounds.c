@@ -72,7 +72,7 @@ static void receive_frame(const uint8_t *frame, size_t bytes, unsigned class, ui
     udp_header_encode(datagram, &header);
     udp_auth_sign(&udp->auth, datagram, &header, &frames, 1, udp_auth_token(&udp->auth, 1, 0));
     memcpy(datagram + UDP_HEADER_LEAST, frame, bytes);
-    int fd = udp_socket_door(&udp->socket, &udp->socket.here);
+    int fd = udp_socket_connect(&udp->socket, &udp->socket.here);
     assert_int_equal(send(fd, datagram, header.bytes, 0), header.bytes);
     close(fd);
     for (unsigned i = 0; i < POLLS && udp->socket.counts.received == received; i++)

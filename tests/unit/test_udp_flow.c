@@ -755,7 +755,7 @@ static void a_look_changes_nothing(void **state)
     udp_receiver_take(&receiver, 1, 1);
     udp_receiver_t before = receiver;
     for (uint64_t s = 0; s < 3; s++)
-        assert_int_equal(udp_receiver_look(&receiver, 1, s), s == 1 ? UDP_DUPLICATE : UDP_NEW);
+        assert_int_equal(udp_receiver_peek(&receiver, 1, s), s == 1 ? UDP_DUPLICATE : UDP_NEW);
     assert_memory_equal(&receiver, &before, sizeof before);
 }
 

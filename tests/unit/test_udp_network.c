@@ -198,7 +198,7 @@ static void acknowledge(void)
 
 static void receive_data(const event_t *event)
 {
-    udp_verdict_t look = udp_receiver_look(&run.receiver, event->epoch, event->sequence);
+    udp_verdict_t look = udp_receiver_peek(&run.receiver, event->epoch, event->sequence);
     if (look == UDP_NEW && chance(run.refusal)) // no memory for it now
         return;
     udp_verdict_t verdict = udp_receiver_take(&run.receiver, event->epoch, event->sequence);

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/udp/udp_conduit.h"
+#include "../../conduits/udp/udp_state.h"
 #include "../../conduits/udp/udp_interface.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/settings.h"
@@ -41,16 +41,16 @@ static int run(const char *command)
 // The peer is behind our interface, and nobody answers there.
 static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
 {
-    udp_card_t *cards = all;
+    udp_peer_info_t *peer_info = all;
     udp_sockaddr_t peer = {.v4 = {.sin_family = AF_INET, .sin_port = htons(4711)},
                            .length = sizeof peer.v4};
-    assert_int_equal(length, sizeof *cards);
+    assert_int_equal(length, sizeof *peer_info);
     assert_int_equal(boot->size, 2);
-    memcpy(&cards[0], mine, length);
-    assert_int_equal(cards[0].datagram_bytes, (OUR_MTU - HEADERS) / 8 * 8);
+    memcpy(&peer_info[0], mine, length);
+    assert_int_equal(peer_info[0].datagram_bytes, (OUR_MTU - HEADERS) / 8 * 8);
     inet_pton(AF_INET, "10.9.0.2", &peer.v4.sin_addr);
-    udp_address_write(&peer, &cards[1].address);
-    cards[1].datagram_bytes = PEER_BYTES;
+    udp_address_write(&peer, &peer_info[1].address);
+    peer_info[1].datagram_bytes = PEER_BYTES;
     return AQ_OK;
 }
 

@@ -101,7 +101,7 @@ static void who_spins_in_a_process_by_itself_looks_some_times_in_a_poll(void **s
     for (unsigned i = 0; i < 100; i++) {
         const uint64_t before = looks(), time = udp->polled_at;
         spin(1);
-        assert_int_equal(looks() - before, UDP_LOOKS);
+        assert_int_equal(looks() - before, UDP_PEEKS);
         assert_true(udp->polled_at > time);
     }
 }
@@ -122,7 +122,7 @@ static void strangers_cost_little(void **state)
 {
     (void)state;
     env.nbrhd_size = 1;
-    int fd = udp_socket_door(&udp->socket, &udp->socket.here);
+    int fd = udp_socket_connect(&udp->socket, &udp->socket.here);
     assert_true(fd >= 0);
     send_junk(fd, UDP_STRANGERS_WARN - 2 - (unsigned)udp->strangers.drops[UDP_DROP_TRUNCATED]);
     assert_int_equal(udp->socket.names, 0);
@@ -143,7 +143,7 @@ static void what_comes_is_noticed(void **state)
 {
     (void)state;
     env.nbrhd_size = 2;
-    int fd = udp_socket_door(&udp->socket, &udp->socket.here);
+    int fd = udp_socket_connect(&udp->socket, &udp->socket.here);
     assert_true(fd >= 0);
     assert_int_equal(send(fd, "word", 4, 0), 4);
     close(fd);

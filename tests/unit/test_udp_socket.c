@@ -29,8 +29,9 @@
 
 enum { LONGEST = 65504, MANY = 200, SHAPES = 8 };
 
-static const udp_socket_setup_t local = {
-    .local = true, .worker = "", .master = "", .receive_bytes = 4 << 20, .send_bytes = 1 << 20};
+static const udp_socket_setup_t local = {.interface = {.local = true, .worker = "", .master = ""},
+                                         .receive_bytes = 4 << 20,
+                                         .send_bytes = 1 << 20};
 static udp_socket_t here, there;
 static uint8_t bytes[LONGEST];
 
@@ -222,9 +223,9 @@ static void open_elsewhere(void)
 {
     udp_socket_setup_t setup = local;
     udp_socket_t socket;
-    setup.local = false;
-    setup.worker = faults[fault].worker;
-    setup.master = faults[fault].master;
+    setup.interface.local = false;
+    setup.interface.worker = faults[fault].worker;
+    setup.interface.master = faults[fault].master;
     must(udp_socket_open(&socket, &setup, NULL) == AQ_ERR_CONFIG);
     must(socket.fd == -1);
 }
@@ -246,10 +247,10 @@ static void test_worker(void **state)
     static const char *const words[] = {"127.0.0.1", "127.0.0.0", "127.3.2.1", "localhost"};
     udp_socket_setup_t setup = local;
     udp_interface_t interface;
-    setup.local = false;
+    setup.interface.local = false;
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-        setup.worker = words[i];
-        assert_int_equal(udp_interface_choose(&setup, &interface), AQ_OK);
+        setup.interface.worker = words[i];
+        assert_int_equal(udp_interface_choose(&setup.interface, &interface), AQ_OK);
         assert_true(interface.loopback);
     }
 }
@@ -262,15 +263,15 @@ static void test_every_interface(void **state)
     char text[INET_ADDRSTRLEN];
     udp_socket_setup_t setup = local;
     udp_interface_t interface;
-    setup.local = false;
-    setup.worker = text;
+    setup.interface.local = false;
+    setup.interface.worker = text;
     assert_int_equal(getifaddrs(&all), 0);
     for (entry = all; entry; entry = entry->ifa_next) {
         if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET)
             continue;
         struct sockaddr_in *address = (struct sockaddr_in *)(void *)entry->ifa_addr;
         assert_non_null(inet_ntop(AF_INET, &address->sin_addr, text, sizeof text));
-        assert_int_equal(udp_interface_choose(&setup, &interface), AQ_OK);
+        assert_int_equal(udp_interface_choose(&setup.interface, &interface), AQ_OK);
         assert_int_equal(interface.address.v4.sin_addr.s_addr, address->sin_addr.s_addr);
     }
     freeifaddrs(all);
@@ -693,8 +694,8 @@ static void test_settings(void **state)
     assert_int_equal(setup.port_high, 5010);
     assert_int_equal(setup.receive_bytes, 1 << 20);
     assert_int_equal(setup.spread, 3);
-    assert_string_equal(setup.worker, "10.0.0.0");
-    assert_string_equal(setup.master, "");
+    assert_string_equal(setup.interface.worker, "10.0.0.0");
+    assert_string_equal(setup.interface.master, "");
     setenv("GASNET_UDP_PORTS", "5010-5000", 1);
     assert_int_equal(aq_settings_load(fault_text, sizeof fault_text), AQ_ERR_CONFIG);
     assert_non_null(strstr(fault_text, "GASNET_UDP_PORTS: '5010-5000' is not a port"));

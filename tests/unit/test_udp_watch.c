@@ -16,6 +16,7 @@
 
 #include "child_errors.h"
 #include "udp_alone.h"
+#include "../../conduits/udp/udp_watch.h"
 
 #define SECOND ((uint64_t)1000000000)
 

@@ -2,7 +2,7 @@
 #ifndef AQ_UDP_ALONE_H
 #define AQ_UDP_ALONE_H
 
-#include "../../conduits/udp/udp_conduit.h"
+#include "../../conduits/udp/udp_state.h"
 
 // Loads the settings from the environment and opens the conduit as rank 0 of 2 on one host, without
 // waiting for the other rank, which seems to have the address of this one. Sets env->boot; env

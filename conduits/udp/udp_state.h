@@ -38,20 +38,19 @@
 #include "udp_seal.h"
 #include "udp_socket.h"
 #include "udp_stats.h"
-#include "udp_watch.h"
 #include "udp_wire.h"
 
 struct udp_link;
 
 // Puts that are complete when a datagram is acknowledged: so many of those that are counted there.
-typedef struct udp_note {
+typedef struct udp_put_completion {
     atomic_uint *pending;
     unsigned count;
-} udp_note_t;
+} udp_put_completion_t;
 
 enum {
-    UDP_NOTES = 32, // of a datagram
-    UDP_LOOKS = 8,  // at the socket, in a poll of who spins and shares memory with nobody
+    UDP_PUT_COMPLETIONS = 32, // of a datagram
+    UDP_PEEKS = 8,            // at the socket, in a poll of who spins and shares memory with nobody
 };
 
 // Memory for one datagram, on its way out or in.
@@ -65,15 +64,17 @@ typedef struct udp_buffer {
     uint32_t frames;
     struct iovec tail; // the rest of the datagram: the payload of its last frame; padded to 8
     uint8_t *bytes;    // UDP_SLOT_BYTES, aligned to 64
-    unsigned notes;
-    udp_note_t note[UDP_NOTES];
+    unsigned completion_count;
+    udp_put_completion_t completions[UDP_PUT_COMPLETIONS];
 } udp_buffer_t;
+
+struct udp_host;
 
 typedef struct udp_link {
     struct udp_link *next; // all links of the process
     uint32_t rank;
     udp_sockaddr_t to;
-    int door;           // to it, see udp_socket_door
+    int connected_fd;   // to it, see udp_socket_connect
     uint64_t token_out; // of mode token; read only
     uint64_t token_in;  // of the peer's datagrams; read only
     udp_seal_t opening; // what arrives, in mode encrypt; the receiver's
@@ -100,19 +101,19 @@ typedef struct udp_link {
     udp_stats_t stats;
 
     // Of udp_watch.c, on the clock `listened`.
-    udp_host_t *host; // NULL: not watched; constant
-    bool met;         // a datagram of the peer has come
-    uint64_t heard;   // when the last one did, or the link was made
-    uint64_t asked;   // since when an answer is due; 0: none is
-    uint64_t ping_at; // the next one, by the clock of the system
+    struct udp_host *host; // NULL: not watched; constant
+    bool met;              // a datagram of the peer has come
+    uint64_t heard;        // when the last one did, or the link was made
+    uint64_t asked;        // since when an answer is due; 0: none is
+    uint64_t ping_at;      // the next one, by the clock of the system
 } udp_link_t;
 
 // What each process tells all others at the start.
-typedef struct udp_card {
+typedef struct udp_peer_info {
     udp_address_t address;
     uint32_t datagram_bytes; // the longest that leaves it
     uint32_t has_aes;        // its processor has instructions for AES-GCM
-} udp_card_t;
+} udp_peer_info_t;
 
 typedef struct udp_queue {
     udp_buffer_t *first, **last;
@@ -120,20 +121,48 @@ typedef struct udp_queue {
 } udp_queue_t;
 
 // What is still to be done for a datagram with messages.
-typedef struct udp_later {
+typedef struct udp_deferred_acks {
     udp_link_t *link; // NULL: nothing
     udp_header_t header;
     uint64_t now; // when it came
-} udp_later_t;
+} udp_deferred_acks_t;
+
+// ---- what udp_watch.c knows ----
+
+// A host other than this one, that is, an address.
+typedef struct udp_host {
+    struct udp_host *next;
+    udp_sockaddr_t address; // of one of its processes ...
+    uint32_t rank;          // ... which is this
+    // The rest under the lock of the watch.
+    uint64_t heard;  // on the clock `listened`: the last datagram, or answer to a probe
+    int probe;       // the socket of the one that is under way; -1: none is
+    unsigned probes; // since the last answer
+    bool answers;    // its kernel has answered a probe
+} udp_host_t;
+
+typedef struct udp_watch {
+    uint64_t connect_timeout, silence, host_timeout, peer_timeout; // ns; 0: never
+    uint64_t step;                                                 // ns between looks
+    _Atomic uint64_t listened; // ns for which this process was there to hear
+    atomic_bool heard_all;     // a receive has found nothing more since the last look
+    atomic_bool told;          // the warning about a silent peer
+    aq_lock_t lock;
+    uint64_t listened_at;        // the clock of the system at the last look; under the lock
+    _Atomic uint64_t hosts_at;   // the next look at hosts
+    _Atomic(udp_host_t *) hosts; // grows only, under the lock for links
+} udp_watch_t;
+
+// ---- the conduit ----
 
 typedef struct udp_conduit {
     aq_conduit_t base;
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
-    udp_cipher_t cipher;   // of mode encrypt, the same at all ranks
-    size_t datagram_bytes; // the longest that leaves
-    udp_card_t *cards;     // of all ranks
+    udp_cipher_t cipher;        // of mode encrypt, the same at all ranks
+    size_t datagram_bytes;      // the longest that leaves
+    udp_peer_info_t *peer_info; // of all ranks
 
     aq_lock_t links_lock;           // adding to the two below
     _Atomic(udp_link_t *) *link_of; // by rank; NULL: never spoken to
@@ -150,14 +179,14 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    aq_lock_t train_lock; // of the socket's side for many datagrams
-    aq_lock_t receiving;  // only ever tried
-    udp_later_t later;    // the receiver's
-    unsigned done;        // puts and gets that came or went on in this poll; the receiver's
-    bool receives_there;  // the kernel may write payloads to their destination: they need no check
-    bool answers_there;   // replies to gets may be read from the client's memory when they leave
-    bool large;           // the last datagram would have gone into memory; the receiver's
-    atomic_uint put_off;  // polls of senders
+    aq_lock_t batch_lock;         // of the socket's side for many datagrams
+    aq_lock_t receiving;          // only ever tried
+    udp_deferred_acks_t deferred; // the receiver's
+    unsigned done;                // puts and gets that came or went on in this poll; the receiver's
+    bool receives_there; // the kernel may write payloads to their destination: they need no check
+    bool answers_there;  // replies to gets may be read from the client's memory when they leave
+    bool large;          // the last datagram would have gone into memory; the receiver's
+    atomic_uint sender_polls; // polls of senders
     // The last looks at the socket: one that found something, and any.
     _Atomic uint64_t came_at, looked_at;
     _Atomic uint64_t polled_at; // the time of the last poll; 0: it needed none
@@ -226,24 +255,24 @@ udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned cl
 
 // Datagrams to one peer that leave together, with few system calls. Filled and sent with the link's
 // lock held all the while.
-enum { UDP_TRAIN = 32 };
-typedef struct udp_train {
+enum { UDP_SEND_BATCH = 32 };
+typedef struct udp_send_batch {
     unsigned count;
     udp_buffer_t *room; // for what is encrypted; NULL: not needed yet
     size_t room_used;
-    udp_outgoing_t out[UDP_TRAIN];
-    struct iovec pieces[UDP_TRAIN][3];
-} udp_train_t;
+    udp_outgoing_t out[UDP_SEND_BATCH];
+    struct iovec pieces[UDP_SEND_BATCH][3];
+} udp_send_batch_t;
 
-// Sends the datagrams of a train, which is empty then.
-void udp_train_send(udp_conduit_t *udp, udp_train_t *train);
+// Sends the datagrams of a batch, which is empty then.
+void udp_send_batch_flush(udp_conduit_t *udp, udp_send_batch_t *batch);
 
 // How a put or a reply to a get travels alone.
 typedef struct udp_alone {
-    udp_train_t *train;   // NULL: it leaves now
-    bool in_place;        // the payload stays where it is until the datagram is acknowledged
-    bool wants_ack;       // somebody will wait for it
-    atomic_uint *pending; // of a put
+    udp_send_batch_t *batch; // NULL: it leaves now
+    bool in_place;           // the payload stays where it is until the datagram is acknowledged
+    bool wants_ack;          // somebody will wait for it
+    atomic_uint *pending;    // of a put
 } udp_alone_t;
 
 // With the link's lock held: sends it in a datagram of its own, if the flow has room.
@@ -251,7 +280,7 @@ bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, 
                     uint64_t now);
 
 // Notes a put in the datagram that it travels in; there is room for it.
-void udp_buffer_note(udp_buffer_t *buffer, atomic_uint *pending);
+void udp_buffer_add_completion(udp_buffer_t *buffer, atomic_uint *pending);
 
 // Sends the open datagrams of all links, as far as their flows have room.
 void udp_flush_dirty(udp_conduit_t *udp, uint64_t *now);
@@ -305,7 +334,7 @@ void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, 
 // ---- udp_conduit.c ----
 
 // Whether a poll is to look at the socket. Always, unless the process shares memory with others.
-bool udp_time_to_look(udp_conduit_t *udp, uint64_t *now);
+bool udp_time_to_peek(udp_conduit_t *udp, uint64_t *now);
 
 // Ends the job, with one sentence, since socket.broken is set; returns where another thread is
 // about to do so, or the job ends already.

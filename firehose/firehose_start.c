@@ -50,7 +50,7 @@ void aq_firehose_stays(aq_firehose_t *firehose, const void *memory, size_t bytes
     firehose->stays_to = ((uintptr_t)memory + bytes) & ~(page - 1);
 }
 
-static void report(aq_firehose_t *firehose)
+static void counters_print(aq_firehose_t *firehose)
 {
     aq_firehose_stats_t stats;
     aq_firehose_stats(firehose, &stats);
@@ -69,7 +69,7 @@ static void report(aq_firehose_t *firehose)
 void aq_firehose_stop(aq_firehose_t *firehose)
 {
     if (firehose->params.verbose)
-        report(firehose);
+        counters_print(firehose);
     for (uint32_t i = 0; i < firehose->map.fresh; i++) {
         aq_firehose_region_t *region = &firehose->map.records[i];
         if (region->state != AQ_FIREHOSE_FREE)
@@ -94,7 +94,7 @@ bool aq_firehose_quit(aq_firehose_t *firehose)
     aq_firehose_local_forget(firehose, 0, UINTPTR_MAX);
     pthread_mutex_unlock(&firehose->lock);
     if (firehose->params.verbose)
-        report(firehose);
+        counters_print(firehose);
     return true;
 }
 

@@ -1,0 +1,45 @@
+// Addresses in their three forms (as peers exchange them, as the kernel wants them, as users read
+// them), and a datagram that is sent to one.
+#ifndef AQ_UDP_ADDRESS_H
+#define AQ_UDP_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum {
+    UDP_ADDRESS_BYTES = 20,
+    UDP_ADDRESS_TEXT = 64, // room for an address as text, with its final zero
+    UDP_ALIGNMENT = 8,     // the alignment of received datagrams, in bytes
+};
+
+// How a process is reached, as it tells its peers: the same bytes on every machine.
+typedef struct udp_address {
+    uint8_t bytes[UDP_ADDRESS_BYTES]; // family (4 or 6), 0, port (big-endian), address
+} udp_address_t;
+
+typedef struct udp_sockaddr {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+    socklen_t length;
+} udp_sockaddr_t;
+
+// What the kernel is told of an address; false: it is none.
+bool udp_address_read(const udp_address_t *address, udp_sockaddr_t *out);
+void udp_address_write(const udp_sockaddr_t *from, udp_address_t *out);
+// "127.0.0.1:4711", "[::1]:4711"; returns text.
+const char *udp_address_text(const udp_sockaddr_t *from, char text[UDP_ADDRESS_TEXT]);
+
+typedef struct udp_outgoing {
+    const udp_sockaddr_t *to;
+    const struct iovec *pieces;
+    unsigned count;
+} udp_outgoing_t;
+
+#endif
