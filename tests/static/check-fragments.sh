@@ -59,6 +59,7 @@ build_and_run()
     local mak=$1 conduit=$2 mode=$3 upper=${2^^}
     cat >"macros-$mode.c" <<END
 #include <gasnetex.h>
+#include <math.h>
 #if GASNET_${upper}_CONDUIT != 1 || GASNET_CONDUIT_${upper} != 1
 #error "the conduit is not told"
 #endif
@@ -69,6 +70,11 @@ build_and_run()
 #error "there is no tracing"
 #endif
 const char config[] = GASNET_CONFIG_STRING;
+extern double root(double x);
+double root(double x)
+{
+    return sqrt(x * SIZEOF_INT);
+}
 END
     cat >Makefile <<END
 include $mak
@@ -134,6 +140,7 @@ check_tools()
             fail "a word of the template was not replaced."
         pkg-config --libs "$AQ_BUILD/gasnet_tools-$mode.pc" | grep -q -- "-lgasnet_tools-$mode" ||
             fail "gasnet_tools-$mode.pc does not name the library."
+        grep -q "^GASNETTOOLS_LIBS = .*-lm" "$AQ_BUILD/gasnet_tools-$mode.mak" || fail "GASNETTOOLS_LIBS of mode $mode lacks -lm."
     done
 }
 
