@@ -430,7 +430,7 @@ static void message_deliver(udp_conduit_t *udp, const udp_buffer_t *buffer,
     const bool is_long = frame->type == UDP_FRAME_LONG;
     const aq_arrival_t arrival = {
         .args = frame->args,
-        .payload = is_long ? udp_place_memory(udp, buffer->link->rank, frame->place, frame->nbytes)
+        .payload = is_long ? udp_place_long(udp, buffer->link->rank, frame->place, frame->nbytes)
                            : frame->payload,
         .nbytes = frame->nbytes,
         .source = buffer->link->rank,

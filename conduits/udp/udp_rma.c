@@ -81,6 +81,16 @@ void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, 
              peer, nbytes, offset, key, env->rank);
 }
 
+uint64_t udp_place_of_long(const udp_conduit_t *udp, uint32_t rank, const aq_am_t *am)
+{
+    return am->nbytes ? udp_place_of(udp, rank, am->dest) : (uintptr_t)am->dest;
+}
+
+void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes)
+{
+    return nbytes ? udp_place_memory(udp, peer, place, nbytes) : (void *)(uintptr_t)place;
+}
+
 // With the link's lock held: sends the first pieces of a put; returns the bytes of them.
 static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
 {

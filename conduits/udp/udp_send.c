@@ -324,7 +324,7 @@ aq_status_t udp_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
     udp_buffer_t *buffer = udp_datagram_for(udp, link, class, bytes, NULL);
     if (buffer) {
         uint64_t place =
-            am->category == AQ_AM_LONG ? udp_place_of(udp, link->rank, am->dest) : (uint64_t)0;
+            am->category == AQ_AM_LONG ? udp_place_of_long(udp, link->rank, am) : (uint64_t)0;
         udp_frame_write(buffer->bytes + buffer->used, am, place);
         buffer->used += (uint32_t)bytes;
         buffer->frames++;

@@ -331,6 +331,11 @@ void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, b
 uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr);
 void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
 
+// The same for the destination of a Long. Without a payload, it is data for the handler: all of its
+// 64 bits travel, without a key, and nobody checks or touches the memory.
+uint64_t udp_place_of_long(const udp_conduit_t *udp, uint32_t rank, const aq_am_t *am);
+void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
+
 // ---- udp_conduit.c ----
 
 // Whether a poll is to look at the socket. Always, unless the process shares memory with others.

@@ -118,7 +118,8 @@ static inline size_t udp_round_up(size_t bytes)
 }
 
 // Memory of the receiver, as it travels: the key of a segment in the upper 8 bits, an offset into
-// that segment in the others. The receiver checks both before it touches memory.
+// that segment in the others. The receiver checks both before it touches memory. (A Long without
+// payload has an address in its place.)
 typedef enum udp_segment_key {
     UDP_KEY_MEMORY, // the offset is an address
     UDP_KEY_SEGMENT // the attached segment of the primordial endpoint

@@ -509,24 +509,30 @@ static void zero_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t
     atomic_fetch_add(&got_replies, 1);
 }
 
+static void send_long_zero(gex_Rank_t rank, void *dest)
+{
+    const uint64_t word = (uintptr_t)dest;
+    unsigned char nothing = 0;
+
+    gex_AM_RequestLong2(job.tm, rank, entries[ZERO_REQUEST].gex_index, &nothing, 0, dest,
+                        GEX_EVENT_NOW, 0, (gex_AM_Arg_t)(uint32_t)(word >> 32),
+                        (gex_AM_Arg_t)(uint32_t)word);
+}
+
 static void test_long_zero(void)
 {
+    /* No memory need be there: the address is data for the handler, with all of its 64 bits. */
+    static const uint64_t anywhere[] = {0, 1, 0x0123456789abcdef, UINT64_MAX};
     uint64_t stream = conform_stream(31);
-    unsigned char nothing = 0;
     uint64_t sent = 0;
 
     reset();
     for (gex_Rank_t r = 0; r < job.size; r++) {
-        for (int i = 0; i < 10; i++) {
-            unsigned char *dest =
-                job.base[r] + CONFORM_INBOX + conform_random(&stream) % ((size_t)8 << 20);
-            const uint64_t word = (uintptr_t)dest;
-
-            gex_AM_RequestLong2(job.tm, r, entries[ZERO_REQUEST].gex_index, &nothing, 0, dest,
-                                GEX_EVENT_NOW, 0, (gex_AM_Arg_t)(uint32_t)(word >> 32),
-                                (gex_AM_Arg_t)(uint32_t)word);
-            sent++;
-        }
+        for (int i = 0; i < 10; i++, sent++)
+            send_long_zero(r, job.base[r] + CONFORM_INBOX +
+                                  conform_random(&stream) % ((size_t)8 << 20));
+        for (size_t i = 0; i < sizeof anywhere / sizeof *anywhere; i++, sent++)
+            send_long_zero(r, (void *)(uintptr_t)anywhere[i]);
     }
     settle(sent);
 }
