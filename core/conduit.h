@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "../other/base/status.h"
-#include "../spawner/spawner.h"
+#include "../spawner/boot.h"
 #include "gasnet_fwd.h"
 
 #define AQ_CONDUIT_ABI 9
@@ -91,7 +91,7 @@ typedef struct aq_conduit_env {
     // The segment of each rank's primordial endpoint, as that sees it; size 0: there is none. After
     // attach they do not change. With AQ_SEGMENT_EVERYTHING they say nothing.
     const uintptr_t *segment_addr, *segment_size;
-    uint64_t exit_timeout_ns; // see aq_boot_exit_timeout
+    uint64_t exit_timeout_ns; // see aq_exit_timeout_ns
 
     // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
     // handler of a request has sent its reply.

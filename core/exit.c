@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
+#include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "exit_broadcast.h"
@@ -97,7 +98,7 @@ static void on_overtime(int number)
 static void limit_step(const char *what)
 {
     step = what;
-    limit_time(aq_boot_exit_timeout(aq_job.size) / 1000 + OVERTIME_US, on_overtime);
+    limit_time(aq_exit_timeout_ns(aq_job.size) / 1000 + OVERTIME_US, on_overtime);
 }
 
 // ---- the three parts ----

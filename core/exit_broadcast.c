@@ -1,6 +1,7 @@
 #include "exit_broadcast.h"
 
 #include "../other/base/clock.h"
+#include "../other/base/exit_timeout.h"
 #include "am.h"
 #include "endpoint.h"
 #include "exit_election.h"
@@ -102,7 +103,7 @@ static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t ma
 void aq_exit_broadcast_start(void)
 {
     static aq_task_t task = {turn, NULL};
-    const uint64_t limit = aq_boot_exit_timeout(aq_job.size);
+    const uint64_t limit = aq_exit_timeout_ns(aq_job.size);
     const aq_election_timing_t timing = {
         .retry_ns = limit / (SILENT_PART * TRIES), .tries = TRIES, .limit_ns = limit};
     if (!aq_job.boot->exit_stays_here)

@@ -32,7 +32,7 @@
 #include "../other/mpi/mpi_library.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
-#include "../spawner/spawner.h"
+#include "../spawner/spawner_list.h"
 #include "registry.h"
 
 #ifndef PACKAGE_VERSION
@@ -85,7 +85,7 @@ static void print_conduits(void)
 static void print_spawners(void)
 {
     aq_spawner_report_t reports[REPORT_MAX];
-    size_t count = aq_boot_report(reports, REPORT_MAX);
+    size_t count = aq_spawner_report(reports, REPORT_MAX);
     if (count > REPORT_MAX)
         count = REPORT_MAX;
     puts("\nSpawners that can run here");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../other/base/clock.h"
+#include "../other/base/exit_timeout.h"
 #include "../other/base/settings.h"
 #include "am.h"
 #include "exit.h"
@@ -150,7 +151,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_mode = segment_mode,
         .segment_addr = job->segment_addr,
         .segment_size = job->segment_size,
-        .exit_timeout_ns = aq_boot_exit_timeout(job->size),
+        .exit_timeout_ns = aq_exit_timeout_ns(job->size),
         .deliver = aq_am_deliver,
         .segment_holds = aq_segment_holds,
         .poll_replies = aq_progress_poll_replies,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../other/base/log.h"
-#include "spawner.h"
+#include "boot.h"
 
 aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *first)
 {

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "spawner.h"
+#include "boot.h"
 
 #define AQ_PAGE_MAGIC 0x3174637564657141ULL
 #define AQ_SLOT_BYTES 1024u // what a rank hands over between two barriers of an exchange

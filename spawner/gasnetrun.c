@@ -11,7 +11,8 @@
 #include "../other/base/size.h"
 #include "helper.h"
 #include "shell_words.h"
-#include "spawner.h"
+#include "spawn_module.h"
+#include "spawner_list.h"
 #include "host_probe.h"
 #include "workers.h"
 
@@ -70,7 +71,8 @@ static void print_help(const run_options_t *run)
 {
     printf("usage: %s -n <ranks> [options] [--] program [arguments]\n\n%s%s", run->program,
            is_amudprun(run) ? amudprun_usage : gasnetrun_usage, common_usage);
-    printf("  -spawner=<name>    how to start the ranks:%s\n", aq_spawn_names(run->start.conduit));
+    printf("  -spawner=<name>    how to start the ranks:%s\n",
+           aq_spawner_names(run->start.conduit));
     if (run->start.conduit == NULL)
         printf("  -conduit=<name>    the conduit:%s\n", AQ_EACH_NAME(WORD));
     fputs(last_usage, stdout);
@@ -204,7 +206,7 @@ static bool take_letter(run_options_t *run, char **argv, int *at)
     const char *letter = option_value(argv, at, strlen("-spawn"));
     if (letter == NULL)
         return false;
-    run->spawner = aq_spawn_of_letter(letter);
+    run->spawner = aq_spawner_of_letter(letter);
     if (run->spawner == NULL)
         aq_log_error("option -spawn: '%s' is not one of L (on this host), S (by ssh) and C (by the "
                      "command of GASNET_CSPAWN_CMD); give one of these",

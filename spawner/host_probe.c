@@ -16,7 +16,7 @@
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "remote_command.h"
-#include "spawner.h"
+#include "spawn_module.h"
 
 #define AT_A_TIME 32
 #define PATH_ROOM 4096

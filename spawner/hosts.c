@@ -1,20 +1,16 @@
 // The list of hosts: rows, names, words and files.
-#include "hosts_load.h"
+#include "hosts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../other/base/size.h"
-#include "spawner.h"
+#include "boot.h"
+#include "hosts_load.h"
 
-#define FILE_MAX ((size_t)64 << 20)
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // ---- rows ----
@@ -387,49 +383,6 @@ bool aq_hosts_read_text(aq_hosts_t *hosts, const char *what, const char *text, s
         at += part + 1;
     }
     return true;
-}
-
-// The whole file, with a NUL behind it; NULL with errno. The caller frees it.
-static char *read_all(const char *path, size_t *length)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return NULL;
-    char *text = NULL;
-    ssize_t n = -1;
-    *length = 0;
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-        errno = EISDIR;
-    else
-        do {
-            char *more = *length < FILE_MAX ? realloc(text, *length + 65537) : NULL;
-            if (more == NULL) {
-                errno = EFBIG;
-                n = -1;
-                break;
-            }
-            text = more;
-            n = read(fd, text + *length, 65536);
-            *length += n > 0 ? (size_t)n : 0;
-        } while (n > 0);
-    int error = errno;
-    (void)close(fd);
-    if (n == 0 && text != NULL) {
-        text[*length] = '\0';
-        return text;
-    }
-    free(text);
-    errno = error;
-    return NULL;
-}
-
-char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t room)
-{
-    char *text = read_all(path, length);
-    if (text == NULL)
-        snprintf(fault, room, "%s: the file '%s' cannot be read: %s", what, path, strerror(errno));
-    return text;
 }
 
 bool aq_hosts_read_file(aq_hosts_t *hosts, const char *path, char *fault, size_t room)

@@ -7,6 +7,7 @@
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
+#include "hosts.h"
 #include "hosts_load.h"
 
 #define BLANKS " \t\r\n"

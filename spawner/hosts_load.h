@@ -1,11 +1,11 @@
-// Reading files for the lists of hosts.
+// Reading the files that list hosts.
 #ifndef AQ_HOSTS_LOAD_H
 #define AQ_HOSTS_LOAD_H
 
-#include "hosts.h"
+#include <stddef.h>
 
-// The whole file, a NUL behind its *length bytes; the caller frees it. NULL with a sentence in
-// fault, which begins with what.
+// Returns the contents of the file, *length bytes and a NUL; the caller frees them. NULL: fault
+// holds one sentence that begins with what. Does not block on pipes.
 char *aq_hosts_load(const char *what, const char *path, size_t *length, char *fault, size_t room);
 
 #endif

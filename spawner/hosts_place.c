@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "hosts.h"
-#include "spawner.h"
+#include "boot.h"
 
 typedef struct seats {
     const aq_hosts_t *hosts;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
+#include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "supervisor.h"
@@ -134,7 +135,7 @@ static void end_job(aq_launcher_t *launcher, int code, bool now)
         send_end(launcher);
         set_deadline(launcher,
                      END_GRACE +
-                         (launcher->now ? 0 : aq_boot_exit_timeout(launcher->node.spec.size)));
+                         (launcher->now ? 0 : aq_exit_timeout_ns(launcher->node.spec.size)));
     }
 }
 
@@ -403,7 +404,7 @@ static void take_signal(aq_launcher_t *launcher, int sig)
         return;
     if (launcher->stop_signal == 0)
         launcher->stop_signal = sig;
-    set_deadline(launcher, END_GRACE + aq_boot_exit_timeout(launcher->node.spec.size));
+    set_deadline(launcher, END_GRACE + aq_exit_timeout_ns(launcher->node.spec.size));
 }
 
 static void serve_signals(aq_node_t *node, void *item, short events)
@@ -605,6 +606,7 @@ static void launch_turn(aq_node_t *node)
 
 static const aq_node_ops_t launch_ops = {
     .up = launch_up,
+    .worker = aq_workers_take,
     .gathered = launch_gathered,
     .watch = launch_watch,
     .turn = launch_turn,

@@ -12,7 +12,7 @@
 
 #include "frame.h"
 #include "remote_command.h"
-#include "spawner.h"
+#include "boot.h"
 
 #define AQ_NONCE_BYTES 32u
 #define AQ_PROOF_BYTES 32u

@@ -12,7 +12,6 @@
 
 #include "../other/base/clock.h"
 #include "../other/base/log.h"
-#include "workers.h"
 
 #define IDLE_MS 1000
 #define PING_NS UINT64_C(2000000000)
@@ -148,7 +147,7 @@ static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *fra
     case AQ_MSG_GATHER:
         return take_gather(node, frame);
     case AQ_MSG_WORKER:
-        return aq_workers_take(node, child, frame);
+        return node->ops->worker != NULL && node->ops->worker(node, child, frame);
     case AQ_MSG_DONE:
         return take_done(node, child, frame);
     case AQ_MSG_STARTED:

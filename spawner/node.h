@@ -70,6 +70,9 @@ typedef struct aq_node aq_node_t;
 typedef struct aq_node_ops {
     // A frame of a host below (or made here about it) that is for the launcher.
     void (*up)(aq_node_t *node, const aq_frame_t *frame);
+    // A worker describes itself (workers.h). False: the frame is not legal. NULL: no child of this
+    // node is a worker.
+    bool (*worker)(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
     // All contributions to a collective step are here.
     void (*gathered)(aq_node_t *node);
     // Adds descriptors of its own to the next wait; sees to them afterwards.

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
+#include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
 #include "../other/mpi/mpi_library.h"
@@ -176,7 +177,7 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
 {
     uint64_t never = 0;
     atomic_compare_exchange_strong(&mine_of(boot)->leave_by, &never,
-                                   aq_clock_ns() + aq_boot_exit_timeout(boot->size));
+                                   aq_clock_ns() + aq_exit_timeout_ns(boot->size));
     return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
 }
 

@@ -3,7 +3,7 @@
 #ifndef AQ_SPAWN_MPI_H
 #define AQ_SPAWN_MPI_H
 
-#include "spawner.h"
+#include "boot.h"
 
 // Joins the job of the mpirun that started this process; initializes MPI if nobody has. pmi: back
 // end pmi, which does the same by PMIx, without MPI. Collective, blocks. Logs a fault.

@@ -14,7 +14,7 @@
 #include "../other/base/settings.h"
 #include "launcher.h"
 #include "shell_words.h"
-#include "spawn_modules.h"
+#include "spawn_module.h"
 #include "workers.h"
 
 #define PATH_ROOM 4096

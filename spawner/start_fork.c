@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "../other/base/log.h"
-#include "spawn_modules.h"
+#include "spawn_module.h"
 
 #define PRIORITY 10 // below what starts ranks where the user or the batch system says
 

@@ -13,7 +13,7 @@
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "shell_words.h"
-#include "spawn_modules.h"
+#include "spawn_module.h"
 
 #define PRIORITY 5 // mpirun is for those who ask for it, or for conduit mpi
 #define PATH_ROOM 4096

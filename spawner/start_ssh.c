@@ -11,7 +11,8 @@
 #include "hosts.h"
 #include "launcher.h"
 #include "shell_words.h"
-#include "spawn_modules.h"
+#include "spawn_module.h"
+#include "spawner_list.h"
 #include "supervisor.h"
 
 #define PRIORITY 20
@@ -117,11 +118,6 @@ static aq_status_t ssh_allocate_hosts(const aq_start_t *start)
     return status == AQ_OK ? place_ranks(start) : status;
 }
 
-bool aq_ssh_is_there(void)
-{
-    return aq_supervised_has_program(aq_settings_text(AQ_SET_SSH_CMD));
-}
-
 static aq_status_t ssh_verify_hosts(const aq_start_t *start)
 {
     const char *shell = aq_settings_text(AQ_SET_SSH_CMD);
@@ -129,7 +125,7 @@ static aq_status_t ssh_verify_hosts(const aq_start_t *start)
     (void)start;
     for (uint32_t i = 0; i < plan.spec.host_count; i++)
         needed = needed || !aq_remote_is_here(&plan.spec.hosts[i]);
-    if (!needed || aq_ssh_is_there())
+    if (!needed || aq_spawner_has_shell())
         return AQ_OK;
     aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not there; install it (package "
                  "openssh-client), or name another one",

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "../other/base/clock.h"
+#include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
 #include "../other/base/settings.h"
@@ -151,7 +152,7 @@ static void kill_late(aq_supervised_t *job)
         "%s %s did not end within the exit timeout of %.3g seconds and had to be killed; if the "
         "program needs longer to leave, raise GASNET_EXITTIMEOUT",
         late > 1 ? "ranks" : "rank", names,
-        (double)aq_boot_exit_timeout(aq_supervised_size(job)) / (double)SECOND);
+        (double)aq_exit_timeout_ns(aq_supervised_size(job)) / (double)SECOND);
 }
 
 // Of several hosts the launcher tells it.
@@ -182,7 +183,7 @@ static uint64_t bytes_passed(const aq_supervised_t *job)
 static void let_leave(aq_supervised_t *job)
 {
     job->passed = bytes_passed(job);
-    enter_phase(job, AQ_SUPERVISED_LEAVING, aq_boot_exit_timeout(aq_supervised_size(job)));
+    enter_phase(job, AQ_SUPERVISED_LEAVING, aq_exit_timeout_ns(aq_supervised_size(job)));
 }
 
 // Ranks that wait for the reader of the output cannot leave; while it reads, they are not late.
@@ -341,7 +342,7 @@ static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *inf
     if (job->stop_signal == 0)
         job->stop_signal = sig;
     if (job->phase < AQ_SUPERVISED_STOPPING)
-        enter_phase(job, AQ_SUPERVISED_STOPPING, aq_boot_exit_timeout(aq_supervised_size(job)));
+        enter_phase(job, AQ_SUPERVISED_STOPPING, aq_exit_timeout_ns(aq_supervised_size(job)));
 }
 
 static void take_signals(aq_supervised_t *job)

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "boot_page.h"
+#include "supervise.h"
 #include "supervisor_output.h"
 
 typedef enum aq_supervised_phase {

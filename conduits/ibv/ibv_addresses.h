@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "../../spawner/spawner.h"
+#include "../../spawner/boot.h"
 
 enum { AQ_IBV_ADDRESSES_MOST = UINT16_MAX + 1 };
 

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../spawner/spawner.h"
+#include "../../spawner/boot.h"
 
 enum {
     AQ_IBV_PROOF_BYTES = 16,

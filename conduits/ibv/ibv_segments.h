@@ -11,7 +11,7 @@
 #ifndef AQ_IBV_SEGMENTS_H
 #define AQ_IBV_SEGMENTS_H
 
-#include "../../spawner/spawner.h"
+#include "../../spawner/boot.h"
 #include "ibv_memory.h"
 
 typedef struct aq_ibv_segments {

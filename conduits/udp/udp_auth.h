@@ -36,7 +36,7 @@
 #include <sys/uio.h>
 
 #include "../../other/base/status.h"
-#include "../../spawner/spawner.h"
+#include "../../spawner/boot.h"
 #include "udp_wire.h"
 
 enum { UDP_SEAL_KEY_BYTES = 32 };

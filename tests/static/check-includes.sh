@@ -36,8 +36,6 @@ circles='
 core: am am_prepare endpoint event exit exit_broadcast fatal job progress report segment team thread
 conduits/common: mail_message mail_ring
 extended: barrier coll
-spawner: boot_page gather hosts hosts_load messages spawn_fork spawn_modules spawn_mpi spawn_watch spawner supervisor
-spawner: node workers
 tests/conformance: conform conform_gasnet1
 '
 

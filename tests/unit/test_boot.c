@@ -24,7 +24,9 @@
 #include "../../other/base/settings.h"
 #include "../../spawner/boot_page.h"
 #include "../../spawner/spawn_fork.h"
-#include "../../spawner/spawner.h"
+#include "../../spawner/spawner_list.h"
+#include "../../spawner/supervise.h"
+#include "../../spawner/boot.h"
 #include "../../spawner/supervisor_output.h"
 
 typedef int rank_body_t(aq_boot_t *boot);
@@ -330,15 +332,15 @@ static void test_report(void **state)
 {
     (void)state;
     aq_spawner_report_t report[8];
-    size_t count = aq_boot_report(report, 8);
+    size_t count = aq_spawner_report(report, 8);
     assert_int_equal(count, 5);
     assert_string_equal(report[0].name, "fork");
     assert_true(report[0].usable);
 
     for (size_t i = 0; i < count; i++)
         assert_true(strlen(report[i].why) > 0);
-    assert_int_equal(aq_boot_report(report, 1), 5);
-    assert_int_equal(aq_boot_report(NULL, 0), 5);
+    assert_int_equal(aq_spawner_report(report, 1), 5);
+    assert_int_equal(aq_spawner_report(NULL, 0), 5);
 }
 
 // ---- output ----

@@ -1,12 +1,13 @@
 // Which module starts the job: the one that the user names, else the usable one of highest
 // priority.
-#include "spawn_modules.h"
+#include "spawn_module.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "spawner_list.h"
 
 #define WHY_ROOM 256
 
@@ -44,23 +45,6 @@ static bool take_setting(aq_setting_id_t id, wish_t *wish)
     return true;
 }
 
-const char *aq_spawn_names(const char *conduit)
-{
-    // MPI knows the ranks that its mpirun started, and no others.
-    return conduit != NULL && strcmp(conduit, "mpi") == 0 ? " mpi" : " fork ssh custom mpi pmi";
-}
-
-const char *aq_spawn_of_letter(const char *letter)
-{
-    if (strcmp(letter, "L") == 0)
-        return "fork";
-    if (strcmp(letter, "S") == 0)
-        return "ssh";
-    if (strcmp(letter, "C") == 0)
-        return "custom";
-    return NULL;
-}
-
 // GASNet's letters, which are for conduit udp.
 static void take_letter(wish_t *wish)
 {
@@ -68,7 +52,7 @@ static void take_letter(wish_t *wish)
     if (!aq_settings_given(AQ_SET_SPAWNFN))
         return;
     wish->by = "GASNET_SPAWNFN";
-    wish->name = aq_spawn_of_letter(letter);
+    wish->name = aq_spawner_of_letter(letter);
     if (wish->name == NULL)
         wish->name = letter;
 }
@@ -76,21 +60,14 @@ static void take_letter(wish_t *wish)
 static wish_t find_wish(const aq_start_t *start, const char *option)
 {
     wish_t wish = {option, "option -spawner"};
-    bool smp = strcmp(start->conduit, "smp") == 0;
-    bool udp = strcmp(start->conduit, "udp") == 0;
-    bool mpi = strcmp(start->conduit, "mpi") == 0;
-    bool ibv = strcmp(start->conduit, "ibv") == 0;
     if (option != NULL && strcmp(option, "auto") != 0)
         return wish;
     wish.name = NULL;
-    if ((smp && take_setting(AQ_SET_SMP_SPAWNER, &wish)) ||
-        (udp && take_setting(AQ_SET_UDP_SPAWNER, &wish)) ||
-        (mpi && take_setting(AQ_SET_MPI_SPAWNER, &wish)) ||
-        (ibv && take_setting(AQ_SET_IBV_SPAWNER, &wish)) || take_setting(AQ_SET_SPAWNER, &wish))
+    if (take_setting(aq_spawner_setting(start->conduit), &wish))
         return wish;
-    if (mpi)
+    if (strcmp(start->conduit, "mpi") == 0)
         wish = (wish_t){"mpi", "conduit mpi"};
-    if (udp)
+    if (strcmp(start->conduit, "udp") == 0)
         take_letter(&wish);
     return wish;
 }

@@ -1,0 +1,11 @@
+// How long the ranks of a job may take to exit once its end is announced.
+#ifndef AQ_EXIT_TIMEOUT_H
+#define AQ_EXIT_TIMEOUT_H
+
+#include <stdint.h>
+
+// Nanoseconds for a job of that many ranks: GASNET_EXITTIMEOUT, or computed from
+// GASNET_EXITTIMEOUT_MIN, _FACTOR and _MAX. The settings must be loaded.
+uint64_t aq_exit_timeout_ns(uint32_t ranks);
+
+#endif

@@ -1,0 +1,40 @@
+#include "boot_origin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../other/base/log.h"
+#include "../other/mpi/mpi_library.h"
+#include "spawner_list.h"
+
+const char *aq_boot_wished_spawner(const char *conduit)
+{
+    return aq_settings_text(aq_spawner_setting(conduit));
+}
+
+bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
+{
+    const char *wish = aq_boot_wished_spawner(conduit);
+    const aq_mpi_launch_t launch = aq_mpi_launched();
+    *pmi = strcmp(wish, "pmi") == 0;
+    if (*pmi || strcmp(wish, "mpi") == 0)
+        return true;
+    if (strcmp(wish, "auto") != 0 || launch.by == NULL)
+        return false;
+    bool needed = strcmp(conduit, "mpi") == 0 || aq_mpi_in_process();
+    *pmi = aq_pmi_is_there() && !needed && (!launch.own || !aq_mpi_is_there());
+    return true;
+}
+
+bool aq_boot_check_step(const char *conduit)
+{
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (strcmp(aq_boot_wished_spawner(conduit), "auto") != 0 || !tasks || !getenv("SLURM_PROCID") ||
+        strtol(tasks, NULL, 10) <= 1)
+        return true;
+    aq_log_error("srun started %s tasks, but gave them nothing to find each other by; give it the "
+                 "option --mpi=pmix or --mpi=pmi2 (srun --mpi=list tells which it has), or set "
+                 "GASNET_SPAWNER=fork, if each task is to be a job of its own",
+                 tasks);
+    return false;
+}

@@ -1,0 +1,18 @@
+// How this process was started, as far as its environment tells.
+#ifndef AQ_BOOT_ORIGIN_H
+#define AQ_BOOT_ORIGIN_H
+
+#include <stdbool.h>
+
+// The spawner that the user asks for; "auto": none in particular.
+const char *aq_boot_wished_spawner(const char *conduit);
+
+// Whether mpirun or a similar launcher started this process as a rank, and the user asks for no
+// other spawner. *pmi: the rank joins its job over PMIx or PMI-2 instead of MPI, because the user
+// asks for that, or because the launcher belongs to no MPI and nothing in the process needs MPI.
+bool aq_boot_by_mpirun(const char *conduit, bool *pmi);
+
+// False if srun started several tasks without PMI, so that they cannot find each other; logged.
+bool aq_boot_check_step(const char *conduit);
+
+#endif

@@ -1,0 +1,95 @@
+#include "spawner_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../other/mpi/mpi_library.h"
+#include "supervisor.h"
+
+typedef struct spawner_row {
+    const char *name;
+    const char *usage;
+} spawner_row_t;
+
+static const spawner_row_t spawners[] = {
+    {"fork", "all ranks on this host: gasnetrun_smp -n N program, or GASNET_PSHM_NODES=N program"},
+    {"ssh", "ranks on several hosts: gasnetrun_udp -n N -H host,host... program"},
+    {"custom", "ranks where a command of yours starts them: GASNET_CSPAWN_CMD='srun -n %N %C' "
+               "gasnetrun_udp -spawner=custom -n N program"},
+    {"mpi", "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
+    {"pmi", "the same without MPI, by PMIx or PMI-2: srun --mpi=pmix -n N program (or --mpi=pmi2), "
+            "or GASNET_SPAWNER=pmi mpirun -np N program"},
+};
+
+#define SPAWNERS (sizeof spawners / sizeof spawners[0])
+
+bool aq_spawner_exists(const char *name)
+{
+    for (size_t i = 0; i < SPAWNERS; i++)
+        if (strcmp(name, spawners[i].name) == 0)
+            return true;
+    return false;
+}
+
+bool aq_spawner_has_shell(void)
+{
+    return aq_supervised_has_program(aq_settings_text(AQ_SET_SSH_CMD));
+}
+
+// Why the spawner is not usable on this machine; NULL: it is usable.
+static const char *spawner_lack(const char *name)
+{
+    if (strcmp(name, "ssh") == 0 && !aq_spawner_has_shell())
+        return "the remote shell (GASNET_SSH_CMD, ssh) is not in PATH: install the package "
+               "openssh-client";
+    if (strcmp(name, "pmi") == 0 && !aq_pmi_is_there())
+        return "this installation has no module for PMIx or PMI-2: install the package "
+               "libpmix-dev or libpmi2-0-dev, and configure it again";
+    if (strcmp(name, "mpi") == 0 && !aq_mpi_is_there())
+        return "this installation has no module for an MPI: install the package libopenmpi-dev "
+               "or libmpich-dev, and configure it again";
+    return NULL;
+}
+
+size_t aq_spawner_report(aq_spawner_report_t *out, size_t max)
+{
+    for (size_t i = 0; i < SPAWNERS && i < max; i++) {
+        const char *lack = spawner_lack(spawners[i].name);
+        out[i] = (aq_spawner_report_t){.name = spawners[i].name, .usable = lack == NULL};
+        snprintf(out[i].why, sizeof out[i].why, "%s", lack != NULL ? lack : spawners[i].usage);
+    }
+    return SPAWNERS;
+}
+
+const char *aq_spawner_names(const char *conduit)
+{
+    // An MPI knows the ranks that its mpirun started, and no others.
+    return conduit != NULL && strcmp(conduit, "mpi") == 0 ? " mpi" : " fork ssh custom mpi pmi";
+}
+
+const char *aq_spawner_of_letter(const char *letter)
+{
+    if (strcmp(letter, "L") == 0)
+        return "fork";
+    if (strcmp(letter, "S") == 0)
+        return "ssh";
+    if (strcmp(letter, "C") == 0)
+        return "custom";
+    return NULL;
+}
+
+aq_setting_id_t aq_spawner_setting(const char *conduit)
+{
+    static const struct {
+        const char *conduit;
+        aq_setting_id_t id;
+    } own[] = {{"smp", AQ_SET_SMP_SPAWNER},
+               {"udp", AQ_SET_UDP_SPAWNER},
+               {"ibv", AQ_SET_IBV_SPAWNER},
+               {"mpi", AQ_SET_MPI_SPAWNER}};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(own[i].conduit, conduit) == 0 && aq_settings_given(own[i].id) &&
+            strcmp(aq_settings_text(own[i].id), "auto") != 0)
+            return own[i].id;
+    return AQ_SET_SPAWNER;
+}
