@@ -19,6 +19,7 @@
 #include "../other/base/exit_timeout.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
+#include "attendant.h"
 #include "exit_broadcast.h"
 #include "job.h"
 
@@ -144,6 +145,7 @@ static int exit_body(int code)
     limit_step("closes its conduits; see that no handler of a signal calls gasnet_exit while MPI "
                "or a lock is "
                "in use");
+    aq_attendant_stop();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         aq_job.conduits[i]->ops->close(aq_job.conduits[i]);
     limit_step("takes leave of its launcher; see whether a program that only calls MPI_Init and "

@@ -8,6 +8,7 @@
 #include "../other/base/exit_timeout.h"
 #include "../other/base/settings.h"
 #include "am.h"
+#include "attendant.h"
 #include "exit.h"
 #include "fatal.h"
 #include "progress.h"
@@ -185,9 +186,10 @@ aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mo
         status = allocate_peers(job);
     if (status == AQ_OK)
         status = open_conduits(job, conduit_name, segment_mode);
-    if (status == AQ_OK)
-        aq_progress_start(job->host.size);
-    return status;
+    if (status != AQ_OK)
+        return status;
+    aq_progress_start(job->host.size);
+    return job->nbrhd.size > 1 ? aq_attendant_start(job->conduits[0], aq_progress_wake) : AQ_OK;
 }
 
 void aq_job_let_first_speak(void)

@@ -314,9 +314,9 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "GASNET_CONNECT_STATIC=1 has it make them all."},
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Conduit ibv: whether a thread of the runtime sleeps until messages arrive and handles "
-         "them while the program computes: in programs of mode par or parsync, and without the "
-         "rings of "
+         "Whether a thread of the runtime sleeps until messages arrive and handles them while the "
+         "program computes, in programs of mode par or parsync: messages of ranks that share "
+         "memory, and those of conduit ibv, which then goes without the rings of "
          "GASNET_AMRDMA_LIMIT. It takes time from the program where no processor is idle."},
     [AQ_SET_RCV_THREAD_RATE] =
         {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
