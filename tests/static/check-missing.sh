@@ -57,6 +57,42 @@ expect 1 client
 head -n -1 out | diff wanted - || fail "other names are found than should be."
 tail -1 out | grep -qx '[0-9]* names of GASNet are used, 6 are missing' || fail "the last line is '$(tail -1 out)'."
 
+# Names that a client defines itself are not of GASNet; its uses of names that do not exist count, whatever they look like.
+mkdir own
+cat >own/defined.cc <<'END2'
+typedef struct gasnet_tag { int gasnet_member; } gasnet_struct_t;
+typedef unsigned long gasnet_word_t;
+namespace gex_space { int gasnet_in_space; }
+enum handlers { GASNET_HANDLER_A = (1 << 2), GASNET_HANDLER_B,
+    GASNET_HANDLER_C };
+gasnet_node_t gasnet_rank, gasnet_ranks = 2;
+std::vector<int> gasnet_list;
+static int gasnet_own_static(int);
+static char *gasnet_own_static2(void)
+{ return 0; }
+void
+gasnet_own_function(int gasnet_parameter, gasnet_node_t *gasnet_pointer)
+{ gex_space::gasnet_qualified(gasnet_rank + gasnet_ranks + gasnet_parameter + *gasnet_pointer); }
+template <typename gex_Type, int GEX_COUNT = 3> class gex_class : public base {};
+struct table { int (*gex_entry)(int); int GEX_VALUE; };
+const int GASNET_CONSTANT = gasnet_own_static(GASNET_HANDLER_B + GASNET_HANDLER_C);
+END2
+expect 0 own
+cat >own/used.cc <<'END2'
+extern int gasnet_gone01; extern "C" { int gasnet_gone02(int); }
+int gasnet_gone03(int);
+int f(int x, const gasnet_gone04_t, const gasnet_gone05_t *p) {
+    if (x) return gasnet_gone06; else gasnet_gone07(x);
+    x = 3 * gasnet_gone08; x = sizeof gasnet_gone09; if (gasnet_gone10(x)) { }
+    g(x * gasnet_gone11, x GASNET_GONE12); gasnet_gone13_t y; struct gasnet_gone14 *z; ::gasnet_gone15(x);
+    switch (x) { case GASNET_GONE16: break; } (*gasnet_gone17)(x); x = (gasnet_gone18_t)x, gasnet_gone19(x); return
+        gasnet_gone20; }
+static gasnet_gone21_t a; template <typename T = gasnet_gone22> struct b; enum c { D = gasnet_gone23 };
+END2
+expect 1 own
+sed -n 's/.*: //p' out | tr -d '[:alpha:]_' | xargs >numbers
+[ "$(cat numbers)" = "$(seq -w 23 | xargs)" ] || fail "of 23 names that are used and nowhere, these are found: $(cat out)"
+
 # A client that has what it needs; a name with blanks and signs; a path that is absolute.
 mkdir "good client=1"
 cp "$AQ_SRC"/examples/*.c "good client=1"
