@@ -320,6 +320,15 @@ AQ_API int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr
 typedef struct aq_token *gex_Token_t;
 typedef uint8_t gex_AM_Index_t;
 typedef int32_t gex_AM_Arg_t;
+
+// Undocumented, but clients send pointers and 64 bits as two arguments by these. The first two are
+// macros because they take pointers and integers.
+#define GASNETI_HIWORD(value) ((uint32_t)((uint64_t)(uintptr_t)(value) >> 32))
+#define GASNETI_LOWORD(value) ((uint32_t)(uintptr_t)(value))
+AQ_API_INLINE uint64_t GASNETI_MAKEWORD(uint32_t high, uint32_t low)
+{
+    return (uint64_t)high << 32 | low;
+}
 typedef void (*gex_AM_Fn_t)();
 #define GEX_AM_INDEX_BASE 64
 

@@ -80,6 +80,7 @@
         PLATFORM_COMPILER_FAMILYNAME) "|COMPILER_VERSION:" PLATFORM_COMPILER_VERSION_STR           \
                                       "|COMPILER_FAMILYID:" _STRINGIFY(                            \
                                           PLATFORM_COMPILER_FAMILYID) "|"
+#define GASNETT_PLATFORM_COMPILER_IDSTR PLATFORM_COMPILER_IDSTR
 
 // ---- operating system ----
 

@@ -90,6 +90,19 @@ static inline uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks)
 {
     return ticks / 1000;
 }
+// The same; undocumented, but clients use these names.
+static inline gasnett_tick_t gasneti_ticks_now(void)
+{
+    return gasnett_ticks_now();
+}
+static inline uint64_t gasneti_ticks_to_ns(gasnett_tick_t ticks)
+{
+    return ticks;
+}
+static inline uint64_t gasneti_ticks_to_us(gasnett_tick_t ticks)
+{
+    return ticks / 1000;
+}
 // Measured: microseconds between two readings that differ, and for one reading. May take a moment.
 AQ_API_TOOLS double gasnett_tick_granularityus(void);
 AQ_API_TOOLS double gasnett_tick_overheadus(void);

@@ -55,6 +55,16 @@ static const char *(*const keep3)(void) __attribute__((unused)) = gasneti_gethos
 static char table[GASNETI_MAX_THREADS] __attribute__((unused));
 GASNETT_IDENT(client_conduit, "$ClientConduit: " _STRINGIFY(GASNET_CONDUIT_NAME) " " GASNET_CONDUIT_NAME_STR " $");
 GASNETT_IDENT(client_compiler, "$ClientCompiler: " PLATFORM_COMPILER_IDSTR " $");
+GASNETT_IDENT(client_compiler2, "$ClientCompiler2: " GASNETT_PLATFORM_COMPILER_IDSTR " $");
+uint64_t undocumented(void *pointer, uint64_t word);
+uint64_t undocumented(void *pointer, uint64_t word)
+{
+    const uint64_t ticks = gasneti_ticks_now();
+    const gex_AM_Arg_t high = (gex_AM_Arg_t)GASNETI_HIWORD(pointer), low = (gex_AM_Arg_t)GASNETI_LOWORD(pointer);
+    const uint64_t halves = GASNETI_MAKEWORD(GASNETI_HIWORD(word), GASNETI_LOWORD(word));
+    return ticks - gasneti_ticks_to_ns(ticks) + gasneti_ticks_to_us(ticks) - ticks / 1000 + (halves - word) +
+           ((uint64_t)(uintptr_t)pointer - GASNETI_MAKEWORD(high, low));
+}
 #if PLATFORM_COMPILER_VERSION != PLATFORM_COMPILER_VERSION_INT(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__) &&           \
     PLATFORM_COMPILER_GNU
 #error "the version of the compiler is wrong"
@@ -62,6 +72,17 @@ GASNETT_IDENT(client_compiler, "$ClientCompiler: " PLATFORM_COMPILER_IDSTR " $")
 END2
 compiles names -DGASNET_PAR || fail "the undocumented names do not compile."
 strings names.o | grep -qx '\$ClientConduit: SMP SMP \$' || fail "GASNET_CONDUIT_NAME is not SMP."
+
+cat >halves.c <<'END2'
+#include <gasnet_tools.h>
+uint64_t undocumented(void *pointer, uint64_t word);
+int main(void)
+{
+    return undocumented((void *)(uintptr_t)0xfedcba98fffffff1, 0x8000000180000002) != 0;
+}
+END2
+cc -std=gnu11 $include -DGASNET_PAR halves.c names.o -o halves "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -lgasnet-smp-par -laqueduct \
+    -pthread && ./halves || fail "GASNETI_HIWORD, GASNETI_LOWORD and GASNETI_MAKEWORD lose bits, or the ticks are not those of gasnett_ticks_now."
 
 # Without a thread mode: the library that is linked decides.
 cat >modeless.c <<'END2'
