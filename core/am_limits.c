@@ -3,6 +3,7 @@
 // about.
 #include "am_prepare.h"
 #include "job.h"
+#include "../other/base/minmax.h"
 
 static size_t medium_limit(gex_Flags_t flags)
 {
@@ -13,7 +14,7 @@ static size_t medium_limit(gex_Flags_t flags)
 static size_t long_limit(size_t most, gex_Flags_t flags)
 {
     if (flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC)
-        return AQ_PREPARE_LONG_ROOM < most ? AQ_PREPARE_LONG_ROOM : most;
+        return aq_min(AQ_PREPARE_LONG_ROOM, most);
     return most;
 }
 

@@ -7,6 +7,7 @@
 #include "job.h"
 #include "progress.h"
 #include "team.h"
+#include "../other/base/minmax.h"
 
 // By `reply`; the category stands behind it.
 static const char *const prepare_names[] = {"gex_AM_PrepareRequest", "gex_AM_PrepareReply"};
@@ -86,11 +87,6 @@ static bool reserve(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_
     return status == AQ_OK;
 }
 
-static size_t clamp(size_t value, size_t limit)
-{
-    return value < limit ? value : limit;
-}
-
 static size_t long_limit(const aq_am_t *am)
 {
     return am->reply ? aq_job.max_long : aq_job.max_long_request;
@@ -99,7 +95,7 @@ static size_t long_limit(const aq_am_t *am)
 // Most that a buffer which the client does not bring may hold.
 static size_t own_room(const aq_am_t *am)
 {
-    return am->category == AQ_AM_LONG ? clamp(AQ_PREPARE_LONG_ROOM, long_limit(am))
+    return am->category == AQ_AM_LONG ? aq_min(AQ_PREPARE_LONG_ROOM, long_limit(am))
                                       : aq_job.max_medium;
 }
 
@@ -111,10 +107,10 @@ static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t leas
     if (client_buf) {
         sd->room = AQ_ROOM_CLIENT;
         sd->payload = client_buf;
-        sd->size = clamp(most, is_long ? long_limit(&sd->am) : aq_job.max_medium);
+        sd->size = aq_min(most, is_long ? long_limit(&sd->am) : aq_job.max_medium);
         return true;
     }
-    size_t most_here = clamp(most, own_room(&sd->am));
+    size_t most_here = aq_min(most, own_room(&sd->am));
     aq_conduit_t *conduit = aq_link_conduit(aq_job_link(sd->jobrank));
     if (!is_long && conduit->ops->prepare)
         return reserve(sd, least, most_here, flags);

@@ -1,4 +1,5 @@
 #include "exit_election.h"
+#include "../other/base/minmax.h"
 
 #include <string.h>
 
@@ -243,7 +244,7 @@ bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *o
 
 static uint64_t sooner(uint64_t due, const aq_election_slot_t *slot)
 {
-    return !slot->over && slot->due < due ? slot->due : due;
+    return slot->over ? due : aq_min(slot->due, due);
 }
 
 uint64_t aq_election_due(const aq_election_t *e)

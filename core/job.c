@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "registry.h"
 #include "segment.h"
+#include "../other/base/minmax.h"
 
 static _Atomic int32_t no_exit_word = AQ_BOOT_RUNNING + 1;
 aq_boot_t aq_job_no_boot = {.exit_word = &no_exit_word};
@@ -87,7 +88,7 @@ void aq_job_find_limits(void)
         lower(&medium, conduit->max_medium);
         lower(&reply, most);
         lower(&unmapped, conduit->max_long_unmapped);
-        lower(&request, conduit->max_long_ahead > most ? conduit->max_long_ahead : most);
+        lower(&request, aq_max(conduit->max_long_ahead, most));
     }
     replace_limit(&job->max_medium, medium);
     replace_limit(&job->max_long, reply);

@@ -50,7 +50,7 @@ void aq_progress_start(uint32_t ranks_here)
     const unsigned processors = aq_job.boot->processors ? aq_job.boot->processors : bound_to;
     crowding = (ranks_here + processors - 1) / processors;
     own_processors = processors > ranks_here ? processors / ranks_here : 1;
-    own_processors = own_processors < bound_to ? own_processors : bound_to;
+    own_processors = aq_min(own_processors, bound_to);
     yield_ns = YIELD_NS + (uint64_t)YIELD_NS_A_RANK * crowding;
     const char *mode = aq_settings_text(AQ_SET_WAITMODE);
     if (strcmp(mode, "spin") == 0)
@@ -245,7 +245,7 @@ static void doze(aq_api_wait_t *wait, uint64_t waited)
     if (others_may_call(conduit)) // whose arrivals do not wake us
         limit /= 20;
     else if (limit == SLEEP_NS_MAX)
-        limit = aq_least(aq_most(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
+        limit = aq_min(aq_max(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
     take_seat(0);
     conduit->ops->sleep(conduit, wait->armed, limit);
     aq_api_wait_end(wait);

@@ -11,6 +11,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "team.h"
+#include "../other/base/minmax.h"
 
 #define ADDRESS_SPACE (1ul << 47) // of a process on x86-64; other systems have no more
 
@@ -48,7 +49,7 @@ aq_status_t aq_segment_agree_on_limit(void)
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &local_limit, sizeof local_limit, all);
     for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++)
-        global_limit = all[r] < global_limit ? all[r] : global_limit;
+        global_limit = aq_min(all[r], global_limit);
     free(all);
     return status;
 }

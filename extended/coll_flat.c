@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coll.h"
+#include "../other/base/minmax.h"
 
 static uint32_t my_rank(const aq_coll_op_t *op)
 {
@@ -83,9 +84,8 @@ bool aq_coll_flat_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_c
     if (part >= op->parts_of_piece)
         return false;
     const size_t at = part * op->part, rest = op->bytes - at;
-    *found = (aq_coll_part_t){.slot = &op->slots[row],
-                              .to = place_of(op, row) + at,
-                              .nbytes = rest < op->part ? rest : op->part};
+    *found = (aq_coll_part_t){
+        .slot = &op->slots[row], .to = place_of(op, row) + at, .nbytes = aq_min(rest, op->part)};
     return true;
 }
 
@@ -97,8 +97,7 @@ static void send_block(const aq_coll_op_t *op, uint32_t rank)
     uint32_t part = 0;
     for (size_t at = 0; at < op->bytes; at += op->part) {
         const size_t rest = op->bytes - at;
-        aq_coll_send_part(op, rank, my_rank(op), part++, from + at,
-                          rest < op->part ? rest : op->part);
+        aq_coll_send_part(op, rank, my_rank(op), part++, from + at, aq_min(rest, op->part));
     }
 }
 

@@ -17,6 +17,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "coll.h"
+#include "../other/base/minmax.h"
 
 enum {
     PIECE_BYTES = 16 << 10,
@@ -52,7 +53,7 @@ static const aq_coll_map_t *map_for(const aq_coll_t *coll, const aq_coll_call_t 
 
 static size_t largest_part(void)
 {
-    return aq_job.max_medium < PIECE_BYTES ? aq_job.max_medium : PIECE_BYTES;
+    return aq_min(aq_job.max_medium, PIECE_BYTES);
 }
 
 static void find_pieces(aq_coll_op_t *op)
@@ -66,7 +67,7 @@ static void find_pieces(aq_coll_op_t *op)
         return;
     }
     op->piece = unit < limit ? limit / unit * unit : unit;
-    op->part = op->piece < limit ? op->piece : limit;
+    op->part = aq_min(op->piece, limit);
     op->parts_of_piece = (uint32_t)((op->piece + op->part - 1) / op->part);
     op->pieces = (uint32_t)((op->bytes + op->piece - 1) / op->piece);
 }
@@ -74,7 +75,7 @@ static void find_pieces(aq_coll_op_t *op)
 static size_t piece_bytes(const aq_coll_op_t *op, uint32_t piece)
 {
     size_t rest = op->bytes - piece * op->piece;
-    return rest < op->piece ? rest : op->piece;
+    return aq_min(rest, op->piece);
 }
 
 static uint32_t parts_in(const aq_coll_op_t *op, uint32_t piece)

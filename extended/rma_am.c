@@ -15,6 +15,7 @@
 #include "handlers.h"
 #include "pending.h"
 #include "rma.h"
+#include "../other/base/minmax.h"
 
 // The conduit has not written the payload before it knew it to go into a segment.
 static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
@@ -67,7 +68,7 @@ static int send_piece(const aq_rma_t *rma, const aq_am_t *am, aq_cookie_t cookie
 static size_t piece_at(const aq_rma_t *rma, size_t offset, size_t limit)
 {
     size_t rest = rma->nbytes - offset;
-    return rest < limit ? rest : limit;
+    return aq_min(rest, limit);
 }
 
 static int put(const aq_rma_t *rma, gex_Event_t part)

@@ -14,6 +14,7 @@
 #include "coll.h"
 #include "gasnet_coll.h"
 #include "gasnetex.h"
+#include "../other/base/minmax.h"
 
 #define SIZE_QUERY (GEX_FLAG_TM_SCRATCH_SIZE_MIN | GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED)
 #define SCRATCH_BYTES GASNET_PAGESIZE // what the queries recommend; it is not used
@@ -239,7 +240,7 @@ static size_t most(const uint64_t *counts, gex_TM_t tm)
             aq_fatal("gex_EP_PublishBoundSegment: rank %u publishes %llu endpoints, and a process "
                      "has %u at most",
                      r, (unsigned long long)counts[r], (unsigned)GASNET_MAXEPS);
-        max = counts[r] > max ? counts[r] : max;
+        max = aq_max(counts[r], max);
     }
     return max;
 }

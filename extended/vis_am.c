@@ -21,6 +21,7 @@
 #include "pending.h"
 #include "rma.h"
 #include "vis.h"
+#include "../other/base/minmax.h"
 
 // A message of a get that was not answered yet.
 typedef struct chunk {
@@ -103,7 +104,7 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
 
 static size_t common(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
 {
-    return a->left < b->left ? a->left : b->left;
+    return aq_min(a->left, b->left);
 }
 
 // From how many bytes on a piece goes by itself.

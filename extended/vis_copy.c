@@ -159,7 +159,7 @@ static blocks_t blocks_of(const aq_vis_side_t *side, size_t count, intptr_t shif
 static bool copy_blocks(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                         intptr_t src_shift)
 {
-    size_t count = to->count > from->count ? to->count : from->count;
+    size_t count = aq_max(to->count, from->count);
     if ((to->count != count && to->count != 1) || (from->count != count && from->count != 1))
         return false;
     if (count)
@@ -187,7 +187,7 @@ static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intp
     aq_vis_cursor_start(&dest, to);
     aq_vis_cursor_start(&src, from);
     while (dest.left && src.left) {
-        size_t n = aq_least(dest.left, src.left);
+        size_t n = aq_min(dest.left, src.left);
         copy_piece(dest.at + dest_shift, src.at + src_shift, n);
         aq_vis_cursor_skip(&dest, n);
         aq_vis_cursor_skip(&src, n);
@@ -241,7 +241,7 @@ void aq_vis_copy(const aq_vis_t *vis, intptr_t shift)
 void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes)
 {
     for (size_t n; nbytes; nbytes -= n, dest += n) {
-        n = aq_least(nbytes, from->left);
+        n = aq_min(nbytes, from->left);
         copy_piece(dest, from->at, n);
         aq_vis_cursor_skip(from, n);
     }
@@ -250,7 +250,7 @@ void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes)
 void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes)
 {
     for (size_t n; nbytes; nbytes -= n, src += n) {
-        n = aq_least(nbytes, to->left);
+        n = aq_min(nbytes, to->left);
         copy_piece(to->at, src, n);
         aq_vis_cursor_skip(to, n);
     }

@@ -21,7 +21,7 @@ static size_t room(const aq_vis_pack_t *pack, uint32_t runs)
 
 static size_t lengthen(aq_vis_pack_t *pack, size_t nbytes)
 {
-    size_t n = aq_least(aq_least(nbytes, room(pack, pack->runs)), UINT32_MAX - pack->last.nbytes);
+    size_t n = aq_min(aq_min(nbytes, room(pack, pack->runs)), UINT32_MAX - pack->last.nbytes);
     pack->last.nbytes += (uint32_t)n;
     return n;
 }
@@ -42,7 +42,7 @@ static bool repeat(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
 
 static size_t begin_run(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
 {
-    size_t n = aq_least(aq_least(nbytes, room(pack, pack->runs + 1)), UINT32_MAX);
+    size_t n = aq_min(aq_min(nbytes, room(pack, pack->runs + 1)), UINT32_MAX);
     if (!n)
         return 0;
     aq_vis_pack_end(pack);

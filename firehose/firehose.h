@@ -36,6 +36,7 @@
 
 #include "firehose_map.h"
 #include "firehose_params.h"
+#include "../other/base/minmax.h"
 
 typedef struct aq_firehose aq_firehose_t;
 
@@ -129,7 +130,7 @@ static inline size_t aq_firehose_covered(const aq_firehose_region_t *region, uin
                                          size_t bytes)
 {
     uintptr_t left = atomic_load_explicit(&region->end, memory_order_relaxed) - address;
-    return left < bytes ? left : bytes;
+    return aq_min(left, bytes);
 }
 
 // Before the client gives memory back to the system or changes its protection: firehose forgets

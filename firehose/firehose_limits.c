@@ -72,7 +72,7 @@ uint64_t aq_firehose_pinnable(uint32_t processes)
     uint64_t share = part_of(memory_limit(), aq_size_physical_memory()) / processes;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     raise_memlock();
-    return aq_least(share, memlock_limit()) & ~(page - 1);
+    return aq_min(share, memlock_limit()) & ~(page - 1);
 }
 
 uint64_t aq_firehose_regions(uint64_t device, uint32_t processes)
@@ -80,9 +80,9 @@ uint64_t aq_firehose_regions(uint64_t device, uint32_t processes)
     aq_size_limit_t limit = *aq_settings_limit(AQ_SET_PINNED_REGIONS_MAX);
     if (limit.bytes == 0 && limit.fraction <= 0) {
         uint64_t memory = aq_size_physical_memory();
-        limit.fraction = (double)aq_least(part_of(memory_limit(), memory), memory) / (double)memory;
+        limit.fraction = (double)aq_min(part_of(memory_limit(), memory), memory) / (double)memory;
     }
-    return aq_least(part_of(&limit, device), device) / processes;
+    return aq_min(part_of(&limit, device), device) / processes;
 }
 
 // ---- a refusal ----

@@ -1,5 +1,6 @@
 // Regions of this process: misses, growth, eviction, invalidation.
 #include "firehose_state.h"
+#include "../other/base/minmax.h"
 
 typedef struct aq_firehose_range {
     uintptr_t start, end; // whole pages
@@ -20,12 +21,12 @@ static uint64_t range_length(aq_firehose_range_t range)
 
 static uintptr_t lower_of(uintptr_t a, uintptr_t b)
 {
-    return a < b ? a : b;
+    return aq_min(a, b);
 }
 
 static uintptr_t higher_of(uintptr_t a, uintptr_t b)
 {
-    return a > b ? a : b;
+    return aq_max(a, b);
 }
 
 static aq_firehose_range_t range_of(const aq_firehose_region_t *region)

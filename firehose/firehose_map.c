@@ -1,6 +1,7 @@
 #include "firehose_map.h"
 
 #include "../other/base/log.h"
+#include "../other/base/minmax.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static unsigned bits_for(uint64_t count)
 
 static uint64_t larger_of(uint64_t a, uint64_t b)
 {
-    return a > b ? a : b;
+    return aq_max(a, b);
 }
 
 aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uint64_t region_bytes,

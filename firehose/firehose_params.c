@@ -20,11 +20,11 @@ static void share_bytes(const aq_firehose_limits_t *limits, aq_firehose_params_t
     uint64_t main = aq_settings_bytes(AQ_SET_FIREHOSE_M);
     uint64_t victim = aq_settings_bytes(AQ_SET_FIREHOSE_MAXVICTIM_M);
     if (!main && victim && !limits->segment_pinned)
-        main = limits->bytes - aq_least(limits->bytes, victim);
+        main = limits->bytes - aq_min(limits->bytes, victim);
     else if (!main && !limits->segment_pinned)
         main = limits->bytes / 4 * 3;
     if (!victim)
-        victim = limits->bytes - aq_least(limits->bytes, main);
+        victim = limits->bytes - aq_min(limits->bytes, main);
     params->main.bytes = main & ~(params->page_bytes - 1);
     params->victim.bytes = victim & ~(params->page_bytes - 1);
 }
@@ -36,7 +36,7 @@ static uint64_t length_of_regions(const aq_firehose_limits_t *limits,
 {
     uint64_t length = aq_settings_bytes(AQ_SET_FIREHOSE_MAXREGION_SIZE);
     uint64_t main = params->main.bytes, victim = params->victim.bytes;
-    uint64_t smaller = main ? aq_least(main, victim) : victim;
+    uint64_t smaller = main ? aq_min(main, victim) : victim;
     if (length == 0) {
         for (length = LEAST_REGION; length < MOST_REGION; length *= 2)
             if (length * limits->regions >= main + victim)
@@ -51,10 +51,10 @@ static uint64_t length_of_regions(const aq_firehose_limits_t *limits,
 static uint32_t count_regions(aq_setting_id_t id, uint64_t bytes, uint64_t longest, uint64_t share)
 {
     uint64_t given = (uint64_t)aq_settings_int(id);
-    uint64_t fit = aq_least(bytes / longest, MOST_REGIONS);
+    uint64_t fit = aq_min(bytes / longest, MOST_REGIONS);
     if (fit == 0 && bytes > 0)
         fit = 1; // less than a region's length: regions stay shorter
-    return (uint32_t)(given ? aq_least(given, fit) : aq_least(fit, share));
+    return (uint32_t)(given ? aq_min(given, fit) : aq_min(fit, share));
 }
 
 static void share_regions(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)

@@ -25,7 +25,7 @@ static aq_firehose_account_t pools_sum(const aq_firehose_t *firehose)
 uint64_t aq_firehose_pool_room(const aq_firehose_t *firehose, aq_firehose_pool_t pool)
 {
     aq_firehose_account_t whole = pools_sum(firehose);
-    return aq_least(room_in(&firehose->pools[pool]), room_in(&whole));
+    return aq_min(room_in(&firehose->pools[pool]), room_in(&whole));
 }
 
 void aq_firehose_pool_add(aq_firehose_t *firehose, aq_firehose_pool_t pool, uint64_t bytes)

@@ -2,6 +2,7 @@
 #include "firehose_state.h"
 
 #include "../other/base/log.h"
+#include "../other/base/minmax.h"
 
 #include <stdlib.h>
 
@@ -164,7 +165,7 @@ aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, 
     aq_firehose_message_t move = {.kind = AQ_FIREHOSE_MOVE,
                                   .write = write,
                                   .address = address,
-                                  .bytes = bytes < longest ? bytes : longest};
+                                  .bytes = aq_min(bytes, longest)};
     wait->address = address;
     pthread_mutex_lock(&peer->lock);
     aq_firehose_reached_t reached = firehose_request(peer, &move, carries, wait, out, &send);

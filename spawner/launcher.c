@@ -25,6 +25,7 @@
 #include "../other/base/settings.h"
 #include "supervisor.h"
 #include "workers.h"
+#include "../other/base/minmax.h"
 
 #define SECOND UINT64_C(1000000000)
 #define END_GRACE (3 * SECOND) // behind the time that hosts give their ranks
@@ -661,7 +662,7 @@ static void raise_files(uint32_t children)
     rlim_t need = 4 * (rlim_t)children + AQ_CALLERS + 64;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return;
-    files.rlim_cur = need < files.rlim_max ? need : files.rlim_max;
+    files.rlim_cur = aq_min(need, files.rlim_max);
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 

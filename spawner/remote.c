@@ -1,5 +1,6 @@
 // Remote shells.
 #include "remote.h"
+#include "../other/base/minmax.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +138,7 @@ void aq_remote_listen(aq_remote_t *remote)
     size_t length = (size_t)n, room = sizeof remote->last - 1;
     if (remote->last_used + length > room) {
         size_t drop = remote->last_used + length - room;
-        drop = drop < remote->last_used ? drop : remote->last_used;
+        drop = aq_min(drop, remote->last_used);
         memmove(remote->last, remote->last + drop, remote->last_used - drop);
         remote->last_used -= drop;
     }

@@ -14,6 +14,7 @@
 #include "../other/base/log.h"
 #include "../other/base/memfile.h"
 #include "gather.h"
+#include "../other/base/minmax.h"
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"
 
@@ -30,11 +31,6 @@ static fork_boot_t the_boot;
 static fork_boot_t *mine_of(aq_boot_t *boot)
 {
     return (fork_boot_t *)(void *)boot;
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 static aq_status_t fork_barrier(aq_boot_t *boot)
@@ -67,7 +63,7 @@ static aq_status_t fork_exchange(aq_boot_t *boot, const void *mine, size_t len, 
         return AQ_OK;
     }
     for (size_t done = 0; done < len;) {
-        size_t part = min_size(len - done, AQ_SLOT_BYTES);
+        size_t part = aq_min(len - done, AQ_SLOT_BYTES);
         const aq_page_step_t step = {
             .kind = AQ_STEP_EXCHANGE, .part = (uint32_t)part, .round = self->round++};
         uint8_t *slots = aq_page_slots(self->page, step.round);
@@ -92,7 +88,7 @@ static aq_status_t fork_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32
     }
     size_t room = (size_t)boot->size * AQ_SLOT_BYTES;
     for (size_t done = 0; done < len && boot->size > 1;) {
-        size_t part = min_size(len - done, room);
+        size_t part = aq_min(len - done, room);
         const aq_page_step_t step = {.kind = AQ_STEP_BROADCAST,
                                      .part = (uint32_t)part,
                                      .root = root,

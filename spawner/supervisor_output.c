@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../other/base/log.h"
+#include "../other/base/minmax.h"
 
 // The ranks die with us, so ending here leaves nothing behind.
 static void *must_realloc(void *old, size_t size)
@@ -81,7 +82,7 @@ static ssize_t write_some(const aq_sink_t *sink)
         errno = EAGAIN;
         return -1;
     }
-    return write(sink->fd, bytes, sink->used < PIPE_BUF ? sink->used : PIPE_BUF);
+    return write(sink->fd, bytes, aq_min(sink->used, PIPE_BUF));
 }
 
 bool aq_sink_flush(aq_sink_t *sink)

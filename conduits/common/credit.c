@@ -1,4 +1,5 @@
 #include "credit.h"
+#include "../../other/base/minmax.h"
 
 static unsigned at_least_one(unsigned n)
 {
@@ -36,7 +37,7 @@ static unsigned take_some(atomic_uint *count, unsigned most)
 {
     unsigned there = atomic_load_explicit(count, memory_order_relaxed), n;
     do
-        n = there < most ? there : most;
+        n = aq_min(there, most);
     while (n && !atomic_compare_exchange_weak_explicit(count, &there, there - n,
                                                        memory_order_acquire, memory_order_relaxed));
     return n;

@@ -153,16 +153,16 @@ static aq_status_t find_port(aq_ibv_conduit_t *ibv, char *why, size_t why_size)
 static unsigned setting(aq_setting_id_t id, uint64_t zero_means)
 {
     int64_t value = aq_settings_int(id);
-    return value ? (unsigned)value : aq_least(zero_means, UINT32_MAX);
+    return value ? (unsigned)value : aq_min(zero_means, UINT32_MAX);
 }
 
 static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
 {
     limits->depth_each =
-        aq_least((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
-    uint64_t most = aq_least(limits->depth_each * peers, (unsigned)can->max_cqe);
+        aq_min((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
+    uint64_t most = aq_min(limits->depth_each * peers, (unsigned)can->max_cqe);
     limits->depth_total =
-        aq_least(setting(AQ_SET_NETWORKDEPTH_TOTAL, aq_least(most, DEFAULT_DEPTH)), most);
+        aq_min(setting(AQ_SET_NETWORKDEPTH_TOTAL, aq_min(most, DEFAULT_DEPTH)), most);
     // A Long takes two of them at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
@@ -173,16 +173,16 @@ static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct i
 {
     unsigned total = setting(AQ_SET_AM_CREDITS_TOTAL, limits->depth_total);
     aq_credit_limits_t wanted = {
-        .each = aq_least((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
-        .total = aq_least(total, limits->depth_total),
+        .each = aq_min((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
+        .total = aq_min(total, limits->depth_total),
         .slack = (unsigned)aq_settings_int(AQ_SET_AM_CREDITS_SLACK),
     };
     limits->credits = aq_credit_fit(wanted, (uint32_t)peers);
     // One buffer for each request that may come, and for each reply.
-    const unsigned most = aq_least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
-    limits->grants = aq_least(aq_least(limits->credits.each * peers, MOST_GRANTS), most / 2);
-    limits->credits.total = aq_least(aq_least(limits->credits.total, limits->credits.each * peers),
-                                     most - limits->grants);
+    const unsigned most = aq_min((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
+    limits->grants = aq_min(aq_min(limits->credits.each * peers, MOST_GRANTS), most / 2);
+    limits->credits.total =
+        aq_min(aq_min(limits->credits.total, limits->credits.each * peers), most - limits->grants);
     limits->credits = aq_credit_fit(limits->credits, (uint32_t)peers);
     limits->arrivals = limits->grants + limits->credits.total;
 }
@@ -191,28 +191,27 @@ static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct i
 static void find_rings(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
 {
     aq_ibv_limits_t *limits = &ibv->limits;
-    const unsigned most = aq_least((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
+    const unsigned most = aq_min((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
     aq_ibv_rings_limits(ibv);
-    limits->rings = aq_least(limits->rings, (most - limits->arrivals) / limits->ring_depth);
+    limits->rings = aq_min(limits->rings, (most - limits->arrivals) / limits->ring_depth);
     limits->ring_replies = limits->rings * limits->ring_depth;
     limits->arrivals += limits->ring_replies;
-    limits->ahead = aq_least(POSTED_AHEAD, most - limits->arrivals);
+    limits->ahead = aq_min(POSTED_AHEAD, most - limits->arrivals);
 }
 
 // Messages that tell nothing keep the entries of send queues that they have, until others do.
 static void find_silent(aq_ibv_limits_t *limits, const struct ibv_device_attr *can)
 {
-    limits->silent_each = aq_least(MOST_SILENT, limits->depth_each / 4);
-    limits->silent_total =
-        aq_least(MOST_SILENT_TOTAL, (unsigned)can->max_cqe - limits->depth_total);
+    limits->silent_each = aq_min(MOST_SILENT, limits->depth_each / 4);
+    limits->silent_total = aq_min(MOST_SILENT_TOTAL, (unsigned)can->max_cqe - limits->depth_total);
 }
 
 static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
 {
     const uint64_t bounce = aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT);
     const size_t longest = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
-    limits->packed_long = aq_least(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), longest);
-    limits->bounce_bytes = aq_least(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
+    limits->packed_long = aq_min(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), longest);
+    limits->bounce_bytes = aq_min(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
     if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
         limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
     limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
@@ -236,11 +235,10 @@ void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can
     find_bytes(limits, port);
     find_rings(ibv, can);
     find_silent(limits, can);
-    limits->bounces =
-        aq_least(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
-    limits->large_bounces = aq_least(LARGE_BOUNCES, limits->depth_total);
-    limits->reads = (uint8_t)aq_least(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
-                                      reads < 255 ? (unsigned)reads : 255);
+    limits->bounces = aq_min(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
+    limits->large_bounces = aq_min(LARGE_BOUNCES, limits->depth_total);
+    limits->reads = (uint8_t)aq_min(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
+                                    reads < 255 ? (unsigned)reads : 255);
     limits->in_software = is_in_software(can);
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../other/base/settings.h"
+#include "../../other/base/minmax.h"
 
 #define ONE_PIECE 63 // the shift of a segment that is one region
 
@@ -30,7 +31,7 @@ uint64_t aq_ibv_memory_piece_bytes(uint64_t device)
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (given != 0 && given < page)
         given = page;
-    return given != 0 && given < device ? given : device;
+    return given != 0 ? aq_min(given, device) : device;
 }
 
 // ---- one region ----
@@ -163,7 +164,7 @@ bool aq_ibv_memory_probe_wanted(void)
 // bytes it were.
 static uint64_t try_bytes(aq_ibv_memory_t *memory, char *start, uint64_t bytes)
 {
-    uint64_t length = memory->region_bytes < bytes ? memory->region_bytes : bytes, done = 0;
+    uint64_t length = aq_min(memory->region_bytes, bytes), done = 0;
     size_t count = 0, room = (size_t)(bytes / length + 1);
     struct ibv_mr **regions = calloc(room, sizeof(struct ibv_mr *));
     for (; regions != NULL && done < bytes; count++) {

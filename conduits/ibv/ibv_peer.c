@@ -61,7 +61,7 @@ unsigned aq_ibv_peer_grant(aq_ibv_conduit_t *ibv)
     const unsigned kept = ibv->peers <= limits->grants ? ibv->ungranted : limits->grants / 2;
     const unsigned spare = left > kept ? left - kept - 1 : 0;
     const unsigned grant = enough_for_all ? limits->credits.each
-                                          : (unsigned)aq_least(1 + spare / 8, limits->credits.each);
+                                          : (unsigned)aq_min(1 + spare / 8, limits->credits.each);
     atomic_store_explicit(&ibv->grants_left, left - grant, memory_order_relaxed);
     return grant;
 }
@@ -173,7 +173,7 @@ void aq_ibv_peer_unreached(aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link,
 // connections are closed. So there is half of the exit timeout for its end to be heard of.
 static uint64_t grace_of(const aq_ibv_conduit_t *ibv)
 {
-    return aq_most(ibv->base.env->exit_timeout_ns / 2, LEAST_GRACE_NS);
+    return aq_max(ibv->base.env->exit_timeout_ns / 2, LEAST_GRACE_NS);
 }
 
 void aq_ibv_peers_await_end(const aq_ibv_conduit_t *ibv)

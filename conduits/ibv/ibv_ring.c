@@ -284,7 +284,7 @@ static void ask_all(aq_ibv_conduit_t *ibv)
         aq_ibv_ring_t *ring = ibv->active_rings[i];
         if (ring->leaving || ring->left)
             continue;
-        ring->owner->regains = aq_least(TALKS_AGAIN, ibv->limits.ring_cycle);
+        ring->owner->regains = aq_min(TALKS_AGAIN, ibv->limits.ring_cycle);
         ask_to_leave(ibv, ring);
     }
 }
@@ -363,7 +363,7 @@ void aq_ibv_rings_limits(aq_ibv_conduit_t *ibv)
     const size_t longest = AQ_IBV_BUFFER_BYTES - AQ_IBV_FOOTER_BYTES - 8;
     limits->ring_depth = (unsigned)aq_settings_bytes(AQ_SET_AMRDMA_DEPTH);
     limits->ring_cycle = (unsigned)aq_settings_bytes(AQ_SET_AMRDMA_CYCLE);
-    limits->ring_bytes = bytes < longest ? bytes : longest;
+    limits->ring_bytes = aq_min(bytes, longest);
     limits->rings = (unsigned)aq_settings_int(AQ_SET_AMRDMA_MAX_PEERS);
     if (limits->rings > RINGS_MOST)
         limits->rings = RINGS_MOST;

@@ -54,7 +54,7 @@ static bool hold_in_place(aq_ibv_conduit_t *ibv, const void *local, size_t nbyte
 
 static piece_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, size_t nbytes)
 {
-    piece_t piece = {.nbytes = aq_least(nbytes, ibv->limits.operation_bytes)};
+    piece_t piece = {.nbytes = aq_min(nbytes, ibv->limits.operation_bytes)};
     const bool in_place = rma->is_get || rma->stable;
     if (!rma->is_get && nbytes <= ibv->limits.inline_bytes) {
         piece.in_line = true;
@@ -64,7 +64,7 @@ static piece_t plan(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, size_t nbyte
         piece.pool = &ibv->bounces;
     } else {
         piece.pool = &ibv->large_bounces;
-        piece.nbytes = aq_least(piece.nbytes, ibv->limits.bounce_bytes);
+        piece.nbytes = aq_min(piece.nbytes, ibv->limits.bounce_bytes);
     }
     return piece;
 }

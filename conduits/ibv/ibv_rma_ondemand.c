@@ -182,7 +182,7 @@ static bool ask_for_copy(aq_ibv_transfer_t *transfer)
 {
     const aq_ibv_rma_t *rma = &transfer->rma;
     const size_t most = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_IBV_COPY, COPY_ARGS);
-    const size_t bytes = aq_least(rma->nbytes, most);
+    const size_t bytes = aq_min(rma->nbytes, most);
     const copy_t copy = {.address = rma->remote,
                          .transfer = note_copy(transfer, bytes),
                          .bytes = (uint32_t)bytes,
@@ -250,9 +250,9 @@ static aq_ibv_transfer_t *make(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma)
 {
     const uint64_t region = ibv->keys.region_bytes;
     const bool copied = !rma->is_get && !rma->stable;
-    size_t nbytes = aq_least(rma->nbytes, region - rma->remote % region);
+    size_t nbytes = aq_min(rma->nbytes, region - rma->remote % region);
     if (copied)
-        nbytes = aq_least(nbytes, ibv->limits.bounce_bytes);
+        nbytes = aq_min(nbytes, ibv->limits.bounce_bytes);
     aq_ibv_transfer_t *transfer = malloc(sizeof *transfer + (copied ? nbytes : 0));
     if (!transfer)
         no_memory(ibv, sizeof *transfer + nbytes);

@@ -44,7 +44,7 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
     } limits[] = {
         {AQ_SET_NETWORKDEPTH_PP, UINT64_MAX, can->max_qp_wr, "entries in a send queue"},
         {AQ_SET_NETWORKDEPTH_TOTAL, to_all, can->max_cqe, "entries in a completion queue"},
-        {AQ_SET_AM_CREDITS_TOTAL, aq_least(credits, to_all), can->max_srq_wr,
+        {AQ_SET_AM_CREDITS_TOTAL, aq_min(credits, to_all), can->max_srq_wr,
          "buffers in a shared receive queue"},
         {AQ_SET_QP_RD_ATOM, UINT64_MAX, reads, "RDMA reads under way on a connection"},
     };
@@ -52,7 +52,7 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
         const aq_setting_id_t id = limits[i].id;
         const int64_t value = aq_settings_int(id);
         if (!aq_settings_given(id) ||
-            aq_least((uint64_t)value, limits[i].used) <= (uint64_t)limits[i].most)
+            aq_min((uint64_t)value, limits[i].used) <= (uint64_t)limits[i].most)
             continue;
         snprintf(why, why_size,
                  "%s=%lld is more than verbs device %s can do: it has at most %d %s; set it to "

@@ -110,7 +110,7 @@ void aq_ibv_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
     struct pollfd ready[] = {{.fd = ibv->completions->fd, .events = POLLIN},
                              {.fd = ibv->bell, .events = POLLIN}};
     if (!aq_ibv_rings_quiet(ibv, atomic_load_explicit(&ibv->nap, memory_order_relaxed)))
-        limit_ns = aq_least(limit_ns, nap(ibv));
+        limit_ns = aq_min(limit_ns, nap(ibv));
     else
         atomic_store_explicit(&ibv->nap, 0, memory_order_relaxed);
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};

@@ -9,6 +9,7 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "mpi_conduit.h"
+#include "../../other/base/minmax.h"
 
 #define PIECE_MOST ((size_t)1 << 30) // bytes of one call; MPI counts them in an int
 
@@ -162,7 +163,7 @@ static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, cons
         mpi_leave(mpi);
         return AQ_AGAIN;
     }
-    *begun = nbytes < PIECE_MOST ? nbytes : PIECE_MOST;
+    *begun = aq_min(nbytes, PIECE_MOST);
     return AQ_OK; // with the lock
 }
 

@@ -10,6 +10,7 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
+#include "../../other/base/minmax.h"
 
 enum { LOOK_PAUSE_NS = 10000 }; // the longest between looks at the socket in a run of polls
 
@@ -62,7 +63,7 @@ static void set_payloads(udp_conduit_t *udp)
 {
     size_t least = udp->datagram_bytes;
     for (uint32_t r = 0; r < udp->base.env->size; r++)
-        least = udp->peer_info[r].datagram_bytes < least ? udp->peer_info[r].datagram_bytes : least;
+        least = aq_min(udp->peer_info[r].datagram_bytes, least);
     udp->base.max_medium = largest_payload(least, AQ_AM_MEDIUM);
     udp->base.max_long = largest_payload(least, AQ_AM_LONG);
     udp->base.max_long_unmapped = udp->base.max_long;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 
 enum { FREE, UNDER_WAY, LOST }; // a slot
 
@@ -72,7 +73,7 @@ void udp_sender_stop(udp_sender_t *sender)
 
 static uint64_t clamp_to(uint64_t value, uint64_t least, uint64_t most)
 {
-    return value < least ? least : value > most ? most : value;
+    return aq_min(aq_max(value, least), most);
 }
 
 // Doubled for each request that was repeated, and for each epoch that brought nothing.
@@ -113,7 +114,7 @@ static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 
 static uint64_t at_least(uint64_t value, uint64_t least)
 {
-    return value < least ? least : value;
+    return aq_max(value, least);
 }
 
 static uint64_t window_minimum(const udp_sender_t *sender)
@@ -170,7 +171,7 @@ static void round_end(udp_sender_t *sender)
 
 static bool may_send(const udp_sender_t *sender, uint32_t bytes)
 {
-    uint64_t limit = sender->congestion < sender->credit ? sender->congestion : sender->credit;
+    uint64_t limit = aq_min(sender->congestion, sender->credit);
     return sender->flight == 0 || sender->flight + bytes <= limit;
 }
 

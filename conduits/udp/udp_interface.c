@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 
 _Static_assert(sizeof((udp_interface_t *)0)->name == IF_NAMESIZE, "room for any name");
 
@@ -232,7 +233,7 @@ aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface
 size_t udp_interface_datagram(size_t mtu, sa_family_t family)
 {
     enum { LONGEST_PACKET = 65535, UDP = 8, IPV4 = 20, IPV6 = 40 };
-    size_t packet = mtu < LONGEST_PACKET ? mtu : LONGEST_PACKET;
+    size_t packet = aq_min(mtu, LONGEST_PACKET);
     size_t datagram = packet - UDP - (family == AF_INET ? IPV4 : IPV6);
     return datagram / UDP_ALIGNMENT * UDP_ALIGNMENT;
 }

@@ -9,6 +9,7 @@
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 
 enum {
     ACK_DELAY_NS = 200000, // an acknowledgement waits so long for something to ride on
@@ -84,7 +85,7 @@ static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
     size_t reach = udp->datagram_bytes;
     if (!udp->socket.loopback)
         reach = udp_socket_reach(&udp->socket, &link->to);
-    link->datagram_bytes = reach < udp->datagram_bytes ? reach : udp->datagram_bytes;
+    link->datagram_bytes = aq_min(reach, udp->datagram_bytes);
 }
 
 // ---- making ----
@@ -224,10 +225,10 @@ uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
             continue;
         serve_sender(udp, link, c, now);
         uint64_t when = udp_sender_deadline(&link->sender[c]);
-        due = when < due ? when : due;
+        due = aq_min(when, due);
     }
     uint64_t ack = serve_ack(udp, link, now);
-    return ack < due ? ack : due;
+    return aq_min(ack, due);
 }
 
 void udp_links_due(udp_conduit_t *udp, uint64_t when)
@@ -253,7 +254,7 @@ void udp_links_serve(udp_conduit_t *udp, uint64_t *time)
         aq_lock_take(&link->lock);
         uint64_t due = udp_link_serve(udp, link, now), watch = udp_watch_link(udp, link, now);
         aq_lock_drop(&link->lock);
-        udp_links_due(udp, watch < due ? watch : due);
+        udp_links_due(udp, aq_min(watch, due));
     }
     udp_links_due(udp, udp_watch_hosts(udp, now));
 }

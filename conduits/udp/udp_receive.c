@@ -329,7 +329,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
         return NEXT_NONE;
     arrival.length = (size_t)length;
     const udp_incoming_t in = {
-        .bytes = head, .length = arrival.length, .at_hand = aq_least(arrival.length, sizeof head)};
+        .bytes = head, .length = arrival.length, .at_hand = aq_min(arrival.length, sizeof head)};
     if (arrival.length < LARGE || datagram_examine(udp, &in, &header) != UDP_DROPS ||
         header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame))
         return NEXT_OTHER;
@@ -357,7 +357,7 @@ static next_t receive_large(udp_conduit_t *udp)
 // them is no reason to wait: what it needs may be behind them, and they are dropped.
 static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
 {
-    unsigned most = aq_least(udp->queue_most, UDP_SLOTS);
+    unsigned most = aq_min(udp->queue_most, UDP_SLOTS);
     if (!atomic_load_explicit(&udp->queued, memory_order_relaxed))
         return most;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {

@@ -101,7 +101,7 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
     size_t begun = 0;
     how.batch = batch_for(udp, &batch);
     for (; begun < nbytes; begun += rma->nbytes) {
-        rma->nbytes = aq_least(nbytes - begun, most);
+        rma->nbytes = aq_min(nbytes - begun, most);
         how.wants_ack = begun + rma->nbytes == nbytes;
         if (!udp_send_alone(udp, link, rma, how, now))
             break;
@@ -122,7 +122,7 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void
                      .payload = src,
                      .place = udp_place_of(udp, link->rank, dest)};
     aq_lock_take(&link->lock);
-    if (nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
+    if (nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
         *begun = put_pieces(udp, link, &rma,
                             (udp_alone_t){.in_place = flags & AQ_RMA_STABLE, .pending = pending});
     else
@@ -168,7 +168,7 @@ aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void
     udp_rma_t rma = {.type = UDP_FRAME_GET, .place = udp_place_of(udp, link->rank, src)};
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
-    rma.nbytes = aq_least(nbytes, largest_piece(link));
+    rma.nbytes = aq_min(nbytes, largest_piece(link));
     *begun = get_ask(udp, link, dest, &rma, pending) ? rma.nbytes : 0;
     aq_lock_drop(&link->lock);
     if (*begun)
@@ -185,7 +185,7 @@ static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *
                            .payload = udp_place_memory(udp, link->rank, get->place, get->nbytes),
                            .cookie = get->cookie};
     const udp_alone_t how = {.batch = batch, .in_place = udp->answers_there};
-    if (rma.nbytes >= aq_least(ALONE_LEAST, largest_piece(link)))
+    if (rma.nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
         return udp_send_alone(udp, link, &rma, how, aq_clock_ns());
     return add_frame(udp, link, &rma, NULL);
 }

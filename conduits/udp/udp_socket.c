@@ -268,9 +268,8 @@ size_t udp_socket_reach(const udp_socket_t *from, const udp_sockaddr_t *peer)
     close(fd);
     if (!known)
         return from->datagram_bytes;
-    return aq_least(
-        udp_interface_datagram(aq_most((uint64_t)mtu, UDP_LEAST_MTU), peer->any.sa_family),
-        from->datagram_bytes);
+    return aq_min(udp_interface_datagram(aq_max((uint64_t)mtu, UDP_LEAST_MTU), peer->any.sa_family),
+                  from->datagram_bytes);
 }
 
 // ---- sending ----
@@ -584,7 +583,7 @@ static int receive_with_source(udp_socket_t *socket, unsigned slots)
     for (int i = 0; i < count; i++)
         slot_inspect(socket, (unsigned)i);
     if (count > 0)
-        socket->names -= aq_least((unsigned)count, socket->names);
+        socket->names -= aq_min((unsigned)count, socket->names);
     return count;
 }
 
@@ -617,7 +616,7 @@ static int slots_receive(udp_socket_t *socket, unsigned slots, unsigned looks)
 static aq_status_t slots_fill(udp_socket_t *socket, unsigned most, unsigned looks)
 {
     struct udp_socket_io *io = socket->io;
-    unsigned slots = aq_least(io->expected, most);
+    unsigned slots = aq_min(io->expected, most);
     int filled = slots_receive(socket, slots, looks);
     if (filled < 0)
         return AQ_ERR_RESOURCE;
@@ -625,7 +624,7 @@ static aq_status_t slots_fill(udp_socket_t *socket, unsigned most, unsigned look
     io->filled = (unsigned)filled;
     if (!filled && slots == 1) // as most polls find it
         return AQ_OK;
-    io->expected = aq_least(io->filled == slots ? 4 * slots : io->filled + 1, UDP_SLOTS);
+    io->expected = aq_min(io->filled == slots ? 4 * slots : io->filled + 1, UDP_SLOTS);
     return AQ_OK;
 }
 
@@ -637,7 +636,7 @@ static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
     if (held->at > held->length || (held->at == held->length && held->at))
         return false;
     size_t rest = held->length - held->at;
-    const size_t length = aq_least(rest, held->each);
+    const size_t length = aq_min(rest, held->each);
     *out = (udp_incoming_t){(uint8_t *)io->slot[i].iov_base + held->at, length, length,
                             &io->from[i], i};
     held->at += out->length ? out->length : 1;
@@ -730,7 +729,7 @@ static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
-    return a < b ? a : b;
+    return aq_min(a, b);
 }
 
 // One sleep up to a time, or to that of a fault.

@@ -48,10 +48,9 @@ void udp_watch_listen(udp_watch_t *watch, uint64_t now)
     if (!atomic_load_explicit(&watch->heard_all, memory_order_relaxed) ||
         !aq_lock_try(&watch->lock))
         return;
-    const uint64_t passed = now - aq_least(now, watch->listened_at);
+    const uint64_t passed = now - aq_min(now, watch->listened_at);
     watch->listened_at = now;
-    atomic_fetch_add_explicit(&watch->listened, aq_least(passed, watch->step),
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&watch->listened, aq_min(passed, watch->step), memory_order_relaxed);
     atomic_store_explicit(&watch->heard_all, false, memory_order_relaxed);
     aq_lock_drop(&watch->lock);
 }
@@ -327,7 +326,7 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
         if (!unmet || aq_boot_ended(udp->base.env->boot))
             return NULL;
         const uint64_t now = aq_clock_ns();
-        waited += aq_least(now - last, 2 * (uint64_t)PING_MOST_NS);
+        waited += aq_min(now - last, 2 * (uint64_t)PING_MOST_NS);
         last = now;
         if (waited >= watch->connect_timeout)
             return unmet;
@@ -336,7 +335,7 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
         if (now >= ping_at) {
             ping_unmet(udp, links, count, now);
             ping_at = now + pause;
-            pause = aq_least(2 * pause, PING_MOST_NS);
+            pause = aq_min(2 * pause, PING_MOST_NS);
         }
         (void)udp_socket_wait(&udp->socket, udp_socket_wakings(&udp->socket), ping_at - now);
     }

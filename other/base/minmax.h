@@ -1,15 +1,15 @@
 // The smaller and the larger of two counts.
-#ifndef AQ_LEAST_H
-#define AQ_LEAST_H
+#ifndef AQ_MINMAX_H
+#define AQ_MINMAX_H
 
 #include <stdint.h>
 
-static inline uint64_t aq_least(uint64_t a, uint64_t b)
+static inline uint64_t aq_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static inline uint64_t aq_most(uint64_t a, uint64_t b)
+static inline uint64_t aq_max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }

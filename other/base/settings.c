@@ -580,7 +580,7 @@ static size_t edit_distance(const char *a, const char *b)
         for (size_t j = 1; j <= width; j++) {
             size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
             diagonal = row[j];
-            row[j] = aq_least(replaced, aq_least(row[j], row[j - 1]) + 1);
+            row[j] = aq_min(replaced, aq_min(row[j], row[j - 1]) + 1);
         }
     }
     return row[width];

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #endif
 #include "size.h"
+#include "minmax.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -293,11 +294,6 @@ static uint64_t group_limit(const char *root, char *group, const char *file)
     }
 }
 
-static uint64_t min_limit(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 // One line of /proc/self/cgroup: number:controllers:group. Number 0 without controllers is
 // version 2.
 static uint64_t line_limit(char *line)
@@ -312,8 +308,8 @@ static uint64_t line_limit(char *line)
     if (*controllers == '\0') {
         char copy[4096];
         snprintf(copy, sizeof copy, "%s", group);
-        return min_limit(group_limit("/sys/fs/cgroup", group, "memory.max"),
-                         group_limit("/sys/fs/cgroup/unified", copy, "memory.max"));
+        return aq_min(group_limit("/sys/fs/cgroup", group, "memory.max"),
+                      group_limit("/sys/fs/cgroup/unified", copy, "memory.max"));
     }
     if (strcmp(controllers, "memory") == 0)
         return group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
@@ -328,7 +324,7 @@ static uint64_t own_group_limit(void)
     if (!file)
         return least;
     while (fgets(line, sizeof line, file))
-        least = min_limit(least, line_limit(line));
+        least = aq_min(least, line_limit(line));
     fclose(file);
     return least;
 }
@@ -339,7 +335,7 @@ uint64_t aq_size_physical_memory(void)
     long page_size = sysconf(_SC_PAGESIZE);
     uint64_t installed =
         pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size : UINT64_MAX;
-    return min_limit(installed, own_group_limit());
+    return aq_min(installed, own_group_limit());
 }
 
 unsigned aq_size_processors(void)
