@@ -26,17 +26,33 @@ static const aq_conduit_ops_t *find_built_in(const char *name)
     return NULL;
 }
 
+typedef struct contract_version {
+    uint32_t major, minor;
+} contract_version_t;
+
+static contract_version_t version_of_abi(uint32_t abi)
+{
+    return abi < AQ_CONDUIT_MAJOR
+               ? (contract_version_t){1, abi}
+               : (contract_version_t){abi / AQ_CONDUIT_MAJOR, abi % AQ_CONDUIT_MAJOR};
+}
+
+static void explain_abi(const char *path, uint32_t abi, char *why, size_t why_size)
+{
+    const contract_version_t module = version_of_abi(abi), ours = version_of_abi(AQ_CONDUIT_ABI);
+    snprintf(why, why_size,
+             "%s was built for version %u.%u of the conduit contract, and this library needs "
+             "version %u.%u: install the module that belongs to this library",
+             path, module.major, module.minor, ours.major, ours.minor);
+}
+
 // A module is a shared object that exports its table under AQ_CONDUIT_MODULE_SYMBOL.
 static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t why_size)
 {
     const aq_conduit_ops_t *ops = aq_module_open(path, AQ_CONDUIT_MODULE_SYMBOL, why, why_size);
-    if (ops && ops->abi == AQ_CONDUIT_ABI)
+    if (!ops || ops->abi == AQ_CONDUIT_ABI)
         return ops;
-    if (!*why)
-        snprintf(
-            why, why_size,
-            "%s is no conduit module of this version: install the one that belongs to this library",
-            path);
+    explain_abi(path, ops->abi, why, why_size);
     return NULL;
 }
 

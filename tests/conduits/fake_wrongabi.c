@@ -1,7 +1,7 @@
-// A module that was made for another version of the contract: the library has to refuse it before
-// it looks at anything behind the number.
+// A module of an older contract, version 1.9: the library has to refuse it before it reads anything
+// behind the number.
 #include "../../core/conduit.h"
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
 
-const aq_conduit_ops_t aq_conduit_module = {.name = "wrongabi", .abi = AQ_CONDUIT_ABI + 1};
+const aq_conduit_ops_t aq_conduit_module = {.name = "wrongabi", .abi = 9};
