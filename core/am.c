@@ -63,7 +63,7 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
 
 // ---- out ----
 
-void *aq_am_here(uint32_t jobrank, void *dest)
+void *aq_am_map_local(uint32_t jobrank, void *dest)
 {
     intptr_t shift = jobrank < aq_job.size ? aq_job.shift[jobrank] : AQ_UNMAPPED;
     return shift & 1 ? NULL : (void *)((uintptr_t)dest + (uintptr_t)shift);
@@ -137,7 +137,7 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
 {
     const aq_conduit_t *conduit = aq_link_conduit(aq_job_link(jobrank));
-    if (__builtin_expect(conduit->max_long_ahead && !am->dest_here &&
+    if (__builtin_expect(conduit->max_long_ahead && !am->dest_mapped &&
                              am->nbytes > conduit->max_long_unmapped,
                          0)) {
         put_ahead(jobrank, am);
@@ -165,11 +165,12 @@ static __attribute__((noinline, cold)) int reply_again(gex_Token_t token, const 
     return 0;
 }
 
-bool aq_am_has_left(uint32_t jobrank, uint64_t *mark)
+bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
 {
     const uintptr_t link = aq_job_link(jobrank);
     aq_conduit_t *conduit = aq_link_conduit(link);
-    return !conduit->ops->has_left || conduit->ops->has_left(conduit, aq_link_pointer(link), mark);
+    return !conduit->ops->requests_flushed ||
+           conduit->ops->requests_flushed(conduit, aq_link_pointer(link), mark);
 }
 
 int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
@@ -213,7 +214,7 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    am.dest_here = aq_am_here(jobrank, dest);
+    am.dest_mapped = aq_am_map_local(jobrank, dest);
     int no_op = aq_am_request_long(jobrank, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
@@ -249,7 +250,7 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
                       const gex_AM_Arg_t *args)
 {
     aq_am_t am = {
-        args,       src,     nbytes,         dest, aq_am_here(token->arrival->source, dest),
+        args,       src,     nbytes,         dest, aq_am_map_local(token->arrival->source, dest),
         AQ_AM_LONG, handler, (uint8_t)nargs, true};
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);

@@ -25,7 +25,7 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 
 // Whether the requests sent to a job rank until *mark was set (by the call that finds 0 there) have
 // left this process: else they do with a later poll.
-bool aq_am_has_left(uint32_t jobrank, uint64_t *mark);
+bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 
 // Sends the reply of a request's handler. Blocks for room, polling for replies, unless IMMEDIATE.
 int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
@@ -37,7 +37,7 @@ bool aq_am_deliver(const aq_arrival_t *arrival);
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 
 // The address in this process of a place in the segment of a rank; NULL where that is not mapped.
-void *aq_am_here(uint32_t jobrank, void *dest);
+void *aq_am_map_local(uint32_t jobrank, void *dest);
 
 // Checks of a debug build, shared with the negotiated-payload calls.
 // `call` is the name of the call without its category.

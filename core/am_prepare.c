@@ -286,7 +286,7 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
     sd->am.payload = sd->payload;
     sd->am.nbytes = nbytes;
     sd->am.dest = dest;
-    sd->am.dest_here = aq_am_here(sd->jobrank, dest);
+    sd->am.dest_mapped = aq_am_map_local(sd->jobrank, dest);
     if (sd->room == AQ_ROOM_CONDUIT) {
         uintptr_t link = aq_job_link(sd->jobrank);
         aq_conduit_t *conduit = aq_link_conduit(link);

@@ -366,7 +366,7 @@ void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)
     size_t rings = 0;
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        rings += conduit->ops->memory ? conduit->ops->memory(conduit) : 0;
+        rings += conduit->ops->memory_bytes ? conduit->ops->memory_bytes(conduit) : 0;
     }
     if (peer_bytes)
         *peer_bytes = sizeof *aq_job.link + sizeof *aq_job.shift + sizeof *aq_job.segment_addr +

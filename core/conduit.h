@@ -44,10 +44,10 @@ typedef struct aq_am {
     const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver; NULL
                          // for one that is there already (see max_long_ahead)
     size_t nbytes;
-    void *dest;       // of a Long, as the receiver sees it
-    void *dest_here;  // the same place in this process, where it is mapped; else NULL, and the
-                      // payload travels in the message
-    uint8_t category; // aq_am_category_t
+    void *dest;        // of a Long, as the receiver sees it
+    void *dest_mapped; // the same place in this process, where it is mapped; else NULL, and the
+                       // payload travels in the message
+    uint8_t category;  // aq_am_category_t
     uint8_t handler;
     uint8_t nargs;
     bool reply;
@@ -130,7 +130,7 @@ struct aq_conduit {
     // those of Longs, at all ranks alike.
     size_t max_medium;
     size_t max_long;
-    size_t max_long_unmapped; // of a Long without dest_here, at most max_long
+    size_t max_long_unmapped; // of a Long without dest_mapped, at most max_long
     // More than max_long: requests may be longer than send takes them, up to this, into memory that
     // put reaches. The core puts the payload first, and when it is there, sends the Long without.
     // 0: no longer than max_long.
@@ -169,7 +169,8 @@ typedef struct aq_atomic {
     uint64_t operand1, operand2;
     void *result; // takes what was there; NULL: nobody asks
     aq_atomic_kind_t kind;
-    bool alone; // every operation that the client has announced for this memory is of these kinds
+    // All operations that the client may use on this memory are of these kinds.
+    bool exclusive_ops;
 } aq_atomic_t;
 
 typedef struct aq_conduit_ops {
@@ -220,7 +221,7 @@ typedef struct aq_conduit_ops {
     // Whether all requests for this peer that send had taken when *mark was set have left this
     // process; *mark is set by the call that finds 0 there. Any thread; does not block. Default:
     // yes, none has to wait for a later poll.
-    bool (*has_left)(aq_conduit_t *conduit, void *link, uint64_t *mark);
+    bool (*requests_flushed)(aq_conduit_t *conduit, void *link, uint64_t *mark);
 
     // Waiting: between arm and disarm every arrival wakes sleepers; sleep returns when something
     // arrived since arm, or after at most limit_ns. Any thread. Default: the core sleeps short,
@@ -244,7 +245,7 @@ typedef struct aq_conduit_ops {
     aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
     // A zeroed area for each process of the neighbourhood, the same memory in all
     // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
-    void *(*scratch)(aq_conduit_t *conduit);
+    void *(*shared_scratch)(aq_conduit_t *conduit);
 
     // Native put and get between any local address and memory in the peer's segment, which with
     // AQ_SEGMENT_EVERYTHING is all that the peer has; any thread.
@@ -260,23 +261,24 @@ typedef struct aq_conduit_ops {
 
     // Native remote atomics, for memory and with AQ_AGAIN, AQ_ERR_ABSENT and *pending as with put;
     // any thread. Other ranks may reach the same memory by the processor's atomics, and operations
-    // of other kinds do (see `alone`): what is not atomic beside those, the conduit leaves to
-    // active messages. Default: over those.
+    // of other kinds do (see `exclusive_ops`): what is not atomic beside those, the conduit leaves
+    // to active messages. Default: over those.
     aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                           atomic_uint *pending);
 
     // Bytes that this process holds for messages (rings, buffers).
-    size_t (*memory)(aq_conduit_t *conduit);
-    // Tells gasnet_info what of this machine the conduit could use, and why not the rest: a call of
-    // tell for each line; one with the label "" goes on with the line before. Needs no open.
-    void (*report)(void (*tell)(void *arg, const char *label, const char *text), void *arg);
+    size_t (*memory_bytes)(aq_conduit_t *conduit);
+    // Describes for gasnet_info what of this machine the conduit could use, and why not the rest:
+    // calls print for each line; a line with the label "" continues the line before. Works without
+    // open.
+    void (*print_info)(void (*print)(void *arg, const char *label, const char *text), void *arg);
     // Adds what this process has sent so far.
     void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
     // Adds what peers cost now.
     void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
     // Prints queues and counters on standard error. Called in a handler of a signal: takes no
-    // locks, and what it reads may just be changing.
-    void (*tell)(aq_conduit_t *conduit);
+    // locks, and may read state that another thread is changing.
+    void (*dump_state)(aq_conduit_t *conduit);
 } aq_conduit_ops_t;
 
 #define AQ_SCRATCH_BYTES ((size_t)64 << 10)

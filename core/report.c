@@ -82,8 +82,8 @@ static void on_report_signal(int number)
     for (unsigned i = 0; i < teller_count; i++)
         tellers[i]();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        if (aq_job.conduits[i]->ops->tell)
-            aq_job.conduits[i]->ops->tell(aq_job.conduits[i]);
+        if (aq_job.conduits[i]->ops->dump_state)
+            aq_job.conduits[i]->ops->dump_state(aq_job.conduits[i]);
     errno = saved;
 }
 

@@ -73,7 +73,7 @@ typedef struct aq_dissemination {
     uint32_t from[AQ_DISSEMINATION_ROUNDS];
     uint32_t phase, round; // where we are
     uint32_t left;         // rounds whose messages have left this process
-    uint64_t mark;         // of the next one; see has_left in aq_conduit_ops_t
+    uint64_t mark;         // of the next one; see requests_flushed in aq_conduit_ops_t
     aq_vote_t vote;
     _Atomic uint32_t
         arrived[2][AQ_DISSEMINATION_ROUNDS]; // phase of the last message, by parity and round

@@ -139,7 +139,7 @@ void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vot
 static bool all_have_left(aq_dissemination_t *d)
 {
     for (; d->left < d->rounds; d->left++) {
-        if (!aq_am_has_left(d->to[d->left], &d->mark))
+        if (!aq_am_requests_flushed(d->to[d->left], &d->mark))
             return false;
         d->mark = 0;
     }

@@ -22,7 +22,7 @@ static aq_lock_t slot_lock;
 static void *area_of(uint32_t nbrhd_index, uint32_t slot)
 {
     aq_conduit_t *conduit = aq_job.conduits[0];
-    return (char *)conduit->ops->scratch(conduit) + (size_t)nbrhd_index * AQ_SCRATCH_BYTES +
+    return (char *)conduit->ops->shared_scratch(conduit) + (size_t)nbrhd_index * AQ_SCRATCH_BYTES +
            (size_t)slot * AQ_SHARED_BARRIER_BYTES;
 }
 

@@ -253,7 +253,7 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *requ
         aq_segment_check("gasnet_memset", "", node, 0, request->dest, request->nbytes);
     }
     uint32_t jobrank = aq_tm_jobrank(tm, node);
-    void *here = aq_am_here(jobrank, request->dest);
+    void *here = aq_am_map_local(jobrank, request->dest);
     if (here) {
         memset(here, request->val, request->nbytes);
         atomic_thread_fence(memory_order_release);

@@ -41,7 +41,7 @@ bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic
         .operand2 = swap ? atomic->operand2 : 0,
         .result = atomic->op & AQ_API_OP_FETCHING ? atomic->result : NULL,
         .kind = swap ? AQ_ATOMIC_CAS : AQ_ATOMIC_ADD,
-        .alone = !(ops & ~known(atomic->dt)),
+        .exclusive_ops = !(ops & ~known(atomic->dt)),
     };
     return (atomic->op & known(atomic->dt)) != 0;
 }

@@ -104,13 +104,13 @@ static void write_long(aq_ring_header_t *header, const aq_am_t *am)
     body->dest = am->dest;
     body->nbytes = am->nbytes;
     if (am->nbytes)
-        memcpy(am->dest_here ? am->dest_here : (void *)(body + 1), am->payload, am->nbytes);
+        memcpy(am->dest_mapped ? am->dest_mapped : (void *)(body + 1), am->payload, am->nbytes);
 }
 
 // Bytes of the payload that travel in the ring.
 static inline size_t bytes_inside(const aq_am_t *am)
 {
-    return am->category == AQ_AM_MEDIUM || (am->category == AQ_AM_LONG && !am->dest_here)
+    return am->category == AQ_AM_MEDIUM || (am->category == AQ_AM_LONG && !am->dest_mapped)
                ? am->nbytes
                : 0;
 }
@@ -196,7 +196,7 @@ unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what)
     return done;
 }
 
-void aq_mail_tell(aq_conduit_t *conduit)
+void aq_mail_dump_state(aq_conduit_t *conduit)
 {
     static const char *const names[] = {"requests", "replies"};
     const aq_mail_t *mail = aq_mail_of(conduit);

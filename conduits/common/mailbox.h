@@ -86,7 +86,7 @@ void aq_mail_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
 void aq_mail_cancel(aq_conduit_t *conduit, void *link, const aq_am_t *am,
                     const aq_reservation_t *room);
 unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what);
-void aq_mail_tell(aq_conduit_t *conduit);
+void aq_mail_dump_state(aq_conduit_t *conduit);
 
 // ---- mailbox_sleep.c ----
 

@@ -41,7 +41,7 @@ aq_status_t aq_ibv_atomic(aq_conduit_t *conduit, void *pointer, const aq_atomic_
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     aq_ibv_peer_t *link = pointer;
     aq_ibv_hold_t there;
-    if (link->atomics < (atomic->alone ? AQ_IBV_ATOMICS_ALONE : AQ_IBV_ATOMICS_ALL) ||
+    if (link->atomics < (atomic->exclusive_ops ? AQ_IBV_ATOMICS_ALONE : AQ_IBV_ATOMICS_ALL) ||
         !aq_ibv_attached(ibv, link->rank, atomic->dest, BYTES, &there))
         return AQ_ERR_ABSENT;
     aq_ibv_op_t *op = take(ibv, link);

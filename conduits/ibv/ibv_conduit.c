@@ -26,7 +26,7 @@ static bool aq_ibv_match(aq_conduit_t *conduit, uint32_t rank, const char *descr
     return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, rank);
 }
 
-static size_t aq_ibv_memory(aq_conduit_t *conduit)
+static size_t aq_ibv_memory_bytes(aq_conduit_t *conduit)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     return ibv->slab_bytes + ibv->limits.depth_total * sizeof *ibv->ops +
@@ -138,7 +138,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .abi = AQ_CONDUIT_ABI,
     .description_bytes = 0,
     .usable = usable,
-    .report = report,
+    .print_info = report,
     .open = aq_ibv_open,
     .describe = aq_ibv_describe,
     .match = aq_ibv_match,
@@ -146,7 +146,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .send = aq_ibv_send,
     .poll = aq_ibv_poll,
     .close = aq_ibv_close,
-    .tell = aq_ibv_tell,
+    .dump_state = aq_ibv_dump_state,
     .arm = aq_ibv_arm,
     .sleep = aq_ibv_sleep,
     .disarm = aq_ibv_disarm,
@@ -155,7 +155,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .put = aq_ibv_put,
     .get = aq_ibv_get,
     .atomic = aq_ibv_atomic,
-    .memory = aq_ibv_memory,
+    .memory_bytes = aq_ibv_memory_bytes,
     .peer_costs = aq_ibv_peer_costs,
 };
 

@@ -460,7 +460,7 @@ int aq_ibv_peers_watch(aq_ibv_conduit_t *ibv);
 // ---- ibv_dump.c ----
 
 // See aq_conduit_ops_t.
-void aq_ibv_tell(aq_conduit_t *conduit);
+void aq_ibv_dump_state(aq_conduit_t *conduit);
 
 // ---- ibv_send.c ----
 

@@ -49,7 +49,7 @@ static void tell_link(const aq_ibv_conduit_t *ibv, const aq_ibv_peer_t *link)
                   ring, link->owned ? "a" : "no");
 }
 
-void aq_ibv_tell(aq_conduit_t *conduit)
+void aq_ibv_dump_state(aq_conduit_t *conduit)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     aq_log_notice(

@@ -223,7 +223,7 @@ static void mpi_close(aq_conduit_t *conduit)
     aq_mpi_inside = false; // and the lock stays: other threads come in no more
 }
 
-static size_t mpi_memory(aq_conduit_t *conduit)
+static size_t mpi_memory_bytes(aq_conduit_t *conduit)
 {
     return mpi_of(conduit)->bytes;
 }
@@ -238,7 +238,7 @@ static void mpi_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
 }
 
 // Peers whose credits are all in use are those that a request waits for.
-static void mpi_tell(aq_conduit_t *conduit)
+static void mpi_dump_state(aq_conduit_t *conduit)
 {
     const mpi_conduit_t *mpi = mpi_of(conduit);
     aq_log_notice("mpi: %lu messages sent, %lu puts and gets by MPI, %u of these under way; %u and "
@@ -249,7 +249,7 @@ static void mpi_tell(aq_conduit_t *conduit)
     for (uint32_t rank = 0; rank < conduit->env->size; rank++)
         if (mpi->links[rank] && atomic_load(&mpi->links[rank]->credit.free) == 0)
             aq_log_notice("mpi: all credits for rank %u are in use", rank);
-    aq_mail_tell(conduit);
+    aq_mail_dump_state(conduit);
 }
 
 const aq_conduit_ops_t aq_mpi_conduit = {
@@ -271,7 +271,7 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .sleep = mpi_conduit_sleep,
     .disarm = aq_mail_disarm,
     .wake = aq_mail_wake,
-    .memory = mpi_memory,
+    .memory_bytes = mpi_memory_bytes,
     .traffic = mpi_traffic,
-    .tell = mpi_tell,
+    .dump_state = mpi_dump_state,
 };

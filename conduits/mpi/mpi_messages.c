@@ -31,7 +31,7 @@ mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
 
 static bool is_placed(const aq_am_t *am)
 {
-    return am->category == AQ_AM_LONG && am->dest_here;
+    return am->category == AQ_AM_LONG && am->dest_mapped;
 }
 
 static size_t message_bytes(const aq_am_t *am)
@@ -48,7 +48,7 @@ static void fill_placed(char *buffer, const aq_am_t *am)
     memcpy(buffer + mpi_args_end(am->nargs), &am->dest, sizeof am->dest);
     memcpy(buffer + mpi_payload_at(MPI_PLACED, am->nargs), &am->nbytes, sizeof am->nbytes);
     if (am->nbytes)
-        memmove(am->dest_here, am->payload, am->nbytes);
+        memmove(am->dest_mapped, am->payload, am->nbytes);
 }
 
 static void message_fill(char *buffer, const aq_am_t *am, unsigned credits)

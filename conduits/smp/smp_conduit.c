@@ -75,12 +75,12 @@ static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
     return AQ_OK;
 }
 
-static size_t smp_memory(aq_conduit_t *conduit)
+static size_t smp_memory_bytes(aq_conduit_t *conduit)
 {
     return smp_of(conduit)->mail.areas.stride;
 }
 
-static void *smp_scratch(aq_conduit_t *conduit)
+static void *smp_shared_scratch(aq_conduit_t *conduit)
 {
     return smp_of(conduit)->scratch;
 }
@@ -105,7 +105,7 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .disarm = aq_mail_disarm,
     .wake = aq_mail_wake,
     .share_segments = smp_memory_share_segments,
-    .scratch = smp_scratch,
-    .memory = smp_memory,
-    .tell = aq_mail_tell,
+    .shared_scratch = smp_shared_scratch,
+    .memory_bytes = smp_memory_bytes,
+    .dump_state = aq_mail_dump_state,
 };

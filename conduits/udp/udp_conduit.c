@@ -249,7 +249,7 @@ static void report_mode(void (*tell)(void *arg, const char *label, const char *t
     tell(arg, where, text);
 }
 
-static void udp_report(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+static void udp_print_info(void (*tell)(void *arg, const char *label, const char *text), void *arg)
 {
     char text[128];
     report_mode(tell, arg, "between hosts", false);
@@ -261,7 +261,7 @@ static void udp_report(void (*tell)(void *arg, const char *label, const char *te
     tell(arg, "encryption", text);
 }
 
-static void udp_tell(aq_conduit_t *conduit)
+static void udp_dump_state(aq_conduit_t *conduit)
 {
     print_stats(udp_of(conduit));
 }
@@ -275,7 +275,7 @@ static void udp_close(aq_conduit_t *conduit)
         print_stats(udp);
 }
 
-static size_t udp_memory(aq_conduit_t *conduit)
+static size_t udp_memory_bytes(aq_conduit_t *conduit)
 {
     udp_conduit_t *udp = udp_of(conduit);
     return (udp->buffers + UDP_SLOTS) * UDP_SLOT_BYTES;
@@ -303,14 +303,14 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .put = udp_put,
     .get = udp_get,
     .poll = udp_poll,
-    .has_left = udp_has_left,
+    .requests_flushed = udp_requests_flushed,
     .close = udp_close,
     .arm = udp_arm,
     .sleep = udp_sleep,
     .disarm = udp_disarm,
     .wake = udp_wake,
-    .memory = udp_memory,
+    .memory_bytes = udp_memory_bytes,
     .traffic = udp_traffic,
-    .tell = udp_tell,
-    .report = udp_report,
+    .dump_state = udp_dump_state,
+    .print_info = udp_print_info,
 };

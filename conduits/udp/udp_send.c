@@ -230,7 +230,7 @@ static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class,
 }
 
 // A flow that has no room, or asks for its next epoch, keeps the open datagram for now.
-bool udp_has_left(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
+bool udp_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
 {
     (void)conduit;
     udp_link_t *link = pointer;

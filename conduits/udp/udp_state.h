@@ -246,7 +246,7 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
 // ---- udp_send.c ----
 
 aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
-bool udp_has_left(aq_conduit_t *conduit, void *link, uint64_t *mark);
+bool udp_requests_flushed(aq_conduit_t *conduit, void *link, uint64_t *mark);
 
 // With the link's lock held: the open datagram of a class with room for a frame of that many bytes,
 // and to note a put (NULL: none). NULL: no room now.

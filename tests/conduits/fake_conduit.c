@@ -359,7 +359,7 @@ static unsigned fake_poll(aq_conduit_t *conduit, unsigned what)
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
 
-static void fake_report(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+static void fake_print_info(void (*tell)(void *arg, const char *label, const char *text), void *arg)
 {
     tell(arg, "fake0 port 1", "used");
     tell(arg, "", "address 0");
@@ -377,7 +377,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .send = fake_send,
     .poll = fake_poll,
     .close = fake_close,
-    .report = fake_report,
+    .print_info = fake_print_info,
 };
 
 // The module has a log of its own, which has to learn who speaks.

@@ -259,7 +259,7 @@ static void assert_sent(uint32_t rank, unsigned category, bool reply, unsigned n
     assert_ptr_equal(post.am.payload, is_short ? NULL : source);
     assert_int_equal(post.am.nbytes, is_short ? 0 : 40);
     assert_ptr_equal(post.am.dest, is_long ? dest : NULL);
-    assert_ptr_equal(post.am.dest_here, is_long && rank == MAPPED ? (char *)dest + SHIFT : NULL);
+    assert_ptr_equal(post.am.dest_mapped, is_long && rank == MAPPED ? (char *)dest + SHIFT : NULL);
 }
 
 static void test_requests(void **state)
@@ -421,10 +421,10 @@ static void test_reply_immediate(void **state)
 static void test_here(void **state)
 {
     (void)state;
-    assert_ptr_equal(aq_am_here(0, dest), dest);
-    assert_ptr_equal(aq_am_here(MAPPED, dest), (char *)dest + SHIFT);
-    assert_null(aq_am_here(FAR, dest));
-    assert_null(aq_am_here(RANKS, dest));
+    assert_ptr_equal(aq_am_map_local(0, dest), dest);
+    assert_ptr_equal(aq_am_map_local(MAPPED, dest), (char *)dest + SHIFT);
+    assert_null(aq_am_map_local(FAR, dest));
+    assert_null(aq_am_map_local(RANKS, dest));
 }
 
 int main(void)

@@ -112,7 +112,7 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
 
 static uint64_t let_go = UINT64_MAX; // messages sent that have left
 
-static bool post_has_left(aq_conduit_t *conduit, void *link, uint64_t *mark)
+static bool post_requests_flushed(aq_conduit_t *conduit, void *link, uint64_t *mark)
 {
     (void)conduit, (void)link;
     if (*mark == 0)
@@ -138,9 +138,9 @@ static int start_job(void **state)
     (void)state;
     static const aq_conduit_ops_t ops = {.send = post_send,
                                          .poll = post_poll,
-                                         .has_left = post_has_left,
+                                         .requests_flushed = post_requests_flushed,
                                          .wake = post_wake,
-                                         .scratch = post_scratch};
+                                         .shared_scratch = post_scratch};
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static uint32_t hosts[GROUPS_MAX];
@@ -488,7 +488,7 @@ static void test_early(void **state)
 
 // The phase is not over before its own messages have left; what is sent after it was asked for does
 // not count.
-static void test_has_left(void **state)
+static void test_requests_flushed(void **state)
 {
     (void)state;
     static const uint32_t leaders[] = {0, 1, 2};
@@ -531,7 +531,7 @@ int main(void)
         cmocka_unit_test(test_shared_threads),
         cmocka_unit_test(test_dissemination),
         cmocka_unit_test(test_early),
-        cmocka_unit_test(test_has_left),
+        cmocka_unit_test(test_requests_flushed),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

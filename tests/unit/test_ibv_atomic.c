@@ -124,7 +124,7 @@ static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *re
                                 .operand2 = b,
                                 .result = result,
                                 .kind = kind,
-                                .alone = alone};
+                                .exclusive_ops = alone};
     return aq_ibv_atomic(&ibv.base, &peer, &atomic, pending);
 }
 

@@ -30,7 +30,7 @@ static void start(const char *ring_peers)
 
 static void tell_of_first(void)
 {
-    aq_ibv_tell(&fake_nodes[0].ibv->base);
+    aq_ibv_dump_state(&fake_nodes[0].ibv->base);
 }
 
 // The line that has this in it, as far as its end; NULL: there is none.

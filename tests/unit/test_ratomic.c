@@ -244,9 +244,9 @@ static void test_native(void **state)
         assert_ptr_equal(out.result, native[i].op & AQ_API_OP_FETCHING ? &here : NULL);
         assert_int_equal(out.operand1, native[i].operand1);
         assert_int_equal(out.operand2, native[i].operand2);
-        assert_true(out.alone);
+        assert_true(out.exclusive_ops);
         assert_true(aq_ratomic_translate(&atomic, native[i].op | GEX_OP_SET, &out));
-        assert_false(out.alone);
+        assert_false(out.exclusive_ops);
         atomic.dt = native[i].dt == GEX_DT_DBL ? GEX_DT_FLT : GEX_DT_I32;
         assert_false(aq_ratomic_translate(&atomic, native[i].op, &out));
     }

@@ -107,7 +107,7 @@ static int start_job(void **state)
 {
     (void)state;
     static const aq_boot_ops_t boot_ops = {.exchange = stub_exchange, .barrier = stub_barrier};
-    static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory = stub_memory};
+    static const aq_conduit_ops_t ops = {.share_segments = stub_share, .memory_bytes = stub_memory};
     static const aq_conduit_ops_t network_ops = {.share_segments = stub_decline,
                                                  .attach = stub_pin};
     static aq_conduit_t conduit = {.ops = &ops}, network = {.ops = &network_ops};
