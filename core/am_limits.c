@@ -64,26 +64,34 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
     return medium_limit(flags);
 }
 
+// What any network takes. Clients ask for it before init.
+enum { LEAST_LIMIT = 512 };
+
+static size_t limit_of_all(const char *call, size_t limit)
+{
+    if (aq_job.size)
+        return limit;
+    if (aq_job.failed)
+        aq_job_missing(call);
+    return LEAST_LIMIT;
+}
+
 size_t gex_AM_LUBRequestLong(void)
 {
-    aq_job_need("gex_AM_LUBRequestLong");
-    return long_limit(aq_job.max_long_request, 0);
+    return limit_of_all("gex_AM_LUBRequestLong", long_limit(aq_job.max_long_request, 0));
 }
 
 size_t gex_AM_LUBReplyLong(void)
 {
-    aq_job_need("gex_AM_LUBReplyLong");
-    return long_limit(aq_job.max_long, 0);
+    return limit_of_all("gex_AM_LUBReplyLong", long_limit(aq_job.max_long, 0));
 }
 
 size_t gex_AM_LUBRequestMedium(void)
 {
-    aq_job_need("gex_AM_LUBRequestMedium");
-    return medium_limit(0);
+    return limit_of_all("gex_AM_LUBRequestMedium", medium_limit(0));
 }
 
 size_t gex_AM_LUBReplyMedium(void)
 {
-    aq_job_need("gex_AM_LUBReplyMedium");
-    return medium_limit(0);
+    return limit_of_all("gex_AM_LUBReplyMedium", medium_limit(0));
 }

@@ -92,6 +92,15 @@ static void limit(void)
     (void)gex_AM_LUBRequestMedium();
 }
 
+// Before init these are what any network takes.
+static void early_limits(void)
+{
+    if (gex_AM_LUBRequestMedium() != 512 || gex_AM_LUBReplyMedium() != 512 ||
+        gex_AM_LUBRequestLong() != 512 || gex_AM_LUBReplyLong() != 512)
+        bad_abort("the limits before init are not 512");
+    job_size();
+}
+
 static void most(void)
 {
     (void)gex_AM_MaxRequestLong(bad_tm, 0, GEX_EVENT_NOW, 0, 0);
@@ -176,7 +185,6 @@ static const early_t named[] = {{"gex_System_QueryJobRank", job_rank},
                                 {"gex_Segment_QueryBound", bound_segment},
                                 {"gex_EP_Create", create_endpoint},
                                 {"gex_EP_RegisterHandlers", handlers},
-                                {"gex_AM_LUBRequestMedium", limit},
                                 {"gex_AM_MaxRequestLong", most},
                                 {"gex_Coll_BarrierNB", barrier},
                                 {"gasnet_barrier_notify", barrier_notify},
@@ -221,6 +229,9 @@ static const struct {
     {"before/gasnet_AMPoll", "a function that polls or waits was called before", poll, before},
     {"before/GASNET_BLOCKUNTIL", "a function that polls or waits was called before", block, before},
     {"failed/gasnet_AMPoll", "a function that polls or waits was called after", poll,
+     after_failure},
+    {"before/limits", "gex_System_QueryJobSize was called before", early_limits, before},
+    {"failed/gex_AM_LUBRequestMedium", "gex_AM_LUBRequestMedium was called after", limit,
      after_failure},
     {"failed/gex_System_QueryJobSize", "gex_System_QueryJobSize was called after", job_size,
      after_failure},

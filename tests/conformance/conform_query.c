@@ -284,6 +284,8 @@ static void test_limits(void)
     CHECK(GEX_AM_INDEX_BASE <= 128, "GEX_AM_INDEX_BASE is at most 128, not %d",
           (int)GEX_AM_INDEX_BASE);
     for (int which = 0; which < 4; which++) {
+        CHECK(lubs[which] >= 512, "limit %d of all messages is %zu, less than before init", which,
+              lubs[which]);
         check_max_all(which, lubs[which]);
         check_max_least(which);
         check_max_symmetric(which);
