@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include "am.h"
 #include "fatal.h"
 #include "gasnetex_am.h"
 #include "job.h"
 #include "progress.h"
+#include "srcdesc.h"
 #include "team.h"
 #include "../other/base/minmax.h"
 
@@ -17,13 +19,6 @@ static const char *const cancel_names[] = {"gex_AM_CancelRequest", "gex_AM_Cance
 static const char *category_name(const aq_am_t *am)
 {
     return am->category == AQ_AM_LONG ? "Long" : "Medium";
-}
-
-void aq_prepare_free(struct aq_srcdesc *sd)
-{
-    if (sd)
-        free(sd->buffer);
-    free(sd);
 }
 
 static struct aq_srcdesc *descriptor(void)
@@ -42,7 +37,7 @@ static struct aq_srcdesc *descriptor(void)
 static void put_back(struct aq_srcdesc *sd)
 {
     aq_thread_t *thread = aq_thread_self();
-    aq_prepare_free(thread->descriptor);
+    aq_srcdesc_free(thread->descriptor);
     thread->descriptor = sd;
 }
 

@@ -13,6 +13,7 @@
 #include "exit_broadcast.h"
 #include "fatal.h"
 #include "job.h"
+#include "job_start.h"
 #include "layers.h"
 #include "null_handle.h"
 #include "progress.h"
@@ -22,7 +23,6 @@
 
 struct gex_client aq_client;
 
-static bool verbose_errors = true;
 static char link_conduit[16]; // "smp" of "smp par": the default conduit
 
 // Refuses a client that was compiled against another library or for another thread mode than it is
@@ -126,6 +126,7 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
 {
     // other conduits may have threads of their own
     aq_mpi_one_thread = aq_thread_limit() == 1 && strcmp(wanted_conduit(), "mpi") == 0;
+    aq_exit_start();
     aq_status_t status = aq_job_start(wanted_conduit(), ranks, mode);
     if (status != AQ_OK)
         return status;
@@ -190,7 +191,7 @@ static int join(const char *name, int *argc, char ***argv, gex_Flags_t flags,
     aq_boot_end_start();
     if (status == AQ_OK)
         return GASNET_OK;
-    aq_exit_if_ended();
+    aq_job_exit_if_ended();
     end_failed_start();
     return public_error(status);
 }
@@ -290,16 +291,6 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_size_p, gex_Rank_t *nbrhd_rank
         *host_rank_p = aq_job.host.my_group;
 }
 
-int gex_System_GetVerboseErrors(void)
-{
-    return verbose_errors;
-}
-
-void gex_System_SetVerboseErrors(int enable)
-{
-    verbose_errors = enable != 0;
-}
-
 uint64_t gex_System_QueryMaxThreads(void)
 {
     return aq_thread_limit();
@@ -326,53 +317,4 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
 char *gasnet_getenv(const char *name)
 {
     return getenv(name);
-}
-
-void gasnetx_traffic(uint64_t *frames, uint64_t *packets)
-{
-    aq_traffic_t sum = {0};
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
-        aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->traffic)
-            conduit->ops->traffic(conduit, &sum);
-    }
-    if (frames)
-        *frames = sum.frames;
-    if (packets)
-        *packets = sum.packets;
-}
-
-void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
-                        size_t *receive_buffers)
-{
-    aq_peer_costs_t sum = {0};
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
-        aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->peer_costs)
-            conduit->ops->peer_costs(conduit, &sum);
-    }
-    if (unspoken_bytes)
-        *unspoken_bytes = sum.unspoken_bytes;
-    if (connected_bytes)
-        *connected_bytes = sum.connected_bytes;
-    if (connections)
-        *connections = sum.connections;
-    if (receive_buffers)
-        *receive_buffers = sum.receive_buffers;
-}
-
-void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)
-{
-    size_t rings = 0;
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
-        aq_conduit_t *conduit = aq_job.conduits[i];
-        rings += conduit->ops->memory_bytes ? conduit->ops->memory_bytes(conduit) : 0;
-    }
-    if (peer_bytes)
-        *peer_bytes = sizeof *aq_job.link + sizeof *aq_job.shift + sizeof *aq_job.segment_addr +
-                      sizeof *aq_job.segment_size;
-    if (ring_bytes)
-        *ring_bytes = rings;
-    if (bound_peers)
-        *bound_peers = atomic_load(&aq_job.bound_peers);
 }

@@ -149,7 +149,7 @@ static int check_entry(const gex_AM_Entry_t *entry, size_t place)
     gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     if (!entry->gex_fnptr)
         return complain(entry, place, "gex_fnptr is NULL");
-    if (entry->gex_nargs > gex_AM_MaxArgs())
+    if (entry->gex_nargs > AQ_AM_MAX_ARGS)
         return complain(entry, place, "gex_nargs is more than gex_AM_MaxArgs(), which is 16");
     if (!category || ((category & GEX_FLAG_AM_SHORT) && category != GEX_FLAG_AM_SHORT))
         return complain(entry, place,

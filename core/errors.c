@@ -1,4 +1,9 @@
+// Error codes in words, and whether errors of arguments are logged.
+#include <stdbool.h>
+
 #include "gasnetex_core.h"
+
+static bool verbose_errors = true;
 
 typedef struct error_text {
     int code;
@@ -16,7 +21,7 @@ static const error_text_t texts[] = {
      "the ranks gave different barrier ids"},
 };
 
-static const error_text_t *find(int code)
+static const error_text_t *find_error(int code)
 {
     static const error_text_t none = {0, "(unknown)", "no error code of this library"};
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -27,10 +32,20 @@ static const error_text_t *find(int code)
 
 const char *gasnet_ErrorName(int code)
 {
-    return find(code)->name;
+    return find_error(code)->name;
 }
 
 const char *gasnet_ErrorDesc(int code)
 {
-    return find(code)->meaning;
+    return find_error(code)->meaning;
+}
+
+int gex_System_GetVerboseErrors(void)
+{
+    return verbose_errors;
+}
+
+void gex_System_SetVerboseErrors(int enable)
+{
+    verbose_errors = enable != 0;
 }

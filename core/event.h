@@ -70,7 +70,4 @@ bool aq_event_idle(aq_event_t *event, unsigned parts);
 // The bits of parts that an event mask (GEX_EC_*) means.
 unsigned aq_event_parts_of(gex_EC_t mask);
 
-// The record that NBI operations of this thread are counted in.
-aq_event_t *aq_event_nbi(void);
-
 #endif

@@ -183,11 +183,9 @@ static void let_client_clean_up(void)
         raise(SIGQUIT);
 }
 
-void aq_exit_requested(void)
+static void leave_after_grace(void)
 {
     static _Atomic uint64_t deadline;
-    if (!aq_job_running())
-        aq_job_missing("a function that polls or waits");
     if (atomic_load(&leaver) == gettid())
         return; // the body polls
     uint64_t now = aq_clock_ns();
@@ -199,10 +197,16 @@ void aq_exit_requested(void)
     gasnet_exit(code_of_job());
 }
 
-void aq_exit_if_ended(void)
+static void leave_now(void)
 {
-    if (aq_job_running() && job_is_ended() && atomic_load(&leaver) != gettid())
+    if (atomic_load(&leaver) != gettid())
         gasnet_exit(code_of_job());
+}
+
+void aq_exit_start(void)
+{
+    static const aq_job_exit_t exit = {.requested = leave_after_grace, .if_ended = leave_now};
+    aq_job.exit = &exit;
 }
 
 // ---- signals ----

@@ -2,14 +2,9 @@
 #ifndef AQ_EXIT_H
 #define AQ_EXIT_H
 
-// Called from polls once the job's exit word is set. Gives the client a moment to end by itself
-// (it may be just about to call gasnet_exit like everybody else), then ends this process; returns
-// until then.
-void aq_exit_requested(void);
-
-// Ends this process with the job's code if another rank has ended the job meanwhile, unless this
-// thread is just about that; for a bootstrap call that failed, or a peer that does not answer.
-void aq_exit_if_ended(void);
+// Registers with the job how this process leaves when another rank has ended it (aq_job_exit_t).
+// Before the job starts.
+void aq_exit_start(void);
 
 // The client returns from main, or calls exit(); see leave in aq_boot_t.
 void aq_exit_returning(int code);

@@ -10,7 +10,13 @@
 
 #include "../other/tools/debug_aids.h"
 #include "../other/base/settings.h"
-#include "job.h"
+
+static void (*end_job)(int code);
+
+void aq_fatal_end_job_with(void (*end)(int code))
+{
+    end_job = end;
+}
 
 void aq_fatal(const char *fmt, ...)
 {
@@ -22,7 +28,7 @@ void aq_fatal(const char *fmt, ...)
     aq_log_error("fatal: %s", text);
     aq_debug_on_fault();
     fflush(NULL);
-    if (aq_job_running())
-        aq_job.boot->ops->abort(aq_job.boot, 1);
+    if (end_job)
+        end_job(1);
     _exit(1);
 }

@@ -1,4 +1,4 @@
-// The end of the road: what cannot go on takes the whole job down, with a message and no orphan.
+// Faults that end the whole job, with a message and without leaving processes behind.
 #ifndef AQ_FATAL_H
 #define AQ_FATAL_H
 
@@ -7,6 +7,9 @@
 // Logs one sentence (with a backtrace where asked for) and ends the job with exit code 1. Any
 // thread; does not return.
 void aq_fatal(const char *fmt, ...) AQ_PRINTF(1, 2) __attribute__((noreturn, cold));
+
+// Sets what aq_fatal calls to end the other ranks; until then it ends this process only.
+void aq_fatal_end_job_with(void (*end)(int code));
 
 // Checks of what the client passes, in debug builds only (configure --enable-debug). The condition
 // is compiled, and costs nothing, in other builds. A macro since the message's arguments must not

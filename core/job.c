@@ -1,20 +1,8 @@
 #include "job.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../other/base/clock.h"
-#include "../other/base/exit_timeout.h"
-#include "../other/base/settings.h"
-#include "am.h"
-#include "attendant.h"
-#include "exit.h"
-#include "fatal.h"
-#include "progress.h"
-#include "registry.h"
-#include "segment.h"
 #include "../other/base/minmax.h"
+#include "fatal.h"
 
 static _Atomic int32_t no_exit_word = AQ_BOOT_RUNNING + 1;
 aq_boot_t aq_job_no_boot = {.exit_word = &no_exit_word};
@@ -28,41 +16,7 @@ _Static_assert(sizeof(atomic_uintptr_t) + sizeof(intptr_t) + 2 * sizeof(uintptr_
 
 static aq_lock_t bind_lock;
 
-static aq_status_t allocate_peers(aq_job_t *job)
-{
-    job->link = calloc(job->size, sizeof *job->link);
-    job->shift = malloc(job->size * sizeof *job->shift);
-    job->segment_addr = calloc(job->size, sizeof *job->segment_addr);
-    job->segment_size = calloc(job->size, sizeof *job->segment_size);
-    if (!job->link || !job->shift || !job->segment_addr || !job->segment_size) {
-        aq_log_error("out of memory for the peer table of %u ranks", job->size);
-        return AQ_ERR_RESOURCE;
-    }
-    for (uint32_t r = 0; r < job->size; r++)
-        job->shift[r] = AQ_UNMAPPED;
-    return AQ_OK;
-}
-
-// All ranks publish how a conduit of theirs is reached. A conduit whose description is empty needs
-// no table.
-static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
-{
-    aq_conduit_t *conduit = job->conduits[index];
-    size_t length = conduit->ops->description_bytes;
-    if (!length)
-        return AQ_OK;
-    char mine[AQ_DESCRIPTION_BYTES] = {0};
-    conduit->ops->describe(conduit, mine);
-    job->descriptions[index] = malloc(length * job->size);
-    if (!job->descriptions[index]) {
-        aq_log_error("out of memory for how %u ranks are reached (%zu bytes each)", job->size,
-                     length);
-        return AQ_ERR_RESOURCE;
-    }
-    return job->boot->ops->exchange(job->boot, mine, length, job->descriptions[index]);
-}
-
-static void lower(size_t *limit, size_t to)
+static void lower_limit(size_t *limit, size_t to)
 {
     if (to < *limit)
         *limit = to;
@@ -85,112 +39,15 @@ void aq_job_find_limits(void)
         const size_t most = job->env.segment_mode == AQ_SEGMENT_EVERYTHING
                                 ? conduit->max_long_unmapped // nothing is mapped
                                 : conduit->max_long;
-        lower(&medium, conduit->max_medium);
-        lower(&reply, most);
-        lower(&unmapped, conduit->max_long_unmapped);
-        lower(&request, aq_max(conduit->max_long_ahead, most));
+        lower_limit(&medium, conduit->max_medium);
+        lower_limit(&reply, most);
+        lower_limit(&unmapped, conduit->max_long_unmapped);
+        lower_limit(&request, aq_max(conduit->max_long_ahead, most));
     }
     replace_limit(&job->max_medium, medium);
     replace_limit(&job->max_long, reply);
     replace_limit(&job->max_long_unmapped, unmapped);
     replace_limit(&job->max_long_request, request);
-}
-
-// smp and the network. Hosts may differ in what is installed, and in their devices: so all
-// ranks agree, before anything is shared, and the first that cannot use a conduit says why. The
-// name of a network that a job in one neighbourhood does not need is still refused when there is no
-// such conduit.
-static aq_status_t find_conduits(const aq_job_t *job, const char *network,
-                                 const aq_conduit_ops_t *found[2])
-{
-    const char *const names[] = {"smp", network};
-    const bool is_used[] = {true, job->nbrhd.groups > 1};
-    char why[256] = "", sentence[400] = "";
-    bool fine = true;
-    for (unsigned i = 0; fine && i < 2; i++) {
-        found[i] = aq_registry_find(names[i], why, sizeof why);
-        fine = found[i] && (!is_used[i] || found[i]->usable(why, sizeof why));
-        snprintf(sentence, sizeof sentence, "conduit %s cannot be used: %s", names[i], why);
-    }
-    return aq_boot_agree(job->boot, fine ? AQ_OK : AQ_ERR_ABSENT, sentence);
-}
-
-static aq_status_t open_conduit(aq_job_t *job, const aq_conduit_ops_t *ops)
-{
-    unsigned index = job->conduit_count;
-    aq_status_t status = ops->open(&job->env, &job->conduits[index]);
-    if (status != AQ_OK)
-        return status;
-    job->conduit_count++;
-    aq_job_find_limits();
-    return exchange_descriptions(job, index);
-}
-
-// Returns when rank 0 has said so, since the launcher ends the job when a rank leaves.
-static aq_status_t refuse_smp(const aq_job_t *job)
-{
-    char sentence[256];
-    snprintf(sentence, sizeof sentence,
-             "conduit smp cannot reach across %u neighbourhoods: start all ranks on one host, and "
-             "unset GASNET_SUPERNODE_MAXSIZE, or choose a network conduit with GASNET_CONDUIT",
-             job->nbrhd.groups);
-    return aq_boot_agree(job->boot, AQ_ERR_CONFIG, sentence);
-}
-
-// The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank
-// that shares memory with no other still sends to itself by it, and has its segment and the scratch
-// of its barriers from it.
-static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
-{
-    job->env = (aq_conduit_env_t){
-        .boot = job->boot,
-        .rank = job->rank,
-        .size = job->size,
-        .nbrhd_size = job->nbrhd.size,
-        .nbrhd_index = job->nbrhd.my_index,
-        .nbrhd = (const uint32_t *)job->nbrhd.members,
-        .threads = aq_threads,
-        .segment_mode = segment_mode,
-        .segment_addr = job->segment_addr,
-        .segment_size = job->segment_size,
-        .exit_timeout_ns = aq_exit_timeout_ns(job->size),
-        .deliver = aq_am_deliver,
-        .segment_holds = aq_segment_holds,
-        .poll_replies = aq_progress_poll_replies,
-    };
-    // before anything is shared: who finds somebody gone would tell of that instead
-    if (job->nbrhd.groups > 1 && strcmp(network, "smp") == 0)
-        return refuse_smp(job);
-    const aq_conduit_ops_t *found[2] = {0};
-    aq_status_t status = find_conduits(job, network, found);
-    if (status == AQ_OK)
-        status = open_conduit(job, found[0]);
-    if (status != AQ_OK || job->nbrhd.groups == 1)
-        return status;
-    atomic_store_explicit(&job->unused_conduits, job->nbrhd.size == 1, memory_order_relaxed);
-    return open_conduit(job, found[1]);
-}
-
-aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode)
-{
-    aq_job_t *job = &aq_job;
-    aq_boot_t *boot;
-    aq_status_t status = aq_boot_start(conduit_name, ranks, &boot);
-    if (status != AQ_OK)
-        return status;
-    job->boot = boot;
-    job->rank = boot->rank;
-    job->size = boot->size;
-    aq_log_identity(job->rank, job->size);
-    status = aq_job_find_groups(job, (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE));
-    if (status == AQ_OK)
-        status = allocate_peers(job);
-    if (status == AQ_OK)
-        status = open_conduits(job, conduit_name, segment_mode);
-    if (status != AQ_OK)
-        return status;
-    aq_progress_start(job->host.size);
-    return job->nbrhd.size > 1 ? aq_attendant_start(job->conduits[0], aq_progress_wake) : AQ_OK;
 }
 
 void aq_job_let_first_speak(void)
@@ -213,7 +70,21 @@ void aq_job_missing(const char *call)
              call);
 }
 
-// 0: nothing leads there.
+void aq_job_exit_requested(void)
+{
+    if (!aq_job_running())
+        aq_job_missing("a function that polls or waits");
+    if (aq_job.exit)
+        aq_job.exit->requested();
+}
+
+void aq_job_exit_if_ended(void)
+{
+    if (aq_job_running() && aq_boot_ended(aq_job.boot) && aq_job.exit)
+        aq_job.exit->if_ended();
+}
+
+// Returns 0 if no conduit reaches the rank.
 static uintptr_t connect_peer(uint32_t rank)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
@@ -247,6 +118,6 @@ uintptr_t aq_job_bind(uint32_t rank)
     aq_lock_drop(&bind_lock);
     if (link)
         return link;
-    aq_exit_if_ended(); // and so the peer has gone
+    aq_job_exit_if_ended(); // then the peer has left, which is no fault
     aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);
 }

@@ -27,6 +27,15 @@ typedef struct aq_group {
     gex_Rank_t my_group; // which of them this one is
 } aq_group_t;
 
+// How this process leaves a job that another rank has ended. exit.c provides it: exit.c needs
+// messages and so stands above this file.
+typedef struct aq_job_exit {
+    // Gives the client a moment to end by itself and returns until then; after it, does not return.
+    void (*requested)(void);
+    // Ends this process with the code of the job, unless this thread is doing so already.
+    void (*if_ended)(void);
+} aq_job_exit_t;
+
 typedef struct aq_job {
     aq_boot_t *boot;
     uint32_t rank, size; // size is 0 before init, and after one that failed
@@ -50,6 +59,7 @@ typedef struct aq_job {
     // Least over the open conduits; max_long is what replies may have, max_long_request requests.
     size_t max_medium, max_long, max_long_unmapped, max_long_request;
     aq_conduit_env_t env;
+    const aq_job_exit_t *exit; // set at init, before the job starts
 } aq_job_t;
 
 extern aq_job_t aq_job;
@@ -68,6 +78,13 @@ static inline bool aq_job_running(void)
 // the call. Where a launcher has started several such processes, one of them speaks.
 void aq_job_missing(const char *call) __attribute__((noreturn, cold));
 
+// For polls that find the job ended, also before init: see aq_job_exit_t, requested.
+void aq_job_exit_requested(void) __attribute__((cold));
+
+// Ends this process with the code of the job if another rank has ended the job. For a bootstrap
+// call that failed, or a peer that does not answer.
+void aq_job_exit_if_ended(void);
+
 // After an init that failed: waits a few seconds in all ranks but rank 0, which tells a fault that
 // all of them have. Async-signal-safe.
 void aq_job_let_first_speak(void);
@@ -78,9 +95,6 @@ static inline void aq_job_need(const char *call)
     if (__builtin_expect(!aq_job.size, 0))
         aq_job_missing(call);
 }
-
-// Joins the job: spawner, hosts, conduits, peer table. ranks: as aq_boot_start has it. Logs faults.
-aq_status_t aq_job_start(const char *conduit_name, uint32_t ranks, aq_segment_mode_t segment_mode);
 
 // The payload limits, again when those of a conduit may have changed.
 void aq_job_find_limits(void);
@@ -103,15 +117,5 @@ static inline void *aq_link_pointer(uintptr_t link)
 {
     return (void *)(link & ~(uintptr_t)1);
 }
-
-// In job_groups.c: fills in host and nbrhd from the hosts of all ranks.
-aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t nbrhd_limit);
-
-// Numbers of the host and the neighbourhood of each rank, counted by first appearance. The caller
-// frees the table; NULL when memory is out (logged).
-typedef struct aq_group_numbers {
-    uint32_t host, nbrhd;
-} aq_group_numbers_t;
-aq_group_numbers_t *aq_job_group_numbers(void);
 
 #endif

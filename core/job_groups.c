@@ -1,8 +1,9 @@
+#include "job_groups.h"
+
 #include <stdlib.h>
 
 #include "../other/base/settings.h"
 #include "fatal.h"
-#include "job.h"
 
 // Which group each rank of a host is in when groups hold at most limit ranks (0: no limit): the
 // host's ranks, in order, are cut into runs of limit.

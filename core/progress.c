@@ -6,7 +6,6 @@
 #include "../other/base/clock.h"
 #include "../other/base/minmax.h"
 #include "../other/base/settings.h"
-#include "exit.h"
 #include "fatal.h"
 #include "job.h"
 
@@ -121,7 +120,7 @@ void aq_progress_wake(void)
 static inline unsigned poll(unsigned what)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
-        aq_exit_requested();
+        aq_job_exit_requested();
     unsigned done = 0;
     // Tasks first: what they send leaves with this poll. It may be the last one for long.
     if (atomic_load_explicit(&busy_tasks, memory_order_relaxed))
@@ -145,7 +144,7 @@ void aq_progress_poll_sending(void)
 void aq_progress_poll_replies(void)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
-        aq_exit_requested();
+        aq_job_exit_requested();
     if (poll_conduits(AQ_POLL_REPLIES) && aq_threads)
         aq_progress_wake();
 }

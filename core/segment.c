@@ -7,7 +7,6 @@
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
 #include "endpoint.h"
-#include "exit.h"
 #include "fatal.h"
 #include "job.h"
 #include "team.h"
@@ -73,19 +72,6 @@ uintptr_t gasnet_getMaxGlobalSegmentSize(void)
 {
     aq_job_need("gasnet_getMaxGlobalSegmentSize");
     return global_limit;
-}
-
-const intptr_t *aq_segment_unmapped(void)
-{
-    static intptr_t *table;
-    if (!table) {
-        table = malloc(aq_job.size * sizeof *table);
-        if (!table)
-            aq_fatal("out of memory for the checks of %u ranks", aq_job.size);
-        for (uint32_t r = 0; r < aq_job.size; r++)
-            table[r] = AQ_UNMAPPED;
-    }
-    return table;
 }
 
 static const char *limit_setting(void)
@@ -205,7 +191,7 @@ static int end_attach(void)
 {
     if (aq_job.boot->ops->barrier(aq_job.boot) == AQ_OK)
         return GASNET_OK;
-    aq_exit_if_ended();
+    aq_job_exit_if_ended();
     return GASNET_ERR_RESOURCE;
 }
 
@@ -234,7 +220,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     if (result != GASNET_OK)
         return result;
     if (attach(size) != AQ_OK) {
-        aq_exit_if_ended();
+        aq_job_exit_if_ended();
         return GASNET_ERR_RESOURCE;
     }
     segment.client = ep->client;

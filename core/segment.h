@@ -70,8 +70,4 @@ int aq_segment_check_limit(const char *call, uintptr_t size);
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
                       const void *addr, size_t nbytes);
 
-// A table of shifts in which nobody is mapped. A debug build gives it to the client's inline put
-// and get, so that each of them comes to the library and is checked.
-const intptr_t *aq_segment_unmapped(void);
-
 #endif

@@ -5,7 +5,6 @@
 
 #include "fatal.h"
 #include "job.h"
-#include "segment.h"
 #include "thread.h"
 
 aq_team_t aq_team;
@@ -15,9 +14,22 @@ static aq_team_t *pairs;
 static aq_lock_t list_lock;
 static _Atomic uint64_t last_number; // reserved for a team
 
+const intptr_t *aq_team_unmapped(void)
+{
+    static intptr_t *table;
+    if (!table) {
+        table = malloc(aq_job.size * sizeof *table);
+        if (!table)
+            aq_fatal("out of memory for the checks of %u ranks", aq_job.size);
+        for (uint32_t r = 0; r < aq_job.size; r++)
+            table[r] = AQ_UNMAPPED;
+    }
+    return table;
+}
+
 static const intptr_t *job_shifts(void)
 {
-    return AQ_CHECKS ? aq_segment_unmapped() : aq_job.shift;
+    return AQ_CHECKS ? aq_team_unmapped() : aq_job.shift;
 }
 
 void aq_team_start(gex_EP_t ep)

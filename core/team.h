@@ -58,6 +58,10 @@ static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
     return aq_job.shift[jobrank];
 }
 
+// A table of shifts in which no rank is mapped. A debug build gives it to the client's inline put
+// and get, so that each of them calls the library, which checks the arguments.
+const intptr_t *aq_team_unmapped(void);
+
 // Makes the primordial team, at init.
 void aq_team_start(gex_EP_t ep);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../other/base/settings.h"
-#include "am_prepare.h"
 #include "fatal.h"
 
 _Thread_local unsigned aq_thread_handler_depth;
@@ -47,7 +46,7 @@ static void end_thread(void *pointer)
     // out of the pool.
     if (aq_event_idle(thread->nbi, ~0u))
         aq_event_free(thread->nbi);
-    aq_prepare_free(thread->descriptor);
+    aq_srcdesc_free(thread->descriptor);
     free(thread);
     self = NULL;
     atomic_fetch_sub_explicit(&live_threads, 1, memory_order_relaxed);
@@ -84,6 +83,12 @@ unsigned long aq_thread_live(void)
 aq_thread_t *aq_thread_self(void)
 {
     return self ? self : make_thread();
+}
+
+aq_event_t *aq_thread_nbi(void)
+{
+    aq_thread_t *thread = aq_thread_self();
+    return thread->region ? thread->region : thread->nbi;
 }
 
 static void check_locks_and_prepared(const char *call, const char *kind)

@@ -13,6 +13,7 @@
 
 #include "event.h"
 #include "lock.h"
+#include "srcdesc.h"
 
 // Sets the mode by its word; false when it is none.
 bool aq_thread_mode(const char *word);
@@ -23,17 +24,19 @@ void aq_thread_expect_handlers(void);
 // Most client threads that may be inside at the same time (GASNET_MAX_THREADS; 1 in seq mode).
 uint64_t aq_thread_limit(void);
 
-struct aq_srcdesc;
-
 // State of one client thread; made when it first needs it, freed when it ends.
 typedef struct aq_thread {
-    aq_event_t *nbi;               // the implicit operations outside of an access region
-    aq_event_t *region;            // those of the open access region, or NULL
-    struct aq_srcdesc *prepared;   // between Prepare and Commit: the descriptor in use
-    struct aq_srcdesc *descriptor; // its memory, reused
+    aq_event_t *nbi;          // the implicit operations outside of an access region
+    aq_event_t *region;       // those of the open access region, or NULL
+    aq_srcdesc_t *prepared;   // between Prepare and Commit: the descriptor in use
+    aq_srcdesc_t *descriptor; // its memory, reused
 } aq_thread_t;
 
 aq_thread_t *aq_thread_self(void);
+
+// The record that implicit (NBI) operations of this thread are counted in: that of the open access
+// region, if there is one.
+aq_event_t *aq_thread_nbi(void);
 
 // Threads that have such a state.
 unsigned long aq_thread_live(void);

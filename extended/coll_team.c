@@ -4,6 +4,7 @@
 
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../core/job_groups.h"
 #include "../core/layers.h"
 #include "coll.h"
 

@@ -12,6 +12,7 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../core/job_groups.h"
 #include "../core/layers.h"
 #include "../core/segment.h"
 #include "../core/team.h"
@@ -280,7 +281,7 @@ gasnet_handle_t aq_api_memset_nb(gex_TM_t tm, gasnet_node_t node, void *dest, in
 void aq_api_memset_nbi(gex_TM_t tm, gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
     memset_request_t request = {dest, nbytes, 0, val};
-    start_memset(tm, node, &request, aq_event_part(aq_event_nbi(), AQ_PART_PUT));
+    start_memset(tm, node, &request, aq_event_part(aq_thread_nbi(), AQ_PART_PUT));
 }
 
 // ---- values ----

@@ -125,5 +125,5 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
     gex_Rank_t jobrank = target_of(ad, atomic);
     if (done_here(jobrank, atomic))
         return 0;
-    return start_away(ad, jobrank, atomic, aq_event_part(aq_event_nbi(), part_of(atomic->op)));
+    return start_away(ad, jobrank, atomic, aq_event_part(aq_thread_nbi(), part_of(atomic->op)));
 }

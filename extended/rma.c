@@ -66,7 +66,7 @@ static int start_blocking(aq_rma_t *rma)
 
 static int start_nbi(const aq_rma_t *rma)
 {
-    return aq_rma_start(rma, part_for(rma, aq_event_nbi()));
+    return aq_rma_start(rma, part_for(rma, aq_thread_nbi()));
 }
 
 // Local completion is nobody's business before the operation itself is complete.

@@ -99,5 +99,5 @@ int aq_vis_start_nbi(const aq_vis_t *vis)
     uint32_t jobrank;
     if (start_near(vis, &notice, &jobrank) == DONE)
         return 0;
-    return start_far(vis, jobrank, &notice, aq_event_part(aq_event_nbi(), part_of(vis)));
+    return start_far(vis, jobrank, &notice, aq_event_part(aq_thread_nbi(), part_of(vis)));
 }

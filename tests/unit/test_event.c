@@ -330,8 +330,8 @@ static void test_other_thread(void **state)
 static void test_nbi(void **state)
 {
     (void)state;
-    aq_event_t *nbi = aq_event_nbi();
-    assert_ptr_equal(aq_event_nbi(), nbi);
+    aq_event_t *nbi = aq_thread_nbi();
+    assert_ptr_equal(aq_thread_nbi(), nbi);
     for (unsigned i = 0; i < LEAVES; i++) {
         begin(nbi, leaves[i].part);
         assert_int_equal(gex_NBI_Test(leaves[i].category, 0), GASNET_ERR_NOT_READY);
@@ -347,7 +347,7 @@ static void test_nbi(void **state)
 static void *other_nbi(void *unused)
 {
     (void)unused;
-    aq_event_t *nbi = aq_event_nbi();
+    aq_event_t *nbi = aq_thread_nbi();
     return gex_NBI_Test(GEX_EC_ALL, 0) == GASNET_OK ? nbi : NULL;
 }
 
@@ -357,7 +357,7 @@ static void test_nbi_of_threads(void **state)
     (void)state;
     pthread_t thread;
     void *theirs;
-    aq_event_t *mine = aq_event_nbi();
+    aq_event_t *mine = aq_thread_nbi();
     begin(mine, AQ_PART_PUT);
     assert_int_equal(pthread_create(&thread, NULL, other_nbi, NULL), 0);
     pthread_join(thread, &theirs);
@@ -369,21 +369,21 @@ static void test_nbi_of_threads(void **state)
 static void test_region(void **state)
 {
     (void)state;
-    aq_event_t *nbi = aq_event_nbi();
+    aq_event_t *nbi = aq_thread_nbi();
     gex_NBI_BeginAccessRegion(0);
-    aq_event_t *region = aq_event_nbi();
+    aq_event_t *region = aq_thread_nbi();
     assert_ptr_not_equal(region, nbi);
     assert_ptr_equal(gex_NBI_EndAccessRegion(0), GEX_EVENT_INVALID); // nothing is pending
-    assert_ptr_equal(aq_event_nbi(), nbi);
+    assert_ptr_equal(aq_thread_nbi(), nbi);
 
     gex_NBI_BeginAccessRegion(0);
-    region = aq_event_nbi();
+    region = aq_thread_nbi();
     begin(region, AQ_PART_PUT);
     begin(region, AQ_PART_GET);
     assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK); // what is in a region does not count
     gex_Event_t event = gex_NBI_EndAccessRegion(0);
     assert_ptr_equal(event, root(region));
-    assert_ptr_equal(aq_event_nbi(), nbi);
+    assert_ptr_equal(aq_thread_nbi(), nbi);
     end(region, AQ_PART_PUT);
     assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
     end_after(0, region, AQ_PART_GET, 3);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/job.h"
+#include "../../core/job_groups.h"
 #include "../../other/base/settings.h"
 
 enum { RANKS_MAX = 40, HOSTS_MAX = 6, LIMIT_MAX = 9, CASES = 300 };

@@ -195,7 +195,7 @@ static void test_unmapped(void **state)
 {
     (void)state;
     for (unsigned r = 0; r < RANKS; r++)
-        assert_true(aq_segment_unmapped()[r] & 1);
+        assert_true(aq_team_unmapped()[r] & 1);
 }
 
 // ---- limits ----

@@ -290,14 +290,14 @@ static void a_wrong_message_is_told(void **state)
 
 static unsigned pending(void)
 {
-    return atomic_load(&aq_event_nbi()->part[AQ_PART_PUT].pending) +
-           atomic_load(&aq_event_nbi()->part[AQ_PART_GET].pending);
+    return atomic_load(&aq_thread_nbi()->part[AQ_PART_PUT].pending) +
+           atomic_load(&aq_thread_nbi()->part[AQ_PART_GET].pending);
 }
 
 static void forget_pending(void)
 {
-    atomic_store(&aq_event_nbi()->part[AQ_PART_PUT].pending, 0);
-    atomic_store(&aq_event_nbi()->part[AQ_PART_GET].pending, 0);
+    atomic_store(&aq_thread_nbi()->part[AQ_PART_PUT].pending, 0);
+    atomic_store(&aq_thread_nbi()->part[AQ_PART_GET].pending, 0);
 }
 
 static const ptrdiff_t dense[] = {8}, sparse[] = {64};

@@ -1,0 +1,201 @@
+// The client's calls that test events and wait for them, and those for implicit operations (NBI).
+#include "event.h"
+#include "fatal.h"
+#include "gasnetex_core.h"
+#include "progress.h"
+#include "report.h"
+#include "thread.h"
+
+static aq_event_t *record_of(gex_Event_t part)
+{
+    return (aq_event_t *)(void *)(part - part->index);
+}
+
+static bool is_root(gex_Event_t event)
+{
+    return event->index == AQ_PART_ROOT;
+}
+
+// What is wrong with an event can be told before its record is looked at, and with a root event
+// that was consumed: the part of the root counts nothing, and a debug build keeps a 1 there while
+// the record is in use.
+static void check_event(const char *call, gex_Event_t event)
+{
+    AQ_CHECK(event != GEX_EVENT_NO_OP,
+             "%s: the event is GEX_EVENT_NO_OP: the operation was never started", call);
+    AQ_CHECK(!is_root(event) || atomic_load_explicit(&event->pending, memory_order_relaxed),
+             "%s: the event %p was synchronized before", call, (void *)event);
+}
+
+// Success consumes a root event: its record goes back to the pool.
+static bool try_event(const char *call, gex_Event_t event)
+{
+    if (event == GEX_EVENT_INVALID)
+        return true;
+    if (AQ_CHECKS)
+        check_event(call, event);
+    if (!is_root(event))
+        return atomic_load_explicit(&event->pending, memory_order_acquire) == 0;
+    aq_event_t *record = record_of(event);
+    if (!aq_event_idle(record, ~0u))
+        return false;
+    aq_event_free(record);
+    return true;
+}
+
+int gex_Event_Test(gex_Event_t event)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_Event_Test", "");
+    return try_event("gex_Event_Test", event) ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+void aq_api_event_wait(gex_Event_t event)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_Event_Wait", "");
+    if (event == GEX_EVENT_INVALID)
+        return;
+    aq_api_wait_t wait = {0};
+    if (try_event("gex_Event_Wait", event))
+        return;
+    aq_report_wait(event, -1);
+    do
+        aq_api_wait_turn(&wait);
+    while (!try_event("gex_Event_Wait", event));
+    aq_api_wait_end(&wait);
+    aq_report_go_on();
+}
+
+// How many entries are still waited for, and how many were completed by this call.
+typedef struct tally {
+    size_t open, completed;
+} tally_t;
+
+// Leaves before roots: a root gives back the record that its leaves live in.
+static void try_entries(const char *call, gex_Event_t *events, size_t count, bool roots,
+                        tally_t *tally)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (events[i] == GEX_EVENT_INVALID)
+            continue;
+        if (AQ_CHECKS)
+            check_event(call, events[i]);
+        if (is_root(events[i]) != roots)
+            continue;
+        if (try_event(call, events[i])) {
+            events[i] = GEX_EVENT_INVALID;
+            tally->completed++;
+        } else {
+            tally->open++;
+        }
+    }
+}
+
+static tally_t try_all(const char *call, gex_Event_t *events, size_t count)
+{
+    tally_t tally = {0, 0};
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    try_entries(call, events, count, false, &tally);
+    try_entries(call, events, count, true, &tally);
+    return tally;
+}
+
+static bool some_done(tally_t tally)
+{
+    return tally.completed || !tally.open;
+}
+
+int gex_Event_TestSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    return some_done(try_all("gex_Event_TestSome", events, count)) ? GASNET_OK
+                                                                   : GASNET_ERR_NOT_READY;
+}
+
+int gex_Event_TestAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    return try_all("gex_Event_TestAll", events, count).open ? GASNET_ERR_NOT_READY : GASNET_OK;
+}
+
+void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    aq_api_wait_t wait = {0};
+    while (!some_done(try_all("gex_Event_WaitSome", events, count)))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+void gex_Event_WaitAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+    (void)flags;
+    aq_api_wait_t wait = {0};
+    while (try_all("gex_Event_WaitAll", events, count).open)
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
+{
+    if (root == GEX_EVENT_INVALID)
+        return GEX_EVENT_INVALID;
+    if (AQ_CHECKS)
+        check_event("gex_Event_QueryLeaf", root);
+    AQ_CHECK(is_root(root), "gex_Event_QueryLeaf: the event %p is not a root event", (void *)root);
+    unsigned parts = aq_event_parts_of(category);
+    AQ_CHECK(parts && (parts & (parts - 1)) == 0,
+             "gex_Event_QueryLeaf: category %#x is not one of GEX_EC_GET, PUT, AM, LC, RMW",
+             category);
+    return aq_event_part(record_of(root), (aq_part_t)__builtin_ctz(parts));
+}
+
+static bool try_nbi(const char *call, gex_EC_t mask)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    return aq_event_idle(aq_thread_self()->nbi, aq_event_parts_of(mask));
+}
+
+int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
+{
+    (void)flags;
+    return try_nbi("gex_NBI_Test", mask) ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
+{
+    (void)flags;
+    aq_api_wait_t wait = {0};
+    while (!try_nbi("gex_NBI_Wait", mask))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+}
+
+void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
+{
+    (void)flags;
+    aq_thread_t *thread = aq_thread_self();
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_NBI_BeginAccessRegion", "");
+    AQ_CHECK(!thread->region, "gex_NBI_BeginAccessRegion: this thread has an open access region "
+                              "already; they do not nest");
+    thread->region = aq_event_new();
+}
+
+gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
+{
+    (void)flags;
+    aq_thread_t *thread = aq_thread_self();
+    aq_event_t *region = thread->region;
+    if (AQ_CHECKS)
+        aq_thread_check_context("gex_NBI_EndAccessRegion", "");
+    AQ_CHECK(region, "gex_NBI_EndAccessRegion: this thread has no open access region");
+    thread->region = NULL;
+    if (!aq_event_idle(region, ~0u))
+        return aq_event_part(region, AQ_PART_ROOT);
+    aq_event_free(region);
+    return GEX_EVENT_INVALID;
+}

@@ -1,0 +1,10 @@
+#include "srcdesc.h"
+
+#include <stdlib.h>
+
+void aq_srcdesc_free(aq_srcdesc_t *descriptor)
+{
+    if (descriptor)
+        free(descriptor->buffer);
+    free(descriptor);
+}

@@ -1,0 +1,35 @@
+// A source descriptor of negotiated payload: a message between Prepare and Commit or Cancel. Each
+// thread keeps one for reuse (thread.h).
+#ifndef AQ_SRCDESC_H
+#define AQ_SRCDESC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conduit.h"
+#include "gasnetex_am.h"
+
+typedef enum aq_room {
+    AQ_ROOM_CLIENT,  // the client's own buffer, sent at Commit
+    AQ_ROOM_BUFFER,  // a buffer of this descriptor, sent at Commit
+    AQ_ROOM_CONDUIT, // inside the message, in the conduit's memory
+} aq_room_t;
+
+typedef struct aq_srcdesc {
+    aq_am_t am;
+    aq_room_t room;
+    size_t size; // most that Commit may send
+    const void *payload;
+    uint32_t jobrank;
+    gex_Token_t token; // of a reply
+    gex_Event_t *lc_opt;
+    void *dest; // given at Prepare, or NULL
+    aq_reservation_t reservation;
+    char *buffer; // buffer_size bytes, kept for the next time
+    size_t buffer_size;
+} aq_srcdesc_t;
+
+// Frees a descriptor and its buffer; NULL is allowed.
+void aq_srcdesc_free(aq_srcdesc_t *descriptor);
+
+#endif
