@@ -1,8 +1,11 @@
-// The smp conduit: processes of one host talk through shared memory. The teaching conduit: read
-// it in this order: conduits/common/mail_message.h (what a message looks like),
-// conduits/common/mail_ring.h and .c (how it travels), conduits/common/mailbox.h and .c (the rings
-// of a process, and the operations on them), this file (the table of operations), smp_memory.c
-// (where mailboxes and segments live), conduits/common/mailbox_sleep.c (waiting).
+// The smp conduit: processes of one host communicate through shared memory. This file is the
+// example for a new conduit: every conduit is a const table of operations (core/conduit.h), which
+// is at the end of this file. Read on in this order:
+// - conduits/common/mail_message.h: the layout of a message
+// - conduits/common/mail_ring.h and .c: the ring that carries messages
+// - conduits/common/mailbox.h and .c: the rings of a process, and the operations on them
+// - smp_memory.c: where mailboxes and segments are in memory
+// - conduits/common/mailbox_sleep.c: how a process waits
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,10 @@
 #include "../../other/base/log.h"
 #include "smp_conduit.h"
 
+// ---- opening and closing ----
+
+// The conduit needs nothing but anonymous shared memory, so it creates a file to see whether it
+// can.
 static bool smp_usable(char *why, size_t why_size)
 {
     int fd = memfd_create("gasnet-probe", MFD_CLOEXEC);
@@ -26,6 +33,7 @@ static bool smp_usable(char *why, size_t why_size)
     return true;
 }
 
+// The mailbox is the first member of smp_conduit_t, and its rings are aligned to cache lines.
 static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
     smp_conduit_t *smp = aligned_alloc(AQ_RING_LINE, sizeof *smp);
@@ -34,8 +42,13 @@ static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         return AQ_ERR_RESOURCE;
     }
     memset(smp, 0, sizeof *smp);
-    smp->mail.base = (aq_conduit_t){&aq_smp_conduit,    env, AQ_RING_MAX_MEDIUM, (size_t)1 << 30,
-                                    AQ_RING_MAX_MEDIUM, 0};
+    smp->mail.base = (aq_conduit_t){
+        .ops = &aq_smp_conduit,
+        .env = env,
+        .max_medium = AQ_RING_MAX_MEDIUM,
+        .max_long = (size_t)1 << 30,
+        .max_long_unmapped = AQ_RING_MAX_MEDIUM,
+    };
     aq_status_t status = smp_memory_open(smp);
     if (status != AQ_OK) {
         free(smp);
@@ -45,14 +58,18 @@ static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     return AQ_OK;
 }
 
+// Keeps the mappings until the process ends: peers may still write into the rings.
 static void smp_close(aq_conduit_t *conduit)
 {
-    (void)conduit; // the mappings end with the process; peers may still write into the rings
+    (void)conduit;
 }
 
+// ---- peers ----
+
+// Peers need no description of this process: the job tells which ranks share memory.
 static void smp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
-    (void)conduit, (void)description; // who shares memory is known from the job
+    (void)conduit, (void)description;
 }
 
 static bool smp_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
@@ -61,6 +78,8 @@ static bool smp_match(aq_conduit_t *conduit, uint32_t rank, const char *descript
     return aq_index_in_nbrhd(conduit->env, rank) != UINT32_MAX;
 }
 
+// A link is the way to the mailbox of a peer. The core keeps it as a void pointer and passes it to
+// each send.
 static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
                                void **out)
 {
@@ -74,6 +93,8 @@ static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char 
     *out = link;
     return AQ_OK;
 }
+
+// ---- reports and services for the core ----
 
 static size_t smp_memory_bytes(aq_conduit_t *conduit)
 {

@@ -1,6 +1,6 @@
-// The smp conduit's state, and how its files divide the work.
+// The state of the smp conduit, and what its two files offer each other.
 //
-// One anonymous file for each neighbourhood, made by its first process and mapped whole by all:
+// The first process of a neighbourhood creates one anonymous file; all processes map all of it:
 //
 //     [ mailbox ] of each process  [ scratch of each ]  [ segments ]
 #ifndef AQ_SMP_CONDUIT_H
@@ -12,9 +12,10 @@
 extern const aq_conduit_ops_t aq_smp_conduit;
 
 typedef struct smp_conduit {
-    aq_mail_t mail; // first: a pointer to it, and to the conduit in it, is a pointer to this
+    // First member: a pointer to the smp conduit is also a pointer to its mailboxes and its base.
+    aq_mail_t mail;
 
-    int fd; // until segments are shared, then -1
+    int fd; // of the file; -1 after the segments are shared
     char *shared;
     char *scratch;
     size_t segments_offset; // in the file
@@ -27,8 +28,8 @@ static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
 
 // ---- smp_memory.c ----
 
-// Makes or finds the neighbourhood's file, maps it, and opens the mailbox of this process.
-// Collective.
+// Creates or opens the neighbourhood's file, maps it, and opens the mailbox of this process.
+// Collective. Returns AQ_ERR_RESOURCE after it has logged the fault.
 aq_status_t smp_memory_open(smp_conduit_t *smp);
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
 

@@ -1,4 +1,5 @@
-// Where mailboxes, scratch and segments live: one anonymous file for the neighbourhood.
+// The memory of the smp conduit: one anonymous file that holds the mailboxes, the scratch and the
+// segments of a neighbourhood.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-// The first process of the neighbourhood makes the file; the ticket to open it goes to all ranks.
+// The first process of the neighbourhood creates the file. An exchange sends the ticket with which
+// others open it to all ranks.
 static aq_status_t find_file(smp_conduit_t *smp)
 {
     const aq_conduit_env_t *env = smp->mail.base.env;
@@ -57,7 +59,7 @@ aq_status_t smp_memory_open(smp_conduit_t *smp)
     return AQ_OK;
 }
 
-// All segments lie in one run behind the scratch; everybody maps the run whole.
+// The segments lie behind the scratch, one after the other. Each process maps all of them at once.
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     smp_conduit_t *smp = smp_of(conduit);

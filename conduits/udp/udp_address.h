@@ -16,7 +16,7 @@ enum {
     UDP_ALIGNMENT = 8,     // the alignment of received datagrams, in bytes
 };
 
-// How a process is reached, as it tells its peers: the same bytes on every machine.
+// The address of a process, as peers exchange it: the same bytes on every machine.
 typedef struct udp_address {
     uint8_t bytes[UDP_ADDRESS_BYTES]; // family (4 or 6), 0, port (big-endian), address
 } udp_address_t;
@@ -30,10 +30,10 @@ typedef struct udp_sockaddr {
     socklen_t length;
 } udp_sockaddr_t;
 
-// What the kernel is told of an address; false: it is none.
+// Converts an address for the kernel; false: it is invalid.
 bool udp_address_read(const udp_address_t *address, udp_sockaddr_t *out);
 void udp_address_write(const udp_sockaddr_t *from, udp_address_t *out);
-// "127.0.0.1:4711", "[::1]:4711"; returns text.
+// Writes the address as text, for example "127.0.0.1:4711" or "[::1]:4711"; returns text.
 const char *udp_address_text(const udp_sockaddr_t *from, char text[UDP_ADDRESS_TEXT]);
 
 typedef struct udp_outgoing {

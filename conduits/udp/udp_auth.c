@@ -48,7 +48,7 @@ const char *udp_auth_promise(udp_auth_mode_t mode)
 
 // ---- keys ----
 
-// A key for one purpose. Other keys that follow from the job's key have other names.
+// Derives a key for one purpose from the job's key. Each purpose has a different name.
 static void key_derive(const uint8_t key[AQ_KEY_BYTES], const char *purpose, uint8_t *out,
                        size_t bytes)
 {
@@ -132,7 +132,7 @@ static uint64_t checksum_pieces(const struct iovec *pieces, unsigned count, uint
     return XXH3_64bits_digest(&state);
 }
 
-// Of the fields, with a checksum of 0 among them, and of the frames.
+// The checksum of the fields, with the checksum itself as 0, and of the frames.
 static uint32_t checksum_of(const uint8_t *datagram, size_t header, const struct iovec *frames,
                             unsigned count)
 {
@@ -166,8 +166,8 @@ static uint64_t hash_fields(const udp_auth_t *auth, const uint8_t *datagram, siz
     return hash;
 }
 
-// Each hash covers the one before and a front. Where the last frame ends follows from the length in
-// the header, so that no frame can be added or taken away.
+// Each hash covers the previous one and a front. The length in the header determines where the last
+// frame ends, so that no frame can be added or removed.
 static bool hash_fronts(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *frames,
                         size_t at_hand, uint64_t *hash)
 {
@@ -212,7 +212,7 @@ static uint64_t hash_all(const udp_auth_t *auth, const uint8_t *datagram, size_t
     return hash;
 }
 
-// False: the fronts are not those of frames, or not at hand.
+// False: the fronts are not those of valid frames, or not readable.
 static bool proof_make(const udp_auth_t *auth, const udp_header_t *header, const uint8_t *datagram,
                        const struct iovec *frames, unsigned count, uint64_t token, uint64_t *proof)
 {
@@ -236,7 +236,7 @@ void udp_auth_sign(const udp_auth_t *auth, uint8_t *datagram, const udp_header_t
         udp_header_set_checksum(datagram,
                                 checksum_of(datagram, udp_header_bytes(header), frames, count));
     if (!proof_make(auth, header, datagram, frames, count, token, &proof))
-        abort(); // this process wrote frames that it cannot read
+        abort(); // this process wrote frames that it cannot decode
     memcpy(datagram, &proof, sizeof proof);
 }
 
@@ -250,5 +250,5 @@ bool udp_auth_genuine(const udp_auth_t *auth, const udp_header_t *header, const 
         return true;
     memcpy(&got, datagram, sizeof got);
     return proof_make(auth, header, datagram, &frames, frames.iov_len > 0, token, &proof) &&
-           got == proof; // one instruction, whose time tells nothing
+           got == proof; // one instruction, whose duration leaks nothing
 }

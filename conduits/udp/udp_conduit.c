@@ -1,5 +1,5 @@
-// The table of the udp conduit: opening, waiting, the end. Messages go through udp_send.c and
-// udp_receive.c.
+// The table of operations of the udp conduit: opening, waiting, closing and reports. udp_send.c and
+// udp_receive.c carry the messages.
 #include "udp_state.h"
 #include "udp_watch.h"
 
@@ -12,7 +12,7 @@
 #include "../../other/base/settings.h"
 #include "../../other/base/minmax.h"
 
-enum { LOOK_PAUSE_NS = 10000 }; // the longest between looks at the socket in a run of polls
+enum { LOOK_PAUSE_NS = 10000 }; // the longest interval between receives in a run of polls
 
 static bool udp_usable(char *why, size_t why_size)
 {
@@ -20,7 +20,7 @@ static bool udp_usable(char *why, size_t why_size)
     return true;
 }
 
-// Whether datagrams stay inside this host: all ranks are here, and the user named no network.
+// Whether datagrams stay on this host: all ranks are here, and the user chose no network.
 static bool stays_inside(const aq_boot_t *boot)
 {
     uint32_t r = 0;
@@ -29,7 +29,7 @@ static bool stays_inside(const aq_boot_t *boot)
     return r == boot->size && !*aq_settings_text(AQ_SET_WORKERIP);
 }
 
-// The largest payload of a frame with all arguments.
+// The largest payload of a frame that has the maximum number of arguments.
 static size_t largest_payload(size_t datagram_bytes, unsigned category)
 {
     size_t rest = datagram_bytes - UDP_HEADER_MOST - udp_frame_payload_at(category, AQ_AM_MAX_ARGS);
@@ -58,7 +58,7 @@ static aq_status_t open_socket(udp_conduit_t *udp)
     return status;
 }
 
-// Clients may ask for what every rank can send to every other: the least of all.
+// The limits that clients see hold between any two ranks, so the smallest datagram counts.
 static void set_payloads(udp_conduit_t *udp)
 {
     size_t least = udp->datagram_bytes;
@@ -69,8 +69,8 @@ static void set_payloads(udp_conduit_t *udp)
     udp->base.max_long_unmapped = udp->base.max_long;
 }
 
-// AES if every processor of the job has instructions for it: without, it is slow, and the time that
-// it takes tells something of the key.
+// AES, if every processor of the job has instructions for it. In software AES is slow, and its
+// timing leaks information about the key.
 static void choose_cipher(udp_conduit_t *udp)
 {
     udp->cipher = UDP_CIPHER_AES;
@@ -99,8 +99,8 @@ static aq_status_t exchange_peer_info(udp_conduit_t *udp)
     return AQ_OK;
 }
 
-// Beside the slots of the socket there are two queues. Each has half, so that requests, which may
-// have to wait, never keep a reply from coming in.
+// The memory beyond the slots of the socket is divided evenly between the two queues, so that
+// requests, which may have to wait, never keep a reply out.
 static unsigned queue_most(size_t bytes)
 {
     return (unsigned)(bytes / UDP_SLOT_BYTES - UDP_SLOTS) / UDP_CLASSES;
@@ -134,7 +134,7 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     return AQ_OK;
 }
 
-// Addresses go round at the opening.
+// The ranks exchange their addresses when the conduit opens, so nothing is left to describe.
 static void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     (void)conduit, (void)description;
@@ -168,9 +168,10 @@ void udp_end_without_socket(const udp_conduit_t *udp)
 
 // ---- polling ----
 
-// A look costs far more than a poll of shared memory, and for most messages of such a process it
-// would be in vain. So it waits for a sixteenth of the time since something came last, and not
-// long. Whoever polls seldom looks each time.
+// A receive costs far more than a poll of shared memory, and in a process with neighbours most
+// receives would find nothing. So a receive is skipped until a sixteenth of the time since the last
+// arrival has passed, but not longer than LOOK_PAUSE_NS. A process that polls rarely receives in
+// each poll.
 bool udp_time_to_peek(udp_conduit_t *udp, uint64_t *time)
 {
     if (udp->base.env->nbrhd_size == 1)
@@ -210,7 +211,7 @@ static void udp_disarm(aq_conduit_t *conduit)
     atomic_fetch_sub(&udp_of(conduit)->sleepers, 1);
 }
 
-// What other processes wait for, they hear by a message.
+// Other processes are woken by messages, so only threads of this process are woken here.
 static void udp_wake(aq_conduit_t *conduit, bool neighbourhood)
 {
     udp_conduit_t *udp = udp_of(conduit);
@@ -266,7 +267,7 @@ static void udp_dump_state(aq_conduit_t *conduit)
     print_stats(udp_of(conduit));
 }
 
-// Other threads may still be inside, so nothing is freed.
+// Frees nothing, because other threads may still be inside the conduit.
 static void udp_close(aq_conduit_t *conduit)
 {
     udp_conduit_t *udp = udp_of(conduit);

@@ -8,14 +8,15 @@
 #include "../../other/base/settings.h"
 
 #define NS_PER_MS 1e6
-#define REORDER_LIMIT_NS 200000u // one that nobody overtakes leaves after that time
+// A reordered datagram that no other overtakes is sent after this time.
+#define REORDER_LIMIT_NS 200000u
 
-// A copy of a datagram that waits.
+// The copy of a delayed datagram.
 typedef struct udp_held {
     struct udp_held *next;
     udp_sockaddr_t to;
-    uint64_t due;       // time at which it leaves ...
-    uint64_t overtaken; // ... or as soon as so many datagrams have been offered
+    uint64_t due;       // the time at which it is sent,
+    uint64_t overtaken; // or the number of offered datagrams after which it is sent
     size_t length;
     uint8_t bytes[];
 } udp_held_t;
@@ -25,7 +26,7 @@ struct udp_faults {
     udp_faults_rates_t rates;
     udp_faults_counts_t counts;
     uint64_t random;
-    udp_held_t *held; // in the order in which they came
+    udp_held_t *held; // in order of arrival
 };
 
 // ---- decisions ----
@@ -39,11 +40,10 @@ static uint64_t next_random(uint64_t *random)
     return z ^ z >> 31;
 }
 
-// Takes one number from the sequence whatever the rate is, so that a rate does not change what
-// another one does.
+// Draws one number whatever the rate is, so that one rate does not influence the effect of another.
 static bool random_chance(uint64_t *random, double percent)
 {
-    double at = (double)(next_random(random) >> 11) * 0x1p-53; // from 0 to below 1
+    double at = (double)(next_random(random) >> 11) * 0x1p-53; // in [0, 1)
     return at * 100 < percent;
 }
 
@@ -143,7 +143,7 @@ static size_t length_of(const udp_outgoing_t *datagram)
     return length;
 }
 
-// A copy with what the plan does to its bytes; NULL: no memory, and then it is lost.
+// A copy with the changes of the plan; NULL: no memory, so the datagram is lost.
 static udp_held_t *copy_of(const udp_outgoing_t *datagram, const udp_faults_plan_t *plan)
 {
     udp_held_t *held = malloc(sizeof *held + length_of(datagram));
@@ -198,7 +198,7 @@ static void emit_due(udp_faults_t *faults, uint64_t now, udp_faults_emit_t *emit
     }
 }
 
-// One copy: now, or later.
+// Emits one copy now, or holds it.
 static void copy_dispatch(udp_faults_t *faults, const udp_outgoing_t *datagram,
                           const udp_faults_plan_t *plan, uint64_t now, udp_faults_emit_t *emit,
                           void *context)
@@ -223,7 +223,7 @@ void udp_faults_offer(udp_faults_t *faults, const udp_outgoing_t *datagram, uint
     count_plan(&faults->counts, &plan, length);
     for (unsigned i = 0; !plan.drop && i < plan.copies; i++) {
         copy_dispatch(faults, datagram, &plan, now, emit, context);
-        plan.length = length; // the second copy is whole, and in order
+        plan.length = length; // the second copy is intact and in order
         plan.flip = SIZE_MAX;
         plan.overtake = 0;
         plan.delay_ns = 0;

@@ -1,13 +1,12 @@
-// Faults on request, for tests: what the network might do to a datagram, done before the kernel
-// gets it. In every build; without the settings GASNET_UDP_FAULT_... there is no such layer.
+// Fault injection for tests: treats outgoing datagrams as a bad network would, before the kernel
+// gets them. Part of every build; without a setting GASNET_UDP_FAULT_... it is not active.
 //
 // What is always true:
-// - What happens to a datagram is decided by one sequence of random numbers, which follows from
-//   GASNET_UDP_FAULT_SEED and the rank, and from nothing else: the n-th datagram of a process
-//   always has the same fate.
-// - A datagram that is held back leaves when so many others have passed, or its time is over: it is
-//   late, but never lost.
-// - Any thread; one lock.
+// - One sequence of random numbers decides what happens to a datagram. It depends only on
+//   GASNET_UDP_FAULT_SEED and the rank: the n-th datagram of a process always has the same fate.
+// - A delayed datagram is sent when enough others have overtaken it, or when its time is over: it
+//   is late, but never lost.
+// - Any thread may call; one lock protects the state.
 //
 //      datagram -> udp_faults_decide -> dropped
 //                                    -> 1 or 2 copies -> cut short, a bit flipped -> now
@@ -24,25 +23,25 @@
 
 typedef struct udp_faults udp_faults_t;
 
-// Percent of datagrams.
+// Rates in percent of datagrams.
 typedef struct udp_faults_rates {
     double drop, duplicate, reorder, delay, truncate, flip, forge;
-    uint64_t delay_ns; // of those that are delayed, at most
+    uint64_t delay_ns; // longest delay
 } udp_faults_rates_t;
 
-// What is to happen to one datagram.
+// What will happen to one datagram.
 typedef struct udp_faults_plan {
     bool drop;
     unsigned copies;   // 1 or 2
-    unsigned overtake; // by so many later ones; 0: in order
+    unsigned overtake; // number of later datagrams that overtake it; 0: in order
     uint64_t delay_ns;
-    size_t length; // what is left of it; at least 1 byte less if it is cut
-    size_t flip;   // a bit to turn over, counted from the first; SIZE_MAX: none
+    size_t length; // its new length; shorter than before if it is truncated
+    size_t flip;   // index of a bit to flip; SIZE_MAX: none
 } udp_faults_plan_t;
 
-enum { UDP_FAULTS_OVERTAKE = 8 }; // a datagram out of order is overtaken by so many at most
+enum { UDP_FAULTS_OVERTAKE = 8 }; // most datagrams that overtake a reordered one
 
-// Decides the fate of a datagram of that many bytes. Pure: nothing but *random changes.
+// Decides the fate of a datagram of the given length. Changes nothing but *random.
 udp_faults_plan_t udp_faults_decide(const udp_faults_rates_t *rates, uint64_t *random,
                                     size_t length);
 
@@ -50,26 +49,28 @@ typedef struct udp_faults_counts {
     uint64_t offered, dropped, duplicated, reordered, delayed, truncated, flipped, forged;
 } udp_faults_counts_t;
 
-// Hands a datagram to the kernel; what it does not take is lost.
+// Passes a datagram to the kernel, which may reject it; then it is lost.
 typedef void udp_faults_emit_t(void *context, const udp_sockaddr_t *to, const void *bytes,
                                size_t length);
 
-// Reads the settings. *out is NULL when none of them asks for a fault. The caller owns it. Logs.
+// Reads the settings. *out is NULL if none of them requests a fault; the caller owns it. Logs
+// faults.
 aq_status_t udp_faults_start(uint32_t rank, udp_faults_t **out);
-// The same with rates of the caller.
+// As udp_faults_start, with explicit rates.
 aq_status_t udp_faults_make(const udp_faults_rates_t *rates, uint64_t seed, udp_faults_t **out);
 void udp_faults_stop(udp_faults_t *faults); // NULL is fine
 
-// Turns a bit over in some of the datagrams before they are sealed or signed, as a process with the
-// key of the job could. bytes: what stands behind the proof, but for what is sent from its place.
+// Flips a bit in some datagrams before they are encrypted or signed, as a malicious process with
+// the key of the job could. bytes: the datagram behind the proof, without payload that is sent in
+// place.
 void udp_faults_forge(udp_faults_t *faults, uint8_t *bytes, size_t length);
 
-// A datagram on its way out, copied if it has to wait. Emits it, or others, or nothing.
+// Processes an outgoing datagram, and copies it if it has to wait. Emits it, or others, or nothing.
 void udp_faults_offer(udp_faults_t *faults, const udp_outgoing_t *datagram, uint64_t now,
                       udp_faults_emit_t *emit, void *context);
-// Emits what was held back and is due.
+// Emits the delayed datagrams that are due.
 void udp_faults_due(udp_faults_t *faults, uint64_t now, udp_faults_emit_t *emit, void *context);
-// When udp_faults_due has to be called at the latest; UINT64_MAX: nothing is held.
+// When udp_faults_due has to be called at the latest; UINT64_MAX: no datagram is delayed.
 uint64_t udp_faults_deadline(udp_faults_t *faults);
 
 udp_faults_counts_t udp_faults_count(udp_faults_t *faults);

@@ -5,20 +5,20 @@
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
 
-enum { FREE, UNDER_WAY, LOST }; // a slot
+enum { FREE, UNDER_WAY, LOST }; // states of a slot
 
 enum {
-    LEAST_DATAGRAMS =
-        8,        // the least congestion window: with fewer, losses do not show by overtaking
-    PATIENCE = 4, // time-outs in a row before the time-out doubles: nothing but requests is
-                  // sent then, and losses alone explain so many
-    TELLINGS = 3, // of the same news, by as many acknowledgements
-    MOST_DOUBLINGS = 20, // of the time-out; rto_most ends them long before
-    DELAY_FACTOR = 4,    // a round trip so many times the least one, and
-    DELAY_NS = 1000000,  // this much longer, stands in a queue
+    LEAST_DATAGRAMS = 8, // the smallest congestion window: with fewer, overtaking shows no losses
+    // Time-outs in a row before the time-out doubles: only requests are sent then, and mere losses
+    // explain so many.
+    PATIENCE = 4,
+    ACK_REPEATS = 3,     // acknowledgements that repeat the same news
+    MOST_DOUBLINGS = 20, // of the time-out; rto_most is reached long before
+    DELAY_FACTOR = 4,    // a round trip this many times the shortest one, and
+    DELAY_NS = 1000000,  // this much longer, waits in a queue
 };
 
-#define LEAST_RTT_AGE 10000000000u // a least round trip older than this (ns) is measured anew
+#define LEAST_RTT_AGE 10000000000u // a shortest round trip older than this (ns) is measured again
 
 // ---- the ring of slots ----
 
@@ -76,7 +76,7 @@ static uint64_t clamp_to(uint64_t value, uint64_t least, uint64_t most)
     return aq_min(aq_max(value, least), most);
 }
 
-// Doubled for each request that was repeated, and for each epoch that brought nothing.
+// The time-out doubles for each repeated request, and for each epoch without progress.
 static void timer_start(udp_sender_t *sender, uint64_t now)
 {
     uint64_t doublings = sender->fruitless;
@@ -87,8 +87,8 @@ static void timer_start(udp_sender_t *sender, uint64_t now)
                                    sender->setup.rto_most);
 }
 
-// A peer that was away for long says nothing about the path. If it is the path that has become so
-// slow, the next samples show that again, each with a longer time-out.
+// Limits a sample, because a peer that did not poll for long says nothing about the path. If the
+// path has really become that slow, the next samples show it again, each with a longer time-out.
 static void take_sample(udp_sender_t *sender, uint64_t sample, uint64_t now)
 {
     sample = clamp_to(sample, 0, 2 * sender->rto);
@@ -123,8 +123,8 @@ static uint64_t window_minimum(const udp_sender_t *sender)
     return clamp_to(sender->setup.first_bytes, 0, least);
 }
 
-// Only a window that was in use grows: doubles in a round trip below the threshold, above it grows
-// by a datagram.
+// Grows the window only if it was in use: below the threshold it doubles in a round trip, above it
+// grows by one datagram.
 static void window_grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_before)
 {
     uint64_t most = (uint64_t)sender->setup.window * sender->setup.datagram_bytes;
@@ -136,7 +136,8 @@ static void window_grow(udp_sender_t *sender, uint64_t bytes, uint64_t flight_be
         sender->congestion = clamp_to(sender->congestion + bytes, 0, most);
 }
 
-// A loss, once for all that were sent before the last one was answered (as CUBIC does: to 0.7).
+// Shrinks the window after a loss, once for all transmissions before the last reaction (to 0.7, as
+// CUBIC does).
 static void window_shrink_by_loss(udp_sender_t *sender, uint64_t order)
 {
     if (order <= sender->recovery)
@@ -146,7 +147,7 @@ static void window_shrink_by_loss(udp_sender_t *sender, uint64_t order)
     sender->threshold = sender->congestion;
 }
 
-// What a time-out found missing is taken for a path that carried nothing: begins again.
+// After a time-out the path is assumed to have carried nothing: the window starts again.
 static void window_shrink_by_timeout(udp_sender_t *sender)
 {
     sender->recovery = sender->orders;
@@ -154,8 +155,8 @@ static void window_shrink_by_timeout(udp_sender_t *sender)
     sender->congestion = window_minimum(sender);
 }
 
-// Once in a round trip: if even the fastest acknowledgement was slow, a queue stands somewhere. It
-// is shortened, but not below the first window: a peer that computes is slow as well.
+// Called once in a round trip: if even the fastest acknowledgement was slow, a queue has built up.
+// The window shrinks, but not below the initial one, because a peer that computes is slow as well.
 static void round_end(udp_sender_t *sender)
 {
     if (sender->round_rtt != UDP_NEVER &&
@@ -259,17 +260,17 @@ uint64_t udp_sender_deadline(const udp_sender_t *sender)
 
 // ---- acknowledgements ----
 
-// What one acknowledgement brought.
+// The effect of one acknowledgement.
 typedef struct news {
     unsigned released;
-    uint64_t bytes;   // of them
-    uint64_t sent_at; // when the latest transmission that is known to have arrived was; 0: none
-    uint64_t order;   // the latest transmission of all these datagrams
+    uint64_t bytes;   // of the released datagrams
+    uint64_t sent_at; // time of the latest transmission that is known to have arrived; 0: none
+    uint64_t order;   // the latest transmission of all released datagrams
 } news_t;
 
-// A proof beyond all that has arrived is the only transmission of its datagram: to be sent again,
-// the datagram was overtaken by one that has arrived, or stood behind the oldest one at the change
-// of the epoch, which has arrived by a transmission of the new epoch.
+// A proof beyond all arrived transmissions belongs to the only transmission of its datagram. A
+// retransmitted datagram was either overtaken by one that has arrived, or it stood behind the
+// oldest one at the change of the epoch, which has arrived by a transmission of the new epoch.
 static void slot_acknowledge(udp_sender_t *sender, uint64_t sequence, news_t *news)
 {
     udp_slot_t *slot = slot_of(sender, sequence);
@@ -299,8 +300,8 @@ static void acknowledge_all(udp_sender_t *sender, const udp_ack_t *ack, news_t *
         sender->base++;
 }
 
-// As long as no datagram that is kept was sent twice, later numbers were sent later, and the
-// first one that is not overtaken ends the search.
+// As long as no kept datagram was retransmitted, later numbers were sent later, and the first one
+// that is not overtaken ends the search.
 static void slots_find_overtaken(udp_sender_t *sender)
 {
     for (uint64_t s = sender->base; s < sender->next; s++) {
@@ -317,8 +318,8 @@ static void slots_find_overtaken(udp_sender_t *sender)
     }
 }
 
-// The epoch asked for is confirmed: all that is kept is lost, and what the acknowledgement reports
-// missing can arrive by a new transmission only.
+// The requested epoch is confirmed: all kept datagrams are lost, and those that the acknowledgement
+// reports missing can arrive only by a new transmission.
 static void epoch_confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t now)
 {
     sender->requesting = false;
@@ -342,9 +343,9 @@ static void epoch_confirm(udp_sender_t *sender, const udp_ack_t *ack, uint64_t n
         take_sample(sender, now - sender->requested_at, now);
 }
 
-// Whether the epoch can be: the current one, an older one, or the one asked for. That one is later
-// than all news so far and cannot tell less; so an acknowledgement from 2^32 epochs ago confirms
-// nothing, if only one datagram got through since.
+// Whether the epoch is plausible: the current one, an older one, or the requested one. An
+// acknowledgement of the requested epoch is later than all news so far and cannot report less; so
+// an acknowledgement from 2^32 epochs ago confirms nothing if a single datagram got through since.
 static bool ack_epoch_is_plausible(const udp_sender_t *sender, const udp_ack_t *ack)
 {
     uint32_t ahead = ack->epoch - sender->epoch;
@@ -352,7 +353,7 @@ static bool ack_epoch_is_plausible(const udp_sender_t *sender, const udp_ack_t *
            (ahead == 1 && sender->requesting && ack->cumulative >= sender->base);
 }
 
-// Whether it tells of nothing that was not sent.
+// Whether the acknowledgement covers only datagrams that were sent.
 static bool ack_range_is_plausible(const udp_sender_t *sender, const udp_ack_t *ack)
 {
     uint64_t reach = ack->cumulative;
@@ -361,7 +362,7 @@ static bool ack_range_is_plausible(const udp_sender_t *sender, const udp_ack_t *
     return ack->cumulative <= sender->next && reach <= sender->next;
 }
 
-// Credit of the latest acknowledgement, as far as numbers tell which one that is.
+// Adopts the credit of the latest acknowledgement, as far as the numbers show which one that is.
 static void take_credit(udp_sender_t *sender, const udp_ack_t *ack)
 {
     if (ack->cumulative < sender->credit_from)
@@ -370,8 +371,8 @@ static void take_credit(udp_sender_t *sender, const udp_ack_t *ack)
     sender->credit_from = ack->cumulative;
 }
 
-// Time and congestion, once it is known what was released. The time that the receiver held the
-// acknowledgement back, or that earlier ones were lost in, is none of the path's.
+// Updates round-trip time and congestion after the release. The time for which the receiver delayed
+// the acknowledgement, or in which earlier ones were lost, is not part of the round trip.
 static void sender_progress(udp_sender_t *sender, const news_t *news, uint64_t flight_before,
                             uint32_t held_us, uint64_t now)
 {
@@ -459,7 +460,7 @@ udp_verdict_t udp_receiver_take(udp_receiver_t *receiver, uint32_t epoch, uint64
         receiver_mark(receiver, sequence);
     if (verdict == UDP_NEW || verdict == UDP_DUPLICATE) {
         receiver->owed++;
-        receiver->news = TELLINGS;
+        receiver->news = ACK_REPEATS;
     }
     return verdict;
 }
@@ -472,12 +473,12 @@ bool udp_receiver_request(udp_receiver_t *receiver, uint32_t epoch)
         receiver->epochs++;
     }
     if (confirms)
-        receiver->news = TELLINGS;
+        receiver->news = ACK_REPEATS;
     receiver->requests[confirms]++;
     return confirms;
 }
 
-// The 64 bits from number cumulative + 1 on; of the window's other numbers none is in between.
+// The 64 bits from number cumulative + 1 on. No other number of the window lies among these.
 static uint64_t receiver_selective(const udp_receiver_t *receiver)
 {
     const unsigned words = UDP_WINDOW_MAX / 64;

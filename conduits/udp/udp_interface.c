@@ -15,7 +15,7 @@
 
 _Static_assert(sizeof((udp_interface_t *)0)->name == IF_NAMESIZE, "room for any name");
 
-// The bytes of an address, without port; *length of them.
+// The bytes of an address, without port; *length is their number.
 static const uint8_t *bytes_of(const struct sockaddr *address, size_t *length)
 {
     if (address->sa_family == AF_INET) {
@@ -64,7 +64,7 @@ static bool in_network(const struct ifaddrs *entry, const udp_sockaddr_t *wanted
     return true;
 }
 
-// 10.1.0.0 stands for every address that begins with 10.1.
+// Compares prefixes: 10.1.0.0 matches every address that begins with 10.1.
 static bool has_same_prefix(const struct ifaddrs *entry, const udp_sockaddr_t *wanted)
 {
     size_t length, other;
@@ -76,7 +76,7 @@ static bool has_same_prefix(const struct ifaddrs *entry, const udp_sockaddr_t *w
            memcmp(mine, theirs, other) == 0;
 }
 
-// Addresses that hold for one link only mean nothing to a peer elsewhere.
+// Whether peers on other hosts can use the address: link-local addresses mean nothing to them.
 static bool is_announceable(const struct ifaddrs *entry, sa_family_t family)
 {
     if (!entry->ifa_addr || entry->ifa_addr->sa_family != family || !(entry->ifa_flags & IFF_UP))
@@ -130,7 +130,7 @@ static aq_status_t name_resolve(const char *variable, const char *text, udp_sock
     return AQ_OK;
 }
 
-// The address from which the kernel would send to another one: nothing is sent.
+// The source address that the kernel would use for a target. Sends nothing.
 static bool route_to(const udp_sockaddr_t *target, udp_sockaddr_t *source)
 {
     int fd = socket(target->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -197,7 +197,8 @@ static bool find_peer(const char *text, udp_interface_t *out)
     return find_route(&peer, out) && !out->loopback;
 }
 
-// Documentation addresses: nobody has them, so they are reached, if at all, by the default route.
+// Looks up the route to documentation addresses, which no host has: it is the default route, if
+// any.
 static bool find_default(udp_interface_t *out)
 {
     udp_sockaddr_t far4 = {.v4 = {.sin_family = AF_INET}, .length = sizeof far4.v4};

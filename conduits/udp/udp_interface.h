@@ -1,14 +1,14 @@
-// Which interface of this host reaches the peers: loopback when all stay inside it; else the one
-// that GASNET_WORKERIP or GASNET_MASTERIP tells, else the one that leads to another host of the
-// job, as far as the spawner knows one, else that of the default route. IPv4, or IPv6 where there
-// is nothing else.
+// The choice of the interface that reaches the peers: loopback if all ranks are on this host;
+// otherwise the interface that GASNET_WORKERIP or GASNET_MASTERIP names, or the one that leads to
+// another host of the job if the spawner knows one, or that of the default route. IPv4 is
+// preferred; IPv6 is used if there is nothing else.
 #ifndef AQ_UDP_INTERFACE_H
 #define AQ_UDP_INTERFACE_H
 
 #include "../../other/base/status.h"
 #include "udp_address.h"
 
-// With it a Medium of 512 bytes, which clients may count on, is possible.
+// large enough for a Medium of 512 bytes, which clients may rely on
 enum { UDP_LEAST_MTU = 768 };
 
 // What decides the choice. Strings belong to the caller; worker and master are an address or a
@@ -26,13 +26,13 @@ typedef struct udp_interface {
     bool loopback;
 } udp_interface_t;
 
-// May block to look up a name. Logs faults.
+// May block to resolve a name. Logs faults.
 aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface_t *out);
 
-// The longest datagram for packets of so many bytes, in that family: a multiple of UDP_ALIGNMENT.
+// The longest datagram for a given MTU and address family: a multiple of UDP_ALIGNMENT.
 size_t udp_interface_datagram(size_t mtu, sa_family_t family);
 
-// That of the interface, at least UDP_LEAST_MTU; one with less is refused. Logs.
+// The MTU of the interface. An interface with less than UDP_LEAST_MTU is refused; logs faults.
 aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu);
 
 #endif

@@ -1,4 +1,4 @@
-// Links: making them, and what is due by time.
+// Links: creation, and work that is due by time.
 #include "udp_state.h"
 #include "udp_watch.h"
 
@@ -12,12 +12,12 @@
 #include "../../other/base/minmax.h"
 
 enum {
-    ACK_DELAY_NS = 200000, // an acknowledgement waits so long for something to ride on
+    ACK_DELAY_NS = 200000, // an acknowledgement waits this long for a datagram that can carry it
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
-    CONNECTED_MOST = 64, // links that have one: each takes a file descriptor
+    CONNECTED_MOST = 64, // links with a connected socket, each of which takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
-    FIRST_DATAGRAMS = 8, // the congestion window at the start
+    FIRST_DATAGRAMS = 8, // the initial congestion window
 };
 static const uint64_t rto_most = UINT64_C(1000000000);
 
@@ -62,7 +62,7 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer)
     aq_lock_drop(&udp->buffer_lock);
 }
 
-// A datagram is acknowledged, and so are the puts in it complete.
+// A datagram is acknowledged, so the puts in it are complete.
 static void datagram_release(void *context, void *datagram)
 {
     udp_conduit_t *udp = context;
@@ -77,9 +77,9 @@ static void datagram_release(void *context, void *datagram)
 
 // ---- the path to a peer ----
 
-// Loopback has one length for all. Elsewhere the kernel knows: the interface of the way out, and
-// what routers told it since. Too long a datagram is no fault, the kernel cuts it into packets; but
-// then each of them can get lost.
+// On loopback all datagrams have the same limit. Elsewhere the kernel knows the limit from the
+// outgoing interface and from the reports of routers. A longer datagram is legal, because the
+// kernel fragments it, but then the loss of one fragment loses all of it.
 static void path_refresh(const udp_conduit_t *udp, udp_link_t *link)
 {
     size_t reach = udp->datagram_bytes;
@@ -145,8 +145,8 @@ err_free:
     return NULL;
 }
 
-// The kernel holds what has arrived, and each peer has its share of that memory. The kernel's own
-// needs are about as large as the data.
+// Divides the kernel's receive buffer among the peers. The kernel's own overhead is about as large
+// as the data.
 static void share_credit(udp_conduit_t *udp, unsigned links)
 {
     size_t share = udp->socket.receive_bytes / 2 / links;
@@ -167,7 +167,7 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
         atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
         share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
         if (udp->watch.peer_timeout || link->host)
-            udp_links_due(udp, 0); // from now on it is watched
+            udp_links_due(udp, 0); // monitor it from now on
     }
     aq_lock_drop(&udp->links_lock);
     if (!link)
@@ -188,11 +188,11 @@ static void serve_sender(udp_conduit_t *udp, udp_link_t *link, unsigned class, u
             continue;
         }
         udp_send_epoch(udp, link, UDP_EPOCH_REQUEST, class, action.epoch, now);
-        path_refresh(udp, link); // what is too long for a path that has changed gets lost
+        path_refresh(udp, link); // a datagram that is too long for a changed path gets lost
     }
 }
 
-// Something is missing, or much has come: the peer waits for the news.
+// A datagram is missing, or much was received: the peer waits for the acknowledgement.
 static bool ack_is_urgent(const udp_conduit_t *udp, const udp_link_t *link)
 {
     return link->ack_wanted || link->owed_bytes >= 2 * udp->datagram_bytes ||
@@ -207,7 +207,8 @@ static uint64_t serve_ack(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     if (!link->owed_since)
         return UDP_NEVER;
-    if (link->ack_wanted && link->ack_can_ride) { // not now, but before this poll ends
+    // Send it later in this poll if no reply carries it.
+    if (link->ack_wanted && link->ack_can_ride) {
         link->ack_can_ride = false;
         return now;
     }
@@ -221,7 +222,7 @@ uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
 {
     uint64_t due = UDP_NEVER;
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
-        if (link->sender[c].timer == UDP_NEVER) // nothing is kept, nothing asked for
+        if (link->sender[c].timer == UDP_NEVER) // nothing is kept or requested
             continue;
         serve_sender(udp, link, c, now);
         uint64_t when = udp_sender_deadline(&link->sender[c]);
@@ -238,7 +239,8 @@ void udp_links_due(udp_conduit_t *udp, uint64_t when)
         ;
 }
 
-// The deadline is set to "never" first, so that what becomes due meanwhile is not overlooked.
+// Sets the deadline to "never" first, so that anything that becomes due meanwhile is not
+// overlooked.
 void udp_links_serve(udp_conduit_t *udp, uint64_t *time)
 {
     if (atomic_load_explicit(&udp->deadline, memory_order_relaxed) == UDP_NEVER)

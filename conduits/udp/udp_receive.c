@@ -1,4 +1,4 @@
-// The way in: what arrives is checked, taken by its flow, queued, and delivered frame by frame.
+// Receiving: datagrams are validated, accepted by their flow, queued, and delivered frame by frame.
 #include <string.h>
 
 #include "../../other/base/clock.h"
@@ -8,16 +8,16 @@
 #include "udp_watch.h"
 
 enum {
-    SENDING_TURNS = 32, // one in so many polls of senders looks at the socket
-    DELIVER_MOST = 16,  // datagrams that one poll delivers
-    IN_PLACE_MOST = 8,  // and takes into memory
-    LARGE = 4096,       // bytes of such a datagram
-    NAMES = 64,         // datagrams whose sender is asked for, to name a stranger
+    SENDING_TURNS = 32, // polls of a busy sender for each receive from the socket
+    DELIVER_MOST = 16,  // most datagrams that one poll delivers
+    IN_PLACE_MOST = 8,  // most datagrams that one poll receives in place
+    LARGE = 4096,       // fewest bytes of a datagram that is received in place
+    NAMES = 64, // datagrams for which the source address is requested, to name an unknown sender
 };
 
 // ---- queues ----
 
-// Of a counter that is changed under a lock and read without.
+// Changes a counter that is written under a lock and read without it.
 static void counter_add(atomic_uint *counter, int by)
 {
     unsigned value = atomic_load_explicit(counter, memory_order_relaxed);
@@ -43,7 +43,7 @@ static bool may_run(unsigned what, unsigned class)
     return what & (class == UDP_REPLIES ? AQ_POLL_REPLIES : AQ_POLL_REQUESTS);
 }
 
-// Replies first.
+// Returns a reply if there is one.
 static udp_buffer_t *queue_pop(udp_conduit_t *udp, unsigned what)
 {
     udp_buffer_t *buffer = NULL;
@@ -73,9 +73,9 @@ static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incomin
         udp->socket.names = NAMES;
 }
 
-// Whether a datagram is what its source sent, as far as the mode of authentication tells. In mode
-// encrypt the frames are decrypted in place. A link is made only for a peer that was authenticated,
-// so that strangers cannot have memory allocated.
+// Whether a datagram is authentic, as far as the mode of authentication can tell. In mode encrypt
+// the frames are decrypted in place. A link is created only after a peer was authenticated, so that
+// strangers cannot make this process allocate memory.
 static bool datagram_authenticate(udp_conduit_t *udp, const udp_incoming_t *in,
                                   const udp_header_t *header)
 {
@@ -95,7 +95,7 @@ static bool datagram_authenticate(udp_conduit_t *udp, const udp_incoming_t *in,
     return genuine;
 }
 
-// What is wrong with a datagram before it is known to come from a peer; UDP_DROPS: nothing.
+// Why a datagram is dropped before its sender is known to be a peer; UDP_DROPS: it is not dropped.
 static udp_drop_t datagram_examine(udp_conduit_t *udp, const udp_incoming_t *in,
                                    udp_header_t *header)
 {
@@ -119,15 +119,15 @@ static udp_drop_t datagram_examine(udp_conduit_t *udp, const udp_incoming_t *in,
     return udp_auth_intact(&udp->auth, header, in->bytes) ? UDP_DROPS : UDP_DROP_CORRUPTED;
 }
 
-// A datagram that is believed.
+// An authenticated datagram.
 typedef struct arrival {
     const udp_header_t *header;
-    uint8_t *bytes; // NULL: it has gone into memory, but for the frame
+    uint8_t *bytes; // NULL: the payload of its only frame was received in place
     size_t length;
-    const udp_frame_t *frame; // that one; else NULL
+    const udp_frame_t *frame; // that frame; otherwise NULL
     uint64_t now;
-    udp_contents_t contents; // of data that was taken
-    bool more;               // others have come with it: one acknowledgement is for all
+    udp_contents_t contents; // of accepted data
+    bool more; // further datagrams were received with it: one acknowledgement covers all
 } arrival_t;
 
 static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
@@ -139,7 +139,7 @@ static void apply_all(udp_conduit_t *udp, udp_link_t *link, const arrival_t *in)
             udp_apply(udp, link, &frame, false);
 }
 
-// With the link's lock held: UDP_DROPS if the flow has taken the datagram.
+// With the link's lock held: UDP_DROPS if the flow accepted the datagram.
 static udp_drop_t datagram_take(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     static const udp_drop_t drops[UDP_VERDICTS] = {
@@ -161,7 +161,8 @@ static udp_drop_t datagram_take(udp_conduit_t *udp, udp_link_t *link, arrival_t 
     return drops[udp_receiver_take(receiver, header->epoch, header->sequence)];
 }
 
-// An acknowledgement that is wanted goes at once, unless an answer may come that it can ride on.
+// Records that an acknowledgement is due. One that the peer waits for is sent at once, unless a
+// reply may carry it.
 static void owe_ack(udp_link_t *link, const arrival_t *in)
 {
     if (!link->owed_since)
@@ -208,7 +209,7 @@ static void take_acks(udp_link_t *link, const udp_header_t *header, uint64_t now
             udp_sender_ack(&link->sender[c], &header->acks[c], now);
 }
 
-// With the link's lock held: what a datagram acknowledges, and what is due after it.
+// With the link's lock held: processes the acknowledgements of a datagram, and serves the link.
 static void process_acks(udp_conduit_t *udp, udp_link_t *link, const udp_header_t *header,
                          uint64_t now)
 {
@@ -228,14 +229,14 @@ static void process_deferred_acks(udp_conduit_t *udp)
     aq_lock_drop(&link->lock);
 }
 
-// With the link's lock held: whether a packet number is one that somebody sends again. In mode off
-// the number proves nothing, and a forged one would keep the genuine ones out.
+// With the link's lock held: whether a packet number was replayed. In mode off the number proves
+// nothing, and a forged one would lock out the genuine ones.
 static bool is_replayed(const udp_conduit_t *udp, const udp_link_t *link, uint64_t packet)
 {
     return udp->auth.mode != UDP_AUTH_OFF && !udp_replay_is_new(&link->replay, packet);
 }
 
-// With the link's lock held.
+// With the link's lock held: processes an authenticated datagram.
 static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     link->stats.bytes_in += in->length;
@@ -253,18 +254,19 @@ static void datagram_arrive(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
         take_acks(link, in->header, in->now);
         udp_links_due(udp, in->now);
     } else if (in->contents.calls && !in->header->wants_ack) {
-        udp->deferred.link = link; // and the header is there
+        udp->deferred.link = link; // the header is in deferred already
         udp->deferred.now = in->now;
     } else {
         process_acks(udp, link, in->header, in->now);
     }
 }
 
-// Returns the datagram if it has frames that wait for a poll that may run their handlers.
+// Processes a received datagram. Returns it if it has frames that wait for a poll that may run
+// their handlers.
 static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *in, bool more,
                                      uint64_t now)
 {
-    udp_header_t *header = &udp->deferred.header; // nothing is left to be settled
+    udp_header_t *header = &udp->deferred.header; // no acknowledgements are deferred at this point
     udp_drop_t drop = datagram_examine(udp, in, header);
     if (drop != UDP_DROPS) {
         drop_stranger(udp, drop, in);
@@ -295,7 +297,7 @@ static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *i
 
 // ---- from the kernel into memory ----
 
-// With the link's lock held: receives the datagram whose head was seen, if it is new.
+// With the link's lock held: receives the peeked datagram, if it is new, into its destination.
 static bool datagram_place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 {
     uint8_t head[UDP_ALONE_BYTES], padding[8];
@@ -316,7 +318,7 @@ static bool datagram_place(udp_conduit_t *udp, udp_link_t *link, arrival_t *in)
 
 typedef enum next { NEXT_NONE, NEXT_PLACED, NEXT_OTHER } next_t;
 
-// Receives one large datagram from the kernel's memory into that of the client, if the next one is
+// Receives one large datagram from the kernel's buffer into the client's memory, if the next one is
 // of that kind.
 static next_t receive_in_place(udp_conduit_t *udp)
 {
@@ -344,7 +346,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     return placed ? NEXT_PLACED : NEXT_OTHER;
 }
 
-// As long as large datagrams come.
+// Continues as long as large datagrams arrive.
 static next_t receive_large(udp_conduit_t *udp)
 {
     next_t next = NEXT_PLACED;
@@ -353,8 +355,9 @@ static next_t receive_large(udp_conduit_t *udp)
     return next;
 }
 
-// Leaves in the kernel what there is no room for. If this poll cannot run requests, a full queue of
-// them is no reason to wait: what it needs may be behind them, and they are dropped.
+// The number of datagrams for which there is room; the others stay in the kernel. If this poll
+// cannot run requests, a full queue of requests is no reason to wait: the reply that it needs may
+// be behind them, and they are dropped.
 static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
 {
     unsigned most = aq_min(udp->queue_most, UDP_SLOTS);
@@ -371,7 +374,7 @@ static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
     return most;
 }
 
-// Handles what has come into slots; returns the last one that has calls, the others are queued.
+// Processes the received datagrams; returns the last one that has calls, and queues the others.
 static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, unsigned count,
                                 uint64_t now)
 {
@@ -384,14 +387,14 @@ static udp_buffer_t *handle_all(udp_conduit_t *udp, const udp_incoming_t *in, un
     return last;
 }
 
-// Who spins, and has nothing but the network to look at, looks a few times in a poll.
+// A spinning process that has only the network to poll tries a few times in each poll.
 static unsigned peeks_of(const udp_conduit_t *udp, unsigned what)
 {
     return what & AQ_POLL_AGAIN && udp->base.env->nbrhd_size == 1 ? UDP_PEEKS : 1;
 }
 
-// Returns the last datagram that has something for this poll to run, if the queue is empty; others
-// go there.
+// Receives. Returns the last datagram that this poll can deliver if the queue is empty; queues the
+// others.
 static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64_t *now)
 {
     udp_incoming_t in[UDP_SLOTS];
@@ -409,7 +412,7 @@ static udp_buffer_t *datagrams_receive(udp_conduit_t *udp, unsigned what, uint64
     if (!count) {
         udp_check_socket(udp);
         if (looks > 1)
-            *now = 0; // they took their time
+            *now = 0; // the receives took time
         udp_watch_heard_all(&udp->watch);
         return NULL;
     }
@@ -443,8 +446,9 @@ static void message_deliver(udp_conduit_t *udp, const udp_buffer_t *buffer,
     udp->base.env->deliver(&arrival);
 }
 
-// Runs handlers and answers gets; puts and what was got are in memory already. *done grows by the
-// frames. False: a get finds no room for its answer, and the rest waits in the queue.
+// Runs handlers and answers gets; the data of puts and get replies is in memory already. *done
+// grows by the number of frames. False: there is no room for the reply to a get, and the rest of
+// the datagram waits in the queue.
 static bool datagram_deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned *done)
 {
     udp_frames_t frames = {buffer->bytes + buffer->ran, buffer->bytes + buffer->used,
@@ -470,7 +474,7 @@ static bool datagram_deliver(udp_conduit_t *udp, udp_buffer_t *buffer, unsigned 
     return room;
 }
 
-// Whether this poll of a sender is one that is put off. Threads may count past each other.
+// Whether a poll by a busy sender skips the receive. Concurrent threads may lose counts.
 static bool skip_sender_poll(udp_conduit_t *udp)
 {
     unsigned polls = atomic_load_explicit(&udp->sender_polls, memory_order_relaxed);
@@ -488,9 +492,9 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
     return done;
 }
 
-// What is sent at the end of a poll is stamped with the time of its beginning, if that is known:
-// the time that handlers take is part of what peers wait for anyway. For whoever spins something
-// comes at the time of the poll before: the clock is read when nobody waits for this process.
+// Datagrams at the end of a poll carry the time of its beginning, if that is known: peers wait for
+// the time of handlers anyway. A spinning process uses the time of its previous poll, so that it
+// reads the clock while nobody waits for it.
 unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
 {
     udp_conduit_t *udp = udp_of(conduit);

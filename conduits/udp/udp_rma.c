@@ -1,4 +1,4 @@
-// Put and get: frames that go into memory on arrival, without a handler.
+// Put and get: frames whose data is written to memory on arrival, without a handler.
 //
 //     put:  PUT with the bytes --> memory;  complete when its datagram is acknowledged
 //     get:  GET --> [poll] --> GOT with the bytes --> memory; complete
@@ -11,11 +11,11 @@
 #include "../../other/base/minmax.h"
 
 enum {
-    ALONE_LEAST = 4096,     // bytes from which on a copy costs more than a datagram of its own
-    GETTING_MOST = 1 << 18, // bytes that are asked of one peer
+    ALONE_LEAST = 4096,     // from this size on a copy costs more than a datagram of its own
+    GETTING_MOST = 1 << 18, // most bytes of outstanding gets from one peer
 };
 
-// With the link's lock held: the most that one frame carries, whatever it is.
+// With the link's lock held: the largest data of one frame of any type.
 static size_t largest_piece(const udp_link_t *link)
 {
     return (link->datagram_bytes - UDP_HEADER_MOST - udp_rma_front(UDP_FRAME_GOT)) & ~(size_t)63;
@@ -38,7 +38,8 @@ static bool add_frame(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma
     return true;
 }
 
-// On loopback each datagram is long enough to be worth a call of its own, by the door of the link.
+// The batch to use, or NULL. On loopback each datagram is long enough to justify a system call of
+// its own, through the connected socket of the link.
 static udp_send_batch_t *batch_for(const udp_conduit_t *udp, udp_send_batch_t *batch)
 {
     batch->count = 0;
@@ -91,7 +92,8 @@ void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, si
     return nbytes ? udp_place_memory(udp, peer, place, nbytes) : (void *)(uintptr_t)place;
 }
 
-// With the link's lock held: sends the first pieces of a put; returns the bytes of them.
+// With the link's lock held: sends as many pieces of a put as there is room for; returns their
+// bytes.
 static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, udp_alone_t how)
 {
     udp_send_batch_t batch;
@@ -131,9 +133,9 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void
     return *begun ? AQ_OK : AQ_AGAIN;
 }
 
-// So much is asked of a peer at once: what the way to it and back holds. Its memory for requests is
-// for others as well. Then the rest waits until half of it is here, so that requests share
-// a datagram.
+// Limits the outstanding gets from a peer to the capacity of the path: its memory for requests
+// serves other peers as well. At the limit, further gets wait until half of the bytes have arrived,
+// so that requests share a datagram.
 static bool may_get(udp_link_t *link, size_t nbytes)
 {
     if (link->getting && link->getting + nbytes > GETTING_MOST)
@@ -143,7 +145,7 @@ static bool may_get(udp_link_t *link, size_t nbytes)
     return !link->got_enough;
 }
 
-// With the link's lock held: asks for the bytes, if there is room for the request.
+// With the link's lock held: sends the request, if there is room for it.
 static bool get_ask(udp_conduit_t *udp, udp_link_t *link, void *dest, udp_rma_t *rma,
                     atomic_uint *pending)
 {
@@ -228,7 +230,7 @@ void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *fram
     return get->dest;
 }
 
-// With the link's lock held: a get has its bytes.
+// With the link's lock held: completes a get.
 static void get_apply(udp_link_t *link, const udp_frame_t *frame, bool placed)
 {
     aq_pending_op_t get;

@@ -8,7 +8,7 @@
 #include "udp_seal_bulk.h"
 
 enum {
-    BULK_LEAST = 512, // bytes from which on OpenSSL is faster than libsodium
+    BULK_LEAST = 512, // from this size on OpenSSL is faster than libsodium
     NONCE_BYTES = crypto_aead_aes256gcm_NPUBBYTES,
 };
 
@@ -68,7 +68,7 @@ static void key_free(udp_seal_key_t *key)
     free(key);
 }
 
-// Puts a key in the place of the one of two generations ago.
+// Replaces the key of two generations ago.
 static void key_install(udp_seal_t *seal, udp_seal_key_t *key)
 {
     udp_seal_key_t **place = &seal->key[key->generation % 2];
@@ -105,7 +105,7 @@ static nonce_t nonce_of(uint64_t packet)
     return nonce;
 }
 
-// What libsodium encrypts is one piece.
+// Copies the pieces into one, which libsodium needs.
 static size_t pieces_gather(const struct iovec *pieces, unsigned count, uint8_t *out)
 {
     size_t length = 0;
@@ -171,7 +171,7 @@ bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t
         key = key_new(seal, generation, true);
         if (!key)
             return false;
-        udp_seal_stop(seal); // the generation before has sealed its last packet
+        udp_seal_stop(seal); // the previous generation has encrypted its last packet
         key_install(seal, key);
     }
     if (key->bulk && pieces_length(frames, count) >= BULK_LEAST)

@@ -1,14 +1,16 @@
 // Authenticated encryption of datagrams (GASNET_UDP_AUTH=encrypt).
 //
 // What is always true:
-// - Each direction of each pair of ranks has keys of its own. The nonce is the packet number, which
-//   never repeats, so that no key meets a nonce twice. Every UDP_SEAL_PACKETS packets a new
-//   generation of the key begins, which follows from the number: no message has to announce it.
-// - The fields of the header are authenticated, the frames are encrypted as well. Nothing of a
-//   datagram is used before its tag was verified.
-// - The cipher is AES-256-GCM if the processors of all ranks have instructions for it, else
-//   ChaCha20-Poly1305. libsodium does both. Where OpenSSL's library is installed, it does what is
-//   longer than a few hundred bytes: it is several times as fast there, and computes the same.
+// - Each direction of each pair of ranks has its own keys. The nonce is the packet number, which
+//   never repeats, so that no key meets a nonce twice. After UDP_SEAL_PACKETS packets a new
+//   generation of the key begins; it follows from the packet number, so that no message has to
+//   announce it.
+// - The fields of the header are authenticated; the frames are also encrypted. Nothing of a
+//   datagram is used before its tag is verified.
+// - The cipher is AES-256-GCM if the processors of all ranks have instructions for it, otherwise
+//   ChaCha20-Poly1305. libsodium implements both. If OpenSSL's library is installed, it processes
+//   everything longer than a few hundred bytes, because it is several times as fast there; the
+//   results are the same.
 //
 //      fields (authenticated) ----------.
 //      frames ---> encrypted ----------> tag          key: job's key, source, dest, generation
@@ -21,25 +23,25 @@
 
 enum { UDP_SEAL_TAG_BYTES = UDP_PROOF_BYTES };
 
-#define UDP_SEAL_PACKETS (UINT64_C(1) << 22) // that one generation of a key seals
+#define UDP_SEAL_PACKETS (UINT64_C(1) << 22) // packets that one generation of a key encrypts
 
 typedef enum udp_cipher { UDP_CIPHER_CHACHA20, UDP_CIPHER_AES } udp_cipher_t;
 
-// The key of one generation, for one direction. Opaque, about 700 bytes; one thread at a time.
+// The key of one generation and direction. Opaque, about 700 bytes; one thread at a time.
 typedef struct udp_seal_key udp_seal_key_t;
 
-// Whether this processor has instructions for AES-GCM.
+// Whether this processor has AES-GCM instructions.
 bool udp_seal_has_aes(void);
 
-// Loads OpenSSL's library if this machine has it; without it libsodium does everything. Once in a
-// process, before other threads seal.
+// Loads OpenSSL's library if it is installed; without it libsodium does everything. Once in a
+// process, before other threads encrypt.
 void udp_seal_load_bulk(void);
 
-// What seals and opens long texts: "OpenSSL 3.0.19 ..." or "libsodium".
+// The library that processes long texts: "OpenSSL 3.0.19 ..." or "libsodium".
 const char *udp_seal_bulk_name(void);
 
-// One direction of a pair. The opener keeps the generations before and after a change; the sealer
-// needs one. One thread at a time.
+// The keys of one direction of a pair. The receiver keeps the generations before and after a
+// change; the sender needs one. One thread at a time.
 typedef struct udp_seal {
     const udp_auth_t *auth;
     udp_cipher_t cipher;
@@ -48,7 +50,7 @@ typedef struct udp_seal {
     udp_seal_key_t *key[2]; // owned; generation g is in key[g % 2]; NULL: not needed yet
 } udp_seal_t;
 
-// auth is used, and not owned. Derives no key yet.
+// Borrows auth. Derives no key yet.
 static inline void udp_seal_start(udp_seal_t *seal, const udp_auth_t *auth, udp_cipher_t cipher,
                                   uint32_t source, uint32_t dest)
 {
@@ -58,14 +60,14 @@ static inline void udp_seal_start(udp_seal_t *seal, const udp_auth_t *auth, udp_
 // Frees the keys.
 void udp_seal_stop(udp_seal_t *seal);
 
-// Encrypts the frames, `count` pieces (which may be none) into out, and writes the tag into the
-// datagram's encoded header of that many bytes. out has room for all pieces and does not overlap
+// Encrypts the frames, `count` pieces (possibly none), into out, and writes the tag into the
+// datagram's encoded header of the given size. out has room for all pieces; it does not overlap
 // them, or is equal to the only piece. False: no memory for a key.
 bool udp_seal_close(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t header,
                     const struct iovec *frames, unsigned count, uint8_t *out);
 
-// Verifies a whole datagram and decrypts its frames in place. False: it is forged, or (seldom)
-// there is no memory for a key; the bytes of the frames are undefined then.
+// Verifies a complete datagram and decrypts its frames in place. False: it is forged, or (rarely)
+// there is no memory for a key; then the bytes of the frames are undefined.
 bool udp_seal_open(udp_seal_t *seal, uint64_t packet, uint8_t *datagram, size_t header,
                    size_t length);
 

@@ -8,7 +8,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-// The functions of libcrypto that are used, with the types that its headers declare.
+// The functions of libcrypto in use, with the types that its headers declare.
 static struct {
     void *library;
     __typeof__(OpenSSL_version) *version;
@@ -85,7 +85,7 @@ void udp_bulk_free(void *context)
         crypto.context_free(context);
 }
 
-// -1: the cipher stays encrypting or decrypting as the context was made.
+// Passes -1, so that the context keeps the direction with which it was created.
 static bool text_begin(void *context, const uint8_t *nonce, struct iovec fields)
 {
     int length;

@@ -1,5 +1,5 @@
-// AES-256-GCM and ChaCha20-Poly1305 by OpenSSL's libcrypto, which is loaded when a job encrypts: a
-// program that does not encrypt neither links nor loads it.
+// AES-256-GCM and ChaCha20-Poly1305 by OpenSSL's libcrypto. It is loaded when a job encrypts, so
+// that a program that does not encrypt neither links nor loads it.
 #ifndef AQ_UDP_SEAL_BULK_H
 #define AQ_UDP_SEAL_BULK_H
 
@@ -10,16 +10,16 @@
 
 enum { UDP_BULK_NONCE_BYTES = 12, UDP_BULK_TAG_BYTES = 16 };
 
-// Whether libcrypto is loaded after the call. Not thread-safe.
+// Loads libcrypto; returns whether it is loaded. Not thread-safe.
 bool udp_bulk_load(void);
-// "OpenSSL 3.0.19 ..."; NULL: not loaded.
+// The version, "OpenSSL 3.0.19 ..."; NULL: not loaded.
 const char *udp_bulk_name(void);
 
 // A context for one key and direction of use. NULL: not loaded, or no memory.
 void *udp_bulk_new(bool aes, const uint8_t key[32], bool encrypt);
 void udp_bulk_free(void *context);
 
-// As udp_seal_close and udp_seal_open, with the parts of a datagram apart.
+// As udp_seal_close and udp_seal_open, with the parts of a datagram as separate arguments.
 bool udp_bulk_encrypt(void *context, const uint8_t nonce[UDP_BULK_NONCE_BYTES], struct iovec fields,
                       const struct iovec *pieces, unsigned count, uint8_t *out,
                       uint8_t tag[UDP_BULK_TAG_BYTES]);

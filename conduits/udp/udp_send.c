@@ -1,10 +1,10 @@
-// The way out: frames into open datagrams, and datagrams into the network.
+// Sending: frames go into open datagrams, and datagrams to the network.
 #include <string.h>
 
 #include "../../other/base/clock.h"
 #include "udp_state.h"
 
-// What has come is acknowledged by each datagram that leaves; after it nothing is owed.
+// Each outgoing datagram acknowledges everything that was received, after which nothing is owed.
 static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *header, uint64_t now)
 {
     const uint32_t credit = atomic_load_explicit(&udp->credit, memory_order_relaxed);
@@ -21,8 +21,8 @@ static void write_acks(udp_conduit_t *udp, udp_link_t *link, udp_header_t *heade
     link->ack_wanted = false;
 }
 
-// What stands behind the header as pieces of memory: the frames; the tail; padding. Room for them
-// begins at pieces[0].
+// The pieces of memory behind the header: frames, tail, padding. The space for the header begins at
+// pieces[0].
 static unsigned pieces_of(struct iovec frames, const struct iovec *tail, struct iovec pieces[3])
 {
     static uint8_t zeros[8];
@@ -35,8 +35,8 @@ static unsigned pieces_of(struct iovec frames, const struct iovec *tail, struct 
     return count;
 }
 
-// Memory that the kernel cannot read: a get of what is not there. To read it here ends the job as
-// any such access does, and says where.
+// The kernel cannot read this memory: the target of a get does not exist. Reading it here ends the
+// job with the same signal as any such access.
 static void memory_touch(const struct iovec *memory)
 {
     for (size_t i = 0; i < memory->iov_len; i++)
@@ -65,9 +65,9 @@ static void batch_add(udp_conduit_t *udp, const udp_link_t *link, udp_send_batch
 
 // ---- encryption ----
 
-enum { SMALL_DATAGRAM = 1024 }; // bytes that are encrypted on the stack
+enum { SMALL_DATAGRAM = 1024 }; // datagrams up to this size are encrypted on the stack
 
-// Where a datagram of the batch is encrypted to: it stays there until the batch has left.
+// Memory for an encrypted datagram of the batch, which is valid until the batch is sent.
 static uint8_t *batch_room(udp_conduit_t *udp, udp_send_batch_t *batch, size_t bytes)
 {
     if (!batch->room)
@@ -79,8 +79,8 @@ static uint8_t *batch_room(udp_conduit_t *udp, udp_send_batch_t *batch, size_t b
     return room;
 }
 
-// Encrypts a datagram to `out` and sends it, or adds it to a batch. Without memory for a key it is
-// lost, as on the way: the flow sends it again.
+// Encrypts a datagram into `out` and sends it, or adds it to a batch. Without memory for a key the
+// datagram is lost, as in the network: the flow retransmits it.
 static aq_status_t sealed_send(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                                const udp_header_t *header, const uint8_t *encoded,
                                const struct iovec *frames, unsigned count, uint8_t *out)
@@ -116,7 +116,8 @@ static aq_status_t transmit_sealed(udp_conduit_t *udp, udp_link_t *link, udp_sen
 
 // ---- headers ----
 
-// Writes the header right before the frames, which stand behind room for the longest one.
+// Writes the header directly in front of the frames, behind which there is room for the longest
+// header.
 static aq_status_t datagram_transmit(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                                      uint8_t *room, uint32_t used, const struct iovec *tail,
                                      udp_header_t *header, uint64_t now)
@@ -200,8 +201,8 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
     aq_lock_drop(&udp->dirty_lock);
 }
 
-// A datagram for which the flow has room leaves, and then the flow takes it: somebody waits for the
-// one, and nobody for the other.
+// Sends a datagram for which the flow has room, and then registers it with the flow: a peer waits
+// for the datagram, and nobody for the registration.
 static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                               udp_buffer_t *buffer, uint64_t now)
 {
@@ -215,7 +216,7 @@ static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_bat
     return status;
 }
 
-// Sends the open datagram of a class, if the flow has room.
+// Sends the open datagram of a class; false: the flow has no room.
 static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class, uint64_t now)
 {
     udp_buffer_t *buffer = link->open[class];
@@ -229,7 +230,7 @@ static bool close_datagram(udp_conduit_t *udp, udp_link_t *link, unsigned class,
     return true;
 }
 
-// A flow that has no room, or asks for its next epoch, keeps the open datagram for now.
+// A flow without room, or one that requests its next epoch, keeps the open datagram for now.
 bool udp_requests_flushed(aq_conduit_t *conduit, void *pointer, uint64_t *mark)
 {
     (void)conduit;
@@ -351,7 +352,7 @@ void udp_flush_dirty(udp_conduit_t *udp, uint64_t *time)
         aq_lock_take(&link->lock);
         next = link->next_dirty;
         link->dirty = false;
-        if (link->open[UDP_REQUESTS]) // whoever polls may wait for the puts in it
+        if (link->open[UDP_REQUESTS]) // the polling thread may wait for the puts in it
             link->open[UDP_REQUESTS]->wants_ack = link->open[UDP_REQUESTS]->completion_count;
         bool all = close_datagram(udp, link, UDP_REPLIES, now);
         if (!close_datagram(udp, link, UDP_REQUESTS, now) || !all)

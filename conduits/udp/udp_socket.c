@@ -19,23 +19,23 @@
 #include "udp_faults.h"
 
 enum {
-    SENDS = 32,          // messages of one system call
-    SEGMENTS = 64,       // datagrams that the kernel cuts one message into, at most
-    PIECES = 512,        // of such messages, in one system call
+    SENDS = 32,          // messages in one system call
+    SEGMENTS = 64,       // datagrams into which the kernel splits one message, at most
+    PIECES = 512,        // pieces of such messages in one system call
     LONGEST_RUN = 65000, // bytes of such a message: with headers a packet of at most 64 KiB
-    ATTEMPTS = 8,        // receives after errors that concern some earlier send
+    ATTEMPTS = 8,        // receives after errors of earlier sends
 };
 
 typedef struct udp_control {
     _Alignas(struct cmsghdr) char bytes[CMSG_SPACE(sizeof(int))];
 } udp_control_t;
 
-// What has arrived in a slot: datagrams of `each` bytes, of which the last may be shorter.
+// The content of a slot: datagrams of `each` bytes, of which the last may be shorter.
 typedef struct udp_slot_contents {
-    size_t length, each, at; // at: the next one to be handed out
+    size_t length, each, at; // at: offset of the next datagram to return
 } udp_slot_contents_t;
 
-// What system calls need, and the slots.
+// Arguments of system calls, and the slots.
 struct udp_socket_io {
     struct mmsghdr out[SENDS];
     unsigned covers[SENDS]; // datagrams in that message
@@ -46,8 +46,8 @@ struct udp_socket_io {
     struct mmsghdr in[UDP_SLOTS];
     udp_control_t told[UDP_SLOTS];
     udp_slot_contents_t held[UDP_SLOTS];
-    unsigned first, filled; // slots whose datagrams are yet to be handed out
-    unsigned expected;      // slots to offer to the kernel
+    unsigned first, filled; // slots whose datagrams were not returned yet
+    unsigned expected;      // slots to pass to the next receive call
     struct iovec slot[UDP_SLOTS];
     udp_sockaddr_t from[UDP_SLOTS];
 };
@@ -127,7 +127,7 @@ static aq_status_t log_bind_fault(const udp_socket_t *socket, const udp_socket_s
     return AQ_ERR_RESOURCE;
 }
 
-// Takes the first free port of the range, from the place of this rank on.
+// Binds to the first free port of the range, starting at the offset of this rank.
 static aq_status_t bind_port(udp_socket_t *socket, const udp_socket_setup_t *setup)
 {
     unsigned ports = setup->port_high - setup->port_low + 1u, tried = 0;
@@ -144,8 +144,8 @@ static aq_status_t bind_port(udp_socket_t *socket, const udp_socket_setup_t *set
     return log_bind_fault(socket, setup, errno);
 }
 
-// Who may, goes past the limits of the system. Returns what the kernel gave: it doubles the number,
-// for what it needs itself to keep datagrams.
+// Uses SO_SNDBUFFORCE and SO_RCVBUFFORCE if privileged, which ignore the system's limits. Returns
+// the size that the kernel granted: it doubles the request to make room for its own data.
 static size_t set_buffer(int fd, int option, int forced, uint64_t bytes)
 {
     int wanted = (int)bytes, given = 0;
@@ -155,8 +155,8 @@ static size_t set_buffer(int fd, int option, int forced, uint64_t bytes)
     return (size_t)given;
 }
 
-// Whether the kernel cuts long messages into datagrams. Then it joins them at the receiver as well,
-// but for loopback, where datagrams are as long as they can be.
+// Finds out whether the kernel splits long messages into datagrams. If so, it can also coalesce
+// them at the receiver. On loopback, where datagrams are as long as possible, that has no use.
 static void use_segments(udp_socket_t *socket)
 {
     int bytes, join = 1;
@@ -166,8 +166,8 @@ static void use_segments(udp_socket_t *socket)
         !socket->loopback && setsockopt(socket->fd, SOL_UDP, UDP_GRO, &join, sizeof join) == 0;
 }
 
-// Datagrams that are too long for the path are cut by us; on the way nobody may cut, and who cannot
-// pass one on says so.
+// Lets this host fragment datagrams that are too long for the path, and forbids fragmentation by
+// routers, which report the MTU instead.
 static void discover_path_mtu(int fd, sa_family_t family)
 {
     int want4 = IP_PMTUDISC_WANT, want6 = IPV6_PMTUDISC_WANT;
@@ -285,8 +285,8 @@ static inline void count_one(_Atomic uint64_t *counter)
 
 typedef enum udp_refusal { REFUSED_NOW, REFUSED_ONE, REFUSED_ALL } udp_refusal_t;
 
-// Whether an error means that the descriptor is no longer our socket: somebody has closed it, or
-// has opened something else in its place.
+// Whether an error means that the descriptor is no longer our socket: the program has closed it, or
+// opened something else in its place.
 static bool is_lasting(int error)
 {
     return error == EBADF || error == ENOTSOCK || error == EPIPE || error == ENOTCONN ||
@@ -299,9 +299,9 @@ static void socket_break(udp_socket_t *socket, int error)
     atomic_compare_exchange_strong(&socket->broken, &none, error);
 }
 
-// What an error of a send means: try later, this datagram is lost, or the socket is of no more use.
-// ICMP messages cause errors too, and anybody on the way can send those: only errors that no
-// network can cause make a socket useless.
+// Classifies an error of a send: retry later, this datagram is lost, or the socket is unusable.
+// ICMP messages also cause errors, and anybody on the path can send those, so only errors that no
+// network can cause make the socket unusable.
 static udp_refusal_t classify_send_error(udp_socket_t *socket, int error)
 {
     udp_socket_counts_t *counts = &socket->counts;
@@ -342,9 +342,9 @@ static bool same_peer(const udp_sockaddr_t *a, const udp_sockaddr_t *b)
     return a == b || (a->length == b->length && memcmp(&a->any, &b->any, a->length) == 0);
 }
 
-// How many datagrams from the first one on the kernel can cut out of one long message: to the same
-// peer and of the same length; the last one may be shorter. The receiver gets them in one piece,
-// and wants each to be aligned.
+// How many datagrams at the start of the list the kernel can split from one long message: they go
+// to the same peer and have the same length; only the last may be shorter. The receiver gets them
+// in one buffer and needs each of them aligned.
 static unsigned run_length(const struct udp_socket_io *io, const udp_outgoing_t *list,
                            unsigned count)
 {
@@ -374,7 +374,7 @@ static void cut_into(struct msghdr *message, udp_control_t *control, size_t byte
     memcpy(CMSG_DATA(header), &each, sizeof each);
 }
 
-// Makes message i of the first datagrams of a list; returns how many these are.
+// Makes message i from the first `run` datagrams of a list; returns run.
 static unsigned make_message(struct udp_socket_io *io, unsigned i, const udp_outgoing_t *list,
                              unsigned run)
 {
@@ -398,7 +398,7 @@ static unsigned make_message(struct udp_socket_io *io, unsigned i, const udp_out
     return run;
 }
 
-// Makes messages of the first datagrams of a list; returns how many messages.
+// Makes messages from the first datagrams of a list; returns the number of messages.
 static unsigned make_messages(udp_socket_t *socket, const udp_outgoing_t *list, unsigned count)
 {
     unsigned made = 0, at = 0;
@@ -410,14 +410,14 @@ static unsigned make_messages(udp_socket_t *socket, const udp_outgoing_t *list, 
     return made;
 }
 
-// What becomes of the first message, which the kernel refused: *taken grows if it is lost.
+// Handles the kernel's refusal of the first message: *taken grows if its datagrams are lost.
 static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
 {
     unsigned run = socket->io->covers[0];
     bool cut = errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP;
     if (errno == EINTR)
         return AQ_OK;
-    if (run > 1 && cut) { // by this interface or path it cannot
+    if (run > 1 && cut) { // this interface or path does not support segmentation
         socket->segments = false;
         return AQ_OK;
     }
@@ -429,7 +429,7 @@ static aq_status_t handle_refusal(udp_socket_t *socket, unsigned *taken)
     return refusal == REFUSED_ALL ? AQ_ERR_RESOURCE : refusal == REFUSED_NOW ? AQ_AGAIN : AQ_OK;
 }
 
-// Datagrams that wait in the layer of faults go out one by one; what the kernel refuses is lost.
+// Datagrams of injected faults are sent one by one; one that the kernel rejects is lost.
 static void fault_emit(void *context, const udp_sockaddr_t *to, const void *bytes, size_t length)
 {
     udp_socket_t *socket = context;
@@ -448,7 +448,7 @@ static aq_status_t send_with_faults(udp_socket_t *socket, const udp_outgoing_t *
     return AQ_OK;
 }
 
-// A single message is cheaper to send by a call of its own.
+// For a single message sendmsg is cheaper than sendmmsg.
 static int messages_transmit(udp_socket_t *socket, unsigned made)
 {
     if (made > 1)
@@ -472,7 +472,7 @@ int udp_socket_connect(const udp_socket_t *from, const udp_sockaddr_t *peer)
 
 static ssize_t send_pieces(int fd, const udp_outgoing_t *datagram, bool connected)
 {
-    if (connected && datagram->count == 1) // the cheapest call there is
+    if (connected && datagram->count == 1) // the cheapest system call
         return send(fd, datagram->pieces->iov_base, datagram->pieces->iov_len, 0);
     const struct msghdr message = {.msg_name =
                                        connected ? NULL : (void *)(uintptr_t)&datagram->to->any,
@@ -524,7 +524,8 @@ aq_status_t udp_socket_send(udp_socket_t *socket, const udp_outgoing_t *list, un
 
 // ---- receiving ----
 
-// How long the datagrams are that the kernel joined (UDP_GRO), all but the last; 0: it is one.
+// The length of the datagrams that the kernel coalesced (UDP_GRO), except for the last; 0: there is
+// only one.
 static size_t joined_length(struct msghdr *message)
 {
     int each = 0;
@@ -535,8 +536,8 @@ static size_t joined_length(struct msghdr *message)
     return each > 0 ? (size_t)each : 0;
 }
 
-// Takes over what the kernel tells of a slot, and makes it ready for the next time. What is not
-// whole or would not be aligned is none of ours.
+// Records what the kernel reported for a slot, and resets the slot's header for the next receive. A
+// truncated datagram, or one that would be unaligned, does not come from a peer and is skipped.
 static void slot_inspect(udp_socket_t *socket, unsigned i)
 {
     struct udp_socket_io *io = socket->io;
@@ -552,8 +553,8 @@ static void slot_inspect(udp_socket_t *socket, unsigned i)
     reset_slot(io, i);
 }
 
-// One datagram by the cheapest call there is, which tells nothing but its bytes. It is whole: a
-// slot is longer than any.
+// Receives one datagram by the cheapest system call, which reports nothing but its bytes. It cannot
+// be truncated: a slot is longer than any datagram.
 static int receive_plain(udp_socket_t *socket)
 {
     struct udp_socket_io *io = socket->io;
@@ -574,7 +575,7 @@ static int receive_one(int fd, struct mmsghdr *in)
     return 1;
 }
 
-// A single one is cheaper to have by a call of its own.
+// For a single message recvmsg is cheaper than recvmmsg.
 static int receive_with_source(udp_socket_t *socket, unsigned slots)
 {
     struct mmsghdr *in = socket->io->in;
@@ -587,9 +588,9 @@ static int receive_with_source(udp_socket_t *socket, unsigned slots)
     return count;
 }
 
-// Returns how many slots were filled; -1: the socket is of no more use. Any other error may tell of
-// a datagram that was sent earlier, and then the next call receives; or memory is short, which the
-// next poll may find otherwise.
+// Returns how many slots were filled; -1: the socket is unusable. Any other error may come from a
+// datagram that was sent earlier, so the next call tries again, or from a lack of memory, which the
+// next poll may not find.
 static int slots_receive(udp_socket_t *socket, unsigned slots, unsigned looks)
 {
     const bool plain = slots == 1 && !socket->joins && !socket->names;
@@ -612,7 +613,7 @@ static int slots_receive(udp_socket_t *socket, unsigned slots, unsigned looks)
     return 0;
 }
 
-// Fills slots. One more is offered than were filled the last time, and many more if all were.
+// Fills slots. Offers one more slot than the last receive filled, and many more if it filled all.
 static aq_status_t slots_fill(udp_socket_t *socket, unsigned most, unsigned looks)
 {
     struct udp_socket_io *io = socket->io;
@@ -622,13 +623,13 @@ static aq_status_t slots_fill(udp_socket_t *socket, unsigned most, unsigned look
         return AQ_ERR_RESOURCE;
     io->first = 0;
     io->filled = (unsigned)filled;
-    if (!filled && slots == 1) // as most polls find it
+    if (!filled && slots == 1) // the usual case of a poll
         return AQ_OK;
     io->expected = aq_min(io->filled == slots ? 4 * slots : io->filled + 1, UDP_SLOTS);
     return AQ_OK;
 }
 
-// The next datagram of a slot; false: there is none.
+// Returns the next datagram of a slot; false: there is none.
 static bool take_from(udp_socket_t *socket, unsigned i, udp_incoming_t *out)
 {
     struct udp_socket_io *io = socket->io;
@@ -706,7 +707,7 @@ void udp_socket_wake(udp_socket_t *socket)
     aq_lock_drop(&wakings->lock);
 }
 
-// False: there was a waking that the caller does not know.
+// False: there was a wake-up that the caller has not seen.
 static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
 {
     aq_lock_take(&wakings->lock);
@@ -716,7 +717,7 @@ static bool wakings_begin_wait(udp_wakings_t *wakings, uint32_t known)
     return begun;
 }
 
-// The last thread that a waking concerns makes wake_fd ready for the next one.
+// The last thread of a wake-up resets wake_fd for the next one.
 static void wakings_end_wait(udp_socket_t *socket, uint32_t known)
 {
     udp_wakings_t *wakings = &socket->wakings;
@@ -732,7 +733,7 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
     return aq_min(a, b);
 }
 
-// One sleep up to a time, or to that of a fault.
+// Sleeps until a time, or until an injected fault is due.
 static bool sleep_until(udp_socket_t *socket, uint64_t now, uint64_t end, struct pollfd fds[2])
 {
     if (socket->faults)

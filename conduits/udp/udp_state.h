@@ -1,31 +1,34 @@
-// The udp conduit inside: what joins socket, wire format and flows.
+// The state that the files of the udp conduit share: peers, datagrams in memory, the conduit
+// itself.
 //
 // What is always true:
-// - A link is made when a peer is first spoken to or first heard, and stays. There is nothing else
-//   for a peer but its address and a pointer.
-// - Locks, from the outside in: receiving (a flag), a link's, then one of those of the conduit.
-//   No handler runs and nothing waits under any of them.
-// - Frames of one class go into the link's open datagram, which leaves when it is full, or with the
-//   next poll. Outgoing datagrams live in buffers that the sender of the flow keeps until they are
-//   acknowledged.
-// - What has arrived takes bounded memory, for all peers together: the slots of the socket, and two
-//   queues of queue_most datagrams. What finds its queue full is dropped, and comes again.
-// - An arrived datagram is checked and taken as a whole. Puts and what gets have got go into memory
-//   at once, so that the acknowledgement of a put's datagram is the completion of the put. If
-//   there is anything to answer in it, it is queued; whoever polls takes it out of the queue and
-//   runs its handlers. So a poll inside of a handler finds the others.
-// - Answers leave first: what the last datagram with messages acknowledges is taken in by the next
-//   poll, before it receives. Somebody waits for the answer, and nobody for the rest.
-// - Large puts and replies to gets travel alone in their datagram, whose payload may stay in the
-//   memory of the client (the tail of a buffer), on both sides.
+// - A link is created when this process first sends to a peer or first receives from it, and it
+//   stays. Without a link a peer costs only its address and a pointer.
+// - Lock order, outermost first: `receiving` (a try-lock), the lock of a link, then at most one
+//   lock of the conduit. No handler runs and no thread waits under any of them.
+// - Frames of one class are coalesced in the link's open datagram, which is sent when it is full or
+//   with the next poll. The sender of the flow keeps the buffer of each datagram until the datagram
+//   is acknowledged.
+// - Received datagrams take bounded memory, for all peers together: the slots of the socket, and
+//   two queues of queue_most datagrams. A datagram whose queue is full is dropped, and the peer
+//   retransmits it.
+// - A received datagram is validated and accepted as a whole. The data of puts and get replies is
+//   written to memory at once, so acknowledging a put's datagram completes the put. A datagram with
+//   frames that need a handler or an answer is queued; a poll takes it out of the queue. So a poll
+//   inside of a handler finds the rest of the queue.
+// - Replies are sent before acknowledgements are processed: the acknowledgements in the last
+//   datagram with messages are deferred to the next poll, because a peer waits for the reply and
+//   nobody waits for them.
+// - A large put or get reply has a datagram of its own. Its payload may stay in the client's memory
+//   on both sides (the tail of a buffer).
 //
-//   udp_send.c     send -> open datagram -> flow's slot -> socket
-//   udp_rma.c      put, get -> the same, or a datagram of their own; answers to gets
-//   udp_receive.c  socket -> header -> flows of the link -> memory, queue of the class -> handlers
-//   udp_link.c     what is due by time: again, a new epoch, an acknowledgement of its own
-//   udp_watch.c    peers and hosts that are silent
-#ifndef AQ_UDP_CONDUIT_H
-#define AQ_UDP_CONDUIT_H
+//   udp_send.c     send -> open datagram -> slot of the flow -> socket
+//   udp_rma.c      put, get -> open datagram, or a datagram of their own; replies to gets
+//   udp_receive.c  socket -> header -> flow of the link -> memory, or queue of the class ->
+//   handlers udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
+//   udp_watch.c    silent peers and hosts
+#ifndef AQ_UDP_STATE_H
+#define AQ_UDP_STATE_H
 
 #include "../../core/conduit.h"
 #include "../../core/cookie.h"
@@ -42,27 +45,27 @@
 
 struct udp_link;
 
-// Puts that are complete when a datagram is acknowledged: so many of those that are counted there.
+// A counter of outstanding puts, and how many of them the acknowledgement of a datagram completes.
 typedef struct udp_put_completion {
     atomic_uint *pending;
     unsigned count;
 } udp_put_completion_t;
 
 enum {
-    UDP_PUT_COMPLETIONS = 32, // of a datagram
-    UDP_PEEKS = 8,            // at the socket, in a poll of who spins and shares memory with nobody
+    UDP_PUT_COMPLETIONS = 32, // for each datagram
+    UDP_PEEKS = 8, // receive attempts in one poll of a spinning process without neighbours
 };
 
-// Memory for one datagram, on its way out or in.
+// Memory for one datagram, outgoing or received.
 typedef struct udp_buffer {
     struct udp_buffer *next;
-    struct udp_link *link; // of one that has arrived: from whom
-    uint32_t used;         // bytes of the datagram that are here
-    uint32_t ran;          // of one that has arrived: where its next frame is
+    struct udp_link *link; // received: the sender
+    uint32_t used;         // bytes of the datagram in this buffer
+    uint32_t ran;          // received: offset of the next frame to handle
     uint8_t class;
     bool wants_ack;
     uint32_t frames;
-    struct iovec tail; // the rest of the datagram: the payload of its last frame; padded to 8
+    struct iovec tail; // the rest of the datagram: payload of the last frame, padded to 8 bytes
     uint8_t *bytes;    // UDP_SLOT_BYTES, aligned to 64
     unsigned completion_count;
     udp_put_completion_t completions[UDP_PUT_COMPLETIONS];
@@ -74,45 +77,47 @@ typedef struct udp_link {
     struct udp_link *next; // all links of the process
     uint32_t rank;
     udp_sockaddr_t to;
-    int connected_fd;   // to it, see udp_socket_connect
-    uint64_t token_out; // of mode token; read only
-    uint64_t token_in;  // of the peer's datagrams; read only
-    udp_seal_t opening; // what arrives, in mode encrypt; the receiver's
+    int connected_fd;   // see udp_socket_connect; -1: none
+    uint64_t token_out; // mode token; constant
+    uint64_t token_in;  // in the peer's datagrams; constant
+    udp_seal_t opening; // mode encrypt: decrypts received datagrams; for the receiver only
 
-    aq_lock_t lock;        // of all that follows
-    size_t datagram_bytes; // of datagrams that pass to it whole; a longer frame goes by itself
-    uint64_t packets;      // transmissions so far: the number of the next one
-    udp_replay_t replay;   // packet numbers of the peer
-    udp_seal_t sealing;    // what leaves, in mode encrypt
+    aq_lock_t lock; // protects all members below
+    // Longest datagram that reaches the peer unfragmented; a longer frame has a datagram of its
+    // own.
+    size_t datagram_bytes;
+    uint64_t packets;    // number of the next transmission
+    udp_replay_t replay; // packet numbers of the peer
+    udp_seal_t sealing;  // mode encrypt: encrypts outgoing datagrams
     udp_sender_t sender[UDP_CLASSES];
     udp_receiver_t receiver[UDP_CLASSES];
-    aq_cookies_t gets;               // that wait for their bytes; context: the caller's counter
-    udp_buffer_t *open[UDP_CLASSES]; // being filled; NULL: none
-    uint64_t closed;                 // datagrams of requests that were open, and have left
-    bool dirty;                      // in the list of links with an open datagram
+    aq_cookies_t gets;               // outstanding gets; context: the caller's counter
+    udp_buffer_t *open[UDP_CLASSES]; // datagram being filled; NULL: none
+    uint64_t closed;                 // open datagrams of requests that were sent
+    bool dirty;                      // in the list of links with open datagrams
     struct udp_link *next_dirty;
-    uint64_t came[UDP_CLASSES]; // when the last new datagram did
-    uint64_t owed_since;        // when the first unacknowledged datagram came; 0: none
+    uint64_t came[UDP_CLASSES]; // time of the last new datagram
+    uint64_t owed_since;        // time of the first datagram not yet acknowledged; 0: none
     uint64_t owed_bytes;
-    uint64_t getting;  // bytes that gets have asked for and that are not here yet
-    bool got_enough;   // and nothing more is asked for now
-    bool ack_wanted;   // the peer waits for it ...
-    bool ack_can_ride; // ... and what it has sent last will be answered
+    uint64_t getting;  // bytes of outstanding gets
+    bool got_enough;   // do not request more for now
+    bool ack_wanted;   // the peer waits for an acknowledgement
+    bool ack_can_ride; // and a reply to the peer's last datagram can carry it
     udp_stats_t stats;
 
-    // Of udp_watch.c, on the clock `listened`.
-    struct udp_host *host; // NULL: not watched; constant
-    bool met;              // a datagram of the peer has come
-    uint64_t heard;        // when the last one did, or the link was made
-    uint64_t asked;        // since when an answer is due; 0: none is
-    uint64_t ping_at;      // the next one, by the clock of the system
+    // Used by udp_watch.c; times on the clock `watch.listened` unless they say otherwise.
+    struct udp_host *host; // NULL: not monitored; constant
+    bool met;              // a datagram of the peer was received
+    uint64_t heard;        // time of the last datagram, or of the link's creation
+    uint64_t asked;        // time since which an answer is due; 0: none is
+    uint64_t ping_at;      // next ping, on the system clock
 } udp_link_t;
 
-// What each process tells all others at the start.
+// What each process sends to all others at the start.
 typedef struct udp_peer_info {
     udp_address_t address;
-    uint32_t datagram_bytes; // the longest that leaves it
-    uint32_t has_aes;        // its processor has instructions for AES-GCM
+    uint32_t datagram_bytes; // the longest datagram that it sends
+    uint32_t has_aes;        // its processor has AES-GCM instructions
 } udp_peer_info_t;
 
 typedef struct udp_queue {
@@ -120,37 +125,37 @@ typedef struct udp_queue {
     atomic_uint count; // changed under the lock
 } udp_queue_t;
 
-// What is still to be done for a datagram with messages.
+// Acknowledgements in a received datagram with messages, to be processed by the next poll.
 typedef struct udp_deferred_acks {
-    udp_link_t *link; // NULL: nothing
+    udp_link_t *link; // NULL: none
     udp_header_t header;
-    uint64_t now; // when it came
+    uint64_t now; // time of arrival
 } udp_deferred_acks_t;
 
 // ---- what udp_watch.c knows ----
 
-// A host other than this one, that is, an address.
+// Another host, identified by its address.
 typedef struct udp_host {
     struct udp_host *next;
-    udp_sockaddr_t address; // of one of its processes ...
-    uint32_t rank;          // ... which is this
-    // The rest under the lock of the watch.
-    uint64_t heard;  // on the clock `listened`: the last datagram, or answer to a probe
-    int probe;       // the socket of the one that is under way; -1: none is
-    unsigned probes; // since the last answer
-    bool answers;    // its kernel has answered a probe
+    udp_sockaddr_t address; // of one of its processes
+    uint32_t rank;          // the rank of that process
+    // The members below are protected by the lock of the watch.
+    uint64_t heard;  // time of the last datagram or answer to a probe, on the clock `listened`
+    int probe;       // socket of the outstanding probe; -1: none
+    unsigned probes; // sent since the last answer
+    bool answers;    // its kernel answered a probe at least once
 } udp_host_t;
 
 typedef struct udp_watch {
     uint64_t connect_timeout, silence, host_timeout, peer_timeout; // ns; 0: never
-    uint64_t step;                                                 // ns between looks
-    _Atomic uint64_t listened; // ns for which this process was there to hear
-    atomic_bool heard_all;     // a receive has found nothing more since the last look
-    atomic_bool told;          // the warning about a silent peer
+    uint64_t step;                                                 // ns between checks
+    _Atomic uint64_t listened; // ns for which this process was able to receive
+    atomic_bool heard_all;     // a receive found the socket empty since the last check
+    atomic_bool told;          // the warning about a silent peer was logged
     aq_lock_t lock;
-    uint64_t listened_at;        // the clock of the system at the last look; under the lock
-    _Atomic uint64_t hosts_at;   // the next look at hosts
-    _Atomic(udp_host_t *) hosts; // grows only, under the lock for links
+    uint64_t listened_at;        // system time of the last check; under the lock
+    _Atomic uint64_t hosts_at;   // system time of the next check of hosts
+    _Atomic(udp_host_t *) hosts; // only grows, under links_lock
 } udp_watch_t;
 
 // ---- the conduit ----
@@ -160,16 +165,16 @@ typedef struct udp_conduit {
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
-    udp_cipher_t cipher;        // of mode encrypt, the same at all ranks
-    size_t datagram_bytes;      // the longest that leaves
+    udp_cipher_t cipher;        // mode encrypt; the same at all ranks
+    size_t datagram_bytes;      // the longest datagram that this process sends
     udp_peer_info_t *peer_info; // of all ranks
 
-    aq_lock_t links_lock;           // adding to the two below
-    _Atomic(udp_link_t *) *link_of; // by rank; NULL: never spoken to
+    aq_lock_t links_lock;           // for adding to the two members below
+    _Atomic(udp_link_t *) *link_of; // by rank; NULL: no link yet
     _Atomic(udp_link_t *) links;
-    _Atomic uint32_t credit; // bytes that each peer may have under way to this process
+    _Atomic uint32_t credit; // bytes that each peer may have in flight to this process
     atomic_uint link_count;
-    _Atomic uint64_t deadline; // when a link has something due, at the earliest
+    _Atomic uint64_t deadline; // earliest time at which a link has to be served
 
     aq_lock_t dirty_lock;
     udp_link_t *dirty;
@@ -179,22 +184,23 @@ typedef struct udp_conduit {
     udp_buffer_t *free_buffers;
     size_t buffers;
 
-    aq_lock_t batch_lock;         // of the socket's side for many datagrams
-    aq_lock_t receiving;          // only ever tried
+    aq_lock_t batch_lock;         // for sending a batch through the socket
+    aq_lock_t receiving;          // try-lock
     udp_deferred_acks_t deferred; // the receiver's
-    unsigned done;                // puts and gets that came or went on in this poll; the receiver's
-    bool receives_there; // the kernel may write payloads to their destination: they need no check
-    bool answers_there;  // replies to gets may be read from the client's memory when they leave
-    bool large;          // the last datagram would have gone into memory; the receiver's
-    atomic_uint sender_polls; // polls of senders
-    // The last looks at the socket: one that found something, and any.
+    unsigned done; // puts and gets that progressed in this poll; for the receiver only
+    // The kernel may write payloads to their destination: they need no validation.
+    bool receives_there;
+    bool answers_there; // get replies may be read from the client's memory when they are sent
+    bool large; // the last datagram could have been received in place; for the receiver only
+    atomic_uint sender_polls; // polls by busy senders
+    // Times of the last receive that found something, and of the last receive.
     _Atomic uint64_t came_at, looked_at;
-    _Atomic uint64_t polled_at; // the time of the last poll; 0: it needed none
+    _Atomic uint64_t polled_at; // time of the last poll; 0: the poll did not need the time
     aq_lock_t queue_lock;
     udp_queue_t queue[UDP_CLASSES];
     atomic_uint queued;
-    atomic_bool stuck;    // a get found no room for its answer, the last time
-    unsigned queue_most;  // datagrams of a class that wait, of all peers together
+    atomic_bool stuck;    // the last get found no room for its reply
+    unsigned queue_most;  // limit of queued datagrams of a class, for all peers together
     unsigned queued_peak; // of both classes
     udp_strangers_t strangers;
     atomic_uint sleepers;
@@ -207,8 +213,7 @@ static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
     return (udp_conduit_t *)conduit;
 }
 
-// The time of a poll, which is looked up once, and only if something needs it: *now is 0 until
-// then.
+// The time of a poll, which reads the clock once and only if needed: *now is 0 until then.
 static inline uint64_t udp_time(uint64_t *now)
 {
     if (!*now)
@@ -218,19 +223,20 @@ static inline uint64_t udp_time(uint64_t *now)
 
 // ---- udp_link.c ----
 
-// The link to a rank, made if there is none yet. Any thread; NULL: no memory, logged.
+// The link to a rank, created if there is none yet. Any thread. NULL: no memory (logged).
 udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
 
-// With the link's lock held: sends what is due now, and returns when something will be.
+// With the link's lock held: retransmits and acknowledges what is due. Returns when the link has to
+// be served again.
 uint64_t udp_link_serve(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
-// Serves all links if one of them has something due.
+// Serves all links if the deadline of one has passed.
 void udp_links_serve(udp_conduit_t *udp, uint64_t *now);
 
-// A link has something due at that time, maybe earlier than what is known.
+// Makes sure that links are served at this time or earlier.
 void udp_links_due(udp_conduit_t *udp, uint64_t when);
 
-// With the link's lock held: a datagram of the peer has come.
+// With the link's lock held: records that a datagram of the peer was received.
 static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
 {
     link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
@@ -238,8 +244,8 @@ static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
     link->met = true;
 }
 
-// A buffer that is the caller's until it is put back. Ends the job when memory is out: to drop what
-// arrives would make peers wait for ever.
+// A buffer that the caller owns until it puts it back. Ends the job when memory is exhausted: to
+// drop received datagrams instead would make peers wait for ever.
 udp_buffer_t *udp_buffer_take(udp_conduit_t *udp);
 void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
 
@@ -248,41 +254,43 @@ void udp_buffer_put(udp_conduit_t *udp, udp_buffer_t *buffer);
 aq_status_t udp_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 bool udp_requests_flushed(aq_conduit_t *conduit, void *link, uint64_t *mark);
 
-// With the link's lock held: the open datagram of a class with room for a frame of that many bytes,
-// and to note a put (NULL: none). NULL: no room now.
+// With the link's lock held: the open datagram of a class, with room for a frame of `bytes` and for
+// the completion of a put (pending is NULL otherwise). NULL: no room now.
 udp_buffer_t *udp_datagram_for(udp_conduit_t *udp, udp_link_t *link, unsigned class, size_t bytes,
                                atomic_uint *pending);
 
-// Datagrams to one peer that leave together, with few system calls. Filled and sent with the link's
-// lock held all the while.
+// Datagrams to one peer that are sent together with few system calls. The caller holds the link's
+// lock from the first datagram until the batch is sent.
 enum { UDP_SEND_BATCH = 32 };
 typedef struct udp_send_batch {
     unsigned count;
-    udp_buffer_t *room; // for what is encrypted; NULL: not needed yet
+    udp_buffer_t *room; // memory for encrypted datagrams; NULL: not needed yet
     size_t room_used;
     udp_outgoing_t out[UDP_SEND_BATCH];
     struct iovec pieces[UDP_SEND_BATCH][3];
 } udp_send_batch_t;
 
-// Sends the datagrams of a batch, which is empty then.
+// Sends the datagrams of a batch and empties it.
 void udp_send_batch_flush(udp_conduit_t *udp, udp_send_batch_t *batch);
 
-// How a put or a reply to a get travels alone.
+// How a put or a get reply is sent in a datagram of its own.
 typedef struct udp_alone {
-    udp_send_batch_t *batch; // NULL: it leaves now
-    bool in_place;           // the payload stays where it is until the datagram is acknowledged
-    bool wants_ack;          // somebody will wait for it
+    udp_send_batch_t *batch; // NULL: send it now
+    bool in_place;           // the payload stays in place until the datagram is acknowledged
+    bool wants_ack;          // the caller will wait for the acknowledgement
     atomic_uint *pending;    // of a put
 } udp_alone_t;
 
-// With the link's lock held: sends it in a datagram of its own, if the flow has room.
+// With the link's lock held: sends a put or get reply in a datagram of its own. False: the flow has
+// no room.
 bool udp_send_alone(udp_conduit_t *udp, udp_link_t *link, const udp_rma_t *rma, udp_alone_t how,
                     uint64_t now);
 
-// Notes a put in the datagram that it travels in; there is room for it.
+// Adds the completion of a put to the datagram that carries the put. The caller has checked for
+// room.
 void udp_buffer_add_completion(udp_buffer_t *buffer, atomic_uint *pending);
 
-// Sends the open datagrams of all links, as far as their flows have room.
+// Sends the open datagrams of all links whose flows have room.
 void udp_flush_dirty(udp_conduit_t *udp, uint64_t *now);
 
 static inline void udp_flush(udp_conduit_t *udp, uint64_t *now)
@@ -291,16 +299,15 @@ static inline void udp_flush(udp_conduit_t *udp, uint64_t *now)
         udp_flush_dirty(udp, now);
 }
 
-// With the link's lock held: puts a datagram into the network again, with the header of this
-// moment.
+// With the link's lock held: retransmits a datagram with a current header.
 void udp_send_again(udp_conduit_t *udp, udp_link_t *link, const udp_action_t *action, uint64_t now);
 
-// With the link's lock held: sends a header without frames, of any kind but data.
+// With the link's lock held: sends a datagram of any kind but UDP_DATA, which has no frames.
 void udp_send_plain(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now);
 
-// The same for a request for an epoch, or its confirmation, which goes twice: all else waits for
-// them, and where much gets lost the time goes into those that do.
+// As udp_send_plain, for a request for an epoch or its confirmation, which is sent twice: all other
+// traffic of the class waits for it, and a lossy network would delay it most.
 void udp_send_epoch(udp_conduit_t *udp, udp_link_t *link, udp_kind_t kind, unsigned class,
                     uint32_t epoch, uint64_t now);
 
@@ -312,18 +319,17 @@ aq_status_t udp_put(aq_conduit_t *conduit, void *link, void *dest, const void *s
 aq_status_t udp_get(aq_conduit_t *conduit, void *link, void *dest, const void *src, size_t nbytes,
                     unsigned flags, atomic_uint *pending, size_t *begun);
 
-// Answers a get, which was read last, and those right behind it; *done grows by them. False: there
-// is no room now for the one at frames->at.
+// Answers the get that was read last and those right behind it; adds their number to *done. False:
+// there is no room now for the reply to the get at frames->at.
 bool udp_answer(udp_conduit_t *udp, udp_link_t *link, udp_frames_t *frames, const udp_frame_t *get,
                 unsigned *done);
 
-// By the receiver, with the link's lock held: where the bytes of a put or of a reply to a get
-// belong. Ends the job if the peer names memory that is not of a segment, or a get that does not
-// wait.
+// By the receiver, with the link's lock held: the destination of a put or get reply. Ends the job
+// if the peer names memory outside of all segments, or a get that is not outstanding.
 void *udp_rma_dest(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame);
 
-// By the receiver, with the link's lock held: puts the bytes of a put or of a reply to a get where
-// they belong; placed: they are there already.
+// By the receiver, with the link's lock held: completes a put or get reply; placed: its data is at
+// the destination already.
 void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, bool placed);
 
 // How memory of a rank travels, and the reverse: memory of this process that a peer names. The
@@ -338,11 +344,12 @@ void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, si
 
 // ---- udp_conduit.c ----
 
-// Whether a poll is to look at the socket. Always, unless the process shares memory with others.
+// Whether a poll should receive from the socket. Always true in a process that shares memory with
+// no other.
 bool udp_time_to_peek(udp_conduit_t *udp, uint64_t *now);
 
-// Ends the job, with one sentence, since socket.broken is set; returns where another thread is
-// about to do so, or the job ends already.
+// Ends the job, with one message, because socket.broken is set. Returns if another thread is about
+// to do so, or if the job is ending already.
 void udp_end_without_socket(const udp_conduit_t *udp);
 
 static inline void udp_check_socket(const udp_conduit_t *udp)

@@ -71,7 +71,7 @@ bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_s
 
 // ---- printing ----
 
-// A line that is written at once, so that those of several processes do not mix.
+// A line that is written at once, so that lines of several processes do not mix.
 typedef struct udp_line {
     char text[1024];
     size_t length;
@@ -137,7 +137,7 @@ static void line_add_socket(udp_line_t *line, const udp_socket_t *socket)
 static void line_print(FILE *out, udp_line_t *line)
 {
     line_add(line, "\n");
-    line->text[line->length - 1] = '\n'; // also where the line was too long
+    line->text[line->length - 1] = '\n'; // also if the line was truncated
     fwrite(line->text, 1, line->length, out);
     fflush(out);
 }

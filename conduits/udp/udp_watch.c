@@ -13,10 +13,10 @@
 #include "../../other/base/settings.h"
 
 enum {
-    STEPS = 8,        // looks in the shortest of the times
-    CALIBRATIONS = 3, // probes of a host that has answered none yet, while it is not silent
+    STEPS = 8,        // checks within the shortest of the timeouts
+    CALIBRATIONS = 3, // probes of a host that has not answered any, while it is not silent
     PING_FIRST_NS = 5000000,
-    PING_MOST_NS = 100000000, // between pings at the start
+    PING_MOST_NS = 100000000, // longest interval between pings at the start
     SENTENCE = 512,
 };
 
@@ -94,8 +94,8 @@ static bool link_owes(const udp_link_t *link)
     return owes;
 }
 
-// Whoever owes something has been asked by the data itself, and is asked again by requests for an
-// epoch. Others are pinged when they were silent for half of the time.
+// A peer that owes an acknowledgement was asked by the data itself, and is asked again by requests
+// for an epoch. Any other peer is pinged after it was silent for half of the timeout.
 static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
 {
     const uint64_t time = udp->watch.peer_timeout;
@@ -168,14 +168,15 @@ static void host_answered(udp_host_t *host, uint64_t here)
     host->probes = 0;
 }
 
-// What came of a probe: 0 and the errors with which a connection is refused were told by the host.
+// Classifies the result of a probe: 0, and the errors of a refused connection, are answers of the
+// host.
 static void probe_classify(udp_host_t *host, int error, uint64_t here)
 {
     if (error == 0 || error == ECONNREFUSED || error == ECONNRESET)
         host_answered(host, here);
     else if (error != EHOSTUNREACH && error != ENETUNREACH && error != ENETDOWN &&
              error != EHOSTDOWN && error != ETIMEDOUT)
-        host->heard = here; // it was not asked, so that its silence says nothing
+        host->heard = here; // the probe did not leave this host, so silence means nothing
 }
 
 static void probe_check(udp_host_t *host, uint64_t here)
@@ -189,7 +190,7 @@ static void probe_check(udp_host_t *host, uint64_t here)
     probe_end(host);
 }
 
-// From the address that peers know.
+// Opens a socket for a probe, from the address that peers know.
 static int probe_open(const udp_socket_t *socket_here)
 {
     udp_sockaddr_t from = socket_here->here;
@@ -272,13 +273,14 @@ uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now)
 
 static udp_conduit_t *opening;
 
-// In a collective call of the bootstrap: others may not have heard this rank yet.
+// Called during collective operations of the bootstrap: other ranks may not have heard this one
+// yet.
 static unsigned answer_pings(void)
 {
     return udp_poll(&opening->base, 0);
 }
 
-// The ranks next to this one, where they share no memory with it. Their neighbour is this one.
+// The neighbours of this rank with which it shares no memory. The relation is symmetric.
 static aq_status_t find_neighbours(udp_conduit_t *udp, udp_link_t *found[2], unsigned *count)
 {
     const aq_conduit_env_t *env = udp->base.env;
@@ -313,8 +315,8 @@ static void ping_unmet(udp_conduit_t *udp, udp_link_t *const *links, unsigned co
     }
 }
 
-// Returns the first neighbour that was not heard in time; NULL: there is none, or the job has
-// ended. Time for which this process was stopped counts little.
+// Returns the first neighbour from which nothing was received in time; NULL: there is none, or the
+// job has ended. Time during which this process was stopped counts little.
 static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *const *links,
                                              unsigned count)
 {

@@ -1,17 +1,18 @@
-// Peers and hosts that are silent: what silence means, who is told, and when it ends the job.
+// Detection of silent peers and hosts: what silence means, when the user is warned, and when the
+// job ends.
 //
-// - At the start two ranks that are next to each other in the job, and share no memory, have to
-//   hear each other, before any client runs: all are inside the library then and can answer. So a
-//   network that carries no datagrams is found before the job begins.
-// - Later a peer may compute for hours without a poll. Its silence is told once, and is no reason
-//   to end the job (GASNET_UDP_PEER_TIMEOUT, which is off by default, says otherwise).
-// - A host that is gone does end the job. A probe asks the kernel of the host, which answers
-//   whatever its processes do, also when they compute or are stopped: an attempt to connect by TCP
-//   to the number of a peer's UDP port. That the kernel refuses it is an answer. Silence counts
-//   only where an earlier probe was answered: a firewall may drop probes.
-// - Time counts only as far as this process was there to hear (`listened`): it goes on when a
-//   receive has found the socket empty, by at most one step. So a peer whose answer waits in the
-//   socket is not taken for silent, nor one that was asked just before this process computed.
+// - At the start, neighbouring ranks of the job that share no memory exchange pings before any
+//   client code runs. At that time all ranks are inside the library and can answer, so a network
+//   that carries no datagrams is found before the job begins.
+// - Later a peer may compute for hours without a poll. Its silence is reported once and does not
+//   end the job, unless GASNET_UDP_PEER_TIMEOUT is set (it is off by default).
+// - The failure of a host does end the job. A probe is an attempt to connect by TCP to the number
+//   of a peer's UDP port. The kernel of the host answers it, usually by refusing it, even if the
+//   processes compute or are stopped. Silence counts only if an earlier probe was answered, because
+//   a firewall may drop probes.
+// - Time counts only while this process is able to receive (`listened`): the clock advances when a
+//   receive found the socket empty, by at most one step. So a peer is not considered silent while
+//   its answer waits in the socket, or because this process computed.
 #ifndef AQ_UDP_WATCH_H
 #define AQ_UDP_WATCH_H
 
@@ -20,27 +21,29 @@
 // Reads the settings.
 void udp_watch_start(udp_watch_t *watch);
 
-// Collective, while the conduit opens: neighbours in the job have heard each other. Blocks, for
-// GASNET_CONNECT_TIMEOUT at most. All ranks return the same; what is wrong is logged.
+// Collective, while the conduit opens: verifies that neighbours in the job receive each other's
+// datagrams. Blocks for at most GASNET_CONNECT_TIMEOUT. All ranks return the same status; faults
+// are logged.
 aq_status_t udp_watch_check_network(udp_conduit_t *udp);
 
-// The host of a peer, for its link. NULL: it is not watched. With the lock for links held.
+// The host of a peer, for its link. NULL: the host is not monitored. The caller holds links_lock.
 udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link);
 
-// By whoever receives: nothing more is there to be heard.
+// Called by the receiver when the socket is empty.
 static inline void udp_watch_heard_all(udp_watch_t *watch)
 {
     atomic_store_explicit(&watch->heard_all, true, memory_order_relaxed);
 }
 
-// What follows belongs to a look at all links. First: time goes on.
+// The functions below belong to a pass over all links. This one is called first: it advances the
+// clock.
 void udp_watch_listen(udp_watch_t *watch, uint64_t now);
 
-// With the link's lock held: tells of a silent peer, or ends the job. Returns when to look again;
-// UDP_NEVER: no sooner than the link's flows have something due.
+// With the link's lock held: warns of a silent peer, or ends the job. Returns when to check again;
+// UDP_NEVER: not before the link's flows have something due.
 uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now);
 
-// The same for all hosts; takes the locks of links.
+// As udp_watch_link, for all hosts. Takes the locks of links.
 uint64_t udp_watch_hosts(udp_conduit_t *udp, uint64_t now);
 
 #endif

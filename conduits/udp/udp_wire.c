@@ -3,10 +3,10 @@
 #include <endian.h>
 #include <string.h>
 
-// Places of the fields in the header.
+// Units of the fields of an acknowledgement.
 enum { CREDIT_UNIT = 1024, HELD_UNIT = 16 };
 
-// The byte at AT_KIND: the kind in the lower 3 bits, and
+// The byte at AT_KIND has the kind in its lower 3 bits, and these flags.
 enum {
     SELECTIVE = 0x08,
     REPLIES = 0x10,
@@ -25,7 +25,7 @@ enum {
     AT_SEQUENCE = AT_PACKET + 8,
     AT_EPOCH = AT_SEQUENCE + 8,
     AT_CHECKSUM = AT_EPOCH + 4,
-    AT_ACKS = AT_CHECKSUM + 4, // those that are there
+    AT_ACKS = AT_CHECKSUM + 4, // those that are present
 };
 
 _Static_assert((int)AT_ACKS == (int)UDP_HEADER_LEAST, "acknowledgements end the header");
@@ -80,7 +80,7 @@ static uint16_t in_units(uint32_t value, uint32_t unit)
     return value / unit < UINT16_MAX ? (uint16_t)(value / unit) : UINT16_MAX;
 }
 
-// Returns where the next one goes.
+// Returns where the next acknowledgement goes.
 static uint8_t *encode_ack(uint8_t *at, const udp_ack_t *ack, bool selective)
 {
     put_le32(at, ack->epoch);
@@ -147,7 +147,7 @@ void udp_header_encode(uint8_t *at, const udp_header_t *header)
             at = encode_ack(at, &header->acks[class], header->selective);
 }
 
-// Only data has something behind its header.
+// Only a datagram with data is longer than its header.
 static bool right_bytes(const udp_header_t *header, size_t bytes)
 {
     const size_t head = udp_header_bytes(header);
@@ -188,7 +188,7 @@ void udp_header_set_checksum(uint8_t *datagram, uint32_t checksum)
 
 // ---- frames ----
 
-// Places of the fields in the header of a frame.
+// Offsets of the fields in the header of a frame.
 enum {
     AT_TYPE = 0,
     AT_HANDLER = 1,
@@ -197,7 +197,7 @@ enum {
     AT_NBYTES = 4,
 };
 
-// Numbers of 64 bits behind the arguments.
+// 64-bit numbers behind the arguments, by type of frame.
 static const uint8_t words[UDP_FRAME_TYPES] = {
     [UDP_FRAME_LONG] = 1, // place
     [UDP_FRAME_PUT] = 1,  // place
@@ -259,7 +259,7 @@ void udp_rma_write(uint8_t *at, const udp_rma_t *rma)
         write_payload(word, rma->payload, rma->nbytes);
 }
 
-// Where the payload of a frame begins.
+// Offset of the payload of a frame.
 static size_t payload_at(const udp_frame_t *frame)
 {
     return UDP_FRAME_BYTES + udp_round_up(frame->nargs * sizeof(int32_t)) +
@@ -271,8 +271,8 @@ static size_t frame_bytes(const udp_frame_t *frame)
     return payload_at(frame) + (frame->type == UDP_FRAME_GET ? 0 : udp_round_up(frame->nbytes));
 }
 
-// Whether the front of a frame can be: puts and gets are requests, and have neither handler
-// nor arguments.
+// Whether the front of a frame is legal: puts and gets are requests and have neither handler nor
+// arguments.
 static bool front_is_valid(const uint8_t *at, unsigned class)
 {
     unsigned type = at[AT_TYPE];
@@ -292,8 +292,8 @@ static void read_fields(const uint8_t *at, udp_frame_t *frame)
     frame->nbytes = get_le32(at + AT_NBYTES);
 }
 
-// Reads the 8 bytes at the front of a frame; false unless all of it lies within the `left` bytes
-// of the datagram.
+// Reads the 8 bytes at the front of a frame; false unless all of the frame is within the `left`
+// bytes of the datagram.
 static bool read_front(const uint8_t *at, size_t left, unsigned class, udp_frame_t *frame)
 {
     if (!front_is_valid(at, class))
@@ -315,7 +315,7 @@ static void read_words(const uint8_t *at, udp_frame_t *frame)
         frame->cookie = get_le64(at + sizeof frame->place);
 }
 
-// With the frame known to lie within the datagram.
+// Reads the rest of a frame that is known to be within the datagram.
 static void read_rest(uint8_t *at, udp_frame_t *frame)
 {
     frame->payload = at + payload_at(frame);
@@ -334,7 +334,7 @@ bool udp_frames_next(udp_frames_t *frames, udp_frame_t *frame)
     return true;
 }
 
-// Reads the front of a frame that is not known to be one.
+// Reads the front of a frame that was not validated yet.
 static bool examine_next(const udp_frames_t *frames, udp_frame_t *frame)
 {
     size_t left = (size_t)(frames->end - frames->at);
