@@ -1,4 +1,4 @@
-// What the machine lets a process pin, and which limit it was when it does not.
+// How much the machine allows a process to pin, and which limit prevents more.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,8 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// A number of the process or the host, as the kernel prints it: "VmPin:        64 kB". 0: not
-// there.
+// Reads a number from a file of the kernel, for example "VmPin:        64 kB". 0: not found.
 static uint64_t kernel_says(const char *path, const char *name, int base)
 {
     char line[128];
@@ -52,7 +51,7 @@ static void raise_memlock(void)
     if (!aq_settings_bool(AQ_SET_MAXIMIZE_MEMLOCK) || getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_MEMLOCK, &limit); // less is told when it is met
+    setrlimit(RLIMIT_MEMLOCK, &limit); // a failure shows later, when the limit is reached
 }
 
 static uint64_t part_of(const aq_size_limit_t *limit, uint64_t whole)

@@ -3,13 +3,13 @@
 #include "../other/base/minmax.h"
 
 typedef struct aq_firehose_range {
-    uintptr_t start, end; // whole pages
+    uintptr_t start, end; // page-aligned
 } aq_firehose_range_t;
 
-// A miss: what has to be pinned, and what may be with it.
+// A miss: what has to be pinned, and what may be pinned with it.
 typedef struct aq_firehose_miss {
-    aq_firehose_range_t exact; // has the first byte, and as much behind it as can be
-    aq_firehose_range_t wide;  // has exact
+    aq_firehose_range_t exact; // the first byte, and as much behind it as possible
+    aq_firehose_range_t wide;  // includes exact
     bool write;
     aq_firehose_pool_t pool;
 } aq_firehose_miss_t;
@@ -85,7 +85,7 @@ static bool region_evict(aq_firehose_t *firehose)
 
 // ---- holding for a peer ----
 
-// The region passes from one pool to the other, before or after its holders are counted.
+// Moves a region from one pool to the other, before or after its holders are counted.
 static void region_change_pool(aq_firehose_t *firehose, aq_firehose_region_t *region,
                                aq_firehose_pool_t from, aq_firehose_pool_t to)
 {
@@ -120,7 +120,7 @@ void aq_firehose_local_unhold(aq_firehose_t *firehose, aq_firehose_region_t *reg
 
 // ---- what to pin ----
 
-// Takes an idle region into the range, which then has all of it, unless that gets too long.
+// Absorbs an idle region: the range grows to include it, unless it gets too long.
 static bool region_absorb(aq_firehose_t *firehose, aq_firehose_region_t *region,
                           aq_firehose_range_t *range)
 {
@@ -134,7 +134,7 @@ static bool region_absorb(aq_firehose_t *firehose, aq_firehose_region_t *region,
     return true;
 }
 
-// Regions in the way are taken in, or the range ends where they begin.
+// Absorbs regions in the way, or shortens the range up to where they begin.
 static void clear_way(aq_firehose_t *firehose, aq_firehose_miss_t *miss)
 {
     aq_firehose_region_t *region;
@@ -151,8 +151,8 @@ static void clear_way(aq_firehose_t *firehose, aq_firehose_miss_t *miss)
     }
 }
 
-// Neighbours are taken in if they are no longer than what takes them in: so a page is pinned again
-// a few times only, however the region grows.
+// Absorbs neighbours that are no longer than the range: so a page is pinned again only a few times,
+// however large the region grows.
 static void join_neighbours(aq_firehose_t *firehose, aq_firehose_range_t *range)
 {
     bool grown;
@@ -168,7 +168,7 @@ static void join_neighbours(aq_firehose_t *firehose, aq_firehose_range_t *range)
     } while (grown);
 }
 
-// The block around a place that a peer asks for, as far as it is memory that stays.
+// Widens a peer's request to the block around it, within memory that stays mapped.
 static void miss_widen(const aq_firehose_t *firehose, aq_firehose_miss_t *miss)
 {
     uintptr_t block = miss->exact.start - miss->exact.start % firehose->params.region_bytes;
@@ -179,7 +179,7 @@ static void miss_widen(const aq_firehose_t *firehose, aq_firehose_miss_t *miss)
         miss->wide = wide;
 }
 
-// Cuts what is to be pinned to `room` bytes; false: not even a page is left.
+// Shortens the miss to `room` bytes; false: not even one page is left.
 static bool miss_cut(const aq_firehose_t *firehose, aq_firehose_miss_t *miss, uint64_t room)
 {
     if (range_length(miss->wide) <= room)
@@ -190,12 +190,12 @@ static bool miss_cut(const aq_firehose_t *firehose, aq_firehose_miss_t *miss, ui
     return range_length(miss->exact) > 0;
 }
 
-// Evicts for it, and makes it smaller if that is not enough.
+// Evicts idle regions to make room, and shortens the miss if that is not enough.
 static bool make_room(aq_firehose_t *firehose, aq_firehose_miss_t *miss)
 {
     const aq_firehose_account_t *account = &firehose->pools[miss->pool];
     uint64_t most = account->most.bytes;
-    if (miss->pool == AQ_FIREHOSE_MAIN) // eviction gives it nothing
+    if (miss->pool == AQ_FIREHOSE_MAIN) // eviction frees nothing for this pool
         most = account->now.bytes < most ? most - account->now.bytes : 0;
     if (account->most.regions == 0 || !miss_cut(firehose, miss, most))
         return false;
@@ -219,8 +219,8 @@ static bool range_halve(const aq_firehose_t *firehose, aq_firehose_range_t *rang
     return pages > 1;
 }
 
-// Pins a range. At a limit of the machine idle regions are unpinned, then the range gets smaller;
-// *limit says which one it was, if any.
+// Pins a range. At a limit of the machine it first unpins idle regions, then shortens the range;
+// *limit is the limit that was reached, if any.
 static aq_status_t pin_within(aq_firehose_t *firehose, const aq_firehose_miss_t *miss,
                               aq_firehose_range_t *range, bool writable, aq_firehose_key_t *key,
                               aq_firehose_pinned_t *limit)
@@ -238,7 +238,8 @@ static aq_status_t pin_within(aq_firehose_t *firehose, const aq_firehose_miss_t 
     }
 }
 
-// The whole of it for reading and writing, without the surroundings, or just for reading.
+// Tries to pin everything for reading and writing, then without the surroundings, then for reading
+// only.
 static aq_status_t pin_somehow(aq_firehose_t *firehose, const aq_firehose_miss_t *miss,
                                aq_firehose_range_t *range, bool *writable, aq_firehose_key_t *key,
                                aq_firehose_pinned_t *limit)
@@ -267,7 +268,7 @@ static aq_status_t pin_miss(aq_firehose_t *firehose, const aq_firehose_miss_t *m
     aq_firehose_pinned_t limit = AQ_FIREHOSE_PINNED;
     aq_firehose_range_t range;
     bool writable;
-    // There is a record: the pools have room.
+    // A record is available, because the pools have room.
     aq_firehose_region_t *region = aq_firehose_map_take(&firehose->map);
     aq_status_t status = pin_somehow(firehose, miss, &range, &writable, &region->key, &limit);
     if (status == AQ_OK) {
@@ -285,8 +286,8 @@ static aq_status_t pin_miss(aq_firehose_t *firehose, const aq_firehose_miss_t *m
 
 // ---- misses ----
 
-// Decides about the region, if any, that has the first byte. True: it is the answer. Else it is
-// out of the way, and what it had is in the miss, if it was idle.
+// Handles the region that has the first byte, if any. True: that region is the result. Otherwise it
+// is no longer in the way, and if it was idle, the miss includes it.
 static bool absorb_first(aq_firehose_t *firehose, uintptr_t address, aq_firehose_miss_t *miss,
                          aq_firehose_region_t **out)
 {
@@ -314,7 +315,7 @@ static aq_firehose_miss_t miss_of(const aq_firehose_t *firehose, uintptr_t addre
 {
     uintptr_t page = (uintptr_t)firehose->params.page_bytes;
     aq_firehose_range_t range = {address & ~(page - 1), (address + bytes + page - 1) & ~(page - 1)};
-    // A length that runs over the end of the address space is longer than any region too.
+    // A length beyond the end of the address space is also longer than any region.
     if (bytes > firehose->params.region_bytes ||
         range_length(range) > firehose->params.region_bytes)
         range.end = range.start + (uintptr_t)firehose->params.region_bytes;
@@ -380,7 +381,8 @@ static bool is_going(const aq_firehose_t *firehose, aq_firehose_range_t range)
     return false;
 }
 
-// What touches the range is found by its pages, or one region after the other if these are fewer.
+// Finds overlapping regions by the pages of the range, or by scanning all regions if these are
+// fewer.
 void aq_firehose_local_forget(aq_firehose_t *firehose, uintptr_t start, uintptr_t end)
 {
     aq_firehose_range_t range = {start, end};

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_WITHOUT_LOCK 64 // a stray reader could walk in a circle
+#define STEPS_WITHOUT_LOCK 64 // a stray reader could follow a cycle
 #define LEAST_CHAINS 16
 #define BLOCK_PAGES 4  // short enough that many small regions make no long chain
-#define MOST_BLOCKS 64 // that the longest region touches, but for one
+#define MOST_BLOCKS 64 // blocks that the longest region overlaps, minus one
 
 static uintptr_t start_of(const aq_firehose_region_t *region)
 {
@@ -27,7 +27,7 @@ static _Atomic uint32_t *chain_of(const aq_firehose_map_t *map, uintptr_t block)
     return &map->chains[(uint64_t)block * UINT64_C(0x9E3779B97F4A7C15) >> map->hash_shift];
 }
 
-// The region that a link, not 0, belongs to.
+// The region of a link, which is not 0.
 static aq_firehose_region_t *region_of(const aq_firehose_map_t *map, uint32_t link)
 {
     return &map->records[(link - 1) >> map->span_shift];
@@ -40,7 +40,7 @@ static uint32_t next_of(const aq_firehose_map_t *map, uint32_t link)
 
 // ---- start and stop ----
 
-// The least power of two that is no less.
+// The exponent of the smallest power of two that is not less than count.
 static unsigned bits_for(uint64_t count)
 {
     unsigned bits = 0;
@@ -61,7 +61,7 @@ aq_status_t aq_firehose_map_start(aq_firehose_map_t *map, uint32_t capacity, uin
     map->block_shift = bits_for(larger_of(BLOCK_PAGES * page_bytes, region_bytes / MOST_BLOCKS));
     uint64_t blocks = region_bytes >> map->block_shift;
     map->span_shift = bits_for(blocks + 2);
-    // Room for a link each when all regions are as long as may be.
+    // One chain for each link if all regions have maximum length.
     double chains = (double)capacity * (double)(blocks + 1) * scale;
     unsigned bits = bits_for(larger_of(LEAST_CHAINS, (uint64_t)chains));
     map->hash_shift = 64 - bits;
@@ -126,7 +126,7 @@ static aq_firehose_region_t *map_find(const aq_firehose_map_t *map, uintptr_t at
                 atomic_store_explicit(&region->used, true, memory_order_relaxed);
             return region;
         }
-        aq_firehose_map_release(region); // it became another one in between
+        aq_firehose_map_release(region); // the record was reused meanwhile
     }
     return NULL;
 }
@@ -136,7 +136,7 @@ aq_firehose_region_t *aq_firehose_map_find(aq_firehose_map_t *map, uintptr_t at,
     return map_find(map, at, write, STEPS_WITHOUT_LOCK);
 }
 
-// Nothing becomes another region under the lock, so that map_find() releases none.
+// Under the lock no record is reused, so map_find() never releases one.
 aq_firehose_region_t *aq_firehose_map_find_locked(aq_firehose_map_t *map, uintptr_t at, bool write)
 {
     return map_find(map, at, write, UINT_MAX);
@@ -161,7 +161,7 @@ aq_firehose_region_t *aq_firehose_map_touching(aq_firehose_map_t *map, uintptr_t
 {
     uintptr_t length = (uintptr_t)1 << map->block_shift;
     while (start < end) {
-        // Blocks that share a chain would answer for each other.
+        // Search block by block, because blocks may share a chain.
         uintptr_t left = length - start % length;
         uintptr_t stop = left < end - start ? start + left : end;
         aq_firehose_region_t *region = lowest_in_chain(map, start >> map->block_shift, start, stop);
@@ -209,7 +209,7 @@ static void link_out(aq_firehose_map_t *map, uint32_t link, _Atomic uint32_t *fr
     atomic_store_explicit(from, next_of(map, link), memory_order_release);
 }
 
-// Puts a region into the chains of its blocks, or takes it out.
+// Adds a region to the chains of its blocks, or removes it.
 static void region_relink(aq_firehose_region_t *region,
                           void (*change)(aq_firehose_map_t *, uint32_t, _Atomic uint32_t *))
 {
@@ -286,7 +286,7 @@ void aq_firehose_map_release(aq_firehose_region_t *region)
 
 aq_firehose_region_t *aq_firehose_map_evict(aq_firehose_map_t *map)
 {
-    // Twice round: the first time may only find that all were used.
+    // Two rounds: the first may find that all regions were used.
     for (uint64_t looks = 2 * (uint64_t)map->evictable_count; looks > 0; looks--) {
         aq_firehose_region_t *region = TAILQ_FIRST(&map->evictable);
         if (!atomic_exchange_explicit(&region->used, false, memory_order_relaxed) &&

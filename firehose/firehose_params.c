@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LEAST_REGION (UINT64_C(128) << 10) // of a length that is chosen
+#define LEAST_REGION (UINT64_C(128) << 10) // shortest default length
 #define MOST_REGION (UINT64_C(16) << 20)
 #define FEW_REGIONS 16
 #define MOST_REGIONS (UINT32_C(1) << 23)
 
 // ---- the pools ----
 
-// The memory of the two pools: what is given, and for what is not, the rest of what there is.
+// Divides the memory between the pools: each gets what its setting says, or what the other leaves.
 static void share_bytes(const aq_firehose_limits_t *limits, aq_firehose_params_t *params)
 {
     uint64_t main = aq_settings_bytes(AQ_SET_FIREHOSE_M);
@@ -29,8 +29,8 @@ static void share_bytes(const aq_firehose_limits_t *limits, aq_firehose_params_t
     params->victim.bytes = victim & ~(params->page_bytes - 1);
 }
 
-// What the user gave; else 128 KiB, or less where a pool is so small that it had no choice what to
-// evict.
+// The user's value; otherwise 128 KiB, or less if a pool is so small that it would have no choice
+// of what to evict.
 static uint64_t length_of_regions(const aq_firehose_limits_t *limits,
                                   const aq_firehose_params_t *params)
 {
@@ -53,7 +53,7 @@ static uint32_t count_regions(aq_setting_id_t id, uint64_t bytes, uint64_t longe
     uint64_t given = (uint64_t)aq_settings_int(id);
     uint64_t fit = aq_min(bytes / longest, MOST_REGIONS);
     if (fit == 0 && bytes > 0)
-        fit = 1; // less than a region's length: regions stay shorter
+        fit = 1; // less than one region: regions stay shorter
     return (uint32_t)(given ? aq_min(given, fit) : aq_min(fit, share));
 }
 
@@ -69,7 +69,7 @@ static void share_regions(const aq_firehose_limits_t *limits, aq_firehose_params
     params->per_peer = limits->peers ? params->main.regions / limits->peers : 0;
 }
 
-// What is legal, and not what anybody wants; all processes have the same.
+// Warns of values that are legal but not useful; they are the same at all processes.
 static void params_warn(const aq_firehose_limits_t *limits, const aq_firehose_params_t *params)
 {
     uint64_t whole = params->main.bytes + params->victim.bytes;
@@ -106,7 +106,7 @@ void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_par
         .verbose = aq_settings_bool(AQ_SET_FIREHOSE_VERBOSE),
     };
     if (!aq_settings_bool(AQ_SET_USE_FIREHOSE))
-        return; // pools of nothing: everything is copied
+        return; // empty pools: all data is copied
     share_bytes(limits, params);
     params->region_bytes = length_of_regions(limits, params);
     share_regions(limits, params);

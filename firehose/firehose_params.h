@@ -13,35 +13,35 @@ typedef struct aq_firehose_amount {
     uint64_t bytes;
 } aq_firehose_amount_t;
 
-// What a conduit knows.
+// What the conduit knows about its limits.
 typedef struct aq_firehose_limits {
-    uint64_t bytes;      // that this process may pin; see aq_firehose_pinnable
-    uint64_t regions;    // that the device can keep for this process
-    uint32_t peers;      // processes that reach this one through the network
-    bool segment_pinned; // segment FAST: the conduit pinned the segment as a whole
+    uint64_t bytes;      // bytes that this process may pin; see aq_firehose_pinnable
+    uint64_t regions;    // regions that the device can hold for this process
+    uint32_t peers;      // processes that access this one through the network
+    bool segment_pinned; // segment FAST: the conduit has pinned the whole segment
 } aq_firehose_limits_t;
 
 typedef struct aq_firehose_params {
-    aq_firehose_amount_t main;   // pinned for peers
-    aq_firehose_amount_t victim; // pinned for this process: in use by it, or kept for later
-    uint32_t per_peer;           // firehoses that a process may hold into another one
-    uint64_t region_bytes;       // the longest region; whole pages
+    aq_firehose_amount_t main;   // memory pinned for peers
+    aq_firehose_amount_t victim; // memory pinned for this process: in use, or cached
+    uint32_t per_peer;           // most firehoses that a process may have into another one
+    uint64_t region_bytes;       // the longest region; a multiple of the page size
     uint64_t page_bytes;
-    uint32_t put_in_move; // bytes of data that may travel with a move
+    uint32_t put_in_move; // most bytes of data in a move
     double table_scale;
     bool verbose;
 } aq_firehose_params_t;
 
-// Fills params in from the settings. With GASNET_USE_FIREHOSE=0 the pools have nothing.
+// Sets params from the settings. With GASNET_USE_FIREHOSE=0 both pools are empty.
 void aq_firehose_params_read(const aq_firehose_limits_t *limits, aq_firehose_params_t *params);
 
-// Bytes that each of `processes` on this host may pin, whole pages: its share of
-// GASNET_PHYSMEM_MAX, and no more than its limit on locked memory, which is raised as far as it
-// goes first unless GASNET_MAXIMIZE_MEMLOCK=0. Nothing is pinned to find out.
+// Bytes that each of `processes` on this host may pin, a multiple of the page size: its share of
+// GASNET_PHYSMEM_MAX, limited by its limit on locked memory, which is first raised to the hard
+// limit unless GASNET_MAXIMIZE_MEMLOCK=0. Pins nothing.
 uint64_t aq_firehose_pinnable(uint32_t processes);
 
-// Regions that each of `processes` on this host may have of those that the device can keep: its
-// share of GASNET_PINNED_REGIONS_MAX.
+// Regions of the device's capacity that each of `processes` on this host may use: its share of
+// GASNET_PINNED_REGIONS_MAX.
 uint64_t aq_firehose_regions(uint64_t device, uint32_t processes);
 
 #endif

@@ -1,4 +1,5 @@
-// Our firehoses into peers: which we have, and how one is moved. firehose_serve.c is the other end.
+// This process's firehoses into peers: which exist, and how one is moved. firehose_serve.c is the
+// other side.
 #include "firehose_state.h"
 
 #include "../other/base/log.h"
@@ -13,7 +14,7 @@ static uint32_t slot_of(const aq_firehose_region_t *region)
     return (uint32_t)(region - region->map->records);
 }
 
-// A firehose that had to be given up lost its last user.
+// The last user has released a firehose that was revoked.
 static void slot_last(void *owner, aq_firehose_region_t *region)
 {
     aq_firehose_peer_t *peer = owner;
@@ -52,7 +53,7 @@ void aq_firehose_peer_end(aq_firehose_peer_t *peer)
     free(peer);
 }
 
-// Under the lock. NULL: no memory (logged).
+// Returns the block of a peer. Under the lock. NULL: no memory (logged).
 static aq_firehose_peers_t *get_neighbours(aq_firehose_t *firehose, uint32_t rank)
 {
     _Atomic(aq_firehose_peers_t *) *place = &firehose->peers[rank / AQ_FIREHOSE_SIDE_BY_SIDE];
@@ -85,7 +86,7 @@ aq_firehose_peer_t *aq_firehose_peer_get(aq_firehose_t *firehose, uint32_t rank)
 
 // ---- asking ----
 
-// The firehose that is on its way to a place already.
+// Returns a firehose that is being moved to this place already.
 static aq_firehose_region_t *find_moving(const aq_firehose_peer_t *peer, uintptr_t address,
                                          bool write)
 {
@@ -117,8 +118,8 @@ static void start_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
     TAILQ_INSERT_TAIL(&peer->moving, region, queue);
 }
 
-// Under the lock of the peer: what can be told at once. HIT and FULL are final; with ASKED and a
-// slot in *move the move has to be sent.
+// Under the lock of the peer: decides what is known at once. HIT and FULL are final; for ASKED with
+// *send set, the caller has to send the move.
 static aq_firehose_reached_t firehose_request(aq_firehose_peer_t *peer, aq_firehose_message_t *move,
                                               bool carries, aq_firehose_wait_t *wait,
                                               aq_firehose_region_t **out, bool *send)
@@ -180,7 +181,7 @@ aq_firehose_reached_t aq_firehose_reach(aq_firehose_t *firehose, uint32_t rank, 
 
 // ---- answers ----
 
-// What a wait is told; data: it went with the move.
+// Completes a waiting operation; data: its data travelled with the move.
 static void wait_complete(aq_firehose_wait_t *wait, aq_status_t status,
                           aq_firehose_region_t *region, bool data)
 {
@@ -191,7 +192,7 @@ static void wait_complete(aq_firehose_wait_t *wait, aq_status_t status,
     else if (wait->address - region->start < aq_firehose_map_bytes(region))
         wait->done(wait, AQ_OK, region);
     else {
-        aq_firehose_release(region); // the peer could not pin as much as was asked for
+        aq_firehose_release(region); // the peer pinned less than was requested
         wait->done(wait, AQ_AGAIN, NULL);
     }
 }
@@ -215,7 +216,7 @@ static bool is_moving(const aq_firehose_peer_t *peer, const aq_firehose_message_
     return region->state == AQ_FIREHOSE_MOVING && region->generation == answer->generation;
 }
 
-// Under the lock of the peer. The waits hold the region from here on.
+// Under the lock of the peer. From here on the waiting operations are users of the region.
 static void end_move(aq_firehose_peer_t *peer, aq_firehose_region_t *region,
                      const aq_firehose_message_t *answer)
 {
@@ -245,7 +246,7 @@ static aq_status_t move_complete(aq_firehose_peer_t *peer, const aq_firehose_mes
     pthread_mutex_unlock(&peer->lock);
     while (!STAILQ_EMPTY(&waiting)) {
         aq_firehose_wait_t *wait = STAILQ_FIRST(&waiting);
-        STAILQ_REMOVE_HEAD(&waiting, link); // the wait is the caller's again
+        STAILQ_REMOVE_HEAD(&waiting, link); // the caller owns the wait again
         wait_complete(wait, (aq_status_t)answer->status, region, carries);
         carries = false;
     }
@@ -271,7 +272,7 @@ aq_status_t aq_firehose_answered(aq_firehose_t *firehose, uint32_t rank,
 
 // ---- giving up ----
 
-// False: an operation uses the firehose, or its move is under way.
+// False: an operation uses the firehose, or its move is in progress.
 static bool slot_give_up(aq_firehose_region_t *region)
 {
     if (region->state == AQ_FIREHOSE_LIVE && aq_firehose_map_retire(region))
@@ -282,7 +283,7 @@ static bool slot_give_up(aq_firehose_region_t *region)
 void aq_firehose_remote_revoke(aq_firehose_peer_t *peer, const aq_firehose_message_t *request,
                                aq_firehose_message_t *answer)
 {
-    bool given = true; // a firehose that was moved on is given up
+    bool given = true; // a firehose that was moved meanwhile is released
     pthread_mutex_lock(&peer->lock);
     aq_firehose_region_t *region = &peer->map.records[request->slot];
     if (request->slot < peer->map.fresh && region->generation == request->generation)

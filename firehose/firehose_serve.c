@@ -1,4 +1,4 @@
-// The firehoses that peers have into this process. firehose_remote.c is the other end.
+// The firehoses of peers into this process. firehose_remote.c is the other side.
 #include "firehose_state.h"
 
 #include "../other/base/log.h"
@@ -8,7 +8,7 @@
 
 // ---- a move ----
 
-// The guests of a peer, under the lock; NULL: no memory (logged).
+// The guests of a peer. Under the lock. NULL: no memory (logged).
 static aq_firehose_guest_t *guests_of(const aq_firehose_t *firehose, aq_firehose_peer_t *peer)
 {
     if (!peer->guests)
@@ -27,7 +27,7 @@ static void guest_leave(aq_firehose_t *firehose, aq_firehose_guest_t *guest)
         aq_firehose_local_unhold(firehose, region);
 }
 
-// Puts the guest on another place. Whatever is in the way, the peer goes by messages.
+// Moves the guest to another place. If that fails for any reason, the peer uses messages.
 static aq_status_t move_to(aq_firehose_t *firehose, aq_firehose_guest_t *guest,
                            const aq_firehose_message_t *move)
 {
@@ -41,7 +41,7 @@ static aq_status_t move_to(aq_firehose_t *firehose, aq_firehose_guest_t *guest,
         return AQ_OK;
     }
     if (status == AQ_OK)
-        aq_firehose_map_release_locked(region); // live, and stays so
+        aq_firehose_map_release_locked(region); // it is live, and stays so
     firehose->stats.refused++;
     return AQ_ERR_RESOURCE;
 }
@@ -122,7 +122,7 @@ static bool is_on(const aq_firehose_guest_t *guest, uintptr_t start, uintptr_t e
     return guest->region && guest->region->start < end && start < guest->region->end;
 }
 
-// The next guest on the memory that was not asked yet; under the lock. NULL: no more.
+// The next guest on the memory that was not asked yet. Under the lock. NULL: no more.
 static aq_firehose_guest_t *next_guest(aq_firehose_t *firehose, aq_firehose_cursor_t *at,
                                        uintptr_t start, uintptr_t end)
 {
@@ -165,9 +165,9 @@ aq_status_t aq_firehose_serve_given(aq_firehose_t *firehose, aq_firehose_peer_t 
         return AQ_ERR_PEER;
     pthread_mutex_lock(&firehose->lock);
     aq_firehose_guest_t *guest = peer->guests ? &peer->guests[answer->slot] : NULL;
-    // Of an older generation: it was moved on in between.
+    // An answer of an older generation is ignored: the slot was moved meanwhile.
     if (guest && guest->generation == answer->generation) {
-        guest->revoked = false; // not given up yet: to be asked again
+        guest->revoked = false; // not released yet: ask again
         if (answer->bytes)
             guest_leave(firehose, guest);
     }

@@ -1,4 +1,4 @@
-// Buffers: what MPI reads from and writes into.
+// The buffers that MPI sends from and receives into.
 #include "mpi_conduit.h"
 
 #include <stdlib.h>
@@ -168,7 +168,7 @@ aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, 
         sends->oldest = slot;
     sends->newest = slot;
     mpi->messages++;
-    sends_reclaim(mpi, sends); // most are done by now
+    sends_reclaim(mpi, sends); // most sends are complete by now
     return AQ_OK;
 }
 
@@ -190,7 +190,7 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
     aq_mpi_request_t heads[MPI_CLASSES];
     unsigned class_of[MPI_CLASSES];
     int count = 0, which, length;
-    for (unsigned i = 1; i <= MPI_CLASSES; i++) { // not always the same one first
+    for (unsigned i = 1; i <= MPI_CLASSES; i++) { // alternate the class that is tested first
         const unsigned c = (mpi->last_class + i) % MPI_CLASSES;
         if (!receive_may_take(&mpi->in[c]) || (c == MPI_REQUESTS && !(what & AQ_POLL_REQUESTS)))
             continue;

@@ -1,4 +1,4 @@
-// The table of the mpi conduit: opening, the end.
+// The table of operations of the mpi conduit: opening, closing and reports.
 #include "mpi_conduit.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
-#define LAST_WORDS_NS 100000000 // the longest that the end waits for messages on their way out
+#define LAST_WORDS_NS 100000000 // longest wait at the end for outgoing messages
 
-static mpi_conduit_t *opened; // there is one in a process
+static mpi_conduit_t *opened; // the only one in a process
 
 static bool mpi_usable(char *why, size_t why_size)
 {
@@ -47,8 +47,8 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
 
 // ---- opening ----
 
-// Alike at all ranks. The first one that leaves has mpirun end the others: so not before rank 0 has
-// said why.
+// The barrier makes sure that rank 0 has logged the reason before the first rank exits, upon which
+// mpirun ends the others.
 aq_status_t mpi_refuse(const mpi_conduit_t *mpi, const char *why)
 {
     aq_boot_t *boot = mpi->mail.base.env->boot;
@@ -81,7 +81,7 @@ static aq_status_t check_start(const mpi_conduit_t *mpi)
                            "GASNET_MPI_THREAD=SERIALIZED");
 }
 
-// All ranks go by the settings of rank 0: a credit means a receive at the other end.
+// All ranks use the settings of rank 0: a credit is a receive at the other end.
 static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
@@ -104,7 +104,7 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
     return status;
 }
 
-// Called before anybody's MPI_Finalize does anything, at all ranks.
+// Called at all ranks, before MPI_Finalize does anything, whoever calls that.
 static void mpi_is_ending(void)
 {
     if (atomic_exchange(&opened->ended, true))
@@ -170,7 +170,7 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     return status;
 }
 
-// Everybody is known from the start: MPI numbers its ranks as the job does.
+// MPI numbers its ranks as the job does, so nothing is left to describe.
 static void mpi_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
 {
     (void)conduit, (void)description;
@@ -196,7 +196,8 @@ static aq_status_t mpi_connect(aq_conduit_t *conduit, uint32_t rank, const char 
 
 // ---- the end ----
 
-// Messages to mailboxes are not counted as they are sent; what was taken out of one is known.
+// Messages to mailboxes are not counted when they are sent; messages taken from this process's
+// mailbox are.
 static void print_counters(const mpi_conduit_t *mpi)
 {
     fprintf(stderr,
@@ -206,21 +207,21 @@ static void print_counters(const mpi_conduit_t *mpi)
             (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
 }
 
-// What was sent still needs MPI to be looked at. The receives stay posted until MPI_Finalize: the
-// others may still send.
+// Sends make progress only if MPI is polled. The receives stay posted until MPI_Finalize, because
+// other ranks may still send.
 static void mpi_close(aq_conduit_t *conduit)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     if (aq_settings_bool(AQ_SET_STATS))
         print_counters(mpi);
     atomic_store(&mpi->closed, true);
-    if (aq_mpi_inside || mpi->ended) // a handler of a signal interrupted MPI
+    if (aq_mpi_inside || mpi->ended) // a signal handler interrupted MPI
         return;
     const uint64_t limit = aq_clock_ns() + LAST_WORDS_NS;
     mpi_enter(mpi);
     while (mpi_slots_busy(mpi) && aq_clock_ns() < limit)
         mpi_slots_reclaim(mpi);
-    aq_mpi_inside = false; // and the lock stays: other threads come in no more
+    aq_mpi_inside = false; // keep the lock: no other thread may enter any more
 }
 
 static size_t mpi_memory_bytes(aq_conduit_t *conduit)
@@ -237,7 +238,7 @@ static void mpi_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
     mpi_leave(mpi);
 }
 
-// Peers whose credits are all in use are those that a request waits for.
+// If all credits of a peer are in use, requests to it wait.
 static void mpi_dump_state(aq_conduit_t *conduit)
 {
     const mpi_conduit_t *mpi = mpi_of(conduit);

@@ -1,4 +1,4 @@
-// Messages: out, in, and the credits that go with them.
+// Messages: sending, receiving, and credits.
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static size_t message_bytes(const aq_am_t *am)
     return am->category == AQ_AM_SHORT ? bytes : bytes + am->nbytes;
 }
 
-// MPI's own synchronization makes the payload seen before the message is.
+// MPI's synchronization makes the payload visible before the message.
 static void fill_placed(char *buffer, const aq_am_t *am)
 {
     memcpy(buffer + mpi_args_end(am->nargs), &am->dest, sizeof am->dest);
@@ -71,7 +71,7 @@ static void message_fill(char *buffer, const aq_am_t *am, unsigned credits)
         memcpy(buffer + mpi_payload_at(am->category, am->nargs), am->payload, am->nbytes);
 }
 
-// Under the lock, and for a request with its credit taken.
+// Under the lock. For a request the caller has taken a credit.
 static aq_status_t send_now(mpi_conduit_t *mpi, mpi_link_t *link, const aq_am_t *am)
 {
     const unsigned class = am->reply ? MPI_REPLIES : MPI_REQUESTS;
@@ -105,7 +105,7 @@ aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *pointer, const aq_am_t
 
 // ---- hidden replies ----
 
-// False: there is no send buffer now.
+// Returns the credits of a link in a message of their own. False: there is no send buffer now.
 static bool return_credits(mpi_conduit_t *mpi, mpi_link_t *link)
 {
     mpi_slot_t *slot = mpi_slot_take(mpi, MPI_REPLIES, sizeof(mpi_header_t));
@@ -120,7 +120,7 @@ static bool return_credits(mpi_conduit_t *mpi, mpi_link_t *link)
     return true;
 }
 
-// Gives credits back as far as there are send buffers. Under the lock.
+// Returns credits as far as there are send buffers. Under the lock.
 static void return_all_credits(mpi_conduit_t *mpi)
 {
     while (mpi->credits_owed) {
@@ -144,7 +144,7 @@ static void credits_owe(mpi_conduit_t *mpi, mpi_link_t *link)
 
 // ---- in ----
 
-// False: the bytes are no message of ours.
+// Decodes a message; false: it is invalid.
 static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
                          aq_arrival_t *arrival)
 {
@@ -164,8 +164,8 @@ static bool read_message(mpi_slot_t *slot, size_t bytes, mpi_header_t *header,
     return true;
 }
 
-// Nothing is written before it is known to go into a segment of this process. What is placed
-// already is in memory that MPI shares; nobody could keep a wrong peer of this host from it.
+// Validates the destination before it writes anything. A payload that is already in place is in
+// memory that MPI shares, from which a malicious peer of this host could not be kept.
 static void place_long(const mpi_conduit_t *mpi, mpi_slot_t *slot, aq_arrival_t *arrival)
 {
     void *dest;
@@ -181,7 +181,8 @@ static void place_long(const mpi_conduit_t *mpi, mpi_slot_t *slot, aq_arrival_t 
     arrival->payload = dest;
 }
 
-// Runs the handler, without the lock. Returns whether a hidden reply is due.
+// Runs the handler, without the lock. Returns whether credits have to be returned by a message of
+// their own.
 static bool message_deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *slot, size_t bytes,
                             bool reply)
 {
@@ -202,7 +203,7 @@ static bool message_deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *sl
     return !reply && !replied && aq_credit_bank(&link->credit);
 }
 
-// One message; false: there is none. Enters and leaves with the lock held.
+// Receives one message; false: there is none. Called and returns with the lock held.
 static bool take_one(mpi_conduit_t *mpi, unsigned what)
 {
     mpi_slot_t *slot;
@@ -229,7 +230,7 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     return true;
 }
 
-// After a put or get there will be others, so that one flush can do for many.
+// A busy sender does not flush after each put or get, so that one flush completes many.
 static unsigned poll_mpi(mpi_conduit_t *mpi, unsigned what)
 {
     unsigned done = 0;
@@ -244,8 +245,8 @@ static unsigned poll_mpi(mpi_conduit_t *mpi, unsigned what)
     return done;
 }
 
-// A look at MPI takes longer than one at the mailbox. So beside that, who spins looks at MPI only
-// when the poll is a thorough one, and who goes on to send every now and then.
+// Whether a poll skips MPI, which takes longer to poll than the mailbox. If there are mailboxes, a
+// spinning thread polls MPI only in thorough polls, and a busy sender only in one of MPI_PASSES.
 static bool passes_mpi(mpi_conduit_t *mpi, unsigned what)
 {
     if (!mpi->far && !mpi->window)

@@ -11,19 +11,19 @@
 #include "mpi_conduit.h"
 #include "../../other/base/minmax.h"
 
-#define PIECE_MOST ((size_t)1 << 30) // bytes of one call; MPI counts them in an int
+#define PIECE_MOST ((size_t)1 << 30) // bytes of one call, which MPI counts in an int
 
 // ---- is it worth while? ----
 
-// Some MPIs only promise that a put or get is one-sided: it waits until the target calls MPI, and
-// then takes far longer than a message. So rank 0 tries: it gets from another rank, whose memory it
-// does not share, while all others are away.
+// Some MPIs only claim that put and get are one-sided: the operation waits until the target calls
+// MPI, and then takes far longer than a message. So rank 0 measures it: it gets data from a rank
+// with which it shares no memory, while all other ranks do not call MPI.
 enum { TRIES = 3, AWAY_NS = 3000000, LATER_NS = 500000, QUICK_NS = 1000000 };
 
 static aq_status_t try_get(mpi_conduit_t *mpi, uint32_t peer, unsigned *quick)
 {
     uint64_t word;
-    aq_clock_sleep_ns(LATER_NS); // by now it is away
+    aq_clock_sleep_ns(LATER_NS); // by now the peer does not call MPI
     const uint64_t begun = aq_clock_ns();
     mpi_enter(mpi);
     int error = mpi->mpi->get(mpi->window, &word, sizeof word, peer, 0);
@@ -84,7 +84,7 @@ void mpi_rma_end(mpi_conduit_t *mpi)
     close_window(mpi, &mpi->mailboxes);
 }
 
-// Messages are slower beside a window, so one that is not used does not stay.
+// Closes a window that is not used, because it makes messages slower.
 static aq_status_t try_window(mpi_conduit_t *mpi)
 {
     bool one_sided, all;
@@ -109,7 +109,7 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
     if (strcmp(wish, "0") == 0)
         return AQ_OK;
     aq_status_t status = mpi_agree(mpi, mpi->first_unmapped == mpi->mail.base.env->size, &all);
-    if (status != AQ_OK || all) // everybody is reached by load and store
+    if (status != AQ_OK || all) // all ranks are reached by load and store
         return status;
     mpi_enter(mpi);
     int error = mpi->mpi->open_window(mpi->comm, segment, size, &mpi->made);
@@ -122,7 +122,7 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
                    ? status
                    : mpi_refuse(mpi, "GASNET_MPI_RMA=1: this MPI has no windows of the unified "
                                      "model; set it to 0 or auto");
-    if (!mpi->far) // no messages come, but some MPIs need the target's polls to call MPI
+    if (!mpi->far) // no messages arrive, but some MPIs need the target to call MPI in its polls
         status = mpi_buffers_open(mpi);
     mpi->window = mpi->made;
     if (status != AQ_OK)
@@ -132,7 +132,7 @@ aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
 
 // ---- put and get ----
 
-// Where an address of a rank is in its part of the window; false: outside.
+// The offset of an address of a rank in its part of the window; false: it is outside.
 static bool find_place(const mpi_link_t *link, const void *address, size_t nbytes, size_t *at)
 {
     uintptr_t start, size;
@@ -164,10 +164,10 @@ static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, cons
         return AQ_AGAIN;
     }
     *begun = aq_min(nbytes, PIECE_MOST);
-    return AQ_OK; // with the lock
+    return AQ_OK; // with the lock held
 }
 
-// The error of a call, under the lock, is the end.
+// Ends the job if a call failed. Under the lock.
 static void call_check(mpi_conduit_t *mpi, const char *call, int error)
 {
     if (error)
@@ -207,7 +207,8 @@ aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *pointer, void *dest, const 
     return AQ_OK;
 }
 
-// A flush of a rank completes all that was begun with it, so most come for nothing.
+// A flush completes all outstanding operations with a rank, so that most further flushes are
+// unnecessary.
 unsigned mpi_rma_complete(mpi_conduit_t *mpi)
 {
     const unsigned count = mpi->begun_count;

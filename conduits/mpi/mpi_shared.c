@@ -1,6 +1,6 @@
-// Memory that MPI shares among the processes of a host, in windows of its own. In one lie their
-// mailboxes, by which they send each other messages, in the other their segments: put, get, atomics
-// and the payload of Longs are loads and stores there. Both without a call of MPI.
+// Memory that MPI shares among the processes of a host, in two windows. One holds their mailboxes,
+// through which they send each other messages; the other holds their segments, so that put, get,
+// atomics and the payload of Longs are loads and stores. Neither needs calls of MPI.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 enum { PAGE = GASNET_PAGESIZE };
 
-// Where the MPIs make the files behind such windows.
+// Where MPI libraries create the files behind such windows.
 #define STORE "/dev/shm"
 
 static size_t round_up(size_t value)
@@ -22,7 +22,7 @@ static size_t round_up(size_t value)
     return (value + PAGE - 1) / PAGE * PAGE;
 }
 
-// MPI may begin the memory inside of a page: so everybody has one more than it needs.
+// The size of a part, with an extra page: MPI may place the memory at any offset in a page.
 static size_t bytes_of(size_t size)
 {
     return round_up(size) + PAGE;
@@ -33,7 +33,7 @@ static size_t mailboxes_bytes(const mpi_shm_group_t *group)
     return group->size * bytes_of(aq_mailbox_bytes());
 }
 
-// The place of a rank; group->size: it is not there.
+// The index of a rank; group->size: it is not in the group.
 static uint32_t group_index(const mpi_shm_group_t *group, uint32_t rank)
 {
     uint32_t i = 0;
@@ -47,8 +47,8 @@ static bool group_has(const mpi_shm_group_t *group, uint32_t rank)
     return group_index(group, rank) < group->size;
 }
 
-// An MPI for which there is no room fails in one process and waits in the others, or has the job
-// killed later, where the memory is touched. So that is found out before.
+// Whether there is room for a window. Without room, an MPI fails in one process and hangs in the
+// others, or the job is killed later when it accesses the memory. So this is checked before.
 static bool has_room(size_t bytes)
 {
     struct statvfs store;
@@ -76,8 +76,8 @@ static aq_status_t find_shm_group(mpi_conduit_t *mpi)
     return error ? mpi_conduit_error(mpi, "MPI_Comm_split_type", error) : AQ_OK;
 }
 
-// A second view of a whole window, in which parts (in, out) lie: MPI_Finalize takes MPI's own away,
-// and threads of the client, or its handlers of signals, may work on while the job ends.
+// Maps the whole window a second time and translates parts (in, out): MPI_Finalize unmaps MPI's own
+// mapping, while threads or signal handlers of the client may still use the memory as the job ends.
 static aq_status_t window_remap(uint32_t count, size_t bytes, void **parts)
 {
     const uintptr_t first = (uintptr_t)parts[0] / PAGE * PAGE;
@@ -92,8 +92,8 @@ static aq_status_t window_remap(uint32_t count, size_t bytes, void **parts)
     return AQ_OK;
 }
 
-// A window with `mine` bytes of this process and `all` of the company: where the part of each
-// begins, on a page of its own. Owned by the caller; NULL: logged.
+// Creates a window with `mine` bytes of this process and `all` of the group. Returns the address of
+// each part, each on a page of its own; the caller owns the array. NULL: fault (logged).
 static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpi_window_t **window)
 {
     mpi_shm_group_t *group = &mpi->shm_group;
@@ -114,7 +114,7 @@ static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpi_w
 
 // ---- mailboxes ----
 
-// Without a shared one the mailbox has a use too: this process sleeps there.
+// Opens a private mailbox, in which this process sleeps.
 static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
 {
     aq_mail_areas_t areas = {.count = 1, .stride = aq_mailbox_bytes()};
@@ -147,7 +147,7 @@ static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
     return AQ_OK;
 }
 
-// Ranks that neither smp nor a mailbox reaches.
+// The number of ranks that neither smp nor a mailbox reaches.
 static uint32_t count_far(const mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
@@ -158,7 +158,7 @@ static uint32_t count_far(const mpi_conduit_t *mpi)
     return far;
 }
 
-// Who shares memory by smp anyway needs no mailbox here.
+// Whether a mailbox is needed: not for ranks that share memory by smp.
 static bool wants_mailbox(const mpi_conduit_t *mpi)
 {
     for (uint32_t i = 0; i < mpi->shm_group.size; i++)
@@ -180,7 +180,8 @@ aq_status_t mpi_shared_open(mpi_conduit_t *mpi)
     if (status == AQ_OK)
         status = wanted && all ? open_mailboxes(mpi) : open_own_mailbox(mpi);
     mpi->far = count_far(mpi);
-    return status == AQ_OK ? mpi_agree(mpi, true, &all) : status; // all have cleared theirs
+    // All ranks have cleared their mailboxes.
+    return status == AQ_OK ? mpi_agree(mpi, true, &all) : status;
 }
 
 void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link)
@@ -200,8 +201,8 @@ static size_t bytes_of_all(const mpi_shm_group_t *group, const uintptr_t *sizes)
     return total;
 }
 
-// Whether a window can serve this process: neighbours have to be in it. The mailboxes have taken
-// their room only as far as they were written.
+// Whether a window is usable for this process: all its neighbours have to be in it. Mailboxes may
+// not have used their memory yet, so it is added.
 static bool window_suffices(const mpi_conduit_t *mpi, const uintptr_t *sizes)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
@@ -227,7 +228,8 @@ static aq_status_t share_in_window(mpi_conduit_t *mpi, const uintptr_t *sizes, v
     return AQ_OK;
 }
 
-// MPI makes nothing shared for a process that is alone, and would take its memory away too.
+// Allocates a segment without MPI for a process that is alone: MPI would not share it, and would
+// unmap it in MPI_Finalize.
 static aq_status_t allocate_alone(uint32_t rank, const uintptr_t *sizes, void **here)
 {
     void *own = mmap(NULL, round_up(sizes[rank]), PROT_READ | PROT_WRITE,
