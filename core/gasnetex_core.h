@@ -265,6 +265,10 @@ typedef struct {
     void *addr;
     uintptr_t size; // in bytes
 } gasnet_seginfo_t;
+// Fills in the entries of the ranks below numentries; further ones stay as they are. Returns
+// GASNET_OK, GASNET_ERR_BAD_ARG for a negative number, GASNET_ERR_NOT_INIT before gasnet_init or
+// gasnet_attach. A call of GASNet-1 that clients of GASNet-EX make without gasnet.h.
+AQ_API int gasnet_getSegmentInfo(gasnet_seginfo_t *seginfo_table, int numentries);
 
 // Allocates this rank's segment of size bytes (a multiple of GASNET_PAGESIZE, not 0; may differ
 // between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over

@@ -86,10 +86,9 @@ AQ_API_INLINE gasnet_node_t gasnet_nodes(void)
 #define gasneti_mynode gasnet_mynode()
 #define gasneti_nodes gasnet_nodes()
 
-// Fill in the entries of the nodes below numentries; further ones stay as they are. Return
-// GASNET_OK, GASNET_ERR_BAD_ARG for a negative number, GASNET_ERR_NOT_INIT before gasnet_attach
-// (SegmentInfo) or gasnet_init (NodeInfo), GASNET_ERR_RESOURCE when memory is out (NodeInfo).
-AQ_API int gasnet_getSegmentInfo(gasnet_seginfo_t *seginfo_table, int numentries);
+// Fills in the entries of the nodes below numentries; further ones stay as they are. Returns
+// GASNET_OK, GASNET_ERR_BAD_ARG for a negative number, GASNET_ERR_NOT_INIT before gasnet_init,
+// GASNET_ERR_RESOURCE when memory is out. gasnet_getSegmentInfo is in gasnetex_core.h.
 AQ_API int gasnet_getNodeInfo(gasnet_nodeinfo_t *nodeinfo_table, int numentries);
 
 // ---- threads and atomicity ----

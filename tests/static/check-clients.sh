@@ -92,6 +92,9 @@ int main(int argc, char **argv)
     gex_TM_t tm;
     if (gex_Client_Init(NULL, NULL, &tm, "MODELESS", &argc, &argv, 0) != GASNET_OK)
         return 1;
+    gasnet_seginfo_t segments[2]; // a call of gasnet.h which clients make without it
+    if (gasnet_getSegmentInfo(segments, 2) != GASNET_OK)
+        return 1;
     printf("%u threads\n", gex_System_QueryMaxThreads() > 1 ? 2u : 1u);
     fflush(stdout);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
