@@ -115,10 +115,16 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
     aq_api_wait_t wait = {0};
     atomic_uint pending = 0;
     aq_report_wait(NULL, jobrank);
-    for (size_t done = 0, begun; done < am->nbytes; done += begun) {
-        aq_status_t status = conduit->ops->put(
-            conduit, aq_link_pointer(link), (char *)am->dest + done,
-            (const char *)am->payload + done, am->nbytes - done, AQ_RMA_STABLE, &pending, &begun);
+    aq_rma_t rest = {.remote = am->dest,
+                     .local = (void *)(uintptr_t)am->payload,
+                     .nbytes = am->nbytes,
+                     .kind = AQ_RMA_PUT,
+                     .flags = AQ_RMA_STABLE};
+    while (rest.nbytes) {
+        size_t begun;
+        aq_status_t status =
+            conduit->ops->rma(conduit, aq_link_pointer(link), &rest, &pending, &begun);
+        aq_rma_advance(&rest, begun);
         if (status == AQ_AGAIN)
             aq_api_wait_turn(&wait);
         else if (status == AQ_ERR_ABSENT)

@@ -132,7 +132,7 @@ struct aq_conduit {
     size_t max_long;
     size_t max_long_unmapped; // of a Long without dest_mapped, at most max_long
     // More than max_long: requests may be longer than send takes them, up to this, into memory that
-    // put reaches. The core puts the payload first, and when it is there, sends the Long without.
+    // rma reaches. The core puts the payload first, and when it is there, sends the Long without.
     // 0: no longer than max_long.
     size_t max_long_ahead;
 };
@@ -154,9 +154,28 @@ typedef struct aq_peer_costs {
     size_t connections, receive_buffers;
 } aq_peer_costs_t;
 
-// Of a put: the source does not change before the put is complete; without it, the source may be
+// A put or a get, or the rest of one that has begun.
+typedef enum aq_rma_kind { AQ_RMA_PUT, AQ_RMA_GET } aq_rma_kind_t;
+
+// Of a put: the source does not change before the put is complete. Without it, the source may be
 // reused when the call returns.
 #define AQ_RMA_STABLE 1u
+
+typedef struct aq_rma {
+    void *remote; // in the peer's memory, as the peer sees it
+    void *local;  // in this process; a put only reads it
+    size_t nbytes;
+    uint8_t kind;  // aq_rma_kind_t
+    uint8_t flags; // AQ_RMA_STABLE
+} aq_rma_t;
+
+// Leaves the rest of an operation whose first bytes have begun.
+static inline void aq_rma_advance(aq_rma_t *rma, size_t begun)
+{
+    rma->remote = (char *)rma->remote + begun;
+    rma->local = (char *)rma->local + begun;
+    rma->nbytes -= begun;
+}
 
 // An operation on 8 bytes of the peer's segment, aligned to 8, that nothing comes between.
 typedef enum aq_atomic_kind {
@@ -251,15 +270,13 @@ typedef struct aq_conduit_ops {
     // AQ_SEGMENT_EVERYTHING is all that the peer has; any thread.
     // An operation begins as far as there is room: *begun bytes of it from the front, and the call
     // is made again for the rest. *pending grows by one for each piece, and shrinks (release) when
-    // that is complete: at the target (put) or here (get). AQ_AGAIN as with send: *begun is 0.
-    // AQ_ERR_ABSENT, unlogged, and nothing begun: not with this memory of the peer, which was not
-    // attached; the core goes over active messages. flags are AQ_RMA_*. Default: over those.
-    aq_status_t (*put)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
-    aq_status_t (*get)(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
+    // that piece is complete: at the target (put) or here (get). AQ_AGAIN as with send: *begun is
+    // 0. AQ_ERR_ABSENT, unlogged, and nothing begun: not with this memory of the peer, which was
+    // not attached; the core uses active messages instead. Default: active messages.
+    aq_status_t (*rma)(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
+                       size_t *begun);
 
-    // Native remote atomics, for memory and with AQ_AGAIN, AQ_ERR_ABSENT and *pending as with put;
+    // Native remote atomics, for memory and with AQ_AGAIN, AQ_ERR_ABSENT and *pending as with rma;
     // any thread. Other ranks may reach the same memory by the processor's atomics, and operations
     // of other kinds do (see `exclusive_ops`): what is not atomic beside those, the conduit leaves
     // to active messages. Default: over those.

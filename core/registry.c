@@ -77,7 +77,7 @@ static bool complete(const aq_conduit_ops_t *ops)
                ops->description_bytes <= AQ_DESCRIPTION_BYTES;
     bool prepare = !ops->prepare == !ops->commit && !ops->prepare == !ops->cancel;
     bool sleep = !ops->arm == !ops->sleep && !ops->arm == !ops->disarm;
-    return all && prepare && sleep && !ops->put == !ops->get;
+    return all && prepare && sleep;
 }
 
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)

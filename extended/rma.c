@@ -18,104 +18,113 @@ static void check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *re
     aq_segment_check(call, "", aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, remote, nbytes);
 }
 
-static const aq_rma_method_t *method(const aq_rma_t *rma)
+static bool is_get(const aq_rma_op_t *op)
 {
-    const aq_conduit_ops_t *ops = aq_link_conduit(aq_job_link(rma->rank))->ops;
-    return ops->put && ops->get ? &aq_rma_native : &aq_rma_over_am;
+    return op->access.kind == AQ_RMA_GET;
 }
 
-int aq_rma_start(const aq_rma_t *rma, gex_Event_t part)
+int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
-    intptr_t shift = aq_team_shift(rma->rank, rma->ep);
+    const aq_rma_t *access = &op->access;
+    const intptr_t shift = aq_team_shift(op->rank, op->ep);
     if (shift & 1)
-        return rma->is_get ? method(rma)->get(rma, part) : method(rma)->put(rma, part);
-    if (rma->is_get)
-        aq_api_copy_in(rma->local, rma->remote, rma->nbytes, shift);
+        return aq_link_conduit(aq_job_link(op->rank))->ops->rma ? aq_rma_native(op, part)
+                                                                : aq_rma_over_am(op, part);
+    if (is_get(op))
+        aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
     else
-        aq_api_copy_out(rma->remote, rma->local, rma->nbytes, shift);
+        aq_api_copy_out(access->remote, access->local, access->nbytes, shift);
     return 0;
 }
 
-// The counter of an event that counts what is of its kind.
-static gex_Event_t part_for(const aq_rma_t *rma, aq_event_t *event)
+// The counter of an event that counts operations of this kind.
+static gex_Event_t part_for(const aq_rma_op_t *op, aq_event_t *event)
 {
-    return aq_event_part(event, rma->is_get ? AQ_PART_GET : AQ_PART_PUT);
+    return aq_event_part(event, is_get(op) ? AQ_PART_GET : AQ_PART_PUT);
 }
 
-static gex_Event_t start_nb(const aq_rma_t *rma)
+static gex_Event_t rma_start_nb(const aq_rma_op_t *op)
 {
     aq_event_t *event = aq_event_new();
-    if (aq_rma_start(rma, part_for(rma, event))) {
+    if (aq_rma_start(op, part_for(op, event))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
-static int start_blocking(aq_rma_t *rma)
+static int rma_start_blocking(aq_rma_op_t *op)
 {
     aq_event_t *event = aq_event_new();
-    const gex_Event_t part = part_for(rma, event);
-    rma->waits = true;
-    const int refused = aq_rma_start(rma, part);
+    const gex_Event_t part = part_for(op, event);
+    op->waits = true;
+    const int refused = aq_rma_start(op, part);
     if (!refused)
         gex_Event_Wait(part);
     aq_event_free(event);
     return refused;
 }
 
-static int start_nbi(const aq_rma_t *rma)
+static int rma_start_nbi(const aq_rma_op_t *op)
 {
-    return aq_rma_start(rma, part_for(rma, aq_thread_nbi()));
+    return aq_rma_start(op, part_for(op, aq_thread_nbi()));
 }
 
-// Local completion is nobody's business before the operation itself is complete.
-static bool is_stable(const gex_Event_t *lc_opt)
+// Only GEX_EVENT_DEFER leaves the source to the library until the put is complete. In the other
+// cases the source may be reused when the call returns, so that local completion is never
+// outstanding.
+static unsigned stability(const gex_Event_t *lc_opt)
 {
-    return lc_opt == GEX_EVENT_DEFER;
+    return lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0;
 }
 
-static aq_rma_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *remote, void *local,
-                         size_t nbytes, gex_Flags_t flags, bool is_get)
+static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, aq_rma_t access,
+                               gex_Flags_t flags)
 {
     if (AQ_CHECKS)
-        check(call, tm, rank, remote, nbytes);
-    return (aq_rma_t){.rank = aq_tm_jobrank(tm, rank),
-                      .ep = aq_team_of(tm)->remote_ep,
-                      .flags = flags,
-                      .remote = remote,
-                      .local = local,
+        check(call, tm, rank, access.remote, access.nbytes);
+    return (aq_rma_op_t){.access = access,
+                         .rank = aq_tm_jobrank(tm, rank),
+                         .ep = aq_team_of(tm)->remote_ep,
+                         .flags = flags};
+}
+
+static aq_rma_t put_of(void *dest, const void *src, size_t nbytes, unsigned flags)
+{
+    return (aq_rma_t){.remote = dest,
+                      .local = (void *)(uintptr_t)src,
                       .nbytes = nbytes,
-                      .is_get = is_get};
+                      .kind = AQ_RMA_PUT,
+                      .flags = (uint8_t)flags};
+}
+
+static aq_rma_t get_of(void *dest, void *src, size_t nbytes)
+{
+    return (aq_rma_t){.remote = src, .local = dest, .nbytes = nbytes, .kind = AQ_RMA_GET};
 }
 
 int aq_api_put(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags)
 {
-    aq_rma_t rma = describe("gex_RMA_PutBlocking", tm, rank, dest, (void *)(uintptr_t)src, nbytes,
-                            flags, false);
-    rma.stable = true;
-    return start_blocking(&rma);
+    aq_rma_op_t op = describe_op("gex_RMA_PutBlocking", tm, rank,
+                                 put_of(dest, src, nbytes, AQ_RMA_STABLE), flags);
+    return rma_start_blocking(&op);
 }
 
-// The source of a put may be reused when the call returns, but for GEX_EVENT_DEFER; so local
-// completion is never outstanding.
 int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    aq_rma_t rma =
-        describe("gex_RMA_PutNBI", tm, rank, dest, (void *)(uintptr_t)src, nbytes, flags, false);
-    rma.stable = is_stable(lc_opt);
-    return start_nbi(&rma);
+    const aq_rma_op_t op = describe_op("gex_RMA_PutNBI", tm, rank,
+                                       put_of(dest, src, nbytes, stability(lc_opt)), flags);
+    return rma_start_nbi(&op);
 }
 
 gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    aq_rma_t rma =
-        describe("gex_RMA_PutNB", tm, rank, dest, (void *)(uintptr_t)src, nbytes, flags, false);
-    rma.stable = is_stable(lc_opt);
-    gex_Event_t event = start_nb(&rma);
+    const aq_rma_op_t op =
+        describe_op("gex_RMA_PutNB", tm, rank, put_of(dest, src, nbytes, stability(lc_opt)), flags);
+    gex_Event_t event = rma_start_nb(&op);
     aq_api_lc_done(lc_opt);
     return event;
 }
@@ -123,20 +132,21 @@ gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
 int aq_api_get(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                gex_Flags_t flags)
 {
-    aq_rma_t rma = describe("gex_RMA_GetBlocking", tm, rank, src, dest, nbytes, flags, true);
-    return start_blocking(&rma);
+    aq_rma_op_t op = describe_op("gex_RMA_GetBlocking", tm, rank, get_of(dest, src, nbytes), flags);
+    return rma_start_blocking(&op);
 }
 
 int aq_api_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags)
 {
-    aq_rma_t rma = describe("gex_RMA_GetNBI", tm, rank, src, dest, nbytes, flags, true);
-    return start_nbi(&rma);
+    const aq_rma_op_t op =
+        describe_op("gex_RMA_GetNBI", tm, rank, get_of(dest, src, nbytes), flags);
+    return rma_start_nbi(&op);
 }
 
 gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
-    aq_rma_t rma = describe("gex_RMA_GetNB", tm, rank, src, dest, nbytes, flags, true);
-    return start_nb(&rma);
+    const aq_rma_op_t op = describe_op("gex_RMA_GetNB", tm, rank, get_of(dest, src, nbytes), flags);
+    return rma_start_nb(&op);
 }

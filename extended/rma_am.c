@@ -54,59 +54,62 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
 }
 
 // Sends one piece. Only the first may fail for IMMEDIATE's sake: after it the operation has begun.
-static int send_piece(const aq_rma_t *rma, const aq_am_t *am, aq_cookie_t cookie, gex_Event_t part,
-                      bool first)
+static int send_piece(const aq_rma_op_t *op, const aq_am_t *am, aq_cookie_t cookie,
+                      gex_Event_t part, bool first)
 {
     aq_event_begin(part);
-    if (aq_am_request(rma->rank, am, first ? rma->flags & GEX_FLAG_IMMEDIATE : 0) == 0)
+    if (aq_am_request(op->rank, am, first ? op->flags & GEX_FLAG_IMMEDIATE : 0) == 0)
         return 0;
-    aq_pending_cancel(cookie, rma->rank);
+    aq_pending_cancel(cookie, op->rank);
     aq_event_end(part);
     return 1;
 }
 
-static size_t piece_at(const aq_rma_t *rma, size_t offset, size_t limit)
+static size_t piece_at(const aq_rma_op_t *op, size_t offset, size_t limit)
 {
-    size_t rest = rma->nbytes - offset;
+    size_t rest = op->access.nbytes - offset;
     return aq_min(rest, limit);
 }
 
-static int put(const aq_rma_t *rma, gex_Event_t part)
+static int put_over_am(const aq_rma_op_t *op, gex_Event_t part)
 {
-    for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
-        n = piece_at(rma, offset, aq_job.max_long_unmapped);
-        const aq_cookie_t cookie = aq_pending_add(AQ_PENDING_PUT, rma->rank, part, NULL, n);
+    for (size_t offset = 0, n; offset < op->access.nbytes; offset += n) {
+        n = piece_at(op, offset, aq_job.max_long_unmapped);
+        const aq_cookie_t cookie = aq_pending_add(AQ_PENDING_PUT, op->rank, part, NULL, n);
         const int32_t args[] = {aq_high(cookie), aq_low(cookie)};
         aq_am_t am = {.args = args,
-                      .payload = (char *)rma->local + offset,
+                      .payload = (char *)op->access.local + offset,
                       .nbytes = n,
-                      .dest = (char *)rma->remote + offset,
+                      .dest = (char *)op->access.remote + offset,
                       .category = AQ_AM_LONG,
                       .handler = AQ_HANDLER_PUT,
                       .nargs = 2};
-        if (send_piece(rma, &am, cookie, part, offset == 0))
+        if (send_piece(op, &am, cookie, part, offset == 0))
             return 1;
     }
     return 0;
 }
 
-static int get(const aq_rma_t *rma, gex_Event_t part)
+static int get_over_am(const aq_rma_op_t *op, gex_Event_t part)
 {
-    for (size_t offset = 0, n; offset < rma->nbytes; offset += n) {
-        n = piece_at(rma, offset, aq_job.max_medium);
-        const uintptr_t src = (uintptr_t)rma->remote + offset;
+    for (size_t offset = 0, n; offset < op->access.nbytes; offset += n) {
+        n = piece_at(op, offset, aq_job.max_medium);
+        const uintptr_t src = (uintptr_t)op->access.remote + offset;
         const aq_cookie_t cookie =
-            aq_pending_add(AQ_PENDING_GET, rma->rank, part, (char *)rma->local + offset, n);
+            aq_pending_add(AQ_PENDING_GET, op->rank, part, (char *)op->access.local + offset, n);
         const int32_t args[] = {aq_high(src), aq_low(src), (int32_t)n, aq_high(cookie),
                                 aq_low(cookie)};
         aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET, .nargs = 5};
-        if (send_piece(rma, &am, cookie, part, offset == 0))
+        if (send_piece(op, &am, cookie, part, offset == 0))
             return 1;
     }
     return 0;
 }
 
-const aq_rma_method_t aq_rma_over_am = {put, get};
+int aq_rma_over_am(const aq_rma_op_t *op, gex_Event_t part)
+{
+    return op->access.kind == AQ_RMA_GET ? get_over_am(op, part) : put_over_am(op, part);
+}
 
 static void start(void)
 {

@@ -173,14 +173,14 @@ static int get_chunk(transfer_t *t)
 
 static int send_large(transfer_t *t, size_t nbytes)
 {
-    aq_rma_t rma = {.rank = t->jobrank,
-                    .ep = t->ep,
-                    .flags = t->immediate,
-                    .remote = t->remote.at,
-                    .local = t->local.at,
-                    .nbytes = nbytes,
-                    .is_get = t->is_get};
-    if (aq_rma_start(&rma, t->part))
+    const aq_rma_op_t op = {.access = {.remote = t->remote.at,
+                                       .local = t->local.at,
+                                       .nbytes = nbytes,
+                                       .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT},
+                            .rank = t->jobrank,
+                            .ep = t->ep,
+                            .flags = t->immediate};
+    if (aq_rma_start(&op, t->part))
         return 1;
     aq_vis_cursor_skip(&t->remote, nbytes);
     aq_vis_cursor_skip(&t->local, nbytes);

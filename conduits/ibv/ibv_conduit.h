@@ -571,10 +571,8 @@ int aq_ibv_poll_by_thread(void *context);
 
 // See aq_conduit_ops_t.
 aq_status_t aq_ibv_attach(aq_conduit_t *conduit, void *segment, size_t size);
-aq_status_t aq_ibv_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
-aq_status_t aq_ibv_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
+aq_status_t aq_ibv_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
+                       size_t *begun);
 
 // Whether memory of a rank is in what it attached and registered as a whole; hold: the key, and for
 // how many of the bytes.

@@ -141,27 +141,15 @@ static aq_status_t begin(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, size_t 
     }
 }
 
-aq_status_t aq_ibv_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+aq_status_t aq_ibv_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
+                       size_t *begun)
 {
-    const aq_ibv_rma_t rma = {.link = link,
-                              .remote = (uintptr_t)dest,
-                              .local = (void *)(uintptr_t)src,
-                              .nbytes = nbytes,
-                              .stable = flags & AQ_RMA_STABLE,
-                              .pending = pending};
-    return begin(conduit, &rma, begun);
-}
-
-aq_status_t aq_ibv_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                       size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
-{
-    (void)flags;
-    const aq_ibv_rma_t rma = {.link = link,
-                              .remote = (uintptr_t)src,
-                              .local = dest,
-                              .nbytes = nbytes,
-                              .is_get = true,
-                              .pending = pending};
-    return begin(conduit, &rma, begun);
+    const aq_ibv_rma_t transfer = {.link = link,
+                                   .remote = (uintptr_t)rma->remote,
+                                   .local = rma->local,
+                                   .nbytes = rma->nbytes,
+                                   .is_get = rma->kind == AQ_RMA_GET,
+                                   .stable = rma->flags & AQ_RMA_STABLE,
+                                   .pending = pending};
+    return begin(conduit, &transfer, begun);
 }

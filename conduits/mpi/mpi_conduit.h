@@ -244,10 +244,8 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
 aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all);
 
 aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size);
-aq_status_t mpi_rma_put(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
-aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *link, void *dest, const void *src,
-                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun);
+aq_status_t mpi_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
+                    size_t *begun);
 // Closes the windows. Collective.
 void mpi_rma_end(mpi_conduit_t *mpi);
 // Completes outstanding puts and gets; returns their number. Under the lock.

@@ -174,34 +174,28 @@ static void call_check(mpi_conduit_t *mpi, const char *call, int error)
         mpi_conduit_fail(mpi, call, error);
 }
 
-aq_status_t mpi_rma_put(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
-                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+static void put_begin(mpi_conduit_t *mpi, uint32_t rank, const aq_rma_t *put, size_t nbytes,
+                      size_t at)
 {
-    mpi_conduit_t *mpi = mpi_of(conduit);
-    const mpi_link_t *link = pointer;
-    size_t at;
-    aq_status_t status = access_begin(mpi, link, dest, nbytes, &at, begun);
-    if (status != AQ_OK)
-        return status;
-    call_check(mpi, "MPI_Put", mpi->mpi->put(mpi->window, src, (int)*begun, link->rank, at));
-    if (!(flags & AQ_RMA_STABLE))
-        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->window, link->rank));
-    access_record(mpi, link->rank, pending);
-    mpi_leave(mpi);
-    return AQ_OK;
+    call_check(mpi, "MPI_Put", mpi->mpi->put(mpi->window, put->local, (int)nbytes, rank, at));
+    if (!(put->flags & AQ_RMA_STABLE))
+        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->window, rank));
 }
 
-aq_status_t mpi_rma_get(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
-                        size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, const aq_rma_t *rma, atomic_uint *pending,
+                    size_t *begun)
 {
-    (void)flags;
     mpi_conduit_t *mpi = mpi_of(conduit);
     const mpi_link_t *link = pointer;
     size_t at;
-    aq_status_t status = access_begin(mpi, link, src, nbytes, &at, begun);
+    aq_status_t status = access_begin(mpi, link, rma->remote, rma->nbytes, &at, begun);
     if (status != AQ_OK)
         return status;
-    call_check(mpi, "MPI_Get", mpi->mpi->get(mpi->window, dest, (int)*begun, link->rank, at));
+    if (rma->kind == AQ_RMA_PUT)
+        put_begin(mpi, link->rank, rma, *begun, at);
+    else
+        call_check(mpi, "MPI_Get",
+                   mpi->mpi->get(mpi->window, rma->local, (int)*begun, link->rank, at));
     access_record(mpi, link->rank, pending);
     mpi_leave(mpi);
     return AQ_OK;

@@ -114,23 +114,22 @@ static size_t put_pieces(udp_conduit_t *udp, udp_link_t *link, udp_rma_t *rma, u
     return begun;
 }
 
-aq_status_t udp_put(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
-                    size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+static size_t put_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *put,
+                        atomic_uint *pending)
 {
-    udp_conduit_t *udp = udp_of(conduit);
-    udp_link_t *link = pointer;
     udp_rma_t rma = {.type = UDP_FRAME_PUT,
-                     .nbytes = nbytes,
-                     .payload = src,
-                     .place = udp_place_of(udp, link->rank, dest)};
+                     .nbytes = put->nbytes,
+                     .payload = put->local,
+                     .place = udp_place_of(udp, link->rank, put->remote)};
+    const udp_alone_t how = {.in_place = put->flags & AQ_RMA_STABLE, .pending = pending};
+    size_t begun;
     aq_lock_take(&link->lock);
-    if (nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
-        *begun = put_pieces(udp, link, &rma,
-                            (udp_alone_t){.in_place = flags & AQ_RMA_STABLE, .pending = pending});
+    if (put->nbytes >= aq_min(ALONE_LEAST, largest_piece(link)))
+        begun = put_pieces(udp, link, &rma, how);
     else
-        *begun = add_frame(udp, link, &rma, pending) ? nbytes : 0;
+        begun = add_frame(udp, link, &rma, pending) ? put->nbytes : 0;
     aq_lock_drop(&link->lock);
-    return *begun ? AQ_OK : AQ_AGAIN;
+    return begun;
 }
 
 // Limits the outstanding gets from a peer to the capacity of the path: its memory for requests
@@ -161,22 +160,28 @@ static bool get_ask(udp_conduit_t *udp, udp_link_t *link, void *dest, udp_rma_t 
     return add_frame(udp, link, rma, NULL);
 }
 
-aq_status_t udp_get(aq_conduit_t *conduit, void *pointer, void *dest, const void *src,
-                    size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+static size_t get_begin(udp_conduit_t *udp, udp_link_t *link, const aq_rma_t *get,
+                        atomic_uint *pending)
 {
-    (void)flags;
-    udp_conduit_t *udp = udp_of(conduit);
-    udp_link_t *link = pointer;
-    udp_rma_t rma = {.type = UDP_FRAME_GET, .place = udp_place_of(udp, link->rank, src)};
+    udp_rma_t rma = {.type = UDP_FRAME_GET, .place = udp_place_of(udp, link->rank, get->remote)};
     atomic_fetch_add_explicit(pending, 1, memory_order_release);
     aq_lock_take(&link->lock);
-    rma.nbytes = aq_min(nbytes, largest_piece(link));
-    *begun = get_ask(udp, link, dest, &rma, pending) ? rma.nbytes : 0;
+    rma.nbytes = aq_min(get->nbytes, largest_piece(link));
+    const bool asked = get_ask(udp, link, get->local, &rma, pending);
     aq_lock_drop(&link->lock);
-    if (*begun)
-        return AQ_OK;
+    if (asked)
+        return rma.nbytes;
     atomic_fetch_sub_explicit(pending, 1, memory_order_relaxed);
-    return AQ_AGAIN;
+    return 0;
+}
+
+aq_status_t udp_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
+                    size_t *begun)
+{
+    udp_conduit_t *udp = udp_of(conduit);
+    *begun = rma->kind == AQ_RMA_GET ? get_begin(udp, link, rma, pending)
+                                     : put_begin(udp, link, rma, pending);
+    return *begun ? AQ_OK : AQ_AGAIN;
 }
 
 static bool answer_one(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *get,

@@ -70,18 +70,19 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
     return 0;
 }
 
-static aq_status_t post_put(aq_conduit_t *conduit, void *link, void *to, const void *src,
-                            size_t nbytes, unsigned flags, atomic_uint *pending, size_t *begun)
+static aq_status_t post_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
+                            atomic_uint *pending, size_t *begun)
 {
-    (void)conduit, (void)flags;
+    (void)conduit;
+    assert_int_equal(rma->kind, AQ_RMA_PUT);
     assert_ptr_equal(link, (void *)(uintptr_t)((FAR + 1) * LINK_UNIT));
     *begun = 0;
     if (ahead.refusals) {
         ahead.refusals--;
         return AQ_AGAIN;
     }
-    *begun = nbytes < PUT_MOST ? nbytes : PUT_MOST;
-    memcpy(ahead.segment + ((uintptr_t)to - SEGMENT), src, *begun);
+    *begun = rma->nbytes < PUT_MOST ? rma->nbytes : PUT_MOST;
+    memcpy(ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, *begun);
     atomic_fetch_add(pending, 1);
     ahead.pending = pending;
     ahead.calls++;
@@ -99,8 +100,7 @@ static int clear(void **state)
 static int start_job(void **state)
 {
     (void)state;
-    static const aq_conduit_ops_t ops = {
-        .send = post_send, .poll = post_poll, .put = post_put, .get = post_put};
+    static const aq_conduit_ops_t ops = {.send = post_send, .poll = post_poll, .rma = post_rma};
     static aq_conduit_t conduit = {.ops = &ops};
     static _Atomic int32_t exit_word = AQ_BOOT_RUNNING;
     static aq_boot_t boot = {.size = RANKS, .exit_word = &exit_word};

@@ -208,8 +208,9 @@ static uint64_t get_begin(void)
     static atomic_uint pending;
     udp_link_t *link = udp_link_get(udp, 1);
     size_t begun;
-    assert_int_equal(
-        udp_get(&udp->base, link, memory, (void *)segment_addr[1], 8, 0, &pending, &begun), AQ_OK);
+    const aq_rma_t get = {
+        .remote = (void *)segment_addr[1], .local = memory, .nbytes = 8, .kind = AQ_RMA_GET};
+    assert_int_equal(udp_rma(&udp->base, link, &get, &pending, &begun), AQ_OK);
     assert_int_equal(begun, 8);
     return (uint64_t)link->gets.slots[0].generation << 32;
 }

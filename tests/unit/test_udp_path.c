@@ -174,8 +174,9 @@ static void a_short_route_leaves_room_for_payloads(void **state)
     link->datagram_bytes = udp_socket_reach(&udp->socket, &link->to);
     assert_int_equal(link->datagram_bytes, (UDP_LEAST_MTU - HEADERS) / 8 * 8);
     const udp_stats_t before = link->stats;
-    assert_int_equal(
-        aq_udp_conduit.put(conduit, link, bytes, bytes, sizeof bytes, 0, &pending, &begun), AQ_OK);
+    const aq_rma_t put = {
+        .remote = bytes, .local = bytes, .nbytes = sizeof bytes, .kind = AQ_RMA_PUT};
+    assert_int_equal(aq_udp_conduit.rma(conduit, link, &put, &pending, &begun), AQ_OK);
     const uint64_t pieces = link->stats.datagrams_out - before.datagrams_out;
     assert_true(pieces > 0 && begun / pieces > UDP_LEAST_MTU / 2);
     assert_int_equal(atomic_load(&pending), pieces);
