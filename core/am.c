@@ -4,6 +4,7 @@
 #include "job.h"
 #include "progress.h"
 #include "report.h"
+#include "retry.h"
 #include "segment.h"
 #include "team.h"
 
@@ -74,22 +75,29 @@ static void __attribute__((noreturn, cold)) send_failed(uint32_t jobrank, aq_sta
     aq_fatal("sending to rank %u failed: %s", jobrank, aq_status_name(status));
 }
 
-static __attribute__((noinline, cold)) int request_again(uint32_t jobrank, const aq_am_t *am,
-                                                         gex_Flags_t flags, aq_status_t status)
+typedef struct send_attempt {
+    aq_conduit_t *conduit;
+    void *link;
+    const aq_am_t *am;
+} send_attempt_t;
+
+static aq_status_t send_attempt(void *context)
 {
-    uintptr_t link = aq_job_link(jobrank);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    aq_api_wait_t wait = {0};
-    if (status == AQ_AGAIN && !(flags & GEX_FLAG_IMMEDIATE))
-        aq_report_wait(NULL, jobrank);
-    while (status == AQ_AGAIN) {
-        if (flags & GEX_FLAG_IMMEDIATE)
-            return 1;
-        aq_api_wait_turn(&wait);
-        status = conduit->ops->send(conduit, aq_link_pointer(link), am);
-    }
-    aq_api_wait_end(&wait);
-    aq_report_go_on();
+    const send_attempt_t *attempt = context;
+    return attempt->conduit->ops->send(attempt->conduit, attempt->link, attempt->am);
+}
+
+// After a first send that did not succeed. Returns non-zero when IMMEDIATE and there is no room. A
+// reply waits without running requests, since the handler that sends it may not be entered again.
+static __attribute__((noinline, cold)) int send_again(uint32_t jobrank, const aq_am_t *am,
+                                                      gex_Flags_t flags, aq_status_t status)
+{
+    const uintptr_t link = aq_job_link(jobrank);
+    send_attempt_t attempt = {aq_link_conduit(link), aq_link_pointer(link), am};
+    if (status == AQ_AGAIN)
+        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, am->reply), jobrank);
+    if (status == AQ_AGAIN)
+        return 1;
     if (status != AQ_OK)
         send_failed(jobrank, status);
     return 0;
@@ -101,43 +109,37 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
     aq_conduit_t *conduit = aq_link_conduit(link);
     aq_status_t status = conduit->ops->send(conduit, aq_link_pointer(link), am);
     if (__builtin_expect(status != AQ_OK, 0))
-        return request_again(jobrank, am, flags, status);
+        return send_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll_sending(); // who only sends still serves others
+        aq_progress_poll_sending(); // a client that only sends still serves others
     return 0;
 }
 
-// The payload of a Long that is longer than the conduit sends it: complete when this returns.
-static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
+static void wait_for_zero(const atomic_uint *pending, uint32_t jobrank)
 {
-    uintptr_t link = aq_job_link(jobrank);
-    aq_conduit_t *conduit = aq_link_conduit(link);
     aq_api_wait_t wait = {0};
-    atomic_uint pending = 0;
     aq_report_wait(NULL, jobrank);
-    aq_rma_t rest = {.remote = am->dest,
-                     .local = (void *)(uintptr_t)am->payload,
-                     .nbytes = am->nbytes,
-                     .kind = AQ_RMA_PUT,
-                     .flags = AQ_RMA_STABLE};
-    while (rest.nbytes) {
-        size_t begun;
-        aq_status_t status =
-            conduit->ops->rma(conduit, aq_link_pointer(link), &rest, &pending, &begun);
-        aq_rma_advance(&rest, begun);
-        if (status == AQ_AGAIN)
-            aq_api_wait_turn(&wait);
-        else if (status == AQ_ERR_ABSENT)
-            aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
-                     "%zu are the most",
-                     am->nbytes, am->dest, jobrank, conduit->max_long_unmapped);
-        else if (status != AQ_OK)
-            send_failed(jobrank, status);
-    }
-    while (atomic_load_explicit(&pending, memory_order_acquire))
+    while (atomic_load_explicit(pending, memory_order_acquire))
         aq_api_wait_turn(&wait);
     aq_api_wait_end(&wait);
     aq_report_go_on();
+}
+
+// Puts the payload of a Long that is longer than the conduit sends: complete when this returns.
+static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
+{
+    atomic_uint pending = 0;
+    const aq_rma_t put = {.remote = am->dest,
+                          .local = (void *)(uintptr_t)am->payload,
+                          .nbytes = am->nbytes,
+                          .kind = AQ_RMA_PUT,
+                          .flags = AQ_RMA_STABLE};
+    if (aq_native_rma(jobrank, &put, &pending, AQ_RETRY_POLL) != AQ_OK)
+        aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
+                 "%zu are the most",
+                 am->nbytes, am->dest, jobrank,
+                 aq_link_conduit(aq_job_link(jobrank))->max_long_unmapped);
+    wait_for_zero(&pending, jobrank);
 }
 
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
@@ -153,24 +155,6 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
     return aq_am_request(jobrank, am, flags);
 }
 
-// A reply waits without running requests: the handler that sends it may not be entered again.
-static __attribute__((noinline, cold)) int reply_again(gex_Token_t token, const aq_am_t *am,
-                                                       gex_Flags_t flags, aq_status_t status)
-{
-    uintptr_t link = aq_job_link(token->arrival->source);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    for (unsigned turns = 0; status == AQ_AGAIN; turns++) {
-        if (flags & GEX_FLAG_IMMEDIATE)
-            return 1;
-        aq_progress_wait_replies(turns);
-        status = conduit->ops->send(conduit, aq_link_pointer(link), am);
-    }
-    if (status != AQ_OK)
-        send_failed(token->arrival->source, status);
-    token->replied = true;
-    return 0;
-}
-
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
 {
     const uintptr_t link = aq_job_link(jobrank);
@@ -184,8 +168,9 @@ int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     uintptr_t link = aq_job_link(token->arrival->source);
     aq_conduit_t *conduit = aq_link_conduit(link);
     aq_status_t status = conduit->ops->send(conduit, aq_link_pointer(link), am);
-    if (__builtin_expect(status != AQ_OK, 0))
-        return reply_again(token, am, flags, status);
+    if (__builtin_expect(status != AQ_OK, 0) &&
+        send_again(token->arrival->source, am, flags, status))
+        return 1;
     token->replied = true;
     return 0;
 }

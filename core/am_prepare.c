@@ -6,7 +6,7 @@
 #include "fatal.h"
 #include "gasnetex_am.h"
 #include "job.h"
-#include "progress.h"
+#include "retry.h"
 #include "srcdesc.h"
 #include "team.h"
 #include "../other/base/minmax.h"
@@ -55,25 +55,27 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
     sd->size = size;
 }
 
+typedef struct reserve_attempt {
+    struct aq_srcdesc *sd;
+    size_t least, most;
+} reserve_attempt_t;
+
+static aq_status_t reserve_attempt(void *context)
+{
+    const reserve_attempt_t *attempt = context;
+    struct aq_srcdesc *sd = attempt->sd;
+    const uintptr_t link = aq_job_link(sd->jobrank);
+    aq_conduit_t *conduit = aq_link_conduit(link);
+    return conduit->ops->prepare(conduit, aq_link_pointer(link), &sd->am, attempt->least,
+                                 attempt->most, &sd->reservation);
+}
+
 // Asks the conduit for room inside the message; returns false when there is none now.
 static bool reserve(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_t flags)
 {
-    uintptr_t link = aq_job_link(sd->jobrank);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    aq_api_wait_t wait = {0};
-    unsigned turns = 0;
-    aq_status_t status;
-    for (;;) {
-        status = conduit->ops->prepare(conduit, aq_link_pointer(link), &sd->am, least, most,
-                                       &sd->reservation);
-        if (status != AQ_AGAIN || (flags & GEX_FLAG_IMMEDIATE))
-            break;
-        if (sd->am.reply)
-            aq_progress_wait_replies(turns++);
-        else
-            aq_api_wait_turn(&wait);
-    }
-    aq_api_wait_end(&wait);
+    reserve_attempt_t attempt = {sd, least, most};
+    const aq_status_t status =
+        aq_try(reserve_attempt, &attempt, aq_retry_mode(flags, sd->am.reply), sd->jobrank);
     if (status != AQ_OK && status != AQ_AGAIN)
         aq_fatal("preparing a message to rank %u failed: %s", sd->jobrank, aq_status_name(status));
     sd->room = AQ_ROOM_CONDUIT;

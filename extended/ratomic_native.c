@@ -6,6 +6,7 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/progress.h"
+#include "../core/retry.h"
 #include "ratomic.h"
 
 #define SWAPS (GEX_OP_CAS | GEX_OP_FCAS)
@@ -46,28 +47,35 @@ bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic
     return (atomic->op & known(atomic->dt)) != 0;
 }
 
+typedef struct atomic_attempt {
+    aq_conduit_t *conduit;
+    void *link;
+    atomic_uint *pending;
+    aq_atomic_t atomic;
+} atomic_attempt_t;
+
+static aq_status_t atomic_attempt(void *context)
+{
+    const atomic_attempt_t *attempt = context;
+    return attempt->conduit->ops->atomic(attempt->conduit, attempt->link, &attempt->atomic,
+                                         attempt->pending);
+}
+
 aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
                               gex_Event_t part)
 {
-    aq_atomic_t native;
-    aq_api_wait_t wait = {0};
-    uintptr_t link = aq_job_link(jobrank);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    if (!conduit->ops->atomic || !aq_ratomic_translate(atomic, ops, &native))
+    const uintptr_t link = aq_job_link(jobrank);
+    atomic_attempt_t attempt = {
+        .conduit = aq_link_conduit(link), .link = aq_link_pointer(link), .pending = &part->pending};
+    if (!attempt.conduit->ops->atomic || !aq_ratomic_translate(atomic, ops, &attempt.atomic))
         return AQ_ERR_ABSENT;
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);
-    aq_status_t status;
-    while ((status = conduit->ops->atomic(conduit, aq_link_pointer(link), &native,
-                                          &part->pending)) == AQ_AGAIN) {
-        if (atomic->flags & GEX_FLAG_IMMEDIATE)
-            return AQ_AGAIN;
-        aq_api_wait_turn(&wait);
-    }
-    aq_api_wait_end(&wait);
-    if (status != AQ_OK && status != AQ_ERR_ABSENT)
+    const aq_status_t status =
+        aq_try(atomic_attempt, &attempt, aq_retry_mode(atomic->flags, false), jobrank);
+    if (status != AQ_OK && status != AQ_AGAIN && status != AQ_ERR_ABSENT)
         aq_fatal("a remote atomic on rank %u failed: %s", jobrank, aq_status_name(status));
     if (status == AQ_OK)
-        aq_progress_poll_sending(); // who only does this still serves others
+        aq_progress_poll_sending(); // a client that only does atomics still serves others
     return status;
 }

@@ -1,0 +1,50 @@
+// Operations of a conduit that may find no room: one loop for all of them waits and tries again.
+#ifndef AQ_RETRY_H
+#define AQ_RETRY_H
+
+#include <stdbool.h>
+
+#include "conduit.h"
+#include "gasnetex_core.h"
+
+// What the calling thread may do until there is room.
+typedef enum aq_retry_mode {
+    AQ_RETRY_NEVER,   // nothing: AQ_AGAIN goes back to the caller
+    AQ_RETRY_POLL,    // run handlers of requests and replies
+    AQ_RETRY_REPLIES, // run handlers of replies only, since the caller is a handler of a request
+} aq_retry_mode_t;
+
+// The mode of a call of the client with these flags.
+static inline aq_retry_mode_t aq_retry_mode(gex_Flags_t flags, bool in_handler)
+{
+    if (flags & GEX_FLAG_IMMEDIATE)
+        return AQ_RETRY_NEVER;
+    return in_handler ? AQ_RETRY_REPLIES : AQ_RETRY_POLL;
+}
+
+// Calls an operation of a conduit and returns its status.
+typedef aq_status_t aq_attempt_t(void *context);
+
+// After a first attempt that returned AQ_AGAIN: waits, polling, and tries again until the result is
+// another one, which it returns. AQ_RETRY_NEVER returns AQ_AGAIN at once. jobrank: the peer, for
+// the report of what this process waits for.
+aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode, uint32_t jobrank)
+    __attribute__((cold));
+
+// Tries, and tries again as aq_retry does.
+static inline aq_status_t aq_try(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
+                                 uint32_t jobrank)
+{
+    const aq_status_t status = attempt(context);
+    return __builtin_expect(status != AQ_AGAIN, 1) ? status
+                                                   : aq_retry(attempt, context, mode, jobrank);
+}
+
+// Begins all pieces of a put or get by the conduit of a job rank, which has the operation rma, and
+// counts them in *pending until they are complete. AQ_AGAIN: there is no room, mode is
+// AQ_RETRY_NEVER, and nothing was begun. AQ_ERR_ABSENT: the conduit does not reach this memory, and
+// nothing was begun. Ends the job on any other failure.
+aq_status_t aq_native_rma(uint32_t jobrank, const aq_rma_t *rma, atomic_uint *pending,
+                          aq_retry_mode_t mode);
+
+#endif
