@@ -142,7 +142,7 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
         aq_segment_everything();
     make_objects(name, flags);
     aq_exit_broadcast_start();
-    aq_layers_start();
+    aq_layers_start(aq_layer_table);
     status = aq_segment_agree_on_limit(); // also the barrier that init ends with
     aq_boot_meanwhile(aq_progress_poll);
     aq_job.boot->leave = aq_exit_returning;

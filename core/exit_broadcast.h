@@ -4,7 +4,7 @@
 #ifndef AQ_EXIT_NEWS_H
 #define AQ_EXIT_NEWS_H
 
-// Handlers of the core; extended/handlers.h has the others.
+// Handlers of the core; extended/layer_table.h has the others.
 enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };
 
 // At init, before any message can arrive. From then on polls take part in what others have begun.

@@ -2,16 +2,8 @@
 
 #include <stddef.h>
 
-static aq_layer_t *first;
-
-void aq_layers_add(aq_layer_t *layer)
+void aq_layers_start(const aq_layer_t *table)
 {
-    layer->next = first;
-    first = layer;
-}
-
-void aq_layers_start(void)
-{
-    for (aq_layer_t *layer = first; layer; layer = layer->next)
+    for (const aq_layer_t *layer = table; layer->start; layer++)
         layer->start();
 }

@@ -1,15 +1,22 @@
-// What the layers above the core add to a starting job: their handlers and tasks. The core calls
-// down only; a layer above puts itself into this list when the library is loaded, so that the core
-// knows none by name.
+// What the layers above the core add to a starting job: their handlers and tasks.
+//
+// The core calls no layer by name. The library has one table of layers (extended/layer_table.c),
+// which also makes a linker take each of them out of an archive.
 #ifndef AQ_LAYERS_H
 #define AQ_LAYERS_H
 
+#include <stdint.h>
+
 typedef struct aq_layer {
-    void (*start)(void); // once, at init, before the first message can arrive
-    struct aq_layer *next;
+    const char *name;
+    void (*start)(void); // once, at init, before the first message can arrive; NULL ends the table
+    uint8_t first_handler, last_handler; // indices that belong to the layer; 0: none
 } aq_layer_t;
 
-void aq_layers_add(aq_layer_t *layer);
-void aq_layers_start(void);
+// Defined above the core.
+extern const aq_layer_t aq_layer_table[];
+
+// Starts each layer of a table, in its order.
+void aq_layers_start(const aq_layer_t *table);
 
 #endif

@@ -7,7 +7,7 @@
 #include "../core/job.h"
 #include "../core/progress.h"
 #include "../core/report.h"
-#include "coll.h"
+#include "gasnetex_rma.h"
 
 aq_barrier_t aq_barrier_named;
 
@@ -105,8 +105,7 @@ static bool turn(aq_task_t *task)
     return any;
 }
 
-// Initiates one phase. Returns its event, or GEX_EVENT_INVALID when it is complete already.
-static gex_Event_t initiate(aq_barrier_t *b, aq_vote_t vote)
+gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
 {
     hold_flag(&b->busy);
     b->initiated++;
@@ -147,24 +146,6 @@ static void tell(void)
     }
 }
 
-// A program linked with the archives has what it refers to, and a barrier needs what starts teams.
-static void (*const start_of_teams)(aq_team_t *, const uint32_t *)
-    __attribute__((used)) = aq_coll_team_start;
-
-gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
-{
-    aq_job_need("gex_Coll_BarrierNB");
-    aq_team_t *team = aq_team_of(tm);
-    (void)flags;
-    if (AQ_CHECKS) {
-        aq_thread_check_context("gex_Coll_BarrierNB", "");
-        AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
-        AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
-        aq_coll_check_same(aq_coll_of(team), &(aq_coll_words_t){.call = AQ_COLL_CALL_BARRIER});
-    }
-    return initiate(&aq_coll_of(team)->barrier, AQ_VOTE_NONE);
-}
-
 // ---- the split-phase barrier of GASNet-1 ----
 
 static struct {
@@ -190,7 +171,7 @@ static void notify(const char *call, int id, int flags)
              pending.id);
     pending.notified = true;
     pending.id = id;
-    pending.event = initiate(&aq_barrier_named, vote_of(id, flags));
+    pending.event = aq_barrier_initiate(&aq_barrier_named, vote_of(id, flags));
 }
 
 void gasnet_barrier_notify(int id, int flags)

@@ -118,6 +118,9 @@ typedef struct aq_barrier_place {
 
 // Local; the barrier is zeroed. After it, phases may be initiated.
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place);
+// Initiates one phase; vote: what this rank says about the name of the barrier. Returns the event
+// of the phase, or GEX_EVENT_INVALID if it is complete already.
+gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote);
 // All phases are complete here. Local.
 void aq_barrier_end(aq_barrier_t *b);
 

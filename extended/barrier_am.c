@@ -5,11 +5,10 @@
 #include "../core/am.h"
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
-#include "../core/layers.h"
 #include "../core/thread.h"
 #include "../core/arg64.h"
 #include "barrier.h"
-#include "handlers.h"
+#include "layer_table.h"
 
 enum { ARGS = 6 };
 
@@ -160,14 +159,8 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote)
     return all_have_left(d);
 }
 
-static void start(void)
+void aq_barrier_am_register(void)
 {
     aq_endpoint_internal(AQ_HANDLER_BARRIER, (gex_AM_Fn_t)on_message,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, ARGS, "barrier");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

@@ -18,6 +18,20 @@ static void check_team(const char *name, gex_TM_t tm, gex_Rank_t root, gex_Flags
     AQ_CHECK(!flags, "%s: flags are %#x; there are none yet, pass 0", name, flags);
 }
 
+gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
+{
+    aq_job_need("gex_Coll_BarrierNB");
+    aq_team_t *team = aq_team_of(tm);
+    (void)flags;
+    if (AQ_CHECKS) {
+        aq_thread_check_context("gex_Coll_BarrierNB", "");
+        AQ_CHECK(!team->pair, "gex_Coll_BarrierNB over a handle of gex_TM_Pair: it takes a team");
+        AQ_CHECK(!flags, "gex_Coll_BarrierNB: flags are %#x; there are none yet, pass 0", flags);
+        aq_coll_check_same(aq_coll_of(team), &(aq_coll_words_t){.call = AQ_COLL_CALL_BARRIER});
+    }
+    return aq_barrier_initiate(&aq_coll_of(team)->barrier, AQ_VOTE_NONE);
+}
+
 gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                  size_t nbytes, gex_Flags_t flags)
 {

@@ -9,13 +9,12 @@
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/layers.h"
 #include "../core/arg64.h"
 #include "coll.h"
 #include "format.h"
-#include "handlers.h"
+#include "layer_table.h"
 
-enum { ON_CALL = AQ_HANDLER_COLL + 2, WORDS = 11 };
+enum { WORDS = 11 };
 
 typedef struct note {
     struct note *next;
@@ -157,7 +156,8 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
         aq_high(coll->team->id), aq_low(coll->team->id), (int32_t)number, w->call,
         (int32_t)w->root,        (int32_t)w->dt,         (int32_t)w->op,  aq_high(w->unit),
         aq_low(w->unit),         aq_high(w->count),      aq_low(w->count)};
-    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_CALL, .nargs = WORDS};
+    aq_am_t am = {
+        .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_COLL_CALL, .nargs = WORDS};
     aq_am_request(aq_team_jobrank(coll->team, (head->rank + 1) % head->size), &am, 0);
 }
 
@@ -179,15 +179,9 @@ void aq_coll_check_end(aq_coll_t *coll)
     free(coll->check);
 }
 
-static void start(void)
+void aq_coll_check_register(void)
 {
     if (AQ_CHECKS)
-        aq_endpoint_internal(ON_CALL, (gex_AM_Fn_t)on_call, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
-                             WORDS, "collective call");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
+        aq_endpoint_internal(AQ_HANDLER_COLL_CALL, (gex_AM_Fn_t)on_call,
+                             GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, WORDS, "collective call");
 }

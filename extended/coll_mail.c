@@ -9,12 +9,10 @@
 #include "../core/endpoint.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/layers.h"
 #include "../core/arg64.h"
 #include "coll.h"
-#include "handlers.h"
+#include "layer_table.h"
 
-enum { ON_PART = AQ_HANDLER_COLL, ON_READY };
 enum { PART_ARGS = 5, READY_ARGS = 3 };
 
 // For teams that this process has not made yet.
@@ -32,7 +30,7 @@ void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint
                   .payload = payload,
                   .nbytes = nbytes,
                   .category = AQ_AM_MEDIUM,
-                  .handler = ON_PART,
+                  .handler = AQ_HANDLER_COLL_PART,
                   .nargs = PART_ARGS};
     aq_am_request(aq_team_jobrank(team, rank), &am, 0);
 }
@@ -41,7 +39,10 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
 {
     const aq_team_t *team = op->coll->team;
     int32_t args[READY_ARGS] = {aq_high(team->id), aq_low(team->id), (int32_t)op->number};
-    aq_am_t am = {.args = args, .category = AQ_AM_SHORT, .handler = ON_READY, .nargs = READY_ARGS};
+    aq_am_t am = {.args = args,
+                  .category = AQ_AM_SHORT,
+                  .handler = AQ_HANDLER_COLL_READY,
+                  .nargs = READY_ARGS};
     aq_am_request(aq_team_jobrank(team, rank), &am, 0);
 }
 
@@ -229,16 +230,10 @@ static void on_ready(gex_Token_t token, int32_t team_high, int32_t team_low, int
            NULL);
 }
 
-static void start(void)
+void aq_coll_mail_register(void)
 {
-    aq_endpoint_internal(ON_PART, (gex_AM_Fn_t)on_part, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST,
-                         PART_ARGS, "collective part");
-    aq_endpoint_internal(ON_READY, (gex_AM_Fn_t)on_ready, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
-                         READY_ARGS, "collective ready");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
+    aq_endpoint_internal(AQ_HANDLER_COLL_PART, (gex_AM_Fn_t)on_part,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, PART_ARGS, "collective part");
+    aq_endpoint_internal(AQ_HANDLER_COLL_READY, (gex_AM_Fn_t)on_ready,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, READY_ARGS, "collective ready");
 }

@@ -5,8 +5,8 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/job_groups.h"
-#include "../core/layers.h"
 #include "coll.h"
+#include "layer_table.h"
 
 // Slots of this process's scratch, each for the barrier of one team. Others may still look at a
 // slot whose team has ended here: it is taken again when the last of them has left.
@@ -188,17 +188,11 @@ void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *al
 
 // ---- the primordial team ----
 
-static void start(void)
+void aq_coll_team_start_job(void)
 {
     aq_coll_t *coll = new_coll(&aq_team);
     start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
     coll->slot = AQ_COLL_NO_SLOT;
     publish(coll);
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

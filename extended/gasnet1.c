@@ -13,13 +13,11 @@
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/job_groups.h"
-#include "../core/layers.h"
 #include "../core/segment.h"
 #include "../core/team.h"
-#include "handlers.h"
+#include "layer_table.h"
 #include "pending.h"
 
-enum { HANDLER_MEMSET = AQ_HANDLER_GASNET1, HANDLER_MEMSET_DONE };
 enum { FIRST_INDEX = 128, INDICES = AQ_HANDLERS - FIRST_INDEX };
 
 // How far the start has come, and whether calls of GASNet-1 may be made.
@@ -234,7 +232,7 @@ static void on_memset(gex_Token_t token, const memset_request_t *request, size_t
                  token->arrival->source, nbytes, sizeof *request);
     aq_pending_check_target(AQ_PENDING_MEMSET, token, request->dest, request->nbytes);
     memset(request->dest, request->val, request->nbytes);
-    gex_AM_ReplyMedium0(token, HANDLER_MEMSET_DONE, &request->cookie, sizeof request->cookie,
+    gex_AM_ReplyMedium0(token, AQ_HANDLER_MEMSET_DONE, &request->cookie, sizeof request->cookie,
                         GEX_EVENT_NOW, 0);
 }
 
@@ -263,7 +261,7 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *requ
     aq_am_t am = {.payload = request,
                   .nbytes = sizeof *request,
                   .category = AQ_AM_MEDIUM,
-                  .handler = HANDLER_MEMSET};
+                  .handler = AQ_HANDLER_MEMSET};
     request->cookie = aq_pending_add(AQ_PENDING_MEMSET, jobrank, part, NULL, 0);
     aq_event_begin(part);
     aq_am_request(jobrank, &am, 0);
@@ -314,18 +312,12 @@ gasnet_register_value_t aq_api_valget_wait(struct aq_api_valget *pending)
 
 // ---- start of the layer ----
 
-static void start(void)
+void aq_gasnet1_start(void)
 {
-    aq_endpoint_internal(HANDLER_MEMSET, (gex_AM_Fn_t)on_memset,
+    aq_endpoint_internal(AQ_HANDLER_MEMSET, (gex_AM_Fn_t)on_memset,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "memset");
-    aq_endpoint_internal(HANDLER_MEMSET_DONE, (gex_AM_Fn_t)on_memset_done,
+    aq_endpoint_internal(AQ_HANDLER_MEMSET_DONE, (gex_AM_Fn_t)on_memset_done,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, "memset done");
     aq_api_gasnet1_team = &aq_team.head;
     stage = aq_client.flags & GEX_FLAG_USES_GASNET1 ? READY : NOT_ENABLED;
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

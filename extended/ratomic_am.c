@@ -8,18 +8,11 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
-#include "../core/layers.h"
 #include "../core/arg64.h"
 #include "format.h"
-#include "handlers.h"
+#include "layer_table.h"
 #include "pending.h"
 #include "ratomic.h"
-
-enum {
-    HANDLER_OP = AQ_HANDLER_RATOMIC,
-    HANDLER_DONE,
-    HANDLER_FETCHED,
-};
 
 // One argument of the request holds the data type in its low half and the order in its high half.
 #define ORDER_FLAGS (GEX_FLAG_AD_ACQ | GEX_FLAG_AD_REL)
@@ -55,10 +48,10 @@ static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t add
     uint64_t old = aq_ratomic_apply(at, dt, (gex_OP_t)op, aq_join(a_high, a_low),
                                     aq_join(b_high, b_low), flags);
     if ((gex_OP_t)op & AQ_API_OP_FETCHING)
-        gex_AM_ReplyShort4(token, HANDLER_FETCHED, 0, aq_high(old), aq_low(old), cookie_high,
-                           cookie_low);
+        gex_AM_ReplyShort4(token, AQ_HANDLER_RATOMIC_FETCHED, 0, aq_high(old), aq_low(old),
+                           cookie_high, cookie_low);
     else
-        gex_AM_ReplyShort2(token, HANDLER_DONE, 0, cookie_high, cookie_low);
+        gex_AM_ReplyShort2(token, AQ_HANDLER_RATOMIC_DONE, 0, cookie_high, cookie_low);
 }
 
 static void on_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_low)
@@ -92,7 +85,7 @@ int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Even
         aq_high(cookie),     aq_low(cookie)};
     const aq_am_t am = {.args = args,
                         .category = AQ_AM_SHORT,
-                        .handler = HANDLER_OP,
+                        .handler = AQ_HANDLER_RATOMIC_OP,
                         .nargs = sizeof args / sizeof args[0]};
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);
@@ -104,18 +97,12 @@ int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Even
     return 1;
 }
 
-static void start(void)
+void aq_ratomic_am_register(void)
 {
-    aq_endpoint_internal(HANDLER_OP, (gex_AM_Fn_t)on_op, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
-                         10, "atomic");
-    aq_endpoint_internal(HANDLER_DONE, (gex_AM_Fn_t)on_done, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY,
-                         2, "atomic done");
-    aq_endpoint_internal(HANDLER_FETCHED, (gex_AM_Fn_t)on_fetched,
+    aq_endpoint_internal(AQ_HANDLER_RATOMIC_OP, (gex_AM_Fn_t)on_op,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 10, "atomic");
+    aq_endpoint_internal(AQ_HANDLER_RATOMIC_DONE, (gex_AM_Fn_t)on_done,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "atomic done");
+    aq_endpoint_internal(AQ_HANDLER_RATOMIC_FETCHED, (gex_AM_Fn_t)on_fetched,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "atomic fetched");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

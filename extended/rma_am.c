@@ -9,10 +9,9 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/layers.h"
 #include "../core/arg64.h"
 #include "gasnetex.h"
-#include "handlers.h"
+#include "layer_table.h"
 #include "pending.h"
 #include "rma.h"
 #include "../other/base/minmax.h"
@@ -111,7 +110,7 @@ int aq_rma_over_am(const aq_rma_op_t *op, gex_Event_t part)
     return op->access.kind == AQ_RMA_GET ? get_over_am(op, part) : put_over_am(op, part);
 }
 
-static void start(void)
+void aq_rma_am_register(void)
 {
     aq_endpoint_internal(AQ_HANDLER_PUT, (gex_AM_Fn_t)on_put,
                          GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, "put");
@@ -121,10 +120,4 @@ static void start(void)
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 5, "get");
     aq_endpoint_internal(AQ_HANDLER_GET_DONE, (gex_AM_Fn_t)on_get_done,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, "get done");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

@@ -12,12 +12,11 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/layers.h"
 #include "../core/segment.h"
 #include "../core/team.h"
 #include "../core/arg64.h"
 #include "gasnetex.h"
-#include "handlers.h"
+#include "layer_table.h"
 #include "pending.h"
 #include "rma.h"
 #include "vis.h"
@@ -208,7 +207,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     return no_op;
 }
 
-static void start(void)
+void aq_vis_am_register(void)
 {
     aq_endpoint_internal(AQ_HANDLER_VIS_PUT, (gex_AM_Fn_t)on_put,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "VIS put");
@@ -216,10 +215,4 @@ static void start(void)
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "VIS get");
     aq_endpoint_internal(AQ_HANDLER_VIS_GET_DONE, (gex_AM_Fn_t)on_get_done,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, "VIS get done");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

@@ -9,11 +9,10 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
-#include "../core/layers.h"
 #include "../core/progress.h"
 #include "../core/thread.h"
 #include "gasnet_vis.h"
-#include "handlers.h"
+#include "layer_table.h"
 #include "vis.h"
 
 static _Thread_local aq_vis_notice_t armed __attribute__((tls_model("initial-exec")));
@@ -128,16 +127,10 @@ static bool turn(aq_task_t *task)
     return true;
 }
 
-static void start(void)
+void aq_vis_notice_register(void)
 {
     static aq_task_t task = {turn, NULL};
     aq_progress_add(&task);
     aq_endpoint_internal(AQ_HANDLER_VIS_NOTICE, (gex_AM_Fn_t)on_notice,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, "VIS notice");
-}
-
-static __attribute__((constructor)) void add_layer(void)
-{
-    static aq_layer_t layer = {start, NULL};
-    aq_layers_add(&layer);
 }

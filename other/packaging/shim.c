@@ -6,7 +6,3 @@ __attribute__((visibility("default"))) const char aq_api_link[] = AQ_SHIM_CONDUI
 
 // A use of the library itself: a linker that drops what is not needed would not load it otherwise.
 static __typeof__(aq_api_client_init) *const library __attribute__((used)) = aq_api_client_init;
-
-// And of all that belongs to it: a linker takes no more out of an archive than what is used.
-extern void (*const aq_api_whole[])(void);
-static void (*const *const whole)(void) __attribute__((used)) = aq_api_whole;

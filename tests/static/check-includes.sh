@@ -34,7 +34,6 @@ tests/beds: other/base
 # A file is a .c with the .h of its name.
 circles='
 conduits/common: mail_message mail_ring
-extended: barrier coll
 tests/conformance: conform conform_gasnet1
 '
 

@@ -21,7 +21,7 @@
 #include "../../core/layers.h"
 #include "../../core/team.h"
 #include "../../extended/barrier.h"
-#include "../../extended/handlers.h"
+#include "../../extended/layer_table.h"
 
 enum { SIDES_MAX = 33, GROUPS_MAX = 300, PHASES = 60 };
 
@@ -158,7 +158,7 @@ static int start_job(void **state)
     aq_job.nbrhd = (aq_group_t){.size = 1, .groups = 1};
     aq_team.head.size = 1;
     boot.size = aq_job.size;
-    aq_layers_start(); // registers the handler
+    aq_layers_start(aq_layer_table); // registers the handler
     return 0;
 }
 

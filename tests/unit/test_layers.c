@@ -1,4 +1,5 @@
-// Layers: whatever was added is started, once each, and nothing before the start.
+// Layers: each layer of a table is started once, in order, and the table of the library gives no
+// handler index to two layers.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -8,51 +9,65 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "../../core/exit_broadcast.h"
 #include "../../core/layers.h"
 
-static unsigned starts[3];
+static unsigned started[3], count;
 
 static void start_0(void)
 {
-    starts[0]++;
+    started[count++] = 0;
 }
 
 static void start_1(void)
 {
-    starts[1]++;
+    started[count++] = 1;
 }
 
 static void start_2(void)
 {
-    starts[2]++;
-}
-
-static void expect_starts(unsigned first, unsigned second, unsigned third)
-{
-    assert_int_equal(starts[0], first);
-    assert_int_equal(starts[1], second);
-    assert_int_equal(starts[2], third);
+    started[count++] = 2;
 }
 
 static void test_none(void **state)
 {
     (void)state;
-    aq_layers_start();
-    expect_starts(0, 0, 0);
+    static const aq_layer_t table[] = {{0}};
+    count = 0;
+    aq_layers_start(table);
+    assert_int_equal(count, 0);
 }
 
 static void test_each_once(void **state)
 {
     (void)state;
-    static aq_layer_t layers[] = {{start_0, NULL}, {start_1, NULL}, {start_2, NULL}};
-    aq_layers_add(&layers[0]);
-    aq_layers_add(&layers[1]);
-    expect_starts(0, 0, 0);
-    aq_layers_start();
-    expect_starts(1, 1, 0);
-    aq_layers_add(&layers[2]);
-    aq_layers_start();
-    expect_starts(2, 2, 1);
+    static const aq_layer_t table[] = {
+        {"one", start_1, 1, 2}, {"none", start_0, 0, 0}, {"two", start_2, 3, 3}, {0}};
+    count = 0;
+    aq_layers_start(table);
+    assert_int_equal(count, 3);
+    assert_int_equal(started[0], 1);
+    assert_int_equal(started[1], 0);
+    assert_int_equal(started[2], 2);
+}
+
+// Index 0 has no handler; those from AQ_HANDLER_EXIT_ASK upwards are the core's and the client's.
+static void test_indices(void **state)
+{
+    (void)state;
+    const aq_layer_t *owner[256] = {NULL};
+    unsigned layers = 0;
+    for (const aq_layer_t *layer = aq_layer_table; layer->start; layer++) {
+        layers++;
+        assert_non_null(layer->name);
+        assert_true(layer->first_handler <= layer->last_handler);
+        assert_true(layer->last_handler < AQ_HANDLER_EXIT_ASK);
+        for (unsigned i = layer->first_handler; i && i <= layer->last_handler; i++) {
+            assert_null(owner[i]);
+            owner[i] = layer;
+        }
+    }
+    assert_int_equal(layers, 9);
 }
 
 int main(void)
@@ -60,6 +75,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_each_once),
+        cmocka_unit_test(test_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #include "../../core/team.h"
 #include "../../core/arg64.h"
 #include "../../extended/gasnet_vis.h"
-#include "../../extended/handlers.h"
+#include "../../extended/layer_table.h"
 #include "../../extended/pending.h"
 #include "../../extended/vis.h"
 

@@ -1,0 +1,42 @@
+// The layers above the core: the index of each of their handlers, and the function by which each
+// layer joins a starting job. layer_table.c lists them.
+#ifndef AQ_LAYER_TABLE_H
+#define AQ_LAYER_TABLE_H
+
+// Indices of the library's own handlers, below those that clients may use. All ranks of a job must
+// have the same. The core has 62 and 63 (core/exit_broadcast.h).
+enum {
+    AQ_HANDLER_PUT = 1, // rma_am.c
+    AQ_HANDLER_PUT_DONE,
+    AQ_HANDLER_GET,
+    AQ_HANDLER_GET_DONE,
+    AQ_HANDLER_BARRIER,      // barrier_am.c
+    AQ_HANDLER_VIS_PUT = 16, // vis_am.c
+    AQ_HANDLER_VIS_GET,
+    AQ_HANDLER_VIS_GET_DONE,
+    AQ_HANDLER_VIS_NOTICE,      // vis_notice.c
+    AQ_HANDLER_RATOMIC_OP = 24, // ratomic_am.c
+    AQ_HANDLER_RATOMIC_DONE,
+    AQ_HANDLER_RATOMIC_FETCHED,
+    AQ_HANDLER_COLL_PART = 32, // coll_mail.c
+    AQ_HANDLER_COLL_READY,
+    AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
+    AQ_HANDLER_MEMSET = 40, // gasnet1.c
+    AQ_HANDLER_MEMSET_DONE,
+};
+
+// Each registers the handlers and tasks of a layer. Once, at init, before the first message can
+// arrive.
+void aq_rma_am_register(void);
+void aq_vis_am_register(void);
+void aq_vis_notice_register(void);
+void aq_ratomic_am_register(void);
+void aq_barrier_am_register(void);
+void aq_coll_mail_register(void);
+void aq_coll_check_register(void);
+// As above; these also make the team and the tables that calls of GASNet-1 use, and the barriers
+// and collectives of the primordial team.
+void aq_gasnet1_start(void);
+void aq_coll_team_start_job(void);
+
+#endif
