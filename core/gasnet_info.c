@@ -100,7 +100,7 @@ static void print_mpis(void)
     bool usable;
     char text[512];
     puts("\nMPI and PMI");
-    while (aq_mpi_each(&at, &name, &usable, text, sizeof text))
+    while (aq_mpilib_each(&at, &name, &usable, text, sizeof text))
         print_usable(name, usable, text);
     print_label("protection");
     puts("none of ours: the messages of conduit mpi, and the job's key where spawner mpi or pmi "

@@ -6,10 +6,10 @@
 #include "../other/base/log.h"
 
 _Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN, "the job's key is long enough");
-_Static_assert(AQ_PROOF_BYTES == crypto_generichash_BYTES, "a keyed hash of 256 bits");
+_Static_assert(AQ_AUTH_BYTES == crypto_generichash_BYTES, "a keyed hash of 256 bits");
 _Static_assert(AQ_SESSION_KEY_BYTES == crypto_generichash_BYTES, "and so is a session key");
 
-aq_status_t aq_proof_start(void)
+aq_status_t aq_auth_init(void)
 {
     if (sodium_init() >= 0)
         return AQ_OK;
@@ -18,50 +18,50 @@ aq_status_t aq_proof_start(void)
     return AQ_ERR_RESOURCE;
 }
 
-void aq_proof_random(void *out, size_t length)
+void aq_auth_random(void *out, size_t length)
 {
     randombytes_buf(out, length);
 }
 
-// Hashes what both sides know, under a name that says what the result is for.
-static void proof_hash(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], const char *name,
-                       uint8_t out[crypto_generichash_BYTES])
+// Hashes what both sides know. The name separates hashes of different purposes.
+static void auth_hash(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], const char *name,
+                      uint8_t out[crypto_generichash_BYTES])
 {
     uint8_t node[4];
     crypto_generichash_state state;
     for (unsigned i = 0; i < sizeof node; i++)
-        node[i] = (uint8_t)(proof->node >> (24 - 8 * i));
+        node[i] = (uint8_t)(auth->node >> (24 - 8 * i));
     (void)crypto_generichash_init(&state, key, AQ_KEY_BYTES, crypto_generichash_BYTES);
     (void)crypto_generichash_update(&state, (const uint8_t *)name, strlen(name) + 1);
     (void)crypto_generichash_update(&state, node, sizeof node);
-    (void)crypto_generichash_update(&state, proof->caller, sizeof proof->caller);
-    (void)crypto_generichash_update(&state, proof->listener, sizeof proof->listener);
+    (void)crypto_generichash_update(&state, auth->caller, sizeof auth->caller);
+    (void)crypto_generichash_update(&state, auth->listener, sizeof auth->listener);
     (void)crypto_generichash_final(&state, out, crypto_generichash_BYTES);
     sodium_memzero(&state, sizeof state);
 }
 
-void aq_proof_make(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
-                   uint8_t out[AQ_PROOF_BYTES])
+void aq_auth_tag(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
+                 uint8_t out[AQ_AUTH_BYTES])
 {
-    proof_hash(proof, key,
-               by_caller ? "aqueduct start, version 1, caller"
-                         : "aqueduct start, version 1, listener",
-               out);
+    auth_hash(auth, key,
+              by_caller ? "aqueduct start, version 1, caller"
+                        : "aqueduct start, version 1, listener",
+              out);
 }
 
-void aq_proof_session_key(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
-                          uint8_t out[AQ_SESSION_KEY_BYTES])
+void aq_auth_session_key(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
+                         uint8_t out[AQ_SESSION_KEY_BYTES])
 {
-    proof_hash(proof, key,
-               by_caller ? "aqueduct start, version 1, key of the caller"
-                         : "aqueduct start, version 1, key of the listener",
-               out);
+    auth_hash(auth, key,
+              by_caller ? "aqueduct start, version 1, key of the caller"
+                        : "aqueduct start, version 1, key of the listener",
+              out);
 }
 
-bool aq_proof_holds(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
-                    const uint8_t got[AQ_PROOF_BYTES])
+bool aq_auth_verify(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool by_caller,
+                    const uint8_t got[AQ_AUTH_BYTES])
 {
-    uint8_t wanted[AQ_PROOF_BYTES];
-    aq_proof_make(proof, key, by_caller, wanted);
+    uint8_t wanted[AQ_AUTH_BYTES];
+    aq_auth_tag(auth, key, by_caller, wanted);
     return sodium_memcmp(wanted, got, sizeof wanted) == 0;
 }

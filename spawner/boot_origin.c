@@ -15,14 +15,14 @@ const char *aq_boot_wished_spawner(const char *conduit)
 bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
 {
     const char *wish = aq_boot_wished_spawner(conduit);
-    const aq_mpi_launch_t launch = aq_mpi_launched();
+    const aq_mpilib_launch_t launch = aq_mpilib_launched();
     *pmi = strcmp(wish, "pmi") == 0;
     if (*pmi || strcmp(wish, "mpi") == 0)
         return true;
     if (strcmp(wish, "auto") != 0 || launch.by == NULL)
         return false;
-    bool needed = strcmp(conduit, "mpi") == 0 || aq_mpi_in_process();
-    *pmi = aq_pmi_is_there() && !needed && (!launch.own || !aq_mpi_is_there());
+    bool needed = strcmp(conduit, "mpi") == 0 || aq_mpilib_in_process();
+    *pmi = aq_mpilib_has_pmi() && !needed && (!launch.own || !aq_mpilib_has_mpi());
     return true;
 }
 

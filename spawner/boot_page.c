@@ -90,7 +90,7 @@ static void futex_wake_all(void *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void relax(void)
+static void cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -132,7 +132,7 @@ static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
             return AQ_ERR_PEER;
         if (spins > 0) {
             spins--;
-            relax();
+            cpu_relax();
         } else if (aq_page_meanwhile()) {
             continue;
         } else if (yields > 0) {

@@ -13,7 +13,7 @@
 
 void aq_boot_begin_start(void)
 {
-    aq_fork_begin();
+    aq_boot_fork_begin();
 }
 
 void aq_boot_end_start(void)
@@ -47,7 +47,7 @@ static aq_status_t fork_ranks(int64_t ranks, aq_boot_t **out)
 aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
 {
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))
-        return aq_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);
+        return aq_boot_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);
     aq_status_t status = check_spawner(AQ_SET_SPAWNER);
     if (status == AQ_OK)
         status = check_spawner(AQ_SET_SMP_SPAWNER);
@@ -55,10 +55,10 @@ aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
         return status;
     bool pmi;
     if (aq_boot_by_mpirun(conduit, &pmi))
-        return aq_mpi_join(pmi, out);
+        return aq_boot_mpi_join(pmi, out);
     if (!aq_settings_given(AQ_SET_PSHM_NODES) && !ranks && !aq_boot_check_step(conduit))
         return AQ_ERR_CONFIG;
     int64_t nodes =
         aq_settings_given(AQ_SET_PSHM_NODES) ? aq_settings_int(AQ_SET_PSHM_NODES) : ranks;
-    return nodes <= 1 ? aq_fork_alone(out) : fork_ranks(nodes, out);
+    return nodes <= 1 ? aq_boot_fork_alone(out) : fork_ranks(nodes, out);
 }

@@ -26,19 +26,19 @@ typedef struct answer {
     int64_t locked_kb;
 } answer_t;
 
-static bool read_answer(const aq_survey_host_t *host, answer_t *out)
+static bool read_answer(const aq_probe_host_t *host, answer_t *out)
 {
     return sscanf(host->answer, "%31s %" SCNu64 " %" SCNu64 " %" SCNd64 " %31s", out->version,
                   &out->clock_ms, &out->free_kb, &out->locked_kb, out->verbs) == 5;
 }
 
-static double seconds_off(const aq_survey_host_t *host, const answer_t *answer)
+static double seconds_off(const aq_probe_host_t *host, const answer_t *answer)
 {
     return ((double)answer->clock_ms - (double)host->clock_ms) / 1000;
 }
 
 // NULL: it is ready, and nothing is to be said.
-static const char *fault_of(const aq_survey_host_t *host, const answer_t *answer)
+static const char *fault_of(const aq_probe_host_t *host, const answer_t *answer)
 {
     double off = seconds_off(host, answer);
     if (strcmp(answer->version, PACKAGE_VERSION) != 0)
@@ -63,12 +63,12 @@ static void print_size(int64_t kb)
 }
 
 // Returns whether the host is ready.
-static bool print_row(const aq_survey_host_t *host)
+static bool print_row(const aq_probe_host_t *host)
 {
     answer_t answer;
     if (!host->answered || !read_answer(host, &answer)) {
         const char *why = host->answered ? "its answer is not that of this version" : host->why;
-        printf("%-20s fails  %s; %s\n", host->row->name, why, aq_survey_remedy(why));
+        printf("%-20s fails  %s; %s\n", host->row->name, why, aq_probe_remedy(why));
         return false;
     }
     const char *fault = fault_of(host, &answer);
@@ -87,8 +87,8 @@ int main(int argc, char **argv)
     aq_hosts_t hosts = {0};
     size_t ready = 0;
     aq_log_program("gasnet_recon");
-    int code = aq_survey_options(argc, argv, usage, &hosts, NULL);
-    aq_survey_host_t *table = code < 0 ? aq_survey(&hosts, "--recon") : NULL;
+    int code = aq_probe_options(argc, argv, usage, &hosts, NULL);
+    aq_probe_host_t *table = code < 0 ? aq_probe_hosts(&hosts, "--recon") : NULL;
     if (table != NULL) {
         printf("%-20s %-6s %-10s %9s %10s  %10s  %-8s\n", "host", "state", "version", "clock",
                "free mem.", "lockable", "verbs");

@@ -19,7 +19,7 @@ static const char usage[] =
     "Exit code 0: every host is clean; 1: some could not be asked; 2: the list is not legal.\n";
 
 // Lines "ended <process> <name>"; returns how many.
-static size_t print_ended(const aq_survey_host_t *host)
+static size_t print_ended(const aq_probe_host_t *host)
 {
     size_t ended = 0;
     for (const char *line = host->answer; *line != '\0'; line += strcspn(line, "\n") + 1) {
@@ -39,14 +39,15 @@ int main(int argc, char **argv)
     bool all = false;
     size_t ended = 0, asked = 0;
     aq_log_program("gasnet_wipe");
-    int code = aq_survey_options(argc, argv, usage, &hosts, &all);
-    aq_survey_host_t *table = code < 0 ? aq_survey(&hosts, all ? "--wipe-all" : "--wipe") : NULL;
+    int code = aq_probe_options(argc, argv, usage, &hosts, &all);
+    aq_probe_host_t *table =
+        code < 0 ? aq_probe_hosts(&hosts, all ? "--wipe-all" : "--wipe") : NULL;
     for (size_t i = 0; table != NULL && i < hosts.count; i++) {
         ended += print_ended(&table[i]);
         asked += table[i].answered;
         if (!table[i].answered)
             aq_log_error("host %s could not be asked: %s; %s", table[i].row->name, table[i].why,
-                         aq_survey_remedy(table[i].why));
+                         aq_probe_remedy(table[i].why));
     }
     if (table != NULL) {
         printf("%zu processes ended on %zu of %zu hosts\n", ended, asked, hosts.count);

@@ -65,25 +65,25 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
 }
 
 // Both sides prove the key; what follows is sealed.
-static bool prove(aq_helper_t *helper, const aq_intro_t *intro)
+static bool prove_key(aq_helper_t *helper, const aq_intro_t *intro)
 {
-    aq_proof_t proof = {.node = intro->node};
+    aq_auth_t auth = {.node = intro->node};
     aq_hello_t hello = {.node = intro->node};
     aq_challenge_t challenge;
-    uint8_t answer[AQ_PROOF_BYTES];
+    uint8_t answer[AQ_AUTH_BYTES];
     aq_frame_t frame;
-    aq_proof_random(proof.caller, sizeof proof.caller);
-    memcpy(hello.nonce, proof.caller, sizeof hello.nonce);
+    aq_auth_random(auth.caller, sizeof auth.caller);
+    memcpy(hello.nonce, auth.caller, sizeof hello.nonce);
     aq_write_hello(&helper->parent.out, &hello);
     if (!next_frame(&helper->parent, AQ_MSG_CHALLENGE, AQ_FIRST_MOST, &frame) ||
         !aq_read_challenge(frame.payload, &challenge))
         return false;
-    memcpy(proof.listener, challenge.nonce, sizeof proof.listener);
-    if (!aq_proof_holds(&proof, intro->key, false, challenge.proof))
+    memcpy(auth.listener, challenge.nonce, sizeof auth.listener);
+    if (!aq_auth_verify(&auth, intro->key, false, challenge.tag))
         return false;
-    aq_proof_make(&proof, intro->key, true, answer);
-    aq_write_proof(&helper->parent.out, answer);
-    return aq_link_seal(&helper->parent, &proof, intro->key, true) == 0;
+    aq_auth_tag(&auth, intro->key, true, answer);
+    aq_write_auth(&helper->parent.out, answer);
+    return aq_link_seal(&helper->parent, &auth, intro->key, true) == 0;
 }
 
 static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
@@ -115,7 +115,7 @@ static bool call_parent(aq_helper_t *helper)
         aq_log_error("this program is started by gasnetrun on other hosts; start gasnetrun itself");
         return false;
     }
-    int fd = aq_reach_connect(intro.address, (uint16_t)intro.port, CALL_MS);
+    int fd = aq_net_connect(intro.address, (uint16_t)intro.port, CALL_MS);
     if (fd < 0) {
         aq_log_error(
             "it cannot reach whom it was started by at %s, port %u (%s); open ports in the "
@@ -127,7 +127,7 @@ static bool call_parent(aq_helper_t *helper)
     aq_link_open(&helper->parent, fd);
     helper->node.self = intro.node;
     memcpy(helper->node.key, intro.key, AQ_KEY_BYTES);
-    bool ok = prove(helper, &intro) &&
+    bool ok = prove_key(helper, &intro) &&
               next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) &&
               take_job(helper, &frame);
     if (!ok)
@@ -435,7 +435,7 @@ static const aq_node_ops_t helper_ops = {
 
 static bool is_over(const aq_helper_t *helper)
 {
-    return helper->gone || (helper->told_done && aq_node_quiet(&helper->node) &&
+    return helper->gone || (helper->told_done && aq_node_is_quiet(&helper->node) &&
                             helper->held.used == 0 && aq_link_waiting(&helper->parent) == 0);
 }
 
@@ -467,7 +467,7 @@ static void end_all(aq_helper_t *helper)
     aq_supervised_sweep();
 }
 
-static int run(aq_helper_t *helper)
+static int helper_run(aq_helper_t *helper)
 {
     aq_node_t *node = &helper->node;
     if (!open_signals(helper) || !aq_helper_prepare(helper)) {
@@ -479,8 +479,8 @@ static int run(aq_helper_t *helper)
         return EXIT_FAILED;
     }
     node->gather = (aq_gather_t){.size = node->spec.size, .expected = node->child_count + 1};
-    char seen[AQ_REACH_TEXT];
-    aq_reach_local(helper->parent.fd, seen);
+    char seen[AQ_ADDRESS_TEXT];
+    aq_net_local(helper->parent.fd, seen);
     aq_write_node_text(&helper->parent.out, AQ_MSG_STARTED, &(aq_node_text_t){node->self, seen});
     aq_node_start_more(node);
     while (!is_over(helper))
@@ -496,12 +496,12 @@ int aq_helper_main(void)
     aq_node_init(&helper.node, &helper_ops);
     helper.own_errors = -1;
     helper.credit = AQ_OUTPUT_CREDIT;
-    if (aq_proof_start() != AQ_OK)
+    if (aq_auth_init() != AQ_OK)
         return EXIT_FAILED;
     aq_remote_greet();
     if (!call_parent(&helper) || !leave_shell())
         return EXIT_FAILED;
-    return run(&helper);
+    return helper_run(&helper);
 }
 
 // ---- workers ----
@@ -509,12 +509,12 @@ int aq_helper_main(void)
 // Calls the addresses one after the other. -1: none answers; errno is that of the last.
 static int try_launcher(const aq_worker_way_t *way)
 {
-    char address[AQ_REACH_TEXT];
+    char address[AQ_ADDRESS_TEXT];
     int fd = -1;
     for (const char *at = way->addresses; fd < 0 && *at != '\0'; at += *at == ',') {
         size_t length = strcspn(at, ",");
         snprintf(address, sizeof address, "%.*s", (int)length, at);
-        fd = aq_reach_connect(address, way->port, CALL_MS);
+        fd = aq_net_connect(address, way->port, CALL_MS);
         at += length;
     }
     return fd;
@@ -610,7 +610,7 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
     memcpy(intro.key, way->key, sizeof intro.key);
     memcpy(helper->node.key, way->key, sizeof helper->node.key);
     aq_link_open(&helper->parent, fd);
-    if (!prove(helper, &intro)) {
+    if (!prove_key(helper, &intro)) {
         aq_log_error("what listens at %s, port %u, does not know the key of the job, or has no "
                      "place for this process",
                      way->addresses, way->port);
@@ -634,7 +634,7 @@ int aq_worker_main(char *word)
         aq_log_error("%s", fault);
         return EXIT_FAILED;
     }
-    if (aq_proof_start() != AQ_OK || !aq_worker_read(word, &way))
+    if (aq_auth_init() != AQ_OK || !aq_worker_read(word, &way))
         return EXIT_FAILED;
     if (!way.has_key)
         tell_keyless(&helper, &way);
@@ -642,5 +642,5 @@ int aq_worker_main(char *word)
         return EXIT_FAILED;
     if (!await_job(&helper) || !merge_environment(&helper.node.spec))
         return 0; // the launcher speaks
-    return leave_guard() ? run(&helper) : EXIT_FAILED;
+    return leave_guard() ? helper_run(&helper) : EXIT_FAILED;
 }

@@ -137,10 +137,10 @@ static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
 // The address of another host than this one, as far as any was told.
 static void note_peer(aq_helper_t *helper, const aq_go_t *go)
 {
-    char parent[AQ_REACH_TEXT];
+    char parent[AQ_ADDRESS_TEXT];
     const char *peer = "";
-    aq_reach_peer(helper->parent.fd, parent);
-    if (!aq_reach_is_loopback(parent))
+    aq_net_peer(helper->parent.fd, parent);
+    if (!aq_net_is_loopback(parent))
         peer = parent;
     for (int i = 1; i >= 0; i--)
         if (go->peer[i].text[0] != '\0' && is_elsewhere(helper, go->peer[i].node))
@@ -279,7 +279,7 @@ void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)
 
 // ---- what the ranks want ----
 
-static void contribute(aq_helper_t *helper)
+static void contribute_step(aq_helper_t *helper)
 {
     const aq_page_step_t *step = &helper->step;
     const uint8_t *slots = aq_page_slots(helper->page, step->round);
@@ -322,7 +322,7 @@ static void tell_exit(aq_helper_t *helper)
 void aq_helper_check_page(aq_helper_t *helper)
 {
     if (aq_page_gathered(helper->page, &helper->step))
-        contribute(helper);
+        contribute_step(helper);
     if (!helper->told_left && atomic_load(&helper->page->absent) > 0) {
         helper->told_left = true;
         aq_write_number(&helper->parent.out, AQ_MSG_LEFT, helper->node.self);

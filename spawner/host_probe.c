@@ -22,7 +22,7 @@
 #define PATH_ROOM 4096
 #define POLL_MS 200
 
-uint64_t aq_survey_clock_ms(void)
+uint64_t aq_probe_clock_ms(void)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -31,7 +31,7 @@ uint64_t aq_survey_clock_ms(void)
 
 // ---- options ----
 
-static int refuse(const char *sentence, const char *word)
+static int refuse_option(const char *sentence, const char *word)
 {
     aq_log_error(sentence, word);
     return AQ_EXIT_USAGE;
@@ -48,7 +48,7 @@ static int find_hosts(aq_hosts_t *hosts, const char *list)
     return aq_hosts_find(hosts, list) == AQ_OK ? -1 : AQ_EXIT_USAGE;
 }
 
-int aq_survey_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts, bool *all)
+int aq_probe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts, bool *all)
 {
     const char *list = NULL;
     for (int i = 1; i < argc; i++) {
@@ -64,21 +64,22 @@ int aq_survey_options(int argc, char **argv, const char *usage, aq_hosts_t *host
         else if (strncmp(word, "-H", 2) == 0 && word[2] != '\0')
             list = word + 2;
         else
-            return refuse("'%s' is not an option, or has no value; -h lists the options", word);
+            return refuse_option("'%s' is not an option, or has no value; -h lists the options",
+                                 word);
     }
     return find_hosts(hosts, list);
 }
 
 // ---- one host ----
 
-static void give_up(aq_survey_host_t *host, const char *why)
+static void probe_give_up(aq_probe_host_t *host, const char *why)
 {
     snprintf(host->why, sizeof host->why, "%s", why);
     aq_remote_end(&host->remote);
     host->done = host->remote.pid == 0;
 }
 
-static void begin(aq_survey_host_t *host, const aq_remote_way_t *way, const char *word)
+static void probe_begin(aq_probe_host_t *host, const aq_remote_way_t *way, const char *word)
 {
     aq_remote_command_t command;
     const aq_host_t *row = host->row;
@@ -91,20 +92,21 @@ static void begin(aq_survey_host_t *host, const aq_remote_way_t *way, const char
                     : EINVAL;
     aq_remote_command_free(&command);
     if (error != 0)
-        give_up(host, error == EINVAL ? "GASNET_SSH_OPTIONS has an open quote" : strerror(error));
+        probe_give_up(host,
+                      error == EINVAL ? "GASNET_SSH_OPTIONS has an open quote" : strerror(error));
 }
 
-static void take_lines(aq_survey_host_t *host)
+static void take_lines(aq_probe_host_t *host)
 {
     char *line;
     while (host->remote.out >= 0 && (line = aq_remote_line(&host->remote, AQ_REMOTE_ANSWER))) {
         size_t used = strlen(host->answer);
-        host->clock_ms = aq_survey_clock_ms();
+        host->clock_ms = aq_probe_clock_ms();
         snprintf(host->answer + used, sizeof host->answer - used, "%s\n", line);
     }
 }
 
-static void end(aq_survey_host_t *host, int status)
+static void probe_end(aq_probe_host_t *host, int status)
 {
     take_lines(host);
     host->remote.pid = 0;
@@ -118,30 +120,30 @@ static void end(aq_survey_host_t *host, int status)
 
 // ---- all ----
 
-typedef struct survey {
-    aq_survey_host_t *hosts;
+typedef struct probe {
+    aq_probe_host_t *hosts;
     size_t count, begun, done;
-} survey_t;
+} probe_t;
 
-static void reap(survey_t *survey)
+static void probe_reap(probe_t *probe)
 {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (size_t i = 0; i < survey->begun; i++)
-            if (survey->hosts[i].remote.pid == pid) {
-                end(&survey->hosts[i], status);
+        for (size_t i = 0; i < probe->begun; i++)
+            if (probe->hosts[i].remote.pid == pid) {
+                probe_end(&probe->hosts[i], status);
                 break;
             }
 }
 
-static void wait_some(survey_t *survey)
+static void probe_wait(probe_t *probe)
 {
     struct pollfd polls[2 * AT_A_TIME];
-    aq_survey_host_t *hosts[2 * AT_A_TIME];
+    aq_probe_host_t *hosts[2 * AT_A_TIME];
     nfds_t count = 0;
-    for (size_t i = 0; i < survey->begun && count + 2 <= 2 * AT_A_TIME; i++) {
-        aq_survey_host_t *host = &survey->hosts[i];
+    for (size_t i = 0; i < probe->begun && count + 2 <= 2 * AT_A_TIME; i++) {
+        aq_probe_host_t *host = &probe->hosts[i];
         const int fds[2] = {host->remote.out, host->remote.err};
         for (int k = 0; k < 2; k++)
             if (!host->done && fds[k] >= 0) {
@@ -160,51 +162,49 @@ static void wait_some(survey_t *survey)
         }
 }
 
-static size_t count_done(survey_t *survey)
+static size_t probe_count_done(probe_t *probe)
 {
     size_t done = 0;
-    for (size_t i = 0; i < survey->begun; i++) {
-        aq_survey_host_t *host = &survey->hosts[i];
+    for (size_t i = 0; i < probe->begun; i++) {
+        aq_probe_host_t *host = &probe->hosts[i];
         if (!host->done && host->why[0] == '\0' && aq_clock_ns() > host->deadline)
-            give_up(host, "it did not answer in time");
+            probe_give_up(host, "it did not answer in time");
         done += host->done;
     }
     return done;
 }
 
-aq_survey_host_t *aq_survey(const aq_hosts_t *hosts, const char *word)
+aq_probe_host_t *aq_probe_hosts(const aq_hosts_t *hosts, const char *word)
 {
     static char program[PATH_ROOM];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - sizeof "gasnetrun");
-    survey_t survey = {.hosts = calloc(hosts->count + 1, sizeof *survey.hosts),
-                       .count = hosts->count};
-    if (survey.hosts == NULL || n <= 0) {
+    probe_t probe = {.hosts = calloc(hosts->count + 1, sizeof *probe.hosts), .count = hosts->count};
+    if (probe.hosts == NULL || n <= 0) {
         aq_log_error("no memory to ask %zu hosts, or /proc is missing", hosts->count);
-        free(survey.hosts);
+        free(probe.hosts);
         return NULL;
     }
     program[n] = '\0';
     snprintf(strrchr(program, '/') + 1, sizeof "gasnetrun", "gasnetrun");
     const aq_remote_way_t way = {aq_settings_text(AQ_SET_SSH_CMD),
                                  aq_settings_text(AQ_SET_SSH_OPTIONS), program};
-    for (size_t i = 0; i < survey.count; i++) {
-        survey.hosts[i].row = &hosts->rows[i];
-        aq_remote_clear(&survey.hosts[i].remote);
+    for (size_t i = 0; i < probe.count; i++) {
+        probe.hosts[i].row = &hosts->rows[i];
+        aq_remote_clear(&probe.hosts[i].remote);
     }
-    while (survey.done < survey.count) {
-        for (; survey.begun < survey.count && survey.begun - survey.done < AT_A_TIME;
-             survey.begun++)
-            begin(&survey.hosts[survey.begun], &way, word);
-        wait_some(&survey);
-        reap(&survey);
-        survey.done = count_done(&survey);
+    while (probe.done < probe.count) {
+        for (; probe.begun < probe.count && probe.begun - probe.done < AT_A_TIME; probe.begun++)
+            probe_begin(&probe.hosts[probe.begun], &way, word);
+        probe_wait(&probe);
+        probe_reap(&probe);
+        probe.done = probe_count_done(&probe);
     }
-    return survey.hosts;
+    return probe.hosts;
 }
 
 // ---- what to do ----
 
-const char *aq_survey_remedy(const char *why)
+const char *aq_probe_remedy(const char *why)
 {
     static const struct {
         const char *part, *remedy;

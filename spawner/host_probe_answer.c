@@ -52,7 +52,7 @@ int aq_recon_answer(void)
     (void)getrlimit(RLIMIT_MEMLOCK, &locked);
     name_verbs(verbs);
     printf("\n" AQ_REMOTE_ANSWER "%s %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", PACKAGE_VERSION,
-           aq_survey_clock_ms(), free_memory_kb(),
+           aq_probe_clock_ms(), free_memory_kb(),
            locked.rlim_cur == RLIM_INFINITY ? INT64_C(-1) : (int64_t)(locked.rlim_cur / 1024),
            verbs);
     return fflush(stdout) == 0 ? 0 : 1;

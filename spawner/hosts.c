@@ -89,7 +89,7 @@ static bool no_memory(char *fault, size_t room)
     return false;
 }
 
-static bool grow(aq_hosts_t *hosts, char *fault, size_t room)
+static bool hosts_grow(aq_hosts_t *hosts, char *fault, size_t room)
 {
     if (hosts->count < hosts->room)
         return true;
@@ -125,7 +125,7 @@ bool aq_hosts_add(aq_hosts_t *hosts, const aq_host_t *host, char *fault, size_t 
     if (row != NULL && !hosts->keep_repeats)
         return merge_row(hosts, row, host) || no_memory(fault, room);
     uint32_t first = (uint32_t)(row != NULL ? (size_t)(row - hosts->rows) : hosts->count);
-    if (!grow(hosts, fault, room))
+    if (!hosts_grow(hosts, fault, room))
         return false;
     row = &hosts->rows[hosts->count];
     *row =

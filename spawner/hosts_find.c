@@ -53,7 +53,7 @@ static bool next_slots(slurm_t *slurm)
     return true;
 }
 
-static bool expand(slurm_t *slurm, const char *before, const char *text);
+static bool expand_names(slurm_t *slurm, const char *before, const char *text);
 
 static bool add_slurm(slurm_t *slurm, char *name)
 {
@@ -73,7 +73,7 @@ static bool expand_number(slurm_t *slurm, const char *before, unsigned long numb
     int n = snprintf(longer, sizeof longer, "%s%0*lu", before, width, number);
     if (n < 0 || (size_t)n > AQ_HOST_NAME_MAX)
         return too_bad("SLURM", before, "the name of a host", slurm->fault, slurm->room);
-    return expand(slurm, longer, behind);
+    return expand_names(slurm, longer, behind);
 }
 
 // "1-3,07": the inside of a bracket.
@@ -99,7 +99,7 @@ static bool expand_ranges(slurm_t *slurm, const char *before, const char *text, 
 }
 
 // One name, with any number of brackets.
-static bool expand(slurm_t *slurm, const char *before, const char *text)
+static bool expand_names(slurm_t *slurm, const char *before, const char *text)
 {
     char longer[PREFIX_MAX];
     const char *open = strchr(text, '['), *close = open != NULL ? strchr(open, ']') : NULL;
@@ -129,7 +129,7 @@ bool aq_hosts_read_slurm(aq_hosts_t *hosts, const char *nodes, const char *slots
     while (*nodes != '\0') {
         size_t length = name_length(nodes);
         char *name = strndup(nodes, length);
-        bool ok = name != NULL && expand(&slurm, "", name);
+        bool ok = name != NULL && expand_names(&slurm, "", name);
         free(name);
         if (!ok)
             return false;

@@ -50,7 +50,7 @@ typedef struct aq_launcher {
     uint64_t fault_due;
     bool fault_told;
     aq_go_t go;
-    char peers[2][AQ_REACH_TEXT];
+    char peers[2][AQ_ADDRESS_TEXT];
     int code, first_code;
     bool code_known, now, left, joined;
     int stop_signal;
@@ -156,16 +156,16 @@ static void note_peer(aq_launcher_t *launcher, const aq_node_text_t *text)
     int at = go->peer[0].text[0] == '\0' ? 0 : 1;
     if (is_machine_known(launcher, text->node))
         return;
-    if (aq_reach_is_loopback(text->text) || text->text[0] == '\0' || go->peer[1].text[0] != '\0')
+    if (aq_net_is_loopback(text->text) || text->text[0] == '\0' || go->peer[1].text[0] != '\0')
         return;
-    snprintf(launcher->peers[at], AQ_REACH_TEXT, "%s", text->text);
+    snprintf(launcher->peers[at], AQ_ADDRESS_TEXT, "%s", text->text);
     go->peer[at] = (aq_node_text_t){text->node, launcher->peers[at]};
 }
 
 static void warn_loopback(const aq_launcher_t *launcher, const aq_node_text_t *text)
 {
     const aq_spec_t *spec = &launcher->node.spec;
-    if (spec->host_count > 1 && !spec->workers && aq_reach_is_loopback(text->text) &&
+    if (spec->host_count > 1 && !spec->workers && aq_net_is_loopback(text->text) &&
         !aq_remote_is_here(&spec->hosts[text->node]))
         aq_log_warn("host %s: its name leads to the loopback address %s, which other hosts cannot "
                     "reach; the addresses of its interfaces are used, but correct /etc/hosts",
@@ -632,7 +632,7 @@ char **aq_launch_environment(const char *list)
 bool aq_launch_find_address(aq_launch_plan_t *plan)
 {
     const char *told = aq_settings_text(AQ_SET_MASTERIP);
-    if (*told == '\0' || aq_reach_resolve(told, plan->told_address))
+    if (*told == '\0' || aq_net_resolve(told, plan->told_address))
         return true;
     aq_log_error("GASNET_MASTERIP: '%s' is no address, and no name that is known here; give an "
                  "address such as 192.168.0.1",
@@ -715,7 +715,7 @@ static void wait_reader(aq_launcher_t *launcher)
     }
 }
 
-static int finish(aq_launcher_t *launcher)
+static int launch_finish(aq_launcher_t *launcher)
 {
     aq_node_close(&launcher->node);
     end_command(launcher);
@@ -731,12 +731,12 @@ static int finish(aq_launcher_t *launcher)
 int aq_launch(const aq_launch_plan_t *plan)
 {
     static aq_launcher_t launcher;
-    if (aq_proof_start() != AQ_OK || !set_up(&launcher, plan))
+    if (aq_auth_init() != AQ_OK || !set_up(&launcher, plan))
         return 1;
     if (!begin_command(&launcher, plan))
         return 1;
     aq_node_start_more(&launcher.node);
-    while (!aq_node_quiet(&launcher.node))
+    while (!aq_node_is_quiet(&launcher.node))
         aq_node_turn(&launcher.node);
-    return finish(&launcher);
+    return launch_finish(&launcher);
 }

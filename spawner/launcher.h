@@ -11,9 +11,9 @@ typedef struct aq_launch_plan {
     aq_spec_t spec; // texts and tables belong to the caller
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
-    char told_address[AQ_REACH_TEXT]; // "": found out
-    uint32_t parts;                   // subtrees; 0: one for each host
-    uint32_t window;                  // that are started at the same time
+    char told_address[AQ_ADDRESS_TEXT]; // "": found out
+    uint32_t parts;                     // subtrees; 0: one for each host
+    uint32_t window;                    // that are started at the same time
     // Spawner custom only, else NULL: starts the command that starts the workers, which call at
     // that port. Returns its process, the leader of a group of its own; 0: logged.
     pid_t (*command)(const aq_node_t *node, uint16_t port);

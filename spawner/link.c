@@ -48,8 +48,8 @@ void aq_link_close(aq_link_t *link)
 
 void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room)
 {
-    char address[AQ_REACH_TEXT];
-    aq_reach_peer(link->fd, address);
+    char address[AQ_ADDRESS_TEXT];
+    aq_net_peer(link->fd, address);
     if (error == EBADMSG)
         snprintf(text, room,
                  "bytes from %s were changed, inserted, repeated or left out on their way, by "
@@ -139,10 +139,10 @@ static int link_open_records(aq_link_t *link)
 }
 
 // What came in behind the last frame in clear is sealed already.
-int aq_link_seal(aq_link_t *link, const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES],
+int aq_link_seal(aq_link_t *link, const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES],
                  bool is_caller)
 {
-    link->seal = aq_seal_new(proof, key, is_caller);
+    link->seal = aq_seal_new(auth, key, is_caller);
     if (link->seal == NULL)
         return ENOMEM;
     link->wire_out = link->out;

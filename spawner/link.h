@@ -30,7 +30,7 @@ void aq_link_open(aq_link_t *link, int fd);
 void aq_link_close(aq_link_t *link);
 // All that follows on both sides is sealed: after the caller's proof was put into out, or was read.
 // 0; ENOMEM; EBADMSG: the peer has sent already what it has not sealed.
-int aq_link_seal(aq_link_t *link, const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES],
+int aq_link_seal(aq_link_t *link, const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES],
                  bool is_caller);
 // Bytes that wait to be sent.
 size_t aq_link_waiting(const aq_link_t *link);

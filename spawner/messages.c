@@ -51,26 +51,26 @@ void aq_write_challenge(aq_bytes_t *bytes, const aq_challenge_t *challenge)
 {
     size_t begin = aq_frame_begin(bytes, AQ_MSG_CHALLENGE);
     aq_put_raw(bytes, challenge->nonce, AQ_NONCE_BYTES);
-    aq_put_raw(bytes, challenge->proof, AQ_PROOF_BYTES);
+    aq_put_raw(bytes, challenge->tag, AQ_AUTH_BYTES);
     aq_frame_end(bytes, begin);
 }
 
 bool aq_read_challenge(aq_view_t view, aq_challenge_t *out)
 {
     return take_bytes(&view, out->nonce, AQ_NONCE_BYTES) &&
-           take_bytes(&view, out->proof, AQ_PROOF_BYTES) && aq_view_done(&view);
+           take_bytes(&view, out->tag, AQ_AUTH_BYTES) && aq_view_done(&view);
 }
 
-void aq_write_proof(aq_bytes_t *bytes, const uint8_t proof[AQ_PROOF_BYTES])
+void aq_write_auth(aq_bytes_t *bytes, const uint8_t tag[AQ_AUTH_BYTES])
 {
-    size_t begin = aq_frame_begin(bytes, AQ_MSG_PROOF);
-    aq_put_raw(bytes, proof, AQ_PROOF_BYTES);
+    size_t begin = aq_frame_begin(bytes, AQ_MSG_AUTH);
+    aq_put_raw(bytes, tag, AQ_AUTH_BYTES);
     aq_frame_end(bytes, begin);
 }
 
-bool aq_read_proof(aq_view_t view, uint8_t proof[AQ_PROOF_BYTES])
+bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES])
 {
-    return take_bytes(&view, proof, AQ_PROOF_BYTES) && aq_view_done(&view);
+    return take_bytes(&view, tag, AQ_AUTH_BYTES) && aq_view_done(&view);
 }
 
 // ---- the job ----

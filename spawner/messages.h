@@ -15,14 +15,14 @@
 #include "boot.h"
 
 #define AQ_NONCE_BYTES 32u
-#define AQ_PROOF_BYTES 32u
+#define AQ_AUTH_BYTES 32u
 #define AQ_FIRST_MOST 256u // payload of frames from whom we do not know yet
 
 typedef enum aq_message {
     AQ_MSG_INTRO = 1, // to a helper, through the remote shell: whom to call, and the key
     AQ_MSG_HELLO,
     AQ_MSG_CHALLENGE,
-    AQ_MSG_PROOF,
+    AQ_MSG_AUTH,
     AQ_MSG_JOB,
     AQ_MSG_STARTED, // a helper is ready
     AQ_MSG_FAILED,  // a host could not be started
@@ -63,13 +63,13 @@ bool aq_read_hello(aq_view_t view, aq_hello_t *out);
 
 typedef struct aq_challenge {
     uint8_t nonce[AQ_NONCE_BYTES];
-    uint8_t proof[AQ_PROOF_BYTES];
+    uint8_t tag[AQ_AUTH_BYTES];
 } aq_challenge_t;
 void aq_write_challenge(aq_bytes_t *bytes, const aq_challenge_t *challenge);
 bool aq_read_challenge(aq_view_t view, aq_challenge_t *out);
 
-void aq_write_proof(aq_bytes_t *bytes, const uint8_t proof[AQ_PROOF_BYTES]);
-bool aq_read_proof(aq_view_t view, uint8_t proof[AQ_PROOF_BYTES]);
+void aq_write_auth(aq_bytes_t *bytes, const uint8_t tag[AQ_AUTH_BYTES]);
+bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES]);
 
 // A job, as everybody knows it; the same bytes travel down the whole tree. Texts and tables point
 // into the payload or are the writer's; the reader's arrays are allocated (aq_spec_free).

@@ -15,12 +15,12 @@
 
 #define BACKLOG 256
 
-typedef struct reach_address {
+typedef struct net_address {
     struct sockaddr_storage any;
     socklen_t length;
-} reach_address_t;
+} net_address_t;
 
-static bool read_address(const char *text, uint16_t port, reach_address_t *out)
+static bool read_address(const char *text, uint16_t port, net_address_t *out)
 {
     char number[8];
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
@@ -29,17 +29,17 @@ static bool read_address(const char *text, uint16_t port, reach_address_t *out)
     snprintf(number, sizeof number, "%u", port);
     if (getaddrinfo(text, number, &hints, &list) != 0)
         return false;
-    *out = (reach_address_t){.length = list->ai_addrlen};
+    *out = (net_address_t){.length = list->ai_addrlen};
     memcpy(&out->any, list->ai_addr, list->ai_addrlen);
     freeaddrinfo(list);
     return true;
 }
 
-static void write_address(const void *address, socklen_t length, char text[AQ_REACH_TEXT])
+static void write_address(const void *address, socklen_t length, char text[AQ_ADDRESS_TEXT])
 {
     static const char prefix[] = "::ffff:"; // of an IPv4 address in a socket of IPv6
     const char *from = text;
-    if (getnameinfo(address, length, text, AQ_REACH_TEXT, NULL, 0, NI_NUMERICHOST) != 0) {
+    if (getnameinfo(address, length, text, AQ_ADDRESS_TEXT, NULL, 0, NI_NUMERICHOST) != 0) {
         text[0] = '\0';
         return;
     }
@@ -48,12 +48,12 @@ static void write_address(const void *address, socklen_t length, char text[AQ_RE
     memmove(text, from, strlen(from) + 1);
 }
 
-bool aq_reach_is_loopback(const char *address)
+bool aq_net_is_loopback(const char *address)
 {
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-static bool can_be_told(const struct ifaddrs *entry, char text[AQ_REACH_TEXT])
+static bool can_be_told(const struct ifaddrs *entry, char text[AQ_ADDRESS_TEXT])
 {
     if (entry->ifa_addr == NULL || !(entry->ifa_flags & IFF_UP) ||
         (entry->ifa_flags & IFF_LOOPBACK))
@@ -67,10 +67,10 @@ static bool can_be_told(const struct ifaddrs *entry, char text[AQ_REACH_TEXT])
     return text[0] != '\0' && strchr(text, '%') == NULL; // of one link only
 }
 
-void aq_reach_own(char *text, size_t room)
+void aq_net_own_addresses(char *text, size_t room)
 {
     struct ifaddrs *all = NULL;
-    char address[AQ_REACH_TEXT];
+    char address[AQ_ADDRESS_TEXT];
     size_t used = 0;
     text[0] = '\0';
     if (getifaddrs(&all) != 0)
@@ -82,9 +82,9 @@ void aq_reach_own(char *text, size_t room)
     freeifaddrs(all);
 }
 
-bool aq_reach_source(const char *target, char source[AQ_REACH_TEXT])
+bool aq_net_source(const char *target, char source[AQ_ADDRESS_TEXT])
 {
-    reach_address_t to, from = {.length = sizeof from.any};
+    net_address_t to, from = {.length = sizeof from.any};
     source[0] = '\0';
     if (!read_address(target, 9, &to))
         return false;
@@ -98,7 +98,7 @@ bool aq_reach_source(const char *target, char source[AQ_REACH_TEXT])
     return source[0] != '\0';
 }
 
-bool aq_reach_resolve(const char *name, char address[AQ_REACH_TEXT])
+bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     if (getaddrinfo(name, NULL, &hints, &list) != 0)
@@ -113,7 +113,7 @@ bool aq_reach_resolve(const char *name, char address[AQ_REACH_TEXT])
 // Tries each port of the range once. 0 or errno.
 static int bind_in_range(int fd, const char *address, aq_ports_t ports)
 {
-    reach_address_t at;
+    net_address_t at;
     int error = EADDRNOTAVAIL;
     for (unsigned port = ports.low; port <= ports.high; port++) {
         if (!read_address(address, (uint16_t)port, &at))
@@ -140,9 +140,9 @@ static uint16_t port_of(int fd)
     return (uint16_t)port;
 }
 
-int aq_reach_listen(const char *address, aq_ports_t ports, aq_listener_t *out)
+int aq_net_listen(const char *address, aq_ports_t ports, aq_listener_t *out)
 {
-    reach_address_t at;
+    net_address_t at;
     if (!read_address(address, 0, &at))
         return EINVAL;
     *out = (aq_listener_t){
@@ -164,9 +164,9 @@ int aq_reach_listen(const char *address, aq_ports_t ports, aq_listener_t *out)
     return 0;
 }
 
-int aq_reach_accept(const aq_listener_t *listener, char address[AQ_REACH_TEXT])
+int aq_net_accept(const aq_listener_t *listener, char address[AQ_ADDRESS_TEXT])
 {
-    reach_address_t from = {.length = sizeof from.any};
+    net_address_t from = {.length = sizeof from.any};
     int fd = accept4(listener->fd, (struct sockaddr *)&from.any, &from.length,
                      SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
@@ -174,17 +174,17 @@ int aq_reach_accept(const aq_listener_t *listener, char address[AQ_REACH_TEXT])
     return fd;
 }
 
-void aq_reach_peer(int fd, char address[AQ_REACH_TEXT])
+void aq_net_peer(int fd, char address[AQ_ADDRESS_TEXT])
 {
-    reach_address_t at = {.length = sizeof at.any};
+    net_address_t at = {.length = sizeof at.any};
     address[0] = '\0';
     if (getpeername(fd, (struct sockaddr *)&at.any, &at.length) == 0)
         write_address(&at.any, at.length, address);
 }
 
-void aq_reach_local(int fd, char address[AQ_REACH_TEXT])
+void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT])
 {
-    reach_address_t at = {.length = sizeof at.any};
+    net_address_t at = {.length = sizeof at.any};
     address[0] = '\0';
     if (getsockname(fd, (struct sockaddr *)&at.any, &at.length) == 0)
         write_address(&at.any, at.length, address);
@@ -203,9 +203,9 @@ static int wait_connected(int fd, int timeout_ms)
     return error;
 }
 
-int aq_reach_connect(const char *address, uint16_t port, int timeout_ms)
+int aq_net_connect(const char *address, uint16_t port, int timeout_ms)
 {
-    reach_address_t at;
+    net_address_t at;
     if (!read_address(address, port, &at)) {
         errno = EINVAL;
         return -1;
@@ -223,7 +223,7 @@ int aq_reach_connect(const char *address, uint16_t port, int timeout_ms)
     return -1;
 }
 
-bool aq_reach_listed(const char *list, const char *address)
+bool aq_net_is_listed(const char *list, const char *address)
 {
     size_t wanted = strlen(address);
     while (*list != '\0') {

@@ -56,7 +56,7 @@ static bool is_linked(const aq_child_t *child)
     return child->link.fd >= 0;
 }
 
-bool aq_node_quiet(const aq_node_t *node)
+bool aq_node_is_quiet(const aq_node_t *node)
 {
     for (uint32_t i = 0; i < node->child_count; i++) {
         const aq_child_t *child = &node->children[i];
@@ -294,7 +294,7 @@ static void watch_children(aq_node_t *node)
     }
 }
 
-static void reap(aq_node_t *node)
+static void node_reap(aq_node_t *node)
 {
     int status;
     pid_t pid;
@@ -324,7 +324,7 @@ void aq_node_turn(aq_node_t *node)
         for (size_t i = 0; i < count; i++)
             if (node->polls[i].revents != 0)
                 node->watches[i].call(node, node->watches[i].item, node->polls[i].revents);
-    reap(node);
+    node_reap(node);
     aq_node_check_start(node);
     aq_node_check_calls(node);
     node->ops->turn(node);

@@ -45,10 +45,11 @@ typedef struct aq_child {
     aq_remote_t remote;
     uint64_t deadline;              // of being started
     char addresses[AQ_REMOTE_TEXT]; // of its host, as it told through the remote shell
-    char seen[AQ_REACH_TEXT];       // its address as we see it
-    char host[AQ_REACH_TEXT]; // of a worker that has told about itself (workers.h), its host's name
-    char machine[128];        // and its machine
-    uint32_t wish;            // and the rank that it wants to be
+    char seen[AQ_ADDRESS_TEXT];     // its address as we see it
+    char host[AQ_ADDRESS_TEXT]; // of a worker that has told about itself (workers.h), its host's
+                                // name
+    char machine[128];          // and its machine
+    uint32_t wish;              // and the rank that it wants to be
     aq_link_t link;
     uint32_t done;   // hosts of its subtree whose ranks are gone
     uint32_t owed;   // bytes of its output that are taken, and for which it has no credit yet
@@ -59,9 +60,9 @@ typedef struct aq_child {
 // Somebody who has called and not yet proved anything.
 typedef struct aq_caller {
     aq_link_t link; // fd -1: free
-    char address[AQ_REACH_TEXT];
+    char address[AQ_ADDRESS_TEXT];
     uint64_t deadline;
-    aq_proof_t proof;
+    aq_auth_t auth;
     bool challenged;
 } aq_caller_t;
 
@@ -97,16 +98,16 @@ struct aq_node {
     aq_bytes_t spec_bytes; // the same, as it travels; the texts of a helper's spec are in it
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
-    char told_address[AQ_REACH_TEXT]; // GASNET_MASTERIP; "": found out
-    uint32_t self;                    // host of this helper; AQ_NODE_LAUNCHER
+    char told_address[AQ_ADDRESS_TEXT]; // GASNET_MASTERIP; "": found out
+    uint32_t self;                      // host of this helper; AQ_NODE_LAUNCHER
     aq_child_t *children;
     uint32_t child_count;
     uint32_t window; // children that are started at the same time
     aq_listener_t listeners[AQ_LISTENERS];
     uint32_t listener_count;
     aq_caller_t callers[AQ_CALLERS];
-    uint32_t refused;                    // callers; the first AQ_REFUSALS_TOLD are told one by one
-    char refused_address[AQ_REACH_TEXT]; // of the last
+    uint32_t refused; // callers; the first AQ_REFUSALS_TOLD are told one by one
+    char refused_address[AQ_ADDRESS_TEXT]; // of the last
     bool keyless; // a worker without the key has called, and the user was told
     aq_gather_t gather;
     int signals;       // signalfd; -1
@@ -138,7 +139,7 @@ void aq_node_down(aq_node_t *node, const aq_bytes_t *frames);
 // What a child has sent and is here already.
 void aq_node_take_frames(aq_node_t *node, aq_child_t *child);
 // Whether no child has anything left to do.
-bool aq_node_quiet(const aq_node_t *node);
+bool aq_node_is_quiet(const aq_node_t *node);
 // Ends remote shells, closes all links.
 void aq_node_close(aq_node_t *node);
 // Tells the launcher that the hosts of a child are not to be had.

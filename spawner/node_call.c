@@ -8,7 +8,7 @@
 #include "../other/base/log.h"
 #include "node.h"
 
-#define CALLER_NS UINT64_C(10000000000) // from the call to the proof
+#define CALLER_NS UINT64_C(10000000000) // from the call to authentication
 #define HURRY_NS UINT64_C(3000000000)   // the same, where others wait for a place
 
 // ---- where to be called ----
@@ -31,7 +31,7 @@ static int add_listener(aq_node_t *node, const char *address, const char *bound,
     if (node->listener_count == AQ_LISTENERS)
         return ENOSPC;
     aq_listener_t *listener = &node->listeners[node->listener_count];
-    int error = aq_reach_listen(bound, node->ports, listener);
+    int error = aq_net_listen(bound, node->ports, listener);
     if (error != 0)
         return error;
     snprintf(listener->address, sizeof listener->address, "%s", address);
@@ -53,12 +53,12 @@ static int listen_as_told(aq_node_t *node, aq_listener_t **out)
 // The interface that routes to one of the host's addresses.
 static int listen_by_route(aq_node_t *node, const char *addresses, aq_listener_t **out)
 {
-    char address[AQ_REACH_TEXT], source[AQ_REACH_TEXT];
+    char address[AQ_ADDRESS_TEXT], source[AQ_ADDRESS_TEXT];
     int error = EADDRNOTAVAIL;
     while (*addresses != '\0' && error == EADDRNOTAVAIL) {
         size_t length = strcspn(addresses, ",");
         snprintf(address, sizeof address, "%.*s", (int)length, addresses);
-        if (aq_reach_source(address, source))
+        if (aq_net_source(address, source))
             error = add_listener(node, source, source, out);
         addresses += length + (addresses[length] == ',');
     }
@@ -109,13 +109,13 @@ static bool is_invited(const aq_node_t *node, const char *address)
 {
     for (uint32_t i = 0; i < node->child_count; i++)
         if (node->children[i].state == AQ_CHILD_INVITED &&
-            aq_reach_listed(node->children[i].addresses, address))
+            aq_net_is_listed(node->children[i].addresses, address))
             return true;
     return false;
 }
 
 // Strangers may call as often as they like: the first are told, the others are counted.
-static void refuse(aq_node_t *node, aq_caller_t *caller, const char *why)
+static void refuse_caller(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
     if (++node->refused <= AQ_REFUSALS_TOLD)
         aq_log_warn("a connection from %s is refused: %s", caller->address, why);
@@ -146,27 +146,28 @@ static aq_caller_t *find_place(aq_node_t *node)
     }
     if (aq_clock_ns() + CALLER_NS < oldest->deadline + HURRY_NS)
         return NULL;
-    refuse(node, oldest, "it does not prove that it knows the key of the job, and others wait");
+    refuse_caller(node, oldest,
+                  "it does not prove that it knows the key of the job, and others wait");
     return oldest;
 }
 
 static void accept_calls(aq_node_t *node, void *item, short events)
 {
     const aq_listener_t *listener = item;
-    char address[AQ_REACH_TEXT];
+    char address[AQ_ADDRESS_TEXT];
     (void)events;
     for (uint32_t i = 0; i < AQ_CALLERS; i++) {
         aq_caller_t *caller = find_place(node);
-        int fd = caller != NULL ? aq_reach_accept(listener, address) : -1;
+        int fd = caller != NULL ? aq_net_accept(listener, address) : -1;
         if (fd < 0)
             return;
         *caller = (aq_caller_t){.deadline = aq_clock_ns() + CALLER_NS};
         aq_link_open(&caller->link, fd);
         snprintf(caller->address, sizeof caller->address, "%s", address);
         if (!node->spec.promiscuous && !node->spec.workers && !is_invited(node, address))
-            refuse(node, caller,
-                   "it is no host that is being started; if it is one behind a router, set "
-                   "GASNET_SPAWN_PROMISCUOUS=1");
+            refuse_caller(node, caller,
+                          "it is no host that is being started; if it is one behind a router, set "
+                          "GASNET_SPAWN_PROMISCUOUS=1");
     }
 }
 
@@ -196,7 +197,7 @@ static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
     return true;
 }
 
-static bool challenge(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
+static bool challenge_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
     aq_hello_t hello;
     aq_challenge_t answer;
@@ -204,27 +205,27 @@ static bool challenge(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *fr
         return false;
     if (node->spec.workers && hello.node == AQ_NODE_KEYLESS)
         return note_keyless(node, caller);
-    caller->proof.node = hello.node;
-    memcpy(caller->proof.caller, hello.nonce, sizeof hello.nonce);
-    aq_proof_random(caller->proof.listener, sizeof caller->proof.listener);
-    memcpy(answer.nonce, caller->proof.listener, sizeof answer.nonce);
-    aq_proof_make(&caller->proof, node->key, false, answer.proof);
+    caller->auth.node = hello.node;
+    memcpy(caller->auth.caller, hello.nonce, sizeof hello.nonce);
+    aq_auth_random(caller->auth.listener, sizeof caller->auth.listener);
+    memcpy(answer.nonce, caller->auth.listener, sizeof answer.nonce);
+    aq_auth_tag(&caller->auth, node->key, false, answer.tag);
     aq_write_challenge(&caller->link.out, &answer);
     caller->challenged = true;
     return aq_link_flush(&caller->link) == 0;
 }
 
 // Its connection becomes that of the child.
-static bool admit(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
+static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
-    uint8_t proof[AQ_PROOF_BYTES];
-    if (frame->type != AQ_MSG_PROOF || !aq_read_proof(frame->payload, proof) ||
-        !aq_proof_holds(&caller->proof, node->key, true, proof))
+    uint8_t tag[AQ_AUTH_BYTES];
+    if (frame->type != AQ_MSG_AUTH || !aq_read_auth(frame->payload, tag) ||
+        !aq_auth_verify(&caller->auth, node->key, true, tag))
         return false;
-    aq_child_t *child = find_child(node, caller->proof.node);
+    aq_child_t *child = find_child(node, caller->auth.node);
     if (child == NULL)
         return false;
-    if (aq_link_seal(&caller->link, &caller->proof, node->key, false) != 0)
+    if (aq_link_seal(&caller->link, &caller->auth, node->key, false) != 0)
         return false;
     child->link = caller->link;
     caller->link = (aq_link_t){.fd = -1};
@@ -251,7 +252,8 @@ static void serve_caller(aq_node_t *node, void *item, short events)
     int error = aq_link_receive(&caller->link);
     while (caller->link.fd >= 0 &&
            (framing = aq_link_next(&caller->link, AQ_FIRST_MOST, &frame)) == AQ_FRAME_WHOLE) {
-        if (!(caller->challenged ? admit(node, caller, &frame) : challenge(node, caller, &frame))) {
+        if (!(caller->challenged ? admit_caller(node, caller, &frame)
+                                 : challenge_caller(node, caller, &frame))) {
             framing = AQ_FRAME_BAD;
             break;
         }
@@ -259,7 +261,7 @@ static void serve_caller(aq_node_t *node, void *item, short events)
     if (caller->link.fd < 0)
         return;
     if (framing == AQ_FRAME_BAD)
-        refuse(node, caller, "it does not prove that it knows the key of the job");
+        refuse_caller(node, caller, "it does not prove that it knows the key of the job");
     else if (error != 0)
         aq_link_close(&caller->link);
 }

@@ -192,19 +192,19 @@ void aq_remote_end(aq_remote_t *remote)
 // ---- the helper's side ----
 
 // "client port server port"
-static void read_connection(char client[AQ_REACH_TEXT], char server[AQ_REACH_TEXT])
+static void read_connection(char client[AQ_ADDRESS_TEXT], char server[AQ_ADDRESS_TEXT])
 {
     const char *text = getenv("SSH_CONNECTION");
     if (text != NULL && sscanf(text, "%63s %*s %63s", client, server) == 2)
         return;
-    snprintf(client, AQ_REACH_TEXT, "-");
-    snprintf(server, AQ_REACH_TEXT, "-");
+    snprintf(client, AQ_ADDRESS_TEXT, "-");
+    snprintf(server, AQ_ADDRESS_TEXT, "-");
 }
 
 void aq_remote_greet(void)
 {
-    char own[AQ_REMOTE_TEXT - 256], client[AQ_REACH_TEXT], server[AQ_REACH_TEXT];
-    aq_reach_own(own, sizeof own);
+    char own[AQ_REMOTE_TEXT - 256], client[AQ_ADDRESS_TEXT], server[AQ_ADDRESS_TEXT];
+    aq_net_own_addresses(own, sizeof own);
     read_connection(client, server);
     printf("\n" AQ_REMOTE_GREETING "%s %s %s %s\n", PACKAGE_VERSION, client, server,
            own[0] != '\0' ? own : "-");

@@ -19,13 +19,13 @@ struct aq_seal {
     crypto_secretstream_xchacha20poly1305_state out, in;
 };
 
-aq_seal_t *aq_seal_new(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool is_caller)
+aq_seal_t *aq_seal_new(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool is_caller)
 {
     aq_seal_t *seal = calloc(1, sizeof *seal);
     if (seal == NULL)
         return NULL;
-    aq_proof_session_key(proof, key, is_caller, seal->out_key);
-    aq_proof_session_key(proof, key, !is_caller, seal->in_key);
+    aq_auth_session_key(auth, key, is_caller, seal->out_key);
+    aq_auth_session_key(auth, key, !is_caller, seal->in_key);
     return seal;
 }
 

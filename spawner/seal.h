@@ -22,7 +22,7 @@
 typedef struct aq_seal aq_seal_t;
 
 // For the side that called, or the one that listened. NULL: no memory.
-aq_seal_t *aq_seal_new(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool is_caller);
+aq_seal_t *aq_seal_new(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool is_caller);
 // Erases the keys. NULL is allowed.
 void aq_seal_free(aq_seal_t *seal);
 

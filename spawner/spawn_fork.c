@@ -155,7 +155,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
     return &the_boot.boot;
 }
 
-aq_status_t aq_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
+aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
 {
     aq_log_identity(rank, page->size);
     if (page->supervisor > 0)
@@ -179,7 +179,7 @@ aq_status_t aq_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **out)
     return AQ_OK;
 }
 
-aq_status_t aq_fork_alone(aq_boot_t **out)
+aq_status_t aq_boot_fork_alone(aq_boot_t **out)
 {
     static aq_boot_page_t *page;
     size_t bytes = aq_page_bytes(1);
@@ -195,7 +195,7 @@ aq_status_t aq_fork_alone(aq_boot_t **out)
         page = addr;
     }
     aq_status_t status = aq_page_init(page, 1);
-    return status == AQ_OK ? aq_fork_adopt(page, 0, out) : status;
+    return status == AQ_OK ? aq_boot_fork_adopt(page, 0, out) : status;
 }
 
 // ---- joining after exec ----
@@ -250,7 +250,8 @@ static bool is_boot_page(const aq_boot_page_t *page, size_t bytes, uint64_t rank
            aq_page_bytes(page->size) == bytes && rank < page->size;
 }
 
-// The page and the place in it that the control variable names, for aq_fork_join; NULL: not known.
+// The page and the place in it that the control variable names, for aq_boot_fork_join; NULL: not
+// known.
 static aq_boot_page_t *named_page;
 static control_t named;
 
@@ -274,7 +275,7 @@ static const char *find_page(const char *text)
     return NULL;
 }
 
-void aq_fork_begin(void)
+void aq_boot_fork_begin(void)
 {
     const char *text = getenv(CONTROL_NAME);
     if (text == NULL || find_page(text) != NULL)
@@ -283,7 +284,7 @@ void aq_fork_begin(void)
     aq_page_take_faults(named_page, 1);
 }
 
-aq_status_t aq_fork_join(const char *text, aq_boot_t **out)
+aq_status_t aq_boot_fork_join(const char *text, aq_boot_t **out)
 {
     const char *why = named_page == NULL ? find_page(text) : NULL;
     if (why != NULL && *why != '\0')
@@ -298,5 +299,5 @@ aq_status_t aq_fork_join(const char *text, aq_boot_t **out)
     // the wrapper.
     if (getppid() != named_page->supervisor)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return aq_fork_adopt(named_page, (uint32_t)named.rank, out);
+    return aq_boot_fork_adopt(named_page, (uint32_t)named.rank, out);
 }

@@ -38,9 +38,9 @@ enum {
 // There is one job in a process, and it lives as long as the process.
 typedef struct mpi_boot {
     aq_boot_t boot; // first, so that a pointer to it is a pointer to this
-    const aq_mpi_table_t *mpi;
-    aq_mpi_comm_t *comm;
-    aq_mpi_comm_t *last; // for the barrier at the end: on comm, some may have given up a call
+    const aq_mpilib_table_t *mpi;
+    aq_mpilib_comm_t *comm;
+    aq_mpilib_comm_t *last; // for the barrier at the end: on comm, some may have given up a call
     aq_boot_page_t *page;
     bool ours;                 // MPI was initialized here
     bool leaves;               // finalize was called
@@ -81,14 +81,14 @@ static void pause_between(unsigned looks)
 
 // begun: what the call that made the request returned. A call that is given up, since the job ends
 // first, stays with MPI, and so do its buffers, which are never the caller's.
-static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
-                            aq_mpi_request_t *request)
+static aq_status_t complete_call(mpi_boot_t *self, const char *call, int begun,
+                                 aq_mpilib_request_t *request)
 {
     bool done = false;
     for (unsigned looks = 0; !begun && !done; looks++) {
-        aq_mpi_inside = true;
+        aq_mpilib_inside = true;
         begun = self->mpi->test(request, &done, NULL, NULL);
-        aq_mpi_inside = false;
+        aq_mpilib_inside = false;
         if (begun || done)
             break;
         if (looks >= YIELDS && job_ended(self))
@@ -104,8 +104,8 @@ static aq_status_t complete(mpi_boot_t *self, const char *call, int begun,
 static aq_status_t mpi_boot_barrier(aq_boot_t *boot)
 {
     mpi_boot_t *self = mine_of(boot);
-    aq_mpi_request_t request;
-    return complete(self, "a barrier", self->mpi->barrier(self->comm, &request), &request);
+    aq_mpilib_request_t request;
+    return complete_call(self, "a barrier", self->mpi->barrier(self->comm, &request), &request);
 }
 
 static uint8_t *new_buffer(size_t bytes)
@@ -127,7 +127,7 @@ static void scatter_part(uint8_t *all, const uint8_t *packed, uint32_t size, siz
 static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
 {
     mpi_boot_t *self = mine_of(boot);
-    aq_mpi_request_t request;
+    aq_mpilib_request_t request;
     aq_status_t status = AQ_OK;
     uint8_t *packed = new_buffer(((size_t)boot->size + 1) * PART);
     if (!packed)
@@ -137,7 +137,7 @@ static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t l
         part = len - done < PART ? len - done : PART;
         memcpy(own, (const uint8_t *)mine + done, part);
         int begun = self->mpi->exchange(self->comm, own, (int)part, packed, &request);
-        status = complete(self, "an exchange", begun, &request);
+        status = complete_call(self, "an exchange", begun, &request);
         if (status == AQ_OK)
             scatter_part(all, packed, boot->size, len, done, part);
     }
@@ -149,7 +149,7 @@ static aq_status_t mpi_boot_exchange(aq_boot_t *boot, const void *mine, size_t l
 static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, uint32_t root)
 {
     mpi_boot_t *self = mine_of(boot);
-    aq_mpi_request_t request;
+    aq_mpilib_request_t request;
     if (root >= boot->size) {
         aq_log_error("broadcast from rank %" PRIu32 " in a job of %" PRIu32
                      " ranks; give a rank of the job",
@@ -162,7 +162,7 @@ static aq_status_t mpi_boot_broadcast(aq_boot_t *boot, void *buf, size_t len, ui
         part = len - done < PART ? len - done : PART;
         memcpy(own, (uint8_t *)buf + done, part);
         int begun = self->mpi->broadcast(self->comm, own, (int)part, root, &request);
-        status = complete(self, "a broadcast", begun, &request);
+        status = complete_call(self, "a broadcast", begun, &request);
         if (status == AQ_OK)
             memcpy((uint8_t *)buf + done, own, part);
     }
@@ -204,7 +204,7 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
     _exit(won);
 }
 
-static bool aborted(const mpi_boot_t *self)
+static bool job_aborted(const mpi_boot_t *self)
 {
     return atomic_load(&self->page->abort_asked) != 0;
 }
@@ -214,10 +214,10 @@ static bool aborted(const mpi_boot_t *self)
 static bool all_leave(mpi_boot_t *self)
 {
     const uint64_t least = aq_clock_ns() + LEAVE_NS, limit = atomic_load(&self->leave_by);
-    aq_mpi_request_t request;
+    aq_mpilib_request_t request;
     bool done = false;
     int error = (self->mpi->leave ? self->mpi->leave : self->mpi->barrier)(self->last, &request);
-    for (unsigned looks = 0; !error && !done && !aborted(self); looks++) {
+    for (unsigned looks = 0; !error && !done && !job_aborted(self); looks++) {
         const uint64_t now = aq_clock_ns();
         if (now > limit && now > least)
             break;
@@ -243,7 +243,7 @@ static void say_that_left(mpi_boot_t *self)
 static void leave_mpi(mpi_boot_t *self)
 {
     // A handler of a signal that interrupted MPI may not call it again.
-    if (self->mpi->finished() || aq_mpi_inside || !aq_settings_bool(AQ_SET_MPI_FINALIZE))
+    if (self->mpi->finished() || aq_mpilib_inside || !aq_settings_bool(AQ_SET_MPI_FINALIZE))
         return;
     if (all_leave(self)) {
         say_that_left(self);
@@ -252,7 +252,7 @@ static void leave_mpi(mpi_boot_t *self)
             (void)self->mpi->finish();
         return;
     }
-    if (aborted(self)) // who did that has said why
+    if (job_aborted(self)) // who did that has said why
         mpi_boot_abort(&self->boot, 1);
     aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
@@ -339,7 +339,7 @@ static void fill_card(card_t *card)
     memset(card, 0, sizeof *card);
     name_host(card);
     card->pid = getpid();
-    aq_reach_own(addresses, sizeof addresses);
+    aq_net_own_addresses(addresses, sizeof addresses);
     snprintf(card->address, sizeof card->address, "%.*s", (int)strcspn(addresses, ","), addresses);
     if (sched_getaffinity(0, sizeof card->processors, &card->processors) != 0)
         CPU_ZERO(&card->processors);
@@ -442,7 +442,7 @@ static aq_status_t watch_others(const mpi_boot_t *self, const card_t *cards)
     if (!self->mpi->lifeline)
         return AQ_OK;
     watch.lifeline = self->mpi->lifeline();
-    if (self->mpi->end_job && !aq_mpi_launched().own)
+    if (self->mpi->end_job && !aq_mpilib_launched().own)
         watch.end_job = self->mpi->end_job;
     if (watch.end_job)
         do
@@ -484,14 +484,14 @@ static aq_status_t find_hosts(mpi_boot_t *self)
 
 // ---- joining ----
 
-static aq_mpi_level_t wanted_level(void)
+static aq_mpilib_level_t wanted_level(void)
 {
     static const char *const words[] = {"SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"};
     const char *word = aq_settings_text(AQ_SET_MPI_THREAD);
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0)
-            return (aq_mpi_level_t)i;
-    return aq_mpi_one_thread ? AQ_MPI_SINGLE : AQ_MPI_SERIALIZED;
+            return (aq_mpilib_level_t)i;
+    return aq_mpilib_one_thread ? AQ_MPILIB_SINGLE : AQ_MPILIB_SERIALIZED;
 }
 
 // Initializes MPI unless the client has.
@@ -521,7 +521,7 @@ static aq_status_t start_mpi(mpi_boot_t *self)
 // job of its own.
 static aq_status_t check_size(const mpi_boot_t *self)
 {
-    aq_mpi_launch_t launch = aq_mpi_launched();
+    aq_mpilib_launch_t launch = aq_mpilib_launched();
     char version[64];
     if (!launch.size || launch.size == self->boot.size)
         return AQ_OK;
@@ -541,7 +541,7 @@ static const aq_boot_ops_t mpi_ops = {
     .finalize = mpi_boot_finalize,
 };
 
-static aq_status_t join(mpi_boot_t *self)
+static aq_status_t join_job(mpi_boot_t *self)
 {
     aq_boot_t *boot = &self->boot;
     int error = self->mpi->open(&self->comm, &boot->rank, &boot->size);
@@ -562,12 +562,12 @@ static aq_status_t join(mpi_boot_t *self)
     return mpi_boot_broadcast(boot, boot->key, AQ_KEY_BYTES, 0);
 }
 
-aq_status_t aq_mpi_join(bool pmi, aq_boot_t **out)
+aq_status_t aq_boot_mpi_join(bool pmi, aq_boot_t **out)
 {
     char why[512];
     mpi_boot_t *self = &the_boot;
     *self = (mpi_boot_t){.boot = {.ops = &mpi_ops, .line_buffer = true, .tells_signals = true}};
-    self->mpi = pmi ? aq_pmi_find(why, sizeof why) : aq_mpi_find(why, sizeof why);
+    self->mpi = pmi ? aq_mpilib_find_pmi(why, sizeof why) : aq_mpilib_find_mpi(why, sizeof why);
     if (!self->mpi) {
         aq_log_error("spawner %s cannot be used: %s; or set GASNET_SPAWNER=fork, if each process "
                      "that mpirun started is to be a job of its own",
@@ -576,7 +576,7 @@ aq_status_t aq_mpi_join(bool pmi, aq_boot_t **out)
     }
     aq_status_t status = start_mpi(self);
     if (status == AQ_OK)
-        status = join(self);
+        status = join_job(self);
     if (status != AQ_OK)
         return status;
     (void)on_exit(on_exit_of_process, NULL);

@@ -7,6 +7,6 @@
 
 // Joins the job of the mpirun that started this process; initializes MPI if nobody has. pmi: back
 // end pmi, which does the same by PMIx, without MPI. Collective, blocks. Logs a fault.
-aq_status_t aq_mpi_join(bool pmi, aq_boot_t **out);
+aq_status_t aq_boot_mpi_join(bool pmi, aq_boot_t **out);
 
 #endif

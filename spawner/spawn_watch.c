@@ -22,7 +22,7 @@ static bool has_left(uint32_t rank)
 }
 
 // The first of this host tells why; all end, and so does the launcher's job, if there is one left.
-__attribute__((noreturn)) static void end(const char *why)
+__attribute__((noreturn)) static void watch_end(const char *why)
 {
     if (atomic_exchange(&watch.page->abort_asked, 1) == 0)
         aq_log_error("%s", why);
@@ -36,7 +36,8 @@ __attribute__((noreturn)) static void end(const char *why)
 static void lose_launcher(void)
 {
     if (!has_left(watch.rank))
-        end("the launcher of the job (mpirun, prterun, srun) has gone, so all ranks end; see why "
+        watch_end(
+            "the launcher of the job (mpirun, prterun, srun) has gone, so all ranks end; see why "
             "it went, and start the job again");
 }
 
@@ -50,10 +51,10 @@ static void lose_next(void)
              "rank %" PRIu32 " has ended without leaving the job, so all ranks end; see what it, "
              "or the launcher, says of that",
              watch.next);
-    end(why);
+    watch_end(why);
 }
 
-static void *run(void *unused)
+static void *watch_run(void *unused)
 {
     struct pollfd polls[WATCHED] = {{.fd = watch.lifeline, .events = POLLRDHUP}, {.fd = -1}};
     (void)unused;
@@ -85,7 +86,7 @@ aq_status_t aq_watch_start(const aq_watch_t *wanted)
     watch = *wanted;
     sigfillset(&all); // signals are the client's
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&thread, NULL, run, NULL);
+    int error = pthread_create(&thread, NULL, watch_run, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         aq_log_error("no thread can be started to watch the launcher: %s; allow more processes "

@@ -41,7 +41,7 @@ static bool custom_init(const aq_start_t *start, int *priority, char *why, size_
     return true;
 }
 
-static aq_status_t refuse(const char *option, const char *what)
+static aq_status_t refuse_option(const char *option, const char *what)
 {
     aq_log_error("option %s: spawner custom leaves %s to the command of GASNET_CSPAWN_CMD; put it "
                  "there",
@@ -73,13 +73,13 @@ static aq_status_t check_letters(const char *command)
 static aq_status_t custom_parse_options(const aq_start_t *start)
 {
     if (start->host_list != NULL)
-        return refuse("-H", "the choice of hosts");
+        return refuse_option("-H", "the choice of hosts");
     if (start->host_count > 0)
-        return refuse("-N", "the choice of hosts");
+        return refuse_option("-N", "the choice of hosts");
     if (start->cyclic)
-        return refuse("-cyclic", "the order of the ranks");
+        return refuse_option("-cyclic", "the order of the ranks");
     if (start->run.cpus_per_rank > 0)
-        return refuse("-c", "the binding to processors");
+        return refuse_option("-c", "the binding to processors");
     return check_letters(aq_settings_text(AQ_SET_CSPAWN_CMD));
 }
 
@@ -280,9 +280,9 @@ static aq_status_t custom_prepare(const aq_start_t *start)
 {
     aq_spec_t *spec = &plan.spec;
     job = start;
-    if (aq_proof_start() != AQ_OK || !aq_launch_find_address(&plan))
+    if (aq_auth_init() != AQ_OK || !aq_launch_find_address(&plan))
         return AQ_ERR_CONFIG;
-    aq_proof_random(plan.key, sizeof plan.key);
+    aq_auth_random(plan.key, sizeof plan.key);
     (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
     spec->environment = aq_launch_environment(start->run.environment);
     if (!find_paths() || spec->environment == NULL) {

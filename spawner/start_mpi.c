@@ -23,7 +23,7 @@ static char **words; // of the command; NULL behind the last
 // The variable that has the command of a job.
 static aq_setting_id_t source = AQ_SET_MPIRUN_CMD;
 
-static const char *name(void)
+static const char *source_name(void)
 {
     return aq_settings[source].name;
 }
@@ -52,14 +52,14 @@ static bool look_for_command(int *priority, char *why, size_t room)
     char **command = aq_shell_split(aq_settings_text(source));
     bool found = false;
     if (!command)
-        snprintf(why, room, "a quote is not closed in %s", name());
+        snprintf(why, room, "a quote is not closed in %s", source_name());
     else if (!command[0])
-        snprintf(why, room, "%s is blank", name());
+        snprintf(why, room, "%s is blank", source_name());
     else if (!in_path(command[0]))
         snprintf(why, room,
                  "the program '%.100s' (%s) is not in PATH: install the package openmpi-bin or "
                  "mpich, or name another mpirun in %s",
-                 command[0], name(), name());
+                 command[0], source_name(), source_name());
     else
         found = true;
     if (command)
@@ -81,28 +81,28 @@ static bool pmi_init(const aq_start_t *start, int *priority, char *why, size_t r
     return look_for_command(priority, why, room);
 }
 
-static aq_status_t refuse(const char *option, const char *what)
+static aq_status_t refuse_option(const char *option, const char *what)
 {
     aq_log_error("option %s: this spawner leaves %s to mpirun; put mpirun's own option for that "
                  "into %s",
-                 option, what, name());
+                 option, what, source_name());
     return AQ_ERR_CONFIG;
 }
 
 static aq_status_t mpi_parse_options(const aq_start_t *start)
 {
     if (start->host_list)
-        return refuse("-H", "the choice of hosts");
+        return refuse_option("-H", "the choice of hosts");
     if (start->host_count > 1)
-        return refuse("-N", "the choice of hosts");
+        return refuse_option("-N", "the choice of hosts");
     if (start->cyclic)
-        return refuse("-cyclic", "the order of the ranks");
+        return refuse_option("-cyclic", "the order of the ranks");
     if (start->run.cpus_per_rank)
-        return refuse("-c", "the binding to processors");
+        return refuse_option("-c", "the binding to processors");
     if (start->run.label_lines)
-        return refuse("-l", "the output");
+        return refuse_option("-l", "the output");
     if (start->run.environment)
-        return refuse("-E", "the environment of the ranks");
+        return refuse_option("-E", "the environment of the ranks");
     return AQ_OK;
 }
 
@@ -115,7 +115,7 @@ typedef struct list {
     bool short_of_memory;
 } list_t;
 
-static void add(list_t *list, const char *word)
+static void list_add(list_t *list, const char *word)
 {
     char **grown = realloc(list->words, (list->count + 2) * sizeof *grown);
     char *copy = strdup(word);
@@ -130,14 +130,14 @@ static void add(list_t *list, const char *word)
     list->words[list->count] = NULL;
 }
 
-static void add_all(list_t *list, char *const *more)
+static void list_add_all(list_t *list, char *const *more)
 {
     for (; *more; more++)
-        add(list, *more);
+        list_add(list, *more);
 }
 
 // What stands for a letter inside of a word; NULL: nothing does.
-static const char *meaning(const aq_start_t *start, char letter, char number[24])
+static const char *letter_meaning(const aq_start_t *start, char letter, char number[24])
 {
     switch (letter) {
     case 'N':
@@ -159,16 +159,16 @@ static aq_status_t refuse_letter(char letter)
     if (letter == 'H')
         aq_log_error("%s: %%H stands for GASNET_NODEFILE, which is not set; set it to the file "
                      "that names the hosts, or take %%H out",
-                     name());
+                     source_name());
     else
         aq_log_error("%s: %%%c means nothing here; write %%N, %%P, %%A, %%C or %%H (%%A and %%C as "
                      "words of their own), or %%%% for a percent sign",
-                     name(), letter ? letter : ' ');
+                     source_name(), letter ? letter : ' ');
     return AQ_ERR_CONFIG;
 }
 
 // A word with letters in it.
-static aq_status_t add_filled(list_t *list, const aq_start_t *start, const char *word)
+static aq_status_t list_add_filled(list_t *list, const aq_start_t *start, const char *word)
 {
     char text[PATH_ROOM] = "", number[24];
     size_t used = 0;
@@ -177,31 +177,31 @@ static aq_status_t add_filled(list_t *list, const aq_start_t *start, const char 
             text[used++] = *word;
             continue;
         }
-        const char *means = meaning(start, *++word, number);
+        const char *means = letter_meaning(start, *++word, number);
         if (!means)
             return refuse_letter(*word);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s", means);
     }
     if (used >= sizeof text - 1) {
-        aq_log_error("%s: one of its words is longer than %d characters; shorten it", name(),
+        aq_log_error("%s: one of its words is longer than %d characters; shorten it", source_name(),
                      PATH_ROOM - 2);
         return AQ_ERR_CONFIG;
     }
     text[used] = '\0';
-    add(list, text);
+    list_add(list, text);
     return AQ_OK;
 }
 
-static aq_status_t fill(list_t *list, const aq_start_t *start, char *const *command)
+static aq_status_t list_fill(list_t *list, const aq_start_t *start, char *const *command)
 {
     aq_status_t status = AQ_OK;
     for (; status == AQ_OK && *command; command++) {
         if (strcmp(*command, "%C") == 0)
-            add_all(list, start->run.argv);
+            list_add_all(list, start->run.argv);
         else if (strcmp(*command, "%A") == 0)
-            add_all(list, start->run.argv + 1);
+            list_add_all(list, start->run.argv + 1);
         else
-            status = add_filled(list, start, *command);
+            status = list_add_filled(list, start, *command);
     }
     return status;
 }
@@ -212,11 +212,12 @@ static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
     char **command = aq_shell_split(aq_settings_text(source));
     if (!command)
         return AQ_ERR_RESOURCE; // it was read before
-    aq_status_t status = fill(&list, start, command);
+    aq_status_t status = list_fill(&list, start, command);
     aq_shell_free_words(command);
     words = list.words;
     if (status == AQ_OK && list.short_of_memory) {
-        aq_log_error("no memory for the command of %s; give the program fewer arguments", name());
+        aq_log_error("no memory for the command of %s; give the program fewer arguments",
+                     source_name());
         status = AQ_ERR_RESOURCE;
     }
     return status;
@@ -266,7 +267,7 @@ static void mpi_describe(const aq_start_t *start)
 static volatile pid_t child;
 
 // mpirun passes signals on, or ends the job.
-static void pass_on(int number)
+static void forward_signal(int number)
 {
     if (child > 0)
         (void)kill(child, number);
@@ -275,7 +276,7 @@ static void pass_on(int number)
 static void catch_signals(void)
 {
     static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    struct sigaction action = {.sa_handler = pass_on};
+    struct sigaction action = {.sa_handler = forward_signal};
     for (unsigned i = 0; i < sizeof passed / sizeof passed[0]; i++)
         (void)sigaction(passed[i], &action, NULL);
 }
@@ -288,8 +289,8 @@ static void run_command(pid_t parent)
     if (getppid() != parent)
         _exit(1);
     (void)execvp(words[0], words);
-    aq_log_error("'%s' (%s) cannot be started: %s; name another mpirun there", words[0], name(),
-                 strerror(errno));
+    aq_log_error("'%s' (%s) cannot be started: %s; name another mpirun there", words[0],
+                 source_name(), strerror(errno));
     _exit(127);
 }
 

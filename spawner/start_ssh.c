@@ -177,9 +177,9 @@ static void choose_algorithm(void)
 static aq_status_t ssh_prepare(const aq_start_t *start)
 {
     aq_spec_t *spec = &plan.spec;
-    if (aq_proof_start() != AQ_OK || !aq_launch_find_address(&plan))
+    if (aq_auth_init() != AQ_OK || !aq_launch_find_address(&plan))
         return AQ_ERR_CONFIG;
-    aq_proof_random(plan.key, sizeof plan.key);
+    aq_auth_random(plan.key, sizeof plan.key);
     choose_algorithm();
     (void)aq_settings_read_ports(aq_settings_text(AQ_SET_SPAWN_PORTS), &plan.ports);
     spec->environment = aq_launch_environment(start->run.environment);

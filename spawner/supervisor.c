@@ -228,14 +228,14 @@ static void fail_job(aq_supervised_t *job, int code)
     end_job(job);
 }
 
-static const char *others(const aq_supervised_t *job)
+static const char *suffix_others(const aq_supervised_t *job)
 {
     return job->alive > 0 || job->options->part != NULL ? "; the other ranks are ended" : "";
 }
 
 // ---- deaths ----
 
-static void judge_signal(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig)
+static void handle_signal_death(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig)
 {
     bool announced = atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING;
     job->any_killed = true;
@@ -247,7 +247,7 @@ static void judge_signal(aq_supervised_t *job, uint32_t rank, pid_t pid, int sig
                  aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid,
                  signal_name(sig), strsignal(sig),
                  sig == SIGKILL ? ", which the system also sends when memory runs out" : "",
-                 announced ? " while the job was ending" : others(job));
+                 announced ? " while the job was ending" : suffix_others(job));
     if (!announced)
         fail_job(job, 128 + sig);
 }
@@ -291,12 +291,12 @@ static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
         aq_log_error("rank %" PRIu32 " of %" PRIu32
                      " (process %ld) ended with exit code %d, without gasnet_exit%s",
                      aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
-                     others(job));
+                     suffix_others(job));
     // The others may be about to return the same code: they get the time of an announced exit.
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
 
-static void reap(aq_supervised_t *job)
+static void reap_ranks(aq_supervised_t *job)
 {
     pid_t pid;
     int status;
@@ -309,7 +309,7 @@ static void reap(aq_supervised_t *job)
         job->ranks[rank].pid = 0;
         job->alive--;
         if (WIFSIGNALED(status))
-            judge_signal(job, rank, pid, WTERMSIG(status));
+            handle_signal_death(job, rank, pid, WTERMSIG(status));
         else
             judge_code(job, rank, pid, WEXITSTATUS(status));
     }
@@ -354,7 +354,7 @@ static void take_signals(aq_supervised_t *job)
         for (ssize_t i = 0; i < n / (ssize_t)sizeof info[0]; i++)
             take_signal(job, &info[i]);
     } while (n == (ssize_t)sizeof info);
-    reap(job);
+    reap_ranks(job);
 }
 
 // ---- the loop ----
@@ -644,7 +644,7 @@ bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *c
     (void)fflush(NULL); // or every child would write again what is buffered
     bool ready = set_up(&job, options, &program, code);
     if (ready && aq_supervised_start_ranks(&job, program, &rank, code)) {
-        if (aq_fork_adopt(job.page, rank, out) != AQ_OK)
+        if (aq_boot_fork_adopt(job.page, rank, out) != AQ_OK)
             _exit(1);
         return true;
     }

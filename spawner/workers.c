@@ -50,7 +50,7 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
         snprintf(word, AQ_WORKER_WORD, AQ_WORKER_OPTION "%u/%s/%s", port, key, node->told_address);
         return;
     }
-    aq_reach_own(own, sizeof own);
+    aq_net_own_addresses(own, sizeof own);
     snprintf(word, AQ_WORKER_WORD, AQ_WORKER_OPTION "%u/%s/%s%s127.0.0.1", port, key, own,
              own[0] != '\0' ? "," : "");
 }

@@ -187,7 +187,7 @@ static mpi_slot_t *receive_oldest(const mpi_receives_t *in)
 int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_t *bytes,
                      uint32_t *source)
 {
-    aq_mpi_request_t heads[MPI_CLASSES];
+    aq_mpilib_request_t heads[MPI_CLASSES];
     unsigned class_of[MPI_CLASSES];
     int count = 0, which, length;
     for (unsigned i = 1; i <= MPI_CLASSES; i++) { // alternate the class that is tested first

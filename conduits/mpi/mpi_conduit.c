@@ -16,7 +16,7 @@ static mpi_conduit_t *opened; // the only one in a process
 
 static bool mpi_usable(char *why, size_t why_size)
 {
-    if (aq_mpi_is_there())
+    if (aq_mpilib_has_mpi())
         return true;
     snprintf(why, why_size,
              "this installation has no module for an MPI; install the package libopenmpi-dev or "
@@ -72,7 +72,7 @@ static aq_status_t check_start(const mpi_conduit_t *mpi)
     aq_status_t status = mpi_agree(mpi, mpi->mpi->started(), &all);
     if (status != AQ_OK || !all)
         return status == AQ_OK ? refuse_start(mpi) : status;
-    const bool enough = !mpi->mail.base.env->threads || mpi->mpi->level() >= AQ_MPI_SERIALIZED;
+    const bool enough = !mpi->mail.base.env->threads || mpi->mpi->level() >= AQ_MPILIB_SERIALIZED;
     status = mpi_agree(mpi, enough, &all);
     if (status != AQ_OK || all)
         return status;
@@ -156,7 +156,7 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
                                     largest_payload(AQ_AM_LONG),
                                     largest_payload(AQ_AM_LONG),
                                     0};
-    mpi->mpi = aq_mpi_find(why, sizeof why);
+    mpi->mpi = aq_mpilib_find_mpi(why, sizeof why);
     if (!mpi->mpi) {
         aq_log_error("conduit mpi cannot be used: %s", why);
         return AQ_ERR_ABSENT;
@@ -215,13 +215,13 @@ static void mpi_close(aq_conduit_t *conduit)
     if (aq_settings_bool(AQ_SET_STATS))
         print_counters(mpi);
     atomic_store(&mpi->closed, true);
-    if (aq_mpi_inside || mpi->ended) // a signal handler interrupted MPI
+    if (aq_mpilib_inside || mpi->ended) // a signal handler interrupted MPI
         return;
     const uint64_t limit = aq_clock_ns() + LAST_WORDS_NS;
     mpi_enter(mpi);
     while (mpi_slots_busy(mpi) && aq_clock_ns() < limit)
         mpi_slots_reclaim(mpi);
-    aq_mpi_inside = false; // keep the lock: no other thread may enter any more
+    aq_mpilib_inside = false; // keep the lock: no other thread may enter any more
 }
 
 static size_t mpi_memory_bytes(aq_conduit_t *conduit)

@@ -16,7 +16,7 @@
 // - MPI matches the oldest receive first, so only the oldest is tested. MPI_SPARES more receives
 //   are posted than needed, and at most that many are with their handlers: so a receive is posted
 //   again after its handler, when no peer waits for it.
-// - MPI is called only with `lock` held and aq_mpi_inside set. No handler runs under the lock.
+// - MPI is called only with `lock` held and aq_mpilib_inside set. No handler runs under the lock.
 //
 //   send: credit -> send buffer -> MPI_Isend  ~~~>  oldest receive -> handler -> posted again
 //            ^                                                        |
@@ -69,7 +69,7 @@ typedef struct mpi_header {
 _Static_assert(sizeof(mpi_header_t) == 8, "the arguments of a message are aligned");
 
 typedef struct mpi_slot {
-    aq_mpi_request_t request;
+    aq_mpilib_request_t request;
     struct mpi_slot *next; // in the list of free slots, or in the order of sends
     char *buffer;
 } mpi_slot_t;
@@ -105,7 +105,7 @@ typedef struct mpi_link {
 
 // The processes that share windows with this one, including itself.
 typedef struct mpi_shm_group {
-    aq_mpi_comm_t *comm;
+    aq_mpilib_comm_t *comm;
     uint32_t *ranks; // job ranks, in the order of their memory
     uint32_t size;
 } mpi_shm_group_t;
@@ -113,8 +113,8 @@ typedef struct mpi_shm_group {
 typedef struct mpi_conduit {
     // First member: a pointer to the mpi conduit is also a pointer to its mailboxes and its base.
     aq_mail_t mail;
-    const aq_mpi_table_t *mpi;
-    aq_mpi_comm_t *comm;
+    const aq_mpilib_table_t *mpi;
+    aq_mpilib_comm_t *comm;
     aq_lock_t lock;
     atomic_bool closed; // this conduit was closed
     atomic_bool ended;  // MPI was finalized, or is being finalized
@@ -133,16 +133,16 @@ typedef struct mpi_conduit {
     uint64_t messages, accesses;
 
     mpi_shm_group_t shm_group;
-    bool by_mail;               // the group has mailboxes
-    uint32_t far;               // number of peers that are reached only by messages of MPI
-    atomic_uint passes;         // counts polls, to skip MPI in most of them
-    aq_mpi_window_t *mailboxes; // NULL: none
+    bool by_mail;                  // the group has mailboxes
+    uint32_t far;                  // number of peers that are reached only by messages of MPI
+    atomic_uint passes;            // counts polls, to skip MPI in most of them
+    aq_mpilib_window_t *mailboxes; // NULL: none
 
-    aq_mpi_window_t *shared; // holds the segments of this host; NULL: they are not in a window
+    aq_mpilib_window_t *shared; // holds the segments of this host; NULL: they are not in a window
     // The first rank whose segment is not mapped here; size: all are mapped.
     uint32_t first_unmapped;
-    aq_mpi_window_t *made;   // window on the segments; NULL: none
-    aq_mpi_window_t *window; // window to use for puts and gets; NULL: none
+    aq_mpilib_window_t *made;   // window on the segments; NULL: none
+    aq_mpilib_window_t *window; // window to use for puts and gets; NULL: none
     mpi_access_t begun[MPI_ACCESSES];
     unsigned begun_count;
 } mpi_conduit_t;
@@ -171,17 +171,17 @@ static inline bool mpi_try_enter(mpi_conduit_t *mpi)
 {
     if (!aq_lock_try(&mpi->lock))
         return false;
-    aq_mpi_inside = true;
+    aq_mpilib_inside = true;
     return true;
 }
 static inline void mpi_enter(mpi_conduit_t *mpi)
 {
     aq_lock_take(&mpi->lock);
-    aq_mpi_inside = true;
+    aq_mpilib_inside = true;
 }
 static inline void mpi_leave(mpi_conduit_t *mpi)
 {
-    aq_mpi_inside = false;
+    aq_mpilib_inside = false;
     aq_lock_drop(&mpi->lock);
 }
 

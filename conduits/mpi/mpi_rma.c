@@ -68,7 +68,7 @@ aq_status_t mpi_agree(const mpi_conduit_t *mpi, bool yes, bool *all)
     return status;
 }
 
-static void close_window(mpi_conduit_t *mpi, aq_mpi_window_t **window)
+static void close_window(mpi_conduit_t *mpi, aq_mpilib_window_t **window)
 {
     if (*window)
         mpi->mpi->close_window(*window);

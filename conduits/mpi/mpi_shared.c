@@ -94,7 +94,7 @@ static aq_status_t window_remap(uint32_t count, size_t bytes, void **parts)
 
 // Creates a window with `mine` bytes of this process and `all` of the group. Returns the address of
 // each part, each on a page of its own; the caller owns the array. NULL: fault (logged).
-static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpi_window_t **window)
+static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpilib_window_t **window)
 {
     mpi_shm_group_t *group = &mpi->shm_group;
     void **parts = malloc(group->size * sizeof *parts);

@@ -26,9 +26,9 @@ static const known_t pmis[] = {
 #define KNOWN (sizeof known / sizeof known[0])
 #define PMIS (sizeof pmis / sizeof pmis[0])
 
-bool aq_mpi_one_thread;
+bool aq_mpilib_one_thread;
 
-_Thread_local volatile bool aq_mpi_inside __attribute__((tls_model("initial-exec")));
+_Thread_local volatile bool aq_mpilib_inside __attribute__((tls_model("initial-exec")));
 
 // ---- who started this process ----
 
@@ -49,20 +49,20 @@ static const char *slurm_or(const char *other)
     return getenv("SLURM_STEP_NUM_TASKS") ? "srun" : other;
 }
 
-aq_mpi_launch_t aq_mpi_launched(void)
+aq_mpilib_launch_t aq_mpilib_launched(void)
 {
     if (getenv("OMPI_COMM_WORLD_SIZE") && getenv("PMIX_RANK"))
-        return (aq_mpi_launch_t){"mpirun of Open MPI", "openmpi", true,
-                                 number_in("OMPI_COMM_WORLD_SIZE")};
+        return (aq_mpilib_launch_t){"mpirun of Open MPI", "openmpi", true,
+                                    number_in("OMPI_COMM_WORLD_SIZE")};
     if (getenv("PMI_RANK") && getenv("PMI_SIZE")) {
         bool own = getenv("HYDI_CONTROL_FD") != NULL;
-        return (aq_mpi_launch_t){own ? "mpirun of MPICH" : slurm_or("a PMI launcher"), "mpich", own,
-                                 number_in("PMI_SIZE")};
+        return (aq_mpilib_launch_t){own ? "mpirun of MPICH" : slurm_or("a PMI launcher"), "mpich",
+                                    own, number_in("PMI_SIZE")};
     }
     if (by_pmix())
-        return (aq_mpi_launch_t){slurm_or("a PMIx launcher"), "openmpi", false,
-                                 number_in("SLURM_STEP_NUM_TASKS")};
-    return (aq_mpi_launch_t){NULL, NULL, false, 0};
+        return (aq_mpilib_launch_t){slurm_or("a PMIx launcher"), "openmpi", false,
+                                    number_in("SLURM_STEP_NUM_TASKS")};
+    return (aq_mpilib_launch_t){NULL, NULL, false, 0};
 }
 
 // ---- which library ----
@@ -93,12 +93,12 @@ static bool find_module(const known_t *which, char *path, size_t room)
     return aq_module_find(file, path, room);
 }
 
-bool aq_mpi_in_process(void)
+bool aq_mpilib_in_process(void)
 {
     return dlsym(RTLD_DEFAULT, "MPI_Get_library_version") != NULL;
 }
 
-bool aq_mpi_is_there(void)
+bool aq_mpilib_has_mpi(void)
 {
     char path[1024];
     unsigned i = 0;
@@ -107,7 +107,7 @@ bool aq_mpi_is_there(void)
     return i < KNOWN;
 }
 
-bool aq_pmi_is_there(void)
+bool aq_mpilib_has_pmi(void)
 {
     char path[1024];
     unsigned i = 0;
@@ -116,7 +116,7 @@ bool aq_pmi_is_there(void)
     return i < PMIS;
 }
 
-static const aq_mpi_table_t *load(const known_t *which, char *why, size_t room)
+static const aq_mpilib_table_t *load(const known_t *which, char *why, size_t room)
 {
     char path[1024];
     if (!find_module(which, path, sizeof path)) {
@@ -126,8 +126,8 @@ static const aq_mpi_table_t *load(const known_t *which, char *why, size_t room)
                  which->says, which->module, aq_module_folder());
         return NULL;
     }
-    const aq_mpi_table_t *table = aq_module_open(path, AQ_MPI_MODULE_SYMBOL, why, room);
-    if (table && table->abi == AQ_MPI_ABI)
+    const aq_mpilib_table_t *table = aq_module_open(path, AQ_MPILIB_MODULE_SYMBOL, why, room);
+    if (table && table->abi == AQ_MPILIB_ABI)
         return table;
     if (!*why)
         snprintf(why, room,
@@ -144,19 +144,19 @@ static const known_t *by_name(const char *module)
 }
 
 // Without mpirun, the first there is: MPI then makes a job of one process.
-static const aq_mpi_table_t *load_first(char *why, size_t room)
+static const aq_mpilib_table_t *load_first(char *why, size_t room)
 {
     for (unsigned i = 0; i < KNOWN; i++) {
-        const aq_mpi_table_t *table = load(&known[i], why, room);
+        const aq_mpilib_table_t *table = load(&known[i], why, room);
         if (table)
             return table;
     }
     return NULL;
 }
 
-const aq_mpi_table_t *aq_mpi_find(char *why, size_t room)
+const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room)
 {
-    static const aq_mpi_table_t *table;
+    static const aq_mpilib_table_t *table;
     char text[128];
     if (table)
         return table;
@@ -169,13 +169,13 @@ const aq_mpi_table_t *aq_mpi_find(char *why, size_t room)
         return NULL;
     }
     if (!which)
-        which = by_name(aq_mpi_launched().module);
+        which = by_name(aq_mpilib_launched().module);
     table = which ? load(which, why, room) : load_first(why, room);
     return table;
 }
 
 // What the launcher speaks, as far as the environment tells; else the first there is.
-const aq_mpi_table_t *aq_pmi_find(char *why, size_t room)
+const aq_mpilib_table_t *aq_mpilib_find_pmi(char *why, size_t room)
 {
     char path[1024];
     const known_t *which = &pmis[0];
@@ -184,7 +184,7 @@ const aq_mpi_table_t *aq_pmi_find(char *why, size_t room)
     return load(which, why, room);
 }
 
-bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
+bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
 {
     char path[1024];
     if (*at >= KNOWN + PMIS)
@@ -198,7 +198,7 @@ bool aq_mpi_each(unsigned *at, const char **name, bool *usable, char *text, size
                  which->module);
         return true;
     }
-    const aq_mpi_table_t *table = load(which, text, room);
+    const aq_mpilib_table_t *table = load(which, text, room);
     *usable = table != NULL;
     if (table)
         table->version(text, room);

@@ -1,5 +1,5 @@
 // The table of an MPI library. Compiled once with the headers of each MPI, into a module that is
-// linked with it; AQ_MPI_NAME is how the module is called.
+// linked with it; AQ_MPILIB_NAME is how the module is called.
 #include <mpi.h>
 
 #include <stdio.h>
@@ -9,17 +9,17 @@
 
 #include "mpi_table.h"
 
-_Static_assert(sizeof(MPI_Request) <= sizeof(aq_mpi_request_t), "a handle of MPI has room");
+_Static_assert(sizeof(MPI_Request) <= sizeof(aq_mpilib_request_t), "a handle of MPI has room");
 
-struct aq_mpi_comm {
+struct aq_mpilib_comm {
     MPI_Comm comm;
 };
 
-struct aq_mpi_window {
+struct aq_mpilib_window {
     MPI_Win win;
 };
 
-static MPI_Request *handle_of(aq_mpi_request_t *request)
+static MPI_Request *handle_of(aq_mpilib_request_t *request)
 {
     return (MPI_Request *)(void *)&request->handle;
 }
@@ -65,18 +65,18 @@ static void mpi_explain(int error, char *text, size_t room)
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                              MPI_THREAD_MULTIPLE};
 
-static int mpi_start(aq_mpi_level_t wanted)
+static int mpi_start(aq_mpilib_level_t wanted)
 {
     int got;
     return MPI_Init_thread(NULL, NULL, levels[wanted], &got);
 }
 
-static aq_mpi_level_t mpi_level(void)
+static aq_mpilib_level_t mpi_level(void)
 {
     int got = MPI_THREAD_SINGLE;
     MPI_Query_thread(&got);
-    aq_mpi_level_t level = AQ_MPI_MULTIPLE;
-    while (level > AQ_MPI_SINGLE && levels[level] != got)
+    aq_mpilib_level_t level = AQ_MPILIB_MULTIPLE;
+    while (level > AQ_MPILIB_SINGLE && levels[level] != got)
         level--;
     return level;
 }
@@ -147,10 +147,10 @@ static bool mpi_quit(void)
 #define mpi_quit NULL
 #endif
 
-static int mpi_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
+static int mpi_open(aq_mpilib_comm_t **out, uint32_t *rank, uint32_t *size)
 {
     int mine = 0, all = 0;
-    aq_mpi_comm_t *comm = malloc(sizeof *comm);
+    aq_mpilib_comm_t *comm = malloc(sizeof *comm);
     int error = comm ? MPI_Comm_dup(MPI_COMM_WORLD, &comm->comm) : MPI_ERR_NO_MEM;
     if (error) {
         free(comm);
@@ -167,48 +167,49 @@ static int mpi_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
 
 // ---- collective ----
 
-static int mpi_barrier(aq_mpi_comm_t *comm, aq_mpi_request_t *out)
+static int mpi_barrier(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     return MPI_Ibarrier(comm->comm, handle_of(out));
 }
 
-static int mpi_exchange(aq_mpi_comm_t *comm, const void *mine, int len, void *all,
-                        aq_mpi_request_t *out)
+static int mpi_exchange(aq_mpilib_comm_t *comm, const void *mine, int len, void *all,
+                        aq_mpilib_request_t *out)
 {
     return MPI_Iallgather(mine, len, MPI_BYTE, all, len, MPI_BYTE, comm->comm, handle_of(out));
 }
 
-static int mpi_broadcast(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root,
-                         aq_mpi_request_t *out)
+static int mpi_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
+                         aq_mpilib_request_t *out)
 {
     return MPI_Ibcast(buf, len, MPI_BYTE, (int)root, comm->comm, handle_of(out));
 }
 
 // ---- messages ----
 
-static int mpi_send(aq_mpi_comm_t *comm, const void *buf, int len, uint32_t to, int tag,
-                    aq_mpi_request_t *out)
+static int mpi_send(aq_mpilib_comm_t *comm, const void *buf, int len, uint32_t to, int tag,
+                    aq_mpilib_request_t *out)
 {
     return MPI_Isend(buf, len, MPI_BYTE, (int)to, tag, comm->comm, handle_of(out));
 }
 
-static int mpi_receive(aq_mpi_comm_t *comm, void *buf, int room, int tag, aq_mpi_request_t *out)
+static int mpi_receive(aq_mpilib_comm_t *comm, void *buf, int room, int tag,
+                       aq_mpilib_request_t *out)
 {
     return MPI_Recv_init(buf, room, MPI_BYTE, MPI_ANY_SOURCE, tag, comm->comm, handle_of(out));
 }
 
-static int mpi_restart(aq_mpi_request_t *request)
+static int mpi_restart(aq_mpilib_request_t *request)
 {
     return MPI_Start(handle_of(request));
 }
 
-static void mpi_forget(aq_mpi_request_t *request)
+static void mpi_forget(aq_mpilib_request_t *request)
 {
     MPI_Cancel(handle_of(request));
     MPI_Request_free(handle_of(request));
 }
 
-static int mpi_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from)
+static int mpi_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint32_t *from)
 {
     int flag = 0;
     MPI_Status status;
@@ -222,7 +223,7 @@ static int mpi_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t 
 
 enum { ANY_MOST = 4 };
 
-static int mpi_test_any(aq_mpi_request_t *requests, int count, int *which, int *bytes,
+static int mpi_test_any(aq_mpilib_request_t *requests, int count, int *which, int *bytes,
                         uint32_t *from)
 {
     MPI_Request handles[ANY_MOST];
@@ -240,7 +241,7 @@ static int mpi_test_any(aq_mpi_request_t *requests, int count, int *which, int *
 
 // ---- memory that is shared ----
 
-static int begin_epoch(aq_mpi_window_t *window)
+static int begin_epoch(aq_mpilib_window_t *window)
 {
     int error = MPI_Win_set_errhandler(window->win, MPI_ERRORS_RETURN);
     return error ? error : MPI_Win_lock_all(MPI_MODE_NOCHECK, window->win);
@@ -263,12 +264,12 @@ static int who_is_there(MPI_Comm part, MPI_Comm whole, uint32_t *ranks, uint32_t
     return error;
 }
 
-static int mpi_split(aq_mpi_comm_t *comm, uint32_t most, aq_mpi_comm_t **out, uint32_t *ranks,
+static int mpi_split(aq_mpilib_comm_t *comm, uint32_t most, aq_mpilib_comm_t **out, uint32_t *ranks,
                      uint32_t *size)
 {
     MPI_Comm host;
     int rank;
-    aq_mpi_comm_t *part = malloc(sizeof *part);
+    aq_mpilib_comm_t *part = malloc(sizeof *part);
     if (!part)
         return MPI_ERR_NO_MEM;
     int error = MPI_Comm_split_type(comm->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
@@ -284,7 +285,7 @@ static int mpi_split(aq_mpi_comm_t *comm, uint32_t most, aq_mpi_comm_t **out, ui
     return error;
 }
 
-static int find_parts(const aq_mpi_comm_t *comm, const aq_mpi_window_t *window, void **here)
+static int find_parts(const aq_mpilib_comm_t *comm, const aq_mpilib_window_t *window, void **here)
 {
     int size;
     int error = MPI_Comm_size(comm->comm, &size);
@@ -296,10 +297,10 @@ static int find_parts(const aq_mpi_comm_t *comm, const aq_mpi_window_t *window, 
     return error;
 }
 
-static int mpi_share(aq_mpi_comm_t *comm, size_t bytes, void **here, aq_mpi_window_t **out)
+static int mpi_share(aq_mpilib_comm_t *comm, size_t bytes, void **here, aq_mpilib_window_t **out)
 {
     void *mine;
-    aq_mpi_window_t *window = malloc(sizeof *window);
+    aq_mpilib_window_t *window = malloc(sizeof *window);
     int error = window ? MPI_Win_allocate_shared((MPI_Aint)bytes, 1, MPI_INFO_NULL, comm->comm,
                                                  &mine, &window->win)
                        : MPI_ERR_NO_MEM;
@@ -313,9 +314,10 @@ static int mpi_share(aq_mpi_comm_t *comm, size_t bytes, void **here, aq_mpi_wind
 
 // ---- windows ----
 
-static int mpi_open_window(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi_window_t **out)
+static int mpi_open_window(aq_mpilib_comm_t *comm, void *base, size_t bytes,
+                           aq_mpilib_window_t **out)
 {
-    aq_mpi_window_t *window = malloc(sizeof *window);
+    aq_mpilib_window_t *window = malloc(sizeof *window);
     int error =
         window ? MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, comm->comm, &window->win)
                : MPI_ERR_NO_MEM;
@@ -329,44 +331,44 @@ static int mpi_open_window(aq_mpi_comm_t *comm, void *base, size_t bytes, aq_mpi
     return 0;
 }
 
-static void mpi_close_window(aq_mpi_window_t *window)
+static void mpi_close_window(aq_mpilib_window_t *window)
 {
     if (!MPI_Win_unlock_all(window->win))
         MPI_Win_free(&window->win);
     free(window);
 }
 
-static bool mpi_unified(aq_mpi_window_t *window)
+static bool mpi_unified(aq_mpilib_window_t *window)
 {
     int *model, flag = 0;
     MPI_Win_get_attr(window->win, MPI_WIN_MODEL, (void *)&model, &flag);
     return flag && *model == MPI_WIN_UNIFIED;
 }
 
-static int mpi_put(aq_mpi_window_t *window, const void *src, int len, uint32_t to, size_t at)
+static int mpi_put(aq_mpilib_window_t *window, const void *src, int len, uint32_t to, size_t at)
 {
     return MPI_Put(src, len, MPI_BYTE, (int)to, (MPI_Aint)at, len, MPI_BYTE, window->win);
 }
 
-static int mpi_get(aq_mpi_window_t *window, void *dest, int len, uint32_t from, size_t at)
+static int mpi_get(aq_mpilib_window_t *window, void *dest, int len, uint32_t from, size_t at)
 {
     return MPI_Get(dest, len, MPI_BYTE, (int)from, (MPI_Aint)at, len, MPI_BYTE, window->win);
 }
 
-static int mpi_flush(aq_mpi_window_t *window, uint32_t rank)
+static int mpi_flush(aq_mpilib_window_t *window, uint32_t rank)
 {
     return MPI_Win_flush((int)rank, window->win);
 }
 
-static int mpi_flush_local(aq_mpi_window_t *window, uint32_t rank)
+static int mpi_flush_local(aq_mpilib_window_t *window, uint32_t rank)
 {
     return MPI_Win_flush_local((int)rank, window->win);
 }
 
-extern const aq_mpi_table_t aq_mpi_module;
-__attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
-    .abi = AQ_MPI_ABI,
-    .name = AQ_MPI_NAME,
+extern const aq_mpilib_table_t aq_mpilib_module;
+__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpilib_module = {
+    .abi = AQ_MPILIB_ABI,
+    .name = AQ_MPILIB_NAME,
     .version = mpi_version,
     .started = mpi_started,
     .finished = mpi_finished,

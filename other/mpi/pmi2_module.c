@@ -40,7 +40,7 @@ enum {
 #define SIGN_LEAVES "-"
 
 // Of the processes of a job there is one.
-struct aq_mpi_comm {
+struct aq_mpilib_comm {
     int rank, size;
 };
 
@@ -55,7 +55,7 @@ typedef struct step {
 
 #define WAITS (1ull << 32) // in a request to leave: the step of its number is another one
 
-static struct aq_mpi_comm world;
+static struct aq_mpilib_comm world;
 static atomic_uint begun, done; // steps
 static atomic_int failure;      // of the last step that is done
 static atomic_bool left;        // somebody has left in it
@@ -103,7 +103,7 @@ static void pmi2_explain(int error, char *text, size_t room)
     }
 }
 
-static int pmi2_start(aq_mpi_level_t wanted)
+static int pmi2_start(aq_mpilib_level_t wanted)
 {
     int spawned, program;
     (void)wanted;
@@ -132,7 +132,7 @@ static void pmi2_end_job(int code, const char *why)
     (void)PMI2_Abort(1, "a rank has ended without leaving the job");
 }
 
-static int pmi2_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
+static int pmi2_open(aq_mpilib_comm_t **out, uint32_t *rank, uint32_t *size)
 {
     *out = &world;
     *rank = (uint32_t)world.rank;
@@ -222,7 +222,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static int begin(step_t wanted, aq_mpi_request_t *out)
+static int begin(step_t wanted, aq_mpilib_request_t *out)
 {
     pthread_t thread;
     step_t *step = malloc(sizeof *step);
@@ -238,20 +238,20 @@ static int begin(step_t wanted, aq_mpi_request_t *out)
     return pthread_detach(thread);
 }
 
-static int pmi2_barrier(aq_mpi_comm_t *comm, aq_mpi_request_t *out)
+static int pmi2_barrier(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     (void)comm;
     return begin((step_t){.len = 0}, out);
 }
 
-static int pmi2_exchange(aq_mpi_comm_t *comm, const void *mine, int len, void *all,
-                         aq_mpi_request_t *out)
+static int pmi2_exchange(aq_mpilib_comm_t *comm, const void *mine, int len, void *all,
+                         aq_mpilib_request_t *out)
 {
     return begin((step_t){.mine = mine, .all = all, .len = len, .count = comm->size}, out);
 }
 
-static int pmi2_broadcast(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root,
-                          aq_mpi_request_t *out)
+static int pmi2_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
+                          aq_mpilib_request_t *out)
 {
     bool gives = comm->rank == (int)root;
     return begin((step_t){.mine = gives ? buf : NULL,
@@ -263,20 +263,20 @@ static int pmi2_broadcast(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root
 }
 
 // A step under way was given up here.
-static int pmi2_leave(aq_mpi_comm_t *comm, aq_mpi_request_t *out)
+static int pmi2_leave(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     (void)comm;
     out->handle = WAITS | atomic_load(&begun);
     return 0;
 }
 
-static int test_leave(aq_mpi_request_t *request, bool *is_done)
+static int test_leave(aq_mpilib_request_t *request, bool *is_done)
 {
     *is_done = atomic_load(&left);
     return *is_done ? 0 : begin((step_t){.leaves = true}, request);
 }
 
-static int pmi2_test(aq_mpi_request_t *request, bool *is_done, int *bytes, uint32_t *from)
+static int pmi2_test(aq_mpilib_request_t *request, bool *is_done, int *bytes, uint32_t *from)
 {
     (void)bytes, (void)from;
     *is_done = atomic_load(&done) == (unsigned)request->handle;
@@ -285,9 +285,9 @@ static int pmi2_test(aq_mpi_request_t *request, bool *is_done, int *bytes, uint3
     return request->handle & WAITS ? test_leave(request, is_done) : atomic_load(&failure);
 }
 
-extern const aq_mpi_table_t aq_mpi_module;
-__attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
-    .abi = AQ_MPI_ABI,
+extern const aq_mpilib_table_t aq_mpilib_module;
+__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpilib_module = {
+    .abi = AQ_MPILIB_ABI,
     .name = "PMI-2",
     .version = pmi2_version,
     .started = pmi2_started,

@@ -12,14 +12,14 @@
 
 enum { KEY_BYTES = 32 };
 
-struct aq_mpi_comm {
+struct aq_mpilib_comm {
     uint32_t size;
     unsigned number, steps; // of this one, and its steps so far: no key is used twice
 };
 
 // A step under way: what all give is published under one key, then a fence makes it known.
 typedef struct step {
-    aq_mpi_comm_t *comm;
+    aq_mpilib_comm_t *comm;
     char key[KEY_BYTES];
     void *all; // NULL: a barrier
     int len;
@@ -64,7 +64,7 @@ static void on_lost(size_t id, pmix_status_t status, const pmix_proc_t *source, 
         finish(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
-static int pmix_start(aq_mpi_level_t wanted)
+static int pmix_start(aq_mpilib_level_t wanted)
 {
     (void)wanted;
     int error = PMIx_Init(&myself, NULL, 0);
@@ -88,14 +88,14 @@ static int pmix_finish(void)
     return PMIx_Finalize(NULL, 0);
 }
 
-static int pmix_open(aq_mpi_comm_t **out, uint32_t *rank, uint32_t *size)
+static int pmix_open(aq_mpilib_comm_t **out, uint32_t *rank, uint32_t *size)
 {
     static unsigned opened;
     pmix_proc_t job;
     pmix_value_t *value = NULL;
     PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
     int error = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
-    aq_mpi_comm_t *comm = calloc(1, sizeof *comm);
+    aq_mpilib_comm_t *comm = calloc(1, sizeof *comm);
     if (error || !comm) {
         free(comm);
         return error ? error : PMIX_ERR_NOMEM;
@@ -138,7 +138,7 @@ static int publish(const step_t *step, const void *mine)
     return error ? error : PMIx_Commit();
 }
 
-static int begin(step_t wanted, const void *mine, aq_mpi_request_t *out)
+static int begin(step_t wanted, const void *mine, aq_mpilib_request_t *out)
 {
     step_t *step = malloc(sizeof *step);
     if (!step)
@@ -154,19 +154,19 @@ static int begin(step_t wanted, const void *mine, aq_mpi_request_t *out)
     return error;
 }
 
-static int pmix_barrier(aq_mpi_comm_t *comm, aq_mpi_request_t *out)
+static int pmix_barrier(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     return begin((step_t){.comm = comm}, NULL, out);
 }
 
-static int pmix_exchange(aq_mpi_comm_t *comm, const void *mine, int len, void *all,
-                         aq_mpi_request_t *out)
+static int pmix_exchange(aq_mpilib_comm_t *comm, const void *mine, int len, void *all,
+                         aq_mpilib_request_t *out)
 {
     return begin((step_t){.comm = comm, .all = all, .len = len, .count = comm->size}, mine, out);
 }
 
-static int pmix_broadcast(aq_mpi_comm_t *comm, void *buf, int len, uint32_t root,
-                          aq_mpi_request_t *out)
+static int pmix_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
+                          aq_mpilib_request_t *out)
 {
     return begin((step_t){.comm = comm, .all = buf, .len = len, .first = root, .count = 1},
                  myself.rank == root ? buf : NULL, out);
@@ -187,7 +187,7 @@ static int fetch(const step_t *step, uint32_t rank, char *to)
     return sound ? 0 : PMIX_ERR_BAD_PARAM;
 }
 
-static int pmix_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from)
+static int pmix_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint32_t *from)
 {
     (void)bytes, (void)from;
     step_t *step = (step_t *)(uintptr_t)request->handle;
@@ -201,9 +201,9 @@ static int pmix_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t
     return error;
 }
 
-extern const aq_mpi_table_t aq_mpi_module;
-__attribute__((visibility("default"))) const aq_mpi_table_t aq_mpi_module = {
-    .abi = AQ_MPI_ABI,
+extern const aq_mpilib_table_t aq_mpilib_module;
+__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpilib_module = {
+    .abi = AQ_MPILIB_ABI,
     .name = "PMIx",
     .version = pmix_version,
     .started = pmix_started,

@@ -104,11 +104,11 @@ static void close_world(world_t *world)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde";
-    const aq_proof_t proof = {.node = 1, .caller = "c", .listener = "l"};
-    if (aq_proof_start() != AQ_OK)
+    const aq_auth_t auth = {.node = 1, .caller = "c", .listener = "l"};
+    if (aq_auth_init() != AQ_OK)
         return 0;
-    world_t world = {.sender = aq_seal_new(&proof, key, true),
-                     .receiver = aq_seal_new(&proof, key, false)};
+    world_t world = {.sender = aq_seal_new(&auth, key, true),
+                     .receiver = aq_seal_new(&auth, key, false)};
     must(world.sender != NULL && world.receiver != NULL);
     while (size >= 3) {
         const uint8_t *step = data;

@@ -22,12 +22,12 @@ static void read_first(const aq_frame_t *frame)
     aq_intro_t intro;
     aq_hello_t hello;
     aq_challenge_t challenge;
-    uint8_t proof[AQ_PROOF_BYTES];
+    uint8_t tag[AQ_AUTH_BYTES];
     if (aq_read_intro(frame->payload, &intro))
         must(intro.port <= UINT16_MAX && strlen(intro.address) < frame->payload.left);
     (void)aq_read_hello(frame->payload, &hello);
     (void)aq_read_challenge(frame->payload, &challenge);
-    (void)aq_read_proof(frame->payload, proof);
+    (void)aq_read_auth(frame->payload, tag);
 }
 
 static size_t length_of(char *const *words)

@@ -272,7 +272,7 @@ static int join_status(const char *control)
     if (pid == 0) {
         aq_boot_t *boot;
         silence();
-        _exit((int)aq_fork_join(control, &boot));
+        _exit((int)aq_boot_fork_join(control, &boot));
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));

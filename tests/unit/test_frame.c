@@ -223,30 +223,30 @@ static void test_later_messages(void **state)
 }
 
 // Each side's proof holds for its own side, key, host and numbers only.
-static void test_proof(void **state)
+static void test_auth(void **state)
 {
     (void)state;
     const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde", other[AQ_KEY_BYTES] = "0123456789abcdf";
-    aq_proof_t proof = {.node = 1};
-    uint8_t made[AQ_PROOF_BYTES];
-    assert_int_equal(aq_proof_start(), AQ_OK);
-    aq_proof_random(proof.caller, sizeof proof.caller);
-    aq_proof_random(proof.listener, sizeof proof.listener);
-    aq_proof_make(&proof, key, true, made);
-    assert_true(aq_proof_holds(&proof, key, true, made));
-    assert_false(aq_proof_holds(&proof, key, false, made));
-    assert_false(aq_proof_holds(&proof, other, true, made));
-    aq_proof_t changed = proof;
+    aq_auth_t auth = {.node = 1};
+    uint8_t made[AQ_AUTH_BYTES];
+    assert_int_equal(aq_auth_init(), AQ_OK);
+    aq_auth_random(auth.caller, sizeof auth.caller);
+    aq_auth_random(auth.listener, sizeof auth.listener);
+    aq_auth_tag(&auth, key, true, made);
+    assert_true(aq_auth_verify(&auth, key, true, made));
+    assert_false(aq_auth_verify(&auth, key, false, made));
+    assert_false(aq_auth_verify(&auth, other, true, made));
+    aq_auth_t changed = auth;
     changed.node = 2;
-    assert_false(aq_proof_holds(&changed, key, true, made));
-    changed = proof;
+    assert_false(aq_auth_verify(&changed, key, true, made));
+    changed = auth;
     changed.listener[31] ^= 1;
-    assert_false(aq_proof_holds(&changed, key, true, made));
-    changed = proof;
+    assert_false(aq_auth_verify(&changed, key, true, made));
+    changed = auth;
     changed.caller[0] ^= 1;
-    assert_false(aq_proof_holds(&changed, key, true, made));
+    assert_false(aq_auth_verify(&changed, key, true, made));
     made[5] ^= 1;
-    assert_false(aq_proof_holds(&proof, key, true, made));
+    assert_false(aq_auth_verify(&auth, key, true, made));
 }
 
 int main(void)
@@ -254,7 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codec),          cmocka_unit_test(test_texts),
         cmocka_unit_test(test_spec),           cmocka_unit_test(test_first_messages),
-        cmocka_unit_test(test_later_messages), cmocka_unit_test(test_proof),
+        cmocka_unit_test(test_later_messages), cmocka_unit_test(test_auth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

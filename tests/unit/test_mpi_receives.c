@@ -39,7 +39,8 @@ static bool holds_all(const void *addr, size_t nbytes)
     return true;
 }
 
-static int stub_receive(aq_mpi_comm_t *comm, void *buffer, int room, int tag, aq_mpi_request_t *out)
+static int stub_receive(aq_mpilib_comm_t *comm, void *buffer, int room, int tag,
+                        aq_mpilib_request_t *out)
 {
     (void)comm;
     assert_int_equal(room, MPI_MESSAGE_BYTES);
@@ -49,14 +50,14 @@ static int stub_receive(aq_mpi_comm_t *comm, void *buffer, int room, int tag, aq
     return 0;
 }
 
-static int stub_restart(aq_mpi_request_t *request)
+static int stub_restart(aq_mpilib_request_t *request)
 {
     stub.posted[stub.class[request->handle - 1]]++;
     return 0;
 }
 
 // The oldest receive gets a request of a peer that has sent one.
-static int stub_test_any(aq_mpi_request_t *requests, int count, int *which, int *bytes,
+static int stub_test_any(aq_mpilib_request_t *requests, int count, int *which, int *bytes,
                          uint32_t *from)
 {
     const mpi_header_t header = {.category = AQ_AM_SHORT};
@@ -79,8 +80,8 @@ static int stub_test_any(aq_mpi_request_t *requests, int count, int *which, int 
 }
 
 // Every message of ours gives credits back: a reply one, and what its header says.
-static int stub_send(aq_mpi_comm_t *comm, const void *buffer, int bytes, uint32_t to, int tag,
-                     aq_mpi_request_t *out)
+static int stub_send(aq_mpilib_comm_t *comm, const void *buffer, int bytes, uint32_t to, int tag,
+                     aq_mpilib_request_t *out)
 {
     mpi_header_t header;
     (void)comm, (void)bytes;
@@ -91,7 +92,7 @@ static int stub_send(aq_mpi_comm_t *comm, const void *buffer, int bytes, uint32_
     return 0;
 }
 
-static int stub_test(aq_mpi_request_t *request, bool *done, int *bytes, uint32_t *from)
+static int stub_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint32_t *from)
 {
     (void)request, (void)bytes, (void)from;
     *done = true;
@@ -137,7 +138,7 @@ static bool deliver(const aq_arrival_t *arrival)
 
 // ---- tests ----
 
-static const aq_mpi_table_t table = {
+static const aq_mpilib_table_t table = {
     .name = "stub",
     .receive = stub_receive,
     .restart = stub_restart,

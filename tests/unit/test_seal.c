@@ -15,12 +15,12 @@ enum { RECORDS = 5, BODY = 32, RECORD = 4 + BODY + (int)AQ_SEAL_TAG };
 
 static const uint8_t job_key[AQ_KEY_BYTES] = "0123456789abcde";
 
-static aq_proof_t made_up_proof(void)
+static aq_auth_t made_up_auth(void)
 {
-    aq_proof_t proof = {.node = 3};
-    memset(proof.caller, 1, sizeof proof.caller);
-    memset(proof.listener, 2, sizeof proof.listener);
-    return proof;
+    aq_auth_t auth = {.node = 3};
+    memset(auth.caller, 1, sizeof auth.caller);
+    memset(auth.listener, 2, sizeof auth.listener);
+    return auth;
 }
 
 // The plain text of record number n: its number, all over.
@@ -105,9 +105,9 @@ static void attack_too_long(aq_bytes_t *wire, unsigned at)
 // An honest stream that the attack changes from record `at` on: those before it arrive.
 static void expect_broken(attack_t *attack, unsigned at)
 {
-    const aq_proof_t proof = made_up_proof();
-    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
-    aq_seal_t *listener = aq_seal_new(&proof, job_key, false);
+    const aq_auth_t auth = made_up_auth();
+    aq_seal_t *caller = aq_seal_new(&auth, job_key, true);
+    aq_seal_t *listener = aq_seal_new(&auth, job_key, false);
     aq_bytes_t wire = make_stream(caller), plain = {0};
     uint8_t body[BODY];
     size_t used;
@@ -143,8 +143,8 @@ static void test_attacks(void **state)
 // when any of them is wrong.
 static size_t open_in_parts(const aq_bytes_t *wire, size_t first, bool *genuine)
 {
-    const aq_proof_t proof = made_up_proof();
-    aq_seal_t *listener = aq_seal_new(&proof, job_key, false);
+    const aq_auth_t auth = made_up_auth();
+    aq_seal_t *listener = aq_seal_new(&auth, job_key, false);
     aq_bytes_t plain = {0};
     size_t used, more;
     *genuine = aq_seal_open(listener, wire->data, first, &used, &plain);
@@ -162,8 +162,8 @@ static size_t open_in_parts(const aq_bytes_t *wire, size_t first, bool *genuine)
 static void test_each_byte(void **state)
 {
     (void)state;
-    const aq_proof_t proof = made_up_proof();
-    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
+    const aq_auth_t auth = made_up_auth();
+    aq_seal_t *caller = aq_seal_new(&auth, job_key, true);
     aq_bytes_t wire = make_stream(caller);
     bool genuine;
     for (size_t at = 0; at < wire.used; at++)
@@ -185,8 +185,8 @@ static void test_each_byte(void **state)
 static void test_parts(void **state)
 {
     (void)state;
-    const aq_proof_t proof = made_up_proof();
-    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
+    const aq_auth_t auth = made_up_auth();
+    aq_seal_t *caller = aq_seal_new(&auth, job_key, true);
     aq_bytes_t wire = make_stream(caller);
     bool genuine;
     for (size_t part = 0; part <= wire.used; part++) {
@@ -202,11 +202,11 @@ static void test_parts(void **state)
     aq_seal_free(caller);
 }
 
-static void expect_other(const aq_proof_t *proof, const uint8_t key[AQ_KEY_BYTES], bool is_caller)
+static void expect_other(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool is_caller)
 {
-    const aq_proof_t own = made_up_proof();
+    const aq_auth_t own = made_up_auth();
     aq_seal_t *caller = aq_seal_new(&own, job_key, true);
-    aq_seal_t *reader = aq_seal_new(proof, key, is_caller);
+    aq_seal_t *reader = aq_seal_new(auth, key, is_caller);
     aq_bytes_t wire = make_stream(caller), plain = {0};
     size_t used;
     assert_false(aq_seal_open(reader, wire.data, wire.used, &used, &plain));
@@ -223,17 +223,17 @@ static void test_other_keys(void **state)
 {
     (void)state;
     const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdf";
-    aq_proof_t proof = made_up_proof();
-    expect_other(&proof, other_key, false);
-    expect_other(&proof, job_key, true);
-    proof.node++;
-    expect_other(&proof, job_key, false);
-    proof = made_up_proof();
-    proof.caller[0] ^= 1;
-    expect_other(&proof, job_key, false);
-    proof = made_up_proof();
-    proof.listener[31] ^= 1;
-    expect_other(&proof, job_key, false);
+    aq_auth_t auth = made_up_auth();
+    expect_other(&auth, other_key, false);
+    expect_other(&auth, job_key, true);
+    auth.node++;
+    expect_other(&auth, job_key, false);
+    auth = made_up_auth();
+    auth.caller[0] ^= 1;
+    expect_other(&auth, job_key, false);
+    auth = made_up_auth();
+    auth.listener[31] ^= 1;
+    expect_other(&auth, job_key, false);
 }
 
 // Two streams of the same text differ everywhere, and neither shows it; a full record arrives.
@@ -241,9 +241,9 @@ static void test_secrecy(void **state)
 {
     (void)state;
     static uint8_t text[AQ_SEAL_PLAIN_MOST];
-    const aq_proof_t proof = made_up_proof();
-    aq_seal_t *caller = aq_seal_new(&proof, job_key, true);
-    aq_seal_t *listener = aq_seal_new(&proof, job_key, false);
+    const aq_auth_t auth = made_up_auth();
+    aq_seal_t *caller = aq_seal_new(&auth, job_key, true);
+    aq_seal_t *listener = aq_seal_new(&auth, job_key, false);
     aq_bytes_t wire[2] = {{0}, {0}}, plain = {0};
     size_t used;
     memset(text, 'x', sizeof text);
@@ -272,7 +272,7 @@ int main(void)
         cmocka_unit_test(test_parts),   cmocka_unit_test(test_other_keys),
         cmocka_unit_test(test_secrecy),
     };
-    if (aq_proof_start() != AQ_OK)
+    if (aq_auth_init() != AQ_OK)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
