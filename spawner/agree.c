@@ -1,5 +1,4 @@
-// What all ranks have to know of each other before they go on, over any way to start a job; for the
-// core, and for conduits.
+// Agreement of all ranks on a status, with any spawner; for the core and for conduits.
 #include <stdlib.h>
 
 #include "../other/base/log.h"
@@ -12,7 +11,7 @@ aq_status_t aq_boot_agree_quietly(aq_boot_t *boot, aq_status_t status, bool *fir
     uint32_t bad = 0;
     *first = true;
     if (all == NULL) {
-        aq_log_error("there is no memory for a byte of each rank; free some");
+        aq_log_error("no memory for one byte per rank; free some");
         return status != AQ_OK ? status : AQ_ERR_RESOURCE;
     }
     aq_status_t exchanged = boot->ops->exchange(boot, &mine, sizeof mine, all);

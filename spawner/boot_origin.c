@@ -32,7 +32,7 @@ bool aq_boot_check_step(const char *conduit)
     if (strcmp(aq_boot_wished_spawner(conduit), "auto") != 0 || !tasks || !getenv("SLURM_PROCID") ||
         strtol(tasks, NULL, 10) <= 1)
         return true;
-    aq_log_error("srun started %s tasks, but gave them nothing to find each other by; give it the "
+    aq_log_error("srun started %s tasks, but gave them no way to find each other; give it the "
                  "option --mpi=pmix or --mpi=pmi2 (srun --mpi=list tells which it has), or set "
                  "GASNET_SPAWNER=fork, if each task is to be a job of its own",
                  tasks);

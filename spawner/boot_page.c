@@ -1,4 +1,4 @@
-// Layout of the boot page, the barrier on it, and the announcement of the end.
+// The boot page: its layout, the barrier on it, and the announcement of the exit.
 #include "boot_page.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
-#define NAP_NS 2000000 // between two turns of what a rank does meanwhile
+#define NAP_NS 2000000 // between two calls of the turn of aq_boot_meanwhile
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
 
@@ -119,7 +119,7 @@ static void sleep_in_barrier(aq_boot_page_t *page, uint32_t turn)
     atomic_fetch_sub(&page->sleepers, 1);
 }
 
-// Waits until the barrier that began at turn is complete or cannot complete any more.
+// Waits until the barrier that began at turn completes or can no longer complete.
 static aq_status_t wait_turn(aq_boot_page_t *page, uint32_t turn)
 {
     unsigned spins = page->local <= page->processors ? SPIN_ROUNDS : 0;
@@ -184,7 +184,7 @@ bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out)
 // ---- faults at the start ----
 
 static aq_boot_page_t *fault_page;
-static uint32_t fault_ranks; // 0: this process has told one already
+static uint32_t fault_ranks; // 0: this process has already reported a fault
 
 static void note_fault(const char *message)
 {
@@ -220,7 +220,7 @@ int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code)
     int32_t wanted = 1 + (code & 0xff);
     if (!atomic_compare_exchange_strong(&page->exit_word, &expected, wanted))
         return expected - 1;
-    int saved = errno; // a signal handler may be what calls
+    int saved = errno; // the caller may be a signal handler
     atomic_store(&page->exit_rank, rank);
     atomic_fetch_or(&page->turn, TURN_ENDED);
     futex_wake_all(&page->exit_word);
@@ -236,5 +236,5 @@ void aq_page_fail(aq_boot_page_t *page, int code)
 {
     atomic_store(&page->abort_asked, 1);
     (void)aq_page_announce(page, AQ_NO_RANK, code);
-    aq_page_wake_relay(page); // again: the exit may have been announced before
+    aq_page_wake_relay(page); // once more, because the exit may have been announced before
 }

@@ -1,13 +1,12 @@
-// The boot page: shared memory through which the ranks of one host and their supervisor know of
-// each other.
+// The boot page: memory that the ranks of one host and their supervisor share.
 //
-// One memfd for each job and host, made by the supervisor (or, with several hosts, by the helper)
-// and mapped by every rank. Ranks exchange data and meet in barriers here without a process in
-// between; the supervisor reads the exit word and the states. The key is nowhere else.
+// One memfd per job and host. The supervisor makes it (with several hosts, the helper does), and
+// every rank maps it. Ranks exchange data and run barriers here without another process in between.
+// The supervisor reads the exit word and the states. The key of the job is stored nowhere else.
 //
-// When other hosts have ranks too, a helper is the relay: the last rank of this host to arrive at a
-// barrier writes the step and wakes it; it completes the barrier when the other hosts are there and
-// what they gave stands in the exchange buffer.
+// If other hosts have ranks too, a helper acts as relay: the last rank of this host to arrive at a
+// barrier writes the step and wakes the relay. The relay completes the barrier once the other hosts
+// have arrived and their data is in the exchange buffer.
 //
 //   +--------+------------+------------+------------+-~ page ~-+---------------+---------------+
 //   | header | state[size]| hosts[size]| seats[size]|          | exchange, even| exchange, odd |
@@ -15,11 +14,12 @@
 //                                                                size * AQ_SLOT_BYTES each
 // Always true:
 // - exit_word changes once, from AQ_BOOT_RUNNING to 1 + code.
-// - turn is 2 * (barriers completed) + (1 once the exit is announced); whoever sleeps in a barrier
-// sleeps on it.
-// - A rank joins by state STARTING -> RUNNING, so a rank number is used once in a job.
-// - members + absent count the ranks of this host that joined, and those that left without it.
-// - Tables have a place for each rank of the job, by its number; this host uses those of its own.
+// - turn is 2 * (completed barriers) + (1 once the exit is announced); sleepers in a barrier wait
+//   on it.
+// - A rank joins by state STARTING -> RUNNING, so each rank number is used once in a job.
+// - members counts the ranks of this host that joined, absent those that ended without joining.
+// - Tables have one entry per rank of the job, indexed by its number; this host uses its own
+//   ranks'.
 #ifndef AQ_BOOT_PAGE_H
 #define AQ_BOOT_PAGE_H
 
@@ -30,17 +30,17 @@
 #include "boot.h"
 
 #define AQ_PAGE_MAGIC 0x3174637564657141ULL
-#define AQ_SLOT_BYTES 1024u // what a rank hands over between two barriers of an exchange
+#define AQ_SLOT_BYTES 1024u // bytes per rank between two barriers of an exchange
 #define AQ_FAULT_TEXT 2048u
 #define AQ_NO_RANK (-1)
 
-// Wakes the supervisor: an exit was announced. Ignored by default, so a late one harms no other
-// process.
+// Wakes the supervisor after an exit was announced. Other processes ignore this signal by default,
+// so a late one does no harm.
 #define AQ_WAKE_SIGNAL SIGURG
 
 enum { AQ_RANK_STARTING, AQ_RANK_RUNNING, AQ_RANK_FINALIZED };
 
-// What a barrier is for; see gather.h for the kinds.
+// Purpose of a barrier; see gather.h for the kinds.
 typedef struct aq_page_step {
     uint32_t kind, part, root;
     uint32_t round; // of the exchange buffer
@@ -53,23 +53,23 @@ typedef struct aq_boot_page {
     int32_t supervisor;   // process id; 0: none (job of one rank without a launcher)
     int32_t relay;        // process id of the helper; 0: all ranks are on this host
     char peer[64];        // see aq_boot_t
-    uint32_t processors;  // that the ranks of this host share
+    uint32_t processors;  // shared by the ranks of this host
     uint32_t line_buffer; // see aq_boot_t
     uint8_t key[AQ_KEY_BYTES];
 
     _Alignas(64) _Atomic int32_t exit_word;
-    _Atomic int32_t exit_rank;    // who announced; AQ_NO_RANK: nobody, or the supervisor
-    _Atomic uint32_t abort_asked; // take the job down now
+    _Atomic int32_t exit_rank;    // rank that announced; AQ_NO_RANK: none, or the supervisor
+    _Atomic uint32_t abort_asked; // end the job now
 
     _Alignas(64) _Atomic uint32_t arrived;
     _Atomic uint32_t sleepers;
     _Alignas(64) _Atomic uint32_t turn;
-    aq_page_step_t step;       // legal while gathered is set
-    _Atomic uint32_t gathered; // all ranks of this host have arrived: the relay's turn
+    aq_page_step_t step;       // valid while gathered is set
+    _Atomic uint32_t gathered; // all ranks of this host have arrived; the relay continues
 
     _Atomic uint32_t
-        faults; // ranks of this host that could not join, each for a reason that it told
-    char fault[AQ_FAULT_TEXT]; // of the first of them; whole a moment later
+        faults; // ranks of this host that could not join, each after reporting a reason
+    char fault[AQ_FAULT_TEXT]; // reason of the first such rank; complete a moment later
 
     _Alignas(64) _Atomic uint32_t members;
     _Atomic uint32_t absent;
@@ -79,10 +79,10 @@ typedef struct aq_boot_page {
 // Bytes of the page of a job of size ranks; a multiple of the system's page size.
 size_t aq_page_bytes(uint32_t size);
 
-// Fills a page that is all zero. Logs a fault (no random key to be had).
+// Initializes a page that is all zero. Logs a fault (the system gives no random key).
 aq_status_t aq_page_init(aq_boot_page_t *page, uint32_t size);
 
-// Host of each rank; whoever makes the page fills it in (it begins as 0).
+// Host of each rank, initially 0; the process that makes the page fills in the table.
 const uint32_t *aq_page_hosts(const aq_boot_page_t *page);
 uint32_t *aq_page_own_hosts(aq_boot_page_t *page);
 
@@ -95,29 +95,29 @@ uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);
 // See barrier in aq_boot_ops_t. All ranks give the same step.
 aq_status_t aq_page_barrier(aq_boot_page_t *page, const aq_page_step_t *step);
 
-// A turn of what aq_boot_meanwhile was given; whether that had anything to do.
+// Runs the turn of aq_boot_meanwhile once; returns whether it had anything to do.
 bool aq_page_meanwhile(void);
 
-// The relay's side: whether all ranks of this host have arrived, then what for; and that those of
-// all hosts have.
+// For the relay: gathered returns whether all ranks of this host have arrived, and their step;
+// complete releases them once the ranks of all hosts have arrived.
 bool aq_page_gathered(aq_boot_page_t *page, aq_page_step_t *out);
 void aq_page_complete(aq_boot_page_t *page);
 
-// Has the relay look at the page, if there is one. Async-signal-safe.
+// Wakes the relay, if there is one. Async-signal-safe.
 void aq_page_wake_relay(const aq_boot_page_t *page);
 
-// While a job starts, many ranks may find the same fault, and the user is to read of it once. From
-// here on faults of this process are noted in the page, the first as one of so many ranks, and
-// not printed; whoever watches over the job tells them, a moment later, when others have been
-// counted. NULL: no more.
+// During the start of a job many ranks may find the same fault, which the user should read only
+// once. From here on this process records its faults in the page instead of printing them, the
+// first one on behalf of that many ranks. The supervisor prints it a moment later, with the number
+// of ranks that could not start. NULL: print faults again.
 void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks);
-// Prints the text of a first fault, and that so many ranks in all did not start.
+// Prints the text of the first fault, and how many ranks did not start in all.
 void aq_page_tell_fault(const char *fault, uint32_t ranks);
 
-// See announce_exit in aq_boot_ops_t. rank: who speaks, or AQ_NO_RANK.
+// See announce_exit in aq_boot_ops_t. rank: the announcing rank, or AQ_NO_RANK.
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code);
-// The same for a supervisor: the job failed, and ends everywhere without waiting for ranks to
-// leave.
+// As aq_page_announce, but for a supervisor: the job has failed, and ends everywhere without
+// waiting for ranks to leave.
 void aq_page_fail(aq_boot_page_t *page, int code);
 
 #endif

@@ -30,7 +30,7 @@ static bool check_letter(const char *conduit)
 {
     if (own_spawner(conduit) != NULL)
         return true;
-    aq_log_error("GASNET_SPAWNFN=%s: GASNet has given rexec up, and it is not here either; set it "
+    aq_log_error("GASNET_SPAWNFN=%s: GASNet dropped rexec, and Aqueduct does not have it; set it "
                  "to L (ranks on this host), S (by ssh) or C (by the command of GASNET_CSPAWN_CMD)",
                  aq_settings_text(AQ_SET_SPAWNFN));
     return false;
@@ -76,7 +76,7 @@ static void become_launcher(int argc, char **argv, uint32_t ranks)
     free(words);
 }
 
-// 0: the text is no number of ranks.
+// 0: the text is not a number of ranks.
 static uint32_t read_ranks(const char *text, long most)
 {
     char *end;
@@ -98,7 +98,7 @@ static aq_status_t refuse_ranks(const char *first, long most)
                  "the number of ranks, 1 to %ld, as its first argument (program 4 ...); give "
                  "it, or use gasnetrun_udp -n 4 program ...",
                  first ? "'" : "", first ? first : "the number of ranks is missing",
-                 first ? "' is no number of ranks" : "", most);
+                 first ? "' is not a number of ranks" : "", most);
     return AQ_ERR_CONFIG;
 }
 

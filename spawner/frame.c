@@ -1,4 +1,5 @@
-// The codec of frames. Bytes are put together one by one: no byte order, no alignment.
+// The codec of frames. It works byte by byte, so byte order and alignment of the host do not
+// matter.
 #include "frame.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// gasnet_recon: can every host of a list start processes of a job, and if not, why?
+// gasnet_recon: can every host of a list run processes of a job, and if not, why?
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 #include "../other/base/log.h"
 #include "host_probe.h"
 
-#define CLOCK_MS 2000 // a difference that is told; the way there takes part of a second
+// Larger differences are reported. The answer itself takes part of a second.
+#define CLOCK_MS 2000
 
 static const char usage[] =
     "usage: gasnet_recon [-H <host,host...>]\n"
@@ -37,7 +38,7 @@ static double seconds_off(const aq_probe_host_t *host, const answer_t *answer)
     return ((double)answer->clock_ms - (double)host->clock_ms) / 1000;
 }
 
-// NULL: it is ready, and nothing is to be said.
+// NULL: the host is ready and there is nothing to report.
 static const char *fault_of(const aq_probe_host_t *host, const answer_t *answer)
 {
     double off = seconds_off(host, answer);

@@ -1,4 +1,4 @@
-// gasnet_wipe: ends what lost jobs of this user have left on the hosts of a list.
+// gasnet_wipe: ends the processes that lost jobs of this user left on the hosts of a list.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 static const char usage[] =
     "usage: gasnet_wipe [-a] [-H <host,host...>]\n"
     "\n"
-    "Ends what jobs of yours have left on hosts: ranks that no launcher watches over any more.\n"
+    "Ends what jobs of yours have left on hosts: ranks that no launcher supervises any more.\n"
     "\n"
     "  -a                 end jobs that still run, too\n"
     "  -H <host,host...>  the hosts; without it, those that gasnetrun would take\n"

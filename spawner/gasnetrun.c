@@ -1,5 +1,5 @@
-// gasnetrun: starts the ranks of a job. One program for all conduits: its name says which
-// (gasnetrun_smp, gasnetrun_udp; amudprun is what clients of conduit udp call).
+// gasnetrun: starts the ranks of a job. One program for all conduits: its name selects the conduit
+// (gasnetrun_smp, gasnetrun_udp; clients of conduit udp call amudprun).
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,23 +17,24 @@
 #include "workers.h"
 
 #define EXIT_USAGE AQ_EXIT_USAGE
-#define DEPTH_MAX 4096 // as GASNET_NETWORKDEPTH has it
+#define DEPTH_MAX 4096 // the maximum of GASNET_NETWORKDEPTH
 
-// The conduits of this build, as configure lists them.
+// The conduits of this build, as listed by configure.
 #define NAME(conduit) #conduit,
 #define WORD(conduit) " " #conduit
 static const char *const conduits[] = {AQ_EACH_NAME(NAME)};
 
 typedef struct run_options {
-    aq_start_t start;    // its conduit is NULL while it is not known
-    const char *program; // the name of this one, without folder
-    const char *spawner; // NULL: not given as option
+    aq_start_t start;    // conduit is NULL while it is unknown
+    const char *program; // the name of this program, without folder
+    const char *spawner; // NULL: the option is not given
     bool dry, keep;
-    bool by_name;       // this program's name chose the conduit, and the user did not
-    bool help, version; // to print, and nothing else
+    bool by_name;       // this program's name chose the conduit, not the user
+    bool help, version; // print that and exit
 } run_options_t;
 
-// Called by the name that clients of GASNet's udp-conduit use, whose options differ.
+// Whether this program was called by the name that clients of GASNet's udp-conduit use; its options
+// differ.
 static bool is_amudprun(const run_options_t *run)
 {
     return strcmp(run->program, "amudprun") == 0;
@@ -42,13 +43,13 @@ static bool is_amudprun(const run_options_t *run)
 // ---- help ----
 
 static const char common_usage[] =
-    "  -H <host,host...>  start them on these hosts: [user@]name[:slots]\n"
-    "  -cyclic            the ranks go round the hosts; without it each host has a block of them\n"
-    "  -c <processors>    bind each rank to that many processors; 0: do not bind it\n"
+    "  -H <host,host...>  start the ranks on these hosts: [user@]name[:slots]\n"
+    "  -cyclic            place ranks round-robin over the hosts instead of in blocks\n"
+    "  -c <processors>    bind each rank to that many processors; 0: no binding\n"
     "  -E <VAR1,VAR2>     pass only these variables, PATH, HOME, LD_LIBRARY_PATH and GASNET_*\n"
     "  -l                 begin each line of output with the rank\n"
-    "  -v                 tell what is done; -v -v also tells why other spawners are not taken\n"
-    "  -t                 only tell what would be done\n"
+    "  -v                 print each step; -v -v also prints why other spawners are not taken\n"
+    "  -t                 print the steps without running them\n"
     "  -k                 keep temporary files (there are none)\n";
 
 static const char amudprun_usage[] =
@@ -59,7 +60,7 @@ static const char amudprun_usage[] =
 
 static const char gasnetrun_usage[] =
     "  -n <ranks>         start that many ranks (also -np)\n"
-    "  -N <hosts>         spread them evenly over the first that many hosts\n";
+    "  -N <hosts>         spread the ranks evenly over that many hosts, the first of the list\n";
 
 static const char last_usage[] =
     "  -h, --help         this text\n"
@@ -82,11 +83,11 @@ static void print_help(const run_options_t *run)
 
 static bool refuse_option(const char *option)
 {
-    aq_log_error("unknown option '%s'; the option -h lists what there is", option);
+    aq_log_error("unknown option '%s'; the option -h lists all options", option);
     return false;
 }
 
-// The value of an option: behind its name in the same word ("-n4"), or the next word.
+// Returns the value of an option: the rest of the same word ("-n4"), or the next word.
 static const char *option_value(char **argv, int *at, size_t name)
 {
     const char *word = argv[*at];
@@ -128,7 +129,7 @@ static bool number32_option(char **argv, int *at, size_t name, int64_t least, in
     return true;
 }
 
-// -name=value, with one or two dashes; NULL: another option.
+// Returns the value of -name=value, with one or two dashes; NULL: it is another option.
 static const char *named_value(const char *word, const char *name)
 {
     word += word[1] == '-' ? 2 : 1;
@@ -200,7 +201,7 @@ static bool is_option(const char *word, const char *name)
     return strncmp(word, name, length) == 0 && (word[length] == '\0' || word[length] == '=');
 }
 
-// amudprun's letter for a spawner.
+// Reads amudprun's letter for a spawner.
 static bool take_letter(run_options_t *run, char **argv, int *at)
 {
     const char *letter = option_value(argv, at, strlen("-spawn"));
@@ -238,7 +239,7 @@ static bool take_option(run_options_t *run, char **argv, int *at)
     return take_valued(run, argv, at);
 }
 
-// Options end at the first word that is none, or after "--".
+// Options end at the first non-option argument, or after "--".
 static bool take_options(run_options_t *run, char **argv)
 {
     int at = 1;
@@ -258,7 +259,7 @@ static bool take_options(run_options_t *run, char **argv)
 
 // ---- checks ----
 
-// The conduit in the name of this program: what stands behind "gasnetrun_"; NULL: nothing.
+// The conduit in the name of this program: the text after "gasnetrun_"; NULL: there is none.
 static const char *conduit_of_name(const char *program)
 {
     if (strcmp(program, "amudprun") == 0)
@@ -297,7 +298,7 @@ static bool check_job(const run_options_t *run)
         return false;
     }
     if (run->start.run.argv[0] == NULL) {
-        aq_log_error("the program is missing; name it behind the options");
+        aq_log_error("the program is missing; name it after the options");
         return false;
     }
     return true;
@@ -308,7 +309,7 @@ static bool check_job(const run_options_t *run)
 static bool load_settings(run_options_t *run)
 {
     char fault[512];
-    // A rank may start a job of its own; what its launcher told it is not for ours.
+    // A rank may start a job of its own; the variables of the rank's launcher are not for that job.
     (void)unsetenv("GASNET_SPAWN_CONTROL");
     (void)unsetenv("GASNET_SPAWN_CONDUIT");
     (void)unsetenv(AQ_WORKER_KEY);
@@ -345,7 +346,7 @@ static void warn_unset(const char *list)
     }
 }
 
-// ---- telling ----
+// ---- verbose output ----
 
 static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
 {
@@ -379,8 +380,8 @@ static int tell_about(run_options_t *run)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-// Tells the ranks which conduit to use. Only a rank knows which one its program is linked for, so
-// it compares the two, unless the user chose.
+// Tells the ranks which conduit to use. Only a rank knows for which conduit its program is linked,
+// so the rank compares the two, unless the user chose the conduit.
 static bool tell_conduit(const run_options_t *run)
 {
     char choice[256];
@@ -410,13 +411,13 @@ static int run_job(run_options_t *run)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--helper") == 0)
-        return aq_helper_main(); // started by another one, on its host
+        return aq_helper_main(); // started by another launcher or helper, on its host
     if (argc == 2 && strncmp(argv[1], AQ_WORKER_OPTION, strlen(AQ_WORKER_OPTION)) == 0)
-        return aq_worker_main(argv[1] + strlen(AQ_WORKER_OPTION)); // by a custom command
+        return aq_worker_main(argv[1] + strlen(AQ_WORKER_OPTION)); // started by a custom command
     if (argc == 2 && strcmp(argv[1], "--recon") == 0)
-        return aq_recon_answer(); // by gasnet_recon
+        return aq_recon_answer(); // started by gasnet_recon
     if (argc == 2 && strncmp(argv[1], "--wipe", 6) == 0)
-        return aq_wipe_answer(strcmp(argv[1], "--wipe-all") == 0); // by gasnet_wipe
+        return aq_wipe_answer(strcmp(argv[1], "--wipe-all") == 0); // started by gasnet_wipe
     const char *slash = argv[0] != NULL ? strrchr(argv[0], '/') : NULL;
     const char *program = slash != NULL ? slash + 1 : argv[0] != NULL ? argv[0] : "gasnetrun";
     run_options_t run = {.program = program};

@@ -19,7 +19,7 @@ void aq_write_gathered(aq_bytes_t *bytes, aq_message_t type, const aq_gathered_t
     aq_frame_end(bytes, begin);
 }
 
-// Whether the length is one that such a step can have.
+// Whether the length fits the step.
 static bool is_legal(aq_message_t type, uint32_t size, const aq_gathered_t *gathered)
 {
     const aq_step_t *step = &gathered->step;
@@ -67,7 +67,7 @@ bool aq_gather_add(aq_gather_t *gather, const aq_gathered_t *part)
     if (part->step.kind == AQ_STEP_EXCHANGE)
         gather->rows += (uint32_t)(part->length / row_bytes(&part->step));
     else if (part->length > 0 && gather->data.used > 0)
-        return false; // two roots
+        return false; // there are two roots
     aq_put_raw(&gather->data, part->data, part->length);
     return !gather->data.failed && gather->rows <= gather->size;
 }
@@ -82,7 +82,7 @@ aq_gathered_t aq_gather_result(const aq_gather_t *gather)
     return (aq_gathered_t){gather->step, gather->data.data, gather->data.used};
 }
 
-// Rows come in any order, each once.
+// Rows arrive in any order, each once.
 static bool sort_rows(const aq_gather_t *gather, aq_bytes_t *out)
 {
     aq_view_t view = {.at = gather->data.data, .left = gather->data.used};

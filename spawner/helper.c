@@ -1,4 +1,4 @@
-// The helper's way: greeting, call, job; then the loop until the job is over or its parent is gone.
+// The course of a helper: greeting, call, job; then the loop until the job or the parent is gone.
 #include "helper.h"
 
 #include <errno.h>
@@ -20,22 +20,22 @@
 #include "supervisor.h"
 #include "workers.h"
 
-#define CALL_MS                                                                                    \
-    8000 // for each step of the introduction: nothing of ours stays for longer than 10 s
+// For each step of the introduction: a process that is stuck ends within 10 s.
+#define CALL_MS 8000
 #define PART_MS 3000
 #define FAULT_NS UINT64_C(500000000)
 #define EXIT_FAILED 1
 
-// ---- before the loop: one thing after the other ----
+// ---- before the loop: sequential steps ----
 
-// Whether there is something to read within that time.
+// Whether input arrives within that time.
 static bool wait_readable(int fd, int ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     return poll(&ready, 1, ms) > 0;
 }
 
-// Byte by byte, so that nothing behind the frame is taken.
+// Reads byte by byte, so that nothing after the frame is consumed.
 static bool read_intro(aq_bytes_t *bytes, aq_intro_t *intro)
 {
     aq_frame_t frame;
@@ -64,7 +64,7 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
     return framing == AQ_FRAME_WHOLE && frame->type == type;
 }
 
-// Both sides prove the key; what follows is sealed.
+// Authenticates both sides; everything after that is sealed.
 static bool prove_key(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_auth_t auth = {.node = intro->node};
@@ -118,7 +118,7 @@ static bool call_parent(aq_helper_t *helper)
     int fd = aq_net_connect(intro.address, (uint16_t)intro.port, CALL_MS);
     if (fd < 0) {
         aq_log_error(
-            "it cannot reach whom it was started by at %s, port %u (%s); open ports in the "
+            "it cannot reach the process that started it at %s, port %u (%s); open ports in the "
             "firewall (GASNET_SPAWN_PORTS), or give the right address with "
             "GASNET_MASTERIP",
             intro.address, intro.port, strerror(errno));
@@ -131,18 +131,16 @@ static bool call_parent(aq_helper_t *helper)
               next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) &&
               take_job(helper, &frame);
     if (!ok)
-        aq_log_error(
-            "whoever listens at %s, port %u, did not let it in; the message of the launcher "
-            "tells why",
-            intro.address, intro.port);
+        aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
+                     intro.address, intro.port);
     explicit_bzero(intro.key, sizeof intro.key);
     explicit_bzero(bytes.data, bytes.used);
     aq_bytes_free(&bytes);
     return ok;
 }
 
-// Ends with the helper, whatever ended that, and takes what it left behind with it: processes that
-// ranks started would else live on when the helper is killed.
+// Waits until the helper ends, then ends what the helper left behind: processes that ranks started
+// would survive if the helper is killed.
 __attribute__((noreturn)) static void be_guard(pid_t helper)
 {
     (void)prctl(PR_SET_NAME, "gasnet-guard");
@@ -153,7 +151,7 @@ __attribute__((noreturn)) static void be_guard(pid_t helper)
     _exit(0);
 }
 
-// The remote shell has done its work: it ends when this process does, so another one goes on.
+// The remote shell has done its work. It ends when this process does, so a child goes on as helper.
 static bool leave_shell(void)
 {
     pid_t pid = fork();
@@ -287,8 +285,8 @@ static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
     }
 }
 
-// What goes up is sealed by itself and still arrives, unless the attacker stops it: then the parent
-// only sees that the link ends.
+// The outgoing direction is sealed separately and still arrives, unless the attacker stops it; then
+// the parent only sees that the link ends.
 static void tell_forged(aq_helper_t *helper, int error)
 {
     char reason[AQ_REMOTE_TEXT], text[AQ_REMOTE_TEXT + 64];
@@ -319,7 +317,7 @@ static void serve_parent(aq_node_t *node, void *item, short events)
 
 // ---- the loop's side ----
 
-// The end of a host must not overtake its output; all else goes ahead of what is held.
+// The end of a host must not overtake its output; everything else passes held output.
 static void helper_up(aq_node_t *node, const aq_frame_t *frame)
 {
     aq_helper_t *helper = aq_helper_of(node);
@@ -329,7 +327,7 @@ static void helper_up(aq_node_t *node, const aq_frame_t *frame)
         aq_frame_copy(&helper->parent.out, frame);
 }
 
-// Sends what is held, as far as the credit goes.
+// Sends held output as far as the credit allows.
 static void send_held(aq_helper_t *helper)
 {
     aq_bytes_t *held = &helper->held;
@@ -394,7 +392,7 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
     }
 }
 
-// When others that find it have been counted, or the ranks are gone.
+// Reports once other ranks with the same fault have been counted, or the ranks are gone.
 static void tell_fault(aq_helper_t *helper, bool now)
 {
     const aq_fault_t fault = {atomic_load(&helper->page->faults), helper->page->fault};
@@ -439,8 +437,8 @@ static bool is_over(const aq_helper_t *helper)
                             helper->held.used == 0 && aq_link_waiting(&helper->parent) == 0);
 }
 
-// A socket that is closed with something unread in it throws away what the parent has not received:
-// so the parent is let close first.
+// Closing a socket with unread input discards what the parent has not received yet, so this side
+// lets the parent close first.
 static void part_in_order(const aq_helper_t *helper)
 {
     char unread[256];
@@ -451,10 +449,11 @@ static void part_in_order(const aq_helper_t *helper)
         continue;
 }
 
-// The ranks die with their supervisor, and what they left behind comes to us.
+// The ranks die with their supervisor; this process adopts and ends what they left behind.
 static void end_all(aq_helper_t *helper)
 {
-    if (wait_readable(helper->streams[AQ_HELPER_OWN].fd, 0)) // why, if the parent still listens
+    // The reason why the job ended may still be unread, and the parent may still listen.
+    if (wait_readable(helper->streams[AQ_HELPER_OWN].fd, 0))
         (void)aq_stream_read(&helper->streams[AQ_HELPER_OWN], false);
     aq_helper_pass_lines(helper);
     send_held(helper);
@@ -506,7 +505,7 @@ int aq_helper_main(void)
 
 // ---- workers ----
 
-// Calls the addresses one after the other. -1: none answers; errno is that of the last.
+// Calls the addresses one after the other. -1: none answers; errno is that of the last one.
 static int try_launcher(const aq_worker_way_t *way)
 {
     char address[AQ_ADDRESS_TEXT];
@@ -520,7 +519,7 @@ static int try_launcher(const aq_worker_way_t *way)
     return fd;
 }
 
-// The same, and logs that none answers.
+// As try_launcher, but logs that no address answers.
 static int call_launcher(const aq_worker_way_t *way)
 {
     int fd = try_launcher(way);
@@ -532,8 +531,9 @@ static int call_launcher(const aq_worker_way_t *way)
     return fd;
 }
 
-// Without the key: all workers may be so, and the launcher speaks for them. Where it cannot be
-// reached, it says how many have come. This one waits until the launcher knows.
+// This worker has no key. All workers may be in the same state, so the launcher reports the fault
+// for all of them. A worker that cannot reach the launcher logs that itself. Waits until the
+// launcher knows.
 static void tell_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
 {
     const aq_hello_t hello = {.node = AQ_NODE_KEYLESS};
@@ -547,8 +547,8 @@ static void tell_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
     aq_link_close(&helper->parent);
 }
 
-// The launcher waits for all workers before it sends jobs, for as long as it likes. False: it has
-// ended, and has said why.
+// The launcher sends jobs once all workers have arrived, and waits for them as long as the user
+// allows. False: the launcher has ended, and has reported why.
 static bool await_job(aq_helper_t *helper)
 {
     aq_link_t *link = &helper->parent;
@@ -562,7 +562,7 @@ static bool await_job(aq_helper_t *helper)
     return framing == AQ_FRAME_WHOLE && frame.type == AQ_MSG_JOB && take_job(helper, &frame);
 }
 
-// What the command gave this process goes before what the launcher has.
+// Variables that the command gave this process override those of the launcher.
 static bool merge_environment(aq_spec_t *spec)
 {
     size_t own = 0, count = 0;
@@ -585,11 +585,11 @@ static bool merge_environment(aq_spec_t *spec)
     return true;
 }
 
-// The command waits for this process: so it is the guard, and another one goes on.
+// The command waits for this process. So this process becomes the guard, and a child goes on.
 static bool leave_guard(void)
 {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    (void)signal(SIGINT, SIG_DFL); // a shell has what it starts in the background ignore these
+    (void)signal(SIGINT, SIG_DFL); // a shell lets its background processes ignore these
     (void)signal(SIGQUIT, SIG_DFL);
     pid_t guard = getpid(), pid = fork();
     if (pid > 0)
@@ -611,7 +611,7 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
     memcpy(helper->node.key, way->key, sizeof helper->node.key);
     aq_link_open(&helper->parent, fd);
     if (!prove_key(helper, &intro)) {
-        aq_log_error("what listens at %s, port %u, does not know the key of the job, or has no "
+        aq_log_error("the process at %s, port %u, does not know the key of the job, or has no "
                      "place for this process",
                      way->addresses, way->port);
         return false;
@@ -641,6 +641,6 @@ int aq_worker_main(char *word)
     if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
     if (!await_job(&helper) || !merge_environment(&helper.node.spec))
-        return 0; // the launcher speaks
+        return 0; // the launcher reports the fault
     return leave_guard() ? helper_run(&helper) : EXIT_FAILED;
 }

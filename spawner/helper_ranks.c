@@ -1,4 +1,4 @@
-// The ranks of a helper's host: the page, the supervisor, lines, input.
+// The ranks of a helper's host: page, supervisor, lines, input.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -50,7 +50,8 @@ static bool make_page(aq_helper_t *helper)
     return fcntl(helper->page_fd, F_SETFD, 0) == 0; // ranks that exec find it by its descriptor
 }
 
-// What this process logs goes to the launcher as the ranks' errors do; it must not wait for itself.
+// Log lines of this process travel to the launcher like errors of a rank. This process must not
+// wait for itself.
 static bool open_own(aq_helper_t *helper)
 {
     int own[2];
@@ -75,8 +76,8 @@ bool aq_helper_prepare(aq_helper_t *helper)
 
 // ---- the supervisor ----
 
-// What belongs to the helper must not stay open in the supervisor: the end of a pipe would not be
-// seen.
+// Closes what belongs to the helper: if the supervisor kept a pipe open, its end would go
+// unnoticed.
 static void keep_only(int page_fd)
 {
     if (page_fd > 3)
@@ -124,7 +125,7 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
     _exit(code);
 }
 
-// Two workers on one machine are no other hosts to each other.
+// Two workers on one machine share a host.
 static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
 {
     const aq_spec_t *spec = &helper->node.spec;
@@ -134,7 +135,7 @@ static bool is_elsewhere(const aq_helper_t *helper, uint32_t node)
     return spec->machine_of_rank[node] != spec->machine_of_rank[self];
 }
 
-// The address of another host than this one, as far as any was told.
+// Records the address of another host, if any is known.
 static void note_peer(aq_helper_t *helper, const aq_go_t *go)
 {
     char parent[AQ_ADDRESS_TEXT];
@@ -227,7 +228,7 @@ static void end_input(aq_helper_t *helper)
     helper->input_sent = 0;
 }
 
-// Rank 0 may have closed its input: what comes is then used up unread.
+// Rank 0 may have closed its input; incoming bytes then count as consumed.
 static void write_input(aq_helper_t *helper)
 {
     aq_bytes_t *bytes = &helper->input_bytes;
@@ -277,7 +278,7 @@ void aq_helper_watch_ranks(aq_helper_t *helper, bool blocked)
         aq_node_watch(node, helper->input, POLLOUT, serve_input, helper);
 }
 
-// ---- what the ranks want ----
+// ---- requests of the ranks ----
 
 static void contribute_step(aq_helper_t *helper)
 {
@@ -298,7 +299,7 @@ static void contribute_step(aq_helper_t *helper)
         aq_write_number(&helper->parent.out, AQ_MSG_JOINED, helper->node.self);
     helper->told_joined = true;
     if (data.failed || !aq_gather_add(&helper->node.gather, &part)) {
-        aq_log_error("the ranks of the job disagree on what they do together; every rank must "
+        aq_log_error("the ranks of the job disagree on a collective operation; every rank must "
                      "run the same program");
         aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){true, 1});
     } else if (aq_gather_complete(&helper->node.gather)) {
@@ -307,7 +308,7 @@ static void contribute_step(aq_helper_t *helper)
     aq_bytes_free(&data);
 }
 
-// The exit word, once; again when somebody will not wait.
+// Reports the exit word once, and again when a rank aborts.
 static void tell_exit(aq_helper_t *helper)
 {
     int32_t word = atomic_load(&helper->page->exit_word);

@@ -1,4 +1,4 @@
-// Asking all hosts the same thing.
+// Running one command on all hosts of a list.
 #include "host_probe.h"
 
 #include <errno.h>
@@ -202,7 +202,7 @@ aq_probe_host_t *aq_probe_hosts(const aq_hosts_t *hosts, const char *word)
     return probe.hosts;
 }
 
-// ---- what to do ----
+// ---- remedies ----
 
 const char *aq_probe_remedy(const char *why)
 {
@@ -229,5 +229,5 @@ const char *aq_probe_remedy(const char *why)
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++)
         if (strstr(why, remedies[i].part) != NULL)
             return remedies[i].remedy;
-    return "log in by hand with ssh, and see to what it says";
+    return "log in with ssh by hand, and correct what it reports";
 }

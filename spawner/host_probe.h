@@ -1,5 +1,5 @@
-// Asking all hosts of a list the same thing at the same time, for gasnet_recon and gasnet_wipe; and
-// what gasnetrun answers there.
+// Running one command on all hosts of a list in parallel, for gasnet_recon and gasnet_wipe, and
+// what gasnetrun answers on each host.
 #ifndef AQ_HOST_PROBE_H
 #define AQ_HOST_PROBE_H
 
@@ -13,26 +13,26 @@ typedef struct aq_probe_host {
     aq_remote_t remote;
     uint64_t deadline;
     bool begun, done;
-    bool answered;              // there was a line of ours, and the exit code was 0
-    uint64_t clock_ms;          // our time of day when it came
+    bool answered;              // the exit code was 0, and there was an answer line
+    uint64_t clock_ms;          // local time of day of the answer
     char answer[AQ_PROBE_TEXT]; // the lines, as far as they fit
-    char why[AQ_REMOTE_TEXT];   // when not answered
+    char why[AQ_REMOTE_TEXT];   // if not answered
 } aq_probe_host_t;
 
-// What both programs take: -H, -a where `all` is not NULL, -h, --version. Finds the hosts. Returns
-// -1, or the exit code with which the program is to end now.
+// Parses the options that both programs have (-H, -h, --version, and -a if `all` is not NULL) and
+// finds the hosts. Returns -1, or the exit code with which the program must end now.
 int aq_probe_options(int argc, char **argv, const char *usage, aq_hosts_t *hosts, bool *all);
 
-// Runs `gasnetrun word` on all hosts, at most that many at a time; blocks until all have answered
-// or failed. The table has a row for each host and is to be freed; NULL: no memory (logged).
+// Runs `gasnetrun word` on all hosts, up to 32 at a time, and blocks until all have answered or
+// failed. Returns a table with one row per host, which the caller frees. NULL: no memory (logged).
 aq_probe_host_t *aq_probe_hosts(const aq_hosts_t *hosts, const char *word);
 
-// What to do about a host that did not answer; never NULL.
+// Returns what the user can do about a host that did not answer; never NULL.
 const char *aq_probe_remedy(const char *why);
 
 uint64_t aq_probe_clock_ms(void);
 
-// On the host: print the answer, return the exit code.
+// Run on the host: print the answer and return the exit code.
 int aq_recon_answer(void);
 int aq_wipe_answer(bool all);
 

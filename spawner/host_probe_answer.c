@@ -44,7 +44,7 @@ static void name_verbs(char name[NAME_ROOM])
         (void)closedir(devices);
 }
 
-// version, time of day in ms, free KB, locked KB (-1: no limit), verbs device
+// version, time of day in ms, free KB, locked KB (-1: unlimited), verbs device
 int aq_recon_answer(void)
 {
     struct rlimit locked = {0, 0};
@@ -94,7 +94,7 @@ static bool is_mine(pid_t pid)
     return stat(path, &st) == 0 && st.st_uid == getuid();
 }
 
-// Whether a launcher has started it: the variable for its ranks is in its first environment.
+// Whether a launcher started the process: its initial environment has the variable for ranks.
 static bool is_rank(pid_t pid)
 {
     static const char wanted[] = "GASNET_SPAWN_CONTROL=";
@@ -118,7 +118,7 @@ static bool is_supervisor(const process_t *process)
            strcmp(process->name, "amudprun") == 0;
 }
 
-// Whether somebody above it still watches over its job.
+// Whether an ancestor of the process still supervises its job.
 static bool is_watched(process_t process)
 {
     for (int i = 0; i < ANCESTORS && process.parent > 1; i++) {
@@ -139,7 +139,7 @@ static bool is_to_go(const process_t *process, bool all)
     return is_rank(process->pid) && (all || !is_watched(*process));
 }
 
-// A line for each process that was ended; the last line says that this is all.
+// Prints a line for each process that was ended; the last line says that the list is complete.
 int aq_wipe_answer(bool all)
 {
     DIR *processes = opendir("/proc");

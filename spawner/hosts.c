@@ -32,7 +32,7 @@ bool aq_hosts_legal_user(const char *user)
     return is_word(user, LETTERS "._-+$\\@");
 }
 
-// A node of the search tree; the texts are those of the row.
+// A node of the search tree; its texts belong to the row.
 typedef struct known {
     const char *name, *user;
     size_t row;
@@ -154,10 +154,11 @@ void aq_hosts_free(aq_hosts_t *hosts)
 
 static bool refuse_word(const char *what, const char *word, char *fault, size_t room)
 {
-    snprintf(fault, room,
-             "%s: '%.80s' is no host; write [user@]name[:slots], an IPv6 address in brackets, and "
-             "commas between",
-             what, word);
+    snprintf(
+        fault, room,
+        "%s: '%.80s' is not a host; write [user@]name[:slots], an IPv6 address in brackets, and "
+        "commas between",
+        what, word);
     return false;
 }
 
@@ -170,7 +171,7 @@ static bool take_count(const char *text, uint32_t *out)
     return true;
 }
 
-// Cuts ":slots" off. Two colons without brackets are an IPv6 address.
+// Cuts ":slots" off. Two colons outside of brackets make an IPv6 address.
 static bool cut_slots(char *word, aq_host_t *host)
 {
     char *colon = strrchr(word, ':'), *bracket = strchr(word, ']');
@@ -277,7 +278,7 @@ static bool is_known_key(const char *word)
     return false;
 }
 
-// Appends to the keys that mean nothing to us; the row owns a copy later.
+// Appends a key without a meaning here to the keys of the host; the row gets its own copy later.
 static bool keep_key(const place_t *place, aq_host_t *host, const char *word, const char *value)
 {
     char *longer;
@@ -289,7 +290,8 @@ static bool keep_key(const place_t *place, aq_host_t *host, const char *word, co
     return true;
 }
 
-// The word at *text, ended in place; a part in double quotes may hold blanks. NULL: the line ends.
+// Returns the word at *text, terminated in place; text in double quotes may hold blanks. NULL: end
+// of line.
 static char *cut_word(char **text)
 {
     char *from = *text + strspn(*text, " \t\r"), *to = from;
@@ -347,7 +349,7 @@ static bool take_line(aq_hosts_t *hosts, const place_t *place, char *text)
     return ok;
 }
 
-// Only text: what stands in a line is shown to the user and to a remote shell.
+// Whether the line is plain text: its parts are shown to the user and passed to a remote shell.
 static bool is_text(const char *line)
 {
     for (; *line != '\0'; line++)
@@ -364,7 +366,7 @@ static bool take_bytes(aq_hosts_t *hosts, const place_t *place, const char *byte
     bool ok = strlen(line) == length && is_text(line);
     if (!ok)
         snprintf(place->fault, place->room,
-                 "%s, line %u: holds bytes that are no text; a line is: host key=value ...",
+                 "%s, line %u: holds bytes that are not text; a line is: host key=value ...",
                  place->what, place->line);
     ok = ok && take_line(hosts, place, line);
     free(line);

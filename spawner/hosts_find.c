@@ -1,4 +1,4 @@
-// Where the list of hosts comes from, and what batch systems write.
+// Sources of the list of hosts, and the formats of batch systems.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "hosts_load.h"
 
 #define BLANKS " \t\r\n"
-#define PREFIX_MAX 4096u // of a name of SLURM, before it is checked
+#define PREFIX_MAX 4096u // of a name of SLURM, before the name is checked
 
 static bool too_bad(const char *what, const char *text, const char *expected, char *fault,
                     size_t room)
@@ -25,8 +25,8 @@ static bool too_bad(const char *what, const char *text, const char *expected, ch
 
 typedef struct slurm {
     aq_hosts_t *hosts;
-    const char *slots;  // "4(x2),8"; NULL: not told
-    uint32_t now, left; // the current number of slots, and for how many hosts it still holds
+    const char *slots;  // "4(x2),8"; NULL: unknown
+    uint32_t now, left; // the current number of slots, and how many more hosts have it
     char *fault;
     size_t room;
 } slurm_t;
@@ -65,7 +65,7 @@ static bool add_slurm(slurm_t *slurm, char *name)
     return aq_hosts_add(slurm->hosts, &host, slurm->fault, slurm->room);
 }
 
-// before + number (as wide as width) + what stands behind the bracket.
+// Adds before + number (zero-padded to width) + the text after the bracket.
 static bool expand_number(slurm_t *slurm, const char *before, unsigned long number, int width,
                           const char *behind)
 {
@@ -76,7 +76,7 @@ static bool expand_number(slurm_t *slurm, const char *before, unsigned long numb
     return expand_names(slurm, longer, behind);
 }
 
-// "1-3,07": the inside of a bracket.
+// Expands the inside of a bracket, such as "1-3,07".
 static bool expand_ranges(slurm_t *slurm, const char *before, const char *text, const char *behind)
 {
     for (;;) {
@@ -98,7 +98,7 @@ static bool expand_ranges(slurm_t *slurm, const char *before, const char *text, 
     }
 }
 
-// One name, with any number of brackets.
+// Expands one name, which may have several brackets.
 static bool expand_names(slurm_t *slurm, const char *before, const char *text)
 {
     char longer[PREFIX_MAX];
@@ -113,7 +113,7 @@ static bool expand_names(slurm_t *slurm, const char *before, const char *text)
     return expand_ranges(slurm, longer, open + 1, close + 1);
 }
 
-// Up to the next comma that is in no bracket.
+// Length up to the next comma outside of brackets.
 static size_t name_length(const char *text)
 {
     size_t length = 0;
@@ -140,7 +140,7 @@ bool aq_hosts_read_slurm(aq_hosts_t *hosts, const char *nodes, const char *slots
 
 // ---- LSF, PBS, SGE ----
 
-// The next word, copied into out (room bytes); false at the end.
+// Copies the next word to out (room bytes). False: there is none.
 static bool next_word(const char **text, char *out, size_t room)
 {
     *text += strspn(*text, BLANKS);
@@ -162,7 +162,7 @@ static bool add_named(aq_hosts_t *hosts, const char *what, char *name, const cha
     return aq_hosts_add(hosts, &host, fault, room);
 }
 
-// Names, each with its slots behind it; whole_lines: what else is in the line is passed over.
+// Reads names, each followed by its slots. whole_lines: ignores the rest of each line.
 static bool read_named(aq_hosts_t *hosts, const char *what, const char *text, bool whole_lines,
                        char *fault, size_t room)
 {
@@ -199,7 +199,7 @@ bool aq_hosts_read_sge(aq_hosts_t *hosts, const char *what, const char *text, ch
     return read_named(hosts, what, text, true, fault, room);
 }
 
-// ---- where hosts are named ----
+// ---- sources of hosts ----
 
 typedef bool aq_text_reader_t(aq_hosts_t *hosts, const char *what, const char *text, char *fault,
                               size_t room);
@@ -219,12 +219,12 @@ static bool read_nodelist(aq_hosts_t *hosts, const char *what, const char *text,
 
 typedef struct source {
     const char *variable;
-    bool file;   // the variable names a file with the text
-    bool repeat; // to name a host twice is usual there
+    bool file;   // the variable names a file that has the text
+    bool repeat; // this source commonly names a host several times
     aq_text_reader_t *read;
 } source_t;
 
-// In the order in which they are asked; the first that is set and not empty counts.
+// In order of preference; the first variable that is set and not empty counts.
 static const source_t sources[] = {
     {"GASNET_SSH_NODEFILE", true, false, read_schema},
     {"GASNET_SSH_SERVERS", false, false, aq_hosts_read_list},
@@ -267,7 +267,7 @@ static bool read_source(aq_hosts_t *hosts, const source_t *source, char *fault, 
         return false;
     bool ok = strlen(text) == length;
     if (!ok)
-        snprintf(fault, room, "%s: the file '%s' is no text; it should name one host a line",
+        snprintf(fault, room, "%s: the file '%s' is not text; it should name one host per line",
                  source->variable, value);
     ok = ok && source->read(hosts, value, text, fault, room);
     free(text);

@@ -1,4 +1,4 @@
-// Which rank goes to which host.
+// Placement of ranks on hosts.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 typedef struct seats {
     const aq_hosts_t *hosts;
     const aq_placement_t *placement;
-    uint32_t *row;   // of each host that takes ranks
-    uint32_t *ranks; // that it takes
+    uint32_t *row;   // row of each host that gets ranks
+    uint32_t *ranks; // number of ranks of that host
     uint32_t count;
-    bool told; // any of them has slots
+    bool told; // at least one of the hosts has slots
 } seats_t;
 
 static uint32_t slots_of(const aq_host_t *host, const aq_placement_t *placement)
@@ -33,7 +33,7 @@ static bool choose_hosts(seats_t *seats, char *fault, size_t room)
         seats->told = seats->told || slots_of(&seats->hosts->rows[i], seats->placement) > 0;
     }
     if (seats->count == 0)
-        snprintf(fault, room, "no host takes ranks: all have schedule=no; leave it out of one");
+        snprintf(fault, room, "no host takes ranks: all have schedule=no; remove it from one");
     else if (wanted > seats->count)
         snprintf(fault, room,
                  "option -N: %" PRIu32 " hosts, but %" PRIu32
@@ -58,7 +58,7 @@ static void share_evenly(seats_t *seats)
         seats->ranks[i] = size / seats->count + (i < size % seats->count);
 }
 
-// As many rounds as it takes; all but the last fill every slot.
+// Fills every slot in each round but the last, in as many rounds as needed.
 static bool share_by_slots(seats_t *seats)
 {
     uint32_t left = seats->placement->size;
@@ -73,7 +73,7 @@ static bool share_by_slots(seats_t *seats)
     return rounds > 1;
 }
 
-// Whether a host has more ranks than its slots; one without slots has as many as it is given.
+// Whether a host has more ranks than slots. A host of unknown slots is never overfull.
 static bool is_overfull(const seats_t *seats)
 {
     for (uint32_t i = 0; i < seats->count; i++) {
@@ -84,7 +84,7 @@ static bool is_overfull(const seats_t *seats)
     return false;
 }
 
-// carried: zeros, one for each row.
+// carried: one zero per row.
 static bool check_room(const seats_t *seats, uint32_t *carried, char *fault, size_t room)
 {
     for (uint32_t i = 0; i < seats->count; i++) {

@@ -1,9 +1,10 @@
 // The launcher's loop for several hosts.
 //
-// STARTING: hosts report; all there: GO, RUNNING; some failed, when all have reported: ENDING.
-// RUNNING: until each host has said that its ranks are gone.
-// ENDING: an exit was announced or the job failed; the hosts have until the deadline, then the
-// links are closed, which ends everything behind them.
+// STARTING: hosts report. Once all are ready: GO, then RUNNING. If a host failed, then ENDING once
+// all have reported.
+// RUNNING: until each host has reported that its ranks are gone.
+// ENDING: an exit was announced or the job failed. The hosts have until the deadline; then the
+// launcher closes the links, which ends everything behind them.
 #include "launcher.h"
 
 #include <errno.h>
@@ -28,12 +29,12 @@
 #include "../other/base/minmax.h"
 
 #define SECOND UINT64_C(1000000000)
-#define END_GRACE (3 * SECOND) // behind the time that hosts give their ranks
+#define END_GRACE (3 * SECOND) // in addition to the time that hosts give their ranks
 #define INPUT_CREDIT ((uint32_t)64 * 1024)
 #define REASONS 8
 #define PROGRESS_HOSTS 16
 #define COMMAND_GRACE (10 * SECOND) // for a command whose processes are gone
-#define COMMAND_KILL (2 * SECOND)   // from SIGTERM to SIGKILL; for one whose job did not start
+#define COMMAND_KILL (2 * SECOND) // from SIGTERM to SIGKILL, for a command whose job did not start
 
 typedef enum aq_launch_phase { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDING } aq_launch_phase_t;
 
@@ -45,7 +46,7 @@ typedef struct aq_launcher {
     uint8_t *hosts; // HOST_*
     uint32_t started, failed, done;
     char *reasons[REASONS]; // of the first failures
-    char *fault;            // why ranks could not start, as the first of them said; NULL: none
+    char *fault; // why ranks could not start, from the first that reported; NULL: no fault
     uint32_t faulty;
     uint64_t fault_due;
     bool fault_told;
@@ -58,10 +59,10 @@ typedef struct aq_launcher {
     bool one_sink;
     bool input_open;
     uint32_t credit;
-    uint32_t shown;         // hosts in the line of progress
-    pid_t command;          // that starts workers; 0: it has ended, or there is none
-    uint64_t patience_ends; // when all workers have to be here
-    bool numbered, let_go;  // they were, and have their ranks started
+    uint32_t shown;         // hosts in the progress line
+    pid_t command;          // process that starts workers; 0: ended, or there is none
+    uint64_t patience_ends; // time by which all workers must have arrived
+    bool numbered, let_go;  // workers have numbers; workers have started their ranks
 } aq_launcher_t;
 
 static aq_launcher_t *launcher_of(aq_node_t *node)
@@ -82,7 +83,7 @@ static void flush_sinks(aq_launcher_t *launcher)
     (void)aq_sink_flush(&launcher->sinks[1]);
 }
 
-// A line about how far the start is, on a terminal, when there are many hosts.
+// Shows the progress of a start with many hosts, on a terminal.
 static void show_progress(aq_launcher_t *launcher)
 {
     uint32_t all = launcher->node.spec.host_count;
@@ -114,14 +115,14 @@ static void set_deadline(aq_launcher_t *launcher, uint64_t time)
         launcher->node.deadline = deadline;
 }
 
-// Before the ranks were let go there is nobody who would have to leave in good order.
+// Before GO no rank runs that could leave in good order, so the job ends at once.
 static void end_start(aq_launcher_t *launcher)
 {
     launcher->phase = LAUNCH_ENDING;
     aq_node_close(&launcher->node);
 }
 
-// The first code counts; `now` may come later.
+// The first code counts; `now` may follow later.
 static void end_job(aq_launcher_t *launcher, int code, bool now)
 {
     bool news = !launcher->code_known || (now && !launcher->now);
@@ -142,7 +143,7 @@ static void end_job(aq_launcher_t *launcher, int code, bool now)
 
 // ---- the start ----
 
-// Two workers on one machine are no other hosts to each other.
+// Two workers on one machine share a host.
 static bool is_machine_known(const aq_launcher_t *launcher, uint32_t node)
 {
     const uint32_t *machines = launcher->node.spec.machine_of_rank;
@@ -205,7 +206,7 @@ static void lose_host(aq_launcher_t *launcher, const aq_node_text_t *text)
     launcher->done++;
 }
 
-// The job cannot start; why was logged.
+// The job cannot start; the reason was logged.
 static void fail_start(aq_launcher_t *launcher)
 {
     end_job(launcher, 1, true);
@@ -240,7 +241,7 @@ static void report_failures(aq_launcher_t *launcher)
     for (; told < REASONS && launcher->reasons[told] != NULL; told++)
         aq_log_error("%s", launcher->reasons[told]);
     if (launcher->failed > told)
-        aq_log_error("so it is with %" PRIu32 " more hosts", launcher->failed - told);
+        aq_log_error("%" PRIu32 " more hosts failed", launcher->failed - told);
     aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started, so there is no job; gasnet_recon tells "
                  "what is wrong with each host",
                  launcher->started, launcher->node.spec.host_count);
@@ -287,7 +288,7 @@ static void take_output(aq_launcher_t *launcher, const aq_frame_t *frame)
                 output.length);
 }
 
-// Ranks that never join are programs of another kind, unless others have joined.
+// Ranks that leave without joining run programs of another kind, unless other ranks have joined.
 static void check_left(aq_launcher_t *launcher)
 {
     if (!launcher->left || !launcher->joined || launcher->code_known)
@@ -315,7 +316,7 @@ static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
     if (launcher->fault != NULL || launcher->fault_told)
         return;
     launcher->fault = strdup(fault->text);
-    launcher->fault_due = aq_clock_ns() + SECOND; // other hosts find it, too
+    launcher->fault_due = aq_clock_ns() + SECOND; // other hosts may find the same fault
 }
 
 static void tell_fault(aq_launcher_t *launcher)
@@ -370,7 +371,7 @@ static void launch_gathered(aq_node_t *node)
         aq_write_gathered(&frames, AQ_MSG_SPREAD, &spread);
         aq_node_down(node, &frames);
     } else {
-        aq_log_error("the ranks of the job disagree on what they do together; every rank must run "
+        aq_log_error("the ranks of the job disagree on a collective operation; every rank must run "
                      "the same program");
         end_job(launcher, 1, true);
     }
@@ -418,7 +419,7 @@ static void serve_signals(aq_node_t *node, void *item, short events)
             take_signal(launcher_of(node), (int)info.ssi_signo);
 }
 
-// Host 0 has rank 0, and the first child is its helper.
+// Host 0 has rank 0; its helper is the first child.
 static aq_link_t *input_link(aq_node_t *node)
 {
     return &node->children[0].link;
@@ -441,7 +442,7 @@ static void serve_input(aq_node_t *node, void *item, short events)
     launcher->credit -= n > 0 ? (uint32_t)n : 0;
 }
 
-// A terminal stops a job in the background that reads from it.
+// A terminal stops a background job that reads from it.
 static bool may_read_input(void)
 {
     return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -479,7 +480,7 @@ static void launch_watch(aq_node_t *node)
 static void tell_few(const aq_launcher_t *launcher, const char *when)
 {
     if (launcher->node.keyless)
-        return; // the reason is told already
+        return; // the reason was already reported
     aq_log_error("%" PRIu32 " of %" PRIu32 " processes had come %s; the command of "
                  "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
                  aq_workers_here(&launcher->node), launcher->node.child_count, when,
@@ -504,7 +505,7 @@ static void launch_reaped(aq_node_t *node, pid_t pid, int status)
         return;
     launcher->command = 0;
     if (status == 0 || launcher->numbered || launcher->phase != LAUNCH_STARTING)
-        return; // one that succeeds may have put its processes into the background
+        return; // a command that succeeds may have put its processes into the background
     tell_command_failed(launcher, status);
     fail_start(launcher);
 }
@@ -532,7 +533,7 @@ static bool begin_command(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     uint16_t port;
     if (plan->command == NULL)
         return true;
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); // what it leaves behind is ended with us
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); // this process ends what the command leaves behind
     launcher->patience_ends = plan->patience > 0 ? aq_clock_ns() + plan->patience : UINT64_MAX;
     if (!aq_workers_open(&launcher->node, &port))
         return false;
@@ -540,7 +541,7 @@ static bool begin_command(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     return launcher->command > 0;
 }
 
-// Waits for the command until then.
+// Waits for the command until that time.
 static void await_command(aq_launcher_t *launcher, uint64_t time)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
@@ -553,8 +554,8 @@ static void await_command(aq_launcher_t *launcher, uint64_t time)
     }
 }
 
-// Where the job did not start, the command may wait for what will not come; most end with their
-// processes, and srun leaves its job in disorder when it is ended before.
+// If the job did not start, the command may wait for processes that will never come. Most commands
+// end with their processes, and srun leaves its Slurm job in disorder if it is ended first.
 static void end_command(aq_launcher_t *launcher)
 {
     if (!launcher->node.spec.workers)
@@ -595,7 +596,8 @@ static void launch_turn(aq_node_t *node)
     check_output(launcher);
     if (aq_clock_ns() >= launcher->fault_due)
         tell_fault(launcher);
-    if (node->deadline != 0 && launch_blocked(node)) // who reads our output is late, not the hosts
+    // A slow reader of our output delays the end, not the hosts.
+    if (node->deadline != 0 && launch_blocked(node))
         node->deadline = aq_clock_ns() + END_GRACE;
     if (node->deadline != 0 && aq_clock_ns() >= node->deadline) {
         flush_sinks(launcher);
@@ -615,7 +617,7 @@ static const aq_node_ops_t launch_ops = {
     .blocked = launch_blocked,
 };
 
-// ---- what the modules ask of it ----
+// ---- for the modules ----
 
 char **aq_launch_environment(const char *list)
 {
@@ -634,13 +636,14 @@ bool aq_launch_find_address(aq_launch_plan_t *plan)
     const char *told = aq_settings_text(AQ_SET_MASTERIP);
     if (*told == '\0' || aq_net_resolve(told, plan->told_address))
         return true;
-    aq_log_error("GASNET_MASTERIP: '%s' is no address, and no name that is known here; give an "
-                 "address such as 192.168.0.1",
-                 told);
+    aq_log_error(
+        "GASNET_MASTERIP: '%s' is neither an address nor a name that is known here; give an "
+        "address such as 192.168.0.1",
+        told);
     return false;
 }
 
-// ---- setting up, and after the last host ----
+// ---- setup and teardown ----
 
 static bool open_signals(aq_launcher_t *launcher)
 {
@@ -650,12 +653,13 @@ static bool open_signals(aq_launcher_t *launcher)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN); // output into a file: the write fails, and that is told
+    // If output goes to a file that is full, the write must fail; the failure is reported.
+    (void)signal(SIGXFSZ, SIG_IGN);
     launcher->node.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return launcher->node.signals >= 0;
 }
 
-// A link, and while a host is started three pipes, for each that this process starts itself.
+// This process needs a link for each child, and three pipes while the child starts.
 static void raise_files(uint32_t children)
 {
     struct rlimit files;
@@ -696,7 +700,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     return true;
 }
 
-// Waits for the reader of our output; after a signal that asks us to end, not at all.
+// Waits for the reader of our output, but not after a signal that asks this process to end.
 static void wait_reader(aq_launcher_t *launcher)
 {
     while (!aq_sink_flush(&launcher->sinks[0]) || !aq_sink_flush(&launcher->sinks[1])) {

@@ -1,5 +1,5 @@
-// The launcher of a job that is spread over several hosts: the root of the tree. Starts the hosts,
-// lets the ranks go when all are ready, passes on output, input and signals, decides the exit code.
+// The launcher of a job on several hosts: the root of the tree. It starts the hosts, lets the ranks
+// start once all hosts are ready, forwards output, input and signals, and determines the exit code.
 #ifndef AQ_LAUNCHER_H
 #define AQ_LAUNCHER_H
 
@@ -8,26 +8,27 @@
 #include "node.h"
 
 typedef struct aq_launch_plan {
-    aq_spec_t spec; // texts and tables belong to the caller
+    aq_spec_t spec; // the caller owns texts and tables
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
-    char told_address[AQ_ADDRESS_TEXT]; // "": found out
+    char told_address[AQ_ADDRESS_TEXT]; // "": determined automatically
     uint32_t parts;                     // subtrees; 0: one for each host
-    uint32_t window;                    // that are started at the same time
+    uint32_t window;                    // children that are started at the same time
     // Spawner custom only, else NULL: starts the command that starts the workers, which call at
-    // that port. Returns its process, the leader of a group of its own; 0: logged.
+    // that port. Returns the process of the command, leader of its own process group; 0: failed,
+    // logged.
     pid_t (*command)(const aq_node_t *node, uint16_t port);
-    uint64_t patience; // nanoseconds until all workers have to be here; 0: no limit
+    uint64_t patience; // nanoseconds until all workers must have arrived; 0: no limit
 } aq_launch_plan_t;
 
-// The variables of this process that ranks get; list: of -E, NULL: all. The texts are those of
-// environ; free the array. NULL: no memory.
+// Returns the variables of this process that ranks get. list: from -E; NULL: all. The texts are
+// those of environ; the caller frees the array. NULL: no memory.
 char **aq_launch_environment(const char *list);
-// Looks GASNET_MASTERIP up for the plan, if it is set. May block. False: logged.
+// Resolves GASNET_MASTERIP for the plan, if it is set. May block. False: failed, logged.
 bool aq_launch_find_address(aq_launch_plan_t *plan);
 
-// Blocks until all is over; returns the exit code of the job. Takes all signals and children of the
-// process for its own. Logs faults.
+// Runs the job and blocks until everything is over. Returns the exit code of the job. Takes over
+// all signals and children of the process. Logs faults.
 int aq_launch(const aq_launch_plan_t *plan);
 
 #endif

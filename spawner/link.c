@@ -52,8 +52,8 @@ void aq_link_reason(const aq_link_t *link, int error, char *text, size_t room)
     aq_net_peer(link->fd, address);
     if (error == EBADMSG)
         snprintf(text, room,
-                 "bytes from %s were changed, inserted, repeated or left out on their way, by "
-                 "somebody on the network who does not have the key of the job",
+                 "bytes from %s were changed, inserted, replayed or dropped on the way, by an "
+                 "attacker on the network without the key of the job",
                  address[0] != '\0' ? address : "there");
     else
         snprintf(text, room, "%s", strerror(error));
@@ -66,7 +66,8 @@ size_t aq_link_waiting(const aq_link_t *link)
     return link->out.used - link->sent + link->wire_out.used - link->wire_sent;
 }
 
-// Sends a buffer from *sent on. 0, also when the kernel takes no more for now, or errno.
+// Sends a buffer from offset *sent on. Returns errno, or 0, also if the kernel accepts no more for
+// now.
 static int link_send(const aq_link_t *link, const aq_bytes_t *bytes, size_t *sent)
 {
     while (*sent < bytes->used) {
@@ -90,7 +91,7 @@ static void link_seal_next(aq_link_t *link)
     link->sent += length;
 }
 
-// One record at a time, so that the sealed copy stays small whatever waits in out.
+// Seals one record at a time, so that the sealed copy stays small no matter how much waits in out.
 static int link_flush_sealed(aq_link_t *link)
 {
     int error;
@@ -138,7 +139,7 @@ static int link_open_records(aq_link_t *link)
     return link->in.failed || link->wire_in.failed ? ENOMEM : 0;
 }
 
-// What came in behind the last frame in clear is sealed already.
+// Bytes that arrived after the last clear frame are already sealed.
 int aq_link_seal(aq_link_t *link, const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES],
                  bool is_caller)
 {

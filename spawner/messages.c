@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MOST (1u << 20) // arguments, or variables
+#define WORDS_MOST (1u << 20) // arguments or variables
 
 static bool take_bytes(aq_view_t *view, uint8_t *to, size_t length)
 {
@@ -85,7 +85,7 @@ static void put_words(aq_bytes_t *bytes, char *const *words)
         aq_put_text(bytes, words[i]);
 }
 
-// A word costs at least 5 bytes, so that a count that is a lie costs no memory.
+// Each word takes at least 5 bytes, so a false count does not cost memory.
 static bool can_hold(const aq_view_t *view, uint32_t count, size_t each)
 {
     return !view->bad && count <= view->left / each;
@@ -215,7 +215,7 @@ bool aq_read_job(aq_view_t view, aq_job_message_t *out)
     return aq_view_done(&view) && out->low < out->high;
 }
 
-// ---- short ones ----
+// ---- short messages ----
 
 static void put_node_text(aq_bytes_t *bytes, const aq_node_text_t *text)
 {

@@ -1,10 +1,10 @@
-// What the frames of a start mean. Writers append a whole frame to bytes; readers take the payload
-// of one, and are false when it is not what its type says (it came from a process that has not
-// proved the key yet, or that is broken).
+// The meaning of frames between launcher and helpers. Writers append a whole frame to bytes.
+// Readers take the payload of a frame, and return false if it does not match its type (the sender
+// is not authenticated yet, or is broken).
 //
 // Launcher and helpers form a tree; "up" leads to the launcher.
 //
-//   up first:  HELLO, PROOF (WORKER)              down first: CHALLENGE, JOB
+//   up first:  HELLO, AUTH (WORKER)               down first: CHALLENGE, JOB
 //   up:   STARTED FAILED  OUTPUT TAKEN  GATHER  JOINED EXIT LEFT FAULT DONE  PONG
 //   down: GO  INPUT  CREDIT  SIGNAL  SPREAD  ENDED  PING
 #ifndef AQ_MESSAGES_H
@@ -16,33 +16,33 @@
 
 #define AQ_NONCE_BYTES 32u
 #define AQ_AUTH_BYTES 32u
-#define AQ_FIRST_MOST 256u // payload of frames from whom we do not know yet
+#define AQ_FIRST_MOST 256u // payload of frames before the peer is authenticated
 
 typedef enum aq_message {
-    AQ_MSG_INTRO = 1, // to a helper, through the remote shell: whom to call, and the key
+    AQ_MSG_INTRO = 1, // to a helper, through the remote shell: address to call, and the key
     AQ_MSG_HELLO,
     AQ_MSG_CHALLENGE,
     AQ_MSG_AUTH,
     AQ_MSG_JOB,
     AQ_MSG_STARTED, // a helper is ready
     AQ_MSG_FAILED,  // a host could not be started
-    AQ_MSG_GO,      // all are ready: start the ranks
+    AQ_MSG_GO,      // all hosts are ready: start the ranks
     AQ_MSG_OUTPUT,
-    AQ_MSG_INPUT,  // standard input for rank 0; empty: its end
-    AQ_MSG_TAKEN,  // that many bytes of input are used up
-    AQ_MSG_CREDIT, // that many bytes of output more may come up this link
+    AQ_MSG_INPUT,  // standard input for rank 0; empty: end of input
+    AQ_MSG_TAKEN,  // that many bytes of input are consumed
+    AQ_MSG_CREDIT, // that many more bytes of output may come up this link
     AQ_MSG_SIGNAL,
-    AQ_MSG_GATHER, // of a collective step: what a subtree gives
-    AQ_MSG_SPREAD, // of a collective step: what all gave
+    AQ_MSG_GATHER, // contribution of a subtree to a collective step
+    AQ_MSG_SPREAD, // result of a collective step
     AQ_MSG_EXIT,   // an exit was announced
-    AQ_MSG_JOINED, // ranks of a host take part in a collective step, the first time
-    AQ_MSG_LEFT,   // a rank has left that never joined
-    AQ_MSG_ENDED,  // the exit that counts
+    AQ_MSG_JOINED, // ranks of a host take part in a collective step for the first time
+    AQ_MSG_LEFT,   // a rank left without ever joining
+    AQ_MSG_ENDED,  // the exit of the whole job
     AQ_MSG_DONE,   // the ranks of a host are gone
-    AQ_MSG_FAULT,  // ranks of a host could not start, and why
-    AQ_MSG_PING,   // no payload; goes no further than this link
-    AQ_MSG_PONG,   // its answer
-    AQ_MSG_WORKER, // behind PROOF, from a worker: where it runs, and which rank it wants to be
+    AQ_MSG_FAULT,  // ranks of a host could not start, and the reason
+    AQ_MSG_PING,   // no payload; stays on this link
+    AQ_MSG_PONG,   // answer to PING
+    AQ_MSG_WORKER, // after AUTH, from a worker: where it runs, and which rank it asks for
 } aq_message_t;
 
 typedef struct aq_intro {
@@ -71,29 +71,31 @@ bool aq_read_challenge(aq_view_t view, aq_challenge_t *out);
 void aq_write_auth(aq_bytes_t *bytes, const uint8_t tag[AQ_AUTH_BYTES]);
 bool aq_read_auth(aq_view_t view, uint8_t tag[AQ_AUTH_BYTES]);
 
-// A job, as everybody knows it; the same bytes travel down the whole tree. Texts and tables point
-// into the payload or are the writer's; the reader's arrays are allocated (aq_spec_free).
+// A job as every process of the tree knows it; the same bytes travel down the whole tree. Texts and
+// tables point into the payload or belong to the writer; the reader's arrays are allocated
+// (aq_spec_free).
 typedef aq_remote_host_t aq_spec_host_t;
 
 typedef struct aq_spec {
     uint32_t size, host_count;
     uint32_t cpus_per_rank, radix, timeout_ms;
     bool label_lines, line_buffer, verbose, quiet, promiscuous;
-    bool workers;        // each host is a process that a custom command started (workers.h)
-    bool direct;         // these print by themselves, and not through the launcher
-    const char *program; // of the launcher: what starts a helper on a host without prefix
-    const char *folder;  // working directory of the ranks
+    bool workers; // each host is a process that a custom command started (workers.h)
+    bool direct;  // workers print directly instead of through the launcher
+    // path of the launcher, which also starts helpers on hosts without a prefix
+    const char *program;
+    const char *folder; // working directory of the ranks
     const char *shell, *shell_options, *ports;
     aq_spec_host_t *hosts;
     uint32_t *host_of_rank;
-    uint32_t *machine_of_rank;  // ranks with the same one can share memory; NULL: host_of_rank
-    char **argv, **environment; // NULL behind the last
+    uint32_t *machine_of_rank;  // ranks of the same machine can share memory; NULL: host_of_rank
+    char **argv, **environment; // NULL-terminated
 } aq_spec_t;
-void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // no frame
+void aq_write_spec(aq_bytes_t *bytes, const aq_spec_t *spec); // without a frame
 bool aq_read_spec(aq_view_t view, aq_spec_t *out);
 void aq_spec_free(aq_spec_t *spec);
 
-// To the helper of host low, which starts those behind it up to high: the hosts [low, high).
+// For the helper of host low, which starts the hosts behind it up to high: the range [low, high).
 typedef struct aq_job_message {
     uint32_t low, high;
     const uint8_t *spec; // aq_write_spec
@@ -103,24 +105,24 @@ void aq_write_job(aq_bytes_t *bytes, const aq_job_message_t *job);
 bool aq_read_job(aq_view_t view, aq_job_message_t *out);
 
 #define AQ_NO_WISH UINT32_MAX
-#define AQ_BAD_WISH (UINT32_MAX - 1) // its GASNET_WORKER_RANK names no rank
+#define AQ_BAD_WISH (UINT32_MAX - 1) // GASNET_WORKER_RANK of the worker names no rank
 
 typedef struct aq_worker {
-    const char *machine; // alike in processes that can share memory, and in no others
-    const char *host;    // its name, for messages
-    uint32_t rank;       // that it wants to be; AQ_NO_WISH, AQ_BAD_WISH
+    const char *machine; // the same in processes that can share memory, different in all others
+    const char *host;    // name of the host, for messages
+    uint32_t rank;       // the rank that it asks for; AQ_NO_WISH, AQ_BAD_WISH
 } aq_worker_t;
 void aq_write_worker(aq_bytes_t *bytes, const aq_worker_t *worker);
 bool aq_read_worker(aq_view_t view, aq_worker_t *out);
 
 typedef struct aq_node_text {
     uint32_t node;
-    const char *text; // STARTED: its address towards its parent; FAILED: why
+    const char *text; // STARTED: address towards the parent; FAILED: reason
 } aq_node_text_t;
 void aq_write_node_text(aq_bytes_t *bytes, aq_message_t type, const aq_node_text_t *text);
 bool aq_read_node_text(aq_view_t view, aq_node_text_t *out);
 
-// Two hosts and their addresses, so that each knows that of another one; text "": none.
+// Two hosts and their addresses, so that each host knows the address of another one; text "": none.
 typedef struct aq_go {
     aq_node_text_t peer[2];
 } aq_go_t;
@@ -142,7 +144,7 @@ void aq_write_empty(aq_bytes_t *bytes, aq_message_t type);
 void aq_write_number(aq_bytes_t *bytes, aq_message_t type, uint32_t number);
 bool aq_read_number(aq_view_t view, uint32_t *out);
 
-// EXIT and ENDED. now: do not wait for the ranks to leave by themselves.
+// EXIT and ENDED. now: do not wait for the ranks to leave.
 typedef struct aq_end {
     bool now;
     uint32_t code;
@@ -157,8 +159,8 @@ void aq_write_done(aq_bytes_t *bytes, const aq_done_t *done);
 bool aq_read_done(aq_view_t view, aq_done_t *out);
 
 typedef struct aq_fault {
-    uint32_t ranks;   // of a host that could not start
-    const char *text; // what the first of them says
+    uint32_t ranks;   // ranks of a host that could not start
+    const char *text; // reason of the first of them
 } aq_fault_t;
 void aq_write_fault(aq_bytes_t *bytes, const aq_fault_t *fault);
 bool aq_read_fault(aq_view_t view, aq_fault_t *out);

@@ -1,4 +1,4 @@
-// Addresses, listening and calling.
+// Addresses, listening and connecting.
 #include "net_address.h"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ static bool read_address(const char *text, uint16_t port, net_address_t *out)
 
 static void write_address(const void *address, socklen_t length, char text[AQ_ADDRESS_TEXT])
 {
-    static const char prefix[] = "::ffff:"; // of an IPv4 address in a socket of IPv6
+    static const char prefix[] = "::ffff:"; // of an IPv4 address in an IPv6 socket
     const char *from = text;
     if (getnameinfo(address, length, text, AQ_ADDRESS_TEXT, NULL, 0, NI_NUMERICHOST) != 0) {
         text[0] = '\0';
@@ -64,7 +64,7 @@ static bool can_be_told(const struct ifaddrs *entry, char text[AQ_ADDRESS_TEXT])
         write_address(entry->ifa_addr, sizeof(struct sockaddr_in6), text);
     else
         return false;
-    return text[0] != '\0' && strchr(text, '%') == NULL; // of one link only
+    return text[0] != '\0' && strchr(text, '%') == NULL; // not a link-local address
 }
 
 void aq_net_own_addresses(char *text, size_t room)
@@ -110,7 +110,7 @@ bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT])
 
 // ---- listening ----
 
-// Tries each port of the range once. 0 or errno.
+// Tries each port of the range once. Returns 0 or errno.
 static int bind_in_range(int fd, const char *address, aq_ports_t ports)
 {
     net_address_t at;
@@ -190,7 +190,7 @@ void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT])
         write_address(&at.any, at.length, address);
 }
 
-// ---- calling ----
+// ---- connecting ----
 
 static int wait_connected(int fd, int timeout_ms)
 {

@@ -1,5 +1,5 @@
-// Addresses for the tree: which of this host's a peer can call, and who may call. All addresses are
-// numeric text, IPv4 or IPv6, so that no name is looked up but GASNET_MASTERIP.
+// Network addresses for the tree: the own addresses that a peer can call, and the peers that may
+// call. All addresses are numeric text, IPv4 or IPv6, so only GASNET_MASTERIP needs a name lookup.
 #ifndef AQ_NET_ADDRESS_H
 #define AQ_NET_ADDRESS_H
 
@@ -18,25 +18,25 @@ typedef struct aq_listener {
     uint16_t port;
 } aq_listener_t;
 
-// Addresses of this host that mean something to others, commas between, as many as fit.
+// Writes the addresses of this host that other hosts can use, separated by commas, as many as fit.
 void aq_net_own_addresses(char *text, size_t room);
 bool aq_net_is_loopback(const char *address);
-// The address from which the kernel sends to another one; nothing is sent.
+// Finds the address from which the kernel sends to target. Sends nothing.
 bool aq_net_source(const char *target, char source[AQ_ADDRESS_TEXT]);
-// A numeric address or a name; may block to look the name up.
+// Resolves a numeric address or a name; a name lookup may block.
 bool aq_net_resolve(const char *name, char address[AQ_ADDRESS_TEXT]);
 
-// Listens on that address only, on a port of the range ({0}: any). 0 or errno.
+// Listens on that address only, on a port of the range ({0}: any port). Returns 0 or errno.
 int aq_net_listen(const char *address, aq_ports_t ports, aq_listener_t *out);
-// The next caller and its address; -1: none waits.
+// Accepts the next caller and its address. -1: no caller waits.
 int aq_net_accept(const aq_listener_t *listener, char address[AQ_ADDRESS_TEXT]);
-// Blocks for at most that long. -1 with errno.
+// Connects; blocks for at most timeout_ms. Returns the descriptor, or -1 with errno set.
 int aq_net_connect(const char *address, uint16_t port, int timeout_ms);
-// The address at the other end of a connection, and at this one; "" when there is none.
+// The remote and the local address of a connection; "" if there is none.
 void aq_net_peer(int fd, char address[AQ_ADDRESS_TEXT]);
 void aq_net_local(int fd, char address[AQ_ADDRESS_TEXT]);
 
-// Whether a list with commas between has an address.
+// Whether a comma-separated list contains the address.
 bool aq_net_is_listed(const char *list, const char *address);
 
 #endif

@@ -1,4 +1,4 @@
-// The loop of a process of the tree, and the way of frames.
+// The loop of a process of the tree, and the routing of frames.
 #include "node.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define IDLE_MS 1000
 #define PING_NS UINT64_C(2000000000)
-#define SILENCE_NS UINT64_C(10000000000) // without an answer, until the user is told
+#define SILENCE_NS UINT64_C(10000000000) // without an answer, before the user is warned
 
 // ---- the tree ----
 
@@ -131,7 +131,7 @@ static bool take_report(aq_node_t *node, aq_child_t *child, const aq_frame_t *fr
     if (!aq_read_node_text(frame->payload, &text) || !in_subtree(child, text.node))
         return false;
     if (frame->type == AQ_MSG_FAILED) {
-        child->done++; // nothing more will come of it
+        child->done++; // the host will send nothing more
     } else if (text.node == child->low && child->state == AQ_CHILD_UP) {
         child->state = AQ_CHILD_READY;
         aq_node_start_more(node);
@@ -140,7 +140,7 @@ static bool take_report(aq_node_t *node, aq_child_t *child, const aq_frame_t *fr
     return true;
 }
 
-// False: no frame that a helper sends.
+// False: helpers do not send such a frame.
 static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     switch (frame->type) {
@@ -183,7 +183,8 @@ void aq_node_take_frames(aq_node_t *node, aq_child_t *child)
             break;
         }
     if (framing == AQ_FRAME_BAD)
-        aq_node_lose_child(node, child, "its helper sends what this version does not know");
+        aq_node_lose_child(node, child,
+                           "its helper sent a message that this version does not know");
 }
 
 static void lose_link(aq_node_t *node, aq_child_t *child, int error)
@@ -201,7 +202,7 @@ static void serve_child(aq_node_t *node, void *item, short events)
         return;
     if (events & ~POLLOUT)
         error = aq_link_receive(&child->link);
-    aq_node_take_frames(node, child); // also what came before the end
+    aq_node_take_frames(node, child); // including the last ones before the end
     if (!is_linked(child))
         return;
     if (error == ENOTCONN && child->done >= child->high - child->low) {
@@ -225,9 +226,9 @@ static void give_credit(aq_node_t *node)
     }
 }
 
-// A connection may stand while its bytes do not arrive: somebody on the network withholds them, or
-// the helper is stopped. What was left out before a ping or its answer breaks the link, since it is
-// sealed; an answer that does not come is told, since one that is stopped may go on.
+// A connection may stay open although its bytes do not arrive: an attacker withholds them, or the
+// helper is stopped. Bytes missing before a ping or its answer break the link, because it is
+// sealed. A missing answer is only reported, because a stopped helper may continue.
 static void ping_child(const aq_node_t *node, aq_child_t *child, uint64_t now)
 {
     if (child->state != AQ_CHILD_READY || now - child->pinged < PING_NS)
@@ -237,11 +238,10 @@ static void ping_child(const aq_node_t *node, aq_child_t *child, uint64_t now)
         child->pinged = now;
         child->unanswered = true;
     } else if (!child->warned && now - child->pinged > SILENCE_NS) {
-        aq_log_warn("host %s has not answered for %u seconds, though its connection from %s "
-                    "stands: it is stopped or overloaded, or somebody on the network withholds "
-                    "what it says",
-                    node->spec.hosts[child->low].name, (unsigned)(SILENCE_NS / 1000000000),
-                    child->seen);
+        aq_log_warn(
+            "host %s has not answered for %u seconds, though its connection from %s is open: it is "
+            "stopped or overloaded, or an attacker on the network withholds its messages",
+            node->spec.hosts[child->low].name, (unsigned)(SILENCE_NS / 1000000000), child->seen);
         child->warned = true;
     }
 }
@@ -258,7 +258,7 @@ static void flush_children(aq_node_t *node)
     for (uint32_t i = 0; i < node->child_count; i++) {
         aq_child_t *child = &node->children[i];
         int error = is_linked(child) ? aq_link_flush(&child->link) : 0;
-        // A link that broke may still hold what the peer said last: the next receive tells.
+        // A broken link may still hold the peer's last frames; the next receive reports the error.
         if (error != 0 && error != EPIPE && error != ECONNRESET)
             lose_link(node, child, error);
     }
@@ -276,7 +276,7 @@ void aq_node_watch(aq_node_t *node, int fd, short events, aq_watcher_t *call, vo
         node->watches = watches != NULL ? watches : node->watches;
         if (polls == NULL || watches == NULL) {
             aq_log_error("no memory to watch the hosts of the job; the job is ended");
-            _exit(1); // what we started ends with our links
+            _exit(1); // what this process started ends with its links
         }
         node->watch_room = room;
     }

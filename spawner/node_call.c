@@ -1,4 +1,4 @@
-// Connections of helpers to the process that started them: who may call, and what proves it.
+// Connections of helpers to the process that started them: permission to call, and authentication.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "node.h"
 
 #define CALLER_NS UINT64_C(10000000000) // from the call to authentication
-#define HURRY_NS UINT64_C(3000000000)   // the same, where others wait for a place
+#define HURRY_NS UINT64_C(3000000000)   // the same, while other callers wait for a place
 
-// ---- where to be called ----
+// ---- listening ----
 
 static aq_listener_t *find_listener(aq_node_t *node, const char *address)
 {
@@ -21,7 +21,7 @@ static aq_listener_t *find_listener(aq_node_t *node, const char *address)
     return NULL;
 }
 
-// 0 or errno. what is bound when the address itself is not one of ours.
+// Returns 0 or errno. bound: the address to bind if the address itself belongs to another host.
 static int add_listener(aq_node_t *node, const char *address, const char *bound,
                         aq_listener_t **out)
 {
@@ -40,7 +40,7 @@ static int add_listener(aq_node_t *node, const char *address, const char *bound,
     return 0;
 }
 
-// An address that the user told may be that of a router in front of this host.
+// The address that the user gave may be that of a router in front of this host.
 static int listen_as_told(aq_node_t *node, aq_listener_t **out)
 {
     const char *told = node->told_address;
@@ -50,7 +50,7 @@ static int listen_as_told(aq_node_t *node, aq_listener_t **out)
     return error;
 }
 
-// The interface that routes to one of the host's addresses.
+// Listens on the interface that routes to one of the host's addresses.
 static int listen_by_route(aq_node_t *node, const char *addresses, aq_listener_t **out)
 {
     char address[AQ_ADDRESS_TEXT], source[AQ_ADDRESS_TEXT];
@@ -95,7 +95,7 @@ int aq_node_listen_all(aq_node_t *node, uint16_t *port)
     if (node->told_address[0] != '\0') {
         error = listen_as_told(node, &listener);
     } else {
-        error = add_listener(node, "::", "::", &listener); // of both kinds, as the kernel has it
+        error = add_listener(node, "::", "::", &listener); // IPv4 too, unless configured otherwise
         if (error != 0)
             error = add_listener(node, "0.0.0.0", "0.0.0.0", &listener);
     }
@@ -103,7 +103,7 @@ int aq_node_listen_all(aq_node_t *node, uint16_t *port)
     return error;
 }
 
-// ---- who may call ----
+// ---- permission ----
 
 static bool is_invited(const aq_node_t *node, const char *address)
 {
@@ -114,7 +114,7 @@ static bool is_invited(const aq_node_t *node, const char *address)
     return false;
 }
 
-// Strangers may call as often as they like: the first are told, the others are counted.
+// Strangers may call any number of times: the first are reported, the others only counted.
 static void refuse_caller(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
     if (++node->refused <= AQ_REFUSALS_TOLD)
@@ -131,9 +131,9 @@ static void tell_refused(aq_node_t *node)
     node->refused = 0;
 }
 
-// A free place for a caller, if need be that of the one that has been silent for longest. A helper
-// proves the key as soon as it has called; somebody who fills all places shall not keep it out.
-// NULL: there is none.
+// Returns a free place for a caller, if necessary that of the caller that has been silent for
+// longest: helpers authenticate right after connecting, and a stranger that fills all places must
+// not keep them out. NULL: there is no place.
 static aq_caller_t *find_place(aq_node_t *node)
 {
     aq_caller_t *oldest = &node->callers[0];
@@ -146,8 +146,7 @@ static aq_caller_t *find_place(aq_node_t *node)
     }
     if (aq_clock_ns() + CALLER_NS < oldest->deadline + HURRY_NS)
         return NULL;
-    refuse_caller(node, oldest,
-                  "it does not prove that it knows the key of the job, and others wait");
+    refuse_caller(node, oldest, "it did not authenticate with the key of the job, and others wait");
     return oldest;
 }
 
@@ -165,9 +164,10 @@ static void accept_calls(aq_node_t *node, void *item, short events)
         aq_link_open(&caller->link, fd);
         snprintf(caller->address, sizeof caller->address, "%s", address);
         if (!node->spec.promiscuous && !node->spec.workers && !is_invited(node, address))
-            refuse_caller(node, caller,
-                          "it is no host that is being started; if it is one behind a router, set "
-                          "GASNET_SPAWN_PROMISCUOUS=1");
+            refuse_caller(
+                node, caller,
+                "it is not a host that is being started; if it is one behind a router, set "
+                "GASNET_SPAWN_PROMISCUOUS=1");
     }
 }
 
@@ -182,13 +182,13 @@ static aq_child_t *find_child(aq_node_t *node, uint32_t host)
     return NULL;
 }
 
-// Anybody can say that it is a worker without the key, so the job goes on waiting for those that
-// have it. One message stands for all workers.
+// Anyone can claim to be a worker without a key, so the job continues to wait for workers that have
+// the key. One message stands for all workers.
 static bool note_keyless(aq_node_t *node, aq_caller_t *caller)
 {
     if (!node->keyless)
-        aq_log_error("a process on %s has come without the key of the job: the command of "
-                     "GASNET_CSPAWN_CMD does not pass its environment on, where the key is "
+        aq_log_error("a process on %s has called without the key of the job: the command of "
+                     "GASNET_CSPAWN_CMD does not pass its environment on, which has the key "
                      "(GASNET_SPAWN_KEY); have it pass that variable (mpirun -x GASNET_SPAWN_KEY, "
                      "srun --export=ALL), or set GASNET_CSPAWN_KEY=command",
                      caller->address);
@@ -215,7 +215,7 @@ static bool challenge_caller(aq_node_t *node, aq_caller_t *caller, const aq_fram
     return aq_link_flush(&caller->link) == 0;
 }
 
-// Its connection becomes that of the child.
+// The connection of the caller becomes the link of the child.
 static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t *frame)
 {
     uint8_t tag[AQ_AUTH_BYTES];
@@ -231,7 +231,7 @@ static bool admit_caller(aq_node_t *node, aq_caller_t *caller, const aq_frame_t 
     caller->link = (aq_link_t){.fd = -1};
     snprintf(child->seen, sizeof child->seen, "%s", caller->address);
     child->state = AQ_CHILD_UP;
-    if (node->spec.workers) { // the job follows when all are here
+    if (node->spec.workers) { // the job follows once all workers have arrived
         aq_node_take_frames(node, child);
         return true;
     }
@@ -261,14 +261,14 @@ static void serve_caller(aq_node_t *node, void *item, short events)
     if (caller->link.fd < 0)
         return;
     if (framing == AQ_FRAME_BAD)
-        refuse_caller(node, caller, "it does not prove that it knows the key of the job");
+        refuse_caller(node, caller, "it did not authenticate with the key of the job");
     else if (error != 0)
         aq_link_close(&caller->link);
 }
 
 // ---- the loop's side ----
 
-// When a caller gets impatient that has a place; 0: one is free.
+// The time at which the oldest caller loses its place; 0: a place is free.
 static uint64_t place_due(const aq_node_t *node)
 {
     uint64_t oldest = UINT64_MAX;
@@ -281,8 +281,8 @@ static uint64_t place_due(const aq_node_t *node)
     return oldest - CALLER_NS + HURRY_NS;
 }
 
-// Callers for whom there is no place wait in the kernel's queue. What callers have said is looked
-// at first, so that none loses its place while its proof waits.
+// Callers without a place wait in the kernel's queue. Input of the current callers is handled
+// first, so that no caller loses its place while its AUTH frame is already here.
 void aq_node_watch_calls(aq_node_t *node)
 {
     bool room = place_due(node) <= aq_clock_ns();
@@ -317,6 +317,6 @@ void aq_node_check_calls(aq_node_t *node)
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         if (node->callers[i].link.fd >= 0 && now > node->callers[i].deadline)
             aq_link_close(&node->callers[i].link);
-    if (all_called(node)) // nobody is expected any more
+    if (all_called(node)) // no further caller is expected
         aq_node_close_calls(node);
 }

@@ -1,4 +1,4 @@
-// Starting the children of a process of the tree, by remote shells.
+// Starting the children of a process of the tree with remote shells.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@ static const aq_spec_host_t *host_of(const aq_node_t *node, const aq_child_t *ch
 
 // ---- failures ----
 
-// The hosts behind a child that is not to be had were to be started by it.
+// The failed child would have started the hosts behind it, so those are reported as failed too.
 static void report_subtree(aq_node_t *node, const aq_child_t *child, const char *why)
 {
     char text[AQ_REMOTE_TEXT];
     aq_node_report(node, child->low, why);
-    snprintf(text, sizeof text, "host %s was to start it", host_of(node, child)->name);
+    snprintf(text, sizeof text, "host %s should have started it", host_of(node, child)->name);
     for (uint32_t host = child->low + 1; host < child->high; host++)
         aq_node_report(node, host, text);
 }
@@ -42,7 +42,7 @@ void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why)
     aq_node_start_more(node);
 }
 
-// ---- beginning ----
+// ---- start ----
 
 static bool make_command(const aq_node_t *node, const aq_spec_host_t *host,
                          aq_remote_command_t *command)
@@ -74,7 +74,7 @@ static bool is_outstanding(const aq_child_t *child)
 
 void aq_node_start_more(aq_node_t *node)
 {
-    static bool inside; // a child that cannot begin comes here again
+    static bool inside; // a child that cannot start leads back to this function
     if (inside)
         return;
     inside = true;
@@ -98,7 +98,7 @@ static bool send_intro(const aq_node_t *node, aq_child_t *child, const aq_listen
     aq_intro_t intro = {.node = child->low, .address = listener->address, .port = listener->port};
     memcpy(intro.key, node->key, sizeof intro.key);
     aq_write_intro(&bytes, &intro);
-    // A pipe takes so few bytes at once.
+    // A pipe takes this few bytes at once.
     bool ok =
         !bytes.failed && write(child->remote.in, bytes.data, bytes.used) == (ssize_t)bytes.used;
     if (bytes.data != NULL)
@@ -127,7 +127,7 @@ static void take_greeting(aq_node_t *node, aq_child_t *child, const aq_greeting_
     }
     if (send_intro(node, child, listener))
         child->state = AQ_CHILD_INVITED;
-    // Else the shell has ended, and the reaping tells.
+    // Else the shell has ended, and the reaper reports that.
 }
 
 static void serve_output(aq_node_t *node, void *item, short events)
@@ -174,7 +174,7 @@ void aq_node_child_reaped(aq_node_t *node, pid_t pid, int status)
         if (child->state == AQ_CHILD_SHELL || child->state == AQ_CHILD_INVITED) {
             aq_greeting_t greeting;
             if (status == 0 && child->state == AQ_CHILD_INVITED)
-                return; // it has called, and its connection is still to be looked at
+                return; // the child has called; its connection is handled later
             while (child->remote.out >= 0 && aq_remote_greeted(&child->remote, &greeting))
                 continue;
             aq_remote_reason(&child->remote, why, sizeof why);

@@ -35,7 +35,7 @@ __attribute__((noreturn)) static void become_shell(char *const *argv, const int 
     for (int fd = 0; fd < 3; fd++)
         if (dup2(fds[fd], fd) < 0)
             _exit(127);
-    // A user who was logged in by ssh has these; they would tell the helper of another connection.
+    // A user who logged in by ssh has these variables; they describe another connection.
     (void)unsetenv("SSH_CONNECTION");
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGXFSZ, SIG_DFL);
@@ -83,7 +83,7 @@ int aq_remote_start(aq_remote_t *remote, char *const *argv)
     return 0;
 }
 
-// The word at *text, ended in place; "" at the end.
+// Returns the word at *text, terminated in place; "" at the end.
 static char *cut_word(char **text)
 {
     char *word = *text;

@@ -8,7 +8,7 @@
 #include "../other/base/log.h"
 #include "shell_words.h"
 
-#define OUR_WORDS 16 // of a command line, beside the user's options
+#define OUR_WORDS 16 // words of a command line besides the user's options
 
 bool aq_remote_is_here(const aq_remote_host_t *host)
 {
@@ -45,7 +45,7 @@ void aq_remote_command_free(aq_remote_command_t *command)
     *command = (aq_remote_command_t){0};
 }
 
-// ssh takes the first value of an option: those of the user come first.
+// ssh takes the first value of an option, so the user's options come first.
 static bool make_remote(aq_remote_command_t *command, const aq_remote_way_t *way,
                         const aq_remote_host_t *host, const char *word)
 {

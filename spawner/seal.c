@@ -14,7 +14,7 @@ _Static_assert(AQ_SESSION_KEY_BYTES == crypto_secretstream_xchacha20poly1305_KEY
 
 struct aq_seal {
     uint8_t out_key[AQ_SESSION_KEY_BYTES], in_key[AQ_SESSION_KEY_BYTES];
-    bool out_begun, in_begun; // the keys have become states
+    bool out_begun, in_begun; // the keys have become stream states
     bool in_failed;
     crypto_secretstream_xchacha20poly1305_state out, in;
 };
@@ -62,7 +62,7 @@ void aq_seal_record(aq_seal_t *seal, const uint8_t *plain, size_t length, aq_byt
 
 // ---- in ----
 
-// Opens the record at the beginning of wire, if it is there in whole: *used is its length then.
+// Opens the record at the beginning of wire if it is complete; *used is then its length.
 static bool seal_open_record(aq_seal_t *seal, const uint8_t *wire, size_t length, size_t *used,
                              aq_bytes_t *plain)
 {
@@ -78,7 +78,7 @@ static bool seal_open_record(aq_seal_t *seal, const uint8_t *wire, size_t length
     size_t before = plain->used;
     uint8_t *opened = aq_put_room(plain, sealed - AQ_SEAL_TAG), tag;
     if (opened == NULL)
-        return true; // plain has failed, and tells that itself
+        return true; // plain has failed, and the caller sees that
     if (crypto_secretstream_xchacha20poly1305_pull(&seal->in, opened, NULL, &tag, view.at, sealed,
                                                    NULL, 0) != 0) {
         plain->used = before;

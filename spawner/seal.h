@@ -3,37 +3,36 @@
 //   sealed stream = header (24) record record ...
 //   record        = length (4, big-endian) | encrypted bytes, with their tag (length)
 //
-// Each direction is a stream of libsodium's secretstream (XChaCha20-Poly1305) under a key of its
-// own, which is derived from the job's key and everything that the two sides said in the proof
-// (auth.h). So records open only on the connection and in the direction that they were sealed for,
-// and only in their order: a record that somebody changed, inserted, repeated, swapped or left out
-// makes the stream fail for good, and nothing of it is delivered. The end of a stream is not
-// marked, since the messages of the job say when a host is done.
+// Each direction is a stream of libsodium's secretstream (XChaCha20-Poly1305) with a key of its
+// own, derived from the job's key and everything that both sides sent during authentication
+// (auth.h). So a record opens only on its connection, in its direction, and in order: a record that
+// is changed, inserted, replayed, reordered or missing makes the stream fail for good, and nothing
+// of it is delivered. The stream has no end mark, because messages of the job say when a host is
+// done.
 #ifndef AQ_SEAL_H
 #define AQ_SEAL_H
 
 #include "auth.h"
 
 #define AQ_SEAL_HEADER ((size_t)24)
-#define AQ_SEAL_PLAIN_MOST ((size_t)32 * 1024) // bytes before encryption, of one record
+#define AQ_SEAL_PLAIN_MOST ((size_t)32 * 1024) // bytes of one record before encryption
 #define AQ_SEAL_TAG ((size_t)17)
 #define AQ_SEAL_RECORD_MOST (4 + AQ_SEAL_PLAIN_MOST + AQ_SEAL_TAG)
 
 typedef struct aq_seal aq_seal_t;
 
-// For the side that called, or the one that listened. NULL: no memory.
+// is_caller: for the side that called, else for the one that listened. NULL: no memory.
 aq_seal_t *aq_seal_new(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool is_caller);
 // Erases the keys. NULL is allowed.
 void aq_seal_free(aq_seal_t *seal);
 
 // Appends one record with plain[0, length) to wire; length is 1 to AQ_SEAL_PLAIN_MOST. The first
-// call puts the header in front. Without memory, wire has failed.
+// call puts the header in front. Without memory, wire fails.
 void aq_seal_record(aq_seal_t *seal, const uint8_t *plain, size_t length, aq_bytes_t *wire);
 
-// Opens all records that are whole in wire[0, length), and appends what was in them to plain. *used
-// is how many bytes of wire are done with; what is left is less than AQ_SEAL_RECORD_MOST bytes.
-// False: a record is not what the peer sealed. Then this and every later call delivers nothing
-// more.
+// Opens all complete records of wire[0, length) and appends their contents to plain. *used: bytes
+// of wire that are consumed; fewer than AQ_SEAL_RECORD_MOST bytes are left. False: a record is not
+// what the peer sealed; this and every later call deliver nothing.
 bool aq_seal_open(aq_seal_t *seal, const uint8_t *wire, size_t length, size_t *used,
                   aq_bytes_t *plain);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Characters that mean themselves between single quotes in every shell. (A backslash does not in
-// fish, "!" and the end of a line do not in csh.)
+// Characters that stand for themselves between single quotes in every shell. (A backslash does not
+// in fish; "!" and newline do not in csh.)
 static bool is_plain(const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -13,7 +13,8 @@ static bool is_plain(const char *path)
     return path[strspn(path, plain)] == '\0';
 }
 
-// Each byte as printf's %b has it: a backslash, 0 and three octal digits. Free it.
+// Writes each byte as printf's %b expects it: a backslash, 0 and three octal digits. The caller
+// frees the text.
 static char *write_octal(const char *path)
 {
     char *text = malloc(5 * strlen(path) + 1), *to = text;
@@ -31,7 +32,7 @@ char *aq_shell_command(const char *path, const char *word)
     if (is_plain(path))
         return asprintf(&command, "exec '%s' %s", path, word) < 0 ? NULL : command;
     char *octal = write_octal(path);
-    // The x keeps an end of line at the end of the path.
+    // The x preserves newlines at the end of the path.
     int n = octal == NULL
                 ? -1
                 : asprintf(&command, "exec sh -c 'p=$(printf %%b \"%sx\"); exec \"${p%%x}\" %s'",
@@ -45,7 +46,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// Copies the word at *text without its quotes. False: a quote is open at the end.
+// Copies the word at *text without its quotes. False: a quote is still open at the end.
 static bool cut_word(const char **text, char *to)
 {
     const char *from = *text;

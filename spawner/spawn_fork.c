@@ -1,4 +1,4 @@
-// Back ends fork and ssh: the side of a rank. Everything goes through the boot page of its host.
+// The back end of spawners fork and ssh: all operations go through the boot page of the host.
 #include "spawn_fork.h"
 
 #include <errno.h>
@@ -18,12 +18,11 @@
 
 #define CONTROL_NAME "GASNET_SPAWN_CONTROL"
 
-// There is one job in a process, and it lives as long as the process: see finalize
-// in aq_boot_ops_t.
+// A process has one job, which lives as long as the process: see finalize in aq_boot_ops_t.
 typedef struct fork_boot {
     aq_boot_t boot; // first, so that a pointer to it is a pointer to this
     aq_boot_page_t *page;
-    uint32_t round; // exchanges so far; alike at all ranks
+    uint32_t round; // exchanges so far; the same at all ranks
 } fork_boot_t;
 
 static fork_boot_t the_boot;
@@ -39,8 +38,8 @@ static aq_status_t fork_barrier(aq_boot_t *boot)
     return boot->size == 1 ? AQ_OK : aq_page_barrier(mine_of(boot)->page, &step);
 }
 
-// Copies one chunk of every rank from the exchange buffer, where they lie packed, to its place
-// in all.
+// Copies one chunk of every rank from the exchange buffer, where the chunks are packed, to its
+// place in all.
 static void scatter_chunk(uint8_t *all, const uint8_t *slots, uint32_t size, size_t len,
                           size_t done, size_t part)
 {
@@ -52,8 +51,8 @@ static void scatter_chunk(uint8_t *all, const uint8_t *slots, uint32_t size, siz
         memcpy(all + r * len + done, slots + r * part, part);
 }
 
-// One barrier a chunk is enough: a rank writes into a buffer again two rounds later, after a
-// barrier that the others entered when they had read it.
+// One barrier per chunk is enough: a rank writes to a buffer again two rounds later, after a
+// barrier that the other ranks entered only after they had read the buffer.
 static aq_status_t fork_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
 {
     fork_boot_t *self = mine_of(boot);
@@ -116,7 +115,7 @@ __attribute__((noreturn)) static void fork_abort(aq_boot_t *boot, int code)
     aq_boot_page_t *page = mine_of(boot)->page;
     atomic_store(&page->abort_asked, 1);
     int won = aq_page_announce(page, (int32_t)boot->rank, code);
-    if (page->supervisor > 0) // again: the exit may have been announced before
+    if (page->supervisor > 0) // again, because the exit may have been announced before
         (void)kill(page->supervisor, AQ_WAKE_SIGNAL);
     aq_page_wake_relay(page);
     _exit(won);
@@ -167,7 +166,7 @@ aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **
                      rank);
         return AQ_ERR_PEER;
     }
-    // The supervisor counts the absent and then looks at the members: one of the two sides sees
+    // The supervisor first counts the absent rank and then reads members, so at least one side sees
     // the other.
     atomic_fetch_add(&page->members, 1);
     if (atomic_load(&page->absent) > 0) {
@@ -204,7 +203,7 @@ typedef struct control {
     uint64_t fd, rank, inode;
 } control_t;
 
-// Takes digits up to the character end; false if there is anything else or the number is above max.
+// Reads digits up to the character end. False: other characters, or a number above max.
 static bool take_number(const char **text, char end, uint64_t max, uint64_t *out)
 {
     const char *s = *text;
@@ -234,7 +233,7 @@ static bool parse_control(const char *text, control_t *out)
            take_number(&text, '\0', UINT64_MAX, &out->inode);
 }
 
-// True when the descriptor is open on the very file that the launcher meant.
+// Whether the descriptor refers to the file that the launcher made.
 static bool is_boot_file(const control_t *control, size_t *bytes)
 {
     struct stat st;
@@ -250,12 +249,12 @@ static bool is_boot_page(const aq_boot_page_t *page, size_t bytes, uint64_t rank
            aq_page_bytes(page->size) == bytes && rank < page->size;
 }
 
-// The page and the place in it that the control variable names, for aq_boot_fork_join; NULL: not
-// known.
+// The page and the rank that the control variable names, for aq_boot_fork_join; NULL: not found
+// yet.
 static aq_boot_page_t *named_page;
 static control_t named;
 
-// Finds them. NULL, or why it cannot; "": that is logged.
+// Finds page and rank. Returns NULL, or why that fails; "": already logged.
 static const char *find_page(const char *text)
 {
     size_t bytes;
@@ -279,7 +278,7 @@ void aq_boot_fork_begin(void)
 {
     const char *text = getenv(CONTROL_NAME);
     if (text == NULL || find_page(text) != NULL)
-        return; // whoever joins is told
+        return; // aq_boot_fork_join reports the fault
     aq_log_identity((uint32_t)named.rank, named_page->size);
     aq_page_take_faults(named_page, 1);
 }
@@ -295,8 +294,8 @@ aq_status_t aq_boot_fork_join(const char *text, aq_boot_t **out)
         return AQ_ERR_CONFIG;
     (void)close((int)named.fd);
     (void)unsetenv(CONTROL_NAME);
-    // Behind a wrapper (a shell, a debugger) the supervisor is not our parent: die with
-    // the wrapper.
+    // With a wrapper (a shell, a debugger) between, the supervisor is not the parent: this process
+    // then dies with the wrapper.
     if (getppid() != named_page->supervisor)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     return aq_boot_fork_adopt(named_page, (uint32_t)named.rank, out);

@@ -1,5 +1,5 @@
-// Which module starts the job: the one that the user names, else the usable one of highest
-// priority.
+// Chooses the module that starts the job: the one that the user names, else the usable one with the
+// highest priority.
 #include "spawn_module.h"
 
 #include <stdio.h>
@@ -29,9 +29,9 @@ static bool init_module(const place_t *place, const aq_start_t *start, int *prio
     return place->module->init(start, priority, why, WHY_ROOM);
 }
 
-// ---- what the user asks for ----
+// ---- the user's wish ----
 
-// A spawner that is asked for, and by what.
+// A spawner that the user asks for, and the option or variable that says so.
 typedef struct wish {
     const char *name; // NULL: none
     const char *by;
@@ -45,7 +45,7 @@ static bool take_setting(aq_setting_id_t id, wish_t *wish)
     return true;
 }
 
-// GASNet's letters, which are for conduit udp.
+// GASNet's letters, for conduit udp.
 static void take_letter(wish_t *wish)
 {
     const char *letter = aq_settings_text(AQ_SET_SPAWNFN);
@@ -91,7 +91,7 @@ static const aq_spawn_module_t *take_wish(const aq_start_t *start, const wish_t 
         return refuse_wish(wish, why);
     }
     if (strcmp(wish->name, "R") == 0)
-        return refuse_wish(wish, "GASNet has given rexec up, and it is not here either: set it to "
+        return refuse_wish(wish, "GASNet dropped rexec, and Aqueduct does not have it: set it to "
                                  "L, S or C");
     return refuse_wish(wish, "there is no spawner of this name");
 }
@@ -108,7 +108,7 @@ static const aq_spawn_module_t *take_best(const aq_start_t *start)
             best = places[i].module;
             most = priority;
         }
-    return best; // fork always can
+    return best; // fork is always usable
 }
 
 static void tell_others(const aq_start_t *start, const aq_spawn_module_t *taken, const wish_t *wish)
@@ -122,7 +122,7 @@ static void tell_others(const aq_start_t *start, const aq_spawn_module_t *taken,
             if (wish->name != NULL)
                 snprintf(why, sizeof why, "%s asks for %s", wish->by, wish->name);
             else
-                snprintf(why, sizeof why, "%s goes before it", taken->name);
+                snprintf(why, sizeof why, "%s has a higher priority", taken->name);
         }
         printf("gasnetrun: spawner %s is not taken: %s\n", places[i].name, why);
     }

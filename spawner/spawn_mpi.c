@@ -1,6 +1,6 @@
-// Back ends mpi and pmi: the side of a rank that mpirun started. MPI (or PMIx) carries the
-// exchanges; the ranks of one host also share a boot page, for the exit word and the seats. mpirun
-// is the supervisor: it ends the job when a rank dies or leaves with another code than 0.
+// The back end of spawners mpi and pmi, for a rank that mpirun started. MPI (or PMIx) carries the
+// exchanges. The ranks of one host also share a boot page, for the exit word and the seats. mpirun
+// is the supervisor: it ends the job when a rank dies or leaves with a code other than 0.
 #include "spawn_mpi.h"
 
 #include <errno.h>
@@ -27,24 +27,26 @@
 #include "supervisor.h"
 
 enum {
-    YIELDS = 200,         // looks at a collective call of MPI before the waits between them grow
-    PAUSE_NS = 50000,     // then
-    LEAVE_NS = 200000000, // that all have at least, to leave together
-    LAST_WORDS_NS = 50000000, // for the launcher to pass them on, before it ends all
-    PART = 1024,              // bytes that a rank gives to one collective call
+    YIELDS = 200,     // tests of a collective MPI call before the pauses between tests get longer
+    PAUSE_NS = 50000, // length of a longer pause
+    LEAVE_NS = 200000000,     // least time for all ranks to leave together
+    LAST_WORDS_NS = 50000000, // for the launcher to forward output before it ends the job
+    PART = 1024,              // bytes that a rank contributes to one collective call
     ADDRESS_BYTES = 64,       // of a host, as text
 };
 
-// There is one job in a process, and it lives as long as the process.
+// A process has one job, which lives as long as the process.
 typedef struct mpi_boot {
     aq_boot_t boot; // first, so that a pointer to it is a pointer to this
     const aq_mpilib_table_t *mpi;
     aq_mpilib_comm_t *comm;
-    aq_mpilib_comm_t *last; // for the barrier at the end: on comm, some may have given up a call
+    // For the barrier at the end: some ranks may have abandoned a call on comm.
+    aq_mpilib_comm_t *last;
     aq_boot_page_t *page;
-    bool ours;                 // MPI was initialized here
-    bool leaves;               // finalize was called
-    _Atomic uint64_t leave_by; // once this rank has announced the end: when the others have to come
+    bool ours;   // this file initialized MPI
+    bool leaves; // finalize was called
+    // After this rank announced the end: time by which the others must arrive.
+    _Atomic uint64_t leave_by;
     char peer[ADDRESS_BYTES];
 } mpi_boot_t;
 
@@ -59,7 +61,7 @@ static aq_status_t log_error(const mpi_boot_t *self, const char *call, int error
 {
     char why[256];
     self->mpi->explain(error, why, sizeof why);
-    aq_log_error("%s by %s failed: %s; see what mpirun says of it", call, self->mpi->name, why);
+    aq_log_error("%s by %s failed: %s; see what mpirun reports", call, self->mpi->name, why);
     return AQ_ERR_RESOURCE;
 }
 
@@ -70,7 +72,7 @@ static bool job_ended(const mpi_boot_t *self)
     return self->page && atomic_load(&self->page->exit_word) != AQ_BOOT_RUNNING;
 }
 
-// Ranks may be more than processors, and MPI spins: so the waiting is ours.
+// MPI spins while it waits, and there may be more ranks than processors, so this file waits itself.
 static void pause_between(unsigned looks)
 {
     if (looks < YIELDS)
@@ -79,8 +81,9 @@ static void pause_between(unsigned looks)
         aq_clock_sleep_ns(PAUSE_NS);
 }
 
-// begun: what the call that made the request returned. A call that is given up, since the job ends
-// first, stays with MPI, and so do its buffers, which are never the caller's.
+// Waits for a request. begun: what the call that made the request returned. If the job ends first,
+// the call is abandoned: MPI keeps the request and its buffers, which therefore never belong to the
+// caller.
 static aq_status_t complete_call(mpi_boot_t *self, const char *call, int begun,
                                  aq_mpilib_request_t *request)
 {
@@ -116,7 +119,7 @@ static uint8_t *new_buffer(size_t bytes)
     return buffer;
 }
 
-// A part of every rank goes to its place in all.
+// Copies a part of every rank to its place in all.
 static void scatter_part(uint8_t *all, const uint8_t *packed, uint32_t size, size_t len,
                          size_t done, size_t part)
 {
@@ -181,14 +184,14 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
     return aq_page_announce(mine_of(boot)->page, (int32_t)boot->rank, code);
 }
 
-// A launcher that is asked to end the job may lose what a rank has said right before.
+// A launcher that is told to end the job may lose what a rank has just printed.
 static void let_words_pass(void)
 {
     aq_clock_sleep_ns(LAST_WORDS_NS);
 }
 
-// mpirun ends the job when a rank leaves with another code than 0 and without MPI_Finalize. MPI's
-// own abort may not be called by a signal handler.
+// mpirun ends the job when a rank leaves with a code other than 0 and without MPI_Finalize. A
+// signal handler must not call MPI's own abort.
 __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
 {
     const mpi_boot_t *self = mine_of(boot);
@@ -209,8 +212,8 @@ static bool job_aborted(const mpi_boot_t *self)
     return atomic_load(&self->page->abort_asked) != 0;
 }
 
-// MPI_Finalize waits for all ranks: so first see that all of them come. Meanwhile others may ask
-// for an answer again that was lost.
+// MPI_Finalize waits for all ranks, so all ranks must have arrived first. Meanwhile other ranks may
+// ask again for an answer that was lost.
 static bool all_leave(mpi_boot_t *self)
 {
     const uint64_t least = aq_clock_ns() + LEAVE_NS, limit = atomic_load(&self->leave_by);
@@ -228,7 +231,7 @@ static bool all_leave(mpi_boot_t *self)
     return !error && done;
 }
 
-// The code that was announced, if it is one of a failure.
+// Returns the announced code if it reports a failure, else code.
 static int announced_or(const mpi_boot_t *self, int code)
 {
     int32_t word = atomic_load(&self->page->exit_word);
@@ -242,7 +245,7 @@ static void say_that_left(mpi_boot_t *self)
 
 static void leave_mpi(mpi_boot_t *self)
 {
-    // A handler of a signal that interrupted MPI may not call it again.
+    // A signal handler that interrupted MPI must not call it again.
     if (self->mpi->finished() || aq_mpilib_inside || !aq_settings_bool(AQ_SET_MPI_FINALIZE))
         return;
     if (all_leave(self)) {
@@ -252,7 +255,7 @@ static void leave_mpi(mpi_boot_t *self)
             (void)self->mpi->finish();
         return;
     }
-    if (job_aborted(self)) // who did that has said why
+    if (job_aborted(self)) // the rank that aborted has reported why
         mpi_boot_abort(&self->boot, 1);
     aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
@@ -274,8 +277,8 @@ static void mpi_boot_finalize(aq_boot_t *boot)
     say_that_left(self);
 }
 
-// A return from main, or exit(), ends the job as gasnet_exit does: the others, which may be about
-// to return the same, have the time to leave too. Elsewhere a supervisor sees to that.
+// A return from main, or exit(), ends the job like gasnet_exit: the other ranks, which may be about
+// to return the same code, get time to leave too. Other spawners have a supervisor for that.
 static void on_exit_of_process(int code, void *unused)
 {
     (void)unused;
@@ -293,7 +296,7 @@ static void on_exit_of_process(int code, void *unused)
     if (self->ours)
         leave_mpi(self);
     else if (code && ends_job)
-        mpi_boot_abort(&self->boot, code); // others may wait in MPI
+        mpi_boot_abort(&self->boot, code); // other ranks may wait in MPI
     say_that_left(self);
     if (won != code)
         _exit(won);
@@ -301,10 +304,10 @@ static void on_exit_of_process(int code, void *unused)
 
 // ---- hosts ----
 
-// What a rank tells the others of where it runs.
+// What a rank tells the others about where it runs.
 typedef struct card {
-    char host[96];               // alike in processes that share memory, and in no others
-    char address[ADDRESS_BYTES]; // numeric; "": none that others can reach
+    char host[96];               // the same in processes that share memory, different in all others
+    char address[ADDRESS_BYTES]; // numeric; "": no address that others can use
     cpu_set_t processors;
     pid_t pid;
     aq_memfile_ticket_t page; // of the first rank of a host
@@ -321,7 +324,7 @@ static void read_line(const char *path, char *text, size_t room)
     fclose(file);
 }
 
-// One kernel, and one numbering of processes in it: memory is shared through /proc.
+// Processes with the same kernel and process numbers share memory through /proc.
 static void name_host(card_t *card)
 {
     struct stat space;
@@ -345,7 +348,7 @@ static void fill_card(card_t *card)
         CPU_ZERO(&card->processors);
 }
 
-// Numbers hosts by their first rank; *first becomes the first rank of this host.
+// Numbers hosts by their first rank; *first is the first rank of this host.
 static void number_hosts(const card_t *cards, uint32_t rank, uint32_t size, uint32_t *host_of_rank,
                          uint32_t *first)
 {
@@ -362,7 +365,7 @@ static void number_hosts(const card_t *cards, uint32_t rank, uint32_t size, uint
             *first = r;
 }
 
-// mpirun may bind each rank to processors of its own: together they have the union.
+// mpirun may bind each rank to different processors; the ranks of a host share the union.
 static uint32_t count_processors(const card_t *cards, const uint32_t *host_of_rank, uint32_t rank,
                                  uint32_t size)
 {
@@ -413,7 +416,7 @@ static aq_status_t open_page(uint32_t size, const aq_memfile_ticket_t *ticket,
     return status;
 }
 
-// The page of this host: its first rank makes it, and tells the others where it is.
+// Shares the page of this host: its first rank makes the page and tells the others where it is.
 static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uint32_t first)
 {
     aq_boot_t *boot = &self->boot;
@@ -434,7 +437,7 @@ static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uin
     return status;
 }
 
-// The launcher, and the next rank of this host, the first behind the last.
+// Watches the launcher and the next rank of this host; the last rank watches the first.
 static aq_status_t watch_others(const mpi_boot_t *self, const card_t *cards)
 {
     const aq_boot_t *boot = &self->boot;
@@ -494,7 +497,7 @@ static aq_mpilib_level_t wanted_level(void)
     return aq_mpilib_one_thread ? AQ_MPILIB_SINGLE : AQ_MPILIB_SERIALIZED;
 }
 
-// Initializes MPI unless the client has.
+// Initializes MPI unless the client has done so.
 static aq_status_t start_mpi(mpi_boot_t *self)
 {
     if (self->mpi->finished()) {
@@ -517,8 +520,8 @@ static aq_status_t start_mpi(mpi_boot_t *self)
     return AQ_ERR_RESOURCE;
 }
 
-// A program that brings one MPI but was started by the mpirun of another: each process would be a
-// job of its own.
+// A program that is linked with one MPI but started by the mpirun of another: each process would be
+// a job of its own.
 static aq_status_t check_size(const mpi_boot_t *self)
 {
     aq_mpilib_launch_t launch = aq_mpilib_launched();

@@ -21,7 +21,8 @@ static bool has_left(uint32_t rank)
     return atomic_load(&watch.page->state[rank]) == AQ_RANK_FINALIZED;
 }
 
-// The first of this host tells why; all end, and so does the launcher's job, if there is one left.
+// The first rank of this host logs the reason. All ranks end, and the launcher's job too if it
+// still runs.
 __attribute__((noreturn)) static void watch_end(const char *why)
 {
     if (atomic_exchange(&watch.page->abort_asked, 1) == 0)
@@ -36,20 +37,19 @@ __attribute__((noreturn)) static void watch_end(const char *why)
 static void lose_launcher(void)
 {
     if (!has_left(watch.rank))
-        watch_end(
-            "the launcher of the job (mpirun, prterun, srun) has gone, so all ranks end; see why "
-            "it went, and start the job again");
+        watch_end("the launcher of the job (mpirun, prterun, srun) has ended, so all ranks end; "
+                  "find out why it ended, and start the job again");
 }
 
-// Returns when nothing is wrong with that.
+// Returns if nothing is wrong with the next rank.
 static void lose_next(void)
 {
     char why[160];
     if (has_left(watch.next) || has_left(watch.rank))
         return;
     snprintf(why, sizeof why,
-             "rank %" PRIu32 " has ended without leaving the job, so all ranks end; see what it, "
-             "or the launcher, says of that",
+             "rank %" PRIu32 " has ended without leaving the job, so all ranks end; see what the "
+             "rank or the launcher reports",
              watch.next);
     watch_end(why);
 }
@@ -84,7 +84,7 @@ aq_status_t aq_watch_start(const aq_watch_t *wanted)
     pthread_t thread;
     sigset_t all, before;
     watch = *wanted;
-    sigfillset(&all); // signals are the client's
+    sigfillset(&all); // signals belong to the client's threads
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     int error = pthread_create(&thread, NULL, watch_run, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -17,8 +17,9 @@ static const spawner_row_t spawners[] = {
     {"custom", "ranks where a command of yours starts them: GASNET_CSPAWN_CMD='srun -n %N %C' "
                "gasnetrun_udp -spawner=custom -n N program"},
     {"mpi", "ranks where mpirun starts them: mpirun -np N program, or gasnetrun_mpi -n N program"},
-    {"pmi", "the same without MPI, by PMIx or PMI-2: srun --mpi=pmix -n N program (or --mpi=pmi2), "
-            "or GASNET_SPAWNER=pmi mpirun -np N program"},
+    {"pmi",
+     "as mpi, but with PMIx or PMI-2 instead of MPI: srun --mpi=pmix -n N program (or --mpi=pmi2), "
+     "or GASNET_SPAWNER=pmi mpirun -np N program"},
 };
 
 #define SPAWNERS (sizeof spawners / sizeof spawners[0])

@@ -1,6 +1,6 @@
-// Module custom: a command of the user starts the processes, as GASNet's udp-conduit has it with
-// GASNET_SPAWNFN=C. It runs once, in a shell, and starts as many workers (workers.h) as there are
-// ranks, where it likes.
+// Module custom: a command of the user starts the processes, as with GASNET_SPAWNFN=C of GASNet's
+// udp-conduit. The command runs once, in a shell, and starts one worker (workers.h) per rank on
+// hosts of its choice.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,11 +19,11 @@
 
 #define PATH_ROOM 4096
 
-// There is one job in a launcher.
+// A launcher has one job.
 static aq_launch_plan_t plan;
 static const aq_start_t *job;
 static char program[PATH_ROOM], folder[PATH_ROOM];
-static char (*names)[24]; // of processes that are not here yet
+static char (*names)[24]; // of processes that have not arrived yet
 
 // ---- before the start ----
 
@@ -31,7 +31,7 @@ static bool custom_init(const aq_start_t *start, int *priority, char *why, size_
 {
     const char *command = aq_settings_text(AQ_SET_CSPAWN_CMD);
     (void)start;
-    *priority = 0; // for those who ask for it
+    *priority = 0; // only on request
     if (command[strspn(command, " \t\n")] == '\0') {
         snprintf(why, room,
                  "GASNET_CSPAWN_CMD is not set: set it to the command that starts the processes, "
@@ -49,7 +49,7 @@ static aq_status_t refuse_option(const char *option, const char *what)
     return AQ_ERR_CONFIG;
 }
 
-// The letters in the command that mean something, each once, and whether others are there.
+// The letters of the command that have a meaning, and whether there are others.
 static aq_status_t check_letters(const char *command)
 {
     bool starts = false;
@@ -57,9 +57,10 @@ static aq_status_t check_letters(const char *command)
         starts = starts || at[1] == 'C';
         if (at[1] != '\0' && strchr("NCDPM%", at[1]) != NULL)
             continue;
-        aq_log_error("GASNET_CSPAWN_CMD: %%%c means nothing here; write %%N, %%C, %%D, %%P or %%M, "
-                     "or %%%% for a percent sign",
-                     at[1] != '\0' ? at[1] : ' ');
+        aq_log_error(
+            "GASNET_CSPAWN_CMD: %%%c has no meaning here; write %%N, %%C, %%D, %%P or %%M, "
+            "or %%%% for a percent sign",
+            at[1] != '\0' ? at[1] : ' ');
         return AQ_ERR_CONFIG;
     }
     if (starts)
@@ -149,7 +150,7 @@ static void fill_spec(aq_spec_t *spec, const aq_start_t *start)
 
 // ---- the command ----
 
-// One word for the shell, with quotes only where it needs some: users may have put their own.
+// Writes one word for the shell, quoted only where necessary: users may have put quotes around it.
 static void add_word(aq_bytes_t *text, const char *word)
 {
     char *quoted = aq_shell_quote(word);
@@ -159,7 +160,7 @@ static void add_word(aq_bytes_t *text, const char *word)
     free(quoted);
 }
 
-// The first servers, as many as ranks. False: there are fewer; logged.
+// Lists as many of the first servers as there are ranks. False: there are fewer; logged.
 static bool add_servers(aq_bytes_t *text)
 {
     const char *at = aq_settings_text(AQ_SET_CSPAWN_SERVERS);
@@ -207,7 +208,7 @@ static bool add_meaning(aq_bytes_t *text, char letter, const char *worker)
     }
 }
 
-// The command with its letters replaced. NULL: logged. Free it.
+// Returns the command with its letters replaced; the caller frees it. NULL: failed, logged.
 static char *fill_command(const char *worker)
 {
     aq_bytes_t text = {0};
@@ -233,8 +234,8 @@ static bool is_key_in_words(void)
     return strcmp(aq_settings_text(AQ_SET_CSPAWN_KEY), "command") == 0;
 }
 
-// In a group of its own, so that a signal of the terminal reaches the launcher alone; rank 0 reads
-// the launcher's input by another way.
+// The command has its own process group, so that only the launcher gets signals of the terminal.
+// Rank 0 reads the launcher's input by another way.
 __attribute__((noreturn)) static void become_command(const aq_node_t *node, const char *command)
 {
     char key[2 * AQ_KEY_BYTES + 1];

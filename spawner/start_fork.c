@@ -1,10 +1,10 @@
-// Module fork, the side of the launcher: all ranks are children of this process, on this host.
+// Module fork, for the launcher: all ranks are children of this process, on this host.
 #include <inttypes.h>
 
 #include "../other/base/log.h"
 #include "spawn_module.h"
 
-#define PRIORITY 10 // below what starts ranks where the user or the batch system says
+#define PRIORITY 10 // below modules that use the hosts that the user or the batch system names
 
 static bool fork_init(const aq_start_t *start, int *priority, char *why, size_t room)
 {
@@ -40,7 +40,7 @@ static aq_status_t fork_nothing(const aq_start_t *start)
 
 static void fork_describe(const aq_start_t *start)
 {
-    (void)start; // the launcher has told this host and the number of ranks
+    (void)start; // the launcher prints the host and the number of ranks
 }
 
 static void fork_start(const aq_start_t *start, int *code)

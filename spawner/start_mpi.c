@@ -1,5 +1,5 @@
-// Modules mpi and pmi, the side of the launcher: the command of MPIRUN_CMD, which knows where ranks
-// may run.
+// Modules mpi and pmi, for the launcher: they run the command of MPIRUN_CMD, which knows where
+// ranks may run.
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -15,12 +15,12 @@
 #include "shell_words.h"
 #include "spawn_module.h"
 
-#define PRIORITY 5 // mpirun is for those who ask for it, or for conduit mpi
+#define PRIORITY 5 // mpirun is used on request, and for conduit mpi
 #define PATH_ROOM 4096
 
-static char **words; // of the command; NULL behind the last
+static char **words; // of the command; NULL-terminated
 
-// The variable that has the command of a job.
+// The variable that holds the command of a job.
 static aq_setting_id_t source = AQ_SET_MPIRUN_CMD;
 
 static const char *source_name(void)
@@ -28,7 +28,7 @@ static const char *source_name(void)
     return aq_settings[source].name;
 }
 
-// ---- is it there? ----
+// ---- availability ----
 
 static bool in_path(const char *program)
 {
@@ -108,7 +108,7 @@ static aq_status_t mpi_parse_options(const aq_start_t *start)
 
 // ---- the command ----
 
-// One word of the command in the making: room grows as it has to.
+// The words of the command so far, NULL-terminated.
 typedef struct list {
     char **words;
     size_t count;
@@ -136,7 +136,7 @@ static void list_add_all(list_t *list, char *const *more)
         list_add(list, *more);
 }
 
-// What stands for a letter inside of a word; NULL: nothing does.
+// Returns the replacement of a letter inside of a word; NULL: the letter has none.
 static const char *letter_meaning(const aq_start_t *start, char letter, char number[24])
 {
     switch (letter) {
@@ -161,13 +161,14 @@ static aq_status_t refuse_letter(char letter)
                      "that names the hosts, or take %%H out",
                      source_name());
     else
-        aq_log_error("%s: %%%c means nothing here; write %%N, %%P, %%A, %%C or %%H (%%A and %%C as "
-                     "words of their own), or %%%% for a percent sign",
-                     source_name(), letter ? letter : ' ');
+        aq_log_error(
+            "%s: %%%c has no meaning here; write %%N, %%P, %%A, %%C or %%H (%%A and %%C as "
+            "words of their own), or %%%% for a percent sign",
+            source_name(), letter ? letter : ' ');
     return AQ_ERR_CONFIG;
 }
 
-// A word with letters in it.
+// Adds a word after replacing its letters.
 static aq_status_t list_add_filled(list_t *list, const aq_start_t *start, const char *word)
 {
     char text[PATH_ROOM] = "", number[24];
@@ -211,7 +212,7 @@ static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
     list_t list = {0};
     char **command = aq_shell_split(aq_settings_text(source));
     if (!command)
-        return AQ_ERR_RESOURCE; // it was read before
+        return AQ_ERR_RESOURCE; // init read the same text without a fault
     aq_status_t status = list_fill(&list, start, command);
     aq_shell_free_words(command);
     words = list.words;
@@ -223,7 +224,7 @@ static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
     return status;
 }
 
-// What the user asked of the launcher is what the ranks are to do, whatever the environment says.
+// The ranks must use the launcher's choice, no matter what the environment says.
 static aq_status_t tell_ranks(const char *spawner)
 {
     if (setenv("GASNET_SPAWNER", spawner, 1) == 0)
@@ -266,7 +267,7 @@ static void mpi_describe(const aq_start_t *start)
 
 static volatile pid_t child;
 
-// mpirun passes signals on, or ends the job.
+// mpirun forwards signals, or ends the job.
 static void forward_signal(int number)
 {
     if (child > 0)
@@ -281,8 +282,8 @@ static void catch_signals(void)
         (void)sigaction(passed[i], &action, NULL);
 }
 
-// A group of its own would take the terminal from it; so a signal of the terminal reaches it twice,
-// which mpirun bears.
+// In a process group of its own, mpirun would lose the terminal. In ours it gets signals of the
+// terminal twice, which does no harm.
 static void run_command(pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -1,4 +1,4 @@
-// Module ssh, the side of the launcher: hosts, placement, and what the tree needs to know.
+// Module ssh, for the launcher: hosts, placement, and what the tree needs to know.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define WINDOW 5
 #define PATH_ROOM 4096
 
-// There is one job in a launcher.
+// A launcher has one job.
 static aq_hosts_t hosts;
 static aq_launch_plan_t plan;
 static char program[PATH_ROOM], folder[PATH_ROOM];
@@ -29,7 +29,7 @@ static bool is_smp(const aq_start_t *start)
     return strcmp(start->conduit, "smp") == 0;
 }
 
-// ---- before the hosts ----
+// ---- choice ----
 
 static bool ssh_init(const aq_start_t *start, int *priority, char *why, size_t room)
 {
@@ -39,7 +39,7 @@ static bool ssh_init(const aq_start_t *start, int *priority, char *why, size_t r
         snprintf(why, room,
                  "no hosts are named (-H, GASNET_SSH_SERVERS, GASNET_SSH_NODEFILE or a batch "
                  "system)");
-    // Where a job of smp runs is not for an environment to say that was made for others.
+    // Variables that were set for other conduits do not decide where a job of smp runs.
     else if (is_smp(start) && start->host_list == NULL && !aq_settings_given(AQ_SET_SPAWNER) &&
              !aq_settings_given(AQ_SET_SMP_SPAWNER))
         *priority = 0;
@@ -51,7 +51,7 @@ static aq_status_t ssh_parse_options(const aq_start_t *start)
     const char *options = aq_settings_text(AQ_SET_SSH_OPTIONS);
     char **words = aq_shell_split(options);
     if (words == NULL) {
-        aq_log_error("GASNET_SSH_OPTIONS: a quote is not closed in: %s", options);
+        aq_log_error("GASNET_SSH_OPTIONS: a quote is not closed: %s", options);
         return AQ_ERR_CONFIG;
     }
     aq_shell_free_words(words);
@@ -69,7 +69,8 @@ static aq_status_t ssh_parse_options(const aq_start_t *start)
 // Rows that get ranks become the hosts of the job, numbered by their first rank.
 static bool number_hosts(const uint32_t *row_of_rank, uint32_t size)
 {
-    uint32_t *number = calloc(hosts.count, sizeof *number); // 1 + number of a row; 0: none yet
+    // 1 + number of the host in that row; 0: none yet.
+    uint32_t *number = calloc(hosts.count, sizeof *number);
     plan.spec.hosts = calloc(hosts.count, sizeof *plan.spec.hosts);
     plan.spec.host_of_rank = calloc(size, sizeof *plan.spec.host_of_rank);
     bool ok = number != NULL && plan.spec.hosts != NULL && plan.spec.host_of_rank != NULL;
@@ -127,7 +128,7 @@ static aq_status_t ssh_verify_hosts(const aq_start_t *start)
         needed = needed || !aq_remote_is_here(&plan.spec.hosts[i]);
     if (!needed || aq_spawner_has_shell())
         return AQ_OK;
-    aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not there; install it (package "
+    aq_log_error("GASNET_SSH_CMD: the remote shell '%s' is not installed; install it (package "
                  "openssh-client), or name another one",
                  shell);
     return AQ_ERR_ABSENT;
@@ -149,7 +150,7 @@ static void ssh_describe(const aq_start_t *start)
     (void)fflush(stdout);
 }
 
-// ---- what everybody has to know ----
+// ---- the job for all processes ----
 
 static bool find_paths(void)
 {

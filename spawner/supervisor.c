@@ -1,7 +1,6 @@
-// The supervisor: starts a job's ranks, watches them, and leaves none behind.
+// The supervisor: starts the ranks of a host, watches them, and leaves no process behind.
 //
-// One loop sleeps on the pipes of the ranks and on a descriptor for signals; nothing is asked for
-// in intervals.
+// One loop sleeps on the pipes of the ranks and on a descriptor for signals; there is no polling.
 #include "supervisor.h"
 
 #include <errno.h>
@@ -27,7 +26,7 @@
 #include "spawn_fork.h"
 
 #define SECOND UINT64_C(1000000000)
-#define GRACE (SECOND / 2) // between asking a rank to end and killing it
+#define GRACE (SECOND / 2) // from asking a rank to end until killing it
 #define EVENTS 64
 #define SIGNALS 16
 
@@ -72,7 +71,7 @@ static bool can_read(int fd)
     return poll(&ready, 1, 0) > 0;
 }
 
-// Takes over what the rank has written so far, so that its last words come before ours about it.
+// Reads what the rank has written so far, so that its last output precedes our message about it.
 static void drain_rank(aq_supervised_t *job, uint32_t rank)
 {
     for (uint32_t i = 2 * rank; i < 2 * rank + 2; i++)
@@ -100,13 +99,13 @@ static void enter_phase(aq_supervised_t *job, aq_supervised_phase_t phase, uint6
     job->phase = phase;
 }
 
-// Ends all ranks now: SIGTERM, a moment, SIGKILL.
+// Ends all ranks now: SIGTERM, a short wait, SIGKILL.
 static void end_job(aq_supervised_t *job)
 {
     if (job->phase >= AQ_SUPERVISED_ENDING)
         return;
     signal_ranks(job, SIGTERM);
-    signal_ranks(job, SIGCONT); // a stopped rank would not see it
+    signal_ranks(job, SIGCONT); // a stopped rank would not handle the signal
     enter_phase(job, AQ_SUPERVISED_ENDING, GRACE);
 }
 
@@ -117,7 +116,7 @@ static void kill_job(aq_supervised_t *job)
     job->deadline = 0;
 }
 
-// "1-3, 7": the ranks still alive, as far as they fit.
+// Writes the ranks that are still alive, as far as they fit: "1-3, 7".
 static void name_alive(const aq_supervised_t *job, char *text, size_t room)
 {
     size_t used = 0;
@@ -155,7 +154,7 @@ static void kill_late(aq_supervised_t *job)
         (double)aq_exit_timeout_ns(aq_supervised_size(job)) / (double)SECOND);
 }
 
-// Of several hosts the launcher tells it.
+// With several hosts the launcher reports that.
 static void tell_fault(aq_supervised_t *job)
 {
     uint32_t faults = atomic_load(&job->page->faults);
@@ -166,8 +165,8 @@ static void tell_fault(aq_supervised_t *job)
     aq_page_tell_fault(job->page->fault, faults);
 }
 
-// The job may go on, or hang: then the fault is told as soon as others that find it have been
-// counted.
+// The job may continue or hang, so the fault is reported soon, once other ranks with the same fault
+// have been counted.
 static void notice_fault(aq_supervised_t *job)
 {
     if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->fault_told &&
@@ -186,7 +185,8 @@ static void let_leave(aq_supervised_t *job)
     enter_phase(job, AQ_SUPERVISED_LEAVING, aq_exit_timeout_ns(aq_supervised_size(job)));
 }
 
-// Ranks that wait for the reader of the output cannot leave; while it reads, they are not late.
+// Ranks that wait for the reader of the output cannot leave. While the reader makes progress, they
+// are not late.
 static bool reader_goes_on(const aq_supervised_t *job)
 {
     return sinks_blocked(job) && bytes_passed(job) != job->passed;
@@ -212,7 +212,7 @@ static void pass_deadline(aq_supervised_t *job)
     }
 }
 
-// Something was announced, perhaps: see to the consequences.
+// Something may have been announced; handles the consequences.
 static void notice_exit(aq_supervised_t *job)
 {
     if (atomic_load(&job->page->abort_asked))
@@ -252,7 +252,7 @@ static void handle_signal_death(aq_supervised_t *job, uint32_t rank, pid_t pid, 
         fail_job(job, 128 + sig);
 }
 
-// A rank has left with code 0, and nobody has announced the end.
+// Handles a rank that left with code 0 while no end was announced.
 static void judge_quiet(aq_supervised_t *job, uint32_t rank, pid_t pid)
 {
     if (atomic_load(&job->page->state[aq_supervised_rank(job, rank)]) != AQ_RANK_STARTING) {
@@ -263,7 +263,7 @@ static void judge_quiet(aq_supervised_t *job, uint32_t rank, pid_t pid)
     atomic_fetch_add(&job->page->absent, 1);
     aq_page_wake_relay(job->page); // ranks of other hosts may have joined
     if (atomic_load(&job->page->members) == 0)
-        return; // as far as we know not a GASNet program
+        return; // not a GASNet program, as far as this process knows
     drain_rank(job, rank);
     aq_log_error("rank %" PRIu32 " of %" PRIu32
                  " (process %ld) ended without joining the job that others have "
@@ -287,12 +287,13 @@ static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
     if (!aq_settings_bool(AQ_SET_CATCH_EXIT))
         return;
     drain_rank(job, rank);
-    if (atomic_load(&job->page->faults) == 0) // else that is why, and is told at the end
+    if (atomic_load(&job->page->faults) == 0) // else the faults are the reason, reported at the end
         aq_log_error("rank %" PRIu32 " of %" PRIu32
                      " (process %ld) ended with exit code %d, without gasnet_exit%s",
                      aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
                      suffix_others(job));
-    // The others may be about to return the same code: they get the time of an announced exit.
+    // The other ranks may be about to return the same code, so they get the time of an announced
+    // exit.
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
 }
 
@@ -317,7 +318,7 @@ static void reap_ranks(aq_supervised_t *job)
 
 // ---- signals ----
 
-// Stops as the user asked (Ctrl-Z); the time until SIGCONT counts for no deadline.
+// Stops as the user asked (Ctrl-Z). The time until SIGCONT does not count for deadlines.
 static void stop_self(aq_supervised_t *job)
 {
     uint64_t before = aq_clock_ns();
@@ -326,13 +327,13 @@ static void stop_self(aq_supervised_t *job)
         job->deadline += aq_clock_ns() - before;
 }
 
-// Ranks are in our process group, so that they may read the terminal: what the terminal sends has
-// reached them.
+// Ranks are in our process group, so that they may read the terminal; signals of the terminal have
+// already reached them.
 static void take_signal(aq_supervised_t *job, const struct signalfd_siginfo *info)
 {
     int sig = (int)info->ssi_signo;
     if (sig == SIGCHLD || sig == AQ_WAKE_SIGNAL)
-        return; // looked at after every round
+        return; // checked after every round
     if (info->ssi_code != SI_KERNEL)
         signal_ranks(job, sig);
     if (sig == SIGTSTP)
@@ -370,7 +371,7 @@ static int wait_ms(const aq_supervised_t *job)
     return ms < INT32_MAX ? (int)ms : INT32_MAX;
 }
 
-// Sleeps until a blocked sink takes more, or a signal comes, or ms pass.
+// Sleeps until a blocked sink accepts more, a signal arrives, or ms pass.
 static void wait_sinks(aq_supervised_t *job, int ms)
 {
     struct pollfd ready[3] = {{.fd = job->signals, .events = POLLIN}};
@@ -395,7 +396,7 @@ static void wait_events(aq_supervised_t *job, int ms)
         }
         aq_stream_t *stream = &job->streams[events[i].data.u32];
         if (stream->fd < 0 || (stream->sink->used > AQ_SINK_FULL && !aq_sink_flush(stream->sink)))
-            continue; // asked again in the next round
+            continue; // tried again in the next round
         (void)aq_stream_read(stream, job->options->label_lines);
     }
     flush_sinks(job);
@@ -430,7 +431,7 @@ static void watch_ranks(aq_supervised_t *job)
 
 // ---- after the last rank ----
 
-// Kills the children that the system lists for us; false when it lists none.
+// Kills the children that the system lists for this process. False: it lists none.
 static bool kill_children(void)
 {
     FILE *list = fopen("/proc/thread-self/children", "re");
@@ -444,8 +445,8 @@ static bool kill_children(void)
     return any;
 }
 
-// Processes that ranks have started and left behind came to us as the nearest subreaper: they end
-// with the job.
+// Processes that ranks started and left behind become children of this process, the nearest
+// subreaper. They end with the job.
 void aq_supervised_sweep(void)
 {
     for (;;) {
@@ -457,7 +458,8 @@ void aq_supervised_sweep(void)
     }
 }
 
-// Waits for the reader of our output; after a signal that asks us to end, no longer than a moment.
+// Waits for the reader of our output; after a signal that asks this process to end, only for a
+// moment.
 static void wait_reader(aq_supervised_t *job)
 {
     job->deadline = job->stop_signal != 0 ? aq_clock_ns() + GRACE : 0;
@@ -498,7 +500,7 @@ static int job_code(const aq_supervised_t *job)
 
 // ---- setting up ----
 
-// Descriptors 0 to 2 must be open, or a pipe would take their place.
+// Descriptors 0 to 2 must be open, or a pipe would take their numbers.
 static void ensure_stdio(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -541,7 +543,7 @@ static bool take_page(aq_supervised_t *job)
     job->page->supervisor = getpid();
     if (fstat(job->page_fd, &st) == 0)
         job->page_inode = st.st_ino;
-    // Ranks that exec find the page by its descriptor.
+    // Ranks that were started with exec find the page by its descriptor.
     return job->options->argv == NULL || fcntl(job->page_fd, F_SETFD, 0) == 0;
 }
 
@@ -609,7 +611,7 @@ static bool set_up(aq_supervised_t *job, const aq_supervise_options_t *options,
     return take_page(job) && make_tables(job) && open_watch(job);
 }
 
-// A process that was the client's first one must not run the client's code any more.
+// A process that the client started must not return to the client's code.
 static void forget_handlers(void)
 {
     for (int sig = 1; sig < SIGRTMAX; sig++)
@@ -641,7 +643,7 @@ bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *c
     static aq_supervised_t job; // the children of a fork keep it, unused
     const char *program = NULL;
     uint32_t rank = 0;
-    (void)fflush(NULL); // or every child would write again what is buffered
+    (void)fflush(NULL); // or every child would write the buffered output again
     bool ready = set_up(&job, options, &program, code);
     if (ready && aq_supervised_start_ranks(&job, program, &rank, code)) {
         if (aq_boot_fork_adopt(job.page, rank, out) != AQ_OK)

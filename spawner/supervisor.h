@@ -1,10 +1,9 @@
-// Inside of the supervisor: the job as its three files see it. supervisor_start.c has limits,
-// pipes, fork and exec; supervisor_output.c the lines of the ranks; supervisor.c the loop: signals,
-// deaths, deadlines, the exit code.
+// The inside of the supervisor: the job as its three files see it. supervisor_start.c has limits,
+// pipes, fork and exec; supervisor_output.c the output of the ranks; supervisor.c the loop:
+// signals, deaths, deadlines, the exit code.
 //
-// Always true: alive counts the ranks with a process not yet reaped, and only those are sent
-// signals; phase only grows; the code of the job is in the exit word of the page once anyone has
-// announced it.
+// Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
+// phase only grows. Once the exit is announced, the exit word of the page has the code of the job.
 #ifndef AQ_SUPERVISOR_H
 #define AQ_SUPERVISOR_H
 
@@ -21,8 +20,8 @@ typedef enum aq_supervised_phase {
     AQ_SUPERVISED_STARTING,
     AQ_SUPERVISED_RUNNING,
     AQ_SUPERVISED_LEAVING,  // an exit was announced; ranks leave by themselves until the deadline
-    AQ_SUPERVISED_QUITTING, // they did not: SIGQUIT was sent
-    AQ_SUPERVISED_STOPPING, // the user's signal was passed on
+    AQ_SUPERVISED_QUITTING, // they did not leave: SIGQUIT was sent
+    AQ_SUPERVISED_STOPPING, // the user's signal was forwarded
     AQ_SUPERVISED_ENDING,   // the job failed: SIGTERM was sent
     AQ_SUPERVISED_KILLED,   // SIGKILL was sent
 } aq_supervised_phase_t;
@@ -37,32 +36,32 @@ typedef struct aq_supervised {
     int page_fd;
     ino_t page_inode;
     aq_supervised_rank_t *ranks;
-    aq_stream_t *streams; // two for each rank: output, errors
+    aq_stream_t *streams; // two per rank: output, errors
     aq_sink_t sinks[2];
-    bool one_sink; // our output and errors are the same file: one sink keeps the order
+    bool one_sink; // our output and errors are the same file; one sink keeps the order
     uint32_t alive;
 
     int epoll, signals, null_input;
-    sigset_t old_mask;          // of the caller; ranks get it back
-    struct sigaction old_child; // disposition of SIGCHLD; ranks get it back
-    struct rlimit old_files;    // ranks get it back
+    sigset_t old_mask;          // of the caller; restored for ranks
+    struct sigaction old_child; // disposition of SIGCHLD; restored for ranks
+    struct rlimit old_files;    // restored for ranks
     bool files_raised;
     bool only_ranks; // this process had no children before
-    cpu_set_t cpus;  // that ranks are bound to; empty: no binding
+    cpu_set_t cpus;  // for the binding of ranks; empty: no binding
 
     aq_supervised_phase_t phase;
     uint64_t deadline; // end of the phase, clock of aq_clock_ns; 0: none
-    uint64_t passed;   // bytes of output when it was set last, for the phase LEAVING
-    int stop_signal;   // that the user sent; 0: none
-    int first_code;    // first exit code other than 0 of a rank that announced nothing
-    bool any_killed;   // a rank died of a signal
-    bool fault_told;   // that ranks could not start, and why
+    uint64_t passed;   // bytes of output when the deadline was last set, for the phase LEAVING
+    int stop_signal;   // from the user; 0: none
+    int first_code;    // first nonzero exit code of a rank without an announcement
+    bool any_killed;   // a signal killed a rank
+    bool fault_told;   // the user was told that and why ranks could not start
 } aq_supervised_t;
 
-// Epoll data of the signal descriptor; a stream has its index.
+// Epoll data of the signal descriptor; streams have their index.
 #define AQ_WATCH_SIGNALS UINT32_MAX
 
-// Number in the job of the rank with that place on this host, and ranks of the job.
+// The number in the job of the rank at that place on this host; the number of ranks of the job.
 static inline uint32_t aq_supervised_rank(const aq_supervised_t *job, uint32_t place)
 {
     return job->options->part != NULL ? job->options->part->ranks[place] : place;
@@ -72,24 +71,24 @@ static inline uint32_t aq_supervised_size(const aq_supervised_t *job)
     return job->options->part != NULL ? job->options->part->job_size : job->options->size;
 }
 
-// Whether that signal asks a job to end.
+// Whether that signal asks the job to end.
 bool aq_supervised_is_stop(int sig);
-// The signals of a user that a job takes. One that is ignored stays ignored (nohup, jobs in the
-// background of a shell).
+// Collects the signals that a user may send to a job. A signal that is ignored stays ignored
+// (nohup, background jobs of a shell).
 void aq_supervised_signals(sigset_t *set);
-// Whether there is a program of that name, in PATH unless the name has a slash.
+// Whether a program of that name exists, in PATH unless the name has a slash.
 bool aq_supervised_has_program(const char *name);
 // Whether two descriptors write to the same file.
 bool aq_supervised_same_file(int a, int b);
-// Ends all children of this process (a subreaper) and of those that end.
+// Kills all children of this process (a subreaper), including those that their ends bring here.
 void aq_supervised_sweep(void);
-// Whether ranks get the variable "NAME=value"; list: see aq_supervise_options_t.
+// Whether ranks get the variable "NAME=value". list: see aq_supervise_options_t.
 bool aq_supervised_passes(const char *entry, const char *list);
 
-// Checks limits and memory and finds the program. On a fault logs it and sets *code.
+// Checks limits and memory and finds the program. False: a fault, logged; sets *code.
 bool aq_supervised_check(aq_supervised_t *job, const char **program, int *code);
-// Starts all ranks. Returns true in a forked child that is to go on as *rank (a place); false in
-// the caller, with *code != 0 after a fault (logged; what was started is in job).
+// Starts all ranks. Returns true in a forked child, which goes on as *rank (a place). Returns false
+// in the caller; *code != 0 after a fault (logged; job has what was started).
 bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank,
                                int *code);
 

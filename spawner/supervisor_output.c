@@ -16,7 +16,7 @@
 #include "../other/base/log.h"
 #include "../other/base/minmax.h"
 
-// The ranks die with us, so ending here leaves nothing behind.
+// the ranks die with this process, so nothing stays behind
 static void *must_realloc(void *old, size_t size)
 {
     void *grown = realloc(old, size);
@@ -27,9 +27,9 @@ static void *must_realloc(void *old, size_t size)
     return grown;
 }
 
-// Pipes and terminals are opened anew for us, because O_NONBLOCK on the inherited one would be
-// seen by everyone who shares it (the user's shell, say). Files do not block; sockets have a flag
-// for it.
+// Opens pipes and terminals anew, because O_NONBLOCK on the inherited descriptor would affect every
+// process that shares it (such as the user's shell). Files do not block; sockets have a flag for
+// each call.
 void aq_sink_open(aq_sink_t *sink, int fd)
 {
     *sink = (aq_sink_t){.fd = fd};
@@ -68,7 +68,7 @@ void aq_sink_put(aq_sink_t *sink, const char *bytes, size_t len)
     sink->line_open = bytes[len - 1] != '\n';
 }
 
-// One write that does not block, whatever the sink is.
+// Writes once without blocking, no matter what the sink is.
 static ssize_t write_some(const aq_sink_t *sink)
 {
     const char *bytes = sink->bytes + sink->start;
@@ -76,7 +76,7 @@ static ssize_t write_some(const aq_sink_t *sink)
         return send(sink->fd, bytes, sink->used, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sink->owned)
         return write(sink->fd, bytes, sink->used);
-    // A shared pipe that is ready takes PIPE_BUF bytes at once.
+    // A shared pipe that is ready accepts PIPE_BUF bytes at once.
     struct pollfd ready = {.fd = sink->fd, .events = POLLOUT};
     if (poll(&ready, 1, 0) == 0) {
         errno = EAGAIN;
@@ -114,7 +114,7 @@ static void put_label(const aq_stream_t *stream)
     aq_sink_put(stream->sink, text, (size_t)n);
 }
 
-// Passes on bytes that hold whole lines (or, of a line that is too long, a piece).
+// Forwards bytes that hold whole lines, or a piece of a line that is too long.
 static void pass_on(aq_stream_t *stream, const char *bytes, size_t len, bool label)
 {
     if (!label) {

@@ -1,9 +1,9 @@
-// Merging the output of the ranks into ours, in whole lines.
+// Merges the output of the ranks, line by line.
 //
 //   rank's pipe -> aq_stream_t (keeps the partial line) -> aq_sink_t (whole lines) -> our stdout or
 //   stderr
 //
-// Always true: nothing here blocks; while a sink is blocked nobody reads the pipes, so that a slow
+// Always true: nothing here blocks. While a sink is blocked, its pipes are not read, so a slow
 // reader slows the ranks down and costs neither memory nor lines.
 #ifndef AQ_SUPERVISOR_OUTPUT_H
 #define AQ_SUPERVISOR_OUTPUT_H
@@ -12,39 +12,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_LINE_MAX ((size_t)64 * 1024)  // a longer line is passed on in pieces
-#define AQ_SINK_FULL ((size_t)64 * 1024) // waiting in a sink: its streams are not read any more
+#define AQ_LINE_MAX ((size_t)64 * 1024)  // longer lines are forwarded in pieces
+#define AQ_SINK_FULL ((size_t)64 * 1024) // waiting in a sink; above this its streams are not read
 
 typedef struct aq_sink {
     int fd;
-    bool owned;     // fd is ours alone and does not block
+    bool owned;     // no other process shares fd, and fd does not block
     bool socket;    // fd is a socket
-    bool line_open; // the last byte taken was no newline
-    int fault; // errno of a write that failed for good (EPIPE: the reader is gone); later bytes are
-               // dropped
-    char *bytes; // waiting: [start, start + used)
+    bool line_open; // the last byte was not a newline
+    // errno of a write that failed for good (EPIPE: the reader is gone); later bytes are dropped
+    int fault;
+    char *bytes; // waiting bytes: [start, start + used)
     size_t start, used, room;
-    uint64_t passed; // bytes that the reader has taken
+    uint64_t passed; // bytes that the reader has accepted
 } aq_sink_t;
 
 typedef struct aq_stream {
-    int fd; // -1: ended
+    int fd; // -1: end of file
     uint32_t rank;
     aq_sink_t *sink;
     char *partial;
     size_t used;    // of partial
-    bool line_open; // the beginning of the current line has been passed on already
+    bool line_open; // the beginning of the current line was already forwarded
 } aq_stream_t;
 
 void aq_sink_open(aq_sink_t *sink, int fd);
 void aq_sink_put(aq_sink_t *sink, const char *bytes, size_t len);
-// Writes what can be written now; true when nothing is left (or the reader is gone).
+// Writes as much as possible now. True: nothing is left, or the reader is gone.
 bool aq_sink_flush(aq_sink_t *sink);
 
-// Reads once from a stream that is readable. False at its end, when it has been closed and its
-// partial line passed on. label: begin each line with the rank.
+// Reads once from a readable stream. False: the stream has ended; it is closed and its partial line
+// forwarded. label: prefix each line with the rank.
 bool aq_stream_read(aq_stream_t *stream, bool label);
-// Passes the partial line on and closes.
+// Forwards the partial line and closes the stream.
 void aq_stream_end(aq_stream_t *stream, bool label);
 
 #endif

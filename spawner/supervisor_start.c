@@ -16,7 +16,7 @@
 #include "../other/base/log.h"
 #include "../other/base/size.h"
 
-// What a rank takes at least: its process, rings and stack. Below FREE_RANKS nobody needs to look.
+// Least memory of a rank: its process, rings and stack. Up to FREE_RANKS ranks need no check.
 #define RANK_BYTES ((uint64_t)6 << 20)
 #define FREE_RANKS 16
 
@@ -38,7 +38,8 @@ static bool check_memory(uint32_t size)
     return false;
 }
 
-// Two pipes a rank, and what is open already; the lowest free descriptor tells how much that is.
+// Needs two pipes per rank besides what is already open; the lowest free descriptor tells how much
+// that is.
 static bool raise_files(aq_supervised_t *job, uint32_t size)
 {
     int lowest = dup(STDIN_FILENO);
@@ -88,7 +89,7 @@ static int refuse_program(const char *name, int error)
     else if (error == EACCES)
         aq_log_error("%s: is not executable: chmod +x it", name);
     else if (error == ENOEXEC)
-        aq_log_error("%s: is no program for this machine; a script must begin with #! and its "
+        aq_log_error("%s: is not a program for this machine; a script must begin with #! and its "
                      "interpreter",
                      name);
     else
@@ -96,7 +97,7 @@ static int refuse_program(const char *name, int error)
     return error == ENOENT || error == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-// 0 or the errno with which exec would fail.
+// Returns 0, or the errno with which exec would fail.
 static int try_program(const char *path)
 {
     struct stat st;
@@ -109,8 +110,8 @@ static int try_program(const char *path)
     return 0;
 }
 
-// Looks a name without a slash up in PATH as execvp does. *path is allocated; exit of the process
-// frees it.
+// Looks a name without a slash up in PATH as execvp does. *path is allocated; it stays allocated
+// until the process exits.
 static int search_path(const char *name, char **path)
 {
     const char *dir = getenv("PATH");
@@ -186,7 +187,7 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-// True when the entry "NAME=value" has one of the names in list (commas between).
+// Whether list, separated by commas, has the name of the entry "NAME=value".
 static bool is_listed(const char *entry, const char *list)
 {
     size_t name = strcspn(entry, "=");
@@ -229,17 +230,18 @@ static char **make_environment(const char *list, char *control)
 
 typedef struct launch {
     aq_supervised_t *job;
-    const char *program; // NULL: fork only
+    const char *program; // NULL: only fork
     char **environment;
     char control[96];
     uint32_t rank;
     int out[2], err[2];
-    int error; // errno of a child that could not become a rank; shared with it, as it runs in our
-               // memory (vfork)
+    // errno of a child that could not become a rank; shared with the child, which runs in our
+    // memory (vfork)
+    int error;
 } launch_t;
 
-// Binds this process to the processors of its rank: the rank's share of job->cpus, counted from
-// the lowest.
+// Binds this process to the processors of its rank: the rank's share of job->cpus, counted from the
+// lowest.
 static void bind_rank(const aq_supervised_t *job, uint32_t rank)
 {
     uint32_t each = job->options->cpus_per_rank;
@@ -256,14 +258,14 @@ static void bind_rank(const aq_supervised_t *job, uint32_t rank)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-// The child's side, common to both ways of starting. Only system calls: see launch_t.error.
+// The child's part of both ways of starting. Only system calls: see launch_t.error.
 static bool become_rank(const launch_t *launch)
 {
     const aq_supervised_t *job = launch->job;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         return false;
     if (getppid() != job->page->supervisor)
-        _exit(1); // the supervisor died before it could take us with it
+        _exit(1); // the supervisor died before it could end this child
     if (dup2(launch->out[1], STDOUT_FILENO) < 0 || dup2(launch->err[1], STDERR_FILENO) < 0)
         return false;
     if (aq_supervised_rank(job, launch->rank) > 0 && dup2(job->null_input, STDIN_FILENO) < 0)
@@ -285,7 +287,7 @@ __attribute__((noreturn, noinline)) static void exec_rank(launch_t *launch)
     _exit(EXIT_NOT_EXECUTABLE);
 }
 
-// vfork: the parent waits until the exec has succeeded or has left its errno.
+// With vfork the parent waits until exec has succeeded or has left its errno.
 static pid_t spawn_program(launch_t *launch)
 {
     snprintf(launch->control, sizeof launch->control, CONTROL "fork:%d:%" PRIu32 ":%" PRIu64,
@@ -302,13 +304,13 @@ static void close_run(int first, int last)
 {
     if (close_range((unsigned)first, (unsigned)last, 0) == 0)
         return;
-    for (int fd = first; fd <= last; fd++) // a kernel before 5.9
+    for (int fd = first; fd <= last; fd++) // for kernels before 5.9
         (void)close(fd);
 }
 
 #define FDS_MARKED 8192 // more than the supervisor has
 
-// Descriptor i of those that belong to the supervisor; -1 behind the last.
+// Returns descriptor i of those that belong to the supervisor; -1: there is none.
 static int our_fd(const launch_t *launch, size_t i)
 {
     const aq_supervised_t *job = launch->job;
@@ -320,8 +322,8 @@ static int our_fd(const launch_t *launch, size_t i)
     return i - streams < sizeof others / sizeof others[0] ? others[i - streams] : -1;
 }
 
-// Closes what belongs to the supervisor in a child that does not exec. The system hands out the
-// lowest free number, so mostly they lie in one or two rows.
+// Closes the supervisor's descriptors in a child that does not exec. The system hands out the
+// lowest free number, so the descriptors mostly form one or two ranges.
 static void close_ours(const launch_t *launch)
 {
     bool ours[FDS_MARKED + 1];
@@ -381,7 +383,7 @@ static bool open_pipes(launch_t *launch)
     return true;
 }
 
-// The parent's side after the fork.
+// The parent's part after the fork.
 static bool adopt_child(launch_t *launch, pid_t pid, int error)
 {
     aq_supervised_t *job = launch->job;
@@ -403,9 +405,9 @@ static bool adopt_child(launch_t *launch, pid_t pid, int error)
 
 // ---- all ranks ----
 
-// A program of conduit smp may count on the same addresses in all ranks, as after a fork: what this
-// process executes from here on is laid out without randomization. Returns the personality to go
-// back to, or -1. Warns where the system refuses, as filters of containers do.
+// Disables address randomization for the programs that this process executes: a program of conduit
+// smp may rely on the same addresses in all ranks, as after a fork. Returns the personality to
+// restore, or -1. Warns if the system refuses, as filters of containers do.
 static int start_one_layout(const aq_supervised_t *job)
 {
     const int old = personality(0xffffffff);
@@ -447,7 +449,7 @@ bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32
         int error = errno;
         if (pid == 0) {
             if (!become_rank(&launch))
-                _exit(1); // the parent sees it and says so
+                _exit(1); // the parent notices and reports it
             close_ours(&launch);
             *rank = launch.rank;
             return true;

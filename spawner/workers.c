@@ -1,4 +1,4 @@
-// Workers, on the side of the launcher and on their own.
+// Workers: the launcher's part, and the worker's part.
 #include "workers.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
 
-// ---- the launcher: waiting for them ----
+// ---- the launcher: arrival of workers ----
 
 bool aq_workers_open(aq_node_t *node, uint16_t *port)
 {
@@ -74,7 +74,7 @@ uint32_t aq_workers_here(const aq_node_t *node)
     return here;
 }
 
-// ---- the launcher: numbering them ----
+// ---- the launcher: numbering ----
 
 static int compare_machines(const void *a, const void *b)
 {
@@ -89,7 +89,7 @@ static int compare_wishes(const void *a, const void *b)
     return one->wish < other->wish ? -1 : one->wish > other->wish;
 }
 
-// Behind the sort by wish: each has the number of its place, or the wishes are wrong.
+// After sorting by wish, worker i must wish for rank i; otherwise the wishes are wrong.
 static bool check_wishes(const aq_node_t *node)
 {
     const aq_child_t *children = node->children, *last = &children[node->child_count - 1];
@@ -127,7 +127,7 @@ static bool sort_workers(aq_node_t *node)
     return !wishes || check_wishes(node);
 }
 
-// Machines are numbered by the first rank that is there. Ranks side by side are the usual case.
+// Numbers machines by their first rank. Ranks of one machine are usually adjacent.
 static void number_machines(const aq_node_t *node)
 {
     const aq_child_t *children = node->children;
@@ -199,12 +199,12 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
     out->has_key =
         text != NULL && strlen(text) == (size_t)2 * AQ_KEY_BYTES && read_key(text, out->key);
     if (text == key)
-        memset(key, '*', strlen(key)); // what ps shows from here on
+        memset(key, '*', strlen(key)); // hides the key from ps
     (void)unsetenv(AQ_WORKER_KEY);
     return true;
 }
 
-// The number, or that in the variable that is named. The launcher tells what is wrong with it.
+// Reads the rank, or the variable that names it. The launcher reports what is wrong with it.
 static uint32_t read_wish(void)
 {
     const char *told = aq_settings_text(AQ_SET_WORKER_RANK), *text = told;

@@ -1,10 +1,11 @@
-// Workers: the processes that a custom command starts (spawner custom). Each is the helper of one
-// rank. Nobody knows beforehand where they run, so they call the launcher by themselves:
+// Workers: the processes that a custom command starts (spawner custom). Each worker is the helper
+// of one rank. Their hosts are not known beforehand, so workers call the launcher:
 //
-//   launcher                    command of GASNET_CSPAWN_CMD            worker, once for each rank
+//   launcher                    command of GASNET_CSPAWN_CMD            worker, one per rank
 //   listens on a port
-//   starts the command -------> starts `gasnetrun --worker=...` -------> calls the launcher, proves
-//                                                                        the key, tells where it is
+//   starts the command -------> starts `gasnetrun --worker=...` -------> calls the launcher,
+//                                                                        authenticates, says where
+//                                                                        it runs
 //   all are here: numbers them
 //   JOB --------------------------------------------------------------> goes on as any helper
 //
@@ -16,43 +17,43 @@
 
 #define AQ_WORKER_OPTION "--worker="
 #define AQ_WORKER_KEY "GASNET_SPAWN_KEY"
-#define AQ_WORKER_WORD (AQ_REMOTE_TEXT + 64) // longest word that tells a worker whom to call
+#define AQ_WORKER_WORD (AQ_REMOTE_TEXT + 64) // longest word of the option
 
-// Listens for all children of the node, which are workers from now on. *port is where. False:
-// logged.
+// Listens for workers in place of all children of the node. *port: where. False: failed, logged.
 bool aq_workers_open(aq_node_t *node, uint16_t *port);
 
-// Writes the option that tells a worker whom to call; with_key: and the key.
+// Writes the option that tells a worker the addresses to call and, with_key, the key.
 void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
                        char word[AQ_WORKER_WORD]);
-// The key of the node as text, for AQ_WORKER_KEY.
+// Writes the key of the node as text, for AQ_WORKER_KEY.
 void aq_workers_key(const aq_node_t *node, char text[2 * AQ_KEY_BYTES + 1]);
 
-// A worker tells about itself. False: it did so before.
+// Handles the worker's description of itself. False: the frame is not legal, or a second one.
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
 
-// How many have told about themselves.
+// The number of workers that have described themselves.
 uint32_t aq_workers_here(const aq_node_t *node);
 
-// All are here: numbers them, by GASNET_WORKER_RANK or else side by side on each machine, and sends
-// each its job. Not while children of the node are in use. False: logged.
+// Once all workers are here: numbers them, by GASNET_WORKER_RANK or else adjacently on each
+// machine, and sends each its job. Must not be called while children of the node are in use. False:
+// failed, logged.
 bool aq_workers_number(aq_node_t *node);
 
 // ---- the side of a worker ----
 
-// What the option says: whom to call. Texts point into word, which is cut.
+// The contents of the option: the addresses to call. Texts point into word, which is modified.
 typedef struct aq_worker_way {
-    bool has_key; // it was where the word says that it is
+    bool has_key; // the key was where the option says
     uint8_t key[AQ_KEY_BYTES];
     uint16_t port;
-    char *addresses; // commas between
+    char *addresses; // separated by commas
 } aq_worker_way_t;
 
-// Reads the word behind AQ_WORKER_OPTION, and the key. False: the word is not the launcher's;
+// Reads the text after AQ_WORKER_OPTION, and the key. False: the text is not from the launcher;
 // logged.
 bool aq_worker_read(char *word, aq_worker_way_t *out);
 
-// What a worker tells about itself. Texts are static.
+// Fills in what a worker tells the launcher about itself. Texts are static.
 void aq_worker_introduce(aq_worker_t *out);
 
 #endif

@@ -78,8 +78,8 @@ export GASNET_CONNECT_TIMEOUT=1
 refused 2 '' "GASNET_CSPAWN_CMD is not set: set it to the command that starts the processes, such as"
 refused 2 '  ' "GASNET_CSPAWN_CMD is not set"
 refused 2 'srun -n %N' "there is no %C in 'srun -n %N'"
-refused 2 '%C %x' '%x means nothing here; write %N, %C, %D, %P or %M'
-refused 2 '%C %' '%  means nothing here'
+refused 2 '%C %x' '%x has no meaning here; write %N, %C, %D, %P or %M'
+refused 2 '%C %' '%  has no meaning here'
 refused 1 'true %C' '0 of 2 processes had come within 1 seconds (GASNET_CONNECT_TIMEOUT)'
 refused 1 '%C' '1 of 2 processes had come within 1 seconds'
 refused 1 '%C & sleep 600' '1 of 2 processes had come within 1 seconds'
@@ -87,7 +87,7 @@ refused 1 'exit 7; %C' '0 of 2 processes had come when the command ended with ex
 refused 1 'kill -9 $$; %C' '0 of 2 processes had come when the command was killed by signal 9'
 refused 1 'echo %M; %C' 'GASNET_CSPAWN_SERVERS names 0 servers for 2 processes'
 # Without the key, or with half of one: the launcher speaks for all, when the time is over or the command fails.
-keyless='has come without the key of the job: the command of GASNET_CSPAWN_CMD does not pass its environment on'
+keyless='has called without the key of the job: the command of GASNET_CSPAWN_CMD does not pass its environment on'
 for way in '-u GASNET_SPAWN_KEY' '-i' 'GASNET_SPAWN_KEY=abc'; do
     refused 1 "for i in 1 1; do env $way %C & done; wait" "$keyless"
     grep -q 'or set GASNET_CSPAWN_KEY=command$' "$work/err" || fail "no remedy where the key does not arrive"

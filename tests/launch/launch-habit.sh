@@ -27,13 +27,13 @@ says "the number of ranks is missing: a program of conduit udp"
 says "$usage"
 for wrong in pid 0 -1 +2 1025 2x 99999999999999999999 '' ' 2'; do
     expect 65 "$udp" "$wrong" pid
-    says "'$wrong' is no number of ranks: a program of conduit udp"
+    says "'$wrong' is not a number of ranks: a program of conduit udp"
     says "$usage"
 done
 
 # The other letters of GASNet: the program becomes the launcher (C: launch-custom), but for R, which is gone.
 expect 65 env GASNET_SPAWNFN=R "$udp" 2 pid
-says "GASNET_SPAWNFN=R: GASNet has given rexec up"
+says "GASNET_SPAWNFN=R: GASNet dropped rexec"
 here=$(hostname)
 for how in "GASNET_SPAWNFN=S GASNET_SSH_SERVERS=$here" "GASNET_SPAWNFN=S SSH_SERVERS=$here" "AMUDP_SSH_SERVERS=$here"; do
     # shellcheck disable=SC2086

@@ -85,9 +85,9 @@ refused()
     says "$1"
 }
 
-refused 'MPIRUN_CMD: %Z means nothing here' env MPIRUN_CMD='true %Z' "$run" -n 2 -spawner=mpi hello
+refused 'MPIRUN_CMD: %Z has no meaning here' env MPIRUN_CMD='true %Z' "$run" -n 2 -spawner=mpi hello
 refused 'a quote is not closed in MPIRUN_CMD' env MPIRUN_CMD="'true" "$run" -n 2 -spawner=mpi hello
-refused 'PMIRUN_CMD: %Z means nothing here' env MPIRUN_CMD=true PMIRUN_CMD='true %Z' "$run" -n 2 -spawner=pmi hello
+refused 'PMIRUN_CMD: %Z has no meaning here' env MPIRUN_CMD=true PMIRUN_CMD='true %Z' "$run" -n 2 -spawner=pmi hello
 refused "the program 'nopmi' (PMIRUN_CMD) is not in PATH" env MPIRUN_CMD=true PMIRUN_CMD=nopmi "$run" -n 2 -spawner=pmi hello
 refused "the program 'nompi' (MPIRUN_CMD) is not in PATH" env MPIRUN_CMD=nompi "$run" -n 2 -spawner=mpi hello
 refused '%H stands for GASNET_NODEFILE, which is not set' env GASNET_NODEFILE= MPIRUN_CMD='true %H' "$run" -n 2 -spawner=mpi hello

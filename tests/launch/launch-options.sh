@@ -40,7 +40,7 @@ expect 126 "$run" -n 4 "$work/text"
 says "chmod +x"
 chmod +x "$work/text"
 expect 126 "$run" -n 4 "$work/text"
-says "no program for this machine"
+says "is not a program for this machine"
 
 ln -s "$run" "$work/gasnetrun"
 ln -s "$run" "$work/gasnetrun_foo"
@@ -48,7 +48,7 @@ refused "no conduit is named" env -u GASNET_CONDUIT "$work/gasnetrun" -n 2 "$con
 refused "no conduit 'foo'" "$work/gasnetrun_foo" -n 2 "$conform"
 refused "this build has no conduit 'foo'; it has: smp udp" "$AQ_BUILD/amudprun" -conduit=foo -np 2 "$conform"
 refused "number of ranks is missing" "$AQ_BUILD/amudprun" -conduit=smp "$conform"
-refused "GASNET_SPAWNFN asks for the spawner 'R', but GASNet has given rexec up" env GASNET_SPAWNFN=R "$AQ_BUILD/amudprun" -np 2 "$conform"
+refused "GASNET_SPAWNFN asks for the spawner 'R', but GASNet dropped rexec" env GASNET_SPAWNFN=R "$AQ_BUILD/amudprun" -np 2 "$conform"
 refused "GASNET_SPAWNFN: 'X' is not one of L, S, R, C" env GASNET_SPAWNFN=X "$AQ_BUILD/amudprun" -np 2 "$conform"
 expect 3 env GASNET_SPAWNFN=R "$run" -n 2 "$conform" code 3
 expect 3 env GASNET_SPAWNER=mpi "$run" -n 2 -spawner=fork "$conform" code 3

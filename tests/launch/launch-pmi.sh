@@ -81,7 +81,7 @@ silent_but_mpirun()
 found=
 if one_pmi pmix openmpi mpirun.openmpi --oversubscribe --bind-to none; then
     found=pmix
-    [ "$(grep -c 'the launcher of the job .* has gone' "$work/told")" = 1 ] || fail "not one message of a lost launcher"
+    [ "$(grep -c 'the launcher of the job .* has ended' "$work/told")" = 1 ] || fail "not one message of a lost launcher"
     expect 65 env GASNET_SPAWNER=pmi "$conform" code 0
     says 'PMIx cannot start (UNREACHABLE)'
 fi

@@ -63,7 +63,7 @@ one_pmi()
 }
 
 expect 1 srun -n 2 "$AQ_BUILD/hello"
-grep -q 'srun started 2 tasks, but gave them nothing to find each other by; give' "$work/err" || fail "no remedy for srun without PMI"
+grep -q 'srun started 2 tasks, but gave them no way to find each other; give' "$work/err" || fail "no remedy for srun without PMI"
 expect 0 srun -n 1 "$AQ_BUILD/hello"
 settle
 # GASNet's own way, which takes no PMI: the program calls srun by GASNET_CSPAWN_CMD.

@@ -58,6 +58,6 @@ pester()
     [ "${more:-0}" -ge 296 ] && [ "$more" -le 400 ] || fail "${more:-none} more are counted"
 }
 
-pester 0 'it is no host that is being started'
-pester 1 'it does not prove that it knows the key of the job'
+pester 0 'it is not a host that is being started'
+pester 1 'it did not authenticate with the key of the job'
 exit 0

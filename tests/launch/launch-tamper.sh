@@ -48,7 +48,7 @@ for way in up down; do
     for how in flip drop repeat insert; do
         attack $way $how
         [ $code -eq 1 ] || fail "exit code $code: $way $how"
-        says ": bytes from 127.0.0.1 were changed, inserted, repeated or left out on their way"
+        says ": bytes from 127.0.0.1 were changed, inserted, replayed or dropped on the way"
         grep -q '^\*\*\* GASNet: .*host [ab]: .*; the job is ended$' "$work/err" || fail "no host is named: $way $how"
         grep -v -x -e ready -e 'a word of a rank, \(with the input\)\?' "$work/out" && fail "forged output: $way $how"
     done

@@ -45,7 +45,7 @@ static void list_refused(const char *text)
 {
     aq_hosts_t hosts = {0};
     assert_false(aq_hosts_read_list(&hosts, "l", text, fault, sizeof fault));
-    assert_non_null(strstr(fault, "is no host; write"));
+    assert_non_null(strstr(fault, "is not a host; write"));
     aq_hosts_free(&hosts);
 }
 
@@ -102,10 +102,10 @@ static void test_file_faults(void **state)
     file_refused("-oProxyCommand=x", "'-oProxyCommand=x' is no name of a host");
     file_refused("n1\nn;2", "line 2: 'n;2' is no name of a host");
     file_refused("@n1", "is no name of a host");
-    file_refused("n1\n\x01", "line 2: holds bytes that are no text");
+    file_refused("n1\n\x01", "line 2: holds bytes that are not text");
     aq_hosts_t hosts = {0};
     assert_false(aq_hosts_read_text(&hosts, "f", "n1\0n2", 5, fault, sizeof fault));
-    assert_non_null(strstr(fault, "bytes that are no text"));
+    assert_non_null(strstr(fault, "bytes that are not text"));
     aq_hosts_free(&hosts);
     assert_false(aq_hosts_read_file(&hosts, "/nonexistent/x", fault, sizeof fault));
     assert_non_null(strstr(fault, "'/nonexistent/x' cannot be read: No such file"));

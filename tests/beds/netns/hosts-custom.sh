@@ -39,7 +39,7 @@ job_ends 137
 
 # Where it does not start: one sentence of the launcher, whatever the hosts.
 GASNET_CSPAWN_KEY=environment GASNET_CONNECT_TIMEOUT=5 expect 1 "$run" -n 4 "$hello"
-says 'has come without the key of the job'
+says 'has called without the key of the job'
 none_left
 GASNET_CSPAWN_CMD='ssh -n $GASNET_SSH_OPTIONS n1 %C & ssh -n $GASNET_SSH_OPTIONS n2 %C & wait' GASNET_CONNECT_TIMEOUT=5 \
     expect 1 "$run" -n 3 "$hello"

@@ -29,7 +29,7 @@ grep -q 'host wrongkey: ' "$work/err" && grep -q '0 of 2 hosts started' "$work/e
 
 # Behind a host that fails there are others.
 GASNET_SSH_OUT_DEGREE=1 lacks refuses 'Connection refused' -n 4 -H n1,refuses,n2,n3
-grep -q 'host n3: host refuses was to start it' "$work/err" || fail "not told of the hosts behind"
+grep -q 'host n3: host refuses should have started it' "$work/err" || fail "not told of the hosts behind"
 grep -q '1 of 4 hosts started' "$work/err" || fail "not told that 1 of 4 started"
 
 # One that hangs.
@@ -95,7 +95,7 @@ none_left
 expect 1 env GASNET_SSH_REMOTE_PATH=/nonexistent "$run" -n 1 -H n1 "$hello"
 says "the working directory /nonexistent: No such file"
 expect 2 env GASNET_SSH_CMD=no-such-shell "$run" -n 1 -H n1 "$hello"
-says "the remote shell 'no-such-shell' is not there"
+says "the remote shell 'no-such-shell' is not installed"
 
 # A default route that leads elsewhere than to the other hosts: the interface that reaches them is taken.
 for i in 1 2; do

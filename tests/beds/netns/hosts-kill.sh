@@ -65,8 +65,8 @@ stranger()
     done
     fail "a stranger is not refused: $text"
 }
-stranger 'it is no host that is being started'
-GASNET_SPAWN_PROMISCUOUS=1 stranger 'it does not prove that it knows the key'
+stranger 'it is not a host that is being started'
+GASNET_SPAWN_PROMISCUOUS=1 stranger 'it did not authenticate with the key'
 
 sup=$lost
 job_ends 1

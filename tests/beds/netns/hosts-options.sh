@@ -74,7 +74,7 @@ says "3 hosts, but 2 are named"
 expect 2 "$run" -n 2 -H ' ' "$hello"
 says "names no host"
 expect 2 "$run" -n 2 -H '-oProxyCommand=x' "$hello"
-says "is no host"
+says "is not a host"
 expect 2 "$run" -spawner=ssh -n 2 "$hello"
 says "no hosts are named"
 expect 0 "$run" -n 2 -H n1,n1 hostname
@@ -82,7 +82,7 @@ says "host n1 is given twice"
 
 # -v -v says why others were not taken, -t starts nothing.
 expect 0 "$run" -t -v -v -n 4 -H n1,n2 "$hello"
-grep -q 'spawner fork is not taken: ssh goes before it' "$work/out" || fail "-v -v does not tell of fork"
+grep -q 'spawner fork is not taken: ssh has a higher priority' "$work/out" || fail "-v -v does not tell of fork"
 grep -q 'ranks 2-3 on host n2' "$work/out" || fail "-v does not tell the places"
 ! grep -q Hello "$work/out" || fail "-t starts the job"
 

@@ -33,7 +33,7 @@ says "nothing names"
 expect 2 "$recon" -x
 says "'-x' is not an option"
 
-# A running job is left alone; what nobody watches over goes.
+# gasnet_wipe leaves a running job alone, and ends ranks without a supervisor.
 start_job 2 "$run" -n 2 -H n1,n2 sh -c 'echo ready; exec sleep 1000'
 on_host n2 env GASNET_SPAWN_CONTROL=fork:9:1:1 setsid sleep 2000 2>/dev/null &
 for _ in $(seq 100); do
