@@ -1,7 +1,8 @@
-# Shell functions for the tests of the exit of jobs, beside those of the launch tests:
-#   prepare CONDUIT SPAWNER     sets launch (words that start a job but for -n and the program) and program
-# SPAWNER: fork; ssh (two hosts, but for conduit smp; those of a bed, else this one by a shell of the test); custom; openmpi
-# or mpich, whose mpirun starts the ranks.
+# Shell functions for the tests of job exits, in addition to those of the launch tests:
+#   prepare CONDUIT SPAWNER     sets launch (the words that start a job, without -n and the program)
+#                               and program
+# SPAWNER: fork; ssh (two hosts, or one for conduit smp; the hosts of a bed, else this host through
+# a shell of the test); custom; openmpi or mpich, whose mpirun starts the ranks.
 . "$(dirname "${BASH_SOURCE[0]}")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 
@@ -47,7 +48,7 @@ prepare()
     esac
 }
 
-# Numbers of the processes of the jobs, on all hosts that are here.
+# Process ids of the jobs, on all hosts of the bed.
 processes()
 {
     local pid name
@@ -57,7 +58,7 @@ processes()
     done
 }
 
-# nothing_left TENTHS WHAT: they end in that time.
+# nothing_left TENTHS WHAT: fails unless they end within that time.
 nothing_left()
 {
     local try left

@@ -1,8 +1,9 @@
 #!/bin/bash
-# exit-hosts: jobs that mpirun starts on several hosts, where the bootstrap carries an exit to the ranks
-# of one host only, and the ranks tell each other over the network. The hosts are spaces of process
-# numbers. An exit code of 0 says that all ranks left in good order, else mpirun makes it another one.
-#   exit-hosts.sh CONDUIT [WAY ...]    these ways of exit_ways; all that matter. EXIT_HOSTS_SECONDS: for a job (50)
+# exit-hosts: jobs that mpirun starts on several hosts. The bootstrap carries an exit to the ranks
+# of one host only, so ranks tell each other over the network. The hosts are namespaces of process
+# ids. mpirun's exit code is 0 only if all ranks left in good order.
+#   exit-hosts.sh CONDUIT [WAY ...]    these ways of exit_ways; default: all that matter.
+#                                      EXIT_HOSTS_SECONDS: for a job (50)
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
@@ -15,7 +16,7 @@ export GASNET_MODULE_PATH=$AQ_BUILD/modules GASNET_CONDUIT=$1
 shift
 [ $# -gt 0 ] || set -- all one thread return return-all traffic early
 
-# job CODE WAY RANK: all four ranks have their last words.
+# job CODE WAY RANK: all four ranks must print their last words.
 job()
 {
     expect "$1" timeout -s KILL "${EXIT_HOSTS_SECONDS:-50}" mpirun.openmpi --oversubscribe --bind-to none -np 4 \
@@ -36,7 +37,7 @@ done
 job 0 one 0
 job 9 one 3
 
-# A rank that does not look is left to mpirun.
+# mpirun ends a rank that does not poll.
 GASNET_EXITTIMEOUT=0.5 expect 7 timeout -s KILL "${EXIT_HOSTS_SECONDS:-50}" mpirun.openmpi --oversubscribe --bind-to none -np 3 \
     $host "$AQ_BUILD/exit_ways" spin 1 7
 says "some ranks do not leave the job"

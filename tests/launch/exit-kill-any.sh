@@ -1,8 +1,9 @@
 #!/bin/bash
-# exit-kill-any: kill -9 of any process of a job, rank, helper or launcher, at any moment from its start to its end
-# leaves no process behind, and the job has ended in time, with an exit code that tells of it.
+# exit-kill-any: kill -9 of any process of a job (rank, helper or launcher), at any moment from its
+# start to its end, leaves no process behind. The job ends in time, with an exit code that reports
+# the kill.
 #   exit-kill-any.sh CONDUIT SPAWNER RANKS [TIMES]    SPAWNER: fork, ssh; see exit-functions.sh
-# In the environment: EXIT_KILL_TIMES stands for TIMES, EXIT_KILL_SEED for the moments.
+# Environment: EXIT_KILL_TIMES replaces TIMES, EXIT_KILL_SEED determines the moments.
 set -u
 . "$(dirname "$0")/exit-functions.sh"
 conduit=$1 spawner=$2 ranks=$3 times=${EXIT_KILL_TIMES:-${4:-20}}
@@ -10,13 +11,13 @@ ways=(one inside traffic return all quit)
 RANDOM=${EXIT_KILL_SEED:-8} # the same moments in each run, as far as that goes
 prepare "$conduit" "$spawner"
 
-# How long the start of a job takes, in milliseconds.
+# The time that a job takes to start, in milliseconds.
 begin=${EPOCHREALTIME/./}
 expect 7 "${launch[@]}" -n "$ranks" "$program" all 0 7
 ms=$(((${EPOCHREALTIME/./} - begin) / 1000 + 50))
 [ $ms -lt 1000 ] || ms=999
 
-# Waits for the launcher, which may not hang.
+# Waits for the launcher, which must not hang.
 job_code()
 {
     local try

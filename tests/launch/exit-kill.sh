@@ -1,7 +1,7 @@
 #!/bin/bash
-# exit-kill: kill -9 of any process of a job, rank or launcher, at any moment from its start to its end
-# leaves no process behind; the code of the job is right, and the launcher names the rank.
-#   exit-kill.sh CONDUIT RANKS [TIMES]    EXIT_KILL_TIMES in the environment stands for TIMES
+# exit-kill: kill -9 of any process of a job (rank or launcher), at any moment from its start to its
+# end, leaves no process behind. The exit code is right, and the launcher names the rank.
+#   exit-kill.sh CONDUIT RANKS [TIMES]    EXIT_KILL_TIMES in the environment replaces TIMES
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 conduit=$1 ranks=$2 times=${EXIT_KILL_TIMES:-${3:-20}}
@@ -16,7 +16,8 @@ begin_job()
     begin "$AQ_BUILD/gasnetrun_$conduit" -n "$ranks" "$AQ_BUILD/exit_ways" "$way" $((RANDOM % ranks)) 7
 }
 
-# A process of the job: the launcher, or one of its children as far as they are there. In $rank: -1 is the launcher.
+# Chooses a process of the job: the launcher, or one of its present children. $rank: -1 is the
+# launcher.
 pick()
 {
     local all=("$sup" $(cat "/proc/$sup/task/$sup/children" 2>/dev/null))
@@ -34,7 +35,7 @@ nobody_is_left()
     fail "a process is left: $way"
 }
 
-# end_job CODES: it ends with one of these.
+# end_job CODES: the job must end with one of these codes.
 end_job()
 {
     code=0
@@ -45,7 +46,8 @@ end_job()
     [ "$conduit" != ibv ] || device_holds "$device_before"
 }
 
-# The message names a rank that was killed while the job ran; a job that had begun to end has its own code.
+# The message names a rank that was killed while the job ran. A job that had begun to end has its
+# own code.
 check_message()
 {
     local said="rank $rank of $ranks .*(process $victim) was killed by SIGKILL"
@@ -58,7 +60,7 @@ check_message()
 }
 
 [ "$conduit" != ibv ] || device_before=$(device)
-# How long a job takes here and now; the first one is slower.
+# The time that a job takes here and now; the first job is slower.
 for rank in none none; do
     began=${EPOCHREALTIME/./}
     begin_job
@@ -68,7 +70,7 @@ done
 
 for ((i = 0; i < times; i++)); do
     begin_job
-    # Each in a part of that time of its own: some of a few find the job alive.
+    # Each kill has its own part of that time, so that some of a few kills find the job alive.
     moment=$((RANDOM * 32768 + RANDOM))
     moment=$(((i * lasts + moment % lasts) / times))
     sleep "$((moment / 1000000)).$(printf %06d $((moment % 1000000)))"

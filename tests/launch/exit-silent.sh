@@ -1,6 +1,7 @@
 #!/bin/bash
-# exit-silent: the helper of a host is stopped, as if somebody on the network withheld what it says: its connection
-# stands. The user is told, once, and the job goes on and ends as usual when the helper goes on.
+# exit-silent: the helper of a host is stopped, as if an attacker on the network withheld its
+# messages; its connection stays open. The user is warned once. When the helper continues, the job
+# goes on and ends as usual.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp

@@ -1,8 +1,9 @@
 #!/bin/bash
-# exit-ways: however a job ends, its exit code is right, the output is there, and no process is left.
+# exit-ways: for every way to end a job, the exit code is right, the output is complete, and no
+# process is left.
 #   exit-ways.sh CONDUIT SPAWNER RANKS [ROUNDS [WAY ...]]   the ways of exit_ways, ROUNDS times each
-# SPAWNER: see exit-functions.sh. The rank that leaves is another one in each round.
-# In the environment: EXIT_WAYS_ROUNDS stands for ROUNDS, EXIT_WAYS_KEEP_ON=1 goes on after a failure.
+# SPAWNER: see exit-functions.sh. Each round has a different leaving rank.
+# Environment: EXIT_WAYS_ROUNDS replaces ROUNDS; EXIT_WAYS_KEEP_ON=1 continues after a failure.
 set -u
 . "$(dirname "$0")/exit-functions.sh"
 conduit=$1 spawner=$2 ranks=$3
@@ -10,7 +11,7 @@ rounds=${EXIT_WAYS_ROUNDS:-${4:-1}}
 shift $(($# < 4 ? $# : 4))
 prepare "$conduit" "$spawner"
 
-# Whether the way makes sense with this number of ranks, and takes no longer than it must.
+# Whether the way makes sense with this number of ranks and is short enough.
 fits()
 {
     case $1 in
@@ -18,7 +19,7 @@ fits()
     esac
 }
 
-# Ranks that do not look are only ended when the time is over.
+# Ranks that do not poll are ended only after the timeout.
 timeout_of()
 {
     case $1 in
@@ -27,8 +28,9 @@ timeout_of()
     esac
 }
 
-# codes_of WANTED WAY SIGNAL: the exit codes that the job may have, by gasnetrun(1), section MPIRUN. MPICH's mpirun
-# joins the bits of what ended a rank with those of the SIGKILL by which it ends the others.
+# codes_of WANTED WAY SIGNAL: the legal exit codes of the job, by gasnetrun(1), section MPIRUN.
+# MPICH's mpirun combines the bits of what ended a rank with those of the SIGKILL with which it ends
+# the others.
 codes_of()
 {
     [ "$spawner" != mpich ] || case $2:$3 in
@@ -44,13 +46,14 @@ codes_of()
     echo "$1"
 }
 
-# What the ranks have written, without what MPICH's mpirun and UCX add to it.
+# The output of the ranks, without the additions of MPICH's mpirun and UCX.
 their_words()
 {
     grep -vE '^$|^=|^YOUR APPLICATION|^This typically|^Please see|^\[[0-9.]+\].* UCX ' "$work/out"
 }
 
-# words WHO LEAVER: standard output is made of the last words of these ranks at least, each whole and once.
+# words WHO LEAVER: standard output has at least the last words of these ranks, each complete and
+# once.
 words()
 {
     local rank

@@ -18,7 +18,8 @@ silent
 both 0 one 1 0
 silent
 both 17 return 17
-# With GASNET_CATCH_EXIT=0 a rank may return while the others go on; the code is the first that is not 0.
+# With GASNET_CATCH_EXIT=0 a rank may return while others continue; the code is the first nonzero
+# one.
 GASNET_CATCH_EXIT=0 both 17 return 17
 silent
 for conduit in smp udp; do
@@ -29,7 +30,7 @@ for conduit in smp udp; do
     [ "$(sort "$work/out" | xargs)" = "0 stayed 1 stayed 3 stayed" ] || fail "GASNET_CATCH_EXIT=0 and not all others stayed"
     GASNET_CATCH_EXIT=0 expect 6 $job libc 6
     [ "$(sort "$work/out" | xargs)" = "0 at exit 1 at exit 2 at exit 3 at exit" ] || fail "atexit functions were not all called"
-    # gasnet_exit and death end the job all the same.
+    # gasnet_exit and death end the job nevertheless.
     GASNET_CATCH_EXIT=0 expect 9 $job one 2 9
     GASNET_CATCH_EXIT=0 expect 139 $job signal 1 11
 done

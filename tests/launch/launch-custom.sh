@@ -1,5 +1,6 @@
 #!/bin/bash
-# launch-custom: jobs that a command of the user starts, as GASNet has it: GASNET_SPAWNFN=C, GASNET_CSPAWN_CMD.
+# launch-custom: jobs that a command of the user starts, as in GASNet: GASNET_SPAWNFN=C,
+# GASNET_CSPAWN_CMD.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 cp "$AQ_BUILD/conform_exit_udp" "$work/conform_exit" || exit 1
@@ -7,7 +8,7 @@ conform=$work/conform_exit
 export GASNET_SPAWNFN=C GASNET_MASTERIP=127.0.0.1
 loop='for i in $(seq %N); do %C & done; wait'
 
-# job CODE COMMAND program arguments: started without a launcher, and with each of them.
+# job CODE COMMAND program arguments: started without a launcher, and with each launcher.
 job()
 {
     local code=$1 way
@@ -41,7 +42,7 @@ export GASNET_CSPAWN_CMD=$loop
 expect 0 "$AQ_BUILD/gasnetrun_udp" -n 3 "$AQ_BUILD/conform-seq" query_position am_args rma_segment
 GASNET_SUPERNODE_MAXSIZE=1 expect 0 "$AQ_BUILD/gasnetrun_udp" -n 3 "$AQ_BUILD/conform-seq" am_args rma_segment
 
-# What the letters stand for, and the names of the variables without a prefix and with AMUDP's.
+# The replacements of letters; variable names without prefix and with AMUDP's.
 CSPAWN_SERVERS='a b c' GASNET_CSPAWN_CMD='echo %N/%M/%D/%%/%P;'"$loop" \
     expect 0 "$AQ_BUILD/gasnetrun_udp" -n 2 "$conform" code 0
 [ "$(cat "$work/out")" = "2/a b/$PWD/%/$conform" ] || fail "the letters stand for something else"
@@ -49,22 +50,22 @@ for name in CSPAWN_CMD AMUDP_CSPAWN_CMD; do
     expect 3 env -u GASNET_CSPAWN_CMD $name="$loop" "$conform" 2 code 3
 done
 
-# Standard input, output by the command or by the launcher.
+# Standard input; output through the command or through the launcher.
 GASNET_CSPAWN_CMD="{ $loop; } >$work/there" expect 0 "$conform" 2 pid
 [ ! -s "$work/out" ] && [ "$(wc -l <"$work/there")" -eq 2 ] || fail "output does not go by the command"
 CSPAWN_ROUTE_OUTPUT=1 GASNET_CSPAWN_CMD="{ $loop; } >$work/there" expect 0 "$conform" 2 pid
 [ ! -s "$work/there" ] && [ "$(wc -l <"$work/out")" -eq 2 ] || fail "output does not go by the launcher"
 
-# The rank that a process wants to be.
+# The rank that a process asks for.
 GASNET_CSPAWN_CMD='for i in 2 1 0; do GASNET_WORKER_RANK=MINE MINE=$i %C & done; wait' \
     expect 0 "$conform" 3 pid
 ranks
 
-# The key: in no word of the command, and what to do where the environment is not passed on.
+# The key is in no word of the command; remedy for an environment that is not passed on.
 GASNET_CSPAWN_CMD='echo "%C" | grep -Eq "/-/" && '"$loop" expect 0 "$conform" 2 code 0
 GASNET_CSPAWN_CMD='env -i %C' GASNET_CSPAWN_KEY=command expect 3 "$conform" 1 code 3
 
-# Where it does not start: one sentence, within GASNET_CONNECT_TIMEOUT, and nothing is left.
+# A start that fails: one sentence, within GASNET_CONNECT_TIMEOUT, and no process is left.
 refused()
 {
     local code=$1
@@ -86,7 +87,8 @@ refused 1 '%C & sleep 600' '1 of 2 processes had come within 1 seconds'
 refused 1 'exit 7; %C' '0 of 2 processes had come when the command ended with exit code 7'
 refused 1 'kill -9 $$; %C' '0 of 2 processes had come when the command was killed by signal 9'
 refused 1 'echo %M; %C' 'GASNET_CSPAWN_SERVERS names 0 servers for 2 processes'
-# Without the key, or with half of one: the launcher speaks for all, when the time is over or the command fails.
+# Workers without the key, or with half of one: the launcher reports it for all of them, after the
+# timeout or when the command fails.
 keyless='has called without the key of the job: the command of GASNET_CSPAWN_CMD does not pass its environment on'
 for way in '-u GASNET_SPAWN_KEY' '-i' 'GASNET_SPAWN_KEY=abc'; do
     refused 1 "for i in 1 1; do env $way %C & done; wait" "$keyless"
@@ -107,7 +109,7 @@ for option in "-H a" "-N 2" -cyclic "-c 1"; do
     says "spawner custom leaves"
 done
 
-# A signal before all are here, and one to a job that runs.
+# A signal before all workers are here, and one to a running job.
 export GASNET_CONNECT_TIMEOUT=60
 GASNET_CSPAWN_CMD="echo here; %C & sleep 600" begin "$AQ_BUILD/gasnetrun_udp" -n 2 "$conform" pid
 wait_lines 1
@@ -125,7 +127,7 @@ kill -KILL "$sup"
 ended 137
 nobody_left 100
 
-# The commands that people have.
+# Commands that users have.
 for mpirun in mpirun.openmpi mpirun.mpich; do
     command -v $mpirun >/dev/null || continue
     as_root=

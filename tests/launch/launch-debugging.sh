@@ -1,11 +1,11 @@
 #!/bin/bash
-# launch-debugging: the variables for who looks for a fault: backtraces, and waiting for a debugger.
+# launch-debugging: variables for debugging: backtraces, and waiting for a debugger.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 segv=$(kill -l SEGV)
 usr1=$(kill -l USR1)
 
-# traces COUNT: so many backtraces are on standard error, each with frames of the program.
+# traces COUNT: standard error has that many backtraces, each with frames of the program.
 traces()
 {
     local frames
@@ -14,7 +14,8 @@ traces()
     [ "$frames" -ge "$1" ] || fail "backtraces without frames of the program"
 }
 
-# dies COUNT VARIABLE=VALUE ...: rank 1 of 4 dies of SIGSEGV; COUNT backtraces, and the launcher says so.
+# dies COUNT VARIABLE=VALUE ...: rank 1 of 4 dies of SIGSEGV; there are COUNT backtraces, and the
+# launcher reports the death.
 dies()
 {
     local count=$1
@@ -40,7 +41,7 @@ dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL="bus,$segv"
 dies 0 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL='*'
 dies 1 GASNET_BACKTRACE=1 GASNET_NO_CATCH_SIGNAL=SIGBUS
 
-# The debugger prints all threads, or the one whose signal it is; if it cannot, the next way is taken.
+# The debugger prints all threads, or the one with the signal. If it fails, the next way is taken.
 dies 1 GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=NONE,EXECINFO
 if gdb -nx -batch -p $$ -ex detach >/dev/null 2>&1; then
     for all in 0 1; do
@@ -58,13 +59,13 @@ traces 1
 expect 134 env GASNET_BACKTRACE=1 GASNET_PSHM_NODES=2 "$conform" abort 0
 traces 1
 
-# A message that something is fatal comes with a backtrace too; this call is refused in every build.
+# A fatal message comes with a backtrace too; every build refuses this call.
 code=0
 GASNET_BACKTRACE=1 "$run" -n 2 "$AQ_BUILD/bad_calls" request-none >"$work/out" 2>"$work/err" || code=$?
 [ $code -ne 0 ] || fail "exit code 0 after a fatal message"
 [ "$(grep -c 'backtrace of process' "$work/err")" -eq 1 ] || fail "no backtrace after a fatal message"
 
-# Waits until each process of the job catches a signal, by its number.
+# Waits until each process of the job catches a signal, by number.
 wait_caught()
 {
     local pid caught
@@ -78,7 +79,7 @@ wait_caught()
     done
 }
 
-# Waits until standard error has so many lines with a text.
+# Waits until standard error has that many lines with a text.
 wait_said()
 {
     for _ in $(seq 200); do
@@ -88,7 +89,7 @@ wait_said()
     fail "not $1 times '$2'"
 }
 
-# At GASNET_BACKTRACE_SIGNAL all ranks print, and the job goes on to its end.
+# GASNET_BACKTRACE_SIGNAL makes all ranks print, and the job goes on to its end.
 for name in USR1 sigusr1 "$usr1"; do
     start 3 env GASNET_BACKTRACE_SIGNAL="$name" "$run" -n 3 "$conform" sleep 2
     wait_caught "$usr1"
@@ -97,7 +98,7 @@ for name in USR1 sigusr1 "$usr1"; do
     traces 3
 done
 
-# A frozen process says how to attach to it, and goes with the job.
+# A frozen process says how to attach to it, and ends with the job.
 for how in launcher bare; do
     if [ $how = launcher ]; then
         start 2 env GASNET_FREEZE=1 "$run" -n 2 "$conform" code 0
@@ -113,7 +114,7 @@ for how in launcher bare; do
     ended 143
 done
 
-# SIGCONT lets a frozen process go on: to its start, to its death, or back to what it did.
+# SIGCONT lets a frozen process continue: to its start, to its death, or to what it did.
 thaw()
 {
     wait_said "$1" 'process .* waits'

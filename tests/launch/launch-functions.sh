@@ -7,7 +7,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/launch.XXXXXX") || exit 1
 sup=
 pids=
 
-# Nothing is left behind by a test that fails either.
+# A test that fails leaves nothing behind either.
 clean_up()
 {
     [ -z "$sup$pids" ] || kill -KILL $sup $pids 2>/dev/null
@@ -26,8 +26,8 @@ fail()
     exit 1
 }
 
-# has_module FILE: where this build is installed, if it is, there is a module of that name, and GASNET_MODULE_PATH
-# cannot hide it.
+# has_module FILE: the installation of this build, if there is one, has a module of that name, which
+# GASNET_MODULE_PATH cannot hide.
 has_module()
 {
     [ -e "$(sed -n 's/^#define AQ_MODULE_DIR "\(.*\)"$/\1/p' "$AQ_BUILD/config.h")/$1" ]
@@ -42,7 +42,7 @@ expect()
     [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $*"
 }
 
-# says TEXT: standard error of the last expect has TEXT, and is one message long.
+# says TEXT: standard error of the last expect is exactly one message, and has TEXT.
 says()
 {
     grep -qF -- "$1" "$work/err" || fail "no '$1' in the message"
@@ -54,8 +54,8 @@ silent()
     [ ! -s "$work/err" ] || fail "messages where there should be none"
 }
 
-# begin command ...: runs it in the background. Sets $sup. The files are emptied here, as the background may come to
-# that late, and who waits for a line would find what the command before has said.
+# begin command ...: runs it in the background. Sets $sup. Empties the files here, because the
+# background may be late, and a wait for a line would find output of the previous command.
 begin()
 {
     : >"$work/out" 2>"$work/err"
@@ -63,7 +63,7 @@ begin()
     sup=$!
 }
 
-# start RANKS command ...: begins it, waits until it has RANKS children. Sets $sup, $pids.
+# start RANKS command ...: begins it and waits until it has RANKS children. Sets $sup, $pids.
 start()
 {
     local count=$1
@@ -77,7 +77,7 @@ start()
     fail "the job did not start"
 }
 
-# Waits until rank programs that print a word when they are ready have all done so: wait_lines COUNT.
+# wait_lines COUNT: waits until that many rank programs have printed the word that means ready.
 wait_lines()
 {
     for _ in $(seq 400); do
@@ -87,7 +87,7 @@ wait_lines()
     fail "the ranks did not get ready"
 }
 
-# wait_told TEXT: the job started last, which hangs, says so, and is ended by SIGTERM.
+# wait_told TEXT: the last job, which hangs, prints TEXT; then SIGTERM ends it.
 wait_told()
 {
     for _ in $(seq 400); do
@@ -101,7 +101,7 @@ wait_told()
     says "$1"
 }
 
-# ended CODE: the job started last ends with CODE, and none of its processes is left.
+# ended CODE: the last job ends with CODE and leaves no process.
 ended()
 {
     local code=0 pid
@@ -125,8 +125,8 @@ none_left()
     pids=
 }
 
-# nobody_left TENTHS: the ranks of $conform, a program of the test's own, end within so many tenths of a second,
-# whoever started them.
+# nobody_left TENTHS: all ranks of $conform, a program of the test's own, end within that many
+# tenths of a second, no matter what started them.
 nobody_left()
 {
     local try
@@ -137,14 +137,14 @@ nobody_left()
     fail "ranks are left: $(cat "$work/left")"
 }
 
-# What the verbs devices of this host hold for processes: queue pairs, registrations and all.
+# What the verbs devices of this host hold for processes: queue pairs, registrations and so on.
 device()
 {
     rdma resource show
 }
 
-# device_holds WHAT: no more and no less than that, which device said before a job. The kernel takes a while for
-# what a process has left.
+# device_holds WHAT: exactly that, as printed by device before a job. The kernel takes a while to
+# free what a process has left.
 device_holds()
 {
     for _ in $(seq 100); do

@@ -21,7 +21,7 @@ expect 5 "$udp" 4 one 2 5
 expect 0 env GASNET_SUPERNODE_MAXSIZE=1 GASNET_STATS=1 "$udp" 2 code 0
 grep -q '^udp: rank 1 in all' "$work/err" || fail "no traffic over udp"
 
-# A number that is missing or wrong.
+# A missing or wrong number.
 expect 65 "$udp"
 says "the number of ranks is missing: a program of conduit udp"
 says "$usage"
@@ -31,7 +31,7 @@ for wrong in pid 0 -1 +2 1025 2x 99999999999999999999 '' ' 2'; do
     says "$usage"
 done
 
-# The other letters of GASNet: the program becomes the launcher (C: launch-custom), but for R, which is gone.
+# GASNet's other letters: the program becomes the launcher (C: launch-custom); R is not supported.
 expect 65 env GASNET_SPAWNFN=R "$udp" 2 pid
 says "GASNET_SPAWNFN=R: GASNet dropped rexec"
 here=$(hostname)

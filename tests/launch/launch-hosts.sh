@@ -1,6 +1,6 @@
 #!/bin/bash
-# launch-hosts: spawner ssh without a network: a shell of the test takes the place of ssh and runs what it is
-# told on this host, so that this needs no rights. Real hosts: tests/beds/netns.
+# launch-hosts: spawner ssh without a network. A shell of the test replaces ssh and runs commands on
+# this host, so the test needs no privileges. Real hosts: tests/beds/netns.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
@@ -10,7 +10,7 @@ export GASNET_QUIET=1 # all hosts are reached by loopback here, which is warned 
 
 cat >"$work/shell" <<'END'
 #!/bin/bash
-# shell [options] [-l user] host command: notes what it was called with, and runs the command.
+# shell [options] [-l user] host command: records its arguments and runs the command.
 printf '%s\n' "$*" >>"${0%/*}/calls"
 exec sh -c "${!#}"
 END
@@ -50,7 +50,7 @@ expect 0 "$run" -n 4 -l -H a,b -cyclic sh -c 'echo x'
 expect 1 "$run" -n 4 -H a,b sh -c '[ $PPID -gt 0 ] && case $GASNET_SPAWN_CONTROL in *:[01]:*) exec "$0" ;; esac' "$hello"
 says "without joining the job"
 
-# What many ranks find, on however many hosts, is told once.
+# A fault of many ranks is reported once, for any number of hosts.
 expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 6 -H a,b,c "$hello"
 says 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0'
 grep -q '; [1-5] more ranks* could not start either$' "$work/err" || fail "not told how many ranks found the fault"
@@ -61,14 +61,14 @@ grep -q '; [135] more ranks* could not start either$' "$work/err" || fail "not t
 GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$((20000 + $$ % 10000)) begin "$run" -n 2 -H a,b "$hello"
 wait_told 'GASNET_UDP_PORTS: every port from'
 
-# How the shell is called: the user's options first, and the user's name.
+# The arguments of the shell: the user's options first, and the user's name.
 : >"$work/calls"
 expect 0 env GASNET_SSH_OPTIONS="-o 'A B' -p 7" "$run" -n 2 -H ann@a,b true
 grep -qx -- "-o A B -p 7 -x -oBatchMode=yes -l ann a exec '$AQ_BUILD/gasnetrun' --helper" "$work/calls" || fail "the shell is called in another way"
 expect 2 env GASNET_SSH_OPTIONS="-o 'A" "$run" -n 2 -H a,b true
 says "GASNET_SSH_OPTIONS: a quote is not closed"
 
-# A shell that fails, one that says nothing, and this host, which needs none.
+# A shell that fails, a shell that prints nothing, and this host, which needs no shell.
 printf '#!/bin/sh\necho "no way" >&2\nexit 5\n' >"$work/bad"
 printf '#!/bin/sh\nexit 5\n' >"$work/mute"
 printf '#!/bin/sh\nexec sleep 1000\n' >"$work/slow"
@@ -84,7 +84,7 @@ expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H "$(hostname)" "$hello"
 expect 0 env GASNET_SSH_CMD=/nonexistent "$run" -n 2 -H localhost "$hello"
 silent
 
-# Stopped while it starts, and killed, the launcher leaves nothing.
+# A launcher that is stopped while it starts, or killed, leaves nothing.
 GASNET_SSH_CMD=$work/slow begin "$run" -n 2 -H a,b true
 for _ in $(seq 200); do
     [ "$(pgrep -P $sup -x sleep | wc -l)" -eq 2 ] && break

@@ -1,17 +1,17 @@
 #!/bin/bash
-# launch-info: what gasnet_info tells of this host, and of the variables.
+# launch-info: what gasnet_info prints about this host and about the variables.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 info=$AQ_BUILD/gasnet_info
 
-# section TITLE: the lines below a title of the output.
+# section TITLE: the lines under a title of the output.
 section()
 {
     sed -n "/^$1\$/,/^\$/p" "$work/out" | tail -n +2
 }
 
-# row TITLE NAME PATTERN: below a title, a line has a name and what an extended expression matches.
+# row TITLE NAME PATTERN: under a title, a line has a name and matches an extended expression.
 row()
 {
     section "$1" | grep -qE "^    $2  +$3" || fail "no '$2' like '$3' under '$1'"
@@ -59,7 +59,7 @@ done
 expect 0 env GASNET_SSH_CMD=/nonexistent "$info"
 row 'Spawners that can run here' ssh 'no: the remote shell .* is not in PATH'
 
-# What a conduit tells of its devices.
+# What a conduit prints about its devices.
 mkdir "$work/modules" && cp "$AQ_BUILD/modules/aq_conduit_fake.so" "$work/modules/aq_conduit_ibv.so"
 expect 0 env GASNET_MODULE_PATH="$work/modules" "$info"
 row 'Conduits that can run here' ibv 'yes'
@@ -84,7 +84,7 @@ for feature in memfd '/proc access' futex; do
     row 'Kernel' "$feature" 'yes$'
 done
 
-# Every variable of the table, in its order, with what is legal, the default and a help text.
+# Every variable of the table, in order, with legal values, default and help.
 sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' "$AQ_SRC/other/base/settings_table.c" >"$work/names"
 [ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c cannot be read"
 expect 0 "$info" -e
@@ -95,7 +95,7 @@ awk '/^[A-Z_]+$/ { if (n == 1 || n == 2) exit 1; n = 1; next }
     n == 1 && !/^    .+; default: .+/ { exit 1 }
     { n++ }' "$work/out" || fail "-e leaves out what is legal, the default or the help"
 
-# It reports each fault, and warns of names that are not known.
+# Each fault is reported, and unknown names cause a warning.
 expect 1 env GASNET_SPIN_US=x GASNET_WAITMODE=y GASNET_SPIN_UZ=7 "$info" -e
 for text in "GASNET_SPIN_US: 'x' is not" "GASNET_WAITMODE: 'y' is not" "did you mean GASNET_SPIN_US?"; do
     grep -qF -- "$text" "$work/err" || fail "no '$text'"
@@ -112,7 +112,7 @@ code=0
 [ $code -eq 1 ] || fail "exit code $code when the disk is full"
 says "cannot be written"
 
-# The manual page: each variable is there, and troff has nothing to say against it.
+# The manual page has each variable, and troff has no complaints.
 expect 0 "$info" --man
 sed -n 's/^\.B //p' "$work/out" | cmp -s - "$work/names" || fail "--man does not list the table"
 {

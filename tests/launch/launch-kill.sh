@@ -1,5 +1,5 @@
 #!/bin/bash
-# launch-kill: after kill -9 of any process of a job none is left.
+# launch-kill: after kill -9 of any process of a job, no process is left.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 
@@ -24,7 +24,7 @@ for how in launcher bare; do
     done
 done
 
-# Also behind a shell, and with ranks that are stopped.
+# The same behind a shell, and with stopped ranks.
 start 2 "$run" -n 2 bash -c "'$conform' sleep 60; true"
 sleep 0.5
 for pid in $pids; do

@@ -1,17 +1,19 @@
 #!/bin/bash
-# launch-layout: over smp, functions, variables, libraries and the heap have the same addresses in all ranks.
+# launch-layout: over smp, functions, variables, libraries and the heap have the same addresses in
+# all ranks.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 layout=$AQ_BUILD/layout
 
-# one_layout RANKS: the last expect was a job of so many, and all of them printed the same.
+# one_layout RANKS: the last expect was a job of that many ranks, and all printed the same
+# addresses.
 one_layout()
 {
     [ "$(grep -c '^at 0x' "$work/out")" -eq "$1" ] || fail "not $1 lines of addresses"
     [ "$(sort -u "$work/out" | wc -l)" -eq 1 ] || fail "ranks differ in their addresses"
 }
 
-# By the launcher, each rank executes the program; also behind a wrapper.
+# With the launcher, each rank executes the program; also behind a wrapper.
 expect 0 "$run" -n 4 "$layout" show
 one_layout 4
 silent
@@ -21,7 +23,7 @@ one_layout 12
 expect 0 env GASNET_PSHM_NODES=4 "$layout" show
 one_layout 4
 silent
-# A container may refuse it: the job says so once, and goes on.
+# A container may refuse this: the job warns once and goes on.
 code=0
 "$layout" deny true 2>"$work/err" || code=$?
 [ $code -ne 77 ] || exit 77
@@ -30,7 +32,7 @@ expect 0 "$layout" deny "$run" -n 3 "$layout" show
 says "GASNET_PSHM_NODES=3"
 expect 0 env GASNET_QUIET=1 "$layout" deny "$run" -n 3 "$layout" show
 silent
-# Where addresses are not randomized already, nothing is missing.
+# Where addresses are not randomized, there is no warning.
 expect 0 setarch -R "$layout" deny "$run" -n 3 "$layout" show
 one_layout 3
 silent

@@ -1,11 +1,11 @@
 #!/bin/bash
-# launch-limits: a job whose files may not be as large as it needs them (ulimit -f) ends with a sentence that says so, and
-# by no signal: shared memory, and output into a file.
+# launch-limits: a job that needs larger files than the limit allows (ulimit -f) ends with a
+# sentence about the limit, not by a signal: shared memory, and output into a file.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 hello=$AQ_BUILD/hello
 
-# limited BLOCKS command ...: runs it with that limit, which standard error is spared. Sets $code.
+# limited BLOCKS command ...: runs it with that limit, except for standard error. Sets $code.
 limited()
 {
     (ulimit -f "$1" && shift && exec "$@" 2>&1 >"$work/out") | cat >"$work/err"
@@ -24,7 +24,7 @@ limited 1 env GASNET_PSHM_NODES=2 "$hello"
 [ "$code" -eq 1 ] || fail "exit code $code without a launcher"
 says 'raise the limit of the size of a file (ulimit -f)'
 
-# Output of a job on this host, and of one on several.
+# Output of a job on one host, and on several.
 for hosts in "" "-H localhost"; do
     limited 16 "$AQ_BUILD/gasnetrun_udp" -n 2 $hosts sh -c 'yes | head -c 100000'
     [ "$code" -eq 1 ] || fail "exit code $code where output finds no room $hosts"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# launch-memory: more ranks than the memory holds are refused before any is started. The memory is that of
-# a control group made for the test.
+# launch-memory: a job with more ranks than memory allows is refused before any rank starts. The
+# memory is that of a control group made for the test.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 
@@ -12,7 +12,7 @@ leave_group()
 }
 trap leave_group EXIT
 
-# limit FOLDER FILE: a group with 300 MB below FOLDER, if that may be made.
+# limit FOLDER FILE: makes a group with 300 MB below FOLDER, if permitted.
 limit()
 {
     local new=$1/gasnet-test-$$

@@ -1,16 +1,16 @@
 #!/bin/bash
-# launch-mpirun: jobs that mpirun starts, of each MPI there is: exit codes, what is left, udp and smp; and
-# spawner mpi of the launcher, its command and what it refuses.
+# launch-mpirun: jobs that each installed mpirun starts: exit codes, leftovers, udp and smp; and
+# spawner mpi of the launcher: its command and what it refuses.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 
-# A program of our own: others may run it too at this time.
+# The test's own program, because others may run the same one at this time.
 cp "$conform" "$work" || exit
 conform=$work/conform_exit
 
-# mpirun adds words of its own to those of the library, and none of the ranks may stay; those that it
-# has not waited for have a moment to end.
+# mpirun adds text to that of the library. No rank may stay; ranks that mpirun has not waited for
+# get a moment to end.
 mpi_job()
 {
     expect "$@"
@@ -37,7 +37,7 @@ one_mpi()
     mpi_job $killed by_mpirun "$1" 2 "$conform" signal 1 9
 }
 
-# SIGUSR2 makes a rank over conduit mpi tell of its queues, and it goes on.
+# SIGUSR2 makes a rank over conduit mpi print its queues and go on.
 one_report()
 {
     local rank
@@ -64,7 +64,7 @@ done
 [ -n "$found" ] || skip "there is no MPI"
 by_mpirun $found 1 true # leaves its environment here
 
-# The launcher, and what stands for what.
+# The launcher, and the replacements of letters.
 run=$AQ_BUILD/gasnetrun_udp
 file=$work/'my hosts'
 export GASNET_NODEFILE=$file
@@ -93,7 +93,7 @@ refused "the program 'nompi' (MPIRUN_CMD) is not in PATH" env MPIRUN_CMD=nompi "
 refused '%H stands for GASNET_NODEFILE, which is not set' env GASNET_NODEFILE= MPIRUN_CMD='true %H' "$run" -n 2 -spawner=mpi hello
 refused 'option -c: this spawner leaves the binding' env MPIRUN_CMD=true "$run" -c 1 -n 2 -spawner=mpi hello
 
-# No module for the MPI whose mpirun it was.
+# There is no module for the MPI of that mpirun.
 if has_module aq_mpi_mpich.so; then
     left_out 'a job of MPICH without a module for it' 'the installed library has one'
 else

@@ -1,5 +1,5 @@
 #!/bin/bash
-# launch-options: what is not legal is refused with one sentence and exit code 2.
+# launch-options: illegal options are refused with one sentence and exit code 2.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 
@@ -74,7 +74,7 @@ for name in gasnetrun_smp gasnetrun_udp gasnetrun_mpi amudprun; do
     grep -q -- "-spawner=.*: $spawners\$" "$work/out" || fail "$name -h has the wrong spawners"
 done
 
-# -v tells of what is done; -v -v also of spawners that nobody asked for.
+# -v prints each step; -v -v also spawners that were not requested.
 expect 3 "$run" -n 2 -v "$conform" code 3
 ! grep -q 'is not taken' "$work/out" || fail "-v lists spawners that nobody asked for"
 expect 3 "$run" -n 2 -v -v "$conform" code 3

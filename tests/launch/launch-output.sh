@@ -6,13 +6,13 @@ set -u
 expect 0 "$run" -n 5 "$conform" lines 200
 [ "$(wc -l <"$work/out")" -eq 1000 ] || fail "not 1000 lines"
 for rank in 0 1 2 3 4; do
-    # Each rank's lines are whole and in order.
+    # Lines of each rank are complete and in order.
     awk -v r=$rank '$1 == r' "$work/out" >"$work/one"
     awk '$2 != NR - 1 || NF != 3 { exit 1 }' "$work/one" || fail "lines of rank $rank are mixed up"
     [ "$(awk '{ print length($0) - length($2) }' "$work/one" | sort -u | wc -l)" -eq 1 ] || fail "a line is cut"
 done
 
-# Halves of lines that arrive at the same time do not meet.
+# Partial lines that arrive at the same time are not mixed.
 expect 0 "$run" -n 3 sh -c 'printf a; sleep 0.5; echo b'
 [ "$(sort -u "$work/out")" = ab ] || fail "lines are mixed"
 
@@ -22,12 +22,12 @@ expect 0 env GASNET_PSHM_NODES=5 "$conform" lines 200
 expect 0 "$run" -l -n 3 "$conform" lines 5
 [ "$(grep -c '^\[\([012]\)\] \1 ' "$work/out")" -eq 15 ] || fail "labels"
 
-# Bytes go through as they are: no newline is added, none is needed.
+# Bytes pass unchanged: a newline is neither added nor required.
 head -c 300000 /dev/urandom >"$work/random"
 expect 0 "$run" -n 1 cat "$work/random"
 cmp -s "$work/random" "$work/out" || fail "bytes were changed"
 
-# Standard error stays apart.
+# Standard error stays separate.
 expect 0 "$run" -n 2 sh -c 'echo o; echo e >&2'
 [ "$(cat "$work/out")$(cat "$work/err")" = "$(printf 'o\no')$(printf 'e\ne')" ] || fail "output and errors"
 
@@ -35,7 +35,8 @@ expect 0 "$run" -n 2 sh -c 'echo o; echo e >&2'
 count=$("$run" -n 3 "$conform" lines 1500 | { sleep 1; wc -l; })
 [ "$count" -eq 4500 ] || fail "a slow reader got $count of 4500 lines"
 
-# So it does when the job ends meanwhile, and takes longer than the exit timeout, as long as it reads.
+# The same when the job ends meanwhile and the reader takes longer than the exit timeout, as long as
+# it reads.
 slow_reader()
 {
     while IFS= read -r -N 8192 bytes || [ -n "$bytes" ]; do
@@ -48,12 +49,12 @@ GASNET_EXITTIMEOUT=0.3 "$run" -n 3 "$conform" late 1500 2>"$work/err" | slow_rea
 [ "$(wc -l <"$work/out")" -eq 4500 ] || fail "a reader slower than the exit timeout got $(wc -l <"$work/out") of 4500 lines"
 silent
 
-# A reader that leaves ends the job, as in any pipeline, without a word.
+# A reader that leaves ends the job without a message, as in any pipeline.
 "$run" -n 3 yes 2>"$work/err" | head -1 >"$work/out"
 code=${PIPESTATUS[0]}
 [ "$code" -eq 141 ] || fail "exit code $code instead of 141 after the reader left"
 silent
 
-# Closed descriptors do not confuse it.
+# Closed descriptors cause no confusion.
 "$run" -n 2 "$conform" code 4 <&- >&- 2>&-
 [ $? -eq 4 ] || fail "closed standard descriptors"

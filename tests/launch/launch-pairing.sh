@@ -1,13 +1,15 @@
 #!/bin/bash
-# launch-pairing: a program that is linked for another conduit than the one in the launcher's name says so in one
-# line, and runs; a pair that the user has asked for, and one that matches, print nothing.
+# launch-pairing: a program that is linked for another conduit than the launcher's name says prints
+# one line about that, and runs. A pair that the user asked for, or one that matches, prints
+# nothing.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 unset GASNET_CONDUIT
 smp=$AQ_BUILD/conform_exit udp=$AQ_BUILD/conform_exit_udp
 
-# told LINKED USED LAUNCHER command ...: one line, of rank 0, with the remedy; the job does its work.
+# told LINKED USED LAUNCHER command ...: rank 0 prints one line with the remedy; the job does its
+# work.
 told()
 {
     local linked=$1 used=$2 launcher=$3
@@ -43,7 +45,7 @@ quiet "$AQ_BUILD/gasnetrun_smp" -n 3 "$smp" pid
 GASNET_PSHM_NODES=3 quiet "$smp" pid
 quiet "$udp" 3 pid
 
-# Conduit smp joins neither hosts nor neighbourhoods, whatever the program is linked for.
+# Conduit smp joins neither hosts nor neighborhoods, no matter how the program is linked.
 for program in "$smp" "$udp"; do
     expect 2 "$AQ_BUILD/gasnetrun_smp" -n 3 -N 3 -H a,b,c "$program" pid
     says "conduit smp joins processes of one host"
@@ -52,11 +54,11 @@ for program in "$smp" "$udp"; do
     [ ! -s "$work/out" ] || fail "the program ran all the same"
 done
 
-# What the launcher says is not for a job that a rank starts.
+# The launcher's choice does not apply to a job that a rank starts.
 expect 0 "$AQ_BUILD/gasnetrun_udp" -n 2 "$smp" env GASNET_SPAWN_CONDUIT
 ! grep -q gasnetrun "$work/out" || fail "GASNET_SPAWN_CONDUIT is still set after init"
 
-# The same where mpirun starts the ranks.
+# The same if mpirun starts the ranks.
 for mpi in openmpi mpich; do
     mpi_is_here $mpi || continue
     by_mpirun $mpi 1 true # leaves its environment here

@@ -22,7 +22,7 @@ grep -q '^GASNET_EXITTIMEOUT=9$' "$work/out" || fail "-E did not pass GASNET_EXI
 grep -q '^PATH=' "$work/out" || fail "-E did not pass PATH"
 ! grep -q '^UNLISTED=' "$work/out" || fail "-E passed more than what is listed"
 
-# The variable of the launcher is gone for what a rank starts; a stale one is refused with a sentence.
+# A rank's children do not see the launcher's variable; a stale one is refused with a sentence.
 expect 0 "$run" -n 2 "$conform" env GASNET_SPAWN_CONTROL
 ! grep -q fork: "$work/out" || fail "GASNET_SPAWN_CONTROL is still set after init"
 for stale in fork:1:0:1 fork:77:0:1 fork: nonsense fork:3:99999:1; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# launch-plain: programs that are no GASNet programs.
+# launch-plain: programs that do not use GASNet.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 
@@ -12,7 +12,7 @@ expect 0 "$run" -n 2 sh -c 'sleep 1; exit 0'
 # A GASNet program behind a shell joins the job.
 expect 0 "$run" -n 2 sh -c "'$conform' code 0"
 silent
-# What a rank leaves behind ends with the job.
+# Processes that a rank leaves behind end with the job.
 expect 0 "$run" -n 1 sh -c 'sleep 60 >/dev/null 2>&1 & echo $!'
 pids=$(cat "$work/out")
 none_left

@@ -1,12 +1,12 @@
 #!/bin/bash
-# launch-pmi: jobs that mpirun starts and whose ranks join by PMIx (Open MPI's speaks it) or PMI-2 (MPICH's), while
-# MPI is not even there: exit codes, what is left, a launcher that is killed.
+# launch-pmi: jobs that mpirun starts and whose ranks join over PMIx (Open MPI) or PMI-2 (MPICH),
+# without any MPI: exit codes, leftovers, a launcher that is killed.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 ulimit -c 0
 
-# A program of our own: others may run it too at this time.
+# The test's own program, because others may run the same one at this time.
 cp "$conform" "$work" || exit 1
 conform=$work/conform_exit
 
@@ -16,7 +16,8 @@ job()
     nobody_left 20
 }
 
-# launcher_killed mpirun ...: it can pass on no line of the ranks any more, so these write into a file.
+# launcher_killed mpirun ...: a killed launcher forwards no more output, so the ranks write into a
+# file.
 launcher_killed()
 {
     "$@" bash -c 'exec "$@" 2>>"$0"' "$work/told" "$conform" compute 9 0 >"$work/out" 2>"$work/err" &
@@ -32,8 +33,8 @@ launcher_killed()
     nobody_left 100
 }
 
-# killed_code MPI: what its mpirun makes of a rank that dies of signal 9, as gasnetrun(1) says. MPICH leaves 128 out,
-# and joins that with the 9 by which it ends the others.
+# killed_code MPI: mpirun's exit code for a rank that dies of signal 9, as gasnetrun(1) says. MPICH
+# omits 128 and combines the code with the 9 with which it ends the others.
 killed_code()
 {
     case $1 in

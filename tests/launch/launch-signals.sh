@@ -13,13 +13,13 @@ kill -TERM "$sup"
 ended 143
 silent
 
-# A rank that ends well on the signal decides the code.
+# A rank that handles the signal and exits decides the code.
 start 2 "$run" -n 2 bash -c 'trap "exit 0" TERM; echo ready; while :; do sleep 0.05; done'
 wait_lines 2
 kill -TERM "$sup"
 ended 0
 
-# Deaf ranks are killed after the exit timeout.
+# Ranks that ignore the signal are killed after the exit timeout.
 start 2 env GASNET_EXITTIMEOUT=0.5 "$run" -n 2 bash -c 'trap "" HUP; echo ready; while :; do sleep 0.05; done'
 wait_lines 2
 kill -HUP "$sup"
@@ -39,7 +39,7 @@ sleep 0.2
 kill -CONT "$sup"
 ended 0
 
-# A reader that takes nothing does not keep the launcher from ending.
+# A reader that reads nothing does not keep the launcher from ending.
 mkfifo "$work/fifo"
 sleep 60 <"$work/fifo" &
 reader=$!

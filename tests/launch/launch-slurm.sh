@@ -1,13 +1,13 @@
 #!/bin/bash
-# launch-slurm: jobs that srun starts in a Slurm of their own (tests/beds/slurm), by PMIx and by PMI-2: MPI is
-# not even there. Exit codes, what is left, placement by the allocation, and srun without either.
+# launch-slurm: jobs that srun starts in a private Slurm (tests/beds/slurm), over PMIx and over
+# PMI-2, without any MPI: exit codes, leftovers, placement by the allocation, and srun without PMI.
 set -u
 [ "${1-}" = inside ] || exec "$AQ_SRC/tests/beds/slurm/run" -- "$0" inside
 . "$(dirname "$0")/launch-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
 ulimit -c 0
 
-# A program of our own: others may run it too at this time.
+# The test's own program, because others may run the same one at this time.
 cp "$conform" "$work" && mkdir "$work/modules" || exit 1
 conform=$work/conform_exit
 export GASNET_MODULE_PATH=$work/modules
@@ -19,7 +19,7 @@ job()
     settle
 }
 
-# Slurm does not start a step properly while it still ends one.
+# Slurm does not start a step properly while it still ends another.
 settle()
 {
     for _ in $(seq 200); do
@@ -29,7 +29,7 @@ settle()
     fail "Slurm does not end a job"
 }
 
-# killed CODE srun ...: one of the ranks dies, and the others do not wait for it.
+# killed CODE srun ...: one rank dies, and the others do not wait for it.
 killed()
 {
     job "$1" timeout 60 "${@:2}"
@@ -48,7 +48,7 @@ one_pmi()
     job 5 $srun -n 3 "$conform" one 1 5
     job 7 $srun -n 2 "$conform" return 7
     job 6 $srun -n 2 "$conform" quit 0 15 6
-    # As gasnetrun(1) says: srun ends with the largest code; PMIx has the other ranks killed, and that is 137.
+    # As gasnetrun(1) says: srun ends with the largest code; PMIx kills the other ranks, hence 137.
     case $1 in
     pmix) aborted=137 left=137 late=137 ;;
     pmi2) aborted=134 left=4 late=9 ;;
@@ -66,7 +66,7 @@ expect 1 srun -n 2 "$AQ_BUILD/hello"
 grep -q 'srun started 2 tasks, but gave them no way to find each other; give' "$work/err" || fail "no remedy for srun without PMI"
 expect 0 srun -n 1 "$AQ_BUILD/hello"
 settle
-# GASNet's own way, which takes no PMI: the program calls srun by GASNET_CSPAWN_CMD.
+# GASNet's own way, without PMI: the program calls srun through GASNET_CSPAWN_CMD.
 cp "$AQ_BUILD/conform_exit_udp" "$work/custom" || exit 1
 for command in 'srun -n %N %C' 'srun -N1 -n%N --overcommit %C'; do
     GASNET_SPAWNFN=C GASNET_CSPAWN_CMD=$command GASNET_WORKER_RANK=SLURM_PROCID expect 0 "$work/custom" 4 pid

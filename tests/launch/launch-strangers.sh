@@ -1,7 +1,7 @@
 #!/bin/bash
-# launch-strangers: somebody without the key calls the launcher while it starts the hosts, 300 times with words of
-# his own, then so often and silently that every place for callers is taken. The job starts, and a few lines tell
-# of it.
+# launch-strangers: a stranger without the key calls the launcher while it starts the hosts: 300
+# times with its own bytes, then so often and silently that every place for callers is taken. The
+# job starts, and a few lines report the calls.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
@@ -30,7 +30,7 @@ find_port()
     fail "the launcher listens nowhere"
 }
 
-# pester PROMISCUOUS REASON: a job with strangers, who are refused for that reason.
+# pester PROMISCUOUS REASON: runs a job with strangers, which are refused for that reason.
 pester()
 {
     local fds=() fd code=0 more

@@ -1,15 +1,15 @@
 #!/bin/bash
-# launch-tamper: an attacker sits between the hosts of a job that spawner ssh started, and passes on what they say to
-# each other (tamper_shell). When he changes, leaves out, repeats or inserts bytes in the middle of the job, nothing of
-# it reaches a rank or the user: the job ends with a sentence that names host and address. As long as he only
-# listens, the job goes on, and he hears neither output nor input.
+# launch-tamper: an attacker between the hosts of a job of spawner ssh forwards their messages
+# (tamper_shell). If it changes, drops, replays or inserts bytes in the middle of the job, none of
+# them reach a rank or the user: the job ends with a sentence that names host and address. While the
+# attacker only listens, the job goes on, and neither output nor input is readable.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
 export GASNET_WORKERIP=127.0.0.1 GASNET_SSH_CMD=$AQ_BUILD/tamper_shell GASNET_QUIET=1
 export TAMPER_FILE=$work/now TAMPER_WAY TAMPER_HOW
 
-# The ranks wait for the attack to be due; then rank 0 gets input, and all speak.
+# The ranks wait until the attack is due; then rank 0 gets input, and all ranks print.
 cat >"$work/ranks" <<'END'
 #!/bin/sh
 echo ready
@@ -21,7 +21,7 @@ END
 chmod +x "$work/ranks"
 mkfifo "$work/input"
 
-# attack WAY HOW: runs the job, with the attack when both ranks are ready. Sets $code.
+# attack WAY HOW: runs the job, and attacks when both ranks are ready. Sets $code.
 attack()
 {
     TAMPER_WAY=$1 TAMPER_HOW=$2

@@ -1,13 +1,13 @@
 #!/bin/bash
-# launch-udp-frames: how many messages and puts share a datagram of conduit udp, and what a put costs in
-# datagrams, as gasnet_perf and the counters tell.
+# launch-udp-frames: the number of messages and puts per datagram of conduit udp, and of datagrams
+# per put, from gasnet_perf and the counters.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
 export GASNET_CONDUIT=udp # for programs that are linked for smp
 export GASNET_SUPERNODE_MAXSIZE=1
 
-# frames TEST SIZE: what gasnet_perf tells of it, in $frames.
+# frames TEST SIZE: sets $frames to what gasnet_perf prints about it.
 frames()
 {
     expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf" --frames --iters 2000 --size "$2" "$1"
@@ -23,8 +23,8 @@ frames put 8 # each is waited for
 frames am-flood 8 # (has no size)
 [ "$frames" -gt 100 ] || fail "only $frames Shorts of a flood shared a datagram"
 
-# A blocking put is one datagram, answered by one acknowledgement and nothing else. (A few more of both
-# come from the start, and from warming up.)
+# A blocking put is one datagram, answered by one acknowledgement and nothing else. (The start and
+# the warm-up add a few of both.)
 expect 0 env GASNET_STATS=1 "$run" -n 2 "$AQ_BUILD/gasnet_perf" --iters 2000 --size 8 put
 count() { sed -n "s/^udp: rank $1 in all: .*$2.*/\\1/p" "$work/err"; }
 puts=$(count 0 'sent \([0-9]*\) datagrams')

@@ -1,5 +1,5 @@
 #!/bin/bash
-# launch-udp-gone: a rank whose UDP socket is gone, since somebody closed its descriptor, says so in one sentence,
+# launch-udp-gone: a rank whose UDP socket was closed by other code reports that in one sentence,
 # and the job ends.
 set -u
 . "$(dirname "$0")/launch-functions.sh"

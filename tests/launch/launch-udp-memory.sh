@@ -1,6 +1,6 @@
 #!/bin/bash
-# launch-udp-memory: what has arrived over conduit udp takes bounded memory, for all peers together, and
-# what finds no room is not lost.
+# launch-udp-memory: arrived data of conduit udp takes bounded memory for all peers together, and
+# data without room is not lost.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
@@ -8,8 +8,8 @@ export GASNET_CONDUIT=udp # for programs that are linked for smp
 busy=$AQ_BUILD/conform_busy
 export GASNET_SUPERNODE_MAXSIZE=1 GASNET_STATS=1
 
-# flood BYTES RANKS command ...: 16 ranks flood rank 0, which does not poll for a second; then its
-# datagrams take no more than so many bytes. Sets $took.
+# flood BYTES RANKS command ...: 16 ranks flood rank 0, which does not poll for a second; its
+# datagrams then take at most that many bytes. Sets $took.
 flood()
 {
     local bound=$1
@@ -23,6 +23,6 @@ flood()
 
 flood 3145728 crowd 1 300 4000
 [ "$took" -gt 2097152 ] || fail "nothing was kept at all"
-# Also where the kernel keeps little, and drops most.
+# The same where the kernel buffers little and drops most.
 export GASNET_UDP_RCVBUF=64KB
 flood 3145728 crowd 1 300 4000

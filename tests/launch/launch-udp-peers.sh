@@ -1,6 +1,7 @@
 #!/bin/bash
-# launch-udp-peers: peers of conduit udp that are silent. One that computes is waited for, and costs few
-# datagrams; one that dies ends the job; one that is stopped does so with GASNET_UDP_PEER_TIMEOUT.
+# launch-udp-peers: silent peers of conduit udp. A peer that computes is waited for, with few
+# datagrams; a peer that dies ends the job; with GASNET_UDP_PEER_TIMEOUT a stopped peer ends the job
+# too.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
@@ -8,29 +9,29 @@ export GASNET_CONDUIT=udp # for programs that are linked for smp
 busy=$AQ_BUILD/conform_busy
 export GASNET_SUPERNODE_MAXSIZE=1
 
-# field WORDS: the number in front of them, in the sum of rank 1.
+# field WORDS: the number before these words, in the totals of rank 1.
 field()
 {
     sed -n "s/.*rank 1 in all:.* \([0-9]*\) $1.*/\1/p" "$work/err" | grep . || fail "no $1 in the counters"
 }
 
-# A peer that does not call the library for some seconds: nothing is lost, nobody is given up.
+# A peer that does not call the library for some seconds: nothing is lost, and no peer is given up.
 expect 0 env GASNET_STATS=1 "$run" -n 2 "$busy" away 4 1000
 grep -qx 'served 1000' "$work/out" || fail "rank 0 did not count 1000"
 [ "$(field 'datagrams ([0-9]* again')" -le 8 ] || fail "too many datagrams while nobody took them"
-# The same with more than its socket takes, so that its peer waits, and asks.
+# The same with more data than its socket holds, so that its peer waits and probes.
 expect 0 env GASNET_STATS=1 "$run" -n 2 "$busy" crowd 2 4000 4096
 grep -qx 'served 4000' "$work/out" || fail "rank 0 did not count 4000"
 [ "$(field 'epochs')" -ge 1 ] || fail "rank 1 did not ask once"
 
-# Stops rank 0, when all are ready.
+# Stops rank 0 when all ranks are ready.
 stop_first()
 {
     wait_lines 2
     kill -STOP "${pids%% *}"
 }
 
-# A peer that is killed ends the job, also when it was stopped.
+# A peer that is killed ends the job, also if it was stopped before.
 start 2 "$run" -n 2 "$busy" ask 60
 wait_lines 2
 kill -KILL "${pids%% *}"
@@ -41,7 +42,7 @@ stop_first
 kill -KILL "${pids%% *}"
 ended 137
 
-# A peer that is stopped is given up when it was asked for, whether it owes an acknowledgement or not.
+# A stopped peer is given up if the user asked for that, whether it owes an acknowledgement or not.
 export GASNET_UDP_PEER_TIMEOUT=1
 start 2 "$run" -n 2 "$busy" ask 60
 stop_first
@@ -51,7 +52,7 @@ start 2 "$run" -n 2 "$busy" idle 60
 stop_first
 ended 1
 says "rank 0 has not answered for 1 s (GASNET_UDP_PEER_TIMEOUT)"
-# Two that wait for each other and say nothing stay, and so does one that was stopped itself.
+# Two silent peers that wait for each other stay, and so does a peer that was stopped itself.
 export GASNET_UDP_PEER_TIMEOUT=2
 expect 0 "$run" -n 2 "$busy" idle 4
 silent

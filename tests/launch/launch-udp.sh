@@ -1,6 +1,6 @@
 #!/bin/bash
-# launch-udp: what a job over udp says to an interface, a name and ports that are no good, and what it
-# does with datagrams that no peer of it sent.
+# launch-udp: what a job over udp reports about a bad interface, name or ports, and what it does
+# with foreign datagrams.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
@@ -8,17 +8,18 @@ export GASNET_CONDUIT=udp # for programs that are linked for smp
 hello=$AQ_BUILD/hello
 export GASNET_SUPERNODE_MAXSIZE=1
 
-# A place for ports below those that the kernel gives out, other in each test.
+# A range of ports below those that the kernel assigns; different in each test.
 ports=$((20000 + $$ % 10000))
 
-# refused TEXT: the last job ended with this sentence and no other, however many ranks found the fault.
+# refused TEXT: the last job ended with exactly this sentence, no matter how many ranks found the
+# fault.
 refused()
 {
     says "$1"
     [ ! -s "$work/out" ] || fail "the program ran all the same"
 }
 
-# Interfaces, networks and names that are not there.
+# Interfaces, networks and names that do not exist.
 expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 3 "$hello"
 refused 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0; choose a network'
 grep -q '; 2 more ranks could not start either$' "$work/err" || fail "not told how many ranks found the fault"
@@ -29,18 +30,18 @@ for good in 127.0.0.1 127.0.0.0; do
     silent
 done
 
-# Ports: as many as ranks are enough; with one less a rank finds them all taken.
+# One port per rank is enough; with one less, a rank finds all ports taken.
 expect 0 env GASNET_UDP_PORTS=$ports-$((ports + 2)) "$run" -n 3 "$hello"
 silent
 expect 1 env GASNET_UDP_PORTS=$ports-$((ports + 1)) "$run" -n 3 "$hello"
 refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on interface lo; give a wider range"
 ! grep -q 'more rank' "$work/err" || fail "ranks that have a port complain as well"
 
-# Where the other ranks are left alone, and wait for the one that could not start, it is told at once.
+# If the other ranks wait for the rank that could not start, the fault is reported at once.
 GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$ports begin "$run" -n 2 "$hello"
 wait_told "GASNET_UDP_PORTS: every port from $ports to $ports is taken"
 
-# What a program finds before it has joined: a setting that only ranks have, a launcher that is not ours.
+# Faults before a program has joined: a setting that only ranks have, a foreign launcher.
 expect 1 "$run" -n 3 env GASNET_UDP_PORTS=x "$hello"
 refused "GASNET_UDP_PORTS: 'x' is not a port"
 GASNET_CONDUIT=udp GASNET_PSHM_NODES=3 GASNET_WORKERIP=nosuch.invalid expect 1 "$hello"
@@ -48,14 +49,14 @@ refused "GASNET_WORKERIP: 'nosuch.invalid' is no address"
 
 # ---- Datagrams of strangers ----
 
-# The first 24 bytes of a header (docs/wire-udp.md): no proof, version $1, both acknowledgements with all fields
-# and nothing else, 104 bytes, job $2.
+# The first 24 bytes of a header (docs/wire-udp.md): no proof, version $1, both acknowledgements
+# with all fields and nothing else, 104 bytes, job $2.
 header()
 {
     head -c 16 /dev/zero && printf "\\x$1\\x69\\x68\\x00\\x$2\\x5a\\xa5\\x5a"
 }
 
-# stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, with zeros behind the first bytes.
+# stranger COUNT BYTES VERSION JOB: sends such datagrams to rank 1, padded with zeros.
 stranger()
 {
     local i

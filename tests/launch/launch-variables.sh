@@ -1,12 +1,13 @@
 #!/bin/bash
-# launch-variables: what good and bad values of the variables do, with a launcher and without.
+# launch-variables: effects of good and bad values of the variables, with and without a launcher.
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 hello=$AQ_BUILD/hello
 bad_calls=$AQ_BUILD/bad_calls
 conform_seq=$AQ_BUILD/conform-seq
 
-# bad VALUE-OF-A-TYPE: a value that a variable of this kind, as gasnet_info -e describes it, refuses.
+# bad VALUE-OF-A-TYPE: prints a value that a variable of this type, as gasnet_info -e describes it,
+# refuses.
 bad_value()
 {
     case $1 in
@@ -25,7 +26,7 @@ bad_value()
     esac
 }
 
-# refuses TEXT ...: standard error has one message and each of the texts in it; the exit code is not 0.
+# refuses TEXT ...: standard error has one message with each of the texts; the exit code is not 0.
 refuses()
 {
     local code=0 text
@@ -37,7 +38,7 @@ refuses()
     [ ! -s "$work/out" ] || fail "the program ran all the same"
 }
 
-# Every variable whose values can be wrong, from the program's own list.
+# Every variable that can have illegal values, from the program's own list.
 checked=0
 while read -r name && read -r legal; do
     legal=${legal%%; default:*}
@@ -57,7 +58,7 @@ refuses "GASNET_PSHM_NODES: '0' is not a whole number from 1 to 1024"
 command=(env GASNET_PSHM_NETWORK_DEPTH=3 "$run" -n 2 "$hello")
 refuses "GASNET_PSHM_NETWORK_DEPTH: '3' is not a whole number from 4 to 1024"
 
-# Conduits. The launcher's own name goes before the variable.
+# Conduits. The launcher's own name overrides the variable.
 expect 0 env GASNET_CONDUIT=nosuch "$run" -n 4 "$hello"
 silent
 code=0
@@ -75,8 +76,8 @@ for limit in 0 4 5; do
     silent
 done
 
-# Segments: the limit that follows from the variable, as gasnet_attach quotes it. $memory is
-# what fractions are of, in bytes: the limit of one process that may have all of it.
+# Segments: the limit that the variable gives, as gasnet_attach prints it. $memory is the base of
+# fractions, in bytes: the limit of one process that may have all of it.
 segment_limit()
 {
     expect 0 env GASNET_MAX_SEGSIZE="$1" "$run" -n 2 "$bad_calls" legacy-attach-large
@@ -96,7 +97,7 @@ limit_is 256MB/P 268435456 268435456
 limit_is 0.25/P $((memory / 4 - 4096)) $((memory / 4 + 4096))
 limit_is 512MB/H 134217728 268435456 # two ranks, with their rings
 limit_is 0.5/H $((memory / 8)) $((memory / 4))
-# gex_Segment_Attach goes on beyond it, and one rank warns.
+# gex_Segment_Attach may exceed it, and one rank warns.
 expect 0 env GASNET_MAX_SEGSIZE=64K "$run" -n 3 "$AQ_BUILD/conform-seq" query_segments
 says 'is larger than gasnet_getMaxLocalSegmentSize() (65536)'
 expect 0 env GASNET_MAX_SEGSIZE=64K GASNET_QUIET=1 "$run" -n 3 "$AQ_BUILD/conform-seq" query_segments
@@ -106,7 +107,7 @@ grep -q '1048576 bytes left out' "$work/err" "$work/out" || fail "gasnet_perf do
 expect 1 env GASNET_SUPERNODE_MAXSIZE=1 "$run" -n 2 "$AQ_BUILD/gasnet_perf" put
 grep -q 'conduit smp cannot reach across 2 neighbourhoods' "$work/err" || fail "gasnet_perf does not say why it cannot start"
 
-# What is printed about the variables, and that warnings can be left out.
+# What is printed about the variables, and how to silence warnings.
 expect 0 env GASNET_VERBOSEENV=1 GASNET_SPIN_US=7 GASNET_PSHM_NODES=4 "$conform" code 0
 printf '%s\n' 'GASNET_PSHM_NODES = 4' 'GASNET_SPIN_US = 7' 'GASNET_VERBOSEENV = yes' >"$work/wanted"
 cmp -s "$work/wanted" "$work/err" || fail "GASNET_VERBOSEENV does not print what is given, once"
@@ -120,7 +121,7 @@ expect 0 env GASNET_SPIN_UZ=7 GASNET_QUIET=1 "$run" -n 1 -v "$conform" code 0
 expect 1 env GASNET_QUIET=1 "$run" -n 2 sh -c 'exit 1'
 grep -q 'exit code 1' "$work/err" || fail "GASNET_QUIET leaves out an error"
 
-# Values that only change the speed.
+# Values that change only the speed.
 for mode in auto spin block spinblock BLOCK; do
     expect 0 env GASNET_WAITMODE=$mode "$run" -n 3 "$conform_seq" blockuntil
 done

@@ -1,6 +1,7 @@
 #!/bin/bash
-# report-hang: a job whose rank 0 reads and whose rank 1 waits for it tells what both do, and goes on.
-#   report-hang.sh CONDUIT    udp or ibv, whose counters have to be there too
+# report-hang: a job whose rank 0 reads and whose rank 1 waits for it reports what both do, and goes
+# on.
+#   report-hang.sh CONDUIT    udp or ibv, whose counters must be printed too
 set -u
 . "$(dirname "$0")/launch-functions.sh"
 case $1 in
@@ -11,12 +12,12 @@ ibv)
     ;;
 esac
 
-# SIGUSR2 at the launcher: each rank tells what it waits for, and goes on.
+# SIGUSR2 to the launcher: each rank reports what it waits for, and goes on.
 mkfifo "$work/hang"
 GASNET_SUPERNODE_MAXSIZE=1 "$AQ_BUILD/gasnetrun_$1" -n 2 "$conform" echo <"$work/hang" >"$work/out" 2>"$work/err" &
 sup=$!
 exec 9>"$work/hang"
-# Whether both ranks catch the signal by now.
+# Whether both ranks catch the signal yet.
 catch_it()
 {
     local pid count=0
