@@ -31,20 +31,21 @@ static card_t card_of(const struct sockaddr_storage *here, uint32_t rank)
     return card;
 }
 
-static int compare(const void *a, const void *b)
+static int card_compare(const void *a, const void *b)
 {
     return memcmp(((const card_t *)a)->address, ((const card_t *)b)->address,
                   sizeof((const card_t *)a)->address);
 }
 
 // The cards are sorted by address: a new one has the next number.
-static aq_status_t fill(aq_ibv_addresses_t *out, const card_t *cards, const aq_boot_t *boot)
+static aq_status_t addresses_fill(aq_ibv_addresses_t *out, const card_t *cards,
+                                  const aq_boot_t *boot)
 {
     const card_t *last = NULL;
     for (const card_t *card = cards; card < cards + boot->size; card++) {
         if (card->family != out->family)
             continue;
-        const bool differs = !last || compare(last, card) != 0;
+        const bool differs = !last || card_compare(last, card) != 0;
         if (differs && out->count == AQ_IBV_ADDRESSES_MOST) {
             if (boot->rank == 0)
                 aq_log_error("conduit ibv reaches ranks at %d addresses, and this job has more; "
@@ -81,8 +82,8 @@ aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_sto
     else
         status = boot->ops->exchange(boot, &mine, sizeof mine, cards);
     if (status == AQ_OK) {
-        qsort(cards, boot->size, sizeof *cards, compare);
-        status = fill(out, cards, boot);
+        qsort(cards, boot->size, sizeof *cards, card_compare);
+        status = addresses_fill(out, cards, boot);
     }
     if (status == AQ_OK)
         give_back_rest(out);

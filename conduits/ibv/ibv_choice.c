@@ -45,7 +45,7 @@ const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port)
 // ---- the choice ----
 
 // What a port is by itself.
-static aq_ibv_use_t fitness(const aq_ibv_port_t *port)
+static aq_ibv_use_t port_fitness(const aq_ibv_port_t *port)
 {
     if (port->number == 0)
         return AQ_IBV_CLOSED;
@@ -60,7 +60,7 @@ static aq_ibv_use_t fitness(const aq_ibv_port_t *port)
 static bool has_elder(const aq_ibv_ports_t *ports, size_t i)
 {
     for (size_t j = i; j-- > 0 && strcmp(ports->list[j].device, ports->list[i].device) == 0;)
-        if (fitness(&ports->list[j]) == AQ_IBV_USED)
+        if (port_fitness(&ports->list[j]) == AQ_IBV_USED)
             return true;
     return false;
 }
@@ -73,7 +73,7 @@ static aq_ibv_use_t use_of(const aq_ibv_ports_t *ports, size_t i, const char *fi
         return AQ_IBV_OTHER_DEVICE;
     if (verdict == AQ_IBV_FILTER_OTHER_PORT && port->number != 0)
         return AQ_IBV_OTHER_PORT;
-    aq_ibv_use_t use = fitness(port);
+    aq_ibv_use_t use = port_fitness(port);
     if (use == AQ_IBV_USED && verdict == AQ_IBV_FILTER_FIRST_ACTIVE && has_elder(ports, i))
         return AQ_IBV_NOT_FIRST;
     return use;
@@ -161,10 +161,10 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
 
 #define TOLD_MAX 4 // ports that a sentence names
 
-static size_t put(char *buf, size_t size, size_t at, const char *format, ...)
+static size_t text_put(char *buf, size_t size, size_t at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static size_t put(char *buf, size_t size, size_t at, const char *format, ...)
+static size_t text_put(char *buf, size_t size, size_t at, const char *format, ...)
 {
     va_list args;
     if (at >= size)
@@ -182,36 +182,36 @@ static bool was_filtered(aq_ibv_use_t use)
 
 static size_t put_port(char *why, size_t size, size_t at, const aq_ibv_port_t *port)
 {
-    return port->number == 0 ? put(why, size, at, "device %s", port->device)
-                             : put(why, size, at, "port %u of %s", port->number, port->device);
+    return port->number == 0 ? text_put(why, size, at, "device %s", port->device)
+                             : text_put(why, size, at, "port %u of %s", port->number, port->device);
 }
 
 static void explain_filter(const aq_ibv_ports_t *ports, const char *filter, char *why, size_t size)
 {
     size_t at =
-        put(why, size, 0, "no port that GASNET_IBV_PORTS='%s' names was found, but", filter);
+        text_put(why, size, 0, "no port that GASNET_IBV_PORTS='%s' names was found, but", filter);
     for (size_t i = 0; i < ports->count && i < TOLD_MAX; i++) {
         const aq_ibv_port_t *port = &ports->list[i];
-        at = put(why, size, at, i > 0 ? ", " : " ");
+        at = text_put(why, size, at, i > 0 ? ", " : " ");
         at = put_port(why, size, at, port);
         if (port->number != 0)
-            at = put(why, size, at, " (%s, %s)", aq_ibv_link_name(port->link),
-                     aq_ibv_port_state_name(port->state));
+            at = text_put(why, size, at, " (%s, %s)", aq_ibv_link_name(port->link),
+                          aq_ibv_port_state_name(port->state));
     }
-    put(why, size, at, "%s; name one that is active, or unset the variable",
-        ports->count > TOLD_MAX ? " and more" : "");
+    text_put(why, size, at, "%s; name one that is active, or unset the variable",
+             ports->count > TOLD_MAX ? " and more" : "");
 }
 
 static void explain_ports(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses, char *why,
                           size_t size)
 {
-    size_t told = 0, at = put(why, size, 0, "an active port is wanted, but");
+    size_t told = 0, at = text_put(why, size, 0, "an active port is wanted, but");
     for (size_t i = 0; i < ports->count && told < TOLD_MAX; i++) {
         if (was_filtered(uses[i]))
             continue;
-        at = put(why, size, at, told++ > 0 ? ". Also, " : " ");
+        at = text_put(why, size, at, told++ > 0 ? ". Also, " : " ");
         at = put_port(why, size, at, &ports->list[i]);
-        at = put(why, size, at, " %s", aq_ibv_use_words(&ports->list[i], uses[i]));
+        at = text_put(why, size, at, " %s", aq_ibv_use_words(&ports->list[i], uses[i]));
     }
 }
 

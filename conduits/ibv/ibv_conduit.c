@@ -1,73 +1,238 @@
-// The table of the ibv conduit: opening, describing, the end. ibv_conduit.h has the picture.
 #include "ibv_conduit.h"
-#include "ibv_ports.h"
-#include "ibv_settings.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
-static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out);
+// ---- parts ----
 
-// Nothing: open has told all ranks, which keep the address of a host once.
-static void aq_ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
+// The parts for messages out.
+static void senders_join(aq_ibv_conduit_t *ibv)
 {
-    (void)conduit, (void)description;
+    ibv->peers.limits = &ibv->limits;
+    ibv->losses.env = ibv->base.env;
+    ibv->losses.wake = -1;
+    ibv->send_queue.limits = &ibv->limits;
+    ibv->send_queue.losses = &ibv->losses;
+    ibv->send_queue.cq = ibv->device.send_cq;
+    ibv->ring_writer.limits = &ibv->limits;
+    ibv->sender = (aq_ibv_sender_t){.rank = ibv->base.env->rank,
+                                    .limits = &ibv->limits,
+                                    .buffers = &ibv->buffers,
+                                    .queue = &ibv->send_queue,
+                                    .keys = &ibv->keys,
+                                    .peers = &ibv->peers};
 }
 
-static bool aq_ibv_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+// The parts for put, get and atomics.
+static void paths_join(aq_ibv_conduit_t *ibv)
 {
-    (void)description;
-    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, rank);
+    ibv->rma = (aq_ibv_rma_path_t){.limits = &ibv->limits,
+                                   .buffers = &ibv->buffers,
+                                   .keys = &ibv->keys,
+                                   .queue = &ibv->send_queue};
+    ibv->atomic = (aq_ibv_atomic_path_t){
+        .buffers = &ibv->buffers, .keys = &ibv->keys, .queue = &ibv->send_queue};
+    ibv->ondemand.env = ibv->base.env;
+    ibv->ondemand.limits = &ibv->limits;
+    ibv->ondemand.peers = &ibv->peers;
+    ibv->ondemand.keys = &ibv->keys;
+    ibv->ondemand.sender = &ibv->sender;
+    ibv->ondemand.path = &ibv->rma;
 }
 
-static size_t aq_ibv_memory_bytes(aq_conduit_t *conduit)
+// The parts for messages in, and for waiting.
+static void receivers_join(aq_ibv_conduit_t *ibv)
 {
-    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    return ibv->slab_bytes + ibv->limits.depth_total * sizeof *ibv->ops +
-           atomic_load_explicit(&ibv->link_count, memory_order_relaxed) * sizeof(aq_ibv_peer_t);
+    aq_ibv_receiver_t *receiver = &ibv->receiver;
+    ibv->rings.limits = &ibv->limits;
+    ibv->rings.peers = &ibv->peers;
+    ibv->rings.sender = &ibv->sender;
+    receiver->env = ibv->base.env;
+    receiver->limits = &ibv->limits;
+    receiver->peers = &ibv->peers;
+    receiver->buffers = &ibv->buffers;
+    receiver->send_queue = &ibv->send_queue;
+    receiver->sender = &ibv->sender;
+    receiver->writer = &ibv->ring_writer;
+    receiver->rings = &ibv->rings;
+    receiver->ondemand = &ibv->ondemand;
+    receiver->cq = ibv->device.receive_cq;
+    receiver->srq = ibv->device.srq;
+    ibv->sleeper.device = &ibv->device;
+    ibv->sleeper.receiver = receiver;
 }
 
-enum { ENTRY_BYTES = 64 }; // of a send queue, beside what travels inline
-
-static void aq_ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
+void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
 {
-    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    const aq_ibv_limits_t *limits = &ibv->limits;
+    senders_join(ibv);
+    paths_join(ibv);
+    receivers_join(ibv);
+    ibv->connector.env = ibv->base.env;
+    ibv->connector.limits = &ibv->limits;
+    ibv->connector.device = &ibv->device;
+    ibv->connector.addresses = &ibv->addresses;
+    ibv->connector.peers = &ibv->peers;
+    ibv->connector.losses = &ibv->losses;
+}
+
+aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
+{
     const uint32_t ranks = ibv->base.env->size;
-    const size_t tables = ranks * sizeof *ibv->link_of + aq_ibv_keys_table_bytes(&ibv->keys) +
-                          aq_ibv_addresses_bytes(&ibv->addresses, ranks);
-    sum->unspoken_bytes += (tables + ranks - 1) / ranks;
-    sum->connected_bytes +=
-        sizeof(aq_ibv_peer_t) + limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
-    sum->connections += atomic_load_explicit(&ibv->link_count, memory_order_relaxed);
-    sum->receive_buffers += ibv->arrivals.count;
+    aq_status_t status =
+        aq_ibv_buffers_open(&ibv->buffers, &ibv->limits, &ibv->memory, ibv->base.env->boot);
+    if (status != AQ_OK)
+        return status;
+    ibv->peers.by_rank = calloc(ranks, sizeof *ibv->peers.by_rank);
+    if (!ibv->peers.by_rank || !aq_ibv_send_queue_open(&ibv->send_queue) ||
+        !aq_ibv_rings_open(&ibv->rings, &ibv->buffers)) {
+        aq_log_error("out of memory for %u operations and %u ranks of conduit ibv: lower "
+                     "GASNET_NETWORKDEPTH_TOTAL",
+                     ibv->limits.depth_total, ranks);
+        return AQ_ERR_RESOURCE;
+    }
+    aq_ibv_credits_open(&ibv->peers);
+    aq_ibv_receiver_open(&ibv->receiver);
+    return AQ_OK;
 }
 
-static void free_links(aq_ibv_conduit_t *ibv)
+void aq_ibv_parts_close(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_peer_t *next;
-    for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = next) {
-        next = link->next;
-        free(link);
-    }
+    aq_ibv_buffers_close(&ibv->buffers, &ibv->memory);
+    aq_ibv_rings_close(&ibv->rings);
+    aq_ibv_peers_free(&ibv->peers);
+    free(ibv->send_queue.ops);
 }
+
+aq_ibv_conn_private_data_t aq_ibv_own_private_data(const aq_ibv_conduit_t *ibv)
+{
+    return (aq_ibv_conn_private_data_t){.rank = ibv->base.env->rank,
+                                        .rings_at = (uintptr_t)ibv->buffers.rings,
+                                        .rings_key = ibv->buffers.slab_mr->rkey,
+                                        .ring_depth =
+                                            ibv->rings.all ? (uint16_t)ibv->limits.ring_depth : 0,
+                                        .atomics = (uint8_t)ibv->device.atomics};
+}
+
+// ---- open ----
+
+// The longest messages, given what is known of the segments.
+static void set_payloads(aq_ibv_conduit_t *ibv)
+{
+    ibv->base.max_medium = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
+    ibv->base.max_long_unmapped = aq_ibv_longest_packed();
+    ibv->base.max_long = ibv->limits.bounce_bytes;
+    ibv->base.max_long_ahead = 0;
+    // One write is enough, since the regions of a segment overlap by as much.
+    if (ibv->keys.setup.mode == AQ_SEGMENT_FAST)
+        return;
+    // A Long may take several writes whose keys have to be asked for, and a handler cannot wait.
+    ibv->base.max_long = ibv->base.max_long_unmapped;
+    if (ibv->keys.reaches)
+        ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
+}
+
+// Starts firehose, with what the buffers have left.
+static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
+                                       .memory = &ibv->memory,
+                                       .device_regions = ibv->limits.regions,
+                                       .processes = ibv->device.processes,
+                                       .ranks = env->size,
+                                       .peers = ibv->limits.peers,
+                                       .starts = env->segment_addr,
+                                       .lengths = env->segment_size,
+                                       .request = aq_ibv_ondemand_request,
+                                       .context = &ibv->ondemand};
+    return aq_ibv_keys_start(&ibv->keys, &setup);
+}
+
+static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
+{
+    ibv->connector.own = aq_ibv_own_private_data(ibv);
+    aq_status_t status = aq_ibv_connector_start(&ibv->connector);
+    if (status == AQ_OK)
+        status = aq_ibv_sleeper_open(&ibv->sleeper);
+    if (status == AQ_OK)
+        status = aq_ibv_addresses_exchange(ibv->base.env->boot, &ibv->device.here, &ibv->addresses);
+    return status == AQ_OK && aq_settings_bool(AQ_SET_CONNECT_STATIC)
+               ? aq_ibv_connect_all(&ibv->connector)
+               : status;
+}
+
+static aq_status_t conduit_set_up(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    if (sodium_init() < 0) {
+        aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
+                     "belongs to it");
+        return AQ_ERR_RESOURCE;
+    }
+    aq_status_t status = aq_ibv_device_open(
+        &ibv->device, env, env->size - env->nbrhd_size,
+        aq_ibv_sleeper_wants_thread(&ibv->sleeper, env->threads), &ibv->limits, &ibv->memory);
+    aq_ibv_parts_join(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_parts_open(ibv);
+    if (status == AQ_OK)
+        status = keys_open(ibv);
+    if (status != AQ_OK)
+        return status;
+    set_payloads(ibv);
+    return connector_open(ibv);
+}
+
+aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_env_t *env,
+                                aq_ibv_conduit_t **out)
+{
+    aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
+    if (!ibv) {
+        aq_log_error("out of memory for the ibv conduit (%zu bytes)", sizeof *ibv);
+        return AQ_ERR_RESOURCE;
+    }
+    ibv->base = (aq_conduit_t){.ops = ops, .env = env};
+    aq_status_t status = conduit_set_up(ibv);
+    if (status == AQ_OK) {
+        *out = ibv;
+        return AQ_OK;
+    }
+    if (ibv->keys.firehose)
+        aq_ibv_keys_stop(&ibv->keys);
+    aq_ibv_parts_close(ibv);
+    aq_ibv_device_close(&ibv->device);
+    aq_ibv_sleeper_close(&ibv->sleeper);
+    aq_ibv_addresses_free(&ibv->addresses);
+    free(ibv);
+    return status;
+}
+
+aq_status_t aq_ibv_conduit_attach(aq_ibv_conduit_t *ibv, void *segment, size_t size)
+{
+    aq_status_t status = aq_ibv_keys_attach(&ibv->keys, ibv->base.env->boot, segment, size);
+    set_payloads(ibv);
+    return status;
+}
+
+// ---- close ----
 
 static void print_counters(const aq_ibv_conduit_t *ibv)
 {
+    const aq_ibv_rings_t *rings = &ibv->rings;
     fprintf(stderr,
             "ibv: rank %u in all: connected to %u peers by %u queue pairs, %u calls at once; "
             "received %lu messages in buffers (%lu "
             "copied), %lu in rings; %lu rings granted, %lu freed; %lu atomics by the device\n",
-            ibv->base.env->rank, atomic_load(&ibv->link_count), atomic_load(&ibv->queue_pairs),
-            ibv->most_calling, atomic_load(&ibv->arrived), atomic_load(&ibv->copies),
-            atomic_load(&ibv->ring_messages), atomic_load(&ibv->rings_granted),
-            atomic_load(&ibv->rings_freed), atomic_load(&ibv->atomics_begun));
+            ibv->base.env->rank, atomic_load(&ibv->peers.count),
+            atomic_load(&ibv->connector.queue_pairs), ibv->connector.most_calling,
+            atomic_load(&ibv->receiver.arrived), atomic_load(&ibv->receiver.copies),
+            atomic_load(&rings->messages), atomic_load(&rings->granted), atomic_load(&rings->freed),
+            atomic_load(&ibv->atomic.begun));
 }
 
 static void print_memory(const aq_ibv_conduit_t *ibv)
@@ -78,15 +243,15 @@ static void print_memory(const aq_ibv_conduit_t *ibv)
             "ibv: rank %u in memory: %lu puts and gets by the device, %lu pieces copied by peers; "
             "%llu moves asked, %llu served, %llu refused; %llu pins, %llu unpins, %llu evictions; "
             "%u regions left\n",
-            ibv->base.env->rank, atomic_load(&ibv->by_device), atomic_load(&ibv->by_peer),
-            (unsigned long long)stats.moves_asked, (unsigned long long)stats.moves_served,
-            (unsigned long long)stats.refused, (unsigned long long)stats.pins,
-            (unsigned long long)stats.unpins, (unsigned long long)stats.evictions,
-            atomic_load(&ibv->memory.regions));
+            ibv->base.env->rank, atomic_load(&ibv->rma.by_device),
+            atomic_load(&ibv->ondemand.by_peer), (unsigned long long)stats.moves_asked,
+            (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
+            (unsigned long long)stats.pins, (unsigned long long)stats.unpins,
+            (unsigned long long)stats.evictions, atomic_load(&ibv->memory.regions));
 }
 
-// The buffers stay registered, as the queue pairs use them, and firehose may have operations under
-// way. A region beside these was lost.
+// The buffers stay registered, since the queue pairs use them, and firehose may have regions in
+// use. Any other region was lost.
 static void check_memory(const aq_ibv_conduit_t *ibv)
 {
     aq_firehose_stats_t stats;
@@ -96,169 +261,20 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
         aq_log_error("conduit ibv has lost sight of %u registered regions", left - 1);
 }
 
-// Queue pairs and what they use end with the process: other threads may still be at them, and a
-// peer that waits for an acknowledgement gets it until then.
-static void aq_ibv_close(aq_conduit_t *conduit)
+// Queue pairs and what they use end with the process: other threads may still use them, and a peer
+// that waits for an acknowledgement gets it until then.
+void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     if (aq_settings_bool(AQ_SET_STATS))
         print_counters(ibv);
     if (ibv->base.env->boot->exit_stays_here)
-        aq_ibv_drain(ibv); // what we told others of the end; they would wait for it
-    aq_ibv_connector_stop(ibv);
-    if (ibv->thread)
-        aq_ibv_thread_stop(ibv->thread);
+        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for what was sent about the end
+    aq_ibv_connector_stop(&ibv->connector);
+    aq_ibv_sleeper_stop_thread(&ibv->sleeper);
     if (!aq_ibv_keys_quit(&ibv->keys))
         return;
     if (AQ_CHECKS)
         check_memory(ibv);
     if (aq_settings_bool(AQ_SET_STATS))
         print_memory(ibv);
-}
-
-// The module has settings of its own, and these may be called before it is opened.
-static bool usable(char *why, size_t why_size)
-{
-    return aq_settings_load(why, why_size) == AQ_OK && aq_ibv_usable(why, why_size);
-}
-
-static void report(void (*tell)(void *arg, const char *label, const char *text), void *arg)
-{
-    char why[512];
-    if (aq_settings_load(why, sizeof why) != AQ_OK)
-        tell(arg, "settings", why);
-    else
-        aq_ibv_report(tell, arg);
-}
-
-__attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
-
-const aq_conduit_ops_t aq_conduit_module = {
-    .name = "ibv",
-    .abi = AQ_CONDUIT_ABI,
-    .description_bytes = 0,
-    .usable = usable,
-    .print_info = report,
-    .open = aq_ibv_open,
-    .describe = aq_ibv_describe,
-    .match = aq_ibv_match,
-    .connect = aq_ibv_connect,
-    .send = aq_ibv_send,
-    .poll = aq_ibv_poll,
-    .close = aq_ibv_close,
-    .dump_state = aq_ibv_dump_state,
-    .arm = aq_ibv_arm,
-    .sleep = aq_ibv_sleep,
-    .disarm = aq_ibv_disarm,
-    .wake = aq_ibv_wake,
-    .attach = aq_ibv_attach,
-    .rma = aq_ibv_rma,
-    .atomic = aq_ibv_atomic,
-    .memory_bytes = aq_ibv_memory_bytes,
-    .peer_costs = aq_ibv_peer_costs,
-};
-
-void aq_ibv_set_payloads(aq_ibv_conduit_t *ibv)
-{
-    const size_t with_payload = AQ_IBV_BUFFER_BYTES;
-    ibv->base.max_medium = with_payload - aq_ibv_payload_at(AQ_AM_MEDIUM, AQ_AM_MAX_ARGS);
-    ibv->base.max_long_unmapped = with_payload - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
-    ibv->base.max_long = ibv->limits.bounce_bytes;
-    ibv->base.max_long_ahead = 0;
-    // One write, since the regions of a segment overlap by as much.
-    if (ibv->keys.setup.mode == AQ_SEGMENT_FAST)
-        return;
-    // It may take several, and to ask for their keys: what a handler cannot wait for.
-    ibv->base.max_long = ibv->base.max_long_unmapped;
-    if (ibv->keys.reaches)
-        ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
-}
-
-// GASNET_CONNECT_STATIC. All ranks answer, since their threads run before any of them gets here.
-// Each begins with those behind it, so that not all call the same one.
-static aq_status_t connect_all(aq_ibv_conduit_t *ibv)
-{
-    const aq_conduit_env_t *env = ibv->base.env;
-    uint32_t count = 0;
-    uint32_t *ranks = calloc(env->size, sizeof *ranks);
-    if (!ranks) {
-        aq_log_error("out of memory for the numbers of %u ranks", env->size);
-        return AQ_ERR_RESOURCE;
-    }
-    for (uint32_t i = 1; i < env->size; i++)
-        if (aq_index_in_nbrhd(env, (env->rank + i) % env->size) == UINT32_MAX)
-            ranks[count++] = (env->rank + i) % env->size;
-    aq_status_t status = aq_ibv_connect_all(ibv, ranks, count);
-    free(ranks);
-    return status;
-}
-
-static aq_status_t set_up(aq_ibv_conduit_t *ibv)
-{
-    const aq_conduit_env_t *env = ibv->base.env;
-    ibv->peers = env->size - env->nbrhd_size;
-    ibv->link_of = calloc(env->size, sizeof *ibv->link_of);
-    if (!ibv->link_of || sodium_init() < 0) {
-        aq_log_error("out of memory for %u ranks, or libsodium cannot start", env->size);
-        return AQ_ERR_RESOURCE;
-    }
-    aq_status_t status = aq_ibv_device_open(ibv);
-    if (status == AQ_OK)
-        status = aq_ibv_buffers_open(ibv);
-    if (status == AQ_OK)
-        status = aq_ibv_keys_open(ibv);
-    if (status != AQ_OK)
-        return status;
-    aq_ibv_credits_open(ibv);
-    aq_ibv_set_payloads(ibv);
-    status = aq_ibv_connector_start(ibv);
-    if (status == AQ_OK)
-        status = aq_ibv_receiver_start(ibv);
-    if (status == AQ_OK)
-        status = aq_ibv_addresses_exchange(env->boot, &ibv->here, &ibv->addresses);
-    return status == AQ_OK && aq_settings_bool(AQ_SET_CONNECT_STATIC) ? connect_all(ibv) : status;
-}
-
-// The module has a log and settings of its own, which have to learn what the library knows.
-static aq_status_t prepare_module(const aq_conduit_env_t *env)
-{
-    char err[512];
-    aq_threads = env->threads;
-    aq_log_identity(env->rank, env->size);
-    aq_status_t status = aq_settings_load(err, sizeof err);
-    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
-    aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
-    if (status == AQ_OK)
-        status = aq_ibv_settings_check(err, sizeof err);
-    if (status != AQ_OK && aq_log_is_first())
-        aq_log_error("%s", err);
-    return status;
-}
-
-static aq_status_t aq_ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out)
-{
-    aq_status_t status = prepare_module(env);
-    if (status != AQ_OK)
-        return status;
-    aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
-    if (!ibv) {
-        aq_log_error("out of memory for the ibv conduit (%zu bytes)", sizeof *ibv);
-        return AQ_ERR_RESOURCE;
-    }
-    ibv->base = (aq_conduit_t){.ops = &aq_conduit_module, .env = env};
-    ibv->wake_connector = -1;
-    status = set_up(ibv);
-    if (status == AQ_OK) {
-        *out = &ibv->base;
-        return AQ_OK;
-    }
-    if (ibv->keys.firehose)
-        aq_ibv_keys_stop(&ibv->keys);
-    aq_ibv_buffers_close(ibv);
-    aq_ibv_device_close(ibv);
-    aq_ibv_addresses_free(&ibv->addresses);
-    free_links(ibv);
-    free(ibv->link_of);
-    free(ibv);
-    return status;
 }

@@ -1,52 +1,34 @@
-// Which device and port, what they can do, and the objects that all connections share.
-//
-// librdmacm knows verbs devices by the addresses of their network interfaces: the first address of
-// this host that belongs to an active port, and passes GASNET_IBV_PORTS, is where this process
-// listens. So the GID of RoCE and the path of InfiniBand follow from addresses, and iWARP needs
-// nothing of its own.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "ibv_conduit.h"
+#include "ibv_device.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../firehose/firehose.h"
-#include "../../other/base/minmax.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "ibv_ports.h"
 #include "ibv_settings.h"
 
-enum {
-    APART_NS = 10000,
-    LARGE_BOUNCES = 16,
-    LISTEN_BACKLOG = 1024,
-    LONGEST_BOUNCE = 1 << 20,
-    MOST_GRANTS = 1024,   // buffers for requests, whatever the number of peers
-    DEFAULT_DEPTH = 4096, // operations under way, likewise
-    POSTED_AHEAD = 16,
-    MOST_SILENT = 7,
-    MOST_SILENT_TOTAL = 1024,
-    VENDOR_RXE = 0xffffff, // rdma_rxe
-    VENDOR_SIW = 0x626d74, // siw
-};
+enum { LISTEN_BACKLOG = 1024 };
 
-// ---- which ----
+// ---- the port ----
 
-// The port that GASNET_IBV_PORTS and the rules of ibv_ports.h choose; device[0] is 0 when there is
-// none.
+// The port that was chosen; device[0] is 0 when there is none.
 typedef struct chosen {
     char device[AQ_IBV_NAME_BYTES];
     unsigned port;
 } chosen_t;
 
-static aq_status_t choose(chosen_t *chosen)
+static aq_status_t port_choose(chosen_t *chosen)
 {
     aq_ibv_ports_t ports;
     *chosen = (chosen_t){0};
@@ -66,7 +48,7 @@ static aq_status_t choose(chosen_t *chosen)
     return AQ_OK;
 }
 
-// Addresses that other hosts can use.
+// Whether other hosts can use the address.
 static bool is_candidate(const struct ifaddrs *interface)
 {
     const struct sockaddr *address = interface->ifa_addr;
@@ -79,7 +61,7 @@ static bool is_candidate(const struct ifaddrs *interface)
 }
 
 // A listener on an address, if that belongs to a port that may be used.
-static struct rdma_cm_id *try_address(struct rdma_event_channel *channel,
+static struct rdma_cm_id *address_try(struct rdma_event_channel *channel,
                                       const struct sockaddr *address, const chosen_t *chosen)
 {
     struct rdma_cm_id *id;
@@ -105,31 +87,31 @@ static struct rdma_cm_id *find_listener(struct rdma_event_channel *channel, cons
         return NULL;
     for (struct ifaddrs *each = all; each && !found; each = each->ifa_next)
         if (is_candidate(each))
-            found = try_address(channel, each->ifa_addr, chosen);
+            found = address_try(channel, each->ifa_addr, chosen);
     freeifaddrs(all);
     return found;
 }
 
-static aq_status_t find_port(aq_ibv_conduit_t *ibv, char *why, size_t why_size)
+static aq_status_t find_port(aq_ibv_device_t *device, char *why, size_t why_size)
 {
     chosen_t chosen;
-    aq_status_t status = choose(&chosen);
+    aq_status_t status = port_choose(&chosen);
     if (status == AQ_OK && !chosen.port) {
         (void)aq_ibv_usable(why, why_size);
         status = AQ_ERR_ABSENT;
     }
     if (status != AQ_OK)
         return status;
-    ibv->channel = rdma_create_event_channel();
-    if (!ibv->channel) {
+    device->channel = rdma_create_event_channel();
+    if (!device->channel) {
         snprintf(why, why_size,
                  "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit "
                  "udp",
                  strerror(errno));
         return AQ_ERR_ABSENT;
     }
-    ibv->listener = find_listener(ibv->channel, &chosen);
-    if (!ibv->listener) {
+    device->listener = find_listener(device->channel, &chosen);
+    if (!device->listener) {
         snprintf(why, why_size,
                  "port %u of verbs device %s has no network interface that is up with an IP "
                  "address, by which its peers could call it: give it one, or choose another port "
@@ -137,171 +119,85 @@ static aq_status_t find_port(aq_ibv_conduit_t *ibv, char *why, size_t why_size)
                  chosen.port, chosen.device);
         return AQ_ERR_ABSENT;
     }
-    ibv->verbs = ibv->listener->verbs;
-    ibv->port = ibv->listener->port_num;
-    if (rdma_listen(ibv->listener, LISTEN_BACKLOG) == 0) {
-        memcpy(&ibv->here, rdma_get_local_addr(ibv->listener), sizeof(struct sockaddr_in6));
+    device->verbs = device->listener->verbs;
+    device->port = device->listener->port_num;
+    if (rdma_listen(device->listener, LISTEN_BACKLOG) == 0) {
+        memcpy(&device->here, rdma_get_local_addr(device->listener), sizeof(struct sockaddr_in6));
         return AQ_OK;
     }
     snprintf(why, why_size, "librdmacm refuses to listen on device %s: %s",
-             ibv_get_device_name(ibv->verbs->device), strerror(errno));
+             ibv_get_device_name(device->verbs->device), strerror(errno));
     return AQ_ERR_RESOURCE;
 }
 
-// ---- how much ----
+// ---- what connections share ----
 
-static unsigned setting(aq_setting_id_t id, uint64_t zero_means)
-{
-    int64_t value = aq_settings_int(id);
-    return value ? (unsigned)value : aq_min(zero_means, UINT32_MAX);
-}
-
-static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
-{
-    limits->depth_each =
-        aq_min((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
-    uint64_t most = aq_min(limits->depth_each * peers, (unsigned)can->max_cqe);
-    limits->depth_total =
-        aq_min(setting(AQ_SET_NETWORKDEPTH_TOTAL, aq_min(most, DEFAULT_DEPTH)), most);
-    // A Long takes two of them at once.
-    limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
-    limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
-    limits->apart_ns = APART_NS;
-}
-
-static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
-{
-    unsigned total = setting(AQ_SET_AM_CREDITS_TOTAL, limits->depth_total);
-    aq_credit_limits_t wanted = {
-        .each = aq_min((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
-        .total = aq_min(total, limits->depth_total),
-        .slack = (unsigned)aq_settings_int(AQ_SET_AM_CREDITS_SLACK),
-    };
-    limits->credits = aq_credit_fit(wanted, (uint32_t)peers);
-    // One buffer for each request that may come, and for each reply.
-    const unsigned most = aq_min((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
-    limits->grants = aq_min(aq_min(limits->credits.each * peers, MOST_GRANTS), most / 2);
-    limits->credits.total =
-        aq_min(aq_min(limits->credits.total, limits->credits.each * peers), most - limits->grants);
-    limits->credits = aq_credit_fit(limits->credits, (uint32_t)peers);
-    limits->arrivals = limits->grants + limits->credits.total;
-}
-
-// One more buffer for each reply to what goes by rings of others, since that takes no credit.
-static void find_rings(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
-{
-    aq_ibv_limits_t *limits = &ibv->limits;
-    const unsigned most = aq_min((unsigned)can->max_srq_wr, (unsigned)can->max_cqe);
-    aq_ibv_rings_limits(ibv);
-    limits->rings = aq_min(limits->rings, (most - limits->arrivals) / limits->ring_depth);
-    limits->ring_replies = limits->rings * limits->ring_depth;
-    limits->arrivals += limits->ring_replies;
-    limits->ahead = aq_min(POSTED_AHEAD, most - limits->arrivals);
-}
-
-// Messages that tell nothing keep the entries of send queues that they have, until others do.
-static void find_silent(aq_ibv_limits_t *limits, const struct ibv_device_attr *can)
-{
-    limits->silent_each = aq_min(MOST_SILENT, limits->depth_each / 4);
-    limits->silent_total = aq_min(MOST_SILENT_TOTAL, (unsigned)can->max_cqe - limits->depth_total);
-}
-
-static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
-{
-    const uint64_t bounce = aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT);
-    const size_t longest = AQ_IBV_BUFFER_BYTES - aq_ibv_payload_at(AQ_AM_LONG, AQ_AM_MAX_ARGS);
-    limits->packed_long = aq_min(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), longest);
-    limits->bounce_bytes = aq_min(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
-    if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
-        limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
-    limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
-}
-
-// The two such devices of Linux call themselves by numbers that belong to no vendor.
-static bool is_in_software(const struct ibv_device_attr *can)
-{
-    return can->vendor_id == VENDOR_RXE || can->vendor_id == VENDOR_SIW;
-}
-
-void aq_ibv_limits_find(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can,
-                        const struct ibv_port_attr *port)
-{
-    aq_ibv_limits_t *limits = &ibv->limits;
-    const uint64_t peers = ibv->peers ? ibv->peers : 1;
-    int reads = can->max_qp_rd_atom < can->max_qp_init_rd_atom ? can->max_qp_rd_atom
-                                                               : can->max_qp_init_rd_atom;
-    find_depths(limits, peers, can);
-    find_credits(limits, peers, can);
-    find_bytes(limits, port);
-    find_rings(ibv, can);
-    find_silent(limits, can);
-    limits->bounces = aq_min(setting(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
-    limits->large_bounces = aq_min(LARGE_BOUNCES, limits->depth_total);
-    limits->reads = (uint8_t)aq_min(setting(AQ_SET_QP_RD_ATOM, (unsigned)reads),
-                                    reads < 255 ? (unsigned)reads : 255);
-    limits->in_software = is_in_software(can);
-}
-
-// ---- what is shared ----
-
-static int make_queue_pair(aq_ibv_conduit_t *ibv, unsigned inline_bytes)
+static bool inline_is_possible(const aq_ibv_device_t *device, unsigned inline_bytes)
 {
     struct ibv_qp_init_attr attr = {
-        .send_cq = ibv->send_cq,
-        .recv_cq = ibv->receive_cq,
-        .srq = ibv->srq,
+        .send_cq = device->send_cq,
+        .recv_cq = device->receive_cq,
+        .srq = device->srq,
         .cap = {.max_send_wr = 2, .max_send_sge = 1, .max_inline_data = inline_bytes},
         .qp_type = IBV_QPT_RC,
     };
-    struct ibv_qp *qp = ibv_create_qp(ibv->pd, &attr);
+    struct ibv_qp *qp = ibv_create_qp(device->pd, &attr);
     if (!qp)
-        return -1;
+        return false;
     ibv_destroy_qp(qp);
-    return 0;
+    return true;
 }
 
-// The device does not say it: what it refuses is too much.
-static unsigned find_inline(aq_ibv_conduit_t *ibv)
+// A device does not report its limit on inline data; it refuses queue pairs that exceed the limit.
+static unsigned find_inline(const aq_ibv_device_t *device)
 {
     int64_t wanted = aq_settings_int(AQ_SET_INLINESEND_LIMIT);
     unsigned bytes =
         wanted < 0 || wanted > AQ_IBV_INLINE_MOST ? AQ_IBV_INLINE_MOST : (unsigned)wanted;
-    while (bytes && make_queue_pair(ibv, bytes) != 0)
+    while (bytes && !inline_is_possible(device, bytes))
         bytes = bytes < 16 ? 0 : bytes / 2;
     return bytes;
 }
 
-static struct ibv_comp_channel *arrivals_channel(const aq_ibv_conduit_t *ibv)
+static bool channels_make(aq_ibv_device_t *device, bool thread)
 {
-    return ibv->thread_wanted ? ibv->arrivals_source.channel : ibv->completions;
+    if (thread && !(device->arrivals = ibv_create_comp_channel(device->verbs)))
+        return false;
+    device->completions = ibv_create_comp_channel(device->verbs);
+    if (!device->completions)
+        return false;
+    int flags = fcntl(device->completions->fd, F_GETFL);
+    return fcntl(device->completions->fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-static aq_status_t make_objects(aq_ibv_conduit_t *ibv)
+static aq_status_t objects_make(aq_ibv_device_t *device, bool thread, aq_ibv_limits_t *limits)
 {
     struct ibv_srq_init_attr srq = {
-        .attr = {.max_wr = ibv->limits.arrivals + ibv->limits.ahead, .max_sge = 1}};
-    const int sends = (int)(ibv->limits.depth_total + ibv->limits.silent_total),
+        .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
+    const int sends = (int)(limits->depth_total + limits->unsignaled_total),
               arrivals = (int)srq.attr.max_wr;
-    if (aq_ibv_sleep_open(ibv) && (ibv->pd = ibv_alloc_pd(ibv->verbs)) != NULL &&
-        (ibv->send_cq = ibv_create_cq(ibv->verbs, sends, NULL, ibv->completions, 0)) != NULL &&
-        (ibv->receive_cq = ibv_create_cq(ibv->verbs, arrivals, NULL, arrivals_channel(ibv), 0)) !=
+    if (channels_make(device, thread) && (device->pd = ibv_alloc_pd(device->verbs)) != NULL &&
+        (device->send_cq = ibv_create_cq(device->verbs, sends, NULL, device->completions, 0)) !=
             NULL &&
-        (ibv->srq = ibv_create_srq(ibv->pd, &srq)) != NULL) {
-        ibv->limits.inline_bytes = find_inline(ibv);
+        (device->receive_cq = ibv_create_cq(device->verbs, arrivals, NULL,
+                                            thread ? device->arrivals : device->completions, 0)) !=
+            NULL &&
+        (device->srq = ibv_create_srq(device->pd, &srq)) != NULL) {
+        limits->inline_bytes = find_inline(device);
         return AQ_OK;
     }
-    aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(ibv->verbs->device),
-                 !ibv->completions  ? "a completion channel"
-                 : !ibv->pd         ? "a protection domain"
-                 : !ibv->send_cq    ? "a completion queue for sends"
-                 : !ibv->receive_cq ? "a completion queue for arrivals"
-                                    : "a shared receive queue",
+    aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(device->verbs->device),
+                 !device->completions  ? "a completion channel"
+                 : !device->pd         ? "a protection domain"
+                 : !device->send_cq    ? "a completion queue for sends"
+                 : !device->receive_cq ? "a completion queue for arrivals"
+                                       : "a shared receive queue",
                  strerror(errno),
-                 !ibv->send_cq ? "GASNET_NETWORKDEPTH_TOTAL" : "GASNET_AM_CREDITS_TOTAL");
+                 !device->send_cq ? "GASNET_NETWORKDEPTH_TOTAL" : "GASNET_AM_CREDITS_TOTAL");
     return AQ_ERR_RESOURCE;
 }
 
-// ---- memory ----
+// ---- open and close ----
 
 static uint32_t processes_here(const aq_boot_t *boot)
 {
@@ -311,84 +207,72 @@ static uint32_t processes_here(const aq_boot_t *boot)
     return count;
 }
 
-static void find_memory(aq_ibv_conduit_t *ibv, const struct ibv_device_attr *can)
+static aq_ibv_memory_t memory_of(const aq_ibv_device_t *device, const aq_ibv_limits_t *limits,
+                                 const struct ibv_device_attr *can)
 {
-    ibv->limits.regions = (uint32_t)can->max_mr;
-    ibv->memory =
-        (aq_ibv_memory_t){.calls = &aq_ibv_calls,
-                          .pd = ibv->pd,
-                          .device = ibv_get_device_name(ibv->verbs->device),
-                          .atomics = ibv->atomics != AQ_IBV_ATOMICS_NONE,
-                          .region_bytes = can->max_mr_size,
-                          .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
-                          .overlap = ibv->limits.bounce_bytes, // the longest Long
-                          .most = aq_firehose_pinnable(processes_here(ibv->base.env->boot)),
-                          .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
+    return (aq_ibv_memory_t){.calls = &aq_ibv_calls,
+                             .pd = device->pd,
+                             .device = ibv_get_device_name(device->verbs->device),
+                             .atomics = device->atomics != AQ_IBV_ATOMICS_NONE,
+                             .region_bytes = can->max_mr_size,
+                             .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
+                             .overlap = limits->bounce_bytes, // the longest Long
+                             .most = aq_firehose_pinnable(device->processes),
+                             .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
 }
 
-// What the device can do, and that it is enough for what the user wants.
-static aq_status_t query(aq_ibv_conduit_t *ibv, struct ibv_device_attr *can,
-                         struct ibv_port_attr *port, char *why, size_t why_size)
+// Finds out what the device supports, and checks that it is enough for the settings.
+static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
+                                struct ibv_device_attr *can, struct ibv_port_attr *port, char *why,
+                                size_t why_size)
 {
-    const char *device = ibv_get_device_name(ibv->verbs->device);
-    if (ibv_query_device(ibv->verbs, can) == 0 && ibv_query_port(ibv->verbs, ibv->port, port) == 0)
-        return aq_ibv_settings_fit(device, can, ibv->peers ? ibv->peers : 1, why, why_size);
-    snprintf(why, why_size, "device %s does not tell its limits: %s", device, strerror(errno));
+    const char *name = ibv_get_device_name(device->verbs->device);
+    if (ibv_query_device(device->verbs, can) == 0 &&
+        ibv_query_port(device->verbs, device->port, port) == 0)
+        return aq_ibv_settings_fit(name, can, peers ? peers : 1, why, why_size);
+    snprintf(why, why_size, "device %s does not tell its limits: %s", name, strerror(errno));
     return AQ_ERR_RESOURCE;
 }
 
-aq_status_t aq_ibv_device_open(aq_ibv_conduit_t *ibv)
+aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *env, uint32_t peers,
+                               bool thread, aq_ibv_limits_t *limits, aq_ibv_memory_t *memory)
 {
     struct ibv_device_attr can;
     struct ibv_port_attr port;
     char why[512] = "";
-    aq_status_t status = find_port(ibv, why, sizeof why);
+    aq_status_t status = find_port(device, why, sizeof why);
     aq_ibv_memory_keep();
     if (status == AQ_OK)
         status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
     if (status == AQ_OK)
-        status = query(ibv, &can, &port, why, sizeof why);
-    // Hosts of a job are alike: it is enough that one tells.
-    status = aq_boot_agree(ibv->base.env->boot, status, why);
+        status = device_query(device, peers, &can, &port, why, sizeof why);
+    // The hosts of a job are alike, so one message for the job is enough.
+    status = aq_boot_agree(env->boot, status, why);
     if (status != AQ_OK)
         return status;
-    aq_ibv_limits_find(ibv, &can, &port);
-    ibv->atomics = aq_ibv_atomics_of(can.atomic_cap);
-    status = make_objects(ibv);
+    aq_ibv_limits_find(limits, peers, env->threads, &can, &port);
+    device->processes = processes_here(env->boot);
+    device->atomics = aq_ibv_atomics_of(can.atomic_cap);
+    status = objects_make(device, thread, limits);
     if (status == AQ_OK)
-        find_memory(ibv, &can);
+        *memory = memory_of(device, limits, &can);
     return status;
 }
 
-aq_status_t aq_ibv_keys_open(aq_ibv_conduit_t *ibv)
+void aq_ibv_device_close(aq_ibv_device_t *device)
 {
-    const aq_conduit_env_t *env = ibv->base.env;
-    const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
-                                       .memory = &ibv->memory,
-                                       .device_regions = ibv->limits.regions,
-                                       .processes = processes_here(env->boot),
-                                       .ranks = env->size,
-                                       .peers = ibv->peers,
-                                       .starts = env->segment_addr,
-                                       .lengths = env->segment_size,
-                                       .request = aq_ibv_reach_request,
-                                       .context = ibv};
-    return aq_ibv_keys_start(&ibv->keys, &setup);
-}
-
-void aq_ibv_device_close(aq_ibv_conduit_t *ibv)
-{
-    if (ibv->srq)
-        ibv_destroy_srq(ibv->srq);
-    if (ibv->receive_cq)
-        ibv_destroy_cq(ibv->receive_cq);
-    if (ibv->send_cq)
-        ibv_destroy_cq(ibv->send_cq);
-    aq_ibv_sleep_close(ibv);
-    if (ibv->pd)
-        ibv_dealloc_pd(ibv->pd);
-    if (ibv->listener)
-        rdma_destroy_id(ibv->listener);
-    if (ibv->channel)
-        rdma_destroy_event_channel(ibv->channel);
+    if (device->srq)
+        ibv_destroy_srq(device->srq);
+    if (device->receive_cq)
+        ibv_destroy_cq(device->receive_cq);
+    if (device->send_cq)
+        ibv_destroy_cq(device->send_cq);
+    if (device->completions)
+        ibv_destroy_comp_channel(device->completions);
+    if (device->pd)
+        ibv_dealloc_pd(device->pd);
+    if (device->listener)
+        rdma_destroy_id(device->listener);
+    if (device->channel)
+        rdma_destroy_event_channel(device->channel);
 }

@@ -20,8 +20,8 @@ static uint32_t remote_key(const aq_firehose_region_t *region)
     return (uint32_t)region->key.remote;
 }
 
-static aq_firehose_pinned_t pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
-                                aq_firehose_key_t *key)
+static aq_firehose_pinned_t keys_pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
+                                     aq_firehose_key_t *key)
 {
     const aq_ibv_keys_t *keys = context;
     struct ibv_mr *region;
@@ -33,7 +33,7 @@ static aq_firehose_pinned_t pin(void *context, uintptr_t start, uint64_t bytes, 
     return outcome;
 }
 
-static void unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key)
+static void keys_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key)
 {
     const aq_ibv_keys_t *keys = context;
     (void)start;
@@ -41,8 +41,8 @@ static void unpin(void *context, uintptr_t start, uint64_t bytes, const aq_fireh
     aq_ibv_memory_release(keys->setup.memory, key->handle);
 }
 
-static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
-                    const void *data, uint32_t data_bytes)
+static void keys_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                         const void *data, uint32_t data_bytes)
 {
     const aq_ibv_keys_t *keys = context;
     keys->setup.request(keys->setup.context, peer, message, data, data_bytes);
@@ -68,7 +68,8 @@ static aq_firehose_limits_t limits_of(const aq_ibv_keys_setup_t *setup)
 
 static aq_status_t start_firehose(aq_ibv_keys_t *keys)
 {
-    static const aq_firehose_ops_t ops = {.pin = pin, .unpin = unpin, .request = request};
+    static const aq_firehose_ops_t ops = {
+        .pin = keys_pin, .unpin = keys_unpin, .request = keys_request};
     const aq_ibv_keys_setup_t *setup = &keys->setup;
     aq_firehose_limits_t limits = limits_of(setup);
     aq_firehose_params_t params;
@@ -206,7 +207,8 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
 
 // ---- memory of peers ----
 
-static void arrived(aq_firehose_wait_t *inner, aq_status_t status, aq_firehose_region_t *region)
+static void hold_arrived(aq_firehose_wait_t *inner, aq_status_t status,
+                         aq_firehose_region_t *region)
 {
     aq_ibv_wait_t *wait = (aq_ibv_wait_t *)(void *)((char *)inner - offsetof(aq_ibv_wait_t, inner));
     aq_ibv_hold_t hold;
@@ -250,7 +252,7 @@ aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_
     if (reached != AQ_IBV_MISSED)
         return reached;
     wait->bytes = bytes;
-    wait->inner.done = arrived;
+    wait->inner.done = hold_arrived;
     switch (aq_firehose_reach(keys->firehose, peer, address, bytes, write, data, &wait->inner,
                               &region)) {
     case AQ_FIREHOSE_HIT:

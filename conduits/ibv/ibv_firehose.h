@@ -92,6 +92,17 @@ static inline void aq_ibv_keys_release(const aq_ibv_hold_t *hold)
 
 // ---- memory of peers ----
 
+// The key of memory of a rank, if its segment is registered as a whole. False: it is not, or the
+// memory is not in it.
+static inline bool aq_ibv_keys_attached(const aq_ibv_keys_t *keys, uint32_t rank,
+                                        const void *memory, size_t nbytes, aq_ibv_hold_t *hold)
+{
+    hold->region = NULL;
+    return keys->setup.mode == AQ_SEGMENT_FAST &&
+           aq_ibv_segments_key(&keys->segments, rank, (uintptr_t)memory, nbytes, &hold->key,
+                               &hold->bytes);
+}
+
 typedef enum aq_ibv_reached {
     AQ_IBV_REACHED,  // the hold is there
     AQ_IBV_MISSED,   // nobody was asked yet

@@ -37,7 +37,7 @@ uint64_t aq_ibv_memory_piece_bytes(uint64_t device)
 // ---- one region ----
 
 // Whether GASNET_PHYSMEM_MAX leaves room for so many bytes.
-static bool fits(const aq_ibv_memory_t *memory, uint64_t bytes)
+static bool memory_fits(const aq_ibv_memory_t *memory, uint64_t bytes)
 {
     uint64_t now = memory->bytes;
     return !memory->limited || (bytes <= memory->most && now <= memory->most - bytes);
@@ -57,7 +57,7 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
 {
     if (bytes > memory->region_bytes)
         return AQ_FIREHOSE_DEVICE;
-    if (!fits(memory, bytes))
+    if (!memory_fits(memory, bytes))
         return AQ_FIREHOSE_SETTING;
     errno = 0;
     *region = memory->calls->reg_mr(memory->pd, (void *)(uintptr_t)start, bytes,
@@ -70,8 +70,8 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
 }
 
 // What was found, what was wanted, and the remedy.
-static void explain(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
-                    aq_firehose_pinned_t outcome, char *why, size_t why_size)
+static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
+                            aq_firehose_pinned_t outcome, char *why, size_t why_size)
 {
     char found[96] = "";
     struct rlimit limit;
@@ -97,7 +97,7 @@ static void explain(const aq_ibv_memory_t *memory, const char *what, uint64_t by
 static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes, char *why,
                      size_t why_size)
 {
-    if (fits(memory, bytes))
+    if (memory_fits(memory, bytes))
         return true;
     snprintf(
         why, why_size,
@@ -118,7 +118,7 @@ aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, co
     aq_firehose_pinned_t outcome = aq_ibv_memory_try(memory, start, bytes, access, region);
     if (outcome == AQ_FIREHOSE_PINNED)
         return AQ_OK;
-    explain(memory, what, bytes, outcome, why, why_size);
+    refusal_explain(memory, what, bytes, outcome, why, why_size);
     return outcome == AQ_FIREHOSE_NO_ACCESS ? AQ_ERR_ARG : AQ_ERR_RESOURCE;
 }
 
@@ -239,7 +239,7 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
             memory, (char *)start + at, left, AQ_IBV_WRITE, &segment->pieces[segment->count]);
         if (outcome == AQ_FIREHOSE_PINNED)
             continue;
-        explain(memory, "the segment", bytes, outcome, why, why_size);
+        refusal_explain(memory, "the segment", bytes, outcome, why, why_size);
         aq_ibv_segment_release(memory, segment);
         return outcome == AQ_FIREHOSE_NO_ACCESS ? AQ_ERR_ARG : AQ_ERR_RESOURCE;
     }

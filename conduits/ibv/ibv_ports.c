@@ -44,7 +44,7 @@ static aq_ibv_gid_type_t gid_type_of(uint32_t type)
                                           : AQ_IBV_GID_PLAIN;
 }
 
-static uint32_t count(int value)
+static uint32_t count_of(int value)
 {
     return value > 0 ? (uint32_t)value : 0;
 }
@@ -53,14 +53,14 @@ static aq_ibv_device_limits_t limits_of(const struct ibv_device_attr *device)
 {
     return (aq_ibv_device_limits_t){
         .region_bytes = device->max_mr_size,
-        .regions = count(device->max_mr),
-        .queue_pairs = count(device->max_qp),
-        .requests = count(device->max_qp_wr),
-        .pieces = count(device->max_sge),
-        .completions = count(device->max_cqe),
-        .shared_requests = device->max_srq > 0 ? count(device->max_srq_wr) : 0,
-        .reads_out = count(device->max_qp_init_rd_atom),
-        .reads_in = count(device->max_qp_rd_atom),
+        .regions = count_of(device->max_mr),
+        .queue_pairs = count_of(device->max_qp),
+        .requests = count_of(device->max_qp_wr),
+        .pieces = count_of(device->max_sge),
+        .completions = count_of(device->max_cqe),
+        .shared_requests = device->max_srq > 0 ? count_of(device->max_srq_wr) : 0,
+        .reads_out = count_of(device->max_qp_init_rd_atom),
+        .reads_in = count_of(device->max_qp_rd_atom),
         .atomics = device->atomic_cap != IBV_ATOMIC_NONE,
         .atomics_coherent = device->atomic_cap == IBV_ATOMIC_GLOB,
     };

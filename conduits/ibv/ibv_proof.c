@@ -11,8 +11,8 @@ static const char call_name[] = "aqueduct conduit ibv, version 2, request";
 static const char accept_name[] = "aqueduct conduit ibv, version 2, accept";
 
 static void proof_make(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32_t to,
-                       const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello,
-                       uint8_t proof[AQ_IBV_PROOF_BYTES])
+                       const uint8_t called[AQ_IBV_NONCE_BYTES],
+                       const aq_ibv_conn_private_data_t *hello, uint8_t proof[AQ_IBV_PROOF_BYTES])
 {
     crypto_generichash_state state;
     (void)crypto_generichash_init(&state, key, AQ_KEY_BYTES, AQ_IBV_PROOF_BYTES);
@@ -24,33 +24,38 @@ static void proof_make(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32
 }
 
 static bool proof_holds(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32_t to,
-                        const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello)
+                        const uint8_t called[AQ_IBV_NONCE_BYTES],
+                        const aq_ibv_conn_private_data_t *hello)
 {
     uint8_t proof[AQ_IBV_PROOF_BYTES];
     proof_make(key, name, to, called, hello, proof);
     return sodium_memcmp(proof, hello->proof, sizeof proof) == 0;
 }
 
-void aq_ibv_prove_call(const uint8_t key[AQ_KEY_BYTES], uint32_t to, aq_ibv_hello_t *hello)
+void aq_ibv_prove_call(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
+                       aq_ibv_conn_private_data_t *hello)
 {
     randombytes_buf(hello->nonce, sizeof hello->nonce);
     proof_make(key, call_name, to, no_nonce, hello, hello->proof);
 }
 
-bool aq_ibv_call_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const aq_ibv_hello_t *hello)
+bool aq_ibv_call_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
+                       const aq_ibv_conn_private_data_t *hello)
 {
     return proof_holds(key, call_name, to, no_nonce, hello);
 }
 
 void aq_ibv_prove_accept(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
-                         const uint8_t called[AQ_IBV_NONCE_BYTES], aq_ibv_hello_t *hello)
+                         const uint8_t called[AQ_IBV_NONCE_BYTES],
+                         aq_ibv_conn_private_data_t *hello)
 {
     randombytes_buf(hello->nonce, sizeof hello->nonce);
     proof_make(key, accept_name, to, called, hello, hello->proof);
 }
 
 bool aq_ibv_accept_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
-                         const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello)
+                         const uint8_t called[AQ_IBV_NONCE_BYTES],
+                         const aq_ibv_conn_private_data_t *hello)
 {
     return proof_holds(key, accept_name, to, called, hello);
 }
@@ -64,4 +69,27 @@ bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_B
         return false;
     memcpy(heard->nonces[heard->count++], nonce, AQ_IBV_NONCE_BYTES);
     return true;
+}
+
+static bool private_data_read(const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs)
+{
+    if (!data || bytes < sizeof *theirs)
+        return false;
+    memcpy(theirs, data, sizeof *theirs);
+    return true;
+}
+
+bool aq_ibv_request_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t size,
+                            const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs)
+{
+    return private_data_read(data, bytes, theirs) && theirs->rank < size && theirs->rank != rank &&
+           aq_ibv_call_holds(key, rank, theirs);
+}
+
+bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t peer,
+                           const uint8_t called[AQ_IBV_NONCE_BYTES], const void *data, size_t bytes,
+                           aq_ibv_conn_private_data_t *theirs)
+{
+    return private_data_read(data, bytes, theirs) && theirs->rank == peer &&
+           aq_ibv_accept_holds(key, rank, called, theirs);
 }

@@ -33,7 +33,7 @@ enum {
 };
 
 // What both sides of a connection say first. In the byte order of the machine.
-typedef struct aq_ibv_hello {
+typedef struct aq_ibv_conn_private_data {
     uint8_t proof[AQ_IBV_PROOF_BYTES]; // of all that follows
     uint8_t nonce[AQ_IBV_NONCE_BYTES];
     uint64_t rings_at;
@@ -43,19 +43,24 @@ typedef struct aq_ibv_hello {
     uint16_t grant;      // requests that the other side may have under way
     uint8_t atomics;     // aq_ibv_atomics_t
     uint8_t unused[3];
-} aq_ibv_hello_t;
+} aq_ibv_conn_private_data_t;
 
-_Static_assert(sizeof(aq_ibv_hello_t) == 56, "a request over InfiniBand has room for 56 bytes");
+_Static_assert(sizeof(aq_ibv_conn_private_data_t) == 56,
+               "a request over InfiniBand has room for 56 bytes");
 
 // Chooses a nonce for a request to rank `to`, and proves it. All else is in the hello already.
-void aq_ibv_prove_call(const uint8_t key[AQ_KEY_BYTES], uint32_t to, aq_ibv_hello_t *hello);
-bool aq_ibv_call_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const aq_ibv_hello_t *hello);
+void aq_ibv_prove_call(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
+                       aq_ibv_conn_private_data_t *hello);
+bool aq_ibv_call_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
+                       const aq_ibv_conn_private_data_t *hello);
 
 // The same for the accept of a request, whose nonce is called.
 void aq_ibv_prove_accept(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
-                         const uint8_t called[AQ_IBV_NONCE_BYTES], aq_ibv_hello_t *hello);
+                         const uint8_t called[AQ_IBV_NONCE_BYTES],
+                         aq_ibv_conn_private_data_t *hello);
 bool aq_ibv_accept_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
-                         const uint8_t called[AQ_IBV_NONCE_BYTES], const aq_ibv_hello_t *hello);
+                         const uint8_t called[AQ_IBV_NONCE_BYTES],
+                         const aq_ibv_conn_private_data_t *hello);
 
 // The genuine requests that came from one peer.
 typedef struct aq_ibv_heard {
@@ -65,5 +70,13 @@ typedef struct aq_ibv_heard {
 
 // Notes one more. False: it was heard before, or is more than a peer makes.
 bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES]);
+
+// Whether what came with a request to this rank, or with an accept of its call to `peer`, is from a
+// process of the job, by the proof in it. Does not tell whether a request was heard before.
+bool aq_ibv_request_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t size,
+                            const void *data, size_t bytes, aq_ibv_conn_private_data_t *theirs);
+bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t peer,
+                           const uint8_t called[AQ_IBV_NONCE_BYTES], const void *data, size_t bytes,
+                           aq_ibv_conn_private_data_t *theirs);
 
 #endif

@@ -1,14 +1,6 @@
-// Messages in: from the completion queue into the queue of their class, and from there to their
-// handlers.
-//
-// The shared receive queue has some buffers more than credits stand for. When half of them are used
-// up, spare buffers go in at once, all in one call; if there are none and no more than needed are
-// left, the message is copied before its handler runs, and its own buffer goes back. So by the time
-// a credit returns to its owner, the buffer that it stands for is there.
-#include "ibv_conduit.h"
+#include "ibv_receive.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../other/base/clock.h"
@@ -16,16 +8,14 @@
 
 enum {
     DELIVER_MOST = 32, // messages that one poll delivers
-    RINGS_FIRST = 8,   // turns with messages from rings for each look at the completions
-    SENDING_TURNS = 4, // sends for each look at what has arrived
+    RINGS_FIRST = 8,   // polls with messages from rings for each poll of the completion queue
+    SENDING_TURNS = 4, // polls of a busy sender for each check for arrivals
     RING_FLAGS = AQ_IBV_LEFT | AQ_IBV_ANSWER,
 };
 
-_Thread_local bool aq_ibv_answers_ring;
-
 // ---- queues ----
 
-static void enqueue(aq_ibv_queue_t *queue, aq_ibv_buffer_t *buffer)
+static void queue_push(aq_ibv_queue_t *queue, aq_ibv_buffer_t *buffer)
 {
     buffer->next = NULL;
     if (!queue->last)
@@ -35,11 +25,11 @@ static void enqueue(aq_ibv_queue_t *queue, aq_ibv_buffer_t *buffer)
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
 }
 
-static aq_ibv_buffer_t *dequeue(aq_ibv_conduit_t *ibv, aq_ibv_queue_t *queue)
+static aq_ibv_buffer_t *queue_pop(aq_ibv_receiver_t *receiver, aq_ibv_queue_t *queue)
 {
     if (!atomic_load_explicit(&queue->count, memory_order_relaxed))
         return NULL;
-    aq_lock_take(&ibv->queue_lock);
+    aq_lock_take(&receiver->queue_lock);
     aq_ibv_buffer_t *buffer = queue->first;
     if (buffer) {
         queue->first = buffer->next;
@@ -47,159 +37,242 @@ static aq_ibv_buffer_t *dequeue(aq_ibv_conduit_t *ibv, aq_ibv_queue_t *queue)
             queue->last = &queue->first;
         atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
     }
-    aq_lock_drop(&ibv->queue_lock);
+    aq_lock_drop(&receiver->queue_lock);
     return buffer;
 }
 
-// ---- out of the completion queue ----
+// ---- receive buffers ----
+
+// Posts a chain of buffers in the shared receive queue.
+static void arrivals_post(aq_ibv_receiver_t *receiver, aq_ibv_buffer_t *first)
+{
+    struct ibv_recv_wr work[AQ_IBV_BATCH], *bad;
+    struct ibv_sge piece[AQ_IBV_BATCH];
+    while (first) {
+        unsigned count = 0;
+        for (; first && count < AQ_IBV_BATCH; first = first->next, count++) {
+            piece[count] = (struct ibv_sge){.addr = (uintptr_t)first->bytes,
+                                            .length = AQ_IBV_BUFFER_BYTES,
+                                            .lkey = receiver->buffers->slab_mr->lkey};
+            work[count] = (struct ibv_recv_wr){.wr_id = (uintptr_t)first,
+                                               .next = &work[count + 1],
+                                               .sg_list = &piece[count],
+                                               .num_sge = 1};
+        }
+        work[count - 1].next = NULL;
+        int error = ibv_post_srq_recv(receiver->srq, work, &bad);
+        if (error)
+            aq_log_error("the verbs device refuses a receive buffer: %s", strerror(error));
+    }
+}
+
+void aq_ibv_receiver_open(aq_ibv_receiver_t *receiver)
+{
+    for (unsigned i = 0; i < receiver->limits->arrivals + receiver->limits->ahead; i++) {
+        aq_ibv_buffer_t *buffer = aq_ibv_buffer_take(&receiver->buffers->arrivals);
+        buffer->next = NULL;
+        arrivals_post(receiver, buffer);
+    }
+}
+
+// With the queue lock held: a message has used up a posted buffer. Replaces several at a time,
+// unless there are no spare ones.
+static void arrival_replace(aq_ibv_receiver_t *receiver, aq_ibv_buffer_t *buffer,
+                            aq_ibv_buffer_t **spares)
+{
+    aq_ibv_buffer_t *spare;
+    buffer->owed = false;
+    if (++receiver->missing <= receiver->limits->ahead / 2)
+        return;
+    while (receiver->missing &&
+           (spare = aq_ibv_buffer_take(&receiver->buffers->arrivals)) != NULL) {
+        spare->next = *spares;
+        *spares = spare;
+        receiver->missing--;
+    }
+    if (receiver->missing > receiver->limits->ahead) {
+        buffer->owed = true;
+        receiver->missing--;
+    }
+}
+
+// ---- checks ----
 
 static const aq_ibv_head_t *head_of(const aq_ibv_buffer_t *buffer)
 {
     return (const aq_ibv_head_t *)(const void *)buffer->bytes;
 }
 
-// Ends the job: no correct peer has sent this.
-static _Noreturn __attribute__((cold)) void refuse(const aq_ibv_conduit_t *ibv, uint32_t rank,
-                                                   const char *why)
+// Ends the job: a correct peer does not send this.
+static _Noreturn __attribute__((cold)) void message_refuse(const aq_ibv_receiver_t *receiver,
+                                                           uint32_t rank, const char *why)
 {
     aq_log_error("fatal: a message of rank %u is wrong: %s", rank, why);
-    ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);
+    receiver->env->boot->ops->abort(receiver->env->boot, 1);
 }
 
 // Bytes of the payload that travel in the message.
-static size_t carried(const aq_ibv_head_t *head)
+static size_t bytes_carried(const aq_ibv_head_t *head)
 {
     const bool is_placed = head->kind == AQ_AM_LONG && !(head->flags & AQ_IBV_PACKED);
     return head->kind == AQ_AM_SHORT || is_placed ? 0 : head->nbytes;
 }
 
-// What a message says of itself is in the bytes that came.
-static void check_head(const aq_ibv_conduit_t *ibv, const aq_ibv_buffer_t *buffer)
+// Checks a header against the number of bytes that have arrived.
+static void head_check(const aq_ibv_receiver_t *receiver, const aq_ibv_buffer_t *buffer)
 {
+    const aq_conduit_env_t *env = receiver->env;
     const aq_ibv_head_t *head = head_of(buffer);
     const size_t bytes = buffer->nbytes;
-    if (bytes < sizeof *head || head->source >= ibv->base.env->size)
-        refuse(ibv, bytes < sizeof *head ? ibv->base.env->rank : head->source, "it names no rank");
+    if (bytes < sizeof *head || head->source >= env->size)
+        message_refuse(receiver, bytes < sizeof *head ? env->rank : head->source,
+                       "it names no rank");
     if (head->kind > AQ_IBV_COPY || head->nargs > AQ_AM_MAX_ARGS)
-        refuse(ibv, head->source, "there is no such kind, or too many arguments");
+        message_refuse(receiver, head->source, "there is no such kind, or too many arguments");
     if (head->kind == AQ_IBV_CREDITS || head->kind == AQ_IBV_ASK)
         return;
     const size_t at = aq_ibv_payload_at(head->kind, head->nargs);
-    if (at > bytes || carried(head) > bytes - at)
-        refuse(ibv, head->source, "it is shorter than it says");
+    if (at > bytes || bytes_carried(head) > bytes - at)
+        message_refuse(receiver, head->source, "it is shorter than it says");
 }
 
-static void sort_in(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
+// ---- out of the completion queue and the rings ----
+
+static void message_sort_in(aq_ibv_receiver_t *receiver, aq_ibv_buffer_t *buffer)
 {
-    enqueue(head_of(buffer)->flags & AQ_IBV_REPLY ? &ibv->replies : &ibv->requests, buffer);
+    queue_push(head_of(buffer)->flags & AQ_IBV_REPLY ? &receiver->replies : &receiver->requests,
+               buffer);
 }
 
-// With the queue lock held: a message has been taken out of the shared queue, which has some
-// buffers more than it needs. So several are replaced at a time, unless there is no spare one.
-static void replace(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer, aq_ibv_buffer_t **spares)
-{
-    aq_ibv_buffer_t *spare;
-    buffer->owed = false;
-    if (++ibv->missing <= ibv->limits.ahead / 2)
-        return;
-    while (ibv->missing && (spare = aq_ibv_buffer_take(&ibv->arrivals)) != NULL) {
-        spare->next = *spares;
-        *spares = spare;
-        ibv->missing--;
-    }
-    if (ibv->missing > ibv->limits.ahead) {
-        buffer->owed = true;
-        ibv->missing--;
-    }
-}
-
-// Takes a batch out of the device; returns how many.
-static unsigned take_batch(aq_ibv_conduit_t *ibv)
+// Takes a batch out of the completion queue; returns how many.
+static unsigned take_batch(aq_ibv_receiver_t *receiver)
 {
     struct ibv_wc wc[AQ_IBV_BATCH];
     aq_ibv_buffer_t *spares = NULL;
-    int count = ibv_poll_cq(ibv->receive_cq, AQ_IBV_BATCH, wc);
+    int count = ibv_poll_cq(receiver->cq, AQ_IBV_BATCH, wc);
     if (count <= 0)
         return 0;
-    aq_lock_take(&ibv->queue_lock);
+    aq_lock_take(&receiver->queue_lock);
     for (int i = 0; i < count; i++) {
         aq_ibv_buffer_t *buffer = (aq_ibv_buffer_t *)(uintptr_t)wc[i].wr_id;
         if (wc[i].status != IBV_WC_SUCCESS)
-            continue; // a queue pair has failed: its sends tell
+            continue; // a queue pair has failed; the completions of its sends report it
         buffer->nbytes = wc[i].byte_len;
-        check_head(ibv, buffer);
-        replace(ibv, buffer, &spares);
-        sort_in(ibv, buffer);
-        if (wc[i].byte_len <= ibv->limits.ring_bytes || head_of(buffer)->flags & RING_FLAGS)
-            aq_ibv_ring_count(ibv, head_of(buffer));
+        head_check(receiver, buffer);
+        arrival_replace(receiver, buffer, &spares);
+        message_sort_in(receiver, buffer);
+        if (wc[i].byte_len <= receiver->limits->ring_bytes || head_of(buffer)->flags & RING_FLAGS)
+            aq_ibv_ring_count(receiver->rings, head_of(buffer));
     }
-    // Before anybody can run what has arrived, and give its credit back.
+    // Before any thread can run what has arrived and return its credit.
     if (spares)
-        aq_ibv_post_arrivals(ibv, spares);
-    aq_lock_drop(&ibv->queue_lock);
-    atomic_fetch_add_explicit(&ibv->arrived, (unsigned)count, memory_order_relaxed);
+        arrivals_post(receiver, spares);
+    aq_lock_drop(&receiver->queue_lock);
+    atomic_fetch_add_explicit(&receiver->arrived, (unsigned)count, memory_order_relaxed);
     return (unsigned)count;
 }
 
-// Takes as many out of the rings, at most; returns how many.
-static unsigned take_from_rings(aq_ibv_conduit_t *ibv)
+// Takes a batch out of the rings; returns how many.
+static unsigned take_from_rings(aq_ibv_receiver_t *receiver)
 {
     aq_ibv_buffer_t *buffer;
     unsigned taken = 0;
-    for (; taken < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(ibv)) != NULL; taken++) {
-        check_head(ibv, buffer);
-        aq_ibv_ring_count(ibv, head_of(buffer));
-        aq_lock_take(&ibv->queue_lock);
-        sort_in(ibv, buffer);
-        aq_lock_drop(&ibv->queue_lock);
+    for (; taken < AQ_IBV_BATCH && (buffer = aq_ibv_rings_next(receiver->rings)) != NULL; taken++) {
+        head_check(receiver, buffer);
+        aq_ibv_ring_count(receiver->rings, head_of(buffer));
+        aq_lock_take(&receiver->queue_lock);
+        message_sort_in(receiver, buffer);
+        aq_lock_drop(&receiver->queue_lock);
     }
     return taken;
 }
 
+// A poll of a thread that spins polls the rings several times, since that costs far less than to
+// poll the completion queue.
+static unsigned poll_rings(aq_ibv_receiver_t *receiver, bool spinning)
+{
+    unsigned taken, looks = 0;
+    do {
+        taken = take_from_rings(receiver);
+        looks += receiver->rings->active_count;
+    } while (spinning && receiver->rings->active_count && !taken && looks < AQ_IBV_RING_LOOKS);
+    return taken;
+}
+
+// While messages come through rings, the completion queue is polled less often.
+bool aq_ibv_take_arrivals(aq_ibv_receiver_t *receiver, bool spinning)
+{
+    if (!aq_lock_try(&receiver->lock))
+        return false;
+    if (receiver->rings->left_count)
+        aq_ibv_rings_free_left(receiver->rings);
+    if (!poll_rings(receiver, spinning) || ++receiver->ring_turns % RINGS_FIRST == 0)
+        take_batch(receiver);
+    aq_lock_drop(&receiver->lock);
+    return true;
+}
+
+bool aq_ibv_rings_quiet(aq_ibv_receiver_t *receiver, bool ask)
+{
+    aq_ibv_rings_t *rings = receiver->rings;
+    if (!receiver->limits->rings)
+        return true;
+    if (!aq_lock_try(&receiver->lock))
+        return false;
+    aq_ibv_rings_free_left(rings);
+    if (ask)
+        aq_ibv_rings_ask_all(rings);
+    bool quiet = !rings->active_count;
+    aq_lock_drop(&receiver->lock);
+    return quiet;
+}
+
 // ---- to the handlers ----
 
-static aq_ibv_peer_t *link_started(aq_ibv_conduit_t *ibv, uint32_t rank)
+static aq_ibv_peer_t *link_started(const aq_ibv_receiver_t *receiver, uint32_t rank)
 {
-    aq_ibv_peer_t *link = atomic_load_explicit(&ibv->link_of[rank], memory_order_acquire);
+    aq_ibv_peer_t *link =
+        atomic_load_explicit(&receiver->peers->by_rank[rank], memory_order_acquire);
     return link && atomic_load_explicit(&link->started, memory_order_acquire) ? link : NULL;
 }
 
-// Messages may come before the thread that connects has learned that their sender is connected:
-// that is a matter of moments. A rank that is still not connected after the exit timeout has a
-// wrong name in its messages.
-static aq_ibv_peer_t *await_link(aq_ibv_conduit_t *ibv, uint32_t rank)
+// A message may overtake the event that tells the connector that its sender is connected; the event
+// is then only moments away. A rank that is still not connected after the exit timeout has put a
+// wrong name into its messages.
+static aq_ibv_peer_t *link_await(const aq_ibv_receiver_t *receiver, uint32_t rank)
 {
-    const uint64_t end = aq_clock_ns() + ibv->base.env->exit_timeout_ns;
+    const uint64_t end = aq_clock_ns() + receiver->env->exit_timeout_ns;
     aq_ibv_peer_t *link;
-    while (!(link = link_started(ibv, rank))) {
+    while (!(link = link_started(receiver, rank))) {
         if (aq_clock_ns() > end)
-            refuse(ibv, rank, "that rank is not connected");
+            message_refuse(receiver, rank, "that rank is not connected");
         sched_yield();
     }
     return link;
 }
 
-static aq_ibv_peer_t *sender_of(aq_ibv_conduit_t *ibv, uint32_t rank)
+static aq_ibv_peer_t *sender_of(const aq_ibv_receiver_t *receiver, uint32_t rank)
 {
-    aq_ibv_peer_t *link = link_started(ibv, rank);
-    return __builtin_expect(link != NULL, 1) ? link : await_link(ibv, rank);
+    aq_ibv_peer_t *link = link_started(receiver, rank);
+    return __builtin_expect(link != NULL, 1) ? link : link_await(receiver, rank);
 }
 
-// Nothing is written before it is known to go into a segment of this process. A payload that the
-// device has written is where a key of this process allowed it.
-static void check_place(const aq_ibv_conduit_t *ibv, const aq_ibv_head_t *head, uint64_t place)
+// Checks that a Long goes into a segment of this process, before anything is written. A payload
+// that the device has written went where a key of this process allowed it.
+static void place_check(const aq_ibv_receiver_t *receiver, const aq_ibv_head_t *head,
+                        uint64_t place)
 {
     void *dest = (void *)(uintptr_t)place;
-    if (__builtin_expect(ibv->base.env->segment_holds(dest, head->nbytes), 1))
+    if (__builtin_expect(receiver->env->segment_holds(dest, head->nbytes), 1))
         return;
     aq_log_error("fatal: a Long of rank %u (%u bytes to %p) is not inside a segment of this "
                  "process",
                  head->source, head->nbytes, dest);
-    ibv->base.env->boot->ops->abort(ibv->base.env->boot, 1);
+    receiver->env->boot->ops->abort(receiver->env->boot, 1);
 }
 
-// Whether there is a reply, or will be.
-static bool call_handler(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *message)
+// Returns whether there is a reply, or will be.
+static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8_t *message)
 {
     const aq_ibv_head_t *head = (const aq_ibv_head_t *)(const void *)message;
     aq_arrival_t arrival = {
@@ -215,18 +288,19 @@ static bool call_handler(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *me
     if (head->kind == AQ_AM_LONG) {
         uint64_t place;
         memcpy(&place, message + aq_ibv_place_at(head->nargs), sizeof place);
-        check_place(ibv, head, place);
+        place_check(receiver, head, place);
         if (head->flags & AQ_IBV_PACKED && head->nbytes)
             memcpy((void *)(uintptr_t)place, arrival.payload, head->nbytes);
         arrival.payload = (void *)(uintptr_t)place;
     }
     if (head->kind <= AQ_AM_LONG)
-        return ibv->base.env->deliver(&arrival);
-    aq_ibv_reach_arrived(ibv, link, &arrival);
+        return receiver->env->deliver(&arrival);
+    aq_ibv_ondemand_arrived(receiver->ondemand, link, &arrival);
     return true;
 }
 
-// The credits that a message gives back: those that it names, and of a reply that of its request.
+// The credits that a message returns: those that its header names, and for a reply that of its
+// request.
 static unsigned credits_in(const aq_ibv_head_t *head)
 {
     const bool replies = head->flags & AQ_IBV_REPLY && !(head->flags & AQ_IBV_UNCOUNTED);
@@ -234,135 +308,100 @@ static unsigned credits_in(const aq_ibv_head_t *head)
            (replies && (head->kind != AQ_IBV_CREDITS || head->flags & AQ_IBV_ANSWER));
 }
 
-static void run_request(aq_ibv_conduit_t *ibv, aq_ibv_peer_t *link, uint8_t *message, bool by_ring)
+static void request_run(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8_t *message,
+                        bool by_ring)
 {
     const bool before = aq_ibv_answers_ring;
     aq_ibv_answers_ring = by_ring;
-    const bool replied = call_handler(ibv, link, message);
+    const bool replied = handler_call(receiver, link, message);
     aq_ibv_answers_ring = before;
     if (!replied && !by_ring)
-        aq_ibv_bank(ibv, link);
+        aq_ibv_bank(receiver->sender, link);
 }
 
-// Message, whose buffer has been replaced, or is a slot of a ring.
-static void run(aq_ibv_conduit_t *ibv, uint8_t *message, bool by_ring)
+// Runs a message whose buffer was replaced, or which is in a slot of a ring.
+static void message_run(aq_ibv_receiver_t *receiver, uint8_t *message, bool by_ring)
 {
     const aq_ibv_head_t head = *(const aq_ibv_head_t *)(const void *)message;
-    aq_ibv_peer_t *link = sender_of(ibv, head.source);
+    aq_ibv_peer_t *link = sender_of(receiver, head.source);
     if (!aq_credit_give(&link->credit, credits_in(&head)))
-        refuse(ibv, head.source, "it gives back more credits than requests are under way");
-    aq_ibv_ring_hear(ibv, link, &head);
+        message_refuse(receiver, head.source,
+                       "it gives back more credits than requests are under way");
+    aq_ibv_ring_hear(receiver->writer, link, &head);
     if (head.kind == AQ_IBV_ASK) {
-        aq_ibv_ring_leave(ibv, link);
-        aq_ibv_send_answer(ibv, link);
+        aq_ibv_ring_leave(receiver->writer, link);
+        aq_ibv_send_answer(receiver->sender, link);
     } else if (head.kind != AQ_IBV_CREDITS && head.flags & AQ_IBV_REPLY) {
-        call_handler(ibv, link, message);
+        handler_call(receiver, link, message);
     } else if (head.kind != AQ_IBV_CREDITS) {
-        run_request(ibv, link, message, by_ring);
+        request_run(receiver, link, message, by_ring);
     }
 }
 
-static void deliver(aq_ibv_conduit_t *ibv, aq_ibv_buffer_t *buffer)
+static void buffer_deliver(aq_ibv_receiver_t *receiver, aq_ibv_buffer_t *buffer)
 {
     if (buffer->owed) {
         _Alignas(16) uint8_t copy[AQ_IBV_BUFFER_BYTES];
         memcpy(copy, buffer->bytes, sizeof copy);
         buffer->next = NULL;
-        aq_ibv_post_arrivals(ibv, buffer);
-        atomic_fetch_add_explicit(&ibv->copies, 1, memory_order_relaxed);
-        run(ibv, copy, false);
+        arrivals_post(receiver, buffer);
+        atomic_fetch_add_explicit(&receiver->copies, 1, memory_order_relaxed);
+        message_run(receiver, copy, false);
         return;
     }
-    run(ibv, buffer->bytes, buffer->ring);
+    message_run(receiver, buffer->bytes, buffer->ring);
     if (buffer->ring)
-        aq_ibv_ring_done(ibv, buffer);
+        aq_ibv_ring_done(receiver->rings, buffer);
     else
         aq_ibv_buffer_put(buffer);
 }
 
-// Who spins looks at the rings in use a few times, since a look at them costs far less than one at
-// the completions.
-static unsigned look_at_rings(aq_ibv_conduit_t *ibv, bool spinning)
-{
-    unsigned taken, looks = 0;
-    do {
-        taken = take_from_rings(ibv);
-        looks += ibv->rings_active;
-    } while (spinning && ibv->rings_active && !taken && looks < AQ_IBV_RING_LOOKS);
-    return taken;
-}
-
-// False: another thread is at it. While messages come by rings, the completions are looked at less
-// often.
-static bool take_arrivals(aq_ibv_conduit_t *ibv, bool spinning)
-{
-    if (!aq_lock_try(&ibv->receiving))
-        return false;
-    if (ibv->rings_leaving)
-        aq_ibv_rings_free_left(ibv);
-    if (!look_at_rings(ibv, spinning) || ++ibv->ring_turns % RINGS_FIRST == 0)
-        take_batch(ibv);
-    aq_lock_drop(&ibv->receiving);
-    return true;
-}
-
-static unsigned deliver_some(aq_ibv_conduit_t *ibv, unsigned what)
+unsigned aq_ibv_deliver_some(aq_ibv_receiver_t *receiver, unsigned what)
 {
     aq_ibv_buffer_t *buffer;
     unsigned delivered = 0;
     while (delivered < DELIVER_MOST &&
-           ((buffer = dequeue(ibv, &ibv->replies)) != NULL ||
-            (what & AQ_POLL_REQUESTS && (buffer = dequeue(ibv, &ibv->requests)) != NULL))) {
-        deliver(ibv, buffer);
+           ((buffer = queue_pop(receiver, &receiver->replies)) != NULL ||
+            (what & AQ_POLL_REQUESTS &&
+             (buffer = queue_pop(receiver, &receiver->requests)) != NULL))) {
+        buffer_deliver(receiver, buffer);
         delivered++;
     }
-    aq_ibv_send_due(ibv);
-    aq_ibv_reach_go_on(ibv);
+    aq_ibv_send_due(receiver->sender);
+    aq_ibv_ondemand_progress(receiver->ondemand);
     return delivered;
 }
 
-// Who sends on and on leaves short operations in their list, looks up now and then, and for what is
-// over when it needs that.
-static bool is_put_off(aq_ibv_conduit_t *ibv, unsigned what)
+// ---- polls ----
+
+// Polls from a busy sender check for arrivals only every SENDING_TURNS calls. They leave short
+// operations in their list, and reap completions only when a send finds no room.
+static bool poll_is_put_off(aq_ibv_receiver_t *receiver, unsigned what)
 {
     if (!(what & AQ_POLL_SENDING))
         return false;
-    const unsigned sent = atomic_load_explicit(&ibv->sending_turns, memory_order_relaxed) + 1;
-    atomic_store_explicit(&ibv->sending_turns, sent, memory_order_relaxed);
+    const unsigned sent = atomic_load_explicit(&receiver->sending_turns, memory_order_relaxed) + 1;
+    atomic_store_explicit(&receiver->sending_turns, sent, memory_order_relaxed);
     return sent % SENDING_TURNS != 0;
 }
 
-// A device made of software works in a thread of the kernel, on the processor that gave it the
-// work: one that spins until it is done takes half of that processor from it.
-static void let_device_work(const aq_ibv_conduit_t *ibv)
+// A software device works in a kernel thread, on the processor that posted the work: a thread that
+// spins for its completion would take half of that processor.
+static void let_device_work(const aq_ibv_receiver_t *receiver)
 {
-    if (ibv->limits.in_software && atomic_load_explicit(&ibv->ops_used, memory_order_relaxed))
+    if (receiver->limits->in_software &&
+        atomic_load_explicit(&receiver->send_queue->ops_used, memory_order_relaxed))
         sched_yield();
 }
 
-unsigned aq_ibv_poll(aq_conduit_t *conduit, unsigned what)
+unsigned aq_ibv_poll(aq_ibv_receiver_t *receiver, unsigned what)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    if (is_put_off(ibv, what))
+    if (poll_is_put_off(receiver, what))
         return 0;
-    unsigned done = what & AQ_POLL_SENDING ? 0 : aq_ibv_reap(ibv);
-    take_arrivals(ibv, what & AQ_POLL_AGAIN);
-    done += deliver_some(ibv, what);
+    unsigned done = what & AQ_POLL_SENDING ? 0 : aq_ibv_reap(receiver->send_queue);
+    aq_ibv_take_arrivals(receiver, what & AQ_POLL_AGAIN);
+    done += aq_ibv_deliver_some(receiver, what);
     if (!done && !(what & AQ_POLL_SENDING))
-        let_device_work(ibv);
+        let_device_work(receiver);
     return done;
-}
-
-int aq_ibv_poll_by_thread(void *context)
-{
-    aq_ibv_conduit_t *ibv = context;
-    bool looked = take_arrivals(ibv, false);
-    unsigned delivered = deliver_some(ibv, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
-    if (delivered)
-        aq_ibv_wake(&ibv->base, false); // threads of the client may wait for what handlers did
-    // Nothing wakes this thread when there is room for what it has to send.
-    if (!delivered &&
-        (!aq_ibv_reach_go_on(ibv) || atomic_load_explicit(&ibv->credits_due, memory_order_relaxed)))
-        return 1;
-    return delivered ? (int)delivered : looked ? 0 : -1;
 }

@@ -1,129 +1,147 @@
-// Waiting, and the receive thread: a process that sleeps is woken by completions of the device.
-// Messages by RDMA make none: see aq_ibv_rings_quiet.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "ibv_conduit.h"
+#include "ibv_sleep.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
 
 enum {
-    RING_NAP_NS = 100000, // the first sleep beside rings; then their owners are asked to leave
-                          // them, and until all have, sleeps are twice as long each time
+    RING_NAP_NS = 100000, // the first sleep beside rings; afterwards their owners are asked to
+                          // leave them, and until all have left each sleep is twice as long
     NAP_DOUBLINGS = 5,
 };
 
-// Handlers of the receive thread run beside the client's, which a program of mode seq does not
-// expect.
-static bool open_source(aq_ibv_conduit_t *ibv)
+// ---- the receive thread ----
+
+bool aq_ibv_sleeper_wants_thread(aq_ibv_sleeper_t *sleeper, bool threads)
 {
-    ibv->thread_wanted = aq_ibv_thread_wanted(&ibv->thread_setup) && ibv->base.env->threads;
-    if (!ibv->thread_wanted)
-        return true;
-    ibv->arrivals_source.channel = ibv_create_comp_channel(ibv->verbs);
-    return ibv->arrivals_source.channel;
+    sleeper->thread_wanted = aq_ibv_thread_wanted(&sleeper->thread_setup) && threads;
+    return sleeper->thread_wanted;
 }
 
-static void rearm(void *context)
+static void thread_rearm(void *context)
 {
-    aq_ibv_conduit_t *ibv = context;
-    aq_ibv_source_rearm(&ibv->arrivals_source);
+    aq_ibv_sleeper_t *sleeper = context;
+    aq_ibv_source_rearm(&sleeper->arrivals);
 }
 
-aq_status_t aq_ibv_receiver_start(aq_ibv_conduit_t *ibv)
+int aq_ibv_poll_by_thread(void *context)
 {
-    if (!ibv->thread_wanted)
-        return AQ_OK;
-    ibv->arrivals_source.cq = ibv->receive_cq;
-    aq_status_t status = aq_ibv_source_open(&ibv->arrivals_source, &ibv->thread_setup);
+    aq_ibv_sleeper_t *sleeper = context;
+    aq_ibv_receiver_t *receiver = sleeper->receiver;
+    bool looked = aq_ibv_take_arrivals(receiver, false);
+    unsigned delivered = aq_ibv_deliver_some(receiver, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
+    if (delivered)
+        aq_ibv_wake(sleeper); // threads of the client may wait for what handlers did
+    // Nothing wakes this thread when there is room again for what it still has to send.
+    if (!delivered && (!aq_ibv_ondemand_progress(receiver->ondemand) ||
+                       atomic_load_explicit(&receiver->sender->credits_due, memory_order_relaxed)))
+        return 1;
+    return delivered ? (int)delivered : looked ? 0 : -1;
+}
+
+static aq_status_t thread_start(aq_ibv_sleeper_t *sleeper)
+{
+    sleeper->arrivals.channel = sleeper->device->arrivals;
+    sleeper->arrivals.cq = sleeper->device->receive_cq;
+    aq_status_t status = aq_ibv_source_open(&sleeper->arrivals, &sleeper->thread_setup);
     if (status != AQ_OK)
         return status;
-    ibv->thread_setup.rearm = rearm;
-    ibv->thread_setup.poll = aq_ibv_poll_by_thread;
-    ibv->thread_setup.context = ibv;
-    return aq_ibv_thread_start(&ibv->thread_setup, &ibv->thread);
+    sleeper->thread_setup.rearm = thread_rearm;
+    sleeper->thread_setup.poll = aq_ibv_poll_by_thread;
+    sleeper->thread_setup.context = sleeper;
+    return aq_ibv_thread_start(&sleeper->thread_setup, &sleeper->thread);
 }
 
-bool aq_ibv_sleep_open(aq_ibv_conduit_t *ibv)
+void aq_ibv_sleeper_stop_thread(aq_ibv_sleeper_t *sleeper)
 {
-    if (!open_source(ibv))
-        return false;
-    ibv->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ibv->completions = ibv_create_comp_channel(ibv->verbs);
-    if (ibv->bell < 0 || !ibv->completions)
-        return false;
-    int flags = fcntl(ibv->completions->fd, F_GETFL);
-    return fcntl(ibv->completions->fd, F_SETFL, flags | O_NONBLOCK) == 0;
+    if (sleeper->thread)
+        aq_ibv_thread_stop(sleeper->thread);
 }
 
-void aq_ibv_sleep_close(aq_ibv_conduit_t *ibv)
+// ---- open and close ----
+
+aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
 {
-    if (ibv->completions)
-        ibv_destroy_comp_channel(ibv->completions);
-    if (ibv->bell > 0)
-        close(ibv->bell);
+    sleeper->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sleeper->bell < 0) {
+        aq_log_error(
+            "conduit ibv has no file descriptor to wake threads with (%s): raise the limit "
+            "on open files (ulimit -n)",
+            strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    return sleeper->thread_wanted ? thread_start(sleeper) : AQ_OK;
 }
 
-uint32_t aq_ibv_arm(aq_conduit_t *conduit)
+void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    atomic_fetch_add(&ibv->sleepers, 1);
-    if (!ibv->thread_wanted) // else that is what wakes the thread, which wakes us
-        ibv_req_notify_cq(ibv->receive_cq, 0);
-    ibv_req_notify_cq(ibv->send_cq, 0);
+    if (sleeper->bell > 0)
+        close(sleeper->bell);
+}
+
+// ---- sleeping and waking ----
+
+uint32_t aq_ibv_arm(aq_ibv_sleeper_t *sleeper)
+{
+    atomic_fetch_add(&sleeper->sleepers, 1);
+    if (!sleeper->thread_wanted) // otherwise arrivals wake the receive thread
+        ibv_req_notify_cq(sleeper->device->receive_cq, 0);
+    ibv_req_notify_cq(sleeper->device->send_cq, 0);
     return 1;
 }
 
-void aq_ibv_disarm(aq_conduit_t *conduit)
+void aq_ibv_disarm(aq_ibv_sleeper_t *sleeper)
 {
-    atomic_fetch_sub(&aq_ibv_of(conduit)->sleepers, 1);
+    atomic_fetch_sub(&sleeper->sleepers, 1);
 }
 
-static void take_events(aq_ibv_conduit_t *ibv)
+static void events_take(aq_ibv_sleeper_t *sleeper)
 {
     struct ibv_cq *cq;
     void *context;
     uint64_t count;
-    while (ibv_get_cq_event(ibv->completions, &cq, &context) == 0)
+    while (ibv_get_cq_event(sleeper->device->completions, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
-    if (read(ibv->bell, &count, sizeof count) < 0)
-        return; // nobody rang
+    if (read(sleeper->bell, &count, sizeof count) < 0)
+        return; // the bell did not ring
 }
 
-static uint64_t nap(aq_ibv_conduit_t *ibv)
+// The length of the next sleep beside rings.
+static uint64_t nap_length(aq_ibv_rings_t *rings)
 {
-    const unsigned doublings = atomic_load_explicit(&ibv->nap, memory_order_relaxed);
+    const unsigned doublings = atomic_load_explicit(&rings->nap, memory_order_relaxed);
     if (doublings < NAP_DOUBLINGS)
-        atomic_store_explicit(&ibv->nap, doublings + 1, memory_order_relaxed);
+        atomic_store_explicit(&rings->nap, doublings + 1, memory_order_relaxed);
     return (uint64_t)RING_NAP_NS << doublings;
 }
 
-void aq_ibv_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+void aq_ibv_sleep(aq_ibv_sleeper_t *sleeper, uint64_t limit_ns)
 {
-    (void)armed;
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    struct pollfd ready[] = {{.fd = ibv->completions->fd, .events = POLLIN},
-                             {.fd = ibv->bell, .events = POLLIN}};
-    if (!aq_ibv_rings_quiet(ibv, atomic_load_explicit(&ibv->nap, memory_order_relaxed)))
-        limit_ns = aq_min(limit_ns, nap(ibv));
+    aq_ibv_rings_t *rings = sleeper->receiver->rings;
+    struct pollfd ready[] = {{.fd = sleeper->device->completions->fd, .events = POLLIN},
+                             {.fd = sleeper->bell, .events = POLLIN}};
+    if (!aq_ibv_rings_quiet(sleeper->receiver,
+                            atomic_load_explicit(&rings->nap, memory_order_relaxed)))
+        limit_ns = aq_min(limit_ns, nap_length(rings));
     else
-        atomic_store_explicit(&ibv->nap, 0, memory_order_relaxed);
+        atomic_store_explicit(&rings->nap, 0, memory_order_relaxed);
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
     if (ppoll(ready, 2, &limit, NULL) > 0)
-        take_events(ibv);
+        events_take(sleeper);
 }
 
-// What other processes wait for, they hear by a message.
-void aq_ibv_wake(aq_conduit_t *conduit, bool neighbourhood)
+// Other processes hear by a message of what they wait for, so only threads of this one are woken.
+void aq_ibv_wake(aq_ibv_sleeper_t *sleeper)
 {
-    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     const uint64_t one = 1;
-    (void)neighbourhood;
-    if (atomic_load(&ibv->sleepers) && write(ibv->bell, &one, sizeof one) < 0)
+    if (atomic_load(&sleeper->sleepers) && write(sleeper->bell, &one, sizeof one) < 0)
         return; // it rings already
 }

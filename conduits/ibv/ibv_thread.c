@@ -66,7 +66,7 @@ static void keep_rate(aq_ibv_thread_t *thread)
     thread->woke_at = now;
 }
 
-static void *run(void *arg)
+static void *thread_run(void *arg)
 {
     aq_ibv_thread_t *thread = arg;
     bool sound = true;
@@ -92,12 +92,12 @@ bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup)
 }
 
 // A new thread inherits which signals it takes.
-static int create(aq_ibv_thread_t *thread)
+static int thread_create(aq_ibv_thread_t *thread)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread->thread, NULL, run, thread);
+    int error = pthread_create(&thread->thread, NULL, thread_run, thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
@@ -109,7 +109,7 @@ aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_threa
     if (thread != NULL) {
         *thread = (aq_ibv_thread_t){.setup = *setup, .owner = getpid()};
         thread->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        error = thread->wake < 0 ? errno : create(thread);
+        error = thread->wake < 0 ? errno : thread_create(thread);
     }
     if (error == 0) {
         *out = thread;
@@ -158,7 +158,7 @@ aq_status_t aq_ibv_source_open(aq_ibv_source_t *source, aq_ibv_thread_setup_t *s
     return AQ_ERR_RESOURCE;
 }
 
-static void acknowledge(aq_ibv_source_t *source)
+static void events_acknowledge(aq_ibv_source_t *source)
 {
     ibv_ack_cq_events(source->cq, source->owed);
     source->owed = 0;
@@ -171,11 +171,11 @@ void aq_ibv_source_rearm(aq_ibv_source_t *source)
     while (ibv_get_cq_event(source->channel, &cq, &context) == 0)
         source->owed++;
     if (source->owed >= ACKNOWLEDGE)
-        acknowledge(source);
+        events_acknowledge(source);
     ibv_req_notify_cq(source->cq, 0);
 }
 
 void aq_ibv_source_close(aq_ibv_source_t *source)
 {
-    acknowledge(source);
+    events_acknowledge(source);
 }

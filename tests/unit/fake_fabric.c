@@ -73,7 +73,7 @@ static unsigned number_of(const device_t *device)
     return device->self;
 }
 
-static void complete(queue_t *queue, struct ibv_wc wc)
+static void queue_complete(queue_t *queue, struct ibv_wc wc)
 {
     assert_true(queue->in - queue->out < COMPLETIONS);
     queue->all[queue->in++ % COMPLETIONS] = wc;
@@ -105,10 +105,11 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 static void told_sent(unsigned from, uint64_t id, bool signaled)
 {
     if (signaled)
-        complete(&devices[from]->sent, (struct ibv_wc){.wr_id = id, .status = IBV_WC_SUCCESS});
+        queue_complete(&devices[from]->sent,
+                       (struct ibv_wc){.wr_id = id, .status = IBV_WC_SUCCESS});
 }
 
-static void receive(unsigned from, device_t *to, const void *message, uint32_t bytes)
+static void device_receive(unsigned from, device_t *to, const void *message, uint32_t bytes)
 {
     const unsigned place = to->out++ % BUFFERS;
     fake_counts_t *counts = &fake_nodes[number_of(to)].counts;
@@ -117,9 +118,9 @@ static void receive(unsigned from, device_t *to, const void *message, uint32_t b
     if (to->in - to->out < counts->least_buffers)
         counts->least_buffers = to->in - to->out;
     (void)from;
-    complete(&to->received, (struct ibv_wc){.wr_id = to->buffers[place].wr_id,
-                                            .status = IBV_WC_SUCCESS,
-                                            .byte_len = bytes});
+    queue_complete(&to->received, (struct ibv_wc){.wr_id = to->buffers[place].wr_id,
+                                                  .status = IBV_WC_SUCCESS,
+                                                  .byte_len = bytes});
 }
 
 static void wait_for_buffer(unsigned from, device_t *to, const struct ibv_send_wr *wr)
@@ -150,7 +151,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
         waiting_t first = device->waiting[0];
         memmove(device->waiting, device->waiting + 1,
                 --device->waiting_count * sizeof *device->waiting);
-        receive(first.from, device, first.message, first.bytes);
+        device_receive(first.from, device, first.message, first.bytes);
         told_sent(first.from, first.id, first.signaled);
     }
     return 0;
@@ -170,10 +171,11 @@ static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
     counts->writes += wr->opcode == IBV_WR_RDMA_WRITE;
     counts->reads += wr->opcode == IBV_WR_RDMA_READ;
     if (fake_nodes[pair->from].cut_off) { // that is told of any operation
-        complete(&devices[pair->from]->sent,
-                 (struct ibv_wc){.wr_id = wr->wr_id,
-                                 .status = fake_nodes[pair->from].starved ? IBV_WC_RNR_RETRY_EXC_ERR
-                                                                          : IBV_WC_RETRY_EXC_ERR});
+        queue_complete(&devices[pair->from]->sent,
+                       (struct ibv_wc){.wr_id = wr->wr_id,
+                                       .status = fake_nodes[pair->from].starved
+                                                     ? IBV_WC_RNR_RETRY_EXC_ERR
+                                                     : IBV_WC_RETRY_EXC_ERR});
         return;
     }
     if (wr->opcode == IBV_WR_SEND && to->in == to->out) {
@@ -181,7 +183,7 @@ static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
         return;
     }
     if (wr->opcode == IBV_WR_SEND)
-        receive(pair->from, to, local, bytes);
+        device_receive(pair->from, to, local, bytes);
     else if (bytes)
         memcpy(wr->opcode == IBV_WR_RDMA_READ ? local : remote,
                wr->opcode == IBV_WR_RDMA_READ ? remote : local, bytes);
@@ -200,23 +202,23 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 // ---- what the core is to the conduit ----
 
-static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
+static aq_status_t boot_exchange(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
     for (uint32_t r = 0; r < boot->size; r++)
         memcpy((char *)all + r * bytes, mine, bytes);
     return AQ_OK;
 }
 
-static const aq_boot_ops_t boot_ops = {.exchange = exchange};
+static const aq_boot_ops_t boot_ops = {.exchange = boot_exchange};
 
 static aq_status_t send_am(unsigned from, unsigned to, const aq_am_t *am)
 {
     aq_ibv_conduit_t *ibv = fake_nodes[from].ibv;
-    return aq_ibv_send(&ibv->base, fake_fabric_link(from, to), am);
+    return aq_ibv_send(&ibv->sender, fake_fabric_link(from, to), am);
 }
 
 // The first argument of a request says whether it is to be answered.
-static bool deliver(const aq_arrival_t *arrival)
+static bool node_deliver(const aq_arrival_t *arrival)
 {
     const unsigned here = now;
     fake_nodes[here].counts.replies += arrival->reply;
@@ -225,7 +227,7 @@ static bool deliver(const aq_arrival_t *arrival)
         return false;
     const aq_am_t am = {.category = AQ_AM_SHORT, .reply = true};
     while (send_am(here, arrival->source, &am) == AQ_AGAIN)
-        aq_ibv_poll(&fake_nodes[here].ibv->base, AQ_POLL_REPLIES);
+        aq_ibv_poll(&fake_nodes[here].ibv->receiver, AQ_POLL_REPLIES);
     return true;
 }
 
@@ -262,7 +264,7 @@ static void start_device(unsigned number, bool threads)
                                      .nbrhd = &device->self,
                                      .nbrhd_size = ONLY,
                                      .threads = threads,
-                                     .deliver = deliver,
+                                     .deliver = node_deliver,
                                      .segment_holds = holds_all};
 }
 
@@ -280,19 +282,17 @@ static void start_conduit(unsigned number)
     assert_non_null(ibv);
     fake_nodes[number] = (fake_node_t){.ibv = ibv};
     ibv->base.env = &device->env;
-    ibv->peers = count - 1;
-    ibv->link_of = calloc(count, sizeof *ibv->link_of);
-    ibv->verbs = &device->context;
-    ibv->pd = &device->pd;
-    ibv->srq = &device->srq;
-    ibv->send_cq = &device->sent.cq;
-    ibv->receive_cq = &device->received.cq;
+    ibv->device = (aq_ibv_device_t){.verbs = &device->context,
+                                    .pd = &device->pd,
+                                    .srq = &device->srq,
+                                    .send_cq = &device->sent.cq,
+                                    .receive_cq = &device->received.cq};
     ibv->memory = (aq_ibv_memory_t){
-        .calls = &fake_verbs_calls, .pd = ibv->pd, .region_bytes = 1 << 30, .most = 1 << 30};
-    aq_ibv_limits_find(ibv, &can, &port);
+        .calls = &fake_verbs_calls, .pd = &device->pd, .region_bytes = 1 << 30, .most = 1 << 30};
+    aq_ibv_limits_find(&ibv->limits, count - 1, device->env.threads, &can, &port);
     ibv->limits.inline_bytes = 128;
-    assert_int_equal(aq_ibv_buffers_open(ibv), AQ_OK);
-    aq_ibv_credits_open(ibv);
+    aq_ibv_parts_join(ibv);
+    assert_int_equal(aq_ibv_parts_open(ibv), AQ_OK);
     assert_true(device->in - device->out <= BUFFERS);
 }
 
@@ -308,23 +308,18 @@ void fake_fabric_start(unsigned nodes, bool threads)
     fake_fabric_clear_counts();
 }
 
-static void end_links(aq_ibv_conduit_t *ibv)
+static void end_pairs(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_peer_t *next;
-    for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = next) {
-        next = link->next;
+    for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
         free(link->id);
-        free(link);
-    }
 }
 
 void fake_fabric_end(void)
 {
     for (unsigned i = 0; i < count; i++) {
         aq_ibv_conduit_t *ibv = fake_nodes[i].ibv;
-        end_links(ibv);
-        aq_ibv_buffers_close(ibv);
-        free(ibv->link_of);
+        end_pairs(ibv);
+        aq_ibv_parts_close(ibv);
         free(ibv);
         free(devices[i]->waiting);
         free(devices[i]);
@@ -334,7 +329,7 @@ void fake_fabric_end(void)
 
 static aq_ibv_peer_t *half_link(unsigned from, unsigned to)
 {
-    aq_ibv_peer_t *link = aq_ibv_peer_get(fake_nodes[from].ibv, to);
+    aq_ibv_peer_t *link = aq_ibv_peer_get(&fake_nodes[from].ibv->peers, to);
     pair_t *pair = calloc(1, sizeof *pair);
     assert_true(link && pair);
     pair->from = from;
@@ -342,23 +337,25 @@ static aq_ibv_peer_t *half_link(unsigned from, unsigned to)
     pair->qp.context = &devices[from]->context;
     pair->id.qp = &pair->qp;
     link->id = &pair->id;
-    link->state = AQ_IBV_READY;
-    link->grant = aq_ibv_peer_grant(fake_nodes[from].ibv);
+    link->conn.state = AQ_IBV_READY;
+    link->grant = aq_ibv_peer_grant(&fake_nodes[from].ibv->peers);
     return link;
 }
 
 aq_ibv_peer_t *fake_fabric_link(unsigned from, unsigned to)
 {
-    aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->link_of[to]), *theirs;
-    aq_ibv_hello_t hello;
+    aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->peers.by_rank[to]), *theirs;
+    aq_ibv_conn_private_data_t said;
     if (mine)
         return mine;
     mine = half_link(from, to);
     theirs = half_link(to, from);
-    hello = aq_ibv_hello(fake_nodes[to].ibv, theirs->grant);
-    aq_ibv_peer_start(fake_nodes[from].ibv, mine, &hello);
-    hello = aq_ibv_hello(fake_nodes[from].ibv, mine->grant);
-    aq_ibv_peer_start(fake_nodes[to].ibv, theirs, &hello);
+    said = aq_ibv_own_private_data(fake_nodes[to].ibv);
+    said.grant = (uint16_t)theirs->grant;
+    aq_ibv_peer_start(&fake_nodes[from].ibv->peers, mine, &said);
+    said = aq_ibv_own_private_data(fake_nodes[from].ibv);
+    said.grant = (uint16_t)mine->grant;
+    aq_ibv_peer_start(&fake_nodes[to].ibv->peers, theirs, &said);
     return mine;
 }
 
@@ -380,7 +377,8 @@ unsigned fake_fabric_poll(unsigned node)
 {
     const unsigned before = now;
     now = node;
-    unsigned done = aq_ibv_poll(&fake_nodes[node].ibv->base, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    unsigned done =
+        aq_ibv_poll(&fake_nodes[node].ibv->receiver, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
     now = before;
     return done;
 }

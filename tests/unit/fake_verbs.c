@@ -14,7 +14,7 @@
 fake_verbs_t fake_verbs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int refusal(uintptr_t start, size_t bytes, int access)
+static int region_refusal(uintptr_t start, size_t bytes, int access)
 {
     int write = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if (start + bytes > fake_verbs.none ||
@@ -47,7 +47,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *start, size_t bytes, int a
     pthread_mutex_lock(&lock);
     fake_verbs.asked++;
     fake_verbs.access = access;
-    int error = refusal((uintptr_t)start, bytes, access);
+    int error = region_refusal((uintptr_t)start, bytes, access);
     struct ibv_mr *region = error == 0 ? add_region(pd, start, bytes, access) : NULL;
     pthread_mutex_unlock(&lock);
     errno = error;

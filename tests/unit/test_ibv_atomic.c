@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../conduits/ibv/ibv_conduit.h"
+#include "../../conduits/ibv/ibv_atomic.h"
 #include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
@@ -19,7 +19,11 @@ static uint64_t target[WORDS]; // the segment of the peer
 static uint8_t slab[OPS][64];  // of this process
 static struct ibv_send_wr posted;
 static bool arrived; // the posted one
-static aq_ibv_conduit_t ibv;
+static aq_ibv_limits_t limits;
+static aq_ibv_send_queue_t queue;
+static aq_ibv_buffers_t pools;
+static aq_ibv_keys_t keys;
+static aq_ibv_atomic_path_t path;
 static aq_ibv_peer_t peer;
 static struct rdma_cm_id id;
 static struct ibv_mr slab_mr;
@@ -27,7 +31,7 @@ static aq_ibv_op_t ops[OPS];
 static aq_ibv_buffer_t buffers[OPS];
 static aq_ibv_segment_t segment;
 static uintptr_t starts[2], lengths[2]; // of the segments
-static uint32_t keys[2];
+static uint32_t segment_keys[2];
 static aq_ibv_memory_t memory;
 
 // ---- the device ----
@@ -91,19 +95,21 @@ static int start(void **state)
         AQ_OK);
     starts[PEER] = segment.start;
     lengths[PEER] = segment.bytes;
-    keys[PEER] = segment.pieces[0]->rkey;
+    segment_keys[PEER] = segment.pieces[0]->rkey;
     id.qp = &qp;
     slab_mr.lkey = 77;
-    ibv = (aq_ibv_conduit_t){.send_cq = &cq, .slab_mr = &slab_mr};
-    ibv.keys.segments = (aq_ibv_segments_t){
-        .starts = starts, .lengths = lengths, .keys = keys, .stride = 1, .cut = cut};
+    queue = (aq_ibv_send_queue_t){.limits = &limits, .cq = &cq};
+    pools = (aq_ibv_buffers_t){.slab_mr = &slab_mr};
+    path = (aq_ibv_atomic_path_t){.buffers = &pools, .keys = &keys, .queue = &queue};
+    keys.segments = (aq_ibv_segments_t){
+        .starts = starts, .lengths = lengths, .keys = segment_keys, .stride = 1, .cut = cut};
     peer = (aq_ibv_peer_t){.rank = PEER, .id = &id, .atomics = AQ_IBV_ATOMICS_ALL};
     atomic_init(&peer.slots, OPS);
     for (int i = 0; i < OPS; i++) {
-        buffers[i] = (aq_ibv_buffer_t){.bytes = slab[i], .home = &ibv.bounces};
+        buffers[i] = (aq_ibv_buffer_t){.bytes = slab[i], .home = &pools.bounces};
         aq_ibv_buffer_put(&buffers[i]);
-        ops[i].next = ibv.free_ops;
-        ibv.free_ops = &ops[i];
+        ops[i].next = queue.free_ops;
+        queue.free_ops = &ops[i];
     }
     return 0;
 }
@@ -125,7 +131,7 @@ static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *re
                                 .result = result,
                                 .kind = kind,
                                 .exclusive_ops = alone};
-    return aq_ibv_atomic(&ibv.base, &peer, &atomic, pending);
+    return aq_ibv_atomic(&path, &peer, &atomic, pending);
 }
 
 static uint64_t perform(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
@@ -135,7 +141,7 @@ static uint64_t perform(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
     assert_int_equal(begin(kind, a, b, &result, false, &pending), AQ_OK);
     assert_int_equal(pending, 1);
     assert_int_equal(result, 99); // not before it is complete
-    assert_int_equal(aq_ibv_reap(&ibv), 1);
+    assert_int_equal(aq_ibv_reap(&queue), 1);
     assert_int_equal(pending, 0);
     return result;
 }
@@ -151,7 +157,7 @@ static void test_operations(void **state)
     assert_int_equal(perform(AQ_ATOMIC_CAS, 4, 80), 70);
     assert_int_equal(perform(AQ_ATOMIC_ADD, 0, 0), 70);
     assert_int_equal(target[0] | target[2] | target[3], 0);
-    assert_int_equal(atomic_load(&ibv.atomics_begun), 5);
+    assert_int_equal(atomic_load(&path.begun), 5);
 }
 
 // Nobody asks for the old value; and a second one finds no room before the first is over.
@@ -165,10 +171,10 @@ static void test_resources(void **state)
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
     arrived = true;
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
-    assert_int_equal(aq_ibv_reap(&ibv), 1);
+    assert_int_equal(aq_ibv_reap(&queue), 1);
     assert_int_equal(pending, 0);
     assert_int_equal(target[1], 2);
-    ibv.bounces.free = NULL;
+    pools.bounces.free = NULL;
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
     assert_int_equal(peer.slots, 1);
 }
@@ -181,7 +187,7 @@ static void test_coherence(void **state)
     peer.atomics = AQ_IBV_ATOMICS_ALONE;
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_ERR_ABSENT);
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
-    assert_int_equal(aq_ibv_reap(&ibv), 1);
+    assert_int_equal(aq_ibv_reap(&queue), 1);
     peer.atomics = AQ_IBV_ATOMICS_NONE;
     assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
     assert_int_equal(target[1], 1);

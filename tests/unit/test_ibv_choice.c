@@ -23,10 +23,10 @@ typedef struct list {
     aq_ibv_use_t uses[8];
 } list_t;
 
-static void set_letter(aq_ibv_port_t *port, char letter)
+static void set_letter(aq_ibv_port_t *port, char msg)
 {
     static const char links[] = "xirw", states[] = "?dn?a";
-    const char *link = strchr(links, letter), *state = strchr(states, letter);
+    const char *link = strchr(links, msg), *state = strchr(states, msg);
     if (link != NULL)
         port->link = (aq_ibv_link_t)(link - links);
     else if (state != NULL)
@@ -37,16 +37,16 @@ static void set_letter(aq_ibv_port_t *port, char letter)
 
 static void make(list_t *list, const char *text)
 {
-    char letters[8];
+    char deferred[8];
     int length;
     *list = (list_t){.ports.list = list->room};
     for (; *text != '\0'; text += length) {
         aq_ibv_port_t *port = &list->room[list->ports.count++];
         *port = (aq_ibv_port_t){.gids = plain, .gid_count = 1, .fault = EACCES};
         assert_int_equal(
-            sscanf(text, " %63[^/]/%u/%7s%n", port->device, &port->number, letters, &length), 3);
-        for (const char *letter = letters; *letter != '\0'; letter++)
-            set_letter(port, *letter);
+            sscanf(text, " %63[^/]/%u/%7s%n", port->device, &port->number, deferred, &length), 3);
+        for (const char *msg = deferred; *msg != '\0'; msg++)
+            set_letter(port, *msg);
     }
 }
 

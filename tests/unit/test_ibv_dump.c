@@ -12,6 +12,7 @@
 #include "../../other/base/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
+#include "../../conduits/ibv/ibv_dump.h"
 #include "fake_fabric.h"
 
 static void start(const char *ring_peers)
@@ -30,7 +31,7 @@ static void start(const char *ring_peers)
 
 static void tell_of_first(void)
 {
-    aq_ibv_dump_state(&fake_nodes[0].ibv->base);
+    aq_ibv_dump(&fake_nodes[0].ibv->receiver);
 }
 
 // The line that has this in it, as far as its end; NULL: there is none.
@@ -108,7 +109,7 @@ static void test_links_that_are_not_ready(void **state)
                               "for 12 more requests, 0 to give back; no ring there; no ring here");
     atomic_store(&link->dead, false);
     atomic_store(&link->started, false);
-    link->state = AQ_IBV_CALLING;
+    link->conn.state = AQ_IBV_CALLING;
     told("ibv: rank 1", "ibv: rank 1: is being called");
     fake_fabric_end();
 }

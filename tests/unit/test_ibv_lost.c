@@ -46,24 +46,25 @@ static void start(uint64_t timeout)
     env.boot = &boot;
     env.exit_timeout_ns = timeout;
     ibv->base.env = &env;
-    ibv->wake_connector = eventfd(0, EFD_CLOEXEC);
+    ibv->losses.env = &env;
+    ibv->losses.wake = eventfd(0, EFD_CLOEXEC);
 }
 
 static void end(void)
 {
-    close(ibv->wake_connector);
+    close(ibv->losses.wake);
     fake_fabric_end();
 }
 
 static void lose(uint64_t ago)
 {
-    aq_ibv_peer_lost(ibv, fake_fabric_link(0, 1), "it was closed");
-    ibv->lost_at = aq_clock_ns() - ago;
+    aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "it was closed");
+    ibv->losses.at = aq_clock_ns() - ago;
 }
 
 static void look(void)
 {
-    (void)aq_ibv_peers_watch(ibv);
+    (void)aq_ibv_losses_watch(&ibv->losses);
 }
 
 // Whether a look ends the job, with that message.
@@ -85,9 +86,9 @@ static void test_waits_for_half_of_the_timeout(void **state)
 {
     (void)state;
     start(2000 * SECOND);
-    assert_int_equal(aq_ibv_peers_watch(ibv), -1);
+    assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
     lose(500 * SECOND);
-    assert_true(aq_ibv_peers_watch(ibv) > 0);
+    assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
     assert_false(ends());
     lose(1000 * SECOND);
     assert_true(ends());
@@ -109,7 +110,7 @@ static void test_end_of_job_is_no_loss(void **state)
     start(SECOND);
     lose(1000 * SECOND);
     exit_word = 1;
-    assert_int_equal(aq_ibv_peers_watch(ibv), -1);
+    assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
     assert_false(ends());
     end();
 }
@@ -129,17 +130,17 @@ static void test_unreached(void **state)
     pthread_t thread;
     (void)state;
     start(2000 * SECOND);
-    aq_ibv_peers_await_end(ibv); // nobody was lost
-    aq_ibv_peer_unreached(ibv, fake_fabric_link(0, 1), &why);
-    aq_ibv_peer_lost(ibv, fake_fabric_link(0, 1), "nobody hears of the second");
-    assert_true(aq_ibv_peers_watch(ibv) > 0);
-    ibv->lost_at -= 1000 * SECOND;
+    aq_ibv_losses_await_end(&ibv->losses); // nobody was lost
+    aq_ibv_peer_unreached(&ibv->losses, fake_fabric_link(0, 1), &why);
+    aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "nobody hears of the second");
+    assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
+    ibv->losses.at -= 1000 * SECOND;
     assert_true(ends_with("rank 1 cannot be reached through the verbs device "
                           "(RDMA_CM_EVENT_REJECTED, status 8)"));
     assert_int_equal(pthread_create(&thread, NULL, end_later, NULL), 0);
-    aq_ibv_peers_await_end(ibv);
+    aq_ibv_losses_await_end(&ibv->losses);
     assert_int_equal(exit_word, 1);
-    assert_int_equal(aq_ibv_peers_watch(ibv), -1);
+    assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
     assert_int_equal(pthread_join(thread, NULL), 0);
     end();
 }
@@ -153,8 +154,8 @@ static void test_starved(void **state)
     fake_nodes[0].cut_off = fake_nodes[0].starved = true;
     assert_int_equal(fake_fabric_request(0, 1, 512, false), AQ_OK);
     (void)fake_fabric_poll(0);
-    assert_true(ibv->lost_at != 0 && fake_fabric_link(0, 1)->dead);
-    ibv->lost_at -= SECOND;
+    assert_true(ibv->losses.at != 0 && fake_fabric_link(0, 1)->dead);
+    ibv->losses.at -= SECOND;
     assert_true(ends_with("rank 1 has no buffer for a message of this rank"));
     fake_nodes[0].cut_off = fake_nodes[0].starved = false;
     end();

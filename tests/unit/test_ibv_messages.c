@@ -58,8 +58,8 @@ static void give_rings(unsigned a, unsigned b)
 {
     for (unsigned i = 0; i < 4; i++)
         fake_fabric_round(a, b, true);
-    assert_non_null(fake_fabric_link(b, a)->owned);
-    assert_non_null(fake_fabric_link(a, b)->owned);
+    assert_non_null(fake_fabric_link(b, a)->in.owned);
+    assert_non_null(fake_fabric_link(a, b)->in.owned);
 }
 
 static void test_rings_need_nothing_else(void **state)
@@ -70,12 +70,12 @@ static void test_rings_need_nothing_else(void **state)
     give_rings(0, 1);
     fake_fabric_clear_counts();
     const unsigned credits = atomic_load(&link->credit.free);
-    const unsigned pool = atomic_load(&fake_nodes[0].ibv->credits.free);
+    const unsigned pool = atomic_load(&fake_nodes[0].ibv->peers.credits.free);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(fake_fabric_request(0, 1, i % 2 ? 100 : 0, true), AQ_OK);
     // Under way: neither credit nor receive buffer.
     assert_int_equal(atomic_load(&link->credit.free), credits);
-    assert_int_equal(atomic_load(&fake_nodes[0].ibv->credits.free), pool);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->peers.credits.free), pool);
     fake_fabric_settle();
     assert_int_equal(counts(1)->requests, 10);
     assert_int_equal(counts(0)->replies, 10);
@@ -83,7 +83,7 @@ static void test_rings_need_nothing_else(void **state)
     assert_int_equal(counts(0)->writes, 10);
     assert_int_equal(counts(1)->writes, 10);
     assert_int_equal(atomic_load(&link->credit.free), credits);
-    assert_int_equal(atomic_load(&fake_nodes[0].ibv->credits.free), pool);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->peers.credits.free), pool);
 }
 
 // Where rings and credits are used up at the same time, by requests that are answered and by such
@@ -109,8 +109,8 @@ static void test_credits_come_back(void **state)
                 assert_int_equal(free + kept, 4);
                 away += kept;
             }
-        assert_int_equal(atomic_load(&fake_nodes[a].ibv->credits.free) + away, 8);
-        assert_true(fake_nodes[a].ibv->ring_messages > 100);
+        assert_int_equal(atomic_load(&fake_nodes[a].ibv->peers.credits.free) + away, 8);
+        assert_true(fake_nodes[a].ibv->rings.messages > 100);
     }
 }
 
@@ -138,9 +138,9 @@ static void test_drain(void **state)
     fake_fabric_start(2, false);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(fake_fabric_request(0, 1, 1000, true), AQ_OK);
-    assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 5);
-    aq_ibv_drain(fake_nodes[0].ibv);
-    assert_int_equal(atomic_load(&fake_nodes[0].ibv->ops_used), 0);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->send_queue.ops_used), 5);
+    aq_ibv_drain(&fake_nodes[0].ibv->send_queue, &fake_nodes[0].ibv->peers);
+    assert_int_equal(atomic_load(&fake_nodes[0].ibv->send_queue.ops_used), 0);
     assert_int_equal(counts(1)->requests, 0);
 }
 
@@ -156,7 +156,7 @@ int sched_yield(void)
 static unsigned yields_of_poll(unsigned what)
 {
     const unsigned before = yields;
-    assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->base, what), 0);
+    assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->receiver, what), 0);
     return yields - before;
 }
 
@@ -179,17 +179,17 @@ static void test_device_of_software_is_let_work(void **state)
                                             .max_qp_wr = 1 << 15,
                                             .max_cqe = 1 << 22,
                                             .max_srq_wr = 1 << 15};
-        aq_ibv_limits_find(ibv, &can, &port);
+        aq_ibv_limits_find(&ibv->limits, 1, false, &can, &port);
         const bool found = ibv->limits.in_software;
         ibv->limits = limits;
         ibv->limits.in_software = found;
         assert_int_equal(yields_of_poll(all), 0);
-        aq_ibv_op_t *op = aq_ibv_op_take(ibv, fake_fabric_link(0, 1));
+        aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, fake_fabric_link(0, 1));
         assert_int_equal(yields_of_poll(all), in_software);
         assert_int_equal(yields_of_poll(all | AQ_POLL_AGAIN), in_software);
         for (unsigned turn = 0; turn < 8; turn++) // a sender has something better to do
             assert_int_equal(yields_of_poll(all | AQ_POLL_SENDING), 0);
-        aq_ibv_op_put(ibv, op);
+        aq_ibv_op_put(&ibv->send_queue, op);
     }
     ibv->limits = limits;
 }
@@ -203,14 +203,14 @@ static void test_spinning_looks_at_rings(void **state)
     give_rings(0, 1);
     fake_fabric_settle();
     fake_fabric_clear_counts();
-    const unsigned long before = fake_nodes[0].ibv->ring_looks;
+    const unsigned long before = fake_nodes[0].ibv->rings.looks;
     for (unsigned i = 0; i < 10; i++)
-        assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->base, what | AQ_POLL_AGAIN), 0);
+        assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->receiver, what | AQ_POLL_AGAIN), 0);
     assert_int_equal(counts(0)->receive_polls, 10);
-    assert_int_equal(fake_nodes[0].ibv->ring_looks - before, 10 * AQ_IBV_RING_LOOKS);
-    assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->base, what), 0);
+    assert_int_equal(fake_nodes[0].ibv->rings.looks - before, 10 * AQ_IBV_RING_LOOKS);
+    assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->receiver, what), 0);
     assert_int_equal(counts(0)->receive_polls, 11);
-    assert_int_equal(fake_nodes[0].ibv->ring_looks - before, 10 * AQ_IBV_RING_LOOKS + 1);
+    assert_int_equal(fake_nodes[0].ibv->rings.looks - before, 10 * AQ_IBV_RING_LOOKS + 1);
 }
 
 // The looks of a poll into slots are as many as there are rings in use.
@@ -220,9 +220,9 @@ static void test_poll_looks_at_rings_in_use(void **state)
     start_with_rings(9, "4");
     assert_int_equal(fake_nodes[0].ibv->limits.rings, 8);
     for (unsigned users = 0; users < 4; users++) {
-        const unsigned long before = fake_nodes[0].ibv->ring_looks;
+        const unsigned long before = fake_nodes[0].ibv->rings.looks;
         fake_fabric_poll(0);
-        assert_int_equal(fake_nodes[0].ibv->ring_looks - before, users);
+        assert_int_equal(fake_nodes[0].ibv->rings.looks - before, users);
         give_rings(users + 1, 0);
         fake_fabric_settle();
     }
@@ -238,13 +238,13 @@ static void test_quiet_peer_loses_its_ring(void **state)
     fake_fabric_start(3, false);
     for (unsigned i = 0; i < 40; i++)
         fake_fabric_round(1, 0, true);
-    assert_non_null(fake_fabric_link(0, 1)->owned);
-    assert_true(fake_fabric_link(1, 0)->ring != 0);
+    assert_non_null(fake_fabric_link(0, 1)->in.owned);
+    assert_true(fake_fabric_link(1, 0)->out.at != 0);
     for (unsigned i = 0; i < 120; i++)
         fake_fabric_round(2, 0, true);
-    assert_null(fake_fabric_link(0, 1)->owned);
-    assert_true(fake_fabric_link(1, 0)->ring == 0);
-    assert_non_null(fake_fabric_link(0, 2)->owned);
+    assert_null(fake_fabric_link(0, 1)->in.owned);
+    assert_true(fake_fabric_link(1, 0)->out.at == 0);
+    assert_non_null(fake_fabric_link(0, 2)->in.owned);
     fake_fabric_clear_counts();
     fake_fabric_round(2, 0, true);
     assert_int_equal(counts(2)->writes, 1);
@@ -259,26 +259,26 @@ static void test_sleeper_has_no_rings(void **state)
     start_with_rings(3, "8");
     give_rings(1, 0);
     give_rings(2, 0);
-    assert_int_equal(fake_nodes[0].ibv->rings_active, 2);
+    assert_int_equal(fake_nodes[0].ibv->rings.active_count, 2);
     fake_fabric_clear_counts();
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, false));
+    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, false));
     assert_int_equal(counts(0)->posts, 0);
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, true)); // they are asked
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, true)); // once
+    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // they are asked
+    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // once
     assert_int_equal(counts(0)->sends, 2);
     fake_fabric_poll(1);
-    assert_false(aq_ibv_rings_quiet(fake_nodes[0].ibv, true)); // one has not answered
+    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // one has not answered
     // What was written before the answer is not lost.
     assert_int_equal(fake_fabric_request(2, 0, 0, false), AQ_OK);
     fake_fabric_settle();
     assert_int_equal(counts(0)->requests, 1);
-    assert_true(aq_ibv_rings_quiet(fake_nodes[0].ibv, true));
+    assert_true(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true));
     fake_fabric_clear_counts();
     assert_int_equal(fake_fabric_request(1, 0, 0, true), AQ_OK);
     assert_int_equal(counts(1)->sends, 1); // which makes a completion
     fake_fabric_settle();
     give_rings(1, 0);
-    assert_int_equal(fake_nodes[0].ibv->rings_active, 1);
+    assert_int_equal(fake_nodes[0].ibv->rings.active_count, 1);
 }
 
 // A ring whose owner has not heard of it when it is asked to leave is asked for again.
@@ -290,18 +290,18 @@ static void test_ring_is_asked_for_again(void **state)
     aq_ibv_peer_t *owner = fake_fabric_link(1, 0);
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     fake_fabric_poll(0);
-    assert_int_equal(ibv->rings_active, 1);
+    assert_int_equal(ibv->rings.active_count, 1);
     // The news are on their way, and the request to leave overtakes them.
-    const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->ring_news, 0)};
+    const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->in.news, 0)};
     assert_int_equal(news.ring, 1);
-    assert_false(aq_ibv_rings_quiet(ibv, true));
+    assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));
     fake_fabric_settle();
-    aq_ibv_ring_hear(fake_nodes[1].ibv, owner, &news);
+    aq_ibv_ring_hear(&fake_nodes[1].ibv->ring_writer, owner, &news);
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     assert_int_equal(counts(1)->writes, 1);
-    assert_false(aq_ibv_rings_quiet(ibv, true));
+    assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));
     fake_fabric_settle();
-    assert_true(aq_ibv_rings_quiet(ibv, true));
+    assert_true(aq_ibv_rings_quiet(&ibv->receiver, true));
     assert_int_equal(counts(0)->requests, 2);
 }
 
@@ -314,10 +314,10 @@ static void test_rings_that_are_used(void **state)
     for (unsigned turn = 0; turn < 4; turn++)
         for (unsigned to = 1; to < 6; to++)
             fake_fabric_round(0, to, true);
-    assert_int_equal(fake_nodes[0].ibv->rings_held, 2);
+    assert_int_equal(fake_nodes[0].ibv->ring_writer.held, 2);
     unsigned given = 0;
     for (unsigned node = 1; node < 6; node++)
-        given += fake_fabric_link(node, 0)->owned != NULL;
+        given += fake_fabric_link(node, 0)->in.owned != NULL;
     assert_in_range(given, 2, 5);
     for (unsigned node = 0; node < 6; node++)
         assert_int_equal(counts(node)->waits, 0);
@@ -398,11 +398,11 @@ static void test_grants_of_many_peers(void **state)
     static const unsigned peers[] = {20, 100, 500, 1024};
     for (unsigned i = 0; i < sizeof peers / sizeof peers[0]; i++) {
         unsigned sum = 0;
-        ibv->peers = peers[i];
+        ibv->limits.peers = peers[i];
         ibv->limits.grants = 1024 < 32 * peers[i] ? 1024 : 32 * peers[i];
-        aq_ibv_credits_open(ibv);
+        aq_ibv_credits_open(&ibv->peers);
         for (unsigned p = 0; p < peers[i]; p++) {
-            const unsigned grant = aq_ibv_peer_grant(ibv);
+            const unsigned grant = aq_ibv_peer_grant(&ibv->peers);
             assert_in_range(grant, 1, 32);
             sum += grant;
         }
@@ -418,7 +418,7 @@ static uint64_t from_memory[64], to_memory[64];
 static void put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic_uint *pending)
 {
     aq_ibv_conduit_t *ibv = fake_nodes[from].ibv;
-    aq_ibv_op_t *op = aq_ibv_op_take(ibv, link);
+    aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, link);
     assert_non_null(op);
     op->pending = pending;
     atomic_fetch_add(pending, 1);
@@ -428,12 +428,13 @@ static void put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic_uint 
                                 .nbytes = sizeof from_memory[place],
                                 .in_line = true,
                                 .remote = (uintptr_t)&to_memory[place]};
-    aq_ibv_post_later(ibv, link, &work);
+    aq_ibv_post_later(&ibv->send_queue, link, &work);
 }
 
 static void poll_sending(unsigned node)
 {
-    aq_ibv_poll(&fake_nodes[node].ibv->base, AQ_POLL_REPLIES | AQ_POLL_REQUESTS | AQ_POLL_SENDING);
+    aq_ibv_poll(&fake_nodes[node].ibv->receiver,
+                AQ_POLL_REPLIES | AQ_POLL_REQUESTS | AQ_POLL_SENDING);
 }
 
 static void begin_puts(unsigned nodes)
@@ -467,7 +468,7 @@ static void test_puts_are_posted_together(void **state)
     for (unsigned i = 0; i < 64; i++)
         assert_int_equal(to_memory[i], i + 1);
     assert_int_equal(atomic_load(&link->slots), fake_nodes[0].ibv->limits.depth_each);
-    assert_int_equal(fake_nodes[0].ibv->ops_used, 0);
+    assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
 }
 
 // Those that wait for company are posted ahead of a message, by a poll, and by a put elsewhere.
@@ -479,13 +480,13 @@ static void test_puts_do_not_wait(void **state)
     atomic_uint pending = 0;
     unsigned next = 0;
     for (unsigned how = 0; how < 3; how++) {
-        while (!fake_nodes[0].ibv->list.count)
+        while (!fake_nodes[0].ibv->send_queue.list.count)
             put(0, link, next++, &pending);
         assert_int_equal(to_memory[next - 1], 0);
         if (how == 0)
             assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
         else if (how == 1)
-            aq_ibv_reap(fake_nodes[0].ibv);
+            aq_ibv_reap(&fake_nodes[0].ibv->send_queue);
         else
             fake_fabric_poll(0);
         assert_int_equal(to_memory[next - 1], next);
@@ -504,7 +505,7 @@ static void test_puts_in_a_short_queue(void **state)
     atomic_uint pending = 0;
     for (unsigned i = 0; i < 64; i++)
         put(0, link, i, &pending);
-    aq_ibv_reap(fake_nodes[0].ibv);
+    aq_ibv_reap(&fake_nodes[0].ibv->send_queue);
     assert_int_equal(pending, 0);
     assert_int_equal(to_memory[63], 64);
 }
@@ -513,7 +514,7 @@ static void test_puts_in_a_short_queue(void **state)
 // completion of what has come, and a part of a call that posts buffers for others.
 static void cost_of_rounds(unsigned rounds, bool by_ring)
 {
-    const unsigned each = fake_nodes[0].ibv->limits.silent_each + 1;
+    const unsigned each = fake_nodes[0].ibv->limits.unsignaled_each + 1;
     const unsigned refills = fake_nodes[0].ibv->limits.ahead / 2 + 1;
     fake_fabric_settle();
     fake_fabric_clear_counts();
@@ -546,7 +547,7 @@ static void test_cost_of_a_short(void **state)
     setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
     load_settings();
     fake_fabric_start(2, false);
-    assert_in_range(fake_nodes[0].ibv->limits.silent_each, 4, 16);
+    assert_in_range(fake_nodes[0].ibv->limits.unsignaled_each, 4, 16);
     assert_in_range(fake_nodes[0].ibv->limits.ahead, 8, 32);
     fake_fabric_round(0, 1, true);
     cost_of_rounds(640, false);
@@ -570,17 +571,17 @@ static void test_silent_messages(void **state)
     load_settings();
     fake_fabric_start(FAKE_NODES, false);
     aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
-    ibv->limits.silent_total = 32;
+    ibv->limits.unsignaled_total = 32;
     for (unsigned i = 0; i < 10 * FAKE_NODES; i++) {
         fake_fabric_round(0, 1 + i % (FAKE_NODES - 1), true);
         unsigned held = 0;
-        for (aq_ibv_peer_t *link = atomic_load(&ibv->links); link; link = link->next)
+        for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
             held += ibv->limits.depth_each - atomic_load(&link->slots);
-        assert_int_equal(held, atomic_load(&ibv->silent));
-        assert_in_range(held, 0, ibv->limits.silent_total);
+        assert_int_equal(held, atomic_load(&ibv->send_queue.unsignaled));
+        assert_in_range(held, 0, ibv->limits.unsignaled_total);
     }
-    assert_in_range(atomic_load(&ibv->silent), 24, 32);
-    assert_int_equal(ibv->ops_used, 0);
+    assert_in_range(atomic_load(&ibv->send_queue.unsignaled), 24, 32);
+    assert_int_equal(ibv->send_queue.ops_used, 0);
 }
 
 // The end waits for all that was sent, with what tells nothing by itself.
@@ -593,11 +594,11 @@ static void test_drain_waits_for_silent_messages(void **state)
     assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
     assert_int_equal(fake_fabric_request(0, 2, 0, false), AQ_OK);
     assert_int_equal(counts(0)->signaled, 0);
-    aq_ibv_drain(fake_nodes[0].ibv);
+    aq_ibv_drain(&fake_nodes[0].ibv->send_queue, &fake_nodes[0].ibv->peers);
     assert_int_equal(counts(0)->signaled, 2);
-    assert_int_equal(fake_nodes[0].ibv->ops_used, 0);
-    assert_int_equal(fake_nodes[0].ibv->silent, 0);
-    aq_ibv_drain(fake_nodes[0].ibv);
+    assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
+    assert_int_equal(fake_nodes[0].ibv->send_queue.unsignaled, 0);
+    aq_ibv_drain(&fake_nodes[0].ibv->send_queue, &fake_nodes[0].ibv->peers);
     assert_int_equal(counts(0)->works, 4);
     fake_fabric_settle();
     assert_int_equal(counts(1)->requests + counts(2)->requests, 2);
@@ -611,16 +612,16 @@ static void test_silent_messages_fail(void **state)
     fake_fabric_start(2, false);
     aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
-    ibv->wake_connector = eventfd(0, EFD_CLOEXEC);
+    ibv->losses.wake = eventfd(0, EFD_CLOEXEC);
     fake_nodes[0].cut_off = true;
     assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
-    assert_int_equal(ibv->ops_used, 0);
-    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->lost_at); i++)
+    assert_int_equal(ibv->send_queue.ops_used, 0);
+    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->losses.at); i++)
         fake_fabric_poll(0);
-    assert_true(ibv->lost_at);
-    assert_non_null(strstr(ibv->lost_why, "the connection to rank 1 is lost"));
+    assert_true(ibv->losses.at);
+    assert_non_null(strstr(ibv->losses.why, "the connection to rank 1 is lost"));
     assert_true(link->dead);
-    close(ibv->wake_connector);
+    close(ibv->losses.wake);
 }
 
 // A poll that finds nothing asks the device once, and hardly ever for what was sent.
@@ -685,11 +686,9 @@ static void test_limits_of_many_peers(void **state)
     load_settings();
     fake_fabric_start(2, false);
     aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
-    ibv->peers = 64;
-    aq_ibv_limits_find(ibv, &can, &port);
+    aq_ibv_limits_find(&ibv->limits, 64, false, &can, &port);
     few = ibv->limits;
-    ibv->peers = 60000;
-    aq_ibv_limits_find(ibv, &can, &port);
+    aq_ibv_limits_find(&ibv->limits, 60000, false, &can, &port);
     assert_int_equal(ibv->limits.arrivals, few.arrivals);
     assert_int_equal(ibv->limits.depth_total, few.depth_total);
     assert_int_equal(ibv->limits.bounces, few.bounces);
@@ -697,7 +696,7 @@ static void test_limits_of_many_peers(void **state)
     // A device with a short queue has a buffer for each credit all the same.
     const struct ibv_device_attr little = {
         .max_qp_wr = 1 << 15, .max_cqe = 1 << 22, .max_srq_wr = 100};
-    aq_ibv_limits_find(ibv, &little, &port);
+    aq_ibv_limits_find(&ibv->limits, 60000, false, &little, &port);
     assert_int_equal(ibv->limits.arrivals, 100);
     assert_int_equal(ibv->limits.grants + ibv->limits.credits.total + ibv->limits.ring_replies,
                      100);
@@ -711,9 +710,9 @@ static void test_bounce_buffers_bound_what_is_under_way(void **state)
     setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
     load_settings();
     fake_fabric_start(2, false);
-    aq_ibv_buffer_t *kept = aq_ibv_buffer_take(&fake_nodes[0].ibv->bounces);
+    aq_ibv_buffer_t *kept = aq_ibv_buffer_take(&fake_nodes[0].ibv->buffers.bounces);
     for (unsigned i = 0; i < 5; i++)
-        assert_non_null(aq_ibv_buffer_take(&fake_nodes[0].ibv->bounces));
+        assert_non_null(aq_ibv_buffer_take(&fake_nodes[0].ibv->buffers.bounces));
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
     // The last one comes back with the completion of its message.
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
@@ -738,16 +737,17 @@ static void test_thread_stays_up_for_credits(void **state)
     fake_fabric_round(0, 1, true);
     aq_ibv_conduit_t *ibv = fake_nodes[1].ibv;
     aq_credit_t *credit = &fake_fabric_link(0, 1)->credit;
-    while (count < MOST && (taken[count] = aq_ibv_op_take(ibv, fake_fabric_link(1, 0))))
+    while (count < MOST &&
+           (taken[count] = aq_ibv_op_take(&ibv->send_queue, fake_fabric_link(1, 0))))
         count++;
     assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
     assert_int_equal(atomic_load(&credit->free), 0);
-    assert_int_equal(aq_ibv_poll_by_thread(ibv), 1); // the message
+    assert_int_equal(aq_ibv_poll_by_thread(&ibv->sleeper), 1); // the message
     for (unsigned i = 0; i < 10; i++)
-        assert_true(aq_ibv_poll_by_thread(ibv) > 0); // no room yet
+        assert_true(aq_ibv_poll_by_thread(&ibv->sleeper) > 0); // no room yet
     while (count)
-        aq_ibv_op_put(ibv, taken[--count]);
-    assert_int_equal(aq_ibv_poll_by_thread(ibv), 0);
+        aq_ibv_op_put(&ibv->send_queue, taken[--count]);
+    assert_int_equal(aq_ibv_poll_by_thread(&ibv->sleeper), 0);
     fake_fabric_settle();
     assert_int_equal(atomic_load(&credit->free), 1);
 }

@@ -15,15 +15,16 @@ enum { CALLER = 3, PEER = 4, OTHER = 5 };
 static const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde";
 static const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdf";
 
-static aq_ibv_hello_t made_up(uint32_t rank)
+static aq_ibv_conn_private_data_t made_up(uint32_t rank)
 {
-    return (aq_ibv_hello_t){.rank = rank, .grant = 7, .rings_at = 1 << 20, .rings_key = 9};
+    return (aq_ibv_conn_private_data_t){
+        .rank = rank, .grant = 7, .rings_at = 1 << 20, .rings_key = 9};
 }
 
 static void test_call(void **state)
 {
     (void)state;
-    aq_ibv_hello_t hello = made_up(CALLER), again = made_up(CALLER);
+    aq_ibv_conn_private_data_t hello = made_up(CALLER), again = made_up(CALLER);
     aq_ibv_prove_call(key, PEER, &hello);
     aq_ibv_prove_call(key, PEER, &again);
     assert_true(aq_ibv_call_holds(key, PEER, &hello));
@@ -38,7 +39,8 @@ static void test_call(void **state)
 static void test_accept(void **state)
 {
     (void)state;
-    aq_ibv_hello_t call = made_up(CALLER), next = made_up(CALLER), answer = made_up(PEER);
+    aq_ibv_conn_private_data_t call = made_up(CALLER), next = made_up(CALLER),
+                               answer = made_up(PEER);
     aq_ibv_prove_call(key, PEER, &call);
     aq_ibv_prove_call(key, PEER, &next);
     aq_ibv_prove_accept(key, CALLER, call.nonce, &answer);
@@ -55,11 +57,11 @@ static void test_accept(void **state)
 static void test_each_bit(void **state)
 {
     (void)state;
-    aq_ibv_hello_t call = made_up(CALLER), answer = made_up(PEER);
+    aq_ibv_conn_private_data_t call = made_up(CALLER), answer = made_up(PEER);
     aq_ibv_prove_call(key, PEER, &call);
     aq_ibv_prove_accept(key, CALLER, call.nonce, &answer);
     for (unsigned bit = 0; bit < 8 * sizeof call; bit++) {
-        aq_ibv_hello_t changed;
+        aq_ibv_conn_private_data_t changed;
         memcpy(&changed, &call, sizeof changed);
         ((uint8_t *)&changed)[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_false(aq_ibv_call_holds(key, PEER, &changed));
@@ -74,7 +76,7 @@ static void test_replay(void **state)
 {
     (void)state;
     aq_ibv_heard_t heard = {.count = 0};
-    aq_ibv_hello_t calls[AQ_IBV_CALLS_MOST + 1];
+    aq_ibv_conn_private_data_t calls[AQ_IBV_CALLS_MOST + 1];
     for (unsigned i = 0; i <= AQ_IBV_CALLS_MOST; i++) {
         calls[i] = made_up(CALLER);
         aq_ibv_prove_call(key, PEER, &calls[i]);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_conduit.h"
+#include "../../conduits/ibv/ibv_rma_ondemand.h"
 #include "../../other/base/settings.h"
 #include "child_errors.h"
 #include "default_settings.h"
@@ -24,7 +24,11 @@ enum { RANKS = 2, PAGE = 4096, PAGES = 64, MOST = 4096, OPERATIONS = 20000 };
 
 static char *bytes[RANKS]; // what is put and got; begins where a block of firehose does
 static aq_ibv_memory_t memories[RANKS];
-static aq_ibv_conduit_t conduits[RANKS];
+static aq_ibv_keys_t keys[RANKS];
+static aq_ibv_limits_t limits = {.depth_total = 16, .bounce_bytes = 2 * PAGE};
+static aq_ibv_peers_t peers[RANKS];
+static aq_ibv_sender_t senders[RANKS];
+static aq_ibv_ondemand_t ondemands[RANKS];
 static aq_ibv_peer_t links[RANKS]; // to the other one
 static _Atomic(aq_ibv_peer_t *) link_of[RANKS][RANKS];
 static aq_conduit_env_t envs[RANKS];
@@ -43,9 +47,9 @@ typedef struct message {
 static message_t *first, **last = &first;
 static unsigned room, sent; // messages that may be sent; that were
 
-aq_status_t aq_ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+aq_status_t aq_ibv_send(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const aq_am_t *am)
 {
-    assert_ptr_equal(link, &links[conduit->env->rank]);
+    assert_ptr_equal(link, &links[sender->rank]);
     assert_true(am->nargs <= AQ_AM_MAX_ARGS);
     assert_true(aq_ibv_payload_at(am->category, am->nargs) + am->nbytes <= AQ_IBV_BUFFER_BYTES);
     if (room == 0)
@@ -54,14 +58,14 @@ aq_status_t aq_ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
     sent++;
     message_t *message = calloc(1, sizeof *message);
     assert_non_null(message);
-    message->from = conduit->env->rank;
+    message->from = sender->rank;
     memcpy(message->args, am->args, am->nargs * sizeof *am->args);
     if (am->nbytes > 0)
         memcpy(message->payload, am->payload, am->nbytes);
     message->arrival = (aq_arrival_t){.args = message->args,
                                       .payload = message->payload,
                                       .nbytes = am->nbytes,
-                                      .source = conduit->env->rank,
+                                      .source = sender->rank,
                                       .category = am->category,
                                       .nargs = am->nargs,
                                       .reply = am->reply};
@@ -80,7 +84,7 @@ static bool deliver(void)
     if (first == NULL)
         last = &first;
     uint32_t to = 1 - message->from;
-    aq_ibv_reach_arrived(&conduits[to], &links[to], &message->arrival);
+    aq_ibv_ondemand_arrived(&ondemands[to], &links[to], &message->arrival);
     free(message);
     return true;
 }
@@ -100,9 +104,10 @@ enum { BUSY = 64 };
 static aq_ibv_hold_t busy[BUSY];
 static unsigned busy_count, device_room, begun_count;
 
-size_t aq_ibv_rma_begin(aq_ibv_conduit_t *ibv, const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there)
+size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                        const aq_ibv_hold_t *there)
 {
-    (void)ibv;
+    (void)path;
     assert_ptr_equal(rma->pending, &pending);
     if (device_room == 0 || busy_count == BUSY)
         return 0;
@@ -131,8 +136,8 @@ static void settle(void)
     do {
         room = device_room = 1000;
         complete();
-        aq_ibv_reach_go_on(&conduits[0]);
-        aq_ibv_reach_go_on(&conduits[1]);
+        aq_ibv_ondemand_progress(&ondemands[0]);
+        aq_ibv_ondemand_progress(&ondemands[1]);
     } while (deliver() || pending > 0);
     room = device_room = 1000;
 }
@@ -149,15 +154,18 @@ static void give(const char *name, const char *value)
 static void start(aq_segment_mode_t mode)
 {
     for (uint32_t rank = 0; rank < RANKS; rank++) {
-        aq_ibv_conduit_t *ibv = &conduits[rank];
         memories[rank] = (aq_ibv_memory_t){.calls = &fake_verbs_calls,
                                            .device = "fake0",
                                            .region_bytes = 1 << 30,
                                            .most = 1 << 26};
         envs[rank] = (aq_conduit_env_t){.boot = &boot, .rank = rank, .size = RANKS};
-        *ibv = (aq_ibv_conduit_t){.base.env = &envs[rank],
-                                  .limits = {.depth_total = 16, .bounce_bytes = 2 * PAGE},
-                                  .link_of = link_of[rank]};
+        peers[rank].by_rank = link_of[rank];
+        senders[rank].rank = rank;
+        ondemands[rank] = (aq_ibv_ondemand_t){.env = &envs[rank],
+                                              .limits = &limits,
+                                              .peers = &peers[rank],
+                                              .keys = &keys[rank],
+                                              .sender = &senders[rank]};
         links[rank] = (aq_ibv_peer_t){.rank = 1 - rank};
         link_of[rank][1 - rank] = &links[rank];
         const aq_ibv_keys_setup_t setup = {.mode = mode,
@@ -166,9 +174,9 @@ static void start(aq_segment_mode_t mode)
                                            .processes = 2,
                                            .ranks = RANKS,
                                            .peers = RANKS - 1,
-                                           .request = aq_ibv_reach_request,
-                                           .context = ibv};
-        assert_int_equal(aq_ibv_keys_start(&ibv->keys, &setup), AQ_OK);
+                                           .request = aq_ibv_ondemand_request,
+                                           .context = &ondemands[rank]};
+        assert_int_equal(aq_ibv_keys_start(&keys[rank], &setup), AQ_OK);
     }
 }
 
@@ -187,9 +195,9 @@ static void stop(void)
 {
     assert_int_equal(pending, 0);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
-        assert_int_equal(conduits[rank].waiting.begun, 0);
-        aq_ibv_keys_stop(&conduits[rank].keys);
-        aq_cookies_stop(&conduits[rank].waiting.copies);
+        assert_int_equal(ondemands[rank].begun, 0);
+        aq_ibv_keys_stop(&keys[rank]);
+        aq_cookies_stop(&ondemands[rank].copies);
     }
     assert_int_equal(fake_verbs.regions, 0);
 }
@@ -213,7 +221,7 @@ static aq_status_t begin(size_t there, char *local, size_t length, bool is_get, 
                               .stable = stable,
                               .pending = &pending};
     *begun = 0;
-    return aq_ibv_reach_begin(&conduits[0], &rma, begun);
+    return aq_ibv_ondemand_begin(&ondemands[0], &rma, begun);
 }
 
 // All of it, piece by piece.
@@ -285,22 +293,22 @@ static void test_no_room(void **state)
     room = device_room = 0;
     assert_int_equal(begin(0, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
     assert_false(deliver());
-    aq_ibv_reach_go_on(&conduits[0]);
+    aq_ibv_ondemand_progress(&ondemands[0]);
     assert_false(deliver());
     room = 1;
-    aq_ibv_reach_go_on(&conduits[0]);
+    aq_ibv_ondemand_progress(&ondemands[0]);
     assert_true(deliver()); // the request
     assert_false(deliver());
-    assert_true(aq_ibv_reach_go_on(&conduits[0]));
-    assert_false(aq_ibv_reach_go_on(&conduits[1])); // owes an answer
+    assert_true(aq_ibv_ondemand_progress(&ondemands[0]));
+    assert_false(aq_ibv_ondemand_progress(&ondemands[1])); // owes an answer
     room = 1;
-    assert_true(aq_ibv_reach_go_on(&conduits[1]));
+    assert_true(aq_ibv_ondemand_progress(&ondemands[1]));
     assert_true(deliver()); // the answer
     assert_int_equal(begun_count, 0);
-    aq_ibv_reach_go_on(&conduits[0]);
+    aq_ibv_ondemand_progress(&ondemands[0]);
     assert_int_equal(begun_count, 0);
     device_room = 1;
-    aq_ibv_reach_go_on(&conduits[0]);
+    aq_ibv_ondemand_progress(&ondemands[0]);
     assert_int_equal(begun_count, 1);
     assert_memory_equal(bytes[1], bytes[0], 2 * PAGE);
     assert_int_equal(sent, 2);
@@ -320,7 +328,7 @@ static void test_full(void **state)
     assert_int_equal(begin(PAGE, bytes[0], 8, true, true, &begun), AQ_AGAIN);
     assert_int_equal(begun, 0);
     assert_int_equal(pending, 1);
-    for (unsigned i = 1; i < conduits[0].limits.depth_total; i++)
+    for (unsigned i = 1; i < limits.depth_total; i++)
         assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_OK);
     assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_AGAIN);
     settle();
@@ -340,12 +348,12 @@ static void test_by_peer(void **state)
     do_all(50, bytes[0], 10000, false, true);
     settle();
     assert_memory_equal(bytes[1] + 50, bytes[0], 10000);
-    assert_in_range(conduits[0].by_peer, 3,
+    assert_in_range(ondemands[0].by_peer, 3,
                     4); // one more where a block of firehose ends in between
     do_all(50, bytes[0] + 20000, 10000, true, true);
     settle();
     assert_memory_equal(bytes[1] + 50, bytes[0] + 20000, 10000);
-    assert_int_equal(conduits[0].by_peer, 6);
+    assert_int_equal(ondemands[0].by_peer, 6);
     assert_int_equal(begun_count, 0);
     stop();
 }
@@ -360,11 +368,11 @@ static void ask_for_foreign(void)
     const aq_arrival_t arrival = {
         .args = (const int32_t *)(const void *)&copy, .category = AQ_IBV_COPY, .nargs = 6};
     start(AQ_SEGMENT_LARGE);
-    conduits[1].keys.start = (uintptr_t)bytes[1];
-    conduits[1].keys.bytes = 108;
-    aq_ibv_reach_arrived(&conduits[1], &links[1], &arrival);
-    conduits[1].keys.bytes = 107;
-    aq_ibv_reach_arrived(&conduits[1], &links[1], &arrival);
+    keys[1].start = (uintptr_t)bytes[1];
+    keys[1].bytes = 108;
+    aq_ibv_ondemand_arrived(&ondemands[1], &links[1], &arrival);
+    keys[1].bytes = 107;
+    aq_ibv_ondemand_arrived(&ondemands[1], &links[1], &arrival);
 }
 
 static void test_foreign(void **state)
@@ -411,7 +419,7 @@ static void test_random(void **state)
     }
     settle();
     assert_memory_equal(bytes[1], model, sizeof model);
-    assert_true(conduits[0].by_peer > 0 && begun_count > 0);
+    assert_true(ondemands[0].by_peer > 0 && begun_count > 0);
     stop();
 }
 

@@ -1,0 +1,48 @@
+// How many of everything a process of conduit ibv has, computed once from the settings and from
+// what the device supports.
+#ifndef AQ_IBV_LIMITS_H
+#define AQ_IBV_LIMITS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../common/credit.h"
+
+enum {
+    AQ_IBV_RING_SLOTS = 32,   // upper limit of the slots of a ring
+    AQ_IBV_INLINE_MOST = 128, // longer inline data costs each entry of every send queue more memory
+                              // than a copy is worth
+};
+
+typedef struct aq_ibv_limits {
+    uint32_t peers; // processes that are reached through the device
+    aq_credit_limits_t credits;
+    unsigned depth_each, depth_total; // send queue entries of a link, and of the process
+    unsigned unsignaled_each;  // send queue entries of a link that may be without a completion
+    unsigned unsignaled_total; // the same for the process; the completion queue has room for
+                               // them, since a failed entry completes after all
+    unsigned arrivals;         // receive buffers that have to be posted in the shared receive queue
+    unsigned ahead;        // receive buffers beyond these, so that several are replaced at a time
+    unsigned grants;       // of the arrivals, for requests
+    unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
+    unsigned bounces, large_bounces;
+    unsigned inline_bytes;                  // the most that travels inside a work request
+    size_t packed_long;                     // the longest Long whose payload travels in its message
+    size_t bounce_bytes;                    // size of a large bounce buffer
+    size_t operation_bytes;                 // the longest put or get of the device
+    unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
+    size_t ring_bytes;                      // the longest message that goes into a ring
+    uint64_t apart_ns;                      // operations further apart are not one burst
+    uint8_t reads;                          // RDMA reads of a connection that may be outstanding
+    uint32_t regions;                       // memory regions that the device supports
+    bool in_software;                       // the kernel does the device's work
+} aq_ibv_limits_t;
+
+// Fills in all limits except inline_bytes, which only an attempt at the device tells. threads: the
+// client may have several.
+void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
+                        const struct ibv_device_attr *can, const struct ibv_port_attr *port);
+
+#endif

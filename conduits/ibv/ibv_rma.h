@@ -1,0 +1,33 @@
+// Put and get by RDMA write and read, between local memory and memory of a peer whose key is known.
+// Local memory that is registered, as the segment is, is used in place; other memory goes through
+// bounce buffers, or firehose pins it.
+#ifndef AQ_IBV_RMA_H
+#define AQ_IBV_RMA_H
+
+#include "ibv_send_queue.h"
+
+typedef struct aq_ibv_rma_path {
+    const aq_ibv_limits_t *limits;
+    aq_ibv_buffers_t *buffers;
+    aq_ibv_keys_t *keys;
+    aq_ibv_send_queue_t *queue;
+    atomic_ulong by_device; // puts and gets that the device has done
+} aq_ibv_rma_path_t;
+
+// A put or get, or what is left of it.
+typedef struct aq_ibv_rma {
+    aq_ibv_peer_t *link;
+    uintptr_t remote;
+    char *local; // not written by a put
+    size_t nbytes;
+    bool is_get;
+    bool stable; // the source of a put does not change before it is complete
+    atomic_uint *pending;
+} aq_ibv_rma_t;
+
+// Begins a put or get at its front, with a key for the first bytes of the peer's memory. Returns
+// how many bytes were begun; 0: there is no room now. Otherwise the hold belongs to the operation.
+size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                        const aq_ibv_hold_t *there);
+
+#endif

@@ -1,0 +1,345 @@
+#include "ibv_send_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/base/clock.h"
+#include "ibv_wire.h"
+
+enum {
+    KEEP_BUSY = 8,        // operations that the device should have outstanding with one peer
+    DRAIN_NS = 100000000, // the most that the end waits for the device
+    DRAIN_IDLE_NS = 20000,
+    UNSIGNALED = 1,       // bit of a work request's id that has the link in place of an operation
+    UNSIGNALED_REAPS = 16 // reaps between looks for failures of unsignaled messages
+};
+
+// ---- operations ----
+
+bool aq_ibv_send_queue_open(aq_ibv_send_queue_t *queue)
+{
+    queue->ops = calloc(queue->limits->depth_total, sizeof *queue->ops);
+    if (!queue->ops)
+        return false;
+    for (unsigned i = 0; i < queue->limits->depth_total; i++) {
+        queue->ops[i].next = queue->free_ops;
+        queue->free_ops = &queue->ops[i];
+    }
+    return true;
+}
+
+// Decrements a counter unless it is 0.
+static bool counter_take(atomic_uint *counter)
+{
+    unsigned left = atomic_load_explicit(counter, memory_order_relaxed);
+    do
+        if (!left)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(counter, &left, left - 1, memory_order_acquire,
+                                                  memory_order_relaxed));
+    return true;
+}
+
+aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
+{
+    if (!counter_take(&link->slots))
+        return NULL;
+    aq_lock_take(&queue->op_lock);
+    aq_ibv_op_t *op = queue->free_ops;
+    if (op) {
+        queue->free_ops = op->next;
+        atomic_fetch_add_explicit(&queue->ops_used, 1, memory_order_relaxed);
+    }
+    aq_lock_drop(&queue->op_lock);
+    if (op)
+        *op = (aq_ibv_op_t){.link = link};
+    else
+        atomic_fetch_add_explicit(&link->slots, 1, memory_order_release);
+    return op;
+}
+
+aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                 aq_ibv_pool_t *pool)
+{
+    aq_ibv_op_t *op = aq_ibv_op_take(queue, link);
+    if (op && !(op->buffer = aq_ibv_buffer_take(pool))) {
+        aq_ibv_op_put(queue, op);
+        op = NULL;
+    }
+    return op;
+}
+
+void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
+{
+    if (op->buffer)
+        aq_ibv_buffer_put(op->buffer);
+    aq_ibv_keys_release(&op->hold);
+    aq_ibv_keys_release(&op->there);
+    atomic_fetch_add_explicit(&op->link->slots, 1 + op->covers, memory_order_release);
+    if (op->covers)
+        atomic_fetch_sub_explicit(&queue->unsignaled, op->covers, memory_order_relaxed);
+    aq_lock_take(&queue->op_lock);
+    op->next = queue->free_ops;
+    queue->free_ops = op;
+    atomic_fetch_sub_explicit(&queue->ops_used, 1, memory_order_relaxed);
+    aq_lock_drop(&queue->op_lock);
+}
+
+// An unsignaled entry is known to be free only when a later one of its link completes, so each link
+// and the process may have only a few.
+bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
+{
+    const aq_ibv_limits_t *limits = queue->limits;
+    if (atomic_load_explicit(&link->unsignaled, memory_order_relaxed) >= limits->unsignaled_each)
+        return false;
+    if (atomic_fetch_add_explicit(&queue->unsignaled, 1, memory_order_relaxed) <
+            limits->unsignaled_total &&
+        counter_take(&link->slots))
+        return true;
+    atomic_fetch_sub_explicit(&queue->unsignaled, 1, memory_order_relaxed);
+    return false;
+}
+
+// ---- posting ----
+
+static void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work, struct ibv_send_wr *wr,
+                          struct ibv_sge *piece)
+{
+    *piece = (struct ibv_sge){
+        .addr = (uintptr_t)work->local, .length = work->nbytes, .lkey = work->local_key};
+    *wr = (struct ibv_send_wr){
+        .wr_id = work->op ? (uintptr_t)work->op : (uintptr_t)link | UNSIGNALED,
+        .sg_list = piece,
+        .num_sge = work->nbytes ? 1 : 0,
+        .opcode = work->opcode,
+        .send_flags =
+            (work->op ? IBV_SEND_SIGNALED : 0) | (work->in_line ? (unsigned)IBV_SEND_INLINE : 0),
+        .wr.rdma = {.remote_addr = work->remote, .rkey = work->remote_key},
+    };
+    if (work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+        wr->wr.atomic.remote_addr = work->remote;
+        wr->wr.atomic.rkey = work->remote_key;
+        wr->wr.atomic.compare_add = work->operand1;
+        wr->wr.atomic.swap = work->operand2;
+    }
+}
+
+static void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, struct ibv_send_wr *wr)
+{
+    struct ibv_send_wr *bad;
+    int error = ibv_post_send(link->id->qp, wr, &bad);
+    if (error)
+        aq_ibv_peer_lost(queue->losses, link, strerror(error));
+}
+
+// The completion of this operation covers all unsignaled entries posted before it.
+static void op_cover_unsignaled(aq_ibv_peer_t *link, aq_ibv_op_t *op)
+{
+    if (atomic_load_explicit(&link->unsignaled, memory_order_relaxed))
+        op->covers = atomic_exchange_explicit(&link->unsignaled, 0, memory_order_acquire);
+}
+
+// With the list's lock held. A queue pair completes its operations in order, so only the last one
+// of the list is signaled.
+static void list_post_locked(aq_ibv_send_queue_t *queue)
+{
+    aq_ibv_list_t *list = &queue->list;
+    const unsigned count = list->count;
+    list->count = 0;
+    if (!count)
+        return;
+    for (unsigned i = 0; i + 1 < count; i++) {
+        list->wr[i].next = &list->wr[i + 1];
+        list->wr[i].send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
+        list->ops[i]->unsignaled = true;
+        list->ops[i + 1]->before = list->ops[i];
+    }
+    op_cover_unsignaled(list->link, list->ops[count - 1]);
+    chain_post(queue, list->link, list->wr);
+}
+
+static void list_post(aq_ibv_send_queue_t *queue)
+{
+    if (!queue->list.count)
+        return;
+    aq_lock_take(&queue->list.lock);
+    list_post_locked(queue);
+    aq_lock_drop(&queue->list.lock);
+}
+
+void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
+                 unsigned count)
+{
+    list_post(queue); // what was listed before must not wait behind this
+    struct ibv_send_wr wr[2];
+    struct ibv_sge piece[2];
+    for (unsigned i = 0; i < count; i++) {
+        work_describe(link, &work[i], &wr[i], &piece[i]);
+        if (i)
+            wr[i - 1].next = &wr[i];
+    }
+    if (work->op)
+        op_cover_unsignaled(link, work->op);
+    chain_post(queue, link, wr);
+    if (!work->op) // not before: an operation that covers it may be posted ahead of it
+        atomic_fetch_add_explicit(&link->unsignaled, 1, memory_order_release);
+}
+
+// ---- the list: short puts and gets to one peer, posted by one call of the device ----
+
+static unsigned reap_posted(aq_ibv_send_queue_t *queue);
+
+static void list_add(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work)
+{
+    aq_ibv_list_t *list = &queue->list;
+    if (list->link != link)
+        list_post_locked(queue);
+    const unsigned place = list->count++;
+    list->link = link;
+    list->ops[place] = work->op;
+    work_describe(link, work, &list->wr[place], &list->pieces[place]);
+    if (work->in_line) // the source may change before it is posted
+        list->pieces[place].addr = (uintptr_t)memcpy(list->bytes[place], work->local, work->nbytes);
+}
+
+// How many operations with a peer are outstanding, as far as completions were reaped, the new one
+// included.
+static unsigned known_busy(const aq_ibv_send_queue_t *queue, const aq_ibv_peer_t *link)
+{
+    return queue->limits->depth_each - atomic_load_explicit(&link->slots, memory_order_relaxed) -
+           atomic_load_explicit(&link->unsignaled, memory_order_relaxed);
+}
+
+// As known_busy(), but reaps completions first if the last put was long ago. Skips the clock when
+// at most one operation is outstanding.
+static unsigned busy_with(aq_ibv_send_queue_t *queue, const aq_ibv_peer_t *link)
+{
+    const unsigned busy = known_busy(queue, link);
+    if (busy <= 1)
+        return busy;
+    const uint64_t now = aq_clock_ns();
+    const uint64_t last = atomic_load_explicit(&queue->list.last, memory_order_relaxed);
+    atomic_store_explicit(&queue->list.last, now, memory_order_relaxed);
+    if (queue->list.count || now - last <= queue->limits->apart_ns)
+        return busy;
+    reap_posted(queue);
+    return known_busy(queue, link);
+}
+
+static void post_in_list(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
+                         bool crowded)
+{
+    aq_lock_take(&queue->list.lock);
+    list_add(queue, link, work);
+    if (queue->list.count == AQ_IBV_LIST_MOST || crowded)
+        list_post_locked(queue);
+    aq_lock_drop(&queue->list.lock);
+    if (crowded)
+        reap_posted(queue);
+}
+
+// A device that has little to do gets the operation at once; a busy one would not begin it earlier.
+void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work)
+{
+    const unsigned busy = busy_with(queue, link), depth = queue->limits->depth_each;
+    if (work->nbytes > AQ_IBV_BUFFER_BYTES || busy <= KEEP_BUSY)
+        aq_ibv_post(queue, link, work, 1);
+    else
+        post_in_list(queue, link, work, busy >= depth - depth / 4);
+}
+
+// ---- completions ----
+
+static void op_finish(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
+{
+    atomic_uint *pending = op->pending;
+    if (op->into)
+        memcpy(op->into, op->buffer->bytes, op->nbytes);
+    aq_ibv_op_put(queue, op);
+    if (pending)
+        atomic_fetch_sub_explicit(pending, 1, memory_order_release);
+}
+
+// The operation failed, or one before it did: its pending counter stays as it is, so that nobody
+// takes it for complete.
+static void op_fail(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, const struct ibv_wc *wc)
+{
+    aq_ibv_peer_failed(queue->losses, op->link, wc->status);
+    if (!op->unsignaled)
+        aq_ibv_op_put(queue, op);
+}
+
+static void completion_handle(aq_ibv_send_queue_t *queue, const struct ibv_wc *wc)
+{
+    aq_ibv_op_t *op = (aq_ibv_op_t *)(uintptr_t)wc->wr_id, *before;
+    if (wc->wr_id & UNSIGNALED) { // an unsignaled entry completes only if it has failed
+        aq_ibv_peer_failed(queue->losses,
+                           (aq_ibv_peer_t *)(uintptr_t)(wc->wr_id & ~(uint64_t)UNSIGNALED),
+                           wc->status);
+        return;
+    }
+    if (wc->status != IBV_WC_SUCCESS) {
+        op_fail(queue, op, wc);
+        return;
+    }
+    for (; op; op = before) {
+        before = op->before;
+        op_finish(queue, op);
+    }
+}
+
+unsigned aq_ibv_reap(aq_ibv_send_queue_t *queue)
+{
+    list_post(queue);
+    return reap_posted(queue);
+}
+
+// Unsignaled messages complete only when they fail, and that may wait a few reaps.
+static bool reap_is_due(aq_ibv_send_queue_t *queue)
+{
+    if (atomic_load_explicit(&queue->ops_used, memory_order_relaxed))
+        return true;
+    if (!atomic_load_explicit(&queue->unsignaled, memory_order_relaxed))
+        return false;
+    const unsigned looks = atomic_load_explicit(&queue->idle_reaps, memory_order_relaxed) + 1;
+    atomic_store_explicit(&queue->idle_reaps, looks, memory_order_relaxed);
+    return looks % UNSIGNALED_REAPS == 0;
+}
+
+static unsigned reap_posted(aq_ibv_send_queue_t *queue)
+{
+    struct ibv_wc wc[AQ_IBV_BATCH];
+    if (!reap_is_due(queue) || !aq_lock_try(&queue->reaping))
+        return 0;
+    int count = ibv_poll_cq(queue->cq, AQ_IBV_BATCH, wc);
+    aq_lock_drop(&queue->reaping);
+    for (int i = 0; i < count; i++)
+        completion_handle(queue, &wc[i]);
+    return count > 0 ? (unsigned)count : 0;
+}
+
+// ---- the end ----
+
+// Behind unsignaled messages, posts an empty write whose completion covers them.
+static void link_flush(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
+{
+    aq_ibv_op_t *op;
+    if (!atomic_load_explicit(&link->unsignaled, memory_order_relaxed) ||
+        atomic_load_explicit(&link->dead, memory_order_relaxed) ||
+        !(op = aq_ibv_op_take(queue, link)))
+        return;
+    const aq_ibv_work_t work = {.op = op, .opcode = IBV_WR_RDMA_WRITE};
+    aq_ibv_post(queue, link, &work, 1);
+}
+
+// Ranks that still poll receive these messages meanwhile. Gives up on a device that does not
+// answer.
+void aq_ibv_drain(aq_ibv_send_queue_t *queue, aq_ibv_peers_t *peers)
+{
+    for (aq_ibv_peer_t *link = atomic_load(&peers->first); link; link = link->next)
+        link_flush(queue, link);
+    const uint64_t end = aq_clock_ns() + DRAIN_NS;
+    while (atomic_load_explicit(&queue->ops_used, memory_order_relaxed) && aq_clock_ns() < end)
+        if (!aq_ibv_reap(queue))
+            aq_clock_sleep_ns(DRAIN_IDLE_NS);
+}

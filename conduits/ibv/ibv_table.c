@@ -1,0 +1,217 @@
+// The table of operations of conduit ibv, through which the core calls its parts.
+#include "ibv_conduit.h"
+#include "ibv_dump.h"
+#include "ibv_ports.h"
+#include "ibv_settings.h"
+
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
+
+// ---- open and close ----
+
+// The module has a log and settings of its own, and these may be called before it is opened.
+static bool ibv_usable(char *why, size_t why_size)
+{
+    return aq_settings_load(why, why_size) == AQ_OK && aq_ibv_usable(why, why_size);
+}
+
+static void ibv_print_info(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+{
+    char why[512];
+    if (aq_settings_load(why, sizeof why) != AQ_OK)
+        tell(arg, "settings", why);
+    else
+        aq_ibv_report(tell, arg);
+}
+
+// Tells the module's log and settings what the library knows.
+static aq_status_t module_prepare(const aq_conduit_env_t *env)
+{
+    char err[512];
+    aq_threads = env->threads;
+    aq_log_identity(env->rank, env->size);
+    aq_status_t status = aq_settings_load(err, sizeof err);
+    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
+    aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
+    if (status == AQ_OK)
+        status = aq_ibv_settings_check(err, sizeof err);
+    if (status != AQ_OK && aq_log_is_first())
+        aq_log_error("%s", err);
+    return status;
+}
+
+__attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
+
+static aq_status_t ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out)
+{
+    aq_ibv_conduit_t *ibv;
+    aq_status_t status = module_prepare(env);
+    if (status == AQ_OK)
+        status = aq_ibv_conduit_open(&aq_conduit_module, env, &ibv);
+    if (status == AQ_OK)
+        *out = &ibv->base;
+    return status;
+}
+
+static void ibv_close(aq_conduit_t *conduit)
+{
+    aq_ibv_conduit_close(aq_ibv_of(conduit));
+}
+
+// ---- connections ----
+
+// Empty: open has exchanged addresses among all ranks, and keeps the address of each host once.
+static void ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
+{
+    (void)conduit, (void)description;
+}
+
+static bool ibv_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+{
+    (void)description;
+    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, rank);
+}
+
+static aq_status_t ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
+                               void **link)
+{
+    (void)description;
+    return aq_ibv_connect(&aq_ibv_of(conduit)->connector, rank, link);
+}
+
+// ---- messages ----
+
+static aq_status_t ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+{
+    return aq_ibv_send(&aq_ibv_of(conduit)->sender, link, am);
+}
+
+static unsigned ibv_poll(aq_conduit_t *conduit, unsigned what)
+{
+    return aq_ibv_poll(&aq_ibv_of(conduit)->receiver, what);
+}
+
+static uint32_t ibv_arm(aq_conduit_t *conduit)
+{
+    return aq_ibv_arm(&aq_ibv_of(conduit)->sleeper);
+}
+
+static void ibv_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
+{
+    (void)armed;
+    aq_ibv_sleep(&aq_ibv_of(conduit)->sleeper, limit_ns);
+}
+
+static void ibv_disarm(aq_conduit_t *conduit)
+{
+    aq_ibv_disarm(&aq_ibv_of(conduit)->sleeper);
+}
+
+static void ibv_wake(aq_conduit_t *conduit, bool neighbourhood)
+{
+    (void)neighbourhood;
+    aq_ibv_wake(&aq_ibv_of(conduit)->sleeper);
+}
+
+// ---- memory ----
+
+static aq_status_t ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
+{
+    return aq_ibv_conduit_attach(aq_ibv_of(conduit), segment, size);
+}
+
+static aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, size_t *begun)
+{
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    aq_ibv_hold_t there;
+    *begun = 0;
+    switch (aq_ibv_keys_look(&ibv->keys, rma->link->rank, rma->remote, rma->nbytes, !rma->is_get,
+                             &there)) {
+    case AQ_IBV_REACHED:
+        *begun = aq_ibv_rma_begin(&ibv->rma, rma, &there);
+        if (*begun)
+            return AQ_OK;
+        aq_ibv_keys_release(&there);
+        return AQ_AGAIN;
+    case AQ_IBV_MISSED:
+        return aq_ibv_ondemand_begin(&ibv->ondemand, rma, begun);
+    default:
+        return AQ_ERR_ABSENT;
+    }
+}
+
+static aq_status_t ibv_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
+                           atomic_uint *pending, size_t *begun)
+{
+    const aq_ibv_rma_t transfer = {.link = link,
+                                   .remote = (uintptr_t)rma->remote,
+                                   .local = rma->local,
+                                   .nbytes = rma->nbytes,
+                                   .is_get = rma->kind == AQ_RMA_GET,
+                                   .stable = rma->flags & AQ_RMA_STABLE,
+                                   .pending = pending};
+    return rma_start(conduit, &transfer, begun);
+}
+
+static aq_status_t ibv_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
+                              atomic_uint *pending)
+{
+    return aq_ibv_atomic(&aq_ibv_of(conduit)->atomic, link, atomic, pending);
+}
+
+// ---- reports ----
+
+static void ibv_dump_state(aq_conduit_t *conduit)
+{
+    aq_ibv_dump(&aq_ibv_of(conduit)->receiver);
+}
+
+static size_t ibv_memory_bytes(aq_conduit_t *conduit)
+{
+    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    return ibv->buffers.slab_bytes + ibv->limits.depth_total * sizeof *ibv->send_queue.ops +
+           atomic_load_explicit(&ibv->peers.count, memory_order_relaxed) * sizeof(aq_ibv_peer_t);
+}
+
+enum { ENTRY_BYTES = 64 }; // of a send queue entry, beside inline data
+
+static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
+{
+    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    const aq_ibv_limits_t *limits = &ibv->limits;
+    const uint32_t ranks = ibv->base.env->size;
+    const size_t tables = ranks * sizeof *ibv->peers.by_rank + aq_ibv_keys_table_bytes(&ibv->keys) +
+                          aq_ibv_addresses_bytes(&ibv->addresses, ranks);
+    sum->unspoken_bytes += (tables + ranks - 1) / ranks;
+    sum->connected_bytes +=
+        sizeof(aq_ibv_peer_t) + limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
+    sum->connections += atomic_load_explicit(&ibv->peers.count, memory_order_relaxed);
+    sum->receive_buffers += ibv->buffers.arrivals.count;
+}
+
+// ---- the table ----
+
+const aq_conduit_ops_t aq_conduit_module = {
+    .name = "ibv",
+    .abi = AQ_CONDUIT_ABI,
+    .description_bytes = 0,
+    .usable = ibv_usable,
+    .print_info = ibv_print_info,
+    .open = ibv_open,
+    .describe = ibv_describe,
+    .match = ibv_match,
+    .connect = ibv_connect,
+    .send = ibv_send,
+    .poll = ibv_poll,
+    .close = ibv_close,
+    .dump_state = ibv_dump_state,
+    .arm = ibv_arm,
+    .sleep = ibv_sleep,
+    .disarm = ibv_disarm,
+    .wake = ibv_wake,
+    .attach = ibv_attach,
+    .rma = ibv_rma,
+    .atomic = ibv_atomic,
+    .memory_bytes = ibv_memory_bytes,
+    .peer_costs = ibv_peer_costs,
+};
