@@ -121,8 +121,8 @@ static aq_segment_mode_t segment_mode(const char *name)
                                            : AQ_SEGMENT_FAST;
 }
 
-static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
-                         aq_segment_mode_t mode)
+static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags,
+                             aq_segment_mode_t mode)
 {
     // other conduits may have threads of their own
     aq_mpilib_one_thread = aq_thread_limit() == 1 && strcmp(wanted_conduit(), "mpi") == 0;
@@ -149,8 +149,8 @@ static aq_status_t start(const char *name, uint32_t ranks, gex_Flags_t flags,
     return status;
 }
 
-static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t flags,
-                        const aq_api_build_t *build)
+static aq_status_t init_client(const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                               const aq_api_build_t *build)
 {
     uint32_t ranks;
     aq_status_t status = check_build(build);
@@ -159,7 +159,7 @@ static aq_status_t init(const char *name, int *argc, char ***argv, gex_Flags_t f
     if (status == AQ_OK)
         status = aq_boot_take_ranks(link_conduit, argc, argv, &ranks);
     if (status == AQ_OK)
-        status = start(name, ranks, flags, segment_mode(build->segment));
+        status = start_job(name, ranks, flags, segment_mode(build->segment));
     return status;
 }
 
@@ -180,14 +180,14 @@ static int refuse_again(const char *call)
     return GASNET_ERR_NOT_INIT;
 }
 
-static int join(const char *name, int *argc, char ***argv, gex_Flags_t flags,
-                const aq_api_build_t *build)
+static int join_job(const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                    const aq_api_build_t *build)
 {
     if (aq_job_running())
         return refuse_again("gex_Client_Init");
     aq_null_handle_leave();
     aq_boot_begin_start();
-    aq_status_t status = init(name, argc, argv, flags, build);
+    aq_status_t status = init_client(name, argc, argv, flags, build);
     aq_boot_end_start();
     if (status == AQ_OK)
         return GASNET_OK;
@@ -205,7 +205,7 @@ int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, c
                      "process calls it");
         return GASNET_ERR_NOT_INIT;
     }
-    int result = join(name, argc, argv, flags, build);
+    int result = join_job(name, argc, argv, flags, build);
     atomic_flag_clear(&joining);
     if (result != GASNET_OK)
         return result;

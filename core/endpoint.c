@@ -20,24 +20,25 @@ gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
     return index < GASNET_MAXEPS ? endpoints[index] : NULL;
 }
 
-static int refuse(int error, const char *what, unsigned value)
+static int refuse_endpoint(int error, const char *what, unsigned value)
 {
     if (gex_System_GetVerboseErrors())
         aq_log_error(what, value);
     return error;
 }
 
-static int create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
-                  gex_Flags_t flags)
+static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                           gex_Flags_t flags)
 {
     if (endpoint_count == GASNET_MAXEPS)
-        return refuse(GASNET_ERR_RESOURCE,
-                      "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
-                      GASNET_MAXEPS);
+        return refuse_endpoint(
+            GASNET_ERR_RESOURCE,
+            "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
+            GASNET_MAXEPS);
     gex_EP_t ep = calloc(1, sizeof *ep);
     if (!ep)
-        return refuse(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
-                      endpoint_count);
+        return refuse_endpoint(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
+                               endpoint_count);
     ep->client = client;
     ep->capabilities = capabilities;
     ep->flags = flags;
@@ -52,12 +53,13 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
 {
     aq_job_need("gex_EP_Create");
     if (!capabilities || (capabilities & ~FURTHER_CAPABILITIES))
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_EP_Create: capabilities 0x%x: an endpoint beside the primordial one can "
-                      "have GEX_EP_CAPABILITY_RMA, GEX_EP_CAPABILITY_VIS or both, and no other",
-                      capabilities);
+        return refuse_endpoint(
+            GASNET_ERR_BAD_ARG,
+            "gex_EP_Create: capabilities 0x%x: an endpoint beside the primordial one can "
+            "have GEX_EP_CAPABILITY_RMA, GEX_EP_CAPABILITY_VIS or both, and no other",
+            capabilities);
     aq_lock_take(&aq_endpoint_lock);
-    int result = create(ep_p, client, capabilities, flags);
+    int result = create_endpoint(ep_p, client, capabilities, flags);
     aq_lock_drop(&aq_endpoint_lock);
     return result;
 }
@@ -135,7 +137,7 @@ static const char *entry_name(const gex_AM_Entry_t *entry)
     return entry->gex_name ? entry->gex_name : "(no name)";
 }
 
-static int complain(const gex_AM_Entry_t *entry, size_t place, const char *what)
+static int complain_of_entry(const gex_AM_Entry_t *entry, size_t place, const char *what)
 {
     if (gex_System_GetVerboseErrors())
         aq_log_error("gex_EP_RegisterHandlers: entry %zu, handler %u %s: %s", place,
@@ -148,25 +150,26 @@ static int check_entry(const gex_AM_Entry_t *entry, size_t place)
 {
     gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     if (!entry->gex_fnptr)
-        return complain(entry, place, "gex_fnptr is NULL");
+        return complain_of_entry(entry, place, "gex_fnptr is NULL");
     if (entry->gex_nargs > AQ_AM_MAX_ARGS)
-        return complain(entry, place, "gex_nargs is more than gex_AM_MaxArgs(), which is 16");
+        return complain_of_entry(entry, place,
+                                 "gex_nargs is more than gex_AM_MaxArgs(), which is 16");
     if (!category || ((category & GEX_FLAG_AM_SHORT) && category != GEX_FLAG_AM_SHORT))
-        return complain(entry, place,
-                        "gex_flags has to hold one of GEX_FLAG_AM_SHORT, MEDIUM, LONG, MEDLONG");
+        return complain_of_entry(
+            entry, place, "gex_flags has to hold one of GEX_FLAG_AM_SHORT, MEDIUM, LONG, MEDLONG");
     if (!(entry->gex_flags & GEX_FLAG_AM_REQREP))
-        return complain(entry, place,
-                        "gex_flags has to hold one of GEX_FLAG_AM_REQUEST, REPLY, REQREP");
+        return complain_of_entry(entry, place,
+                                 "gex_flags has to hold one of GEX_FLAG_AM_REQUEST, REPLY, REQREP");
     return GASNET_OK;
 }
 
 static int register_fixed(gex_EP_t ep, const gex_AM_Entry_t *entry, size_t place)
 {
     if (entry->gex_index < GEX_AM_INDEX_BASE)
-        return complain(entry, place,
-                        "the index is below GEX_AM_INDEX_BASE (64); give 0 to have one chosen");
+        return complain_of_entry(
+            entry, place, "the index is below GEX_AM_INDEX_BASE (64); give 0 to have one chosen");
     if (ep->handlers[entry->gex_index].gex_fnptr)
-        return complain(entry, place, "the index is registered already");
+        return complain_of_entry(entry, place, "the index is registered already");
     aq_endpoint_set_handler(ep, entry);
     return GASNET_OK;
 }
@@ -180,7 +183,7 @@ static int register_anywhere(gex_EP_t ep, gex_AM_Entry_t *entry, size_t place)
             return GASNET_OK;
         }
     }
-    return complain(entry, place, "no index is free: 192 handlers are registered");
+    return complain_of_entry(entry, place, "no index is free: 192 handlers are registered");
 }
 
 static int register_table(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
@@ -200,9 +203,10 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
     aq_job_need("gex_EP_RegisterHandlers");
     int result = GASNET_OK;
     if (!(ep->capabilities & GEX_EP_CAPABILITY_AM))
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",
-                      ep->index);
+        return refuse_endpoint(
+            GASNET_ERR_BAD_ARG,
+            "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",
+            ep->index);
     for (size_t i = 0; i < count && result == GASNET_OK; i++)
         result = check_entry(&table[i], i);
     if (result != GASNET_OK)

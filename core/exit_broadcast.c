@@ -21,7 +21,7 @@ static atomic_flag speaking; // a poll is sending already
 
 // ---- messages ----
 
-static void fill(int32_t args[4], const aq_news_t *news)
+static void fill_args(int32_t args[4], const aq_news_t *news)
 {
     args[0] = (int32_t)news->kind;
     args[1] = (int32_t)news->ballot.elector;
@@ -30,19 +30,19 @@ static void fill(int32_t args[4], const aq_news_t *news)
 }
 
 // One that finds no room is repeated as one that was lost.
-static void say(uint32_t to, const aq_news_t *news)
+static void send_news(uint32_t to, const aq_news_t *news)
 {
     int32_t args[4];
-    fill(args, news);
+    fill_args(args, news);
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_EXIT_ASK, .nargs = 4};
     (void)aq_am_request(to, &am, GEX_FLAG_IMMEDIATE);
 }
 
-static void reply(gex_Token_t token, const aq_news_t *news)
+static void reply_news(gex_Token_t token, const aq_news_t *news)
 {
     int32_t args[4];
-    fill(args, news);
+    fill_args(args, news);
     const aq_am_t am = {.args = args,
                         .category = AQ_AM_SHORT,
                         .handler = AQ_HANDLER_EXIT_REPLY,
@@ -51,7 +51,7 @@ static void reply(gex_Token_t token, const aq_news_t *news)
     (void)aq_am_reply(token, &am, 0);
 }
 
-static bool next(uint32_t *to, aq_news_t *news)
+static bool next_news(uint32_t *to, aq_news_t *news)
 {
     aq_lock_take(&lock);
     bool any = aq_election_next(&election, aq_clock_ns(), to, news);
@@ -59,7 +59,7 @@ static bool next(uint32_t *to, aq_news_t *news)
     return any;
 }
 
-static bool turn(aq_task_t *task)
+static bool election_turn(aq_task_t *task)
 {
     (void)task;
     uint32_t to;
@@ -67,8 +67,8 @@ static bool turn(aq_task_t *task)
     bool any = false;
     if (atomic_flag_test_and_set(&speaking))
         return false;
-    while (next(&to, &news)) {
-        say(to, &news);
+    while (next_news(&to, &news)) {
+        send_news(to, &news);
         any = true;
     }
     atomic_flag_clear(&speaking);
@@ -95,14 +95,14 @@ static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t ma
     wake_up();
     (void)aq_job.boot->ops->announce_exit(aq_job.boot, answer.ballot.code);
     if (answers)
-        reply(token, &answer);
+        reply_news(token, &answer);
 }
 
 // ---- calls ----
 
 void aq_exit_broadcast_start(void)
 {
-    static aq_task_t task = {turn, NULL};
+    static aq_task_t task = {election_turn, NULL};
     const uint64_t limit = aq_exit_timeout_ns(aq_job.size);
     const aq_election_timing_t timing = {
         .retry_ns = limit / (SILENT_PART * TRIES), .tries = TRIES, .limit_ns = limit};

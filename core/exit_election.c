@@ -81,7 +81,7 @@ static bool time_is_over(const aq_election_t *e, uint64_t now)
 }
 
 // Takes a ballot over, unless one as strong is known. Then the telling begins, again if need be.
-static void learn(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
+static void learn_ballot(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
 {
     if (time_is_over(e, now) || (aq_election_knows(e) && !is_stronger(ballot, &e->ballot)))
         return;
@@ -112,7 +112,7 @@ void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now)
     e->begun = now;
     const aq_ballot_t own = {0, e->rank, code};
     if (e->rank == 0) {
-        learn(e, &own, now);
+        learn_ballot(e, &own, now);
         return;
     }
     e->state = AQ_ELECTION_ASKING;
@@ -124,12 +124,12 @@ void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now)
 static void hear_ask(aq_election_t *e, const aq_ballot_t *wanted, uint64_t now)
 {
     if (!aq_election_knows(e))
-        learn(e, wanted, now);
+        learn_ballot(e, wanted, now);
 }
 
 static void hear_end(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
 {
-    learn(e, ballot, now);
+    learn_ballot(e, ballot, now);
     if (is_same(ballot, &e->ballot))
         e->told = true;
 }
@@ -137,7 +137,7 @@ static void hear_end(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
 // One that knows a stronger ballot will be told by its parent there.
 static void hear_heard(aq_election_t *e, uint32_t from, const aq_ballot_t *ballot, uint64_t now)
 {
-    learn(e, ballot, now);
+    learn_ballot(e, ballot, now);
     const uint32_t place = place_of(e, from);
     for (unsigned i = 0; is_same(ballot, &e->ballot) && i < AQ_ELECTION_DEGREE; i++)
         if (!e->child[i].over && e->child[i].at == place)
@@ -150,7 +150,7 @@ bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_news_t *news, ui
     if (news->kind == AQ_NEWS_ASK)
         hear_ask(e, &news->ballot, now);
     else if (news->kind == AQ_NEWS_ANSWER)
-        learn(e, &news->ballot, now);
+        learn_ballot(e, &news->ballot, now);
     else if (news->kind == AQ_NEWS_END)
         hear_end(e, &news->ballot, now);
     else if (aq_election_knows(e))
@@ -173,7 +173,7 @@ static bool takes_turn(const aq_election_t *e, aq_election_slot_t *slot, uint64_
 }
 
 // Asks the next elector when this one has been silent for all tries; at last elects itself.
-static bool ask(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+static bool ask_elector(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
 {
     while (e->ask.tries == e->timing.tries && now >= e->ask.due) {
         e->silent++;
@@ -181,7 +181,7 @@ static bool ask(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
         e->ask = (aq_election_slot_t){.due = now};
         const aq_ballot_t own = e->ballot;
         if (own.elector == AQ_ELECTION_ELECTORS || own.elector == e->rank) {
-            learn(e, &own, now);
+            learn_ballot(e, &own, now);
             return false;
         }
     }
@@ -192,8 +192,8 @@ static bool ask(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
     return true;
 }
 
-static bool tell(aq_election_t *e, aq_election_slot_t *slot, uint64_t now, uint32_t *to,
-                 aq_news_t *out)
+static bool tell_child(aq_election_t *e, aq_election_slot_t *slot, uint64_t now, uint32_t *to,
+                       aq_news_t *out)
 {
     if (!slot->over && slot->tries == e->timing.tries && now >= slot->due) {
         e->silent++;
@@ -211,7 +211,7 @@ static bool tell(aq_election_t *e, aq_election_slot_t *slot, uint64_t now, uint3
 static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
 {
     for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
-        if (tell(e, &e->child[i], now, to, out))
+        if (tell_child(e, &e->child[i], now, to, out))
             return true;
     return false;
 }
@@ -231,7 +231,7 @@ static bool stand_in(aq_election_t *e, uint64_t now)
 
 bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
 {
-    if (e->state == AQ_ELECTION_ASKING && ask(e, now, to, out))
+    if (e->state == AQ_ELECTION_ASKING && ask_elector(e, now, to, out))
         return true;
     if (e->state == AQ_ELECTION_TELLING &&
         (tell_next(e, now, to, out) || (stand_in(e, now) && tell_next(e, now, to, out))))
@@ -242,7 +242,7 @@ bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *o
     return false;
 }
 
-static uint64_t sooner(uint64_t due, const aq_election_slot_t *slot)
+static uint64_t sooner_due(uint64_t due, const aq_election_slot_t *slot)
 {
     return slot->over ? due : aq_min(slot->due, due);
 }
@@ -253,10 +253,10 @@ uint64_t aq_election_due(const aq_election_t *e)
         return UINT64_MAX;
     uint64_t due = e->begun + e->timing.limit_ns;
     if (e->state == AQ_ELECTION_ASKING)
-        return sooner(due, &e->ask);
+        return sooner_due(due, &e->ask);
     if (!e->told && e->ballot.elector == e->rank && has_told_all(e) && e->stand_in < due)
         due = e->stand_in;
     for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
-        due = sooner(due, &e->child[i]);
+        due = sooner_due(due, &e->child[i]);
     return due;
 }

@@ -9,7 +9,7 @@
 
 // In a debug build aq_held is the number of the thread that holds the lock, else 1 when it is held;
 // 0: free.
-static int holder(void)
+static int holder_number(void)
 {
     static atomic_int threads;
     static _Thread_local int number;
@@ -45,21 +45,21 @@ void gex_HSL_Destroy(gex_HSL_t *hsl)
 
 void gex_HSL_Lock(gex_HSL_t *hsl)
 {
-    AQ_CHECK(held_by(hsl) != holder(), "gex_HSL_Lock: this thread holds the lock at %p already",
-             (void *)hsl);
+    AQ_CHECK(held_by(hsl) != holder_number(),
+             "gex_HSL_Lock: this thread holds the lock at %p already", (void *)hsl);
     AQ_CHECK(aq_threads || !held_by(hsl),
              "gex_HSL_Lock: another thread holds the lock at %p; only GASNET_PAR lets several "
              "threads compete for one",
              (void *)hsl);
     if (aq_threads)
         pthread_mutex_lock(&hsl->aq_mutex);
-    set_held(hsl, holder());
+    set_held(hsl, holder_number());
 }
 
 void gex_HSL_Unlock(gex_HSL_t *hsl)
 {
     AQ_CHECK(held_by(hsl), "gex_HSL_Unlock: the lock at %p is not held", (void *)hsl);
-    AQ_CHECK(held_by(hsl) == holder(), "gex_HSL_Unlock: another thread holds the lock at %p",
+    AQ_CHECK(held_by(hsl) == holder_number(), "gex_HSL_Unlock: another thread holds the lock at %p",
              (void *)hsl);
     set_held(hsl, 0);
     if (aq_threads)
@@ -70,6 +70,6 @@ int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
     if (aq_threads ? pthread_mutex_trylock(&hsl->aq_mutex) != 0 : held_by(hsl) != 0)
         return GASNET_ERR_NOT_READY;
-    set_held(hsl, holder());
+    set_held(hsl, holder_number());
     return GASNET_OK;
 }

@@ -9,7 +9,7 @@
 
 #define NULL_BYTES 4096 // what is read through a null handle is in the first page
 
-static void tell(void)
+static void report_null_handle(void)
 {
     if (aq_job.failed) {
         aq_job_let_first_speak();
@@ -27,7 +27,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
     if ((uintptr_t)info->si_addr < NULL_BYTES && info->si_code > 0)
-        tell();
+        report_null_handle();
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }

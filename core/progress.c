@@ -117,7 +117,7 @@ void aq_progress_wake(void)
     }
 }
 
-static inline unsigned poll(unsigned what)
+static inline unsigned poll_all(unsigned what)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
@@ -133,12 +133,12 @@ static inline unsigned poll(unsigned what)
 
 unsigned aq_progress_poll(void)
 {
-    return poll(AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    return poll_all(AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
 }
 
 void aq_progress_poll_sending(void)
 {
-    poll(AQ_POLL_REPLIES | AQ_POLL_REQUESTS | AQ_POLL_SENDING);
+    poll_all(AQ_POLL_REPLIES | AQ_POLL_REQUESTS | AQ_POLL_SENDING);
 }
 
 void aq_progress_poll_replies(void)
@@ -158,7 +158,7 @@ void aq_progress_wait_replies(unsigned turns)
 
 // Whether ranks, or the threads of this one, outnumber the processors: then one that polls on and
 // on keeps those that it waits for from working.
-static bool crowded(void)
+static bool is_crowded(void)
 {
     return crowding > 1 || (aq_threads && aq_thread_live() > own_processors);
 }
@@ -168,7 +168,7 @@ void aq_progress_poll_in_loop(void)
     static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
     if (aq_progress_poll())
         turns = 0;
-    else if (++turns % LOOP_TURNS == 0 && crowded())
+    else if (++turns % LOOP_TURNS == 0 && is_crowded())
         sched_yield();
 }
 
@@ -183,7 +183,7 @@ int gasnet_AMPoll(void)
 // Where the waits of this process sleep: the first conduit that can wake us, or the last, the
 // network, of a process that shares memory with no other. The others are looked at after each of
 // its bounded sleeps.
-static aq_conduit_t *bed(void)
+static aq_conduit_t *wakeup_conduit(void)
 {
     aq_conduit_t *found = NULL;
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
@@ -201,12 +201,13 @@ static bool others_may_call(const aq_conduit_t *sleeping)
            (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
 }
 
-// Tells the others where this process waits (seat: see aq_boot_t).
-static void take_seat(uint16_t seat)
+// Tells the others where this process waits (cpu: see aq_boot_t).
+static void publish_waiting_cpu(uint16_t cpu)
 {
-    _Atomic uint16_t *seats = aq_job.boot->seats;
-    if (seats && atomic_load_explicit(&seats[aq_job.rank], memory_order_relaxed) != seat)
-        atomic_store_explicit(&seats[aq_job.rank], seat, memory_order_relaxed);
+    _Atomic uint16_t *waiting_cpus = aq_job.boot->seats;
+    if (waiting_cpus &&
+        atomic_load_explicit(&waiting_cpus[aq_job.rank], memory_order_relaxed) != cpu)
+        atomic_store_explicit(&waiting_cpus[aq_job.rank], cpu, memory_order_relaxed);
 }
 
 // Whether the kernel has put another rank onto our processor, as it may do for a while even if
@@ -217,20 +218,20 @@ static bool processor_is_shared(void)
     const int processor = sched_getcpu();
     if (!aq_job.boot->seats || processor < 0 || processor >= UINT16_MAX)
         return false;
-    const uint16_t seat = (uint16_t)(processor + 1);
+    const uint16_t cpu = (uint16_t)(processor + 1);
     unsigned here = 0;
-    take_seat(seat);
+    publish_waiting_cpu(cpu);
     for (uint32_t i = 0; i < aq_job.host.size; i++)
         here += atomic_load_explicit(&aq_job.boot->seats[aq_job.host.members[i].gex_jobrank],
-                                     memory_order_relaxed) == seat;
+                                     memory_order_relaxed) == cpu;
     return here > 1;
 }
 
 // The last steps of a wait. First announce that we sleep; then, if one more look at everything (by
 // the caller, too, who checks the condition between turns) finds nothing, sleep.
-static void doze(aq_api_wait_t *wait, uint64_t waited)
+static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
 {
-    aq_conduit_t *conduit = bed();
+    aq_conduit_t *conduit = wakeup_conduit();
     if (!conduit) {
         aq_clock_sleep_ns(SLEEP_NS_FIRST / 20);
         return;
@@ -245,7 +246,7 @@ static void doze(aq_api_wait_t *wait, uint64_t waited)
         limit /= 20;
     else if (limit == SLEEP_NS_MAX)
         limit = aq_min(aq_max(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
-    take_seat(0);
+    publish_waiting_cpu(0);
     conduit->ops->sleep(conduit, wait->armed, limit);
     aq_api_wait_end(wait);
 }
@@ -253,7 +254,7 @@ static void doze(aq_api_wait_t *wait, uint64_t waited)
 void aq_api_wait_end(aq_api_wait_t *wait)
 {
     if (wait->armed) {
-        aq_conduit_t *conduit = bed();
+        aq_conduit_t *conduit = wakeup_conduit();
         conduit->ops->disarm(conduit);
         wait->armed = 0;
     }
@@ -275,7 +276,7 @@ static uint64_t spin_time(void)
 static unsigned wait_poll(const aq_api_wait_t *wait)
 {
     const bool again = spin_ns && !wait->since && wait->turns % AGAIN_TURNS;
-    return poll(AQ_POLL_REPLIES | AQ_POLL_REQUESTS | (again ? AQ_POLL_AGAIN : 0));
+    return poll_all(AQ_POLL_REPLIES | AQ_POLL_REQUESTS | (again ? AQ_POLL_AGAIN : 0));
 }
 
 void aq_api_wait_turn(aq_api_wait_t *wait)
@@ -308,5 +309,5 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
     if (wait_mode == GASNET_WAIT_SPIN || waited < spin + yield_ns || wait->turns < YIELD_TURNS)
         sched_yield();
     else
-        doze(wait, waited);
+        block_in_conduit(wait, waited);
 }

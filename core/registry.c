@@ -70,7 +70,7 @@ static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t w
 }
 
 // What the contract asks of a table: the mandatory operations, and the optional ones by whole sets.
-static bool complete(const aq_conduit_ops_t *ops)
+static bool is_complete(const aq_conduit_ops_t *ops)
 {
     bool all = ops->name && ops->usable && ops->open && ops->describe && ops->match &&
                ops->connect && ops->send && ops->poll && ops->close &&
@@ -85,7 +85,7 @@ const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why
     const aq_conduit_ops_t *ops = find_built_in(name);
     if (!ops)
         ops = find_module(name, why, why_size);
-    if (!ops || complete(ops))
+    if (!ops || is_complete(ops))
         return ops;
     snprintf(why, why_size,
              "its table lacks a mandatory operation, or has one of a set without the others "

@@ -165,7 +165,7 @@ static aq_status_t map_segments(void **here)
     return status;
 }
 
-static aq_status_t attach(uintptr_t size)
+static aq_status_t attach_segment(uintptr_t size)
 {
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
@@ -219,7 +219,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     int result = check_pages("gex_Segment_Attach", size);
     if (result != GASNET_OK)
         return result;
-    if (attach(size) != AQ_OK) {
+    if (attach_segment(size) != AQ_OK) {
         aq_job_exit_if_ended();
         return GASNET_ERR_RESOURCE;
     }
@@ -238,7 +238,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 
 // ---- segments of the client's own making ----
 
-static int refuse(int error, const char *what, unsigned long value)
+static int refuse_segment(int error, const char *what, unsigned long value)
 {
     if (gex_System_GetVerboseErrors())
         aq_log_error(what, value);
@@ -248,16 +248,18 @@ static int refuse(int error, const char *what, unsigned long value)
 static int check_create(uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
     if (kind != GEX_MK_HOST)
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library knows no "
-                      "device memory",
-                      (unsigned long)(uintptr_t)kind);
+        return refuse_segment(
+            GASNET_ERR_BAD_ARG,
+            "gex_Segment_Create: kind 0x%lx is not GEX_MK_HOST: this library knows no "
+            "device memory",
+            (unsigned long)(uintptr_t)kind);
     if (!length)
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_Segment_Create: the length is %lu bytes; give 1 at least", length);
+        return refuse_segment(GASNET_ERR_BAD_ARG,
+                              "gex_Segment_Create: the length is %lu bytes; give 1 at least",
+                              length);
     if (flags)
-        return refuse(GASNET_ERR_BAD_ARG, "gex_Segment_Create: flags are 0x%lx and have to be 0",
-                      flags);
+        return refuse_segment(GASNET_ERR_BAD_ARG,
+                              "gex_Segment_Create: flags are 0x%lx and have to be 0", flags);
     return GASNET_OK;
 }
 
@@ -279,7 +281,8 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
         if (new.allocated)
             munmap(new.addr, new.size);
         free(made);
-        return refuse(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory for %lu bytes", length);
+        return refuse_segment(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory for %lu bytes",
+                              length);
     }
     *made = new;
     *segment_p = made;
@@ -287,7 +290,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
 }
 
 // Looks at all endpoints, also at those that other threads make and bind meanwhile.
-static void unbind(gex_Segment_t seg)
+static void unbind_segment(gex_Segment_t seg)
 {
     aq_lock_take(&aq_endpoint_lock);
     for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
@@ -309,7 +312,7 @@ void gex_Segment_Destroy(gex_Segment_t seg, gex_Flags_t flags)
         aq_log_error("gex_Segment_Destroy: the segment of gex_Segment_Attach cannot be destroyed");
         return;
     }
-    unbind(seg);
+    unbind_segment(seg);
     if (seg->allocated)
         munmap(seg->addr, seg->size);
     free(seg);
@@ -331,12 +334,13 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
 {
     aq_job_need("gex_EP_BindSegment");
     if (ep == GEX_EP_INVALID || seg == GEX_SEGMENT_INVALID || flags)
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx",
-                      flags);
+        return refuse_segment(
+            GASNET_ERR_BAD_ARG,
+            "gex_EP_BindSegment: GEX_EP_INVALID, GEX_SEGMENT_INVALID or flags 0x%lx", flags);
     if (!bind_if_unbound(ep, seg))
-        return refuse(GASNET_ERR_BAD_ARG,
-                      "gex_EP_BindSegment: endpoint %lu has a bound segment already", ep->index);
+        return refuse_segment(GASNET_ERR_BAD_ARG,
+                              "gex_EP_BindSegment: endpoint %lu has a bound segment already",
+                              ep->index);
     if (!ep->index) {
         aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size);
         aq_team_map(aq_job.rank, 0);

@@ -18,7 +18,7 @@ typedef struct published {
 static void *tree; // of published_t, by rank and ep
 static aq_lock_t tree_lock;
 
-static int compare(const void *a, const void *b)
+static int compare_published(const void *a, const void *b)
 {
     const published_t *x = a, *y = b;
     if (x->rank != y->rank)
@@ -47,7 +47,7 @@ void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintpt
         aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);
     *entry = (published_t){rank, ep, addr, size};
     aq_lock_take(&tree_lock);
-    published_t **found = tsearch(entry, &tree, compare);
+    published_t **found = tsearch(entry, &tree, compare_published);
     if (found && *found != entry) {
         **found = *entry;
         free(entry);
@@ -61,7 +61,7 @@ static bool find_published(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, ui
 {
     published_t key = {.rank = rank, .ep = ep};
     aq_lock_take(&tree_lock);
-    published_t **found = tfind(&key, &tree, compare);
+    published_t **found = tfind(&key, &tree, compare_published);
     if (found) {
         *addr = (*found)->addr;
         *size = (*found)->size;

@@ -54,7 +54,7 @@ static void complete_phase(aq_barrier_t *b, aq_vote_t result)
 }
 
 // With busy held: goes as far as possible; true when a phase was completed.
-static bool advance(aq_barrier_t *b)
+static bool barrier_advance(aq_barrier_t *b)
 {
     bool any = false;
     for (;;) {
@@ -90,7 +90,7 @@ static void hold_flag(atomic_uint *flag)
 }
 
 // Not entered again from a poll inside of it.
-static bool turn(aq_task_t *task)
+static bool barrier_turn(aq_task_t *task)
 {
     bool any = false;
     (void)task;
@@ -98,7 +98,7 @@ static bool turn(aq_task_t *task)
         return false;
     for (aq_barrier_t *b = barriers; b; b = b->next)
         if (try_flag(&b->busy)) {
-            any |= advance(b);
+            any |= barrier_advance(b);
             drop_flag(&b->busy);
         }
     drop_flag(&walking);
@@ -113,7 +113,7 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
     aq_progress_busy(1);
     aq_event_t *event = NULL;
     if (b->initiated - atomic_load_explicit(&b->completed, memory_order_relaxed) > 1 ||
-        !advance(b)) {
+        !barrier_advance(b)) {
         event = aq_event_new();
         aq_event_begin(aq_event_part(event, AQ_PART_OTHER));
         if (b->first)
@@ -131,7 +131,7 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
 }
 
 // In a handler of a signal: only looks.
-static void tell(void)
+static void barrier_report(void)
 {
     for (const aq_barrier_t *b = barriers; b; b = b->next) {
         const uint32_t completed = atomic_load_explicit(&b->completed, memory_order_relaxed);
@@ -162,7 +162,7 @@ static aq_vote_t vote_of(int id, int flags)
                                                                                : AQ_VOTE_NAME(id);
 }
 
-static void notify(const char *call, int id, int flags)
+static void barrier_notify(const char *call, int id, int flags)
 {
     aq_job_need(call);
     if (AQ_CHECKS)
@@ -176,7 +176,7 @@ static void notify(const char *call, int id, int flags)
 
 void gasnet_barrier_notify(int id, int flags)
 {
-    notify("gasnet_barrier_notify", id, flags);
+    barrier_notify("gasnet_barrier_notify", id, flags);
 }
 
 static void check_notified(const char *call)
@@ -216,7 +216,7 @@ int gasnet_barrier_try(int id, int flags)
 
 int gasnet_barrier(int id, int flags)
 {
-    notify("gasnet_barrier", id, flags);
+    barrier_notify("gasnet_barrier", id, flags);
     return gasnet_barrier_wait(id, flags);
 }
 
@@ -242,7 +242,7 @@ static void *own_area(void)
 
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
 {
-    static aq_task_t task = {.turn = turn};
+    static aq_task_t task = {.turn = barrier_turn};
     b->own = place->areas[0] ? NULL : own_area();
     aq_shared_start(&b->shared, b->own ? &b->own : place->areas, place->size, place->index,
                     place->groups == 1);
@@ -250,7 +250,7 @@ void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
     hold_flag(&walking);
     if (!barriers) { // the first is the job's own, which stays
         aq_progress_add(&task);
-        aq_report_add(tell);
+        aq_report_add(barrier_report);
     }
     b->next = barriers;
     barriers = b;

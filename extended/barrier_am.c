@@ -39,7 +39,7 @@ static bool is_next(const aq_dissemination_t *d, const word_t *word)
     return word->phase == last + 2 || (last == 0 && word->phase == 1);
 }
 
-static void hear(aq_dissemination_t *d, const word_t *word)
+static void hear_message(aq_dissemination_t *d, const word_t *word)
 {
     unsigned parity = word->phase & 1;
     if (word->round >= d->rounds || word->source != d->from[word->round] || !is_next(d, word))
@@ -57,7 +57,7 @@ static void hear_early(aq_dissemination_t *d)
             at = &e->next;
             continue;
         }
-        hear(d, &e->word);
+        hear_message(d, &e->word);
         *at = e->next;
         free(e);
     }
@@ -108,7 +108,7 @@ static void on_message(gex_Token_t token, int32_t id_high, int32_t id_low, int32
     while (d && d->id != word.id)
         d = d->next;
     if (d)
-        hear(d, &word);
+        hear_message(d, &word);
     else
         keep_early(&word);
     aq_lock_drop(&list_lock);

@@ -31,7 +31,7 @@ struct aq_shared_barrier {
 _Static_assert(sizeof(struct aq_shared_barrier) <= AQ_SHARED_BARRIER_BYTES,
                "barriers overlap in the scratch");
 
-static counted_t *counted(const aq_shared_side_t *side, uint32_t phase)
+static counted_t *counted_of(const aq_shared_side_t *side, uint32_t phase)
 {
     return &side->at[0]->counted[phase & 1];
 }
@@ -94,7 +94,7 @@ void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
         wake_neighbourhood();
         return;
     }
-    counted_t *c = counted(side, phase);
+    counted_t *c = counted_of(side, phase);
     join_vote(c, vote);
     uint32_t arrived = atomic_fetch_add_explicit(&c->count, 1, memory_order_acq_rel) + 1;
     if (arrived == side->size && side->last_releases)
@@ -105,7 +105,7 @@ void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
 
 bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
 {
-    counted_t *c = counted(side, phase);
+    counted_t *c = counted_of(side, phase);
     if (atomic_load_explicit(&c->count, memory_order_acquire) != side->size)
         return false;
     *vote = atomic_load_explicit(&c->vote, memory_order_relaxed);
@@ -116,7 +116,7 @@ bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
 // before the next phase but one.
 void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
 {
-    counted_t *c = counted(side, phase);
+    counted_t *c = counted_of(side, phase);
     atomic_store_explicit(&c->count, 0, memory_order_relaxed);
     atomic_store_explicit(&c->vote, AQ_VOTE_NONE, memory_order_relaxed);
     atomic_store_explicit(&c->result, vote, memory_order_relaxed);
@@ -144,7 +144,7 @@ bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
         *vote = side->joined;
         return true;
     }
-    counted_t *c = counted(side, phase);
+    counted_t *c = counted_of(side, phase);
     if (atomic_load_explicit(&c->released, memory_order_acquire) != phase)
         return false;
     *vote = atomic_load_explicit(&c->result, memory_order_relaxed);

@@ -110,7 +110,7 @@ static void check_team(const char *name, gex_TM_t tm)
                  name);
 }
 
-static gasnet_coll_handle_t begin(gex_TM_t tm, const aq_coll_call_t *call, int flags)
+static gasnet_coll_handle_t begin_call(gex_TM_t tm, const aq_coll_call_t *call, int flags)
 {
     check_team(call_name(call->kind), tm);
     if (AQ_CHECKS)
@@ -126,7 +126,7 @@ gasnet_coll_handle_t gasnet_coll_broadcast_nb(gasnet_team_handle_t team, void *d
 {
     const aq_coll_call_t call = {
         AQ_COLL_BROADCAST, srcimage, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin(team, &call, flags);
+    return begin_call(team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_scatter_nb(gasnet_team_handle_t team, void *dst,
@@ -134,28 +134,28 @@ gasnet_coll_handle_t gasnet_coll_scatter_nb(gasnet_team_handle_t team, void *dst
                                             int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_SCATTER, srcimage, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin(team, &call, flags);
+    return begin_call(team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_gather_nb(gasnet_team_handle_t team, gasnet_image_t dstimage,
                                            void *dst, const void *src, size_t nbytes, int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_GATHER, dstimage, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin(team, &call, flags);
+    return begin_call(team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_gather_all_nb(gasnet_team_handle_t team, void *dst,
                                                const void *src, size_t nbytes, int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_GATHER_ALL, 0, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin(team, &call, flags);
+    return begin_call(team, &call, flags);
 }
 
 gasnet_coll_handle_t gasnet_coll_exchange_nb(gasnet_team_handle_t team, void *dst, const void *src,
                                              size_t nbytes, int flags)
 {
     const aq_coll_call_t call = {AQ_COLL_EXCHANGE, 0, dst, src, 1, nbytes, NULL, NULL, false};
-    return begin(team, &call, flags);
+    return begin_call(team, &call, flags);
 }
 
 // ---- barriers ----

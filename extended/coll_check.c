@@ -41,7 +41,7 @@ static bool is_gasnet1(const aq_coll_words_t *w)
     return w->call >= AQ_COLL_SCATTER && w->call != AQ_COLL_CALL_BARRIER;
 }
 
-static void describe(const aq_coll_words_t *w, char *text, size_t size)
+static void describe_call(const aq_coll_words_t *w, char *text, size_t size)
 {
     char op[AQ_OP_NAMES_BYTES];
     int n = snprintf(text, size, "%s", names[w->call]);
@@ -61,7 +61,7 @@ static void describe(const aq_coll_words_t *w, char *text, size_t size)
 }
 
 // Any order of calls will do.
-static int order(const aq_coll_words_t *a, const aq_coll_words_t *b)
+static int order_calls(const aq_coll_words_t *a, const aq_coll_words_t *b)
 {
     const uint64_t left[] = {(uint64_t)a->call, a->root, a->dt, a->op, a->unit, a->count};
     const uint64_t right[] = {(uint64_t)b->call, b->root, b->dt, b->op, b->unit, b->count};
@@ -73,21 +73,21 @@ static int order(const aq_coll_words_t *a, const aq_coll_words_t *b)
 
 // Around a ring, calls that change go up somewhere and down again: it is enough to tell one of
 // both.
-static void compare(const aq_coll_t *coll, const aq_coll_words_t *mine,
-                    const aq_coll_words_t *theirs)
+static void compare_calls(const aq_coll_t *coll, const aq_coll_words_t *mine,
+                          const aq_coll_words_t *theirs)
 {
     char my_call[192], their_call[192];
     const struct gex_tm *head = &coll->team->head;
-    if (order(mine, theirs) >= 0)
+    if (order_calls(mine, theirs) >= 0)
         return;
-    describe(mine, my_call, sizeof my_call);
-    describe(theirs, their_call, sizeof their_call);
+    describe_call(mine, my_call, sizeof my_call);
+    describe_call(theirs, their_call, sizeof their_call);
     aq_fatal("the members of a team have to make the same collective calls in the same order, but "
              "rank %u of the team calls %s where rank %u calls %s",
              head->rank, my_call, (head->rank + head->size - 1) % head->size, their_call);
 }
 
-static void keep(note_t **list, uint64_t team, uint32_t number, const aq_coll_words_t *words)
+static void keep_note(note_t **list, uint64_t team, uint32_t number, const aq_coll_words_t *words)
 {
     note_t *note = malloc(sizeof *note);
     if (!note)
@@ -97,7 +97,7 @@ static void keep(note_t **list, uint64_t team, uint32_t number, const aq_coll_wo
 }
 
 // Takes the note of a number (of any: 0) of a team out of a list, or returns NULL.
-static note_t *take(note_t **list, uint64_t team, uint32_t number)
+static note_t *take_note(note_t **list, uint64_t team, uint32_t number)
 {
     while (*list && ((*list)->team != team || (number && (*list)->number != number)))
         list = &(*list)->next;
@@ -108,15 +108,15 @@ static note_t *take(note_t **list, uint64_t team, uint32_t number)
 }
 
 // With the lock held: compares the call of one side with the other side's, or keeps it.
-static void meet(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *words, bool mine)
+static void meet_note(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *words, bool mine)
 {
     struct aq_coll_check *check = coll->check;
-    note_t *other = take(mine ? &check->theirs : &check->mine, coll->team->id, number);
+    note_t *other = take_note(mine ? &check->theirs : &check->mine, coll->team->id, number);
     if (!other) {
-        keep(mine ? &check->mine : &check->theirs, coll->team->id, number, words);
+        keep_note(mine ? &check->mine : &check->theirs, coll->team->id, number, words);
         return;
     }
-    compare(coll, mine ? words : &other->words, mine ? &other->words : words);
+    compare_calls(coll, mine ? words : &other->words, mine ? &other->words : words);
     free(other);
 }
 
@@ -137,9 +137,9 @@ static void on_call(gex_Token_t token, int32_t team_high, int32_t team_low, int3
     aq_lock_take(&aq_coll_lock);
     aq_team_t *known = aq_team_find(team);
     if (known && known->coll)
-        meet(known->coll, (uint32_t)number, &words, false);
+        meet_note(known->coll, (uint32_t)number, &words, false);
     else
-        keep(&orphans, team, (uint32_t)number, &words);
+        keep_note(&orphans, team, (uint32_t)number, &words);
     aq_lock_drop(&aq_coll_lock);
 }
 
@@ -150,7 +150,7 @@ void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *w)
         return;
     aq_lock_take(&aq_coll_lock);
     uint32_t number = ++coll->check->calls;
-    meet(coll, number, w, true);
+    meet_note(coll, number, w, true);
     aq_lock_drop(&aq_coll_lock);
     int32_t args[WORDS] = {
         aq_high(coll->team->id), aq_low(coll->team->id), (int32_t)number, w->call,
@@ -166,15 +166,15 @@ void aq_coll_check_start(aq_coll_t *coll)
     coll->check = calloc(1, sizeof *coll->check);
     if (!coll->check)
         aq_fatal("out of memory for the checks of collectives");
-    for (note_t *note; (note = take(&orphans, coll->team->id, 0)) != NULL; free(note))
-        keep(&coll->check->theirs, note->team, note->number, &note->words);
+    for (note_t *note; (note = take_note(&orphans, coll->team->id, 0)) != NULL; free(note))
+        keep_note(&coll->check->theirs, note->team, note->number, &note->words);
 }
 
 void aq_coll_check_end(aq_coll_t *coll)
 {
     note_t *note;
-    while ((note = take(&coll->check->mine, coll->team->id, 0)) != NULL ||
-           (note = take(&coll->check->theirs, coll->team->id, 0)) != NULL)
+    while ((note = take_note(&coll->check->mine, coll->team->id, 0)) != NULL ||
+           (note = take_note(&coll->check->theirs, coll->team->id, 0)) != NULL)
         free(note);
     free(coll->check);
 }

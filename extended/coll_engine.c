@@ -85,7 +85,7 @@ static void count_open(aq_coll_t *coll, int change)
 }
 
 // With the lock held: the last of the team's operations.
-static aq_coll_op_t *append(aq_coll_t *coll, const aq_coll_call_t *call)
+static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
 {
     aq_coll_op_t *op = new_op(coll, call);
     if (++coll->numbers == 0) // 0 means: no fence
@@ -118,7 +118,7 @@ static aq_coll_op_t *append_fence(aq_coll_t *coll)
                                  .unit = sizeof nothing,
                                  .count = 1,
                                  .fn = aq_coll_operator(GEX_DT_U32, GEX_OP_OR)};
-    aq_coll_op_t *op = append(coll, &call);
+    aq_coll_op_t *op = append_op(coll, &call);
     coll->fence = op->number;
     coll->unasked = 0;
     return op;
@@ -133,7 +133,7 @@ static bool fence_open(const aq_coll_op_t *op)
     return before == op;
 }
 
-static void start(aq_coll_op_t *op)
+static void start_op(aq_coll_op_t *op)
 {
     if (op->fence && !fence_open(op))
         return;
@@ -165,7 +165,7 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
 }
 
 // With the lock held. The initiator, if it still looks after the record, gives it back.
-static void complete(aq_coll_op_t *op)
+static void complete_op(aq_coll_op_t *op)
 {
     unlink_op(op->coll, op);
     aq_progress_busy(-1);
@@ -181,11 +181,11 @@ static void complete(aq_coll_op_t *op)
 static aq_coll_op_t *if_started(aq_coll_op_t *op)
 {
     if (op && !op->started)
-        start(op);
+        start_op(op);
     return op && op->started ? op : NULL;
 }
 
-static bool advance(aq_coll_t *coll)
+static bool advance_team(aq_coll_t *coll)
 {
     bool any = false;
     aq_lock_take(&aq_coll_lock);
@@ -196,7 +196,7 @@ static bool advance(aq_coll_t *coll)
         aq_lock_take(&aq_coll_lock);
         aq_coll_op_t *next = op->next;
         if (is_complete)
-            complete(op);
+            complete_op(op);
         any |= is_complete;
         op = if_started(next);
     }
@@ -215,7 +215,7 @@ static void drop_busy(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-static bool turn(aq_task_t *task)
+static bool engine_turn(aq_task_t *task)
 {
     (void)task;
     if (!try_busy())
@@ -223,7 +223,7 @@ static bool turn(aq_task_t *task)
     bool any = false;
     for (aq_coll_t *coll = teams; coll; coll = coll->next)
         if (atomic_load_explicit(&coll->open, memory_order_relaxed))
-            any |= advance(coll);
+            any |= advance_team(coll);
     drop_busy();
     return any;
 }
@@ -236,7 +236,7 @@ static void hold_busy(void)
 
 void aq_coll_engine_add(aq_coll_t *coll)
 {
-    static aq_task_t task = {.turn = turn};
+    static aq_task_t task = {.turn = engine_turn};
     hold_busy();
     if (!teams && coll->team == &aq_team)
         aq_progress_add(&task);
@@ -301,10 +301,10 @@ static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
 }
 
 // Advances what was just initiated; returns the event of these operations.
-static gex_Event_t run(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t count)
+static gex_Event_t run_ops(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t count)
 {
     if (try_busy()) {
-        bool any = advance(coll);
+        bool any = advance_team(coll);
         drop_busy();
         if (any && aq_threads)
             aq_progress_wake();
@@ -326,12 +326,12 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
         append_fence(coll)->detached = true;
     while (count < shares) {
         aq_coll_call_t part = share_of(call, count, shares);
-        ops[count++] = append(coll, &part);
+        ops[count++] = append_op(coll, &part);
     }
     if (sync & AQ_COLL_SYNC_AFTER) {
         coll->fence = ops[0]->number; // this rank enters the fence when its part is done
         ops[count++] = append_fence(coll);
     }
     aq_lock_drop(&aq_coll_lock);
-    return run(coll, ops, count);
+    return run_ops(coll, ops, count);
 }

@@ -25,7 +25,7 @@ static bool sends_to(const aq_coll_op_t *op, uint32_t rank)
     return op->call.kind != AQ_COLL_GATHER || rank == op->call.root;
 }
 
-static bool awaits(const aq_coll_op_t *op, uint32_t rank)
+static bool awaits_from(const aq_coll_op_t *op, uint32_t rank)
 {
     if (rank == my_rank(op) || (op->call.kind == AQ_COLL_GATHER && op->call.root != my_rank(op)))
         return false;
@@ -60,7 +60,7 @@ void aq_coll_flat_prepare(aq_coll_op_t *op)
 {
     op->slots = (aq_coll_slot_t *)(op + 1);
     for (uint32_t r = 0; r < op->coll->map.size; r++) {
-        const uint32_t parts = awaits(op, r) ? op->parts_of_piece : 0;
+        const uint32_t parts = awaits_from(op, r) ? op->parts_of_piece : 0;
         atomic_init(&op->slots[r].missing, parts);
         op->slots[r].unbegun = parts;
         op->down_count += sends_to(op, r);
@@ -71,7 +71,7 @@ void aq_coll_flat_prepare(aq_coll_op_t *op)
 
 uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row)
 {
-    return row < op->coll->map.size && awaits(op, row) ? row : GEX_RANK_INVALID;
+    return row < op->coll->map.size && awaits_from(op, row) ? row : GEX_RANK_INVALID;
 }
 
 bool aq_coll_flat_awaits_ready(const aq_coll_op_t *op, uint32_t rank)
@@ -125,11 +125,11 @@ static void send_all(const aq_coll_op_t *op)
     }
 }
 
-static void invite(aq_coll_op_t *op)
+static void invite_senders(aq_coll_op_t *op)
 {
     op->invited = true;
     for (uint32_t r = 0; r < op->coll->map.size; r++)
-        if (awaits(op, r))
+        if (awaits_from(op, r))
             aq_coll_send_ready(op, r);
 }
 
@@ -143,7 +143,7 @@ bool aq_coll_flat_advance(aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;
     if (op->rendezvous && !op->invited)
-        invite(op);
+        invite_senders(op);
     if (!op->up && can_send(op)) {
         send_all(op);
         op->up = 1;

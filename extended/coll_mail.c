@@ -50,7 +50,7 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
 
 // Ends the job: the message is none that a correct peer sends which makes the same calls. A debug
 // build drops the message, since coll_check.c will say in which call the ranks differ.
-static void refuse(const aq_coll_mail_t *mail, const char *why)
+static void refuse_mail(const aq_coll_mail_t *mail, const char *why)
 {
     if (AQ_CHECKS)
         return;
@@ -66,7 +66,7 @@ static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
 {
     const gex_Rank_t rank = gex_TM_TranslateJobrankToRank(&op->coll->team->head, mail->source);
     if (!aq_coll_op_awaits_ready(op, rank))
-        refuse(mail, "nobody waits for this rank to be ready");
+        refuse_mail(mail, "nobody waits for this rank to be ready");
     else
         atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
 }
@@ -89,7 +89,7 @@ static bool begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail, aq_co
 {
     const char *wrong = aq_coll_mail_part(op, mail, part);
     if (wrong)
-        refuse(mail, wrong);
+        refuse_mail(mail, wrong);
     else
         part->slot->unbegun--;
     return !wrong;
@@ -110,7 +110,7 @@ static aq_coll_mail_t **list_of(aq_coll_t *coll, uint32_t number)
     return &coll->mail[number % AQ_COLL_MAIL_LISTS];
 }
 
-static void keep(aq_coll_t *coll, const aq_coll_mail_t *mail, const void *payload)
+static void keep_mail(aq_coll_t *coll, const aq_coll_mail_t *mail, const void *payload)
 {
     aq_coll_mail_t *copy = malloc(sizeof *copy + mail->nbytes);
     if (!copy)
@@ -184,14 +184,14 @@ static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
     aq_coll_t *coll = team ? team->coll : NULL;
     aq_coll_op_t *op = coll ? aq_coll_find_started(coll, mail->number) : NULL;
     if (!op && coll && is_over(coll, mail->number))
-        refuse(mail, "the operation is over");
+        refuse_mail(mail, "the operation is over");
     else if (!op)
-        keep(coll, mail, payload);
+        keep_mail(coll, mail, payload);
     return op;
 }
 
 // A part is copied without the lock: its operation waits for it, and is not complete before.
-static void arrive(const aq_coll_mail_t *mail, const void *payload)
+static void mail_arrive(const aq_coll_mail_t *mail, const void *payload)
 {
     aq_coll_part_t part;
     bool begun = false;
@@ -216,18 +216,18 @@ static void on_part(gex_Token_t token, void *payload, size_t nbytes, int32_t tea
                                  .part = (uint32_t)part,
                                  .nbytes = nbytes};
     if (mail.row == AQ_COLL_READY)
-        refuse(&mail, "no part has this row");
+        refuse_mail(&mail, "no part has this row");
     else
-        arrive(&mail, payload);
+        mail_arrive(&mail, payload);
 }
 
 static void on_ready(gex_Token_t token, int32_t team_high, int32_t team_low, int32_t number)
 {
-    arrive(&(aq_coll_mail_t){.source = token->arrival->source,
-                             .team = aq_join(team_high, team_low),
-                             .number = (uint32_t)number,
-                             .row = AQ_COLL_READY},
-           NULL);
+    mail_arrive(&(aq_coll_mail_t){.source = token->arrival->source,
+                                  .team = aq_join(team_high, team_low),
+                                  .number = (uint32_t)number,
+                                  .row = AQ_COLL_READY},
+                NULL);
 }
 
 void aq_coll_mail_register(void)

@@ -266,7 +266,7 @@ static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
 }
 
 // Combines a piece of this rank and its children; returns where the bytes with it begin.
-static const char *combine(const aq_coll_op_t *op, uint32_t piece)
+static const char *combine_parts(const aq_coll_op_t *op, uint32_t piece)
 {
     const char *left = op->call.src;
     size_t offset = piece * op->piece, count = piece_bytes(op, piece) / op->call.unit;
@@ -280,7 +280,7 @@ static const char *combine(const aq_coll_op_t *op, uint32_t piece)
 
 static void go_up(const aq_coll_op_t *op, uint32_t piece)
 {
-    const char *result = combine(op, piece);
+    const char *result = combine_parts(op, piece);
     if (op->tree.parent != GEX_RANK_INVALID)
         send_piece(op, op->tree.parent, 1 + op->tree.index, piece, result);
     else if (op->call.kind == AQ_COLL_TO_ALL || op->call.root == op->coll->team->head.rank)
@@ -308,7 +308,7 @@ static void go_down(const aq_coll_op_t *op, uint32_t piece)
 // ---- both ----
 
 // Tells those who will send to this rank that it is here.
-static void invite(aq_coll_op_t *op)
+static void invite_senders(aq_coll_op_t *op)
 {
     op->invited = true;
     if (!has_up(op) && op->awaits_down)
@@ -322,7 +322,7 @@ bool aq_coll_op_advance(aq_coll_op_t *op)
     if (aq_coll_is_flat(op->call.kind))
         return aq_coll_flat_advance(op);
     if (op->rendezvous && !op->invited)
-        invite(op);
+        invite_senders(op);
     for (; op->up < op->pieces && can_go_up(op, op->up); op->up++)
         go_up(op, op->up);
     for (; op->down < op->pieces && can_go_down(op, op->down); op->down++)

@@ -55,7 +55,7 @@ static uint32_t nbrhd_index(uint32_t jobrank)
     return low;
 }
 
-static void *allocate(size_t count, size_t size)
+static void *allocate_coll(size_t count, size_t size)
 {
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
@@ -69,7 +69,7 @@ static void find_map(aq_coll_t *coll)
     aq_group_numbers_t *of_job = aq_job_group_numbers();
     if (!of_job)
         aq_fatal("out of memory for the collectives of a team of %u ranks", size);
-    uint32_t *of_team = allocate(size, sizeof *of_team);
+    uint32_t *of_team = allocate_coll(size, sizeof *of_team);
     for (uint32_t r = 0; r < size; r++)
         of_team[r] = of_job[aq_team_jobrank(coll->team, r)].nbrhd;
     aq_coll_map_make(&coll->map, size, of_team, aq_job.nbrhd.groups);
@@ -95,7 +95,7 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
     const aq_coll_map_t plain = {.size = size, .groups = size, .largest = 1};
     bool shared = !slots || everybody_has_slot(slots, size);
     const aq_coll_map_t *map = shared ? &coll->map : &plain;
-    uint32_t *leaders = allocate(map->groups, sizeof *leaders);
+    uint32_t *leaders = allocate_coll(map->groups, sizeof *leaders);
     uint32_t group = aq_coll_map_group(map, me), first = aq_coll_map_start(map, group);
     for (uint32_t g = 0; g < map->groups; g++)
         leaders[g] = aq_team_jobrank(team, aq_coll_map_rank(map, aq_coll_map_start(map, g)));
@@ -120,13 +120,13 @@ static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
 
 static aq_coll_t *new_coll(aq_team_t *team)
 {
-    aq_coll_t *coll = allocate(1, sizeof *coll);
+    aq_coll_t *coll = allocate_coll(1, sizeof *coll);
     coll->team = team;
     find_map(coll);
     return coll;
 }
 
-static void publish(aq_coll_t *coll)
+static void publish_coll(aq_coll_t *coll)
 {
     aq_coll_engine_add(coll);
     aq_lock_take(&aq_coll_lock);
@@ -142,7 +142,7 @@ void aq_coll_team_start(aq_team_t *team, const uint32_t *slots)
     aq_coll_t *coll = new_coll(team);
     coll->slot = slots[team->head.rank];
     start_barrier(coll, &coll->barrier, team->id, slots, 0);
-    publish(coll);
+    publish_coll(coll);
 }
 
 void aq_coll_team_end(aq_team_t *team)
@@ -194,5 +194,5 @@ void aq_coll_team_start_job(void)
     start_barrier(coll, &coll->barrier, aq_team.id, NULL, SLOT_TEAM);
     start_barrier(coll, &aq_barrier_named, AQ_BARRIER_NAMED_ID, NULL, SLOT_NAMED);
     coll->slot = AQ_COLL_NO_SLOT;
-    publish(coll);
+    publish_coll(coll);
 }

@@ -13,7 +13,7 @@
 
 // ---- the map ----
 
-static uint32_t *allocate(size_t count)
+static uint32_t *allocate_words(size_t count)
 {
     uint32_t *words = malloc((count ? count : 1) * sizeof *words);
     if (!words)
@@ -25,7 +25,7 @@ static uint32_t *allocate(size_t count)
 static uint32_t number_groups(uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds,
                               uint32_t *group, uint32_t *start)
 {
-    uint32_t *number = allocate(nbrhds), groups = 0;
+    uint32_t *number = allocate_words(nbrhds), groups = 0;
     for (uint32_t i = 0; i < nbrhds; i++)
         number[i] = UINT32_MAX;
     start[0] = 0;
@@ -52,9 +52,9 @@ static bool in_rank_order(const uint32_t *group, uint32_t size)
 
 static void sort_by_group(aq_coll_map_t *map, const uint32_t *group)
 {
-    uint32_t *next = allocate(map->groups);
-    map->order = allocate(map->size);
-    map->where = allocate(map->size);
+    uint32_t *next = allocate_words(map->groups);
+    map->order = allocate_words(map->size);
+    map->where = allocate_words(map->size);
     for (uint32_t g = 0; g < map->groups; g++)
         next[g] = map->start[g];
     for (uint32_t r = 0; r < map->size; r++) {
@@ -66,7 +66,7 @@ static void sort_by_group(aq_coll_map_t *map, const uint32_t *group)
 
 void aq_coll_map_make(aq_coll_map_t *map, uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds)
 {
-    uint32_t *group = allocate(size), *start = allocate((size_t)size + 1);
+    uint32_t *group = allocate_words(size), *start = allocate_words((size_t)size + 1);
     *map = (aq_coll_map_t){.size = size, .start = start};
     map->groups = number_groups(size, nbrhd, nbrhds, group, start);
     for (uint32_t g = 0; g < map->groups; g++) {

@@ -28,7 +28,7 @@ typedef struct text {
     size_t used;
 } text_t;
 
-static void add(text_t *t, const char *word)
+static void add_text(text_t *t, const char *word)
 {
     if (t->buf)
         strcpy(t->buf + t->used, word);
@@ -42,13 +42,13 @@ static size_t format_bits(char *buf, uint32_t bits, const char *const names[], u
     for (unsigned i = 0; i < n; i++) {
         if (!(bits & 1u << i) || !names[i])
             continue;
-        add(&t, t.used ? "|" : "");
-        add(&t, names[i]);
+        add_text(&t, t.used ? "|" : "");
+        add_text(&t, names[i]);
         bits &= ~(1u << i);
     }
     if (bits || !t.used) {
         snprintf(rest, sizeof rest, "%s%#" PRIx32, t.used ? "|" : "", bits);
-        add(&t, rest);
+        add_text(&t, rest);
     }
     return t.used + 1;
 }

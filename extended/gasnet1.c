@@ -41,7 +41,7 @@ int aq_api_gasnet1_init(int *argc, char ***argv, const aq_api_build_t *build)
     return result;
 }
 
-static int complain(int place, gasnet_handler_t index, const char *what)
+static int complain_of_call(int place, gasnet_handler_t index, const char *what)
 {
     if (gex_System_GetVerboseErrors())
         aq_log_error("gasnet_attach: entry %d, handler %u: %s", place, index, what);
@@ -53,19 +53,19 @@ static int choose_fixed(const gasnet_handlerentry_t *table, int count, bool *tak
     for (int i = 0; i < count; i++) {
         gasnet_handler_t index = table[i].index;
         if (!table[i].fnptr)
-            return complain(i, index, "fnptr is NULL");
+            return complain_of_call(i, index, "fnptr is NULL");
         if (index && index < FIRST_INDEX)
-            return complain(i, index,
-                            "indices of clients are 128 to 255; give 0 to have one chosen");
+            return complain_of_call(i, index,
+                                    "indices of clients are 128 to 255; give 0 to have one chosen");
         if (index && taken[index])
-            return complain(i, index, "the index is registered already");
+            return complain_of_call(i, index, "the index is registered already");
         taken[index] = index != 0;
     }
     return GASNET_OK;
 }
 
 // Which index each entry gets; registers nothing yet.
-static int choose(const gasnet_handlerentry_t *table, int count, gasnet_handler_t *chosen)
+static int choose_index(const gasnet_handlerentry_t *table, int count, gasnet_handler_t *chosen)
 {
     bool taken[AQ_HANDLERS];
     unsigned free_index = AQ_HANDLERS - 1;
@@ -76,7 +76,7 @@ static int choose(const gasnet_handlerentry_t *table, int count, gasnet_handler_
         while (!table[i].index && taken[free_index] && free_index >= FIRST_INDEX)
             free_index--;
         if (!table[i].index && free_index < FIRST_INDEX)
-            return complain(i, 0, "no index is free");
+            return complain_of_call(i, 0, "no index is free");
         chosen[i] = table[i].index ? table[i].index : (gasnet_handler_t)free_index--;
     }
     return result;
@@ -98,7 +98,7 @@ static int register_table(gasnet_handlerentry_t *table, int count)
 {
     gasnet_handler_t chosen[INDICES];
     aq_lock_take(&aq_endpoint_lock);
-    int result = choose(table, count, chosen);
+    int result = choose_index(table, count, chosen);
     if (result == GASNET_OK)
         register_handlers(table, count, chosen);
     aq_lock_drop(&aq_endpoint_lock);
@@ -174,7 +174,7 @@ gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node)
 // ---- nodes ----
 
 // How many entries to fill in, or -1 with a message.
-static int entries(const char *call, int numentries)
+static int convert_entries(const char *call, int numentries)
 {
     if (numentries >= 0)
         return numentries < (int)aq_job.size ? numentries : (int)aq_job.size;
@@ -188,7 +188,7 @@ int gasnet_getSegmentInfo(gasnet_seginfo_t *seginfo_table, int numentries)
         aq_log_error("gasnet_getSegmentInfo was called before gasnet_attach");
         return GASNET_ERR_NOT_INIT;
     }
-    int count = entries("gasnet_getSegmentInfo", numentries);
+    int count = convert_entries("gasnet_getSegmentInfo", numentries);
     for (int i = 0; i < count; i++)
         seginfo_table[i] =
             (gasnet_seginfo_t){(void *)aq_job.segment_addr[i], aq_job.segment_size[i]};
@@ -201,7 +201,7 @@ int gasnet_getNodeInfo(gasnet_nodeinfo_t *nodeinfo_table, int numentries)
         aq_log_error("gasnet_getNodeInfo was called before gasnet_init");
         return GASNET_ERR_NOT_INIT;
     }
-    int count = entries("gasnet_getNodeInfo", numentries);
+    int count = convert_entries("gasnet_getNodeInfo", numentries);
     if (count < 0)
         return GASNET_ERR_BAD_ARG;
     aq_group_numbers_t *numbers = aq_job_group_numbers();

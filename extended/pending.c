@@ -27,7 +27,7 @@ aq_cookie_t aq_pending_add(aq_pending_kind_t kind, uint32_t rank, void *context,
     return cookie;
 }
 
-static bool take(aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
+static bool take_pending(aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
 {
     aq_lock_take(&lock);
     const bool found = aq_cookies_take(&table, cookie, rank, op);
@@ -38,14 +38,14 @@ static bool take(aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
 void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank)
 {
     aq_pending_op_t op;
-    (void)take(cookie, rank, &op);
+    (void)take_pending(cookie, rank, &op);
 }
 
 aq_pending_op_t aq_pending_end(aq_pending_kind_t kind, gex_Token_t token, aq_cookie_t cookie)
 {
     const uint32_t rank = token->arrival->source;
     aq_pending_op_t op;
-    if (__builtin_expect(!take(cookie, rank, &op) || op.extra != kind, 0))
+    if (__builtin_expect(!take_pending(cookie, rank, &op) || op.extra != kind, 0))
         aq_fatal("rank %u has answered %s for which no operation waits (cookie 0x%llx)", rank,
                  aq_pending_name(kind), (unsigned long long)cookie);
     return op;

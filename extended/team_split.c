@@ -28,7 +28,7 @@ typedef struct wish {
     gex_Rank_t parent_rank; // filled in by those who receive it
 } wish_t;
 
-static void *allocate(const char *call, size_t count, size_t bytes)
+static void *allocate_split(const char *call, size_t count, size_t bytes)
 {
     void *memory = malloc((count ? count : 1) * bytes);
     if (!memory)
@@ -38,14 +38,14 @@ static void *allocate(const char *call, size_t count, size_t bytes)
 
 // All-gathers the wishes. The caller frees the result. What is reserved here is reserved before the
 // exchange: another thread may be in the same call with another parent.
-static wish_t *gather(const char *call, aq_team_t *parent, int color, int key)
+static wish_t *gather_wishes(const char *call, aq_team_t *parent, int color, int key)
 {
     wish_t mine = {.color = color, .key = key};
     if (color >= 0) {
         mine.number = aq_team_reserve_number();
         mine.slot = aq_coll_slot_take();
     }
-    wish_t *all = allocate(call, parent->head.size, sizeof *all);
+    wish_t *all = allocate_split(call, parent->head.size, sizeof *all);
     aq_coll_allgather(parent, &mine, sizeof mine, all);
     for (gex_Rank_t r = 0; r < parent->head.size; r++)
         all[r].parent_rank = r;
@@ -75,8 +75,8 @@ static gex_Rank_t select_color(wish_t *all, gex_Rank_t size, int color)
 static gex_TM_t make_team(const char *call, aq_team_t *parent, const wish_t *wishes,
                           gex_Rank_t count, gex_Flags_t flags)
 {
-    gex_Rank_t *members = allocate(call, count, sizeof *members);
-    uint32_t *slots = allocate(call, count, sizeof *slots);
+    gex_Rank_t *members = allocate_split(call, count, sizeof *members);
+    uint32_t *slots = allocate_split(call, count, sizeof *slots);
     gex_Rank_t me = 0;
     for (gex_Rank_t r = 0; r < count; r++) {
         members[r] = aq_team_jobrank(parent, wishes[r].parent_rank);
@@ -114,7 +114,7 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
         aq_fatal("gex_TM_Split: color %d of rank %u is negative: colors are 0 or more, and a rank "
                  "that wants no team passes NULL for new_tm_p",
                  color, parent_tm->rank);
-    wish_t *all = gather("gex_TM_Split", parent, new_tm_p ? color : -1, key);
+    wish_t *all = gather_wishes("gex_TM_Split", parent, new_tm_p ? color : -1, key);
     if (new_tm_p) {
         gex_Rank_t count = select_color(all, parent_tm->size, color);
         *new_tm_p = make_team("gex_TM_Split", parent, all, count, flags);
@@ -146,8 +146,8 @@ static gex_Rank_t parent_rank(gex_TM_t parent_tm, const gex_EP_Location_t *place
 enum { CHOSEN = -2 };
 
 // The rank in the parent of the next member of the list, which marks its wish.
-static gex_Rank_t choose(gex_TM_t parent_tm, const gex_EP_Location_t *place, gex_Flags_t flags,
-                         wish_t *all, size_t members)
+static gex_Rank_t choose_member(gex_TM_t parent_tm, const gex_EP_Location_t *place,
+                                gex_Flags_t flags, wish_t *all, size_t members)
 {
     gex_Rank_t rank = parent_rank(parent_tm, place, flags);
     if (all[rank].color == CHOSEN)
@@ -180,11 +180,11 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
     if (flags & SIZE_QUERY)
         return numargs ? SCRATCH_BYTES : 0;
     bool member = numargs && num_new_tms;
-    wish_t *all = gather("gex_TM_Create", parent, member ? 0 : -1, 0);
+    wish_t *all = gather_wishes("gex_TM_Create", parent, member ? 0 : -1, 0);
     if (member) {
-        wish_t *chosen = allocate("gex_TM_Create", numargs, sizeof *chosen);
+        wish_t *chosen = allocate_split("gex_TM_Create", numargs, sizeof *chosen);
         for (size_t i = 0; i < numargs; i++)
-            chosen[i] = all[choose(parent_tm, &args[i], flags, all, numargs)];
+            chosen[i] = all[choose_member(parent_tm, &args[i], flags, all, numargs)];
         if (all[parent_tm->rank].color != CHOSEN)
             aq_fatal("gex_TM_Create: the list of %zu members does not have the caller, rank %u of "
                      "the parent team",
@@ -232,7 +232,7 @@ static notice_t notice_of(gex_EP_t ep)
                       ep->index};
 }
 
-static size_t most(const uint64_t *counts, gex_TM_t tm)
+static size_t most_endpoints(const uint64_t *counts, gex_TM_t tm)
 {
     uint64_t max = 0;
     for (gex_Rank_t r = 0; r < tm->size; r++) {
@@ -264,12 +264,12 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     (void)flags;
     if (AQ_CHECKS)
         check_parent(call, tm);
-    uint64_t mine = num_eps, *counts = allocate(call, tm->size, sizeof *counts);
+    uint64_t mine = num_eps, *counts = allocate_split(call, tm->size, sizeof *counts);
     aq_coll_allgather(team, &mine, sizeof mine, counts);
-    size_t each = most(counts, tm);
+    size_t each = most_endpoints(counts, tm);
     free(counts);
-    notice_t *own = allocate(call, each, sizeof *own);
-    notice_t *all = allocate(call, each * tm->size, sizeof *all);
+    notice_t *own = allocate_split(call, each, sizeof *own);
+    notice_t *all = allocate_split(call, each * tm->size, sizeof *all);
     memset(own, 0, each * sizeof *own);
     for (size_t i = 0; i < num_eps; i++)
         own[i] = notice_of(eps[i]);

@@ -2,24 +2,24 @@
 #include "gasnet_vis.h"
 #include "vis.h"
 
-static aq_vis_t describe(const char *call, gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags,
-                         bool is_get)
+static aq_vis_t describe_vis(const char *call, gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags,
+                             bool is_get)
 {
     return (aq_vis_t){.call = call, .tm = tm, .rank = rank, .flags = flags, .is_get = is_get};
 }
 
-static aq_vis_side_t vector(size_t count, const gex_Memvec_t *list)
+static aq_vis_side_t vector_side(size_t count, const gex_Memvec_t *list)
 {
     return (aq_vis_side_t){.kind = AQ_VIS_VECTOR, .list = list, .count = count};
 }
 
-static aq_vis_side_t indexed(size_t count, void *const *list, size_t nbytes)
+static aq_vis_side_t indexed_side(size_t count, void *const *list, size_t nbytes)
 {
     return (aq_vis_side_t){.kind = AQ_VIS_INDEXED, .list = list, .count = count, .nbytes = nbytes};
 }
 
-static aq_vis_side_t strided(void *addr, const ptrdiff_t *strides, size_t elemsz,
-                             const size_t *count, size_t levels)
+static aq_vis_side_t strided_side(void *addr, const ptrdiff_t *strides, size_t elemsz,
+                                  const size_t *count, size_t levels)
 {
     return (aq_vis_side_t){.kind = AQ_VIS_STRIDED,
                            .list = strides,
@@ -35,9 +35,9 @@ int gex_VIS_VectorPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                               gex_Memvec_t const dstlist[], size_t srccount,
                               gex_Memvec_t const srclist[], gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_VectorPutBlocking", tm, dstrank, flags, false);
-    vis.remote = vector(dstcount, dstlist);
-    vis.local = vector(srccount, srclist);
+    aq_vis_t vis = describe_vis("gex_VIS_VectorPutBlocking", tm, dstrank, flags, false);
+    vis.remote = vector_side(dstcount, dstlist);
+    vis.local = vector_side(srccount, srclist);
     return aq_vis_start_blocking(&vis);
 }
 
@@ -45,9 +45,9 @@ gex_Event_t gex_VIS_VectorPutNB(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount
                                 gex_Memvec_t const dstlist[], size_t srccount,
                                 gex_Memvec_t const srclist[], gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_VectorPutNB", tm, dstrank, flags, false);
-    vis.remote = vector(dstcount, dstlist);
-    vis.local = vector(srccount, srclist);
+    aq_vis_t vis = describe_vis("gex_VIS_VectorPutNB", tm, dstrank, flags, false);
+    vis.remote = vector_side(dstcount, dstlist);
+    vis.local = vector_side(srccount, srclist);
     return aq_vis_start_nb(&vis);
 }
 
@@ -55,9 +55,9 @@ int gex_VIS_VectorPutNBI(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                          gex_Memvec_t const dstlist[], size_t srccount,
                          gex_Memvec_t const srclist[], gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_VectorPutNBI", tm, dstrank, flags, false);
-    vis.remote = vector(dstcount, dstlist);
-    vis.local = vector(srccount, srclist);
+    aq_vis_t vis = describe_vis("gex_VIS_VectorPutNBI", tm, dstrank, flags, false);
+    vis.remote = vector_side(dstcount, dstlist);
+    vis.local = vector_side(srccount, srclist);
     return aq_vis_start_nbi(&vis);
 }
 
@@ -65,9 +65,9 @@ int gex_VIS_VectorGetBlocking(gex_TM_t tm, size_t dstcount, gex_Memvec_t const d
                               gex_Rank_t srcrank, size_t srccount, gex_Memvec_t const srclist[],
                               gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_VectorGetBlocking", tm, srcrank, flags, true);
-    vis.remote = vector(srccount, srclist);
-    vis.local = vector(dstcount, dstlist);
+    aq_vis_t vis = describe_vis("gex_VIS_VectorGetBlocking", tm, srcrank, flags, true);
+    vis.remote = vector_side(srccount, srclist);
+    vis.local = vector_side(dstcount, dstlist);
     return aq_vis_start_blocking(&vis);
 }
 
@@ -75,9 +75,9 @@ gex_Event_t gex_VIS_VectorGetNB(gex_TM_t tm, size_t dstcount, gex_Memvec_t const
                                 gex_Rank_t srcrank, size_t srccount, gex_Memvec_t const srclist[],
                                 gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_VectorGetNB", tm, srcrank, flags, true);
-    vis.remote = vector(srccount, srclist);
-    vis.local = vector(dstcount, dstlist);
+    aq_vis_t vis = describe_vis("gex_VIS_VectorGetNB", tm, srcrank, flags, true);
+    vis.remote = vector_side(srccount, srclist);
+    vis.local = vector_side(dstcount, dstlist);
     return aq_vis_start_nb(&vis);
 }
 
@@ -85,9 +85,9 @@ int gex_VIS_VectorGetNBI(gex_TM_t tm, size_t dstcount, gex_Memvec_t const dstlis
                          gex_Rank_t srcrank, size_t srccount, gex_Memvec_t const srclist[],
                          gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_VectorGetNBI", tm, srcrank, flags, true);
-    vis.remote = vector(srccount, srclist);
-    vis.local = vector(dstcount, dstlist);
+    aq_vis_t vis = describe_vis("gex_VIS_VectorGetNBI", tm, srcrank, flags, true);
+    vis.remote = vector_side(srccount, srclist);
+    vis.local = vector_side(dstcount, dstlist);
     return aq_vis_start_nbi(&vis);
 }
 
@@ -97,9 +97,9 @@ int gex_VIS_IndexedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                                void *const dstlist[], size_t dstlen, size_t srccount,
                                void *const srclist[], size_t srclen, gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_IndexedPutBlocking", tm, dstrank, flags, false);
-    vis.remote = indexed(dstcount, dstlist, dstlen);
-    vis.local = indexed(srccount, srclist, srclen);
+    aq_vis_t vis = describe_vis("gex_VIS_IndexedPutBlocking", tm, dstrank, flags, false);
+    vis.remote = indexed_side(dstcount, dstlist, dstlen);
+    vis.local = indexed_side(srccount, srclist, srclen);
     return aq_vis_start_blocking(&vis);
 }
 
@@ -107,9 +107,9 @@ gex_Event_t gex_VIS_IndexedPutNB(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcoun
                                  void *const dstlist[], size_t dstlen, size_t srccount,
                                  void *const srclist[], size_t srclen, gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_IndexedPutNB", tm, dstrank, flags, false);
-    vis.remote = indexed(dstcount, dstlist, dstlen);
-    vis.local = indexed(srccount, srclist, srclen);
+    aq_vis_t vis = describe_vis("gex_VIS_IndexedPutNB", tm, dstrank, flags, false);
+    vis.remote = indexed_side(dstcount, dstlist, dstlen);
+    vis.local = indexed_side(srccount, srclist, srclen);
     return aq_vis_start_nb(&vis);
 }
 
@@ -117,9 +117,9 @@ int gex_VIS_IndexedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount, void
                           size_t dstlen, size_t srccount, void *const srclist[], size_t srclen,
                           gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_IndexedPutNBI", tm, dstrank, flags, false);
-    vis.remote = indexed(dstcount, dstlist, dstlen);
-    vis.local = indexed(srccount, srclist, srclen);
+    aq_vis_t vis = describe_vis("gex_VIS_IndexedPutNBI", tm, dstrank, flags, false);
+    vis.remote = indexed_side(dstcount, dstlist, dstlen);
+    vis.local = indexed_side(srccount, srclist, srclen);
     return aq_vis_start_nbi(&vis);
 }
 
@@ -127,9 +127,9 @@ int gex_VIS_IndexedGetBlocking(gex_TM_t tm, size_t dstcount, void *const dstlist
                                gex_Rank_t srcrank, size_t srccount, void *const srclist[],
                                size_t srclen, gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_IndexedGetBlocking", tm, srcrank, flags, true);
-    vis.remote = indexed(srccount, srclist, srclen);
-    vis.local = indexed(dstcount, dstlist, dstlen);
+    aq_vis_t vis = describe_vis("gex_VIS_IndexedGetBlocking", tm, srcrank, flags, true);
+    vis.remote = indexed_side(srccount, srclist, srclen);
+    vis.local = indexed_side(dstcount, dstlist, dstlen);
     return aq_vis_start_blocking(&vis);
 }
 
@@ -137,9 +137,9 @@ gex_Event_t gex_VIS_IndexedGetNB(gex_TM_t tm, size_t dstcount, void *const dstli
                                  gex_Rank_t srcrank, size_t srccount, void *const srclist[],
                                  size_t srclen, gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_IndexedGetNB", tm, srcrank, flags, true);
-    vis.remote = indexed(srccount, srclist, srclen);
-    vis.local = indexed(dstcount, dstlist, dstlen);
+    aq_vis_t vis = describe_vis("gex_VIS_IndexedGetNB", tm, srcrank, flags, true);
+    vis.remote = indexed_side(srccount, srclist, srclen);
+    vis.local = indexed_side(dstcount, dstlist, dstlen);
     return aq_vis_start_nb(&vis);
 }
 
@@ -147,9 +147,9 @@ int gex_VIS_IndexedGetNBI(gex_TM_t tm, size_t dstcount, void *const dstlist[], s
                           gex_Rank_t srcrank, size_t srccount, void *const srclist[], size_t srclen,
                           gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_IndexedGetNBI", tm, srcrank, flags, true);
-    vis.remote = indexed(srccount, srclist, srclen);
-    vis.local = indexed(dstcount, dstlist, dstlen);
+    aq_vis_t vis = describe_vis("gex_VIS_IndexedGetNBI", tm, srcrank, flags, true);
+    vis.remote = indexed_side(srccount, srclist, srclen);
+    vis.local = indexed_side(dstcount, dstlist, dstlen);
     return aq_vis_start_nbi(&vis);
 }
 
@@ -160,9 +160,9 @@ int gex_VIS_StridedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
                                const ptrdiff_t srcstrides[], size_t elemsz, const size_t count[],
                                size_t stridelevels, gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_StridedPutBlocking", tm, dstrank, flags, false);
-    vis.remote = strided(dstaddr, dststrides, elemsz, count, stridelevels);
-    vis.local = strided(srcaddr, srcstrides, elemsz, count, stridelevels);
+    aq_vis_t vis = describe_vis("gex_VIS_StridedPutBlocking", tm, dstrank, flags, false);
+    vis.remote = strided_side(dstaddr, dststrides, elemsz, count, stridelevels);
+    vis.local = strided_side(srcaddr, srcstrides, elemsz, count, stridelevels);
     return aq_vis_start_blocking(&vis);
 }
 
@@ -171,9 +171,9 @@ gex_Event_t gex_VIS_StridedPutNB(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
                                  const ptrdiff_t srcstrides[], size_t elemsz, const size_t count[],
                                  size_t stridelevels, gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_StridedPutNB", tm, dstrank, flags, false);
-    vis.remote = strided(dstaddr, dststrides, elemsz, count, stridelevels);
-    vis.local = strided(srcaddr, srcstrides, elemsz, count, stridelevels);
+    aq_vis_t vis = describe_vis("gex_VIS_StridedPutNB", tm, dstrank, flags, false);
+    vis.remote = strided_side(dstaddr, dststrides, elemsz, count, stridelevels);
+    vis.local = strided_side(srcaddr, srcstrides, elemsz, count, stridelevels);
     return aq_vis_start_nb(&vis);
 }
 
@@ -182,9 +182,9 @@ int gex_VIS_StridedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
                           size_t elemsz, const size_t count[], size_t stridelevels,
                           gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_StridedPutNBI", tm, dstrank, flags, false);
-    vis.remote = strided(dstaddr, dststrides, elemsz, count, stridelevels);
-    vis.local = strided(srcaddr, srcstrides, elemsz, count, stridelevels);
+    aq_vis_t vis = describe_vis("gex_VIS_StridedPutNBI", tm, dstrank, flags, false);
+    vis.remote = strided_side(dstaddr, dststrides, elemsz, count, stridelevels);
+    vis.local = strided_side(srcaddr, srcstrides, elemsz, count, stridelevels);
     return aq_vis_start_nbi(&vis);
 }
 
@@ -193,9 +193,9 @@ int gex_VIS_StridedGetBlocking(gex_TM_t tm, void *dstaddr, const ptrdiff_t dstst
                                size_t elemsz, const size_t count[], size_t stridelevels,
                                gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_StridedGetBlocking", tm, srcrank, flags, true);
-    vis.remote = strided(srcaddr, srcstrides, elemsz, count, stridelevels);
-    vis.local = strided(dstaddr, dststrides, elemsz, count, stridelevels);
+    aq_vis_t vis = describe_vis("gex_VIS_StridedGetBlocking", tm, srcrank, flags, true);
+    vis.remote = strided_side(srcaddr, srcstrides, elemsz, count, stridelevels);
+    vis.local = strided_side(dstaddr, dststrides, elemsz, count, stridelevels);
     return aq_vis_start_blocking(&vis);
 }
 
@@ -204,9 +204,9 @@ gex_Event_t gex_VIS_StridedGetNB(gex_TM_t tm, void *dstaddr, const ptrdiff_t dst
                                  size_t elemsz, const size_t count[], size_t stridelevels,
                                  gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_StridedGetNB", tm, srcrank, flags, true);
-    vis.remote = strided(srcaddr, srcstrides, elemsz, count, stridelevels);
-    vis.local = strided(dstaddr, dststrides, elemsz, count, stridelevels);
+    aq_vis_t vis = describe_vis("gex_VIS_StridedGetNB", tm, srcrank, flags, true);
+    vis.remote = strided_side(srcaddr, srcstrides, elemsz, count, stridelevels);
+    vis.local = strided_side(dstaddr, dststrides, elemsz, count, stridelevels);
     return aq_vis_start_nb(&vis);
 }
 
@@ -215,8 +215,8 @@ int gex_VIS_StridedGetNBI(gex_TM_t tm, void *dstaddr, const ptrdiff_t dststrides
                           size_t elemsz, const size_t count[], size_t stridelevels,
                           gex_Flags_t flags)
 {
-    aq_vis_t vis = describe("gex_VIS_StridedGetNBI", tm, srcrank, flags, true);
-    vis.remote = strided(srcaddr, srcstrides, elemsz, count, stridelevels);
-    vis.local = strided(dstaddr, dststrides, elemsz, count, stridelevels);
+    aq_vis_t vis = describe_vis("gex_VIS_StridedGetNBI", tm, srcrank, flags, true);
+    vis.remote = strided_side(srcaddr, srcstrides, elemsz, count, stridelevels);
+    vis.local = strided_side(dstaddr, dststrides, elemsz, count, stridelevels);
     return aq_vis_start_nbi(&vis);
 }

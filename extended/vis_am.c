@@ -39,7 +39,7 @@ typedef struct transfer {
     aq_vis_cursor_t remote, local;
 } transfer_t;
 
-static void *allocate(size_t nbytes)
+static void *allocate_buffer(size_t nbytes)
 {
     void *memory = malloc(nbytes);
     if (!memory)
@@ -47,8 +47,8 @@ static void *allocate(size_t nbytes)
     return memory;
 }
 
-static void check(gex_Token_t token, const void *message, size_t size, uint32_t runs, int32_t ep,
-                  size_t *nbytes)
+static void check_message(gex_Token_t token, const void *message, size_t size, uint32_t runs,
+                          int32_t ep, size_t *nbytes)
 {
     uintptr_t start = 0, memory = 0;
     aq_segment_own_bounds((gex_EP_Index_t)ep, &start, &memory);
@@ -67,7 +67,7 @@ static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, 
                    int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes, meta = (uint32_t)runs * sizeof(aq_vis_run_t);
-    check(token, payload, size, (uint32_t)runs, ep, &nbytes);
+    check_message(token, payload, size, (uint32_t)runs, ep, &nbytes);
     if (size - meta != nbytes)
         aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
                  token->arrival->source, nbytes, size - meta);
@@ -79,8 +79,8 @@ static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, 
                    int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes;
-    check(token, payload, size, (uint32_t)runs, ep, &nbytes);
-    char *data = allocate(nbytes + 1);
+    check_message(token, payload, size, (uint32_t)runs, ep, &nbytes);
+    char *data = allocate_buffer(nbytes + 1);
     aq_vis_repack(payload, (uint32_t)runs, data);
     gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, cookie_high,
                         cookie_low);
@@ -101,13 +101,13 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
     free(chunk);
 }
 
-static size_t common(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
+static size_t common_bytes(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
 {
     return aq_min(a->left, b->left);
 }
 
 // From how many bytes on a piece goes by itself.
-static size_t large(void)
+static size_t large_bytes(void)
 {
     return aq_job.max_medium / 2;
 }
@@ -118,8 +118,8 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
     aq_vis_pack_t pack = {.out = t->buffer, .limit = aq_job.max_medium, .together = !t->is_get};
     aq_vis_cursor_t ahead;
     aq_vis_cursor_copy(&ahead, &t->local);
-    while (t->remote.left && ahead.left && common(&t->remote, &ahead) < large()) {
-        size_t n = aq_vis_pack_add(&pack, t->remote.at, common(&t->remote, &ahead));
+    while (t->remote.left && ahead.left && common_bytes(&t->remote, &ahead) < large_bytes()) {
+        size_t n = aq_vis_pack_add(&pack, t->remote.at, common_bytes(&t->remote, &ahead));
         if (!n)
             break;
         aq_vis_cursor_skip(&t->remote, n);
@@ -159,7 +159,7 @@ static int put_chunk(transfer_t *t)
 
 static int get_chunk(transfer_t *t)
 {
-    chunk_t *chunk = allocate(sizeof *chunk);
+    chunk_t *chunk = allocate_buffer(sizeof *chunk);
     aq_vis_cursor_copy(&chunk->local, &t->local);
     aq_vis_pack_t pack = pack_runs(t);
     chunk->part = t->part;
@@ -194,13 +194,13 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.part = part;
     t.is_get = vis->is_get;
-    t.buffer = allocate(aq_job.max_medium);
+    t.buffer = allocate_buffer(aq_job.max_medium);
     aq_vis_cursor_start(&t.remote, &vis->remote);
     aq_vis_cursor_start(&t.local, &vis->local);
     int no_op = 0;
     while (!no_op && t.remote.left && t.local.left) {
-        size_t n = common(&t.remote, &t.local);
-        no_op = n >= large() ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
+        size_t n = common_bytes(&t.remote, &t.local);
+        no_op = n >= large_bytes() ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
         t.immediate = 0; // only the first message may be refused: after it the operation has begun
     }
     free(t.buffer);

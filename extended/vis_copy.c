@@ -7,9 +7,9 @@
 // ---- blocks at constant distances ----
 
 // Inlined with a constant size, so that a small block is a few moves and no call.
-static inline __attribute__((always_inline)) void rows(char *dest, ptrdiff_t dest_stride,
-                                                       const char *src, ptrdiff_t src_stride,
-                                                       size_t count, size_t nbytes)
+static inline __attribute__((always_inline)) void copy_rows(char *dest, ptrdiff_t dest_stride,
+                                                            const char *src, ptrdiff_t src_stride,
+                                                            size_t count, size_t nbytes)
 {
     if (count == 0)
         return;
@@ -24,41 +24,41 @@ static inline __attribute__((always_inline)) void rows(char *dest, ptrdiff_t des
 static void rows_1(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 1);
+    copy_rows(d, ds, s, ss, count, 1);
 }
 static void rows_2(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 2);
+    copy_rows(d, ds, s, ss, count, 2);
 }
 static void rows_4(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 4);
+    copy_rows(d, ds, s, ss, count, 4);
 }
 static void rows_8(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 8);
+    copy_rows(d, ds, s, ss, count, 8);
 }
 static void rows_16(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 16);
+    copy_rows(d, ds, s, ss, count, 16);
 }
 static void rows_32(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 32);
+    copy_rows(d, ds, s, ss, count, 32);
 }
 static void rows_64(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
     (void)n;
-    rows(d, ds, s, ss, count, 64);
+    copy_rows(d, ds, s, ss, count, 64);
 }
 static void rows_any(char *d, ptrdiff_t ds, const char *s, ptrdiff_t ss, size_t count, size_t n)
 {
-    rows(d, ds, s, ss, count, n);
+    copy_rows(d, ds, s, ss, count, n);
 }
 
 aq_vis_rows_fn_t *aq_vis_rows(size_t nbytes)
@@ -107,45 +107,45 @@ typedef struct blocks {
     intptr_t shift;
 } blocks_t;
 
-static inline __attribute__((always_inline)) char *block(const blocks_t *blocks, size_t number,
-                                                         size_t nbytes)
+static inline __attribute__((always_inline)) char *copy_block(const blocks_t *blocks, size_t number,
+                                                              size_t nbytes)
 {
     return (blocks->list ? blocks->list[number] : blocks->first + number * nbytes) + blocks->shift;
 }
 
-static inline __attribute__((always_inline)) void listed(blocks_t dest, blocks_t src, size_t count,
-                                                         size_t nbytes)
+static inline __attribute__((always_inline)) void copy_list_inline(blocks_t dest, blocks_t src,
+                                                                   size_t count, size_t nbytes)
 {
     for (size_t i = 0; i < count; i++)
-        memcpy(block(&dest, i, nbytes), block(&src, i, nbytes), nbytes);
+        memcpy(copy_block(&dest, i, nbytes), copy_block(&src, i, nbytes), nbytes);
 }
 
 static void copy_listed(blocks_t dest, blocks_t src, size_t count, size_t nbytes)
 {
     switch (nbytes) {
     case 1:
-        listed(dest, src, count, 1);
+        copy_list_inline(dest, src, count, 1);
         break;
     case 2:
-        listed(dest, src, count, 2);
+        copy_list_inline(dest, src, count, 2);
         break;
     case 4:
-        listed(dest, src, count, 4);
+        copy_list_inline(dest, src, count, 4);
         break;
     case 8:
-        listed(dest, src, count, 8);
+        copy_list_inline(dest, src, count, 8);
         break;
     case 16:
-        listed(dest, src, count, 16);
+        copy_list_inline(dest, src, count, 16);
         break;
     case 32:
-        listed(dest, src, count, 32);
+        copy_list_inline(dest, src, count, 32);
         break;
     case 64:
-        listed(dest, src, count, 64);
+        copy_list_inline(dest, src, count, 64);
         break;
     default:
-        listed(dest, src, count, nbytes);
+        copy_list_inline(dest, src, count, nbytes);
     }
 }
 

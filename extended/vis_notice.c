@@ -113,7 +113,7 @@ static waiting_t *take_ready(void)
 }
 
 // May be entered again from the poll of a send: what is taken from the list is nobody else's.
-static bool turn(aq_task_t *task)
+static bool notice_turn(aq_task_t *task)
 {
     (void)task;
     waiting_t *ready = take_ready();
@@ -129,7 +129,7 @@ static bool turn(aq_task_t *task)
 
 void aq_vis_notice_register(void)
 {
-    static aq_task_t task = {turn, NULL};
+    static aq_task_t task = {notice_turn, NULL};
     aq_progress_add(&task);
     aq_endpoint_internal(AQ_HANDLER_VIS_NOTICE, (gex_AM_Fn_t)on_notice,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, "VIS notice");

@@ -12,25 +12,25 @@ static aq_vis_run_t read_run(const char *runs, size_t number)
 }
 
 // Bytes of data that still fit beside `runs` runs.
-static size_t room(const aq_vis_pack_t *pack, uint32_t runs)
+static size_t pack_room(const aq_vis_pack_t *pack, uint32_t runs)
 {
     size_t meta = runs * sizeof pack->last;
     size_t used = pack->together ? meta + pack->nbytes : pack->nbytes;
     return meta > pack->limit || used > pack->limit ? 0 : pack->limit - used;
 }
 
-static size_t lengthen(aq_vis_pack_t *pack, size_t nbytes)
+static size_t lengthen_run(aq_vis_pack_t *pack, size_t nbytes)
 {
-    size_t n = aq_min(aq_min(nbytes, room(pack, pack->runs)), UINT32_MAX - pack->last.nbytes);
+    size_t n = aq_min(aq_min(nbytes, pack_room(pack, pack->runs)), UINT32_MAX - pack->last.nbytes);
     pack->last.nbytes += (uint32_t)n;
     return n;
 }
 
 // One more piece of the same size at the same distance.
-static bool repeat(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
+static bool repeat_run(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
 {
     aq_vis_run_t *run = &pack->last;
-    if (nbytes != run->nbytes || nbytes > room(pack, pack->runs) || run->count == UINT32_MAX)
+    if (nbytes != run->nbytes || nbytes > pack_room(pack, pack->runs) || run->count == UINT32_MAX)
         return false;
     if (run->count == 1)
         run->stride = (int64_t)(addr - run->addr);
@@ -42,7 +42,7 @@ static bool repeat(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
 
 static size_t begin_run(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
 {
-    size_t n = aq_min(aq_min(nbytes, room(pack, pack->runs + 1)), UINT32_MAX);
+    size_t n = aq_min(aq_min(nbytes, pack_room(pack, pack->runs + 1)), UINT32_MAX);
     if (!n)
         return 0;
     aq_vis_pack_end(pack);
@@ -57,8 +57,8 @@ size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *at, size_t nbytes)
     const aq_vis_run_t *run = &pack->last;
     size_t n;
     if (pack->runs && run->count == 1 && addr == run->addr + run->nbytes)
-        n = lengthen(pack, nbytes);
-    else if (pack->runs && repeat(pack, addr, nbytes))
+        n = lengthen_run(pack, nbytes);
+    else if (pack->runs && repeat_run(pack, addr, nbytes))
         n = nbytes;
     else
         n = begin_run(pack, addr, nbytes);
@@ -72,7 +72,7 @@ void aq_vis_pack_end(aq_vis_pack_t *pack)
         memcpy(pack->out + (pack->runs - 1) * sizeof pack->last, &pack->last, sizeof pack->last);
 }
 
-static bool inside(uint64_t addr, uint64_t nbytes, uintptr_t start, uintptr_t memory)
+static bool is_inside(uint64_t addr, uint64_t nbytes, uintptr_t start, uintptr_t memory)
 {
     uint64_t offset = addr - start;
     return offset <= memory && nbytes <= memory - offset;
@@ -87,8 +87,8 @@ static const char *check_run(const aq_vis_run_t *run, uintptr_t start, uintptr_t
         return "a run goes beyond all addresses";
     if (reach > 0 ? (uint64_t)reach > memory : (uint64_t) - (uint64_t)reach > memory)
         return "a run is longer than the segment";
-    if (!inside(run->addr, run->nbytes, start, memory) ||
-        !inside(run->addr + (uint64_t)reach, run->nbytes, start, memory))
+    if (!is_inside(run->addr, run->nbytes, start, memory) ||
+        !is_inside(run->addr + (uint64_t)reach, run->nbytes, start, memory))
         return "a run is not inside the segment";
     return NULL;
 }
@@ -112,7 +112,7 @@ const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, u
     return NULL;
 }
 
-static char *place(const aq_vis_run_t *run)
+static char *place_piece(const aq_vis_run_t *run)
 {
     return (char *)(uintptr_t)run->addr;
 }
@@ -121,7 +121,8 @@ void aq_vis_unpack(const char *runs, uint32_t count, const char *data)
 {
     for (uint32_t i = 0; i < count; i++) {
         aq_vis_run_t run = read_run(runs, i);
-        aq_vis_rows(run.nbytes)(place(&run), run.stride, data, run.nbytes, run.count, run.nbytes);
+        aq_vis_rows(run.nbytes)(place_piece(&run), run.stride, data, run.nbytes, run.count,
+                                run.nbytes);
         data += (size_t)run.nbytes * run.count;
     }
 }
@@ -130,7 +131,8 @@ void aq_vis_repack(const char *runs, uint32_t count, char *data)
 {
     for (uint32_t i = 0; i < count; i++) {
         aq_vis_run_t run = read_run(runs, i);
-        aq_vis_rows(run.nbytes)(data, run.nbytes, place(&run), run.stride, run.count, run.nbytes);
+        aq_vis_rows(run.nbytes)(data, run.nbytes, place_piece(&run), run.stride, run.count,
+                                run.nbytes);
         data += (size_t)run.nbytes * run.count;
     }
 }

@@ -43,7 +43,7 @@ static unsigned take_some(atomic_uint *count, unsigned most)
     return n;
 }
 
-static void add(atomic_uint *count, unsigned n)
+static void add_credits(atomic_uint *count, unsigned n)
 {
     atomic_fetch_add_explicit(count, n, memory_order_release);
 }
@@ -54,7 +54,7 @@ bool aq_credit_take(aq_credit_t *credit)
         return false;
     if (take_some(&credit->pool->free, 1))
         return true;
-    add(&credit->free, 1);
+    add_credits(&credit->free, 1);
     return false;
 }
 
@@ -69,8 +69,8 @@ bool aq_credit_give(aq_credit_t *credit, unsigned n)
         return true;
     if (n > credit->most - atomic_load_explicit(&credit->free, memory_order_relaxed))
         return false;
-    add(&credit->pool->free, n);
-    add(&credit->free, n);
+    add_credits(&credit->pool->free, n);
+    add_credits(&credit->free, n);
     return true;
 }
 
@@ -82,11 +82,11 @@ unsigned aq_credit_collect(aq_credit_t *credit, unsigned most)
 void aq_credit_return(aq_credit_t *credit, unsigned n)
 {
     if (n)
-        add(&credit->banked, n);
+        add_credits(&credit->banked, n);
 }
 
 bool aq_credit_bank(aq_credit_t *credit)
 {
-    add(&credit->banked, 1);
+    add_credits(&credit->banked, 1);
     return aq_credit_due(credit);
 }

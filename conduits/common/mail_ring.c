@@ -87,7 +87,7 @@ static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
     env->deliver(arrival);
 }
 
-static void deliver(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
+static void deliver_message(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
 {
     aq_ring_arrives();
     uint32_t word = header->word;
@@ -130,7 +130,7 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
         uint64_t lines = aq_ring_word_lines(header->word);
         atomic_store_explicit(&ring->head, head + lines, memory_order_relaxed);
         if (aq_ring_word_category(header->word) != AQ_RING_SKIP)
-            deliver(header, env, reply);
+            deliver_message(header, env, reply);
         ring->released = head + lines;
         tell_senders(ring, false);
         done++;
@@ -139,13 +139,13 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
     return done;
 }
 
-static bool lock(aq_ring_in_t *ring)
+static bool ring_lock(aq_ring_in_t *ring)
 {
     return !atomic_load_explicit(&ring->lock, memory_order_relaxed) &&
            !atomic_exchange_explicit(&ring->lock, 1, memory_order_acquire);
 }
 
-static void unlock(aq_ring_in_t *ring)
+static void ring_unlock(aq_ring_in_t *ring)
 {
     atomic_store_explicit(&ring->lock, 0, memory_order_release);
 }
@@ -177,7 +177,7 @@ typedef struct held {
 
 // With the lock held: a message whose handler has returned is given back at once if it is the
 // oldest, else marked. Its line is not written where that can be helped: the sender wants it next.
-static void settle(aq_ring_in_t *ring, held_t *held)
+static void settle_held(aq_ring_in_t *ring, held_t *held)
 {
     if (held->lines && ring->released == held->position)
         ring->released += held->lines;
@@ -188,7 +188,7 @@ static void settle(aq_ring_in_t *ring, held_t *held)
 }
 
 // With the lock held: takes the next message for this thread; false when there is none.
-static bool claim(aq_ring_in_t *ring, held_t *held)
+static bool claim_next(aq_ring_in_t *ring, held_t *held)
 {
     while (aq_ring_ready(ring)) {
         uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -197,23 +197,23 @@ static bool claim(aq_ring_in_t *ring, held_t *held)
         atomic_store_explicit(&ring->head, position + held->lines, memory_order_relaxed);
         if (aq_ring_word_category(word) != AQ_RING_SKIP)
             return true;
-        settle(ring, held);
+        settle_held(ring, held);
     }
     return false;
 }
 
 // Done with the message held, on to the next one, if there is one and no other thread is at it.
-static bool step(aq_ring_in_t *ring, held_t *held, bool more)
+static bool receive_next(aq_ring_in_t *ring, held_t *held, bool more)
 {
-    if (!lock(ring)) {
+    if (!ring_lock(ring)) {
         if (held->lines)
             mark_done(ring, held->position);
         held->lines = 0;
         return false;
     }
-    settle(ring, held);
-    bool found = more && claim(ring, held);
-    unlock(ring);
+    settle_held(ring, held);
+    bool found = more && claim_next(ring, held);
+    ring_unlock(ring);
     return found;
 }
 
@@ -222,8 +222,8 @@ static unsigned receive_shared(aq_ring_in_t *ring, unsigned budget, const aq_con
 {
     unsigned done = 0;
     held_t held = {0, 0};
-    while (step(ring, &held, done < budget && aq_ring_peek(ring))) {
-        deliver(header_at(ring, held.position), env, reply);
+    while (receive_next(ring, &held, done < budget && aq_ring_peek(ring))) {
+        deliver_message(header_at(ring, held.position), env, reply);
         done++;
     }
     return done;

@@ -153,8 +153,8 @@ aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *pointer, const aq_am_t 
 }
 
 // Lines that a message leaves unused become one that is skipped.
-static void finish(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am,
-                   const aq_reservation_t *room, uint64_t used)
+static void finish_send(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am,
+                        const aq_reservation_t *room, uint64_t used)
 {
     aq_ring_out_t *ring = &link->out[am->reply];
     uint64_t taken = aq_ring_lines(am->nargs, AQ_AM_MEDIUM, room->size);
@@ -171,13 +171,14 @@ void aq_mail_commit(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
     aq_mail_link_t *link = pointer;
     write_header(aq_mail_of(conduit), aq_ring_header(&link->out[am->reply], room->cookie), am,
                  am->nbytes);
-    finish(aq_mail_of(conduit), link, am, room, aq_ring_lines(am->nargs, AQ_AM_MEDIUM, am->nbytes));
+    finish_send(aq_mail_of(conduit), link, am, room,
+                aq_ring_lines(am->nargs, AQ_AM_MEDIUM, am->nbytes));
 }
 
 void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
                     const aq_reservation_t *room)
 {
-    finish(aq_mail_of(conduit), pointer, am, room, 0);
+    finish_send(aq_mail_of(conduit), pointer, am, room, 0);
 }
 
 // ---- receiving ----
