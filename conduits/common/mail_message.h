@@ -1,49 +1,60 @@
 // How a message lies in its run of lines.
 //
-//     flag 8 | word 4 | source 4 | arguments, 4 bytes each, padded to 16 |  Medium: payload
-//                                                                        |  Long: dest 8, nbytes 8,
-//                                                   payload, unless the sender put it into its
-//                                                   place
+//     flag 8 | descriptor 4 | source 4 | arguments, 4 bytes each, padded to 16 | body
+//
+// The body of a Medium is its payload. That of a Long is dest (8), nbytes (8), and the payload
+// unless the sender has written it to its destination already.
 //
 // A Short with up to 12 arguments, or a Medium with few arguments and a few words, is one line.
 #ifndef AQ_MAIL_MESSAGE_H
 #define AQ_MAIL_MESSAGE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "mail_ring.h"
+#include "../../core/conduit.h"
 
 #define AQ_RING_MAX_MEDIUM ((size_t)64 << 10)
 #define AQ_RING_SKIP 3u // in place of a category: nothing to deliver; nbytes counts the lines
+
+#define AQ_RING_LINE 64 // bytes of a line
+
+// Begins a message.
+typedef struct aq_ring_header {
+    _Atomic uint64_t flag;
+    uint32_t descriptor; // see aq_ring_descriptor
+    uint32_t source;     // job rank
+} aq_ring_header_t;
 
 typedef struct aq_ring_long {
     void *dest; // in the receiver
     uint64_t nbytes;
 } aq_ring_long_t;
 
-// The word packs handler (8 bits), nargs (5), category (2) and the bytes of payload inside (17).
-static inline uint32_t aq_ring_word(unsigned handler, unsigned nargs, unsigned category,
-                                    size_t nbytes)
+// A descriptor packs handler (8 bits), nargs (5), category (2) and the bytes of payload inside
+// (17).
+static inline uint32_t aq_ring_descriptor(unsigned handler, unsigned nargs, unsigned category,
+                                          size_t nbytes)
 {
     return (uint32_t)(handler | nargs << 8 | category << 13 | (uint32_t)nbytes << 15);
 }
-static inline unsigned aq_ring_word_handler(uint32_t word)
+static inline unsigned aq_ring_descriptor_handler(uint32_t descriptor)
 {
-    return word & 0xff;
+    return descriptor & 0xff;
 }
-static inline unsigned aq_ring_word_nargs(uint32_t word)
+static inline unsigned aq_ring_descriptor_nargs(uint32_t descriptor)
 {
-    return word >> 8 & 0x1f;
+    return descriptor >> 8 & 0x1f;
 }
-static inline unsigned aq_ring_word_category(uint32_t word)
+static inline unsigned aq_ring_descriptor_category(uint32_t descriptor)
 {
-    return word >> 13 & 3;
+    return descriptor >> 13 & 3;
 }
-static inline size_t aq_ring_word_nbytes(uint32_t word)
+static inline size_t aq_ring_descriptor_nbytes(uint32_t descriptor)
 {
-    return word >> 15;
+    return descriptor >> 15;
 }
 
 static inline int32_t *aq_ring_args(aq_ring_header_t *header)
@@ -71,12 +82,13 @@ static inline uint64_t aq_ring_lines(unsigned nargs, unsigned category, size_t n
 }
 
 // Lines of a message that has arrived.
-static inline uint64_t aq_ring_word_lines(uint32_t word)
+static inline uint64_t aq_ring_descriptor_lines(uint32_t descriptor)
 {
-    if (aq_ring_word_category(word) == AQ_RING_SKIP)
-        return aq_ring_word_nbytes(word);
-    return aq_ring_lines(aq_ring_word_nargs(word), aq_ring_word_category(word),
-                         aq_ring_word_nbytes(word));
+    if (aq_ring_descriptor_category(descriptor) == AQ_RING_SKIP)
+        return aq_ring_descriptor_nbytes(descriptor);
+    return aq_ring_lines(aq_ring_descriptor_nargs(descriptor),
+                         aq_ring_descriptor_category(descriptor),
+                         aq_ring_descriptor_nbytes(descriptor));
 }
 
 #endif

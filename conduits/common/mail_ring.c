@@ -1,7 +1,6 @@
 #include "mail_ring.h"
 
 #include "../../core/fatal.h"
-#include "mail_message.h"
 
 static inline void prefetch_to_write(const char *line)
 {
@@ -51,7 +50,7 @@ bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run)
 void aq_ring_skip(const aq_ring_out_t *ring, uint64_t position, uint64_t n)
 {
     aq_ring_header_t *header = aq_ring_header(ring, position);
-    header->word = aq_ring_word(0, 0, AQ_RING_SKIP, n);
+    header->descriptor = aq_ring_descriptor(0, 0, AQ_RING_SKIP, n);
     aq_ring_publish(ring, &(aq_ring_run_t){position, header});
 }
 
@@ -90,15 +89,15 @@ static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
 static void deliver_message(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
 {
     aq_ring_arrives();
-    uint32_t word = header->word;
-    unsigned nargs = aq_ring_word_nargs(word);
+    uint32_t descriptor = header->descriptor;
+    unsigned nargs = aq_ring_descriptor_nargs(descriptor);
     aq_arrival_t arrival = {
         .args = aq_ring_args(header),
         .payload = aq_ring_body(header, nargs),
-        .nbytes = aq_ring_word_nbytes(word),
+        .nbytes = aq_ring_descriptor_nbytes(descriptor),
         .source = header->source,
-        .category = (uint8_t)aq_ring_word_category(word),
-        .handler = (uint8_t)aq_ring_word_handler(word),
+        .category = (uint8_t)aq_ring_descriptor_category(descriptor),
+        .handler = (uint8_t)aq_ring_descriptor_handler(descriptor),
         .nargs = (uint8_t)nargs,
         .reply = reply,
     };
@@ -127,9 +126,9 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
     while (done < budget && aq_ring_ready(ring)) {
         uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
         aq_ring_header_t *header = header_at(ring, head);
-        uint64_t lines = aq_ring_word_lines(header->word);
+        uint64_t lines = aq_ring_descriptor_lines(header->descriptor);
         atomic_store_explicit(&ring->head, head + lines, memory_order_relaxed);
-        if (aq_ring_word_category(header->word) != AQ_RING_SKIP)
+        if (aq_ring_descriptor_category(header->descriptor) != AQ_RING_SKIP)
             deliver_message(header, env, reply);
         ring->released = head + lines;
         tell_senders(ring, false);
@@ -159,7 +158,7 @@ static void release_done(aq_ring_in_t *ring)
         if (atomic_load_explicit(&header->flag, memory_order_acquire) !=
             (ring->released ^ ring->key ^ DONE))
             break;
-        ring->released += aq_ring_word_lines(header->word);
+        ring->released += aq_ring_descriptor_lines(header->descriptor);
     }
     tell_senders(ring, ring->released == head);
 }
@@ -192,10 +191,10 @@ static bool claim_next(aq_ring_in_t *ring, held_t *held)
 {
     while (aq_ring_ready(ring)) {
         uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed);
-        uint32_t word = header_at(ring, position)->word;
-        *held = (held_t){position, aq_ring_word_lines(word)};
+        uint32_t descriptor = header_at(ring, position)->descriptor;
+        *held = (held_t){position, aq_ring_descriptor_lines(descriptor)};
         atomic_store_explicit(&ring->head, position + held->lines, memory_order_relaxed);
-        if (aq_ring_word_category(word) != AQ_RING_SKIP)
+        if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP)
             return true;
         settle_held(ring, held);
     }

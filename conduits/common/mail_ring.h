@@ -27,15 +27,7 @@
 #include <stdint.h>
 
 #include "../../core/conduit.h"
-
-#define AQ_RING_LINE 64
-
-// First words of a message.
-typedef struct aq_ring_header {
-    _Atomic uint64_t flag;
-    uint32_t word;   // see aq_ring_word
-    uint32_t source; // job rank
-} aq_ring_header_t;
+#include "mail_message.h"
 
 // Shared control of a ring; each field on a line of its own.
 typedef struct aq_ring_control {

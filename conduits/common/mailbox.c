@@ -91,7 +91,7 @@ static inline void copy_args(int32_t *to, const int32_t *from, unsigned n)
 static inline void write_header(const aq_mail_t *mail, aq_ring_header_t *header, const aq_am_t *am,
                                 size_t nbytes)
 {
-    header->word = aq_ring_word(am->handler, am->nargs, am->category, nbytes);
+    header->descriptor = aq_ring_descriptor(am->handler, am->nargs, am->category, nbytes);
     header->source = mail->base.env->rank;
     copy_args(aq_ring_args(header), am->args, am->nargs);
 }

@@ -87,7 +87,7 @@ static size_t bytes_of_lines(uint64_t n)
 static void write_message(const aq_ring_run_t *run, uint32_t id, size_t nbytes)
 {
     uint8_t *body = aq_ring_body(run->header, 1);
-    run->header->word = aq_ring_word(200, 1, AQ_AM_MEDIUM, nbytes);
+    run->header->descriptor = aq_ring_descriptor(200, 1, AQ_AM_MEDIUM, nbytes);
     run->header->source = SOURCE;
     memcpy(aq_ring_args(run->header), &id, sizeof id);
     for (size_t i = 0; i < nbytes; i++)
