@@ -11,15 +11,15 @@
 #include "../other/base/settings.h"
 #include "lock.h"
 
-// A thread of the client that polls may stop before it has handled everything, and goes on without
-// a word.
+// A polling thread of the client may stop before it has handled all messages, without notifying
+// this thread.
 #define SLEEP_NS UINT64_C(10000000)
 
 static struct {
     aq_conduit_t *conduit;
     void (*wake)(void);
     pthread_t thread;
-    pid_t owner; // 0: there is no thread
+    pid_t owner; // 0: no thread
     atomic_bool ending;
 } attendant;
 
@@ -51,7 +51,8 @@ static void *attendant_run(void *unused)
     return NULL;
 }
 
-// A new thread inherits which signals it takes: none, they go to the client's threads.
+// A new thread inherits the signal mask. The attendant blocks all signals, so that they go to the
+// client's threads.
 static int attendant_create(void)
 {
     sigset_t all, before;

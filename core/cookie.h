@@ -1,11 +1,11 @@
-// Cookies: how an operation that waits for the answer of a peer is named in messages. A pointer
-// would be believed when it comes back; a cookie is looked up.
+// Cookies name, in messages, operations that wait for the answer of a peer. The receiver would have
+// to trust a pointer that comes back; it looks up a cookie.
 //
 //     cookie:  [ generation, 32 bits, never 0 | index of the slot, 32 bits ]
 //
-// A slot is used again with the next generation, so that an old cookie finds nothing. A cookie is
-// good for the peer that it was made for, and for no other. There is no lock inside: the caller
-// holds its own lock, or is the only thread.
+// A slot is reused with the next generation, so that an old cookie finds nothing. A cookie is valid
+// only for the peer that it was made for. There is no lock inside: the caller holds its own lock,
+// or is the only thread.
 #ifndef AQ_COOKIE_H
 #define AQ_COOKIE_H
 
@@ -15,7 +15,7 @@
 
 typedef uint64_t aq_cookie_t; // 0: none
 
-// An operation that waits. All but rank means what the caller wants it to mean.
+// An operation that waits. The caller defines the meaning of all fields but rank.
 typedef struct aq_pending_op {
     void *context;
     void *dest;
@@ -30,21 +30,21 @@ typedef struct aq_cookie_slot {
     uint32_t next_free;  // of a free slot: one more than the index of the next one; 0: none
 } aq_cookie_slot_t;
 
-// A table that is all zeros is empty and needs no start. It grows, and does not shrink: it is as
-// large as most operations that ever waited at a time, 48 bytes for each.
+// A table of all zeros is empty and needs no initialization. It grows and never shrinks: 48 bytes
+// for each of the most operations that ever waited at a time.
 typedef struct aq_cookies {
     aq_cookie_slot_t *slots;
     uint32_t count;
     uint32_t free; // one more than the index of a free slot; 0: none
 } aq_cookies_t;
 
-// Adds free slots. False: there is no memory, and nothing was done.
+// Adds free slots. Returns false, with the table unchanged, if memory is out.
 bool aq_cookies_grow(aq_cookies_t *table);
 
-// Frees the memory. The table is empty and may be used again; its old cookies may be made again.
+// Frees the memory. The table is empty and may be used again; it may then repeat old cookies.
 void aq_cookies_stop(aq_cookies_t *table);
 
-// The index of the slot with this cookie of this peer; UINT32_MAX: there is none.
+// The index of the slot with this cookie of this peer; UINT32_MAX if there is none.
 static inline uint32_t aq_cookies_index(const aq_cookies_t *table, aq_cookie_t cookie,
                                         uint32_t rank)
 {
@@ -55,7 +55,7 @@ static inline uint32_t aq_cookies_index(const aq_cookies_t *table, aq_cookie_t c
     return slot->generation == cookie >> 32 && slot->op.rank == rank ? index : UINT32_MAX;
 }
 
-// Keeps a copy of *op. Returns its cookie, or 0 when there is no memory.
+// Keeps a copy of *op. Returns its cookie, or 0 if memory is out.
 static inline aq_cookie_t aq_cookies_add(aq_cookies_t *table, const aq_pending_op_t *op)
 {
     if (__builtin_expect(!table->free, 0) && !aq_cookies_grow(table))
@@ -67,7 +67,7 @@ static inline aq_cookie_t aq_cookies_add(aq_cookies_t *table, const aq_pending_o
     return (aq_cookie_t)slot->generation << 32 | index;
 }
 
-// The operation with this cookie of this peer; NULL: there is none. It stays in the table; the
+// The operation with this cookie of this peer; NULL if there is none. It stays in the table; the
 // pointer is valid until the next call that changes the table.
 static inline const aq_pending_op_t *aq_cookies_find(const aq_cookies_t *table, aq_cookie_t cookie,
                                                      uint32_t rank)
@@ -76,8 +76,8 @@ static inline const aq_pending_op_t *aq_cookies_find(const aq_cookies_t *table, 
     return index == UINT32_MAX ? NULL : &table->slots[index].op;
 }
 
-// The same, and the operation leaves the table: *op takes it. False: there is none, and *op is as
-// it was.
+// Finds the operation likewise, moves it to *op and removes it from the table. Returns false, with
+// *op unchanged, if there is none.
 static inline bool aq_cookies_take(aq_cookies_t *table, aq_cookie_t cookie, uint32_t rank,
                                    aq_pending_op_t *op)
 {

@@ -39,7 +39,7 @@ typedef struct aq_event {
     struct aq_event *next; // while free
 } aq_event_t;
 
-// A record with nothing pending. Ends the job when memory is out.
+// Takes a record with nothing pending from the pool. Ends the job if memory is out.
 aq_event_t *aq_event_new(void);
 void aq_event_free(aq_event_t *event);
 
@@ -52,9 +52,9 @@ static inline void aq_event_begin(gex_Event_t part)
 {
     atomic_fetch_add_explicit(&part->pending, 1, memory_order_release);
 }
-// Before a reply's handler writes what the operation asked for: what the thread that began it did
-// before, another thread of this process does not see by a message that went through another
-// process.
+// Called before the handler of a reply writes the result of an operation. It orders these writes
+// after what the initiating thread did before: a message through another process does not order two
+// threads of this process.
 static inline void aq_event_follow(gex_Event_t part)
 {
     (void)atomic_load_explicit(&part->pending, memory_order_acquire);
@@ -67,7 +67,7 @@ static inline void aq_event_end(gex_Event_t part)
 // True when nothing is pending in the parts whose bits are set (1u << part).
 bool aq_event_idle(aq_event_t *event, unsigned parts);
 
-// The bits of parts that an event mask (GEX_EC_*) means.
+// The bits of the parts in an event mask (GEX_EC_*).
 unsigned aq_event_parts_of(gex_EC_t mask);
 
 #endif

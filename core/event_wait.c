@@ -16,9 +16,8 @@ static bool is_root(gex_Event_t event)
     return event->index == AQ_PART_ROOT;
 }
 
-// What is wrong with an event can be told before its record is looked at, and with a root event
-// that was consumed: the part of the root counts nothing, and a debug build keeps a 1 there while
-// the record is in use.
+// Detects an invalid event before its record is read, and a root event that was consumed: the root
+// part counts nothing, so a debug build keeps a 1 there while the record is in use.
 static void check_event(const char *call, gex_Event_t event)
 {
     AQ_CHECK(event != GEX_EVENT_NO_OP,
@@ -27,7 +26,7 @@ static void check_event(const char *call, gex_Event_t event)
              "%s: the event %p was synchronized before", call, (void *)event);
 }
 
-// Success consumes a root event: its record goes back to the pool.
+// On success, consumes a root event: its record goes back to the pool.
 static bool try_event(const char *call, gex_Event_t event)
 {
     if (event == GEX_EVENT_INVALID)
@@ -67,12 +66,12 @@ void aq_api_event_wait(gex_Event_t event)
     aq_report_go_on();
 }
 
-// How many entries are still waited for, and how many were completed by this call.
+// Numbers of entries that are not complete, and of entries that this call completed.
 typedef struct tally {
     size_t open, completed;
 } tally_t;
 
-// Leaves before roots: a root gives back the record that its leaves live in.
+// Tries leaf events before root events, since a completed root gives back the record of its leaves.
 static void try_entries(const char *call, gex_Event_t *events, size_t count, bool roots,
                         tally_t *tally)
 {

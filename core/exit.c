@@ -1,6 +1,7 @@
-// How this process leaves the job. Three ways in: gasnet_exit, called by the client or a fault; the
-// news that another rank has ended the job; and a return from main or exit(), which whoever started
-// the ranks sees. Three parts: head, body, tail.
+// How this process leaves the job. There are three ways in: gasnet_exit, called by the client or
+// after a fault; the notice that another rank has ended the job; and a return from main or exit(),
+// which the launcher or the mpirun that started the ranks observes. Leaving has three parts: head,
+// body, tail.
 #include "exit.h"
 
 #include <errno.h>
@@ -24,20 +25,20 @@
 #include "job.h"
 
 enum {
-    GRACE_NS = 100000000, // a client that ends collectively may still have output to write when the
-                          // first rank's news arrive
-    HURRY_US = 200000,    // for a client whose job has failed, to come by here before it is killed
-    OVERTIME_US = 1000000, // beyond the exit timeout, when the launcher should have ended us
+    GRACE_NS = 100000000,  // a client that ends collectively may still write output when the notice
+                           // of the first rank arrives
+    HURRY_US = 200000,     // for a client of a failed job to reach a poll before it is killed
+    OVERTIME_US = 1000000, // after the exit timeout: the launcher should have ended this process
 };
 
-// The signals that ask a process to end. The specification wants the client to hear of them as
-// SIGQUIT.
+// The signals that ask a process to end. The specification requires that the client receives them
+// as SIGQUIT.
 static const int terminating[] = {SIGINT, SIGTERM, SIGHUP};
 enum { TERMINATING = sizeof terminating / sizeof terminating[0] };
 
-static _Atomic pid_t leaver;        // the thread that is in the body; 0: none
-static atomic_bool hurried;         // the job has failed: no grace
-static atomic_flag client_was_told; // that the end comes
+static _Atomic pid_t leaver;        // the thread that runs the body; 0: none
+static atomic_bool hurried;         // the job has failed: leave without grace
+static atomic_flag client_was_told; // by SIGQUIT
 
 static bool job_is_ended(void)
 {
@@ -51,16 +52,16 @@ static int code_of_job(void)
 
 // ---- time limits ----
 
-static _Atomic uint64_t limit_ns; // when the time is over
+static _Atomic uint64_t limit_ns; // end of the current time limit
 
-// A timer of the client may use the same signal.
+// False for an alarm from a timer of the client, which may use the same signal.
 static bool is_time_over(void)
 {
     return aq_clock_ns() >= atomic_load(&limit_ns);
 }
 
-// Calls handler, whatever this process is doing then, in us microseconds. The client's own use of
-// this timer is over.
+// Interrupts this process after us microseconds and calls handler. Takes this timer away from the
+// client.
 static void limit_time(uint64_t us, void (*handler)(int number))
 {
     const struct itimerval time = {
@@ -75,9 +76,9 @@ static void limit_time(uint64_t us, void (*handler)(int number))
     setitimer(ITIMER_REAL, &time, NULL);
 }
 
-static const char *volatile step; // of the body: why it may be stuck, and what helps
+static const char *volatile step; // of the body: what it is doing and the remedy, for say_step
 
-// Says why this process ends by force; not where that would wait for a reader that does not read.
+// Logs why this process ends by force, unless standard error would block.
 static void say_step(void)
 {
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -85,8 +86,8 @@ static void say_step(void)
         aq_log_error("the exit timeout is over while this rank still %s; it ends by force", step);
 }
 
-// A step of the body is stuck: in a lock that somebody holds for good, or behind a reader that does
-// not read. Whoever started the ranks ends the job by force.
+// A step of the body is stuck in a lock that another thread never releases, or behind a reader that
+// does not read. Abort, so that the launcher ends the job by force.
 static void on_overtime(int number)
 {
     (void)number;
@@ -109,9 +110,9 @@ __attribute__((noreturn)) static void exit_tail(int code)
     _exit(code);
 }
 
-// Head: the first exit of the job decides the code. The first thread of this process goes on,
-// others wait for its end; but a handler of a signal that has interrupted the body would wait for
-// ever.
+// Head: the first exit of the job decides the code. The first thread of this process continues,
+// other threads wait for the process to end. A signal handler that has interrupted the body ends
+// the process instead, since it would wait forever.
 static int exit_head(int code)
 {
     pid_t first = 0;
@@ -124,9 +125,9 @@ static int exit_head(int code)
         pause();
 }
 
-// Body: output, the news for ranks that the bootstrap does not tell, then the end of the network
-// and of the bootstrap, each for a limited time. Returns the code of the job. Signals that ask for
-// what is under way already are ignored.
+// Body: flushes output, notifies the ranks that the bootstrap does not notify, then closes the
+// network and the bootstrap, each within a time limit. Returns the code of the job. Ignores signals
+// that ask the process to end.
 static int exit_body(int code)
 {
     aq_lock_leaving = true;
@@ -164,7 +165,7 @@ void gasnet_exit(int code)
     exit_tail(exit_body(code));
 }
 
-// Back in the exit handler of the bootstrap, polls must not end this process any more.
+// After this returns to the exit handler of the bootstrap, polls must not end this process.
 void aq_exit_returning(int code)
 {
     pid_t first = 0;
@@ -172,7 +173,7 @@ void aq_exit_returning(int code)
         gasnet_exit(code);
 }
 
-// ---- the news that another rank has ended the job ----
+// ---- the notice that another rank has ended the job ----
 
 // The specification lets a client that catches SIGQUIT clean up before a remote exit ends it.
 static void let_client_clean_up(void)
@@ -187,7 +188,7 @@ static void leave_after_grace(void)
 {
     static _Atomic uint64_t deadline;
     if (atomic_load(&leaver) == gettid())
-        return; // the body polls
+        return; // called from a poll of the body
     uint64_t now = aq_clock_ns();
     uint64_t expected = 0;
     atomic_compare_exchange_strong(&deadline, &expected, now + GRACE_NS);
@@ -226,9 +227,9 @@ static void on_late(int number)
         die_of(SIGTERM);
 }
 
-// The client hears of a signal that ends it as SIGQUIT. Unless it exits then, the signal does what
-// it would have done. If it comes since the job has failed elsewhere, the process is given the time
-// to reach a poll, where it can leave with its output written.
+// A signal that would end the process reaches the client as SIGQUIT first. Unless the client exits
+// then, the signal has its usual effect. If the job has failed elsewhere, the process gets time to
+// reach a poll, where it can leave with its output written.
 static void on_terminating(int number)
 {
     int saved = errno;

@@ -1,4 +1,4 @@
-// How the job ends: gasnet_exit here, or the news that another rank called it.
+// How the job ends: gasnet_exit in this process, or a notice that another rank called it.
 #ifndef AQ_EXIT_H
 #define AQ_EXIT_H
 
@@ -9,9 +9,9 @@ void aq_exit_start(void);
 // The client returns from main, or calls exit(); see leave in aq_boot_t.
 void aq_exit_returning(int code);
 
-// SIGINT, SIGTERM and SIGHUP, where the client has left them alone, raise SIGQUIT in a client that
-// catches it, and do what they always do to others (GASNet-1 specification, gasnet_exit). Before
-// aq_debug_start, which leaves alone again what GASNET_NO_CATCH_SIGNAL names.
+// Handles SIGINT, SIGTERM and SIGHUP unless the client has done so: they raise SIGQUIT in a client
+// that catches SIGQUIT, then have their usual effect (GASNet-1 specification, gasnet_exit). Call
+// before aq_debug_start, which restores the default for the signals in GASNET_NO_CATCH_SIGNAL.
 void aq_exit_catch_signals(void);
 
 #endif

@@ -10,14 +10,14 @@
 
 enum {
     TRIES = 8,
-    SILENT_PART = 5, // of the exit timeout: after such a part a rank is taken for dead
+    SILENT_PART = 5, // of the exit timeout: a rank that is silent for this part counts as dead
     IDLE_NS = 50000, // between polls that find nothing
 };
 
 static aq_election_t election;
-static aq_lock_t lock;       // of it
-static atomic_bool awake;    // it has begun here
-static atomic_flag speaking; // a poll is sending already
+static aq_lock_t lock;       // guards election
+static atomic_bool awake;    // the election has begun in this process
+static atomic_flag speaking; // another poll is sending
 
 // ---- messages ----
 
@@ -29,7 +29,7 @@ static void fill_args(int32_t args[4], const aq_news_t *news)
     args[3] = news->ballot.code;
 }
 
-// One that finds no room is repeated as one that was lost.
+// A message that finds no room is repeated like a lost one.
 static void send_news(uint32_t to, const aq_news_t *news)
 {
     int32_t args[4];
@@ -81,13 +81,13 @@ static void wake_up(void)
         aq_progress_busy(1);
 }
 
-// Whoever hears of the end tells it to the ranks of its host, which may not poll the network.
+// A rank that learns of the end notifies the ranks of its own host, which may not poll the network.
 static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t master, int32_t code)
 {
     const aq_news_t news = {(aq_news_kind_t)kind, {(uint32_t)elector, (uint32_t)master, code}};
     aq_news_t answer;
     if (news.ballot.master >= aq_job.size || (uint32_t)kind > AQ_NEWS_HEARD)
-        return; // no news: the job ends without a wrong peer, too
+        return; // malformed: ignore it, the election works without this peer
     aq_lock_take(&lock);
     bool answers =
         aq_election_hear(&election, token->arrival->source, &news, aq_clock_ns(), &answer);

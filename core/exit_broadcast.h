@@ -1,5 +1,5 @@
-// The news of the end over the network, for jobs whose bootstrap carries an exit to the ranks of
-// one host only (aq_boot_t, exit_stays_here): an election decides the code, and a tree tells all
+// Broadcasts the end of the job over the network, for jobs whose bootstrap notifies only the ranks
+// of one host (aq_boot_t, exit_stays_here): an election decides the code, and a tree tells all
 // ranks.
 #ifndef AQ_EXIT_NEWS_H
 #define AQ_EXIT_NEWS_H
@@ -7,11 +7,13 @@
 // Handlers of the core; extended/layer_table.h has the others.
 enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };
 
-// At init, before any message can arrive. From then on polls take part in what others have begun.
+// Call at init, before any message can arrive. Afterwards polls take part in an election that other
+// ranks have begun.
 void aq_exit_broadcast_start(void);
 
-// Tells all ranks that the job ends, and returns its code: the given one unless another rank was
-// first. Polls, for at most the exit timeout. Does nothing where the bootstrap tells everybody.
+// Tells all ranks that the job ends, and returns the code of the job: the given one unless another
+// rank ended the job earlier. Polls for at most the exit timeout. Returns at once if the bootstrap
+// notifies all ranks.
 int aq_exit_broadcast_code(int code);
 
 #endif

@@ -25,7 +25,8 @@ static bool is_last_child(const aq_election_t *e, uint32_t place)
     return place % AQ_ELECTION_DEGREE == 0 || place + 1 == e->size;
 }
 
-// Moves a slot on from a rank that has heard, or is dead and leaves its children to us.
+// Moves a slot on from a rank that has acknowledged, or that is dead and leaves its children to
+// this rank.
 static void move_on(const aq_election_t *e, aq_election_slot_t *slot, bool dead, uint64_t now)
 {
     slot->tries = 0;
@@ -80,7 +81,8 @@ static bool time_is_over(const aq_election_t *e, uint64_t now)
     return e->state != AQ_ELECTION_IDLE && now - e->begun >= e->timing.limit_ns;
 }
 
-// Takes a ballot over, unless one as strong is known. Then the telling begins, again if need be.
+// Adopts a ballot unless one at least as strong is known. Then tells the children, again if need
+// be.
 static void learn_ballot(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
 {
     if (time_is_over(e, now) || (aq_election_knows(e) && !is_stronger(ballot, &e->ballot)))
@@ -120,7 +122,7 @@ void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now)
     e->ask = (aq_election_slot_t){.due = now};
 }
 
-// The first who asks is the master; whoever elects knows it, too.
+// The first candidate that asks becomes the master; the elector knows the ballot, too.
 static void hear_ask(aq_election_t *e, const aq_ballot_t *wanted, uint64_t now)
 {
     if (!aq_election_knows(e))
@@ -134,7 +136,7 @@ static void hear_end(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
         e->told = true;
 }
 
-// One that knows a stronger ballot will be told by its parent there.
+// A rank that knows a stronger ballot will be told by its parent in the tree of that ballot.
 static void hear_heard(aq_election_t *e, uint32_t from, const aq_ballot_t *ballot, uint64_t now)
 {
     learn_ballot(e, ballot, now);
@@ -162,7 +164,7 @@ bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_news_t *news, ui
 
 // ---- the way out ----
 
-// Whether a slot wants to send now; then it is counted as sent.
+// Whether a slot has to send now; counts the message as sent.
 static bool takes_turn(const aq_election_t *e, aq_election_slot_t *slot, uint64_t now)
 {
     if (slot->over || now < slot->due)
@@ -172,7 +174,8 @@ static bool takes_turn(const aq_election_t *e, aq_election_slot_t *slot, uint64_
     return true;
 }
 
-// Asks the next elector when this one has been silent for all tries; at last elects itself.
+// Asks the next elector after this one has not answered any try; after the last elector, the
+// candidate elects itself.
 static bool ask_elector(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
 {
     while (e->ask.tries == e->timing.tries && now >= e->ask.due) {
@@ -216,8 +219,8 @@ static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *o
     return false;
 }
 
-// When its own children have heard, the elector tells those of a master who has told nobody: at
-// least, not us.
+// When its own children have acknowledged, the elector notifies the children of a master that seems
+// dead: it has not told this rank.
 static bool stand_in(aq_election_t *e, uint64_t now)
 {
     if (e->told || e->ballot.elector != e->rank || now < e->stand_in || !has_told_all(e))

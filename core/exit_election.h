@@ -1,30 +1,28 @@
-// The election of a master, and the news of the end, among the ranks of a job: a state machine
-// without input, output or clock. Whoever runs it passes in what arrives and the time, and takes
-// out what is to be sent; so it is the same over a network, in a simulation of 100,000 ranks, and
+// The election of a master and the broadcast of the end among the ranks of a job: a state machine
+// without input, output or clock. The caller passes in what arrives and the time, and takes out
+// what is to be sent. So the same code runs over a network, in a simulation of 100,000 ranks, and
 // in the model (tests/model/exit.pml).
 //
 //   candidate c      elector 0               the tree of master m; place = (rank - m) mod N
 //      | --- ASK ------> | the first one               0            place p has the children
 //      | <-- ANSWER m -- | is the master             / | \          p K + 1 ... p K + K
 //                                                   1  2 .. K
-//   who knows m: END to its children, and         /|\  ...
-//   each answers HEARD to whoever told it
+//   a rank that knows m: END to its children,     /|\  ...
+//   each answers HEARD to the sender
 //
 // Always true:
-// - A ballot says who elected whom, with which code. It is complete or unknown, and one is stronger
-//   than another one if its elector is lower, and then if its master is. What a rank knows only
-//   ever gets stronger, and any message that shows an older ballot is answered with the newer one.
+// - A ballot names its elector, the master and the code. It is complete or unknown. One ballot is
+//   stronger than another if its elector is lower or, of the same elector, its master. What a rank
+//   knows only gets stronger, and a message with a weaker ballot is answered with the stronger one.
 // - Only candidates and elector 0 make ballots unless elector 0 is silent: then ranks 1 and 2 are
 //   asked, and at last a candidate takes itself. So there is one ballot, and one code, as long as
 //   rank 0 lives and is reached in time.
-// - ASK and END are requests, ANSWER and HEARD their replies. Nobody tells a rank twice but to
-// repeat
-//   what was not answered. So, if nothing is lost, there are at most 2 (N - 1) messages to elect
-//   and 2 (N - 1) to tell.
-// - A slot walks over one subtree of the own children: from a rank that is silent for all tries to
-// its
-//   children, else to the next one. It needs no memory that grows with N. For a master who does
-//   not tell anybody its elector stands in.
+// - ASK and END are requests, ANSWER and HEARD their replies. A rank repeats only requests that
+//   were not answered. So, if nothing is lost, there are at most 2 (N - 1) messages to elect and
+//   2 (N - 1) to tell all ranks.
+// - A slot walks over the subtree of one child of this rank: from a rank that answers no try to its
+//   children, else to the next rank. It needs no memory that grows with N. The elector stands in
+//   for a master that tells no rank.
 #ifndef AQ_EXIT_ELECTION_H
 #define AQ_EXIT_ELECTION_H
 
@@ -54,7 +52,7 @@ typedef struct aq_news {
 
 typedef struct aq_election_timing {
     uint64_t retry_ns; // an answer that takes longer is asked for again
-    unsigned tries;    // so many times in all; then the rank is taken for dead. At least 1
+    unsigned tries;    // after so many, at least 1, a rank that has not answered counts as dead
     uint64_t limit_ns; // for the whole, from when this rank first knows or asks
 } aq_election_timing_t;
 
@@ -70,7 +68,7 @@ typedef enum aq_election_state {
     AQ_ELECTION_IDLE,
     AQ_ELECTION_ASKING,  // a candidate
     AQ_ELECTION_TELLING, // knows the code, and tells others
-    AQ_ELECTION_DONE,    // all that this rank is to tell have heard, and it was told itself
+    AQ_ELECTION_DONE,    // this rank was told, and all ranks that it tells have acknowledged
     AQ_ELECTION_GAVE_UP, // the time is over
 } aq_election_state_t;
 
@@ -80,9 +78,9 @@ typedef struct aq_election {
     aq_election_state_t state;
     aq_ballot_t ballot; // ASKING: wanted; later: known
     uint64_t begun;
-    uint32_t silent;   // ranks that were taken for dead
+    uint32_t silent;   // ranks that counted as dead
     bool told;         // END has come from a parent, or there is none
-    uint64_t stand_in; // when the elector does the work of a master who is silent
+    uint64_t stand_in; // when the elector replaces a silent master
     aq_election_slot_t ask;
     aq_election_slot_t child[AQ_ELECTION_DEGREE];
 } aq_election_t;
@@ -95,15 +93,16 @@ void aq_election_init(aq_election_t *e, uint32_t rank, uint32_t size,
 // already.
 void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now);
 
-// A message of rank `from` has arrived; any state. True: *reply is to go back to it at once.
+// Handles a message of rank `from` in any state. If it returns true, the caller sends *reply to
+// that rank at once.
 bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_news_t *news, uint64_t now,
                       aq_news_t *reply);
 
-// Takes the next message that is to be sent at this time; false when there is none. *to < size, and
-// never this rank. Also sees to time limits: it is to be called again at aq_election_due.
+// Takes the next message to send at this time; false if there is none. *to is below size and never
+// this rank. Also checks time limits: call it again at aq_election_due.
 bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out);
 
-// When something is due next if nothing arrives: now or earlier, later, or UINT64_MAX.
+// The time of the next action if nothing arrives: now or earlier, later, or UINT64_MAX for never.
 uint64_t aq_election_due(const aq_election_t *e);
 
 // Whether the code of the job is known here: e->ballot.code.
@@ -112,7 +111,7 @@ static inline bool aq_election_knows(const aq_election_t *e)
     return e->state > AQ_ELECTION_ASKING;
 }
 
-// Whether this rank has nothing more to do but to answer.
+// Whether this rank only has to answer from now on.
 static inline bool aq_election_over(const aq_election_t *e)
 {
     return e->state >= AQ_ELECTION_DONE;

@@ -7,8 +7,8 @@
 #include "gasnetex_core.h"
 #include "thread.h"
 
-// In a debug build aq_held is the number of the thread that holds the lock, else 1 when it is held;
-// 0: free.
+// The value of aq_held while this thread holds a lock: in a debug build the number of the thread,
+// else 1. 0 means free.
 static int holder_number(void)
 {
     static atomic_int threads;
@@ -18,7 +18,8 @@ static int holder_number(void)
     return AQ_CHECKS ? number : 1;
 }
 
-// Other threads may take or free the lock meanwhile, but then neither finds this thread's number.
+// Other threads may take or release the lock meanwhile, but neither stores the number of this
+// thread.
 static int held_by(const gex_HSL_t *hsl)
 {
     return __atomic_load_n(&hsl->aq_held, __ATOMIC_RELAXED);

@@ -11,7 +11,8 @@ aq_job_t aq_job = {.boot = &aq_job_no_boot};
 _Static_assert(sizeof(atomic_uintptr_t) + sizeof(intptr_t) + 2 * sizeof(uintptr_t) <= 32,
                "a rank that was never spoken to costs at most 32 bytes");
 
-// How long the other ranks leave rank 0 to speak for all of them. The end of one ends all.
+// How long the other ranks wait for rank 0 to report a fault that all ranks have. Then the end of
+// one rank ends all.
 #define SPEECH_NS 3000000000u
 
 static aq_lock_t bind_lock;
@@ -28,8 +29,8 @@ static void replace_limit(size_t *limit, size_t value)
         *limit = value;
 }
 
-// Other threads may be sending: each limit goes from its old value to the new one at once, and one
-// that stays is not written.
+// Other threads may be sending: each limit changes from its old value to the new one in one store,
+// and a limit that stays the same is not written.
 void aq_job_find_limits(void)
 {
     aq_job_t *job = &aq_job;
@@ -64,7 +65,7 @@ void aq_job_missing(const char *call)
                  "where they do not return GASNET_OK",
                  call);
     }
-    aq_boot_begin_start(); // the launcher, if there is one, tells the first such fault
+    aq_boot_begin_start(); // a launcher reports the first such fault
     aq_fatal("%s was called before gex_Client_Init or gasnet_init; call one of these first, and "
              "end the program where it does not return GASNET_OK",
              call);

@@ -5,8 +5,8 @@
 #include "../other/base/settings.h"
 #include "fatal.h"
 
-// Which group each rank of a host is in when groups hold at most limit ranks (0: no limit): the
-// host's ranks, in order, are cut into runs of limit.
+// The number, within its host, of the group of a rank. Groups are runs of at most limit ranks of
+// the host, in order (0: no limit).
 static uint32_t run_of(uint32_t place_on_host, uint32_t limit)
 {
     return limit ? place_on_host / limit : 0;
@@ -80,7 +80,8 @@ err_free:
     return status;
 }
 
-// Counts each host's ranks as it goes, and keeps the numbers of that host and of its latest run.
+// Counts the ranks of each host in one pass, and keeps the numbers of that host and of its latest
+// run.
 aq_group_numbers_t *aq_job_group_numbers(void)
 {
     uint32_t limit = (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE);

@@ -30,8 +30,8 @@ static aq_status_t allocate_peers(aq_job_t *job)
     return AQ_OK;
 }
 
-// All ranks publish how a conduit of theirs is reached. A conduit whose description is empty needs
-// no table.
+// Publishes to all ranks how a conduit of this rank is reached. A conduit with an empty description
+// needs no table.
 static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
 {
     aq_conduit_t *conduit = job->conduits[index];
@@ -49,10 +49,9 @@ static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
     return job->boot->ops->exchange(job->boot, mine, length, job->descriptions[index]);
 }
 
-// smp and the network. Hosts may differ in what is installed, and in their devices: so all
-// ranks agree, before anything is shared, and the first that cannot use a conduit says why. The
-// name of a network that a job in one neighbourhood does not need is still refused when there is no
-// such conduit.
+// Finds smp and the network. Hosts may differ in their installations and devices, so all ranks
+// agree before anything is shared, and the first rank that cannot use a conduit logs the reason. A
+// network that a job in one neighbourhood does not need must still exist by name.
 static aq_status_t find_conduits(const aq_job_t *job, const char *network,
                                  const aq_conduit_ops_t *found[2])
 {
@@ -90,9 +89,9 @@ static aq_status_t refuse_smp(const aq_job_t *job)
     return aq_boot_agree(job->boot, AQ_ERR_CONFIG, sentence);
 }
 
-// The smp conduit serves the own neighbourhood, the named one the rest. It is always open: a rank
-// that shares memory with no other still sends to itself by it, and has its segment and the scratch
-// of its barriers from it.
+// The smp conduit serves the neighbourhood of this process, the named one all other ranks. smp is
+// always open: a rank that shares memory with no other sends to itself by it, and gets its segment
+// and the scratch of its barriers from it.
 static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
 {
     job->env = (aq_conduit_env_t){

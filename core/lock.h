@@ -1,15 +1,15 @@
-// Locks that cost a test of one flag where only one thread is ever inside. A conduit that is a
-// module has this, with a flag of its own, which it sets from aq_conduit_env_t.
+// Locks that cost only a test of a flag while one thread at a time uses the library. A conduit that
+// is a module has its own copy of this file and of the flag, which it sets from aq_conduit_env_t.
 #ifndef AQ_LOCK_H
 #define AQ_LOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
-// Several threads may be inside at the same time. Set before there are any.
+// Several threads may use the library at the same time. Set before a second thread exists.
 extern bool aq_threads;
 
-// A lock for short sections, which no handler runs under.
+// A lock for short sections. No handler runs while it is held.
 typedef struct aq_lock {
     atomic_uint held;
 } aq_lock_t;
@@ -20,8 +20,9 @@ static inline bool aq_lock_try(aq_lock_t *lock)
                            !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire));
 }
 
-// This thread ends the process. A lock that it does not get for long is held by what it has
-// interrupted as a handler of a signal, or by a thread that waits for the end: it goes on without.
+// This thread ends the process. If it cannot take a lock for long, it goes on without: the holder
+// is either the code that this thread has interrupted as a signal handler, or a thread that waits
+// for the end of the process.
 extern _Thread_local bool aq_lock_leaving __attribute__((tls_model("initial-exec")));
 
 void aq_lock_take_slow(aq_lock_t *lock);

@@ -7,7 +7,7 @@
 #include "../other/base/log.h"
 #include "job.h"
 
-#define NULL_BYTES 4096 // what is read through a null handle is in the first page
+#define NULL_BYTES 4096 // reads through a null handle are in the first page
 
 static void report_null_handle(void)
 {
@@ -17,12 +17,12 @@ static void report_null_handle(void)
                      "failed; end the program where they do not return GASNET_OK");
         return;
     }
-    aq_boot_begin_start(); // the launcher, if there is one, tells the first such fault
+    aq_boot_begin_start(); // a launcher reports the first such fault
     aq_log_error("fatal: a null handle was used before gex_Client_Init or gasnet_init; call one of "
                  "these first, unless it is another null pointer of the program");
 }
 
-// Ends the process as without the handler: with a core file, and the exit code of the signal.
+// Ends the process as if there were no handler: with a core file and the exit code of the signal.
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -32,7 +32,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     (void)raise(number);
 }
 
-// Whether SIGSEGV has that handler; NULL: none.
+// Whether SIGSEGV has this handler; NULL: whether it has none.
 static bool is_handled_by(void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction old;
@@ -48,7 +48,7 @@ __attribute__((constructor)) void aq_null_handle_catch(void)
         (void)sigaction(SIGSEGV, &action, NULL);
 }
 
-// Also when a plug-in is unloaded that never had a job.
+// Also runs when a plug-in that never had a job is unloaded.
 __attribute__((destructor)) void aq_null_handle_leave(void)
 {
     if (is_handled_by(on_fault))

@@ -10,19 +10,20 @@
 #include "job.h"
 
 enum {
-    SHARE_TURNS = 16,  // fruitless polls before a look who else is on this processor
-    SPIN_TURNS = 64,   // fruitless polls before the clock is looked at
+    SHARE_TURNS = 16,  // fruitless polls before checking whether another rank is on this processor
+    SPIN_TURNS = 64,   // fruitless polls before reading the clock
     LOOP_TURNS = 16,   // fruitless polls of a loop of the client before it yields
-    AGAIN_TURNS = 8,   // fruitless polls of which one is as thorough as the first
+    AGAIN_TURNS = 8,   // of so many fruitless polls one is as thorough as the first
     YIELD_TURNS = 8,   // least number of yields before a sleep
     YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
                        // a yield,
     YIELD_NS_A_RANK = 20000, // and more for each rank that shares a processor
     SLEEP_NS_FIRST = 1000000,
-    // Sleeps are bounded: remote puts wake nobody.
-    SLEEP_NS_MAX = 4000000,     // at first; then
-    SLEEP_PART = 8,             // this part of what the wait has taken: nobody loses more by it,
-    SLEEP_NS_LONGEST = 50000000 // and who waits for long leaves the processor to those who work
+    // Sleeps are bounded, since remote puts do not wake this process.
+    SLEEP_NS_MAX = 4000000, // at first; later
+    SLEEP_PART = 8,         // this part of the time waited so far, which bounds the added latency,
+    SLEEP_NS_LONGEST =
+        50000000 // up to this, so that a long wait leaves the processor to working processes
 };
 
 _Static_assert(SHARE_TURNS % AGAIN_TURNS == 0,
@@ -32,7 +33,7 @@ static uint64_t spin_ns, yield_ns;
 static int wait_mode = GASNET_WAIT_SPINBLOCK;
 static unsigned crowding = 1;       // ranks for each processor
 static unsigned own_processors = 1; // processors for each rank
-static bool adapt;                  // the mode was left to us
+static bool adapt;                  // the user has not chosen a mode
 
 static _Atomic(aq_task_t *) tasks;
 static atomic_uint busy_tasks;
@@ -59,7 +60,8 @@ void aq_progress_start(uint32_t ranks_here)
     else if (strcmp(mode, "spinblock") == 0)
         gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
     else
-        set_spin(crowding == 1); // with more ranks than processors, whom we wait for needs ours
+        set_spin(crowding ==
+                 1); // with more ranks than processors, the awaited rank may need this one
     adapt = strcmp(mode, "auto") == 0;
 }
 
@@ -122,7 +124,7 @@ static inline unsigned poll_all(unsigned what)
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
     unsigned done = 0;
-    // Tasks first: what they send leaves with this poll. It may be the last one for long.
+    // Tasks first: this poll sends their messages. The next poll may come much later.
     if (atomic_load_explicit(&busy_tasks, memory_order_relaxed))
         done += turn_tasks();
     done += poll_conduits(what);
@@ -156,8 +158,8 @@ void aq_progress_wait_replies(unsigned turns)
         sched_yield();
 }
 
-// Whether ranks, or the threads of this one, outnumber the processors: then one that polls on and
-// on keeps those that it waits for from working.
+// Whether ranks, or the threads of this rank, outnumber the processors. Then a thread that polls
+// continuously keeps the threads that it waits for from working.
 static bool is_crowded(void)
 {
     return crowding > 1 || (aq_threads && aq_thread_live() > own_processors);
@@ -180,9 +182,9 @@ int gasnet_AMPoll(void)
     return GASNET_OK;
 }
 
-// Where the waits of this process sleep: the first conduit that can wake us, or the last, the
-// network, of a process that shares memory with no other. The others are looked at after each of
-// its bounded sleeps.
+// The conduit that waits of this process block in: the first one that can wake it, or the last one,
+// the network, in a process that shares memory with no other. Waits poll the other conduits after
+// each bounded sleep.
 static aq_conduit_t *wakeup_conduit(void)
 {
     aq_conduit_t *found = NULL;
@@ -192,16 +194,16 @@ static aq_conduit_t *wakeup_conduit(void)
     return found;
 }
 
-// Whether messages may come by another conduit than the one that a wait sleeps in. A process that
-// shares memory with no other gets them by the last one, the network, alone; which may not be able
-// to wake us.
+// Whether messages may come by another conduit than the one that a wait blocks in. A process that
+// shares memory with no other receives only by the last conduit, the network, which may not be able
+// to wake it.
 static bool others_may_call(const aq_conduit_t *sleeping)
 {
     return aq_job.conduit_count > 1 &&
            (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
 }
 
-// Tells the others where this process waits (cpu: see aq_boot_t).
+// Publishes the CPU that this process waits on, 0 for none (seats in aq_boot_t).
 static void publish_waiting_cpu(uint16_t cpu)
 {
     _Atomic uint16_t *waiting_cpus = aq_job.boot->seats;
@@ -210,9 +212,9 @@ static void publish_waiting_cpu(uint16_t cpu)
         atomic_store_explicit(&waiting_cpus[aq_job.rank], cpu, memory_order_relaxed);
 }
 
-// Whether the kernel has put another rank onto our processor, as it may do for a while even if
-// there are enough of them. Then whom we wait for may be waiting for us to stop spinning. With
-// anybody else there it is better to spin, and to lose the processor no sooner than we have to.
+// Whether the kernel has put another rank onto this processor, as it may for a while even if there
+// are enough processors. Then the awaited rank may need this processor, and spinning delays it.
+// Other processes do not count: yielding to them would cost a whole time slice.
 static bool processor_is_shared(void)
 {
     const int processor = sched_getcpu();
@@ -227,8 +229,8 @@ static bool processor_is_shared(void)
     return here > 1;
 }
 
-// The last steps of a wait. First announce that we sleep; then, if one more look at everything (by
-// the caller, too, who checks the condition between turns) finds nothing, sleep.
+// The last steps of a wait. The first call announces the sleep; the caller then checks its
+// condition and polls once more. If that finds nothing, the next call sleeps.
 static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
 {
     aq_conduit_t *conduit = wakeup_conduit();
@@ -242,7 +244,7 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
     }
     uint64_t limit = wait->naps > 1 ? SLEEP_NS_MAX : (uint64_t)SLEEP_NS_FIRST << wait->naps;
     wait->naps++;
-    if (others_may_call(conduit)) // whose arrivals do not wake us
+    if (others_may_call(conduit)) // arrivals there do not wake this process
         limit /= 20;
     else if (limit == SLEEP_NS_MAX)
         limit = aq_min(aq_max(limit, waited / SLEEP_PART), SLEEP_NS_LONGEST);
@@ -260,8 +262,8 @@ void aq_api_wait_end(aq_api_wait_t *wait)
     }
 }
 
-// With more threads in the library than processors for this rank, one that spins keeps another
-// from working.
+// With more threads in the library than processors for this rank, a spinning thread keeps another
+// one from working: then the time is 0.
 static uint64_t spin_time(void)
 {
     if (adapt && aq_threads && spin_ns) {
@@ -272,7 +274,8 @@ static uint64_t spin_time(void)
     return spin_ns;
 }
 
-// Whoever began to spin has polled a moment ago. A yield comes before a thorough poll.
+// A spinning wait has polled a moment ago, so most of its polls are light. A yield comes before a
+// thorough poll.
 static unsigned wait_poll(const aq_api_wait_t *wait)
 {
     const bool again = spin_ns && !wait->since && wait->turns % AGAIN_TURNS;

@@ -9,7 +9,7 @@
 #include "config.h"
 #endif
 
-// Built into the library: configure says which.
+// The conduits that configure has selected to be built in.
 #define DECLARED(conduit) extern const aq_conduit_ops_t aq_##conduit##_conduit;
 #define ADDRESS(conduit) &aq_##conduit##_conduit,
 #define NAME(conduit) " " #conduit
@@ -69,7 +69,7 @@ static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t w
     return NULL;
 }
 
-// What the contract asks of a table: the mandatory operations, and the optional ones by whole sets.
+// Checks that a table has the mandatory operations, and optional ones in complete sets.
 static bool is_complete(const aq_conduit_ops_t *ops)
 {
     bool all = ops->name && ops->usable && ops->open && ops->describe && ops->match &&

@@ -1,19 +1,19 @@
-// Which conduits there are: those built into the library and those found at run time as modules.
+// The conduits of this installation: built into the library, or modules found at run time.
 #ifndef AQ_REGISTRY_H
 #define AQ_REGISTRY_H
 
 #include "conduit.h"
 
 // The table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
-// $libdir/gasnet. NULL with a reason and remedy in why when there is none. Does not log. The table
-// stays valid for good.
+// $libdir/gasnet. Returns NULL, with reason and remedy in why, if there is none. Does not log. The
+// table stays valid until the process ends.
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size);
 
 typedef struct aq_conduit_report {
     const char *name;
     const aq_conduit_ops_t *ops; // NULL: not in this installation
     bool usable;
-    char why[512]; // why not; or which part of the machine it would use; or nothing
+    char why[512]; // the reason against it, or the device that it would use, or ""
 } aq_conduit_report_t;
 
 // Reports on all conduits that this version knows; returns how many (at most max are written).

@@ -42,8 +42,8 @@ uint64_t aq_thread_limit(void)
 static void end_thread(void *pointer)
 {
     aq_thread_t *thread = pointer;
-    // Implicit operations that nobody waited for may still complete into the record: it then stays
-    // out of the pool.
+    // Implicit operations that the thread did not wait for may still complete into the record. Then
+    // the record stays out of the pool.
     if (aq_event_idle(thread->nbi, ~0u))
         aq_event_free(thread->nbi);
     aq_srcdesc_free(thread->descriptor);

@@ -1,9 +1,8 @@
-// The three thread modes, and what each thread keeps to itself. No other file asks for the mode
-// by name.
+// The three thread modes, and the state of each thread. No other file uses the names of the modes.
 //
-// seq: one thread ever enters. parsync: several, never two at once. par: any number at once.
-// aq_threads (lock.h) is true for par; and for parsync where a thread of the library runs handlers
-// beside the client's.
+// seq: one thread ever calls the library. parsync: several, never two at once. par: any number at
+// once. aq_threads (lock.h) is true for par, and for parsync if a thread of the library runs
+// handlers beside the client's threads.
 #ifndef AQ_THREAD_H
 #define AQ_THREAD_H
 
@@ -15,16 +14,17 @@
 #include "lock.h"
 #include "srcdesc.h"
 
-// Sets the mode by its word; false when it is none.
+// Sets the mode by name; returns false if there is no such mode.
 bool aq_thread_mode(const char *word);
 
-// With the settings loaded: whether handlers may run in another thread (GASNET_RCV_THREAD).
+// Sets aq_threads if handlers may run in a thread of the library (GASNET_RCV_THREAD). After the
+// settings are loaded.
 void aq_thread_expect_handlers(void);
 
-// Most client threads that may be inside at the same time (GASNET_MAX_THREADS; 1 in seq mode).
+// Most client threads that may use the library (GASNET_MAX_THREADS; 1 in seq mode).
 uint64_t aq_thread_limit(void);
 
-// State of one client thread; made when it first needs it, freed when it ends.
+// State of one client thread: allocated on first use, freed when the thread ends.
 typedef struct aq_thread {
     aq_event_t *nbi;          // the implicit operations outside of an access region
     aq_event_t *region;       // those of the open access region, or NULL
@@ -34,11 +34,11 @@ typedef struct aq_thread {
 
 aq_thread_t *aq_thread_self(void);
 
-// The record that implicit (NBI) operations of this thread are counted in: that of the open access
-// region, if there is one.
+// The record that counts implicit (NBI) operations of this thread: that of the open access region,
+// if there is one.
 aq_event_t *aq_thread_nbi(void);
 
-// Threads that have such a state.
+// Number of threads that have such a state.
 unsigned long aq_thread_live(void);
 
 // Depth of handlers in this thread: 0 outside, 1 in a request or reply handler, 2 when a reply's
@@ -48,12 +48,12 @@ extern _Thread_local unsigned aq_thread_handler_depth __attribute__((tls_model("
 // How many handler-safe locks this thread holds. Kept in debug builds only.
 extern _Thread_local unsigned aq_thread_held_locks __attribute__((tls_model("initial-exec")));
 
-// For debug builds: ends the job when this thread may not make the call, named by both words
-// together, since the call communicates, polls or waits: in a handler, with a handler-safe lock
-// held, or between Prepare and Commit or Cancel.
+// For debug builds: ends the job if this thread may not make a call that communicates, polls or
+// waits: in a handler, with a handler-safe lock held, or between Prepare and Commit or Cancel. The
+// name of the call is both words together.
 void aq_thread_check_context(const char *call, const char *kind);
 
-// The same for a reply, which a handler may send.
+// As aq_thread_check_context, for a reply, which only a handler may send.
 void aq_thread_check_reply_context(const char *call, const char *kind);
 
 #endif
