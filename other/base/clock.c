@@ -14,7 +14,7 @@ uint64_t aq_clock_ns(void)
 
 void aq_clock_sleep_ns(uint64_t ns)
 {
-    // An absolute deadline: a signal that cuts the sleep short does not stretch the whole.
+    // An absolute deadline, so that signals which interrupt the sleep do not prolong it.
     uint64_t now = aq_clock_ns();
     uint64_t end = ns > INT64_MAX - now ? INT64_MAX : now + ns;
     struct timespec deadline = {.tv_sec = (time_t)(end / NS_PER_S),

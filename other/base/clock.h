@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-// Nanoseconds since an arbitrary start, monotonic, the same clock in all processes of a host.
-// Does not block; about 20 ns.
+// Nanoseconds since an arbitrary start, monotonic; the same clock in all processes of a host. Does
+// not block; takes about 20 ns.
 uint64_t aq_clock_ns(void);
 
 // Sleeps for at least ns nanoseconds.

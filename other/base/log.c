@@ -21,9 +21,10 @@ _Static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a line must be written in one piece"
 
 #define MARK "*** GASNet: "
 #define CUT_MARK " [cut]"
-#define STALL_MS 1000 // how long a full, non-blocking standard error may hold a message up
+#define STALL_MS 1000 // longest time that a full, non-blocking standard error may delay a message
 
-// Size of the job in the upper half, rank in the lower: both change at once. 0: not known yet.
+// Size of the job in the upper half, rank in the lower, so that both change at once. 0: not known
+// yet.
 static _Atomic uint64_t aq_log_who;
 static _Atomic(const char *) aq_log_program_name;
 static _Atomic(aq_log_take_t *) aq_log_taker;
@@ -83,7 +84,7 @@ static int format_prefix(char *line, size_t size)
     return snprintf(line, size, MARK "%.200s on host %s: ", program, aq_log_host());
 }
 
-// A value of the user may stand in the message: it must not break the line or drive the terminal.
+// A message may contain a value of the user, which must not break the line or control the terminal.
 static void replace_controls(char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -105,12 +106,12 @@ static void write_all(const char *data, size_t length)
             if (poll(&ready, 1, STALL_MS) == 0)
                 return;
         } else if (errno != EINTR) {
-            return; // nobody is left to tell
+            return; // standard error is closed
         }
     }
 }
 
-// The line is cut where it does not fit; there is room for the newline.
+// Truncates the line if necessary, with room for the newline.
 static size_t end_line(char *line, size_t length)
 {
     if (length >= LINE_MAX_BYTES - 1) {
@@ -122,14 +123,14 @@ static size_t end_line(char *line, size_t length)
     return length;
 }
 
-static void print(char *line, size_t length)
+static void line_write(char *line, size_t length)
 {
     line[length++] = '\n';
     write_all(line, length);
 }
 
 // take: see aq_log_divert.
-static void say(aq_log_take_t *take, const char *kind, const char *fmt, va_list args)
+static void message_print(aq_log_take_t *take, const char *kind, const char *fmt, va_list args)
 {
     int saved_errno = errno;
     char line[LINE_MAX_BYTES];
@@ -141,7 +142,7 @@ static void say(aq_log_take_t *take, const char *kind, const char *fmt, va_list 
     if (take != NULL)
         take(line + strlen(MARK));
     else
-        print(line, length);
+        line_write(line, length);
     errno = saved_errno;
 }
 
@@ -154,14 +155,14 @@ void aq_log_repeat(const char *message, const char *text)
 {
     char line[LINE_MAX_BYTES];
     int n = snprintf(line, sizeof line - 1, MARK "%s%s", message, text);
-    print(line, end_line(line, (size_t)(n > 0 ? n : 0)));
+    line_write(line, end_line(line, (size_t)(n > 0 ? n : 0)));
 }
 
 void aq_log_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    say(atomic_load(&aq_log_taker), "", fmt, args);
+    message_print(atomic_load(&aq_log_taker), "", fmt, args);
     va_end(args);
 }
 
@@ -169,7 +170,7 @@ void aq_log_notice(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    say(NULL, "", fmt, args);
+    message_print(NULL, "", fmt, args);
     va_end(args);
 }
 
@@ -179,7 +180,7 @@ void aq_log_warn(const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    say(NULL, "warning: ", fmt, args);
+    message_print(NULL, "warning: ", fmt, args);
     va_end(args);
 }
 
@@ -189,6 +190,6 @@ void aq_log_info(const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    say(NULL, "", fmt, args);
+    message_print(NULL, "", fmt, args);
     va_end(args);
 }

@@ -44,8 +44,7 @@ static const char *create_remedy(int error)
 static int create_anonymous(const char *name)
 {
     int fd = memfd_create(name, MFD_CLOEXEC);
-    // A host with vm.memfd_noexec=2 refuses files that could be executed; older kernels do not know
-    // the flag.
+    // A host with vm.memfd_noexec=2 refuses executable files; older kernels do not know the flag.
     if (fd < 0 && errno == EACCES)
         fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     return fd;
@@ -59,7 +58,7 @@ int aq_memfile_resize(int fd, size_t size)
     sigaddset(&limit, SIGXFSZ);
     (void)pthread_sigmask(SIG_BLOCK, &limit, &before);
     int error = ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
-    // The kernel sends it to this thread, so it is pending now, unless the process ignores it.
+    // The kernel sends SIGXFSZ to this thread, so it is pending now, unless the process ignores it.
     if (error == EFBIG && !sigismember(&before, SIGXFSZ))
         (void)sigtimedwait(&limit, NULL, &now);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -126,8 +125,8 @@ static const char *open_remedy(int error)
     }
 }
 
-// A copy of the descriptor needs no /proc. Else O_NONBLOCK and O_NOCTTY keep the open harmless in
-// case the number meanwhile means a pipe or a terminal.
+// Duplicating the own descriptor needs no /proc. Otherwise O_NONBLOCK and O_NOCTTY keep the open
+// harmless if the number refers to a pipe or a terminal by now.
 static int open_ticket(const aq_memfile_ticket_t *ticket)
 {
     if (ticket->pid == getpid())

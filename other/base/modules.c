@@ -16,7 +16,7 @@ const char *aq_module_folder(void)
     return AQ_MODULE_DIR;
 }
 
-// The first folder of a list with colons that has the file; false when none has it.
+// Finds the first folder of a colon-separated list that has the file; false: none has it.
 static bool find_in(const char *folders, const char *file, char *path, size_t room)
 {
     while (*folders) {

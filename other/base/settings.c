@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define PREFIX "GASNET_"
-#define NAME_MAX_BYTES 64 // longest name in the table; the unit test watches over it
+#define NAME_MAX_BYTES 64 // longest name in the table; a unit test checks it
 #define SHOWN_VALUE 80    // bytes of a value that a message quotes
-#define MAX_DISTANCE 2    // edits between a name and the one it may have meant
+#define MAX_DISTANCE 2    // most edits between an unknown name and its suggestion
 #define PAGE_COLUMNS 100
 #define PAGE_INDENT 4
 
@@ -56,7 +56,7 @@ static bool in_range(const aq_setting_t *row, double value)
     return (row->low == 0 && row->high == 0) || (value >= row->low && value <= row->high);
 }
 
-// The next word of a list with blanks between, or NULL at its end. Start with *length = 0.
+// The next word of a blank-separated list; NULL: end of the list. Start with *length = 0.
 static const char *next_word(const char *word, size_t *length)
 {
     word += *length;
@@ -65,7 +65,7 @@ static const char *next_word(const char *word, size_t *length)
     return *length ? word : NULL;
 }
 
-// A copy of the word of choices that text means, blanks and case aside; NULL when there is none.
+// A copy of the word of choices that equals text, ignoring blanks and case; NULL: there is none.
 static char *find_choice(const char *choices, const char *text)
 {
     text += strspn(text, " \t\n\v\f\r");
@@ -207,7 +207,7 @@ static const char *other_names(const aq_setting_t *row)
     return text;
 }
 
-// Reads one variable, or its default when it is not given.
+// Reads one variable, or its default if it is not set.
 static aq_status_t read_value(const aq_setting_t *row, aq_value_t *out, char *err, size_t err_size)
 {
     const char *text = getenv(row->name);
@@ -243,7 +243,7 @@ static aq_value_t *group_defaults(const aq_setting_group_t *group)
     aq_value_t *values = calloc(group->count, sizeof *values);
     for (size_t i = 0; i < group->count; i++)
         if (values == NULL || !parse_value(&group->rows[i], group->rows[i].fallback, &values[i]))
-            abort(); // a mistake in the table, or no memory for a few bytes
+            abort(); // a mistake in the table, or no memory
     return values;
 }
 
@@ -267,7 +267,7 @@ static const aq_setting_t *group_find(const aq_setting_group_t *group, const cha
     return NULL;
 }
 
-// A name of the group that belongs to another owner.
+// Finds a name of the group that belongs to another owner.
 static bool group_clashes(const aq_setting_group_t *group, char *err, size_t err_size)
 {
     for (size_t g = 0; g < aq_settings_group_count; g++) {
@@ -417,7 +417,7 @@ bool aq_setting_given(const aq_setting_t *row)
     return value_of(row)->given;
 }
 
-static size_t append(char *buf, size_t size, size_t at, const char *text, size_t length)
+static size_t text_append(char *buf, size_t size, size_t at, const char *text, size_t length)
 {
     if (at < size)
         snprintf(buf + at, size - at, "%.*s", (int)length, text);
@@ -426,12 +426,12 @@ static size_t append(char *buf, size_t size, size_t at, const char *text, size_t
 
 static void describe_choice(const char *choices, char *buf, size_t size)
 {
-    size_t at = append(buf, size, 0, "one of ", strlen("one of "));
+    size_t at = text_append(buf, size, 0, "one of ", strlen("one of "));
     const char *gap = "";
     size_t length = 0;
     for (const char *word = choices; (word = next_word(word, &length)) != NULL; gap = ", ") {
-        at = append(buf, size, at, gap, strlen(gap));
-        at = append(buf, size, at, word, length);
+        at = text_append(buf, size, at, gap, strlen(gap));
+        at = text_append(buf, size, at, word, length);
     }
 }
 
@@ -486,7 +486,7 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
     }
 }
 
-// Prints text in lines of at most PAGE_COLUMNS, each indented.
+// Prints text, indented, in lines of at most PAGE_COLUMNS.
 static void print_wrapped(FILE *out, const char *text)
 {
     int column = 0;
@@ -566,8 +566,8 @@ void aq_settings_print_given(FILE *out)
     }
 }
 
-// Letters to insert, delete or replace to make b, a name of the table, of a (Levenshtein), row
-// by row.
+// The number of letters to insert, delete or replace to turn a into b, a name of the table
+// (Levenshtein distance), row by row.
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t row[NAME_MAX_BYTES + 1];
@@ -603,7 +603,8 @@ static const char *nearest_name(const char *name)
         const aq_setting_t *row = aq_settings_at(i);
         size_t known = strlen(row->name);
         if (length > known + MAX_DISTANCE || known > length + MAX_DISTANCE)
-            continue; // so many edits at least; and a very long name costs no time
+            // The difference in length is a lower bound; this also skips very long names quickly.
+            continue;
         size_t distance = edit_distance(name, row->name);
         if (distance < best) {
             best = distance;

@@ -151,12 +151,12 @@ typedef enum aq_setting_type {
     AQ_TYPE_INT,
     AQ_TYPE_REAL,
     AQ_TYPE_BYTES,
-    AQ_TYPE_MEGABYTES, // bytes too; a number without a unit is MB
-    AQ_TYPE_POWER,     // a power of 2, spelled like bytes; 0 too where low is 0
+    AQ_TYPE_MEGABYTES, // bytes; a number without a unit is in MB
+    AQ_TYPE_POWER,     // a power of 2, spelled like bytes; also 0 if low is 0
     AQ_TYPE_LIMIT,     // aq_size_limit_t
     AQ_TYPE_CHOICE,    // one of the words in choices
-    AQ_TYPE_SIGNALS,   // text: a list of signals, commas between
-    AQ_TYPE_RANKS,     // text: a list of ranks and ranges of ranks, commas between, or *
+    AQ_TYPE_SIGNALS,   // text: signals separated by commas
+    AQ_TYPE_RANKS,     // text: ranks and ranges of ranks separated by commas, or *
     AQ_TYPE_PORTS,     // text: a port, or a range of ports
     AQ_TYPE_TEXT,
 } aq_setting_type_t;
@@ -164,16 +164,17 @@ typedef enum aq_setting_type {
 typedef struct aq_setting {
     const char *name;
     aq_setting_type_t type;
-    const char *fallback; // the default, as text of the same type; "" with texts: not set
-    double low, high;     // legal range of numbers, both ends included; both 0: any
-    const char *choices;  // AQ_TYPE_CHOICE: legal words, blank between; AQ_TYPE_SIGNALS and
-                          // _LIMIT: a word that is legal too (a limit is then all zero)
-    const char *help;     // one sentence or a few, without line breaks
+    const char *fallback; // the default, as text of the same type; "" for text: not set
+    double low, high;     // legal range of numbers, inclusive; both 0: any
+    // AQ_TYPE_CHOICE: legal words, separated by blanks; AQ_TYPE_SIGNALS and AQ_TYPE_LIMIT: an
+    // additional legal word (the limit is then all zero).
+    const char *choices;
+    const char *help; // a few sentences, without line breaks
 } aq_setting_t;
 
-// The rows of one owner: the library's own, or those that a conduit has in its folder.
+// The rows of one owner: the library, or a conduit with rows in its folder.
 typedef struct aq_setting_group {
-    const char *owner; // as messages name it: "the library", "conduit udp"
+    const char *owner; // as in messages: "the library", "conduit udp"
     const aq_setting_t *rows;
     size_t count;
 } aq_setting_group_t;
@@ -181,29 +182,26 @@ typedef struct aq_setting_group {
 // The library's own rows, in the order of the ids.
 extern const aq_setting_t aq_settings[AQ_SET_COUNT];
 
-// Adds the rows of a module, and reads their values if the others were read. A group of an owner
-// that is there already takes its place. AQ_ERR_CONFIG, with one sentence in err: a name belongs to
-// another owner, whom the sentence names, or a value is not legal. Not from several threads at
-// once.
+// Adds the rows of a module, and reads their values if the other rows were read. Replaces an
+// earlier group of the same owner. AQ_ERR_CONFIG, with one sentence in err: a name belongs to
+// another owner, which the sentence names, or a value is not legal. One thread at a time.
 aq_status_t aq_settings_add(const aq_setting_group_t *group, char *err, size_t err_size);
 
-// All rows of all owners, for tools: index below aq_settings_count().
+// All rows of all owners, for tools: index is below aq_settings_count().
 size_t aq_settings_count(void);
 const aq_setting_t *aq_settings_at(size_t index);
 
-// Reads the environment once. On a value that is not legal writes one sentence into err (name,
-// value, what is legal) and returns AQ_ERR_CONFIG; the values stay what they were. It does not log,
-// so that one process can speak for the job. May be called again (tests); not from several threads
-// at once.
+// Reads the environment. If a value is not legal, writes one sentence into err (name, value, legal
+// values) and returns AQ_ERR_CONFIG; no value changes. It does not log, so that one process can
+// report the fault for the job. May be called again (tests); one thread at a time.
 aq_status_t aq_settings_load(char *err, size_t err_size);
 
-// The same for one variable, without a change to its value: for tools that report every fault
-// at once.
+// Checks one variable without changing its value: for tools that report all faults at once.
 aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_size);
 
-// Values of a row; the type must be the row's (asserted). Before a load: the defaults. Text is
-// owned by the table until the next load, and never NULL. A CHOICE is spelled as in the table,
-// whatever case the user chose.
+// The value of a row; the type must match (asserted). Before a load: the default. Text is owned by
+// the table until the next load and never NULL. A CHOICE is spelled as in the table, whatever case
+// the user chose.
 bool aq_setting_bool(const aq_setting_t *row);
 int64_t aq_setting_int(const aq_setting_t *row);
 double aq_setting_real(const aq_setting_t *row);
@@ -212,10 +210,10 @@ const aq_size_limit_t *aq_setting_limit(const aq_setting_t *row);
 // AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS
 const char *aq_setting_text(const aq_setting_t *row);
 
-// True when the user gave the variable (an empty value counts as not given).
+// Whether the user set the variable; an empty value counts as not set.
 bool aq_setting_given(const aq_setting_t *row);
 
-// The same for the library's own rows.
+// The same functions for the library's own rows.
 static inline bool aq_settings_bool(aq_setting_id_t id)
 {
     return aq_setting_bool(&aq_settings[id]);
@@ -251,26 +249,27 @@ static inline bool aq_settings_given(aq_setting_id_t id)
     return aq_setting_given(&aq_settings[id]);
 }
 
-// What a BOOL row is in the environment now, whether the settings were loaded or not; its default
-// when it is not legal.
+// The current value of a BOOL variable in the environment, whether settings were loaded or not; the
+// default if the value is not legal.
 bool aq_settings_bool_now(aq_setting_id_t id);
 
-// What is legal for a row, to stand behind "is" or "is not": "a whole number from 1 to 1024", "one
-// of auto, fork".
+// Describes the legal values of a row, to follow "is" or "is not": "a whole number from 1 to 1024",
+// "one of auto, fork".
 void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size);
 
-// A value of a user as messages show it: what is not plain text is '?', and what does not fit is
-// cut, with "..." at its end. size: more than 4.
+// Formats a user's value for a message: characters that are not plain text become '?', and a value
+// that does not fit is truncated, with "..." at its end. size: more than 4.
 void aq_settings_quote(const char *value, char *buf, size_t size);
 
-// Each variable: name, what is legal, default, help; at most 100 columns wide; for gasnet_info -e.
+// Prints each variable: name, legal values, default and help, at most 100 columns wide; for
+// gasnet_info -e.
 void aq_settings_print_table(FILE *out);
 
-// One line for each variable that is given, with its value (GASNET_VERBOSEENV).
+// Prints one line for each variable that is set, with its value (GASNET_VERBOSEENV).
 void aq_settings_print_given(FILE *out);
 
-// Names in the environment that begin with GASNET_ and are no row of the table, one callback each,
-// with the nearest known name or NULL: a spelling mistake should not go unnoticed.
+// Calls back for each name in the environment that begins with GASNET_ and is not in the table,
+// with the nearest known name or NULL, so that a spelling mistake is noticed.
 void aq_settings_unknown(void (*tell)(const char *name, const char *nearest, void *arg), void *arg);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-// Number of a signal as users write it: SIGSEGV, segv or 11; -1 when there is none.
+// The number of a signal in any of its spellings: SIGSEGV, segv or 11; -1: there is none.
 static int signal_number(const char *text, size_t length)
 {
     if (length > 3 && strncasecmp(text, "SIG", 3) == 0) {
@@ -62,7 +62,7 @@ int aq_settings_has_rank(const char *list, uint32_t rank)
     }
 }
 
-// The port that so many bytes of text are; 0: none.
+// Parses a port from the first `length` bytes of text; 0: they are not a port.
 static unsigned long read_port(const char *text, size_t length)
 {
     unsigned long port = 0;

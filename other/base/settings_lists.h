@@ -6,18 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The number of the signal that *list begins with; *list then points behind it and its comma. 0 at
-// the end, -1 when no signal stands there.
+// Returns the number of the first signal of *list and moves *list behind it and its comma. 0: end
+// of the list; -1: not a signal.
 int aq_settings_next_signal(const char **list);
 
-// 1 when the list has the rank, 0 when it has not, -1 when it is no list. "" and "*" have all.
+// 1: the list contains the rank; 0: it does not; -1: it is not a list. "" and "*" contain all
+// ranks.
 int aq_settings_has_rank(const char *list, uint32_t rank);
 
 typedef struct aq_ports {
     uint16_t low, high; // both ends included; both 0: not given
 } aq_ports_t;
 
-// A port from 1 to 65535, or two with a dash between, or "".
+// Parses a port from 1 to 65535, or two with a dash between them, or "". False: the text is not
+// legal.
 bool aq_settings_read_ports(const char *text, aq_ports_t *out);
 
 #endif

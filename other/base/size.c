@@ -15,7 +15,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-// Locale plays no part: a client that has called setlocale() must not change what a setting means.
+// The locale has no influence: a client that calls setlocale() must not change the meaning of a
+// setting.
 static bool is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -54,7 +55,7 @@ bool aq_size_parse_int(const char *text, int64_t *out)
     return true;
 }
 
-// The word without the blanks around it equals this one, in any case.
+// Whether the text equals a word, ignoring case.
 static bool is_word(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && strncasecmp(text, word, length) == 0;
@@ -79,7 +80,7 @@ bool aq_size_parse_bool(const char *text, bool *out)
     return false;
 }
 
-// Value of the decimal number from p up to end, with a point whatever the locale.
+// The value of the decimal number from p to end, with a decimal point in any locale.
 static bool convert_real(const char *p, const char *end, double *out)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -94,7 +95,8 @@ static bool convert_real(const char *p, const char *end, double *out)
     return true;
 }
 
-// End of digits with at most one point and at least one digit; p itself when there is none.
+// The end of a run of digits with at most one decimal point and at least one digit; p if there is
+// none.
 static const char *skip_decimal(const char *p, bool *has_point)
 {
     const char *start = p;
@@ -139,7 +141,8 @@ bool aq_size_parse_real(const char *text, double *out)
     return true;
 }
 
-// A unit K, M, G or T, alone or as KB or KiB, or B; leaves p behind it and gives the power of two.
+// Parses a unit: K, M, G or T, alone or as in KB or KiB, or B. Moves p behind it and returns the
+// power of two.
 static unsigned parse_unit(const char **p)
 {
     static const char letters[] = "KMGT";
@@ -178,8 +181,8 @@ static bool fractional_bytes(const char *p, const char *end, unsigned shift, uin
     return true;
 }
 
-// A number and its unit; *fraction tells that it is a decimal fraction without a unit, which
-// *number then holds, else *bytes holds the size. Returns what follows, or NULL.
+// Parses a number and its unit. A decimal fraction without a unit sets *fraction and *number; any
+// other number sets *bytes. Returns the rest of the text, or NULL.
 static const char *parse_amount(const char *p, bool *fraction, double *number, uint64_t *bytes)
 {
     p = skip_blanks(p);
@@ -213,7 +216,7 @@ bool aq_size_parse_bytes(const char *text, uint64_t *out)
     return true;
 }
 
-// "2/3": what a number without a unit is divided by, if that stands at *p.
+// Parses the "/3" of "2/3", if it is at *p.
 static bool parse_divisor(const char **p, uint64_t *divisor)
 {
     const char *digits = **p == '/' ? skip_blanks(*p + 1) : "";
@@ -226,7 +229,7 @@ static bool parse_divisor(const char **p, uint64_t *divisor)
     return true;
 }
 
-// The end of a limit: nothing, or a slash with P or H.
+// Parses the end of a limit: nothing, or a slash with P or H.
 static bool parse_limit_suffix(const char *p, bool *per_host)
 {
     *per_host = false;
@@ -264,7 +267,8 @@ bool aq_size_parse_limit(const char *text, aq_size_limit_t *out)
     return true;
 }
 
-// The limit a control group file holds; UINT64_MAX when there is no such file or it says "max".
+// Reads the limit from a file of a control group; UINT64_MAX: there is no such file, or it says
+// "max".
 static uint64_t read_limit(const char *path)
 {
     char line[64] = "";
@@ -277,7 +281,7 @@ static uint64_t read_limit(const char *path)
     return legal ? (uint64_t)value : UINT64_MAX;
 }
 
-// The least limit of a group and all groups above it: each of them binds.
+// The smallest limit of a group and all groups above it, because each of them applies.
 static uint64_t group_limit(const char *root, char *group, const char *file)
 {
     uint64_t least = UINT64_MAX;
@@ -294,7 +298,7 @@ static uint64_t group_limit(const char *root, char *group, const char *file)
     }
 }
 
-// One line of /proc/self/cgroup: number:controllers:group. Number 0 without controllers is
+// Handles one line of /proc/self/cgroup: number:controllers:group. Number 0 without controllers is
 // version 2.
 static uint64_t line_limit(char *line)
 {
@@ -340,7 +344,7 @@ uint64_t aq_size_physical_memory(void)
 
 unsigned aq_size_processors(void)
 {
-    // The kernel refuses a set smaller than its own: try larger ones.
+    // The kernel rejects a set smaller than its own, so try larger ones.
     for (int room = 1024; room <= 1 << 20; room *= 4) {
         cpu_set_t *set = CPU_ALLOC((size_t)room);
         if (!set)

@@ -21,18 +21,18 @@
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0], FRAMES = 64 };
 
-static bool started;                  // a job runs, or ran
-static bool backtrace_of_rank = true; // GASNET_BACKTRACE_NODES has this rank
+static bool started;                  // a job runs, or has run
+static bool backtrace_of_rank = true; // GASNET_BACKTRACE_NODES includes this rank
 
-// A client may define it; if not, its address is NULL.
+// The client may define it; otherwise its address is NULL.
 extern gasnett_backtrace_type_t gasnett_backtrace_user __attribute__((weak));
 
 // ---- waiting for a debugger ----
 
-// A debugger sets this to 0 to let the process go on.
+// A debugger sets this to 0 to continue the process.
 volatile int aq_debug_frozen;
 
-static volatile sig_atomic_t continued; // SIGCONT has come
+static volatile sig_atomic_t continued; // SIGCONT was received
 
 static void on_continue(int number)
 {
@@ -40,7 +40,7 @@ static void on_continue(int number)
     continued = 1;
 }
 
-// Catches SIGCONT, which may be blocked. What it was before is in *action and *mask.
+// Catches SIGCONT, which may be blocked. Saves the previous state in *action and *mask.
 static void catch_continue(struct sigaction *action, sigset_t *mask)
 {
     const struct sigaction mine = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
@@ -52,8 +52,8 @@ static void catch_continue(struct sigaction *action, sigset_t *mask)
     pthread_sigmask(SIG_UNBLOCK, &set, mask);
 }
 
-// Waits until *flag is no longer what it was, or SIGCONT comes; how: what to type in the debugger.
-static void freeze(const char *why, volatile int *flag, const char *how)
+// Waits until *flag changes or SIGCONT arrives; how: what to type in the debugger.
+static void process_freeze(const char *why, volatile int *flag, const char *how)
 {
     const int before = *flag, pid = (int)getpid();
     struct sigaction action;
@@ -71,14 +71,14 @@ static void freeze(const char *why, volatile int *flag, const char *how)
 static void freeze_here(const char *why)
 {
     aq_debug_frozen = 1;
-    freeze(why, &aq_debug_frozen, "aq_debug_frozen=0");
+    process_freeze(why, &aq_debug_frozen, "aq_debug_frozen=0");
 }
 
 void gasnett_freezeForDebuggerNow(volatile int *flag, const char *flagsymname)
 {
     char how[256];
     snprintf(how, sizeof how, "%s=%d", flagsymname, !*flag);
-    freeze("gasnett_freezeForDebuggerNow", flag, how);
+    process_freeze("gasnett_freezeForDebuggerNow", flag, how);
 }
 
 void gasnett_freezeForDebuggerErr(void)
@@ -104,14 +104,14 @@ static int print_by_library(int fd)
     return 0;
 }
 
-// In the child: becomes the debugger, whose complaints nobody wants to read.
+// Called in the child: executes the debugger, without its error messages.
 static void become_gdb(int fd)
 {
     char pid[16];
     const bool all = aq_settings_bool_now(AQ_SET_BACKTRACE_MT);
     const int nothing = open("/dev/null", O_RDWR);
     snprintf(pid, sizeof pid, "%d", (int)getppid());
-    // The last command fails if the process could not be looked at, and is the exit code.
+    // The exit code is that of the last command, which fails if gdb could not attach.
     if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0 &&
         dup2(nothing, STDERR_FILENO) >= 0)
         execlp("gdb", "gdb", "-nx", "-batch", "-p", pid, "-ex",
@@ -123,7 +123,7 @@ static int print_by_gdb(int fd)
 {
     int status;
     pid_t ended;
-    // Some systems let only parents look at a process.
+    // Some systems allow only parents to attach to a process.
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     const pid_t child = fork();
     if (child == 0)
@@ -134,7 +134,7 @@ static int print_by_gdb(int fd)
     return child < 0 || ended != child || status != 0;
 }
 
-// Tries the way of this name; non-zero when there is none, or it did not work.
+// Tries the way with this name; non-zero if there is none, or if it failed.
 static int print_by_name(const char *name, size_t length, int fd)
 {
     if (&gasnett_backtrace_user && gasnett_backtrace_user.name &&
@@ -185,7 +185,7 @@ void aq_debug_on_fault(void)
     gasnett_freezeForDebuggerErr();
 }
 
-// The default action follows, so that whoever watches us sees the true cause of death.
+// Re-raises the signal with its default action, so that observers see the true cause of death.
 static void on_fatal_signal(int number)
 {
     signal(number, SIG_DFL);
@@ -203,7 +203,7 @@ static void on_backtrace_signal(int number)
 
 // ---- which signals ----
 
-// Calls visit for each signal of a list that was checked when the settings were loaded.
+// Calls visit for each signal of a list, which was validated when the settings were loaded.
 static void each_signal(const char *list, void (*visit)(int number))
 {
     for (int number; (number = aq_settings_next_signal(&list)) > 0;)
@@ -237,7 +237,7 @@ static void catch_signals(void)
     bool want = backtrace || aq_settings_bool(AQ_SET_FREEZE_ON_ERROR);
     for (unsigned i = 0; want && strcmp(except, "*") != 0 && i < FATAL_SIGNALS; i++)
         catch_fatal(fatal_signals[i]);
-    each_signal(except, leave_alone); // none when it is *
+    each_signal(except, leave_alone); // no signal if it is *
     each_signal(aq_settings_text(AQ_SET_BACKTRACE_SIGNAL), catch_for_backtrace);
     each_signal(aq_settings_text(AQ_SET_FREEZE_SIGNAL), catch_for_freeze);
 }

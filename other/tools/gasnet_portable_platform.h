@@ -1,4 +1,4 @@
-// What a program is compiled for, under names that do not depend on the compiler: README-tools,
+// The target of a compilation, under names that do not depend on the compiler: README-tools,
 // "Portable platform defines". A macro PLATFORM_<kind>_<name> is 1 where it holds and not defined
 // elsewhere, for use in #if. Needs no other header; C11 and C++11.
 #ifndef _PORTABLE_PLATFORM_H
@@ -11,11 +11,12 @@
 
 // ---- compiler ----
 
-// PLATFORM_COMPILER_VERSION grows with the version and is for comparisons; build one to compare
-// with by PLATFORM_COMPILER_VERSION_INT, or use PLATFORM_COMPILER_VERSION_GE(9, 1, 0) and its kin.
+// PLATFORM_COMPILER_VERSION grows with the version and is for comparisons; compare it with
+// PLATFORM_COMPILER_VERSION_INT, or use PLATFORM_COMPILER_VERSION_GE(9, 1, 0) and its relatives.
 //
-// The header of Open MPI has macros of the same names, which it leaves alone when
-// PLATFORM_COMPILER_FAMILYID is defined. Where that header came first, these replace its macros.
+// The header of Open MPI has macros with the same names, which it does not define if
+// PLATFORM_COMPILER_FAMILYID is defined. If that header came first, the macros here replace its
+// own.
 #undef PLATFORM_COMPILER_FAMILYNAME
 #undef PLATFORM_COMPILER_FAMILYID
 #undef PLATFORM_COMPILER_VERSION_INT
@@ -25,7 +26,7 @@
 #define PLATFORM_COMPILER_VERSION_INT(major, minor, patch)                                         \
     (((major) << 16) | ((minor) << 8) | (patch))
 #if defined(__clang__)
-#undef PLATFORM_COMPILER_GNU // Open MPI takes clang for gcc
+#undef PLATFORM_COMPILER_GNU // Open MPI mistakes clang for gcc
 #undef PLATFORM_COMPILER_GNU_C
 #undef PLATFORM_COMPILER_GNU_CXX
 #undef PLATFORM_COMPILER_CLANG
@@ -47,7 +48,7 @@
 #error "gasnet_portable_platform.h knows gcc and clang only; compile with one of them"
 #endif
 
-// The same with the language: PLATFORM_COMPILER_GNU_C, PLATFORM_COMPILER_CLANG_CXX ...
+// The same macros with the language: PLATFORM_COMPILER_GNU_C, PLATFORM_COMPILER_CLANG_CXX ...
 #if defined(PLATFORM_COMPILER_CLANG) && defined(__cplusplus)
 #define PLATFORM_COMPILER_CLANG_CXX 1
 #elif defined(PLATFORM_COMPILER_CLANG)
@@ -111,7 +112,7 @@
 #define PLATFORM_ARCH_FAMILYNAME UNKNOWN
 #endif
 
-// Width of a pointer, and order of the bytes of a number.
+// The width of a pointer, and the byte order.
 #if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ == 4
 #define PLATFORM_ARCH_32 1
 #else

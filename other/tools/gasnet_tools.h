@@ -1,16 +1,16 @@
 // GASNet tools: timers, atomics, locks, environment and system helpers (README-tools, tools
-// specification 1.20). Included by gasnetex.h, in the thread mode of the client; or alone, without
-// any job, linked with -lgasnet_tools-par and GASNETT_THREAD_SAFE defined, or with
+// specification 1.20). gasnetex.h includes this header in the thread mode of the client. It also
+// works without a job, linked with -lgasnet_tools-par and GASNETT_THREAD_SAFE defined, or with
 // -lgasnet_tools-seq and GASNETT_THREAD_SINGLE. C11 and C++11.
 //
-// Section names in comments are those of README-tools. Unless a comment says otherwise: calls do
-// not block, may be made from any thread, before gex_Client_Init and in handlers, and text that
-// they return is owned by the library.
+// Section names in comments are those of README-tools. Unless a comment says otherwise, a call does
+// not block, is allowed in any thread, before gex_Client_Init and in handlers, and the library owns
+// the text that it returns.
 #ifndef GASNET_TOOLS_H
 #define GASNET_TOOLS_H
-#define _INCLUDED_GASNET_TOOLS_H 1 // by which clients see that this header is included
+#define _INCLUDED_GASNET_TOOLS_H 1 // tells clients that this header is included
 
-// What the calls below need, and the headers that clients of GASNet use without including them.
+// Headers for the declarations below, and those that clients of GASNet use without including them.
 #include <alloca.h>
 #include <ctype.h>
 #include <endian.h>
@@ -35,7 +35,7 @@
 #include "gasnet_tools_atomic.h"
 #include "gasnet_tools_lock.h"
 
-// Formats of size_t beside those of <inttypes.h>, which clients of GASNet use.
+// Formats of size_t, as in <inttypes.h>, which clients of GASNet use.
 #ifndef PRIuSZ
 #define PRIuSZ "zu"
 #endif
@@ -58,7 +58,7 @@
 #else
 #define AQ_API_TOOLS_CHECKS "nodebug"
 #endif
-// What this file was compiled for, for people.
+// The configuration of this build as text, for people.
 #define GASNETT_CONFIG_STRING                                                                                        \
     "RELEASE=" _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY( \
         GASNET_RELEASE_VERSION_PATCH) ",SPEC=1.20,THREADMODEL=" AQ_API_TOOLS_MODE                                    \
@@ -72,12 +72,13 @@ extern "C" {
 AQ_API_TOOLS const char *gasnett_release_version_str(void); // "2026.11.0"
 // major * 1000000 + minor * 10000 + patch: grows with the version.
 AQ_API_TOOLS uint64_t gasnett_release_version(void);
-// One line for each property of this build that costs much time, or "".
+// One line for each property of this build that makes it much slower, or "".
 AQ_API_TOOLS const char *gasnett_performance_warning_str(void);
 
 // ---- "Timers", "Sleep" ----
 
-// A tick is a nanosecond of the host's monotonic clock, the same in all its processes and threads.
+// A tick is a nanosecond of the host's monotonic clock, which is the same in all its processes and
+// threads.
 typedef uint64_t gasnett_tick_t;
 #define GASNETT_TICK_MIN ((gasnett_tick_t)0)
 #define GASNETT_TICK_MAX UINT64_MAX
@@ -90,7 +91,7 @@ static inline uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks)
 {
     return ticks / 1000;
 }
-// The same; undocumented, but clients use these names.
+// Aliases; undocumented, but clients use these names.
 static inline gasnett_tick_t gasneti_ticks_now(void)
 {
     return gasnett_ticks_now();
@@ -103,36 +104,38 @@ static inline uint64_t gasneti_ticks_to_us(gasnett_tick_t ticks)
 {
     return ticks / 1000;
 }
-// Measured: microseconds between two readings that differ, and for one reading. May take a moment.
+// Measures the microseconds between two different readings, and for one reading. May take a moment.
 AQ_API_TOOLS double gasnett_tick_granularityus(void);
 AQ_API_TOOLS double gasnett_tick_overheadus(void);
-AQ_API_TOOLS uint64_t gasnett_gettimeofday_us(void); // since 1970, from the clock on the wall
-// Sleeps at least so long. 0, or -1 with errno EINTR when a signal cut it short.
+// Microseconds since 1970, from the system's real-time clock.
+AQ_API_TOOLS uint64_t gasnett_gettimeofday_us(void);
+// Sleeps for at least this time. Returns 0, or -1 with errno EINTR if a signal interrupts it.
 AQ_API_TOOLS int gasnett_nsleep(uint64_t ns_delay);
 
 // ---- "Environment utilities" ----
 
-// With is_mem_size: bytes, in the largest unit that divides them ("64 KB"). gasnett_parse_int gives
-// the value back. Returns buf, which is cut to bufsz bytes.
+// With is_mem_size: bytes, in the largest unit that divides the value ("64 KB"), which
+// gasnett_parse_int converts back. Returns buf; the text is truncated to bufsz bytes.
 AQ_API_TOOLS char *gasnett_format_number(int64_t val, char *buf, size_t bufsz, int is_mem_size);
-// mem_size_multiplier 0: a whole number, decimal or 0x; else a size such as 1.5GB, in units of
-// mem_size_multiplier bytes when it names none. Text that is neither ends the program.
+// mem_size_multiplier 0: a whole number, decimal or 0x; otherwise a size such as 1.5GB, in units of
+// mem_size_multiplier bytes if it has no unit. Any other text ends the program.
 AQ_API_TOOLS int64_t gasnett_parse_int(const char *str, uint64_t mem_size_multiplier);
 
 AQ_API_TOOLS void gasnett_setenv(const char *key, const char *value); // copied; this process only
 AQ_API_TOOLS void gasnett_unsetenv(const char *key);
 AQ_API_TOOLS char *gasnett_getenv(const char *keyname); // NULL: not set
-// The value of a variable, or the default. One that is not legal ends the program with a message.
-// The first call for a name is shown when GASNET_VERBOSEENV is set. Not while another thread
-// changes the environment.
+// The value of a variable, or the default. A value that is not legal ends the program with a
+// message. With GASNET_VERBOSEENV the first call for each name prints the value. Must not be called
+// while another thread changes the environment.
 AQ_API_TOOLS char *gasnett_getenv_withdefault(const char *keyname, const char *defaultval);
 AQ_API_TOOLS int gasnett_getenv_yesno_withdefault(const char *keyname, int defaultval);
 AQ_API_TOOLS int64_t gasnett_getenv_int_withdefault(const char *keyname, int64_t defaultval,
                                                     uint64_t mem_size_multiplier);
 AQ_API_TOOLS double gasnett_getenv_dbl_withdefault(const char *keyname, double defaultval);
-// Whether this process shows settings: GASNET_VERBOSEENV is set, and it is rank 0 or in no job.
+// Whether this process prints settings: GASNET_VERBOSEENV is set, and the process is rank 0 or in
+// no job.
 AQ_API_TOOLS int gasnett_verboseenv(void);
-// Show a setting on standard error if gasnett_verboseenv().
+// Print a setting on standard error if gasnett_verboseenv().
 AQ_API_TOOLS void gasnett_envint_display(const char *key, int64_t val, int is_dflt,
                                          int is_mem_size);
 AQ_API_TOOLS void gasnett_envstr_display(const char *key, const char *val, int is_dflt);
@@ -140,34 +143,34 @@ AQ_API_TOOLS void gasnett_envdbl_display(const char *key, double val, int is_dfl
 
 // ---- "Backtracing and debugger attach" ----
 
-// Waits until *flag changes, which a debugger is asked to do.
+// Waits until *flag changes; a message asks the user to change it with a debugger.
 AQ_API_TOOLS void gasnett_freezeForDebuggerNow(volatile int *flag, const char *flagsymname);
-// The same, if GASNET_FREEZE_ON_ERROR is set.
+// As gasnett_freezeForDebuggerNow, if GASNET_FREEZE_ON_ERROR is set.
 AQ_API_TOOLS void gasnett_freezeForDebuggerErr(void);
 
-// Fatal signals print a backtrace from now on if GASNET_BACKTRACE is set. exename is not needed
-// here; may be NULL. A job does the same at start.
+// From now on fatal signals print a backtrace if GASNET_BACKTRACE is set. exename is not used; it
+// may be NULL. A job does the same at the start.
 AQ_API_TOOLS void gasnett_backtrace_init(const char *exename);
-// Prints the stack of this thread by the first way of GASNET_BACKTRACE_TYPE that works. 0, or
-// non-zero when none did.
+// Prints the stack of this thread by the first way in GASNET_BACKTRACE_TYPE that works. Returns 0,
+// or non-zero if none did.
 AQ_API_TOOLS int gasnett_print_backtrace(int fd);
-// What faults call; may be replaced. At first: the former, if GASNET_BACKTRACE is set.
+// Called at faults; may be replaced. Initially: gasnett_print_backtrace if GASNET_BACKTRACE is set.
 AQ_API_TOOLS int (*gasnett_print_backtrace_ifenabled)(int fd);
 typedef struct {
     const char *name;
-    int (*fnp)(int fd); // 0: printed; else the next way is tried
+    int (*fnp)(int fd); // returns 0 after printing; otherwise the next way is tried
     int threadsupport;
 } gasnett_backtrace_type_t;
-// A way of the client, which defines this variable if it has one.
+// The client's own way to print a stack; a client that has one defines this variable.
 AQ_API_TOOLS gasnett_backtrace_type_t gasnett_backtrace_user;
 
 #define GASNETT_CURRENT_FUNCTION __func__
 AQ_API_TOOLS char *aq_api_current_loc(const char *function, const char *file, int line);
-// "function at file:line", allocated: the caller frees it.
+// "function at file:line"; the caller frees it.
 #define gasnett_current_loc aq_api_current_loc(__func__, __FILE__, __LINE__)
 
-// Print a message, a backtrace where it is wanted, and abort(). The first says where it stands. A
-// message of several lines is printed as such, each line with the prefix of the library's messages.
+// Print a message and, if requested, a backtrace, and call abort(). The first function includes the
+// source position. Each line of a message gets the prefix of the library's messages.
 #define gasnett_fatalerror(...) aq_api_fatalerror(__func__, __FILE__, __LINE__, __VA_ARGS__)
 AQ_API_TOOLS void aq_api_fatalerror(const char *function, const char *file, int line,
                                     const char *msg, ...)
@@ -210,7 +213,7 @@ static inline int gasnett_isLittleEndian(void)
 #define GASNETT_STATS_PRINTF(...) ((void)0)
 #define GASNETT_STATS_PRINTF_FORCE(...) ((void)0)
 #define GASNETT_STATS_DUMP(reset) ((void)(reset))
-// Not in the specification; programs written for it use them.
+// Not in the specification; programs that follow it use them nevertheless.
 #define GASNETT_TRACE_GETSOURCELINE(pfile, pline) ((void)(pfile), (void)(pline))
 #define GASNETT_TRACE_SETSOURCELINE(file, line) ((void)0)
 #define GASNETT_TRACE_FREEZESOURCELINE() ((void)0)
@@ -227,22 +230,23 @@ static inline void _gasnett_trace_printf_noop(const char *format, ...)
 // ---- "Miscellaneous tools" ----
 
 #define GASNETT_SET_AFFINITY_SUPPORT 1
-// Binds the calling thread to processor number rank, modulo those of the host. 0 on success.
+// Binds the calling thread to processor number rank, modulo the number of processors. Returns 0 on
+// success.
 AQ_API_TOOLS int gasnett_set_affinity(int rank);
 AQ_API_TOOLS void gasnett_sched_yield(void);
 AQ_API_TOOLS void gasnett_flush_streams(void); // standard output and error; may wait for a disk
-// Standard input, output and error are /dev/null from now on. May be called again.
+// Redirects standard input, output and error to /dev/null. May be called again.
 AQ_API_TOOLS void gasnett_close_streams(void);
-// Ends all threads of this process at once; no atexit handlers, nothing is flushed.
+// Ends this process at once, without atexit handlers and without flushing.
 AQ_API_TOOLS void gasnett_killmyprocess(int exitcode) __attribute__((__noreturn__));
 
 typedef void (*gasnett_sighandlerfn_t)(int);
-// Installs a handler, or SIG_DFL or SIG_IGN; returns the one before, or SIG_ERR.
+// Installs a handler, or SIG_DFL or SIG_IGN; returns the previous one, or SIG_ERR.
 AQ_API_TOOLS gasnett_sighandlerfn_t gasnett_reghandler(int sigtocatch, gasnett_sighandlerfn_t fp);
 
-// Not for security; the same on all hosts of one byte order.
+// Not cryptographic; the same on all hosts of one byte order.
 AQ_API_TOOLS uint64_t gasnett_checksum(const void *p, int numbytes);
-// How many bytes are 0.
+// The number of bytes that are 0.
 static inline int gasnett_count0s_uint64_t(uint64_t x)
 {
     const uint64_t low7 = UINT64_C(0x7f7f7f7f7f7f7f7f);
@@ -258,12 +262,12 @@ static inline int gasnett_count0s_uintptr_t(uintptr_t x)
     return sizeof x == 4 ? gasnett_count0s_uint32_t((uint32_t)x) : gasnett_count0s_uint64_t(x);
 }
 AQ_API_TOOLS size_t gasnett_count0s(const void *p, size_t numbytes);
-// The same for src while it is copied to dst; they may not overlap.
+// As gasnett_count0s for src, while copying it to dst; they must not overlap.
 AQ_API_TOOLS size_t gasnett_count0s_copy(void *GASNETT_RESTRICT dst,
                                          const void *GASNETT_RESTRICT src, size_t numbytes);
 
-// Raise the soft limits for processor time and memory, or the one of <sys/resource.h> that res
-// says, to the hard ones, unless GASNET_MAXIMIZE_<lim_desc> says no. Non-zero on success.
+// Raise the soft limits for processor time and memory, or the limit res of <sys/resource.h>, to the
+// hard limits, unless GASNET_MAXIMIZE_<lim_desc> is no. Non-zero on success.
 AQ_API_TOOLS int gasnett_maximize_rlimits(void);
 AQ_API_TOOLS int gasnett_maximize_rlimit(int res, const char *lim_desc);
 

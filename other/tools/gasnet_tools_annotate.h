@@ -63,7 +63,7 @@
 #define GASNETT_USE_RESTRICT __restrict__
 #endif
 
-// The second argument when the first is 1, nothing when it is 0.
+// The second argument if the first is 1, nothing if it is 0.
 #define AQ_API_USE_0(annotation)
 #define AQ_API_USE_1(annotation) annotation
 #define AQ_API_USE_WORD(use, annotation) AQ_API_USE_##use(annotation)
@@ -93,7 +93,7 @@
 #define GASNETT_WARN_UNUSED_RESULT                                                                 \
     AQ_API_USE(GASNETT_USE_GCC_ATTRIBUTE_WARNUNUSEDRESULT, __attribute__((__warn_unused_result__)))
 #define GASNETT_USED AQ_API_USE(GASNETT_USE_GCC_ATTRIBUTE_USED, __attribute__((__used__)))
-// For compilers that annotate by pragmas: nothing here.
+// For compilers that annotate by pragmas: not needed here.
 #define GASNETT_NORETURNP(fnname)
 #define GASNETT_MALLOCP(fnname)
 #define GASNETT_PUREP(fnname)
@@ -128,7 +128,7 @@
 #define gasnett_assume(cond) ((cond) ? (void)0 : gasnett_unreachable())
 #endif
 
-// Stands after the last statement of a case, without a semicolon.
+// Placed after the last statement of a case, without a semicolon.
 #if defined(__cplusplus) && defined(GASNETT_USE_CXX11_ATTRIBUTE_FALLTHROUGH) &&                    \
     GASNETT_USE_CXX11_ATTRIBUTE_FALLTHROUGH
 #define GASNETT_FALLTHROUGH [[fallthrough]];
@@ -139,7 +139,7 @@
 #define GASNETT_FALLTHROUGH __attribute__((__fallthrough__));
 #endif
 
-// Evaluate each argument once and use none.
+// Evaluates each argument once and ignores it.
 #define GASNETT_UNUSED_ARGS1(a) ((void)(a))
 #define GASNETT_UNUSED_ARGS2(a, b) ((void)(a), (void)(b))
 #define GASNETT_UNUSED_ARGS3(a, b, c) ((void)(a), (void)(b), (void)(c))
@@ -152,7 +152,7 @@
 #define GASNETT_UNUSED_ARGS8(a, b, c, d, e, f, g, h)                                               \
     ((void)(a), (void)(b), (void)(c), (void)(d), (void)(e), (void)(f), (void)(g), (void)(h))
 
-// Puts text into the executable, for the program `ident`; at file scope, a semicolon behind.
+// Embeds text in the executable, for the program `ident`; used at file scope, with a semicolon.
 #define GASNETT_IDENT(identName, identText)                                                        \
     extern char identName[];                                                                       \
     GASNETT_USED char identName[] = identText

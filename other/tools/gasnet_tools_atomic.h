@@ -1,6 +1,6 @@
-// Memory barriers and atomic operations: README-tools, sections of these names. Include
-// <gasnet_tools.h>, not this file. All is inline; no call blocks; all is safe in signal handlers
-// but the weak atomics of a program compiled without threads.
+// Memory barriers and atomic operations: the sections of README-tools with these names. Include
+// <gasnet_tools.h>, not this file. Everything is inline, no call blocks, and everything is safe in
+// signal handlers except for the weak atomics of a program compiled without threads.
 #ifndef GASNET_TOOLS_ATOMIC_H
 #define GASNET_TOOLS_ATOMIC_H
 
@@ -19,11 +19,12 @@
 
 // ---- memory barriers ----
 
-// The specification wants stores to be complete before later loads too: a write barrier is a full
-// one.
+// The specification requires a write barrier to complete stores before later loads, too: it is a
+// full barrier.
 #define gasnett_compiler_fence() __asm__ __volatile__("" : : : "memory")
 #if defined(__SANITIZE_THREAD__)
-// The thread sanitizer knows no fences; it sees the orders of the atomic operations instead.
+// The thread sanitizer does not support fences; it sees the memory orders of the atomic operations
+// instead.
 #define gasnett_local_mb() __sync_synchronize()
 #define gasnett_local_rmb() __sync_synchronize()
 #else
@@ -41,7 +42,7 @@
 #define gasnett_weak_wmb() ((void)0)
 #endif
 
-// A pause for loops that wait for another processor, and a compiler fence.
+// A pause for spin loops, and a compiler fence.
 #if defined(PLATFORM_ARCH_X86_64)
 #define gasnett_spinloop_hint() __asm__ __volatile__("pause" : : : "memory")
 #elif defined(PLATFORM_ARCH_AARCH64)
@@ -70,9 +71,10 @@
 extern "C" {
 #endif
 
-// An operation with any flag is sequentially consistent for the compiler. On x86-64 one that writes
-// is a full fence for the processor too; what is missing elsewhere and for reads is added here.
-// Flags are constants as a rule: all but the needed instructions is folded away.
+// For the compiler an operation with any flag is sequentially consistent. On x86-64 an operation
+// that writes is a full fence for the processor as well; the missing fences of reads and of other
+// processors are added here. Flags are usually constants, so the compiler keeps only the needed
+// instructions.
 #if defined(PLATFORM_ARCH_X86_64)
 #define AQ_API_WRITE_IS_FENCE 1
 #else
@@ -94,7 +96,7 @@ static inline void aq_api_fence_post(int flags)
 {
     aq_api_fence(flags, GASNETT_ATOMIC_RMB_POST, GASNETT_ATOMIC_WMB_POST);
 }
-// Behind a boolean operation: its outcome may ask for a read fence.
+// After a boolean operation: its result may require a read fence.
 static inline int aq_api_fence_outcome(int flags, int outcome)
 {
     aq_api_fence(flags,
@@ -102,8 +104,8 @@ static inline int aq_api_fence_outcome(int flags, int outcome)
     return outcome;
 }
 
-// Each has the natural size. may_alias: the specification lets clients point at other scalars of
-// the same size, double for one.
+// Each type has its natural size. may_alias: the specification lets clients point at other scalars
+// of the same size, for example double.
 typedef uint32_t AQ_API_USE(GASNETT_USE_GCC_ATTRIBUTE_MAYALIAS,
                             __attribute__((__may_alias__))) aq_api_word32_t;
 typedef uint64_t AQ_API_USE(GASNETT_USE_GCC_ATTRIBUTE_MAYALIAS,
@@ -151,9 +153,9 @@ typedef gasnett_atomic_sval_t gasnett_strongatomic_sval_t;
 #define GASNETT_HAVE_STRONGATOMIC_ADD_SUB 1
 #define GASNETT_HAVE_STRONGATOMIC_CAS 1
 
-// The operations of one family: NAME_t holds a `value`; `concurrent` 0 makes plain loads and stores
-// of all. One macro for six families of nine functions that differ in nothing but these words;
-// written out they would be 300 lines.
+// The operations of one family: NAME_t holds a `value`; with `concurrent` 0 all operations are
+// plain loads and stores. One macro serves six families of nine functions that differ only in these
+// words; written out they would take 300 lines.
 #define AQ_API_ORDER(flags) ((flags) ? __ATOMIC_SEQ_CST : __ATOMIC_RELAXED)
 #define AQ_API_WRITE_FENCES(concurrent, flags)                                                     \
     ((concurrent) && !AQ_API_WRITE_IS_FENCE ? (flags) : 0)

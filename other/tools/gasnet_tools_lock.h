@@ -2,10 +2,10 @@
 // "Error-checking System Mutexes and Condition Variables", "Reader/Writer locks", "Thread-specific
 // data". Include <gasnet_tools.h>, not this file.
 //
-// They work as their pthread namesakes, but never recursively. A library built with --enable-debug
-// ends the program with a message when a lock is taken twice by a thread, given back by one that
-// does not hold it, or destroyed while held. Without GASNETT_THREAD_SAFE they do nothing, but
-// for these checks, unless GASNETT_USE_TRUE_MUTEXES is 1.
+// They work like their pthread namesakes, but are never recursive. A library built with
+// --enable-debug ends the program with a message if a thread takes a lock twice, releases a lock
+// that it does not hold, or destroys a held lock. Without GASNETT_THREAD_SAFE they do nothing
+// except for these checks, unless GASNETT_USE_TRUE_MUTEXES is 1.
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H
 
@@ -33,7 +33,7 @@ extern "C" {
 
 typedef struct {
     pthread_mutex_t aq_mutex;
-    uintptr_t aq_holder; // kept in debug builds: says which thread
+    uintptr_t aq_holder; // debug builds: identifies the thread
 } gasnett_mutex_t;
 #define GASNETT_MUTEX_INITIALIZER                                                                  \
     {                                                                                              \
@@ -46,7 +46,7 @@ typedef struct {
     {                                                                                              \
         PTHREAD_COND_INITIALIZER                                                                   \
     }
-// Room for a pthread_rwlock_t, which strict C11 does not declare; zeros are its initial state.
+// Memory for a pthread_rwlock_t, which strict C11 does not declare; its initial state is zero.
 typedef struct {
     uint64_t aq_room[8];
     uintptr_t aq_writer; // as aq_holder
@@ -56,7 +56,7 @@ typedef struct {
         {0, 0, 0, 0, 0, 0, 0, 0}, 0                                                                \
     }
 
-// The library's side. locks: whether to take the lock itself, or only to check.
+// Implemented in the library. locks: whether to take the lock, or only to check.
 AQ_API_TOOLS void aq_api_mutex_lock(gasnett_mutex_t *mutex, int locks);
 AQ_API_TOOLS int aq_api_mutex_trylock(gasnett_mutex_t *mutex, int locks);
 AQ_API_TOOLS void aq_api_mutex_unlock(gasnett_mutex_t *mutex, int locks);
@@ -79,7 +79,7 @@ static inline void gasnett_mutex_unlock(gasnett_mutex_t *mutex)
     if (AQ_API_LOCKS)
         aq_api_mutex_unlock(mutex, AQ_API_TRUE_LOCKS);
 }
-// 0, or EBUSY when it is held.
+// Returns 0, or EBUSY if it is held.
 static inline int gasnett_mutex_trylock(gasnett_mutex_t *mutex)
 {
     return AQ_API_LOCKS ? aq_api_mutex_trylock(mutex, AQ_API_TRUE_LOCKS) : 0;
@@ -98,7 +98,7 @@ static inline void gasnett_mutex_assertunlocked(gasnett_mutex_t *mutex)
 
 AQ_API_TOOLS void gasnett_cond_init(gasnett_cond_t *cond);
 AQ_API_TOOLS void gasnett_cond_destroy(gasnett_cond_t *cond);
-// The caller holds the mutex with which the others wait.
+// The caller holds the mutex of the waiting threads.
 AQ_API_TOOLS void gasnett_cond_signal(gasnett_cond_t *cond);
 AQ_API_TOOLS void gasnett_cond_broadcast(gasnett_cond_t *cond);
 // Blocks without polling until signalled; may also return without a signal.
@@ -120,7 +120,7 @@ static inline void gasnett_rwlock_wrlock(gasnett_rwlock_t *lock)
     if (AQ_API_LOCKS)
         aq_api_rwlock_take(lock, 1, 1, AQ_API_TRUE_LOCKS);
 }
-// 0, or EBUSY or EAGAIN when it cannot be had now.
+// Returns 0, or EBUSY or EAGAIN if it is not available now.
 static inline int gasnett_rwlock_tryrdlock(gasnett_rwlock_t *lock)
 {
     return AQ_API_LOCKS ? aq_api_rwlock_take(lock, 0, 0, AQ_API_TRUE_LOCKS) : 0;
@@ -165,8 +165,8 @@ static inline void gasnett_rwlock_assertunlocked(gasnett_rwlock_t *lock)
 
 // ---- a pointer for each thread; macros, since they declare ----
 
-// DEFINE stands in one file at file scope, DECLARE wherever else the key is used. NULL at first.
-// There is nothing to initialize: the forms with and without are the same.
+// Use DEFINE in one file at file scope, and DECLARE wherever else the key is used. The initial
+// value is NULL. Nothing needs to be initialized: both forms are the same.
 #if AQ_API_CONCURRENT
 #define AQ_API_PER_THREAD __thread
 #else
@@ -181,7 +181,7 @@ static inline void gasnett_rwlock_assertunlocked(gasnett_rwlock_t *lock)
 #define gasnett_threadkey_set(key, val) ((void)(aq_api_threadkey_##key = (void *)(val)))
 #define gasnett_threadkey_get_noinit(key) gasnett_threadkey_get(key)
 #define gasnett_threadkey_set_noinit(key, val) gasnett_threadkey_set(key, val)
-// Not in the specification. Clients take its address against warnings of unused functions.
+// Not in the specification. Clients take its address to avoid warnings about unused functions.
 static inline __attribute__((__unused__)) void _gasneti_threadkey_init(void *key)
 {
     (void)key;

@@ -1,9 +1,9 @@
-// Counting zero bytes, and a checksum: eight bytes at a time.
+// Counts zero bytes and computes a checksum, eight bytes at a time.
 #include <string.h>
 
 #include "gasnet_tools.h"
 
-// A word of the first count bytes, the others 0xff, which count for nothing.
+// A word of the first count bytes. The other bytes are 0xff, so that they are not counted as zero.
 static uint64_t load_tail(const char *from, size_t count)
 {
     uint64_t word = ~UINT64_C(0);
@@ -39,9 +39,9 @@ size_t gasnett_count0s_copy(void *restrict dst, const void *restrict src, size_t
     return zeros + (size_t)gasnett_count0s_uint64_t(load_tail(from, numbytes));
 }
 
-// Each word goes through a multiplication by an odd number, which loses nothing, and a shift that
-// brings the well-mixed upper half down.
-static uint64_t mix(uint64_t sum, uint64_t word)
+// Multiplies each word by an odd number, which loses nothing, and then folds the well-mixed upper
+// half into the lower half.
+static uint64_t checksum_mix(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return sum ^ sum >> 32;
@@ -54,7 +54,7 @@ uint64_t gasnett_checksum(const void *p, int numbytes)
     uint64_t word;
     for (; numbytes >= (int)sizeof word; numbytes -= (int)sizeof word, from += sizeof word) {
         memcpy(&word, from, sizeof word);
-        sum = mix(sum, word);
+        sum = checksum_mix(sum, word);
     }
-    return mix(sum, numbytes > 0 ? load_tail(from, (size_t)numbytes) : 0);
+    return checksum_mix(sum, numbytes > 0 ? load_tail(from, (size_t)numbytes) : 0);
 }

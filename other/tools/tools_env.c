@@ -1,4 +1,4 @@
-// Variables of the environment for clients: numbers, sizes, and reports of what was asked for.
+// Environment variables for clients: numbers, sizes, and reports of the values in use.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,7 +27,7 @@ char *gasnett_format_number(int64_t val, char *buf, size_t bufsz, int is_mem_siz
     return buf;
 }
 
-// A size that names its unit, and may be negative.
+// Parses a size with a unit, which may be negative.
 static bool parse_with_unit(const char *str, int64_t *out)
 {
     uint64_t bytes;
@@ -112,7 +112,7 @@ void gasnett_envdbl_display(const char *key, double val, int is_dflt)
     gasnett_envstr_display(key, text, is_dflt);
 }
 
-// Whether this is to be shown: verbose, and the first time that this name is asked for.
+// Whether to print this variable: only in verbose mode, and only the first time for each name.
 static bool to_show(const char *key)
 {
     static struct shown {
@@ -137,8 +137,8 @@ static bool to_show(const char *key)
     return is_new;
 }
 
-// The variable's text, or NULL when there is none, or nothing but an empty one.
-static const char *given(const char *keyname)
+// The text of a variable; NULL: not set, or empty.
+static const char *variable_text(const char *keyname)
 {
     const char *text = getenv(keyname);
     return text && *text ? text : NULL;
@@ -155,7 +155,7 @@ char *gasnett_getenv_withdefault(const char *keyname, const char *defaultval)
 
 int gasnett_getenv_yesno_withdefault(const char *keyname, int defaultval)
 {
-    const char *text = given(keyname);
+    const char *text = variable_text(keyname);
     bool yes = defaultval != 0;
     if (text && !aq_size_parse_bool(text, &yes))
         gasnett_fatalerror_nopos("%s: '%s' is neither yes (1 y yes) nor no (0 n no)", keyname,
@@ -168,7 +168,7 @@ int gasnett_getenv_yesno_withdefault(const char *keyname, int defaultval)
 int64_t gasnett_getenv_int_withdefault(const char *keyname, int64_t defaultval,
                                        uint64_t mem_size_multiplier)
 {
-    const char *text = given(keyname);
+    const char *text = variable_text(keyname);
     int64_t value = defaultval;
     if (text && !parse_number(text, mem_size_multiplier, &value))
         gasnett_fatalerror_nopos("%s: '%s' is not %s", keyname, text,
@@ -178,7 +178,7 @@ int64_t gasnett_getenv_int_withdefault(const char *keyname, int64_t defaultval,
     return value;
 }
 
-// A number, or a fraction such as 3/8.
+// Parses a number, or a fraction such as 3/8.
 static bool parse_fraction(const char *text, double *out)
 {
     const char *slash = strchr(text, '/');
@@ -196,7 +196,7 @@ static bool parse_fraction(const char *text, double *out)
 
 double gasnett_getenv_dbl_withdefault(const char *keyname, double defaultval)
 {
-    const char *text = given(keyname);
+    const char *text = variable_text(keyname);
     double value = defaultval;
     if (text && !parse_fraction(text, &value))
         gasnett_fatalerror_nopos("%s: '%s' is not a number such as 1.5, -1e4 or 3/8", keyname,

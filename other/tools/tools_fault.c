@@ -1,4 +1,4 @@
-// Fatal errors of programs that use the tools, and the calls that end a process.
+// Fatal errors of programs that use the tools, and the functions that end a process.
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,28 +10,28 @@
 #include "gasnet_tools.h"
 #include "../base/log.h"
 
-static void __attribute__((noreturn)) die(void)
+static void __attribute__((noreturn)) program_abort(void)
 {
     aq_debug_on_fault();
     fflush(NULL);
-    signal(SIGABRT, SIG_DFL); // its handler would do the same once more
+    signal(SIGABRT, SIG_DFL); // its handler would do the same again
     abort();
 }
 
 enum { TEXT_BYTES = 8192 };
 
-static void drop_last_newlines(char *text)
+static void strip_newlines(char *text)
 {
     size_t length = strlen(text);
     while (length > 0 && text[length - 1] == '\n')
         text[--length] = '\0';
 }
 
-// The log makes one line of a message. A text of the client keeps its lines: each is a message.
-// where stands at the end of the first, which is the only one as a rule.
-static void say_lines(char *text, const char *where)
+// The log prints one line for each message, so each line of a client's text becomes a message.
+// `where` is appended to the first line, usually the only one.
+static void log_lines(char *text, const char *where)
 {
-    drop_last_newlines(text);
+    strip_newlines(text);
     const char *line = strsep(&text, "\n");
     aq_log_error("fatal: %s%s", line, where);
     while ((line = strsep(&text, "\n")) != NULL)
@@ -46,8 +46,8 @@ void aq_api_fatalerror(const char *function, const char *file, int line, const c
     vsnprintf(text, sizeof text, msg, args);
     va_end(args);
     snprintf(where, sizeof where, " (in %s at %s:%d)", function, file, line);
-    say_lines(text, where);
-    die();
+    log_lines(text, where);
+    program_abort();
 }
 
 void gasnett_fatalerror_nopos(const char *msg, ...)
@@ -57,8 +57,8 @@ void gasnett_fatalerror_nopos(const char *msg, ...)
     va_start(args, msg);
     vsnprintf(text, sizeof text, msg, args);
     va_end(args);
-    say_lines(text, "");
-    die();
+    log_lines(text, "");
+    program_abort();
 }
 
 char *aq_api_current_loc(const char *function, const char *file, int line)

@@ -16,20 +16,21 @@ enum { READ_LOCKS = 64 };
 _Static_assert(sizeof(pthread_rwlock_t) <= sizeof(((gasnett_rwlock_t *)0)->aq_room),
                "gasnett_rwlock_t has no room for a pthread_rwlock_t");
 
-// An address for each thread, to say who holds a lock. Debug builds keep the locks that the thread
-// holds for reading there too: a lock cannot name all its readers.
+// The address of this variable identifies a thread as the holder of a lock. In debug builds it also
+// lists the locks that the thread holds for reading, because a lock cannot list all its readers.
 static _Thread_local struct {
     const gasnett_rwlock_t *lock[READ_LOCKS];
     unsigned count;
 } reading;
 
-static uintptr_t me(void)
+static uintptr_t this_thread(void)
 {
     return (uintptr_t)&reading;
 }
 
-// Other threads may take or free the lock meanwhile, but then neither finds this thread.
-static uintptr_t holder(const uintptr_t *place)
+// Other threads may take or release the lock meanwhile, but they never store this thread's
+// identity.
+static uintptr_t lock_holder(const uintptr_t *place)
 {
     return __atomic_load_n(place, __ATOMIC_RELAXED);
 }
@@ -40,8 +41,8 @@ static void set_holder(uintptr_t *place, uintptr_t who)
         __atomic_store_n(place, who, __ATOMIC_RELAXED);
 }
 
-// Ends the program: call was not right, for the reason.
-static void refuse(const char *call, const void *lock, const char *reason)
+// Ends the program because of an illegal call; reason completes the sentence.
+static void lock_misused(const char *call, const void *lock, const char *reason)
 {
     gasnett_fatalerror_nopos("%s: the lock at %p %s", call, lock, reason);
 }
@@ -56,8 +57,8 @@ void gasnett_mutex_init(gasnett_mutex_t *mutex)
 
 void gasnett_mutex_destroy(gasnett_mutex_t *mutex)
 {
-    if (CHECKS && holder(&mutex->aq_holder))
-        refuse("gasnett_mutex_destroy", mutex, "is held");
+    if (CHECKS && lock_holder(&mutex->aq_holder))
+        lock_misused("gasnett_mutex_destroy", mutex, "is held");
     pthread_mutex_destroy(&mutex->aq_mutex);
 }
 
@@ -68,11 +69,11 @@ int gasnett_mutex_destroy_ignoreerr(gasnett_mutex_t *mutex)
 
 void aq_api_mutex_lock(gasnett_mutex_t *mutex, int locks)
 {
-    if (CHECKS && holder(&mutex->aq_holder) == me())
-        refuse("gasnett_mutex_lock", mutex, "is held by this thread already");
+    if (CHECKS && lock_holder(&mutex->aq_holder) == this_thread())
+        lock_misused("gasnett_mutex_lock", mutex, "is held by this thread already");
     if (locks)
         pthread_mutex_lock(&mutex->aq_mutex);
-    set_holder(&mutex->aq_holder, me());
+    set_holder(&mutex->aq_holder, this_thread());
 }
 
 int aq_api_mutex_trylock(gasnett_mutex_t *mutex, int locks)
@@ -80,17 +81,17 @@ int aq_api_mutex_trylock(gasnett_mutex_t *mutex, int locks)
     int result = 0;
     if (locks)
         result = pthread_mutex_trylock(&mutex->aq_mutex);
-    else if (CHECKS && holder(&mutex->aq_holder))
+    else if (CHECKS && lock_holder(&mutex->aq_holder))
         result = EBUSY;
     if (result == 0)
-        set_holder(&mutex->aq_holder, me());
+        set_holder(&mutex->aq_holder, this_thread());
     return result;
 }
 
 void aq_api_mutex_unlock(gasnett_mutex_t *mutex, int locks)
 {
-    if (CHECKS && holder(&mutex->aq_holder) != me())
-        refuse("gasnett_mutex_unlock", mutex, "is not held by this thread");
+    if (CHECKS && lock_holder(&mutex->aq_holder) != this_thread())
+        lock_misused("gasnett_mutex_unlock", mutex, "is not held by this thread");
     set_holder(&mutex->aq_holder, 0);
     if (locks)
         pthread_mutex_unlock(&mutex->aq_mutex);
@@ -100,11 +101,11 @@ void aq_api_mutex_check(gasnett_mutex_t *mutex, int held)
 {
     if (!CHECKS)
         return;
-    bool mine = holder(&mutex->aq_holder) == me();
+    bool mine = lock_holder(&mutex->aq_holder) == this_thread();
     if (held && !mine)
-        refuse("gasnett_mutex_assertlocked", mutex, "is not held by this thread");
+        lock_misused("gasnett_mutex_assertlocked", mutex, "is not held by this thread");
     if (!held && mine)
-        refuse("gasnett_mutex_assertunlocked", mutex, "is held by this thread");
+        lock_misused("gasnett_mutex_assertunlocked", mutex, "is held by this thread");
 }
 
 // ---- condition variables ----
@@ -131,25 +132,27 @@ void gasnett_cond_broadcast(gasnett_cond_t *cond)
 
 void aq_api_cond_wait(gasnett_cond_t *cond, gasnett_mutex_t *mutex, int locks)
 {
-    if (CHECKS && holder(&mutex->aq_holder) != me())
-        refuse("gasnett_cond_wait", mutex, "is not held by this thread");
+    if (CHECKS && lock_holder(&mutex->aq_holder) != this_thread())
+        lock_misused("gasnett_cond_wait", mutex, "is not held by this thread");
     if (CHECKS && !locks)
-        refuse("gasnett_cond_wait", mutex, "belongs to a single thread, which nobody would wake");
+        lock_misused("gasnett_cond_wait", mutex,
+                     "belongs to a single thread, which nobody would wake");
     if (!locks)
         return;
     set_holder(&mutex->aq_holder, 0);
     pthread_cond_wait(&cond->aq_cond, &mutex->aq_mutex);
-    set_holder(&mutex->aq_holder, me());
+    set_holder(&mutex->aq_holder, this_thread());
 }
 
 // ---- reader-writer locks ----
 
-static pthread_rwlock_t *inner(gasnett_rwlock_t *lock)
+static pthread_rwlock_t *pthread_lock_of(gasnett_rwlock_t *lock)
 {
     return (pthread_rwlock_t *)(void *)lock->aq_room;
 }
 
-// Where this thread notes that it reads under the lock, or reading.count.
+// The index at which this thread has recorded that it reads under the lock; reading.count: not
+// recorded.
 static unsigned find_reading(const gasnett_rwlock_t *lock)
 {
     unsigned i = 0;
@@ -158,10 +161,10 @@ static unsigned find_reading(const gasnett_rwlock_t *lock)
     return i;
 }
 
-// AQ_API_RWLOCK_FREE, _READ or _WRITE: what this thread has of the lock. Debug builds only.
+// How this thread holds the lock: AQ_API_RWLOCK_FREE, _READ or _WRITE. Debug builds only.
 static int state_of(const gasnett_rwlock_t *lock)
 {
-    if (holder(&lock->aq_writer) == me())
+    if (lock_holder(&lock->aq_writer) == this_thread())
         return AQ_API_RWLOCK_WRITE;
     return find_reading(lock) < reading.count ? AQ_API_RWLOCK_READ : AQ_API_RWLOCK_FREE;
 }
@@ -169,10 +172,10 @@ static int state_of(const gasnett_rwlock_t *lock)
 static void note_taken(gasnett_rwlock_t *lock, bool write)
 {
     if (write)
-        set_holder(&lock->aq_writer, me());
+        set_holder(&lock->aq_writer, this_thread());
     else if (reading.count == READ_LOCKS)
-        refuse("gasnett_rwlock_rdlock", lock,
-               "is one too many: a debug build lets a thread hold 64 for reading");
+        lock_misused("gasnett_rwlock_rdlock", lock,
+                     "is one too many: a debug build lets a thread hold 64 for reading");
     else
         reading.lock[reading.count++] = lock;
 }
@@ -187,15 +190,15 @@ static void note_given_back(gasnett_rwlock_t *lock, int state)
 
 void gasnett_rwlock_init(gasnett_rwlock_t *lock)
 {
-    pthread_rwlock_init(inner(lock), NULL);
+    pthread_rwlock_init(pthread_lock_of(lock), NULL);
     lock->aq_writer = 0;
 }
 
 void gasnett_rwlock_destroy(gasnett_rwlock_t *lock)
 {
-    if (CHECKS && (holder(&lock->aq_writer) || state_of(lock) != AQ_API_RWLOCK_FREE))
-        refuse("gasnett_rwlock_destroy", lock, "is held");
-    pthread_rwlock_destroy(inner(lock));
+    if (CHECKS && (lock_holder(&lock->aq_writer) || state_of(lock) != AQ_API_RWLOCK_FREE))
+        lock_misused("gasnett_rwlock_destroy", lock, "is held");
+    pthread_rwlock_destroy(pthread_lock_of(lock));
 }
 
 static int try_once(pthread_rwlock_t *lock, bool write)
@@ -203,7 +206,7 @@ static int try_once(pthread_rwlock_t *lock, bool write)
     return write ? pthread_rwlock_trywrlock(lock) : pthread_rwlock_tryrdlock(lock);
 }
 
-// EAGAIN: as many readers as the system can count; one of them will leave.
+// EAGAIN means that the number of readers has reached the system's limit; one of them will leave.
 static int wait_for(pthread_rwlock_t *lock, bool write)
 {
     int result;
@@ -217,10 +220,11 @@ int aq_api_rwlock_take(gasnett_rwlock_t *lock, int write, int wait, int locks)
     bool mine = CHECKS && state_of(lock) != AQ_API_RWLOCK_FREE;
     int result = mine ? EBUSY : 0;
     if (mine && wait)
-        refuse(write ? "gasnett_rwlock_wrlock" : "gasnett_rwlock_rdlock", lock,
-               "is held by this thread already");
+        lock_misused(write ? "gasnett_rwlock_wrlock" : "gasnett_rwlock_rdlock", lock,
+                     "is held by this thread already");
     if (!mine && locks)
-        result = wait ? wait_for(inner(lock), write) : try_once(inner(lock), write);
+        result =
+            wait ? wait_for(pthread_lock_of(lock), write) : try_once(pthread_lock_of(lock), write);
     if (CHECKS && result == 0)
         note_taken(lock, write);
     return result;
@@ -231,11 +235,11 @@ void aq_api_rwlock_unlock(gasnett_rwlock_t *lock, int locks)
     if (CHECKS) {
         int state = state_of(lock);
         if (state == AQ_API_RWLOCK_FREE)
-            refuse("gasnett_rwlock_unlock", lock, "is not held by this thread");
+            lock_misused("gasnett_rwlock_unlock", lock, "is not held by this thread");
         note_given_back(lock, state);
     }
     if (locks)
-        pthread_rwlock_unlock(inner(lock));
+        pthread_rwlock_unlock(pthread_lock_of(lock));
 }
 
 void aq_api_rwlock_check(gasnett_rwlock_t *lock, int kinds)
@@ -243,6 +247,6 @@ void aq_api_rwlock_check(gasnett_rwlock_t *lock, int kinds)
     if (!CHECKS || (state_of(lock) & kinds))
         return;
     if (kinds == AQ_API_RWLOCK_FREE)
-        refuse("gasnett_rwlock_assertunlocked", lock, "is held by this thread");
-    refuse("gasnett_rwlock_assertlocked", lock, "is not held in this way by this thread");
+        lock_misused("gasnett_rwlock_assertunlocked", lock, "is held by this thread");
+    lock_misused("gasnett_rwlock_assertlocked", lock, "is not held in this way by this thread");
 }

@@ -1,4 +1,4 @@
-// What the tools say of the host, the process and this build, and its limits and streams.
+// Information about the host, the process and this build; limits and streams of the process.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -99,8 +99,8 @@ void gasnett_sched_yield(void)
     sched_yield();
 }
 
-// A disk may still hold the output back; what is no file cannot, and refuses.
-static void flush(FILE *stream, int fd)
+// A disk may still buffer the output. fsync refuses anything that is not a file.
+static void stream_flush(FILE *stream, int fd)
 {
     fflush(stream);
     fsync(fd);
@@ -108,12 +108,12 @@ static void flush(FILE *stream, int fd)
 
 void gasnett_flush_streams(void)
 {
-    flush(stdout, STDOUT_FILENO);
-    flush(stderr, STDERR_FILENO);
+    stream_flush(stdout, STDOUT_FILENO);
+    stream_flush(stderr, STDERR_FILENO);
 }
 
-// Closed descriptors would be given to the next files that are opened, and who prints would write
-// into those.
+// The descriptors stay open, because closed ones would be reused for the next opened files, and
+// output would go into those.
 void gasnett_close_streams(void)
 {
     fflush(stdout);

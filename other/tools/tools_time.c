@@ -1,4 +1,4 @@
-// The timers of the tools: ticks are the nanoseconds of clock.h, so that nothing is calibrated.
+// The timers of the tools: a tick is a nanosecond of clock.h, so that no calibration is needed.
 #include <sys/time.h>
 #include <time.h>
 
