@@ -189,8 +189,8 @@ static bool message_deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *sl
     mpi_header_t header;
     aq_arrival_t arrival = {.source = link->rank, .reply = reply};
     if (!read_message(slot, bytes, &header, &arrival) || (header.category == MPI_HIDDEN && !reply))
-        aq_fatal("a message of %zu bytes from rank %u is none of this conduit: start the same "
-                 "version of the library in all ranks",
+        aq_fatal("a message of %zu bytes from rank %u is not one of conduit mpi; start all ranks "
+                 "with the same version of the library",
                  bytes, link->rank);
     if (!aq_credit_give(&link->credit, header.credits + (reply && header.category != MPI_HIDDEN)))
         aq_fatal("rank %u gives back %u credits, which is more than it has", link->rank,

@@ -34,12 +34,12 @@ const char *udp_auth_promise(udp_auth_mode_t mode)
 {
     static const char *const promises[] = {
         [UDP_AUTH_OFF] = "nothing is protected: anybody who reaches the ports can forge messages",
-        [UDP_AUTH_TOKEN] = "stops other users of this host; whoever captures packets can forge "
-                           "anything",
-        [UDP_AUTH_HEADER] = "stops forged, replayed and redirected messages; whoever sits on the "
-                            "way reads everything and can alter data",
-        [UDP_AUTH_FULL] = "stops forged, replayed and altered messages; whoever sits on the way "
-                          "reads everything",
+        [UDP_AUTH_TOKEN] =
+            "stops other users of this host; an attacker who captures packets can forge anything",
+        [UDP_AUTH_HEADER] = "stops forged, replayed and redirected messages; an attacker on the "
+                            "path can read everything and alter data",
+        [UDP_AUTH_FULL] = "stops forged, replayed and altered messages; an attacker on the path "
+                          "can read everything",
         [UDP_AUTH_ENCRYPT] = "nobody without the job's key reads, forges, replays or alters "
                              "anything; datagrams can be dropped and delayed",
     };

@@ -161,8 +161,8 @@ void udp_end_without_socket(const udp_conduit_t *udp)
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (aq_boot_ended(udp->base.env->boot) || atomic_flag_test_and_set(&told))
         return;
-    aq_fatal("the UDP socket of this rank is of no more use (%s); see whether the program, or a "
-             "library of it, closes file descriptors that are not its own",
+    aq_fatal("the UDP socket of this rank is unusable (%s); check whether the program, or one of "
+             "its libraries, closes file descriptors that it did not open",
              strerror(atomic_load(&udp->socket.broken)));
 }
 

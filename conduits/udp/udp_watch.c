@@ -81,7 +81,7 @@ static void warn_of_silence(udp_watch_t *watch, const udp_link_t *link)
 
 static void fail_silent_peer(const udp_watch_t *watch, const udp_link_t *link)
 {
-    aq_fatal("rank %u has not answered for %.3g s (GASNET_UDP_PEER_TIMEOUT); see whether its host "
+    aq_fatal("rank %u has not answered for %.3g s (GASNET_UDP_PEER_TIMEOUT); check that its host "
              "and the network are up, or give more time if it computes that long",
              link->rank, (double)watch->peer_timeout / 1e9);
 }
@@ -223,11 +223,10 @@ static void fail_silent_host(const udp_conduit_t *udp, const udp_host_t *host)
     char text[UDP_ADDRESS_TEXT];
     if (aq_boot_ended(udp->base.env->boot))
         return;
-    aq_fatal("the host of rank %u (%s) has not answered for %.3g s, and its kernel did before "
-             "(GASNET_UDP_HOST_TIMEOUT); see whether it is up, and the network between it and this "
-             "host",
-             host->rank, udp_address_text(&host->address, text),
-             (double)udp->watch.host_timeout / 1e9);
+    aq_fatal(
+        "the host of rank %u (%s) has not answered for %.3g s, and its kernel did before "
+        "(GASNET_UDP_HOST_TIMEOUT); check that it is up, and the network between it and this host",
+        host->rank, udp_address_text(&host->address, text), (double)udp->watch.host_timeout / 1e9);
 }
 
 static void watch_host(const udp_conduit_t *udp, udp_host_t *host, uint64_t here)
@@ -348,7 +347,7 @@ static void describe_unmet(const udp_watch_t *watch, const udp_link_t *unmet, ch
     char text[UDP_ADDRESS_TEXT];
     snprintf(sentence, SENTENCE,
              "nothing was heard of rank %u at %s for %.3g s (GASNET_CONNECT_TIMEOUT), though it "
-             "has started: see whether a firewall blocks UDP on the way (open a range of ports, "
+             "has started: check whether a firewall blocks UDP on the path (open a range of ports, "
              "and name it in GASNET_UDP_PORTS), or GASNET_WORKERIP has to name another network",
              unmet->rank, udp_address_text(&unmet->to, text), (double)watch->connect_timeout / 1e9);
 }

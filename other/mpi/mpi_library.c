@@ -9,7 +9,7 @@
 
 typedef struct known {
     const char *module;
-    const char *says; // how its version begins
+    const char *says; // the beginning of its version text
 } known_t;
 
 static const known_t known[] = {
@@ -17,7 +17,8 @@ static const known_t known[] = {
     {"mpich", "MPICH"},
 };
 
-// For spawner pmi: the part of a table that a start needs, without MPI. The first is preferred.
+// For spawner pmi: tables with only what the start of a job needs, without MPI. The first is
+// preferred.
 static const known_t pmis[] = {
     {"pmix", "PMIx"},
     {"pmi2", "PMI-2"},
@@ -67,12 +68,12 @@ aq_mpilib_launch_t aq_mpilib_launched(void)
 
 // ---- which library ----
 
-// The MPI that the client brought, by the one call that is alike in all of them.
+// The MPI that the client is linked with, found by the one call that is the same in all MPIs.
 static const known_t *in_process(char *text, size_t room)
 {
     int (*version)(char *, int *);
     void *found = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
-    char whole[8192] = ""; // the longest is 8,000 bytes
+    char whole[8192] = ""; // the longest text has 8,000 bytes
     int len = 0;
     *text = '\0';
     if (!found)
@@ -116,7 +117,7 @@ bool aq_mpilib_has_pmi(void)
     return i < PMIS;
 }
 
-static const aq_mpilib_table_t *load(const known_t *which, char *why, size_t room)
+static const aq_mpilib_table_t *module_load(const known_t *which, char *why, size_t room)
 {
     char path[1024];
     if (!find_module(which, path, sizeof path)) {
@@ -143,11 +144,11 @@ static const known_t *by_name(const char *module)
     return NULL;
 }
 
-// Without mpirun, the first there is: MPI then makes a job of one process.
+// Loads the first MPI that is available: without mpirun it starts a job of one process.
 static const aq_mpilib_table_t *load_first(char *why, size_t room)
 {
     for (unsigned i = 0; i < KNOWN; i++) {
-        const aq_mpilib_table_t *table = load(&known[i], why, room);
+        const aq_mpilib_table_t *table = module_load(&known[i], why, room);
         if (table)
             return table;
     }
@@ -170,18 +171,19 @@ const aq_mpilib_table_t *aq_mpilib_find_mpi(char *why, size_t room)
     }
     if (!which)
         which = by_name(aq_mpilib_launched().module);
-    table = which ? load(which, why, room) : load_first(why, room);
+    table = which ? module_load(which, why, room) : load_first(why, room);
     return table;
 }
 
-// What the launcher speaks, as far as the environment tells; else the first there is.
+// Selects what the launcher supports according to the environment, otherwise the first that is
+// available.
 const aq_mpilib_table_t *aq_mpilib_find_pmi(char *why, size_t room)
 {
     char path[1024];
     const known_t *which = &pmis[0];
     if (!by_pmix() && (getenv("PMI_FD") || !find_module(which, path, sizeof path)))
         which = &pmis[1];
-    return load(which, why, room);
+    return module_load(which, why, room);
 }
 
 bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, size_t room)
@@ -198,7 +200,7 @@ bool aq_mpilib_each(unsigned *at, const char **name, bool *usable, char *text, s
                  which->module);
         return true;
     }
-    const aq_mpilib_table_t *table = load(which, text, room);
+    const aq_mpilib_table_t *table = module_load(which, text, room);
     *usable = table != NULL;
     if (table)
         table->version(text, room);

@@ -1,5 +1,5 @@
-// The table of an MPI library. Compiled once with the headers of each MPI, into a module that is
-// linked with it; AQ_MPILIB_NAME is how the module is called.
+// The table of an MPI library. This file is compiled with the headers of each MPI, into a module
+// that is linked with it; AQ_MPI_NAME is the name of the module.
 #include <mpi.h>
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void mpi_version(char *text, size_t room)
     int len = 0;
     MPI_Get_library_version(whole, &len);
     whole[strcspn(whole, "\n,")] = '\0';
-    for (char *c = whole; *c; c++) // MPICH writes a tabulator
+    for (char *c = whole; *c; c++) // MPICH writes a tab
         *c = *c == '\t' ? ' ' : *c;
     strncpy(text, whole, room - 1);
     text[room - 1] = '\0';
@@ -81,7 +81,7 @@ static aq_mpilib_level_t mpi_level(void)
     return level;
 }
 
-static int told(MPI_Comm comm, int key, void *value, void *call)
+static int finalize_started(MPI_Comm comm, int key, void *value, void *call)
 {
     (void)comm, (void)key, (void)call;
     void (*function)(void);
@@ -90,13 +90,13 @@ static int told(MPI_Comm comm, int key, void *value, void *call)
     return MPI_SUCCESS;
 }
 
-// MPI_Finalize first deletes the attributes of MPI_COMM_SELF.
+// MPI_Finalize first deletes the attributes of MPI_COMM_SELF, which runs the callback.
 static int mpi_on_finish(void (*call)(void))
 {
     int key;
     void *value;
     memcpy(&value, &call, sizeof value);
-    int error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, told, &key, NULL);
+    int error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize_started, &key, NULL);
     return error ? error : MPI_Comm_set_attr(MPI_COMM_SELF, key, value);
 }
 
@@ -105,8 +105,8 @@ static int mpi_finish(void)
     return MPI_Finalize();
 }
 
-// The mpirun of MPICH ends ranks on other hosts when one dies of a signal, but not always when it
-// leaves; that of Open MPI does.
+// MPICH's mpirun ends the ranks on other hosts if one is killed by a signal, but not always if one
+// exits; Open MPI's mpirun does.
 #ifdef MPICH_VERSION
 static void mpi_end_job(int code, const char *why)
 {
@@ -114,22 +114,23 @@ static void mpi_end_job(int code, const char *why)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-// It mixes the code of a rank that just leaves with the signals by which it ends the others. So it
-// is told as MPI_Abort tells it, by a message of PMI-1, but without MPI, which may be interrupted.
+// MPICH's mpirun confuses the exit code of a rank with the signals by which it ends the others. So
+// this sends the message of PMI-1 that MPI_Abort would send, but without MPI, which may be
+// interrupted.
 static void mpi_end_now(int code)
 {
     char message[64];
     const char *fd = getenv("PMI_FD");
     int length = snprintf(message, sizeof message, "cmd=abort exitcode=%d\n", code);
     if (fd && write(atoi(fd), message, (size_t)length) < 0)
-        return; // it has gone, or sees us leave
+        return; // the launcher has ended, or notices that this process exits
 }
 
-// MPI_Finalize of MPICH over UCX closes the connections to other hosts, which takes the help of the
-// peers; but those that have closed theirs wait for the launcher, and give none. So a job of
-// several hosts, also one that only calls MPI_Init and MPI_Finalize, may hang there. The launcher
-// is content when a process tells it that it leaves, on the connection that its environment names
-// (PMI-1).
+// MPI_Finalize of MPICH over UCX closes the connections to other hosts, for which it needs the
+// peers. But peers that have closed their connections wait for the launcher and do not help. So a
+// job on several hosts may hang there, even if it only calls MPI_Init and MPI_Finalize. The
+// launcher is satisfied if a process announces that it leaves, on the connection that its
+// environment names (PMI-1).
 static bool mpi_quit(void)
 {
     static const char leaving[] = "cmd=finalize\n", agreed[] = "cmd=finalize_ack";
@@ -305,7 +306,7 @@ static int mpi_share(aq_mpilib_comm_t *comm, size_t bytes, void **here, aq_mpili
                                                  &mine, &window->win)
                        : MPI_ERR_NO_MEM;
     if (!error)
-        error = begin_epoch(window); // loads and stores need one too
+        error = begin_epoch(window); // loads and stores need an epoch, too
     if (!error)
         error = find_parts(comm, window, here);
     *out = window;

@@ -1,15 +1,15 @@
-// The part of an MPI's table that spawner pmi asks for, over PMI-2: for launchers that do not speak
-// PMIx, as srun --mpi=pmi2 and MPICH's mpirun.
+// The part of the table of an MPI that spawner pmi needs, over PMI-2: for launchers that do not
+// support PMIx, such as srun --mpi=pmi2 and MPICH's mpirun.
 //
-// Calls of PMI-2 block, and what a rank gives is short text. So a step runs in a thread of its own,
-// which gives, fences and takes, and what it gives is cut into values of text.
+// Calls of PMI-2 block, and a rank can publish only short text. So each step runs in a thread of
+// its own, which puts, fences and gets, and splits its data into text values.
 //
 // Always true:
-// - All steps have one form: each rank gives something, if only a sign, and takes something of
-// each; a fence alone may be lazy, and what waits is to take.
-// - No rank begins a step while it is in another, since the launcher counts fences. Who leaves
-// while others are in a step of another kind meets them in that one: his sign tells them, and that
-// is the last step of all.
+// - All steps have the same form: each rank puts something, if only a sign, and gets something from
+//   each rank. A fence alone may be lazy; getting is what waits.
+// - No rank begins a step while it is in another, because the launcher counts fences. A rank that
+//   leaves while others are in a different step meets them in that step: its sign tells them, and
+//   that is the last step of all.
 #include AQ_PMI2_HEADER
 
 #include <dlfcn.h>
@@ -28,18 +28,18 @@ enum {
     KEY_BYTES = PMI2_MAX_KEYLEN,
     VALUE_BYTES = PMI2_MAX_VALLEN,
     CODE = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
-    PART = (VALUE_BYTES - 4) / 4 * 3, // bytes that have room in a value
-    NO_THREAD = 10000,                // errors of our own, apart from those of PMI-2
+    PART = (VALUE_BYTES - 4) / 4 * 3, // bytes of data that fit into a value
+    NO_THREAD = 10000,                // errors of this module, distinct from those of PMI-2
     BAD_VALUE,
     NO_SIZE,
     LEFT,
 };
 
-// What a rank gives in place of data; no code for any.
+// The signs that a rank publishes instead of data; no encoded data looks like them.
 #define SIGN_HERE "+"
 #define SIGN_LEAVES "-"
 
-// Of the processes of a job there is one.
+// There is one communicator: all processes of the job.
 struct aq_mpilib_comm {
     int rank, size;
 };
@@ -47,18 +47,18 @@ struct aq_mpilib_comm {
 typedef struct step {
     unsigned number;
     bool leaves;
-    const char *mine; // NULL: gives a sign only
-    char *all;        // NULL: takes signs only
+    const char *mine; // NULL: puts only a sign
+    char *all;        // NULL: gets only signs
     int len;
-    int first, count; // whose data is wanted
+    int first, count; // the ranks whose data is needed
 } step_t;
 
-#define WAITS (1ull << 32) // in a request to leave: the step of its number is another one
+#define WAITS (1ull << 32) // flag in a request to leave: waits for the step with its number
 
 static struct aq_mpilib_comm world;
 static atomic_uint begun, done; // steps
-static atomic_int failure;      // of the last step that is done
-static atomic_bool left;        // somebody has left in it
+static atomic_int failure;      // of the last completed step
+static atomic_bool left;        // a rank has left in it
 static bool was_finished;
 
 static void pmi2_version(char *text, size_t room)
@@ -93,7 +93,7 @@ static void pmi2_explain(int error, char *text, size_t room)
         snprintf(text, room, "the launcher returns another value than was given to it");
         break;
     case NO_SIZE:
-        snprintf(text, room, "the launcher does not tell how many ranks there are");
+        snprintf(text, room, "the launcher does not report the number of ranks");
         break;
     case LEFT:
         snprintf(text, room, "other ranks leave the job");
@@ -107,7 +107,7 @@ static int pmi2_start(aq_mpilib_level_t wanted)
 {
     int spawned, program;
     (void)wanted;
-    if (!getenv("PMI_FD")) // it would begin a job of one
+    if (!getenv("PMI_FD")) // PMI-2 would start a job of one process
         return PMI2_ERR_INIT;
     int error = PMI2_Init(&spawned, &world.size, &world.rank, &program);
     return error || (world.size > 0 && world.rank >= 0) ? error : NO_SIZE;
@@ -119,7 +119,7 @@ static int pmi2_finish(void)
     return PMI2_Finalize();
 }
 
-// Finalizing closes the connection, but not this copy.
+// Duplicates the connection to the launcher, because finalizing closes the original.
 static int pmi2_lifeline(void)
 {
     return fcntl(atoi(getenv("PMI_FD")), F_DUPFD_CLOEXEC, 0);
@@ -152,7 +152,7 @@ static int bytes_at(const step_t *step, int at)
     return step->len - at < PART ? step->len - at : PART;
 }
 
-static int give(const step_t *step)
+static int step_put(const step_t *step)
 {
     char key[KEY_BYTES], value[VALUE_BYTES];
     int error = 0;
@@ -197,10 +197,10 @@ static int take_data(const step_t *step, int rank, char *to)
     return error;
 }
 
-static int play(const step_t *step)
+static int step_perform(const step_t *step)
 {
     char sign[VALUE_BYTES + 1];
-    int error = give(step);
+    int error = step_put(step);
     if (!error)
         error = PMI2_KVS_Fence();
     for (int rank = 0; !error && rank < world.size; rank++) {
@@ -213,16 +213,16 @@ static int play(const step_t *step)
     return !error && atomic_load(&left) && !step->leaves ? LEFT : error;
 }
 
-static void *run(void *arg)
+static void *step_thread(void *arg)
 {
     step_t *step = arg;
-    atomic_store(&failure, play(step));
+    atomic_store(&failure, step_perform(step));
     atomic_store(&done, step->number);
     free(step);
     return NULL;
 }
 
-static int begin(step_t wanted, aq_mpilib_request_t *out)
+static int step_begin(step_t wanted, aq_mpilib_request_t *out)
 {
     pthread_t thread;
     step_t *step = malloc(sizeof *step);
@@ -230,7 +230,7 @@ static int begin(step_t wanted, aq_mpilib_request_t *out)
     out->handle = wanted.number;
     if (step)
         *step = wanted;
-    if (!step || pthread_create(&thread, NULL, run, step) != 0) {
+    if (!step || pthread_create(&thread, NULL, step_thread, step) != 0) {
         free(step);
         return NO_THREAD;
     }
@@ -241,28 +241,28 @@ static int begin(step_t wanted, aq_mpilib_request_t *out)
 static int pmi2_barrier(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     (void)comm;
-    return begin((step_t){.len = 0}, out);
+    return step_begin((step_t){.len = 0}, out);
 }
 
 static int pmi2_exchange(aq_mpilib_comm_t *comm, const void *mine, int len, void *all,
                          aq_mpilib_request_t *out)
 {
-    return begin((step_t){.mine = mine, .all = all, .len = len, .count = comm->size}, out);
+    return step_begin((step_t){.mine = mine, .all = all, .len = len, .count = comm->size}, out);
 }
 
 static int pmi2_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
                           aq_mpilib_request_t *out)
 {
     bool gives = comm->rank == (int)root;
-    return begin((step_t){.mine = gives ? buf : NULL,
-                          .all = gives ? NULL : buf,
-                          .len = len,
-                          .first = (int)root,
-                          .count = 1},
-                 out);
+    return step_begin((step_t){.mine = gives ? buf : NULL,
+                               .all = gives ? NULL : buf,
+                               .len = len,
+                               .first = (int)root,
+                               .count = 1},
+                      out);
 }
 
-// A step under way was given up here.
+// The caller has abandoned a step that may still be in progress.
 static int pmi2_leave(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
     (void)comm;
@@ -273,7 +273,7 @@ static int pmi2_leave(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 static int test_leave(aq_mpilib_request_t *request, bool *is_done)
 {
     *is_done = atomic_load(&left);
-    return *is_done ? 0 : begin((step_t){.leaves = true}, request);
+    return *is_done ? 0 : step_begin((step_t){.leaves = true}, request);
 }
 
 static int pmi2_test(aq_mpilib_request_t *request, bool *is_done, int *bytes, uint32_t *from)

@@ -1,5 +1,5 @@
-// The part of an MPI's table that spawner pmi asks for, over PMIx: who takes part, exchanges and
-// the end. So a job is started by mpirun, prterun or srun without MPI.
+// The part of the table of an MPI that spawner pmi needs, over PMIx: the ranks, exchanges and the
+// end. So mpirun, prterun or srun start a job without MPI.
 #include <pmix.h>
 
 #include <stdatomic.h>
@@ -14,23 +14,24 @@ enum { KEY_BYTES = 32 };
 
 struct aq_mpilib_comm {
     uint32_t size;
-    unsigned number, steps; // of this one, and its steps so far: no key is used twice
+    // Number of this communicator, and of its steps so far: no key is used twice.
+    unsigned number, steps;
 };
 
-// A step under way: what all give is published under one key, then a fence makes it known.
+// A step: all ranks publish their data under one key, and then a fence makes it visible.
 typedef struct step {
     aq_mpilib_comm_t *comm;
     char key[KEY_BYTES];
     void *all; // NULL: a barrier
     int len;
-    uint32_t first, count; // whose data is wanted
+    uint32_t first, count; // the ranks whose data is needed
     pmix_status_t status;
     atomic_bool fenced;
 } step_t;
 
 static pmix_proc_t myself;
 static bool was_finished;
-static int line[2] = {-1, -1}; // the first hangs up when the server is gone
+static int line[2] = {-1, -1}; // a pipe: the first end hangs up when the server has ended
 
 static void pmix_version(char *text, size_t room)
 {
@@ -70,7 +71,7 @@ static int pmix_start(aq_mpilib_level_t wanted)
     int error = PMIx_Init(&myself, NULL, 0);
     if (error)
         return error;
-    static pmix_status_t lost = PMIX_ERR_LOST_CONNECTION; // is read later
+    static pmix_status_t lost = PMIX_ERR_LOST_CONNECTION; // static, because PMIx reads it later
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) != 0)
         return PMIX_ERR_NOMEM;
     PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, NULL, NULL);
@@ -119,7 +120,7 @@ static void on_fence(pmix_status_t status, void *data)
     atomic_store(&step->fenced, true);
 }
 
-static int fence(step_t *step)
+static int step_fence(step_t *step)
 {
     pmix_proc_t job;
     pmix_info_t info;
@@ -130,7 +131,7 @@ static int fence(step_t *step)
     return error == PMIX_OPERATION_SUCCEEDED ? (on_fence(PMIX_SUCCESS, step), 0) : error;
 }
 
-static int publish(const step_t *step, const void *mine)
+static int step_publish(const step_t *step, const void *mine)
 {
     pmix_value_t value = {.type = PMIX_BYTE_OBJECT,
                           .data.bo = {.bytes = (char *)(uintptr_t)mine, .size = (size_t)step->len}};
@@ -138,16 +139,16 @@ static int publish(const step_t *step, const void *mine)
     return error ? error : PMIx_Commit();
 }
 
-static int begin(step_t wanted, const void *mine, aq_mpilib_request_t *out)
+static int step_begin(step_t wanted, const void *mine, aq_mpilib_request_t *out)
 {
     step_t *step = malloc(sizeof *step);
     if (!step)
         return PMIX_ERR_NOMEM;
     *step = wanted;
     snprintf(step->key, sizeof step->key, "gasnet.%u.%u", step->comm->number, step->comm->steps++);
-    int error = mine ? publish(step, mine) : 0;
+    int error = mine ? step_publish(step, mine) : 0;
     if (!error)
-        error = fence(step);
+        error = step_fence(step);
     if (error)
         free(step);
     out->handle = (uint64_t)(uintptr_t)step;
@@ -156,23 +157,24 @@ static int begin(step_t wanted, const void *mine, aq_mpilib_request_t *out)
 
 static int pmix_barrier(aq_mpilib_comm_t *comm, aq_mpilib_request_t *out)
 {
-    return begin((step_t){.comm = comm}, NULL, out);
+    return step_begin((step_t){.comm = comm}, NULL, out);
 }
 
 static int pmix_exchange(aq_mpilib_comm_t *comm, const void *mine, int len, void *all,
                          aq_mpilib_request_t *out)
 {
-    return begin((step_t){.comm = comm, .all = all, .len = len, .count = comm->size}, mine, out);
+    return step_begin((step_t){.comm = comm, .all = all, .len = len, .count = comm->size}, mine,
+                      out);
 }
 
 static int pmix_broadcast(aq_mpilib_comm_t *comm, void *buf, int len, uint32_t root,
                           aq_mpilib_request_t *out)
 {
-    return begin((step_t){.comm = comm, .all = buf, .len = len, .first = root, .count = 1},
-                 myself.rank == root ? buf : NULL, out);
+    return step_begin((step_t){.comm = comm, .all = buf, .len = len, .first = root, .count = 1},
+                      myself.rank == root ? buf : NULL, out);
 }
 
-static int fetch(const step_t *step, uint32_t rank, char *to)
+static int step_fetch(const step_t *step, uint32_t rank, char *to)
 {
     pmix_proc_t proc;
     pmix_value_t *value = NULL;
@@ -196,7 +198,8 @@ static int pmix_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint3
         return 0;
     int error = step->status;
     for (uint32_t i = 0; !error && i < step->count; i++)
-        error = fetch(step, step->first + i, (char *)step->all + (size_t)i * (size_t)step->len);
+        error =
+            step_fetch(step, step->first + i, (char *)step->all + (size_t)i * (size_t)step->len);
     free(step);
     return error;
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lays out what the build of Chapel looks for, over an installation (make install-chapel):
+# Creates the folders that the build of Chapel expects, for an installation (make install-chapel):
 #
 #   chapel-tree.sh TREE BINDIR INCLUDEDIR LIBDIR CONDUIT...
 #
@@ -7,8 +7,8 @@
 #                                  /include/CONDUIT-conduit/*.mak       makefile fragments
 #                                  /lib/pkgconfig/gasnet-CONDUIT-*.pc   package files
 #
-# MODE is fast, large and everything. Fragments and package files are those of the installation, to which they
-# lead, with the define of the segment mode added; so this has to be done again where that moves.
+# MODE is fast, large and everything. Fragments and package files are copies of the installed ones, with the define
+# of the segment mode added. They refer to the installation, so run this again after moving it.
 set -eu
 
 fail()
@@ -21,7 +21,7 @@ fail()
 tree=$1 bindir=$2 includedir=$3 libdir=$4
 shift 4
 
-# copy FROM TO DEFINE: a file with the define in front of the others.
+# copy FROM TO DEFINE: copies a file and adds the define in front of the others.
 copy()
 {
     sed "s/^\(GASNET_DEFINES *= *\)/\1$3 /" "$1" >"$2"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # The Debian packages that a build needs or can use.
-#   other/packaging/packages.sh          installs the missing ones when root, else names them
-#   other/packaging/packages.sh --list   prints every package, one a line, with its state
-# Exits with 1 only when a package that the build cannot do without stays missing.
+#   other/packaging/packages.sh          installs the missing ones if root, otherwise names them
+#   other/packaging/packages.sh --list   prints every package with its state, one in each line
+# Exits with 1 only if a package that the build needs is still missing.
 set -u
 
-# package | need | a command that succeeds when it is there | what it is for
+# package | need | a command that succeeds if it is installed | purpose
 packages='
 autoconf           | needed   | command -v autoreconf       | makes ./configure
 automake           | needed   | command -v automake         | makes Makefile.in
@@ -98,8 +98,8 @@ missing_needed_row()
     [ "$2" = needed ] && [ "$3" = missing ] && echo "$1"
 }
 
-# Installs the named packages; the package lists are refreshed only when that fails without. A package that
-# this release of Debian does not have must not keep the others away, so that they are tried one by one then.
+# Installs the named packages, and refreshes the package lists only if that fails. A package that this
+# release of Debian does not have must not block the others, so they are then installed one by one.
 install_packages()
 {
     local package failed=0

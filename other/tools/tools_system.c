@@ -73,7 +73,7 @@ uint64_t gasnett_getPhysMemSz(int failureIsFatal)
     if (size != UINT64_MAX)
         return size;
     if (failureIsFatal)
-        gasnett_fatalerror_nopos("gasnett_getPhysMemSz: the system does not tell its memory");
+        gasnett_fatalerror_nopos("gasnett_getPhysMemSz: the system does not report its memory");
     return 0;
 }
 

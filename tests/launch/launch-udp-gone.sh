@@ -9,6 +9,6 @@ export GASNET_SUPERNODE_MAXSIZE=1
 
 for mode in spin block; do
     expect 1 env GASNET_WAITMODE=$mode "$run" -n 2 "$AQ_BUILD/conform_busy" bare 20
-    says 'the UDP socket of this rank is of no more use (Bad file descriptor); see whether the program, or a library'
+    says 'the UDP socket of this rank is unusable (Bad file descriptor); check whether the program, or one of its libraries'
     [ "$(wc -l <"$work/err")" -le 3 ] || fail "more than one message"
 done

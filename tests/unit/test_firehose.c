@@ -96,7 +96,7 @@ static void assert_is(const aq_firehose_region_t *region, uint32_t first, uint32
     assert_int_equal(region->end, at(last));
 }
 
-// A request is answered by a region from first to before last.
+// The result of a request is a region from page first to before page last.
 static void assert_has(uint32_t page, uint32_t pages, uint32_t first, uint32_t last)
 {
     aq_firehose_region_t *region = pin(page, pages, true);
@@ -143,13 +143,13 @@ static void test_long(void **state)
     start(PLENTY, PAGES);
     aq_firehose_region_t *region = pin(20, 3 * REGION_PAGES, true);
     assert_is(region, 20, 20 + REGION_PAGES);
-    // The longest region answers for its beginning without another pin.
+    // The longest region serves its beginning without another pin.
     aq_firehose_region_t *same = pin(21, 3 * REGION_PAGES, true);
     assert_ptr_equal(same, region);
     assert_int_equal(stats().misses, 1);
     aq_firehose_release(region);
     aq_firehose_release(same);
-    // So does any, when the length runs over the end of all addresses.
+    // So does any region if the length exceeds the end of the address space.
     assert_int_equal(aq_firehose_pin(firehose, (void *)at(100), SIZE_MAX - 5, true, &region),
                      AQ_OK);
     assert_is(region, 100, 100 + REGION_PAGES);
@@ -199,7 +199,7 @@ static void test_neighbours(void **state)
     stop();
 }
 
-// One after the other, a page is pinned again each time that its region has doubled.
+// With one page after the other, a page is pinned again each time that its region has doubled.
 static void test_growth_is_cheap(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void test_unmapped_neighbours(void **state)
     (void)state;
     start(PLENTY, PAGES);
     touch(10, 1);
-    memory.access[10] = FAKE_NONE; // gone, and nobody said so
+    memory.access[10] = FAKE_NONE; // unmapped without an invalidation
     aq_firehose_region_t *region = pin(11, 1, true);
     assert_is(region, 11, 12);
     aq_firehose_release(region);
@@ -507,8 +507,8 @@ typedef struct hand {
     bool write;
 } hand_t;
 
-// The model: page by page, the registration that a request has to be answered with, as far as the
-// cache may know it. The pinner keeps that in owner; what is invalidated is struck out here.
+// The model: for each page the registration that has to serve a request, as far as the cache can
+// know it. The pinner records it in owner; invalidation removes it here.
 static hand_t hands[HANDS];
 static uint64_t seed;
 
@@ -517,7 +517,7 @@ static uint32_t dice(uint32_t below)
     return fake_random(&seed, below);
 }
 
-// The registration that has all of the pages and may be used so; 0: none.
+// The registration that covers all of the pages with this access; 0: none.
 static uint32_t expected(uint32_t page, uint32_t pages, bool write)
 {
     uint32_t id = memory.owner[page];
@@ -558,7 +558,7 @@ static aq_firehose_amount_t in_hands(void)
     return amount;
 }
 
-// No room is an answer only when all that is pinned is in use.
+// A lack of room is legal only if all pinned memory is in use.
 static void check_full(void)
 {
     aq_firehose_amount_t used = in_hands();
@@ -613,7 +613,7 @@ static bool is_used(uint32_t page, uint32_t pages)
     return false;
 }
 
-// Memory goes away and comes back with another access.
+// Memory is unmapped and comes back with another access.
 static void change(void)
 {
     uint32_t page = dice(PAGES - 24), pages = 1 + dice(24);
@@ -683,7 +683,7 @@ static void *use_often(void *arg)
     return NULL;
 }
 
-// A few regions too few, so that hits, misses and evictions meet.
+// The limit is slightly too low, so that hits, misses and evictions mix.
 static void test_threads(void **state)
 {
     (void)state;
@@ -704,11 +704,11 @@ static void test_threads(void **state)
 #ifdef __SANITIZE_THREAD__
 enum { RECYCLED = 100000 };
 #else
-enum { RECYCLED = 2000000 }; // what can go wrong does so once in a few millions
+enum { RECYCLED = 2000000 }; // a fault shows about once in a few millions
 #endif
 
-// One record for several places, so that it is another region again and again while somebody looks
-// at it.
+// One record for several places, so that it becomes another region again and again while a reader
+// looks at it.
 static void *recycle(void *arg)
 {
     uint64_t own = 999 + (uintptr_t)arg;
@@ -796,7 +796,7 @@ static void test_params_given(void **state)
     assert_int_equal(params.victim.bytes, 24 * MB);
 }
 
-// With 64 KiB of locked memory, regions are short enough that there are some.
+// With 64 KiB of locked memory, regions are short enough that there are several.
 static void test_params_small(void **state)
 {
     (void)state;
@@ -890,7 +890,7 @@ static void test_why(void **state)
         _exit(run_limited());
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_int_equal(code, 0);
-    // More than the host has; who may not lock it anyway is told so.
+    // More than the host has; a process that may not lock that much hears of that limit first.
     aq_firehose_pinned_t why = aq_firehose_why(ENOMEM, UINT64_C(1) << 60);
     assert_true(why == AQ_FIREHOSE_CGROUP || why == AQ_FIREHOSE_MEMLOCK);
 }

@@ -1,5 +1,5 @@
 // Firehoses between processes: several nodes in one process, whose messages and transfers arrive in
-// random order, put and get with so few firehoses that nearly every operation moves one.
+// random order. Put and get have so few firehoses that nearly every operation moves one.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -109,7 +109,7 @@ static const aq_firehose_ops_t ops = {fake_pin, fake_unpin, request};
 
 // ---- operations ----
 
-// What an operation does to some bytes, by whatever way.
+// The effect of an operation on some bytes, whichever way they take.
 static void perform(const operation_t *operation, uint32_t bytes)
 {
     const node_t *peer = &nodes[operation->peer];
@@ -404,7 +404,7 @@ static void run(uint64_t count, bool closing)
 
 enum { THREADS = 4, TURNS = 10000 };
 
-// Without a network in between: the answer is there before aq_firehose_reach returns.
+// Without a network: the answer arrives before aq_firehose_reach returns.
 static void request_at_once(void *context, uint32_t peer, const aq_firehose_message_t *message,
                             const void *data, uint32_t data_bytes)
 {
@@ -429,7 +429,7 @@ static void tell_thread(aq_firehose_wait_t *wait, aq_status_t status, aq_firehos
     waiting->over = true;
 }
 
-// The region, or NULL when there was none to be had.
+// Returns the region, or NULL if none was available.
 static aq_firehose_region_t *reach(const node_t *node, uint32_t peer, uintptr_t address,
                                    size_t bytes)
 {
@@ -501,7 +501,7 @@ static void test_everything(void **state)
     stop_nodes();
 }
 
-// Half way the machine gives less: fewer firehoses, more messages, the same data.
+// At half time the machine's limit drops: fewer firehoses, more messages, the same data.
 static void test_limit(void **state)
 {
     (void)state;
@@ -531,7 +531,7 @@ static void test_threads(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     aq_firehose_stats(nodes[0].firehose, &stats);
     assert_true(stats.moves_asked > TURNS / 10 && stats.moves_served > TURNS / 10);
-    // Nobody uses anything any more, so that all that is pinned can be given back at once.
+    // Nothing is in use any more, so that everything pinned can be released at once.
     for (int i = 0; i < 2; i++) {
         void *all = (void *)fake_page(&nodes[i].memory, 0);
         aq_firehose_invalidate(nodes[i].firehose, all, PAGES * FAKE_PAGE);

@@ -1,5 +1,5 @@
-// Firehoses between two processes, message by message. How they do in random order is in
-// test_firehose_cluster.c.
+// Firehoses between two processes, message by message. test_firehose_cluster.c tests them in random
+// order.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -196,7 +196,8 @@ static void test_look(void **state)
     aq_firehose_release(region);
 }
 
-// The end of a process: nothing stays pinned, for peers neither, but what an operation still uses.
+// At the end of a process nothing stays pinned, not even for peers, except for regions that an
+// operation still uses.
 static void test_quit(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void test_full(void **state)
     aq_firehose_release(three);
 }
 
-// In memory that stays, all of the block is pinned; elsewhere what was asked for.
+// In memory that stays mapped the whole block is pinned; elsewhere only the requested part.
 static void test_block(void **state)
 {
     (void)state;
@@ -299,7 +300,8 @@ static void test_put_in_refused_move(void **state)
     assert_true(put.told && put.status == AQ_OK && !put.region);
 }
 
-// The owner uses a page in the middle: who waits for what is behind it has to ask again.
+// The owner uses a page in the middle: an operation that waits for the part behind it has to
+// request again.
 static void test_cut_move(void **state)
 {
     (void)state;
@@ -329,7 +331,7 @@ static void test_held_is_not_evicted(void **state)
     assert_int_equal(memories[1].pins[40], 1);
 }
 
-// What peers give up passes to the victim pool, which has its limit.
+// Regions that peers release move to the victim pool, which has its own limit.
 static void test_given_up(void **state)
 {
     (void)state;
@@ -344,8 +346,8 @@ static void test_given_up(void **state)
     assert_int_equal(memories[1].pins[40], 1);
 }
 
-// The owner uses what peers held: for as long the pools are full, and no more is pinned than may
-// be.
+// The owner uses regions that peers held: meanwhile the pools are full, and no more is pinned than
+// is allowed.
 static void test_used_by_both(void **state)
 {
     (void)state;
@@ -416,7 +418,7 @@ static void test_revoke_in_use(void **state)
     assert_int_equal(invalidate(4), AQ_OK);
 }
 
-// A question about where a firehose was before is late: it stays where it is.
+// A late revoke for the previous place of a firehose: the firehose stays where it is.
 static void test_late_revoke(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-// Receives of conduit mpi, without MPI: a stub of its table counts what is posted. For each request
-// that the peers may still send there is a receive, also while handlers run: so MPI never has to
-// keep a message that nobody waits for.
+// Receives of conduit mpi, without MPI: a stub of its table counts posted receives. There is a
+// receive for each request that the peers may still send, even while handlers run, so MPI never has
+// to buffer an unexpected message.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,7 +26,7 @@ static struct {
     unsigned free[PEERS];    // credits that a peer has
     unsigned source;         // of the request in its handler
     unsigned delivered, deepest, depth;
-    bool replies; // handlers do
+    bool replies; // handlers send replies
 } stub;
 
 static mpi_conduit_t conduits[2], *mpi = conduits; // nothing frees their memory
@@ -79,7 +79,8 @@ static int stub_test_any(aq_mpilib_request_t *requests, int count, int *which, i
     return 0;
 }
 
-// Every message of ours gives credits back: a reply one, and what its header says.
+// Every message of the conduit returns credits: a reply returns one, in addition to those in its
+// header.
 static int stub_send(aq_mpilib_comm_t *comm, const void *buffer, int bytes, uint32_t to, int tag,
                      aq_mpilib_request_t *out)
 {
@@ -101,7 +102,8 @@ static int stub_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint3
 
 // ---- handlers ----
 
-// What MPI has to have a place for: what peers have sent, and what they may send now.
+// The number of messages that MPI needs receives for: those that peers have sent, and those that
+// they may send now.
 static void check_posted(void)
 {
     unsigned may_come = 0;
@@ -120,7 +122,7 @@ static void send_requests(void)
     check_posted();
 }
 
-// Other threads poll meanwhile, as many as are let in.
+// Other threads poll meanwhile, as many as may enter.
 static bool deliver(const aq_arrival_t *arrival)
 {
     const aq_am_t reply = {.category = AQ_AM_SHORT, .reply = true};
@@ -185,7 +187,7 @@ static void test_replies(void **state)
     run(true);
 }
 
-// Credits come back later, several at once.
+// Credits are returned later, several at once.
 static void test_hidden_replies(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// The settings table: every row is sound, every type is read, and what is not legal is told and
-// changes nothing.
+// The settings table: every row is valid, every type is parsed, and a value that is not legal is
+// reported and changes nothing.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,7 @@
 
 #define RANDOM_INPUTS 20000
 
-// Runs before each test: an environment without our variables, and the defaults.
+// Runs before each test: an environment without our variables, and default values.
 static int clear_environment(void **state)
 {
     (void)state;
@@ -39,7 +39,7 @@ static void load_with(aq_setting_id_t id, const char *value)
     assert_string_equal(err, "");
 }
 
-// The value is refused with a sentence that holds the name, the value and these words.
+// The value is refused with a message that contains the name, the value and these words.
 static void refuse_with(aq_setting_id_t id, const char *value, const char *words)
 {
     char err[512] = "", checked[512] = "", start[256];

@@ -1,5 +1,6 @@
-// What each mode of authentication refuses, and what it is known to let through: a datagram with
-// several frames is altered bit by bit. And the keys of jobs, pairs and generations, and checksums.
+// What each mode of authentication refuses, and what it is known to accept: the test alters a
+// datagram with several frames bit by bit. It also tests the keys of jobs, pairs and generations,
+// and checksums.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -87,7 +88,7 @@ static int set_up(void **state)
     return 0;
 }
 
-// As the receiver does it: with what the header says by itself.
+// Verifies as the receiver does, with nothing but the header's own fields.
 static bool believes(const udp_auth_t *auth, const uint8_t *bytes, size_t at_hand)
 {
     udp_header_t got = {0};
@@ -135,7 +136,7 @@ static void header_refuses_altered_headers_and_fronts(void **state)
     assert_int_equal(refused(&auth, medium, medium + 16), ALL(0, 16));
 }
 
-// The forgery of the mode as it was: a genuine header before frames of the attacker's own.
+// A forgery that an earlier version accepted: a genuine header before the attacker's own frames.
 static void header_refuses_other_frames_behind_a_genuine_header(void **state)
 {
     (void)state;
@@ -149,7 +150,7 @@ static void header_refuses_other_frames_behind_a_genuine_header(void **state)
     assert_false(believes(&auth, datagram, length));
 }
 
-// Frames of one datagram behind the header of another one, and in another order.
+// The frames of one datagram behind the header of another one, and in another order.
 static void header_refuses_fronts_of_another_datagram(void **state)
 {
     (void)state;
@@ -173,7 +174,7 @@ static void header_needs_the_fronts_only(void **state)
     sign(&auth);
     assert_true(believes(&auth, datagram, head + MEDIUM_AT + 16));
     for (size_t at_hand = head; at_hand < head + MEDIUM_AT + 16; at_hand++) {
-        uint8_t *exact = malloc(at_hand); // so that a sanitizer sees a look behind it
+        uint8_t *exact = malloc(at_hand); // a sanitizer detects any read behind it
         assert_non_null(exact);
         memcpy(exact, datagram, at_hand);
         assert_false(believes(&auth, exact, at_hand));
@@ -187,7 +188,7 @@ static void token_refuses_what_lacks_it(void **state)
     udp_auth_t auth = derived(job_key, UDP_AUTH_TOKEN, false);
     sign(&auth);
     assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
-    // Each pair has one of its own, in each direction.
+    // Each pair has its own token, in each direction.
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 2, 1));
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 1, 3));
     header.source = 0;
@@ -221,7 +222,7 @@ static void another_job_or_mode_is_refused(void **state)
         }
 }
 
-// A datagram in pieces is the same one, and so is one without frames.
+// Pieces do not change the proof of a datagram, and neither do missing frames.
 static void pieces_do_not_matter(void **state)
 {
     (void)state;

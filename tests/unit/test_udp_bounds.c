@@ -1,6 +1,6 @@
-// A peer that has the key of the job and names what it must not: memory outside of the segment, a
-// segment that is not there, a get that does not wait, or another length. The job ends with a
-// sentence that names the rank, and no byte outside of the segment was written.
+// A malicious peer that has the key of the job names memory outside of the segment, a segment that
+// does not exist, a get that is not outstanding, or a wrong length. The job ends with a message
+// that names the rank, and no byte outside of the segment changes.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -55,7 +55,7 @@ static int start(void **state)
     return udp ? 0 : -1;
 }
 
-// Sends one frame as rank 1 does, and polls until it has arrived.
+// Sends one frame as rank 1 would, and polls until it has arrived.
 static void receive_frame(const uint8_t *frame, size_t bytes, unsigned class, uint64_t number)
 {
     static uint8_t datagram[UDP_HEADER_MOST + 2 * LARGE];
@@ -108,7 +108,7 @@ typedef struct attack {
     udp_segment_key_t key;
     uint64_t offset; // of the segment; with key UDP_KEY_MEMORY of `memory`
     size_t nbytes;
-    bool large_first; // a large put comes before, so that the next one may go into memory at once
+    bool large_first; // send a large put first, so that the next one may be received in place
 } attack_t;
 
 static const attack_t attacks[] = {
@@ -141,7 +141,7 @@ static void play(const attack_t *attack)
         receive_rma(attack->type, place, attack->nbytes, 1);
 }
 
-// What a child has only peeked at is still in the socket, which all children share.
+// A datagram that a child only peeked at is still in the socket, which all children share.
 static void socket_drain(void)
 {
     char byte;
@@ -149,7 +149,7 @@ static void socket_drain(void)
         ;
 }
 
-// Runs it in a child. Returns what the child said; it has to end with exit code 1.
+// Runs the test in a child, which has to end with exit code 1, and returns its output.
 static char *said_by_child(void (*run)(const void *), const void *with)
 {
     static char text[4096];
@@ -232,7 +232,7 @@ static void answer_twice(const void *unused)
     (void)unused;
     uint64_t cookie = get_begin();
     receive_rma(UDP_FRAME_GOT, 0, 8, cookie);
-    if (memory[0] != 0x77) // the first one is right
+    if (memory[0] != 0x77) // the first one is legal
         _exit(2);
     memset(memory, 0xc5, AROUND);
     receive_rma(UDP_FRAME_GOT, 0, 8, cookie);

@@ -1,5 +1,4 @@
-// Faults on request: that rates are kept, that a seed decides all, and that what is held back
-// leaves.
+// Injected faults: rates are met, a seed determines everything, and delayed datagrams are sent.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,7 +16,7 @@
 
 enum { DECISIONS = 100000, LENGTH = 1000, MANY = 4096 };
 
-// What came out, in order: the number in front of each datagram.
+// The datagrams that were emitted, in order: the number at the front of each.
 typedef struct caught {
     unsigned count;
     uint32_t number[MANY];
@@ -85,7 +84,7 @@ static void test_nothing_asked_for(void **state)
     }
 }
 
-// 20% of 100,000 are 20,000 give or take 126 (one standard deviation); 6 of them are allowed.
+// 20% of 100,000 are 20,000 with a standard deviation of 126; 6 deviations are allowed.
 static void assert_share(unsigned count, unsigned percent)
 {
     unsigned wanted = DECISIONS / 100 * percent;
@@ -134,7 +133,7 @@ static unsigned bits_set(const uint8_t *bytes, size_t length)
     return count;
 }
 
-// One bit in some of the datagrams, and none where there is nothing.
+// Flips one bit in some of the datagrams, and does nothing with an empty one.
 static void test_forge(void **state)
 {
     (void)state;
@@ -170,7 +169,7 @@ static void test_everything_asked_for(void **state)
     }
 }
 
-// The same seed, the same fate; one rate does not change what another one does.
+// The same seed gives the same fate; one rate does not change the effect of another.
 static void test_seed(void **state)
 {
     (void)state;
@@ -215,7 +214,8 @@ static void test_duplicated(void **state)
     udp_faults_stop(faults);
 }
 
-// Each comes once, whole; no one is overtaken by more than it may be; and some are.
+// Each datagram comes once and intact; none is overtaken by more than the limit, and some are
+// overtaken.
 static void test_reordered(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void test_reordered(void **state)
     udp_faults_stop(faults);
 }
 
-// A datagram that nobody overtakes leaves all the same.
+// A reordered datagram that no other overtakes is sent as well.
 static void test_reordered_alone(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void test_damaged(void **state)
     udp_faults_stop(faults);
 }
 
-// What is still held at the end is freed, not sent.
+// Datagrams that are still delayed at the end are freed, not sent.
 static void test_stop(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void test_settings(void **state)
     unsigned drops = (unsigned)udp_faults_count(faults).dropped;
     assert_in_range(drops, 400, 600);
     assert_int_equal(caught.count + drops + udp_faults_count(again).dropped, 2000);
-    unsigned pairs = 0; // ranks have fates of their own
+    unsigned pairs = 0; // each rank has its own sequence
     for (unsigned i = 1; i < caught.count; i++)
         pairs += caught.number[i] == caught.number[i - 1];
     assert_in_range(pairs, 150, 350);

@@ -1,5 +1,5 @@
-// The sender and the receiver of a flow, step by step with a clock made by hand. How they do
-// together over a bad network is in test_udp_network.c.
+// The sender and the receiver of a flow, step by step with a manual clock. test_udp_network.c tests
+// them together over a bad network.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -81,7 +81,7 @@ static void add(unsigned count)
     }
 }
 
-// Adds as many as there is room for.
+// Adds datagrams as long as there is room.
 static unsigned fill(void)
 {
     unsigned count = 0;
@@ -118,7 +118,7 @@ static void expect_request(uint32_t epoch)
     assert_int_equal(action.epoch, epoch);
 }
 
-// Lets time run up to the deadline.
+// Advances the clock to the deadline.
 static void time_out(void)
 {
     uint64_t deadline = udp_sender_deadline(&sender);
@@ -137,7 +137,7 @@ static void acknowledged_datagrams_are_released(void **state)
     assert_int_equal(ack(1, 2, 0), 2);
     assert_int_equal(ack(1, 2, 0), 0);      // again
     assert_int_equal(ack(1, 2, 1 << 1), 1); // 4 too
-    assert_int_equal(ack(1, 1, 1 << 2), 0); // an old one that comes late
+    assert_int_equal(ack(1, 1, 1 << 2), 0); // an old acknowledgement that arrives late
     assert_true(released[0] && released[1] && released[4]);
     assert_int_equal(released_count, 3);
     assert_int_equal(sender.base, 2);
@@ -155,7 +155,7 @@ static void what_three_later_ones_overtook_goes_again(void **state)
     expect_nothing();
     ack(1, 0, 1 << 0 | 1 << 1 | 1 << 2);
     assert_int_equal(udp_sender_deadline(&sender), 0);
-    assert_false(udp_sender_room(&sender, BYTES)); // it goes first
+    assert_false(udp_sender_room(&sender, BYTES)); // the lost datagram goes first
     expect_resend(1, 0);
     expect_nothing();
     assert_int_equal(sender.counts.lost, 1);
@@ -202,8 +202,8 @@ static void late_news_of_a_lost_one_saves_sending_it(void **state)
     assert_int_equal(sender.flight, 0);
 }
 
-// 0 goes again as the sixth transmission. Its acknowledgement may be for the first one, and says
-// nothing about those in between.
+// Datagram 0 is retransmitted as the sixth transmission. Its acknowledgement may belong to the
+// first one, so it says nothing about the transmissions in between.
 static void what_was_sent_twice_overtakes_nothing(void **state)
 {
     (void)state;
@@ -224,7 +224,7 @@ static void acknowledgements_that_cannot_be_true_are_ignored(void **state)
     assert_int_equal(ack(1, UINT64_MAX, 1), 0);
     assert_int_equal(ack(1, 9, 1), 0); // 10
     assert_int_equal(ack(1, 0, (uint64_t)1 << 63), 0);
-    assert_int_equal(ack(2, 5, 0), 0); // nobody asked for epoch 2
+    assert_int_equal(ack(2, 5, 0), 0); // epoch 2 was not requested
     assert_int_equal(ack(3, 5, 0), 0);
     assert_int_equal(sender.counts.bad_acks, 6);
     assert_int_equal(sender.kept, 10);
@@ -252,9 +252,9 @@ static void time_up_asks_for_an_epoch_and_sends_nothing_else(void **state)
     expect_request(2);
     expect_nothing();
     assert_false(udp_sender_room(&sender, BYTES));
-    ack(1, 0, 2); // of the old epoch: it releases, and confirms nothing
+    ack(1, 0, 2); // of the old epoch: it releases datagrams and confirms nothing
     assert_true(released[2]);
-    assert_int_equal(sender.rtt, 10 * MS); // and shows that it was the time-out that was short
+    assert_int_equal(sender.rtt, 10 * MS); // and it shows that the time-out was too short
     expect_nothing();
     assert_int_equal(udp_sender_epoch(&sender), 1);
     ack(2, 1, 1);
@@ -308,7 +308,7 @@ static void epochs_that_bring_nothing_come_more_seldom(void **state)
     add(2);
     sender.setup.rto_least = 10 * MS;
     for (uint32_t i = 0; i < 30; i++) {
-        uint32_t doublings = i < 4 ? 0 : i - 4; // with patience at first
+        uint32_t doublings = i < 4 ? 0 : i - 4; // the first few time-outs do not double
         uint64_t before = now, pause = 10 * MS << (doublings < 7 ? doublings : 7);
         time_out();
         assert_int_equal(now - before, pause < 1000 * MS ? pause : 1000 * MS);
@@ -329,7 +329,7 @@ static void a_confirmation_comes_even_when_all_was_acknowledged(void **state)
     expect_request(2);
     ack(1, 2, 0);
     assert_int_equal(sender.kept, 0);
-    assert_false(udp_sender_room(&sender, BYTES)); // in which epoch?
+    assert_false(udp_sender_room(&sender, BYTES)); // the epoch is not known
     time_out();
     expect_request(2);
     ack(2, 2, 0);
@@ -371,11 +371,11 @@ static void old_confirmations_are_acknowledgements(void **state)
     assert_true(sender.requesting);
     assert_int_equal(ack(3, 3, 0), 0);
     assert_false(sender.requesting);
-    assert_int_equal(ack(2, 4, 0), 1); // later than the confirmation, and still true
+    assert_int_equal(ack(2, 4, 0), 1); // later than the confirmation, and still valid
     assert_int_equal(sender.counts.bad_acks, 0);
 }
 
-// A copy of an old epoch cannot arrive any more, so what is sent in the new one overtakes.
+// A copy of an old epoch cannot be accepted any more, so transmissions of the new one overtake it.
 static void overtaking_counts_afresh_in_a_new_epoch(void **state)
 {
     (void)state;
@@ -393,18 +393,18 @@ static void overtaking_counts_afresh_in_a_new_epoch(void **state)
     assert_int_equal(sender.counts.lost, 1);
 }
 
-// Beyond the 64 that an acknowledgement tells about, an old copy may have arrived all the same.
+// Beyond the 64 numbers that an acknowledgement covers, an old copy may have arrived nevertheless.
 static void what_a_confirmation_does_not_tell_overtakes_nothing(void **state)
 {
     (void)state;
     add(80);
     time_out();
     expect_request(2);
-    ack(2, 0, 0); // tells that 0 to 64 are missing; 65 to 79 may have been here
+    ack(2, 0, 0); // 0 to 64 are missing; 65 to 79 may have been received
     sender.congestion = PLENTY;
     for (uint64_t s = 0; s < 80; s++)
         expect_resend(2, s);
-    ack(2, 10, UINT64_MAX << 55); // 66 to 74, from the old epoch for all we know
+    ack(2, 10, UINT64_MAX << 55); // 66 to 74, possibly from the old epoch
     expect_nothing();
     assert_int_equal(sender.counts.lost, 0);
     ack(2, 10, (uint64_t)1 << 53);            // 64 came by the new epoch
@@ -418,8 +418,8 @@ static void the_receiver_follows_one_epoch_at_a_time(void **state)
     assert_true(udp_receiver_request(&receiver, 2)); // the confirmation was lost
     assert_int_equal(receiver.epochs, 1);
     assert_true(udp_receiver_request(&receiver, 3));
-    assert_false(udp_receiver_request(&receiver, 2)); // comes late
-    assert_false(udp_receiver_request(&receiver, 5)); // nobody asks for it
+    assert_false(udp_receiver_request(&receiver, 2)); // arrives late
+    assert_false(udp_receiver_request(&receiver, 5)); // was never requested
     assert_int_equal(receiver.epoch, 3);
     assert_int_equal(receiver.requests[0], 2);
     assert_int_equal(receiver.requests[1], 3);
@@ -453,7 +453,7 @@ static void a_confirmation_from_the_last_time_round_is_none(void **state)
     ack(1, 1, 0);
     time_out();
     expect_request(2);
-    ack(2, 0, 2); // from when nothing had arrived but 2
+    ack(2, 0, 2); // from the time when only 2 had arrived
     assert_true(sender.requesting);
     assert_int_equal(sender.counts.bad_acks, 1);
     ack(2, 1, 1);
@@ -486,7 +486,7 @@ static void the_window_is_kept(void **state)
 {
     (void)state;
     assert_int_equal(fill(), WINDOW);
-    ack(1, 0, UINT64_MAX); // 64 are gone, but not the oldest
+    ack(1, 0, UINT64_MAX); // 64 are released, but not the oldest
     while (udp_sender_next(&sender, now).todo == UDP_TODO_RESEND)
         ;
     assert_int_equal(fill(), 0);
@@ -503,12 +503,13 @@ static void the_credit_is_kept(void **state)
     udp_ack_t news = {.epoch = 1, .credit = 3 * BYTES, .cumulative = 4};
     udp_sender_ack(&sender, &news, now);
     assert_int_equal(fill(), 2);
-    news = (udp_ack_t){.epoch = 1, .credit = PLENTY, .cumulative = 3}; // late: its credit is not
+    // Late, so its credit is ignored.
+    news = (udp_ack_t){.epoch = 1, .credit = PLENTY, .cumulative = 3};
     udp_sender_ack(&sender, &news, now);
     assert_int_equal(fill(), 0);
     news = (udp_ack_t){.epoch = 1, .credit = 0, .cumulative = 7};
     udp_sender_ack(&sender, &news, now);
-    assert_int_equal(fill(), 1); // with nothing under way one may always go
+    assert_int_equal(fill(), 1); // with nothing in flight one is always allowed
     news = (udp_ack_t){.epoch = 1, .credit = 4 * BYTES, .cumulative = 7};
     udp_sender_ack(&sender, &news, now);
     assert_int_equal(fill(), 3);
@@ -527,7 +528,7 @@ static void the_credit_holds_for_what_goes_again(void **state)
     expect_resend(2, 1);
     expect_nothing();
     assert_int_equal(udp_sender_deadline(&sender), sender.timer);
-    assert_false(udp_sender_room(&sender, BYTES)); // what waits goes first
+    assert_false(udp_sender_room(&sender, BYTES)); // retransmissions go first
     news.cumulative = 1;
     udp_sender_ack(&sender, &news, now);
     expect_resend(2, 2);
@@ -543,7 +544,7 @@ static void the_congestion_window_opens_when_it_is_used(void **state)
     assert_int_equal(sender.congestion, 8 * BYTES); // doubles
     add(1);
     ack(1, 5, 0);
-    assert_int_equal(sender.congestion, 8 * BYTES); // one at a time needs no more
+    assert_int_equal(sender.congestion, 8 * BYTES); // an unused window does not grow
     sender.threshold = 8 * BYTES;
     assert_int_equal(fill(), 8);
     ack(1, 13, 0);
@@ -553,7 +554,7 @@ static void the_congestion_window_opens_when_it_is_used(void **state)
         fill();
         ack(1, sender.next, 0);
     }
-    assert_int_equal(sender.congestion, WINDOW * BYTES); // more cannot be under way
+    assert_int_equal(sender.congestion, WINDOW * BYTES); // the limit: all slots in flight
 }
 
 static void a_burst_of_losses_shrinks_it_once(void **state)
@@ -567,7 +568,8 @@ static void a_burst_of_losses_shrinks_it_once(void **state)
     assert_int_equal(sender.counts.lost, 3);
     assert_int_equal(sender.congestion, 14 * BYTES);
     assert_int_equal(sender.threshold, 14 * BYTES);
-    ack(1, 0, 0xfe << 2); // 6 to 9 arrive: nothing new is lost, and what is old opens nothing
+    // 6 to 9 arrive: nothing new is lost, and old transmissions do not grow the window.
+    ack(1, 0, 0xfe << 2);
     assert_int_equal(sender.congestion, 14 * BYTES);
 }
 
@@ -635,7 +637,7 @@ static void the_time_out_follows_the_round_trip(void **state)
     assert_int_equal(sender.rto, 1 * MS);
 }
 
-// One answer that came late moves the time-out little; a path that has become slower is followed.
+// One late answer changes the time-out little; it follows a path that has become slower.
 static void a_peer_that_was_away_is_no_slow_path(void **state)
 {
     (void)state;
@@ -670,7 +672,8 @@ static void the_least_round_trip_is_not_kept_for_ever(void **state)
     }
 }
 
-// What the receiver held back, or what was lost before, is none of the path's time.
+// The receiver's delay, and the time in which earlier acknowledgements were lost, do not belong to
+// the round trip.
 static void the_time_at_the_receiver_is_taken_off(void **state)
 {
     (void)state;
@@ -702,7 +705,7 @@ static void a_new_epoch_measures_what_it_sends(void **state)
     expect_request(2);
     time_out();
     expect_request(2);
-    ack(2, 0, 0); // of which request?
+    ack(2, 0, 0); // ambiguous: the request was sent twice
     assert_int_equal(sender.rtt, 0);
     expect_resend(2, 0);
     now += 3 * MS;
@@ -712,7 +715,7 @@ static void a_new_epoch_measures_what_it_sends(void **state)
     time_out();
     expect_request(3);
     now += 5 * MS;
-    ack(3, 1, 0); // of the only one
+    ack(3, 1, 0); // of the only request
     assert_int_equal(sender.rtt, 3 * MS + 5 * MS / 8 - 3 * MS / 8);
 }
 
@@ -777,7 +780,7 @@ static void what_is_owed_is_counted(void **state)
     assert_int_equal(news.cumulative, 1);
 }
 
-// Three times: an acknowledgement may get lost.
+// News is reported three times, because acknowledgements may be lost.
 static void news_is_told_a_few_times(void **state)
 {
     (void)state;
@@ -799,7 +802,8 @@ static void news_is_told_a_few_times(void **state)
     assert_true(udp_receiver_has_news(&receiver));
 }
 
-// Against a plain array, in random order, with an acknowledgement after each.
+// Compares the receiver with a plain array, in random order, with an acknowledgement after each
+// datagram.
 static void the_acknowledgement_tells_what_is_here(void **state)
 {
     (void)state;

@@ -1,10 +1,10 @@
-// A flow of udp over a network that loses, doubles, delays and reorders, with a clock that is only
-// a number: many short schedules, each from a seed of its own. AQ_UDP_SCHEDULES says how many,
-// AQ_UDP_FIRST with which seed to begin, to see one again.
+// A flow of udp over a network that loses, duplicates, delays and reorders datagrams, with a
+// simulated clock: many short schedules, each from its own seed. AQ_UDP_SCHEDULES is the number of
+// schedules, and AQ_UDP_FIRST the first seed, to repeat one.
 //
-// What must hold in each: every datagram is delivered exactly once, and released after that; what
-// comes out of the network when all is over changes nothing; window and credit are kept; requests
-// and data never run ahead of the receiver.
+// What must hold in each schedule: every datagram is delivered exactly once, and released after
+// that; datagrams that leave the network at the end change nothing; window and credit are
+// respected; requests and data are never ahead of the receiver.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,7 +26,7 @@ enum { DATAGRAMS_MAX = 300, EVENTS_MAX = 8192, STEPS_MAX = 400000 };
 
 typedef enum kind { DATA, REQUEST, ACK } kind_t;
 
-// Something arrives.
+// The arrival of a datagram.
 typedef struct event {
     uint64_t at;
     kind_t kind;
@@ -42,21 +42,21 @@ typedef struct schedule {
     uint64_t delay, jitter, far_delay, ack_delay;
     unsigned ack_every, total;
     uint32_t bytes, credit;
-    bool absent; // the receiver is away now and then
+    bool absent; // the receiver is sometimes absent
 
     uint64_t now, away_until, ack_due;
     udp_sender_t sender;
     udp_receiver_t receiver;
     bool delivered[DATAGRAMS_MAX], released[DATAGRAMS_MAX];
     unsigned delivered_count, released_count;
-    event_t heap[EVENTS_MAX]; // the earliest first
+    event_t heap[EVENTS_MAX]; // ordered by time
     unsigned events;
 } schedule_t;
 
 static schedule_t run;
 static char datagrams[DATAGRAMS_MAX];
 
-// What all schedules saw together: proof that they are as bad as they are meant to be.
+// Totals over all schedules, to verify that they are as bad as intended.
 static struct {
     uint64_t datagrams, resent, lost, epochs, idle, old, duplicates, ignored, stale_acks;
 } seen;
@@ -97,7 +97,7 @@ static void swap(unsigned i, unsigned j)
 
 static void push(const event_t *event)
 {
-    if (run.events == EVENTS_MAX) // a network may lose
+    if (run.events == EVENTS_MAX) // a network may drop it
         return;
     unsigned i = run.events++;
     run.heap[i] = *event;
@@ -146,7 +146,7 @@ static void released(void *context, void *datagram)
     run.released_count++;
 }
 
-// All datagrams of a schedule are of one size, so that what is under way follows from the counts.
+// All datagrams of a schedule have the same size, so that the counts give the bytes in flight.
 static void check_limits(void)
 {
     const udp_sender_t *sender = &run.sender;
@@ -163,7 +163,7 @@ static void send_data(uint64_t sequence)
     carry((event_t){.kind = DATA, .epoch = udp_sender_epoch(&run.sender), .sequence = sequence});
 }
 
-// Does all that the sender may do now.
+// Performs everything that the sender may do now.
 static void serve_sender(void)
 {
     udp_action_t action;
@@ -199,7 +199,7 @@ static void acknowledge(void)
 static void receive_data(const event_t *event)
 {
     udp_verdict_t look = udp_receiver_peek(&run.receiver, event->epoch, event->sequence);
-    if (look == UDP_NEW && chance(run.refusal)) // no memory for it now
+    if (look == UDP_NEW && chance(run.refusal)) // simulates a lack of memory
         return;
     udp_verdict_t verdict = udp_receiver_take(&run.receiver, event->epoch, event->sequence);
     assert_int_equal(verdict, look);
@@ -279,7 +279,7 @@ static void arrive(void)
     if (event.kind == ACK) {
         seen.stale_acks += event.ack.epoch != udp_sender_epoch(&run.sender);
         udp_sender_ack(&run.sender, &event.ack, run.now);
-    } else if (run.now < run.away_until) { // waits in front of the door
+    } else if (run.now < run.away_until) { // waits in the receiver's socket
         event.at = run.away_until;
         push(&event);
     } else {
@@ -287,7 +287,7 @@ static void arrive(void)
     }
 }
 
-// To the next time at which something happens; false: nothing will.
+// Advances to the next event; false: there is none.
 static bool step(void)
 {
     uint64_t next = udp_sender_deadline(&run.sender);
@@ -324,7 +324,7 @@ static void run_schedule(uint64_t seed)
     unsigned steps = 0;
     start(seed);
     serve_sender();
-    // To the end of all that is in the network, long after the last release.
+    // Continues until the network is empty, long after the last release.
     while (step())
         assert_true(++steps < STEPS_MAX);
     assert_int_equal(run.delivered_count, run.total);
@@ -346,7 +346,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static uint64_t seed; // of the schedule under way
+static uint64_t seed; // of the current schedule
 
 static int tell_seed(void **state)
 {
@@ -370,7 +370,7 @@ static void every_datagram_is_delivered_exactly_once(void **state)
         run_schedule(seed);
     if (schedules < 1000)
         return;
-    // The schedules went through all that they are for.
+    // The schedules covered everything that they are meant to test.
     assert_true(seen.resent > seen.datagrams / 100 && seen.lost > 0);
     assert_true(seen.epochs > schedules / 10 && seen.idle > 0);
     assert_true(seen.old > 0 && seen.duplicates > 0 && seen.ignored > 0 && seen.stale_acks > 0);

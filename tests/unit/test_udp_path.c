@@ -1,5 +1,5 @@
-// Paths of udp in a network namespace of its own: datagrams are as long as the route to their peer
-// takes them whole, and follow it when it changes.
+// Paths of udp in a separate network namespace: datagrams are as long as the route to the peer
+// carries unfragmented, and follow changes of the route.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -38,7 +38,7 @@ static int run(const char *command)
     return system(line); // NOLINT: the commands are those below
 }
 
-// The peer is behind our interface, and nobody answers there.
+// The peer is behind our interface, and does not answer.
 static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
 {
     udp_peer_info_t *peer_info = all;
@@ -97,7 +97,7 @@ static void send_message(udp_link_t *link, size_t nbytes)
     assert_int_equal(aq_udp_conduit.send(conduit, link, &am), AQ_OK);
 }
 
-// Messages enough for several datagrams, in few of them, none of which is too long.
+// Sends messages for several datagrams: they fill few of them, and none is too long.
 static void fills_datagrams(udp_link_t *link, size_t mtu)
 {
     const udp_stats_t before = link->stats;
@@ -126,7 +126,8 @@ static void datagrams_follow_the_path(void **state)
     (void)state;
     udp_link_t *link = link_or_skip();
     fills_datagrams(link, 1400);
-    // The path becomes smaller, and nobody answers: the next time-out looks at it.
+    // The MTU of the path shrinks, and the peer does not answer: the next time-out reads the MTU
+    // again.
     assert_int_equal(run("ip route change 10.9.0.2/32 dev v0 mtu 1000"), 0);
     const uint64_t end = aq_clock_ns() + (uint64_t)SECONDS_MOST * 1000000000;
     while (!link->sender[UDP_REQUESTS].counts.epochs && aq_clock_ns() < end)
@@ -134,7 +135,7 @@ static void datagrams_follow_the_path(void **state)
     assert_int_equal(link->datagram_bytes, (1000 - HEADERS) / 8 * 8);
 }
 
-// Nothing is acknowledged here, so a test that sends takes the flow back to its beginning.
+// Nothing is acknowledged here, so each test that sends resets the flow.
 static void flow_restart(udp_link_t *link)
 {
     udp_sender_t *sender = &link->sender[UDP_REQUESTS];
@@ -143,7 +144,8 @@ static void flow_restart(udp_link_t *link)
     assert_int_equal(udp_sender_start(sender, &setup), AQ_OK);
 }
 
-// What is longer than the path takes goes by itself, and is cut by the kernel.
+// A frame that is longer than the path's limit has a datagram of its own, which the kernel
+// fragments.
 static void a_long_frame_goes_by_itself(void **state)
 {
     (void)state;
@@ -160,8 +162,8 @@ static void a_long_frame_goes_by_itself(void **state)
     assert_int_equal(udp->socket.counts.too_long, 0);
 }
 
-// Packets of 100 bytes leave nothing for payloads behind the headers. Datagrams do not become that
-// short: the kernel cuts them, and a put has pieces with bytes in them.
+// Packets of 100 bytes have no room for payload behind the headers. Datagrams do not get that
+// short: the kernel fragments them, and the pieces of a put contain data.
 static void a_short_route_leaves_room_for_payloads(void **state)
 {
     (void)state;

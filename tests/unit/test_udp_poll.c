@@ -1,5 +1,6 @@
-// How often polls of udp look at the socket: each time in a process by itself, less often where
-// there is shared memory to poll as well and nothing comes, and at once where polls are seldom.
+// How often polls of udp receive from the socket: each time in a process without neighbours, less
+// often if there is shared memory to poll as well and nothing arrives, and at once if polls are
+// rare.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,7 +17,7 @@
 #include "../../other/base/clock.h"
 #include "udp_alone.h"
 
-enum { POLLS = 20000, PAUSE_NS = 10000 }; // the longest pause between two looks
+enum { POLLS = 20000, PAUSE_NS = 10000 }; // the longest pause between two receives
 
 static aq_conduit_env_t env = {.size = 2};
 static udp_conduit_t *udp;
@@ -48,7 +49,7 @@ static void a_process_by_itself_looks_each_time(void **state)
     assert_int_equal(looks() - before, POLLS);
 }
 
-// The clock is read only to see how many looks there may have been.
+// Reads the clock only to find the largest possible number of receives.
 static void with_shared_memory_looks_become_seldom(void **state)
 {
     (void)state;
@@ -77,7 +78,8 @@ static void spin(unsigned polls)
                          0);
 }
 
-// The clock is read for what is due, but beside shared memory not by each poll of one who spins.
+// The clock is read for timers, but a spinning process with neighbours does not read it in each
+// poll.
 static void who_spins_takes_the_time_of_a_moment_ago(void **state)
 {
     (void)state;
@@ -92,7 +94,7 @@ static void who_spins_takes_the_time_of_a_moment_ago(void **state)
     assert_true(udp->polled_at > time);
 }
 
-// And the time is read after them, so that it is at hand when something comes.
+// The clock is read after the receives, so that the time is known when a datagram arrives.
 static void who_spins_in_a_process_by_itself_looks_some_times_in_a_poll(void **state)
 {
     (void)state;
@@ -116,8 +118,8 @@ static void send_junk(int fd, unsigned count)
     }
 }
 
-// Datagrams of strangers make no receive slower, but for a few when a warning is about to name one,
-// and none after it.
+// Datagrams of strangers do not make receives slower, except for a few when a warning is about to
+// name one, and for none after it.
 static void strangers_cost_little(void **state)
 {
     (void)state;
@@ -138,7 +140,7 @@ static void strangers_cost_little(void **state)
     close(fd);
 }
 
-// Bytes that nobody believes are enough.
+// Bytes that fail authentication are enough.
 static void what_comes_is_noticed(void **state)
 {
     (void)state;

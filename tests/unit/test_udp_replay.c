@@ -1,4 +1,4 @@
-// Packet numbers: each is accepted once, in any order, and none that is too old to tell.
+// Packet numbers: each is accepted once, in any order, unless it is too old to tell.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -77,7 +77,7 @@ static void a_leap_forgets_nothing_that_matters(void **unused)
         assert_false(offer(5));
         assert_false(offer(5 + leaps[i]));
         assert_int_equal(offer(4), 1 + leaps[i] < UDP_REPLAY_WINDOW);
-        // Between the two, all are new that the window still holds.
+        // All numbers between the two that are still in the window are new.
         for (uint64_t back = 1; back < leaps[i] && back < UDP_REPLAY_WINDOW; back++) {
             assert_true(offer(5 + leaps[i] - back));
             assert_false(offer(5 + leaps[i] - back));

@@ -1,5 +1,5 @@
-// Encrypted datagrams: what is sealed opens, what is altered, replaced, of another pair, direction,
-// packet or generation does not; libsodium and OpenSSL compute the same.
+// Encrypted datagrams: an intact one is accepted; one that is altered, replaced, or of another
+// pair, direction, packet or generation is not. libsodium and OpenSSL compute the same.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -52,7 +52,7 @@ static void close_datagram(uint64_t packet, size_t length)
 
 static bool opens(udp_seal_t *seal, uint64_t packet, size_t length)
 {
-    uint8_t *exact = malloc(HEAD + length); // so that a sanitizer sees a look behind it
+    uint8_t *exact = malloc(HEAD + length); // a sanitizer detects any read behind it
     assert_non_null(exact);
     memcpy(exact, datagram, HEAD + length);
     bool genuine = udp_seal_open(seal, packet, exact, HEAD, HEAD + length);
@@ -90,7 +90,7 @@ static void what_is_sealed_opens(void **unused)
     for_each_length(check_opens);
 }
 
-// Bits all over the tag, the fields and the text; all of them in short ones.
+// Flips bits all over the tag, the fields and the text; all bits in short datagrams.
 static void check_alterations(uint64_t packet, size_t length)
 {
     const size_t bits = (HEAD + length) * 8, step = bits / 1500 + 1;
@@ -128,7 +128,7 @@ static void other_pairs_and_directions_do_not_open(void **unused)
     stop();
 }
 
-// Around a change, datagrams of both generations come in any order.
+// Around a change, datagrams of both generations arrive in any order.
 static void keys_change_in_time(void **unused)
 {
     (void)unused;
@@ -145,7 +145,7 @@ static void keys_change_in_time(void **unused)
         memcpy(datagram, kept[order[i]], sizeof kept[0]);
         assert_true(opens(&opening, first + order[i], 100));
     }
-    // A number that is far ahead derives no key; the generation before the last is over.
+    // A number far ahead derives no key; the generation before the last one has expired.
     close_datagram(2 * UDP_SEAL_PACKETS, 100);
     assert_true(opens(&opening, 2 * UDP_SEAL_PACKETS, 100));
     assert_false(opens(&opening, 4 * UDP_SEAL_PACKETS, 100));
@@ -155,7 +155,7 @@ static void keys_change_in_time(void **unused)
     stop();
 }
 
-// What one library seals the other one opens.
+// What one library encrypts, the other one decrypts.
 static void both_libraries_compute_the_same(void **unused)
 {
     (void)unused;

@@ -1,5 +1,5 @@
-// Silence over udp: when time counts, what is told of a silent peer, and that a host answers by its
-// kernel. tests/beds/veth/silence has hosts that are gone.
+// Silent peers over udp: when time counts, what is reported of a silent peer, and that a host
+// answers by its kernel. tests/beds/veth/silence tests hosts that are gone.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -38,7 +38,7 @@ static void must(bool so)
         _exit(1);
 }
 
-// A look in which the socket was found empty since the last one, or was not.
+// A check, with or without a receive that found the socket empty since the last check.
 static void look(uint64_t now, bool empty)
 {
     if (empty)
@@ -55,7 +55,7 @@ static void time_counts_while_somebody_listens(void **state)
     const uint64_t before = watch->listened;
     look(1001 * SECOND, true);
     assert_int_equal(watch->listened - before, SECOND);
-    look(1002 * SECOND, false); // more may be there to be heard
+    look(1002 * SECOND, false); // the socket may hold more datagrams
     assert_int_equal(watch->listened - before, SECOND);
     look(1003 * SECOND, true);
     assert_int_equal(watch->listened - before, 3 * SECOND);
@@ -63,7 +63,7 @@ static void time_counts_while_somebody_listens(void **state)
     assert_int_equal(watch->listened - before, 5 * SECOND);
 }
 
-// A link that has something unanswered from now on.
+// A link that waits for an answer from now on.
 static udp_link_t *owing_link(bool met)
 {
     udp_link_t *link = udp_link_get(udp, 1);
@@ -132,7 +132,7 @@ static void silence_is_told_once(void **state)
     free(said);
 }
 
-// Looks again, a step later.
+// Checks again, one step later.
 static void next_look(uint64_t *now)
 {
     *now += udp->watch.host_timeout;
@@ -140,8 +140,8 @@ static void next_look(uint64_t *now)
     assert_int_equal(udp_watch_hosts(udp, *now), *now + udp->watch.step);
 }
 
-// This host in the part of another one: nobody listens at that port by TCP, and the kernel says so.
-// It is asked at first, and when it was silent for a quarter of the time.
+// This host plays another one: no process listens at that TCP port, and the kernel refuses the
+// connection. It is probed at the start, and after it was silent for a quarter of the time-out.
 static void a_kernel_answers(void **state)
 {
     (void)state;

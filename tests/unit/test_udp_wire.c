@@ -1,4 +1,5 @@
-// Header and frames of udp's datagrams: what is written is read again, and nothing else is taken.
+// Header and frames of udp's datagrams: decoding restores what was encoded, and refuses everything
+// else.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -152,8 +153,8 @@ static void a_header_is_read_as_it_was_written(void **unused)
                 check_reading(kind, class, there);
 }
 
-// Decodes the first bytes of a datagram in memory of just that size, so that a sanitizer sees a
-// look behind them.
+// Decodes the first bytes of a datagram in memory of exactly that size, so that a sanitizer detects
+// any read behind it.
 static udp_fault_t decode(const uint8_t *datagram, size_t bytes)
 {
     udp_header_t header;
@@ -264,7 +265,7 @@ static udp_frames_t frames_of(uint8_t *datagram, size_t bytes, unsigned class)
     return udp_frames_of(datagram, &header);
 }
 
-// Whether a head is that of a datagram of so many bytes with one frame.
+// Whether a head belongs to a datagram of this length with one frame.
 static bool is_alone(const uint8_t *head, size_t bytes, unsigned class, udp_frame_t *frame)
 {
     const udp_header_t header = header_of(bytes, class);
@@ -371,7 +372,7 @@ static void a_payload_may_be_there_before_or_come_after(void **unused)
     check_all(false);
 }
 
-// One frame, spoiled in one byte.
+// One frame with one wrong byte.
 static bool good_with(size_t at, uint8_t value)
 {
     uint8_t *byte = box.datagram + UDP_HEADER_MOST + at, kept = *byte;
@@ -546,8 +547,8 @@ static void a_place_has_a_key_and_an_offset(void **unused)
     assert_int_equal(udp_place_key(UINT64_MAX), 255);
 }
 
-// Reads the good frames of a copy in memory of just that size, and touches what they claim to be.
-// Returns whether these are all.
+// Reads the good frames of a copy in memory of exactly that size, and accesses all bytes that they
+// claim. Returns whether all frames are good.
 static bool read_copy(const uint8_t *datagram, size_t bytes, unsigned *count)
 {
     uint8_t *exact = malloc(bytes);
