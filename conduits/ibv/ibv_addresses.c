@@ -6,15 +6,15 @@
 
 #include "../../other/base/log.h"
 
-// What each process tells; also what is sorted.
+// What a process tells the others.
 typedef struct card {
-    uint8_t address[16]; // 4 of them with AF_INET, and zeros
+    uint8_t address[16]; // AF_INET uses the first 4; the rest is 0
     uint16_t family;
     uint16_t port;
     uint32_t rank;
 } card_t;
 
-_Static_assert(sizeof(card_t) == 24, "what travels has no gaps");
+_Static_assert(sizeof(card_t) == 24, "a card travels without padding");
 
 static card_t card_of(const struct sockaddr_storage *here, uint32_t rank)
 {
@@ -37,7 +37,7 @@ static int card_compare(const void *a, const void *b)
                   sizeof((const card_t *)a)->address);
 }
 
-// The cards are sorted by address: a new one has the next number.
+// The cards are sorted by address, so each new address gets the next number.
 static aq_status_t addresses_fill(aq_ibv_addresses_t *out, const card_t *cards,
                                   const aq_boot_t *boot)
 {

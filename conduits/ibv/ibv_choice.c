@@ -1,4 +1,4 @@
-// Which ports are used, of a list of records; and what to say about the others.
+// Chooses the ports to use from a list, and explains why the others are not used.
 #include "ibv_ports.h"
 #include "ibv_filter.h"
 
@@ -14,7 +14,7 @@ static bool is_ipv4(const uint8_t address[16])
     return memcmp(address, mapped, sizeof mapped) == 0;
 }
 
-// An address that means something on this host only, or on its own network only.
+// Whether an address is valid only on this host, or only on its own network.
 static bool is_near(const uint8_t address[16])
 {
     static const uint8_t loopback[16] = {[15] = 1};
@@ -24,7 +24,7 @@ static bool is_near(const uint8_t address[16])
            memcmp(address, loopback, sizeof loopback) == 0;
 }
 
-// How well a RoCE port is reached by it: the higher the better.
+// How well a RoCE port can be reached by this address; higher is better.
 static unsigned rank_of(const aq_ibv_gid_t *gid)
 {
     return (is_near(gid->address) ? 0 : 4u) + (gid->type == AQ_IBV_GID_ROCE_V2 ? 2u : 0) +
@@ -44,7 +44,7 @@ const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port)
 
 // ---- the choice ----
 
-// What a port is by itself.
+// Whether a port could be used, whatever the filter says.
 static aq_ibv_use_t port_fitness(const aq_ibv_port_t *port)
 {
     if (port->number == 0)
@@ -56,7 +56,7 @@ static aq_ibv_use_t port_fitness(const aq_ibv_port_t *port)
     return aq_ibv_best_gid(port) != NULL ? AQ_IBV_USED : AQ_IBV_NO_GID;
 }
 
-// Whether a port of the same device stands in front of list[i] that is fit.
+// Whether a usable port of the same device stands in front of list[i].
 static bool has_elder(const aq_ibv_ports_t *ports, size_t i)
 {
     for (size_t j = i; j-- > 0 && strcmp(ports->list[j].device, ports->list[i].device) == 0;)
@@ -114,7 +114,7 @@ const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *
                                              : aq_ibv_link_name(port->link);
 }
 
-// Ethernet comes up with its interface, InfiniBand when a subnet manager says so.
+// An Ethernet port comes up with its interface, an InfiniBand port when a subnet manager says so.
 static const char *words_of_state(const aq_ibv_port_t *port)
 {
     switch (port->state) {
@@ -159,7 +159,7 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
 
 // ---- nothing can be used ----
 
-#define TOLD_MAX 4 // ports that a sentence names
+#define TOLD_MAX 4 // ports that a message names
 
 static size_t text_put(char *buf, size_t size, size_t at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

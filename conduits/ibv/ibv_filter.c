@@ -7,20 +7,20 @@
 
 #define PORT_MAX 255 // a port's number is a byte
 
-// An entry as it is read: its device, and where its ports begin.
+// An entry of the filter: its device, and where its list of ports begins.
 typedef struct entry {
     const char *name;
     size_t length;
-    const char *ports; // behind the colon; NULL: none are given
+    const char *ports; // behind the colon; NULL: no ports are listed
 } entry_t;
 
-// Plain text only, without what separates entries.
+// Printable ASCII except the separators.
 static bool is_name(char c)
 {
     return c > ' ' && c < 0x7f && !strchr("+:,", c);
 }
 
-// Reads a port from *at on, and moves *at behind it; 0: none stands there.
+// Reads a port at *at and moves *at behind it; 0: there is no valid port.
 static unsigned read_port(const char **at)
 {
     unsigned port = 0;
@@ -33,8 +33,8 @@ static unsigned read_port(const char **at)
     return port;
 }
 
-// Reads an entry from *at on, and moves *at behind it: to a '+' or the end, if the text is sound.
-// What should stand at *at, if it is not; else NULL.
+// Reads an entry at *at and moves *at behind it. Returns NULL if the entry is valid, with *at at a
+// '+' or at the end; otherwise what is expected at *at.
 static const char *read_entry(const char **at, entry_t *entry)
 {
     *entry = (entry_t){.name = *at};

@@ -2,9 +2,9 @@
 
 #include "../../other/base/log.h"
 
-// ---- what firehose is given ----
+// ---- what firehose calls ----
 
-// A key of firehose has both keys of a region, so that a hit needs nothing of libibverbs.
+// A key of firehose holds both keys of a region, so that a hit does not touch the region itself.
 static uint64_t join_keys(const struct ibv_mr *region)
 {
     return (uint64_t)region->lkey << 32 | region->rkey;
@@ -50,7 +50,7 @@ static void keys_request(void *context, uint32_t peer, const aq_firehose_message
 
 // ---- start and stop ----
 
-// What is left beside what is registered already.
+// What the device and the system allow beside what is registered already.
 static aq_firehose_limits_t limits_of(const aq_ibv_keys_setup_t *setup)
 {
     aq_ibv_memory_t *memory = setup->memory;
@@ -110,7 +110,7 @@ bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
     return true;
 }
 
-// LARGE: nothing is registered before it is used.
+// LARGE: memory is registered when it is used.
 static void attach_parts(aq_ibv_keys_t *keys)
 {
     aq_firehose_stays(keys->firehose, (void *)keys->start, keys->bytes);
@@ -118,8 +118,8 @@ static void attach_parts(aq_ibv_keys_t *keys)
         (aq_ibv_segments_t){.starts = keys->setup.starts, .lengths = keys->setup.lengths};
 }
 
-// FAST, where a limit keeps some segment from being registered as a whole: from here on as with
-// LARGE. Firehose starts again, with more to do: nobody has used it before there were segments.
+// FAST, if a limit keeps the segment of some rank from being registered as a whole: continues as
+// LARGE. Firehose starts again, with larger tables; nothing has used it before segments existed.
 static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
 {
     aq_ibv_segment_release(keys->setup.memory, &keys->segment);
@@ -135,7 +135,7 @@ static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
     return status;
 }
 
-// FAST: registers the segment, and learns the keys of all others.
+// FAST: registers the segment, and exchanges keys with all ranks.
 static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
 {
     const aq_ibv_keys_setup_t *setup = &keys->setup;
@@ -217,7 +217,7 @@ static void hold_arrived(aq_firehose_wait_t *inner, aq_status_t status,
     wait->done(wait, status, region != NULL ? &hold : NULL);
 }
 
-// Whether firehose can get there at all.
+// Whether firehose may ask the peer for this memory at all.
 static bool is_within_reach(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
                             size_t bytes)
 {

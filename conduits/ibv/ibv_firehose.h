@@ -1,20 +1,20 @@
-// Keys: which one the device needs for memory of this process or of a peer, now, or what to do
-// instead. Between the message paths and firehose/.
+// Keys: which key the device needs for memory of this process or of a peer, or what to do if there
+// is none. This part stands between the message paths and firehose/.
 //
 //                       memory here                     memory of a peer
 //      FAST             the segment's key; elsewhere    the key of its segment
 //                       firehose, or a copy
-//        where a limit refuses to register a segment as a whole: LARGE
+//        if a limit keeps a segment from being registered as a whole: LARGE
 //      LARGE            firehose, or a copy             firehose, or a message; in its segment
 //      EVERYTHING       firehose, or a copy             firehose, or a message; anywhere
 //
 // What is always true:
-// - A key is good for the first `bytes` of what was asked for, at least one, until the hold is
-//   released. What is behind them needs another one.
-// - Nothing here waits. Who has to wait for a firehose is called back.
-// - Conduits of one job agree on the mode. It may change in attach, never after.
+// - A key is valid for the first `bytes` (at least one) of what was asked for, until the hold is
+//   released. The bytes behind them need another key.
+// - Nothing here waits. A caller that needs a firehose that is not there yet is called back.
+// - All ranks of a job have the same mode. It may change in attach, and never afterwards.
 //
-// Threads: any may ask and release at any time. Neither takes a lock when the key is there.
+// Threads: any thread may ask and release at any time. Neither takes a lock when the key is known.
 #ifndef AQ_IBV_FIREHOSE_H
 #define AQ_IBV_FIREHOSE_H
 
@@ -26,7 +26,7 @@
 typedef struct aq_ibv_hold {
     size_t bytes;
     uint32_t key;
-    aq_firehose_region_t *region; // NULL: registered for good
+    aq_firehose_region_t *region; // NULL: registered until the end
 } aq_ibv_hold_t;
 
 typedef struct aq_ibv_keys_setup {
@@ -35,8 +35,8 @@ typedef struct aq_ibv_keys_setup {
     uint32_t device_regions; // max_mr of the device
     uint32_t processes;      // of the job on this host, this one included
     uint32_t ranks;          // of the job
-    uint32_t peers;          // of them, that are reached through the device
-    // Where the segments of all ranks are, as aq_conduit_env_t has it.
+    uint32_t peers;          // ranks that are reached through the device
+    // Where the segments of all ranks are; see aq_conduit_env_t.
     const uintptr_t *starts, *lengths;
     // Sends a request of firehose to a peer, which calls aq_ibv_keys_serve; see aq_firehose_ops_t.
     void (*request)(void *context, uint32_t peer, const aq_firehose_message_t *message,
@@ -48,7 +48,7 @@ typedef struct aq_ibv_keys {
     aq_ibv_keys_setup_t setup;
     aq_firehose_t *firehose;
     uint64_t region_bytes; // of firehose
-    bool reaches;          // there are firehoses into peers
+    bool reaches;          // peers may be asked for firehoses
     bool stays;            // memory outside of the segment may stay pinned
     uintptr_t start;       // the segment of this process; bytes 0: none
     size_t bytes;
@@ -56,34 +56,34 @@ typedef struct aq_ibv_keys {
     aq_ibv_segments_t segments; // FAST, LARGE: of all ranks
 } aq_ibv_keys_t;
 
-// Bytes that are kept for all ranks, spoken to or not.
+// Bytes of the tables of all ranks, spoken to or not.
 size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys);
 
-// After the buffers of the conduit are registered: firehose gets what is left. AQ_ERR_RESOURCE: no
-// memory (logged).
+// Starts firehose with what is left after the buffers of the conduit were registered.
+// AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup);
 
-// Nothing of this process is in use any more; what peers use is taken from them.
+// Unregisters everything. This process uses nothing any more; peers lose what they use.
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys);
 
-// The same at the end of the process; see aq_firehose_quit.
+// The same at the end of the process. False: something is still in use; see aq_firehose_quit.
 bool aq_ibv_keys_quit(aq_ibv_keys_t *keys);
 
 // Collective over the job, not with EVERYTHING: the segment of this process is in place. FAST
-// registers it, and all others learn the key; if a limit refuses that to anybody, all go on with
-// mode LARGE, and one logs why. AQ_ERR_ARG: some rank's is no memory that can be registered (one
-// logs it). AQ_ERR_RESOURCE: no memory (logged).
+// registers it, and all ranks learn the key; if a limit refuses that at any rank, all continue with
+// mode LARGE, and one rank logs why. AQ_ERR_ARG: the segment of some rank cannot be registered at
+// all (one rank logs it). AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes);
 
 // ---- memory of this process ----
 
 // A key with which the device reads or (write) writes memory here. AQ_AGAIN: everything that may be
-// pinned is in use: go through a buffer, or poll and ask again. AQ_ERR_ABSENT: nothing may be
-// pinned, or a limit refuses: go through a buffer. AQ_ERR_ARG: there is no such memory.
+// pinned is in use: use a buffer, or poll and ask again. AQ_ERR_ABSENT: the memory may not be
+// pinned, or a limit refuses it: use a buffer. AQ_ERR_ARG: there is no such memory.
 aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t bytes, bool write,
                               aq_ibv_hold_t *hold);
 
-// The device has finished with it.
+// The device has finished with the memory.
 static inline void aq_ibv_keys_release(const aq_ibv_hold_t *hold)
 {
     if (hold->region != NULL)
@@ -105,18 +105,18 @@ static inline bool aq_ibv_keys_attached(const aq_ibv_keys_t *keys, uint32_t rank
 
 typedef enum aq_ibv_reached {
     AQ_IBV_REACHED,  // the hold is there
-    AQ_IBV_MISSED,   // nobody was asked yet
+    AQ_IBV_MISSED,   // the peer was not asked yet
     AQ_IBV_ASKED,    // wait->done will be called
-    AQ_IBV_FULL,     // every firehose into the peer is in use: poll and ask again, or as next
-    AQ_IBV_MESSAGES, // not with a key: the peer has to copy, by active messages
+    AQ_IBV_FULL,     // every firehose into the peer is in use: poll and ask again, or use messages
+    AQ_IBV_MESSAGES, // no key is possible: the peer has to copy, by active messages
 } aq_ibv_reached_t;
 
-// A wait is the caller's until done is called, by who polls and without locks:
-// AQ_OK: with the hold; with hold NULL, the data went with the request and is at its place.
-// AQ_AGAIN: ask again. Else: by active messages.
+// The caller keeps a wait alive until done is called, by a thread that polls and holds no locks.
+// AQ_OK: the hold is there; hold NULL: the data went with the request and is in place.
+// AQ_AGAIN: ask again. Any other status: use active messages.
 typedef struct aq_ibv_wait {
     void (*done)(struct aq_ibv_wait *wait, aq_status_t status, const aq_ibv_hold_t *hold);
-    size_t bytes; // that were asked for
+    size_t bytes; // how many were asked for
     aq_firehose_wait_t inner;
 } aq_ibv_wait_t;
 
@@ -125,18 +125,19 @@ typedef struct aq_ibv_wait {
 aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
                                   size_t bytes, bool write, aq_ibv_hold_t *hold);
 
-// The same, and the peer is asked for a key that is not: never MISSED. data: what a put writes;
-// when it is small and has to wait it goes along. Set wait->done before. May send a request.
+// The same, and asks the peer for a key that is not known: never returns MISSED. data: what a put
+// writes; if it is small, it travels with the request. The caller sets wait->done. May send a
+// request.
 aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
                                     size_t bytes, bool write, const void *data, aq_ibv_wait_t *wait,
                                     aq_ibv_hold_t *hold);
 
-// Whether a peer may read and write memory here, other than with a key of segment FAST; if not,
-// this is logged.
+// Whether a peer may ask to read and write this memory of this process. False: it may not (logged).
 bool aq_ibv_keys_legal(const aq_ibv_keys_t *keys, uint32_t peer, uint64_t address, uint64_t bytes);
 
-// A request of a peer has arrived; the answer goes back to it, to aq_ibv_keys_answered.
-// AQ_ERR_PEER: it asks for what it may not touch, or for nonsense (logged); there is no answer.
+// Serves a request of a peer; the caller sends the answer, which the peer gives to
+// aq_ibv_keys_answered. AQ_ERR_PEER: the request is invalid, or for memory that the peer may not
+// touch (logged); there is no answer.
 aq_status_t aq_ibv_keys_serve(aq_ibv_keys_t *keys, uint32_t peer,
                               const aq_firehose_message_t *request, const void *data,
                               uint32_t data_bytes, aq_firehose_message_t *answer);

@@ -69,7 +69,7 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
     return AQ_FIREHOSE_PINNED;
 }
 
-// What was found, what was wanted, and the remedy.
+// Writes what was wanted, what was found, and the remedy.
 static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
                             aq_firehose_pinned_t outcome, char *why, size_t why_size)
 {
@@ -93,7 +93,7 @@ static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uin
              memory->regions, found, remedy);
 }
 
-// The same; if not, why has the sentence.
+// As memory_fits(); if there is no room, writes the message into why.
 static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes, char *why,
                      size_t why_size)
 {
@@ -125,7 +125,7 @@ aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, co
 void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region)
 {
     uint64_t bytes = region->length;
-    memory->calls->dereg_mr(region); // what could be wrong with it: the device is gone
+    memory->calls->dereg_mr(region); // fails only if the device is gone
     atomic_fetch_sub_explicit(&memory->bytes, bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&memory->regions, 1, memory_order_relaxed);
 }
@@ -137,7 +137,7 @@ size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, vo
                                    char *why, size_t why_size)
 {
     size_t count = most;
-    char first[512] = ""; // the sentence about what was wanted
+    char first[512] = ""; // the message about the full size
     while (count >= least) {
         char *sentence = count == most ? first : why;
         size_t room = count == most ? sizeof first : why_size;
@@ -160,8 +160,8 @@ bool aq_ibv_memory_probe_wanted(void)
     return aq_settings_bool(AQ_SET_PHYSMEM_PROBE) || !aq_settings_bool(AQ_SET_PHYSMEM_NOPROBE);
 }
 
-// Registers so many bytes in regions, as many as can be, and gives them back. Returns how many
-// bytes it were.
+// Registers up to so many bytes, in as many regions as needed, and gives them back. Returns how
+// many bytes were registered.
 static uint64_t try_bytes(aq_ibv_memory_t *memory, char *start, uint64_t bytes)
 {
     uint64_t length = aq_min(memory->region_bytes, bytes), done = 0;
@@ -180,7 +180,8 @@ static uint64_t try_bytes(aq_ibv_memory_t *memory, char *start, uint64_t bytes)
     return done;
 }
 
-// The answer is between low, which went, and high, which did not; to a 64th of the whole.
+// Bisects between low, which could be registered, and high, which could not, to a 64th of the
+// whole.
 uint64_t aq_ibv_memory_probe(aq_ibv_memory_t *memory)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -261,7 +262,7 @@ bool aq_ibv_memory_stays(void)
     return aq_settings_bool(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_DISABLE_MUNMAP);
 }
 
-// Arenas beside the first are unmapped when they are empty, whatever the threshold.
+// malloc unmaps empty arenas beside the first whatever the threshold, so there must be no others.
 void aq_ibv_memory_keep(void)
 {
     if (!aq_ibv_memory_stays())

@@ -1,4 +1,4 @@
-// What libibverbs says about the devices of this host.
+// Reads the devices of this host from libibverbs.
 #include "ibv_ports.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static aq_ibv_device_limits_t limits_of(const struct ibv_device_attr *device)
     };
 }
 
-// The addresses of a port; false: no memory. A table that cannot be read is an empty one.
+// Reads the addresses of a port; false: no memory. A table that cannot be read counts as empty.
 static bool read_gids(struct ibv_context *context, int room, aq_ibv_port_t *port)
 {
     struct ibv_gid_entry entry;
@@ -87,7 +87,7 @@ static bool read_gids(struct ibv_context *context, int room, aq_ibv_port_t *port
     return true;
 }
 
-// A place at the end of the list; NULL: no memory.
+// Appends an entry to the list; NULL: no memory.
 static aq_ibv_port_t *add_port(aq_ibv_ports_t *ports, const char *device, unsigned number)
 {
     aq_ibv_port_t *list = realloc(ports->list, (ports->count + 1) * sizeof *list);
@@ -117,7 +117,7 @@ static bool read_port(struct ibv_context *context, const struct ibv_device_attr 
         return false;
     port->limits = limits_of(device);
     if (ibv_query_port(context, (uint8_t)number, &told) != 0)
-        return true; // its state is not known
+        return true; // its state stays unknown
     port->link = link_of(context, &told);
     port->state = state_of(told.state);
     port->lid = told.lid;

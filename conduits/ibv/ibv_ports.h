@@ -1,4 +1,4 @@
-// Verbs devices and their ports, as they are found on this host; and which one is used.
+// The verbs devices of this host and their ports, and the choice among them.
 //
 //      device rxe0 --+-- port 1 --+-- GID 0   fe80::...             RoCE v2
 //                    |            +-- GID 1   ::ffff:10.84.0.1      RoCE v2     <- used
@@ -6,10 +6,10 @@
 //      device mlx5_0 (cannot be opened)
 //
 // What is always true:
-// - A list has the devices in the order in which the system tells them, the ports of each in
-//   ascending order, and the addresses (GIDs) of a port likewise.
-// - A device that does not tell of its ports stands in it once, with port 0 and the reason.
-// - The list is a copy: nothing in it is open. The choice looks at the list only, so that it can be
+// - A list has the devices in the order of the system, the ports of each device in ascending order,
+//   and so the addresses (GIDs) of each port.
+// - A device that cannot be queried is in the list once, with port 0 and the reason.
+// - The list is a copy, and keeps no device open. The choice looks only at the list, so it can be
 //   tested without a device.
 #ifndef AQ_IBV_PORTS_H
 #define AQ_IBV_PORTS_H
@@ -27,7 +27,7 @@ struct ibv_context;
 // ---- what is there ----
 
 typedef enum aq_ibv_link {
-    AQ_IBV_LINK_OTHER, // none that this conduit knows
+    AQ_IBV_LINK_OTHER, // a network that this conduit does not know
     AQ_IBV_LINK_INFINIBAND,
     AQ_IBV_LINK_ROCE,
     AQ_IBV_LINK_IWARP,
@@ -53,17 +53,17 @@ typedef struct aq_ibv_gid {
     aq_ibv_gid_type_t type;
 } aq_ibv_gid_t;
 
-// What a device can do, at most; of one object unless it says otherwise.
+// The limits of a device; of one object unless stated otherwise.
 typedef struct aq_ibv_device_limits {
     uint64_t region_bytes;        // of a memory region
     uint32_t regions;             // of the device
     uint32_t queue_pairs;         // of the device
-    uint32_t requests;            // under way in a queue
+    uint32_t requests;            // outstanding in a queue
     uint32_t pieces;              // of memory in one request
     uint32_t completions;         // in a completion queue
-    uint32_t shared_requests;     // in a shared receive queue; 0: it has none
-    uint32_t reads_out, reads_in; // RDMA reads and atomics under way on a queue pair
-    bool atomics_coherent;        // with the processor's
+    uint32_t shared_requests;     // in a shared receive queue; 0: not supported
+    uint32_t reads_out, reads_in; // RDMA reads and atomics outstanding on a queue pair
+    bool atomics_coherent;        // with the processor's atomics
     bool atomics;
 } aq_ibv_device_limits_t;
 
@@ -86,7 +86,7 @@ typedef struct aq_ibv_ports {
     size_t count;
 } aq_ibv_ports_t;
 
-// Reads the devices of this host; none is no fault. May block for some milliseconds.
+// Reads the devices of this host; no device is no error. May block for some milliseconds.
 // AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_ibv_ports_read(aq_ibv_ports_t *out);
 void aq_ibv_ports_free(aq_ibv_ports_t *ports);
@@ -97,24 +97,23 @@ void aq_ibv_ports_free(aq_ibv_ports_t *ports);
 typedef enum aq_ibv_use {
     AQ_IBV_USED,
     AQ_IBV_OTHER_DEVICE, // not in the filter
-    AQ_IBV_OTHER_PORT,   // its device is, with other ports
+    AQ_IBV_OTHER_PORT,   // the filter names its device, with other ports
     AQ_IBV_CLOSED,       // the device refuses
     AQ_IBV_NO_LINK,      // a network that this conduit does not know
     AQ_IBV_NOT_ACTIVE,
     AQ_IBV_NO_GID,    // RoCE without an address
-    AQ_IBV_NOT_FIRST, // another port of the device is taken, and the filter does not name this
+    AQ_IBV_NOT_FIRST, // another port of the device is used, and the filter does not name this one
     AQ_IBV_SPARE,     // enough ports are used
 } aq_ibv_use_t;
 
-// Decides for each port of the list; uses[i] belongs to list[i]. At most `rails` ports are used,
-// the first of the list that are fit. Returns how many are. The filter is one that
-// aq_ibv_filter_check took.
+// Decides for each port of the list; uses[i] belongs to list[i]. Uses the first usable ports of the
+// list, at most `rails`. Returns how many are used. aq_ibv_filter_check has accepted the filter.
 size_t aq_ibv_choose(const aq_ibv_ports_t *ports, const char *filter, size_t rails,
                      aq_ibv_use_t *uses);
 
-// The address by which a port is reached best; NULL: it has none that serves. RoCE: version 2
-// before 1, IPv4 before IPv6, those that lead beyond the host and its own network before those that
-// do not. InfiniBand and iWARP: the first of the table.
+// The best address of a port; NULL: it has no usable one. RoCE: an address that is valid beyond the
+// host and its own network before one that is not, then version 2 before 1, then IPv4 before IPv6.
+// InfiniBand and iWARP: the first of the table.
 const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port);
 
 // ---- in words ----
@@ -123,22 +122,22 @@ const char *aq_ibv_link_name(aq_ibv_link_t link);
 const char *aq_ibv_port_state_name(aq_ibv_port_state_t state);
 const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *gid);
 
-// Why a port is not used, to stand behind its name, with the remedy: "is down; ...". NULL: it is
-// used.
+// Why a port is not used, with the remedy, to stand behind the name of the port: "is down; ...".
+// NULL: it is used.
 const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use);
 
-// A sentence about a list of which no port is used: what was found, what was wanted, the remedy.
+// A message about a list of which no port is used: what was found, what was wanted, the remedy.
 void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ibv_use_t *uses,
                     char *why, size_t why_size);
 
 // ---- for the conduit's table ----
 
-// Whether this host has a port to use: reads the devices and GASNET_IBV_PORTS, and writes into why
-// which port it is, or else what aq_ibv_explain or aq_ibv_filter_check says. Does not log.
+// Whether this host has a port to use, by its devices and GASNET_IBV_PORTS. Writes into why which
+// port it is, or what aq_ibv_explain or aq_ibv_filter_check says. Does not log.
 bool aq_ibv_usable(char *why, size_t why_size);
 
-// Tells all devices, ports, addresses and limits, and why a port is not used; a call of `tell` for
-// each line.
+// Lists all devices, ports, addresses and limits, and why a port is not used; calls `tell` for each
+// line.
 void aq_ibv_report(void (*tell)(void *arg, const char *label, const char *text), void *arg);
 
 #endif

@@ -1,4 +1,3 @@
-// The keyed hashes of the first messages of a connection.
 #include "ibv_proof.h"
 
 #include <sodium.h>
@@ -6,7 +5,7 @@
 
 static const uint8_t no_nonce[AQ_IBV_NONCE_BYTES];
 
-// What else is derived from the job's key has another name here.
+// Anything else that is derived from the job's key uses another name.
 static const char call_name[] = "aqueduct conduit ibv, version 2, request";
 static const char accept_name[] = "aqueduct conduit ibv, version 2, accept";
 

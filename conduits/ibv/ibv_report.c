@@ -1,4 +1,4 @@
-// What gasnet_info tells of the verbs devices of this host.
+// What gasnet_info prints about the verbs devices of this host.
 #include "ibv_ports.h"
 #include "ibv_filter.h"
 
@@ -22,7 +22,7 @@ static void end_survey(survey_t *survey)
     aq_ibv_ports_free(&survey->ports);
 }
 
-// False: why says what is wrong with the filter, or that there is no memory.
+// False: why says what is wrong with the filter, or that memory ran out.
 static bool begin_survey(survey_t *survey, char *why, size_t why_size)
 {
     const char *filter = aq_settings_text(AQ_SET_IBV_PORTS);

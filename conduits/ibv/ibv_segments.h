@@ -1,13 +1,13 @@
-// Where the segments of all ranks are, and with segment FAST, where each is registered as a whole,
-// the keys to them.
+// Where the segments of all ranks are; and with segment FAST, which registers each as a whole,
+// their keys.
 //
 //      starts, lengths   [ rank 0 ] [ rank 1 ] [ rank 2 ]     the core's tables
-//      keys              [ rank 0 ] [ rank 1 ] [ rank 2 ]     one each; or, if anybody has several
-//                                                             pieces, as many each as the most are
+//      keys              [ rank 0 ] [ rank 1 ] [ rank 2 ]     one each; or if some rank has several
+//                                                             pieces, as many each as the most
 //
 // What is always true:
-// - All segments are cut in the same way; only their lengths differ.
-// - Nothing changes once it is there, so that it is read without a lock.
+// - All segments are cut into pieces in the same way; only their lengths differ.
+// - Nothing changes after the exchange, so readers take no lock.
 #ifndef AQ_IBV_SEGMENTS_H
 #define AQ_IBV_SEGMENTS_H
 
@@ -21,18 +21,18 @@ typedef struct aq_ibv_segments {
     aq_ibv_cut_t cut;
 } aq_ibv_segments_t;
 
-// Collective over the job, before segments are registered: the finest of the ways in which they
-// have to be cut. Logs faults.
+// Collective over the job, before segments are registered: agrees on the finest cut that any rank
+// needs. Logs faults.
 aq_status_t aq_ibv_segments_agree_on_cut(aq_boot_t *boot, aq_ibv_cut_t *cut);
 
-// Collective over the job. mine: of this rank, with a length of 0 if it has none; starts, lengths:
-// of all. Logs faults.
+// Collective over the job: exchanges keys. mine: the segment of this rank, of length 0 if it has
+// none; starts, lengths: those of all ranks. Logs faults.
 aq_status_t aq_ibv_segments_exchange(aq_boot_t *boot, const aq_ibv_segment_t *mine,
                                      aq_ibv_cut_t cut, const uintptr_t *starts,
                                      const uintptr_t *lengths, aq_ibv_segments_t *out);
 void aq_ibv_segments_free(aq_ibv_segments_t *segments);
 
-// Bytes of the keys to the segments of so many ranks.
+// Bytes of the keys of the segments of so many ranks.
 static inline size_t aq_ibv_segments_table_bytes(const aq_ibv_segments_t *segments, uint32_t ranks)
 {
     return segments->keys ? (size_t)ranks * segments->stride * sizeof *segments->keys : 0;
@@ -48,8 +48,8 @@ static inline bool aq_ibv_segments_has(const aq_ibv_segments_t *segments, uint32
     return offset < length && bytes <= length - offset;
 }
 
-// The key for memory of a rank; *left: how many of the bytes it is for, from the first on. False:
-// the bytes are not all in what the rank has registered.
+// The key for memory of a rank; *left: for how many of the bytes, from the first on. False: not all
+// bytes are in the segment of the rank.
 static inline bool aq_ibv_segments_key(const aq_ibv_segments_t *segments, uint32_t rank,
                                        uintptr_t address, size_t bytes, uint32_t *key, size_t *left)
 {

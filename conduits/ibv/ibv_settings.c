@@ -28,7 +28,7 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
     return AQ_ERR_CONFIG;
 }
 
-// Variables that are not given, or 0, take what there is.
+// Variables that are not set, or 0, adapt to the device.
 aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
                                 uint64_t peers, char *why, size_t why_size)
 {

@@ -18,8 +18,8 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
-#define BUSY_NS UINT64_C(200000) // until the next look, when another thread is at it
-#define ACKNOWLEDGE 64           // events at a time: it takes a lock
+#define BUSY_NS UINT64_C(200000) // until the next try, while another thread polls
+#define ACKNOWLEDGE 64           // events at a time, since acknowledging takes a lock
 
 struct aq_ibv_thread {
     aq_ibv_thread_setup_t setup;
@@ -31,8 +31,8 @@ struct aq_ibv_thread {
     uint64_t woke_at;
 };
 
-// Sleeps until something arrives (if it is asked for), the thread has to end, or the time is over;
-// UINT64_MAX: no time. False: fd is none.
+// Sleeps until something arrives (if `arrivals`), the thread has to end, or the time is over;
+// UINT64_MAX: no limit. False: fd is not valid any more.
 static bool sleep_on(const aq_ibv_thread_t *thread, bool arrivals, uint64_t limit_ns)
 {
     struct pollfd both[] = {{.fd = thread->wake, .events = POLLIN},
@@ -55,7 +55,7 @@ static void handle_all(const aq_ibv_thread_t *thread)
             sleep_on(thread, false, BUSY_NS);
 }
 
-// So that the next wake-up is not too early.
+// Delays the next wake-up to keep the rate.
 static void keep_rate(aq_ibv_thread_t *thread)
 {
     uint64_t now = aq_clock_ns(), gap = thread->setup.rate ? 1000000000 / thread->setup.rate : 0;
@@ -91,7 +91,7 @@ bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup)
     return aq_settings_bool(AQ_SET_RCV_THREAD);
 }
 
-// A new thread inherits which signals it takes.
+// A new thread inherits the signal mask of its creator.
 static int thread_create(aq_ibv_thread_t *thread)
 {
     sigset_t all, before;
