@@ -19,7 +19,7 @@ typedef struct queue {
     unsigned in, out;
 } queue_t;
 
-// A message without a buffer.
+// A message that waits for a buffer.
 typedef struct waiting {
     unsigned from;
     uint64_t id;
@@ -43,7 +43,7 @@ typedef struct device {
     uint32_t self;
 } device_t;
 
-// A queue pair, whose other end is at a node.
+// A queue pair of node `from`, connected to node `to`.
 typedef struct pair {
     struct rdma_cm_id id;
     struct ibv_qp qp;
@@ -53,7 +53,7 @@ typedef struct pair {
 fake_node_t fake_nodes[FAKE_NODES];
 unsigned fake_most_buffers;
 static device_t *devices[FAKE_NODES];
-static unsigned count, now; // nodes; the one that polls
+static unsigned count, now; // number of nodes; the node that polls
 static uint32_t host_of_rank[FAKE_NODES];
 static _Atomic int32_t exit_word;
 
@@ -170,7 +170,7 @@ static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
     counts->sends += wr->opcode == IBV_WR_SEND;
     counts->writes += wr->opcode == IBV_WR_RDMA_WRITE;
     counts->reads += wr->opcode == IBV_WR_RDMA_READ;
-    if (fake_nodes[pair->from].cut_off) { // that is told of any operation
+    if (fake_nodes[pair->from].cut_off) { // a failure completes unsignaled operations too
         queue_complete(&devices[pair->from]->sent,
                        (struct ibv_wc){.wr_id = wr->wr_id,
                                        .status = fake_nodes[pair->from].starved
@@ -217,7 +217,7 @@ static aq_status_t send_am(unsigned from, unsigned to, const aq_am_t *am)
     return aq_ibv_send(&ibv->sender, fake_fabric_link(from, to), am);
 }
 
-// The first argument of a request says whether it is to be answered.
+// The first argument of a request says whether it wants a reply.
 static bool node_deliver(const aq_arrival_t *arrival)
 {
     const unsigned here = now;

@@ -1,7 +1,7 @@
-// What conduit ibv sees of the devices of a host, without a job. For tests in a virtual machine.
+// Shows how conduit ibv sees the devices of a host, without a job. For tests in a virtual machine.
 //
 //   ibv_probe list            the lines of gasnet_info; exit code 0 when a port can be used
-//   ibv_probe memory DEVICE   what comes of registering memory of several kinds
+//   ibv_probe memory DEVICE   results of registering several kinds of memory
 //   ibv_probe thread DEVICE   completions that wake a receive thread
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -150,7 +150,7 @@ static bool make_queue(struct ibv_context *context, struct ibv_pd *pd, queue_t *
     return queue->qp != NULL;
 }
 
-// A queue pair that fails gives its receives back: completions without a peer.
+// A queue pair in error state completes its receives: completions that need no peer.
 static bool fail_receives(struct ibv_qp *qp)
 {
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET}, error = {.qp_state = IBV_QPS_ERR};

@@ -1,4 +1,4 @@
-// Where ranks listen: what each is told of all others, and how much of it is kept.
+// The exchange of addresses: what each rank learns of all others, and how much it keeps.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static struct sockaddr_storage listens[RANKS];
 static char told[RANKS * MOST]; // what each rank tells
 static aq_ibv_addresses_t table;
 
-// Each rank tells, and leaves.
+// Each rank announces its address, and exits.
 static aq_status_t tell(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
     (void)all;
@@ -32,7 +32,7 @@ static aq_status_t learn(aq_boot_t *boot, const void *mine, size_t bytes, void *
     return AQ_OK;
 }
 
-// What the first rank knows then.
+// What the first rank knows afterwards.
 static void exchange(uint32_t ranks)
 {
     const aq_boot_ops_t telling = {.exchange = tell}, learning = {.exchange = learn};
@@ -76,7 +76,7 @@ static void expect(uint32_t rank)
     assert_memory_equal(&where, &listens[rank], length);
 }
 
-// Of 600 ranks on 3 hosts each takes 4 bytes, and each host its address.
+// 600 ranks on 3 hosts take 4 bytes each, and one address for each host.
 static void test_hosts(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_alone(void **state)
     aq_ibv_addresses_free(&table);
 }
 
-// Those that listen at an address of the other family are not reached.
+// Ranks that listen at an address of the other family cannot be reached.
 static void test_mixed(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void test_mixed(void **state)
     aq_ibv_addresses_free(&table);
 }
 
-// The address stands first in what a rank tells.
+// The address stands first in what a rank announces.
 static aq_status_t differ(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
     for (uint32_t rank = 0; rank < boot->size; rank++) {

@@ -160,7 +160,8 @@ static void test_operations(void **state)
     assert_int_equal(atomic_load(&path.begun), 5);
 }
 
-// Nobody asks for the old value; and a second one finds no room before the first is over.
+// The caller does not want the old value; and a second atomic finds no room while the first is
+// outstanding.
 static void test_resources(void **state)
 {
     atomic_uint pending = 0;
@@ -179,7 +180,7 @@ static void test_resources(void **state)
     assert_int_equal(peer.slots, 1);
 }
 
-// Whose device is not atomic beside processors does only what no processor does.
+// A device that is not atomic beside processors does only the operations that no processor does.
 static void test_coherence(void **state)
 {
     atomic_uint pending = 0;

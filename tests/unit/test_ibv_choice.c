@@ -1,4 +1,4 @@
-// The choice of ports and addresses, over lists of records that no device has to stand behind.
+// The choice of ports and addresses, over lists that need no device.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void make(list_t *list, const char *text)
 
 static const char use_letters[] = "UDPCLAGFS"; // in the order of aq_ibv_use_t
 
-// What comes of a filter and a list: a letter for each port.
+// The verdict on each port of a list under a filter, one letter each.
 static void chooses(const char *text, const char *filter, size_t rails, const char *wanted)
 {
     list_t list;
@@ -139,7 +139,7 @@ static void test_addresses(void **state)
     assert_null(aq_ibv_best_gid(&(aq_ibv_port_t){.link = AQ_IBV_LINK_ROCE}));
 }
 
-// The sentence for a list of which nothing is used has all of these words.
+// The message for a list of which no port is used contains all of these words.
 static void explains(const char *text, const char *filter, const char *const *words)
 {
     list_t list;

@@ -1,4 +1,4 @@
-// What conduit ibv tells of itself when a signal asks, over devices that count.
+// What conduit ibv prints of its state when a signal asks for it, over devices that count.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,12 +29,12 @@ static void start(const char *ring_peers)
     fake_fabric_start(3, false);
 }
 
-static void tell_of_first(void)
+static void dump_first(void)
 {
     aq_ibv_dump(&fake_nodes[0].ibv->receiver);
 }
 
-// The line that has this in it, as far as its end; NULL: there is none.
+// The line that contains these words, from them to its end; NULL: there is none.
 static const char *line_with(char *text, const char *words)
 {
     char *at = strstr(text, words);
@@ -45,7 +45,7 @@ static const char *line_with(char *text, const char *words)
 
 static void told(const char *words, const char *line)
 {
-    char *text = child_errors(tell_of_first);
+    char *text = child_errors(dump_first);
     assert_string_equal(line_with(text, words), line);
     free(text);
 }
@@ -54,12 +54,12 @@ static void test_requests_under_way(void **state)
 {
     (void)state;
     start("0");
-    char *text = child_errors(tell_of_first);
+    char *text = child_errors(dump_first);
     assert_null(line_with(text, "rank 2"));
     free(text);
     fake_fabric_link(0, 2);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(fake_fabric_request(0, 2, 1000, true), AQ_OK); // too long to be silent
+        assert_int_equal(fake_fabric_request(0, 2, 1000, true), AQ_OK); // too long to be unsignaled
     told("ibv: rank 2", "ibv: rank 2: connected; 3 of 24 entries of the send queue used; credits "
                         "for 9 more requests, 0 to give back; no ring there; no ring here");
     told("3 of", "3 of 48 operations under way, 0 puts and gets that had to ask; credits for 21 of "
@@ -72,7 +72,7 @@ static void test_requests_under_way(void **state)
     fake_fabric_end();
 }
 
-// A peer's request that was not answered leaves a credit to give back.
+// A request without a reply leaves a credit to give back.
 static void test_credits_to_give_back(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void test_rings(void **state)
         fake_fabric_round(0, 1, true);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(fake_fabric_request(0, 1, 8, false), AQ_OK);
-    // The slot of the last round is not told of yet.
+    // The slot of the last round has not been returned yet.
     told("ibv: rank 1", "ibv: rank 1: connected; 0 of 24 entries of the send queue used; credits "
                         "for 12 more requests, 0 to give back; 1 of 4 slots free in the ring "
                         "there; a ring here");

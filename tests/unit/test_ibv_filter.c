@@ -1,5 +1,5 @@
-// GASNET_IBV_PORTS: what is a filter, what is none and where the fault is, and what one lets
-// through.
+// GASNET_IBV_PORTS: which texts are valid, where the fault of an invalid one is, and which ports a
+// filter accepts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void test_faults(void **state)
     refused("a:1x", 4, "a digit, ',', '+' or the end");
 }
 
-// A long text is quoted in part, and the place is still told.
+// A long text is quoted in part, and the message still names the position.
 static void test_long_fault(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// Keys for memory here and at a peer, in each segment mode: two processes in one, a device that
-// knows when a key is not good, and messages that arrive when the test says so.
+// Keys for local memory and memory of a peer, in each segment mode: two instances in one process, a
+// device that rejects invalid keys, and messages that arrive when the test says so.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -199,7 +199,7 @@ static void stop(void)
 
 // ---- segment FAST ----
 
-// A key for each place of the segments, as far as its piece goes.
+// A key for each place of the segments, valid to the end of its piece.
 static void check_fast(void)
 {
     waiter_t waiter;
@@ -274,7 +274,7 @@ static void refuse_one(void)
     stop();
 }
 
-// If any rank cannot register its segment, all ranks learn it, and one says why.
+// If any rank cannot register its segment, all ranks learn it, and one rank logs why.
 static void test_fast_refused(void **state)
 {
     (void)state;
@@ -288,7 +288,7 @@ static void test_fast_refused(void **state)
     }
 }
 
-// A limit refuses the second segment: both go on as with LARGE, and one says so.
+// A limit refuses the second segment: both ranks continue as with LARGE, and one logs it.
 static void fall_back(void)
 {
     waiter_t waiter;
@@ -362,7 +362,7 @@ static void test_local_absent(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     stop();
-    // So it is when memory may go away any time.
+    // The same if memory may be unmapped at any time.
     give("GASNET_USE_FIREHOSE", "1");
     give("GASNET_DISABLE_MUNMAP", "0");
     start(AQ_SEGMENT_LARGE, 1 << 30);
@@ -371,7 +371,7 @@ static void test_local_absent(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     aq_ibv_keys_release(&hold);
     stop();
-    // A limit of the machine: told once, and the answer is the same.
+    // A limit of the machine: logged once, with the same result.
     give("GASNET_DISABLE_MUNMAP", "1");
     start(AQ_SEGMENT_FAST, 1 << 30);
     attach_all(LENGTH, LENGTH);
@@ -381,7 +381,7 @@ static void test_local_absent(void **state)
     stop();
 }
 
-// What is registered already is taken off what firehose may pin.
+// Memory that is registered already counts against what firehose may pin.
 static void test_budget(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static void test_large(void **state)
     stop();
 }
 
-// A small put goes along with the request.
+// The data of a small put travels with the request.
 static void test_put_in_move(void **state)
 {
     (void)state;
@@ -452,7 +452,7 @@ static void test_put_in_move(void **state)
     stop();
 }
 
-// All firehoses are in use; then one is given back, and moves.
+// All firehoses are in use; then one is released, and moves.
 static void test_full(void **state)
 {
     (void)state;
@@ -474,7 +474,7 @@ static void test_full(void **state)
     stop();
 }
 
-// A peer asks for what is not in the segment. In mode EVERYTHING there is no such thing.
+// A peer asks for memory outside of the segment. In mode EVERYTHING all memory is the segment.
 static void test_foreign(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// When conduit ibv ends a job since the connection to a peer is lost: not before whoever watches
-// the processes had the time to tell that the job has ended, and why.
+// When conduit ibv ends a job because the connection to a peer is lost: only after the launcher had
+// time to report the end of the job, and its reason.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ __attribute__((noreturn)) static void end_job(aq_boot_t *unused, int code)
     _exit(code == 1 ? 0 : 1);
 }
 
-// Two processes that are connected, in a job with that exit timeout.
+// Two connected processes, in a job with that exit timeout.
 static void start(uint64_t timeout)
 {
     assert_int_equal(default_settings(), 0);
@@ -67,7 +67,7 @@ static void look(void)
     (void)aq_ibv_losses_watch(&ibv->losses);
 }
 
-// Whether a look ends the job, with that message.
+// Whether the watch ends the job, with that message.
 static bool ends_with(const char *message)
 {
     char *text = child_errors(look);
@@ -130,7 +130,7 @@ static void test_unreached(void **state)
     pthread_t thread;
     (void)state;
     start(2000 * SECOND);
-    aq_ibv_losses_await_end(&ibv->losses); // nobody was lost
+    aq_ibv_losses_await_end(&ibv->losses); // no peer was lost
     aq_ibv_peer_unreached(&ibv->losses, fake_fabric_link(0, 1), &why);
     aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "nobody hears of the second");
     assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
@@ -145,8 +145,8 @@ static void test_unreached(void **state)
     end();
 }
 
-// The device gave up waiting for a buffer of the peer: the sentence says that it was no matter of
-// the network.
+// The device gave up waiting for a buffer of the peer: the message says that the network is not the
+// cause.
 static void test_starved(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// Registration with a device that is a table of calls: what is asked of it, what is said when it
-// refuses, and that nothing stays registered.
+// Registration, with a fake device: what it is asked, which message follows a refusal, and that
+// nothing stays registered.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -98,7 +98,7 @@ static void test_access(void **state)
     aq_ibv_memory_release(&memory, region);
 }
 
-// Registers so many bytes, which is refused; the sentence has the words.
+// Registers so many bytes, which is refused; the message contains these words.
 static void refuses(size_t bytes, const char *const *words)
 {
     struct ibv_mr *region;
@@ -138,7 +138,7 @@ static void test_limits(void **state)
     aq_ibv_memory_release(&memory, region);
 }
 
-// Runs in a child without rights: the limit on locked memory is the one that was hit.
+// Runs in a child without privileges: the limit on locked memory refuses.
 static void test_memlock(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void test_pool(void **state)
     assert_null(strstr(why, "going on"));
 }
 
-// Each byte of a segment is in a piece whose region goes on behind it as far as is told.
+// Each byte of a segment is in a piece whose region extends as far beyond it as reported.
 static void check_segment(const aq_ibv_segment_t *segment)
 {
     size_t left, length = segment->count > 1 ? (size_t)1 << segment->cut.shift : segment->bytes;
@@ -291,7 +291,7 @@ static void test_probe(void **state)
 }
 
 #ifndef AQ_SANITIZER // they have a malloc of their own
-// In a child, whose malloc may stay as it is: a large block that was freed is still there.
+// In a child, since the options of malloc stay set: a large block that was freed is still mapped.
 static void test_keep(void **state)
 {
     (void)state;

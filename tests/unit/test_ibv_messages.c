@@ -1,5 +1,5 @@
-// Messages of conduit ibv over devices that count: who needs a buffer, a credit or a slot, what is
-// posted and looked at, and that no message ever waits for a buffer.
+// Messages of conduit ibv over devices that count: which messages need a buffer, a credit or a
+// slot, what is posted and polled, and that no message ever waits for a buffer.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-// Nodes whose peers get rings with their first message.
+// Starts nodes that grant a ring to a peer on its first message.
 static void start_with_rings(unsigned nodes, const char *depth)
 {
     setenv("GASNET_AMRDMA_CYCLE", "1", 1);
@@ -53,7 +53,7 @@ static const fake_counts_t *counts(unsigned node)
 
 // ---- rings ----
 
-// Until both have rings of each other.
+// Sends messages until both nodes have rings at each other.
 static void give_rings(unsigned a, unsigned b)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -73,7 +73,7 @@ static void test_rings_need_nothing_else(void **state)
     const unsigned pool = atomic_load(&fake_nodes[0].ibv->peers.credits.free);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(fake_fabric_request(0, 1, i % 2 ? 100 : 0, true), AQ_OK);
-    // Under way: neither credit nor receive buffer.
+    // Outstanding requests hold neither a credit nor a receive buffer.
     assert_int_equal(atomic_load(&link->credit.free), credits);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->peers.credits.free), pool);
     fake_fabric_settle();
@@ -86,8 +86,8 @@ static void test_rings_need_nothing_else(void **state)
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->peers.credits.free), pool);
 }
 
-// Where rings and credits are used up at the same time, by requests that are answered and by such
-// that are not, all credits come back, and no message has waited.
+// When requests with and without replies use up rings and credits at the same time, all credits
+// come back, and no message has waited.
 static void test_credits_come_back(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void test_credits_come_back(void **state)
     }
 }
 
-// A ring without a free slot is passed by: the message takes a credit and a buffer.
+// A message that finds no free slot in the ring takes a credit and a buffer.
 static void test_full_ring_is_passed_by(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void test_full_ring_is_passed_by(void **state)
     assert_int_equal(counts(1)->requests, 6);
 }
 
-// Before the end: all that was sent has left, though nobody takes it there.
+// Before the end, all messages have left this node even if the receiver does not poll.
 static void test_drain(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void test_device_of_software_is_let_work(void **state)
         aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, fake_fabric_link(0, 1));
         assert_int_equal(yields_of_poll(all), in_software);
         assert_int_equal(yields_of_poll(all | AQ_POLL_AGAIN), in_software);
-        for (unsigned turn = 0; turn < 8; turn++) // a sender has something better to do
+        for (unsigned turn = 0; turn < 8; turn++) // a busy sender does not yield
             assert_int_equal(yields_of_poll(all | AQ_POLL_SENDING), 0);
         aq_ibv_op_put(&ibv->send_queue, op);
     }
@@ -213,7 +213,7 @@ static void test_spinning_looks_at_rings(void **state)
     assert_int_equal(fake_nodes[0].ibv->rings.looks - before, 10 * AQ_IBV_RING_LOOKS + 1);
 }
 
-// The looks of a poll into slots are as many as there are rings in use.
+// A poll looks into one slot of each ring in use.
 static void test_poll_looks_at_rings_in_use(void **state)
 {
     (void)state;
@@ -228,7 +228,8 @@ static void test_poll_looks_at_rings_in_use(void **state)
     }
 }
 
-// One ring for two: who talks gets it from who went quiet, even if that one never says a word.
+// One ring for two peers: the busy peer gets it from the quiet one, even if that one never sends
+// anything.
 static void test_quiet_peer_loses_its_ring(void **state)
 {
     (void)state;
@@ -251,8 +252,8 @@ static void test_quiet_peer_loses_its_ring(void **state)
     assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
 }
 
-// Before it sleeps a node has its rings back, so that what comes then wakes it; and gives them
-// again to who goes on talking.
+// Before it sleeps a node takes its rings back, so that later messages wake it; a peer that goes on
+// sending gets one again.
 static void test_sleeper_has_no_rings(void **state)
 {
     (void)state;
@@ -263,25 +264,26 @@ static void test_sleeper_has_no_rings(void **state)
     fake_fabric_clear_counts();
     assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, false));
     assert_int_equal(counts(0)->posts, 0);
-    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // they are asked
-    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // once
+    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // asks the owners
+    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // only once
     assert_int_equal(counts(0)->sends, 2);
     fake_fabric_poll(1);
-    assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // one has not answered
-    // What was written before the answer is not lost.
+    assert_false(
+        aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // one owner has not answered yet
+    // A message that was written before the answer is not lost.
     assert_int_equal(fake_fabric_request(2, 0, 0, false), AQ_OK);
     fake_fabric_settle();
     assert_int_equal(counts(0)->requests, 1);
     assert_true(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true));
     fake_fabric_clear_counts();
     assert_int_equal(fake_fabric_request(1, 0, 0, true), AQ_OK);
-    assert_int_equal(counts(1)->sends, 1); // which makes a completion
+    assert_int_equal(counts(1)->sends, 1); // a send makes a completion
     fake_fabric_settle();
     give_rings(1, 0);
     assert_int_equal(fake_nodes[0].ibv->rings.active_count, 1);
 }
 
-// A ring whose owner has not heard of it when it is asked to leave is asked for again.
+// An owner that has not learned of its ring when it is asked to leave is asked again.
 static void test_ring_is_asked_for_again(void **state)
 {
     (void)state;
@@ -291,7 +293,7 @@ static void test_ring_is_asked_for_again(void **state)
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     fake_fabric_poll(0);
     assert_int_equal(ibv->rings.active_count, 1);
-    // The news are on their way, and the request to leave overtakes them.
+    // The request to leave overtakes the news of the ring.
     const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->in.news, 0)};
     assert_int_equal(news.ring, 1);
     assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));
@@ -305,7 +307,7 @@ static void test_ring_is_asked_for_again(void **state)
     assert_int_equal(counts(0)->requests, 2);
 }
 
-// A process uses no more rings of others than it has buffers for their replies.
+// A process uses no more rings of peers than it has buffers for their replies.
 static void test_rings_that_are_used(void **state)
 {
     (void)state;
@@ -333,8 +335,8 @@ static unsigned granted(unsigned node, unsigned peers)
     return sum;
 }
 
-// All peers at once, with all that they may have under way: each message finds a buffer, and no
-// more of them are there for more peers.
+// All peers send as much as they may at once: each message finds a buffer, and the number of
+// buffers does not grow with the number of peers.
 static void test_buffers_for_all_peers(void **state)
 {
     (void)state;
@@ -359,9 +361,9 @@ static void test_buffers_for_all_peers(void **state)
         assert_int_equal(counts(node)->waits, 0);
 }
 
-// More peers than buffers, and all send at the same moment: what finds none waits in the device,
-// and none is lost. As long as no more send at the same moment than there are buffers, nothing
-// waits.
+// More peers than buffers, and all send at the same moment: messages without a buffer wait in the
+// device, and none is lost. Nothing waits while no more peers send at a time than there are
+// buffers.
 static void test_more_peers_than_buffers(void **state)
 {
     (void)state;
@@ -371,7 +373,7 @@ static void test_more_peers_than_buffers(void **state)
     fake_fabric_start(FAKE_NODES, false);
     fake_most_buffers = 0;
     assert_int_equal(fake_nodes[0].ibv->limits.arrivals, BUFFERS);
-    assert_true(granted(0, FAKE_NODES - 1) >= FAKE_NODES - 1); // nobody is without
+    assert_true(granted(0, FAKE_NODES - 1) >= FAKE_NODES - 1); // each peer has a grant
     for (unsigned node = 1; node < FAKE_NODES; node++) {
         assert_int_equal(fake_fabric_request(node, 0, 0, true), AQ_OK);
         if (node % BUFFERS == 0)
@@ -388,7 +390,7 @@ static void test_more_peers_than_buffers(void **state)
         assert_int_equal(counts(node)->replies, 2);
 }
 
-// 1,024 peers may each have one under way; further ones share.
+// Each of 1,024 peers may have one request outstanding; further grants are shared.
 static void test_grants_of_many_peers(void **state)
 {
     (void)state;
@@ -441,14 +443,14 @@ static void begin_puts(unsigned nodes)
 {
     load_settings();
     fake_fabric_start(nodes, false);
-    for (unsigned node = 0; node < nodes; node++) // however slow this machine is
+    for (unsigned node = 0; node < nodes; node++) // so that a slow machine does not matter
         fake_nodes[node].ibv->limits.apart_ns = UINT64_MAX;
     memset(to_memory, 0, sizeof to_memory);
     for (unsigned i = 0; i < 64; i++)
         from_memory[i] = i + 1;
 }
 
-// 64 puts in a row cost the device a few calls and completions, and are all complete in the end.
+// 64 puts in a row cost a few calls of the device and a few completions, and all complete.
 static void test_puts_are_posted_together(void **state)
 {
     (void)state;
@@ -457,7 +459,7 @@ static void test_puts_are_posted_together(void **state)
     atomic_uint pending = 0;
     for (unsigned i = 0; i < 64; i++) {
         put(0, link, i, &pending);
-        from_memory[i] = 0; // it is the caller's again
+        from_memory[i] = 0; // the caller may reuse its source
         poll_sending(0);
     }
     while (pending)
@@ -471,7 +473,7 @@ static void test_puts_are_posted_together(void **state)
     assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
 }
 
-// Those that wait for company are posted ahead of a message, by a poll, and by a put elsewhere.
+// Puts in the list are posted ahead of a message, by a reap and by a poll.
 static void test_puts_do_not_wait(void **state)
 {
     (void)state;
@@ -495,7 +497,7 @@ static void test_puts_do_not_wait(void **state)
     assert_int_equal(pending, 0);
 }
 
-// However short the send queue is, whoever goes on putting gets on.
+// A thread that only puts makes progress however short the send queue is.
 static void test_puts_in_a_short_queue(void **state)
 {
     (void)state;
@@ -510,8 +512,8 @@ static void test_puts_in_a_short_queue(void **state)
     assert_int_equal(to_memory[63], 64);
 }
 
-// What a request and its reply cost each side: one post, with a completion now and then; one
-// completion of what has come, and a part of a call that posts buffers for others.
+// The cost of a request and its reply for each side: one post, with an occasional completion; one
+// receive completion, and a share of a call that posts buffers.
 static void cost_of_rounds(unsigned rounds, bool by_ring)
 {
     const unsigned each = fake_nodes[0].ibv->limits.unsignaled_each + 1;
@@ -520,7 +522,7 @@ static void cost_of_rounds(unsigned rounds, bool by_ring)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < rounds; i++) {
         assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
-        assert_in_range(fake_fabric_poll(1), 1, 2); // the message, and what is over
+        assert_in_range(fake_fabric_poll(1), 1, 2); // the message, and possibly a completion
         assert_in_range(fake_fabric_poll(0), 1, 2);
     }
     for (unsigned node = 0; node < 2; node++) {
@@ -561,8 +563,7 @@ static void test_cost_of_a_short_in_rings(void **state)
     cost_of_rounds(640, true);
 }
 
-// Messages of which the device tells nothing leave no entry of a queue behind them for long, to any
-// number of peers, and what has failed of them is found out by polls alone.
+// Unsignaled messages do not occupy queue entries for long, whatever the number of peers.
 static void test_silent_messages(void **state)
 {
     (void)state;
@@ -584,7 +585,7 @@ static void test_silent_messages(void **state)
     assert_int_equal(ibv->send_queue.ops_used, 0);
 }
 
-// The end waits for all that was sent, with what tells nothing by itself.
+// The end waits for all messages that were sent, the unsignaled ones included.
 static void test_drain_waits_for_silent_messages(void **state)
 {
     (void)state;
@@ -624,7 +625,7 @@ static void test_silent_messages_fail(void **state)
     close(ibv->losses.wake);
 }
 
-// A poll that finds nothing asks the device once, and hardly ever for what was sent.
+// A poll that finds nothing polls the receive completions once, and the send completions rarely.
 static void test_idle_poll(void **state)
 {
     (void)state;
@@ -648,7 +649,7 @@ static void test_depths_and_credits(void **state)
     (void)state;
     setenv("GASNET_NETWORKDEPTH_PP", "10", 1);
     setenv("GASNET_NETWORKDEPTH_TOTAL", "25", 1);
-    setenv("GASNET_AM_CREDITS_PP", "40", 1); // no more than the depth
+    setenv("GASNET_AM_CREDITS_PP", "40", 1); // limited by the depth
     setenv("GASNET_AM_CREDITS_TOTAL", "15", 1);
     setenv("GASNET_AM_CREDITS_SLACK", "3", 1);
     setenv("GASNET_BBUF_COUNT", "7", 1);
@@ -660,7 +661,7 @@ static void test_depths_and_credits(void **state)
     assert_int_equal(limits->depth_total, 25);
     assert_int_equal(limits->bounces, 7);
     assert_int_equal(limits->arrivals, 3 * 10 + 15);
-    // To one peer 10 requests are under way, to all 15.
+    // 10 requests may be outstanding to one peer, and 15 to all.
     unsigned sent[4] = {0};
     for (unsigned to = 1; to < 4; to++)
         while (fake_fabric_request(0, to, 0, false) == AQ_OK)
@@ -668,14 +669,14 @@ static void test_depths_and_credits(void **state)
     assert_int_equal(sent[1], 10);
     assert_int_equal(sent[2], 5);
     assert_int_equal(sent[3], 0);
-    // Of what is not answered, peers keep up to 3 credits each, and return what is more.
+    // Peers keep up to 3 credits of requests without replies, and return the rest.
     fake_fabric_settle();
     assert_int_equal(atomic_load(&fake_fabric_link(1, 0)->credit.banked), 10 % 4);
     assert_int_equal(counts(1)->sends, 10 / 4);
     assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
 }
 
-// What a process has for messages does not grow with the number of its peers.
+// The resources for messages do not grow with the number of peers.
 static void test_limits_of_many_peers(void **state)
 {
     const struct ibv_device_attr can = {
@@ -693,7 +694,7 @@ static void test_limits_of_many_peers(void **state)
     assert_int_equal(ibv->limits.depth_total, few.depth_total);
     assert_int_equal(ibv->limits.bounces, few.bounces);
     assert_int_equal(ibv->limits.rings, few.rings);
-    // A device with a short queue has a buffer for each credit all the same.
+    // A device with a short queue still has a buffer for each credit.
     const struct ibv_device_attr little = {
         .max_qp_wr = 1 << 15, .max_cqe = 1 << 22, .max_srq_wr = 100};
     aq_ibv_limits_find(&ibv->limits, 60000, false, &little, &port);
@@ -702,7 +703,7 @@ static void test_limits_of_many_peers(void **state)
                      100);
 }
 
-// With a bounce buffer each, as many messages too long for inline are under way.
+// Messages too long for inline need a bounce buffer each.
 static void test_bounce_buffers_bound_what_is_under_way(void **state)
 {
     (void)state;
@@ -714,14 +715,14 @@ static void test_bounce_buffers_bound_what_is_under_way(void **state)
     for (unsigned i = 0; i < 5; i++)
         assert_non_null(aq_ibv_buffer_take(&fake_nodes[0].ibv->buffers.bounces));
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
-    // The last one comes back with the completion of its message.
+    // The last buffer comes back with the completion of its message.
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
     assert_non_null(kept);
     fake_fabric_settle();
     assert_int_equal(counts(1)->requests, 2);
 }
 
-// The receive thread does not go to sleep with credits that a peer waits for: nothing would wake it
+// The receive thread does not go to sleep while it owes credits to a peer: nothing would wake it
 // when there is room to send them.
 static void test_thread_stays_up_for_credits(void **state)
 {

@@ -1,5 +1,5 @@
-// What both sides of a connection of conduit ibv say first: it holds for its own ranks, key,
-// nonces, purpose and content only, and a request that was heard before is known again.
+// The proof in the private data of connections of conduit ibv: it is valid for its own ranks, key,
+// nonces, purpose and content only, and a replayed request is recognized.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void test_call(void **state)
     assert_false(aq_ibv_call_holds(key, OTHER, &hello));
 }
 
-// Recorded with one call, it does not hold for the next one; and a request is no accept.
+// An accept of one call is not valid for the next call; and a request is not valid as an accept.
 static void test_accept(void **state)
 {
     (void)state;

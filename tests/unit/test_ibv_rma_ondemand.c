@@ -1,6 +1,6 @@
-// Put and get that have to ask the peer for a key: two processes in one, with a network that says
-// when there is room, and a device that checks the keys and copies at once, but says later that an
-// operation is over.
+// Put and get that have to ask the peer for a key: two instances in one process, with a network
+// whose room the test sets, and a device that checks keys and copies at once, but completes
+// operations later.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,7 @@
 
 enum { RANKS = 2, PAGE = 4096, PAGES = 64, MOST = 4096, OPERATIONS = 20000 };
 
-static char *bytes[RANKS]; // what is put and got; begins where a block of firehose does
+static char *bytes[RANKS]; // memory for put and get; begins at a block of firehose
 static aq_ibv_memory_t memories[RANKS];
 static aq_ibv_keys_t keys[RANKS];
 static aq_ibv_limits_t limits = {.depth_total = 16, .bounce_bytes = 2 * PAGE};
@@ -45,7 +45,7 @@ typedef struct message {
 } message_t;
 
 static message_t *first, **last = &first;
-static unsigned room, sent; // messages that may be sent; that were
+static unsigned room, sent; // messages that may be sent, and that were sent
 
 aq_status_t aq_ibv_send(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const aq_am_t *am)
 {
@@ -130,7 +130,7 @@ static void complete(void)
     }
 }
 
-// Until nothing is under way, with room for everything.
+// Polls until nothing is outstanding, with room for everything.
 static void settle(void)
 {
     do {
@@ -232,7 +232,7 @@ static void do_all(size_t there, char *local, size_t length, bool is_get, bool s
             settle();
 }
 
-// A small put goes along with the request: one message there, one back.
+// The data of a small put travels with the request: one message there, one back.
 static void test_in_move(void **state)
 {
     (void)state;
@@ -316,7 +316,8 @@ static void test_no_room(void **state)
     stop();
 }
 
-// The only firehose is in use, and then it is not; and there is an end to what may wait.
+// The only firehose is in use, and is released later; and the number of waiting transfers is
+// limited.
 static void test_full(void **state)
 {
     (void)state;
@@ -383,8 +384,8 @@ static void test_foreign(void **state)
     free(said);
 }
 
-// Whatever comes in between: puts and gets of all lengths, little room, and few firehoses. What is
-// under way at the same time is in different places.
+// Random puts and gets of all lengths, with little room and few firehoses. Outstanding operations
+// use different places.
 static void test_random(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-// Settings of conduit ibv that have no meaning any more, or exclude each other; and the defaults of
+// Settings of conduit ibv that no longer have a meaning, or exclude each other; and the defaults in
 // its manual.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -64,7 +64,7 @@ static void test_old(void **state)
     assert_non_null(strstr(said, "warning: GASNET_PORT_NUM has no meaning any more"));
     assert_non_null(strstr(said, "GASNET_IBV_PORTS"));
     free(said);
-    said = child_errors(check_as_rank_1); // one rank is enough
+    said = child_errors(check_as_rank_1); // one rank warns for all
     assert_string_equal(said, "");
     free(said);
 }
@@ -160,8 +160,8 @@ static void test_defaults(void **state)
     assert_string_equal(aq_settings_text(AQ_SET_IBV_PORTS), "");
 }
 
-// Every variable that the manual of the conduit names is in the table, so that a value that is not
-// legal is told and gasnet_info lists it.
+// Every variable that the manual of the conduit names is in the table, so that invalid values are
+// reported and gasnet_info lists it.
 static void test_manual(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// The receive thread, with an eventfd in place of a completion channel: it handles everything,
-// sleeps when there is nothing, keeps to its rate, and ends whoever ends it.
+// The receive thread, with an eventfd in place of a completion channel: it handles all arrivals,
+// sleeps when there are none, keeps its rate, and ends whichever thread ends it.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,8 +21,8 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/settings.h"
 
-// Arrivals wait in a counter. As with a completion queue, one makes fd readable only if the source
-// was armed since the last that did.
+// Arrivals wait in a counter. As with a completion queue, an arrival makes fd readable only if the
+// source was armed since the last one that did.
 static struct {
     int fd;
     atomic_int waiting, handled, polls, busy;
@@ -68,7 +68,7 @@ static void wait_for(atomic_int *count, int wanted)
         usleep(100);
 }
 
-// Until it has looked, found nothing, and sleeps: no poll for a while.
+// Waits until the thread has found nothing and sleeps: it does not poll for a while.
 static void wait_asleep(void)
 {
     int before;
@@ -142,7 +142,7 @@ static void test_sleeps(void **state)
     aq_ibv_thread_stop(thread);
 }
 
-// Another thread was at it, and left what had come before the rearm: no event will tell.
+// Another thread was polling, and left an arrival from before the rearm: no event reports it.
 static void test_busy(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void test_busy(void **state)
     aq_ibv_thread_stop(thread);
 }
 
-// In any time there are no more wake-ups than the rate allows, and one.
+// In any period there is at most one wake-up more than the rate allows.
 static void test_rate(void **state)
 {
     (void)state;
@@ -173,7 +173,7 @@ static void test_rate(void **state)
     aq_ibv_thread_stop(thread);
 }
 
-// Whatever it is doing: about to begin, waiting for its next turn, asleep.
+// The thread ends whatever it is doing: starting, waiting for its next turn, asleep.
 static void test_stop(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void test_stop_inside(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-// In a child of fork there is no thread, and to stop it does nothing to that of the parent.
+// In a child of fork there is no thread, and stopping it does not affect the thread of the parent.
 static void test_fork(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_signals(void **state)
     sigemptyset(&one);
     sigaddset(&one, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &one, &before);
-    assert_int_equal(kill(getpid(), SIGUSR1), 0); // it would end us
+    assert_int_equal(kill(getpid(), SIGUSR1), 0); // it would end this process
     sigpending(&pending);
     assert_true(sigismember(&pending, SIGUSR1));
     int taken;
