@@ -196,14 +196,14 @@ static void note_fault(const char *message)
     aq_page_wake_relay(fault_page);
 }
 
-void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks)
+void aq_page_divert_faults(aq_boot_page_t *page, uint32_t ranks)
 {
     fault_page = page;
     fault_ranks = ranks;
     aq_log_divert(page != NULL ? note_fault : NULL);
 }
 
-void aq_page_tell_fault(const char *fault, uint32_t ranks)
+void aq_page_print_fault(const char *fault, uint32_t ranks)
 {
     char more[64] = "";
     if (ranks > 1)

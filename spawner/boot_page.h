@@ -110,9 +110,9 @@ void aq_page_wake_relay(const aq_boot_page_t *page);
 // once. From here on this process records its faults in the page instead of printing them, the
 // first one on behalf of that many ranks. The supervisor prints it a moment later, with the number
 // of ranks that could not start. NULL: print faults again.
-void aq_page_take_faults(aq_boot_page_t *page, uint32_t ranks);
+void aq_page_divert_faults(aq_boot_page_t *page, uint32_t ranks);
 // Prints the text of the first fault, and how many ranks did not start in all.
-void aq_page_tell_fault(const char *fault, uint32_t ranks);
+void aq_page_print_fault(const char *fault, uint32_t ranks);
 
 // See announce_exit in aq_boot_ops_t. rank: the announcing rank, or AQ_NO_RANK.
 int aq_page_announce(aq_boot_page_t *page, int32_t rank, int code);

@@ -18,7 +18,7 @@ void aq_boot_begin_start(void)
 
 void aq_boot_end_start(void)
 {
-    aq_page_take_faults(NULL, 0);
+    aq_page_divert_faults(NULL, 0);
 }
 
 static aq_status_t check_spawner(aq_setting_id_t id)

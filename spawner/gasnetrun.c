@@ -324,7 +324,7 @@ static bool load_settings(run_options_t *run)
     return true;
 }
 
-static void tell_unknown(const char *name, const char *nearest, void *arg)
+static void warn_unknown(const char *name, const char *nearest, void *arg)
 {
     (void)arg;
     if (nearest != NULL)
@@ -348,7 +348,7 @@ static void warn_unset(const char *list)
 
 // ---- verbose output ----
 
-static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
+static void print_job(const run_options_t *run, const aq_spawn_module_t *module)
 {
     printf("gasnetrun: conduit %s, spawner %s, host %s, %" PRIu32 " ranks\n", run->start.conduit,
            module->name, aq_log_host(), run->start.run.size);
@@ -369,7 +369,7 @@ static void tell_job(const run_options_t *run, const aq_spawn_module_t *module)
     fflush(stdout);
 }
 
-static int tell_about(run_options_t *run)
+static int print_about(run_options_t *run)
 {
     if (run->start.conduit == NULL)
         run->start.conduit = conduit_of_name(run->program);
@@ -382,7 +382,7 @@ static int tell_about(run_options_t *run)
 
 // Tells the ranks which conduit to use. Only a rank knows for which conduit its program is linked,
 // so the rank compares the two, unless the user chose the conduit.
-static bool tell_conduit(const run_options_t *run)
+static bool export_conduit(const run_options_t *run)
 {
     char choice[256];
     snprintf(choice, sizeof choice, "%s:%s", run->start.conduit, run->program);
@@ -395,15 +395,15 @@ static int run_job(run_options_t *run)
     const aq_spawn_module_t *module = aq_spawn_choose(&run->start, run->spawner);
     if (module == NULL)
         return EXIT_USAGE;
-    if (!tell_conduit(run)) {
+    if (!export_conduit(run)) {
         aq_log_error("no memory for the environment of the ranks");
         return 1;
     }
     warn_unset(run->start.run.environment);
     run->start.run.one_layout = strcmp(run->start.conduit, "smp") == 0;
     if (run->start.verbose) {
-        aq_settings_unknown(tell_unknown, NULL);
-        tell_job(run, module);
+        aq_settings_unknown(warn_unknown, NULL);
+        print_job(run, module);
     }
     return aq_spawn_run(module, &run->start, run->dry);
 }
@@ -425,7 +425,7 @@ int main(int argc, char **argv)
     if (!take_options(&run, argv))
         return EXIT_USAGE;
     if (run.help || run.version)
-        return tell_about(&run);
+        return print_about(&run);
     if (!load_settings(&run) || !choose_conduit(&run, program) || !check_job(&run))
         return EXIT_USAGE;
     return run_job(&run);

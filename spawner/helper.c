@@ -65,7 +65,7 @@ static bool next_frame(aq_link_t *link, aq_message_t type, size_t most, aq_frame
 }
 
 // Authenticates both sides; everything after that is sealed.
-static bool prove_key(aq_helper_t *helper, const aq_intro_t *intro)
+static bool authenticate_parent(aq_helper_t *helper, const aq_intro_t *intro)
 {
     aq_auth_t auth = {.node = intro->node};
     aq_hello_t hello = {.node = intro->node};
@@ -106,33 +106,42 @@ static bool take_job(aq_helper_t *helper, const aq_frame_t *frame)
     return aq_node_split(node, job.low + 1, job.high, node->spec.radix);
 }
 
+static bool connect_parent(aq_helper_t *helper, const aq_intro_t *intro)
+{
+    int fd = aq_net_connect(intro->address, (uint16_t)intro->port, CALL_MS);
+    if (fd < 0) {
+        aq_log_error("it cannot reach the process that started it at %s, port %u (%s); open ports "
+                     "in the firewall (GASNET_SPAWN_PORTS), or give the right address with "
+                     "GASNET_MASTERIP",
+                     intro->address, intro->port, strerror(errno));
+        return false;
+    }
+    aq_link_open(&helper->parent, fd);
+    helper->node.self = intro->node;
+    memcpy(helper->node.key, intro->key, AQ_KEY_BYTES);
+    return true;
+}
+
+static bool receive_job(aq_helper_t *helper, const aq_intro_t *intro)
+{
+    aq_frame_t frame;
+    if (authenticate_parent(helper, intro) &&
+        next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) && take_job(helper, &frame))
+        return true;
+    aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
+                 intro->address, intro->port);
+    return false;
+}
+
 static bool call_parent(aq_helper_t *helper)
 {
     aq_bytes_t bytes = {0};
     aq_intro_t intro;
-    aq_frame_t frame;
     if (!read_intro(&bytes, &intro)) {
         aq_log_error("this program is started by gasnetrun on other hosts; start gasnetrun itself");
         return false;
     }
-    int fd = aq_net_connect(intro.address, (uint16_t)intro.port, CALL_MS);
-    if (fd < 0) {
-        aq_log_error(
-            "it cannot reach the process that started it at %s, port %u (%s); open ports in the "
-            "firewall (GASNET_SPAWN_PORTS), or give the right address with "
-            "GASNET_MASTERIP",
-            intro.address, intro.port, strerror(errno));
-        return false;
-    }
-    aq_link_open(&helper->parent, fd);
-    helper->node.self = intro.node;
-    memcpy(helper->node.key, intro.key, AQ_KEY_BYTES);
-    bool ok = prove_key(helper, &intro) &&
-              next_frame(&helper->parent, AQ_MSG_JOB, AQ_FRAME_MOST, &frame) &&
-              take_job(helper, &frame);
-    if (!ok)
-        aq_log_error("the process at %s, port %u, refused it; the launcher's message says why",
-                     intro.address, intro.port);
+    bool ok = connect_parent(helper, &intro) && receive_job(helper, &intro);
     explicit_bzero(intro.key, sizeof intro.key);
     explicit_bzero(bytes.data, bytes.used);
     aq_bytes_free(&bytes);
@@ -141,7 +150,7 @@ static bool call_parent(aq_helper_t *helper)
 
 // Waits until the helper ends, then ends what the helper left behind: processes that ranks started
 // would survive if the helper is killed.
-__attribute__((noreturn)) static void be_guard(pid_t helper)
+__attribute__((noreturn)) static void run_guard(pid_t helper)
 {
     (void)prctl(PR_SET_NAME, "gasnet-guard");
     (void)close_range(0, UINT_MAX, 0);
@@ -166,7 +175,7 @@ static bool leave_shell(void)
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid = ok ? fork() : -1;
     if (pid > 0)
-        be_guard(pid);
+        run_guard(pid);
     (void)prctl(PR_SET_NAME, "gasnet-helper");
     return pid == 0;
 }
@@ -219,8 +228,8 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
     aq_end_t end;
     if (!aq_read_end(frame->payload, &end))
         return false;
-    helper->told_exit = true;
-    helper->told_abort = helper->told_abort || end.now;
+    helper->reported_exit = true;
+    helper->reported_abort = helper->reported_abort || end.now;
     if (end.now)
         atomic_store(&helper->page->abort_asked, 1);
     (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
@@ -259,7 +268,7 @@ static bool take_credit(aq_helper_t *helper, const aq_frame_t *frame)
     return true;
 }
 
-static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
+static bool handle_frame(aq_helper_t *helper, const aq_frame_t *frame)
 {
     if (frame->type != AQ_MSG_INPUT && frame->type != AQ_MSG_CREDIT && frame->type != AQ_MSG_PING)
         pass_down(helper, frame);
@@ -287,7 +296,7 @@ static bool take_frame(aq_helper_t *helper, const aq_frame_t *frame)
 
 // The outgoing direction is sealed separately and still arrives, unless the attacker stops it; then
 // the parent only sees that the link ends.
-static void tell_forged(aq_helper_t *helper, int error)
+static void report_forged(aq_helper_t *helper, int error)
 {
     char reason[AQ_REMOTE_TEXT], text[AQ_REMOTE_TEXT + 64];
     aq_link_reason(&helper->parent, error, reason, sizeof reason);
@@ -307,9 +316,9 @@ static void serve_parent(aq_node_t *node, void *item, short events)
     if (error != 0)
         helper->gone = true;
     if (error == EBADMSG)
-        tell_forged(helper, error);
+        report_forged(helper, error);
     while ((framing = aq_link_next(&helper->parent, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
-        if (!take_frame(helper, &frame))
+        if (!handle_frame(helper, &frame))
             helper->gone = true;
     if (framing == AQ_FRAME_BAD)
         helper->gone = true;
@@ -393,7 +402,7 @@ static void helper_reaped(aq_node_t *node, pid_t pid, int status)
 }
 
 // Reports once other ranks with the same fault have been counted, or the ranks are gone.
-static void tell_fault(aq_helper_t *helper, bool now)
+static void report_fault(aq_helper_t *helper, bool now)
 {
     const aq_fault_t fault = {atomic_load(&helper->page->faults), helper->page->fault};
     if (fault.ranks == 0 || helper->told_fault)
@@ -410,10 +419,10 @@ static void helper_turn(aq_node_t *node)
 {
     aq_helper_t *helper = aq_helper_of(node);
     aq_helper_check_page(helper);
-    tell_fault(helper, false);
+    report_fault(helper, false);
     if (helper->started && helper->supervisor == 0 && !helper->told_done) {
         aq_helper_drain(helper);
-        tell_fault(helper, true);
+        report_fault(helper, true);
         aq_write_done(&helper->held, &(aq_done_t){node->self, (uint32_t)helper->code & 0xff});
         helper->told_done = true;
     }
@@ -439,7 +448,7 @@ static bool is_over(const aq_helper_t *helper)
 
 // Closing a socket with unread input discards what the parent has not received yet, so this side
 // lets the parent close first.
-static void part_in_order(const aq_helper_t *helper)
+static void close_after_parent(const aq_helper_t *helper)
 {
     char unread[256];
     uint64_t deadline = aq_clock_ns() + (uint64_t)PART_MS * 1000000;
@@ -459,7 +468,7 @@ static void end_all(aq_helper_t *helper)
     send_held(helper);
     (void)aq_link_flush(&helper->parent);
     if (!helper->gone || helper->forged)
-        part_in_order(helper);
+        close_after_parent(helper);
     aq_link_close(&helper->parent);
     aq_node_close(&helper->node);
     signal_supervisor(helper, SIGKILL);
@@ -534,7 +543,7 @@ static int call_launcher(const aq_worker_way_t *way)
 // This worker has no key. All workers may be in the same state, so the launcher reports the fault
 // for all of them. A worker that cannot reach the launcher logs that itself. Waits until the
 // launcher knows.
-static void tell_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
+static void report_keyless(aq_helper_t *helper, const aq_worker_way_t *way)
 {
     const aq_hello_t hello = {.node = AQ_NODE_KEYLESS};
     aq_frame_t none;
@@ -593,7 +602,7 @@ static bool leave_guard(void)
     (void)signal(SIGQUIT, SIG_DFL);
     pid_t guard = getpid(), pid = fork();
     if (pid > 0)
-        be_guard(pid);
+        run_guard(pid);
     (void)prctl(PR_SET_NAME, "gasnet-helper");
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     return pid == 0 && getppid() == guard;
@@ -610,7 +619,7 @@ static bool meet_launcher(aq_helper_t *helper, const aq_worker_way_t *way)
     memcpy(intro.key, way->key, sizeof intro.key);
     memcpy(helper->node.key, way->key, sizeof helper->node.key);
     aq_link_open(&helper->parent, fd);
-    if (!prove_key(helper, &intro)) {
+    if (!authenticate_parent(helper, &intro)) {
         aq_log_error("the process at %s, port %u, does not know the key of the job, or has no "
                      "place for this process",
                      way->addresses, way->port);
@@ -637,7 +646,7 @@ int aq_worker_main(char *word)
     if (aq_auth_init() != AQ_OK || !aq_worker_read(word, &way))
         return EXIT_FAILED;
     if (!way.has_key)
-        tell_keyless(&helper, &way);
+        report_keyless(&helper, &way);
     if (!way.has_key || !meet_launcher(&helper, &way))
         return EXIT_FAILED;
     if (!await_job(&helper) || !merge_environment(&helper.node.spec))

@@ -29,7 +29,7 @@ typedef struct aq_helper {
     int own_errors;   // standard error of a worker; -1: none
     pid_t supervisor; // 0: not started, or reaped
     int code;         // exit code of the supervisor
-    bool started, told_exit, told_abort, told_joined, told_left, told_done, told_fault;
+    bool started, reported_exit, reported_abort, told_joined, told_left, told_done, told_fault;
     uint64_t fault_due;                     // time to report the fault; 0: there is none
     bool gone;                              // the link to the parent is broken
     bool forged;                            // broken because bytes from the parent were changed

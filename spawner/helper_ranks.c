@@ -52,7 +52,7 @@ static bool make_page(aq_helper_t *helper)
 
 // Log lines of this process travel to the launcher like errors of a rank. This process must not
 // wait for itself.
-static bool open_own(aq_helper_t *helper)
+static bool open_log_stream(aq_helper_t *helper)
 {
     int own[2];
     if (pipe2(own, O_CLOEXEC | O_NONBLOCK) != 0)
@@ -71,21 +71,54 @@ bool aq_helper_prepare(aq_helper_t *helper)
         helper->lines[i].fd = -1;
         helper->streams[i] = (aq_stream_t){.fd = -1, .sink = &helper->lines[i]};
     }
-    return open_own(helper) && list_ranks(helper) && make_page(helper);
+    return open_log_stream(helper) && list_ranks(helper) && make_page(helper);
 }
 
 // ---- the supervisor ----
 
 // Closes what belongs to the helper: if the supervisor kept a pipe open, its end would go
 // unnoticed.
-static void keep_only(int page_fd)
+static void close_all_but_page(int page_fd)
 {
     if (page_fd > 3)
         (void)close_range(3, (unsigned)page_fd - 1, 0);
     (void)close_range((unsigned)page_fd + 1, UINT_MAX, 0);
 }
 
-__attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, const int fds[3],
+// Turns the forked child into a process of its own: name, standard streams, signals, environment.
+static void detach_supervisor(const aq_helper_t *helper, const int fds[3], pid_t parent)
+{
+    sigset_t none;
+    (void)prctl(PR_SET_NAME, "gasnet-ranks");
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(fds[fd], fd) < 0)
+            _exit(1);
+    close_all_but_page(helper->page_fd);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    environ = helper->node.spec.environment;
+}
+
+// Loads the settings of the ranks and enters their working directory. False: logged.
+static bool prepare_supervisor(const aq_spec_t *spec)
+{
+    char fault[512];
+    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
+        aq_log_error("%s", fault);
+        return false;
+    }
+    if (spec->workers || chdir(spec->folder) == 0)
+        return true;
+    aq_log_error("the working directory %s: %s; make it on every host, or name another one with "
+                 "GASNET_SSH_REMOTE_PATH",
+                 spec->folder, strerror(errno));
+    return false;
+}
+
+__attribute__((noreturn)) static void become_supervisor(const aq_helper_t *helper, const int fds[3],
                                                         pid_t parent)
 {
     const aq_spec_t *spec = &helper->node.spec;
@@ -95,33 +128,13 @@ __attribute__((noreturn)) static void become_supervisor(aq_helper_t *helper, con
                                             .argv = spec->argv,
                                             .label_lines = spec->label_lines,
                                             .cpus_per_rank = spec->cpus_per_rank};
-    char fault[512];
-    sigset_t none;
     int code = EXIT_NO_START;
-    (void)prctl(PR_SET_NAME, "gasnet-ranks");
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    for (int fd = 0; fd < 3; fd++)
-        if (dup2(fds[fd], fd) < 0)
-            _exit(1);
-    keep_only(helper->page_fd);
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    environ = spec->environment;
-    aq_page_take_faults(helper->page, helper->rank_count);
-    if (aq_settings_load(fault, sizeof fault) != AQ_OK) {
-        aq_log_error("%s", fault);
-        aq_page_fail(helper->page, code);
-    } else if (!spec->workers && chdir(spec->folder) != 0) {
-        aq_log_error(
-            "the working directory %s: %s; make it on every host, or name another one with "
-            "GASNET_SSH_REMOTE_PATH",
-            spec->folder, strerror(errno));
-        aq_page_fail(helper->page, code);
-    } else {
+    detach_supervisor(helper, fds, parent);
+    aq_page_divert_faults(helper->page, helper->rank_count);
+    if (prepare_supervisor(spec))
         (void)aq_supervise(&options, NULL, &code);
-    }
+    else
+        aq_page_fail(helper->page, code);
     _exit(code);
 }
 
@@ -309,15 +322,15 @@ static void contribute_step(aq_helper_t *helper)
 }
 
 // Reports the exit word once, and again when a rank aborts.
-static void tell_exit(aq_helper_t *helper)
+static void report_exit(aq_helper_t *helper)
 {
     int32_t word = atomic_load(&helper->page->exit_word);
     bool now = atomic_load(&helper->page->abort_asked) != 0;
-    if (word == AQ_BOOT_RUNNING || (helper->told_exit && (!now || helper->told_abort)))
+    if (word == AQ_BOOT_RUNNING || (helper->reported_exit && (!now || helper->reported_abort)))
         return;
     aq_write_end(&helper->parent.out, AQ_MSG_EXIT, &(aq_end_t){now, (uint32_t)word - 1});
-    helper->told_exit = true;
-    helper->told_abort = now;
+    helper->reported_exit = true;
+    helper->reported_abort = now;
 }
 
 void aq_helper_check_page(aq_helper_t *helper)
@@ -328,5 +341,5 @@ void aq_helper_check_page(aq_helper_t *helper)
         helper->told_left = true;
         aq_write_number(&helper->parent.out, AQ_MSG_LEFT, helper->node.self);
     }
-    tell_exit(helper);
+    report_exit(helper);
 }

@@ -13,8 +13,8 @@
 #define BLANKS " \t\r\n"
 #define PREFIX_MAX 4096u // of a name of SLURM, before the name is checked
 
-static bool too_bad(const char *what, const char *text, const char *expected, char *fault,
-                    size_t room)
+static bool refuse_text(const char *what, const char *text, const char *expected, char *fault,
+                        size_t room)
 {
     snprintf(fault, room, "%s: '%.80s' is not %s; the batch system wrote it, so tell its operator",
              what, text, expected);
@@ -38,13 +38,13 @@ static bool next_slots(slurm_t *slurm)
         return true;
     unsigned long value = strtoul(slurm->slots, &end, 10), times = 1;
     if (end == slurm->slots || value < 1 || value > INT32_MAX)
-        return too_bad("SLURM", slurm->slots, "a list of numbers such as 4(x2),8", slurm->fault,
-                       slurm->room);
+        return refuse_text("SLURM", slurm->slots, "a list of numbers such as 4(x2),8", slurm->fault,
+                           slurm->room);
     if (end[0] == '(' && end[1] == 'x') {
         times = strtoul(end + 2, &end, 10);
         if (*end != ')' || times < 1 || times > AQ_HOSTS_MAX)
-            return too_bad("SLURM", slurm->slots, "a list of numbers such as 4(x2),8", slurm->fault,
-                           slurm->room);
+            return refuse_text("SLURM", slurm->slots, "a list of numbers such as 4(x2),8",
+                               slurm->fault, slurm->room);
         end++;
     }
     slurm->now = (uint32_t)value;
@@ -58,7 +58,7 @@ static bool expand_names(slurm_t *slurm, const char *before, const char *text);
 static bool add_slurm(slurm_t *slurm, char *name)
 {
     if (!aq_hosts_legal_name(name))
-        return too_bad("SLURM", name, "the name of a host", slurm->fault, slurm->room);
+        return refuse_text("SLURM", name, "the name of a host", slurm->fault, slurm->room);
     if (!next_slots(slurm))
         return false;
     aq_host_t host = {.name = name, .slots = slurm->slots != NULL ? slurm->now : 0};
@@ -72,7 +72,7 @@ static bool expand_number(slurm_t *slurm, const char *before, unsigned long numb
     char longer[PREFIX_MAX];
     int n = snprintf(longer, sizeof longer, "%s%0*lu", before, width, number);
     if (n < 0 || (size_t)n > AQ_HOST_NAME_MAX)
-        return too_bad("SLURM", before, "the name of a host", slurm->fault, slurm->room);
+        return refuse_text("SLURM", before, "the name of a host", slurm->fault, slurm->room);
     return expand_names(slurm, longer, behind);
 }
 
@@ -87,8 +87,8 @@ static bool expand_ranges(slurm_t *slurm, const char *before, const char *text, 
             high = strtoul(end + 1, &end, 10);
         if (width == 0 || width > 9 || high < low || high - low >= AQ_HOSTS_MAX ||
             (*end != ',' && *end != ']'))
-            return too_bad("SLURM", text, "a range of numbers such as 1-3,07", slurm->fault,
-                           slurm->room);
+            return refuse_text("SLURM", text, "a range of numbers such as 1-3,07", slurm->fault,
+                               slurm->room);
         for (unsigned long number = low; number <= high; number++)
             if (!expand_number(slurm, before, number, (int)width, behind))
                 return false;
@@ -106,8 +106,8 @@ static bool expand_names(slurm_t *slurm, const char *before, const char *text)
     int part = open != NULL ? (int)(open - text) : (int)strlen(text);
     int n = snprintf(longer, sizeof longer, "%s%.*s", before, part, text);
     if (n < 0 || (size_t)n > AQ_HOST_NAME_MAX || (open != NULL && close == NULL))
-        return too_bad("SLURM", text, "a list of hosts such as n[1-3],m7", slurm->fault,
-                       slurm->room);
+        return refuse_text("SLURM", text, "a list of hosts such as n[1-3],m7", slurm->fault,
+                           slurm->room);
     if (open == NULL)
         return add_slurm(slurm, longer);
     return expand_ranges(slurm, longer, open + 1, close + 1);
@@ -155,9 +155,9 @@ static bool add_named(aq_hosts_t *hosts, const char *what, char *name, const cha
 {
     int64_t value = 0;
     if (!aq_hosts_legal_name(name))
-        return too_bad(what, name, "the name of a host", fault, room);
+        return refuse_text(what, name, "the name of a host", fault, room);
     if (!aq_size_parse_int(slots, &value) || value < 1 || value > INT32_MAX)
-        return too_bad(what, slots, "a number of slots", fault, room);
+        return refuse_text(what, slots, "a number of slots", fault, room);
     aq_host_t host = {.name = name, .slots = (uint32_t)value};
     return aq_hosts_add(hosts, &host, fault, room);
 }

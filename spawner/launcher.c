@@ -49,7 +49,7 @@ typedef struct aq_launcher {
     char *fault; // why ranks could not start, from the first that reported; NULL: no fault
     uint32_t faulty;
     uint64_t fault_due;
-    bool fault_told;
+    bool fault_logged;
     aq_go_t go;
     char peers[2][AQ_ADDRESS_TEXT];
     int code, first_code;
@@ -59,10 +59,10 @@ typedef struct aq_launcher {
     bool one_sink;
     bool input_open;
     uint32_t credit;
-    uint32_t shown;         // hosts in the progress line
-    pid_t command;          // process that starts workers; 0: ended, or there is none
-    uint64_t patience_ends; // time by which all workers must have arrived
-    bool numbered, let_go;  // workers have numbers; workers have started their ranks
+    uint32_t shown;             // hosts in the progress line
+    pid_t command;              // process that starts workers; 0: ended, or there is none
+    uint64_t patience_ends;     // time by which all workers must have arrived
+    bool numbered, start_ranks; // workers have numbers; workers have started their ranks
 } aq_launcher_t;
 
 static aq_launcher_t *launcher_of(aq_node_t *node)
@@ -247,14 +247,14 @@ static void report_failures(aq_launcher_t *launcher)
                  launcher->started, launcher->node.spec.host_count);
 }
 
-static void let_go(aq_launcher_t *launcher)
+static void start_ranks(aq_launcher_t *launcher)
 {
     aq_bytes_t bytes = {0};
     aq_write_go(&bytes, &launcher->go);
     aq_node_down(&launcher->node, &bytes);
     aq_bytes_free(&bytes);
     launcher->phase = LAUNCH_RUNNING;
-    launcher->let_go = true;
+    launcher->start_ranks = true;
     launcher->input_open = true;
     show_progress(launcher);
 }
@@ -267,7 +267,7 @@ static void check_started(aq_launcher_t *launcher)
     if (launcher->started + launcher->failed < launcher->node.spec.host_count)
         return;
     if (launcher->failed == 0) {
-        let_go(launcher);
+        start_ranks(launcher);
         return;
     }
     launcher->phase = LAUNCH_ENDING;
@@ -313,19 +313,19 @@ static void take_done(aq_launcher_t *launcher, const aq_done_t *done)
 static void take_fault(aq_launcher_t *launcher, const aq_fault_t *fault)
 {
     launcher->faulty += fault->ranks;
-    if (launcher->fault != NULL || launcher->fault_told)
+    if (launcher->fault != NULL || launcher->fault_logged)
         return;
     launcher->fault = strdup(fault->text);
     launcher->fault_due = aq_clock_ns() + SECOND; // other hosts may find the same fault
 }
 
-static void tell_fault(aq_launcher_t *launcher)
+static void log_fault(aq_launcher_t *launcher)
 {
     if (launcher->fault == NULL)
         return;
     flush_sinks(launcher);
-    aq_page_tell_fault(launcher->fault, launcher->faulty);
-    launcher->fault_told = true;
+    aq_page_print_fault(launcher->fault, launcher->faulty);
+    launcher->fault_logged = true;
     free(launcher->fault);
     launcher->fault = NULL;
 }
@@ -477,17 +477,17 @@ static void launch_watch(aq_node_t *node)
 
 // ---- the command that starts workers ----
 
-static void tell_few(const aq_launcher_t *launcher, const char *when)
+static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
 {
     if (launcher->node.keyless)
         return; // the reason was already reported
     aq_log_error("%" PRIu32 " of %" PRIu32 " processes had come %s; the command of "
                  "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
-                 aq_workers_here(&launcher->node), launcher->node.child_count, when,
+                 aq_workers_arrived(&launcher->node), launcher->node.child_count, when,
                  launcher->node.child_count);
 }
 
-static void tell_command_failed(const aq_launcher_t *launcher, int status)
+static void log_command_failed(const aq_launcher_t *launcher, int status)
 {
     char when[96];
     if (WIFSIGNALED(status))
@@ -495,7 +495,7 @@ static void tell_command_failed(const aq_launcher_t *launcher, int status)
     else
         snprintf(when, sizeof when, "when the command ended with exit code %d",
                  WEXITSTATUS(status));
-    tell_few(launcher, when);
+    log_missing_workers(launcher, when);
 }
 
 static void launch_reaped(aq_node_t *node, pid_t pid, int status)
@@ -506,7 +506,7 @@ static void launch_reaped(aq_node_t *node, pid_t pid, int status)
     launcher->command = 0;
     if (status == 0 || launcher->numbered || launcher->phase != LAUNCH_STARTING)
         return; // a command that succeeds may have put its processes into the background
-    tell_command_failed(launcher, status);
+    log_command_failed(launcher, status);
     fail_start(launcher);
 }
 
@@ -516,14 +516,14 @@ static void check_workers(aq_launcher_t *launcher)
     aq_node_t *node = &launcher->node;
     if (!node->spec.workers || launcher->numbered || launcher->phase != LAUNCH_STARTING)
         return;
-    if (aq_workers_here(node) == node->child_count) {
+    if (aq_workers_arrived(node) == node->child_count) {
         launcher->numbered = true;
         if (!aq_workers_number(node))
             fail_start(launcher);
     } else if (aq_clock_ns() >= launcher->patience_ends) {
         snprintf(when, sizeof when, "within %g seconds (GASNET_CONNECT_TIMEOUT)",
                  aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
-        tell_few(launcher, when);
+        log_missing_workers(launcher, when);
         fail_start(launcher);
     }
 }
@@ -561,7 +561,7 @@ static void end_command(aq_launcher_t *launcher)
     if (!launcher->node.spec.workers)
         return;
     pid_t group = launcher->command;
-    await_command(launcher, launcher->let_go ? COMMAND_GRACE : COMMAND_KILL);
+    await_command(launcher, launcher->start_ranks ? COMMAND_GRACE : COMMAND_KILL);
     if (launcher->command > 0 && kill(-group, SIGTERM) == 0)
         await_command(launcher, COMMAND_KILL);
     aq_supervised_sweep();
@@ -595,7 +595,7 @@ static void launch_turn(aq_node_t *node)
     check_started(launcher);
     check_output(launcher);
     if (aq_clock_ns() >= launcher->fault_due)
-        tell_fault(launcher);
+        log_fault(launcher);
     // A slow reader of our output delays the end, not the hosts.
     if (node->deadline != 0 && launch_blocked(node))
         node->deadline = aq_clock_ns() + END_GRACE;
@@ -634,7 +634,7 @@ char **aq_launch_environment(const char *list)
 bool aq_launch_find_address(aq_launch_plan_t *plan)
 {
     const char *told = aq_settings_text(AQ_SET_MASTERIP);
-    if (*told == '\0' || aq_net_resolve(told, plan->told_address))
+    if (*told == '\0' || aq_net_resolve(told, plan->master_address))
         return true;
     aq_log_error(
         "GASNET_MASTERIP: '%s' is neither an address nor a name that is known here; give an "
@@ -680,7 +680,7 @@ static bool set_up(aq_launcher_t *launcher, const aq_launch_plan_t *plan)
     node->ports = plan->ports;
     node->window = plan->window;
     memcpy(node->key, plan->key, sizeof node->key);
-    snprintf(node->told_address, sizeof node->told_address, "%s", plan->told_address);
+    snprintf(node->master_address, sizeof node->master_address, "%s", plan->master_address);
     aq_write_spec(&node->spec_bytes, &plan->spec);
     launcher->go = (aq_go_t){.peer = {{0, ""}, {0, ""}}};
     launcher->credit = INPUT_CREDIT;
@@ -727,7 +727,7 @@ static int launch_finish(aq_launcher_t *launcher)
     wait_reader(launcher);
     if (launcher->sinks[0].fault != 0)
         check_output(launcher);
-    tell_fault(launcher);
+    log_fault(launcher);
     aq_bytes_free(&launcher->node.spec_bytes);
     return launcher->code_known ? launcher->code : launcher->first_code;
 }

@@ -11,9 +11,9 @@ typedef struct aq_launch_plan {
     aq_spec_t spec; // the caller owns texts and tables
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
-    char told_address[AQ_ADDRESS_TEXT]; // "": determined automatically
-    uint32_t parts;                     // subtrees; 0: one for each host
-    uint32_t window;                    // children that are started at the same time
+    char master_address[AQ_ADDRESS_TEXT]; // "": determined automatically
+    uint32_t parts;                       // subtrees; 0: one for each host
+    uint32_t window;                      // children that are started at the same time
     // Spawner custom only, else NULL: starts the command that starts the workers, which call at
     // that port. Returns the process of the command, leader of its own process group; 0: failed,
     // logged.

@@ -141,7 +141,7 @@ static bool take_report(aq_node_t *node, aq_child_t *child, const aq_frame_t *fr
 }
 
 // False: helpers do not send such a frame.
-static bool take_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
+static bool handle_frame(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame)
 {
     switch (frame->type) {
     case AQ_MSG_GATHER:
@@ -178,7 +178,7 @@ void aq_node_take_frames(aq_node_t *node, aq_child_t *child)
     aq_framing_t framing = AQ_FRAME_PART;
     while (is_linked(child) &&
            (framing = aq_link_next(&child->link, AQ_FRAME_MOST, &frame)) == AQ_FRAME_WHOLE)
-        if (!take_frame(node, child, &frame)) {
+        if (!handle_frame(node, child, &frame)) {
             framing = AQ_FRAME_BAD;
             break;
         }

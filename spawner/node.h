@@ -27,7 +27,7 @@
 
 #define AQ_LISTENERS 8
 #define AQ_CALLERS 64
-#define AQ_REFUSALS_TOLD 4
+#define AQ_REFUSALS_LOGGED 4
 #define AQ_OUTPUT_CREDIT (256 * 1024) // initial credit: bytes of output that may come up a link
 
 typedef enum aq_child_state {
@@ -100,15 +100,15 @@ struct aq_node {
     aq_bytes_t spec_bytes; // encoded spec; the texts of a helper's spec point into it
     uint8_t key[AQ_KEY_BYTES];
     aq_ports_t ports;
-    char told_address[AQ_ADDRESS_TEXT]; // GASNET_MASTERIP; "": determined automatically
-    uint32_t self;                      // host of this helper; AQ_NODE_LAUNCHER
+    char master_address[AQ_ADDRESS_TEXT]; // GASNET_MASTERIP; "": determined automatically
+    uint32_t self;                        // host of this helper; AQ_NODE_LAUNCHER
     aq_child_t *children;
     uint32_t child_count;
     uint32_t window; // children that are started at the same time
     aq_listener_t listeners[AQ_LISTENERS];
     uint32_t listener_count;
     aq_caller_t callers[AQ_CALLERS];
-    uint32_t refused; // callers; the first AQ_REFUSALS_TOLD are reported one by one
+    uint32_t refused; // callers; the first AQ_REFUSALS_LOGGED are reported one by one
     char refused_address[AQ_ADDRESS_TEXT]; // of the last one
     bool keyless; // a worker without the key has called, and the user was told
     aq_gather_t gather;
@@ -166,7 +166,7 @@ void aq_node_lose_child(aq_node_t *node, aq_child_t *child, const char *why);
 // sentence.
 bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_listener_t **out,
                         char *why, size_t room);
-// Listens for workers, which may call from any host: at told_address, or at all addresses of this
+// Listens for workers, which may call from any host: at master_address, or at all addresses of this
 // host. Returns 0 or errno.
 int aq_node_listen_all(aq_node_t *node, uint16_t *port);
 // Called before each wait: watches callers and ports; after each wait: closes callers that did not

@@ -43,7 +43,7 @@ static int add_listener(aq_node_t *node, const char *address, const char *bound,
 // The address that the user gave may be that of a router in front of this host.
 static int listen_as_told(aq_node_t *node, aq_listener_t **out)
 {
-    const char *told = node->told_address;
+    const char *told = node->master_address;
     int error = add_listener(node, told, told, out);
     if (error == EADDRNOTAVAIL)
         error = add_listener(node, told, strchr(told, ':') != NULL ? "::" : "0.0.0.0", out);
@@ -72,7 +72,7 @@ bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_liste
     int error;
     if (here)
         error = add_listener(node, "127.0.0.1", "127.0.0.1", out);
-    else if (node->told_address[0] != '\0')
+    else if (node->master_address[0] != '\0')
         error = listen_as_told(node, out);
     else {
         error = add_listener(node, greeting->client, greeting->client, out);
@@ -92,7 +92,7 @@ int aq_node_listen_all(aq_node_t *node, uint16_t *port)
 {
     aq_listener_t *listener = NULL;
     int error;
-    if (node->told_address[0] != '\0') {
+    if (node->master_address[0] != '\0') {
         error = listen_as_told(node, &listener);
     } else {
         error = add_listener(node, "::", "::", &listener); // IPv4 too, unless configured otherwise
@@ -117,17 +117,17 @@ static bool is_invited(const aq_node_t *node, const char *address)
 // Strangers may call any number of times: the first are reported, the others only counted.
 static void refuse_caller(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
-    if (++node->refused <= AQ_REFUSALS_TOLD)
+    if (++node->refused <= AQ_REFUSALS_LOGGED)
         aq_log_warn("a connection from %s is refused: %s", caller->address, why);
     memcpy(node->refused_address, caller->address, sizeof node->refused_address);
     aq_link_close(&caller->link);
 }
 
-static void tell_refused(aq_node_t *node)
+static void log_refused(aq_node_t *node)
 {
-    if (node->refused > AQ_REFUSALS_TOLD)
+    if (node->refused > AQ_REFUSALS_LOGGED)
         aq_log_warn("%u more connections were refused, the last one from %s",
-                    node->refused - AQ_REFUSALS_TOLD, node->refused_address);
+                    node->refused - AQ_REFUSALS_LOGGED, node->refused_address);
     node->refused = 0;
 }
 
@@ -269,7 +269,7 @@ static void serve_caller(aq_node_t *node, void *item, short events)
 // ---- the loop's side ----
 
 // The time at which the oldest caller loses its place; 0: a place is free.
-static uint64_t place_due(const aq_node_t *node)
+static uint64_t place_deadline(const aq_node_t *node)
 {
     uint64_t oldest = UINT64_MAX;
     for (uint32_t i = 0; i < AQ_CALLERS; i++) {
@@ -285,7 +285,7 @@ static uint64_t place_due(const aq_node_t *node)
 // first, so that no caller loses its place while its AUTH frame is already here.
 void aq_node_watch_calls(aq_node_t *node)
 {
-    bool room = place_due(node) <= aq_clock_ns();
+    bool room = place_deadline(node) <= aq_clock_ns();
     for (uint32_t i = 0; i < AQ_CALLERS; i++)
         if (node->callers[i].link.fd >= 0)
             aq_node_watch(node, node->callers[i].link.fd, POLLIN, serve_caller, &node->callers[i]);
@@ -308,7 +308,7 @@ void aq_node_close_calls(aq_node_t *node)
     for (uint32_t i = 0; i < node->listener_count; i++)
         (void)close(node->listeners[i].fd);
     node->listener_count = 0;
-    tell_refused(node);
+    log_refused(node);
 }
 
 void aq_node_check_calls(aq_node_t *node)

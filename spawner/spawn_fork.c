@@ -158,7 +158,7 @@ aq_status_t aq_boot_fork_adopt(aq_boot_page_t *page, uint32_t rank, aq_boot_t **
 {
     aq_log_identity(rank, page->size);
     if (page->supervisor > 0)
-        aq_page_take_faults(page, 1);
+        aq_page_divert_faults(page, 1);
     uint32_t state = AQ_RANK_STARTING;
     if (!atomic_compare_exchange_strong(&page->state[rank], &state, AQ_RANK_RUNNING)) {
         aq_log_error("another program of this job has already been rank %" PRIu32
@@ -280,7 +280,7 @@ void aq_boot_fork_begin(void)
     if (text == NULL || find_page(text) != NULL)
         return; // aq_boot_fork_join reports the fault
     aq_log_identity((uint32_t)named.rank, named_page->size);
-    aq_page_take_faults(named_page, 1);
+    aq_page_divert_faults(named_page, 1);
 }
 
 aq_status_t aq_boot_fork_join(const char *text, aq_boot_t **out)

@@ -111,7 +111,8 @@ static const aq_spawn_module_t *take_best(const aq_start_t *start)
     return best; // fork is always usable
 }
 
-static void tell_others(const aq_start_t *start, const aq_spawn_module_t *taken, const wish_t *wish)
+static void print_others(const aq_start_t *start, const aq_spawn_module_t *taken,
+                         const wish_t *wish)
 {
     char why[WHY_ROOM];
     int priority;
@@ -134,7 +135,7 @@ const aq_spawn_module_t *aq_spawn_choose(const aq_start_t *start, const char *na
     wish_t wish = find_wish(start, name);
     const aq_spawn_module_t *taken = wish.name != NULL ? take_wish(start, &wish) : take_best(start);
     if (taken != NULL && start->more_verbose)
-        tell_others(start, taken, &wish);
+        print_others(start, taken, &wish);
     return taken;
 }
 

@@ -73,7 +73,7 @@ static bool job_ended(const mpi_boot_t *self)
 }
 
 // MPI spins while it waits, and there may be more ranks than processors, so this file waits itself.
-static void pause_between(unsigned looks)
+static void pause_between_tests(unsigned looks)
 {
     if (looks < YIELDS)
         sched_yield();
@@ -97,7 +97,7 @@ static aq_status_t complete_call(mpi_boot_t *self, const char *call, int begun,
         if (looks >= YIELDS && job_ended(self))
             return AQ_ERR_PEER;
         if (!aq_page_meanwhile())
-            pause_between(looks);
+            pause_between_tests(looks);
     }
     if (begun && job_ended(self))
         return AQ_ERR_PEER;
@@ -185,7 +185,7 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
 }
 
 // A launcher that is told to end the job may lose what a rank has just printed.
-static void let_words_pass(void)
+static void wait_for_output(void)
 {
     aq_clock_sleep_ns(LAST_WORDS_NS);
 }
@@ -201,7 +201,7 @@ __attribute__((noreturn)) static void mpi_boot_abort(aq_boot_t *boot, int code)
     if (won == 0 && !all_leave)
         won = 1;
     if (won && self->mpi->end_now) {
-        let_words_pass();
+        wait_for_output();
         self->mpi->end_now(won);
     }
     _exit(won);
@@ -226,7 +226,7 @@ static bool all_leave(mpi_boot_t *self)
             break;
         error = self->mpi->test(&request, &done, NULL, NULL);
         if (!done && !aq_page_meanwhile())
-            pause_between(looks);
+            pause_between_tests(looks);
     }
     return !error && done;
 }
@@ -238,7 +238,7 @@ static int announced_or(const mpi_boot_t *self, int code)
     return word == AQ_BOOT_RUNNING || word == 1 ? code : word - 1;
 }
 
-static void say_that_left(mpi_boot_t *self)
+static void mark_left(mpi_boot_t *self)
 {
     atomic_store(&self->page->state[self->boot.rank], AQ_RANK_FINALIZED);
 }
@@ -249,7 +249,7 @@ static void leave_mpi(mpi_boot_t *self)
     if (self->mpi->finished() || aq_mpilib_inside || !aq_settings_bool(AQ_SET_MPI_FINALIZE))
         return;
     if (all_leave(self)) {
-        say_that_left(self);
+        mark_left(self);
         const bool other_hosts = *self->peer != '\0';
         if (!other_hosts || !self->mpi->quit || !self->mpi->quit())
             (void)self->mpi->finish();
@@ -261,7 +261,7 @@ static void leave_mpi(mpi_boot_t *self)
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
     fflush(NULL);
     if (*self->peer && self->mpi->end_job) { // there are other hosts
-        let_words_pass();
+        wait_for_output();
         self->mpi->end_job(announced_or(self, 1), "some ranks do not leave the job");
     }
     mpi_boot_abort(&self->boot, 1);
@@ -274,7 +274,7 @@ static void mpi_boot_finalize(aq_boot_t *boot)
         return;
     self->leaves = true;
     leave_mpi(self);
-    say_that_left(self);
+    mark_left(self);
 }
 
 // A return from main, or exit(), ends the job like gasnet_exit: the other ranks, which may be about
@@ -297,7 +297,7 @@ static void on_exit_of_process(int code, void *unused)
         leave_mpi(self);
     else if (code && ends_job)
         mpi_boot_abort(&self->boot, code); // other ranks may wait in MPI
-    say_that_left(self);
+    mark_left(self);
     if (won != code)
         _exit(won);
 }
@@ -305,13 +305,13 @@ static void on_exit_of_process(int code, void *unused)
 // ---- hosts ----
 
 // What a rank tells the others about where it runs.
-typedef struct card {
+typedef struct info {
     char host[96];               // the same in processes that share memory, different in all others
     char address[ADDRESS_BYTES]; // numeric; "": no address that others can use
     cpu_set_t processors;
     pid_t pid;
     aq_memfile_ticket_t page; // of the first rank of a host
-} card_t;
+} host_info_t;
 
 static void read_line(const char *path, char *text, size_t room)
 {
@@ -325,38 +325,38 @@ static void read_line(const char *path, char *text, size_t room)
 }
 
 // Processes with the same kernel and process numbers share memory through /proc.
-static void name_host(card_t *card)
+static void name_host(host_info_t *info)
 {
     struct stat space;
     char boot[64];
     read_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
     if (stat("/proc/self/ns/pid", &space) != 0)
         space.st_ino = 0;
-    snprintf(card->host, sizeof card->host, "%s %.32s %" PRIu64, boot, *boot ? "" : aq_log_host(),
+    snprintf(info->host, sizeof info->host, "%s %.32s %" PRIu64, boot, *boot ? "" : aq_log_host(),
              (uint64_t)space.st_ino);
 }
 
-static void fill_card(card_t *card)
+static void fill_host_info(host_info_t *info)
 {
     char addresses[1024];
-    memset(card, 0, sizeof *card);
-    name_host(card);
-    card->pid = getpid();
+    memset(info, 0, sizeof *info);
+    name_host(info);
+    info->pid = getpid();
     aq_net_own_addresses(addresses, sizeof addresses);
-    snprintf(card->address, sizeof card->address, "%.*s", (int)strcspn(addresses, ","), addresses);
-    if (sched_getaffinity(0, sizeof card->processors, &card->processors) != 0)
-        CPU_ZERO(&card->processors);
+    snprintf(info->address, sizeof info->address, "%.*s", (int)strcspn(addresses, ","), addresses);
+    if (sched_getaffinity(0, sizeof info->processors, &info->processors) != 0)
+        CPU_ZERO(&info->processors);
 }
 
 // Numbers hosts by their first rank; *first is the first rank of this host.
-static void number_hosts(const card_t *cards, uint32_t rank, uint32_t size, uint32_t *host_of_rank,
-                         uint32_t *first)
+static void number_hosts(const host_info_t *infos, uint32_t rank, uint32_t size,
+                         uint32_t *host_of_rank, uint32_t *first)
 {
     uint32_t hosts = 0;
     *first = rank;
     for (uint32_t r = 0; r < size; r++) {
-        uint32_t same = r > 0 && strcmp(cards[r].host, cards[r - 1].host) == 0 ? r - 1 : 0;
-        while (same < r && strcmp(cards[same].host, cards[r].host) != 0)
+        uint32_t same = r > 0 && strcmp(infos[r].host, infos[r - 1].host) == 0 ? r - 1 : 0;
+        while (same < r && strcmp(infos[same].host, infos[r].host) != 0)
             same++;
         host_of_rank[r] = same < r ? host_of_rank[same] : hosts++;
     }
@@ -366,23 +366,23 @@ static void number_hosts(const card_t *cards, uint32_t rank, uint32_t size, uint
 }
 
 // mpirun may bind each rank to different processors; the ranks of a host share the union.
-static uint32_t count_processors(const card_t *cards, const uint32_t *host_of_rank, uint32_t rank,
-                                 uint32_t size)
+static uint32_t count_processors(const host_info_t *infos, const uint32_t *host_of_rank,
+                                 uint32_t rank, uint32_t size)
 {
     cpu_set_t all;
     CPU_ZERO(&all);
     for (uint32_t r = 0; r < size; r++)
         if (host_of_rank[r] == host_of_rank[rank])
-            CPU_OR(&all, &all, &cards[r].processors);
+            CPU_OR(&all, &all, &infos[r].processors);
     return (uint32_t)CPU_COUNT(&all);
 }
 
-static const char *address_elsewhere(const card_t *cards, const uint32_t *host_of_rank,
+static const char *address_elsewhere(const host_info_t *infos, const uint32_t *host_of_rank,
                                      uint32_t rank, uint32_t size)
 {
     for (uint32_t r = 0; r < size; r++)
         if (host_of_rank[r] != host_of_rank[rank])
-            return cards[r].address;
+            return infos[r].address;
     return "";
 }
 
@@ -417,7 +417,8 @@ static aq_status_t open_page(uint32_t size, const aq_memfile_ticket_t *ticket,
 }
 
 // Shares the page of this host: its first rank makes the page and tells the others where it is.
-static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uint32_t first)
+static aq_status_t share_page(mpi_boot_t *self, host_info_t *infos, host_info_t *mine,
+                              uint32_t first)
 {
     aq_boot_t *boot = &self->boot;
     aq_boot_page_t *page = NULL;
@@ -426,9 +427,9 @@ static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uin
     if (first == boot->rank)
         status = make_page(boot->size, &fd, &page, &mine->page);
     if (status == AQ_OK)
-        status = mpi_boot_exchange(boot, mine, sizeof *mine, cards);
+        status = mpi_boot_exchange(boot, mine, sizeof *mine, infos);
     if (status == AQ_OK && first != boot->rank)
-        status = open_page(boot->size, &cards[first].page, &page);
+        status = open_page(boot->size, &infos[first].page, &page);
     if (status == AQ_OK)
         status = mpi_boot_barrier(boot); // all have opened it
     if (fd >= 0)
@@ -438,7 +439,7 @@ static aq_status_t share_page(mpi_boot_t *self, card_t *cards, card_t *mine, uin
 }
 
 // Watches the launcher and the next rank of this host; the last rank watches the first.
-static aq_status_t watch_others(const mpi_boot_t *self, const card_t *cards)
+static aq_status_t watch_others(const mpi_boot_t *self, const host_info_t *infos)
 {
     const aq_boot_t *boot = &self->boot;
     aq_watch_t watch = {.page = self->page, .rank = boot->rank, .next = boot->rank};
@@ -451,37 +452,37 @@ static aq_status_t watch_others(const mpi_boot_t *self, const card_t *cards)
         do
             watch.next = (watch.next + 1) % boot->size;
         while (boot->host_of_rank[watch.next] != boot->host_of_rank[boot->rank]);
-    watch.next_pid = cards[watch.next].pid;
+    watch.next_pid = infos[watch.next].pid;
     return aq_watch_start(&watch);
 }
 
 static aq_status_t find_hosts(mpi_boot_t *self)
 {
     aq_boot_t *boot = &self->boot;
-    card_t mine, *cards = calloc(boot->size, sizeof *cards);
+    host_info_t mine, *infos = calloc(boot->size, sizeof *infos);
     uint32_t first, *host_of_rank = calloc(boot->size, sizeof *host_of_rank);
-    if (!cards || !host_of_rank) {
+    if (!infos || !host_of_rank) {
         aq_log_error("no memory for the hosts of %u ranks", boot->size);
-        free(cards);
+        free(infos);
         free(host_of_rank);
         return AQ_ERR_RESOURCE;
     }
-    fill_card(&mine);
-    aq_status_t status = mpi_boot_exchange(boot, &mine, sizeof mine, cards);
+    fill_host_info(&mine);
+    aq_status_t status = mpi_boot_exchange(boot, &mine, sizeof mine, infos);
     if (status == AQ_OK) {
-        number_hosts(cards, boot->rank, boot->size, host_of_rank, &first);
+        number_hosts(infos, boot->rank, boot->size, host_of_rank, &first);
         for (uint32_t r = 0; r < boot->size; r++)
             boot->exit_stays_here |= host_of_rank[r] != host_of_rank[boot->rank];
-        boot->processors = count_processors(cards, host_of_rank, boot->rank, boot->size);
+        boot->processors = count_processors(infos, host_of_rank, boot->rank, boot->size);
         snprintf(self->peer, sizeof self->peer, "%s",
-                 address_elsewhere(cards, host_of_rank, boot->rank, boot->size));
-        status = share_page(self, cards, &mine, first);
+                 address_elsewhere(infos, host_of_rank, boot->rank, boot->size));
+        status = share_page(self, infos, &mine, first);
     }
     boot->host_of_rank = host_of_rank;
     if (status == AQ_OK)
-        status = watch_others(self, cards);
+        status = watch_others(self, infos);
     boot->peer = self->peer;
-    free(cards);
+    free(infos);
     return status;
 }
 

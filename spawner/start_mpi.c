@@ -46,7 +46,7 @@ static bool in_path(const char *program)
     return false;
 }
 
-static bool look_for_command(int *priority, char *why, size_t room)
+static bool find_command(int *priority, char *why, size_t room)
 {
     *priority = PRIORITY;
     char **command = aq_shell_split(aq_settings_text(source));
@@ -71,14 +71,14 @@ static bool mpi_init(const aq_start_t *start, int *priority, char *why, size_t r
 {
     (void)start;
     source = AQ_SET_MPIRUN_CMD;
-    return look_for_command(priority, why, room);
+    return find_command(priority, why, room);
 }
 
 static bool pmi_init(const aq_start_t *start, int *priority, char *why, size_t room)
 {
     (void)start;
     source = *aq_settings_text(AQ_SET_PMIRUN_CMD) ? AQ_SET_PMIRUN_CMD : AQ_SET_MPIRUN_CMD;
-    return look_for_command(priority, why, room);
+    return find_command(priority, why, room);
 }
 
 static aq_status_t refuse_option(const char *option, const char *what)
@@ -225,7 +225,7 @@ static aq_status_t mpi_allocate_hosts(const aq_start_t *start)
 }
 
 // The ranks must use the launcher's choice, no matter what the environment says.
-static aq_status_t tell_ranks(const char *spawner)
+static aq_status_t export_spawner(const char *spawner)
 {
     if (setenv("GASNET_SPAWNER", spawner, 1) == 0)
         return AQ_OK;
@@ -236,13 +236,13 @@ static aq_status_t tell_ranks(const char *spawner)
 static aq_status_t mpi_prepare(const aq_start_t *start)
 {
     (void)start;
-    return tell_ranks("mpi");
+    return export_spawner("mpi");
 }
 
 static aq_status_t pmi_prepare(const aq_start_t *start)
 {
     (void)start;
-    return tell_ranks("pmi");
+    return export_spawner("pmi");
 }
 
 static aq_status_t mpi_nothing(const aq_start_t *start)

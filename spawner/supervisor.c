@@ -155,21 +155,21 @@ static void kill_late(aq_supervised_t *job)
 }
 
 // With several hosts the launcher reports that.
-static void tell_fault(aq_supervised_t *job)
+static void log_fault(aq_supervised_t *job)
 {
     uint32_t faults = atomic_load(&job->page->faults);
-    if (faults == 0 || job->fault_told || job->options->part != NULL)
+    if (faults == 0 || job->fault_logged || job->options->part != NULL)
         return;
-    job->fault_told = true;
+    job->fault_logged = true;
     flush_sinks(job);
-    aq_page_tell_fault(job->page->fault, faults);
+    aq_page_print_fault(job->page->fault, faults);
 }
 
 // The job may continue or hang, so the fault is reported soon, once other ranks with the same fault
 // have been counted.
 static void notice_fault(aq_supervised_t *job)
 {
-    if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->fault_told &&
+    if (job->phase == AQ_SUPERVISED_RUNNING && job->deadline == 0 && !job->fault_logged &&
         atomic_load(&job->page->faults) > 0)
         job->deadline = aq_clock_ns() + GRACE;
 }
@@ -195,8 +195,8 @@ static bool reader_goes_on(const aq_supervised_t *job)
 static void pass_deadline(aq_supervised_t *job)
 {
     if (job->phase == AQ_SUPERVISED_RUNNING) {
-        tell_fault(job);
-        job->fault_told = true;
+        log_fault(job);
+        job->fault_logged = true;
         job->deadline = 0;
     } else if (job->phase == AQ_SUPERVISED_LEAVING && reader_goes_on(job)) {
         job->deadline = 0;
@@ -228,7 +228,7 @@ static void fail_job(aq_supervised_t *job, int code)
     end_job(job);
 }
 
-static const char *suffix_others(const aq_supervised_t *job)
+static const char *others_ended(const aq_supervised_t *job)
 {
     return job->alive > 0 || job->options->part != NULL ? "; the other ranks are ended" : "";
 }
@@ -247,13 +247,13 @@ static void handle_signal_death(aq_supervised_t *job, uint32_t rank, pid_t pid, 
                  aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid,
                  signal_name(sig), strsignal(sig),
                  sig == SIGKILL ? ", which the system also sends when memory runs out" : "",
-                 announced ? " while the job was ending" : suffix_others(job));
+                 announced ? " while the job was ending" : others_ended(job));
     if (!announced)
         fail_job(job, 128 + sig);
 }
 
 // Handles a rank that left with code 0 while no end was announced.
-static void judge_quiet(aq_supervised_t *job, uint32_t rank, pid_t pid)
+static void handle_quiet_exit(aq_supervised_t *job, uint32_t rank, pid_t pid)
 {
     if (atomic_load(&job->page->state[aq_supervised_rank(job, rank)]) != AQ_RANK_STARTING) {
         if (aq_settings_bool(AQ_SET_CATCH_EXIT))
@@ -272,7 +272,7 @@ static void judge_quiet(aq_supervised_t *job, uint32_t rank, pid_t pid)
     fail_job(job, 1);
 }
 
-static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
+static void handle_exit_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
 {
     if (job->phase >= AQ_SUPERVISED_ENDING || atomic_load(&job->page->exit_word) != AQ_BOOT_RUNNING)
         return;
@@ -281,7 +281,7 @@ static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
     if (job->stop_signal != 0)
         return;
     if (code == 0) {
-        judge_quiet(job, rank, pid);
+        handle_quiet_exit(job, rank, pid);
         return;
     }
     if (!aq_settings_bool(AQ_SET_CATCH_EXIT))
@@ -291,7 +291,7 @@ static void judge_code(aq_supervised_t *job, uint32_t rank, pid_t pid, int code)
         aq_log_error("rank %" PRIu32 " of %" PRIu32
                      " (process %ld) ended with exit code %d, without gasnet_exit%s",
                      aq_supervised_rank(job, rank), aq_supervised_size(job), (long)pid, code,
-                     suffix_others(job));
+                     others_ended(job));
     // The other ranks may be about to return the same code, so they get the time of an announced
     // exit.
     (void)aq_page_announce(job->page, AQ_NO_RANK, code);
@@ -312,7 +312,7 @@ static void reap_ranks(aq_supervised_t *job)
         if (WIFSIGNALED(status))
             handle_signal_death(job, rank, pid, WTERMSIG(status));
         else
-            judge_code(job, rank, pid, WEXITSTATUS(status));
+            handle_exit_code(job, rank, pid, WEXITSTATUS(status));
     }
 }
 
@@ -621,7 +621,7 @@ static void forget_handlers(void)
 
 static int watch_job(aq_supervised_t *job, int code)
 {
-    aq_page_take_faults(NULL, 0);
+    aq_page_divert_faults(NULL, 0);
     aq_sink_open(&job->sinks[0], STDOUT_FILENO);
     aq_sink_open(&job->sinks[1], STDERR_FILENO);
     if (code != 0) {
@@ -634,7 +634,7 @@ static int watch_job(aq_supervised_t *job, int code)
     if (job->only_ranks)
         aq_supervised_sweep();
     finish_output(job);
-    tell_fault(job);
+    log_fault(job);
     return job_code(job);
 }
 

@@ -55,7 +55,7 @@ typedef struct aq_supervised {
     int stop_signal;   // from the user; 0: none
     int first_code;    // first nonzero exit code of a rank without an announcement
     bool any_killed;   // a signal killed a rank
-    bool fault_told;   // the user was told that and why ranks could not start
+    bool fault_logged; // the user was told that and why ranks could not start
 } aq_supervised_t;
 
 // Epoll data of the signal descriptor; streams have their index.

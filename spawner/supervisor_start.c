@@ -311,7 +311,7 @@ static void close_run(int first, int last)
 #define FDS_MARKED 8192 // more than the supervisor has
 
 // Returns descriptor i of those that belong to the supervisor; -1: there is none.
-static int our_fd(const launch_t *launch, size_t i)
+static int supervisor_fd(const launch_t *launch, size_t i)
 {
     const aq_supervised_t *job = launch->job;
     const int others[] = {job->page_fd,   job->epoll,     job->signals,   job->null_input,
@@ -324,16 +324,16 @@ static int our_fd(const launch_t *launch, size_t i)
 
 // Closes the supervisor's descriptors in a child that does not exec. The system hands out the
 // lowest free number, so the descriptors mostly form one or two ranges.
-static void close_ours(const launch_t *launch)
+static void close_supervisor_fds(const launch_t *launch)
 {
     bool ours[FDS_MARKED + 1];
     int fd, top = 0;
-    for (size_t i = 0; (fd = our_fd(launch, i)) >= 0; i++)
+    for (size_t i = 0; (fd = supervisor_fd(launch, i)) >= 0; i++)
         top = fd > top ? fd : top;
     bool marked = top < FDS_MARKED;
     if (marked)
         memset(ours, 0, (size_t)top + 2);
-    for (size_t i = 0; (fd = our_fd(launch, i)) >= 0; i++) {
+    for (size_t i = 0; (fd = supervisor_fd(launch, i)) >= 0; i++) {
         if (marked)
             ours[fd] = true;
         else
@@ -428,6 +428,29 @@ static void end_one_layout(int old)
         (void)personality((unsigned)old);
 }
 
+// Returns true in a forked child, which goes on as the rank. False in the caller; a fault, which is
+// logged, sets *code.
+static bool start_rank(launch_t *launch, int *code)
+{
+    if (!open_pipes(launch)) {
+        *code = 1;
+        return false;
+    }
+    pid_t pid = launch->program != NULL ? spawn_program(launch) : fork();
+    int error = errno;
+    if (pid == 0) {
+        if (!become_rank(launch))
+            _exit(1); // the parent notices and reports it
+        close_supervisor_fds(launch);
+        return true;
+    }
+    if (!adopt_child(launch, pid, error))
+        *code = 1;
+    else if (launch->error != 0)
+        *code = refuse_program(launch->job->options->argv[0], launch->error);
+    return false;
+}
+
 bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32_t *rank, int *code)
 {
     static launch_t launch; // outlives the vfork
@@ -440,25 +463,11 @@ bool aq_supervised_start_ranks(aq_supervised_t *job, const char *program, uint32
     }
     const int old = program != NULL && job->options->one_layout ? start_one_layout(job) : -1;
     *code = 0;
-    for (; launch.rank < job->options->size && *code == 0; launch.rank++) {
-        if (!open_pipes(&launch)) {
-            *code = 1;
-            break;
-        }
-        pid_t pid = program != NULL ? spawn_program(&launch) : fork();
-        int error = errno;
-        if (pid == 0) {
-            if (!become_rank(&launch))
-                _exit(1); // the parent notices and reports it
-            close_ours(&launch);
+    for (; launch.rank < job->options->size && *code == 0; launch.rank++)
+        if (start_rank(&launch, code)) {
             *rank = launch.rank;
             return true;
         }
-        if (!adopt_child(&launch, pid, error))
-            *code = 1;
-        else if (launch.error != 0)
-            *code = refuse_program(job->options->argv[0], launch.error);
-    }
     end_one_layout(old);
     free(launch.environment);
     return false;

@@ -46,8 +46,9 @@ void aq_workers_option(const aq_node_t *node, uint16_t port, bool with_key,
     char key[2 * AQ_KEY_BYTES + 1] = "-", own[AQ_REMOTE_TEXT - 64] = "";
     if (with_key)
         aq_workers_key(node, key);
-    if (node->told_address[0] != '\0') {
-        snprintf(word, AQ_WORKER_WORD, AQ_WORKER_OPTION "%u/%s/%s", port, key, node->told_address);
+    if (node->master_address[0] != '\0') {
+        snprintf(word, AQ_WORKER_WORD, AQ_WORKER_OPTION "%u/%s/%s", port, key,
+                 node->master_address);
         return;
     }
     aq_net_own_addresses(own, sizeof own);
@@ -66,7 +67,7 @@ bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame
     return true;
 }
 
-uint32_t aq_workers_here(const aq_node_t *node)
+uint32_t aq_workers_arrived(const aq_node_t *node)
 {
     uint32_t here = 0;
     for (uint32_t i = 0; i < node->child_count; i++)

@@ -32,7 +32,7 @@ void aq_workers_key(const aq_node_t *node, char text[2 * AQ_KEY_BYTES + 1]);
 bool aq_workers_take(aq_node_t *node, aq_child_t *child, const aq_frame_t *frame);
 
 // The number of workers that have described themselves.
-uint32_t aq_workers_here(const aq_node_t *node);
+uint32_t aq_workers_arrived(const aq_node_t *node);
 
 // Once all workers are here: numbers them, by GASNET_WORKER_RANK or else adjacently on each
 // machine, and sends each its job. Must not be called while children of the node are in use. False:
