@@ -1,5 +1,5 @@
-// The readers of lists of hosts: whatever stands in them, no row has a name or a user that a remote
-// shell could take for an option, and each rank goes to a host of the list.
+// The readers of lists of hosts: for any input, no row has a name or a user that a remote shell
+// could take for an option, and each rank is placed on a host of the list.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void place(const aq_hosts_t *hosts)
             abort();
 }
 
-// A fault is a sentence.
+// A fault is one sentence.
 static void finish(aq_hosts_t *hosts, bool ok, const char *fault)
 {
     if (ok == (fault[0] != '\0'))

@@ -1,6 +1,6 @@
-// The sealed streams of the launcher's links, with an attacker in the middle. The input is what he
-// and the network do: seal a text, deliver some bytes, change, cut out, repeat or insert some.
-// Whatever it is, the receiver gets the beginning of what was sealed, and keeps little.
+// The sealed streams of the launcher's links, with an attacker. The input is the sequence of
+// actions: seal a text, deliver some bytes, change, cut, replay or insert some. In any case the
+// receiver gets a prefix of what was sealed, and keeps little.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 typedef struct world {
     aq_seal_t *sender, *receiver;
     aq_bytes_t sent, got;  // plain
-    aq_bytes_t wire, kept; // in flight; delivered and not opened yet
+    aq_bytes_t wire, kept; // in flight; delivered but not opened yet
 } world_t;
 
 static void must(bool ok)
@@ -48,7 +48,7 @@ static void cut_out(aq_bytes_t *wire, size_t at, size_t count)
     wire->used -= count;
 }
 
-// Room for count bytes at a place in what is in flight.
+// Makes room for count bytes at a position of the bytes in flight.
 static uint8_t *make_gap(aq_bytes_t *wire, size_t at, size_t count)
 {
     must(aq_put_room(wire, count) != NULL);
@@ -70,7 +70,7 @@ static void seal_text(world_t *world, const uint8_t *text, size_t length)
     aq_seal_record(world->sender, text, length, &world->wire);
 }
 
-// One step: what is done, where, to how many bytes.
+// One step: the action, its position, and its number of bytes.
 static void take_step(world_t *world, const uint8_t step[3], const uint8_t *text, size_t length)
 {
     aq_bytes_t *wire = &world->wire;

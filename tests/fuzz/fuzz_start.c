@@ -1,5 +1,5 @@
-// What arrives while a job is started: frames, messages, collective steps. Whatever the bytes are,
-// nothing is read behind them, and what a reader accepts is legal.
+// Input during the start of a job: frames, messages, collective steps. For any bytes, no reader
+// reads past the end, and what a reader accepts is legal.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // A remote shell with an attacker on the network: tamper_shell [options] host command
 //
-// It runs the command on this host. It hands the helper a port of its own in place of that of the
-// process which the helper is to call, and passes on what the two say to each other. The key, which
-// it passes on too, is not used. Once the file $TAMPER_FILE exists, it does harm to the next bytes
-// in one direction ($TAMPER_WAY: up, down), by $TAMPER_HOW:
+// It runs the command on this host. It gives the helper its own port instead of that of the process
+// which the helper must call, and forwards the messages of both. It forwards the key too, without
+// using it. Once the file $TAMPER_FILE exists, it attacks the next bytes in one direction
+// ($TAMPER_WAY: up, down) as $TAMPER_HOW says:
 //
 //   flip: changes one bit of the last byte      repeat: sends them twice
 //   drop: leaves them out                       insert: sends bytes of its own before them
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HEADER 8 // of the frame with key, address and port; the port is its end, in 4 bytes
+#define HEADER 8 // of the frame with key, address and port; the port is in its last 4 bytes
 
 static void must(bool ok, const char *what)
 {
@@ -35,7 +35,7 @@ static void write_all(int fd, const uint8_t *data, size_t length)
     while (length > 0) {
         ssize_t n = write(fd, data, length);
         if (n <= 0)
-            exit(0); // one side is gone: so is the connection
+            exit(0); // one side is gone, and so is the connection
         data += n;
         length -= (size_t)n;
     }
@@ -135,7 +135,7 @@ static void become_middle(int listener, uint16_t port)
     be_in_the_middle(listener, port);
 }
 
-// Passes the helper's frame on with our port in it.
+// Forwards the helper's frame with our port in it.
 static void pass_intro(int to)
 {
     uint8_t frame[512];
@@ -143,7 +143,7 @@ static void pass_intro(int to)
     while (used < whole) {
         ssize_t n = read(STDIN_FILENO, frame + used, whole - used);
         if (n <= 0)
-            return; // the launcher has given it up
+            return; // the launcher has closed the connection
         used += (size_t)n;
         if (used == HEADER)
             whole = HEADER + (size_t)get_port(frame + 4);

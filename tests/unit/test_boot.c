@@ -1,5 +1,5 @@
-// Bootstrap: jobs of one and of many ranks, exchange, broadcast, barrier, the end of a job, a
-// control variable that is not ours, and the merging of output.
+// Bootstrap: jobs of one and of many ranks; exchange, broadcast, barrier; the end of a job; a
+// foreign control variable; merging of output.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -45,7 +45,7 @@ static void silence(void)
     close(null);
 }
 
-// Runs body in each rank of a job, started as a bare executable is; returns the wait status of the
+// Runs body in each rank of a job that starts as a bare executable. Returns the wait status of the
 // job.
 static int run_job(uint32_t size, rank_body_t *body)
 {
@@ -58,7 +58,7 @@ static int run_job(uint32_t size, rank_body_t *body)
         silence();
         if (aq_supervise(&options, &boot, &code))
             _exit(boot->size == size ? body(boot) : 98);
-        _exit(97); // never: the caller does not return
+        _exit(97); // not reached: the caller does not return
     }
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -72,7 +72,7 @@ static void job_ends(uint32_t size, rank_body_t *body, int code)
     assert_int_equal(WEXITSTATUS(status), code);
 }
 
-// ---- what ranks do ----
+// ---- bodies of ranks ----
 
 static unsigned char pattern(uint32_t rank, size_t len, size_t i)
 {
@@ -143,7 +143,7 @@ static int body_one_announces(aq_boot_t *boot)
     return wait_for_end(boot);
 }
 
-// The first announcement wins, whatever is said later.
+// The first announcement wins over later ones.
 static int body_first_wins(aq_boot_t *boot)
 {
     if (boot->rank == 0) {
@@ -155,17 +155,17 @@ static int body_first_wins(aq_boot_t *boot)
     return boot->ops->announce_exit(boot, 45);
 }
 
-// A barrier that cannot complete any more wakes up those in it.
+// A barrier that can no longer complete wakes its sleepers.
 static int body_barrier_broken(aq_boot_t *boot)
 {
     if (boot->rank == 0) {
-        usleep(20000); // let the others sleep
+        usleep(20000); // lets the others sleep
         return boot->ops->announce_exit(boot, 12);
     }
     return boot->ops->barrier(boot) == AQ_ERR_PEER ? 12 : 52;
 }
 
-// Other ranks' deeds must end this one.
+// This rank must end because of another rank.
 static int wait_to_be_ended(void)
 {
     while (pause() < 0)
@@ -264,7 +264,7 @@ static void test_sizes_refused(void **state)
     job_ends(AQ_RANKS_MAX + 1, body_collectives, 1);
 }
 
-// Status of joining with this control text, in a process of its own.
+// Returns the status of joining with this control text, in a process of its own.
 static int join_status(const char *control)
 {
     int status;
@@ -304,8 +304,8 @@ static void test_control(void **state)
         assert_int_equal(join_status(bad[i]), AQ_ERR_CONFIG);
 }
 
-// A file of the right size and inode that is no boot page, then one that is: each rank number
-// serves once.
+// A file of the right size and inode that is not a boot page, then one that is: each rank number
+// can join once.
 static void test_control_page(void **state)
 {
     (void)state;
@@ -425,7 +425,7 @@ static void test_labels(void **state)
     unplumb(&p);
 }
 
-// A reader that takes nothing: the sink says so, keeps every byte, and goes on later.
+// A reader that reads nothing: the sink reports that, keeps every byte, and continues later.
 static void test_slow_reader(void **state)
 {
     (void)state;
@@ -471,7 +471,7 @@ static void test_gone_reader(void **state)
     unplumb(&p);
 }
 
-// A line that is too long to keep is passed on in pieces, complete.
+// A line that is too long to keep is forwarded completely, in pieces.
 static void test_long_line(void **state)
 {
     (void)state;

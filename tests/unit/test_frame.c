@@ -1,4 +1,5 @@
-// Frames and messages of a start: what goes in comes out, and what was cut or made up is refused.
+// Frames and messages of a start: what is written is read back, and cut or forged frames are
+// refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +134,7 @@ static void test_spec(void **state)
     aq_spec_free(&got);
     for (size_t part = 0; part < bytes.used; part += part < 400 ? 1 : 997)
         assert_false(aq_read_spec((aq_view_t){bytes.data, part, false}, &got));
-    host_of_rank[1] = 2; // there is no such host
+    host_of_rank[1] = 2; // no such host
     bytes.used = 0;
     aq_write_spec(&bytes, &spec);
     assert_false(aq_read_spec((aq_view_t){bytes.data, bytes.used, false}, &got));
@@ -222,7 +223,7 @@ static void test_later_messages(void **state)
     aq_bytes_free(&bytes);
 }
 
-// Each side's proof holds for its own side, key, host and numbers only.
+// The tag of a side is valid only for that side, key, host and numbers.
 static void test_auth(void **state)
 {
     (void)state;

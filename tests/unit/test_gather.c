@@ -1,5 +1,5 @@
-// Collective steps across hosts: simulated trees of up to 1,024 processes gather and spread; the
-// results are right, and so are the counts of frames and bytes.
+// Collective steps across hosts: simulated trees of up to 1,024 processes gather and spread.
+// Results and counts of frames and bytes are right.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ typedef struct tree {
     traffic_t traffic;
 } tree_t;
 
-// What rank r gives.
+// The contribution of rank r.
 static void fill_row(uint8_t row[PART], uint32_t rank)
 {
     for (uint32_t i = 0; i < PART; i++)
@@ -77,7 +77,7 @@ static void gather_children(tree_t *tree, uint32_t low, uint32_t high, uint32_t 
     }
 }
 
-// The frame that the helper of host low sends up; each host has the rank of its number.
+// The frame that the helper of host low sends up; each host runs the rank of its number.
 static aq_bytes_t gather_host(tree_t *tree, uint32_t low, uint32_t high, uint32_t depth)
 {
     aq_bytes_t sent = {0};
@@ -104,7 +104,7 @@ static void check_all(const tree_t *tree, const aq_gathered_t *all)
     }
 }
 
-// A process sends its children what came to it, as it came; returns how many hosts were reached.
+// A process forwards a frame to its children unchanged. Returns how many hosts it reached.
 static uint32_t spread(tree_t *tree, uint32_t low, uint32_t high, const aq_bytes_t *came)
 {
     uint32_t parts = parts_of(tree, high - low), reached = 0;
@@ -155,9 +155,9 @@ static uint32_t log2_up(uint32_t n)
     return log;
 }
 
-// Frames: one up and one down on each of the N links. Up: a row passes as many links as its host is
-// deep, O(log N), so N rows are O(N log N) bytes. Down: everybody has to get N rows, which is O(N)
-// bytes on each link whatever the tree, and gets no byte twice.
+// Frames: one up and one down on each of the N links. Up: a row crosses as many links as its host
+// is deep, O(log N), so N rows are O(N log N) bytes. Down: every process must get N rows, which is
+// O(N) bytes on each link of any tree, and gets no byte twice.
 static void test_traffic(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_traffic(void **state)
         }
 }
 
-// ---- what is not legal ----
+// ---- illegal contributions ----
 
 static aq_gathered_t rows(aq_bytes_t *data, uint32_t first, uint32_t count)
 {
@@ -217,7 +217,7 @@ static void test_disagreement(void **state)
     assert_false(aq_gather_union(&gather, &out));
     aq_gather_reset(&gather);
     part = rows(&data, 0, 5);
-    assert_false(aq_gather_add(&gather, &part)); // more than there are ranks
+    assert_false(aq_gather_add(&gather, &part)); // more rows than ranks
     aq_bytes_free(&gather.data);
     aq_bytes_free(&data);
     aq_bytes_free(&out);

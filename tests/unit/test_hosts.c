@@ -1,4 +1,4 @@
-// Lists of hosts: words, files, what batch systems write, and which rank goes where.
+// Lists of hosts: words, files, formats of batch systems, and placement of ranks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,8 +164,8 @@ static void test_slurm(void **state)
     }
 }
 
-// As many hosts as there can be, each of them twice: a search through all of them for each would
-// take minutes with a sanitizer.
+// The maximum of hosts, each given twice: a linear search for each would take minutes with a
+// sanitizer.
 static void test_many(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static void test_batch(void **state)
     aq_hosts_free(&hosts);
 }
 
-// ---- where the list comes from ----
+// ---- sources ----
 
 static const char *const variables[] = {
     "GASNET_SSH_NODEFILE", "GASNET_SSH_SERVERS", "GASNET_NODEFILE",
@@ -212,7 +212,7 @@ static const char *const variables[] = {
 
 #define VARIABLES (sizeof variables / sizeof variables[0])
 
-// A file that names the host x, for the variables that name files.
+// A file that names the host x, for variables that name files.
 static char path[] = "/tmp/test_hosts.XXXXXX";
 
 static void test_sources(void **state)
@@ -224,11 +224,11 @@ static void test_sources(void **state)
         unsetenv(variables[i]);
     assert_null(aq_hosts_source(NULL));
     assert_string_equal(aq_hosts_source("a"), "option -H");
-    for (size_t i = VARIABLES; i-- > 0;) { // each goes before those behind it
+    for (size_t i = VARIABLES; i-- > 0;) { // each source overrides those after it
         setenv(variables[i], strstr(variables[i], "FILE") != NULL ? path : "x 1", 1);
         assert_string_equal(aq_hosts_source(NULL), variables[i]);
     }
-    setenv("GASNET_SSH_NODEFILE", " ", 1); // empty: not given
+    setenv("GASNET_SSH_NODEFILE", " ", 1); // empty counts as not given
     assert_string_equal(aq_hosts_source(NULL), "GASNET_SSH_SERVERS");
     aq_hosts_t hosts = {0};
     assert_int_equal(aq_hosts_find(&hosts, NULL), AQ_OK);
@@ -250,7 +250,7 @@ static void test_sources(void **state)
 
 // ---- placement ----
 
-// The rows of the ranks, a letter for each: "aab".
+// The rows of the ranks, one letter each: "aab".
 static void placed_on(aq_hosts_t hosts, const char *words, aq_placement_t placement,
                       const char *wanted, bool overfull)
 {
@@ -310,7 +310,7 @@ static void test_placement(void **state)
     not_placed("a\nb", (aq_placement_t){.size = 4096}, "one host carries at most 1024");
 }
 
-// A host that is named again takes ranks again, and is one host all the same.
+// A repeated host takes ranks again, but counts as one host.
 static void test_repeats(void **state)
 {
     (void)state;

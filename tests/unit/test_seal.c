@@ -1,6 +1,6 @@
-// Sealed streams with somebody in the middle, who changes, leaves out, repeats, swaps, inserts,
-// cuts records: the receiver gets what was sealed before that, the stream fails, and nothing
-// follows.
+// Sealed streams with an attacker who changes, drops, replays, reorders, inserts or cuts records:
+// the receiver gets what was sealed before the attack, then the stream fails and delivers nothing
+// more.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,13 +23,13 @@ static aq_auth_t made_up_auth(void)
     return auth;
 }
 
-// The plain text of record number n: its number, all over.
+// The plain text of record n: the byte n, repeated.
 static void make_body(uint8_t body[BODY], unsigned n)
 {
     memset(body, (int)('a' + n), BODY);
 }
 
-// Header and records, as the side that calls sends them.
+// Header and records, as sent by the side that calls.
 static aq_bytes_t make_stream(aq_seal_t *caller)
 {
     uint8_t body[BODY];
@@ -84,7 +84,7 @@ static void attack_insert(aq_bytes_t *wire, unsigned at)
     memset(record_at(wire, at) + 4, 0, RECORD - 4);
 }
 
-// The tag of a record is cut off, and the next record follows at once.
+// Cuts the tag off a record; the next record follows at once.
 static void attack_cut(aq_bytes_t *wire, unsigned at)
 {
     uint8_t *next = record_at(wire, at + 1);
@@ -94,7 +94,7 @@ static void attack_cut(aq_bytes_t *wire, unsigned at)
 
 static void attack_no_bytes(aq_bytes_t *wire, unsigned at)
 {
-    memcpy(record_at(wire, at), "\0\0\0\21", 4); // a tag, and nothing with it
+    memcpy(record_at(wire, at), "\0\0\0\21", 4); // a tag without text
 }
 
 static void attack_too_long(aq_bytes_t *wire, unsigned at)
@@ -102,7 +102,7 @@ static void attack_too_long(aq_bytes_t *wire, unsigned at)
     memcpy(record_at(wire, at), "\0\1\0\0", 4);
 }
 
-// An honest stream that the attack changes from record `at` on: those before it arrive.
+// An honest stream that is attacked from record `at` on: earlier records arrive.
 static void expect_broken(attack_t *attack, unsigned at)
 {
     const aq_auth_t auth = made_up_auth();
@@ -115,7 +115,7 @@ static void expect_broken(attack_t *attack, unsigned at)
     assert_false(aq_seal_open(listener, wire.data, wire.used, &used, &plain));
     expect_records(&plain, at);
     wire.used = 0;
-    make_body(body, at); // what the peer goes on with does not arrive any more
+    make_body(body, at); // what the peer sends after the attack does not arrive
     aq_seal_record(caller, body, sizeof body, &wire);
     assert_false(aq_seal_open(listener, wire.data, wire.used, &used, &plain));
     expect_records(&plain, at);
@@ -139,8 +139,8 @@ static void test_attacks(void **state)
     }
 }
 
-// Opens a stream as it comes in, in two parts. Returns how many bytes of plain text arrive; fails
-// when any of them is wrong.
+// Opens a stream that arrives in two parts. Returns how many bytes of plain text arrive; fails if
+// any byte is wrong.
 static size_t open_in_parts(const aq_bytes_t *wire, size_t first, bool *genuine)
 {
     const aq_auth_t auth = made_up_auth();
@@ -158,7 +158,7 @@ static size_t open_in_parts(const aq_bytes_t *wire, size_t first, bool *genuine)
     return arrived;
 }
 
-// Wherever a byte is changed, what arrives is what was sealed before that.
+// For a change at any byte, exactly the text that was sealed before that byte arrives.
 static void test_each_byte(void **state)
 {
     (void)state;
@@ -180,8 +180,8 @@ static void test_each_byte(void **state)
     aq_seal_free(caller);
 }
 
-// However the network cuts it, an honest stream arrives, and a stream that ends too early gives the
-// records that are whole.
+// An honest stream arrives no matter how the network splits it. A stream that ends early delivers
+// its complete records.
 static void test_parts(void **state)
 {
     (void)state;
@@ -217,8 +217,8 @@ static void expect_other(const aq_auth_t *auth, const uint8_t key[AQ_KEY_BYTES],
     aq_seal_free(reader);
 }
 
-// A stream opens for its own job, host, connection and direction only: replayed elsewhere it does
-// not, and neither does what a side has sent itself.
+// A stream opens only for its own job, host, connection and direction: neither a replay elsewhere
+// nor a reflection of a side's own stream opens.
 static void test_other_keys(void **state)
 {
     (void)state;
@@ -236,7 +236,8 @@ static void test_other_keys(void **state)
     expect_other(&auth, job_key, false);
 }
 
-// Two streams of the same text differ everywhere, and neither shows it; a full record arrives.
+// Two streams of the same text differ everywhere, and neither shows the text; a full record
+// arrives.
 static void test_secrecy(void **state)
 {
     (void)state;

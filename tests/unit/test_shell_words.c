@@ -15,7 +15,7 @@
 
 #include "../../spawner/shell_words.h"
 
-// What a shell prints that is given that line. The caller frees it.
+// Returns what a shell prints when it runs that line. The caller frees the text.
 static char *ask_shell(const char *shell, const char *line)
 {
     int out[2];
@@ -50,8 +50,8 @@ static bool is_installed(const char *shell)
 
 static char folder[256];
 
-// A program of that name in the folder is run by all shells that are here; it prints its path and
-// what it is called with.
+// All installed shells run a program of that name in the folder; the program prints its path and
+// its arguments.
 static void is_found(const char *name)
 {
     static const char *const shells[] = {"sh",   "bash", "dash", "csh", "tcsh",
@@ -83,7 +83,7 @@ static void test_commands(void **state)
     for (int i = 1; i < 256; i++)
         if (i != '/' && used < sizeof all - 1)
             all[used++] = (char)i;
-    all[used] = '\0'; // 254 bytes: the last one does not fit, and is there below
+    all[used] = '\0'; // 254 bytes: the last one does not fit; it is tested below
     assert_true(is_installed("sh"));
     char *here = getcwd(NULL, 0);
     snprintf(folder, sizeof folder, "%s/shell-words.XXXXXX", here);
