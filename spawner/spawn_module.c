@@ -11,22 +11,17 @@
 
 #define WHY_ROOM 256
 
-typedef struct place {
-    const char *name;
-    const aq_spawn_module_t *module;
-} place_t;
-
-static const place_t places[] = {
-    {"fork", &aq_module_fork}, {"ssh", &aq_module_ssh}, {"custom", &aq_module_custom},
-    {"mpi", &aq_module_mpi},   {"pmi", &aq_module_pmi},
+static const aq_spawn_module_t *const modules[] = {
+    &aq_module_fork, &aq_module_ssh, &aq_module_custom, &aq_module_mpi, &aq_module_pmi,
 };
 
-#define PLACES (sizeof places / sizeof places[0])
+#define MODULES (sizeof modules / sizeof modules[0])
 
-static bool init_module(const place_t *place, const aq_start_t *start, int *priority, char *why)
+static bool init_module(const aq_spawn_module_t *module, const aq_start_t *start, int *priority,
+                        char *why)
 {
     *priority = 0;
-    return place->module->init(start, priority, why, WHY_ROOM);
+    return module->init(start, priority, why, WHY_ROOM);
 }
 
 // ---- the user's wish ----
@@ -83,11 +78,11 @@ static const aq_spawn_module_t *take_wish(const aq_start_t *start, const wish_t 
 {
     char why[WHY_ROOM];
     int priority;
-    for (size_t i = 0; i < PLACES; i++) {
-        if (strcmp(places[i].name, wish->name) != 0)
+    for (size_t i = 0; i < MODULES; i++) {
+        if (strcmp(modules[i]->name, wish->name) != 0)
             continue;
-        if (init_module(&places[i], start, &priority, why))
-            return places[i].module;
+        if (init_module(modules[i], start, &priority, why))
+            return modules[i];
         return refuse_wish(wish, why);
     }
     if (strcmp(wish->name, "R") == 0)
@@ -103,9 +98,9 @@ static const aq_spawn_module_t *take_best(const aq_start_t *start)
     const aq_spawn_module_t *best = NULL;
     int most = -1, priority;
     char why[WHY_ROOM];
-    for (size_t i = 0; i < PLACES; i++)
-        if (init_module(&places[i], start, &priority, why) && priority > most) {
-            best = places[i].module;
+    for (size_t i = 0; i < MODULES; i++)
+        if (init_module(modules[i], start, &priority, why) && priority > most) {
+            best = modules[i];
             most = priority;
         }
     return best; // fork is always usable
@@ -116,16 +111,16 @@ static void print_others(const aq_start_t *start, const aq_spawn_module_t *taken
 {
     char why[WHY_ROOM];
     int priority;
-    for (size_t i = 0; i < PLACES; i++) {
-        if (places[i].module == taken)
+    for (size_t i = 0; i < MODULES; i++) {
+        if (modules[i] == taken)
             continue;
-        if (init_module(&places[i], start, &priority, why)) {
+        if (init_module(modules[i], start, &priority, why)) {
             if (wish->name != NULL)
                 snprintf(why, sizeof why, "%s asks for %s", wish->by, wish->name);
             else
                 snprintf(why, sizeof why, "%s has a higher priority", taken->name);
         }
-        printf("gasnetrun: spawner %s is not taken: %s\n", places[i].name, why);
+        printf("gasnetrun: spawner %s is not taken: %s\n", modules[i]->name, why);
     }
     (void)fflush(stdout);
 }
