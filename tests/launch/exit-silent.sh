@@ -25,8 +25,8 @@ for _ in $(seq 600); do
     grep -q 'has not answered' "$work/err" && break
     sleep 0.05
 done
-sleep 3 # in which it is asked again, and nothing more is told
-[ "$(grep -c 'host [ab] has not answered for 10 seconds, though its connection from 127.0.0.1 stands' "$work/err")" -eq 1 ] ||
+sleep 3 # meanwhile the launcher pings again, and reports nothing more
+[ "$(grep -c 'host [ab] has not answered for 10 seconds, though its connection from 127.0.0.1 is open' "$work/err")" -eq 1 ] ||
     fail "not told that a host is silent"
 kill -CONT "$helper"
 touch "$work/now"
