@@ -197,7 +197,7 @@ typedef struct aq_firehose_stats {
 
 void aq_firehose_stats(aq_firehose_t *firehose, aq_firehose_stats_t *stats);
 
-// ---- limits, for whoever pins ----
+// ---- limits ----
 
 // Which limit prevented `bytes` more from being pinned, from errno and from the kernel's
 // information about the process.

@@ -104,7 +104,7 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
     return status;
 }
 
-// Called at all ranks, before MPI_Finalize does anything, whoever calls that.
+// Called at all ranks before MPI_Finalize does anything, even if the client calls MPI_Finalize.
 static void mpi_is_ending(void)
 {
     if (atomic_exchange(&opened->ended, true))

@@ -10,7 +10,7 @@ enum { FREE, UNDER_WAY, LOST }; // states of a slot
 enum {
     LEAST_DATAGRAMS = 8, // the smallest congestion window: with fewer, overtaking shows no losses
     // Time-outs in a row before the time-out doubles: only requests are sent then, and mere losses
-    // explain so many.
+    // can explain that many.
     PATIENCE = 4,
     ACK_REPEATS = 3,     // acknowledgements that repeat the same news
     MOST_DOUBLINGS = 20, // of the time-out; rto_most is reached long before

@@ -494,7 +494,7 @@ static unsigned run_queue(udp_conduit_t *udp, unsigned what)
 
 // Datagrams at the end of a poll carry the time of its beginning, if that is known: peers wait for
 // the time of handlers anyway. A spinning process uses the time of its previous poll, so that it
-// reads the clock while nobody waits for it.
+// reads the clock while no peer waits for it.
 unsigned udp_poll(aq_conduit_t *conduit, unsigned what)
 {
     udp_conduit_t *udp = udp_of(conduit);

@@ -201,8 +201,8 @@ static void add_dirty(udp_conduit_t *udp, udp_link_t *link)
     aq_lock_drop(&udp->dirty_lock);
 }
 
-// Sends a datagram for which the flow has room, and then registers it with the flow: a peer waits
-// for the datagram, and nobody for the registration.
+// Sends a datagram for which the flow has room, and registers it with the flow after that: a peer
+// waits for the datagram, but not for the registration.
 static aq_status_t send_first(udp_conduit_t *udp, udp_link_t *link, udp_send_batch_t *batch,
                               udp_buffer_t *buffer, uint64_t now)
 {

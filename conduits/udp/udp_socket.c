@@ -300,7 +300,7 @@ static void socket_break(udp_socket_t *socket, int error)
 }
 
 // Classifies an error of a send: retry later, this datagram is lost, or the socket is unusable.
-// ICMP messages also cause errors, and anybody on the path can send those, so only errors that no
+// ICMP messages also cause errors, and any host on the path can send those, so only errors that no
 // network can cause make the socket unusable.
 static udp_refusal_t classify_send_error(udp_socket_t *socket, int error)
 {

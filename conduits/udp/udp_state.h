@@ -17,8 +17,8 @@
 //   frames that need a handler or an answer is queued; a poll takes it out of the queue. So a poll
 //   inside of a handler finds the rest of the queue.
 // - Replies are sent before acknowledgements are processed: the acknowledgements in the last
-//   datagram with messages are deferred to the next poll, because a peer waits for the reply and
-//   nobody waits for them.
+//   datagram with messages are deferred to the next poll, because a peer waits for the reply, but
+//   not for their processing.
 // - A large put or get reply has a datagram of its own. Its payload may stay in the client's memory
 //   on both sides (the tail of a buffer).
 //
@@ -335,8 +335,9 @@ void udp_apply(udp_conduit_t *udp, udp_link_t *link, const udp_frame_t *frame, b
 uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr);
 void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
 
-// The same for the destination of a Long. Without a payload, it is data for the handler: all of its
-// 64 bits travel, without a key, and nobody checks or touches the memory.
+// As udp_place_of, for the destination of a Long. The address of a Long without payload is data for
+// the handler: all of its 64 bits are sent, without a key, and the receiver neither validates nor
+// accesses that memory.
 uint64_t udp_place_of_long(const udp_conduit_t *udp, uint32_t rank, const aq_am_t *am);
 void *udp_place_long(const udp_conduit_t *udp, uint32_t peer, uint64_t place, size_t nbytes);
 

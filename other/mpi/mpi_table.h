@@ -49,8 +49,8 @@ typedef struct aq_mpilib_table {
 
     int (*start)(aq_mpilib_level_t wanted);
     aq_mpilib_level_t (*level)(void);
-    // Registers a function that runs when MPI_Finalize is called by anybody, before it does
-    // anything.
+    // Registers a function that runs when MPI_Finalize is called, by the library or by the client,
+    // before it does anything.
     int (*on_finish)(void (*call)(void));
     int (*finish)(void);
     // Tells the launcher that this process leaves, without finish, which may hang if ranks of

@@ -1,4 +1,4 @@
-// The UDP socket: addresses, interfaces, ports, and datagrams that come as they were sent.
+// The UDP socket: addresses, interfaces, ports, and datagrams that arrive as they were sent.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -60,7 +60,7 @@ static void must(bool so)
         _exit(1);
 }
 
-// For a datagram, of all that can end a wait.
+// Waits for a datagram, and not for anything else that ends a wait.
 static bool wait_for(udp_socket_t *socket, uint64_t limit_ns)
 {
     return udp_socket_wait(socket, udp_socket_wakings(socket), limit_ns);
@@ -117,8 +117,8 @@ static void test_open(void **state)
     assert_memory_not_equal(&here.here.any, &there.here.any, again.length);
 }
 
-// The first of some ports in a row that are free: each was bound a moment ago. They are below those
-// that the kernel chooses, and other runs of this test begin elsewhere.
+// Returns the first of several consecutive free ports: each was bound a moment ago. They are below
+// the range of the kernel's own choices, and other runs of this test begin elsewhere.
 static uint16_t free_ports(unsigned count)
 {
     unsigned start = 20000 + (unsigned)getpid() % 1000 * 8;
@@ -155,7 +155,8 @@ static void open_crowded(void)
     must(udp_socket_open(&socket, &crowded, NULL) == AQ_ERR_RESOURCE);
 }
 
-// Each takes another port of the range, from the place of its rank on; then there is none left.
+// Each socket takes another port of the range, starting at the offset of its rank; then no port is
+// left.
 static void test_ports(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void test_ports(void **state)
     crowded = local;
     crowded.port_low = low;
     crowded.port_high = low + PORTS - 1;
-    crowded.spread = 6; // all of them want the same
+    crowded.spread = 6; // all of them want the same one
     for (unsigned i = 0; i < PORTS; i++) {
         assert_int_equal(udp_socket_open(&sockets[i], &crowded, NULL), AQ_OK);
         seen |= 1u << (port_of(&sockets[i]) - low);
@@ -194,7 +195,7 @@ static void test_spread(void **state)
     }
 }
 
-// Bytes that the kernel gave are within what was asked for, which it doubles, and its least.
+// The granted sizes are between the kernel's minimum and the doubled request.
 static void test_buffers(void **state)
 {
     (void)state;
@@ -240,7 +241,7 @@ static void test_no_interface(void **state)
     }
 }
 
-// All ways to name the loopback network lead to it.
+// All names of the loopback network lead to it.
 static void test_worker(void **state)
 {
     (void)state;
@@ -279,8 +280,8 @@ static void test_every_interface(void **state)
 
 // ---- datagrams ----
 
-// Sends all, however often the kernel's buffer is full, and receives in between as the caller
-// tells.
+// Sends everything, however often the kernel's buffer is full, and receives in between as the
+// caller asks.
 static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *lengths)
 {
     udp_incoming_t in[UDP_SLOTS];
@@ -298,7 +299,7 @@ static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *le
     return count;
 }
 
-// Datagram i is its length of bytes from place i modulo 64 on, in up to three pieces.
+// The content of datagram i is `length` bytes from position i modulo 64 on, in up to three pieces.
 static void exchange(const size_t *lengths, unsigned count)
 {
     udp_outgoing_t out[MANY];
@@ -334,7 +335,7 @@ static void test_one_at_a_time(void **state)
     assert_int_equal(there.counts.received, here.counts.sent);
 }
 
-// A peek tells an empty datagram from none.
+// A peek distinguishes an empty datagram from none.
 static void test_peek(void **state)
 {
     (void)state;
@@ -351,7 +352,8 @@ static void test_peek(void **state)
     assert_int_equal(udp_socket_peek(&there, head, sizeof head), -1);
 }
 
-// Alike, growing, shrinking, and in groups: whatever the kernel is asked to cut comes out in order.
+// Datagrams of equal, growing, shrinking and grouped lengths: whatever the kernel splits arrives in
+// order.
 static void test_many(void **state)
 {
     (void)state;
@@ -375,7 +377,8 @@ static void test_many(void **state)
     assert_int_equal(here.counts.refused + here.counts.unreachable + here.counts.too_long, 0);
 }
 
-// Many datagrams that are alike leave in few system calls, with and without the kernel's help.
+// Many datagrams of the same length are sent with few system calls, with and without the kernel's
+// help.
 static void test_few_calls(void **state)
 {
     (void)state;
@@ -396,7 +399,7 @@ static void join_datagrams(udp_socket_t *socket)
     socket->joins = true;
 }
 
-// What was joined is handed out as the receiver asks for it, and is not forgotten in a wait.
+// Coalesced datagrams are returned as the receiver asks for them, and a wait does not forget them.
 static void test_few_at_a_time(void **state)
 {
     (void)state;
@@ -422,7 +425,7 @@ static void test_few_at_a_time(void **state)
     assert_false(wait_for(&there, 0));
 }
 
-// A train of datagrams of which all but the first would be unaligned is none of ours.
+// Coalesced datagrams of which all but the first would be unaligned do not come from a peer.
 static void test_unaligned(void **state)
 {
     (void)state;
@@ -431,7 +434,7 @@ static void test_unaligned(void **state)
     unsigned count;
     size_t length = 96;
     if (!here.segments)
-        return; // this kernel joins nothing
+        return; // this kernel does not coalesce
     join_datagrams(&there);
     assert_int_equal(setsockopt(here.fd, SOL_UDP, UDP_SEGMENT, &(int){EACH}, sizeof(int)), 0);
     assert_int_equal(sendto(here.fd, bytes, EACH * TRAIN, 0, &there.here.any, there.here.length),
@@ -444,7 +447,7 @@ static void test_unaligned(void **state)
     exchange(&length, 1);
 }
 
-// To several peers in turn: each gets its own.
+// Datagrams to several peers in turn: each peer receives its own.
 static void test_several_peers(void **state)
 {
     (void)state;
@@ -473,7 +476,7 @@ static void test_several_peers(void **state)
     assert_int_equal(theirs, MANY / 2);
 }
 
-// What the kernel cannot carry, and peers that are not there, cost a count and no more.
+// A datagram that the kernel cannot send, and a peer that does not exist, only increment a counter.
 static void test_lost(void **state)
 {
     (void)state;
@@ -493,14 +496,14 @@ static void test_lost(void **state)
     exchange(lengths, 1);
 }
 
-// Puts something else in the place of a socket's descriptor.
+// Replaces a socket's descriptor by something else.
 static void replace_descriptor(udp_socket_t *socket)
 {
     assert_int_equal(dup2(socket->wake_fd, socket->fd), socket->fd);
 }
 
-// A descriptor that is closed, or is no socket any more, makes the socket useless, and no line is
-// logged for each datagram.
+// A closed descriptor, or one that is no longer a socket, makes the socket unusable; only one line
+// is logged, not one for each datagram.
 static void use_broken(void)
 {
     struct iovec piece = {bytes, 96};
@@ -516,7 +519,7 @@ static void use_broken(void)
     must(there.broken == EBADF);
 }
 
-// A peek learns of it, too, and so does a socket whose datagrams go through the faults.
+// A peek notices it as well, and so does a socket with injected faults.
 static void use_broken_otherwise(void)
 {
     struct iovec piece = {bytes, 96};
@@ -541,7 +544,7 @@ static void test_broken(void **state)
     free(said);
 }
 
-// What a network can make the kernel say, or somebody who forges ICMP messages, is not the end.
+// Errors that a network or a forged ICMP message can cause do not end the job.
 static void test_unbroken(void **state)
 {
     (void)state;
@@ -571,7 +574,7 @@ static void test_nothing_there(void **state)
     assert_false(wait_for(&here, 1000));
 }
 
-// A waking counts when it comes before the wait too, and once.
+// A wake-up before the wait counts as well, once.
 static void test_wake(void **state)
 {
     (void)state;
@@ -583,7 +586,7 @@ static void test_wake(void **state)
     assert_false(wait_for(&here, 0));
 }
 
-// Threads that announce their waits, and each of which has to return once for each waking.
+// Threads that announce their waits; each has to return once for each wake-up.
 enum { SLEEPERS = 8, WAKINGS = 200 };
 static atomic_uint announced, returned;
 
@@ -592,7 +595,7 @@ static void *sleep_often(void *nothing)
     for (unsigned i = 0; i < WAKINGS; i++) {
         const uint32_t known = udp_socket_wakings(&here);
         atomic_fetch_add(&announced, 1);
-        while (atomic_load(&announced) < (i + 1) * SLEEPERS) // all know of the same ones
+        while (atomic_load(&announced) < (i + 1) * SLEEPERS) // all have seen the same ones
             sched_yield();
         (void)udp_socket_wait(&here, known, UINT64_MAX);
         atomic_fetch_add(&returned, 1);
@@ -602,7 +605,7 @@ static void *sleep_often(void *nothing)
     return nothing;
 }
 
-// All of them return, whether they slept already or were about to; one for which a waking was lost
+// All of them return, whether they slept already or were about to; a thread that missed a wake-up
 // would sleep for ever.
 static void test_wake_all(void **state)
 {
@@ -630,7 +633,8 @@ static void test_wake_all(void **state)
 
 // ---- with faults ----
 
-// Half of them, twice each: what is held back leaves while the receiver of the same socket waits.
+// Half of the datagrams, twice each: delayed ones are sent while the receiver of the same socket
+// waits.
 static void test_with_faults(void **state)
 {
     (void)state;
@@ -660,7 +664,7 @@ static void test_with_faults(void **state)
 
 // ---- who sends ----
 
-// It is asked for as many datagrams as were wanted, and then no longer.
+// The source address is requested for the wanted number of datagrams, and then no longer.
 static void test_names(void **state)
 {
     (void)state;
