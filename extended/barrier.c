@@ -12,7 +12,7 @@
 aq_barrier_t aq_barrier_named;
 
 static aq_barrier_t *barriers;
-static atomic_uint walking; // a thread goes through them
+static atomic_uint walking; // a thread is advancing them
 
 static bool enter_next(aq_barrier_t *b)
 {
@@ -25,7 +25,7 @@ static bool enter_next(aq_barrier_t *b)
     return true;
 }
 
-// The part of a neighbourhood's first process when there are several neighbourhoods.
+// The step across neighbourhoods; only the first process of a neighbourhood runs it.
 static void speak_for_nbrhd(aq_barrier_t *b)
 {
     aq_vote_t vote;
@@ -53,7 +53,7 @@ static void complete_phase(aq_barrier_t *b, aq_vote_t result)
     }
 }
 
-// With busy held: goes as far as possible; true when a phase was completed.
+// With busy held: advances as far as possible. Returns true if a phase was completed.
 static bool barrier_advance(aq_barrier_t *b)
 {
     bool any = false;
@@ -82,14 +82,14 @@ static void drop_flag(atomic_uint *flag)
     atomic_store_explicit(flag, 0, memory_order_release);
 }
 
-// Another thread holds the flag, and goes on while this one polls.
+// If another thread holds the flag, polls until that thread has released it.
 static void hold_flag(atomic_uint *flag)
 {
     while (!try_flag(flag))
         aq_progress_poll_in_loop();
 }
 
-// Not entered again from a poll inside of it.
+// Does nothing when called again from a poll inside of it.
 static bool barrier_turn(aq_task_t *task)
 {
     bool any = false;
@@ -123,14 +123,15 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
         b->last = event;
     }
     drop_flag(&b->busy);
-    // The client may not poll again soon: what others have sent ahead of this barrier is handled,
-    // and what we have told others leaves. With an event left to wait for, the wait polls.
+    // The client may not poll again for long. So handle what other ranks have sent before this
+    // barrier, and let this rank's messages leave. If there is an event to wait for, the wait
+    // polls.
     if (!event)
         aq_progress_poll();
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
-// In a handler of a signal: only looks.
+// Runs in a signal handler, so it only reads.
 static void barrier_report(void)
 {
     for (const aq_barrier_t *b = barriers; b; b = b->next) {
@@ -185,7 +186,8 @@ static void check_notified(const char *call)
     AQ_CHECK(pending.notified, "%s without a gasnet_barrier_notify before it", call);
 }
 
-// What is said at the end has to fit what all said at the start; only this process learns if not.
+// The id and flags of the wait have to match those of the notify of all ranks. Only this process
+// learns of a mismatch here.
 static int result_of_pair(int id, int flags)
 {
     pending.notified = false;
@@ -231,7 +233,7 @@ int gasnet_barrier_result(int *id)
 
 // ---- start and end ----
 
-// In place of scratch, for a member that meets nobody there.
+// Replaces the scratch for a member that shares memory with no other member.
 static void *own_area(void)
 {
     void *area = aligned_alloc(64, AQ_SHARED_BARRIER_BYTES);
@@ -248,7 +250,7 @@ void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
                     place->groups == 1);
     aq_dissemination_start(&b->across, place->id, place->groups, place->my_group, place->leaders);
     hold_flag(&walking);
-    if (!barriers) { // the first is the job's own, which stays
+    if (!barriers) { // the first one is the primordial team's, which stays
         aq_progress_add(&task);
         aq_report_add(barrier_report);
     }

@@ -19,13 +19,13 @@
 #include "../core/event.h"
 #include "../core/progress.h"
 
-// What the ranks said about the name of a barrier: nothing yet, one name, or different ones.
+// What the ranks gave as the name of a barrier: nothing yet, one name, or different names.
 typedef uint64_t aq_vote_t;
 #define AQ_VOTE_NONE ((aq_vote_t)0)
 #define AQ_VOTE_NAME(id) ((aq_vote_t)1 << 32 | (uint32_t)(id))
 #define AQ_VOTE_MISMATCH ((aq_vote_t)2 << 32)
 
-// The vote of two parties together.
+// The joint vote of two parties.
 static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
 {
     if (a == AQ_VOTE_NONE || a == b)
@@ -35,14 +35,14 @@ static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
 
 // ---- inside the neighbourhood: barrier_shared.c ----
 
-// Members of a small neighbourhood: each has a line of its own.
+// Most members of a small neighbourhood, where each member has a cache line of its own.
 #define AQ_SHARED_SMALL 4
 
 struct aq_shared_barrier;
 typedef struct aq_shared_side {
     struct aq_shared_barrier *at[AQ_SHARED_SMALL]; // of the first members
-    uint32_t size, index;                          // of the neighbourhood, and this process in it
-    bool last_releases; // the last to arrive releases the others: there is one neighbourhood
+    uint32_t size, index; // size of the neighbourhood, and index of this process
+    bool last_releases; // there is one neighbourhood: the last member to arrive releases the others
     uint32_t seen; // of a small neighbourhood: processes known to have arrived at the current phase
     aq_vote_t joined; // and their votes
 } aq_shared_side_t;
@@ -52,12 +52,13 @@ typedef struct aq_shared_side {
 // areas: of the first members, at most AQ_SHARED_SMALL.
 void aq_shared_start(aq_shared_side_t *side, void *const *areas, uint32_t size, uint32_t index,
                      bool last_releases);
-// This process looks at the areas no more.
+// From now on this process does not access the areas.
 void aq_shared_end(aq_shared_side_t *side);
-// Makes an area ready for another barrier; false while others may look at it.
+// Makes an area ready for another barrier; returns false while other processes may still access it.
 bool aq_shared_reset(void *area);
 void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
-// First process, !last_releases: have all arrived at the phase? Then *vote is theirs.
+// For the first process, without last_releases: whether all members have arrived at the phase; then
+// *vote is their joint vote.
 bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
 void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
 bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
@@ -67,11 +68,11 @@ bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
 enum { AQ_DISSEMINATION_ROUNDS = 32 };
 typedef struct aq_dissemination {
     uint64_t id;                          // of the barrier: the same at all members
-    uint32_t groups, me;                  // neighbourhoods, and this one's number
+    uint32_t groups, me;                  // number of neighbourhoods, and index of this one
     uint32_t rounds;                      // ceil(log2(groups)): messages that each sends in a phase
     uint32_t to[AQ_DISSEMINATION_ROUNDS]; // job ranks
     uint32_t from[AQ_DISSEMINATION_ROUNDS];
-    uint32_t phase, round; // where we are
+    uint32_t phase, round; // current
     uint32_t left;         // rounds whose messages have left this process
     uint64_t mark;         // of the next one; see requests_flushed in aq_conduit_ops_t
     aq_vote_t vote;
@@ -82,12 +83,12 @@ typedef struct aq_dissemination {
     struct aq_dissemination *next;
 } aq_dissemination_t;
 
-// leaders: job rank of the first member of each group. Messages that came before are found.
+// leaders: job rank of the first member of each group. Handles messages that arrived before.
 void aq_dissemination_start(aq_dissemination_t *d, uint64_t id, uint32_t groups, uint32_t me,
                             const uint32_t *leaders);
 void aq_dissemination_end(aq_dissemination_t *d);
 void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote);
-// Sends what can be sent; true when the phase is complete, with the joined vote.
+// Sends the messages that are due. Returns true, with the joint vote, when the phase is complete.
 bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
 
 // ---- the whole: barrier.c ----
@@ -95,7 +96,7 @@ bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
 typedef struct aq_barrier {
     atomic_uint busy;   // a thread is advancing it
     uint32_t initiated; // phases that the client has started
-    uint32_t entered;   // phases that we have arrived at
+    uint32_t entered;   // phases that this process has arrived at
     _Atomic uint32_t completed;
     aq_vote_t vote;           // for the next phase to enter
     aq_vote_t result;         // of the last completed phase
@@ -107,7 +108,7 @@ typedef struct aq_barrier {
     struct aq_barrier *next; // all barriers of this process
 } aq_barrier_t;
 
-// Who meets where.
+// The members of a barrier and their shared memory.
 typedef struct aq_barrier_place {
     uint64_t id; // of the team, or AQ_BARRIER_NAMED_ID
     uint32_t groups, my_group;
@@ -116,15 +117,16 @@ typedef struct aq_barrier_place {
     void *areas[AQ_SHARED_SMALL]; // of its first members; NULL: all groups are of one
 } aq_barrier_place_t;
 
-// Local; the barrier is zeroed. After it, phases may be initiated.
+// Initializes a barrier, which is all zeros. Local. Afterwards phases may be initiated.
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place);
 // Initiates one phase; vote: what this rank says about the name of the barrier. Returns the event
 // of the phase, or GEX_EVENT_INVALID if it is complete already.
 gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote);
-// All phases are complete here. Local.
+// Ends a barrier whose phases are all complete in this process. Local.
 void aq_barrier_end(aq_barrier_t *b);
 
-// gasnet_barrier_notify and its kin, over the primordial team; its id is no team's.
+// The barrier of gasnet_barrier_notify, _wait and _try, over the primordial team. No team has its
+// id.
 #define AQ_BARRIER_NAMED_ID UINT64_MAX
 extern aq_barrier_t aq_barrier_named;
 

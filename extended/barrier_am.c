@@ -1,5 +1,5 @@
-// The step of a barrier across neighbourhoods: dissemination. In round k, number i tells number i +
-// 2^k (around the ring) what it knows; after ceil(log2 N) rounds everybody knows of all.
+// The step of a barrier across neighbourhoods: dissemination. In round k, neighbourhood i tells i +
+// 2^k (modulo N) all that it knows; after ceil(log2 N) rounds each one knows of all.
 #include <stdlib.h>
 
 #include "../core/am.h"
@@ -12,7 +12,7 @@
 
 enum { ARGS = 6 };
 
-// What a message says.
+// The content of a message.
 typedef struct word {
     uint32_t source; // job rank
     uint64_t id;
@@ -20,8 +20,8 @@ typedef struct word {
     aq_vote_t vote;
 } word_t;
 
-// A message for a team that is not made here yet. Its members cannot get beyond their first phase
-// without this process: there are at most ceil(log2 N) of a team.
+// A message for a team that this process has not made yet. The members of that team cannot pass
+// their first phase without this process, so there are at most ceil(log2 N) for each team.
 typedef struct early {
     word_t word;
     struct early *next;
@@ -31,7 +31,7 @@ static aq_dissemination_t *barriers;
 static early_t *early;
 static aq_lock_t list_lock;
 
-// Phases follow each other: of the same parity every second one.
+// Phases are consecutive, so phases of the same parity differ by two.
 static bool is_next(const aq_dissemination_t *d, const word_t *word)
 {
     const uint32_t last =
@@ -134,7 +134,8 @@ void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vot
         send_round(d);
 }
 
-// The client may not poll for long after a barrier: others must not wait for what we owe them.
+// The client may not poll for long after a barrier, so the messages of this process have to leave
+// before.
 static bool all_have_left(aq_dissemination_t *d)
 {
     for (; d->left < d->rounds; d->left++) {

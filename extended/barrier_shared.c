@@ -1,8 +1,8 @@
 // The step of a barrier inside a neighbourhood, through shared memory.
 //
-// A small neighbourhood: each process has a line of its own and reads those of the others, so that
-// a barrier of two costs one crossing of a line each way, at the same time. A larger one: a count;
-// the last to arrive changes one word that the others read.
+// In a small neighbourhood each process writes a cache line of its own and reads those of the
+// others, so that a barrier of two costs one line transfer each way, at the same time. A larger
+// neighbourhood has a count; the last process to arrive changes one word that the others read.
 #include <string.h>
 
 #include "../core/conduit.h"
@@ -25,8 +25,8 @@ typedef struct counted {
 struct aq_shared_barrier {
     place_t place[2];
     counted_t counted[2];
-    _Alignas(64) _Atomic uint32_t left; // members of the last team that look no more
-    _Atomic uint32_t lookers;           // how many there were
+    _Alignas(64) _Atomic uint32_t left; // members of the last team that have left
+    _Atomic uint32_t lookers;           // number of members
 };
 _Static_assert(sizeof(struct aq_shared_barrier) <= AQ_SHARED_BARRIER_BYTES,
                "barriers overlap in the scratch");
@@ -48,7 +48,7 @@ static void wake_neighbourhood(void)
         conduit->ops->wake(conduit, true);
 }
 
-// A neighbourhood of one needs no memory of others, and gets its own.
+// A neighbourhood of one process uses its own area only.
 void aq_shared_start(aq_shared_side_t *side, void *const *areas, uint32_t size, uint32_t index,
                      bool last_releases)
 {
@@ -100,7 +100,7 @@ void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
     if (arrived == side->size && side->last_releases)
         aq_shared_release(side, phase, atomic_load_explicit(&c->vote, memory_order_relaxed));
     else if (arrived == side->size)
-        wake_neighbourhood(); // the first process goes on from here
+        wake_neighbourhood(); // the first process takes the next step
 }
 
 bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
@@ -112,8 +112,8 @@ bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
     return true;
 }
 
-// The count and vote are clear again before anyone can be released, and nobody comes to this copy
-// before the next phase but one.
+// Clears count and vote before any process is released: no process uses this copy before the next
+// phase but one.
 void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
 {
     counted_t *c = counted_of(side, phase);

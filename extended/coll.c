@@ -1,4 +1,4 @@
-// The public calls: checks, and what the client asked for in the engine's words.
+// The public calls: they check the arguments and translate the request for the engine.
 #include "coll.h"
 #include "format.h"
 
@@ -59,7 +59,7 @@ static bool is_user(gex_OP_t op)
     return op == GEX_OP_USER || op == GEX_OP_USER_NC;
 }
 
-// A built-in operator, which checks the type by the way; or the client's.
+// Chooses the function of a built-in operator, which checks the type too, or that of the client.
 static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
                                          gex_Coll_ReduceFn_t user_op)
 {

@@ -29,19 +29,20 @@
 // Blocking all-gather over a team: `bytes` from each member, all[rank * bytes].
 void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all);
 
-// What this process offers to the collectives of a team to come: a slot of its scratch, or
+// Reserves what this process offers to the collectives of a future team: a slot of its scratch, or
 // AQ_COLL_NO_SLOT. The caller exchanges it with the other members.
 #define AQ_COLL_NO_SLOT UINT32_MAX
 uint32_t aq_coll_slot_take(void);
 
-// Starts the collectives of a team with the offers of all members, in rank order. After it the team
-// may be used. Local: other members may be faster, and slower.
+// Starts the collectives of a team with the offers of all members, in rank order. Afterwards the
+// team may be used. Local: other members may return earlier or later.
 void aq_coll_team_start(aq_team_t *team, const uint32_t *slots);
 
-// Frees what the team has, and gives the slot back. Its operations are complete here. Local.
+// Frees the state of the collectives of a team and its slot. All its operations are complete in
+// this process. Local.
 void aq_coll_team_end(aq_team_t *team);
 
-// ---- who is where: coll_tree.c ----
+// ---- groups and trees: coll_tree.c ----
 
 // The members of a team by neighbourhood. Groups are numbered by their first member.
 typedef struct aq_coll_map {
@@ -50,10 +51,10 @@ typedef struct aq_coll_map {
     uint32_t
         *start; // of each group in the order of groups, and the end; NULL: each rank is a group
     uint32_t *order; // ranks, group by group; NULL: that is the order of the ranks
-    uint32_t *where; // place of each rank in `order`; NULL with it
+    uint32_t *where; // place of each rank in `order`; NULL if that is
 } aq_coll_map_t;
 
-// nbrhd[r]: neighbourhood of rank r, below `nbrhds`. Ends the job when memory is out.
+// nbrhd[r]: neighbourhood of rank r, below `nbrhds`. Ends the job if memory is out.
 void aq_coll_map_make(aq_coll_map_t *map, uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds);
 void aq_coll_map_free(aq_coll_map_t *map);
 uint32_t aq_coll_map_rank(const aq_coll_map_t *map, uint32_t place);
@@ -68,7 +69,7 @@ typedef struct aq_coll_shape {
 } aq_coll_shape_t;
 aq_coll_shape_t aq_coll_shape(size_t bytes);
 
-// Where a rank stands in the tree from a root.
+// The position of a rank in the tree from a root.
 typedef struct aq_coll_tree {
     uint32_t parent; // GEX_RANK_INVALID at the root
     uint32_t index;  // which child of its parent
@@ -87,7 +88,7 @@ void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t
 // The function of a built-in operator; NULL when the operator is not legal for the type.
 gex_Coll_ReduceFn_t aq_coll_operator(gex_DT_t dt, gex_OP_t op);
 size_t aq_coll_type_size(gex_DT_t dt); // 0: none, or GEX_DT_USER
-// Bytes of both together; for the all-gather.
+// Computes the bitwise or of bytes; for the all-gather.
 void aq_coll_or_bytes(const void *arg1, void *arg2_and_out, size_t count, const void *cdata);
 
 // ---- operations: coll_engine.c ----
@@ -107,7 +108,7 @@ static inline bool aq_coll_is_flat(aq_coll_kind_t kind)
     return kind >= AQ_COLL_SCATTER;
 }
 
-// What the client asked for.
+// The request of the client.
 typedef struct aq_coll_call {
     aq_coll_kind_t kind;
     gex_Rank_t root;
@@ -119,10 +120,10 @@ typedef struct aq_coll_call {
     bool in_order; // fn does not commute
 } aq_coll_call_t;
 
-// What is still to come of a piece, in parts.
+// What is still outstanding of a piece, in parts.
 typedef struct aq_coll_slot {
-    atomic_uint missing; // their bytes are not all here
-    uint32_t unbegun;    // no message of theirs has come; with the lock held
+    atomic_uint missing; // parts whose bytes are not all here
+    uint32_t unbegun;    // parts without a message so far; with the lock held
 } aq_coll_slot_t;
 
 typedef struct aq_coll aq_coll_t;
@@ -133,20 +134,20 @@ typedef struct aq_coll aq_coll_t;
 gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync);
 
 typedef struct aq_coll_op {
-    aq_coll_call_t call; // a share of the client's, perhaps
+    aq_coll_call_t call; // the request of the client, or a share of it
     aq_coll_t *coll;
     struct aq_coll_op *next; // of the team, in order
     uint32_t number;
     uint32_t fence; // the operation that has to be complete before this one starts; 0: none
     bool started, complete;
-    bool detached; // has neither event nor initiator
+    bool detached; // no event and no initiator waits for it
     aq_event_t *event;
 
     // How it is moved. A piece is combined and passed on as one; parts are its messages.
     size_t bytes, piece, part;
     uint32_t pieces, parts_of_piece;
-    bool rendezvous; // the receiver says first that it is ready
-    bool invited;    // it has said so
+    bool rendezvous; // the sender waits until the receiver is ready
+    bool invited;    // this rank has told its senders that it is ready
     bool awaits_down;
     uint32_t up, down; // pieces done
     uint32_t down_count;
@@ -157,8 +158,8 @@ typedef struct aq_coll_op {
     char *boxes; // bytes of each child, `stride` apart
     size_t stride;
     aq_coll_slot_t *slots; // by row and piece; row 0: from above, 1 + c: from child c; flat: the
-                           // row is the rank that sends it
-    atomic_uint ready;     // receivers that are ready
+                           // row is the sending rank
+    atomic_uint ready;     // number of receivers that are ready
 
     size_t slots_at, boxes_at; // offsets from the record
     size_t block;              // bytes of this record with what lies behind it
@@ -170,20 +171,20 @@ typedef struct aq_coll_op {
 size_t aq_coll_op_plan(aq_coll_op_t *op);
 // Lays out a planned operation in a record of that size.
 void aq_coll_op_prepare(aq_coll_op_t *op);
-// Does what can be done; true when the operation is complete.
+// Advances as far as possible; returns true when the operation is complete.
 bool aq_coll_op_advance(aq_coll_op_t *op);
-// The rank of the team that sends a row, and those that say that they are ready: the one or all of
-// the children. GEX_RANK_INVALID: nobody does.
+// The rank of the team that sends a row; GEX_RANK_INVALID: none.
 uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row);
+// Whether the operation waits for a rank to report that it is ready to receive.
 bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
-// A part of a row that somebody sends; false: the row has no such part.
+// A part of a row that a rank sends. Returns false if the row has no such part.
 typedef struct aq_coll_part {
     aq_coll_slot_t *slot; // of its piece
     char *to;             // where its bytes belong
     size_t nbytes;
 } aq_coll_part_t;
 bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
-// Most bytes of it that other ranks may keep before they have started it.
+// Most bytes of the operation that other ranks may have to keep before they have started it.
 size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 
 // ---- moving without a tree: coll_flat.c; the same for the flat kinds ----
@@ -215,9 +216,9 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank);
 // message; *part means nothing then.
 const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,
                               aq_coll_part_t *part);
-// With the lock held: gives an operation that starts the messages that came before.
+// With the lock held: delivers to a starting operation the messages that arrived before.
 void aq_coll_mail_open(aq_coll_op_t *op);
-// With the lock held: gives a team that starts its messages.
+// With the lock held: delivers to a starting team its messages.
 void aq_coll_mail_adopt(aq_coll_t *coll);
 void aq_coll_mail_free(aq_coll_t *coll);
 
@@ -235,7 +236,7 @@ struct aq_coll {
     size_t unasked;    // bytes sent unasked since the fence
     aq_coll_op_t *ops; // not complete, in order
     aq_coll_op_t *last;
-    atomic_uint open; // how many those are; changed with the lock held, read without it
+    atomic_uint open; // number of those; changed with the lock held, read without it
     aq_coll_mail_t *mail[AQ_COLL_MAIL_LISTS]; // by number
     struct aq_coll_check *check;              // debug builds: coll_check.c
     aq_coll_t *next;                          // all teams with collectives
@@ -245,7 +246,7 @@ struct aq_coll {
 extern aq_lock_t aq_coll_lock;
 // The operation of a number that has started, or NULL. With the lock held.
 aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number);
-// The teams that operations are advanced of.
+// The list of teams whose operations the engine advances.
 void aq_coll_engine_add(aq_coll_t *coll);
 void aq_coll_engine_remove(aq_coll_t *coll);
 
@@ -256,7 +257,7 @@ static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
 
 // ---- do all ranks make the same call? debug builds: coll_check.c ----
 
-// What a rank calls; travels to the next rank of the team.
+// The call of a rank; sent to the next rank of the team.
 typedef struct aq_coll_words {
     int32_t call;          // index of its name, see coll_check.c
     uint32_t root, dt, op; // op: the flags, of the calls of GASNet-1

@@ -1,4 +1,5 @@
-// The public calls of gasnet_coll1.h: checks, and what the client asked for in the engine's words.
+// The public calls of gasnet_coll1.h: they check the arguments and translate the request for the
+// engine.
 #include "coll.h"
 #include "gasnet_coll1.h"
 
@@ -47,7 +48,7 @@ static void check_flags(const char *name, int flags)
              flags);
 }
 
-// What this rank gives or gets has to be somewhere, and in its segment if flag promises that.
+// Checks that the memory of this rank is given, and inside its segment if a flag promises that.
 static void check_bytes(const char *name, const char *what, const void *addr, size_t nbytes,
                         int promise)
 {

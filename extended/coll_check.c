@@ -1,6 +1,6 @@
-// Debug builds: do all members of a team make the same calls, in the same order? Each tells the
-// next one, around the ring, what it calls; where calls differ, there are two neighbours that see
-// it. The messages are beside those of the operations, and nobody waits for them.
+// Checks of debug builds that all members of a team make the same calls in the same order. Each
+// member tells the next one, around the ring, what it calls; if calls differ, two neighbours detect
+// it. These messages are separate from those of the operations, and no operation waits for them.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@ typedef struct note {
     aq_coll_words_t words;
 } note_t;
 
-// Notes that were not compared yet; of mine and of the rank before me, one list is empty.
+// Notes not compared yet: calls of this rank, and of the rank before it. One of the lists is empty.
 struct aq_coll_check {
     uint32_t calls;
     note_t *mine, *theirs;
 };
 
-static note_t *orphans; // for teams not made here yet
+static note_t *orphans; // for teams that this process has not made yet
 
 static const char *const names[] = {
     "gex_Coll_BroadcastNB", "gex_Coll_ReduceToOneNB", "gex_Coll_ReduceToAllNB",
@@ -60,7 +60,7 @@ static void describe_call(const aq_coll_words_t *w, char *text, size_t size)
                  aq_op_names(w->op, op));
 }
 
-// Any order of calls will do.
+// A total order of calls; which one does not matter.
 static int order_calls(const aq_coll_words_t *a, const aq_coll_words_t *b)
 {
     const uint64_t left[] = {(uint64_t)a->call, a->root, a->dt, a->op, a->unit, a->count};
@@ -71,8 +71,8 @@ static int order_calls(const aq_coll_words_t *a, const aq_coll_words_t *b)
     return 0;
 }
 
-// Around a ring, calls that change go up somewhere and down again: it is enough to tell one of
-// both.
+// Around a ring, calls that differ rise somewhere and fall elsewhere, so it is enough to report one
+// of the two.
 static void compare_calls(const aq_coll_t *coll, const aq_coll_words_t *mine,
                           const aq_coll_words_t *theirs)
 {
@@ -96,7 +96,8 @@ static void keep_note(note_t **list, uint64_t team, uint32_t number, const aq_co
     *list = note;
 }
 
-// Takes the note of a number (of any: 0) of a team out of a list, or returns NULL.
+// Takes the note of a number (0: of any number) of a team out of a list. Returns NULL if there is
+// none.
 static note_t *take_note(note_t **list, uint64_t team, uint32_t number)
 {
     while (*list && ((*list)->team != team || (number && (*list)->number != number)))
@@ -107,7 +108,8 @@ static note_t *take_note(note_t **list, uint64_t team, uint32_t number)
     return note;
 }
 
-// With the lock held: compares the call of one side with the other side's, or keeps it.
+// With the lock held: compares the call of one side with that of the other side, or keeps it until
+// that is known.
 static void meet_note(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *words, bool mine)
 {
     struct aq_coll_check *check = coll->check;

@@ -1,14 +1,14 @@
-// Operations: their numbers, their start, their events, and who advances them.
+// Operations: their numbers, start, events and progress.
 //
-// A rank may initiate operations long before others do, and what it sends has to be kept there. To
-// bound that, the operations of a team are cut into stretches. Each ends with one that synchronizes
-// all ranks, a reduction to all (an own one of 4 bytes where the client makes none); the operations
-// of the next stretch start when that one, their fence, is complete here. So what may wait at a
-// rank from each sender is what two stretches send unasked, at most 2 * STRETCH_BYTES and a payload
-// or two. All ranks make the same cuts: they follow from single-valued arguments.
+// A rank may initiate operations long before other ranks do, which then have to keep what it sends.
+// To bound that, the operations of a team are cut into stretches. Each stretch ends with an
+// operation that synchronizes all ranks, a reduction to all (one of 4 bytes is added if the client
+// makes none). The operations of the next stretch start when this fence is complete here. So a rank
+// keeps for each sender at most what two stretches send unasked: 2 * STRETCH_BYTES and a payload or
+// two. All ranks cut alike, since the cuts follow from single-valued arguments.
 //
-// A fence is also what synchronizes all ranks before or after an operation, where a call of
-// GASNet-1 asks for that.
+// A fence also synchronizes all ranks before or after an operation if a call of GASNet-1 asks for
+// that.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +27,12 @@ enum {
 
 aq_lock_t aq_coll_lock;
 static aq_coll_t *teams;
-static atomic_uint busy; // a thread advances operations
+static atomic_uint busy; // a thread is advancing operations
 
 // ---- records ----
 
-// A record holds room for the children's bytes. A few are kept: fresh memory costs a fault a page.
+// A record includes room for the bytes of the children. A few records are kept for reuse, since
+// fresh memory costs a page fault for each page.
 static aq_coll_op_t *spares[SPARES];
 
 // With the lock held.
@@ -47,7 +48,7 @@ static aq_coll_op_t *take_spare(size_t bytes)
     return NULL;
 }
 
-// With the lock held. The places are taken over in turn.
+// With the lock held. Replaces spare records in turn.
 static void give_back(aq_coll_op_t *op)
 {
     static unsigned turn;
@@ -108,7 +109,8 @@ static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
     return op;
 }
 
-// With the lock held: a fence of our own. What is initiated later starts when it is complete.
+// With the lock held: appends a fence of the library. Operations initiated later start when it is
+// complete.
 static aq_coll_op_t *append_fence(aq_coll_t *coll)
 {
     static uint32_t nothing;
@@ -164,7 +166,7 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
     count_open(coll, -1);
 }
 
-// With the lock held. The initiator, if it still looks after the record, gives it back.
+// With the lock held. If the initiator still uses the record, the initiator gives it back.
 static void complete_op(aq_coll_op_t *op)
 {
     unlink_op(op->coll, op);
@@ -176,8 +178,8 @@ static void complete_op(aq_coll_op_t *op)
         give_back(op);
 }
 
-// With the lock held: the operation if it has started, or can. Those behind it have the same fence,
-// or a later one.
+// With the lock held: the operation if it has started or can start. Later operations have the same
+// fence or a later one.
 static aq_coll_op_t *if_started(aq_coll_op_t *op)
 {
     if (op && !op->started)
@@ -231,7 +233,7 @@ static bool engine_turn(aq_task_t *task)
 static void hold_busy(void)
 {
     while (!try_busy())
-        aq_progress_poll_in_loop(); // another thread advances them
+        aq_progress_poll_in_loop(); // another thread is advancing them
 }
 
 void aq_coll_engine_add(aq_coll_t *coll)
@@ -257,8 +259,8 @@ void aq_coll_engine_remove(aq_coll_t *coll)
 
 // ---- initiation ----
 
-// A large all-reduce with few ranks: each rank is the root for a share of the elements, so that all
-// of them combine at the same time. (Reduce-scatter and all-gather, as one.)
+// A large all-reduce over few ranks: each rank is the root of a share of the elements, so that all
+// ranks combine at the same time (a reduce-scatter and an all-gather in one).
 static uint32_t shares_of(const aq_coll_t *coll, const aq_coll_call_t *call)
 {
     size_t bytes = call->unit * call->count;
@@ -283,7 +285,7 @@ static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint3
     return part;
 }
 
-// With the lock held: counts what is still under way in an event.
+// With the lock held: makes an event that counts the operations still outstanding.
 static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
 {
     aq_event_t *event = NULL;
@@ -300,7 +302,7 @@ static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
 }
 
-// Advances what was just initiated; returns the event of these operations.
+// Advances the operations that were just initiated; returns their event.
 static gex_Event_t run_ops(aq_coll_t *coll, aq_coll_op_t *const *ops, uint32_t count)
 {
     if (try_busy()) {

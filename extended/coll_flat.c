@@ -1,4 +1,4 @@
-// Operations without a tree: each rank sends blocks straight to the ranks that want them.
+// Operations without a tree: each rank sends blocks directly to the ranks that need them.
 //
 //                 a rank sends                    and awaits
 //     scatter     the root: block r to rank r     the others: a block of the root
@@ -101,7 +101,7 @@ static void send_block(const aq_coll_op_t *op, uint32_t rank)
     }
 }
 
-// Own bytes stay here, unless src and dst are one block already.
+// Copies the own block from src to dst, unless it is in place already.
 static void keep_own(const aq_coll_op_t *op)
 {
     const bool rooted = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_GATHER;
@@ -113,7 +113,7 @@ static void keep_own(const aq_coll_op_t *op)
         memcpy(to, from, op->bytes);
 }
 
-// Each rank begins with the one behind it, so that not all send to one at the same time.
+// Each rank begins with its successor, so that not all ranks send to one rank at the same time.
 static void send_all(const aq_coll_op_t *op)
 {
     const uint32_t size = op->coll->map.size;

@@ -1,7 +1,7 @@
-// The messages of collectives, and those that come before their operation has started.
+// The messages of collectives, also those that arrive before their operation has started.
 //
-// What bounds the early ones: an operation starts only when the last one that synchronized all
-// ranks (its fence, coll_engine.c) is complete here, and between two fences little is sent unasked.
+// The number of early messages is bounded: an operation starts only when its fence (coll_engine.c)
+// is complete here, and little is sent unasked between two fences.
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,8 +48,8 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
 
 // ---- into an operation ----
 
-// Ends the job: the message is none that a correct peer sends which makes the same calls. A debug
-// build drops the message, since coll_check.c will say in which call the ranks differ.
+// Ends the job, since no correct peer that makes the same calls sends this message. A debug build
+// drops the message instead, since coll_check.c will report in which call the ranks differ.
 static void refuse_mail(const aq_coll_mail_t *mail, const char *why)
 {
     if (AQ_CHECKS)
@@ -66,7 +66,7 @@ static void note_ready(aq_coll_op_t *op, const aq_coll_mail_t *mail)
 {
     const gex_Rank_t rank = gex_TM_TranslateJobrankToRank(&op->coll->team->head, mail->source);
     if (!aq_coll_op_awaits_ready(op, rank))
-        refuse_mail(mail, "nobody waits for this rank to be ready");
+        refuse_mail(mail, "no operation waits for this rank to be ready");
     else
         atomic_fetch_add_explicit(&op->ready, 1, memory_order_release);
 }
@@ -84,7 +84,8 @@ const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail
     return NULL;
 }
 
-// With the lock held: the part that a message brings, which then counts as begun. False: none.
+// With the lock held: finds the part of a message and counts it as begun. Returns false if there is
+// none.
 static bool begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail, aq_coll_part_t *part)
 {
     const char *wrong = aq_coll_mail_part(op, mail, part);
@@ -95,8 +96,8 @@ static bool begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail, aq_co
     return !wrong;
 }
 
-// A part that has begun; it is what its operation waits for. After this the operation may be
-// completed, and gone.
+// Completes a part that has begun. The operation waits for it; afterwards the operation may be
+// complete and freed.
 static void end_part(const aq_coll_part_t *part, const void *payload)
 {
     memcpy(part->to, payload, part->nbytes);
@@ -168,7 +169,7 @@ void aq_coll_mail_free(aq_coll_t *coll)
 
 // ---- in ----
 
-// With the lock held: an operation that is over awaits no message.
+// With the lock held: whether the operation of a number is complete, so that it expects no message.
 static bool is_over(const aq_coll_t *coll, uint32_t number)
 {
     const aq_coll_op_t *op = coll->ops;
@@ -177,7 +178,8 @@ static bool is_over(const aq_coll_t *coll, uint32_t number)
     return !op && (int32_t)(number - coll->numbers) <= 0;
 }
 
-// With the lock held: the operation of a message, which is kept if it has not started.
+// With the lock held: finds the operation of a message; keeps the message if the operation has not
+// started.
 static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
 {
     aq_team_t *team = aq_team_find(mail->team);
@@ -190,7 +192,7 @@ static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
     return op;
 }
 
-// A part is copied without the lock: its operation waits for it, and is not complete before.
+// Copies a part without the lock: the operation cannot complete before.
 static void mail_arrive(const aq_coll_mail_t *mail, const void *payload)
 {
     aq_coll_part_t part;

@@ -1,4 +1,4 @@
-// How the bytes of an operation move: pieces go up a tree, are combined on the way, and down again.
+// How the bytes of an operation move: pieces go up a tree, where they are combined, and down again.
 //
 //     broadcast            down: src of the root -> dst of all
 //     reduction to one     up;  if the root of the tree is not the client's: down to that one rank
@@ -6,8 +6,8 @@
 //
 // Operations of other kinds use no tree (coll_flat.c).
 //
-// Each piece moves as soon as it can. On the way up it is combined with those of the children in
-// their order, left to right, where the last child's bytes lie; nothing is copied for that.
+// Each piece moves as soon as it can. On the way up it is combined with the pieces of the children
+// in their order, left to right, in the buffer of the last child; no other copy is made.
 //
 // A large payload waits for the receiver to be ready (rendezvous), so that the receiver needs no
 // room for it before it takes part. On the way down of a reduction to all the receiver has spoken
@@ -34,7 +34,7 @@ static bool has_up(const aq_coll_op_t *op)
     return op->call.kind != AQ_COLL_BROADCAST;
 }
 
-// An operator that does not commute goes up to rank 0, over a tree in the order of the ranks.
+// An operator that does not commute uses a tree to rank 0 in the order of the ranks.
 static uint32_t top_of(const aq_coll_call_t *call)
 {
     return call->in_order ? 0 : call->root;
@@ -60,7 +60,8 @@ static void find_pieces(aq_coll_op_t *op)
 {
     const size_t limit = largest_part(), unit = op->call.unit;
     op->bytes = bytes_of(&op->call);
-    if (op->bytes <= limit) { // most calls, and a division takes as long as the rest of this
+    if (op->bytes <=
+        limit) { // most calls; saves a division, which costs as much as the rest of this function
         op->piece = op->part = limit;
         op->parts_of_piece = 1;
         op->pieces = op->bytes > 0;
@@ -115,7 +116,7 @@ size_t aq_coll_op_unasked(const aq_coll_call_t *call)
     return sizeof(aq_coll_mail_t) + (bytes <= UNASKED_BYTES ? bytes : 0);
 }
 
-// Which ways the pieces go from here.
+// The directions in which this rank moves pieces.
 static void find_ways(aq_coll_op_t *op)
 {
     uint32_t me = op->coll->team->head.rank, top = top_of(&op->call);
@@ -296,7 +297,7 @@ static bool can_go_down(const aq_coll_op_t *op, uint32_t piece)
     return op->awaits_down ? has_arrived(op, 0, piece) : op->up > piece;
 }
 
-// The farthest first: what hangs on them is largest.
+// The last child first, since its subtree is the largest.
 static void go_down(const aq_coll_op_t *op, uint32_t piece)
 {
     for (uint32_t c = op->down_count; c > 0; c--)
@@ -307,7 +308,7 @@ static void go_down(const aq_coll_op_t *op, uint32_t piece)
 
 // ---- both ----
 
-// Tells those who will send to this rank that it is here.
+// Tells the ranks that will send to this rank that it is ready.
 static void invite_senders(aq_coll_op_t *op)
 {
     op->invited = true;

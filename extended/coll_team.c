@@ -8,8 +8,8 @@
 #include "coll.h"
 #include "layer_table.h"
 
-// Slots of this process's scratch, each for the barrier of one team. Others may still look at a
-// slot whose team has ended here: it is taken again when the last of them has left.
+// Slots of this process's scratch, each for the barrier of one team. Other members may still access
+// the slot of a team that has ended here; the slot is reused when the last of them has left.
 enum {
     SLOT_TEAM = 0,  // of the primordial team
     SLOT_NAMED = 1, // of the split-phase barrier of GASNet-1
@@ -85,8 +85,8 @@ static bool everybody_has_slot(const uint32_t *slots, uint32_t size)
     return r == size;
 }
 
-// Where the barriers of a team meet. Without slots each member is a neighbourhood of its own to
-// them.
+// Finds the shared memory for the barriers of a team. Without slots each member counts as a
+// neighbourhood of its own.
 static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
                           const uint32_t *slots, uint32_t slot)
 {
@@ -167,8 +167,8 @@ void aq_coll_team_end(aq_team_t *team)
 
 // ---- all-gather ----
 
-// The parts of all members, each in its place between zeros, put together. A reduction wants few
-// messages, which counts more for a team in the making than the bytes do.
+// Combines the parts of all members, each at its place between zeros, by a reduction: it needs few
+// messages, which matters more than the number of bytes while a team is made.
 void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all)
 {
     size_t total = bytes * team->head.size;
@@ -183,7 +183,7 @@ void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *al
                                  .count = total,
                                  .fn = aq_coll_or_bytes};
     gex_Event_Wait(aq_coll_begin(aq_coll_of(team), &call, 0));
-    memcpy((char *)all + bytes * team->head.rank, mine, bytes); // whatever others say of it
+    memcpy((char *)all + bytes * team->head.rank, mine, bytes); // whatever other ranks sent for it
 }
 
 // ---- the primordial team ----

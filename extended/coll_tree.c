@@ -1,8 +1,8 @@
-// Who talks to whom. A tree has two levels: inside a neighbourhood, whose first member (or the
-// root) stands for it, and between those. Both are k-nomial: in a tree over 0 to n-1, the parent of
-// v is v with its lowest digit that is not 0, in base k, put to 0.
+// The trees of collectives. A tree has two levels: inside a neighbourhood, which its first member
+// (or the root) represents, and between neighbourhoods. Both are k-nomial: in a tree over 0 to n-1,
+// the parent of v is v with its lowest nonzero digit, in base k, set to 0.
 //
-//     k = 2, n = 8:   0 - 1, 2 - 3, 4 - (5, 6 - 7)      k >= n: all hang on 0
+//     k = 2, n = 8:   0 - 1, 2 - 3, 4 - (5, 6 - 7)      k >= n: all are children of 0
 //
 // The descendants of each number follow it without a gap, and so do the subtrees of its children,
 // in their order: operators that do not commute keep the order of the ranks.
@@ -157,7 +157,7 @@ enum {
     FLAT = 1 << 30,
 };
 
-// A process that shares its processor with others runs the fewer times the flatter the tree is. A
+// The flatter the tree, the fewer turns a process needs that shares its processor with others. A
 // large payload would keep the first process of a large neighbourhood busy for too long.
 aq_coll_shape_t aq_coll_shape(size_t bytes)
 {
@@ -185,7 +185,7 @@ static view_t view_from(const aq_coll_map_t *map, uint32_t root)
     return (view_t){map, group, place - aq_coll_map_start(map, group)};
 }
 
-// The rank of member v of a group, counted from the one that stands for it.
+// The rank of member v of a group, counted from its representative.
 static uint32_t rank_in(const view_t *view, uint32_t group, uint32_t v)
 {
     uint32_t members = aq_coll_map_members(view->map, group);

@@ -22,7 +22,7 @@ enum {
     OPS = sizeof op_names / sizeof op_names[0],
 };
 
-// Text that grows, in a buffer that is large enough or not there.
+// Text that grows in a buffer, which is large enough; or NULL, then only its length is counted.
 typedef struct text {
     char *buf;
     size_t used;

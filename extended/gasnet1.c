@@ -1,5 +1,5 @@
-// GASNet-1: what of extended/gasnet.h is not inline. Start, tables about the nodes, memset over
-// active messages, and gets of values that are under way.
+// GASNet-1: the functions of extended/gasnet.h that are not inline. Init, tables of nodes, memset
+// over active messages, and outstanding gets of values.
 //
 //     memset:  Medium request with its arguments --> [target sets the bytes] --> Medium reply: done
 #include "gasnet.h"
@@ -20,7 +20,7 @@
 
 enum { FIRST_INDEX = 128, INDICES = AQ_HANDLERS - FIRST_INDEX };
 
-// How far the start has come, and whether calls of GASNet-1 may be made.
+// The stage of init, which decides whether calls of GASNet-1 are allowed.
 static enum { NOT_STARTED, NOT_ENABLED, NOT_ATTACHED, READY } stage;
 
 gex_TM_t aq_api_gasnet1_team;
@@ -64,7 +64,7 @@ static int choose_fixed(const gasnet_handlerentry_t *table, int count, bool *tak
     return GASNET_OK;
 }
 
-// Which index each entry gets; registers nothing yet.
+// Chooses the index of each entry; registers nothing yet.
 static int choose_index(const gasnet_handlerentry_t *table, int count, gasnet_handler_t *chosen)
 {
     bool taken[AQ_HANDLERS];
@@ -82,7 +82,7 @@ static int choose_index(const gasnet_handlerentry_t *table, int count, gasnet_ha
     return result;
 }
 
-// GASNet-1 does not say what a handler is for, nor with how many arguments.
+// GASNet-1 states neither the category of a handler nor its number of arguments.
 static void register_handlers(gasnet_handlerentry_t *table, int count,
                               const gasnet_handler_t *chosen)
 {
@@ -127,7 +127,7 @@ static int check_attach(int numentries, uintptr_t size)
     return aq_segment_check_limit("gasnet_attach", size);
 }
 
-// Handlers first: a node that returns from the attach of the segment may send at once.
+// Registers handlers first: a node that returns from the attach of the segment may send at once.
 int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                   uintptr_t minheapoffset)
 {
@@ -173,7 +173,7 @@ gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node)
 
 // ---- nodes ----
 
-// How many entries to fill in, or -1 with a message.
+// The number of entries to fill in, or -1 after a message.
 static int convert_entries(const char *call, int numentries)
 {
     if (numentries >= 0)

@@ -6,7 +6,7 @@
 #include "../core/segment.h"
 
 static aq_cookies_t table;
-static aq_lock_t lock; // of the table
+static aq_lock_t lock; // guards the table
 
 const char *aq_pending_name(aq_pending_kind_t kind)
 {

@@ -1,4 +1,4 @@
-// Remote atomics: domains, and operations that the header could not do in line.
+// Remote atomics: domains, and the operations that the header cannot do inline.
 //
 //     gex_AD_t --> [ public head: peer_shift | team, dt, ops, flags, cdata ]
 //
@@ -6,9 +6,9 @@
 //     else:         the conduit's own, if it has them for this peer and operation; or
 //                   request --> [handler: the processor's atomics at the target] --> reply
 //
-// The ways mix on the same memory: a location may be reached by some ranks in one way and by others
-// in another. Messages use the same instructions; a conduit answers for its own operations, see
-// aq_conduit_ops_t.
+// These ways may be mixed on the same memory: some ranks may reach a location in one way and others
+// in another. Messages use the same processor instructions; a conduit that offers its own
+// operations guarantees the same, see aq_conduit_ops_t.
 #ifndef AQ_RATOMIC_H
 #define AQ_RATOMIC_H
 
@@ -40,26 +40,26 @@ static inline size_t aq_ratomic_bytes(gex_DT_t dt)
 
 // ---- ratomic_eval.c ----
 
-// The value (as bits) that an operation of arithmetic leaves where `old` was. op: not a fetching
-// one; of the integer operations those that no single instruction does.
+// The result (as bits) of an arithmetic operation on `old`. op: not a fetching one; of the integer
+// operations only those without a processor instruction.
 uint64_t aq_ratomic_eval(gex_DT_t dt, gex_OP_t op, uint64_t old, uint64_t operand);
 
-// Performs any operation on memory of this process; returns what was there.
+// Performs any operation on memory of this process; returns the previous value.
 uint64_t aq_ratomic_apply(void *at, gex_DT_t dt, gex_OP_t op, uint64_t operand1, uint64_t operand2,
                           gex_Flags_t flags);
 
 // ---- ratomic_check.c ----
 
-// The operations that a type has in remote atomics; none (0) for what is no such type.
+// The operations that remote atomics allow for a type; 0 if the type is not supported.
 gex_OP_t aq_ratomic_ops_of(gex_DT_t dt);
 
 // "GEX_OP_ADD" or, for several, "GEX_OP_ADD|GEX_OP_GET"; bits that mean nothing as a number. Writes
 // to `text` and returns it.
 
-// Ends the job when a domain cannot be made with this type and these operations.
+// Ends the job if a domain cannot be made with this type and these operations.
 void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);
 
-// For debug builds: ends the job when an operation is not legal. call: gex_AD_OpNB or gex_AD_OpNBI.
+// For debug builds: ends the job if an operation is not legal. call: gex_AD_OpNB or gex_AD_OpNBI.
 void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic);
 
 // ---- ratomic_native.c ----

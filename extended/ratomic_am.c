@@ -1,4 +1,4 @@
-// Remote atomics over active messages: the processor of the target does them.
+// Remote atomics over active messages: the processor of the target performs them.
 //
 //     Short request with operation and operands --> [target] --> Short reply: done, or done and the
 //     old value
@@ -21,7 +21,7 @@ _Static_assert((ORDER_FLAGS << ORDER_SHIFT >> ORDER_SHIFT) == ORDER_FLAGS, "the 
 _Static_assert((AQ_API_DT_64 | AQ_API_DT_REAL | GEX_DT_I32 | GEX_DT_U32) < 1 << ORDER_SHIFT,
                "the data type fits");
 
-// What a peer wants is to be legal, and on memory that it may reach.
+// Ends the job unless the operation of a peer is legal and its target is in a segment.
 static void check_op(gex_Token_t token, gex_OP_t op, gex_DT_t dt, const void *at)
 {
     const uint32_t source = token->arrival->source;

@@ -1,4 +1,4 @@
-// What is legal in remote atomics.
+// Which remote atomics are legal.
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops)
                  aq_op_names(ops & ~legal, names));
 }
 
-// The job rank of the target; ends the job when it is no member of the domain's team.
+// The job rank of the target. Ends the job if the target is not a member of the domain's team.
 static gex_Rank_t check_rank(const char *call, const aq_domain_t *domain,
                              const aq_api_atomic_t *atomic)
 {

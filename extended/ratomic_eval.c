@@ -1,11 +1,11 @@
-// What the operations compute.
+// The arithmetic of the operations.
 #include <stdbool.h>
 #include <string.h>
 
 #include "ratomic.h"
 
-// A sum, difference or product of two floats, computed as double and rounded, is the one computed
-// as float: a double has more than twice the digits.
+// Computing a sum, difference or product of two floats as double and rounding it gives the same as
+// float arithmetic: a double has more than twice the digits.
 static double real_of(gex_DT_t dt, uint64_t bits)
 {
     if (dt == GEX_DT_DBL) {

@@ -1,5 +1,5 @@
-// Put and get that the header could not do in line: the peer is not mapped, or this is a debug
-// build and the arguments are to be checked.
+// Put and get that the header cannot do inline: the peer is not mapped, or a debug build checks the
+// arguments.
 #include "rma.h"
 
 #include <string.h>

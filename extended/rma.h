@@ -16,9 +16,9 @@ typedef struct aq_rma_op {
     bool waits; // the caller waits for completion, and so polls
 } aq_rma_op_t;
 
-// Starts an operation the best way there is, and counts its pieces in `part` (event.h) until they
-// are complete. Blocks for resources, polling, unless flags has IMMEDIATE: then returns non-zero
-// when nothing was done.
+// Starts an operation in the best way, and counts its pieces in `part` (event.h) until they are
+// complete. Blocks for resources, polling, unless flags has IMMEDIATE: then returns non-zero if
+// nothing was done.
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part);
 
 // The two ways to a peer whose memory is not mapped here, with the arguments and the result of

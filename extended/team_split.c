@@ -1,9 +1,10 @@
-// Making and ending teams: gex_TM_Split, gex_TM_Create, gex_TM_Destroy, and what else all members
-// of a team have to hear of.
+// Making and ending teams: gex_TM_Split, gex_TM_Create, gex_TM_Destroy, and other calls that all
+// members of a team make together.
 //
-// Every member of the parent tells all others what it asks for (an all-gather), so that each can
-// find the members of its own new team alone. Each also offers a number that it has reserved
-// (core/team.h): that of the member which becomes rank 0 is in the id of the new team.
+// Every member of the parent tells all others what it asks for (an all-gather), so that each member
+// can find the members of its new team by itself. Each member also offers a number that it has
+// reserved (core/team.h): the id of the new team contains the number of the member that becomes
+// rank 0.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,15 +18,16 @@
 #include "../other/base/minmax.h"
 
 #define SIZE_QUERY (GEX_FLAG_TM_SCRATCH_SIZE_MIN | GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED)
-#define SCRATCH_BYTES GASNET_PAGESIZE // what the queries recommend; it is not used
+#define SCRATCH_BYTES                                                                              \
+    GASNET_PAGESIZE // the size that the queries recommend; the library does not use it
 
-// What a member of the parent asks for.
+// The request of a member of the parent.
 typedef struct wish {
     uint64_t number; // reserved for the new team
     uint32_t slot;   // for the collectives of the new team
     int32_t color;   // -1: in no new team
     int32_t key;
-    gex_Rank_t parent_rank; // filled in by those who receive it
+    gex_Rank_t parent_rank; // filled in by the receiver
 } wish_t;
 
 static void *allocate_split(const char *call, size_t count, size_t bytes)
@@ -36,8 +38,8 @@ static void *allocate_split(const char *call, size_t count, size_t bytes)
     return memory;
 }
 
-// All-gathers the wishes. The caller frees the result. What is reserved here is reserved before the
-// exchange: another thread may be in the same call with another parent.
+// All-gathers the wishes. The caller frees the result. Reserves before the exchange, since another
+// thread may make the same call with another parent.
 static wish_t *gather_wishes(const char *call, aq_team_t *parent, int color, int key)
 {
     wish_t mine = {.color = color, .key = key};
@@ -198,7 +200,8 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
     return 0;
 }
 
-// The other members may still be in a collective that this one has finished, so all meet first.
+// The other members may still be in a collective that this one has finished, so all members
+// synchronize first.
 int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 {
     aq_job_need("gex_TM_Destroy");
@@ -212,7 +215,8 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
     bool given = team->scratch.gex_len != 0;
     if (given && scratch_p)
         *scratch_p = team->scratch;
-    aq_team_hide(team); // before its collectives end: a debug build may still be told of a call
+    // Before its collectives end: a debug build may still receive the note of a call.
+    aq_team_hide(team);
     aq_coll_team_end(team);
     aq_team_free(team);
     return given && scratch_p;
@@ -255,7 +259,7 @@ static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
         aq_segment_publish(jobrank, (gex_EP_Index_t)notice->ep, notice->addr, notice->size);
 }
 
-// Two rounds: how many, then that many of each. A notice of size 0 says nothing.
+// Two rounds: the number of notices, then that many from each member. A notice of size 0 is empty.
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
     aq_job_need("gex_EP_PublishBoundSegment");

@@ -15,7 +15,7 @@
 #include "../core/event.h"
 #include "../core/gasnetex_core.h"
 
-// ---- the description of a side, as the client gave it ----
+// ---- the description of a side, as given by the client ----
 
 typedef enum aq_vis_kind { AQ_VIS_VECTOR, AQ_VIS_INDEXED, AQ_VIS_STRIDED } aq_vis_kind_t;
 
@@ -41,18 +41,18 @@ int aq_vis_start_blocking(const aq_vis_t *vis);
 gex_Event_t aq_vis_start_nb(const aq_vis_t *vis);
 int aq_vis_start_nbi(const aq_vis_t *vis);
 
-// For debug builds: ends the job when the description is wrong.
+// For debug builds: ends the job if the description is wrong.
 void aq_vis_check(const aq_vis_t *vis);
 
 // ---- shapes: strided sides with all that is contiguous merged ----
 
-// Each dimension that stays has at least two steps, so that no legal shape has more of them than an
-// address has bits.
+// Each remaining dimension has at least two steps, so that no legal shape has more dimensions than
+// an address has bits.
 enum { AQ_VIS_DIMS = 64 };
 
 typedef struct aq_vis_dim {
     size_t count;
-    ptrdiff_t stride[2]; // of two sides that are walked together
+    ptrdiff_t stride[2]; // of the two sides
     size_t index;        // used while walking
 } aq_vis_dim_t;
 
@@ -68,8 +68,8 @@ void aq_vis_shape(aq_vis_shape_t *shape, const aq_vis_side_t *a, const aq_vis_si
 // ---- cursors: a walk over the pieces of a side ----
 
 typedef struct aq_vis_cursor {
-    char *at;    // what comes next,
-    size_t left; // and how many bytes of its piece; 0 only at the end of the side
+    char *at;    // next byte of the side,
+    size_t left; // bytes left of its piece; 0 only at the end of the side
     aq_vis_kind_t kind;
     const void *list;
     size_t next, count, nbytes;
@@ -78,7 +78,7 @@ typedef struct aq_vis_cursor {
 
 void aq_vis_cursor_start(aq_vis_cursor_t *cursor, const aq_vis_side_t *side);
 void aq_vis_cursor_copy(aq_vis_cursor_t *to, const aq_vis_cursor_t *from);
-void aq_vis_cursor_next(aq_vis_cursor_t *cursor); // the current piece is used up
+void aq_vis_cursor_next(aq_vis_cursor_t *cursor); // after the end of the current piece
 
 static inline void aq_vis_cursor_skip(aq_vis_cursor_t *cursor, size_t nbytes) // at most left
 {
@@ -128,12 +128,12 @@ typedef struct aq_vis_pack {
     aq_vis_run_t last;
 } aq_vis_pack_t;
 
-// Adds the start of a piece: returns how many of its bytes still fit.
+// Adds the start of a piece; returns how many of its bytes still fit.
 size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *addr, size_t nbytes);
 void aq_vis_pack_end(aq_vis_pack_t *pack);
 
-// Checks a message that came from outside: that its runs are there, lie in the memory from `start`
-// and name *nbytes bytes at most `limit`. Returns NULL, or what is wrong with it.
+// Checks a message of a peer: its runs have to be complete, lie in the memory from `start`, and
+// name *nbytes bytes, at most `limit`. Returns NULL, or what is wrong with it.
 const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
                               uintptr_t memory, size_t limit, size_t *nbytes);
 
@@ -143,7 +143,8 @@ void aq_vis_repack(const char *runs, uint32_t count, char *data);
 
 // ---- peers that are not mapped (vis_am.c) ----
 
-// Counts in `part` from start to completion. Non-zero when IMMEDIATE and nothing was done.
+// Counts in `part` from start to completion. Returns non-zero if IMMEDIATE was given and nothing
+// was done.
 int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part);
 
 // ---- peer completion (vis_notice.c) ----
@@ -154,11 +155,11 @@ typedef struct aq_vis_notice {
     size_t nbytes;
 } aq_vis_notice_t;
 
-// What this thread has set for its next operation; withdrawn by the call.
+// Takes the notice that this thread has set for its next operation.
 aq_vis_notice_t aq_vis_notice_take(void);
 
 // Runs the handler at the target: now, or when nothing is pending in `pieces`, a record that this
-// call takes over. Until then the notice counts in part.
+// call takes ownership of. Until then the notice counts in `part`.
 void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank);
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
                          gex_Event_t part);

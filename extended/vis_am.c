@@ -4,7 +4,7 @@
 //     get:  Medium request [runs] --> [target: check, gather] --> Medium reply [data]: scattered,
 //     done
 //
-// A piece that fills a message anyway goes as a contiguous put or get, without the copies.
+// A piece that fills a message by itself travels as a contiguous put or get, without the copies.
 #include <stdlib.h>
 
 #include "../core/am.h"
@@ -22,17 +22,17 @@
 #include "vis.h"
 #include "../other/base/minmax.h"
 
-// A message of a get that was not answered yet.
+// A message of a get that is not answered yet.
 typedef struct chunk {
     gex_Event_t part;
     aq_vis_cursor_t local; // where its data goes; last, see aq_vis_cursor_copy
 } chunk_t;
 
-// A transfer on its way.
+// A transfer in progress.
 typedef struct transfer {
     uint32_t jobrank;
     gex_EP_Index_t ep;
-    gex_Flags_t immediate; // until something was sent
+    gex_Flags_t immediate; // until the first message was sent
     gex_Event_t part;
     bool is_get;
     char *buffer; // of aq_job.max_medium bytes
@@ -106,13 +106,13 @@ static size_t common_bytes(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
     return aq_min(a->left, b->left);
 }
 
-// From how many bytes on a piece goes by itself.
+// The number of bytes from which on a piece travels by itself.
 static size_t large_bytes(void)
 {
     return aq_job.max_medium / 2;
 }
 
-// Packs the runs of as many remote pieces as fit into the buffer.
+// Packs as many remote pieces as fit into the buffer.
 static aq_vis_pack_t pack_runs(transfer_t *t)
 {
     aq_vis_pack_t pack = {.out = t->buffer, .limit = aq_job.max_medium, .together = !t->is_get};

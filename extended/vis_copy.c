@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) void copy_rows(char *dest, ptrdiff_
     if (count == 0)
         return;
     memcpy(dest, src, nbytes);
-    while (--count > 0) { // behind the last row a long stride may leave the address space
+    while (--count > 0) { // after the last row a long stride may leave the address space
         dest += dest_stride;
         src += src_stride;
         memcpy(dest, src, nbytes);
@@ -100,7 +100,7 @@ static void copy_grid(char *dest, const char *src, const aq_vis_side_t *to,
 
 // ---- lists of blocks of one size ----
 
-// Where the blocks of an indexed side are: in a list, or one behind the other in a single piece.
+// The place of the blocks of an indexed side: in a list, or consecutive in a single piece.
 typedef struct blocks {
     char *const *list; // NULL: a single piece
     char *first;
@@ -155,7 +155,8 @@ static blocks_t blocks_of(const aq_vis_side_t *side, size_t count, intptr_t shif
     return side->count == count ? (blocks_t){list, NULL, shift} : (blocks_t){NULL, list[0], shift};
 }
 
-// Lists of the same blocks, or one list and one single piece; false where it is neither.
+// Copies between lists of equal blocks, or between such a list and a single piece. Returns false
+// for any other sides.
 static bool copy_blocks(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                         intptr_t src_shift)
 {
@@ -194,8 +195,8 @@ static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intp
     }
 }
 
-// Pairs of pieces of equal length, which most vectors are made of; false at the first that differ:
-// what was copied until then may be copied again.
+// Copies pairs of pieces of equal length, the usual case of vectors. Returns false at the first
+// pair that differs; the caller may then copy again what was copied.
 static bool copy_pairs(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                        intptr_t src_shift)
 {

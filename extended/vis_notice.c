@@ -1,5 +1,5 @@
-// Peer completion of non-contiguous puts: a handler of the client that runs at the target, as that
-// of a reply, when the data is there.
+// Peer completion of non-contiguous puts: a handler of the client that runs at the target, like
+// that of a reply, when the data has arrived.
 //
 //     pieces of the put --> [target] --> all acknowledged --> Medium request: run handler h
 #include <stdlib.h>
@@ -112,7 +112,8 @@ static waiting_t *take_ready(void)
     return ready;
 }
 
-// May be entered again from the poll of a send: what is taken from the list is nobody else's.
+// May be called again from the poll of a send: an entry taken from the list belongs to this call
+// alone.
 static bool notice_turn(aq_task_t *task)
 {
     (void)task;

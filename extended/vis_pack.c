@@ -11,7 +11,7 @@ static aq_vis_run_t read_run(const char *runs, size_t number)
     return run;
 }
 
-// Bytes of data that still fit beside `runs` runs.
+// The number of data bytes that still fit beside `runs` runs.
 static size_t pack_room(const aq_vis_pack_t *pack, uint32_t runs)
 {
     size_t meta = runs * sizeof pack->last;
@@ -26,7 +26,7 @@ static size_t lengthen_run(aq_vis_pack_t *pack, size_t nbytes)
     return n;
 }
 
-// One more piece of the same size at the same distance.
+// Extends the last run by a piece of the same size at the same distance.
 static bool repeat_run(aq_vis_pack_t *pack, uint64_t addr, size_t nbytes)
 {
     aq_vis_run_t *run = &pack->last;

@@ -2,7 +2,7 @@
 #include "../core/fatal.h"
 #include "vis.h"
 
-// Adds a dimension, or widens the one before (or the block) where it just goes on.
+// Adds a dimension, or extends the previous one (or the block) if the new one continues it.
 static void add_dim(aq_vis_shape_t *shape, size_t count, ptrdiff_t a, ptrdiff_t b)
 {
     if (count == 1)
@@ -82,7 +82,7 @@ static void next_of_list(aq_vis_cursor_t *c)
     c->left = c->nbytes;
 }
 
-// Counts on like an odometer; at is behind the block that was used up.
+// Advances the indices like an odometer; at points behind the finished block.
 static void next_of_grid(aq_vis_cursor_t *c)
 {
     c->at -= c->shape.elem;
@@ -108,7 +108,7 @@ void aq_vis_cursor_next(aq_vis_cursor_t *c)
         next_of_grid(c);
 }
 
-// Without bytes in a block the array of steps may not even be there.
+// If blocks have no bytes, the client may pass no array of steps.
 static size_t grid_bytes(const aq_vis_side_t *side)
 {
     size_t product = side->nbytes;

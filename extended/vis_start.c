@@ -1,12 +1,12 @@
-// How a non-contiguous transfer is started and completes: at once where the peer's memory is
-// mapped, else through an event of the pool.
+// Start and completion of non-contiguous transfers: at once if the peer's memory is mapped, else
+// through an event of the pool.
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/team.h"
 #include "vis.h"
 
-// Strided calls ignore team and rank when there is nothing to transfer and nobody to tell.
+// Strided calls ignore team and rank if there is nothing to transfer and no notice.
 static bool is_nothing(const aq_vis_side_t *side)
 {
     bool nothing = side->kind == AQ_VIS_STRIDED && !side->nbytes;
@@ -40,10 +40,10 @@ static int start_far(const aq_vis_t *vis, uint32_t jobrank, const aq_vis_notice_
     return 0;
 }
 
-// What a start came to.
+// The result of a start.
 typedef enum outcome { DONE, PENDING } outcome_t;
 
-// The part of the operation that can be done at once: everything, where the peer is mapped.
+// Does the part of the operation that can be done at once: all of it if the peer is mapped.
 static outcome_t start_near(const aq_vis_t *vis, aq_vis_notice_t *notice, uint32_t *jobrank)
 {
     *notice = aq_vis_notice_take();

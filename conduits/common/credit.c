@@ -11,7 +11,7 @@ aq_credit_limits_t aq_credit_fit(aq_credit_limits_t wanted, uint32_t peers)
     aq_credit_limits_t fit = {.total = at_least_one(wanted.total)};
     fit.each = at_least_one(wanted.each < fit.total ? wanted.each : fit.total);
     fit.slack = wanted.slack < fit.each - 1 ? wanted.slack : fit.each - 1;
-    // All peers may have their slack banked, and one more must be able to go.
+    // All peers may have banked their slack, and still one more request must be able to leave.
     if (peers && fit.slack > (fit.total - 1) / peers)
         fit.slack = (fit.total - 1) / peers;
     return fit;
@@ -32,7 +32,7 @@ void aq_credit_start(aq_credit_t *credit, aq_credit_pool_t *pool, unsigned free,
     credit->slack = granted && slack > granted - 1 ? granted - 1 : slack;
 }
 
-// Takes up to most out of a count; returns how many.
+// Takes up to `most` from a count; returns how many.
 static unsigned take_some(atomic_uint *count, unsigned most)
 {
     unsigned there = atomic_load_explicit(count, memory_order_relaxed), n;

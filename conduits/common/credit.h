@@ -1,6 +1,6 @@
 // Credits: flow control of requests for conduits whose receivers need a buffer ready for every
-// message. It knows no network and sends nothing; a conduit asks it before it sends, and tells it
-// what came.
+// message. This file knows no network and sends nothing: a conduit asks it before it sends, and
+// reports to it what arrives.
 //
 // What is always true, for each direction of each pair of processes:
 // - A request takes one credit. The peer that granted it has one receive buffer for each credit,
@@ -30,18 +30,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What may be under way from one process to all its peers together.
+// The limits of requests in flight from one process to all its peers together.
 typedef struct aq_credit_pool {
     atomic_uint free;
 } aq_credit_pool_t;
 
-// One pair of processes, as one of them sees it.
+// The state of a pair of processes in one of them.
 typedef struct aq_credit {
     aq_credit_pool_t *pool; // of this process
     atomic_uint free;       // requests that may go to the peer now
     atomic_uint banked;     // credits of the peer's requests that are to go back
-    unsigned slack;         // banked ones that may wait for company
-    unsigned most;          // free ones when no request is under way
+    unsigned slack;         // banked credits that may wait for a message to carry them
+    unsigned most;          // free credits when no request is in flight
 } aq_credit_t;
 
 typedef struct aq_credit_limits {
@@ -50,36 +50,38 @@ typedef struct aq_credit_limits {
     unsigned slack; // banked for one peer
 } aq_credit_limits_t;
 
-// What can be kept of what the user wants, with that many peers: never more than `each` under way
-// than `total`; a slack that leaves a credit at its owner, whatever the peers have banked.
+// Adjusts the user's limits to that many peers: never more than `each` in flight to one peer than
+// `total`, and a slack that leaves a credit to its owner, whatever the peers have banked.
 aq_credit_limits_t aq_credit_fit(aq_credit_limits_t wanted, uint32_t peers);
 
 void aq_credit_pool_start(aq_credit_pool_t *pool, unsigned total);
 
-// With a new peer: free requests may go to it, granted ones may come from it. The pool must outlive
-// it.
+// Adds a peer: `free` requests may be sent to it, `granted` ones may arrive from it. The pool must
+// outlive it.
 void aq_credit_start(aq_credit_t *credit, aq_credit_pool_t *pool, unsigned free, unsigned granted,
                      unsigned slack);
 
-// Before a request is sent: takes a credit, of the peer's and of the pool. False: none is left now.
+// Before a request is sent: takes a credit of the peer and of the pool. Returns false if there is
+// none.
 bool aq_credit_take(aq_credit_t *credit);
 
-// The request was not sent after all.
+// Gives back the credit of a request that was not sent.
 void aq_credit_untake(aq_credit_t *credit);
 
-// n credits came back with a message: one for a reply, and those that the message says beside it.
-// False: the peer gives back more than requests are under way, which no correct peer does.
+// n credits came back with a message: one for a reply, and those that the message carries besides.
+// Returns false if the peer gives back more credits than requests are in flight, which no correct
+// peer does.
 bool aq_credit_give(aq_credit_t *credit, unsigned n);
 
-// Before a message of either class is sent: takes up to most of the banked credits, to travel with
+// Before a message of either class is sent: takes up to `most` of the banked credits to travel with
 // it.
 unsigned aq_credit_collect(aq_credit_t *credit, unsigned most);
 
-// The message that was to take n along was not sent after all.
+// Banks n credits again whose message was not sent.
 void aq_credit_return(aq_credit_t *credit, unsigned n);
 
-// The handler of a request has returned and sent no reply. True: so many are banked that they are
-// due; the caller collects and sends them in a hidden reply, now or, if it cannot, in a later poll.
+// The handler of a request has returned without a reply. Returns true if the banked credits are
+// due: then the caller collects and sends them in a hidden reply, now or in a later poll.
 bool aq_credit_bank(aq_credit_t *credit);
 
 // Whether a hidden reply is due.

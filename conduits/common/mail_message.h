@@ -1,4 +1,4 @@
-// How a message lies in its run of lines.
+// The layout of a message in its run of lines.
 //
 //     flag 8 | descriptor 4 | source 4 | arguments, 4 bytes each, padded to 16 | body
 //

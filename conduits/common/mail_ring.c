@@ -39,8 +39,8 @@ bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run)
                                                     memory_order_acquire, memory_order_relaxed));
     if (pad)
         aq_ring_skip(ring, tail, pad);
-    // The line after the next one: a stream of messages then finds its lines at hand, and the
-    // receiver, who looks at the next line, is not disturbed.
+    // Prefetches the line after the next one: a stream of messages then finds its lines in the
+    // cache, without disturbing the receiver, which polls the next line.
     prefetch_to_write(aq_ring_line(ring->lines, ring->count, tail + pad + n + 1));
     run->position = tail + pad;
     run->header = aq_ring_header(ring, run->position);
@@ -61,9 +61,9 @@ static inline aq_ring_header_t *header_at(aq_ring_in_t *ring, uint64_t position)
     return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
 }
 
-// What goes to the handler, and what is copied from the ring, is in a segment of this process. What
-// the sender has put into its place itself cannot be checked here: the sender has that memory
-// mapped.
+// Checks that the destination of a Long is in a segment of this process, whether the payload is
+// copied from the ring or the sender has written it. A sender that has this memory mapped could
+// write anywhere in it; that cannot be checked here.
 static void check_long(const aq_conduit_env_t *env, uint32_t source, const aq_ring_long_t *body,
                        size_t in_ring)
 {
@@ -73,7 +73,7 @@ static void check_long(const aq_conduit_env_t *env, uint32_t source, const aq_ri
                  source, (unsigned long long)body->nbytes, body->dest);
 }
 
-// A function of its own, so that a Short need not save registers for it.
+// A separate function, so that delivering a Short saves no registers for it.
 static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
                                                    aq_arrival_t *arrival)
 {
@@ -107,8 +107,7 @@ static void deliver_message(aq_ring_header_t *header, const aq_conduit_env_t *en
         env->deliver(&arrival);
 }
 
-// Lets senders use the lines before `released` again: when enough have gathered, or the ring
-// is empty.
+// Lets senders reuse the lines before `released`, when enough have gathered or the ring is empty.
 static inline void tell_senders(aq_ring_in_t *ring, bool empty)
 {
     uint64_t news = ring->released - atomic_load_explicit(&ring->told, memory_order_relaxed);
@@ -118,7 +117,7 @@ static inline void tell_senders(aq_ring_in_t *ring, bool empty)
     }
 }
 
-// One thread only: no locks, and a message is done when its handler has returned.
+// With one thread: needs no lock, and a message is finished when its handler has returned.
 static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
                               bool reply)
 {
@@ -149,7 +148,7 @@ static void ring_unlock(aq_ring_in_t *ring)
     atomic_store_explicit(&ring->lock, 0, memory_order_release);
 }
 
-// With the lock held: gives back the lines of messages that are done, in order.
+// With the lock held: gives back the lines of finished messages, in order.
 static void release_done(aq_ring_in_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -169,13 +168,13 @@ static void mark_done(aq_ring_in_t *ring, uint64_t position)
                           memory_order_release);
 }
 
-// The message that a thread is at; lines 0: none.
+// The message that a thread is handling; lines 0: none.
 typedef struct held {
     uint64_t position, lines;
 } held_t;
 
-// With the lock held: a message whose handler has returned is given back at once if it is the
-// oldest, else marked. Its line is not written where that can be helped: the sender wants it next.
+// With the lock held: gives back a message whose handler has returned if it is the oldest, else
+// marks it. Avoids writing its line, since the sender needs it next.
 static void settle_held(aq_ring_in_t *ring, held_t *held)
 {
     if (held->lines && ring->released == held->position)
@@ -186,7 +185,7 @@ static void settle_held(aq_ring_in_t *ring, held_t *held)
     release_done(ring);
 }
 
-// With the lock held: takes the next message for this thread; false when there is none.
+// With the lock held: takes the next message for this thread; returns false if there is none.
 static bool claim_next(aq_ring_in_t *ring, held_t *held)
 {
     while (aq_ring_ready(ring)) {
@@ -201,7 +200,8 @@ static bool claim_next(aq_ring_in_t *ring, held_t *held)
     return false;
 }
 
-// Done with the message held, on to the next one, if there is one and no other thread is at it.
+// Finishes the held message and takes the next one, if there is one and no other thread holds the
+// lock.
 static bool receive_next(aq_ring_in_t *ring, held_t *held, bool more)
 {
     if (!ring_lock(ring)) {

@@ -41,7 +41,7 @@ typedef struct aq_ring_out {
     char *lines;
     uint64_t count; // lines, a power of two
     uint64_t key;
-    _Atomic uint64_t freed; // as last seen; saves a look at the peer's line
+    _Atomic uint64_t freed; // last value read; saves reading the peer's line
 } aq_ring_out_t;
 
 // The receiver's own state. head and released are guarded by the try-lock when there are threads.
@@ -69,10 +69,10 @@ static inline char *aq_ring_line(char *lines, uint64_t count, uint64_t position)
 // Takes n lines (n <= count / 2); false when there is no room now. Any thread.
 bool aq_ring_take(aq_ring_out_t *ring, uint64_t n, aq_ring_run_t *run);
 
-// What a thread did before it sent comes before what another thread of its process does upon the
-// answer: the process that answers orders the two. The thread sanitizer sees one process at a time
-// and would report a race, so its build counts the messages that leave and looks at the count when
-// one arrives. Other builds do nothing.
+// What a thread did before it sent a message happens before what another thread of its process does
+// after the answer: the process that answers orders the two. The thread sanitizer sees one process
+// at a time and would report a race, so its build counts the messages that leave and reads the
+// count when one arrives. Other builds do nothing.
 extern atomic_uint aq_ring_sent;
 static inline void aq_ring_leaves(void)
 {
@@ -87,15 +87,15 @@ static inline void aq_ring_arrives(void)
 #endif
 }
 
-// Makes a taken run visible to the receiver: the message is written and may not be touched
-// any more.
+// Makes a taken run visible to the receiver. The message is complete and must not be touched
+// afterwards.
 static inline void aq_ring_publish(const aq_ring_out_t *ring, const aq_ring_run_t *run)
 {
     aq_ring_leaves();
     atomic_store_explicit(&run->header->flag, run->position ^ ring->key, memory_order_release);
 }
 
-// Makes n taken lines from a position on into a message that the receiver skips.
+// Turns n taken lines from a position on into a message that the receiver skips.
 void aq_ring_skip(const aq_ring_out_t *ring, uint64_t position, uint64_t n);
 
 // Header of the message at a position of a peer's ring.
@@ -113,9 +113,9 @@ static inline bool aq_ring_ready(aq_ring_in_t *ring)
     return atomic_load_explicit(&header->flag, memory_order_acquire) == (head ^ ring->key);
 }
 
-// The same without the lock, while other threads receive: a hint, since the line may be in use
-// again, for the payload of a message, when it is read. The thread sanitizer cannot know that this
-// is meant.
+// As aq_ring_ready, without the lock while other threads receive. The result is a hint, since the
+// line may already be reused for the payload of a message. The thread sanitizer cannot know that
+// this is intended.
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize_thread))
 #endif
@@ -128,9 +128,9 @@ aq_ring_peek(aq_ring_in_t *ring)
     return atomic_load_explicit(&header->flag, memory_order_relaxed) == (head ^ ring->key);
 }
 
-// Is there anything to do: a message, or lines of messages that are done and not given back yet? (A
-// thread may have found the try-lock taken when its handler returned; senders may wait for just
-// those lines.)
+// Whether there is work: a message, or finished messages whose lines are not given back yet. (A
+// thread may have found the try-lock taken when its handler returned, and senders may wait for
+// exactly those lines.)
 static inline bool aq_ring_busy(aq_ring_in_t *ring)
 {
     return aq_ring_peek(ring) || atomic_load_explicit(&ring->told, memory_order_relaxed) !=

@@ -45,7 +45,7 @@ void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas)
     mail->areas = *areas;
     mail->ring_lines = ring_lines();
     memcpy(&mail->key, mail->base.env->boot->key, sizeof mail->key);
-    // no position, and not the zero of fresh memory, is taken for a flag
+    // neither a position nor the zero of fresh memory is taken for a flag
     mail->key |= (uint64_t)1 << 63;
     aq_mailbox_t *own = aq_mailbox_at(mail, areas->index);
     mail->doorbell = &own->doorbell;
@@ -75,7 +75,7 @@ void aq_mail_link(const aq_mail_t *mail, uint32_t index, aq_mail_link_t *link)
 
 // ---- sending ----
 
-// A few words; a call of memcpy would cost more than the copy.
+// Copies a few words; a call of memcpy would cost more than the copy.
 static inline void copy_args(int32_t *to, const int32_t *from, unsigned n)
 {
     for (unsigned piece = 16; n; piece /= 2) {
@@ -96,8 +96,8 @@ static inline void write_header(const aq_mail_t *mail, aq_ring_header_t *header,
     copy_args(aq_ring_args(header), am->args, am->nargs);
 }
 
-// The payload goes straight to its place where that is mapped; else it lies behind the body, and
-// the receiver copies it. An empty one may have no address.
+// Writes the payload directly to its destination if that is mapped; else puts it behind the body,
+// and the receiver copies it. An empty payload may have no address.
 static void write_long(aq_ring_header_t *header, const aq_am_t *am)
 {
     aq_ring_long_t *body = aq_ring_body(header, am->nargs);
@@ -107,7 +107,7 @@ static void write_long(aq_ring_header_t *header, const aq_am_t *am)
         memcpy(am->dest_mapped ? am->dest_mapped : (void *)(body + 1), am->payload, am->nbytes);
 }
 
-// Bytes of the payload that travel in the ring.
+// The number of payload bytes that travel in the ring.
 static inline size_t bytes_inside(const aq_am_t *am)
 {
     return am->category == AQ_AM_MEDIUM || (am->category == AQ_AM_LONG && !am->dest_mapped)
@@ -152,7 +152,7 @@ aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *pointer, const aq_am_t 
     return AQ_OK;
 }
 
-// Lines that a message leaves unused become one that is skipped.
+// Turns lines that a message leaves unused into a message that is skipped.
 static void finish_send(aq_mail_t *mail, aq_mail_link_t *link, const aq_am_t *am,
                         const aq_reservation_t *room, uint64_t used)
 {

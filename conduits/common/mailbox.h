@@ -1,30 +1,30 @@
-// Mailboxes: each process of a group has one in memory that all of them share, and takes its active
-// messages out of it. For conduits; two use it, smp and mpi.
+// Mailboxes: each process of a group has one in memory that all of them share, and receives its
+// active messages from it. Conduits smp and mpi use them.
 //
 //     areas, one for each process, a stride apart
 //
 //     [ doorbell, asleep | request ring | reply ring ] [ ... ] [ ... ]
 //           ^                  ^              ^
-//           '-- who sends writes into a ring of the receiver (mail_ring.h), and rings
-//               the doorbell if somebody sleeps there (mailbox_sleep.c)
+//           '-- a sender writes into a ring of the receiver (mail_ring.h), and rings
+//               the doorbell if the receiver sleeps (mailbox_sleep.c)
 //
 // What is always true:
 // - The state of a conduit that has mailboxes begins with an aq_mail_t, and that with its
 //   aq_conduit_t: so the operations below go into the conduit's table as they are.
 // - A process reads its own rings only, and writes those of others only.
-// - Nobody sends before all have opened theirs.
+// - No process sends before all have opened their mailboxes.
 #ifndef AQ_MAILBOX_H
 #define AQ_MAILBOX_H
 
 #include "mail_ring.h"
 
-// Where sleepers of a process are woken. bell counts by 2; a process sleeps on it as a futex.
+// The doorbell of a process. bell counts by 2; threads of the process sleep on it as a futex.
 typedef struct aq_doorbell {
     _Alignas(AQ_RING_LINE) _Atomic uint32_t bell;
     _Atomic uint32_t sleepers; // threads of the process that sleep or are about to
 } aq_doorbell_t;
 
-// What an area begins with; all zero at the start.
+// The beginning of an area; all zeros at the start.
 typedef struct aq_mailbox {
     aq_doorbell_t doorbell;
     aq_ring_control_t ring[2]; // requests, replies
@@ -39,7 +39,7 @@ typedef struct aq_mail_areas {
     uint32_t count, index; // of this process
 } aq_mail_areas_t;
 
-// What a process keeps for a peer that it talks to.
+// The link to a peer.
 typedef struct aq_mail_link {
     _Alignas(AQ_RING_LINE) aq_ring_out_t out[2]; // requests, replies
     aq_doorbell_t *doorbell;
@@ -50,7 +50,7 @@ typedef struct aq_mail {
     aq_ring_in_t in[2];
     aq_doorbell_t *doorbell;
     _Atomic uint32_t *asleep; // of the group
-    bool light_senders; // senders need no fence: sleepers make the processors agree (membarrier)
+    bool light_senders; // senders need no fence: sleepers run it on all processors (membarrier)
 
     aq_mail_areas_t areas;
     size_t ring_lines;
@@ -97,8 +97,7 @@ void aq_mail_disarm(aq_conduit_t *conduit);
 void aq_mail_wake(aq_conduit_t *conduit, bool group);
 void aq_mail_ring(aq_doorbell_t *doorbell);
 
-// Between a change and the look for sleepers who wait for it: the two may not pass each other;
-// see mailbox_sleep.c.
+// The fence between a change and the check for sleepers that wait for it; see mailbox_sleep.c.
 static inline void aq_mail_fence(const aq_mail_t *mail)
 {
     if (__builtin_expect(mail->light_senders, 1))

@@ -1,4 +1,4 @@
-// Waiting without burning the processor.
+// Waiting without using the processor.
 //
 //     sleeper                                  sender
 //     sleepers++                               publish the flag of a message
@@ -8,8 +8,8 @@
 //
 // Either the sleeper sees the message or the sender sees the sleeper, if both fences are there. A
 // full fence in each send would cost more than the send, so the sleeper has the kernel run one on
-// all processors where a process of ours runs (membarrier, expedited and global); only where the
-// kernel has no such call do senders fence.
+// all processors that run a process of the job (membarrier, expedited and global). Senders fence
+// only if the kernel has no such call.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
