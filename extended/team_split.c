@@ -18,8 +18,7 @@
 #include "../other/base/minmax.h"
 
 #define SIZE_QUERY (GEX_FLAG_TM_SCRATCH_SIZE_MIN | GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED)
-#define SCRATCH_BYTES                                                                              \
-    GASNET_PAGESIZE // the size that the queries recommend; the library does not use it
+#define SCRATCH_BYTES GASNET_PAGESIZE // what the queries recommend; not used by the library
 
 // The request of a member of the parent.
 typedef struct wish {
