@@ -1,3 +1,4 @@
+// Start and stop of firehose, and its counters.
 #include "firehose_state.h"
 
 #include "../other/base/log.h"

@@ -72,6 +72,7 @@ static void smp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
     (void)conduit, (void)description;
 }
 
+// The conduit reaches the ranks of the neighbourhood, including this one.
 static bool smp_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
 {
     (void)description;
@@ -106,6 +107,11 @@ static void *smp_shared_scratch(aq_conduit_t *conduit)
     return smp_of(conduit)->scratch;
 }
 
+// ---- the table ----
+
+// A conduit leaves out the operations that it does not have. smp has no `rma`: the library copies
+// the data of a put or get, because peers map each other's segments. The operations of the mailbox
+// need no wrapper, because its state is the first member of smp_conduit_t.
 const aq_conduit_ops_t aq_smp_conduit = {
     .name = "smp",
     .abi = AQ_CONDUIT_ABI,
