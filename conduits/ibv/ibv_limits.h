@@ -40,7 +40,7 @@ typedef struct aq_ibv_limits {
     bool in_software;                       // the kernel does the device's work
 } aq_ibv_limits_t;
 
-// Fills in all limits except inline_bytes, which only an attempt at the device tells. threads: the
+// Fills in all limits except inline_bytes, which only a trial on the device shows. threads: the
 // client may have several.
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
                         const struct ibv_device_attr *can, const struct ibv_port_attr *port);

@@ -111,34 +111,34 @@ static bool add_refusal(aq_ibv_ports_t *ports, const char *device, int error)
 static bool read_port(struct ibv_context *context, const struct ibv_device_attr *device,
                       unsigned number, aq_ibv_ports_t *ports)
 {
-    struct ibv_port_attr told;
+    struct ibv_port_attr attr;
     aq_ibv_port_t *port = add_port(ports, ibv_get_device_name(context->device), number);
     if (port == NULL)
         return false;
     port->limits = limits_of(device);
-    if (ibv_query_port(context, (uint8_t)number, &told) != 0)
+    if (ibv_query_port(context, (uint8_t)number, &attr) != 0)
         return true; // its state stays unknown
-    port->link = link_of(context, &told);
-    port->state = state_of(told.state);
-    port->lid = told.lid;
-    port->mtu = told.active_mtu ? 128u << told.active_mtu : 0;
-    port->message_bytes = told.max_msg_sz;
-    return read_gids(context, told.gid_tbl_len, port);
+    port->link = link_of(context, &attr);
+    port->state = state_of(attr.state);
+    port->lid = attr.lid;
+    port->mtu = attr.active_mtu ? 128u << attr.active_mtu : 0;
+    port->message_bytes = attr.max_msg_sz;
+    return read_gids(context, attr.gid_tbl_len, port);
 }
 
 // False: no memory.
 static bool read_device(struct ibv_device *device, aq_ibv_ports_t *ports)
 {
-    struct ibv_device_attr told;
+    struct ibv_device_attr attr;
     const char *name = ibv_get_device_name(device);
     errno = 0;
     struct ibv_context *context = ibv_open_device(device);
     if (context == NULL)
         return add_refusal(ports, name, errno);
-    int error = ibv_query_device(context, &told);
+    int error = ibv_query_device(context, &attr);
     bool ok = error == 0 || add_refusal(ports, name, error);
-    for (unsigned number = 1; ok && error == 0 && number <= told.phys_port_cnt; number++)
-        ok = read_port(context, &told, number, ports);
+    for (unsigned number = 1; ok && error == 0 && number <= attr.phys_port_cnt; number++)
+        ok = read_port(context, &attr, number, ports);
     ibv_close_device(context);
     return ok;
 }

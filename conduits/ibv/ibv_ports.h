@@ -136,8 +136,8 @@ void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ib
 // port it is, or what aq_ibv_explain or aq_ibv_filter_check says. Does not log.
 bool aq_ibv_usable(char *why, size_t why_size);
 
-// Lists all devices, ports, addresses and limits, and why a port is not used; calls `tell` for each
-// line.
-void aq_ibv_report(void (*tell)(void *arg, const char *label, const char *text), void *arg);
+// Lists all devices, ports, addresses and limits, and why a port is not used; calls `print` for
+// each line.
+void aq_ibv_report(void (*print)(void *arg, const char *label, const char *text), void *arg);
 
 #endif

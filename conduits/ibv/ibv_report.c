@@ -16,14 +16,14 @@ typedef struct survey {
     size_t used;
 } survey_t;
 
-static void end_survey(survey_t *survey)
+static void survey_end(survey_t *survey)
 {
     free(survey->uses);
     aq_ibv_ports_free(&survey->ports);
 }
 
 // False: why says what is wrong with the filter, or that memory ran out.
-static bool begin_survey(survey_t *survey, char *why, size_t why_size)
+static bool survey_begin(survey_t *survey, char *why, size_t why_size)
 {
     const char *filter = aq_settings_text(AQ_SET_IBV_PORTS);
     *survey = (survey_t){0};
@@ -33,7 +33,7 @@ static bool begin_survey(survey_t *survey, char *why, size_t why_size)
         survey->uses = calloc(survey->ports.count + 1, sizeof *survey->uses);
     if (survey->uses == NULL) {
         snprintf(why, why_size, "there is no memory to list the devices; free some on this host");
-        end_survey(survey);
+        survey_end(survey);
         return false;
     }
     survey->used = aq_ibv_choose(&survey->ports, filter, RAILS, survey->uses);
@@ -43,7 +43,7 @@ static bool begin_survey(survey_t *survey, char *why, size_t why_size)
 bool aq_ibv_usable(char *why, size_t why_size)
 {
     survey_t survey;
-    if (!begin_survey(&survey, why, why_size))
+    if (!survey_begin(&survey, why, why_size))
         return false;
     size_t used = survey.used;
     if (used == 0)
@@ -55,15 +55,15 @@ bool aq_ibv_usable(char *why, size_t why_size)
             snprintf(why, why_size, "port %u of %s, %s", port->number, port->device,
                      aq_ibv_link_name(port->link));
     }
-    end_survey(&survey);
+    survey_end(&survey);
     return used > 0;
 }
 
 // ---- the lines ----
 
-typedef void tell_t(void *arg, const char *label, const char *text);
+typedef void print_line_t(void *arg, const char *label, const char *text);
 
-static void tell_gids(const aq_ibv_port_t *port, bool used, tell_t *tell, void *arg)
+static void gids_print(const aq_ibv_port_t *port, bool used, print_line_t *print, void *arg)
 {
     for (size_t i = 0; i < port->gid_count; i++) {
         const aq_ibv_gid_t *gid = &port->gids[i];
@@ -72,11 +72,11 @@ static void tell_gids(const aq_ibv_port_t *port, bool used, tell_t *tell, void *
         snprintf(text, sizeof text, "GID %u: %s, %s%s", gid->index, address,
                  aq_ibv_gid_type_name(port, gid),
                  used && gid == aq_ibv_best_gid(port) ? ", used" : "");
-        tell(arg, "", text);
+        print(arg, "", text);
     }
 }
 
-static void tell_port(const aq_ibv_port_t *port, aq_ibv_use_t use, tell_t *tell, void *arg)
+static void port_print(const aq_ibv_port_t *port, aq_ibv_use_t use, print_line_t *print, void *arg)
 {
     char label[AQ_IBV_NAME_BYTES + 16], text[256];
     const char *words = aq_ibv_use_words(port, use);
@@ -85,17 +85,17 @@ static void tell_port(const aq_ibv_port_t *port, aq_ibv_use_t use, tell_t *tell,
     else
         snprintf(label, sizeof label, "%s port %u", port->device, port->number);
     snprintf(text, sizeof text, "%s%s", words ? "not used: it " : "used", words ? words : "");
-    tell(arg, label, text);
+    print(arg, label, text);
     if (port->number == 0)
         return;
     snprintf(text, sizeof text, "%s, %s, MTU %u, LID %u, messages of %llu bytes",
              aq_ibv_link_name(port->link), aq_ibv_port_state_name(port->state), port->mtu,
              port->lid, (unsigned long long)port->message_bytes);
-    tell(arg, "", text);
-    tell_gids(port, use == AQ_IBV_USED, tell, arg);
+    print(arg, "", text);
+    gids_print(port, use == AQ_IBV_USED, print, arg);
 }
 
-static void tell_limits(const aq_ibv_port_t *port, tell_t *tell, void *arg)
+static void limits_print(const aq_ibv_port_t *port, print_line_t *print, void *arg)
 {
     char label[AQ_IBV_NAME_BYTES + 16], text[256];
     const aq_ibv_device_limits_t *limits = &port->limits;
@@ -104,7 +104,7 @@ static void tell_limits(const aq_ibv_port_t *port, tell_t *tell, void *arg)
              "%u memory regions of %llu bytes, %u queue pairs of %u requests with %u pieces",
              limits->regions, (unsigned long long)limits->region_bytes, limits->queue_pairs,
              limits->requests, limits->pieces);
-    tell(arg, label, text);
+    print(arg, label, text);
     snprintf(text, sizeof text,
              "%u completions in a queue, %u receives in a shared one, %u RDMA reads out and %u in, "
              "atomics: %s",
@@ -112,27 +112,27 @@ static void tell_limits(const aq_ibv_port_t *port, tell_t *tell, void *arg)
              limits->atomics_coherent ? "coherent with the processor's"
              : limits->atomics        ? "among devices only"
                                       : "no");
-    tell(arg, "", text);
+    print(arg, "", text);
 }
 
-void aq_ibv_report(tell_t *tell, void *arg)
+void aq_ibv_report(print_line_t *print, void *arg)
 {
     survey_t survey;
     char why[512];
-    tell(arg, "protection",
-         "connections prove the job's key; verbs devices do not protect what follows, so their "
-         "network has to be trusted");
-    if (!begin_survey(&survey, why, sizeof why)) {
-        tell(arg, "ports", why);
+    print(arg, "protection",
+          "connections prove the job's key; verbs devices do not protect what follows, so their "
+          "network has to be trusted");
+    if (!survey_begin(&survey, why, sizeof why)) {
+        print(arg, "ports", why);
         return;
     }
     if (survey.ports.count == 0)
-        tell(arg, "ports", "there is no verbs device");
+        print(arg, "ports", "there is no verbs device");
     for (size_t i = 0; i < survey.ports.count; i++) {
         const aq_ibv_port_t *port = &survey.ports.list[i];
-        tell_port(port, survey.uses[i], tell, arg);
+        port_print(port, survey.uses[i], print, arg);
         if (port->number == 1)
-            tell_limits(port, tell, arg);
+            limits_print(port, print, arg);
     }
-    end_survey(&survey);
+    survey_end(&survey);
 }

@@ -15,13 +15,13 @@ static bool ibv_usable(char *why, size_t why_size)
     return aq_settings_load(why, why_size) == AQ_OK && aq_ibv_usable(why, why_size);
 }
 
-static void ibv_print_info(void (*tell)(void *arg, const char *label, const char *text), void *arg)
+static void ibv_print_info(void (*print)(void *arg, const char *label, const char *text), void *arg)
 {
     char why[512];
     if (aq_settings_load(why, sizeof why) != AQ_OK)
-        tell(arg, "settings", why);
+        print(arg, "settings", why);
     else
-        aq_ibv_report(tell, arg);
+        aq_ibv_report(print, arg);
 }
 
 // Tells the module's log and settings what the library knows.

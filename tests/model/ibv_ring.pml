@@ -1,4 +1,4 @@
-/* How a ring of conduit ibv is given and taken back (conduits/ibv/ibv_ring.c), for spin:
+/* How a ring of conduit ibv is given and taken back (conduits/ibv/ibv_ring*.c), for spin:
  *
  *     spin -a ibv_ring.pml && cc -DSAFETY -o pan pan.c && ./pan
  *
