@@ -252,19 +252,20 @@ static bool take_key(const place_t *place, aq_host_t *host, char *word, char *va
 {
     if (strcmp(word, "slots") == 0)
         return take_count(value, &host->slots) ||
-               refuse_line(place, value, "no number of slots: a whole number from 1 to 1024");
+               refuse_line(place, value, "not a number of slots: a whole number from 1 to 1024");
     if (strcmp(word, "cpu") == 0)
         return take_count(value, &host->cpus) ||
-               refuse_line(place, value, "no number of processors: a whole number from 1 to 1024");
+               refuse_line(place, value,
+                           "not a number of processors: a whole number from 1 to 1024");
     if (strcmp(word, "prefix") == 0)
         return (value[0] == '/' && set_text(host, &host->prefix, value)) ||
-               refuse_line(place, value, "no folder for prefix: a path that begins with /");
+               refuse_line(place, value, "not a folder for prefix: a path that begins with /");
     if (strcmp(word, "user") == 0)
         return (aq_hosts_legal_user(value) && set_text(host, &host->user, value)) ||
-               refuse_line(place, value, "no name of a user");
+               refuse_line(place, value, "not a name of a user");
     bool yes;
     if (!aq_size_parse_bool(value, &yes))
-        return refuse_line(place, value, "neither yes nor no, which schedule= takes");
+        return refuse_line(place, value, "neither yes nor no, the values of schedule=");
     host->idle = !yes;
     return true;
 }
@@ -342,7 +343,7 @@ static bool take_line(aq_hosts_t *hosts, const place_t *place, char *text)
     }
     if (!aq_hosts_legal_name(host.name) || (at != NULL && !aq_hosts_legal_user(host.user)))
         return refuse_line(place, host.name,
-                           "no name of a host: letters, digits and . - _ : % make one");
+                           "not a name of a host: use letters, digits and . - _ : %");
     bool ok =
         take_words(place, &host, text) && aq_hosts_add(hosts, &host, place->fault, place->room);
     free(host.keys);

@@ -366,8 +366,8 @@ static int mpi_flush_local(aq_mpilib_window_t *window, uint32_t rank)
     return MPI_Win_flush_local((int)rank, window->win);
 }
 
-extern const aq_mpilib_table_t aq_mpilib_module;
-__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpilib_module = {
+extern const aq_mpilib_table_t aq_mpi_module;
+__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpi_module = {
     .abi = AQ_MPILIB_ABI,
     .name = AQ_MPILIB_NAME,
     .version = mpi_version,

@@ -122,7 +122,7 @@ typedef struct aq_mpilib_table {
     void (*end_now)(int code);
 } aq_mpilib_table_t;
 
-// The name under which a module exports its table.
-#define AQ_MPILIB_MODULE_SYMBOL "aq_mpilib_module"
+// Name under which a module (aq_mpi_*.so) exports its table.
+#define AQ_MPILIB_MODULE_SYMBOL "aq_mpi_module"
 
 #endif

@@ -285,8 +285,8 @@ static int pmi2_test(aq_mpilib_request_t *request, bool *is_done, int *bytes, ui
     return request->handle & WAITS ? test_leave(request, is_done) : atomic_load(&failure);
 }
 
-extern const aq_mpilib_table_t aq_mpilib_module;
-__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpilib_module = {
+extern const aq_mpilib_table_t aq_mpi_module;
+__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpi_module = {
     .abi = AQ_MPILIB_ABI,
     .name = "PMI-2",
     .version = pmi2_version,

@@ -204,8 +204,8 @@ static int pmix_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint3
     return error;
 }
 
-extern const aq_mpilib_table_t aq_mpilib_module;
-__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpilib_module = {
+extern const aq_mpilib_table_t aq_mpi_module;
+__attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpi_module = {
     .abi = AQ_MPILIB_ABI,
     .name = "PMIx",
     .version = pmix_version,
