@@ -150,7 +150,7 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
                          0)) {
         put_ahead(jobrank, am);
         am->payload = NULL;
-        flags &= ~GEX_FLAG_IMMEDIATE; // something was done
+        flags &= ~GEX_FLAG_IMMEDIATE; // the payload has been sent
     }
     return aq_am_request(jobrank, am, flags);
 }
@@ -253,7 +253,7 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
 // ---- in ----
 
 // "Request" or "Reply": with the category behind it, what the sender called.
-static const char *direction(const aq_arrival_t *arrival)
+static const char *direction_name(const aq_arrival_t *arrival)
 {
     return arrival->reply ? "Reply" : "Request";
 }
@@ -266,7 +266,7 @@ static gex_Flags_t direction_flag(const aq_arrival_t *arrival)
     return arrival->reply ? GEX_FLAG_AM_REPLY : GEX_FLAG_AM_REQUEST;
 }
 
-// Is the handler registered for this message? refuse_arrival says what is not so.
+// Whether the handler is registered for this message. refuse_arrival says what does not match.
 static bool is_registered(const gex_AM_Entry_t *entry, const aq_arrival_t *arrival)
 {
     return entry->gex_fnptr && arrival->category <= AQ_AM_LONG &&
@@ -276,7 +276,7 @@ static bool is_registered(const gex_AM_Entry_t *entry, const aq_arrival_t *arriv
            (entry->gex_flags & direction_flag(arrival));
 }
 
-// Ends the job: no correct peer has sent this message.
+// Ends the job, since no correct peer sends this message.
 static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_AM_Entry_t *entry,
                                                                      const aq_arrival_t *arrival)
 {
@@ -286,21 +286,22 @@ static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_A
                  arrival->source, arrival->category, arrival->nargs, arrival->handler);
     const char *category = category_names[arrival->category];
     if (!entry->gex_fnptr)
-        aq_fatal("gex_AM_%s%s of rank %u: handler %u is not registered here", direction(arrival),
-                 category, arrival->source, arrival->handler);
+        aq_fatal("gex_AM_%s%s of rank %u: handler %u is not registered here",
+                 direction_name(arrival), category, arrival->source, arrival->handler);
     if (entry->gex_nargs != arrival->nargs && entry->gex_nargs != AQ_ANY_NARGS)
         aq_fatal("gex_AM_%s%s of rank %u: handler %u %s takes %u arguments, %u were sent",
-                 direction(arrival), category, arrival->source, arrival->handler, name,
+                 direction_name(arrival), category, arrival->source, arrival->handler, name,
                  entry->gex_nargs, arrival->nargs);
     if (!(entry->gex_flags & category_flags[arrival->category]))
         aq_fatal("gex_AM_%s%s of rank %u: handler %u %s is not registered for the category %s",
-                 direction(arrival), category, arrival->source, arrival->handler, name, category);
-    aq_fatal("gex_AM_%s%s of rank %u: handler %u %s is not registered for a %s", direction(arrival),
-             category, arrival->source, arrival->handler, name,
+                 direction_name(arrival), category, arrival->source, arrival->handler, name,
+                 category);
+    aq_fatal("gex_AM_%s%s of rank %u: handler %u %s is not registered for a %s",
+             direction_name(arrival), category, arrival->source, arrival->handler, name,
              arrival->reply ? "reply" : "request");
 }
 
-// Runs the handler in a debug build, which keeps count of where this thread is.
+// Runs the handler in a debug build, which tracks the context of this thread.
 static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
 {
     const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
@@ -326,7 +327,7 @@ static inline bool run_handler(gex_AM_Fn_t fn, const aq_arrival_t *arrival)
     return token.replied;
 }
 
-// The message is not of the only shape that its handler is registered for.
+// For a message that does not have the only shape that its handler is registered for.
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
     const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];

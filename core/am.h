@@ -16,11 +16,11 @@ struct aq_token {
     bool replied;
 };
 
-// Sends a request to a job rank. Blocks for room, polling, unless flags has IMMEDIATE (then
-// returns non-zero).
+// Sends a request to a job rank. Blocks for room, polling, unless flags has IMMEDIATE: then returns
+// non-zero if there is no room.
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
 
-// The same for a Long, whose payload may have to go ahead of it. Then it always blocks.
+// As aq_am_request, for a Long, whose payload may have to be put first. Then it always blocks.
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 
 // Whether the requests sent to a job rank until *mark was set (by the call that finds 0 there) have

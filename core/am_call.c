@@ -1,5 +1,5 @@
-// Calls a handler with the arguments of the message: C has no call with a number of arguments known
-// only at run time, so there is one case for each.
+// Calls a handler with the arguments of the message. C has no call with a number of arguments known
+// only at run time, so there is one case for each number.
 #include "am.h"
 
 #define A gex_AM_Arg_t

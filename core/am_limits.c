@@ -1,6 +1,5 @@
-// Payload limits. All conduits give limits that hold for any number of arguments; over several
-// peers the least of the open conduits counts, so that the answer does not depend on who is asked
-// about.
+// Payload limits. The limits of a conduit hold for any number of arguments. The least limit of all
+// open conduits applies to every peer, so that the answer does not depend on the peer in question.
 #include "am_prepare.h"
 #include "job.h"
 #include "../other/base/minmax.h"
@@ -64,7 +63,7 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
     return medium_limit(flags);
 }
 
-// What any network takes. Clients ask for it before init.
+// Limits that every network supports. Clients ask for them before init.
 enum { LEAST_LIMIT = 512 };
 
 static size_t limit_of_all(const char *call, size_t limit)

@@ -21,7 +21,7 @@ static const char *category_name(const aq_am_t *am)
     return am->category == AQ_AM_LONG ? "Long" : "Medium";
 }
 
-static struct aq_srcdesc *descriptor(void)
+static struct aq_srcdesc *take_descriptor(void)
 {
     aq_thread_t *thread = aq_thread_self();
     struct aq_srcdesc *sd = thread->descriptor;
@@ -33,7 +33,7 @@ static struct aq_srcdesc *descriptor(void)
     return sd;
 }
 
-// The descriptor is free for the thread's next Prepare.
+// Makes the descriptor available to the thread's next Prepare.
 static void put_back(struct aq_srcdesc *sd)
 {
     aq_thread_t *thread = aq_thread_self();
@@ -70,8 +70,8 @@ static aq_status_t reserve_attempt(void *context)
                                  attempt->most, &sd->reservation);
 }
 
-// Asks the conduit for room inside the message; returns false when there is none now.
-static bool reserve(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_t flags)
+// Reserves room inside the message in the conduit. Returns false if there is none now.
+static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_t flags)
 {
     reserve_attempt_t attempt = {sd, least, most};
     const aq_status_t status =
@@ -89,14 +89,14 @@ static size_t long_limit(const aq_am_t *am)
     return am->reply ? aq_job.max_long : aq_job.max_long_request;
 }
 
-// Most that a buffer which the client does not bring may hold.
+// Most bytes of a buffer of the library's own.
 static size_t own_room(const aq_am_t *am)
 {
     return am->category == AQ_AM_LONG ? aq_min(AQ_PREPARE_LONG_ROOM, long_limit(am))
                                       : aq_job.max_medium;
 }
 
-// Finds a place for the payload; false when IMMEDIATE and there is none now.
+// Finds room for the payload. Returns false if IMMEDIATE was given and there is none now.
 static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t least, size_t most,
                       gex_Flags_t flags)
 {
@@ -110,13 +110,13 @@ static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t leas
     size_t most_here = aq_min(most, own_room(&sd->am));
     aq_conduit_t *conduit = aq_link_conduit(aq_job_link(sd->jobrank));
     if (!is_long && conduit->ops->prepare)
-        return reserve(sd, least, most_here, flags);
+        return reserve_in_conduit(sd, least, most_here, flags);
     use_buffer(sd, most_here);
     return true;
 }
 
-static gex_AM_SrcDesc_t prepare(struct aq_srcdesc *sd, const void *client_buf, size_t least,
-                                size_t most, gex_Flags_t flags)
+static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *client_buf, size_t least,
+                                        size_t most, gex_Flags_t flags)
 {
     size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
                    : client_buf                    ? long_limit(&sd->am)
@@ -149,13 +149,13 @@ static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t ca
         aq_am_check_request(prepare_names[false], tm, rank, &am);
         check_nargs(&am, nargs);
     }
-    struct aq_srcdesc *sd = descriptor();
+    struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = aq_tm_jobrank(tm, rank);
     sd->token = NULL;
     sd->lc_opt = lc_opt;
     sd->dest = dest;
-    return prepare(sd, client_buf, least, most, flags);
+    return prepare_payload(sd, client_buf, least, most, flags);
 }
 
 static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const void *client_buf,
@@ -168,13 +168,13 @@ static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const
         aq_am_check_reply(prepare_names[true], token, &am);
         check_nargs(&am, nargs);
     }
-    struct aq_srcdesc *sd = descriptor();
+    struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = token->arrival->source;
     sd->token = token;
     sd->lc_opt = lc_opt;
     sd->dest = dest;
-    return prepare(sd, client_buf, least, most, flags);
+    return prepare_payload(sd, client_buf, least, most, flags);
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
@@ -300,7 +300,7 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
     return 0;
 }
 
-static int cancel(gex_AM_SrcDesc_t sd, unsigned kind)
+static int cancel_prepared(gex_AM_SrcDesc_t sd, unsigned kind)
 {
     if (AQ_CHECKS)
         check_descriptor(cancel_names, sd, kind);
@@ -317,23 +317,23 @@ static int cancel(gex_AM_SrcDesc_t sd, unsigned kind)
 int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     (void)flags;
-    return cancel(sd, 0);
+    return cancel_prepared(sd, 0);
 }
 
 int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     (void)flags;
-    return cancel(sd, AQ_API_SD_REPLY);
+    return cancel_prepared(sd, AQ_API_SD_REPLY);
 }
 
 int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     (void)flags;
-    return cancel(sd, AQ_API_SD_LONG);
+    return cancel_prepared(sd, AQ_API_SD_LONG);
 }
 
 int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     (void)flags;
-    return cancel(sd, AQ_API_SD_REPLY | AQ_API_SD_LONG);
+    return cancel_prepared(sd, AQ_API_SD_REPLY | AQ_API_SD_LONG);
 }

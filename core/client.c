@@ -65,14 +65,14 @@ static const char *wanted_conduit(void)
     return aq_settings_given(AQ_SET_CONDUIT) ? aq_settings_text(AQ_SET_CONDUIT) : link_conduit;
 }
 
-// The launcher's name may choose another conduit than the one that the program is linked for
-// (GASNET_SPAWN_CONDUIT, "udp:gasnetrun_udp"): that works, but users have to know it.
+// The name of the launcher may choose another conduit than the program is linked for
+// (GASNET_SPAWN_CONDUIT, "udp:gasnetrun_udp"). That works, but users have to know it.
 static void tell_pairing(void)
 {
     const char *choice = aq_settings_text(AQ_SET_SPAWN_CONDUIT), *colon = strchr(choice, ':');
     const char *used = wanted_conduit();
     size_t length = strlen(used);
-    (void)unsetenv("GASNET_SPAWN_CONDUIT"); // it is not for jobs that this rank may start
+    (void)unsetenv("GASNET_SPAWN_CONDUIT"); // not meant for jobs that this rank may start
     if (aq_job.rank != 0 || !colon || strcmp(used, link_conduit) == 0 ||
         (size_t)(colon - choice) != length || strncmp(choice, used, length) != 0)
         return;
@@ -95,8 +95,8 @@ static int public_error(aq_status_t status)
     return status == AQ_ERR_ARG ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE;
 }
 
-// Output of a rank passes through the launcher: when that writes to a terminal, lines should show
-// at once. An MPI may have taken the buffer away, and without one lines would be written in pieces.
+// Output of a rank passes through the launcher. If the launcher writes to a terminal, lines should
+// appear at once. An MPI may have removed the buffer, and then lines would be written in pieces.
 static void set_buffering(void)
 {
     static char line[BUFSIZ];
@@ -105,8 +105,8 @@ static void set_buffering(void)
 }
 
 // Keeps the library mapped until the process ends, in whichever object it is. A client that is a
-// plug-in may be unloaded after its job, but handlers of signals and the ends of threads still come
-// here, and what other threads and ranks do does not stop with it.
+// plug-in may be unloaded after its job, but signal handlers and ending threads still call the
+// library, and other threads and ranks go on.
 static void stay_loaded(void)
 {
     Dl_info object;
@@ -163,7 +163,7 @@ static aq_status_t init_client(const char *name, int *argc, char ***argv, gex_Fl
     return status;
 }
 
-// From here on no call looks as if there were a job, perhaps of one rank.
+// From here on calls detect that there is no job.
 static void end_failed_start(void)
 {
     aq_job.failed = true;

@@ -145,7 +145,8 @@ static int complain_of_entry(const gex_AM_Entry_t *entry, size_t place, const ch
     return GASNET_ERR_BAD_ARG;
 }
 
-// What the specification requires of an entry. Messages are checked against it in every build.
+// Checks what the specification requires of an entry. Messages are checked against the entry in
+// every build.
 static int check_entry(const gex_AM_Entry_t *entry, size_t place)
 {
     gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);

@@ -25,8 +25,8 @@ struct gex_segment {
     bool allocated; // by gex_Segment_Create, which maps it
 };
 
-// A handler, and the only shape of message that it is registered for, so that a message that
-// arrives is checked by three comparisons.
+// A handler and the only shape of message that it is registered for, so that three comparisons
+// check a message that arrives.
 typedef struct aq_dispatch {
     gex_AM_Fn_t fn;
     uint8_t category; // AQ_SHAPE_SEVERAL: the entry of the handler allows several shapes
@@ -34,7 +34,7 @@ typedef struct aq_dispatch {
 } aq_dispatch_t;
 enum {
     AQ_SHAPE_SEVERAL = 0xfe,
-    AQ_SHAPE_NONE = 0xff // of an index without a handler, in all three: no message has it
+    AQ_SHAPE_NONE = 0xff // in all three fields of an index without a handler
 };
 
 struct gex_ep {
@@ -49,19 +49,19 @@ struct gex_ep {
     aq_dispatch_t dispatch[AQ_HANDLERS];  // of the same
 };
 
-// The primordial ones; there is one client for now.
+// The primordial objects; there is one client for now.
 extern struct gex_client aq_client;
 extern struct gex_ep aq_endpoint;
 
-// Protects the list of endpoints, the segment that each of them has, and their handlers while
-// some are registered. The call of a handler does not take it: the client sees to it that nobody
-// calls a handler too early.
+// Protects the list of endpoints, the segment of each endpoint, and its handlers while some are
+// registered. Calls of handlers do not take it: the client makes sure that no handler is called
+// before it is registered.
 extern aq_lock_t aq_endpoint_lock;
 
 // The endpoint of this process with an index, or NULL. With the lock held.
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
 
-// Makes an entry the handler of its index. No message for that index may be under way.
+// Makes an entry the handler of its index. No message for that index may be in flight.
 void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry);
 
 // Registers a handler of the library itself, at init, before any message can arrive.

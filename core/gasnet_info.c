@@ -1,4 +1,4 @@
-// gasnet_info: what this host offers to a job, and the variables that the runtime knows.
+// gasnet_info: prints what this host offers to a job, and the variables that the runtime reads.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -227,7 +227,7 @@ static bool child_can_open(int fd)
     aq_memfile_ticket_t ticket;
     if (aq_memfile_ticket(fd, &ticket) != AQ_OK)
         return false;
-    fflush(stdout); // else the child's copy would be printed too
+    fflush(stdout); // otherwise the child would print its copy, too
     pid_t child = fork();
     if (child < 0)
         return false;
@@ -309,7 +309,7 @@ static int print_settings(void)
     return code;
 }
 
-// Text in the manual: what troff would take for a command or a hyphen is spelled out.
+// Prints text for the manual: escapes what troff would take for a command or a hyphen.
 static void print_troff(const char *text)
 {
     if (*text == '.' || *text == '\'')

@@ -20,8 +20,8 @@ static bool everything;
 
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
-// What GASNET_MAX_SEGSIZE leaves for one process, with the rings of this host taken off where it
-// says so.
+// The share of GASNET_MAX_SEGSIZE for one process; less the rings of this host if the setting is
+// for a whole host.
 static uint64_t find_local_limit(void)
 {
     const aq_size_limit_t *limit = aq_settings_limit(AQ_SET_MAX_SEGSIZE);
@@ -105,8 +105,8 @@ int aq_segment_check_limit(const char *call, uintptr_t size)
     return GASNET_ERR_BAD_ARG;
 }
 
-// With the sizes of all ranks known: one of the ranks that have asked for more than their limit
-// says so.
+// When the sizes of all ranks are known: one of the ranks that have asked for more than their limit
+// logs a warning.
 static void warn_of_limit(void)
 {
     const uintptr_t size = aq_job.segment_size[aq_job.rank];
@@ -122,7 +122,8 @@ static void warn_of_limit(void)
                 size, local_limit, limit_setting());
 }
 
-// A network that shares memory with more than the neighbourhood goes first, smp is the last.
+// A network that shares memory with more ranks than the neighbourhood has priority; smp is the last
+// choice.
 static aq_status_t share_segments(void **here)
 {
     aq_status_t status = AQ_ERR_ABSENT;
@@ -133,8 +134,8 @@ static aq_status_t share_segments(void **here)
     return status;
 }
 
-// The client's hook comes first: a network that pins memory finds the pages where the hook put
-// them.
+// Calls the client's hook first, so that a network that pins memory pins the pages where the hook
+// has placed them.
 static aq_status_t tell_conduits(void)
 {
     const uintptr_t size = aq_job.segment_size[aq_job.rank];
@@ -147,7 +148,7 @@ static aq_status_t tell_conduits(void)
     return status;
 }
 
-// A conduit maps the segments of this host; then all ranks tell where theirs is.
+// A conduit maps the segments of this host; then all ranks exchange the addresses of theirs.
 static aq_status_t map_segments(void **here)
 {
     aq_status_t status = share_segments(here);
@@ -185,8 +186,8 @@ static aq_status_t attach_segment(uintptr_t size)
     return status;
 }
 
-// An attach ends with it: whoever leaves it may call the handlers of all others, also of those that
-// still wait here, and these know all segments.
+// The barrier that ends an attach: afterwards a process may send to handlers of all others, also of
+// those that still wait here, and these know all segments.
 static int end_attach(void)
 {
     if (aq_job.boot->ops->barrier(aq_job.boot) == AQ_OK)
@@ -195,7 +196,7 @@ static int end_attach(void)
     return GASNET_ERR_RESOURCE;
 }
 
-// All memory is the segment already.
+// With GASNET_SEGMENT_EVERYTHING all memory is the segment already.
 static int attach_nothing(gex_Segment_t *segment_p)
 {
     if (segment_p)
@@ -289,7 +290,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     return GASNET_OK;
 }
 
-// Looks at all endpoints, also at those that other threads make and bind meanwhile.
+// Looks at all endpoints, also at those that other threads create and bind meanwhile.
 static void unbind_segment(gex_Segment_t seg)
 {
     aq_lock_take(&aq_endpoint_lock);
@@ -298,7 +299,7 @@ static void unbind_segment(gex_Segment_t seg)
         if (!ep || ep->segment != seg)
             continue;
         ep->segment = GEX_SEGMENT_INVALID;
-        aq_segment_bind_bounds(i, 0, 0); // before the memory goes
+        aq_segment_bind_bounds(i, 0, 0); // before the memory is freed
         if (i == 0)
             aq_job.segment_size[aq_job.rank] = 0;
     }

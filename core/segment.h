@@ -10,25 +10,24 @@
 #include "../other/base/status.h"
 #include "gasnet_fwd.h"
 
-// Collective, at init: all ranks learn the least of their limits. Also a barrier.
+// Collective, at init: all ranks agree on the least of their limits. Also a barrier.
 aq_status_t aq_segment_agree_on_limit(void);
 
-// A client of GASNET_SEGMENT_EVERYTHING: the segment of each rank is all of its memory. At init.
+// For a client of GASNET_SEGMENT_EVERYTHING: makes all memory of each rank its segment. At init.
 void aq_segment_everything(void);
 
-// Where the segment of endpoint ep of a rank is, as its owner sees it; false: none that is known
-// here.
+// The segment of endpoint ep of a rank, as its owner sees it. Returns false if none is known here.
 bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
 
-// The same of an endpoint of this process, whatever the number; false, and none: it has none. Right
-// while other threads bind and destroy segments.
+// The segment of an endpoint of this process, with any number. Returns false, and an empty segment,
+// if there is none. Safe while other threads bind and destroy segments.
 bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
 
-// What a process has published of an endpoint of its own; for the primordial one of this process,
-// that it was bound.
+// Records the segment that a process has published for one of its endpoints; also that the
+// primordial endpoint of this process was bound.
 void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
 
-// Is [addr, addr + nbytes) inside that segment?
+// Whether [addr, addr + nbytes) is inside that segment.
 bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes);
 
 // ---- which memory of this process peers may write and read ----
@@ -41,17 +40,18 @@ typedef struct aq_segment_attached {
 
 extern aq_segment_attached_t aq_segment_attached;
 
-// The same for segments that the client has made and bound to endpoints of this process.
+// As aq_segment_holds, for segments that the client has created and bound to endpoints of this
+// process.
 bool aq_segment_holds_bound(const void *addr, size_t nbytes);
 
-// Tells this table what was attached, and what is bound to an endpoint of this process from now on;
-// size 0: nothing.
+// Records the attached segment, and the segment bound to an endpoint of this process from now on;
+// size 0: none.
 void aq_segment_attach_bounds(uintptr_t addr, uintptr_t size);
 void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
 
 // Whether peers may write and read all these bytes: whether they lie in one segment of this
-// process. No bytes lie anywhere. Every address that comes in a message passes this test before it
-// is used. Any thread; does not block.
+// process. Zero bytes are always allowed. Every address in a message is checked by this before use.
+// Any thread; does not block.
 static inline bool aq_segment_holds(const void *addr, size_t nbytes)
 {
     const uintptr_t size =
@@ -66,7 +66,8 @@ static inline bool aq_segment_holds(const void *addr, size_t nbytes)
 // is legal for this rank's segment, else GASNET_ERR_BAD_ARG after a message that names the call.
 int aq_segment_check_limit(const char *call, uintptr_t size);
 
-// For debug builds: ends the job unless it is; the call is named by both words together.
+// For debug builds: ends the job unless these bytes are inside that segment. The name of the call
+// is both words together.
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
                       const void *addr, size_t nbytes);
 

@@ -1,6 +1,5 @@
-// Where the bound segments of all ranks are: those of primordial endpoints, attached or published,
-// in the table of the job, those of further endpoints, which are few, in a tree of what was
-// published.
+// The bound segments of all ranks. Those of primordial endpoints, attached or published, are in the
+// table of the job; those of further endpoints, which are few, are in a tree of published segments.
 #include <search.h>
 #include <stdlib.h>
 
@@ -26,11 +25,11 @@ static int compare_published(const void *a, const void *b)
     return x->ep < y->ep ? -1 : x->ep > y->ep;
 }
 
-// A segment that was not attached is not mapped by others.
+// Other processes do not map a segment that was not attached.
 static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
 {
     if (aq_job.segment_addr[rank] == addr && aq_job.segment_size[rank] == size)
-        return; // as gex_Segment_Attach has told already
+        return; // recorded by gex_Segment_Attach
     aq_job.segment_addr[rank] = addr;
     aq_job.segment_size[rank] = size;
     aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
@@ -161,7 +160,7 @@ bool aq_segment_holds_bound(const void *addr, size_t nbytes)
     return holds;
 }
 
-// Where an endpoint's segment is mapped in this process.
+// The address at which this process has mapped the segment of an endpoint, or NULL.
 static void *local_address(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr)
 {
     intptr_t shift = aq_team_shift(rank, ep);

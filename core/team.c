@@ -132,7 +132,7 @@ void aq_team_refresh(void)
 
 // ---- pairs ----
 
-// Nothing is mapped through an endpoint other than the primordial one, but what is in this process.
+// Through a further endpoint only the memory of this process is mapped.
 static intptr_t *pair_shifts(void)
 {
     intptr_t *shifts = malloc(aq_job.size * sizeof *shifts);
@@ -160,7 +160,8 @@ static aq_team_t *new_pair(gex_EP_t ep, gex_EP_Index_t remote_ep)
     return pair;
 }
 
-// The same arguments give the same handle, so that handles can be compared and need not be freed.
+// The same arguments give the same handle, so that clients can compare handles and need not free
+// them.
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
 {
     AQ_CHECK(remote_ep_index < GASNET_MAXEPS,
@@ -219,7 +220,7 @@ gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
     return aq_tm_jobrank(tm, rank);
 }
 
-// A walk over the members: the question is rare, and an index would cost each team as much again.
+// A linear search: the call is rare, and an index would double the memory of each team.
 gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
 {
     aq_job_need("gex_TM_TranslateJobrankToRank");

@@ -49,8 +49,8 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
     return aq_team_jobrank(aq_team_of(tm), rank);
 }
 
-// What leads from an address in the segment of endpoint ep of a job rank to the same byte here;
-// odd: not mapped. In debug builds too, where the head's table maps nobody.
+// The difference from an address in the segment of endpoint ep of a job rank to the same byte here;
+// odd: not mapped. Also right in debug builds, where the table in the head of a team maps no rank.
 static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
 {
     if (ep)
@@ -77,14 +77,15 @@ void aq_team_free(aq_team_t *team);
 // The team of this process with an id, or NULL. Any thread.
 aq_team_t *aq_team_find(uint64_t id);
 
-// A number that this process never reserved before, from 1 upwards. Any thread.
+// Reserves a number that this process never reserved before, from 1 upwards. Any thread.
 uint64_t aq_team_reserve_number(void);
 // The id of the team whose rank 0, a job rank, has reserved the number for it. Numbers do not run
 // out: there are at least 2^33 for each rank of the largest job.
 uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank);
 
-// Notes what leads from addresses in the segment of a job rank to ours. aq_team_refresh has to
-// follow, by which all teams learn it; those that other threads make meanwhile do too.
+// Records the difference from addresses in the segment of a job rank to addresses here. Call
+// aq_team_refresh afterwards, which updates all teams, also those that other threads make
+// meanwhile.
 void aq_team_map(uint32_t jobrank, intptr_t shift);
 void aq_team_refresh(void);
 

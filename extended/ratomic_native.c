@@ -15,14 +15,14 @@
      GEX_OP_FDEC)
 
 // The operations on a type that translate. Reading adds nothing: to a real, 0 in bits.
-static gex_OP_t known(gex_DT_t dt)
+static gex_OP_t known_ops(gex_DT_t dt)
 {
     if (!(dt & AQ_API_DT_64))
         return 0;
     return dt & AQ_API_DT_REAL ? SWAPS | GEX_OP_GET : SWAPS | SUMS | GEX_OP_GET;
 }
 
-static uint64_t addend(gex_OP_t op, uint64_t operand)
+static uint64_t addend_of(gex_OP_t op, uint64_t operand)
 {
     if (op & (GEX_OP_ADD | GEX_OP_FADD))
         return operand;
@@ -38,13 +38,13 @@ bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic
     const bool swap = atomic->op & SWAPS;
     *out = (aq_atomic_t){
         .dest = atomic->addr,
-        .operand1 = swap ? atomic->operand1 : addend(atomic->op, atomic->operand1),
+        .operand1 = swap ? atomic->operand1 : addend_of(atomic->op, atomic->operand1),
         .operand2 = swap ? atomic->operand2 : 0,
         .result = atomic->op & AQ_API_OP_FETCHING ? atomic->result : NULL,
         .kind = swap ? AQ_ATOMIC_CAS : AQ_ATOMIC_ADD,
-        .exclusive_ops = !(ops & ~known(atomic->dt)),
+        .exclusive_ops = !(ops & ~known_ops(atomic->dt)),
     };
-    return (atomic->op & known(atomic->dt)) != 0;
+    return (atomic->op & known_ops(atomic->dt)) != 0;
 }
 
 typedef struct atomic_attempt {

@@ -11,7 +11,8 @@
 #include "../core/team.h"
 #include "gasnetex_rma.h"
 
-static void check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote, size_t nbytes)
+static void check_access(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
+                         size_t nbytes)
 {
     aq_thread_check_context(call, "");
     AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
@@ -37,7 +38,7 @@ int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
     return 0;
 }
 
-// The counter of an event that counts operations of this kind.
+// The counter of an event for operations of this kind.
 static gex_Event_t part_for(const aq_rma_op_t *op, aq_event_t *event)
 {
     return aq_event_part(event, is_get(op) ? AQ_PART_GET : AQ_PART_PUT);
@@ -70,10 +71,9 @@ static int rma_start_nbi(const aq_rma_op_t *op)
     return aq_rma_start(op, part_for(op, aq_thread_nbi()));
 }
 
-// Only GEX_EVENT_DEFER leaves the source to the library until the put is complete. In the other
-// cases the source may be reused when the call returns, so that local completion is never
-// outstanding.
-static unsigned stability(const gex_Event_t *lc_opt)
+// Only with GEX_EVENT_DEFER the library may use the source until the put is complete. Otherwise the
+// source may be reused when the call returns, so local completion is never outstanding.
+static unsigned stability_flags(const gex_Event_t *lc_opt)
 {
     return lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0;
 }
@@ -82,7 +82,7 @@ static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, a
                                gex_Flags_t flags)
 {
     if (AQ_CHECKS)
-        check(call, tm, rank, access.remote, access.nbytes);
+        check_access(call, tm, rank, access.remote, access.nbytes);
     return (aq_rma_op_t){.access = access,
                          .rank = aq_tm_jobrank(tm, rank),
                          .ep = aq_team_of(tm)->remote_ep,
@@ -115,15 +115,15 @@ int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, si
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
     const aq_rma_op_t op = describe_op("gex_RMA_PutNBI", tm, rank,
-                                       put_of(dest, src, nbytes, stability(lc_opt)), flags);
+                                       put_of(dest, src, nbytes, stability_flags(lc_opt)), flags);
     return rma_start_nbi(&op);
 }
 
 gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    const aq_rma_op_t op =
-        describe_op("gex_RMA_PutNB", tm, rank, put_of(dest, src, nbytes, stability(lc_opt)), flags);
+    const aq_rma_op_t op = describe_op("gex_RMA_PutNB", tm, rank,
+                                       put_of(dest, src, nbytes, stability_flags(lc_opt)), flags);
     gex_Event_t event = rma_start_nb(&op);
     aq_api_lc_done(lc_opt);
     return event;
