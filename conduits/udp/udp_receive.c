@@ -43,7 +43,7 @@ static bool may_run(unsigned what, unsigned class)
     return what & (class == UDP_REPLIES ? AQ_POLL_REPLIES : AQ_POLL_REQUESTS);
 }
 
-// Returns a reply if there is one.
+// Takes a datagram that this poll may run out of a queue, replies first. NULL: there is none.
 static udp_buffer_t *queue_pop(udp_conduit_t *udp, unsigned what)
 {
     udp_buffer_t *buffer = NULL;
@@ -356,8 +356,8 @@ static next_t receive_large(udp_conduit_t *udp)
 }
 
 // The number of datagrams for which there is room; the others stay in the kernel. If this poll
-// cannot run requests, a full queue of requests is no reason to wait: the reply that it needs may
-// be behind them, and they are dropped.
+// cannot run requests, a full queue of requests does not stop it: the reply that it needs may
+// follow requests that do not fit, and these are dropped.
 static unsigned receive_most(const udp_conduit_t *udp, unsigned what)
 {
     unsigned most = aq_min(udp->queue_most, UDP_SLOTS);
