@@ -125,7 +125,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
                              aq_segment_mode_t mode)
 {
     // other conduits may have threads of their own
-    aq_mpilib_one_thread = aq_thread_limit() == 1 && strcmp(wanted_conduit(), "mpi") == 0;
+    aq_mpilib_one_thread = aq_thread_limit() == 1 && aq_profile_find(wanted_conduit())->needs_mpi;
     aq_exit_start();
     aq_status_t status = aq_job_start(wanted_conduit(), ranks, mode);
     if (status != AQ_OK)

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../other/base/profile.h"
 #include "../other/base/status.h"
 #include "../spawner/boot.h"
 #include "gasnet_fwd.h"
@@ -197,6 +198,8 @@ typedef struct aq_conduit_ops {
     uint32_t abi; // AQ_CONDUIT_ABI
     uint32_t
         description_bytes; // how much of a description peers need, at most AQ_DESCRIPTION_BYTES
+    const aq_conduit_profile_t
+        *profile; // of a module: its settings, and how its jobs start; or NULL
 
     // ---- mandatory ----
 

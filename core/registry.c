@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../other/base/host.h"
 #include "../other/base/modules.h"
+#include "../other/base/profile.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -15,8 +17,7 @@
 #define NAME(conduit) " " #conduit
 AQ_EACH_CONDUIT(DECLARED)
 static const aq_conduit_ops_t *const built_in[] = {AQ_EACH_CONDUIT(ADDRESS)};
-static const char *const known[] = {"smp", "udp", "mpi", "ibv"};
-enum { BUILT_IN = sizeof built_in / sizeof built_in[0], KNOWN = sizeof known / sizeof known[0] };
+enum { BUILT_IN = sizeof built_in / sizeof built_in[0] };
 
 static const aq_conduit_ops_t *find_built_in(const char *name)
 {
@@ -46,13 +47,25 @@ static void explain_abi(const char *path, uint32_t abi, char *why, size_t why_si
              path, module.major, module.minor, ours.major, ours.minor);
 }
 
+// Hands the library's services to a module, and takes its settings. False: why says what is wrong.
+static bool module_welcome(const aq_conduit_ops_t *ops, const char *path, char *why,
+                           size_t why_size)
+{
+    const aq_host_t **host =
+        (const aq_host_t **)(uintptr_t)aq_module_open(path, AQ_MODULE_HOST_SYMBOL, why, why_size);
+    if (host != NULL)
+        *host = &aq_host;
+    return ops->profile == NULL || aq_profile_add(ops->profile, why, why_size) == AQ_OK;
+}
+
 // A module is a shared object that exports its table under AQ_CONDUIT_MODULE_SYMBOL.
 static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t why_size)
 {
     const aq_conduit_ops_t *ops = aq_module_open(path, AQ_CONDUIT_MODULE_SYMBOL, why, why_size);
-    if (!ops || ops->abi == AQ_CONDUIT_ABI)
-        return ops;
-    explain_abi(path, ops->abi, why, why_size);
+    if (ops && ops->abi == AQ_CONDUIT_ABI)
+        return module_welcome(ops, path, why, why_size) ? ops : NULL;
+    if (ops)
+        explain_abi(path, ops->abi, why, why_size);
     return NULL;
 }
 
@@ -95,13 +108,12 @@ const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why
 
 size_t aq_registry_report(aq_conduit_report_t *out, size_t max)
 {
-    size_t count = 0;
-    for (; count < KNOWN && count < max; count++) {
-        out[count] = (aq_conduit_report_t){.name = known[count]};
-        const aq_conduit_ops_t *ops =
-            aq_registry_find(known[count], out[count].why, sizeof out[count].why);
-        out[count].ops = ops;
-        out[count].usable = ops && ops->usable(out[count].why, sizeof out[count].why);
+    const size_t known = aq_profile_count();
+    for (size_t i = 0; i < known && i < max; i++) {
+        aq_conduit_report_t *row = &out[i];
+        *row = (aq_conduit_report_t){.name = aq_profile_at(i)->name};
+        row->ops = aq_registry_find(row->name, row->why, sizeof row->why);
+        row->usable = row->ops && row->ops->usable(row->why, sizeof row->why);
     }
-    return KNOWN;
+    return known;
 }

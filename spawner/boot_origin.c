@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "../other/base/profile.h"
 #include "../other/mpi/mpi_library.h"
 #include "spawner_list.h"
 
 const char *aq_boot_wished_spawner(const char *conduit)
 {
-    return aq_settings_text(aq_spawner_setting(conduit));
+    return aq_setting_text(aq_spawner_setting(conduit));
 }
 
 bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
@@ -21,7 +22,7 @@ bool aq_boot_by_mpirun(const char *conduit, bool *pmi)
         return true;
     if (strcmp(wish, "auto") != 0 || launch.by == NULL)
         return false;
-    bool needed = strcmp(conduit, "mpi") == 0 || aq_mpilib_in_process();
+    bool needed = aq_profile_find(conduit)->needs_mpi || aq_mpilib_in_process();
     *pmi = aq_mpilib_has_pmi() && !needed && (!launch.own || !aq_mpilib_has_mpi());
     return true;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../other/base/log.h"
+#include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "boot.h"
 #include "boot_origin.h"
@@ -88,7 +89,7 @@ static uint32_t read_ranks(const char *text, long most)
 static bool takes_ranks(const char *conduit)
 {
     bool pmi;
-    return strcmp(conduit, "udp") == 0 && !aq_settings_given(AQ_SET_SPAWN_CONTROL) &&
+    return aq_profile_find(conduit)->rank_argument && !aq_settings_given(AQ_SET_SPAWN_CONTROL) &&
            !aq_settings_given(AQ_SET_PSHM_NODES) && !aq_boot_by_mpirun(conduit, &pmi);
 }
 

@@ -21,13 +21,13 @@ void aq_boot_end_start(void)
     aq_page_divert_faults(NULL, 0);
 }
 
-static aq_status_t check_spawner(aq_setting_id_t id)
+static aq_status_t check_spawner(const aq_setting_t *row)
 {
-    const char *name = aq_settings_given(id) ? aq_settings_text(id) : "auto";
+    const char *name = aq_setting_given(row) ? aq_setting_text(row) : "auto";
     if (strcmp(name, "auto") == 0 || aq_spawner_exists(name))
         return AQ_OK;
     aq_log_error("%s=%s: this build has no spawner '%s'; unset the variable or set it to fork",
-                 aq_settings[id].name, name, name);
+                 row->name, name, name);
     return AQ_ERR_ABSENT;
 }
 
@@ -48,9 +48,7 @@ aq_status_t aq_boot_start(const char *conduit, uint32_t ranks, aq_boot_t **out)
 {
     if (aq_settings_given(AQ_SET_SPAWN_CONTROL))
         return aq_boot_fork_join(aq_settings_text(AQ_SET_SPAWN_CONTROL), out);
-    aq_status_t status = check_spawner(AQ_SET_SPAWNER);
-    if (status == AQ_OK)
-        status = check_spawner(AQ_SET_SMP_SPAWNER);
+    aq_status_t status = check_spawner(aq_spawner_setting(conduit));
     if (status != AQ_OK)
         return status;
     bool pmi;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
 #include "helper.h"
@@ -72,7 +73,7 @@ static void print_help(const run_options_t *run)
 {
     printf("usage: %s -n <ranks> [options] [--] program [arguments]\n\n%s%s", run->program,
            is_amudprun(run) ? amudprun_usage : gasnetrun_usage, common_usage);
-    printf("  -spawner=<name>    how to start the ranks:%s\n",
+    printf("  -spawner=<name>    how to start the ranks: %s\n",
            aq_spawner_names(run->start.conduit));
     if (run->start.conduit == NULL)
         printf("  -conduit=<name>    the conduit:%s\n", AQ_EACH_NAME(WORD));
@@ -400,7 +401,7 @@ static int run_job(run_options_t *run)
         return 1;
     }
     warn_unset(run->start.run.environment);
-    run->start.run.one_layout = strcmp(run->start.conduit, "smp") == 0;
+    run->start.run.one_layout = aq_profile_find(run->start.conduit)->one_layout;
     if (run->start.verbose) {
         aq_settings_unknown(warn_unknown, NULL);
         print_job(run, module);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "spawner_list.h"
 
@@ -32,11 +33,11 @@ typedef struct wish {
     const char *by;
 } wish_t;
 
-static bool take_setting(aq_setting_id_t id, wish_t *wish)
+static bool take_setting(const aq_setting_t *row, wish_t *wish)
 {
-    if (!aq_settings_given(id) || strcmp(aq_settings_text(id), "auto") == 0)
+    if (!aq_setting_given(row) || strcmp(aq_setting_text(row), "auto") == 0)
         return false;
-    *wish = (wish_t){aq_settings_text(id), aq_settings[id].name};
+    *wish = (wish_t){aq_setting_text(row), row->name};
     return true;
 }
 
@@ -54,15 +55,16 @@ static void take_letter(wish_t *wish)
 
 static wish_t find_wish(const aq_start_t *start, const char *option)
 {
+    const aq_conduit_profile_t *conduit = aq_profile_find(start->conduit);
     wish_t wish = {option, "option -spawner"};
     if (option != NULL && strcmp(option, "auto") != 0)
         return wish;
     wish.name = NULL;
     if (take_setting(aq_spawner_setting(start->conduit), &wish))
         return wish;
-    if (strcmp(start->conduit, "mpi") == 0)
-        wish = (wish_t){"mpi", "conduit mpi"};
-    if (strcmp(start->conduit, "udp") == 0)
+    if (conduit->first_spawner != NULL)
+        wish = (wish_t){conduit->first_spawner, conduit->settings->owner};
+    if (conduit->spawn_letters)
         take_letter(&wish);
     return wish;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../other/base/profile.h"
 #include "../other/mpi/mpi_library.h"
 #include "supervisor.h"
 
@@ -64,8 +65,7 @@ size_t aq_spawner_report(aq_spawner_report_t *out, size_t max)
 
 const char *aq_spawner_names(const char *conduit)
 {
-    // An MPI knows the ranks that its mpirun started, and no others.
-    return conduit != NULL && strcmp(conduit, "mpi") == 0 ? " mpi" : " fork ssh custom mpi pmi";
+    return aq_profile_find(conduit)->spawners;
 }
 
 const char *aq_spawner_of_letter(const char *letter)
@@ -79,18 +79,10 @@ const char *aq_spawner_of_letter(const char *letter)
     return NULL;
 }
 
-aq_setting_id_t aq_spawner_setting(const char *conduit)
+const aq_setting_t *aq_spawner_setting(const char *conduit)
 {
-    static const struct {
-        const char *conduit;
-        aq_setting_id_t id;
-    } own[] = {{"smp", AQ_SET_SMP_SPAWNER},
-               {"udp", AQ_SET_UDP_SPAWNER},
-               {"ibv", AQ_SET_IBV_SPAWNER},
-               {"mpi", AQ_SET_MPI_SPAWNER}};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(own[i].conduit, conduit) == 0 && aq_settings_given(own[i].id) &&
-            strcmp(aq_settings_text(own[i].id), "auto") != 0)
-            return own[i].id;
-    return AQ_SET_SPAWNER;
+    const aq_setting_t *own = aq_profile_find(conduit)->spawner;
+    if (own != NULL && aq_setting_given(own) && strcmp(aq_setting_text(own), "auto") != 0)
+        return own;
+    return aq_settings_row(AQ_SET_SPAWNER);
 }

@@ -20,16 +20,15 @@ size_t aq_spawner_report(aq_spawner_report_t *out, size_t max);
 // Whether this build has a spawner of that name.
 bool aq_spawner_exists(const char *name);
 
-// The spawners that can start a conduit's jobs (NULL: any conduit's), each after a blank; for help
-// texts.
+// The spawners that can start a conduit's jobs (NULL: any conduit's), with blanks between.
 const char *aq_spawner_names(const char *conduit);
 
 // The spawner for one of GASNet's letters, L, S or C. NULL: there is none.
 const char *aq_spawner_of_letter(const char *letter);
 
 // The setting that names the spawner for a conduit's jobs: the conduit's own one unless it is
-// "auto", else AQ_SET_SPAWNER.
-aq_setting_id_t aq_spawner_setting(const char *conduit);
+// "auto", else GASNET_SPAWNER.
+const aq_setting_t *aq_spawner_setting(const char *conduit);
 
 // Whether the remote shell of spawner ssh is installed.
 bool aq_spawner_has_shell(void);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../other/base/log.h"
+#include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "hosts.h"
 #include "launcher.h"
@@ -24,9 +25,9 @@ static aq_hosts_t hosts;
 static aq_launch_plan_t plan;
 static char program[PATH_ROOM], folder[PATH_ROOM];
 
-static bool is_smp(const aq_start_t *start)
+static bool is_one_host(const aq_start_t *start)
 {
-    return strcmp(start->conduit, "smp") == 0;
+    return aq_profile_find(start->conduit)->one_host;
 }
 
 // ---- choice ----
@@ -40,8 +41,8 @@ static bool ssh_init(const aq_start_t *start, int *priority, char *why, size_t r
                  "no hosts are named (-H, GASNET_SSH_SERVERS, GASNET_SSH_NODEFILE or a batch "
                  "system)");
     // Variables that were set for other conduits do not decide where a job of smp runs.
-    else if (is_smp(start) && start->host_list == NULL && !aq_settings_given(AQ_SET_SPAWNER) &&
-             !aq_settings_given(AQ_SET_SMP_SPAWNER))
+    else if (is_one_host(start) && start->host_list == NULL && !aq_settings_given(AQ_SET_SPAWNER) &&
+             !aq_setting_given(aq_profile_find(start->conduit)->spawner))
         *priority = 0;
     return source != NULL;
 }
@@ -55,7 +56,7 @@ static aq_status_t ssh_parse_options(const aq_start_t *start)
         return AQ_ERR_CONFIG;
     }
     aq_shell_free_words(words);
-    if (is_smp(start) && start->host_count > 1) {
+    if (is_one_host(start) && start->host_count > 1) {
         aq_log_error("option -N: %" PRId64 " hosts, but conduit smp joins processes of one host; "
                      "take conduit udp, or give -N 1",
                      start->host_count);
@@ -93,7 +94,7 @@ static aq_status_t place_ranks(const aq_start_t *start)
     char fault[512] = "no memory for the list of hosts; name fewer hosts";
     bool overfull = false;
     aq_placement_t wanted = {.size = start->run.size,
-                             .host_count = is_smp(start) ? 1 : (uint32_t)start->host_count,
+                             .host_count = is_one_host(start) ? 1 : (uint32_t)start->host_count,
                              .cpus_per_rank = start->run.cpus_per_rank,
                              .cyclic = start->cyclic};
     uint32_t *row_of_rank = calloc(start->run.size, sizeof *row_of_rank);

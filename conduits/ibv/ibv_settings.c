@@ -11,7 +11,7 @@ static void warn_of_old(aq_setting_id_t id)
     if (aq_settings_given(id))
         aq_log_warn("%s has no meaning any more; unset it, and name devices and ports in "
                     "GASNET_IBV_PORTS",
-                    aq_settings[id].name);
+                    aq_settings_row(id)->name);
 }
 
 aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
@@ -57,7 +57,7 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
         snprintf(why, why_size,
                  "%s=%lld is more than verbs device %s can do: it has at most %d %s; set it to "
                  "that or less",
-                 aq_settings[id].name, (long long)value, device, limits[i].most, limits[i].of);
+                 aq_settings_row(id)->name, (long long)value, device, limits[i].most, limits[i].of);
         return AQ_ERR_CONFIG;
     }
     return AQ_OK;

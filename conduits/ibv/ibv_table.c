@@ -2,6 +2,7 @@
 #include "ibv_conduit.h"
 #include "ibv_dump.h"
 #include "ibv_ports.h"
+#include "ibv_profile.h"
 #include "ibv_settings.h"
 
 #include "../../other/base/log.h"
@@ -9,32 +10,11 @@
 
 // ---- open and close ----
 
-// The module has a log and settings of its own, and these may be called before it is opened.
-static bool ibv_usable(char *why, size_t why_size)
-{
-    return aq_settings_load(why, why_size) == AQ_OK && aq_ibv_usable(why, why_size);
-}
-
-static void ibv_print_info(void (*print)(void *arg, const char *label, const char *text), void *arg)
-{
-    char why[512];
-    if (aq_settings_load(why, sizeof why) != AQ_OK)
-        print(arg, "settings", why);
-    else
-        aq_ibv_report(print, arg);
-}
-
-// Tells the module's log and settings what the library knows.
 static aq_status_t module_prepare(const aq_conduit_env_t *env)
 {
     char err[512];
-    aq_threads = env->threads;
-    aq_log_identity(env->rank, env->size);
-    aq_status_t status = aq_settings_load(err, sizeof err);
-    aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
-    aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
-    if (status == AQ_OK)
-        status = aq_ibv_settings_check(err, sizeof err);
+    aq_threads = env->threads; // the module has a copy
+    aq_status_t status = aq_ibv_settings_check(err, sizeof err);
     if (status != AQ_OK && aq_log_is_first())
         aq_log_error("%s", err);
     return status;
@@ -194,9 +174,10 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
 const aq_conduit_ops_t aq_conduit_module = {
     .name = "ibv",
     .abi = AQ_CONDUIT_ABI,
+    .profile = &aq_ibv_profile,
     .description_bytes = 0,
-    .usable = ibv_usable,
-    .print_info = ibv_print_info,
+    .usable = aq_ibv_usable,
+    .print_info = aq_ibv_report,
     .open = ibv_open,
     .describe = ibv_describe,
     .match = ibv_match,

@@ -1,5 +1,6 @@
 // The table of operations of the mpi conduit: opening, closing and reports.
 #include "mpi_conduit.h"
+#include "mpi_profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,12 +87,12 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
 {
     const aq_conduit_env_t *env = mpi->mail.base.env;
     const unsigned peers = env->size - 1, share = MPI_RECEIVES_MOST / peers;
-    unsigned each = (unsigned)aq_settings_int(AQ_SET_AMMPI_CREDITS_PP);
+    unsigned each = (unsigned)aq_setting_int(aq_mpi_setting(MPI_SET_AMMPI_CREDITS_PP));
     if (!each)
-        each = 2 * (unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH);
+        each = 2 * (unsigned)aq_setting_int(aq_mpi_setting(MPI_SET_NETWORKDEPTH));
     if (each > share)
         each = share ? share : 1;
-    const int64_t kept = aq_settings_int(AQ_SET_AMMPI_CREDITS_SLACK);
+    const int64_t kept = aq_setting_int(aq_mpi_setting(MPI_SET_AMMPI_CREDITS_SLACK));
     const unsigned slack = kept < 0 ? each * 3 / 4 : (unsigned)kept;
     const uint64_t all = (uint64_t)peers * each;
     mpi->limits = aq_credit_fit(

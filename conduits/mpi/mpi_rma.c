@@ -7,9 +7,10 @@
 #include "../../core/segment.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 #include "../../other/base/settings.h"
 #include "mpi_conduit.h"
-#include "../../other/base/minmax.h"
+#include "mpi_profile.h"
 
 #define PIECE_MOST ((size_t)1 << 30) // bytes of one call, which MPI counts in an int
 
@@ -103,7 +104,7 @@ static aq_status_t try_window(mpi_conduit_t *mpi)
 aq_status_t mpi_rma_attach(aq_conduit_t *conduit, void *segment, size_t size)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
-    const char *wish = aq_settings_text(AQ_SET_MPI_RMA);
+    const char *wish = aq_setting_text(aq_mpi_setting(MPI_SET_RMA));
     const bool must = strcmp(wish, "1") == 0;
     bool all;
     if (strcmp(wish, "0") == 0)

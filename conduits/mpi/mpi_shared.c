@@ -11,6 +11,7 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "mpi_conduit.h"
+#include "mpi_profile.h"
 
 enum { PAGE = GASNET_PAGESIZE };
 
@@ -60,7 +61,7 @@ static bool has_room(size_t bytes)
 
 static aq_status_t find_shm_group(mpi_conduit_t *mpi)
 {
-    const uint64_t most = (uint64_t)aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE);
+    const uint64_t most = (uint64_t)aq_setting_int(aq_mpi_setting(MPI_SET_SHARED_MAXSIZE));
     mpi_shm_group_t *group = &mpi->shm_group;
     group->ranks = malloc(mpi->mail.base.env->size * sizeof *group->ranks);
     if (!group->ranks) {
@@ -260,8 +261,8 @@ aq_status_t mpi_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, vo
     mpi_conduit_t *mpi = mpi_of(conduit);
     bool all = false;
     aq_status_t status = AQ_OK;
-    if (strcmp(aq_settings_text(AQ_SET_MPI_RMA), "0") != 0 &&
-        aq_settings_int(AQ_SET_MPI_SHARED_MAXSIZE) != 1)
+    if (strcmp(aq_setting_text(aq_mpi_setting(MPI_SET_RMA)), "0") != 0 &&
+        aq_setting_int(aq_mpi_setting(MPI_SET_SHARED_MAXSIZE)) != 1)
         status = mpi_agree(mpi, window_suffices(mpi, sizes), &all);
     if (status == AQ_OK && all)
         status = mpi->shm_group.size > 1 ? share_in_window(mpi, sizes, here)

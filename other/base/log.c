@@ -158,11 +158,21 @@ void aq_log_repeat(const char *message, const char *text)
     line_write(line, end_line(line, (size_t)(n > 0 ? n : 0)));
 }
 
+void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args)
+{
+    if (kind == AQ_LOG_ERROR)
+        message_print(atomic_load(&aq_log_taker), "", fmt, args);
+    else if (kind == AQ_LOG_WARN && !atomic_load(&aq_log_is_quiet))
+        message_print(NULL, "warning: ", fmt, args);
+    else if (kind == AQ_LOG_NOTICE || (kind == AQ_LOG_INFO && atomic_load(&aq_log_is_verbose)))
+        message_print(NULL, "", fmt, args);
+}
+
 void aq_log_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    message_print(atomic_load(&aq_log_taker), "", fmt, args);
+    aq_log_message(AQ_LOG_ERROR, fmt, args);
     va_end(args);
 }
 
@@ -170,26 +180,22 @@ void aq_log_notice(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    message_print(NULL, "", fmt, args);
+    aq_log_message(AQ_LOG_NOTICE, fmt, args);
     va_end(args);
 }
 
 void aq_log_warn(const char *fmt, ...)
 {
-    if (atomic_load(&aq_log_is_quiet))
-        return;
     va_list args;
     va_start(args, fmt);
-    message_print(NULL, "warning: ", fmt, args);
+    aq_log_message(AQ_LOG_WARN, fmt, args);
     va_end(args);
 }
 
 void aq_log_info(const char *fmt, ...)
 {
-    if (!atomic_load(&aq_log_is_verbose))
-        return;
     va_list args;
     va_start(args, fmt);
-    message_print(NULL, "", fmt, args);
+    aq_log_message(AQ_LOG_INFO, fmt, args);
     va_end(args);
 }

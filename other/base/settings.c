@@ -6,6 +6,10 @@
 #include "settings_lists.h"
 #include "minmax.h"
 
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,6 +42,12 @@ typedef struct loaded_group {
     const aq_setting_group_t *group;
     aq_value_t *values; // one for each row; owned
 } loaded_group_t;
+
+// The rows of the conduits of this source tree: configure lists them.
+#define DECLARED(conduit) extern const aq_setting_group_t aq_##conduit##_settings;
+#define ADDRESS(conduit) &aq_##conduit##_settings,
+AQ_EACH_PROFILE(DECLARED)
+static const aq_setting_group_t *const conduit_groups[] = {AQ_EACH_PROFILE(ADDRESS)};
 
 static const aq_setting_group_t library_group = {"the library", aq_settings, AQ_SET_COUNT};
 static loaded_group_t aq_settings_groups[GROUPS_MAX];
@@ -225,7 +235,7 @@ static aq_status_t read_value(const aq_setting_t *row, aq_value_t *out, char *er
 // Reads all rows of a group. NULL: err says which value is not legal, or that memory is out.
 static aq_value_t *group_read(const aq_setting_group_t *group, char *err, size_t err_size)
 {
-    aq_value_t *values = calloc(group->count, sizeof *values);
+    aq_value_t *values = calloc(group->count + 1, sizeof *values); // not 0 bytes
     if (values == NULL)
         snprintf(err, err_size, "out of memory for the settings of %s", group->owner);
     for (size_t i = 0; values != NULL && i < group->count; i++)
@@ -240,7 +250,7 @@ static aq_value_t *group_read(const aq_setting_group_t *group, char *err, size_t
 
 static aq_value_t *group_defaults(const aq_setting_group_t *group)
 {
-    aq_value_t *values = calloc(group->count, sizeof *values);
+    aq_value_t *values = calloc(group->count + 1, sizeof *values);
     for (size_t i = 0; i < group->count; i++)
         if (values == NULL || !parse_value(&group->rows[i], group->rows[i].fallback, &values[i]))
             abort(); // a mistake in the table, or no memory
@@ -257,6 +267,8 @@ static void group_append(const aq_setting_group_t *group, aq_value_t *values)
 static void load_defaults(void)
 {
     group_append(&library_group, group_defaults(&library_group));
+    for (size_t i = 0; i < sizeof conduit_groups / sizeof conduit_groups[0]; i++)
+        group_append(conduit_groups[i], group_defaults(conduit_groups[i]));
 }
 
 static const aq_setting_t *group_find(const aq_setting_group_t *group, const char *name)
@@ -283,9 +295,19 @@ static bool group_clashes(const aq_setting_group_t *group, char *err, size_t err
     return false;
 }
 
+static bool group_is_loaded(const aq_setting_group_t *group)
+{
+    for (size_t g = 0; g < aq_settings_group_count; g++)
+        if (aq_settings_groups[g].group == group)
+            return true;
+    return false;
+}
+
 aq_status_t aq_settings_add(const aq_setting_group_t *group, char *err, size_t err_size)
 {
     pthread_once(&aq_settings_once, load_defaults);
+    if (group_is_loaded(group))
+        return AQ_OK;
     if (group_clashes(group, err, err_size))
         return AQ_ERR_CONFIG;
     aq_value_t *values =
@@ -353,6 +375,11 @@ aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_siz
 }
 
 // ---- values ----
+
+const aq_setting_t *aq_settings_row(aq_setting_id_t id)
+{
+    return &aq_settings[id];
+}
 
 static const aq_value_t *value_of(const aq_setting_t *row)
 {

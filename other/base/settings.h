@@ -15,22 +15,13 @@
 #include "status.h"
 
 typedef enum aq_setting_id {
-    AQ_SET_CONDUIT,             // GASNET_CONDUIT: which network conduit; default from the link name
-    AQ_SET_SPAWNER,             // GASNET_SPAWNER: auto fork ssh mpi pmi
-    AQ_SET_SMP_SPAWNER,         // GASNET_SMP_SPAWNER: the same, for conduit smp only
-    AQ_SET_UDP_SPAWNER,         // GASNET_UDP_SPAWNER: the same, for conduit udp only
-    AQ_SET_IBV_SPAWNER,         // GASNET_IBV_SPAWNER: the same, for conduit ibv only
-    AQ_SET_MPI_SPAWNER,         // GASNET_MPI_SPAWNER: the same, for conduit mpi only
-    AQ_SET_MPIRUN_CMD,          // MPIRUN_CMD: how spawner mpi starts a job
-    AQ_SET_PMIRUN_CMD,          // PMIRUN_CMD: the same for spawner pmi
-    AQ_SET_MPI_THREAD,          // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
-    AQ_SET_MPI_FINALIZE,        // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
-    AQ_SET_MPI_RMA,             // GASNET_MPI_RMA: auto 0 1
-    AQ_SET_MPI_SHARED_MAXSIZE,  // GASNET_MPI_SHARED_MAXSIZE: ranks that share a window
-    AQ_SET_NETWORKDEPTH,        // GASNET_NETWORKDEPTH: requests under way, of conduit mpi
-    AQ_SET_AMMPI_CREDITS_PP,    // AMMPI_CREDITS_PP: requests under way to one peer
-    AQ_SET_AMMPI_CREDITS_SLACK, // AMMPI_CREDITS_SLACK: credits that wait for company
-    AQ_SET_SSH_NODEFILE,        // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
+    AQ_SET_CONDUIT,      // GASNET_CONDUIT: which network conduit; default from the link name
+    AQ_SET_SPAWNER,      // GASNET_SPAWNER: auto fork ssh mpi pmi
+    AQ_SET_MPIRUN_CMD,   // MPIRUN_CMD: how spawner mpi starts a job
+    AQ_SET_PMIRUN_CMD,   // PMIRUN_CMD: the same for spawner pmi
+    AQ_SET_MPI_THREAD,   // GASNET_MPI_THREAD: auto SINGLE FUNNELED SERIALIZED MULTIPLE
+    AQ_SET_MPI_FINALIZE, // GASNET_MPI_FINALIZE: gasnet_exit finalizes MPI
+    AQ_SET_SSH_NODEFILE, // GASNET_SSH_NODEFILE, _SSH_SERVERS, _NODEFILE: the hosts of a job
     AQ_SET_SSH_SERVERS,
     AQ_SET_NODEFILE,
     AQ_SET_SSH_KEEPDUP,        // GASNET_SSH_KEEPDUP: a host that is named twice takes ranks twice
@@ -214,39 +205,41 @@ const char *aq_setting_text(const aq_setting_t *row);
 bool aq_setting_given(const aq_setting_t *row);
 
 // The same functions for the library's own rows.
+const aq_setting_t *aq_settings_row(aq_setting_id_t id);
+
 static inline bool aq_settings_bool(aq_setting_id_t id)
 {
-    return aq_setting_bool(&aq_settings[id]);
+    return aq_setting_bool(aq_settings_row(id));
 }
 
 static inline int64_t aq_settings_int(aq_setting_id_t id)
 {
-    return aq_setting_int(&aq_settings[id]);
+    return aq_setting_int(aq_settings_row(id));
 }
 
 static inline double aq_settings_real(aq_setting_id_t id)
 {
-    return aq_setting_real(&aq_settings[id]);
+    return aq_setting_real(aq_settings_row(id));
 }
 
 static inline uint64_t aq_settings_bytes(aq_setting_id_t id)
 {
-    return aq_setting_bytes(&aq_settings[id]);
+    return aq_setting_bytes(aq_settings_row(id));
 }
 
 static inline const aq_size_limit_t *aq_settings_limit(aq_setting_id_t id)
 {
-    return aq_setting_limit(&aq_settings[id]);
+    return aq_setting_limit(aq_settings_row(id));
 }
 
 static inline const char *aq_settings_text(aq_setting_id_t id)
 {
-    return aq_setting_text(&aq_settings[id]);
+    return aq_setting_text(aq_settings_row(id));
 }
 
 static inline bool aq_settings_given(aq_setting_id_t id)
 {
-    return aq_setting_given(&aq_settings[id]);
+    return aq_setting_given(aq_settings_row(id));
 }
 
 // The current value of a BOOL variable in the environment, whether settings were loaded or not; the

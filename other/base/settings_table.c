@@ -15,18 +15,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "by mpirun (MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI. auto: the "
          "spawner of highest priority that can start the job; a program that mpirun started joins "
          "the job of mpirun. The launcher's option -spawner takes precedence."},
-    [AQ_SET_SMP_SPAWNER] = {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0,
-                            "auto fork ssh custom mpi pmi",
-                            "As GASNET_SPAWNER, for conduit smp only, where it takes precedence."},
-    [AQ_SET_UDP_SPAWNER] = {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0,
-                            "auto fork ssh custom mpi pmi",
-                            "As GASNET_SPAWNER, for conduit udp only, where it takes precedence."},
-    [AQ_SET_IBV_SPAWNER] = {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0,
-                            "auto fork ssh custom mpi pmi",
-                            "As GASNET_SPAWNER, for conduit ibv only, where it takes precedence."},
-    [AQ_SET_MPI_SPAWNER] =
-        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
-         "As GASNET_SPAWNER, for conduit mpi only, where it takes precedence. auto: mpi."},
     [AQ_SET_MPIRUN_CMD] =
         {"MPIRUN_CMD", AQ_TYPE_TEXT, "mpirun -np %N %C", 0, 0, NULL,
          "The command with which spawner mpi starts a job. Quotes and backslashes work as in a "
@@ -44,31 +32,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MPI_FINALIZE] = {"GASNET_MPI_FINALIZE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                              "Whether gasnet_exit finalizes MPI in a job that mpirun started. If "
                              "it does not, mpirun may report the end of the job as a failure."},
-    [AQ_SET_MPI_RMA] =
-        {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
-         "Whether conduit mpi uses the one-sided calls of MPI-3 for put and get. 0: it uses active "
-         "messages; 1: it uses one-sided calls, or the job stops; auto: it uses one-sided calls if "
-         "a get completes while its target does not call MPI, which is measured when segments are "
-         "attached, otherwise active messages."},
-    [AQ_SET_MPI_SHARED_MAXSIZE] =
-        {"GASNET_MPI_SHARED_MAXSIZE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
-         "Largest number of ranks on a host that conduit mpi joins by shared windows of MPI. One "
-         "window carries their messages. Another holds their segments, which are then reached by "
-         "load and store, unless GASNET_MPI_RMA is 0. 0: all ranks of the host; 1: no shared "
-         "windows."},
-    [AQ_SET_NETWORKDEPTH] =
-        {"GASNET_NETWORKDEPTH", AQ_TYPE_INT, "4", 1, 4096, NULL,
-         "Half the number of requests that a process of conduit mpi may have outstanding to each "
-         "peer, unless AMMPI_CREDITS_PP gives that number. The value at rank 0 counts."},
-    [AQ_SET_AMMPI_CREDITS_PP] =
-        {"AMMPI_CREDITS_PP", AQ_TYPE_INT, "0", 0, 4096, NULL,
-         "Requests that a process of conduit mpi may have outstanding to each peer; at most 256 to "
-         "all peers together. 0: twice GASNET_NETWORKDEPTH. The value at rank 0 counts."},
-    [AQ_SET_AMMPI_CREDITS_SLACK] =
-        {"AMMPI_CREDITS_SLACK", AQ_TYPE_INT, "-1", -1, 4096, NULL,
-         "Credits of AMMPI_CREDITS_PP that a receiver keeps, for requests without a reply, until "
-         "it can return them with another message. -1: three quarters of them. The value at rank 0 "
-         "counts."},
     [AQ_SET_SSH_NODEFILE] = {"GASNET_SSH_NODEFILE", AQ_TYPE_TEXT, "", 0, 0, NULL,
                              "File with the hosts of a job, one in each line; gasnetrun(1) "
                              "describes the format. The launcher's option -H takes precedence."},

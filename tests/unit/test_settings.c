@@ -64,8 +64,8 @@ static bool is_of_mpi(const char *name)
 static void test_rows_are_sound(void **state)
 {
     (void)state;
-    for (int i = 0; i < AQ_SET_COUNT; i++) {
-        const aq_setting_t *row = &aq_settings[i];
+    for (size_t i = 0; i < aq_settings_count(); i++) {
+        const aq_setting_t *row = aq_settings_at(i);
         assert_non_null(row->name);
         if (!is_of_mpi(row->name))
             assert_memory_equal(row->name, "GASNET_", 7);
@@ -79,8 +79,8 @@ static void test_rows_are_sound(void **state)
         assert_true(!row->choices || row->type == AQ_TYPE_CHOICE || row->type == AQ_TYPE_SIGNALS ||
                     row->type == AQ_TYPE_LIMIT);
         assert_true(row->type >= AQ_TYPE_SIGNALS || *row->fallback); // the rest are texts
-        for (int j = 0; j < i; j++)
-            assert_string_not_equal(row->name, aq_settings[j].name);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(row->name, aq_settings_at(j)->name);
     }
 }
 
@@ -381,9 +381,9 @@ static void test_print_table(void **state)
     }
     unwrap(text);
     const char *at = text;
-    for (int i = 0; i < AQ_SET_COUNT; i++) {
+    for (size_t i = 0; i < aq_settings_count(); i++) {
         char expected[2048], legal[256];
-        const aq_setting_t *row = &aq_settings[i];
+        const aq_setting_t *row = aq_settings_at(i);
         aq_settings_describe(row, legal, sizeof legal);
         snprintf(expected, sizeof expected, "%s %s; default: %s %s ", row->name, legal,
                  *row->fallback ? row->fallback : "not set", row->help);

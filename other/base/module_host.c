@@ -1,0 +1,98 @@
+// A module's side of the library's services: the functions of log.h and settings.h that a module
+// may call. Linked into modules only, in place of log.c and settings.c.
+#include "host.h"
+
+__attribute__((visibility("default"))) extern const aq_host_t *aq_module_host;
+
+const aq_host_t *aq_module_host; // set by the library before it calls the module
+
+// ---- messages ----
+
+void aq_log_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    aq_module_host->log(AQ_LOG_ERROR, fmt, args);
+    va_end(args);
+}
+
+void aq_log_notice(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    aq_module_host->log(AQ_LOG_NOTICE, fmt, args);
+    va_end(args);
+}
+
+void aq_log_warn(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    aq_module_host->log(AQ_LOG_WARN, fmt, args);
+    va_end(args);
+}
+
+void aq_log_info(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    aq_module_host->log(AQ_LOG_INFO, fmt, args);
+    va_end(args);
+}
+
+bool aq_log_is_first(void)
+{
+    return aq_module_host->log_is_first();
+}
+
+const char *aq_log_host(void)
+{
+    return aq_module_host->log_host();
+}
+
+// ---- settings ----
+
+const aq_setting_t *aq_settings_row(aq_setting_id_t id)
+{
+    return aq_module_host->settings_row(id);
+}
+
+bool aq_setting_given(const aq_setting_t *row)
+{
+    return aq_module_host->setting_given(row);
+}
+
+bool aq_setting_bool(const aq_setting_t *row)
+{
+    return aq_module_host->setting_bool(row);
+}
+
+int64_t aq_setting_int(const aq_setting_t *row)
+{
+    return aq_module_host->setting_int(row);
+}
+
+double aq_setting_real(const aq_setting_t *row)
+{
+    return aq_module_host->setting_real(row);
+}
+
+uint64_t aq_setting_bytes(const aq_setting_t *row)
+{
+    return aq_module_host->setting_bytes(row);
+}
+
+const aq_size_limit_t *aq_setting_limit(const aq_setting_t *row)
+{
+    return aq_module_host->setting_limit(row);
+}
+
+const char *aq_setting_text(const aq_setting_t *row)
+{
+    return aq_module_host->setting_text(row);
+}
+
+void aq_settings_quote(const char *value, char *buf, size_t size)
+{
+    aq_module_host->settings_quote(value, buf, size);
+}
