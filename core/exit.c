@@ -135,9 +135,10 @@ static int exit_body(int code)
     for (unsigned i = 0; i < TERMINATING; i++)
         (void)signal(terminating[i], SIG_IGN);
     if (!aq_job.boot->watched)
-        limit_step("writes output that nobody reads, or waits for a lock of the C library; read "
-                   "the output of "
-                   "the job to its end");
+        limit_step(
+            "writes output that no process reads, or waits for a lock of the C library; read "
+            "the output of "
+            "the job to its end");
     fflush(NULL);
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "

@@ -21,28 +21,28 @@ static atomic_flag speaking; // another poll is sending
 
 // ---- messages ----
 
-static void fill_args(int32_t args[4], const aq_news_t *news)
+static void fill_args(int32_t args[4], const aq_exit_message_t *message)
 {
-    args[0] = (int32_t)news->kind;
-    args[1] = (int32_t)news->ballot.elector;
-    args[2] = (int32_t)news->ballot.master;
-    args[3] = news->ballot.code;
+    args[0] = (int32_t)message->kind;
+    args[1] = (int32_t)message->ballot.elector;
+    args[2] = (int32_t)message->ballot.master;
+    args[3] = message->ballot.code;
 }
 
 // A message that finds no room is repeated like a lost one.
-static void send_news(uint32_t to, const aq_news_t *news)
+static void send_exit_message(uint32_t to, const aq_exit_message_t *message)
 {
     int32_t args[4];
-    fill_args(args, news);
+    fill_args(args, message);
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_EXIT_ASK, .nargs = 4};
     (void)aq_am_request(to, &am, GEX_FLAG_IMMEDIATE);
 }
 
-static void reply_news(gex_Token_t token, const aq_news_t *news)
+static void reply_exit_message(gex_Token_t token, const aq_exit_message_t *message)
 {
     int32_t args[4];
-    fill_args(args, news);
+    fill_args(args, message);
     const aq_am_t am = {.args = args,
                         .category = AQ_AM_SHORT,
                         .handler = AQ_HANDLER_EXIT_REPLY,
@@ -51,10 +51,10 @@ static void reply_news(gex_Token_t token, const aq_news_t *news)
     (void)aq_am_reply(token, &am, 0);
 }
 
-static bool next_news(uint32_t *to, aq_news_t *news)
+static bool next_exit_message(uint32_t *to, aq_exit_message_t *message)
 {
     aq_lock_take(&lock);
-    bool any = aq_election_next(&election, aq_clock_ns(), to, news);
+    bool any = aq_election_next(&election, aq_clock_ns(), to, message);
     aq_lock_drop(&lock);
     return any;
 }
@@ -63,12 +63,12 @@ static bool election_turn(aq_task_t *task)
 {
     (void)task;
     uint32_t to;
-    aq_news_t news;
+    aq_exit_message_t message;
     bool any = false;
     if (atomic_flag_test_and_set(&speaking))
         return false;
-    while (next_news(&to, &news)) {
-        send_news(to, &news);
+    while (next_exit_message(&to, &message)) {
+        send_exit_message(to, &message);
         any = true;
     }
     atomic_flag_clear(&speaking);
@@ -82,20 +82,22 @@ static void wake_up(void)
 }
 
 // A rank that learns of the end notifies the ranks of its own host, which may not poll the network.
-static void on_news(gex_Token_t token, int32_t kind, int32_t elector, int32_t master, int32_t code)
+static void on_exit_message(gex_Token_t token, int32_t kind, int32_t elector, int32_t master,
+                            int32_t code)
 {
-    const aq_news_t news = {(aq_news_kind_t)kind, {(uint32_t)elector, (uint32_t)master, code}};
-    aq_news_t answer;
-    if (news.ballot.master >= aq_job.size || (uint32_t)kind > AQ_NEWS_HEARD)
+    const aq_exit_message_t message = {(aq_exit_message_kind_t)kind,
+                                       {(uint32_t)elector, (uint32_t)master, code}};
+    aq_exit_message_t answer;
+    if (message.ballot.master >= aq_job.size || (uint32_t)kind > AQ_EXIT_HEARD)
         return; // malformed: ignore it, the election works without this peer
     aq_lock_take(&lock);
     bool answers =
-        aq_election_hear(&election, token->arrival->source, &news, aq_clock_ns(), &answer);
+        aq_election_hear(&election, token->arrival->source, &message, aq_clock_ns(), &answer);
     aq_lock_drop(&lock);
     wake_up();
     (void)aq_job.boot->ops->announce_exit(aq_job.boot, answer.ballot.code);
     if (answers)
-        reply_news(token, &answer);
+        reply_exit_message(token, &answer);
 }
 
 // ---- calls ----
@@ -109,9 +111,9 @@ void aq_exit_broadcast_start(void)
     if (!aq_job.boot->exit_stays_here)
         return;
     aq_election_init(&election, aq_job.rank, aq_job.size, &timing);
-    aq_endpoint_internal(AQ_HANDLER_EXIT_ASK, (gex_AM_Fn_t)on_news,
+    aq_endpoint_internal(AQ_HANDLER_EXIT_ASK, (gex_AM_Fn_t)on_exit_message,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "exit");
-    aq_endpoint_internal(AQ_HANDLER_EXIT_REPLY, (gex_AM_Fn_t)on_news,
+    aq_endpoint_internal(AQ_HANDLER_EXIT_REPLY, (gex_AM_Fn_t)on_exit_message,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 4, "exit heard");
     aq_progress_add(&task);
 }

@@ -1,8 +1,8 @@
 // Broadcasts the end of the job over the network, for jobs whose bootstrap notifies only the ranks
 // of one host (aq_boot_t, exit_stays_here): an election decides the code, and a tree tells all
 // ranks.
-#ifndef AQ_EXIT_NEWS_H
-#define AQ_EXIT_NEWS_H
+#ifndef AQ_EXIT_BROADCAST_H
+#define AQ_EXIT_BROADCAST_H
 
 // Handlers of the core; extended/layer_table.h has the others.
 enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };

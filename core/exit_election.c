@@ -146,20 +146,21 @@ static void hear_heard(aq_election_t *e, uint32_t from, const aq_ballot_t *ballo
             move_on(e, &e->child[i], false, now);
 }
 
-bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_news_t *news, uint64_t now,
-                      aq_news_t *reply)
+bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_exit_message_t *message,
+                      uint64_t now, aq_exit_message_t *reply)
 {
-    if (news->kind == AQ_NEWS_ASK)
-        hear_ask(e, &news->ballot, now);
-    else if (news->kind == AQ_NEWS_ANSWER)
-        learn_ballot(e, &news->ballot, now);
-    else if (news->kind == AQ_NEWS_END)
-        hear_end(e, &news->ballot, now);
+    if (message->kind == AQ_EXIT_ASK)
+        hear_ask(e, &message->ballot, now);
+    else if (message->kind == AQ_EXIT_ANSWER)
+        learn_ballot(e, &message->ballot, now);
+    else if (message->kind == AQ_EXIT_END)
+        hear_end(e, &message->ballot, now);
     else if (aq_election_knows(e))
-        hear_heard(e, from, &news->ballot, now);
+        hear_heard(e, from, &message->ballot, now);
     check_done(e);
-    *reply = (aq_news_t){news->kind == AQ_NEWS_ASK ? AQ_NEWS_ANSWER : AQ_NEWS_HEARD, e->ballot};
-    return news->kind == AQ_NEWS_ASK || news->kind == AQ_NEWS_END;
+    *reply = (aq_exit_message_t){message->kind == AQ_EXIT_ASK ? AQ_EXIT_ANSWER : AQ_EXIT_HEARD,
+                                 e->ballot};
+    return message->kind == AQ_EXIT_ASK || message->kind == AQ_EXIT_END;
 }
 
 // ---- the way out ----
@@ -176,7 +177,7 @@ static bool takes_turn(const aq_election_t *e, aq_election_slot_t *slot, uint64_
 
 // Asks the next elector after this one has not answered any try; after the last elector, the
 // candidate elects itself.
-static bool ask_elector(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+static bool ask_elector(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_message_t *out)
 {
     while (e->ask.tries == e->timing.tries && now >= e->ask.due) {
         e->silent++;
@@ -191,12 +192,12 @@ static bool ask_elector(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t 
     if (!takes_turn(e, &e->ask, now))
         return false;
     *to = e->ballot.elector;
-    *out = (aq_news_t){AQ_NEWS_ASK, e->ballot};
+    *out = (aq_exit_message_t){AQ_EXIT_ASK, e->ballot};
     return true;
 }
 
 static bool tell_child(aq_election_t *e, aq_election_slot_t *slot, uint64_t now, uint32_t *to,
-                       aq_news_t *out)
+                       aq_exit_message_t *out)
 {
     if (!slot->over && slot->tries == e->timing.tries && now >= slot->due) {
         e->silent++;
@@ -207,11 +208,11 @@ static bool tell_child(aq_election_t *e, aq_election_slot_t *slot, uint64_t now,
     if (!takes_turn(e, slot, now))
         return false;
     *to = rank_at(e, slot->at);
-    *out = (aq_news_t){AQ_NEWS_END, e->ballot};
+    *out = (aq_exit_message_t){AQ_EXIT_END, e->ballot};
     return true;
 }
 
-static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_message_t *out)
 {
     for (unsigned i = 0; i < AQ_ELECTION_DEGREE; i++)
         if (tell_child(e, &e->child[i], now, to, out))
@@ -232,7 +233,7 @@ static bool stand_in(aq_election_t *e, uint64_t now)
     return true;
 }
 
-bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out)
+bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_message_t *out)
 {
     if (e->state == AQ_ELECTION_ASKING && ask_elector(e, now, to, out))
         return true;

@@ -38,17 +38,17 @@ typedef struct aq_ballot {
     int32_t code; // exit code of the job
 } aq_ballot_t;
 
-typedef enum aq_news_kind {
-    AQ_NEWS_ASK,    // the ballot that the sender would like to have
-    AQ_NEWS_ANSWER, // to ASK: what the elector knows
-    AQ_NEWS_END,    // the job ends
-    AQ_NEWS_HEARD,  // to END: what the sender knows now
-} aq_news_kind_t;
+typedef enum aq_exit_message_kind {
+    AQ_EXIT_ASK,    // the ballot that the sender would like to have
+    AQ_EXIT_ANSWER, // to ASK: what the elector knows
+    AQ_EXIT_END,    // the job ends
+    AQ_EXIT_HEARD,  // to END: what the sender knows now
+} aq_exit_message_kind_t;
 
-typedef struct aq_news {
-    aq_news_kind_t kind;
+typedef struct aq_exit_message {
+    aq_exit_message_kind_t kind;
     aq_ballot_t ballot;
-} aq_news_t;
+} aq_exit_message_t;
 
 typedef struct aq_election_timing {
     uint64_t retry_ns; // an answer that takes longer is asked for again
@@ -95,12 +95,12 @@ void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now);
 
 // Handles a message of rank `from` in any state. If it returns true, the caller sends *reply to
 // that rank at once.
-bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_news_t *news, uint64_t now,
-                      aq_news_t *reply);
+bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_exit_message_t *message,
+                      uint64_t now, aq_exit_message_t *reply);
 
 // Takes the next message to send at this time; false if there is none. *to is below size and never
 // this rank. Also checks time limits: call it again at aq_election_due.
-bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_news_t *out);
+bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_message_t *out);
 
 // The time of the next action if nothing arrives: now or earlier, later, or UINT64_MAX for never.
 uint64_t aq_election_due(const aq_election_t *e);

@@ -11,8 +11,8 @@
 
 // The conduit: <prefix>/include/<conduit>-conduit, which the makefile fragments and the pkg-config
 // files put into the include path, holds a header that defines GASNET_<CONDUIT>_CONDUIT (1),
-// GASNET_CONDUIT_<CONDUIT> (1) and AQ_API_CONDUIT (text). Whoever has <prefix>/include only gets
-// smp. It is a matter of names: the code is the same for every conduit.
+// GASNET_CONDUIT_<CONDUIT> (1) and AQ_API_CONDUIT (text). With <prefix>/include alone the conduit
+// is smp. Only names differ: the code is the same for every conduit.
 #if defined(__has_include)
 #if __has_include(<gasnet_conduit.h>)
 #include <gasnet_conduit.h>

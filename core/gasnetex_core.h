@@ -108,7 +108,7 @@ typedef struct aq_api_build {
     const char *mode;
     const char *segment;
     const char *link;     // what it is linked with: "<conduit> <mode>"
-    const char *identity; // for whoever looks into the executable
+    const char *identity; // for tools that read the executable
 } aq_api_build_t;
 
 // Defined by the library that the client names: -lgasnet-<conduit>-<mode>.
@@ -345,7 +345,7 @@ typedef struct {
     const char *gex_name;
 } gex_AM_Entry_t;
 
-// Registers handlers; not collective: the client sees to it that nobody sends too early. Several
+// Registers handlers; not collective: the client makes sure that no rank sends too early. Several
 // threads may register at the same time; which of them gets which free index is then open. Fills
 // in indices that were 0. The table may be freed afterwards. GASNET_OK, or GASNET_ERR_BAD_ARG
 // with a message.
@@ -457,7 +457,7 @@ AQ_API void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
 AQ_API void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
 AQ_API gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
 
-// Tells a caller who gave a variable for local completion that it has happened.
+// Reports local completion to a caller that gave a variable for it.
 AQ_API_INLINE void aq_api_lc_done(gex_Event_t *lc_opt)
 {
     if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)

@@ -27,7 +27,7 @@ enum {
 };
 
 _Static_assert(SHARE_TURNS % AGAIN_TURNS == 0,
-               "a thorough poll follows each yield of one who spins");
+               "a thorough poll follows each yield of a spinning wait");
 
 static uint64_t spin_ns, yield_ns;
 static int wait_mode = GASNET_WAIT_SPINBLOCK;

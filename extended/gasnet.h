@@ -383,7 +383,7 @@ AQ_API_INLINE size_t gasnet_AMMaxLongReply(void)
     return gex_AM_LUBReplyLong();
 }
 
-// Who sent the message; only in the handler that got the token. Returns GASNET_OK.
+// The node that sent the message; only in the handler that got the token. Returns GASNET_OK.
 AQ_API_INLINE int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_node_t *srcindex)
 {
     gex_Token_Info_t info;

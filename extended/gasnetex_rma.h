@@ -196,9 +196,9 @@ AQ_API gex_TM_t aq_api_gasnet1_team;
 // GASNET_ERR_NOT_READY. A named barrier (flags 0) checks that all named ranks gave the same id;
 // GASNET_BARRIERFLAG_ANONYMOUS matches any id, and so does _UNNAMED, which promises that no rank
 // names it; _MISMATCH makes it fail. Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, the latter
-// also to who names another id at the end. Flags at the end may differ from those at the start,
-// which 1.8.1 forbids and clients do, since UPC allows it. One thread at a time is in these calls,
-// and none in a collective call over the primordial team from notify to the end of wait.
+// also if this rank names another id at the end. Flags at the end may differ from those at the
+// start, which 1.8.1 forbids and clients do, since UPC allows it. One thread at a time is in these
+// calls, and none in a collective call over the primordial team from notify to the end of wait.
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
 #define GASNET_BARRIERFLAG_UNNAMED (8 | GASNET_BARRIERFLAG_ANONYMOUS)

@@ -19,7 +19,7 @@ typedef struct happening {
     uint64_t time;
     uint32_t from, to;
     bool is_news;
-    aq_news_t news;
+    aq_exit_message_t news;
 } happening_t;
 
 typedef struct world {
@@ -76,7 +76,7 @@ static happening_t take_first(world_t *w)
 
 // ---- the network ----
 
-static void post(world_t *w, uint32_t from, uint32_t to, const aq_news_t *news)
+static void post(world_t *w, uint32_t from, uint32_t to, const aq_exit_message_t *news)
 {
     assert_true(to < w->size && to != from);
     w->messages++;
@@ -89,7 +89,7 @@ static void look(world_t *w, uint32_t rank)
 {
     aq_election_t *e = &w->rank[rank];
     uint32_t to;
-    aq_news_t news;
+    aq_exit_message_t news;
     while (aq_election_next(e, w->now, &to, &news))
         post(w, rank, to, &news);
     if (aq_election_over(e)) {
@@ -118,7 +118,7 @@ static void happen(world_t *w, const happening_t *what)
     if (!is_there(w, what->to))
         return;
     const bool knew = aq_election_knows(e);
-    aq_news_t reply;
+    aq_exit_message_t reply;
     if (!what->is_news)
         w->looks[what->to] = UINT64_MAX;
     else if (aq_election_hear(e, what->from, &what->news, w->now, &reply))
