@@ -87,15 +87,31 @@ static aq_status_t send_attempt(void *context)
     return attempt->conduit->ops->send(attempt->conduit, attempt->link, attempt->am);
 }
 
-// After a first send that did not succeed. Returns non-zero when IMMEDIATE and there is no room. A
-// reply waits without running requests, since the handler that sends it may not be entered again.
-static __attribute__((noinline, cold)) int send_again(uint32_t jobrank, const aq_am_t *am,
-                                                      gex_Flags_t flags, aq_status_t status)
+static inline send_attempt_t request_to(uint32_t jobrank, const aq_am_t *am)
 {
     const uintptr_t link = aq_job_link(jobrank);
-    send_attempt_t attempt = {aq_link_conduit(link), aq_link_pointer(link), am};
+    return (send_attempt_t){aq_link_conduit(link), aq_link_pointer(link), am};
+}
+
+// A reply takes the link of its request, where the conduit has named it.
+static inline send_attempt_t reply_to(const aq_arrival_t *request, aq_am_t *am)
+{
+    const aq_return_path_t *path = request->path;
+    if (path) {
+        am->cookie = path->cookie;
+        if (path->link)
+            return (send_attempt_t){path->conduit, path->link, am};
+    }
+    return request_to(request->source, am);
+}
+
+// After a first attempt that did not succeed. Returns non-zero when IMMEDIATE and there is no room.
+// A reply waits without running requests, since the handler that sends it may not be entered again.
+static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flags,
+                      aq_status_t status)
+{
     if (status == AQ_AGAIN)
-        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, am->reply), jobrank);
+        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, attempt.am->reply), jobrank);
     if (status == AQ_AGAIN)
         return 1;
     if (status != AQ_OK)
@@ -103,13 +119,24 @@ static __attribute__((noinline, cold)) int send_again(uint32_t jobrank, const aq
     return 0;
 }
 
+static __attribute__((noinline, cold)) int request_again(uint32_t jobrank, const aq_am_t *am,
+                                                         gex_Flags_t flags, aq_status_t status)
+{
+    return send_again(request_to(jobrank, am), jobrank, flags, status);
+}
+
+static __attribute__((noinline, cold)) int reply_again(const aq_arrival_t *request, aq_am_t *am,
+                                                       gex_Flags_t flags, aq_status_t status)
+{
+    return send_again(reply_to(request, am), request->source, flags, status);
+}
+
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
-    uintptr_t link = aq_job_link(jobrank);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    aq_status_t status = conduit->ops->send(conduit, aq_link_pointer(link), am);
+    send_attempt_t attempt = request_to(jobrank, am);
+    const aq_status_t status = send_attempt(&attempt);
     if (__builtin_expect(status != AQ_OK, 0))
-        return send_again(jobrank, am, flags, status);
+        return request_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
         aq_progress_poll_sending(); // a client that only sends still serves others
     return 0;
@@ -149,7 +176,7 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)
                              am->nbytes > conduit->max_long_unmapped,
                          0)) {
         put_ahead(jobrank, am);
-        am->payload = NULL;
+        am->payload_delivered = true;
         flags &= ~GEX_FLAG_IMMEDIATE; // the payload has been sent
     }
     return aq_am_request(jobrank, am, flags);
@@ -163,13 +190,11 @@ bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
            conduit->ops->requests_flushed(conduit, aq_link_pointer(link), mark);
 }
 
-int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
+int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
-    uintptr_t link = aq_job_link(token->arrival->source);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    aq_status_t status = conduit->ops->send(conduit, aq_link_pointer(link), am);
-    if (__builtin_expect(status != AQ_OK, 0) &&
-        send_again(token->arrival->source, am, flags, status))
+    send_attempt_t attempt = reply_to(token->arrival, am);
+    const aq_status_t status = send_attempt(&attempt);
+    if (__builtin_expect(status != AQ_OK, 0) && reply_again(token->arrival, am, flags, status))
         return 1;
     token->replied = true;
     return 0;
@@ -189,7 +214,12 @@ int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, 
                           size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                           const gex_AM_Arg_t *args)
 {
-    aq_am_t am = {args, src, nbytes, NULL, NULL, AQ_AM_MEDIUM, handler, (uint8_t)nargs, false};
+    aq_am_t am = {.args = args,
+                  .payload = src,
+                  .nbytes = nbytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = handler,
+                  .nargs = (uint8_t)nargs};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     int no_op = aq_am_request(aq_tm_jobrank(tm, rank), &am, flags);
@@ -201,7 +231,13 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
                         size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                         unsigned nargs, const gex_AM_Arg_t *args)
 {
-    aq_am_t am = {args, src, nbytes, dest, NULL, AQ_AM_LONG, handler, (uint8_t)nargs, false};
+    aq_am_t am = {.args = args,
+                  .payload = src,
+                  .nbytes = nbytes,
+                  .dest = dest,
+                  .category = AQ_AM_LONG,
+                  .handler = handler,
+                  .nargs = (uint8_t)nargs};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
@@ -228,7 +264,13 @@ int aq_api_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *s
                         gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                         const gex_AM_Arg_t *args)
 {
-    aq_am_t am = {args, src, nbytes, NULL, NULL, AQ_AM_MEDIUM, handler, (uint8_t)nargs, true};
+    aq_am_t am = {.args = args,
+                  .payload = src,
+                  .nbytes = nbytes,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = handler,
+                  .nargs = (uint8_t)nargs,
+                  .reply = true};
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
     int no_op = aq_am_reply(token, &am, flags);
@@ -240,9 +282,15 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
                       void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                       const gex_AM_Arg_t *args)
 {
-    aq_am_t am = {
-        args,       src,     nbytes,         dest, aq_am_map_local(token->arrival->source, dest),
-        AQ_AM_LONG, handler, (uint8_t)nargs, true};
+    aq_am_t am = {.args = args,
+                  .payload = src,
+                  .nbytes = nbytes,
+                  .dest = dest,
+                  .dest_mapped = aq_am_map_local(token->arrival->source, dest),
+                  .category = AQ_AM_LONG,
+                  .handler = handler,
+                  .nargs = (uint8_t)nargs,
+                  .reply = true};
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
     int no_op = aq_am_reply(token, &am, flags);

@@ -27,8 +27,9 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 // left this process: else they do with a later poll.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 
-// Sends the reply of a request's handler. Blocks for room, polling for replies, unless IMMEDIATE.
-int aq_am_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
+// Sends the reply of a request's handler, with the cookie of the request in am->cookie. Blocks for
+// room, polling for replies, unless IMMEDIATE.
+int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.
 bool aq_am_deliver(const aq_arrival_t *arrival);

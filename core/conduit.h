@@ -37,22 +37,38 @@
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
-typedef enum aq_am_category { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG } aq_am_category_t;
+// Kinds of messages. From AQ_AM_CONTROL on the numbers are a conduit's own, for messages that it
+// sends to itself at the peer (credits, acknowledgements ...). They never reach the core.
+typedef enum aq_am_category {
+    AQ_AM_SHORT,
+    AQ_AM_MEDIUM,
+    AQ_AM_LONG,
+    AQ_AM_CONTROL
+} aq_am_category_t;
 
 // A message on its way out. All pointers are the caller's and valid during the call only.
 typedef struct aq_am {
     const int32_t *args;
-    const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver; NULL
-                         // for one that is there already (see max_long_ahead)
+    const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver
     size_t nbytes;
     void *dest;        // of a Long, as the receiver sees it
     void *dest_mapped; // the same place in this process, where it is mapped; else NULL, and the
                        // payload travels in the message
+    uint64_t cookie;   // of a reply: the cookie of the request's return path; else 0
     uint8_t category;  // aq_am_category_t
     uint8_t handler;
     uint8_t nargs;
     bool reply;
+    bool payload_delivered; // of a Long: nbytes are at dest already; see max_long_ahead
 } aq_am_t;
+
+// How a reply reaches the sender of a request.
+typedef struct aq_return_path {
+    struct aq_conduit *conduit;
+    void *link;        // to the sender, ready for messages; NULL: the core connects by rank
+    uint64_t cookie;   // the conduit's; send gets it back with the reply
+    uint16_t endpoint; // index of the receiving endpoint of this process; always 0 today
+} aq_return_path_t;
 
 // A message that has arrived. A Medium's payload is aligned to 8 bytes, may be changed by the
 // handler, and is the conduit's again when deliver returns.
@@ -60,7 +76,8 @@ typedef struct aq_arrival {
     const int32_t *args;
     void *payload;
     size_t nbytes;
-    uint32_t source; // job rank
+    const aq_return_path_t *path; // NULL: no link is at hand, cookie and endpoint are 0
+    uint32_t source;              // job rank
     uint8_t category;
     uint8_t handler;
     uint8_t nargs;
@@ -133,7 +150,8 @@ struct aq_conduit {
     size_t max_long;
     size_t max_long_unmapped; // of a Long without dest_mapped, at most max_long
     // More than max_long: requests may be longer than send takes them, up to this, into memory that
-    // rma reaches. The core puts the payload first, and when it is there, sends the Long without.
+    // rma reaches. The core puts the payload first, and when it is there, sends the Long with
+    // payload_delivered.
     // 0: no longer than max_long.
     size_t max_long_ahead;
 };

@@ -43,11 +43,11 @@ static void reply_exit_message(gex_Token_t token, const aq_exit_message_t *messa
 {
     int32_t args[4];
     fill_args(args, message);
-    const aq_am_t am = {.args = args,
-                        .category = AQ_AM_SHORT,
-                        .handler = AQ_HANDLER_EXIT_REPLY,
-                        .nargs = 4,
-                        .reply = true};
+    aq_am_t am = {.args = args,
+                  .category = AQ_AM_SHORT,
+                  .handler = AQ_HANDLER_EXIT_REPLY,
+                  .nargs = 4,
+                  .reply = true};
     (void)aq_am_reply(token, &am, 0);
 }
 

@@ -290,7 +290,8 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         wait->turns = 0;
         wait->since = 0;
         wait->naps = 0;
-        aq_api_wait_end(wait);
+        if (wait->armed)
+            aq_api_wait_end(wait);
         return;
     }
     wait->turns++;

@@ -272,13 +272,18 @@ static void place_check(const aq_ibv_receiver_t *receiver, const aq_ibv_head_t *
 }
 
 // Returns whether there is a reply, or will be.
-static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8_t *message)
+static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8_t *message,
+                         bool by_ring)
 {
     const aq_ibv_head_t *head = (const aq_ibv_head_t *)(const void *)message;
+    // No link: a request may overtake the news that the connection is ready, and the core waits for
+    // that before it replies.
+    const aq_return_path_t path = {.cookie = by_ring ? AQ_IBV_COOKIE_RING : 0};
     aq_arrival_t arrival = {
         .args = (const int32_t *)(const void *)(message + sizeof *head),
         .payload = message + aq_ibv_payload_at(head->kind, head->nargs),
         .nbytes = head->nbytes,
+        .path = &path,
         .source = head->source,
         .category = head->kind,
         .handler = head->handler,
@@ -293,7 +298,7 @@ static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8
             memcpy((void *)(uintptr_t)place, arrival.payload, head->nbytes);
         arrival.payload = (void *)(uintptr_t)place;
     }
-    if (head->kind <= AQ_AM_LONG)
+    if (head->kind < AQ_AM_CONTROL)
         return receiver->env->deliver(&arrival);
     aq_ibv_ondemand_arrived(receiver->ondemand, link, &arrival);
     return true;
@@ -311,10 +316,7 @@ static unsigned credits_in(const aq_ibv_head_t *head)
 static void request_run(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8_t *message,
                         bool by_ring)
 {
-    const bool before = aq_ibv_answers_ring;
-    aq_ibv_answers_ring = by_ring;
-    const bool replied = handler_call(receiver, link, message);
-    aq_ibv_answers_ring = before;
+    const bool replied = handler_call(receiver, link, message, by_ring);
     if (!replied && !by_ring)
         aq_ibv_bank(receiver->sender, link);
 }
@@ -332,7 +334,7 @@ static void message_run(aq_ibv_receiver_t *receiver, uint8_t *message, bool by_r
         aq_ibv_ring_leave(receiver->writer, link);
         aq_ibv_send_answer(receiver->sender, link);
     } else if (head.kind != AQ_IBV_CREDITS && head.flags & AQ_IBV_REPLY) {
-        handler_call(receiver, link, message);
+        handler_call(receiver, link, message, by_ring);
     } else if (head.kind != AQ_IBV_CREDITS) {
         request_run(receiver, link, message, by_ring);
     }

@@ -4,8 +4,6 @@
 
 #include "../../other/base/log.h"
 
-_Thread_local bool aq_ibv_answers_ring;
-
 // ---- what a message needs ----
 
 typedef struct outgoing {
@@ -74,7 +72,7 @@ static bool take_all(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, outgoing_t *o
 // request runs. Those of the conduit itself may be deferred.
 static bool is_clients(const aq_am_t *am)
 {
-    return am->category <= AQ_AM_LONG;
+    return am->category < AQ_AM_CONTROL;
 }
 
 static void message_write(const aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const outgoing_t *out,
@@ -87,9 +85,8 @@ static void message_write(const aq_ibv_sender_t *sender, aq_ibv_peer_t *link, co
         .nbytes = has_payload ? (uint32_t)am->nbytes : 0,
         .credits = (uint16_t)out->credits,
         .kind = am->category,
-        .flags =
-            (uint8_t)((am->reply ? AQ_IBV_REPLY : 0) | (out->packed ? AQ_IBV_PACKED : 0) |
-                      (is_clients(am) && am->reply && aq_ibv_answers_ring ? AQ_IBV_UNCOUNTED : 0)),
+        .flags = (uint8_t)((am->reply ? AQ_IBV_REPLY : 0) | (out->packed ? AQ_IBV_PACKED : 0) |
+                           (am->cookie & AQ_IBV_COOKIE_RING ? AQ_IBV_UNCOUNTED : 0)),
         .handler = am->handler,
         .nargs = am->nargs,
     };
@@ -162,7 +159,7 @@ static aq_status_t outgoing_plan(aq_ibv_sender_t *sender, const aq_ibv_peer_t *l
 {
     const aq_am_t *am = out->am;
     aq_ibv_hold_t hold = {0};
-    const bool is_there = am->category == AQ_AM_LONG && !am->payload;
+    const bool is_there = am->payload_delivered;
     out->written = am->category == AQ_AM_LONG && !is_there &&
                    am->nbytes > sender->limits->packed_long &&
                    aq_ibv_keys_attached(sender->keys, link->rank, am->dest, am->nbytes, &hold) &&

@@ -39,7 +39,7 @@ bool aq_ibv_send_ask(aq_ibv_sender_t *sender, aq_ibv_peer_t *link);
 // Answers such a request of the peer, which also returns its credit.
 void aq_ibv_send_answer(aq_ibv_sender_t *sender, aq_ibv_peer_t *link);
 
-// Whether the request whose handler runs in this thread came through a ring.
-extern _Thread_local bool aq_ibv_answers_ring;
+// Cookie of a request that came through a ring and took no credit: its reply returns none.
+#define AQ_IBV_COOKIE_RING UINT64_C(1)
 
 #endif

@@ -15,8 +15,8 @@ enum {
 
 // Messages of the conduit itself, beside the categories of the client's messages.
 enum {
-    AQ_IBV_CREDITS = AQ_AM_LONG + 1, // a hidden reply that returns credits
-    AQ_IBV_ASK,                      // a hidden request: stop writing your ring here, and answer
+    AQ_IBV_CREDITS = AQ_AM_CONTROL, // a hidden reply that returns credits
+    AQ_IBV_ASK,                     // a hidden request: stop writing your ring here, and answer
     // These two have the layout of a Medium: requests and answers of firehose, and the puts and
     // gets that the peer has to copy.
     AQ_IBV_FIREHOSE,

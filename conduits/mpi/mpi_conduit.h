@@ -53,7 +53,7 @@ enum {
 
     // Further categories: a Long whose payload its sender has written into place, and a message
     // that only returns credits.
-    MPI_PLACED = AQ_AM_LONG + 1,
+    MPI_PLACED = AQ_AM_CONTROL,
     MPI_HIDDEN,
 };
 

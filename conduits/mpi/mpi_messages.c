@@ -187,7 +187,8 @@ static bool message_deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *sl
                             bool reply)
 {
     mpi_header_t header;
-    aq_arrival_t arrival = {.source = link->rank, .reply = reply};
+    const aq_return_path_t path = {.conduit = &mpi->mail.base, .link = link};
+    aq_arrival_t arrival = {.path = &path, .source = link->rank, .reply = reply};
     if (!read_message(slot, bytes, &header, &arrival) || (header.category == MPI_HIDDEN && !reply))
         aq_fatal("a message of %zu bytes from rank %u is not one of conduit mpi; start all ranks "
                  "with the same version of the library",

@@ -431,11 +431,13 @@ static void message_deliver(udp_conduit_t *udp, const udp_buffer_t *buffer,
                             const udp_frame_t *frame)
 {
     const bool is_long = frame->type == UDP_FRAME_LONG;
+    const aq_return_path_t path = {.conduit = &udp->base, .link = buffer->link};
     const aq_arrival_t arrival = {
         .args = frame->args,
         .payload = is_long ? udp_place_long(udp, buffer->link->rank, frame->place, frame->nbytes)
                            : frame->payload,
         .nbytes = frame->nbytes,
+        .path = &path,
         .source = buffer->link->rank,
         .category = frame->type - UDP_FRAME_SHORT,
         .handler = frame->handler,

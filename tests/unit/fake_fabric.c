@@ -225,7 +225,7 @@ static bool node_deliver(const aq_arrival_t *arrival)
     fake_nodes[here].counts.requests += !arrival->reply;
     if (arrival->reply || !arrival->args[0])
         return false;
-    const aq_am_t am = {.category = AQ_AM_SHORT, .reply = true};
+    const aq_am_t am = {.category = AQ_AM_SHORT, .cookie = arrival->path->cookie, .reply = true};
     while (send_am(here, arrival->source, &am) == AQ_AGAIN)
         aq_ibv_poll(&fake_nodes[here].ibv->receiver, AQ_POLL_REPLIES);
     return true;

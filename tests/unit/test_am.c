@@ -327,7 +327,7 @@ static void test_payload_ahead(void **state)
     assert_int_equal(gex_AM_RequestLong(team(), FAR, H_OTHER, payload, 500, to, GEX_EVENT_NOW, 0),
                      0);
     assert_int_equal(ahead.calls, 0);
-    assert_ptr_equal(post.am.payload, payload);
+    assert_false(post.am.payload_delivered);
     ahead.refusals = 2;
     post.refusals = 1;
     assert_int_equal(gex_AM_RequestLong(team(), FAR, H_OTHER, payload, sizeof payload, to,
@@ -336,13 +336,13 @@ static void test_payload_ahead(void **state)
     assert_int_equal(ahead.calls, 4);
     assert_memory_equal(ahead.segment + 80, payload, sizeof payload);
     assert_int_equal(post.puts_left, 0);
-    assert_null(post.am.payload);
+    assert_true(post.am.payload_delivered);
     assert_ptr_equal(post.am.dest, to);
     assert_int_equal(post.am.nbytes, sizeof payload);
     // Where the segment is mapped, the conduit copies.
     gex_AM_RequestLong(team(), MAPPED, H_OTHER, payload, sizeof payload, to, GEX_EVENT_NOW, 0);
     assert_int_equal(ahead.calls, 4);
-    assert_ptr_equal(post.am.payload, payload);
+    assert_false(post.am.payload_delivered);
     *conduit = before;
     aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
 }
@@ -393,6 +393,28 @@ static void test_replies(void **state)
     assert_int_equal(post.sends, 6);
 }
 
+// A reply takes the link and the cookie that its request came with, also after a refusal.
+static void test_reply_way(void **state)
+{
+    (void)state;
+    int link;
+    for (unsigned category = AQ_AM_SHORT; category <= AQ_AM_LONG; category++) {
+        const aq_return_path_t path = {
+            .conduit = aq_job.conduits[0], .link = &link, .cookie = UINT64_C(1) << 63 | category};
+        const aq_arrival_t arrival = {
+            .path = &path, .source = FAR, .category = AQ_AM_SHORT, .handler = H_REPLIER};
+        plan.category = category;
+        plan.flags = 0;
+        post.refusals = category;
+        add(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
+        assert_true(aq_am_deliver(&arrival));
+        assert_ptr_equal(post.link, &link);
+        assert_int_equal(post.am.cookie, path.cookie);
+    }
+    gex_AM_RequestShort(team(), FAR, H_OTHER, 0, -7);
+    assert_int_equal(post.am.cookie, 0);
+}
+
 // A reply waits for room without letting requests in.
 static void test_reply_waits(void **state)
 {
@@ -436,6 +458,7 @@ int main(void)
         cmocka_unit_test_setup(test_request_immediate, clear),
         cmocka_unit_test_setup(test_payload_ahead, clear),
         cmocka_unit_test_setup(test_replies, clear),
+        cmocka_unit_test_setup(test_reply_way, clear),
         cmocka_unit_test_setup(test_reply_waits, clear),
         cmocka_unit_test_setup(test_reply_immediate, clear),
         cmocka_unit_test_setup(test_here, clear),
