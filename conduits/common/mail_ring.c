@@ -123,6 +123,8 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
 {
     unsigned done = 0;
     while (done < budget && aq_ring_ready(ring)) {
+        if (done) // the lines of the last message are told below
+            tell_senders(ring, false);
         uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
         aq_ring_header_t *header = header_at(ring, head);
         uint64_t lines = aq_ring_descriptor_lines(header->descriptor);
@@ -130,7 +132,6 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
         if (aq_ring_descriptor_category(header->descriptor) != AQ_RING_SKIP)
             deliver_message(header, env, reply);
         ring->released = head + lines;
-        tell_senders(ring, false);
         done++;
     }
     tell_senders(ring, !aq_ring_ready(ring));
