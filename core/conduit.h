@@ -3,18 +3,27 @@
 //
 // What is always true:
 // - A conduit's only global symbol is its table. It never includes another conduit.
-// - Several conduits are open at once: smp for the processes of one's own neighbourhood, at most
-//   one network for the rest. A peer is bound, on first use and for good, to the first open conduit
-//   whose match accepts it.
-// - Messages are delivered exactly once; order is not promised. Requests and replies travel in
+// - Several conduits are open at once: smp for the processes of the own neighbourhood, and at most
+//   one network for the rest. A peer is bound on first use, and for good, to the first open conduit
+//   whose match accepts the peer.
+// - A message is delivered exactly once; order is not promised. Requests and replies travel in
 //   separate classes: a full request class never keeps a reply from getting through.
-// - No operation but connect is called with a lock of the core held. Operations marked "any thread"
-//   may run at the same time in several threads when env->threads is set; the others are called by
-//   one thread, in the same order at all ranks.
-// - Whoever first sees a fault logs it, once; the core ends the job on any status but AQ_OK
-//   and AQ_AGAIN.
+// - A link leads from one endpoint of this process to one endpoint of a peer. Messages arrive at an
+//   endpoint. Today a process has messages at endpoint 0 only. Several ways to a peer (rails) are
+//   inside a link: the conduit chooses one for each operation, and the core sees one link.
+// - Ownership: what an operation gets by pointer stays the caller's and is valid during the call,
+//   unless the operation says otherwise. Conduit and links are the conduit's; they stay valid until
+//   close.
+// - Locks: the core holds a lock of its own only in connect. A conduit holds none of its own while
+//   it calls deliver or poll_replies.
+// - Threads: operations marked "any thread" may run at the same time in several threads if
+//   env->threads is set. The others are called by one thread, in the same order at all ranks.
+// - Statuses: AQ_OK; AQ_AGAIN and AQ_ERR_ABSENT where the operation allows them, unlogged. On any
+//   other status the conduit has logged the fault, once, and the core ends the job.
 //
 //      client -> am.c -> ops->send ...... wire ...... ops->poll -> env->deliver -> handler
+//                                                                                    |
+//      handler <- env->deliver <- ops->poll ...... wire ...... ops->send <- am.c <-- reply
 //
 // To write a new one, read conduits/smp first; it is the smallest.
 #ifndef AQ_CONDUIT_H
@@ -114,15 +123,16 @@ typedef struct aq_conduit_env {
     const uintptr_t *segment_addr, *segment_size;
     uint64_t exit_timeout_ns; // see aq_exit_timeout_ns
 
-    // Runs the handler of a message in the calling thread, with no lock held. Returns true when the
-    // handler of a request has sent its reply.
+    // Runs the handler of a message in the calling thread; the conduit holds no lock. Returns true
+    // if the handler of a request has sent its reply. The handler may call send (a reply) and
+    // poll_replies of this conduit before deliver returns. Any thread, inside poll only.
     bool (*deliver)(const aq_arrival_t *arrival);
-    // Whether peers may write and read all these bytes of this process; no bytes lie anywhere. A
-    // conduit asks before it uses an address that has come over the network, also before it writes
-    // the payload of a Long. Any thread; does not block.
+    // Whether peers may write and read all these bytes of this process; true for 0 bytes. A conduit
+    // asks before it uses an address that came over the network, also before it writes the payload
+    // of a Long. Any thread; does not block; allowed under a lock of the conduit.
     bool (*segment_holds)(const void *addr, size_t nbytes);
-    // Handles replies of all conduits that have arrived; for a conduit that must wait inside
-    // an operation.
+    // Delivers replies of all conduits that have arrived. For a conduit that must wait inside an
+    // operation; the conduit holds no lock. Any thread.
     void (*poll_replies)(void);
 } aq_conduit_env_t;
 
@@ -221,36 +231,54 @@ typedef struct aq_conduit_ops {
 
     // ---- mandatory ----
 
-    // Can this conduit run on this machine? If not, says why not, in a few words with the remedy.
-    // Does not log.
+    // Whether this conduit runs on this machine. If not, writes the reason and the remedy to why,
+    // in a few words. Called before open, by one thread; does not log; may block for a moment.
     bool (*usable)(char *why, size_t why_size);
-    // Collective over the job; may use env->boot; may block. On AQ_OK *out is owned by the core
-    // until close.
+
+    // Collective over the job: may exchange through env->boot, and may block. env stays valid until
+    // close. On AQ_OK *out is the conduit, which the core passes to close. On an error the conduit
+    // has logged the fault.
     aq_status_t (*open)(const aq_conduit_env_t *env, aq_conduit_t **out);
-    // Writes how peers reach this process; published to all ranks.
+
+    // Writes how peers reach this process; the core publishes the first description_bytes of it to
+    // all ranks. Once, after open; does not block and cannot fail.
     void (*describe)(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES]);
-    // Can the peer with this description be reached? May be called at any time; does not block.
+
+    // Whether the peer with this description can be reached. At any time after open, under the lock
+    // of connect; does not block.
     bool (*match)(aq_conduit_t *conduit, uint32_t rank, const char *description);
-    // Makes ready to talk to a peer; once for each peer, by one thread at a time. May block, but
-    // neither polls nor calls the core: other threads that want a peer wait meanwhile. *link is
-    // owned by the conduit; its address is even.
+
+    // Makes ready to talk to a peer; once for each peer, by one thread at a time, with a lock of
+    // the core held. May block, but neither polls nor calls the core: other threads that want a
+    // peer wait meanwhile. On AQ_OK *link is a pointer to an even address, ready for send and rma
+    // from any thread.
     aq_status_t (*connect)(aq_conduit_t *conduit, uint32_t rank, const char *description,
                            void **link);
-    // Sends a message; any thread. Does not block and runs no handlers. On AQ_OK the payload may be
-    // reused at once. AQ_AGAIN: no room now, nothing was done.
+
+    // Sends a message. Any thread; does not block and runs no handlers. On AQ_OK the message will
+    // be delivered, and args and payload may be reused at once. AQ_AGAIN: there is no room now, and
+    // nothing was done; the core polls and calls again. Room for replies does not depend on
+    // requests that wait to be received.
     aq_status_t (*send)(aq_conduit_t *conduit, void *link, const aq_am_t *am);
-    // Delivers what has arrived, of the classes in what, a bounded number; returns how many. Any
-    // thread; does not block: a thread that finds another one at it goes on.
+
+    // Delivers arrived messages of the classes in `what` (AQ_POLL_...), a bounded number, and
+    // advances the conduit's own work; returns how much was done, 0 for nothing. Any thread, also
+    // inside a handler for AQ_POLL_REPLIES. Does not block: where another thread is receiving, this
+    // one returns.
     unsigned (*poll)(aq_conduit_t *conduit, unsigned what);
-    // Ends all. Not collective; the peers may be gone already.
+
+    // Ends the conduit. Not collective: peers may be gone already, and other threads may still be
+    // inside operations. By one thread; may block for a bounded time.
     void (*close)(aq_conduit_t *conduit);
 
     // ---- optional: NULL means the default of the core ----
 
-    // Room for a message of category Medium with nargs arguments and at least `least`, at best
-    // `most` bytes, to be filled in place. AQ_AGAIN as with send. Default: a buffer of the core,
-    // sent by commit with send. Exactly one of commit and cancel follows, from the same thread;
-    // am->payload is the reservation's.
+    // prepare reserves room for a Medium with am->nargs arguments and a payload of at least `least`
+    // and at best `most` bytes, which the caller writes in place. AQ_AGAIN as with send. Exactly
+    // one of commit and cancel follows, from the same thread and with the same link; am->payload is
+    // the reservation's then. commit sends the message, and cancel returns the room; neither fails.
+    // All three: any thread, do not block, run no handlers. A conduit has all of them or none.
+    // Default: a buffer of the core, which commit sends with send.
     aq_status_t (*prepare)(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
                            size_t most, aq_reservation_t *out);
     void (*commit)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
@@ -258,61 +286,69 @@ typedef struct aq_conduit_ops {
     void (*cancel)(aq_conduit_t *conduit, void *link, const aq_am_t *am,
                    const aq_reservation_t *room);
 
-    // Whether all requests for this peer that send had taken when *mark was set have left this
-    // process; *mark is set by the call that finds 0 there. Any thread; does not block. Default:
-    // yes, none has to wait for a later poll.
+    // Whether all requests for this peer that send had accepted when *mark was set have left this
+    // process; the call that finds 0 in *mark sets *mark. Any thread; does not block. Default:
+    // true, since no accepted request waits for a later poll.
     bool (*requests_flushed)(aq_conduit_t *conduit, void *link, uint64_t *mark);
 
-    // Waiting: between arm and disarm every arrival wakes sleepers; sleep returns when something
-    // arrived since arm, or after at most limit_ns. Any thread. Default: the core sleeps short,
-    // bounded times.
+    // Waiting. Between arm and disarm every arrival wakes sleepers. sleep returns when something
+    // has arrived since the arm that returned `armed`, or after limit_ns at most; it is the only
+    // one that blocks. Any thread; pairs of arm and disarm do not nest. A conduit has all three or
+    // none. Default: the core sleeps for short, bounded times.
     uint32_t (*arm)(aq_conduit_t *conduit);
     void (*sleep)(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
     void (*disarm)(aq_conduit_t *conduit);
     // Wakes the sleepers of this process, or of all processes of the neighbourhood, that wait for
-    // something other than a message. Any thread.
+    // something other than a message. Any thread; does not block.
     void (*wake)(aq_conduit_t *conduit, bool neighbourhood);
 
-    // Memory: allocates this rank's segment and maps those of all ranks that it can, at least of
-    // the neighbourhood. sizes[r] and here[r] (out; NULL on entry, and where nothing is mapped)
-    // belong to rank r. Called by all ranks, at most once; the core synchronizes them before anyone
-    // touches the memory. A network is asked before smp; AQ_ERR_ABSENT, unlogged, at all ranks
-    // alike: it leaves this to the next one.
+    // Allocates this rank's segment and maps the segments of all ranks that can be mapped, at least
+    // those of the neighbourhood. Element r of sizes and of here (out; NULL on entry, and where
+    // nothing is mapped) belongs to rank r. The memory is the conduit's and stays until the process
+    // ends. Called by all ranks, at most once; may block. The core synchronizes the ranks before
+    // the memory is used. A network is asked before smp; AQ_ERR_ABSENT, unlogged, at all ranks
+    // alike leaves the segments to the next conduit.
     aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
-    // Collective over the job, at most once: this rank's segment is in place. A conduit that has to
-    // prepare memory for the network does so, and may exchange through env->boot. Nobody
-    // reaches the segment before all ranks have returned. May block.
+    // Collective over the job, at most once: this rank's segment is in place. The conduit prepares
+    // the memory for the network, and may exchange through env->boot. No rank accesses a segment
+    // of another before all ranks have returned. May block.
     aq_status_t (*attach)(aq_conduit_t *conduit, void *segment, size_t size);
-    // A zeroed area for each process of the neighbourhood, the same memory in all
-    // of them: AQ_SCRATCH_BYTES * nbrhd_size bytes, aligned to 64. Used by barriers.
+    // Returns memory that all processes of the neighbourhood share: AQ_SCRATCH_BYTES * nbrhd_size
+    // bytes, zero at first, aligned to 64, valid until the process ends. Barriers use it. Any
+    // thread; does not block.
     void *(*shared_scratch)(aq_conduit_t *conduit);
 
-    // Native put and get between any local address and memory in the peer's segment, which with
-    // AQ_SEGMENT_EVERYTHING is all that the peer has; any thread.
-    // An operation begins as far as there is room: *begun bytes of it from the front, and the call
-    // is made again for the rest. *pending grows by one for each piece, and shrinks (release) when
-    // that piece is complete: at the target (put) or here (get). AQ_AGAIN as with send: *begun is
-    // 0. AQ_ERR_ABSENT, unlogged, and nothing begun: not with this memory of the peer, which was
-    // not attached; the core uses active messages instead. Default: active messages.
+    // Begins a put or get between any local address and memory in the peer's segment, which with
+    // AQ_SEGMENT_EVERYTHING is all memory of the peer. Any thread; does not block, runs no
+    // handlers.
+    // - AQ_OK: *begun bytes, at least one, have begun from the front; the core calls again for the
+    //   rest. *pending has grown by one for each piece, and shrinks (release) when the piece is
+    //   complete: at the target (put) or here (get). Local memory stays in use until then for a get
+    //   and for AQ_RMA_STABLE; *pending stays valid until then.
+    // - AQ_AGAIN: there is no room now, and nothing was done.
+    // - AQ_ERR_ABSENT, unlogged: the conduit cannot reach this memory of the peer, and nothing was
+    //   done; the core uses active messages.
+    // Default: active messages.
     aq_status_t (*rma)(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
                        size_t *begun);
 
-    // Native remote atomics, for memory and with AQ_AGAIN, AQ_ERR_ABSENT and *pending as with rma;
-    // any thread. Other ranks may reach the same memory by the processor's atomics, and operations
-    // of other kinds do (see `exclusive_ops`): what is not atomic beside those, the conduit leaves
-    // to active messages. Default: over those.
+    // Begins a remote atomic, for memory and with statuses and *pending as with rma; result, if not
+    // NULL, stays in use until the operation is complete. Any thread; does not block. Other ranks
+    // may access the same memory by the processor's atomics, and operations of other kinds do (see
+    // exclusive_ops): where the conduit's operation is not atomic beside those, the conduit returns
+    // AQ_ERR_ABSENT. Default: active messages.
     aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                           atomic_uint *pending);
 
-    // Bytes that this process holds for messages (rings, buffers).
+    // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.
     size_t (*memory_bytes)(aq_conduit_t *conduit);
     // Describes for gasnet_info what of this machine the conduit could use, and why not the rest:
     // calls print for each line; a line with the label "" continues the line before. Works without
-    // open.
+    // open; may block for a moment.
     void (*print_info)(void (*print)(void *arg, const char *label, const char *text), void *arg);
-    // Adds what this process has sent so far.
+    // Adds to *sum what this process has sent so far. Any thread; may take locks of the conduit.
     void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
-    // Adds what peers cost now.
+    // Adds to *sum what peers cost now. Any thread; does not block.
     void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
     // Prints queues and counters on standard error. Called in a handler of a signal: takes no
     // locks, and may read state that another thread is changing.
