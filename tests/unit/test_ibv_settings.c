@@ -205,10 +205,10 @@ static void test_manual(void **state)
                                         "GASNET_USE_FIREHOSE",
                                         "MPIRUN_CMD"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        int id = 0;
-        while (id < AQ_SET_COUNT && strcmp(aq_settings[id].name, names[i]) != 0)
+        size_t id = 0;
+        while (id < aq_settings_count() && strcmp(aq_settings_at(id)->name, names[i]) != 0)
             id++;
-        if (id == AQ_SET_COUNT)
+        if (id == aq_settings_count())
             fail_msg("%s is not in the table", names[i]);
     }
 }
