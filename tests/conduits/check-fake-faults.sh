@@ -22,7 +22,7 @@ refuses()
 modules=$AQ_BUILD/modules
 refuses "conduit absent cannot be used: this installation has no conduit 'absent'" absent "$modules"
 refuses 'aq_conduit_wrongabi.so was built for version 1.9 of the conduit contract' wrongabi "$modules"
-refuses 'this library needs version 2.0' wrongabi "$modules"
+refuses 'this library needs version 2.' wrongabi "$modules"
 # A setting whose name exists already: both owners are named.
 refuses 'conduit taken brings the setting GASNET_SPIN_US, which belongs to the library: give it another name' taken "$modules"
 refuses 'conduit incomplete cannot be used: its table lacks a mandatory operation' incomplete "$modules"
