@@ -1,4 +1,5 @@
 #include "ibv_atomic.h"
+#include "ibv_profile.h"
 
 #include <string.h>
 
@@ -8,7 +9,7 @@ enum { BYTES = 8 };
 
 aq_ibv_atomics_t aq_ibv_atomics_of(enum ibv_atomic_cap can)
 {
-    const char *wanted = aq_settings_text(AQ_SET_IBV_ATOMICS);
+    const char *wanted = aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS));
     if (can == IBV_ATOMIC_NONE || strcmp(wanted, "0") == 0)
         return AQ_IBV_ATOMICS_NONE;
     if (can == IBV_ATOMIC_GLOB)

@@ -1,4 +1,5 @@
 #include "ibv_conduit.h"
+#include "ibv_profile.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -161,7 +162,7 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
         status = aq_ibv_sleeper_open(&ibv->sleeper);
     if (status == AQ_OK)
         status = aq_ibv_addresses_exchange(ibv->base.env->boot, &ibv->device.here, &ibv->addresses);
-    return status == AQ_OK && aq_settings_bool(AQ_SET_CONNECT_STATIC)
+    return status == AQ_OK && aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC))
                ? aq_ibv_connect_all(&ibv->connector)
                : status;
 }

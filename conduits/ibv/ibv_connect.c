@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #endif
 #include "ibv_connect.h"
+#include "ibv_profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +78,7 @@ static struct rdma_conn_param conn_parameters(const aq_ibv_connector_t *connecto
         .private_data_len = sizeof *mine,
         .responder_resources = connector->limits->reads,
         .initiator_depth = connector->limits->reads,
-        .retry_count = (uint8_t)aq_settings_int(AQ_SET_QP_RETRY_COUNT),
+        .retry_count = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
         .rnr_retry_count = rnr_retries(connector->limits),
     };
 }
@@ -96,7 +97,7 @@ static aq_ibv_conn_private_data_t private_data_for(aq_ibv_connector_t *connector
 // path.
 static void id_set_timeout(struct rdma_cm_id *id)
 {
-    uint8_t timeout = (uint8_t)aq_settings_int(AQ_SET_QP_TIMEOUT);
+    uint8_t timeout = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_TIMEOUT));
     (void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout);
 }
 
@@ -169,7 +170,7 @@ aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint32_t rank, void **
 static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint32_t count,
                       aq_status_t *status)
 {
-    const unsigned most = (unsigned)aq_settings_int(AQ_SET_CONNECT_CALLS);
+    const unsigned most = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_CONNECT_CALLS));
     uint32_t ready = 0;
     for (uint32_t i = 0; i < count; i++) {
         aq_ibv_peer_t *link = aq_ibv_peer_get(connector->peers, ranks[i]);

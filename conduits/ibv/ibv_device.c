@@ -17,6 +17,7 @@
 #include "../../other/base/settings.h"
 #include "ibv_ports.h"
 #include "ibv_settings.h"
+#include "ibv_profile.h"
 
 enum { LISTEN_BACKLOG = 1024 };
 
@@ -37,7 +38,7 @@ static aq_status_t port_choose(chosen_t *chosen)
         return status;
     aq_ibv_use_t *uses = calloc(ports.count + 1, sizeof *uses);
     if (uses)
-        aq_ibv_choose(&ports, aq_settings_text(AQ_SET_IBV_PORTS), 1, uses);
+        aq_ibv_choose(&ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), 1, uses);
     for (size_t i = 0; uses && i < ports.count; i++)
         if (uses[i] == AQ_IBV_USED) {
             memcpy(chosen->device, ports.list[i].device, sizeof chosen->device);
@@ -151,7 +152,7 @@ static bool inline_is_possible(const aq_ibv_device_t *device, unsigned inline_by
 // A device does not report its limit on inline data; it refuses queue pairs that exceed the limit.
 static unsigned find_inline(const aq_ibv_device_t *device)
 {
-    int64_t wanted = aq_settings_int(AQ_SET_INLINESEND_LIMIT);
+    int64_t wanted = aq_setting_int(aq_ibv_setting(IBV_SET_INLINESEND_LIMIT));
     unsigned bytes =
         wanted < 0 || wanted > AQ_IBV_INLINE_MOST ? AQ_IBV_INLINE_MOST : (unsigned)wanted;
     while (bytes && !inline_is_possible(device, bytes))

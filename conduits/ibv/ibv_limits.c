@@ -3,6 +3,7 @@
 #include "../../other/base/minmax.h"
 #include "../../other/base/settings.h"
 #include "ibv_wire.h"
+#include "ibv_profile.h"
 
 enum {
     APART_NS = 10000,
@@ -18,9 +19,9 @@ enum {
     VENDOR_SIW = 0x626d74, // siw
 };
 
-static unsigned setting_or(aq_setting_id_t id, uint64_t zero_means)
+static unsigned setting_or(aq_ibv_setting_id_t id, uint64_t zero_means)
 {
-    int64_t value = aq_settings_int(id);
+    int64_t value = aq_setting_int(aq_ibv_setting(id));
     return value ? (unsigned)value : aq_min(zero_means, UINT32_MAX);
 }
 
@@ -32,11 +33,11 @@ static unsigned most_arrivals(const struct ibv_device_attr *can)
 
 static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
 {
-    limits->depth_each =
-        aq_min((unsigned)aq_settings_int(AQ_SET_NETWORKDEPTH_PP), (unsigned)can->max_qp_wr);
+    limits->depth_each = aq_min((unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_NETWORKDEPTH_PP)),
+                                (unsigned)can->max_qp_wr);
     uint64_t most = aq_min(limits->depth_each * peers, (unsigned)can->max_cqe);
     limits->depth_total =
-        aq_min(setting_or(AQ_SET_NETWORKDEPTH_TOTAL, aq_min(most, DEFAULT_DEPTH)), most);
+        aq_min(setting_or(IBV_SET_NETWORKDEPTH_TOTAL, aq_min(most, DEFAULT_DEPTH)), most);
     // A Long takes two entries at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
@@ -45,11 +46,12 @@ static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ib
 
 static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct ibv_device_attr *can)
 {
-    unsigned total = setting_or(AQ_SET_AM_CREDITS_TOTAL, limits->depth_total);
+    unsigned total = setting_or(IBV_SET_AM_CREDITS_TOTAL, limits->depth_total);
     aq_credit_limits_t wanted = {
-        .each = aq_min((unsigned)aq_settings_int(AQ_SET_AM_CREDITS_PP), limits->depth_each),
+        .each = aq_min((unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_PP)),
+                       limits->depth_each),
         .total = aq_min(total, limits->depth_total),
-        .slack = (unsigned)aq_settings_int(AQ_SET_AM_CREDITS_SLACK),
+        .slack = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_SLACK)),
     };
     limits->credits = aq_credit_fit(wanted, (uint32_t)peers);
     // One buffer for each request that may come, and one for each reply.
@@ -63,12 +65,12 @@ static void find_credits(aq_ibv_limits_t *limits, uint64_t peers, const struct i
 
 static void find_ring_settings(aq_ibv_limits_t *limits, bool threads)
 {
-    const uint64_t bytes = aq_settings_bytes(AQ_SET_AMRDMA_LIMIT);
+    const uint64_t bytes = aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_LIMIT));
     const size_t longest = AQ_IBV_BUFFER_BYTES - AQ_IBV_FOOTER_BYTES - 8;
-    limits->ring_depth = (unsigned)aq_settings_bytes(AQ_SET_AMRDMA_DEPTH);
-    limits->ring_cycle = (unsigned)aq_settings_bytes(AQ_SET_AMRDMA_CYCLE);
+    limits->ring_depth = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH));
+    limits->ring_cycle = (unsigned)aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE));
     limits->ring_bytes = bytes < longest ? bytes : longest;
-    limits->rings = (unsigned)aq_settings_int(AQ_SET_AMRDMA_MAX_PEERS);
+    limits->rings = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AMRDMA_MAX_PEERS));
     if (limits->rings > RINGS_MOST)
         limits->rings = RINGS_MOST;
     if (limits->rings > limits->peers)
@@ -100,9 +102,9 @@ static void find_unsignaled(aq_ibv_limits_t *limits, const struct ibv_device_att
 
 static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
 {
-    const uint64_t bounce = aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT);
+    const uint64_t bounce = aq_setting_bytes(aq_ibv_setting(IBV_SET_NONBULKPUT_BOUNCE_LIMIT));
     limits->packed_long =
-        aq_min(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), aq_ibv_longest_packed());
+        aq_min(aq_setting_bytes(aq_ibv_setting(IBV_SET_PACKEDLONG_LIMIT)), aq_ibv_longest_packed());
     limits->bounce_bytes = aq_min(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
     if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
         limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
@@ -120,7 +122,7 @@ static uint8_t reads_of(const struct ibv_device_attr *can)
     const unsigned most =
         (unsigned)(can->max_qp_rd_atom < can->max_qp_init_rd_atom ? can->max_qp_rd_atom
                                                                   : can->max_qp_init_rd_atom);
-    return (uint8_t)aq_min(setting_or(AQ_SET_QP_RD_ATOM, most), most < 255 ? most : 255);
+    return (uint8_t)aq_min(setting_or(IBV_SET_QP_RD_ATOM, most), most < 255 ? most : 255);
 }
 
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
@@ -134,7 +136,7 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
     find_rings(limits, threads, can);
     find_unsignaled(limits, can);
     limits->bounces =
-        aq_min(setting_or(AQ_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
+        aq_min(setting_or(IBV_SET_BBUF_COUNT, limits->depth_total), limits->depth_total);
     limits->large_bounces = aq_min(LARGE_BOUNCES, limits->depth_total);
     limits->reads = reads_of(can);
     limits->in_software = is_in_software(can);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #endif
 #include "ibv_memory.h"
+#include "ibv_profile.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -27,7 +28,7 @@ const aq_ibv_calls_t aq_ibv_calls = {reg_mr, ibv_dereg_mr, ibv_is_fork_initializ
 
 uint64_t aq_ibv_memory_piece_bytes(uint64_t device)
 {
-    uint64_t given = aq_settings_bytes(AQ_SET_PIN_MAXSZ);
+    uint64_t given = aq_setting_bytes(aq_ibv_setting(IBV_SET_PIN_MAXSZ));
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (given != 0 && given < page)
         given = page;
@@ -157,7 +158,8 @@ size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, vo
 
 bool aq_ibv_memory_probe_wanted(void)
 {
-    return aq_settings_bool(AQ_SET_PHYSMEM_PROBE) || !aq_settings_bool(AQ_SET_PHYSMEM_NOPROBE);
+    return aq_setting_bool(aq_ibv_setting(IBV_SET_PHYSMEM_PROBE)) ||
+           !aq_setting_bool(aq_ibv_setting(IBV_SET_PHYSMEM_NOPROBE));
 }
 
 // Registers up to so many bytes, in as many regions as needed, and gives them back. Returns how
@@ -259,7 +261,8 @@ void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment)
 
 bool aq_ibv_memory_stays(void)
 {
-    return aq_settings_bool(AQ_SET_USE_FIREHOSE) && aq_settings_bool(AQ_SET_DISABLE_MUNMAP);
+    return aq_settings_bool(AQ_SET_USE_FIREHOSE) &&
+           aq_setting_bool(aq_ibv_setting(IBV_SET_DISABLE_MUNMAP));
 }
 
 // malloc unmaps empty arenas beside the first whatever the threshold, so there must be no others.

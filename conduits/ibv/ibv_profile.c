@@ -5,6 +5,121 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_SPAWNER] = {"GASNET_IBV_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0,
                          "auto fork ssh custom mpi pmi",
                          "As GASNET_SPAWNER, for conduit ibv only, where it takes precedence."},
+    [IBV_SET_PORTS] =
+        {"GASNET_IBV_PORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Ports that conduit ibv may use: devices separated by +, each followed by a colon and "
+         "port numbers if not all of its ports are allowed: mlx5_0+mlx5_1:1,2. The list is a "
+         "filter: ports that do not exist or are not active are skipped, and order has no meaning. "
+         "Default: every port is allowed. gasnet_info lists the ports and says which one is used."},
+    [IBV_SET_HCA_ID] =
+        {"GASNET_HCA_ID", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},
+    [IBV_SET_PORT_NUM] =
+        {"GASNET_PORT_NUM", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},
+    [IBV_SET_NUM_QPS] =
+        {"GASNET_NUM_QPS", AQ_TYPE_INT, "0", 0, 64, NULL,
+         "Accepted for conduit ibv without effect: this version uses one port and one queue pair "
+         "for each peer; more queue pairs on the same port would share its bandwidth."},
+    [IBV_SET_QP_TIMEOUT] =
+        {"GASNET_QP_TIMEOUT", AQ_TYPE_INT, "18", 0, 31, NULL,
+         "Conduit ibv: how long a device waits for an acknowledgement before it retransmits: 4.096 "
+         "microseconds times 2 to this power; 18 is one second. 0: for ever."},
+    [IBV_SET_QP_RETRY_COUNT] = {"GASNET_QP_RETRY_COUNT", AQ_TYPE_INT, "7", 0, 7, NULL,
+                                "Conduit ibv: how often a device retransmits without an "
+                                "acknowledgement before the job ends with an error."},
+    [IBV_SET_QP_RD_ATOM] = {"GASNET_QP_RD_ATOM", AQ_TYPE_INT, "0", 0, 255, NULL,
+                            "Conduit ibv: RDMA reads and atomics that may be outstanding on one "
+                            "connection. 0: as many as the device allows."},
+    [IBV_SET_ATOMICS] =
+        {"GASNET_IBV_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
+         "Conduit ibv: whether the device performs remote atomics on 64-bit types, as far as it "
+         "supports them: addition, compare-and-swap, read. auto: if the device's atomics are "
+         "atomic with respect to those of processors; 0: never, the target performs all of them; "
+         "1: also if they are not, for domains with no other operations: the program then "
+         "guarantees that the ranks of the target's host do not access that memory meanwhile."},
+    [IBV_SET_CONNECT_STATIC] = {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+                                "Conduit ibv: whether every process connects to all others at the "
+                                "start. 0: a process connects to a peer at first use."},
+    [IBV_SET_CONNECT_DYNAMIC] = {"GASNET_CONNECT_DYNAMIC", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                                 "Conduit ibv: whether connections may be made after the start. 0 "
+                                 "implies GASNET_CONNECT_STATIC=1."},
+    [IBV_SET_CONNECT_CALLS] =
+        {"GASNET_CONNECT_CALLS", AQ_TYPE_INT, "16", 1, 65535, NULL,
+         "Conduit ibv: largest number of connections that a process requests at the same time when "
+         "GASNET_CONNECT_STATIC=1 makes it connect to all peers."},
+    [IBV_SET_RCV_THREAD_RATE] = {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
+                                 "Conduit ibv: largest number of times per second that the thread "
+                                 "of GASNET_RCV_THREAD wakes up. 0: no limit."},
+    [IBV_SET_INLINESEND_LIMIT] =
+        {"GASNET_INLINESEND_LIMIT", AQ_TYPE_INT, "-1", -1, 65535, NULL,
+         "Conduit ibv: most bytes that a work request carries to the device itself (inline). 0: "
+         "none; -1, or more than the device supports: as many as it supports."},
+    [IBV_SET_PACKEDLONG_LIMIT] =
+        {"GASNET_PACKEDLONG_LIMIT", AQ_TYPE_BYTES, "4012", 0, 65536, NULL,
+         "Conduit ibv: most bytes of a Long message that travel with its header, to be copied into "
+         "place at the target; the device writes longer payloads itself. A receive buffer is an "
+         "upper limit. 0: the device always writes them."},
+    [IBV_SET_NONBULKPUT_BOUNCE_LIMIT] =
+        {"GASNET_NONBULKPUT_BOUNCE_LIMIT", AQ_TYPE_BYTES, "64KB", 0, 1 << 30, NULL,
+         "Conduit ibv: longest put that is copied into a buffer so that its source may be reused "
+         "at once; a longer one is written from its source, and the call waits. 0: no put is "
+         "copied."},
+    [IBV_SET_NETWORKDEPTH_PP] =
+        {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
+         "Conduit ibv: device operations (RDMA and messages) that a process "
+         "may have outstanding to one peer: the depth of a send queue."},
+    [IBV_SET_NETWORKDEPTH_TOTAL] =
+        {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "0", 0, 1e7, NULL,
+         "Conduit ibv: as GASNET_NETWORKDEPTH_PP, for all peers together. 0: as many as "
+         "GASNET_NETWORKDEPTH_PP and the device allow, at most 4096."},
+    [IBV_SET_AM_CREDITS_PP] = {"GASNET_AM_CREDITS_PP", AQ_TYPE_INT, "32", 1, 32768, NULL,
+                               "Conduit ibv: unanswered requests that a process may have "
+                               "outstanding to one peer, at most GASNET_NETWORKDEPTH_PP."},
+    [IBV_SET_AM_CREDITS_TOTAL] =
+        {"GASNET_AM_CREDITS_TOTAL", AQ_TYPE_INT, "1024", 0, 1e7, NULL,
+         "Conduit ibv: as GASNET_AM_CREDITS_PP, for all peers together, at "
+         "most GASNET_NETWORKDEPTH_TOTAL; the default is at least one for "
+         "each process of the job. 0: GASNET_NETWORKDEPTH_TOTAL."},
+    [IBV_SET_AM_CREDITS_SLACK] = {"GASNET_AM_CREDITS_SLACK", AQ_TYPE_INT, "1", 0, 32768, NULL,
+                                  "Conduit ibv: credits that a process keeps for a peer until "
+                                  "another message can return them; with one more, a message of "
+                                  "their own returns them. Always less than GASNET_AM_CREDITS_PP."},
+    [IBV_SET_BBUF_COUNT] =
+        {"GASNET_BBUF_COUNT", AQ_TYPE_INT, "1024", 0, 1e6, NULL,
+         "Conduit ibv: buffers of a process in which messages are assembled and puts are copied, "
+         "at most GASNET_NETWORKDEPTH_TOTAL. 0: GASNET_NETWORKDEPTH_TOTAL."},
+    [IBV_SET_PIN_MAXSZ] = {"GASNET_PIN_MAXSZ", AQ_TYPE_POWER, "0", 0, 0x1p38, NULL,
+                           "Conduit ibv: longest piece in which the segment is pinned, with an "
+                           "optional suffix K, M or G. 0: as long as the device allows."},
+    [IBV_SET_AMRDMA_LIMIT] =
+        {"GASNET_AMRDMA_LIMIT", AQ_TYPE_BYTES, "4012", 0, 4096, NULL,
+         "Conduit ibv: longest message that is written by RDMA straight into a ring of the "
+         "receiver, at most the size of a buffer of a ring. 0: none."},
+    [IBV_SET_AMRDMA_DEPTH] = {"GASNET_AMRDMA_DEPTH", AQ_TYPE_POWER, "16", 1, 32, NULL,
+                              "Conduit ibv: buffers in each ring of GASNET_AMRDMA_LIMIT; each peer "
+                              "that has a ring has its own."},
+    [IBV_SET_AMRDMA_MAX_PEERS] = {"GASNET_AMRDMA_MAX_PEERS", AQ_TYPE_INT, "32", 0, 65535, NULL,
+                                  "Conduit ibv: largest number of peers that have a ring at a "
+                                  "process at the same time. 0: none."},
+    [IBV_SET_AMRDMA_CYCLE] = {"GASNET_AMRDMA_CYCLE", AQ_TYPE_POWER, "1024", 0, 1 << 30, NULL,
+                              "Conduit ibv: number of messages (of at most GASNET_AMRDMA_LIMIT) "
+                              "after which a process decides again which peers have a ring. 1: a "
+                              "peer gets a ring with its first message; 0: no peer has one."},
+    [IBV_SET_DISABLE_MUNMAP] =
+        {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+         "Conduit ibv: whether malloc keeps all memory of the process (mallopt), so that memory "
+         "which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that unmaps "
+         "memory which it used for puts and gets, or that has another allocator: data outside of "
+         "the segment is then copied through buffers, or, if all memory is the segment (mode "
+         "EVERYTHING), sent by active messages."},
+    [IBV_SET_PHYSMEM_PROBE] =
+        {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether each process pins as much memory as it can at the start, up to "
+         "GASNET_PHYSMEM_MAX, to find out how much that is. This takes seconds. 0: a limit is "
+         "reported when it is reached, and less memory is pinned from then on."},
+    [IBV_SET_PHYSMEM_NOPROBE] = {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
+                                 "Conduit ibv: 0 is the same as GASNET_PHYSMEM_PROBE=1."},
 };
 
 const aq_setting_group_t aq_ibv_settings = {"conduit ibv", aq_ibv_rows, IBV_SET_COUNT};

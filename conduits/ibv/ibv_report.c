@@ -1,6 +1,7 @@
 // What gasnet_info prints about the verbs devices of this host.
 #include "ibv_ports.h"
 #include "ibv_filter.h"
+#include "ibv_profile.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static void survey_end(survey_t *survey)
 // False: why says what is wrong with the filter, or that memory ran out.
 static bool survey_begin(survey_t *survey, char *why, size_t why_size)
 {
-    const char *filter = aq_settings_text(AQ_SET_IBV_PORTS);
+    const char *filter = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS));
     *survey = (survey_t){0};
     if (!aq_ibv_filter_check(filter, why, why_size))
         return false;
@@ -47,8 +48,8 @@ bool aq_ibv_usable(char *why, size_t why_size)
         return false;
     size_t used = survey.used;
     if (used == 0)
-        aq_ibv_explain(&survey.ports, aq_settings_text(AQ_SET_IBV_PORTS), survey.uses, why,
-                       why_size);
+        aq_ibv_explain(&survey.ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), survey.uses,
+                       why, why_size);
     for (size_t i = 0; i < survey.ports.count; i++) {
         const aq_ibv_port_t *port = &survey.ports.list[i];
         if (survey.uses[i] == AQ_IBV_USED)

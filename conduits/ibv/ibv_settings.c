@@ -1,4 +1,5 @@
 #include "ibv_settings.h"
+#include "ibv_profile.h"
 
 #include <stdio.h>
 
@@ -6,21 +7,22 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
-static void warn_of_old(aq_setting_id_t id)
+static void warn_of_old(const aq_setting_t *row)
 {
-    if (aq_settings_given(id))
+    if (aq_setting_given(row))
         aq_log_warn("%s has no meaning any more; unset it, and name devices and ports in "
                     "GASNET_IBV_PORTS",
-                    aq_settings_row(id)->name);
+                    row->name);
 }
 
 aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
 {
     if (aq_log_is_first()) {
-        warn_of_old(AQ_SET_HCA_ID);
-        warn_of_old(AQ_SET_PORT_NUM);
+        warn_of_old(aq_ibv_setting(IBV_SET_HCA_ID));
+        warn_of_old(aq_ibv_setting(IBV_SET_PORT_NUM));
     }
-    if (aq_settings_bool(AQ_SET_CONNECT_STATIC) || aq_settings_bool(AQ_SET_CONNECT_DYNAMIC))
+    if (aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC)) ||
+        aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_DYNAMIC)))
         return AQ_OK;
     snprintf(why, why_size,
              "GASNET_CONNECT_DYNAMIC is no, and GASNET_CONNECT_STATIC is not yes, so that no "
@@ -32,32 +34,34 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
 aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
                                 uint64_t peers, char *why, size_t why_size)
 {
-    const uint64_t to_all = peers * (uint64_t)aq_settings_int(AQ_SET_NETWORKDEPTH_PP);
-    const uint64_t credits = peers * (uint64_t)aq_settings_int(AQ_SET_AM_CREDITS_PP);
+    const uint64_t to_all =
+        peers * (uint64_t)aq_setting_int(aq_ibv_setting(IBV_SET_NETWORKDEPTH_PP));
+    const uint64_t credits =
+        peers * (uint64_t)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_PP));
     const int reads = can->max_qp_rd_atom < can->max_qp_init_rd_atom ? can->max_qp_rd_atom
                                                                      : can->max_qp_init_rd_atom;
     const struct {
-        aq_setting_id_t id;
+        aq_ibv_setting_id_t id;
         uint64_t used; // more than this has no effect
         int most;
         const char *of;
     } limits[] = {
-        {AQ_SET_NETWORKDEPTH_PP, UINT64_MAX, can->max_qp_wr, "entries in a send queue"},
-        {AQ_SET_NETWORKDEPTH_TOTAL, to_all, can->max_cqe, "entries in a completion queue"},
-        {AQ_SET_AM_CREDITS_TOTAL, aq_min(credits, to_all), can->max_srq_wr,
+        {IBV_SET_NETWORKDEPTH_PP, UINT64_MAX, can->max_qp_wr, "entries in a send queue"},
+        {IBV_SET_NETWORKDEPTH_TOTAL, to_all, can->max_cqe, "entries in a completion queue"},
+        {IBV_SET_AM_CREDITS_TOTAL, aq_min(credits, to_all), can->max_srq_wr,
          "buffers in a shared receive queue"},
-        {AQ_SET_QP_RD_ATOM, UINT64_MAX, reads, "RDMA reads under way on a connection"},
+        {IBV_SET_QP_RD_ATOM, UINT64_MAX, reads, "RDMA reads under way on a connection"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        const aq_setting_id_t id = limits[i].id;
-        const int64_t value = aq_settings_int(id);
-        if (!aq_settings_given(id) ||
+        const aq_setting_t *row = aq_ibv_setting(limits[i].id);
+        const int64_t value = aq_setting_int(row);
+        if (!aq_setting_given(row) ||
             aq_min((uint64_t)value, limits[i].used) <= (uint64_t)limits[i].most)
             continue;
         snprintf(why, why_size,
                  "%s=%lld is more than verbs device %s can do: it has at most %d %s; set it to "
                  "that or less",
-                 aq_settings_row(id)->name, (long long)value, device, limits[i].most, limits[i].of);
+                 row->name, (long long)value, device, limits[i].most, limits[i].of);
         return AQ_ERR_CONFIG;
     }
     return AQ_OK;

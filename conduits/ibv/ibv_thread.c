@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #endif
 #include "ibv_thread.h"
+#include "ibv_profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,7 @@ static void *thread_run(void *arg)
 
 bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup)
 {
-    setup->rate = (uint32_t)aq_settings_int(AQ_SET_RCV_THREAD_RATE);
+    setup->rate = (uint32_t)aq_setting_int(aq_ibv_setting(IBV_SET_RCV_THREAD_RATE));
     return aq_settings_bool(AQ_SET_RCV_THREAD);
 }
 

@@ -1,4 +1,5 @@
 #include "udp_auth.h"
+#include "udp_profile.h"
 
 #include <endian.h>
 #include <sodium.h>
@@ -79,7 +80,7 @@ aq_status_t udp_auth_derive(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], u
 
 udp_auth_mode_t udp_auth_chosen(bool loopback)
 {
-    const char *word = aq_settings_text(AQ_SET_UDP_AUTH);
+    const char *word = aq_setting_text(aq_udp_setting(UDP_SET_AUTH));
     for (udp_auth_mode_t mode = UDP_AUTH_OFF; mode <= UDP_AUTH_ENCRYPT; mode++)
         if (strcmp(word, mode_names[mode]) == 0)
             return mode;
@@ -88,7 +89,7 @@ udp_auth_mode_t udp_auth_chosen(bool loopback)
 
 aq_status_t udp_auth_start(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], bool loopback)
 {
-    const char *checksum = aq_settings_text(AQ_SET_UDP_CHECKSUM);
+    const char *checksum = aq_setting_text(aq_udp_setting(UDP_SET_CHECKSUM));
     bool wanted = strcmp(checksum, "auto") == 0 ? !loopback : strcmp(checksum, "yes") == 0;
     return udp_auth_derive(auth, key, udp_auth_chosen(loopback), wanted);
 }

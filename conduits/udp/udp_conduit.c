@@ -2,6 +2,7 @@
 // udp_receive.c carry the messages.
 #include "udp_state.h"
 #include "udp_watch.h"
+#include "udp_profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static bool stays_inside(const aq_boot_t *boot)
     uint32_t r = 0;
     while (r < boot->size && boot->host_of_rank[r] == 0)
         r++;
-    return r == boot->size && !*aq_settings_text(AQ_SET_WORKERIP);
+    return r == boot->size && !*aq_setting_text(aq_udp_setting(UDP_SET_WORKERIP));
 }
 
 // The largest payload of a frame that has the maximum number of arguments.
@@ -115,7 +116,7 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     }
     udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env};
     atomic_init(&udp->deadline, UDP_NEVER);
-    udp->queue_most = queue_most((size_t)aq_settings_bytes(AQ_SET_UDP_RECEIVE_MEMORY));
+    udp->queue_most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
     udp_watch_start(&udp->watch);
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         udp->queue[c].last = &udp->queue[c].first;

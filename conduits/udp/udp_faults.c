@@ -1,4 +1,5 @@
 #include "udp_faults.h"
+#include "udp_profile.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -92,16 +93,16 @@ aq_status_t udp_faults_make(const udp_faults_rates_t *rates, uint64_t seed, udp_
 aq_status_t udp_faults_start(uint32_t rank, udp_faults_t **out)
 {
     udp_faults_rates_t rates = {
-        .drop = aq_settings_real(AQ_SET_UDP_FAULT_DROP),
-        .duplicate = aq_settings_real(AQ_SET_UDP_FAULT_DUPLICATE),
-        .reorder = aq_settings_real(AQ_SET_UDP_FAULT_REORDER),
-        .delay = aq_settings_real(AQ_SET_UDP_FAULT_DELAY),
-        .truncate = aq_settings_real(AQ_SET_UDP_FAULT_TRUNCATE),
-        .flip = aq_settings_real(AQ_SET_UDP_FAULT_FLIP),
-        .forge = aq_settings_real(AQ_SET_UDP_FAULT_FORGE),
-        .delay_ns = (uint64_t)(aq_settings_real(AQ_SET_UDP_FAULT_DELAY_MS) * NS_PER_MS),
+        .drop = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_DROP)),
+        .duplicate = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_DUPLICATE)),
+        .reorder = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_REORDER)),
+        .delay = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_DELAY)),
+        .truncate = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_TRUNCATE)),
+        .flip = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_FLIP)),
+        .forge = aq_setting_real(aq_udp_setting(UDP_SET_FAULT_FORGE)),
+        .delay_ns = (uint64_t)(aq_setting_real(aq_udp_setting(UDP_SET_FAULT_DELAY_MS)) * NS_PER_MS),
     };
-    uint64_t seed = (uint64_t)aq_settings_int(AQ_SET_UDP_FAULT_SEED);
+    uint64_t seed = (uint64_t)aq_setting_int(aq_udp_setting(UDP_SET_FAULT_SEED));
     *out = NULL;
     if (rates.drop + rates.duplicate + rates.reorder + rates.delay + rates.truncate + rates.flip +
             rates.forge ==

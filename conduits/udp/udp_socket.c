@@ -17,6 +17,7 @@
 #include "../../other/base/settings.h"
 #include "../../other/base/settings_lists.h"
 #include "udp_faults.h"
+#include "udp_profile.h"
 
 enum {
     SENDS = 32,          // messages in one system call
@@ -57,15 +58,15 @@ struct udp_socket_io {
 udp_socket_setup_t udp_socket_settings(bool local, uint32_t rank)
 {
     aq_ports_t ports = {0};
-    (void)aq_settings_read_ports(aq_settings_text(AQ_SET_UDP_PORTS), &ports);
+    (void)aq_settings_read_ports(aq_setting_text(aq_udp_setting(UDP_SET_PORTS)), &ports);
     return (udp_socket_setup_t){
         .interface = {.local = local,
-                      .worker = aq_settings_text(AQ_SET_WORKERIP),
+                      .worker = aq_setting_text(aq_udp_setting(UDP_SET_WORKERIP)),
                       .master = aq_settings_text(AQ_SET_MASTERIP)},
         .port_low = ports.low,
         .port_high = ports.high,
-        .receive_bytes = aq_settings_bytes(AQ_SET_UDP_RCVBUF),
-        .send_bytes = aq_settings_bytes(AQ_SET_UDP_SNDBUF),
+        .receive_bytes = aq_setting_bytes(aq_udp_setting(UDP_SET_RCVBUF)),
+        .send_bytes = aq_setting_bytes(aq_udp_setting(UDP_SET_SNDBUF)),
         .spread = rank,
     };
 }

@@ -1,4 +1,5 @@
 #include "udp_watch.h"
+#include "udp_profile.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,9 +23,9 @@ enum {
 
 // ---- settings and time ----
 
-static uint64_t setting_ns(aq_setting_id_t id)
+static uint64_t setting_ns(const aq_setting_t *row)
 {
-    return (uint64_t)(aq_settings_real(id) * 1e9);
+    return (uint64_t)(aq_setting_real(row) * 1e9);
 }
 
 static uint64_t shorter_step(uint64_t step, uint64_t time)
@@ -34,10 +35,10 @@ static uint64_t shorter_step(uint64_t step, uint64_t time)
 
 void udp_watch_start(udp_watch_t *watch)
 {
-    watch->connect_timeout = setting_ns(AQ_SET_CONNECT_TIMEOUT);
-    watch->silence = setting_ns(AQ_SET_UDP_SILENCE_WARN);
-    watch->host_timeout = setting_ns(AQ_SET_UDP_HOST_TIMEOUT);
-    watch->peer_timeout = setting_ns(AQ_SET_UDP_PEER_TIMEOUT);
+    watch->connect_timeout = setting_ns(aq_settings_row(AQ_SET_CONNECT_TIMEOUT));
+    watch->silence = setting_ns(aq_udp_setting(UDP_SET_SILENCE_WARN));
+    watch->host_timeout = setting_ns(aq_udp_setting(UDP_SET_HOST_TIMEOUT));
+    watch->peer_timeout = setting_ns(aq_udp_setting(UDP_SET_PEER_TIMEOUT));
     watch->step =
         shorter_step(shorter_step(shorter_step(UDP_NEVER, watch->silence), watch->host_timeout),
                      watch->peer_timeout);

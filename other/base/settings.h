@@ -2,7 +2,8 @@
 //
 // Parsing, gasnet_info -e, the manual page and the test that each variable is documented come from
 // this table. A value that does not parse stops the job with the name, the value and what would be
-// legal. To add a variable: an id here, a row in settings_table.c.
+// legal. To add a variable: an id here and a row in settings_table.c; if only one conduit reads it,
+// an id and a row in the profile of that conduit (profile.h).
 #ifndef AQ_SETTINGS_H
 #define AQ_SETTINGS_H
 
@@ -42,60 +43,14 @@ typedef enum aq_setting_id {
     AQ_SET_CSPAWN_SERVERS,
     AQ_SET_CSPAWN_ROUTE_OUTPUT,
     AQ_SET_CSPAWN_KEY,
-    AQ_SET_WORKER_RANK,        // GASNET_WORKER_RANK: which rank a process of spawner custom becomes
-    AQ_SET_SPAWN_KEY,          // GASNET_SPAWN_KEY: set by the launcher
-    AQ_SET_MASTERIP,           // GASNET_MASTERIP: address of the launcher, as the ranks see it
-    AQ_SET_WORKERIP,           // GASNET_WORKERIP: network that the ranks use among themselves
-    AQ_SET_UDP_PORTS,          // GASNET_UDP_PORTS: range of ports
-    AQ_SET_UDP_RCVBUF,         // GASNET_UDP_RCVBUF: the kernel's buffers
-    AQ_SET_UDP_SNDBUF,         // GASNET_UDP_SNDBUF
-    AQ_SET_UDP_RECEIVE_MEMORY, // GASNET_UDP_RECEIVE_MEMORY: of the process, for what has arrived
-    AQ_SET_UDP_AUTH,           // GASNET_UDP_AUTH: auto encrypt full header token off
-    AQ_SET_UDP_CHECKSUM,       // GASNET_UDP_CHECKSUM: auto yes no
-    AQ_SET_UDP_PEER_TIMEOUT,   // GASNET_UDP_PEER_TIMEOUT: seconds; 0: none
-    AQ_SET_UDP_HOST_TIMEOUT,   // GASNET_UDP_HOST_TIMEOUT: seconds; 0: none
-    AQ_SET_UDP_SILENCE_WARN,   // GASNET_UDP_SILENCE_WARN: seconds; 0: none
-    AQ_SET_CONNECT_TIMEOUT,    // GASNET_CONNECT_TIMEOUT: seconds; 0: none
-    AQ_SET_UDP_FAULT_DROP,     // GASNET_UDP_FAULT_...: percent of datagrams, for tests
-    AQ_SET_UDP_FAULT_DUPLICATE,
-    AQ_SET_UDP_FAULT_REORDER,
-    AQ_SET_UDP_FAULT_DELAY,
-    AQ_SET_UDP_FAULT_DELAY_MS, // at most that long
-    AQ_SET_UDP_FAULT_TRUNCATE,
-    AQ_SET_UDP_FAULT_FLIP,
-    AQ_SET_UDP_FAULT_FORGE,
-    AQ_SET_UDP_FAULT_SEED,
-    AQ_SET_IBV_PORTS, // GASNET_IBV_PORTS: filter of ports; conduits/ibv/ibv_filter.h
-    AQ_SET_HCA_ID,    // GASNET_HCA_ID, GASNET_PORT_NUM: what the filter was called before
-    AQ_SET_PORT_NUM,
-    AQ_SET_NUM_QPS,    // GASNET_NUM_QPS: accepted
-    AQ_SET_QP_TIMEOUT, // GASNET_QP_...: attributes of queue pairs
-    AQ_SET_QP_RETRY_COUNT,
-    AQ_SET_QP_RD_ATOM,
-    AQ_SET_IBV_ATOMICS,
-    AQ_SET_CONNECT_STATIC, // GASNET_CONNECT_...: when connections are made
-    AQ_SET_CONNECT_DYNAMIC,
-    AQ_SET_CONNECT_CALLS,
-    AQ_SET_RCV_THREAD,       // GASNET_RCV_THREAD: a thread that handles arrivals
-    AQ_SET_RCV_THREAD_RATE,  // wake-ups in a second; 0: no limit
-    AQ_SET_INLINESEND_LIMIT, // bytes; -1: what the device has
-    AQ_SET_PACKEDLONG_LIMIT, // bytes, and so the next one
-    AQ_SET_NONBULKPUT_BOUNCE_LIMIT,
-    AQ_SET_NETWORKDEPTH_PP, // GASNET_NETWORKDEPTH_..., _AM_CREDITS_..., _BBUF_COUNT: how much may
-    AQ_SET_NETWORKDEPTH_TOTAL, // be under way
-    AQ_SET_AM_CREDITS_PP,
-    AQ_SET_AM_CREDITS_TOTAL,
-    AQ_SET_AM_CREDITS_SLACK,
-    AQ_SET_BBUF_COUNT,
-    AQ_SET_PIN_MAXSZ,    // bytes; 0: what the device has
-    AQ_SET_AMRDMA_LIMIT, // GASNET_AMRDMA_...: rings that peers write by RDMA
-    AQ_SET_AMRDMA_DEPTH,
-    AQ_SET_AMRDMA_MAX_PEERS,
-    AQ_SET_AMRDMA_CYCLE,
-    AQ_SET_USE_FIREHOSE, // GASNET_USE_FIREHOSE and its kin: what conduit ibv pins; see
-    AQ_SET_FIREHOSE_M,   // firehose/firehose_params.h
+    AQ_SET_WORKER_RANK,     // GASNET_WORKER_RANK: which rank a process of spawner custom becomes
+    AQ_SET_SPAWN_KEY,       // GASNET_SPAWN_KEY: set by the launcher
+    AQ_SET_MASTERIP,        // GASNET_MASTERIP: address of the launcher, as the ranks see it
+    AQ_SET_CONNECT_TIMEOUT, // GASNET_CONNECT_TIMEOUT: seconds; 0: none
+    AQ_SET_RCV_THREAD,      // GASNET_RCV_THREAD: a thread that handles arrivals
+    AQ_SET_USE_FIREHOSE,    // GASNET_USE_FIREHOSE and its kin: what conduit ibv pins; see
+    AQ_SET_FIREHOSE_M,      // firehose/firehose_params.h
     AQ_SET_FIREHOSE_R,
-    AQ_SET_DISABLE_MUNMAP, // GASNET_DISABLE_MUNMAP: malloc keeps what it has
     AQ_SET_FIREHOSE_MAXVICTIM_M,
     AQ_SET_FIREHOSE_MAXVICTIM_R,
     AQ_SET_FIREHOSE_MAXREGION_SIZE,
@@ -103,8 +58,6 @@ typedef enum aq_setting_id {
     AQ_SET_FIREHOSE_VERBOSE,
     AQ_SET_PUTINMOVE_LIMIT,
     AQ_SET_PHYSMEM_MAX,
-    AQ_SET_PHYSMEM_PROBE,
-    AQ_SET_PHYSMEM_NOPROBE,
     AQ_SET_PHYSMEM_WARN,
     AQ_SET_PINNED_REGIONS_MAX,
     AQ_SET_MAXIMIZE_MEMLOCK,

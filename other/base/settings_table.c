@@ -127,196 +127,16 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Address or name of the launching host, as the other hosts reach it; spawner ssh tells "
          "them to connect to it. Conduit udp uses the interface that leads to this address if "
          "GASNET_WORKERIP is not set and the job runs on several hosts."},
-    [AQ_SET_WORKERIP] =
-        {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Network that the processes of conduit udp use among themselves, for example 192.168.0.0: "
-         "the interface with this address or in this network. If neither this variable nor "
-         "GASNET_MASTERIP is set: the loopback interface if all processes are on one host, "
-         "otherwise the interface that leads to the other hosts of the job, or, if the spawner "
-         "does not know these, the interface of the default route."},
-    [AQ_SET_UDP_PORTS] =
-        {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
-         "Ports that conduit udp may use, for example 50000-50100 if a firewall opens only these; "
-         "each process of a host takes one. Default: the kernel chooses."},
-    [AQ_SET_UDP_RCVBUF] = {"GASNET_UDP_RCVBUF", AQ_TYPE_BYTES, "4MB", 4096, 1 << 30, NULL,
-                           "Size of the kernel's receive buffer for the datagrams of a process of "
-                           "conduit udp. The kernel grants at most net.core.rmem_max."},
-    [AQ_SET_UDP_SNDBUF] = {"GASNET_UDP_SNDBUF", AQ_TYPE_BYTES, "1MB", 4096, 1 << 30, NULL,
-                           "Size of the kernel's send buffer for the datagrams of a process of "
-                           "conduit udp. The kernel grants at most net.core.wmem_max."},
-    [AQ_SET_UDP_RECEIVE_MEMORY] =
-        {"GASNET_UDP_RECEIVE_MEMORY", AQ_TYPE_BYTES, "10MB", 3 << 20, 1 << 30, NULL,
-         "Memory in which a process of conduit udp keeps received datagrams until it handles their "
-         "messages, in addition to the kernel's buffer, for all peers together. Datagrams that do "
-         "not fit are dropped, and the peer retransmits them."},
-    [AQ_SET_UDP_AUTH] =
-        {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "auto", 0, 0, "auto encrypt full header token off",
-         "How conduit udp protects its datagrams. auto: encrypt between hosts, token on the "
-         "loopback interface. encrypt: without the job's key nobody can read, alter, forge or "
-         "replay anything (AES-256-GCM or ChaCha20-Poly1305). full: as encrypt, but everybody on "
-         "the path can read everything. header: in addition, an attacker on the path can alter the "
-         "data of puts, gets and messages, but not where the data goes or which handler runs. "
-         "token: stops other users of this host; an attacker who captures packets can forge "
-         "anything. off: does not stop anybody who reaches the ports."},
-    [AQ_SET_UDP_CHECKSUM] = {"GASNET_UDP_CHECKSUM", AQ_TYPE_CHOICE, "auto", 0, 0, "auto yes no",
-                             "Whether conduit udp adds a checksum of the data to its datagrams. "
-                             "auto: yes, except on the loopback interface, which is memory. "
-                             "GASNET_UDP_AUTH=encrypt and full protect the data without it."},
-    [AQ_SET_UDP_PEER_TIMEOUT] =
-        {"GASNET_UDP_PEER_TIMEOUT", AQ_TYPE_REAL, "0", 0, SECONDS_MAX, NULL,
-         "Seconds after which a process of conduit udp that does not answer is considered dead, "
-         "and the job ends. A process answers only when it calls the runtime, so choose more than "
-         "the longest computation between calls. 0: never; the launcher reports when a process "
-         "dies."},
-    [AQ_SET_UDP_HOST_TIMEOUT] =
-        {"GASNET_UDP_HOST_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
-         "Seconds after which conduit udp considers a host dead that sends nothing and whose "
-         "kernel does not answer, and the job ends. Probes are TCP connections that the kernel "
-         "refuses, so it also answers for processes that compute or are stopped. If the kernel "
-         "never answered, as behind some firewalls, its silence is ignored. 0: never."},
-    [AQ_SET_UDP_SILENCE_WARN] = {"GASNET_UDP_SILENCE_WARN", AQ_TYPE_REAL, "10", 0, SECONDS_MAX,
-                                 NULL,
-                                 "Seconds after which a process of conduit udp warns, once, of a "
-                                 "peer that does not answer. 0: never."},
     [AQ_SET_CONNECT_TIMEOUT] = {"GASNET_CONNECT_TIMEOUT", AQ_TYPE_REAL, "60", 0, SECONDS_MAX, NULL,
                                 "Conduit udp: seconds after which the start of a job fails because "
                                 "a process receives nothing from its neighbour in the job. 0: the "
                                 "network is not checked before the program runs."},
-    [AQ_SET_UDP_FAULT_DROP] = {"GASNET_UDP_FAULT_DROP", AQ_TYPE_REAL, "0", 0, 100, NULL,
-                               "For tests: percentage of datagrams that conduit udp drops on "
-                               "purpose. At 100 nothing ever arrives."},
-    [AQ_SET_UDP_FAULT_DUPLICATE] =
-        {"GASNET_UDP_FAULT_DUPLICATE", AQ_TYPE_REAL, "0", 0, 100, NULL,
-         "For tests: percentage of datagrams that conduit udp sends twice on purpose."},
-    [AQ_SET_UDP_FAULT_REORDER] =
-        {"GASNET_UDP_FAULT_REORDER", AQ_TYPE_REAL, "0", 0, 100, NULL,
-         "For tests: percentage of datagrams that conduit udp sends out of order on purpose."},
-    [AQ_SET_UDP_FAULT_DELAY] = {"GASNET_UDP_FAULT_DELAY", AQ_TYPE_REAL, "0", 0, 100, NULL,
-                                "For tests: percentage of datagrams that conduit udp delays on "
-                                "purpose; see GASNET_UDP_FAULT_DELAY_MS."},
-    [AQ_SET_UDP_FAULT_DELAY_MS] =
-        {"GASNET_UDP_FAULT_DELAY_MS", AQ_TYPE_REAL, "10", 0, 60000, NULL,
-         "For tests: longest delay of GASNET_UDP_FAULT_DELAY, in milliseconds."},
-    [AQ_SET_UDP_FAULT_TRUNCATE] =
-        {"GASNET_UDP_FAULT_TRUNCATE", AQ_TYPE_REAL, "0", 0, 100, NULL,
-         "For tests: percentage of datagrams that conduit udp truncates on purpose."},
-    [AQ_SET_UDP_FAULT_FLIP] =
-        {"GASNET_UDP_FAULT_FLIP", AQ_TYPE_REAL, "0", 0, 100, NULL,
-         "For tests: percentage of datagrams in which conduit udp flips a bit on purpose. Only "
-         "GASNET_UDP_CHECKSUM=yes and GASNET_UDP_AUTH=full or encrypt protect the data."},
-    [AQ_SET_UDP_FAULT_FORGE] =
-        {"GASNET_UDP_FAULT_FORGE", AQ_TYPE_REAL, "0", 0, 100, NULL,
-         "For tests: percentage of datagrams in which conduit udp flips a bit on purpose before it "
-         "encrypts or signs them, as a malicious process of the job could. No protection detects "
-         "this: data may be wrong, and the job may end or hang."},
-    [AQ_SET_UDP_FAULT_SEED] =
-        {"GASNET_UDP_FAULT_SEED", AQ_TYPE_INT, "1", 0, 0, NULL,
-         "For tests: seed of the random numbers for GASNET_UDP_FAULT_DROP and its relatives."},
-    [AQ_SET_IBV_PORTS] =
-        {"GASNET_IBV_PORTS", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Ports that conduit ibv may use: devices separated by +, each followed by a colon and "
-         "port numbers if not all of its ports are allowed: mlx5_0+mlx5_1:1,2. The list is a "
-         "filter: ports that do not exist or are not active are skipped, and order has no meaning. "
-         "Default: every port is allowed. gasnet_info lists the ports and says which one is used."},
-    [AQ_SET_HCA_ID] =
-        {"GASNET_HCA_ID", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},
-    [AQ_SET_PORT_NUM] =
-        {"GASNET_PORT_NUM", AQ_TYPE_TEXT, "", 0, 0, NULL,
-         "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},
-    [AQ_SET_NUM_QPS] =
-        {"GASNET_NUM_QPS", AQ_TYPE_INT, "0", 0, 64, NULL,
-         "Accepted for conduit ibv without effect: this version uses one port and one queue pair "
-         "for each peer; more queue pairs on the same port would share its bandwidth."},
-    [AQ_SET_QP_TIMEOUT] =
-        {"GASNET_QP_TIMEOUT", AQ_TYPE_INT, "18", 0, 31, NULL,
-         "Conduit ibv: how long a device waits for an acknowledgement before it retransmits: 4.096 "
-         "microseconds times 2 to this power; 18 is one second. 0: for ever."},
-    [AQ_SET_QP_RETRY_COUNT] = {"GASNET_QP_RETRY_COUNT", AQ_TYPE_INT, "7", 0, 7, NULL,
-                               "Conduit ibv: how often a device retransmits without an "
-                               "acknowledgement before the job ends with an error."},
-    [AQ_SET_QP_RD_ATOM] = {"GASNET_QP_RD_ATOM", AQ_TYPE_INT, "0", 0, 255, NULL,
-                           "Conduit ibv: RDMA reads and atomics that may be outstanding on one "
-                           "connection. 0: as many as the device allows."},
-    [AQ_SET_IBV_ATOMICS] =
-        {"GASNET_IBV_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
-         "Conduit ibv: whether the device performs remote atomics on 64-bit types, as far as it "
-         "supports them: addition, compare-and-swap, read. auto: if the device's atomics are "
-         "atomic with respect to those of processors; 0: never, the target performs all of them; "
-         "1: also if they are not, for domains with no other operations: the program then "
-         "guarantees that the ranks of the target's host do not access that memory meanwhile."},
-    [AQ_SET_CONNECT_STATIC] = {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-                               "Conduit ibv: whether every process connects to all others at the "
-                               "start. 0: a process connects to a peer at first use."},
-    [AQ_SET_CONNECT_DYNAMIC] = {"GASNET_CONNECT_DYNAMIC", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-                                "Conduit ibv: whether connections may be made after the start. 0 "
-                                "implies GASNET_CONNECT_STATIC=1."},
-    [AQ_SET_CONNECT_CALLS] =
-        {"GASNET_CONNECT_CALLS", AQ_TYPE_INT, "16", 1, 65535, NULL,
-         "Conduit ibv: largest number of connections that a process requests at the same time when "
-         "GASNET_CONNECT_STATIC=1 makes it connect to all peers."},
     [AQ_SET_RCV_THREAD] =
         {"GASNET_RCV_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether a thread of the runtime sleeps until messages arrive and handles them while the "
          "program computes, in programs of mode par or parsync: messages of ranks that share "
          "memory, and those of conduit ibv, which then works without the rings of "
          "GASNET_AMRDMA_LIMIT. Without an idle processor the thread takes time from the program."},
-    [AQ_SET_RCV_THREAD_RATE] = {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
-                                "Conduit ibv: largest number of times per second that the thread "
-                                "of GASNET_RCV_THREAD wakes up. 0: no limit."},
-    [AQ_SET_INLINESEND_LIMIT] =
-        {"GASNET_INLINESEND_LIMIT", AQ_TYPE_INT, "-1", -1, 65535, NULL,
-         "Conduit ibv: most bytes that a work request carries to the device itself (inline). 0: "
-         "none; -1, or more than the device supports: as many as it supports."},
-    [AQ_SET_PACKEDLONG_LIMIT] =
-        {"GASNET_PACKEDLONG_LIMIT", AQ_TYPE_BYTES, "4012", 0, 65536, NULL,
-         "Conduit ibv: most bytes of a Long message that travel with its header, to be copied into "
-         "place at the target; the device writes longer payloads itself. A receive buffer is an "
-         "upper limit. 0: the device always writes them."},
-    [AQ_SET_NONBULKPUT_BOUNCE_LIMIT] =
-        {"GASNET_NONBULKPUT_BOUNCE_LIMIT", AQ_TYPE_BYTES, "64KB", 0, 1 << 30, NULL,
-         "Conduit ibv: longest put that is copied into a buffer so that its source may be reused "
-         "at once; a longer one is written from its source, and the call waits. 0: no put is "
-         "copied."},
-    [AQ_SET_NETWORKDEPTH_PP] = {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
-                                "Conduit ibv: device operations (RDMA and messages) that a process "
-                                "may have outstanding to one peer: the depth of a send queue."},
-    [AQ_SET_NETWORKDEPTH_TOTAL] =
-        {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "0", 0, 1e7, NULL,
-         "Conduit ibv: as GASNET_NETWORKDEPTH_PP, for all peers together. 0: as many as "
-         "GASNET_NETWORKDEPTH_PP and the device allow, at most 4096."},
-    [AQ_SET_AM_CREDITS_PP] = {"GASNET_AM_CREDITS_PP", AQ_TYPE_INT, "32", 1, 32768, NULL,
-                              "Conduit ibv: unanswered requests that a process may have "
-                              "outstanding to one peer, at most GASNET_NETWORKDEPTH_PP."},
-    [AQ_SET_AM_CREDITS_TOTAL] = {"GASNET_AM_CREDITS_TOTAL", AQ_TYPE_INT, "1024", 0, 1e7, NULL,
-                                 "Conduit ibv: as GASNET_AM_CREDITS_PP, for all peers together, at "
-                                 "most GASNET_NETWORKDEPTH_TOTAL; the default is at least one for "
-                                 "each process of the job. 0: GASNET_NETWORKDEPTH_TOTAL."},
-    [AQ_SET_AM_CREDITS_SLACK] = {"GASNET_AM_CREDITS_SLACK", AQ_TYPE_INT, "1", 0, 32768, NULL,
-                                 "Conduit ibv: credits that a process keeps for a peer until "
-                                 "another message can return them; with one more, a message of "
-                                 "their own returns them. Always less than GASNET_AM_CREDITS_PP."},
-    [AQ_SET_BBUF_COUNT] =
-        {"GASNET_BBUF_COUNT", AQ_TYPE_INT, "1024", 0, 1e6, NULL,
-         "Conduit ibv: buffers of a process in which messages are assembled and puts are copied, "
-         "at most GASNET_NETWORKDEPTH_TOTAL. 0: GASNET_NETWORKDEPTH_TOTAL."},
-    [AQ_SET_PIN_MAXSZ] = {"GASNET_PIN_MAXSZ", AQ_TYPE_POWER, "0", 0, 0x1p38, NULL,
-                          "Conduit ibv: longest piece in which the segment is pinned, with an "
-                          "optional suffix K, M or G. 0: as long as the device allows."},
-    [AQ_SET_AMRDMA_LIMIT] =
-        {"GASNET_AMRDMA_LIMIT", AQ_TYPE_BYTES, "4012", 0, 4096, NULL,
-         "Conduit ibv: longest message that is written by RDMA straight into a ring of the "
-         "receiver, at most the size of a buffer of a ring. 0: none."},
-    [AQ_SET_AMRDMA_DEPTH] = {"GASNET_AMRDMA_DEPTH", AQ_TYPE_POWER, "16", 1, 32, NULL,
-                             "Conduit ibv: buffers in each ring of GASNET_AMRDMA_LIMIT; each peer "
-                             "that has a ring has its own."},
-    [AQ_SET_AMRDMA_MAX_PEERS] = {"GASNET_AMRDMA_MAX_PEERS", AQ_TYPE_INT, "32", 0, 65535, NULL,
-                                 "Conduit ibv: largest number of peers that have a ring at a "
-                                 "process at the same time. 0: none."},
-    [AQ_SET_AMRDMA_CYCLE] = {"GASNET_AMRDMA_CYCLE", AQ_TYPE_POWER, "1024", 0, 1 << 30, NULL,
-                             "Conduit ibv: number of messages (of at most GASNET_AMRDMA_LIMIT) "
-                             "after which a process decides again which peers have a ring. 1: a "
-                             "peer gets a ring with its first message; 0: no peer has one."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned at first use and stays "
@@ -332,13 +152,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Conduit ibv: largest number of regions in the main pool, shared evenly among the other "
          "processes. 0, or more than fit: GASNET_FIREHOSE_M / GASNET_FIREHOSE_MAXREGION_SIZE."},
-    [AQ_SET_DISABLE_MUNMAP] =
-        {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-         "Conduit ibv: whether malloc keeps all memory of the process (mallopt), so that memory "
-         "which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that unmaps "
-         "memory which it used for puts and gets, or that has another allocator: data outside of "
-         "the segment is then copied through buffers, or, if all memory is the segment (mode "
-         "EVERYTHING), sent by active messages."},
     [AQ_SET_FIREHOSE_MAXVICTIM_M] =
         {"GASNET_FIREHOSE_MAXVICTIM_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for itself (victim pool). 0: what the "
@@ -367,13 +180,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
          "Conduit ibv: most memory that all processes of a host pin together, in bytes (4GB) or as "
          "a fraction of the memory of the host; each process has an equal share. 0: 2/3."},
-    [AQ_SET_PHYSMEM_PROBE] =
-        {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
-         "Conduit ibv: whether each process pins as much memory as it can at the start, up to "
-         "GASNET_PHYSMEM_MAX, to find out how much that is. This takes seconds. 0: a limit is "
-         "reported when it is reached, and less memory is pinned from then on."},
-    [AQ_SET_PHYSMEM_NOPROBE] = {"GASNET_PHYSMEM_NOPROBE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-                                "Conduit ibv: 0 is the same as GASNET_PHYSMEM_PROBE=1."},
     [AQ_SET_PHYSMEM_WARN] = {"GASNET_PHYSMEM_WARN", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                              "Accepted for conduit ibv without effect: it controls a warning about "
                              "slow probes, and only GASNET_PHYSMEM_PROBE probes."},

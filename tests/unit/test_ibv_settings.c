@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../conduits/ibv/ibv_profile.h"
 #include "../../conduits/ibv/ibv_settings.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
@@ -130,34 +131,34 @@ static void test_defaults(void **state)
 {
     (void)state;
     static const struct {
-        aq_setting_id_t id;
+        aq_ibv_setting_id_t id;
         int64_t value;
     } whole[] = {
-        {AQ_SET_NUM_QPS, 0},
-        {AQ_SET_QP_TIMEOUT, 18},
-        {AQ_SET_QP_RETRY_COUNT, 7},
-        {AQ_SET_QP_RD_ATOM, 0},
-        {AQ_SET_INLINESEND_LIMIT, -1},
-        {AQ_SET_NETWORKDEPTH_PP, 64},
-        {AQ_SET_NETWORKDEPTH_TOTAL, 0},
-        {AQ_SET_AM_CREDITS_PP, 32},
-        {AQ_SET_AM_CREDITS_TOTAL, 1024},
-        {AQ_SET_AM_CREDITS_SLACK, 1},
-        {AQ_SET_BBUF_COUNT, 1024},
-        {AQ_SET_AMRDMA_MAX_PEERS, 32},
+        {IBV_SET_NUM_QPS, 0},
+        {IBV_SET_QP_TIMEOUT, 18},
+        {IBV_SET_QP_RETRY_COUNT, 7},
+        {IBV_SET_QP_RD_ATOM, 0},
+        {IBV_SET_INLINESEND_LIMIT, -1},
+        {IBV_SET_NETWORKDEPTH_PP, 64},
+        {IBV_SET_NETWORKDEPTH_TOTAL, 0},
+        {IBV_SET_AM_CREDITS_PP, 32},
+        {IBV_SET_AM_CREDITS_TOTAL, 1024},
+        {IBV_SET_AM_CREDITS_SLACK, 1},
+        {IBV_SET_BBUF_COUNT, 1024},
+        {IBV_SET_AMRDMA_MAX_PEERS, 32},
     };
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
-        assert_int_equal(aq_settings_int(whole[i].id), whole[i].value);
-    assert_int_equal(aq_settings_bytes(AQ_SET_PACKEDLONG_LIMIT), 4012);
-    assert_int_equal(aq_settings_bytes(AQ_SET_NONBULKPUT_BOUNCE_LIMIT), 64 << 10);
+        assert_int_equal(aq_setting_int(aq_ibv_setting(whole[i].id)), whole[i].value);
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_PACKEDLONG_LIMIT)), 4012);
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_NONBULKPUT_BOUNCE_LIMIT)), 64 << 10);
     assert_int_equal(aq_settings_bytes(AQ_SET_PUTINMOVE_LIMIT), 3 << 10);
-    assert_int_equal(aq_settings_bytes(AQ_SET_PIN_MAXSZ), 0);
-    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_DEPTH), 16);
-    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_CYCLE), 1024);
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_PIN_MAXSZ)), 0);
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH)), 16);
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE)), 1024);
     assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_MAXREGION_SIZE), 128 << 10);
     assert_false(aq_settings_bool(AQ_SET_RCV_THREAD));
     assert_true(aq_settings_bool(AQ_SET_USE_FIREHOSE));
-    assert_string_equal(aq_settings_text(AQ_SET_IBV_PORTS), "");
+    assert_string_equal(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), "");
 }
 
 // Every variable that the manual of the conduit names is in the table, so that invalid values are

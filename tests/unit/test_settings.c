@@ -15,6 +15,7 @@
 
 #include "../../other/base/settings.h"
 #include "../../other/base/settings_lists.h"
+#include "../../conduits/ibv/ibv_profile.h"
 #include "default_settings.h"
 
 #define RANDOM_INPUTS 20000
@@ -26,32 +27,47 @@ static int clear_environment(void **state)
     return default_settings();
 }
 
-static void give(aq_setting_id_t id, const char *value)
+static void give_row(const aq_setting_t *row, const char *value)
 {
-    assert_int_equal(setenv(aq_settings[id].name, value, 1), 0);
+    assert_int_equal(setenv(row->name, value, 1), 0);
 }
 
-static void load_with(aq_setting_id_t id, const char *value)
+static void give(aq_setting_id_t id, const char *value)
+{
+    give_row(&aq_settings[id], value);
+}
+
+static void load_row(const aq_setting_t *row, const char *value)
 {
     char err[512] = "";
-    give(id, value);
+    give_row(row, value);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
     assert_string_equal(err, "");
 }
 
+static void load_with(aq_setting_id_t id, const char *value)
+{
+    load_row(&aq_settings[id], value);
+}
+
 // The value is refused with a message that contains the name, the value and these words.
-static void refuse_with(aq_setting_id_t id, const char *value, const char *words)
+static void refuse_row(const aq_setting_t *row, const char *value, const char *words)
 {
     char err[512] = "", checked[512] = "", start[256];
-    give(id, value);
+    give_row(row, value);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
-    snprintf(start, sizeof start, "%s: '%s' is not ", aq_settings[id].name, value);
+    snprintf(start, sizeof start, "%s: '%s' is not ", row->name, value);
     assert_memory_equal(err, start, strlen(start));
     assert_non_null(strstr(err, words));
     assert_non_null(strstr(err, "unset it"));
-    assert_int_equal(aq_settings_check(&aq_settings[id], checked, sizeof checked), AQ_ERR_CONFIG);
+    assert_int_equal(aq_settings_check(row, checked, sizeof checked), AQ_ERR_CONFIG);
     assert_string_equal(checked, err);
-    unsetenv(aq_settings[id].name);
+    unsetenv(row->name);
+}
+
+static void refuse_with(aq_setting_id_t id, const char *value, const char *words)
+{
+    refuse_row(&aq_settings[id], value, words);
 }
 
 // GASNet's conduit mpi has these names too.
@@ -170,19 +186,20 @@ static void test_bool(void **state)
 static void test_power(void **state)
 {
     (void)state;
-    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_DEPTH), 16);
-    load_with(AQ_SET_AMRDMA_DEPTH, "32");
-    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_DEPTH), 32);
-    load_with(AQ_SET_PIN_MAXSZ, "256K");
-    assert_int_equal(aq_settings_bytes(AQ_SET_PIN_MAXSZ), 256 << 10);
-    load_with(AQ_SET_AMRDMA_CYCLE, "0");
-    assert_int_equal(aq_settings_bytes(AQ_SET_AMRDMA_CYCLE), 0);
-    refuse_with(AQ_SET_AMRDMA_DEPTH, "0", "a power of 2 from 1 to 32");
-    refuse_with(AQ_SET_AMRDMA_DEPTH, "64", "a power of 2 from 1 to 32");
-    refuse_with(AQ_SET_AMRDMA_DEPTH, "24", "a power of 2 from 1 to 32");
-    refuse_with(AQ_SET_AMRDMA_CYCLE, "1000", "0 or a power of 2 from 0 to 1073741824");
-    refuse_with(AQ_SET_PIN_MAXSZ, "3K", "0 or a power of 2");
-    refuse_with(AQ_SET_PIN_MAXSZ, "x", "0 or a power of 2");
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH)), 16);
+    load_row(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH), "32");
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH)), 32);
+    load_row(aq_ibv_setting(IBV_SET_PIN_MAXSZ), "256K");
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_PIN_MAXSZ)), 256 << 10);
+    load_row(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE), "0");
+    assert_int_equal(aq_setting_bytes(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE)), 0);
+    refuse_row(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH), "0", "a power of 2 from 1 to 32");
+    refuse_row(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH), "64", "a power of 2 from 1 to 32");
+    refuse_row(aq_ibv_setting(IBV_SET_AMRDMA_DEPTH), "24", "a power of 2 from 1 to 32");
+    refuse_row(aq_ibv_setting(IBV_SET_AMRDMA_CYCLE), "1000",
+               "0 or a power of 2 from 0 to 1073741824");
+    refuse_row(aq_ibv_setting(IBV_SET_PIN_MAXSZ), "3K", "0 or a power of 2");
+    refuse_row(aq_ibv_setting(IBV_SET_PIN_MAXSZ), "x", "0 or a power of 2");
 }
 
 static void test_limit(void **state)
