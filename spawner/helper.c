@@ -230,9 +230,9 @@ static bool take_ended(aq_helper_t *helper, const aq_frame_t *frame)
         return false;
     helper->reported_exit = true;
     helper->reported_abort = helper->reported_abort || end.now;
+    (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
     if (end.now)
         atomic_store(&helper->page->abort_asked, 1);
-    (void)aq_page_announce(helper->page, AQ_NO_RANK, (int)end.code);
     signal_supervisor(helper, AQ_WAKE_SIGNAL);
     return true;
 }
