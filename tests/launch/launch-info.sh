@@ -84,9 +84,10 @@ for feature in memfd '/proc access' futex; do
     row 'Kernel' "$feature" 'yes$'
 done
 
-# Every variable of the table, in order, with legal values, default and help.
-sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' "$AQ_SRC/other/base/settings_table.c" >"$work/names"
-[ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c cannot be read"
+# Every variable of the tables, in order, with legal values, default and help.
+cat "$AQ_SRC/other/base/settings_table.c" "$AQ_SRC"/conduits/{smp,udp,mpi,ibv}/*_profile.c |
+    sed -n 's/.*{"\([A-Z_]*\)", AQ_TYPE_.*/\1/p' >"$work/names"
+[ "$(wc -l <"$work/names")" -ge 20 ] || fail "the names in settings_table.c and the profiles cannot be read"
 expect 0 "$info" -e
 silent
 grep -o '^[A-Z_]*$' "$work/out" | cmp -s - "$work/names" || fail "-e does not list the table"
