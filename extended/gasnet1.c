@@ -160,7 +160,7 @@ void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM
 
 gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node)
 {
-    AQ_CHECK(stage != NOT_STARTED, "%s was called before gasnet_init", call);
+    aq_job_need(call);
     AQ_CHECK(stage != NOT_ENABLED,
              "%s is a call of GASNet-1: start with gasnet_init, or pass GEX_FLAG_USES_GASNET1 to "
              "gex_Client_Init",
