@@ -231,10 +231,11 @@ struct aq_coll {
     aq_barrier_t barrier;
     uint32_t slot;
     aq_coll_map_t map;
-    uint32_t numbers;  // given so far; the first is 1
-    uint32_t fence;    // see coll_engine.c
-    size_t unasked;    // bytes sent unasked since the fence
-    aq_coll_op_t *ops; // not complete, in order
+    uint32_t numbers;    // given so far; the first is 1
+    uint32_t fence;      // see coll_engine.c
+    uint32_t fence_word; // takes the result of the team's fences, which is 0
+    size_t unasked;      // bytes sent unasked since the fence
+    aq_coll_op_t *ops;   // not complete, in order
     aq_coll_op_t *last;
     atomic_uint open; // number of those; changed with the lock held, read without it
     aq_coll_mail_t *mail[AQ_COLL_MAIL_LISTS]; // by number

@@ -113,11 +113,11 @@ static aq_coll_op_t *append_op(aq_coll_t *coll, const aq_coll_call_t *call)
 // complete.
 static aq_coll_op_t *append_fence(aq_coll_t *coll)
 {
-    static uint32_t nothing;
+    static const uint32_t nothing;
     const aq_coll_call_t call = {.kind = AQ_COLL_TO_ALL,
-                                 .dst = &nothing,
+                                 .dst = &coll->fence_word,
                                  .src = &nothing,
-                                 .unit = sizeof nothing,
+                                 .unit = sizeof coll->fence_word,
                                  .count = 1,
                                  .fn = aq_coll_operator(GEX_DT_U32, GEX_OP_OR)};
     aq_coll_op_t *op = append_op(coll, &call);
