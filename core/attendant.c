@@ -1,13 +1,13 @@
 #include "attendant.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../other/base/log.h"
+#include "../other/base/quiet_thread.h"
 #include "../other/base/settings.h"
 #include "lock.h"
 
@@ -51,25 +51,13 @@ static void *attendant_run(void *unused)
     return NULL;
 }
 
-// A new thread inherits the signal mask. The attendant blocks all signals, so that they go to the
-// client's threads.
-static int attendant_create(void)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&attendant.thread, NULL, attendant_run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 aq_status_t aq_attendant_start(aq_conduit_t *conduit, void (*wake)(void))
 {
     if (!aq_settings_bool(AQ_SET_RCV_THREAD) || !aq_threads)
         return AQ_OK;
     attendant.conduit = conduit;
     attendant.wake = wake;
-    const int error = attendant_create();
+    const int error = aq_quiet_thread_create(&attendant.thread, attendant_run, NULL);
     if (error == 0) {
         attendant.owner = getpid();
         return AQ_OK;

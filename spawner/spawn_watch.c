@@ -4,13 +4,13 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../other/base/log.h"
+#include "../other/base/quiet_thread.h"
 
 enum { LAUNCHER, NEXT, WATCHED };
 
@@ -82,12 +82,8 @@ static void *watch_run(void *unused)
 aq_status_t aq_watch_start(const aq_watch_t *wanted)
 {
     pthread_t thread;
-    sigset_t all, before;
     watch = *wanted;
-    sigfillset(&all); // signals belong to the client's threads
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&thread, NULL, watch_run, NULL);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = aq_quiet_thread_create(&thread, watch_run, NULL);
     if (error) {
         aq_log_error("no thread can be started to watch the launcher: %s; allow more processes "
                      "(ulimit -u)",

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/quiet_thread.h"
 #include "../../other/base/settings.h"
 
 enum {
@@ -419,7 +419,6 @@ aq_status_t aq_ibv_connector_start(aq_ibv_connector_t *connector)
 {
     const int channel = connector->device->channel->fd;
     int *wake = &connector->losses->wake;
-    sigset_t all, before;
     if (sodium_init() < 0) {
         aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
                      "belongs to it");
@@ -429,11 +428,8 @@ aq_status_t aq_ibv_connector_start(aq_ibv_connector_t *connector)
     pthread_cond_init(&connector->connected, NULL);
     *wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     fcntl(channel, F_SETFL, fcntl(channel, F_GETFL) | O_NONBLOCK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); // signals belong to the client's threads
     int error =
-        *wake < 0 ? errno : pthread_create(&connector->thread, NULL, connector_run, connector);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        *wake < 0 ? errno : aq_quiet_thread_create(&connector->thread, connector_run, connector);
     if (!error)
         return AQ_OK;
     aq_log_error("the thread that makes connections of conduit ibv cannot be started: %s",

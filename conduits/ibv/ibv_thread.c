@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
+#include "../../other/base/quiet_thread.h"
 #include "../../other/base/settings.h"
 
 #define BUSY_NS UINT64_C(200000) // until the next try, while another thread polls
@@ -92,17 +92,6 @@ bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup)
     return aq_settings_bool(AQ_SET_RCV_THREAD);
 }
 
-// A new thread inherits the signal mask of its creator.
-static int thread_create(aq_ibv_thread_t *thread)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread->thread, NULL, thread_run, thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_thread_t **out)
 {
     int error = ENOMEM;
@@ -110,7 +99,8 @@ aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_threa
     if (thread != NULL) {
         *thread = (aq_ibv_thread_t){.setup = *setup, .owner = getpid()};
         thread->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        error = thread->wake < 0 ? errno : thread_create(thread);
+        error =
+            thread->wake < 0 ? errno : aq_quiet_thread_create(&thread->thread, thread_run, thread);
     }
     if (error == 0) {
         *out = thread;

@@ -1,0 +1,14 @@
+#include "quiet_thread.h"
+
+#include <signal.h>
+
+// A new thread inherits the signal mask of its creator.
+int aq_quiet_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(thread, NULL, run, arg);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
