@@ -167,35 +167,3 @@ void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args)
     else if (kind == AQ_LOG_NOTICE || (kind == AQ_LOG_INFO && atomic_load(&aq_log_is_verbose)))
         message_print(NULL, "", fmt, args);
 }
-
-void aq_log_error(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_log_message(AQ_LOG_ERROR, fmt, args);
-    va_end(args);
-}
-
-void aq_log_notice(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_log_message(AQ_LOG_NOTICE, fmt, args);
-    va_end(args);
-}
-
-void aq_log_warn(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_log_message(AQ_LOG_WARN, fmt, args);
-    va_end(args);
-}
-
-void aq_log_info(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_log_message(AQ_LOG_INFO, fmt, args);
-    va_end(args);
-}

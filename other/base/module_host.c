@@ -8,36 +8,9 @@ const aq_host_t *aq_module_host; // set by the library before it calls the modul
 
 // ---- messages ----
 
-void aq_log_error(const char *fmt, ...)
+void aq_log_message(aq_log_kind_t kind, const char *fmt, va_list args)
 {
-    va_list args;
-    va_start(args, fmt);
-    aq_module_host->log(AQ_LOG_ERROR, fmt, args);
-    va_end(args);
-}
-
-void aq_log_notice(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_module_host->log(AQ_LOG_NOTICE, fmt, args);
-    va_end(args);
-}
-
-void aq_log_warn(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_module_host->log(AQ_LOG_WARN, fmt, args);
-    va_end(args);
-}
-
-void aq_log_info(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    aq_module_host->log(AQ_LOG_INFO, fmt, args);
-    va_end(args);
+    aq_module_host->log(kind, fmt, args);
 }
 
 bool aq_log_is_first(void)
