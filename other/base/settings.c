@@ -295,18 +295,20 @@ static bool group_clashes(const aq_setting_group_t *group, char *err, size_t err
     return false;
 }
 
-static bool group_is_loaded(const aq_setting_group_t *group)
+// The group of an owner; NULL: there is none.
+static loaded_group_t *group_of(const char *owner)
 {
     for (size_t g = 0; g < aq_settings_group_count; g++)
-        if (aq_settings_groups[g].group == group)
-            return true;
-    return false;
+        if (strcmp(aq_settings_groups[g].group->owner, owner) == 0)
+            return &aq_settings_groups[g];
+    return NULL;
 }
 
 aq_status_t aq_settings_add(const aq_setting_group_t *group, char *err, size_t err_size)
 {
     pthread_once(&aq_settings_once, load_defaults);
-    if (group_is_loaded(group))
+    loaded_group_t *old = group_of(group->owner);
+    if (old != NULL && old->group == group)
         return AQ_OK;
     if (group_clashes(group, err, err_size))
         return AQ_ERR_CONFIG;
@@ -314,15 +316,12 @@ aq_status_t aq_settings_add(const aq_setting_group_t *group, char *err, size_t e
         aq_settings_loaded ? group_read(group, err, err_size) : group_defaults(group);
     if (values == NULL)
         return AQ_ERR_CONFIG;
-    for (size_t g = 0; g < aq_settings_group_count; g++) {
-        loaded_group_t *old = &aq_settings_groups[g];
-        if (strcmp(old->group->owner, group->owner) == 0) {
-            values_free(old->group, old->values);
-            *old = (loaded_group_t){group, values};
-            return AQ_OK;
-        }
+    if (old == NULL) {
+        group_append(group, values);
+    } else {
+        values_free(old->group, old->values);
+        *old = (loaded_group_t){group, values};
     }
-    group_append(group, values);
     return AQ_OK;
 }
 
