@@ -1,6 +1,6 @@
 // A 64-bit value travels as two arguments of an active message.
-#ifndef AQ_WORDS_H
-#define AQ_WORDS_H
+#ifndef AQ_ARG64_H
+#define AQ_ARG64_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_mpi_rows[MPI_SET_COUNT] = {
     [MPI_SET_SPAWNER] =
-        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
+        {"GASNET_MPI_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
          "As GASNET_SPAWNER, for conduit mpi only, where it takes precedence. auto: mpi."},
     [MPI_SET_RMA] =
         {"GASNET_MPI_RMA", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",

@@ -2,8 +2,7 @@
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_smp_rows[SMP_SET_COUNT] = {
-    [SMP_SET_SPAWNER] = {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0,
-                         "auto fork ssh custom mpi pmi",
+    [SMP_SET_SPAWNER] = {"GASNET_SMP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
                          "As GASNET_SPAWNER, for conduit smp only, where it takes precedence."},
 };
 
@@ -15,5 +14,5 @@ const aq_conduit_profile_t aq_smp_profile = {
     .spawner = &aq_smp_rows[SMP_SET_SPAWNER],
     .one_host = true,
     .one_layout = true,
-    .spawners = "fork ssh custom mpi pmi",
+    .spawners = AQ_SPAWNERS,
 };

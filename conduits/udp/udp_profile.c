@@ -4,8 +4,7 @@
 
 // One row a variable. Clients and the manual quote the help: keep it true when behaviour changes.
 const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
-    [UDP_SET_SPAWNER] = {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0,
-                         "auto fork ssh custom mpi pmi",
+    [UDP_SET_SPAWNER] = {"GASNET_UDP_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
                          "As GASNET_SPAWNER, for conduit udp only, where it takes precedence."},
     [UDP_SET_WORKERIP] =
         {"GASNET_WORKERIP", AQ_TYPE_TEXT, "", 0, 0, NULL,
@@ -95,7 +94,7 @@ const aq_conduit_profile_t aq_udp_profile = {
     .name = "udp",
     .settings = &aq_udp_settings,
     .spawner = &aq_udp_rows[UDP_SET_SPAWNER],
-    .spawners = "fork ssh custom mpi pmi",
+    .spawners = AQ_SPAWNERS,
     .spawn_letters = true,
     .rank_argument = true,
 };

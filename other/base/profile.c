@@ -13,8 +13,7 @@ enum { PROFILES_MAX = 16 };
 AQ_EACH_PROFILE(DECLARED)
 static const aq_conduit_profile_t *profiles[PROFILES_MAX] = {AQ_EACH_PROFILE(ADDRESS)};
 
-static const aq_conduit_profile_t unknown_profile = {.name = "",
-                                                     .spawners = "fork ssh custom mpi pmi"};
+static const aq_conduit_profile_t unknown_profile = {.name = "", .spawners = AQ_SPAWNERS};
 
 size_t aq_profile_count(void)
 {

@@ -90,6 +90,10 @@ typedef enum aq_setting_id {
     AQ_SET_COUNT
 } aq_setting_id_t;
 
+// All spawners; and what a setting that chooses one of them takes.
+#define AQ_SPAWNERS "fork ssh custom mpi pmi"
+#define AQ_SPAWNER_CHOICES "auto " AQ_SPAWNERS
+
 typedef enum aq_setting_type {
     AQ_TYPE_BOOL,
     AQ_TYPE_INT,

@@ -9,7 +9,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
                         "Network conduit that carries messages between hosts: smp, udp or the name "
                         "of a module. Default: the conduit that the program was linked for."},
     [AQ_SET_SPAWNER] =
-        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, "auto fork ssh custom mpi pmi",
+        {"GASNET_SPAWNER", AQ_TYPE_CHOICE, "auto", 0, 0, AQ_SPAWNER_CHOICES,
          "How the processes of a job are started. fork: as children of the launcher, on this host; "
          "ssh: on the hosts that the user names; custom: by the command in GASNET_CSPAWN_CMD; mpi: "
          "by mpirun (MPIRUN_CMD); pmi: like mpi, but the ranks use PMIx and need no MPI. auto: the "
