@@ -1,4 +1,4 @@
-// Settings as they are without any variable of the user, for tests that set some.
+// Resets the settings to their defaults, for tests that set variables themselves.
 #ifndef DEFAULT_SETTINGS_H
 #define DEFAULT_SETTINGS_H
 
@@ -6,8 +6,8 @@
 
 #include "../../other/base/settings.h"
 
-// Removes all variables of the table from the environment, and reads it again. 0, or -1 on a fault:
-// what a set-up function returns.
+// Removes every variable of the settings table from the environment, and loads the settings again.
+// Returns 0, or -1 on a fault, as a set-up function of cmocka does.
 static inline int default_settings(void)
 {
     char err[512];

@@ -53,7 +53,7 @@ typedef struct pair {
 fake_node_t fake_nodes[FAKE_NODES];
 unsigned fake_most_buffers;
 static device_t *devices[FAKE_NODES];
-static unsigned count, now; // number of nodes; the node that polls
+static unsigned node_count, polling_node;
 static uint32_t host_of_rank[FAKE_NODES];
 static _Atomic int32_t exit_word;
 
@@ -68,7 +68,7 @@ static device_t *device_of(struct ibv_context *context)
     return (device_t *)(void *)((char *)context - offsetof(device_t, context));
 }
 
-static unsigned number_of(const device_t *device)
+static unsigned device_number(const device_t *device)
 {
     return device->self;
 }
@@ -79,13 +79,13 @@ static void queue_complete(queue_t *queue, struct ibv_wc wc)
     queue->all[queue->in++ % COMPLETIONS] = wc;
 }
 
-// ---- what the devices do ----
+// ---- verbs of the fake devices ----
 
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     queue_t *queue = (queue_t *)(void *)((char *)cq - offsetof(queue_t, cq));
     device_t *device = device_of(cq->context);
-    fake_counts_t *counts = &fake_nodes[number_of(device)].counts;
+    fake_counts_t *counts = &fake_nodes[device_number(device)].counts;
     int taken = 0;
     if (queue == &device->sent)
         counts->send_polls++;
@@ -102,7 +102,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
     return 0;
 }
 
-static void told_sent(unsigned from, uint64_t id, bool signaled)
+static void complete_send(unsigned from, uint64_t id, bool signaled)
 {
     if (signaled)
         queue_complete(&devices[from]->sent,
@@ -112,7 +112,7 @@ static void told_sent(unsigned from, uint64_t id, bool signaled)
 static void device_receive(unsigned from, device_t *to, const void *message, uint32_t bytes)
 {
     const unsigned place = to->out++ % BUFFERS;
-    fake_counts_t *counts = &fake_nodes[number_of(to)].counts;
+    fake_counts_t *counts = &fake_nodes[device_number(to)].counts;
     assert_true(bytes <= to->places[place].length);
     memcpy((void *)(uintptr_t)to->places[place].addr, message, bytes);
     if (to->in - to->out < counts->least_buffers)
@@ -132,13 +132,13 @@ static void wait_for_buffer(unsigned from, device_t *to, const struct ibv_send_w
                         .signaled = wr->send_flags & IBV_SEND_SIGNALED,
                         .bytes = wr->sg_list[0].length};
     memcpy(wait->message, (void *)(uintptr_t)wr->sg_list[0].addr, wait->bytes);
-    fake_nodes[number_of(to)].counts.waits++;
+    fake_nodes[device_number(to)].counts.waits++;
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     device_t *device = device_of(srq->context);
-    fake_counts_t *counts = &fake_nodes[number_of(device)].counts;
+    fake_counts_t *counts = &fake_nodes[device_number(device)].counts;
     (void)bad;
     counts->refills++;
     for (; wr; wr = wr->next) {
@@ -152,7 +152,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
         memmove(device->waiting, device->waiting + 1,
                 --device->waiting_count * sizeof *device->waiting);
         device_receive(first.from, device, first.message, first.bytes);
-        told_sent(first.from, first.id, first.signaled);
+        complete_send(first.from, first.id, first.signaled);
     }
     return 0;
 }
@@ -187,7 +187,7 @@ static void send_one(const pair_t *pair, const struct ibv_send_wr *wr)
     else if (bytes)
         memcpy(wr->opcode == IBV_WR_RDMA_READ ? local : remote,
                wr->opcode == IBV_WR_RDMA_READ ? remote : local, bytes);
-    told_sent(pair->from, wr->wr_id, signaled);
+    complete_send(pair->from, wr->wr_id, signaled);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -200,7 +200,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     return 0;
 }
 
-// ---- what the core is to the conduit ----
+// ---- the core's side of the conduit ----
 
 static aq_status_t boot_exchange(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
@@ -217,10 +217,10 @@ static aq_status_t send_am(unsigned from, unsigned to, const aq_am_t *am)
     return aq_ibv_send(&ibv->sender, fake_fabric_link(from, to), am);
 }
 
-// The first argument of a request says whether it wants a reply.
+// The first argument of a request says whether the sender wants a reply.
 static bool node_deliver(const aq_arrival_t *arrival)
 {
-    const unsigned here = now;
+    const unsigned here = polling_node;
     fake_nodes[here].counts.replies += arrival->reply;
     fake_nodes[here].counts.requests += !arrival->reply;
     if (arrival->reply || !arrival->args[0])
@@ -255,12 +255,12 @@ static void start_device(unsigned number, bool threads)
     start_queue(&device->received, device);
     device->boot = (aq_boot_t){.ops = &boot_ops,
                                .rank = number,
-                               .size = count,
+                               .size = node_count,
                                .host_of_rank = host_of_rank,
                                .exit_word = &exit_word};
     device->env = (aq_conduit_env_t){.boot = &device->boot,
                                      .rank = number,
-                                     .size = count,
+                                     .size = node_count,
                                      .nbrhd = &device->self,
                                      .nbrhd_size = ONLY,
                                      .threads = threads,
@@ -289,7 +289,7 @@ static void start_conduit(unsigned number)
                                     .receive_cq = &device->received.cq};
     ibv->memory = (aq_ibv_memory_t){
         .calls = &fake_verbs_calls, .pd = &device->pd, .region_bytes = 1 << 30, .most = 1 << 30};
-    aq_ibv_limits_find(&ibv->limits, count - 1, device->env.threads, &can, &port);
+    aq_ibv_limits_find(&ibv->limits, node_count - 1, device->env.threads, &can, &port);
     ibv->limits.inline_bytes = 128;
     aq_ibv_parts_join(ibv);
     assert_int_equal(aq_ibv_parts_open(ibv), AQ_OK);
@@ -299,7 +299,7 @@ static void start_conduit(unsigned number)
 void fake_fabric_start(unsigned nodes, bool threads)
 {
     fake_verbs_start();
-    count = nodes;
+    node_count = nodes;
     aq_threads = threads;
     for (unsigned i = 0; i < nodes; i++) {
         start_device(i, threads);
@@ -308,7 +308,7 @@ void fake_fabric_start(unsigned nodes, bool threads)
     fake_fabric_clear_counts();
 }
 
-static void end_pairs(aq_ibv_conduit_t *ibv)
+static void free_pairs(aq_ibv_conduit_t *ibv)
 {
     for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
         free(link->id);
@@ -316,18 +316,18 @@ static void end_pairs(aq_ibv_conduit_t *ibv)
 
 void fake_fabric_end(void)
 {
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < node_count; i++) {
         aq_ibv_conduit_t *ibv = fake_nodes[i].ibv;
-        end_pairs(ibv);
+        free_pairs(ibv);
         aq_ibv_parts_close(ibv);
         free(ibv);
         free(devices[i]->waiting);
         free(devices[i]);
     }
-    count = 0;
+    node_count = 0;
 }
 
-static aq_ibv_peer_t *half_link(unsigned from, unsigned to)
+static aq_ibv_peer_t *connect_one_way(unsigned from, unsigned to)
 {
     aq_ibv_peer_t *link = aq_ibv_peer_get(&fake_nodes[from].ibv->peers, to);
     pair_t *pair = calloc(1, sizeof *pair);
@@ -345,21 +345,21 @@ static aq_ibv_peer_t *half_link(unsigned from, unsigned to)
 aq_ibv_peer_t *fake_fabric_link(unsigned from, unsigned to)
 {
     aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->peers.by_rank[to]), *theirs;
-    aq_ibv_conn_private_data_t said;
+    aq_ibv_conn_private_data_t private_data;
     if (mine)
         return mine;
-    mine = half_link(from, to);
-    theirs = half_link(to, from);
-    said = aq_ibv_own_private_data(fake_nodes[to].ibv);
-    said.grant = (uint16_t)theirs->grant;
-    aq_ibv_peer_start(&fake_nodes[from].ibv->peers, mine, &said);
-    said = aq_ibv_own_private_data(fake_nodes[from].ibv);
-    said.grant = (uint16_t)mine->grant;
-    aq_ibv_peer_start(&fake_nodes[to].ibv->peers, theirs, &said);
+    mine = connect_one_way(from, to);
+    theirs = connect_one_way(to, from);
+    private_data = aq_ibv_own_private_data(fake_nodes[to].ibv);
+    private_data.grant = (uint16_t)theirs->grant;
+    aq_ibv_peer_start(&fake_nodes[from].ibv->peers, mine, &private_data);
+    private_data = aq_ibv_own_private_data(fake_nodes[from].ibv);
+    private_data.grant = (uint16_t)mine->grant;
+    aq_ibv_peer_start(&fake_nodes[to].ibv->peers, theirs, &private_data);
     return mine;
 }
 
-// ---- what tests do ----
+// ---- calls of the tests ----
 
 aq_status_t fake_fabric_request(unsigned from, unsigned to, size_t bytes, bool wants_reply)
 {
@@ -375,11 +375,11 @@ aq_status_t fake_fabric_request(unsigned from, unsigned to, size_t bytes, bool w
 
 unsigned fake_fabric_poll(unsigned node)
 {
-    const unsigned before = now;
-    now = node;
+    const unsigned before = polling_node;
+    polling_node = node;
     unsigned done =
         aq_ibv_poll(&fake_nodes[node].ibv->receiver, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
-    now = before;
+    polling_node = before;
     return done;
 }
 
@@ -388,7 +388,7 @@ void fake_fabric_settle(void)
     unsigned done;
     do {
         done = 0;
-        for (unsigned i = 0; i < count; i++)
+        for (unsigned i = 0; i < node_count; i++)
             done += fake_fabric_poll(i);
     } while (done);
 }
@@ -402,6 +402,6 @@ void fake_fabric_round(unsigned from, unsigned to, bool wants_reply)
 
 void fake_fabric_clear_counts(void)
 {
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < node_count; i++)
         fake_nodes[i].counts = (fake_counts_t){.least_buffers = devices[i]->in - devices[i]->out};
 }

@@ -42,7 +42,8 @@ static uint32_t page_at(const fake_memory_t *memory, uintptr_t address)
     return (uint32_t)((address - memory->base) / FAKE_PAGE);
 }
 
-static bool may(const fake_memory_t *memory, uint32_t first, uint32_t last, fake_access_t access)
+static bool all_pages_allow(const fake_memory_t *memory, uint32_t first, uint32_t last,
+                            fake_access_t access)
 {
     for (uint32_t page = first; page < last; page++)
         if (page >= memory->pages || memory->access[page] < access)
@@ -60,7 +61,7 @@ aq_firehose_pinned_t fake_pin(void *context, uintptr_t start, uint64_t bytes, bo
     if (start < memory->base)
         return AQ_FIREHOSE_NO_ACCESS;
     uint32_t first = page_at(memory, start), last = page_at(memory, start + bytes);
-    if (!may(memory, first, last, writable ? FAKE_WRITE : FAKE_READ))
+    if (!all_pages_allow(memory, first, last, writable ? FAKE_WRITE : FAKE_READ))
         return AQ_FIREHOSE_NO_ACCESS;
     if (memory->now.regions >= memory->most.regions ||
         memory->now.bytes + bytes > memory->most.bytes)

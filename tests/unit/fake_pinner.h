@@ -1,8 +1,8 @@
-// A device that pins pages of a fake memory, and knows when it is used wrongly.
+// A fake device that pins pages of a fake memory and detects wrong use.
 //
-// Pages have an access of their own; what is pinned is counted and limited. Code that uses a
-// region says so (fake_use), and the test fails when it is not pinned. Nothing is touched but
-// tables, so that any address will do.
+// Each page has its own access rights. The device counts what is pinned and enforces a limit. Code
+// under test reports each access with fake_use, and the test fails if the memory is not pinned.
+// The device touches only its own tables, never the memory, so tests may use any address.
 #ifndef FAKE_PINNER_H
 #define FAKE_PINNER_H
 
@@ -27,15 +27,15 @@ typedef struct fake_memory {
     uintptr_t base;
     uint32_t pages;
     fake_access_t *access;
-    uint32_t *pins;  // of each page
-    uint32_t *owner; // of each page: the registration that was made last, 0 when it is gone
-    aq_firehose_amount_t now, most;
-    aq_firehose_pinned_t limit;         // what is said past most
-    fake_registration_t *registrations; // key.remote is the index; 0 is none
-    uint32_t registered, room;
+    uint32_t *pins;  // number of live registrations, per page
+    uint32_t *owner; // newest registration, per page; 0 once that registration is gone
+    aq_firehose_amount_t now, most;     // pinned now, and the limit
+    aq_firehose_pinned_t limit;         // result of fake_pin beyond the limit
+    fake_registration_t *registrations; // indexed by key.remote; 0 is unused
+    uint32_t registered, room;          // registrations so far, and at most
 } fake_memory_t;
 
-// `room` registrations at most, over the time.
+// Allows `room` registrations in total, including those that are released again.
 void fake_start(fake_memory_t *memory, uintptr_t base, uint32_t pages, uint32_t room);
 void fake_stop(fake_memory_t *memory); // fails if anything is still pinned
 
@@ -44,16 +44,17 @@ static inline uintptr_t fake_page(const fake_memory_t *memory, uint32_t page)
     return memory->base + (uintptr_t)page * FAKE_PAGE;
 }
 
-// For aq_firehose_ops_t; context is a fake_memory_t.
+// Operations for aq_firehose_ops_t; context is a fake_memory_t.
 aq_firehose_pinned_t fake_pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
                               aq_firehose_key_t *key);
 void fake_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key);
 
-// The device reads or writes memory through a key.
+// Reads, or with `write` writes, memory through a key, as a device would. Fails the test if the key
+// does not cover that access.
 void fake_use(const fake_memory_t *memory, uint64_t key, uintptr_t address, size_t bytes,
               bool write);
 
-// Numbers from a seed (xorshift).
+// Returns a pseudo-random number below `below` and advances the state, a nonzero seed (xorshift).
 uint32_t fake_random(uint64_t *state, uint32_t below);
 
 #endif

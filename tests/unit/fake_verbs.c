@@ -12,7 +12,7 @@
 #include "fake_verbs.h"
 
 fake_verbs_t fake_verbs;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int region_refusal(uintptr_t start, size_t bytes, int access)
 {
@@ -44,25 +44,25 @@ static struct ibv_mr *add_region(struct ibv_pd *pd, void *start, size_t bytes, i
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *start, size_t bytes, int access)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&table_lock);
     fake_verbs.asked++;
     fake_verbs.access = access;
     int error = region_refusal((uintptr_t)start, bytes, access);
     struct ibv_mr *region = error == 0 ? add_region(pd, start, bytes, access) : NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&table_lock);
     errno = error;
     return region;
 }
 
 static int dereg_mr(struct ibv_mr *region)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&table_lock);
     assert_ptr_equal(fake_verbs.table[region->lkey - 1], region);
     fake_verbs.table[region->lkey - 1] = NULL;
     fake_verbs.bytes -= region->length;
     fake_verbs.regions--;
     free(region);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&table_lock);
     return 0;
 }
 

@@ -1,8 +1,9 @@
-// Shows how conduit ibv sees the devices of a host, without a job. For tests in a virtual machine.
+// Shows how conduit ibv sees the devices of a host, without a job. Tests run this program in a
+// virtual machine.
 //
-//   ibv_probe list            the lines of gasnet_info; exit code 0 when a port can be used
-//   ibv_probe memory DEVICE   results of registering several kinds of memory
-//   ibv_probe thread DEVICE   completions that wake a receive thread
+//   ibv_probe list            prints the lines of gasnet_info; exit code 0 if a port can be used
+//   ibv_probe memory DEVICE   registers several kinds of memory and prints the results
+//   ibv_probe thread DEVICE   checks that completions wake a receive thread
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +25,7 @@ static void print_line(void *arg, const char *label, const char *text)
     printf("%-18s  %s\n", label, text);
 }
 
-static int list(void)
+static int list_devices(void)
 {
     char why[512];
     aq_ibv_report(print_line, NULL);
@@ -71,7 +72,7 @@ static void try_pool(aq_ibv_memory_t *memory, void *start)
         aq_ibv_memory_release(memory, region);
 }
 
-static void *map(int protection)
+static void *map_pages(int protection)
 {
     void *start = mmap(NULL, MIB, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED)
@@ -82,7 +83,8 @@ static void *map(int protection)
 static void try_all(aq_ibv_memory_t *memory)
 {
     char why[512] = "";
-    void *both = map(PROT_READ | PROT_WRITE), *read_only = map(PROT_READ), *gone = map(PROT_NONE);
+    void *both = map_pages(PROT_READ | PROT_WRITE), *read_only = map_pages(PROT_READ),
+         *gone = map_pages(PROT_NONE);
     munmap(gone, MIB);
     aq_status_t safe = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
     printf("fork: %s, %d\n", aq_status_name(safe), (int)ibv_is_fork_initialized());
@@ -98,14 +100,14 @@ static void try_all(aq_ibv_memory_t *memory)
 
 static int use_memory(struct ibv_context *context, struct ibv_pd *pd)
 {
-    struct ibv_device_attr told;
-    if (ibv_query_device(context, &told) != 0)
+    struct ibv_device_attr attributes;
+    if (ibv_query_device(context, &attributes) != 0)
         return 1;
     aq_ibv_memory_t memory = {.calls = &aq_ibv_calls,
                               .pd = pd,
                               .device = ibv_get_device_name(context->device),
-                              .region_bytes = told.max_mr_size,
-                              .piece_bytes = aq_ibv_memory_piece_bytes(told.max_mr_size),
+                              .region_bytes = attributes.max_mr_size,
+                              .piece_bytes = aq_ibv_memory_piece_bytes(attributes.max_mr_size),
                               .most = 16 * MIB};
     try_all(&memory);
     return 0;
@@ -121,7 +123,7 @@ typedef struct queue {
     atomic_int handled;
 } queue_t;
 
-static void rearm(void *context)
+static void rearm_queue(void *context)
 {
     aq_ibv_source_rearm(&((queue_t *)context)->source);
 }
@@ -150,7 +152,7 @@ static bool make_queue(struct ibv_context *context, struct ibv_pd *pd, queue_t *
     return queue->qp != NULL;
 }
 
-// A queue pair in error state completes its receives: completions that need no peer.
+// Puts the queue pair into the error state, which completes its receives without a peer.
 static bool fail_receives(struct ibv_qp *qp)
 {
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET}, error = {.qp_state = IBV_QPS_ERR};
@@ -172,7 +174,7 @@ static bool run_rounds(queue_t *queue)
         if (!fail_receives(queue->qp))
             return false;
         while (atomic_load(&queue->handled) < round * RECEIVES)
-            usleep(1000); // the test has a time limit
+            usleep(1000); // a failure ends at the time limit of the test
     }
     return true;
 }
@@ -181,7 +183,7 @@ static int use_thread(struct ibv_context *context, struct ibv_pd *pd)
 {
     static queue_t queue;
     aq_ibv_thread_t *thread;
-    aq_ibv_thread_setup_t setup = {.rearm = rearm, .poll = poll_queue, .context = &queue};
+    aq_ibv_thread_setup_t setup = {.rearm = rearm_queue, .poll = poll_queue, .context = &queue};
     if (!make_queue(context, pd, &queue) || aq_ibv_source_open(&queue.source, &setup) != AQ_OK ||
         aq_ibv_thread_start(&setup, &thread) != AQ_OK || !run_rounds(&queue)) {
         printf("the queue cannot be used: %s\n", strerror(errno));
@@ -233,7 +235,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (argc == 2 && strcmp(argv[1], "list") == 0)
-        return list();
+        return list_devices();
     if (argc == 3 && strcmp(argv[1], "memory") == 0)
         return with_device(argv[2], use_memory);
     if (argc == 3 && strcmp(argv[1], "thread") == 0)

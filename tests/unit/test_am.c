@@ -1,5 +1,5 @@
-// Active messages: what a conduit is given for each call, what a handler gets, and what happens
-// when there is no room. A stub of a conduit keeps the newest message.
+// Active messages: what each call passes to the conduit, what a handler receives, and what happens
+// when the conduit refuses a message. A stub conduit keeps the newest message.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,8 +17,8 @@
 
 enum {
     RANKS = 3,
-    MAPPED = 1, // a peer whose segment is mapped here, and one whose is not
-    FAR = 2,
+    MAPPED = 1, // a peer whose segment is mapped in this process
+    FAR = 2,    // a peer whose segment is not mapped
     LINK_UNIT = 16,
     PUT_MOST = 300,
     SEGMENT = 0x10000,
@@ -30,43 +30,43 @@ enum {
 
 static struct {
     unsigned sends, refusals;
-    unsigned puts_left;   // that were not complete when the newest message was sent
-    unsigned polls_of[4]; // by what was polled for
+    unsigned puts_left;   // puts that were incomplete when the newest message was sent
+    unsigned polls_of[4]; // number of polls, by their argument (AQ_POLL_...)
     aq_am_t am;
     int32_t args[AQ_AM_MAX_ARGS];
     void *link;
-} post;
+} posted;
 
-// What put has written into the segment of a peer that is not mapped.
+// Puts into the segment of the peer FAR.
 static struct {
     unsigned calls, refusals;
-    atomic_uint *pending; // of those that are not complete
+    atomic_uint *pending; // counter of the incomplete puts
     char segment[SEGMENT_BYTES];
-} ahead;
+} put_ahead;
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
 {
     assert_ptr_equal(conduit, aq_job.conduits[0]);
-    post.sends++;
-    if (post.refusals) {
-        post.refusals--;
+    posted.sends++;
+    if (posted.refusals) {
+        posted.refusals--;
         return AQ_AGAIN;
     }
-    post.am = *am;
-    post.puts_left = ahead.pending ? atomic_load(ahead.pending) : 0;
-    post.link = link;
+    posted.am = *am;
+    posted.puts_left = put_ahead.pending ? atomic_load(put_ahead.pending) : 0;
+    posted.link = link;
     if (am->nargs)
-        memcpy(post.args, am->args, am->nargs * sizeof *am->args);
+        memcpy(posted.args, am->args, am->nargs * sizeof *am->args);
     return AQ_OK;
 }
 
 static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
 {
     (void)conduit;
-    post.polls_of[what & 3]++;
-    if (ahead.pending)
-        atomic_store(ahead.pending, 0);
-    ahead.pending = NULL;
+    posted.polls_of[what & 3]++;
+    if (put_ahead.pending)
+        atomic_store(put_ahead.pending, 0);
+    put_ahead.pending = NULL;
     return 0;
 }
 
@@ -77,23 +77,23 @@ static aq_status_t post_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *r
     assert_int_equal(rma->kind, AQ_RMA_PUT);
     assert_ptr_equal(link, (void *)(uintptr_t)((FAR + 1) * LINK_UNIT));
     *begun = 0;
-    if (ahead.refusals) {
-        ahead.refusals--;
+    if (put_ahead.refusals) {
+        put_ahead.refusals--;
         return AQ_AGAIN;
     }
     *begun = rma->nbytes < PUT_MOST ? rma->nbytes : PUT_MOST;
-    memcpy(ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, *begun);
+    memcpy(put_ahead.segment + ((uintptr_t)rma->remote - SEGMENT), rma->local, *begun);
     atomic_fetch_add(pending, 1);
-    ahead.pending = pending;
-    ahead.calls++;
+    put_ahead.pending = pending;
+    put_ahead.calls++;
     return AQ_OK;
 }
 
 static int clear(void **state)
 {
     (void)state;
-    memset(&post, 0, sizeof post);
-    memset(&ahead, 0, sizeof ahead);
+    memset(&posted, 0, sizeof posted);
+    memset(&put_ahead, 0, sizeof put_ahead);
     return 0;
 }
 
@@ -136,7 +136,7 @@ static void add(unsigned index, gex_AM_Fn_t fn, gex_Flags_t category, unsigned n
     aq_endpoint_internal((gex_AM_Index_t)index, fn, category | GEX_FLAG_AM_REQREP, nargs, "test");
 }
 
-// ---- in: every number of arguments ----
+// ---- delivery, with every number of arguments ----
 
 static struct {
     unsigned calls, nargs;
@@ -214,7 +214,7 @@ static void deliver_one(unsigned category, unsigned nargs, bool reply)
                             .handler = (uint8_t)index,
                             .nargs = (uint8_t)nargs,
                             .reply = reply};
-    assert_false(aq_am_deliver(&arrival)); // nobody replied
+    assert_false(aq_am_deliver(&arrival)); // the handler did not reply
     assert_int_equal(got.calls, 1);
     assert_int_equal(got.nargs, nargs);
     assert_memory_equal(got.args, args, nargs * sizeof *args);
@@ -241,7 +241,7 @@ static void test_deliver(void **state)
     assert_int_equal(gex_AM_MaxArgs(), AQ_AM_MAX_ARGS);
 }
 
-// ---- out: what the conduit sees ----
+// ---- sending: what the conduit is asked to send ----
 
 static char source[64];
 static void *const dest = (void *)(uintptr_t)(SEGMENT + 8);
@@ -249,17 +249,18 @@ static void *const dest = (void *)(uintptr_t)(SEGMENT + 8);
 static void assert_sent(uint32_t rank, unsigned category, bool reply, unsigned nargs)
 {
     bool is_short = category == AQ_AM_SHORT, is_long = category == AQ_AM_LONG;
-    assert_ptr_equal(post.link, (void *)(uintptr_t)((rank + 1) * LINK_UNIT));
-    assert_int_equal(post.am.category, category);
-    assert_int_equal(post.am.handler, H_OTHER);
-    assert_int_equal(post.am.reply, reply);
-    assert_int_equal(post.am.nargs, nargs);
+    assert_ptr_equal(posted.link, (void *)(uintptr_t)((rank + 1) * LINK_UNIT));
+    assert_int_equal(posted.am.category, category);
+    assert_int_equal(posted.am.handler, H_OTHER);
+    assert_int_equal(posted.am.reply, reply);
+    assert_int_equal(posted.am.nargs, nargs);
     for (unsigned i = 0; i < nargs; i++)
-        assert_int_equal(post.args[i], -7 + (int32_t)i);
-    assert_ptr_equal(post.am.payload, is_short ? NULL : source);
-    assert_int_equal(post.am.nbytes, is_short ? 0 : 40);
-    assert_ptr_equal(post.am.dest, is_long ? dest : NULL);
-    assert_ptr_equal(post.am.dest_mapped, is_long && rank == MAPPED ? (char *)dest + SHIFT : NULL);
+        assert_int_equal(posted.args[i], -7 + (int32_t)i);
+    assert_ptr_equal(posted.am.payload, is_short ? NULL : source);
+    assert_int_equal(posted.am.nbytes, is_short ? 0 : 40);
+    assert_ptr_equal(posted.am.dest, is_long ? dest : NULL);
+    assert_ptr_equal(posted.am.dest_mapped,
+                     is_long && rank == MAPPED ? (char *)dest + SHIFT : NULL);
 }
 
 static void test_requests(void **state)
@@ -280,36 +281,36 @@ static void test_requests(void **state)
         gex_AM_RequestLong(team(), rank, H_OTHER, source, 40, dest, GEX_EVENT_GROUP, 0);
         assert_sent(rank, AQ_AM_LONG, false, 0);
     }
-    assert_int_equal(post.sends, 10);
-    assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 10); // each serves others
+    assert_int_equal(posted.sends, 10);
+    assert_int_equal(posted.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 10); // one per request
 }
 
 static void test_request_waits(void **state)
 {
     (void)state;
-    post.refusals = 5;
+    posted.refusals = 5;
     assert_int_equal(gex_AM_RequestShort(team(), FAR, H_OTHER, 0, -7), 0);
-    assert_int_equal(post.sends, 6);
-    assert_true(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS] >= 5); // one for each refusal
+    assert_int_equal(posted.sends, 6);
+    assert_true(posted.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS] >= 5); // one for each refusal
     assert_sent(FAR, AQ_AM_SHORT, false, 1);
 }
 
 static void test_request_immediate(void **state)
 {
     (void)state;
-    post.refusals = 1;
+    posted.refusals = 1;
     assert_int_not_equal(gex_AM_RequestShort(team(), FAR, H_OTHER, GEX_FLAG_IMMEDIATE), 0);
-    assert_int_equal(post.sends, 1);
+    assert_int_equal(posted.sends, 1);
     assert_int_equal(
         gex_AM_RequestMedium(team(), FAR, H_OTHER, source, 40, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE),
         0);
-    assert_int_equal(post.sends, 2);
+    assert_int_equal(posted.sends, 2);
     assert_sent(FAR, AQ_AM_MEDIUM, false, 0);
-    assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
+    assert_int_equal(posted.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
 }
 
-// A Long that is longer than the conduit sends it goes in two: its payload, which is complete
-// before the message is sent, and the message, even with IMMEDIATE.
+// A Long that exceeds the conduit's limit is sent in two steps, even with IMMEDIATE: first puts of
+// the payload, then, once all puts are complete, the message.
 static void test_payload_ahead(void **state)
 {
     (void)state;
@@ -326,54 +327,55 @@ static void test_payload_ahead(void **state)
     assert_int_equal(gex_AM_LUBReplyLong(), 500);
     assert_int_equal(gex_AM_RequestLong(team(), FAR, H_OTHER, payload, 500, to, GEX_EVENT_NOW, 0),
                      0);
-    assert_int_equal(ahead.calls, 0);
-    assert_false(post.am.payload_delivered);
-    ahead.refusals = 2;
-    post.refusals = 1;
+    assert_int_equal(put_ahead.calls, 0);
+    assert_false(posted.am.payload_delivered);
+    put_ahead.refusals = 2;
+    posted.refusals = 1;
     assert_int_equal(gex_AM_RequestLong(team(), FAR, H_OTHER, payload, sizeof payload, to,
                                         GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE),
                      0);
-    assert_int_equal(ahead.calls, 4);
-    assert_memory_equal(ahead.segment + 80, payload, sizeof payload);
-    assert_int_equal(post.puts_left, 0);
-    assert_true(post.am.payload_delivered);
-    assert_ptr_equal(post.am.dest, to);
-    assert_int_equal(post.am.nbytes, sizeof payload);
-    // Where the segment is mapped, the conduit copies.
+    assert_int_equal(put_ahead.calls, 4);
+    assert_memory_equal(put_ahead.segment + 80, payload, sizeof payload);
+    assert_int_equal(posted.puts_left, 0);
+    assert_true(posted.am.payload_delivered);
+    assert_ptr_equal(posted.am.dest, to);
+    assert_int_equal(posted.am.nbytes, sizeof payload);
+    // If the peer's segment is mapped, the conduit copies the payload itself.
     gex_AM_RequestLong(team(), MAPPED, H_OTHER, payload, sizeof payload, to, GEX_EVENT_NOW, 0);
-    assert_int_equal(ahead.calls, 4);
-    assert_false(post.am.payload_delivered);
+    assert_int_equal(put_ahead.calls, 4);
+    assert_false(posted.am.payload_delivered);
     *conduit = before;
     aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
 }
 
-// ---- replies, in a handler ----
+// ---- replies ----
 
 static struct {
     unsigned category;
     gex_Flags_t flags;
     int no_op;
     gex_Event_t lc;
-} plan;
+} reply_plan;
 
 static void replier(gex_Token_t token)
 {
-    if (plan.category == AQ_AM_SHORT)
-        plan.no_op = gex_AM_ReplyShort(token, H_OTHER, plan.flags, -7);
-    else if (plan.category == AQ_AM_MEDIUM)
-        plan.no_op = gex_AM_ReplyMedium(token, H_OTHER, source, 40, &plan.lc, plan.flags, -7, -6);
+    if (reply_plan.category == AQ_AM_SHORT)
+        reply_plan.no_op = gex_AM_ReplyShort(token, H_OTHER, reply_plan.flags, -7);
+    else if (reply_plan.category == AQ_AM_MEDIUM)
+        reply_plan.no_op = gex_AM_ReplyMedium(token, H_OTHER, source, 40, &reply_plan.lc,
+                                              reply_plan.flags, -7, -6);
     else
-        plan.no_op =
-            gex_AM_ReplyLong(token, H_OTHER, source, 40, dest, &plan.lc, plan.flags, -7, -6, -5);
-    assert_int_equal(token->replied, !plan.no_op);
+        reply_plan.no_op = gex_AM_ReplyLong(token, H_OTHER, source, 40, dest, &reply_plan.lc,
+                                            reply_plan.flags, -7, -6, -5);
+    assert_int_equal(token->replied, !reply_plan.no_op);
 }
 
-// A request of a rank arrives; returns whether its handler has replied.
+// Delivers a request from a rank; returns whether its handler has replied.
 static bool ask(uint32_t rank, unsigned category, gex_Flags_t flags)
 {
-    plan.category = category;
-    plan.flags = flags;
-    plan.lc = GEX_EVENT_NO_OP;
+    reply_plan.category = category;
+    reply_plan.flags = flags;
+    reply_plan.lc = GEX_EVENT_NO_OP;
     add(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
     const aq_arrival_t arrival = {
         .source = rank, .category = AQ_AM_SHORT, .handler = H_REPLIER, .nargs = 0};
@@ -388,12 +390,12 @@ static void test_replies(void **state)
             assert_true(ask(rank, category, 0));
             assert_sent(rank, category, true, 1 + category);
             if (category != AQ_AM_SHORT)
-                assert_ptr_equal(plan.lc, GEX_EVENT_INVALID);
+                assert_ptr_equal(reply_plan.lc, GEX_EVENT_INVALID);
         }
-    assert_int_equal(post.sends, 6);
+    assert_int_equal(posted.sends, 6);
 }
 
-// A reply takes the link and the cookie that its request came with, also after a refusal.
+// A reply takes the link and the cookie of its request, also after a refusal.
 static void test_reply_way(void **state)
 {
     (void)state;
@@ -403,41 +405,41 @@ static void test_reply_way(void **state)
             .conduit = aq_job.conduits[0], .link = &link, .cookie = UINT64_C(1) << 63 | category};
         const aq_arrival_t arrival = {
             .path = &path, .source = FAR, .category = AQ_AM_SHORT, .handler = H_REPLIER};
-        plan.category = category;
-        plan.flags = 0;
-        post.refusals = category;
+        reply_plan.category = category;
+        reply_plan.flags = 0;
+        posted.refusals = category;
         add(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
         assert_true(aq_am_deliver(&arrival));
-        assert_ptr_equal(post.link, &link);
-        assert_int_equal(post.am.cookie, path.cookie);
+        assert_ptr_equal(posted.link, &link);
+        assert_int_equal(posted.am.cookie, path.cookie);
     }
     gex_AM_RequestShort(team(), FAR, H_OTHER, 0, -7);
-    assert_int_equal(post.am.cookie, 0);
+    assert_int_equal(posted.am.cookie, 0);
 }
 
-// A reply waits for room without letting requests in.
+// While a reply waits for room, no requests are delivered.
 static void test_reply_waits(void **state)
 {
     (void)state;
-    post.refusals = 20;
+    posted.refusals = 20;
     assert_true(ask(MAPPED, AQ_AM_LONG, 0));
     assert_sent(MAPPED, AQ_AM_LONG, true, 3);
-    assert_int_equal(post.sends, 21);
-    assert_true(post.polls_of[AQ_POLL_REPLIES] >= 20);
-    assert_int_equal(post.polls_of[AQ_POLL_REQUESTS], 0);
-    assert_int_equal(post.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
+    assert_int_equal(posted.sends, 21);
+    assert_true(posted.polls_of[AQ_POLL_REPLIES] >= 20);
+    assert_int_equal(posted.polls_of[AQ_POLL_REQUESTS], 0);
+    assert_int_equal(posted.polls_of[AQ_POLL_REPLIES | AQ_POLL_REQUESTS], 0);
 }
 
 static void test_reply_immediate(void **state)
 {
     (void)state;
-    post.refusals = 1;
+    posted.refusals = 1;
     assert_false(ask(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
-    assert_int_not_equal(plan.no_op, 0);
-    assert_int_equal(post.sends, 1);
+    assert_int_not_equal(reply_plan.no_op, 0);
+    assert_int_equal(posted.sends, 1);
     assert_true(ask(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
-    assert_int_equal(post.sends, 2);
-    assert_int_equal(post.polls_of[AQ_POLL_REPLIES], 0);
+    assert_int_equal(posted.sends, 2);
+    assert_int_equal(posted.polls_of[AQ_POLL_REPLIES], 0);
 }
 
 static void test_here(void **state)

@@ -1,5 +1,6 @@
-// Barriers: the step inside a neighbourhood and the step across, each simulated in one process in
-// random order. Nobody may be released before all have arrived, and all learn the joined vote.
+// Barriers: the step inside a neighbourhood and the step across neighbourhoods, each simulated in
+// one process in random order. No process may be released before all have arrived, and all
+// processes learn the joined vote.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -33,7 +34,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((seed >> 33) % n);
 }
 
-// ---- votes, and what they make together ----
+// ---- votes and their join ----
 
 static aq_vote_t random_vote(uint32_t phase)
 {
@@ -47,7 +48,7 @@ static aq_vote_t random_vote(uint32_t phase)
     }
 }
 
-static aq_vote_t together(const aq_vote_t *votes, uint32_t count)
+static aq_vote_t join_all(const aq_vote_t *votes, uint32_t count)
 {
     aq_vote_t name = AQ_VOTE_NONE;
     for (uint32_t i = 0; i < count; i++) {
@@ -69,38 +70,38 @@ static void test_join(void **state)
     for (unsigned i = 0; i < 5; i++)
         for (unsigned j = 0; j < 5; j++) {
             const aq_vote_t pair[] = {all[i], all[j]};
-            assert_true(aq_vote_join(all[i], all[j]) == together(pair, 2));
+            assert_true(aq_vote_join(all[i], all[j]) == join_all(pair, 2));
         }
 }
 
-// ---- a job of one process, whose conduit keeps what is sent ----
+// ---- a job of one process, whose conduit keeps the messages sent ----
 
 enum { QUEUE_MAX = 4096, LINK_UNIT = 16 };
 
-typedef struct letter {
+typedef struct message {
     int32_t args[AQ_AM_MAX_ARGS];
     uint32_t to;
     uint8_t handler, nargs;
-} letter_t;
+} message_t;
 
 static struct {
-    letter_t letters[QUEUE_MAX];
+    message_t messages[QUEUE_MAX];
     unsigned count;
     uint64_t sent, woken;
-} post;
+} posted;
 
 static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
 {
     (void)conduit;
-    letter_t *letter = &post.letters[post.count++];
-    assert_true(post.count <= QUEUE_MAX);
+    message_t *message = &posted.messages[posted.count++];
+    assert_true(posted.count <= QUEUE_MAX);
     assert_int_equal(am->category, AQ_AM_SHORT);
     assert_false(am->reply);
-    memcpy(letter->args, am->args, am->nargs * sizeof *am->args);
-    letter->to = (uint32_t)((uintptr_t)link / LINK_UNIT) - 1;
-    letter->handler = am->handler;
-    letter->nargs = am->nargs;
-    post.sent++;
+    memcpy(message->args, am->args, am->nargs * sizeof *am->args);
+    message->to = (uint32_t)((uintptr_t)link / LINK_UNIT) - 1;
+    message->handler = am->handler;
+    message->nargs = am->nargs;
+    posted.sent++;
     return AQ_OK;
 }
 
@@ -110,20 +111,20 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
     return 0;
 }
 
-static uint64_t let_go = UINT64_MAX; // messages sent that have left
+static uint64_t flushed_count = UINT64_MAX; // messages sent that have left the process
 
 static bool post_requests_flushed(aq_conduit_t *conduit, void *link, uint64_t *mark)
 {
     (void)conduit, (void)link;
     if (*mark == 0)
-        *mark = post.sent;
-    return let_go >= *mark;
+        *mark = posted.sent;
+    return flushed_count >= *mark;
 }
 
 static void post_wake(aq_conduit_t *conduit, bool neighbourhood)
 {
     (void)conduit;
-    post.woken += neighbourhood;
+    posted.woken += neighbourhood;
 }
 
 static void *post_scratch(aq_conduit_t *conduit)
@@ -168,9 +169,9 @@ static struct {
     aq_shared_side_t sides[SIDES_MAX];
     uint32_t entered[SIDES_MAX], done[SIDES_MAX]; // phases
     aq_vote_t votes[2][SIDES_MAX];
-    uint32_t size, arrived[2]; // by parity, to the phase that is on
-    uint32_t released;         // phase, when the first process releases
-    aq_vote_t across[2];       // what came back from the other neighbourhoods
+    uint32_t size, arrived[2]; // arrived: processes in the current phase of each parity
+    uint32_t released;         // last phase that the first process released
+    aq_vote_t across[2];       // joined vote of all neighbourhoods, by parity
     bool last_releases;
     char *scratch;
 } sim;
@@ -192,14 +193,15 @@ static void start_sides(uint32_t size, bool last_releases)
 static void arrive(uint32_t i)
 {
     uint32_t phase = ++sim.entered[i], parity = phase & 1;
-    uint64_t woken = post.woken;
+    uint64_t woken = posted.woken;
     sim.votes[parity][i] = random_vote(phase);
     aq_shared_arrive(&sim.sides[i], phase, sim.votes[parity][i]);
     if (++sim.arrived[parity] == sim.size)
-        assert_true(post.woken > woken); // somebody may sleep for the last one
+        assert_true(posted.woken > woken); // other processes may sleep until the last one arrives
 }
 
-// The first process goes across when all have arrived, and comes back with a vote.
+// When all have arrived, the first process joins the votes of the other neighbourhoods, and
+// releases its own.
 static void lead(uint32_t phase)
 {
     aq_vote_t vote;
@@ -210,12 +212,12 @@ static void lead(uint32_t phase)
     assert_true(gathered == (sim.arrived[parity] == sim.size));
     if (!gathered || random_below(3) == 0)
         return;
-    assert_true(vote == together(sim.votes[parity], sim.size));
+    assert_true(vote == join_all(sim.votes[parity], sim.size));
     sim.across[parity] = aq_vote_join(vote, random_vote(phase));
     sim.released = phase;
-    uint64_t woken = post.woken;
+    uint64_t woken = posted.woken;
     aq_shared_release(&sim.sides[0], phase, sim.across[parity]);
-    assert_true(post.woken > woken);
+    assert_true(posted.woken > woken);
 }
 
 static void try_release(uint32_t i)
@@ -227,7 +229,7 @@ static void try_release(uint32_t i)
     if (!due)
         return;
     assert_true(vote ==
-                (sim.last_releases ? together(sim.votes[parity], sim.size) : sim.across[parity]));
+                (sim.last_releases ? join_all(sim.votes[parity], sim.size) : sim.across[parity]));
     sim.done[i] = phase;
     sim.arrived[!parity] = sim.arrived[!parity] == sim.size ? 0 : sim.arrived[!parity];
 }
@@ -272,7 +274,8 @@ static void test_shared_with_leader(void **state)
         run_sides(sizes[i], false);
 }
 
-// The same with threads: what is written before the barrier is seen behind it.
+// The same with threads: each thread sees after the barrier what the others wrote before the
+// barrier.
 enum { THREAD_PHASES = 500 };
 static uint32_t written[SIDES_MAX];
 static atomic_uint wrong;
@@ -283,7 +286,7 @@ static void *cross_barriers(void *pointer)
     for (uint32_t phase = 1; phase <= 2 * THREAD_PHASES; phase += 2) {
         aq_vote_t vote;
         written[side->index] = phase;
-        for (uint32_t p = phase; p < phase + 2; p++) { // the second lets the others read
+        for (uint32_t p = phase; p < phase + 2; p++) { // the second barrier ends the reads
             aq_shared_arrive(side, p, AQ_VOTE_NAME(phase));
             while (!aq_shared_released(side, p, &vote))
                 sched_yield();
@@ -321,9 +324,10 @@ static void test_shared_threads(void **state)
 
 // ---- across neighbourhoods ----
 
-// The library keeps one state a barrier and process; that of the group whose turn it is lies here.
+// The library keeps one state per barrier and process. To simulate several groups in one process,
+// `current` holds the state of the group whose turn it is.
 enum { ID = 7 };
-static aq_dissemination_t now;
+static aq_dissemination_t current;
 
 static struct {
     aq_dissemination_t states[GROUPS_MAX];
@@ -351,21 +355,21 @@ static void start_groups(uint32_t groups)
     for (uint32_t g = 0; g < groups; g++)
         leaders[g] = g;
     for (uint32_t g = 0; g < groups; g++) {
-        aq_dissemination_start(&now, ID, groups, g, leaders);
-        memcpy(&ring.states[g], &now, sizeof now);
-        aq_dissemination_end(&now);
+        aq_dissemination_start(&current, ID, groups, g, leaders);
+        memcpy(&ring.states[g], &current, sizeof current);
+        aq_dissemination_end(&current);
     }
-    aq_dissemination_start(&now, ID, groups, 0, leaders);
+    aq_dissemination_start(&current, ID, groups, 0, leaders);
 }
 
-static void become(uint32_t g)
+static void group_load(uint32_t g)
 {
-    memcpy(&now, &ring.states[g], sizeof now);
+    memcpy(&current, &ring.states[g], sizeof current);
 }
 
-static void leave(uint32_t g)
+static void group_save(uint32_t g)
 {
-    memcpy(&ring.states[g], &now, sizeof now);
+    memcpy(&ring.states[g], &current, sizeof current);
 }
 
 static void enter(uint32_t g)
@@ -373,49 +377,49 @@ static void enter(uint32_t g)
     uint32_t phase = ++ring.entered[g];
     ring.votes[phase & 1][g] = random_vote(phase);
     ring.arrived[phase & 1]++;
-    uint64_t before = post.sent;
-    become(g);
-    aq_dissemination_enter(&now, phase, ring.votes[phase & 1][g]);
-    leave(g);
-    ring.sent[g] = post.sent - before;
+    uint64_t before = posted.sent;
+    group_load(g);
+    aq_dissemination_enter(&current, phase, ring.votes[phase & 1][g]);
+    group_save(g);
+    ring.sent[g] = posted.sent - before;
 }
 
 static void advance(uint32_t g)
 {
     uint32_t parity = ring.entered[g] & 1;
-    uint64_t before = post.sent;
+    uint64_t before = posted.sent;
     aq_vote_t vote;
-    become(g);
-    bool complete = aq_dissemination_advance(&now, &vote);
-    leave(g);
-    ring.sent[g] += post.sent - before;
+    group_load(g);
+    bool complete = aq_dissemination_advance(&current, &vote);
+    group_save(g);
+    ring.sent[g] += posted.sent - before;
     if (!complete)
         return;
     assert_int_equal(ring.arrived[parity], ring.size);
-    assert_true(vote == together(ring.votes[parity], ring.size));
+    assert_true(vote == join_all(ring.votes[parity], ring.size));
     assert_int_equal(ring.sent[g], ring.rounds);
     ring.done[g] = ring.entered[g];
     ring.arrived[!parity] = ring.arrived[!parity] == ring.size ? 0 : ring.arrived[!parity];
 }
 
-// Messages arrive in any order.
+// Delivers a random message, so that messages arrive in any order.
 static void deliver_any(void)
 {
-    if (!post.count)
+    if (!posted.count)
         return;
-    unsigned which = random_below(post.count);
-    letter_t letter = post.letters[which];
-    post.letters[which] = post.letters[--post.count];
-    assert_true(letter.to < ring.size);
-    const uint32_t distance = ((uint32_t)1 << letter.args[3]) % ring.size;
-    aq_arrival_t arrival = {.args = letter.args,
-                            .source = (letter.to + ring.size - distance) % ring.size,
+    unsigned which = random_below(posted.count);
+    message_t message = posted.messages[which];
+    posted.messages[which] = posted.messages[--posted.count];
+    assert_true(message.to < ring.size);
+    const uint32_t distance = ((uint32_t)1 << message.args[3]) % ring.size;
+    aq_arrival_t arrival = {.args = message.args,
+                            .source = (message.to + ring.size - distance) % ring.size,
                             .category = AQ_AM_SHORT,
-                            .handler = letter.handler,
-                            .nargs = letter.nargs};
-    become(letter.to);
+                            .handler = message.handler,
+                            .nargs = message.nargs};
+    group_load(message.to);
     aq_am_deliver(&arrival);
-    leave(letter.to);
+    group_save(message.to);
 }
 
 static bool groups_done(uint32_t phases)
@@ -426,14 +430,14 @@ static bool groups_done(uint32_t phases)
     return true;
 }
 
-// Each sends ceil(log2 N) messages in a phase, whatever the order in which they arrive.
+// Each group sends ceil(log2 N) messages per phase, whatever the order of arrival.
 static void run_groups(uint32_t groups, uint32_t phases)
 {
     start_groups(groups);
-    uint64_t before = post.sent, steps = 0;
+    uint64_t before = posted.sent, steps = 0;
     while (!groups_done(phases)) {
         uint32_t g = random_below(groups);
-        assert_true(++steps < 1000000); // all are released in the end
+        assert_true(++steps < 1000000); // more steps mean that a group is never released
         if (ring.entered[g] != ring.done[g])
             advance(g);
         else if (ring.done[g] < phases)
@@ -441,12 +445,12 @@ static void run_groups(uint32_t groups, uint32_t phases)
         if (random_below(3))
             deliver_any();
     }
-    while (post.count)
+    while (posted.count)
         deliver_any();
-    assert_int_equal(post.sent - before, (uint64_t)phases * groups * ring.rounds);
+    assert_int_equal(posted.sent - before, (uint64_t)phases * groups * ring.rounds);
     for (uint32_t g = 0; g < groups; g++)
         assert_int_equal(ring.states[g].sent, (uint64_t)phases * ring.rounds);
-    aq_dissemination_end(&now);
+    aq_dissemination_end(&current);
 }
 
 static void test_dissemination(void **state)
@@ -459,7 +463,8 @@ static void test_dissemination(void **state)
         run_groups(large[i], 4);
 }
 
-// A message for a barrier that this process has not made yet is found when it does.
+// A message for a barrier that this process has not created yet is kept until the process creates
+// that barrier.
 static void test_early(void **state)
 {
     (void)state;
@@ -473,7 +478,7 @@ static void test_early(void **state)
                             .handler = AQ_HANDLER_BARRIER,
                             .nargs = 6};
     aq_am_deliver(&arrival);
-    aq_dissemination_start(&d, ID, 2, 0, leaders); // another barrier does not find it
+    aq_dissemination_start(&d, ID, 2, 0, leaders); // another barrier does not receive the message
     aq_vote_t vote;
     aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
     assert_false(aq_dissemination_advance(&d, &vote));
@@ -483,19 +488,19 @@ static void test_early(void **state)
     assert_true(aq_dissemination_advance(&d, &vote));
     assert_true(vote == AQ_VOTE_NAME(3));
     aq_dissemination_end(&d);
-    post.count = 0;
+    posted.count = 0;
 }
 
-// The phase is not over before its own messages have left; what is sent after it was asked for does
-// not count.
+// A phase ends only when its own messages have left the process. Messages sent after the barrier
+// has asked for the mark do not delay the phase.
 static void test_requests_flushed(void **state)
 {
     (void)state;
     static const uint32_t leaders[] = {0, 1, 2};
     static aq_dissemination_t d;
     aq_vote_t vote;
-    const uint64_t before = post.sent;
-    let_go = before;
+    const uint64_t before = posted.sent;
+    flushed_count = before;
     aq_dissemination_start(&d, ID + 2, 3, 0, leaders);
     aq_dissemination_enter(&d, 1, AQ_VOTE_NONE);
     for (int round = 0; round < 2; round++) {
@@ -508,18 +513,18 @@ static void test_requests_flushed(void **state)
         aq_am_deliver(&arrival);
     }
     assert_false(aq_dissemination_advance(&d, &vote));
-    assert_int_equal(post.sent, before + 2);
-    let_go++;
+    assert_int_equal(posted.sent, before + 2);
+    flushed_count++;
     assert_false(aq_dissemination_advance(&d, &vote));
-    post.sent += 10;
-    let_go++;
+    posted.sent += 10;
+    flushed_count++;
     assert_false(aq_dissemination_advance(&d, &vote));
-    post.sent += 10;
-    let_go += 10;
+    posted.sent += 10;
+    flushed_count += 10;
     assert_true(aq_dissemination_advance(&d, &vote));
     aq_dissemination_end(&d);
-    let_go = UINT64_MAX;
-    post.count = 0;
+    flushed_count = UINT64_MAX;
+    posted.count = 0;
 }
 
 int main(void)

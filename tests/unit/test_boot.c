@@ -1,5 +1,5 @@
-// Bootstrap: jobs of one and of many ranks; exchange, broadcast, barrier; the end of a job; a
-// foreign control variable; merging of output.
+// Bootstrap: jobs of one and of many ranks; exchange, broadcast, barrier; the end of a job; invalid
+// control texts; merging of output.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -37,7 +37,7 @@ static void load_settings(void)
     assert_int_equal(aq_settings_load(fault, sizeof fault), AQ_OK);
 }
 
-static void silence(void)
+static void silence_output(void)
 {
     int null = open("/dev/null", O_RDWR);
     dup2(null, STDOUT_FILENO);
@@ -45,8 +45,8 @@ static void silence(void)
     close(null);
 }
 
-// Runs body in each rank of a job that starts as a bare executable. Returns the wait status of the
-// job.
+// Runs `body` in each rank of a job that starts as a bare executable. Returns the wait status of
+// the job.
 static int run_job(uint32_t size, rank_body_t *body)
 {
     int status;
@@ -55,17 +55,17 @@ static int run_job(uint32_t size, rank_body_t *body)
         aq_boot_t *boot;
         int code = 99;
         aq_supervise_options_t options = {.size = size};
-        silence();
+        silence_output();
         if (aq_supervise(&options, &boot, &code))
             _exit(boot->size == size ? body(boot) : 98);
-        _exit(97); // not reached: the caller does not return
+        _exit(97); // not reached: in the parent of the ranks, aq_supervise does not return
     }
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return status;
 }
 
-static void job_ends(uint32_t size, rank_body_t *body, int code)
+static void assert_job_code(uint32_t size, rank_body_t *body, int code)
 {
     int status = run_job(size, body);
     assert_true(WIFEXITED(status));
@@ -139,7 +139,7 @@ static int body_one_announces(aq_boot_t *boot)
 {
     boot->ops->barrier(boot);
     if (boot->rank == boot->size - 1)
-        return boot->ops->announce_exit(boot, 0x100 + 21); // only the low byte counts
+        return boot->ops->announce_exit(boot, 0x100 + 21); // only the low byte is used
     return wait_for_end(boot);
 }
 
@@ -155,7 +155,7 @@ static int body_first_wins(aq_boot_t *boot)
     return boot->ops->announce_exit(boot, 45);
 }
 
-// A barrier that can no longer complete wakes its sleepers.
+// A barrier that can no longer complete wakes the ranks that sleep in it.
 static int body_barrier_broken(aq_boot_t *boot)
 {
     if (boot->rank == 0) {
@@ -165,7 +165,7 @@ static int body_barrier_broken(aq_boot_t *boot)
     return boot->ops->barrier(boot) == AQ_ERR_PEER ? 12 : 52;
 }
 
-// This rank must end because of another rank.
+// Never returns on its own: another rank must cause the end of this one.
 static int wait_to_be_ended(void)
 {
     while (pause() < 0)
@@ -197,7 +197,7 @@ static int body_silent_exit(aq_boot_t *boot)
     return wait_to_be_ended();
 }
 
-// All ranks share one key, and it is not all zero.
+// All ranks share one key, which is not all zero.
 static int body_key(aq_boot_t *boot)
 {
     uint8_t keys[8 * AQ_KEY_BYTES];
@@ -216,24 +216,24 @@ static void test_collectives(void **state)
     (void)state;
     static const uint32_t sizes[] = {1, 2, 3, 7, 64};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        job_ends(sizes[i], body_collectives, 0);
+        assert_job_code(sizes[i], body_collectives, 0);
 }
 
 static void test_ends(void **state)
 {
     (void)state;
-    job_ends(4, body_one_announces, 21);
-    job_ends(3, body_first_wins, 33);
-    job_ends(5, body_barrier_broken, 12);
-    job_ends(3, body_abort, 77);
-    job_ends(3, body_killed, 128 + SIGKILL);
-    job_ends(3, body_silent_exit, 5);
+    assert_job_code(4, body_one_announces, 21);
+    assert_job_code(3, body_first_wins, 33);
+    assert_job_code(5, body_barrier_broken, 12);
+    assert_job_code(3, body_abort, 77);
+    assert_job_code(3, body_killed, 128 + SIGKILL);
+    assert_job_code(3, body_silent_exit, 5);
 }
 
 static void test_key(void **state)
 {
     (void)state;
-    job_ends(4, body_key, 0);
+    assert_job_code(4, body_key, 0);
 }
 
 static void test_alone(void **state)
@@ -260,18 +260,18 @@ static void test_alone(void **state)
 static void test_sizes_refused(void **state)
 {
     (void)state;
-    job_ends(0, body_collectives, 1);
-    job_ends(AQ_RANKS_MAX + 1, body_collectives, 1);
+    assert_job_code(0, body_collectives, 1);
+    assert_job_code(AQ_RANKS_MAX + 1, body_collectives, 1);
 }
 
-// Returns the status of joining with this control text, in a process of its own.
+// Joins a job with this control text in a child process, and returns the status.
 static int join_status(const char *control)
 {
     int status;
     pid_t pid = fork();
     if (pid == 0) {
         aq_boot_t *boot;
-        silence();
+        silence_output();
         _exit((int)aq_boot_fork_join(control, &boot));
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -304,8 +304,8 @@ static void test_control(void **state)
         assert_int_equal(join_status(bad[i]), AQ_ERR_CONFIG);
 }
 
-// A file of the right size and inode that is not a boot page, then one that is: each rank number
-// can join once.
+// A file of the right size and inode that is not a boot page is refused. Once the file is a boot
+// page, each rank number can join once.
 static void test_control_page(void **state)
 {
     (void)state;
@@ -345,13 +345,13 @@ static void test_report(void **state)
 
 // ---- output ----
 
-typedef struct plumbing {
+typedef struct pipes {
     int in[2], out[2];
     aq_sink_t sink;
     aq_stream_t stream;
-} plumbing_t;
+} pipes_t;
 
-static void plumb(plumbing_t *p)
+static void pipes_open(pipes_t *p)
 {
     assert_int_equal(pipe(p->in), 0);
     assert_int_equal(pipe(p->out), 0);
@@ -359,7 +359,7 @@ static void plumb(plumbing_t *p)
     p->stream = (aq_stream_t){.fd = p->in[0], .rank = 12, .sink = &p->sink};
 }
 
-static void unplumb(plumbing_t *p)
+static void pipes_close(pipes_t *p)
 {
     if (p->sink.fd != p->out[1])
         close(p->sink.fd);
@@ -368,21 +368,21 @@ static void unplumb(plumbing_t *p)
     free(p->sink.bytes);
 }
 
-static void feed(plumbing_t *p, const char *text, bool label)
+static void pipes_feed(pipes_t *p, const char *text, bool label)
 {
     assert_int_equal(write(p->in[1], text, strlen(text)), strlen(text));
     assert_true(aq_stream_read(&p->stream, label));
     assert_true(aq_sink_flush(&p->sink));
 }
 
-static void end_feed(plumbing_t *p, bool label)
+static void pipes_end_feed(pipes_t *p, bool label)
 {
     close(p->in[1]);
     assert_false(aq_stream_read(&p->stream, label));
     assert_true(aq_sink_flush(&p->sink));
 }
 
-static void arrives(plumbing_t *p, const char *wanted)
+static void assert_output(pipes_t *p, const char *wanted)
 {
     char got[256] = "";
     fcntl(p->out[0], F_SETFL, O_NONBLOCK);
@@ -394,45 +394,45 @@ static void arrives(plumbing_t *p, const char *wanted)
 static void test_lines(void **state)
 {
     (void)state;
-    plumbing_t p;
-    plumb(&p);
-    feed(&p, "one\ntw", false);
-    arrives(&p, "one\n");
-    feed(&p, "o", false);
-    arrives(&p, "");
-    feed(&p, "\nthree\nrest", false);
-    arrives(&p, "two\nthree\n");
-    end_feed(&p, false);
-    arrives(&p, "rest");
-    unplumb(&p);
+    pipes_t p;
+    pipes_open(&p);
+    pipes_feed(&p, "one\ntw", false);
+    assert_output(&p, "one\n");
+    pipes_feed(&p, "o", false);
+    assert_output(&p, "");
+    pipes_feed(&p, "\nthree\nrest", false);
+    assert_output(&p, "two\nthree\n");
+    pipes_end_feed(&p, false);
+    assert_output(&p, "rest");
+    pipes_close(&p);
 }
 
 static void test_labels(void **state)
 {
     (void)state;
-    plumbing_t p;
-    plumb(&p);
-    feed(&p, "one\n\nthree", true);
-    arrives(&p, "[12] one\n[12] \n");
-    end_feed(&p, true);
-    arrives(&p, "[12] three");
-    // The next label begins a line of its own.
+    pipes_t p;
+    pipes_open(&p);
+    pipes_feed(&p, "one\n\nthree", true);
+    assert_output(&p, "[12] one\n[12] \n");
+    pipes_end_feed(&p, true);
+    assert_output(&p, "[12] three");
+    // The next label starts a new line.
     assert_int_equal(pipe(p.in), 0);
     p.stream = (aq_stream_t){.fd = p.in[0], .rank = 3, .sink = &p.sink};
-    feed(&p, "x\n", true);
-    arrives(&p, "\n[3] x\n");
-    end_feed(&p, true);
-    unplumb(&p);
+    pipes_feed(&p, "x\n", true);
+    assert_output(&p, "\n[3] x\n");
+    pipes_end_feed(&p, true);
+    pipes_close(&p);
 }
 
-// A reader that reads nothing: the sink reports that, keeps every byte, and continues later.
+// When the reader does not read, the sink reports that, keeps every byte, and continues later.
 static void test_slow_reader(void **state)
 {
     (void)state;
-    plumbing_t p;
+    pipes_t p;
     size_t total = 1 << 20, seen = 0;
     char *bytes = malloc(total);
-    plumb(&p);
+    pipes_open(&p);
     for (size_t i = 0; i < total; i++)
         bytes[i] = (char)(i * 13 + i / 4096);
     aq_sink_put(&p.sink, bytes, total);
@@ -450,14 +450,14 @@ static void test_slow_reader(void **state)
     free(bytes);
     close(p.in[0]);
     close(p.in[1]);
-    unplumb(&p);
+    pipes_close(&p);
 }
 
 static void test_gone_reader(void **state)
 {
     (void)state;
-    plumbing_t p;
-    plumb(&p);
+    pipes_t p;
+    pipes_open(&p);
     signal(SIGPIPE, SIG_IGN);
     close(p.out[0]);
     aq_sink_put(&p.sink, "x\n", 2);
@@ -468,17 +468,17 @@ static void test_gone_reader(void **state)
     p.out[0] = open("/dev/null", O_RDONLY);
     close(p.in[0]);
     close(p.in[1]);
-    unplumb(&p);
+    pipes_close(&p);
 }
 
 // A line that is too long to keep is forwarded completely, in pieces.
 static void test_long_line(void **state)
 {
     (void)state;
-    plumbing_t p;
+    pipes_t p;
     static char piece[1000];
     size_t fed = 0;
-    plumb(&p);
+    pipes_open(&p);
     memset(piece, 'x', sizeof piece - 1);
     while (p.sink.used == 0 && fed < 2 * AQ_LINE_MAX) {
         assert_int_equal(write(p.in[1], piece, sizeof piece - 1), sizeof piece - 1);
@@ -489,7 +489,7 @@ static void test_long_line(void **state)
     assert_int_equal(p.sink.used, fed);
     aq_stream_end(&p.stream, false);
     close(p.in[1]);
-    unplumb(&p);
+    pipes_close(&p);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-// The clock: it never steps back, sleeps are never short, and all processes see the same one.
+// The clock never steps back, a sleep is never too short, and all processes share one clock.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -18,7 +18,7 @@
 
 enum { MS = 1000000 };
 
-// The same time, asked for without the library.
+// Reads the same clock without the library.
 static uint64_t system_ns(void)
 {
     struct timespec now;
@@ -83,7 +83,7 @@ static void test_sleep_under_signals(void **state)
     assert_true(alarms > 0);
 }
 
-// The longest sleep there is does not wrap around to a short one.
+// The longest possible sleep does not wrap around to a short one.
 static void test_endless_sleep(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void test_endless_sleep(void **state)
     assert_int_equal(ended, 0);
 }
 
-// What another process reads lies between two looks of this one.
+// The time that another process reads lies between two readings of this process.
 static void test_other_process(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-// Collectives: the trees, for teams of every kind, and the operators.
+// Collectives: the trees, for teams of every layout, and the operators.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -23,7 +23,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((seed >> 33) % n);
 }
 
-// A team, and how each of its ranks sees a tree over it.
+// A team, and each rank's view of a tree over that team.
 static struct {
     uint32_t size, nbrhds, nbrhd[RANKS_MAX];
     aq_coll_map_t map;
@@ -46,7 +46,8 @@ static void make_trees(aq_coll_shape_t shape, uint32_t root)
         aq_coll_tree_make(&team.map, shape, root, r, &team.tree[r], team.child[r]);
 }
 
-// Each rank is the child that it takes itself for; nobody has more children than there is room for.
+// Parents and children agree on the links of the tree, and no rank has more children than the
+// announced maximum.
 static void check_links(aq_coll_shape_t shape, uint32_t root)
 {
     uint32_t links = 0;
@@ -65,7 +66,8 @@ static void check_links(aq_coll_shape_t shape, uint32_t root)
     assert_int_equal(links, team.size - 1);
 }
 
-// The ranks of a subtree, the top first; returns how many. Ends in a failure if there is a cycle.
+// Appends the ranks of a subtree, top first, and returns the new count. Fails the test if there is
+// a cycle.
 static uint32_t walk(uint32_t top, uint32_t *ranks, uint32_t count)
 {
     assert_true(count < team.size);
@@ -98,13 +100,13 @@ static void check_tree(aq_coll_shape_t shape, uint32_t root)
     check_links(shape, root);
     assert_int_equal(walk(root, ranks, 0), team.size);
     for (uint32_t i = 0; !team.map.order && root == 0 && i < team.size; i++)
-        assert_int_equal(ranks[i], i); // the order of the ranks
+        assert_int_equal(ranks[i], i); // the tree keeps the order of the ranks
     uint32_t most = digits(team.map.groups, shape.across) + digits(team.map.largest, shape.inside);
     for (uint32_t r = 0; r < team.size; r++)
         assert_true(depth_of(r) <= most);
 }
 
-// One message crosses into each neighbourhood but the root's.
+// One message enters each neighbourhood but the root's.
 static void check_crossings(uint32_t root)
 {
     uint32_t into[RANKS_MAX] = {0}, crossings = 0;
@@ -133,7 +135,8 @@ static void test_trees(void **state)
     }
 }
 
-// Blocks of ranks need no tables, and keep the order; shuffled ones have both.
+// If each neighbourhood is a block of ranks, the map needs no tables. Otherwise its tables order
+// the ranks by neighbourhood.
 static void test_map(void **state)
 {
     (void)state;
@@ -155,7 +158,7 @@ static void test_map(void **state)
     aq_coll_map_free(&team.map);
 }
 
-// A small payload hangs all of a neighbourhood on one rank.
+// With a small payload, all other ranks of a neighbourhood are children of one rank.
 static void test_shapes(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// Cookies: each finds its own operation, once, for its own peer, whatever else is in the table; and
-// nothing else finds any.
+// Cookies: each cookie finds its own operation, once, and only for the operation's peer, whatever
+// else is in the table. No other number finds an operation.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -18,14 +18,14 @@ enum { MANY = 1000, PEERS = 5, STEPS = 200000, GUESSES = 100000 };
 
 static aq_cookies_t table;
 
-static int stop(void **state)
+static int stop_table(void **state)
 {
     (void)state;
     aq_cookies_stop(&table);
     return 0;
 }
 
-// An operation that is unlike all others.
+// Makes an operation that differs from those of all other numbers.
 static aq_pending_op_t op_of(size_t number)
 {
     return (aq_pending_op_t){.context = (void *)(number * 3 + 1),
@@ -87,7 +87,7 @@ static void test_one(void **state)
     assert_absent(cookie, 3);
 }
 
-// Another peer has guessed it.
+// A cookie is invalid for any peer but its own.
 static void test_other_peer(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void test_other_peer(void **state)
     take(cookie, 3);
 }
 
-// The slot is used again: the cookie of the one before does not fit, and neither does the next one.
+// When a slot is reused, neither the previous cookie of the slot nor its next one is valid.
 static void test_generations(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ static void test_generations(void **state)
     assert_true(first != second);
     assert_absent(first, 3);
     take(second, 8);
-    assert_absent(second + ((uint64_t)1 << 32), 3); // what the slot would have next
+    assert_absent(second + ((uint64_t)1 << 32), 3); // the slot's next cookie
     assert_absent(second + ((uint64_t)1 << 32), UINT32_MAX);
 }
 
@@ -143,10 +143,10 @@ static void test_many(void **state)
         assert_absent(cookies[i], (uint32_t)(i % PEERS));
     for (size_t i = 0; i < MANY; i++)
         cookies[i] = add(i);
-    assert_int_equal(table.count, count); // slots are used again
+    assert_int_equal(table.count, count); // slots are reused
 }
 
-// Any order of additions and removals.
+// Additions and removals in random order.
 static void test_random(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void test_random(void **state)
     assert_true(table.count < 2 * MANY);
 }
 
-// Numbers that nobody was given.
+// Numbers that are not valid cookies.
 static void test_guesses(void **state)
 {
     (void)state;
@@ -196,15 +196,15 @@ static void test_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_empty, stop),
-        cmocka_unit_test_teardown(test_one, stop),
-        cmocka_unit_test_teardown(test_other_peer, stop),
-        cmocka_unit_test_teardown(test_generations, stop),
-        cmocka_unit_test_teardown(test_last_generation, stop),
-        cmocka_unit_test_teardown(test_many, stop),
-        cmocka_unit_test_teardown(test_random, stop),
-        cmocka_unit_test_teardown(test_guesses, stop),
-        cmocka_unit_test_teardown(test_stop, stop),
+        cmocka_unit_test_teardown(test_empty, stop_table),
+        cmocka_unit_test_teardown(test_one, stop_table),
+        cmocka_unit_test_teardown(test_other_peer, stop_table),
+        cmocka_unit_test_teardown(test_generations, stop_table),
+        cmocka_unit_test_teardown(test_last_generation, stop_table),
+        cmocka_unit_test_teardown(test_many, stop_table),
+        cmocka_unit_test_teardown(test_random, stop_table),
+        cmocka_unit_test_teardown(test_guesses, stop_table),
+        cmocka_unit_test_teardown(test_stop, stop_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

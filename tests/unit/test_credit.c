@@ -1,6 +1,6 @@
 // Credits: random schedules of several processes whose messages overtake each other, with handlers
-// that reply or do not, and sends that are refused. No credit is lost, no buffer is missing, nobody
-// waits for ever. Then threads.
+// that may reply, and sends that may be refused. No credit is lost, no message lacks a buffer, and
+// there is no deadlock. Then threads.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,7 +21,7 @@ enum { NODES = 3, UNDER_WAY = 1024, REQUESTS = 40, SCHEDULES = 400 };
 typedef struct message {
     uint8_t from, to;
     bool reply, handled;
-    unsigned credits; // that travel with it
+    unsigned credits; // credits that the message returns
 } message_t;
 
 static struct {
@@ -29,10 +29,10 @@ static struct {
     aq_credit_pool_t pool[NODES];
     aq_credit_t of[NODES][NODES];
     unsigned to_send[NODES][NODES];
-    unsigned answers; // percent of requests that are replied to
+    unsigned answers; // percentage of requests that get a reply
     unsigned count;
     message_t under_way[UNDER_WAY];
-    unsigned hidden, ridden;
+    unsigned hidden, piggybacked; // hidden replies; credits that requests carried
     uint64_t random;
 } net;
 
@@ -42,7 +42,7 @@ static unsigned chance(unsigned n)
     return (unsigned)(net.random >> 33) % n;
 }
 
-static void post(unsigned from, unsigned to, bool reply, unsigned credits)
+static void post_message(unsigned from, unsigned to, bool reply, unsigned credits)
 {
     assert_true(net.count < UNDER_WAY);
     net.under_way[net.count++] = (message_t){(uint8_t)from, (uint8_t)to, reply, false, credits};
@@ -55,8 +55,9 @@ static message_t remove_message(unsigned i)
     return message;
 }
 
-// Banked credits that go along, unless the network refuses the message (false).
-static bool ride(aq_credit_t *credit, unsigned *riding)
+// Collects banked credits for a message to carry. Returns false, and banks them again, if the
+// network refuses the message.
+static bool piggyback(aq_credit_t *credit, unsigned *riding)
 {
     *riding = aq_credit_collect(credit, 1 + chance(8));
     if (chance(4))
@@ -71,25 +72,25 @@ static void send_request(unsigned from, unsigned to)
     unsigned riding;
     if (!net.to_send[from][to] || !aq_credit_take(credit))
         return;
-    if (!ride(credit, &riding)) {
+    if (!piggyback(credit, &riding)) {
         aq_credit_untake(credit);
         return;
     }
-    net.ridden += riding;
+    net.piggybacked += riding;
     net.to_send[from][to]--;
-    post(from, to, false, riding);
+    post_message(from, to, false, riding);
 }
 
 static void send_hidden(unsigned from, unsigned to)
 {
     unsigned riding;
-    if (!aq_credit_due(&net.of[from][to]) || !ride(&net.of[from][to], &riding))
+    if (!aq_credit_due(&net.of[from][to]) || !piggyback(&net.of[from][to], &riding))
         return;
     net.hidden += riding > 0;
-    post(from, to, true, riding);
+    post_message(from, to, true, riding);
 }
 
-// The handler of a request ends, if its reply finds room.
+// Ends the handler of a request, unless the network refuses its reply.
 static void end_handler(unsigned i)
 {
     message_t request = net.under_way[i];
@@ -99,9 +100,9 @@ static void end_handler(unsigned i)
         remove_message(i);
         if (aq_credit_bank(credit))
             send_hidden(request.to, request.from);
-    } else if (ride(credit, &riding)) {
+    } else if (piggyback(credit, &riding)) {
         remove_message(i);
-        post(request.to, request.from, true, riding + 1);
+        post_message(request.to, request.from, true, riding + 1);
     }
 }
 
@@ -116,7 +117,7 @@ static void arrive(unsigned i)
         message->handled = true;
 }
 
-// All that must be true between any two steps.
+// Checks the invariants, which hold between any two steps.
 static void check(void)
 {
     unsigned owed[NODES][NODES] = {{0}}, requests[NODES][NODES] = {{0}}, replies[NODES] = {0};
@@ -137,7 +138,7 @@ static void check(void)
             out += net.limits.each - free;
         }
         assert_int_equal(net.pool[a].free + out, net.limits.total);
-        assert_true(replies[a] <= out); // each finds a buffer
+        assert_true(replies[a] <= out); // each reply finds a buffer
     }
 }
 
@@ -157,7 +158,7 @@ static void step(void)
     }
 }
 
-static unsigned left(void)
+static unsigned work_left(void)
 {
     unsigned sum = net.count;
     for (unsigned a = 0; a < NODES; a++)
@@ -166,7 +167,7 @@ static unsigned left(void)
     return sum;
 }
 
-// one_way: only node 0 has anything to send, so that nothing can ride.
+// one_way: only node 0 sends requests, so that no request can carry credits back.
 static void set_up(aq_credit_limits_t wanted, bool one_way)
 {
     net.limits = aq_credit_fit(wanted, NODES - 1);
@@ -184,10 +185,10 @@ static void set_up(aq_credit_limits_t wanted, bool one_way)
 static void run_schedule(void)
 {
     unsigned steps = 0;
-    while (left()) {
+    while (work_left()) {
         step();
         check();
-        // Every step has a fair chance: so many without an end is a deadlock.
+        // All kinds of steps are equally likely, so that a schedule of this length is a deadlock.
         assert_true(++steps < 2000000);
     }
 }
@@ -202,11 +203,11 @@ static void test_schedules(void **state)
         run_schedule();
     }
     assert_true(net.hidden > 100);
-    assert_true(net.ridden > 100);
+    assert_true(net.piggybacked > 100);
 }
 
-// What GASNET_AM_CREDITS_SLACK is for: where requests go both ways and nobody replies, it saves
-// most hidden replies; without slack there is one for each request.
+// The purpose of GASNET_AM_CREDITS_SLACK: where requests go both ways and handlers do not reply,
+// slack saves most hidden replies. Without slack, each request causes a hidden reply.
 static void test_slack_saves_messages(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void test_limits(void **state)
     } cases[] = {
         {{32, 1024, 1}, 1, {32, 1024, 1}},
         {{32, 1024, 1}, 1023, {32, 1024, 1}},
-        {{32, 1024, 1}, 1024, {32, 1024, 0}}, // all of them banked would stop everything
+        {{32, 1024, 1}, 1024, {32, 1024, 0}}, // with slack, all credits could be banked: deadlock
         {{32, 1024, 99}, 1, {32, 1024, 31}},
         {{1, 1024, 1}, 1, {1, 1024, 0}},
         {{0, 0, 5}, 3, {1, 1, 0}},
@@ -246,7 +247,7 @@ static void test_limits(void **state)
     }
 }
 
-// A peer that granted fewer credits than the slack gets its last one back all the same.
+// A peer that granted fewer credits than the slack still gets its last credit back.
 static void test_small_grant(void **state)
 {
     (void)state;
@@ -290,7 +291,7 @@ static void *run_thread(void *unused)
     return NULL;
 }
 
-// A peer that gives back what nobody took does not get this process to send more than was granted.
+// A peer that returns more credits than were taken cannot make this process exceed the grant.
 static void test_too_many_come_back(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-// The table of handlers: fixed indices, indices that are chosen, and what is refused.
+// The table of handlers: fixed indices, indices that the library chooses, and invalid entries.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -75,7 +75,7 @@ static void test_fixed(void **state)
     }
 }
 
-// Index 0 lets the library choose; what asks for a fixed place gets it first.
+// Index 0 lets the library choose an index, after all entries with fixed indices have theirs.
 static void test_chosen(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void test_full(void **state)
         assert_null(ep.handlers[i].gex_fnptr);
 }
 
-// A debug build refuses entries that are not what the specification asks for.
+// A debug build refuses entries that violate the specification.
 static void test_entries(void **state)
 {
     (void)state;

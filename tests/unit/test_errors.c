@@ -1,4 +1,4 @@
-// Error codes: a name and a meaning for each, and for what is none.
+// Error codes: each code has a name and a description, and so have numbers that are no error codes.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,4 +1,5 @@
-// Events: the pool of records, their parts, arrays of events, and regions of implicit operations.
+// Events: the pool of records, the parts of a record, arrays of events, and access regions of
+// implicit operations.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,37 +29,37 @@ static const struct {
               {GEX_EC_RMW, AQ_PART_RMW}};
 enum { LEAVES = sizeof leaves / sizeof leaves[0] };
 
-static void begin(aq_event_t *record, aq_part_t part)
+static void part_begin(aq_event_t *record, aq_part_t part)
 {
     aq_event_begin(aq_event_part(record, part));
 }
 
-static void end(aq_event_t *record, aq_part_t part)
+static void part_end(aq_event_t *record, aq_part_t part)
 {
     aq_event_end(aq_event_part(record, part));
 }
 
-static gex_Event_t root(aq_event_t *record)
+static gex_Event_t root_of(aq_event_t *record)
 {
     return aq_event_part(record, AQ_PART_ROOT);
 }
 
-// ---- a job of one process whose polls end what a test has put down ----
+// ---- a job of one process, whose polls end the parts that a test has scheduled ----
 
 static struct {
     gex_Event_t part;
-    unsigned polls; // from now on
-} later[4];
+    unsigned polls; // polls left until the part ends
+} countdowns[4];
 
 static bool end_later(aq_task_t *task)
 {
     (void)task;
     bool any = false;
     for (unsigned i = 0; i < 4; i++) {
-        if (!later[i].part || --later[i].polls)
+        if (!countdowns[i].part || --countdowns[i].polls)
             continue;
-        aq_event_end(later[i].part);
-        later[i].part = NULL;
+        aq_event_end(countdowns[i].part);
+        countdowns[i].part = NULL;
         any = true;
     }
     return any;
@@ -66,8 +67,8 @@ static bool end_later(aq_task_t *task)
 
 static void end_after(unsigned place, aq_event_t *record, aq_part_t part, unsigned polls)
 {
-    later[place].polls = polls;
-    later[place].part = aq_event_part(record, part);
+    countdowns[place].polls = polls;
+    countdowns[place].part = aq_event_part(record, part);
 }
 
 static int start_job(void **state)
@@ -100,7 +101,7 @@ static void test_pool(void **state)
     }
     for (unsigned i = 0; i < MANY; i++)
         aq_event_free(records[i]);
-    aq_event_t *again = aq_event_new(); // the warmest comes first
+    aq_event_t *again = aq_event_new(); // the record freed last is reused first: it is in the cache
     assert_ptr_equal(again, records[MANY - 1]);
     aq_event_free(again);
 }
@@ -110,14 +111,14 @@ static void test_idle(void **state)
     (void)state;
     aq_event_t *record = aq_event_new();
     for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++) {
-        begin(record, (aq_part_t)p);
-        begin(record, (aq_part_t)p);
+        part_begin(record, (aq_part_t)p);
+        part_begin(record, (aq_part_t)p);
         assert_false(aq_event_idle(record, ~0u));
         assert_false(aq_event_idle(record, 1u << p));
         assert_true(aq_event_idle(record, ~(1u << p)));
-        end(record, (aq_part_t)p);
+        part_end(record, (aq_part_t)p);
         assert_false(aq_event_idle(record, 1u << p));
-        end(record, (aq_part_t)p);
+        part_end(record, (aq_part_t)p);
         assert_true(aq_event_idle(record, ~0u));
     }
     aq_event_free(record);
@@ -139,19 +140,20 @@ static void test_masks(void **state)
 
 // ---- one event ----
 
-// A root event waits for every part, and its record comes back when it was synchronized.
+// A root event waits for every part, and its record returns to the pool once the event was
+// synchronized.
 static void test_root(void **state)
 {
     (void)state;
     for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++) {
         aq_event_t *record = aq_event_new();
-        begin(record, (aq_part_t)p);
-        assert_int_equal(gex_Event_Test(root(record)), GASNET_ERR_NOT_READY);
+        part_begin(record, (aq_part_t)p);
+        assert_int_equal(gex_Event_Test(root_of(record)), GASNET_ERR_NOT_READY);
         aq_event_t *other = aq_event_new();
         assert_ptr_not_equal(other, record);
         aq_event_free(other);
-        end(record, (aq_part_t)p);
-        assert_int_equal(gex_Event_Test(root(record)), GASNET_OK);
+        part_end(record, (aq_part_t)p);
+        assert_int_equal(gex_Event_Test(root_of(record)), GASNET_OK);
         other = aq_event_new();
         assert_ptr_equal(other, record);
         aq_event_free(other);
@@ -160,27 +162,27 @@ static void test_root(void **state)
     gex_Event_Wait(GEX_EVENT_INVALID);
 }
 
-// A leaf event waits for its own part only, and consumes nothing.
+// A leaf event waits for its own part only, and does not free the record.
 static void test_leaf(void **state)
 {
     (void)state;
     aq_event_t *record = aq_event_new();
     for (unsigned i = 0; i < LEAVES; i++) {
-        gex_Event_t leaf = gex_Event_QueryLeaf(root(record), leaves[i].category);
+        gex_Event_t leaf = gex_Event_QueryLeaf(root_of(record), leaves[i].category);
         assert_ptr_equal(leaf, aq_event_part(record, leaves[i].part));
-        begin(record, leaves[(i + 1) % LEAVES].part);
+        part_begin(record, leaves[(i + 1) % LEAVES].part);
         assert_int_equal(gex_Event_Test(leaf), GASNET_OK);
-        begin(record, leaves[i].part);
+        part_begin(record, leaves[i].part);
         assert_int_equal(gex_Event_Test(leaf), GASNET_ERR_NOT_READY);
         end_after(0, record, leaves[i].part, 3);
         gex_Event_Wait(leaf);
-        assert_null(later[0].part);
-        end(record, leaves[(i + 1) % LEAVES].part);
+        assert_null(countdowns[0].part);
+        part_end(record, leaves[(i + 1) % LEAVES].part);
         aq_event_t *other = aq_event_new();
         assert_ptr_not_equal(other, record);
         aq_event_free(other);
     }
-    gex_Event_Wait(root(record));
+    gex_Event_Wait(root_of(record));
     assert_ptr_equal(gex_Event_QueryLeaf(GEX_EVENT_INVALID, GEX_EC_LC), GEX_EVENT_INVALID);
 }
 
@@ -190,18 +192,18 @@ static void test_some(void **state)
 {
     (void)state;
     aq_event_t *a = aq_event_new(), *b = aq_event_new();
-    begin(a, AQ_PART_PUT);
-    begin(b, AQ_PART_GET);
-    gex_Event_t events[] = {root(a), GEX_EVENT_INVALID, root(b)};
+    part_begin(a, AQ_PART_PUT);
+    part_begin(b, AQ_PART_GET);
+    gex_Event_t events[] = {root_of(a), GEX_EVENT_INVALID, root_of(b)};
     assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_ERR_NOT_READY);
     assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_ERR_NOT_READY);
-    end(b, AQ_PART_GET);
+    part_end(b, AQ_PART_GET);
     assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_OK);
-    assert_ptr_equal(events[0], root(a));
+    assert_ptr_equal(events[0], root_of(a));
     assert_ptr_equal(events[2], GEX_EVENT_INVALID);
     assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_ERR_NOT_READY);
     assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_ERR_NOT_READY);
-    end(a, AQ_PART_PUT);
+    part_end(a, AQ_PART_PUT);
     assert_int_equal(gex_Event_TestAll(events, 3, 0), GASNET_OK);
     assert_ptr_equal(events[0], GEX_EVENT_INVALID);
     assert_int_equal(gex_Event_TestSome(events, 3, 0), GASNET_OK); // nothing is left to wait for
@@ -215,33 +217,34 @@ static void test_waits(void **state)
     aq_event_t *records[3];
     for (unsigned i = 0; i < 3; i++) {
         records[i] = aq_event_new();
-        begin(records[i], AQ_PART_AM);
-        events[i] = root(records[i]);
+        part_begin(records[i], AQ_PART_AM);
+        events[i] = root_of(records[i]);
     }
     end_after(0, records[1], AQ_PART_AM, 2);
     gex_Event_WaitSome(events, 3, 0);
     assert_ptr_equal(events[1], GEX_EVENT_INVALID);
-    assert_ptr_equal(events[0], root(records[0]));
-    assert_ptr_equal(events[2], root(records[2]));
+    assert_ptr_equal(events[0], root_of(records[0]));
+    assert_ptr_equal(events[2], root_of(records[2]));
     end_after(0, records[0], AQ_PART_AM, 2);
     end_after(1, records[2], AQ_PART_AM, 5);
     gex_Event_WaitAll(events, 3, 0);
-    assert_null(later[1].part);
+    assert_null(countdowns[1].part);
     for (unsigned i = 0; i < 3; i++)
         assert_ptr_equal(events[i], GEX_EVENT_INVALID);
 }
 
-// Takes what comes free in the pool and uses it at once, for operations that never end.
+// Allocates records until it gets the victim, and begins an operation on the victim that never
+// ends.
 static aq_event_t *stolen;
-static atomic_bool stealing, lurking;
+static atomic_bool thief_running, thief_ready;
 
-static void *steal(void *victim)
+static void *steal_record(void *victim)
 {
-    atomic_store(&lurking, true);
-    while (atomic_load(&stealing)) {
+    atomic_store(&thief_ready, true);
+    while (atomic_load(&thief_running)) {
         aq_event_t *record = aq_event_new();
         if (record == victim) {
-            begin(record, AQ_PART_LC);
+            part_begin(record, AQ_PART_LC);
             stolen = record;
             break;
         }
@@ -250,8 +253,9 @@ static void *steal(void *victim)
     return NULL;
 }
 
-// Leaves in an array may stand behind their root: they are looked at first, since the root gives
-// the record away, and what another thread then begins there is none of their business.
+// In an array, leaves may stand behind their root. The leaves are tested first: testing the root
+// frees the record, and another thread may then begin an operation on it, which must not count for
+// the leaves.
 static void test_leaf_before_root(void **state)
 {
     (void)state;
@@ -261,23 +265,23 @@ static void test_leaf_before_root(void **state)
     for (unsigned round = 0; round < ROUNDS; round++) {
         pthread_t thread;
         aq_event_t *record = aq_event_new();
-        events[0] = root(record);
+        events[0] = root_of(record);
         for (unsigned i = 1; i < ENTRIES; i++)
-            events[i] = gex_Event_QueryLeaf(root(record), GEX_EC_LC);
+            events[i] = gex_Event_QueryLeaf(root_of(record), GEX_EC_LC);
         stolen = NULL;
-        atomic_store(&stealing, true);
-        atomic_store(&lurking, false);
-        assert_int_equal(pthread_create(&thread, NULL, steal, record), 0);
-        while (!atomic_load(&lurking))
+        atomic_store(&thief_running, true);
+        atomic_store(&thief_ready, false);
+        assert_int_equal(pthread_create(&thread, NULL, steal_record, record), 0);
+        while (!atomic_load(&thief_ready))
             sched_yield();
         assert_int_equal(gex_Event_TestAll(events, ENTRIES, 0), GASNET_OK);
         for (unsigned i = 0; i < ENTRIES; i++)
             assert_ptr_equal(events[i], GEX_EVENT_INVALID);
-        atomic_store(&stealing, false);
+        atomic_store(&thief_running, false);
         pthread_join(thread, NULL);
         if (!stolen)
             continue;
-        end(stolen, AQ_PART_LC);
+        part_end(stolen, AQ_PART_LC);
         aq_event_free(stolen);
     }
     aq_threads = false;
@@ -288,7 +292,7 @@ static void test_leaf_before_root(void **state)
 
 enum { RELAYS = 20000 };
 static _Atomic(aq_event_t *) mailbox;
-static unsigned result; // written before the end, read after the wait
+static unsigned result; // written before the operation ends, read after the wait
 
 static void *end_relays(void *unused)
 {
@@ -298,13 +302,13 @@ static void *end_relays(void *unused)
         while (!(record = atomic_exchange(&mailbox, NULL)))
             sched_yield();
         result = i;
-        end(record, AQ_PART_RMW);
+        part_end(record, AQ_PART_RMW);
     }
     return NULL;
 }
 
-// One thread begins and waits, another ends: what was written before the end is seen after the
-// wait.
+// One thread begins an operation and waits, another ends the operation: the first sees after the
+// wait what the second wrote before the end.
 static void test_other_thread(void **state)
 {
     (void)state;
@@ -313,8 +317,8 @@ static void test_other_thread(void **state)
     assert_int_equal(pthread_create(&thread, NULL, end_relays, NULL), 0);
     for (unsigned i = 0; i < RELAYS; i++) {
         aq_event_t *record = aq_event_new();
-        begin(record, AQ_PART_RMW);
-        gex_Event_t event = root(record);
+        part_begin(record, AQ_PART_RMW);
+        gex_Event_t event = root_of(record);
         assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
         atomic_store(&mailbox, record);
         while (gex_Event_Test(event) != GASNET_OK)
@@ -333,13 +337,13 @@ static void test_nbi(void **state)
     aq_event_t *nbi = aq_thread_nbi();
     assert_ptr_equal(aq_thread_nbi(), nbi);
     for (unsigned i = 0; i < LEAVES; i++) {
-        begin(nbi, leaves[i].part);
+        part_begin(nbi, leaves[i].part);
         assert_int_equal(gex_NBI_Test(leaves[i].category, 0), GASNET_ERR_NOT_READY);
         assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_ERR_NOT_READY);
         assert_int_equal(gex_NBI_Test(GEX_EC_ALL & ~leaves[i].category, 0), GASNET_OK);
         end_after(0, nbi, leaves[i].part, 4);
         gex_NBI_Wait(leaves[i].category, 0);
-        assert_null(later[0].part);
+        assert_null(countdowns[0].part);
     }
     assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
 }
@@ -351,19 +355,19 @@ static void *other_nbi(void *unused)
     return gex_NBI_Test(GEX_EC_ALL, 0) == GASNET_OK ? nbi : NULL;
 }
 
-// Implicit operations are counted for each thread by itself.
+// Implicit operations are counted per thread.
 static void test_nbi_of_threads(void **state)
 {
     (void)state;
     pthread_t thread;
     void *theirs;
     aq_event_t *mine = aq_thread_nbi();
-    begin(mine, AQ_PART_PUT);
+    part_begin(mine, AQ_PART_PUT);
     assert_int_equal(pthread_create(&thread, NULL, other_nbi, NULL), 0);
     pthread_join(thread, &theirs);
     assert_non_null(theirs);
     assert_ptr_not_equal(theirs, mine);
-    end(mine, AQ_PART_PUT);
+    part_end(mine, AQ_PART_PUT);
 }
 
 static void test_region(void **state)
@@ -378,17 +382,18 @@ static void test_region(void **state)
 
     gex_NBI_BeginAccessRegion(0);
     region = aq_thread_nbi();
-    begin(region, AQ_PART_PUT);
-    begin(region, AQ_PART_GET);
-    assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK); // what is in a region does not count
+    part_begin(region, AQ_PART_PUT);
+    part_begin(region, AQ_PART_GET);
+    // Operations of a region do not count as implicit operations of the thread.
+    assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
     gex_Event_t event = gex_NBI_EndAccessRegion(0);
-    assert_ptr_equal(event, root(region));
+    assert_ptr_equal(event, root_of(region));
     assert_ptr_equal(aq_thread_nbi(), nbi);
-    end(region, AQ_PART_PUT);
+    part_end(region, AQ_PART_PUT);
     assert_int_equal(gex_Event_Test(event), GASNET_ERR_NOT_READY);
     end_after(0, region, AQ_PART_GET, 3);
     gex_Event_Wait(event);
-    assert_null(later[0].part);
+    assert_null(countdowns[0].part);
     aq_event_t *again = aq_event_new();
     assert_ptr_equal(again, region);
     aq_event_free(again);
