@@ -1,10 +1,10 @@
 /*
- * The conformance suite: programs written once against the public API and run on every conduit.
+ * The conformance suite: written once against the public API, run on every conduit.
  *
  * Always true here:
  * - only <gasnetex.h> is included (gasnet.h where CONFORM_GASNET1_HEADER asks for it);
  * - a subtest is a function without arguments, called by every rank, with a barrier before and
- *   after it; it leaves no operation open behind it;
+ *   after it; all operations that it initiates are complete when it returns;
  * - a failed check ends the whole job with exit code 1 and one sentence on standard error.
  *
  * The bound segment of each rank:
@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFORM_NAME "conform-1 ex" // which GASNet-EX takes
+#define CONFORM_NAME "conform-1 ex" // a name that GASNet-EX accepts
 #define CONFORM_SEGMENT ((size_t)20 << 20)
 #define CONFORM_INBOX ((size_t)64 << 10)
 #define CONFORM_OUTBOX ((size_t)10 << 20)
@@ -47,10 +47,11 @@ typedef struct {
     gex_Segment_t segment;
     gex_Rank_t rank;
     gex_Rank_t size;
-    unsigned char **base; /* of each rank's segment, in its owner's address space */
+    unsigned char **base; /* of each segment, by rank, in the address space of its owner */
     unsigned char *outbox;
     int threads;
     uint64_t seed;
+    const char *subtest; /* the one that runs */
 } conform_job_t;
 
 extern conform_job_t job;
@@ -63,20 +64,20 @@ _Noreturn void conform_die(const char *file, int line, const char *cond, const c
 void conform_match(const char *file, int line, const void *at, size_t n, uint64_t key,
                    const char *what);
 
-/* The sentence after the condition says what was expected and what came. */
+/* The sentence after the condition says what was expected and what happened. */
 #define CHECK(cond, ...)                                                                           \
     do {                                                                                           \
         if (!(cond))                                                                               \
             conform_die(__FILE__, __LINE__, #cond, __VA_ARGS__);                                   \
     } while (0)
 
-/* The n bytes at `at` are what conform_fill(at, n, key) writes. */
+/* Checks that the n bytes at `at` are what conform_fill(at, n, key) writes. */
 #define CHECK_FILL(at, n, key, what) conform_match(__FILE__, __LINE__, at, n, key, what)
 
 /* Deterministic values: a mixer of three numbers, a generator, and a pattern of bytes. */
 uint64_t conform_mix(uint64_t a, uint64_t b, uint64_t c);
 uint64_t conform_random(uint64_t *state);
-uint64_t conform_stream(uint64_t number); /* the start of a generator of this rank */
+uint64_t conform_stream(uint64_t number); /* the initial state of one of this rank's generators */
 void conform_fill(void *at, size_t n, uint64_t key);
 
 void conform_barrier(void);
@@ -86,14 +87,15 @@ void conform_nap(unsigned ms); /* sleeps without entering the library */
 void *conform_alloc(size_t n);
 /* Registers a table; checks that entries with index 0 get the highest free ones, in order. */
 void conform_register(gex_AM_Entry_t *table, size_t n);
-void conform_index_used(unsigned index); /* registered by another call */
-unsigned conform_free_index(void);       /* the highest that no handler has */
+void conform_index_used(unsigned index); /* notes an index that another call registered */
+unsigned conform_free_index(void);       /* the highest index without a handler */
 gex_Rank_t conform_source(gex_Token_t token);
-/* A slot of each rank's inbox for what `peer` sends: requests below, replies above. */
+/* The part of the inbox of `owner` for the payloads of `peer`: requests in the lower half of the
+ * inbox, replies in the upper one. Sizes are in bytes. */
 size_t conform_slot_size(void);
 unsigned char *conform_slot(gex_Rank_t owner, gex_Rank_t peer, int reply);
 
-/* The rooms of the suite: handlers are registered once, at the start. */
+/* The files of the suite register their handlers once, at the start. */
 void conform_argn_setup(void);
 void conform_am_setup(void);
 void conform_flood_setup(void);
@@ -104,8 +106,8 @@ void conform_handler_setup(void);
 void conform_vis_setup(void);
 #ifndef GASNET_SEQ
 void conform_thread_setup(void);
-/* Runs `body` in `count` threads, at most 64, this one among them, and waits for all. Each gets a
- * pointer to its number, an int; this one is number 0. */
+/* Runs `body` in `count` threads, at most 64, and waits for all. The calling thread is one of them
+ * and has number 0. Each thread gets a pointer to its number, an int. */
 void conform_in_threads(int count, void *(*body)(void *));
 /* Attaches the segment in one thread while three others make and use teams. */
 void conform_attach_beside(void);
