@@ -1,4 +1,5 @@
-// Negotiated payload: where the room is, how large, and that Commit sends what was written there.
+// Negotiated payload: where the buffer is, how large it is, and that Commit sends what the client
+// wrote there.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -58,16 +59,16 @@ static int start_job(void **state)
     return 0;
 }
 
-// ---- room inside the message ----
+// ---- a buffer inside the message ----
 
 static char line[64];
-static unsigned refusals; // how often prepare still answers AGAIN
+static unsigned refusals; // how many more times prepare answers AGAIN
 static unsigned commits, cancels;
 static size_t committed;
 static void (*during_poll)(void);
 
-static aq_status_t room_prepare(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
-                                size_t most, aq_reservation_t *out)
+static aq_status_t buffer_prepare(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                                  size_t least, size_t most, aq_reservation_t *out)
 {
     (void)conduit, (void)link, (void)am, (void)least;
     if (refusals) {
@@ -78,8 +79,8 @@ static aq_status_t room_prepare(aq_conduit_t *conduit, void *link, const aq_am_t
     return AQ_OK;
 }
 
-static void room_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
-                        const aq_reservation_t *room)
+static void buffer_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                          const aq_reservation_t *room)
 {
     (void)conduit, (void)link;
     assert_int_equal(room->cookie, 7);
@@ -88,15 +89,15 @@ static void room_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
     commits++;
 }
 
-static void room_cancel(aq_conduit_t *conduit, void *link, const aq_am_t *am,
-                        const aq_reservation_t *room)
+static void buffer_cancel(aq_conduit_t *conduit, void *link, const aq_am_t *am,
+                          const aq_reservation_t *room)
 {
     (void)conduit, (void)link, (void)am;
     assert_int_equal(room->cookie, 7);
     cancels++;
 }
 
-static unsigned room_poll(aq_conduit_t *conduit, unsigned what)
+static unsigned buffer_poll(aq_conduit_t *conduit, unsigned what)
 {
     (void)conduit, (void)what;
     if (!during_poll)
@@ -107,49 +108,49 @@ static unsigned room_poll(aq_conduit_t *conduit, unsigned what)
     return 1;
 }
 
-static void with_room(void)
+static void use_conduit_buffer(void)
 {
     static const aq_conduit_ops_t ops = {.send = post_send,
-                                         .poll = room_poll,
-                                         .prepare = room_prepare,
-                                         .commit = room_commit,
-                                         .cancel = room_cancel};
+                                         .poll = buffer_poll,
+                                         .prepare = buffer_prepare,
+                                         .commit = buffer_commit,
+                                         .cancel = buffer_cancel};
     aq_job.conduits[0]->ops = &ops;
     commits = cancels = refusals = 0;
 }
 
-static gex_AM_SrcDesc_t ask(gex_Flags_t flags)
+static gex_AM_SrcDesc_t prepare_medium(gex_Flags_t flags)
 {
     return gex_AM_PrepareRequestMedium(&aq_team.head, 0, NULL, 8, 48, NULL, flags, 0);
 }
 
-static void test_conduit_room(void **state)
+static void test_conduit_buffer(void **state)
 {
     (void)state;
-    with_room();
-    gex_AM_SrcDesc_t sd = ask(0);
+    use_conduit_buffer();
+    gex_AM_SrcDesc_t sd = prepare_medium(0);
     assert_ptr_equal(gex_AM_SrcDescAddr(sd), line);
     assert_int_equal(gex_AM_SrcDescSize(sd), 48);
     gex_AM_CommitRequestMedium(sd, 200, 5);
     assert_int_equal(commits, 1);
     assert_int_equal(committed, 5);
-    gex_AM_CancelRequestMedium(ask(0), 0);
+    gex_AM_CancelRequestMedium(prepare_medium(0), 0);
     assert_int_equal(cancels, 1);
 
     refusals = 1;
-    assert_true(ask(GEX_FLAG_IMMEDIATE) == GEX_AM_SRCDESC_NO_OP);
-    assert_int_equal(refusals, 0); // tried once
+    assert_true(prepare_medium(GEX_FLAG_IMMEDIATE) == GEX_AM_SRCDESC_NO_OP);
+    assert_int_equal(refusals, 0); // IMMEDIATE tries once
     refusals = 3;
-    gex_AM_CancelRequestMedium(ask(0), 0); // waits
+    gex_AM_CancelRequestMedium(prepare_medium(0), 0); // Prepare waits for room
     assert_int_equal(refusals, 0);
 }
 
-// A handler that runs while the outer Prepare waits, and prepares a reply of its own.
+// Acts as a handler that runs while the outer Prepare waits, and prepares a reply of its own.
 static void reply_meanwhile(void)
 {
     const aq_arrival_t arrival = {.source = 0, .handler = 200, .category = AQ_AM_SHORT};
     struct aq_token token = {&arrival, false};
-    aq_thread_handler_depth++; // as in a handler
+    aq_thread_handler_depth++;
     gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(&token, "a reply", 1, 8, GEX_EVENT_NOW, 0, 3);
     assert_string_equal(gex_AM_SrcDescAddr(sd), "a reply");
     gex_AM_CommitReplyMedium(sd, 201, 8, 1, 2, 3);
@@ -160,19 +161,19 @@ static void reply_meanwhile(void)
 static void test_nested(void **state)
 {
     (void)state;
-    with_room();
+    use_conduit_buffer();
     refusals = 1;
     during_poll = reply_meanwhile;
-    gex_AM_SrcDesc_t sd = ask(0);
+    gex_AM_SrcDesc_t sd = prepare_medium(0);
     assert_null(during_poll);
     assert_ptr_equal(gex_AM_SrcDescAddr(sd), line);
-    assert_int_equal(sd->am.nargs, 0); // not the reply's
+    assert_int_equal(sd->am.nargs, 0); // the reply has 3
     assert_false(sd->am.reply);
     gex_AM_CommitRequestMedium(sd, 200, 8);
     assert_int_equal(commits, 1);
 }
 
-static void test_rooms(void **state)
+static void test_core_and_client_buffers(void **state)
 {
     (void)state;
     static char mine[64] = "client";
@@ -198,8 +199,8 @@ static void test_rooms(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rooms),
-                                       cmocka_unit_test(test_conduit_room),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_core_and_client_buffers),
+                                       cmocka_unit_test(test_conduit_buffer),
                                        cmocka_unit_test(test_nested)};
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

@@ -1,5 +1,5 @@
-// Progress and waiting: who gets a turn, and in what order a wait spins, arms, sleeps and disarms.
-// A stub of a conduit writes down what it is asked for.
+// Progress and waiting: which tasks get a turn, and in what order a wait spins, arms, sleeps and
+// disarms. A stub conduit records the calls that it gets.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,14 +21,14 @@
 #include "../../other/base/settings.h"
 #include "../../other/base/size.h"
 
-enum { ARMED = 7, TURNS_MAX = 100000000, NAPS = 6 };
+enum { ARMED = 7, TURNS_MAX = 100000000, SLEEPS = 6 };
 
 static const uint64_t MS = 1000000;
 
-// The time of these tests: a count, which each look takes one microsecond further.
+// The clock of these tests: each reading advances it by one microsecond.
 static uint64_t time_ns = 1;
 
-// In place of the C library's.
+// Replaces the function of the C library.
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     (void)clock;
@@ -39,15 +39,15 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 static struct {
-    char last[8]; // the newest steps, oldest first
+    char last[8]; // the latest steps, in order: p(oll), a(rm), s(leep), d(isarm)
     unsigned polls, arms, sleeps, disarms, wakes;
-    unsigned polls_of[4]; // by what was polled for
+    unsigned polls_of[4]; // by the AQ_POLL_ flags of the poll
     unsigned arrived;     // messages that the next poll finds
     uint32_t slept_with;
     uint64_t limit;
 } seen;
 
-static void note(char step)
+static void record_step(char step)
 {
     memmove(seen.last, seen.last + 1, sizeof seen.last - 2);
     seen.last[sizeof seen.last - 2] = step;
@@ -57,7 +57,7 @@ static unsigned stub_poll(aq_conduit_t *conduit, unsigned what)
 {
     (void)conduit;
     unsigned found = seen.arrived;
-    note('p');
+    record_step('p');
     seen.polls++;
     seen.polls_of[what & 3]++;
     seen.arrived = 0;
@@ -67,7 +67,7 @@ static unsigned stub_poll(aq_conduit_t *conduit, unsigned what)
 static uint32_t stub_arm(aq_conduit_t *conduit)
 {
     (void)conduit;
-    note('a');
+    record_step('a');
     seen.arms++;
     return ARMED;
 }
@@ -75,7 +75,7 @@ static uint32_t stub_arm(aq_conduit_t *conduit)
 static void stub_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 {
     (void)conduit;
-    note('s');
+    record_step('s');
     seen.sleeps++;
     seen.slept_with = armed;
     seen.limit = limit_ns;
@@ -84,7 +84,7 @@ static void stub_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
 static void stub_disarm(aq_conduit_t *conduit)
 {
     (void)conduit;
-    note('d');
+    record_step('d');
     seen.disarms++;
 }
 
@@ -100,8 +100,8 @@ static const aq_conduit_ops_t ops = {.poll = stub_poll,
                                      .sleep = stub_sleep,
                                      .disarm = stub_disarm,
                                      .wake = stub_wake};
-static const aq_conduit_ops_t deaf_ops = {.poll = stub_poll};
-static aq_conduit_t stub = {.ops = &ops}, deaf = {.ops = &deaf_ops};
+static const aq_conduit_ops_t no_wake_ops = {.poll = stub_poll};
+static aq_conduit_t stub = {.ops = &ops}, no_wake = {.ops = &no_wake_ops};
 
 static int start_job(void **state)
 {
@@ -113,14 +113,14 @@ static int start_job(void **state)
     return 0;
 }
 
-static int clear(void **state)
+static int clear_record(void **state)
 {
     (void)state;
     memset(&seen, 0, sizeof seen);
     memset(seen.last, '.', sizeof seen.last - 1);
     aq_job.conduits[0] = &stub;
     aq_job.conduit_count = 1;
-    return gasnet_set_waitmode(GASNET_WAIT_BLOCK); // the same number of turns before each sleep
+    return gasnet_set_waitmode(GASNET_WAIT_BLOCK); // spins for the same number of turns each time
 }
 
 static void assert_last(const char *steps)
@@ -128,7 +128,7 @@ static void assert_last(const char *steps)
     assert_string_equal(seen.last + sizeof seen.last - 1 - strlen(steps), steps);
 }
 
-// Turns until a counter moves; returns how many.
+// Takes turns of the wait until the counter changes; returns how many turns that took.
 static unsigned turn_until(aq_api_wait_t *wait, const unsigned *counter)
 {
     unsigned turns = 0, before = *counter;
@@ -141,11 +141,11 @@ static unsigned turn_until(aq_api_wait_t *wait, const unsigned *counter)
 
 // ---- processors ----
 
-static _Atomic uint16_t seats[3];
+static _Atomic uint16_t waiting_cpus[3];
 static unsigned yields;
-static int processor = -1; // that this process is on
+static int processor = -1; // the processor that this process runs on; -1: not known
 
-// In place of the C library's.
+// The next two functions replace those of the C library.
 int sched_yield(void)
 {
     yields++;
@@ -157,8 +157,8 @@ int sched_getcpu(void)
     return processor;
 }
 
-// As many turns of a wait that spins; returns how often it gave the processor away.
-static unsigned yields_in(unsigned turns_to_take)
+// Takes this many turns of a wait that spins; returns how often the wait yielded the processor.
+static unsigned count_yields(unsigned turns_to_take)
 {
     aq_api_wait_t wait = {0};
     yields = 0;
@@ -168,7 +168,7 @@ static unsigned yields_in(unsigned turns_to_take)
     return yields;
 }
 
-// Spinning gives way to a rank of this host that waits on the same processor, and to nobody else.
+// A spinning wait yields to a rank of this host that waits on the same processor, and to no other.
 static void test_shared_processor(void **state)
 {
     (void)state;
@@ -179,24 +179,24 @@ static void test_shared_processor(void **state)
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
     aq_job.host.members = here;
     aq_job.host.size = 2;
-    aq_job.boot->seats = seats;
-    seats[1] = 4; // of another host
+    aq_job.boot->seats = waiting_cpus;
+    waiting_cpus[1] = 4; // rank 1 is on another host
     for (processor = 3; processor < 5; processor++) {
-        seats[2] = 6;
-        assert_int_equal(yields_in(160), 0);
-        assert_int_equal(seats[0], processor + 1);
-        seats[2] = (uint16_t)(processor + 1);
-        assert_int_equal(yields_in(160), 10);
+        waiting_cpus[2] = 6;
+        assert_int_equal(count_yields(160), 0);
+        assert_int_equal(waiting_cpus[0], processor + 1);
+        waiting_cpus[2] = (uint16_t)(processor + 1);
+        assert_int_equal(count_yields(160), 10);
     }
-    processor = -1; // not known
-    seats[2] = 0;
-    assert_int_equal(yields_in(160), 0);
+    processor = -1;
+    waiting_cpus[2] = 0;
+    assert_int_equal(count_yields(160), 0);
     unsetenv("GASNET_SPIN_US");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
 }
 
-// A client's own loop of polls gives way where ranks outnumber the processors, as long as nothing
-// comes.
+// A client's own loop of polls yields if there are more ranks than processors, as long as no
+// message arrives.
 static void test_loop_of_polls(void **state)
 {
     (void)state;
@@ -215,19 +215,19 @@ static void test_loop_of_polls(void **state)
 }
 
 // A rank that sleeps does not count as waiting on a processor.
-static void test_sleeper_has_no_seat(void **state)
+static void test_sleeper_waits_on_no_processor(void **state)
 {
     (void)state;
     aq_api_wait_t wait = {0};
-    aq_job.boot->seats = seats;
-    seats[0] = 9;
+    aq_job.boot->seats = waiting_cpus;
+    waiting_cpus[0] = 9;
     turn_until(&wait, &seen.arms);
-    assert_int_equal(seats[0], 9);
+    assert_int_equal(waiting_cpus[0], 9);
     turn_until(&wait, &seen.sleeps);
-    assert_int_equal(seats[0], 0);
+    assert_int_equal(waiting_cpus[0], 0);
 }
 
-static int no_seats(void **state)
+static int remove_waiting_cpus(void **state)
 {
     (void)state;
     aq_job.boot->seats = NULL;
@@ -238,13 +238,13 @@ static int no_seats(void **state)
 // ---- polls and tasks ----
 
 static unsigned turns[2];
-static bool fruitful;
+static bool first_makes_progress;
 
 static bool first_turn(aq_task_t *task)
 {
     (void)task;
     turns[0]++;
-    return fruitful;
+    return first_makes_progress;
 }
 
 static bool second_turn(aq_task_t *task)
@@ -272,12 +272,12 @@ static void test_tasks(void **state)
     aq_progress_busy(1);
     assert_int_equal(aq_progress_poll(), 0);
     assert_turns(1);
-    aq_progress_busy(-1); // the other one is still at it
-    fruitful = true;
+    aq_progress_busy(-1); // the other operation is still pending
+    first_makes_progress = true;
     seen.arrived = 3;
     assert_int_equal(aq_progress_poll(), 4);
     assert_turns(2);
-    aq_progress_poll_replies(); // a wait inside of a handler runs no tasks
+    aq_progress_poll_replies(); // a wait inside a handler runs no tasks
     assert_turns(2);
     aq_progress_busy(-1);
     assert_int_equal(aq_progress_poll(), 0);
@@ -289,7 +289,7 @@ static void test_tasks(void **state)
 static void test_all_conduits(void **state)
 {
     (void)state;
-    aq_job.conduits[1] = &deaf;
+    aq_job.conduits[1] = &no_wake;
     aq_job.conduit_count = 2;
     aq_progress_poll();
     assert_int_equal(seen.polls, 2);
@@ -298,11 +298,11 @@ static void test_all_conduits(void **state)
     aq_progress_wait_replies(0);
     aq_progress_wait_replies(1000);
     assert_int_equal(seen.polls_of[AQ_POLL_REPLIES], 4);
-    aq_progress_wake(); // a conduit need not know how
+    aq_progress_wake(); // a conduit without this operation is skipped
     assert_int_equal(seen.wakes, 1);
 }
 
-// Only with threads may somebody sleep for what a poll has done.
+// Only with threads can another waiter sleep until a poll makes progress.
 static void test_wakes(void **state)
 {
     (void)state;
@@ -328,14 +328,14 @@ static void test_order(void **state)
 {
     (void)state;
     aq_api_wait_t wait = {0};
-    assert_true(turn_until(&wait, &seen.arms) > 1); // not at once
+    assert_true(turn_until(&wait, &seen.arms) > 1); // it spins first
     assert_int_equal(seen.sleeps, 0);
     assert_last("pppa");
-    assert_int_equal(turn_until(&wait, &seen.sleeps), 1); // one more look between
+    assert_int_equal(turn_until(&wait, &seen.sleeps), 1); // one more poll in between
     assert_last("ppapsd");
     assert_int_equal(seen.slept_with, ARMED);
     turn_until(&wait, &seen.sleeps);
-    assert_last("dpapsd"); // and so on, without a new spin
+    assert_last("dpapsd"); // the following sleeps need no new spin
     aq_api_wait_end(&wait);
     assert_int_equal(seen.disarms, 2);
     assert_int_equal(seen.arms, 2);
@@ -354,19 +354,19 @@ static void test_progress_resets(void **state)
     aq_api_wait_end(&wait);
 }
 
-// Sleeps get longer, up to a bound, until something happens.
+// Sleeps get longer, up to a bound, until a message arrives.
 static void test_limits(void **state)
 {
     (void)state;
     aq_api_wait_t wait = {0};
-    uint64_t limits[NAPS];
-    for (unsigned i = 0; i < NAPS; i++) {
+    uint64_t limits[SLEEPS];
+    for (unsigned i = 0; i < SLEEPS; i++) {
         turn_until(&wait, &seen.sleeps);
         limits[i] = seen.limit;
     }
     assert_true(limits[0] > 0);
     assert_true(limits[1] == 2 * limits[0]);
-    for (unsigned i = 2; i < NAPS; i++)
+    for (unsigned i = 2; i < SLEEPS; i++)
         assert_true(limits[i] == 4 * MS);
     seen.arrived = 1;
     aq_api_wait_turn(&wait);
@@ -374,20 +374,20 @@ static void test_limits(void **state)
     assert_true(seen.limit == limits[0]);
 }
 
-// A sleep that nobody ends adds an eighth to a long wait at most, and there is a longest one.
+// A sleep that no event ends makes a long wait at most one eighth longer, and lasts 50 ms at most.
 static void test_long_wait_sleeps_long(void **state)
 {
     (void)state;
     aq_api_wait_t wait = {0};
-    for (unsigned i = 0; i < NAPS; i++)
+    for (unsigned i = 0; i < SLEEPS; i++)
         turn_until(&wait, &seen.sleeps);
     time_ns = wait.since + 160 * MS;
     turn_until(&wait, &seen.sleeps);
-    assert_in_range(seen.limit, 20 * MS, 21 * MS); // a few looks at the clock came to it
+    assert_in_range(seen.limit, 20 * MS, 21 * MS); // the wait read the clock a few times
     time_ns = wait.since + 10000 * MS;
     turn_until(&wait, &seen.sleeps);
     assert_int_equal(seen.limit, 50 * MS);
-    aq_job.conduits[1] = &deaf; // messages may come that ring no bell
+    aq_job.conduits[1] = &no_wake; // its messages cannot end a sleep
     aq_job.conduit_count = 2;
     aq_job.nbrhd.size = 2;
     turn_until(&wait, &seen.sleeps);
@@ -405,7 +405,7 @@ static void test_message_prevents_sleep(void **state)
     aq_api_wait_turn(&wait);
     assert_last("apd");
     assert_int_equal(seen.sleeps, 0);
-    aq_api_wait_end(&wait); // disarmed already
+    aq_api_wait_end(&wait); // the wait is disarmed already
     assert_int_equal(seen.disarms, 1);
 }
 
@@ -420,38 +420,39 @@ static void test_end_disarms(void **state)
     assert_last("ad");
     aq_api_wait_end(&wait);
     assert_int_equal(seen.disarms, 1);
-    turn_until(&wait, &seen.sleeps); // and may go on
+    turn_until(&wait, &seen.sleeps); // a wait may continue after its end
     assert_last("papsd");
 }
 
 // ---- the conduit that a wait sleeps in ----
 
-static void test_beds(void **state)
+static void test_wakeup_conduit(void **state)
 {
     (void)state;
     aq_api_wait_t wait = {0};
     turn_until(&wait, &seen.sleeps);
     uint64_t alone = seen.limit;
-    aq_job.conduits[0] = &deaf;
+    aq_job.conduits[0] = &no_wake;
     aq_job.conduits[1] = &stub;
     aq_job.conduit_count = 2;
     aq_job.nbrhd.size = 2;
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
     assert_last("pappsd");
-    assert_true(seen.limit && seen.limit < alone); // the other one wakes nobody
-    aq_job.nbrhd.size = 1;                         // and nobody could call by it
+    // A message of the other conduit wakes no sleeper, so that the sleep is short.
+    assert_true(seen.limit && seen.limit < alone);
+    aq_job.nbrhd.size = 1; // no peer can send by the conduit that cannot wake
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
     assert_int_equal(seen.limit, alone);
-    aq_job.conduits[0] = &stub; // but by one that cannot wake
-    aq_job.conduits[1] = &deaf;
+    aq_job.conduits[0] = &stub; // peers can send by the second conduit, which cannot wake
+    aq_job.conduits[1] = &no_wake;
     wait = (aq_api_wait_t){0};
     turn_until(&wait, &seen.sleeps);
     assert_true(seen.limit && seen.limit < alone);
     aq_job.nbrhd.size = 0;
 
-    aq_job.conduits[0] = &deaf; // no conduit can wake: the core sleeps by itself
+    aq_job.conduits[0] = &no_wake; // no conduit can wake: the core sleeps by itself
     aq_job.conduit_count = 1;
     wait = (aq_api_wait_t){0};
     unsigned arms = seen.arms;
@@ -493,13 +494,13 @@ static void test_modes(void **state)
 static void test_bad_mode(void **state)
 {
     (void)state;
-    if (AQ_CHECKS) // it would end the job
+    if (AQ_CHECKS) // a bad mode would end the job
         skip();
     assert_int_equal(gasnet_set_waitmode(-1), GASNET_ERR_BAD_ARG);
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK + 1), GASNET_ERR_BAD_ARG);
 }
 
-static void start_with(const char *mode, uint32_t ranks)
+static void start_in_mode(const char *mode, uint32_t ranks)
 {
     char err[512];
     assert_int_equal(setenv("GASNET_WAITMODE", mode, 1), 0);
@@ -507,19 +508,19 @@ static void start_with(const char *mode, uint32_t ranks)
     aq_progress_start(ranks);
 }
 
-// Near the end, since it changes how long the others would yield.
+// Runs near the end, because it changes how long waits of the other tests yield.
 static void test_start(void **state)
 {
     (void)state;
     static const char *const sleepy[] = {"block", "spinblock", "auto"};
     uint32_t crowd = 2 * aq_size_processors();
     for (uint32_t ranks = 1; ranks <= crowd; ranks += crowd - 1) {
-        clear(NULL);
-        start_with("spin", ranks);
+        clear_record(NULL);
+        start_in_mode("spin", ranks);
         assert_never_sleeps();
         for (unsigned i = 0; i < 3; i++) {
             aq_api_wait_t wait = {0};
-            start_with(sleepy[i], ranks);
+            start_in_mode(sleepy[i], ranks);
             turn_until(&wait, &seen.sleeps);
             assert_last("psd");
             assert_int_equal(seen.arms, seen.sleeps);
@@ -527,39 +528,41 @@ static void test_start(void **state)
     }
 }
 
-// Processors are those that the ranks share, and not the few that this rank may be bound to.
+// The number of ranks is compared with all processors that the ranks share, not with the few that
+// this rank may be bound to.
 static void test_bound(void **state)
 {
     (void)state;
     const uint32_t ranks = 2 * aq_size_processors();
-    start_with("auto", ranks);
-    assert_in_range(yields_in(8), 1, 8);
+    start_in_mode("auto", ranks);
+    assert_in_range(count_yields(8), 1, 8);
     aq_job.boot->processors = ranks;
-    start_with("auto", ranks);
-    assert_int_equal(yields_in(8), 0);
+    start_in_mode("auto", ranks);
+    assert_int_equal(count_yields(8), 0);
     aq_job.boot->processors = 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_tasks, clear),
-        cmocka_unit_test_setup(test_all_conduits, clear),
-        cmocka_unit_test_setup(test_wakes, clear),
-        cmocka_unit_test_setup(test_order, clear),
-        cmocka_unit_test_setup(test_progress_resets, clear),
-        cmocka_unit_test_setup(test_limits, clear),
-        cmocka_unit_test_setup(test_long_wait_sleeps_long, clear),
-        cmocka_unit_test_setup(test_message_prevents_sleep, clear),
-        cmocka_unit_test_setup(test_end_disarms, clear),
-        cmocka_unit_test_setup(test_beds, clear),
-        cmocka_unit_test_setup(test_modes, clear),
-        cmocka_unit_test_setup_teardown(test_shared_processor, clear, no_seats),
-        cmocka_unit_test_setup(test_loop_of_polls, clear),
-        cmocka_unit_test_setup_teardown(test_sleeper_has_no_seat, clear, no_seats),
-        cmocka_unit_test_setup(test_bad_mode, clear),
-        cmocka_unit_test_setup(test_start, clear),
-        cmocka_unit_test_setup(test_bound, clear),
+        cmocka_unit_test_setup(test_tasks, clear_record),
+        cmocka_unit_test_setup(test_all_conduits, clear_record),
+        cmocka_unit_test_setup(test_wakes, clear_record),
+        cmocka_unit_test_setup(test_order, clear_record),
+        cmocka_unit_test_setup(test_progress_resets, clear_record),
+        cmocka_unit_test_setup(test_limits, clear_record),
+        cmocka_unit_test_setup(test_long_wait_sleeps_long, clear_record),
+        cmocka_unit_test_setup(test_message_prevents_sleep, clear_record),
+        cmocka_unit_test_setup(test_end_disarms, clear_record),
+        cmocka_unit_test_setup(test_wakeup_conduit, clear_record),
+        cmocka_unit_test_setup(test_modes, clear_record),
+        cmocka_unit_test_setup_teardown(test_shared_processor, clear_record, remove_waiting_cpus),
+        cmocka_unit_test_setup(test_loop_of_polls, clear_record),
+        cmocka_unit_test_setup_teardown(test_sleeper_waits_on_no_processor, clear_record,
+                                        remove_waiting_cpus),
+        cmocka_unit_test_setup(test_bad_mode, clear_record),
+        cmocka_unit_test_setup(test_start, clear_record),
+        cmocka_unit_test_setup(test_bound, clear_record),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

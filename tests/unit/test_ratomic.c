@@ -1,4 +1,4 @@
-// What atomic operations compute, on each type, and what is legal.
+// Remote atomics: results of each operation on each type, and which operations are legal.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static uint64_t from_double(double value)
 
 typedef struct example {
     gex_DT_t dt;
-    gex_OP_t op; // not fetching
+    gex_OP_t op; // the non-fetching form
     uint64_t old, a, b, made;
 } example_t;
 
@@ -74,8 +74,9 @@ static const example_t integers[] = {
     {GEX_DT_U64, GEX_OP_CAS, MIN_64, 0, 4, MIN_64},
 };
 
-// Performs an operation on memory between two guards; returns what stands there afterwards.
-static uint64_t apply(const example_t *e, gex_OP_t op, gex_Flags_t flags, uint64_t *fetched)
+// Applies an operation to a value between two guard words; returns the new value.
+static uint64_t apply_between_guards(const example_t *e, gex_OP_t op, gex_Flags_t flags,
+                                     uint64_t *fetched)
 {
     uint64_t room[3] = {0x1111111111111111, 0x1111111111111111, 0x1111111111111111};
     const size_t bytes = aq_ratomic_bytes(e->dt);
@@ -88,16 +89,17 @@ static uint64_t apply(const example_t *e, gex_OP_t op, gex_Flags_t flags, uint64
     return made;
 }
 
-static void check(const example_t *e)
+static void check_example(const example_t *e)
 {
     static const gex_Flags_t orders[] = {0, GEX_FLAG_AD_ACQ, GEX_FLAG_AD_REL,
                                          GEX_FLAG_AD_ACQ | GEX_FLAG_AD_REL};
     for (unsigned i = 0; i < 4; i++) {
         uint64_t old;
-        assert_int_equal(apply(e, e->op, orders[i], &old), e->made);
-        assert_int_equal(apply(e, GEX_OP_TO_FETCHING(e->op), orders[i], &old), e->made);
+        assert_int_equal(apply_between_guards(e, e->op, orders[i], &old), e->made);
+        assert_int_equal(apply_between_guards(e, GEX_OP_TO_FETCHING(e->op), orders[i], &old),
+                         e->made);
         assert_int_equal(old, e->old);
-        assert_int_equal(apply(e, GEX_OP_GET, orders[i], &old), e->old);
+        assert_int_equal(apply_between_guards(e, GEX_OP_GET, orders[i], &old), e->old);
         assert_int_equal(old, e->old);
     }
 }
@@ -106,19 +108,19 @@ static void test_integers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
-        check(&integers[i]);
-    // Bits of 32 leave none above them.
+        check_example(&integers[i]);
+    // A result of 32 bits has no bits above them.
     assert_int_equal(aq_ratomic_eval(GEX_DT_U32, GEX_OP_MULT, 0x10001, 0x10001), 0x20001);
 }
 
-// One example of a float and of a double.
+// Checks the operation on a float and on a double.
 static void check_reals(gex_OP_t op, double old, double a, float narrow, double wide)
 {
     const example_t f = {GEX_DT_FLT,           op, from_float((float)old),
                          from_float((float)a), 0,  from_float(narrow)};
     const example_t d = {GEX_DT_DBL, op, from_double(old), from_double(a), 0, from_double(wide)};
-    check(&f);
-    check(&d);
+    check_example(&f);
+    check_example(&d);
 }
 
 static void test_reals(void **state)
@@ -139,7 +141,7 @@ static void test_reals(void **state)
     check_reals(GEX_OP_SET, 1, -2, -2, -2);
 }
 
-// By bits: the two zeros differ, and a NaN equals itself.
+// Compare-and-swap compares bits: the two zeros differ, and a NaN equals itself.
 static void test_real_cas(void **state)
 {
     (void)state;
@@ -148,12 +150,12 @@ static void test_real_cas(void **state)
     const example_t zeros = {GEX_DT_DBL, GEX_OP_CAS, zero, from_double(-0.0), nan, zero};
     const example_t narrow = {GEX_DT_FLT,       GEX_OP_CAS,       from_float(1.5f),
                               from_float(1.5f), from_float(-7.f), from_float(-7.f)};
-    check(&same);
-    check(&zeros);
-    check(&narrow);
+    check_example(&same);
+    check_example(&zeros);
+    check_example(&narrow);
 }
 
-// Rounded once, as if computed as float.
+// A result of type float is rounded once, as if it were computed in float.
 static void test_float_rounding(void **state)
 {
     (void)state;
@@ -174,29 +176,29 @@ static void test_float_rounding(void **state)
 
 // ---- legality ----
 
-static const gex_OP_t bitwise =
+static const gex_OP_t bitwise_ops =
     GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FAND | GEX_OP_FOR | GEX_OP_FXOR;
-#define PLAIN ((gex_OP_t)GEX_OP_CAS * 2 - 1) // those that do not fetch
-static const gex_OP_t everything = PLAIN | GEX_OP_TO_FETCHING(PLAIN) | GEX_OP_GET;
+#define PLAIN ((gex_OP_t)GEX_OP_CAS * 2 - 1) // all non-fetching operations
+static const gex_OP_t all_ops = PLAIN | GEX_OP_TO_FETCHING(PLAIN) | GEX_OP_GET;
 
 static void test_legal(void **state)
 {
     (void)state;
     for (unsigned t = 0; t < TYPES; t++)
-        assert_int_equal(aq_ratomic_ops_of(types[t]), t < 4 ? everything : everything & ~bitwise);
+        assert_int_equal(aq_ratomic_ops_of(types[t]), t < 4 ? all_ops : all_ops & ~bitwise_ops);
     assert_int_equal(aq_ratomic_ops_of(0), 0);
     assert_int_equal(aq_ratomic_ops_of(GEX_DT_USER), 0);
     assert_int_equal(aq_ratomic_ops_of(GEX_DT_I32 | GEX_DT_U32), 0);
 }
 
-// The header's split of the operations, and what counts as fetching.
-static void test_sets(void **state)
+// Which operations the public header treats as fetching, and which as direct.
+static void test_operation_classes(void **state)
 {
     (void)state;
     const gex_OP_t loops = GEX_OP_MULT | GEX_OP_MIN | GEX_OP_MAX;
     for (unsigned i = 0; i < 32; i++) {
         const gex_OP_t op = UINT32_C(1) << i;
-        if (!(op & everything))
+        if (!(op & all_ops))
             continue;
         assert_int_equal((op & AQ_API_OP_FETCHING) != 0, op > PLAIN);
         assert_int_equal(aq_api_atomic_is_direct(GEX_DT_U32, op),
@@ -207,7 +209,7 @@ static void test_sets(void **state)
     }
 }
 
-// ---- what a conduit may do by itself ----
+// ---- operations that a conduit may execute natively ----
 
 static const struct {
     gex_DT_t dt;
@@ -215,7 +217,7 @@ static const struct {
     uint64_t a, b;
     bool swap;
     uint64_t operand1, operand2;
-} native[] = {
+} native_examples[] = {
     {GEX_DT_I64, GEX_OP_ADD, 7, 9, false, 7, 0},
     {GEX_DT_U64, GEX_OP_FADD, 7, 9, false, 7, 0},
     {GEX_DT_U64, GEX_OP_SUB, 7, 9, false, M1_64 - 6, 0},
@@ -235,20 +237,20 @@ static void test_native(void **state)
     (void)state;
     uint64_t here, there;
     aq_atomic_t out;
-    for (size_t i = 0; i < sizeof native / sizeof native[0]; i++) {
-        aq_api_atomic_t atomic = {native[i].a, native[i].b,  &here,        &there,
-                                  0,           native[i].dt, native[i].op, 0};
-        assert_true(aq_ratomic_translate(&atomic, native[i].op, &out));
-        assert_int_equal(out.kind, native[i].swap ? AQ_ATOMIC_CAS : AQ_ATOMIC_ADD);
+    for (size_t i = 0; i < sizeof native_examples / sizeof native_examples[0]; i++) {
+        aq_api_atomic_t atomic = {native_examples[i].a,  native_examples[i].b,  &here, &there, 0,
+                                  native_examples[i].dt, native_examples[i].op, 0};
+        assert_true(aq_ratomic_translate(&atomic, native_examples[i].op, &out));
+        assert_int_equal(out.kind, native_examples[i].swap ? AQ_ATOMIC_CAS : AQ_ATOMIC_ADD);
         assert_ptr_equal(out.dest, &there);
-        assert_ptr_equal(out.result, native[i].op & AQ_API_OP_FETCHING ? &here : NULL);
-        assert_int_equal(out.operand1, native[i].operand1);
-        assert_int_equal(out.operand2, native[i].operand2);
+        assert_ptr_equal(out.result, native_examples[i].op & AQ_API_OP_FETCHING ? &here : NULL);
+        assert_int_equal(out.operand1, native_examples[i].operand1);
+        assert_int_equal(out.operand2, native_examples[i].operand2);
         assert_true(out.exclusive_ops);
-        assert_true(aq_ratomic_translate(&atomic, native[i].op | GEX_OP_SET, &out));
+        assert_true(aq_ratomic_translate(&atomic, native_examples[i].op | GEX_OP_SET, &out));
         assert_false(out.exclusive_ops);
-        atomic.dt = native[i].dt == GEX_DT_DBL ? GEX_DT_FLT : GEX_DT_I32;
-        assert_false(aq_ratomic_translate(&atomic, native[i].op, &out));
+        atomic.dt = native_examples[i].dt == GEX_DT_DBL ? GEX_DT_FLT : GEX_DT_I32;
+        assert_false(aq_ratomic_translate(&atomic, native_examples[i].op, &out));
     }
     for (gex_OP_t op = 1; op; op <<= 1) {
         const aq_api_atomic_t atomic = {1, 2, &here, &there, 0, GEX_DT_DBL, op, 0};
@@ -257,11 +259,12 @@ static void test_native(void **state)
     }
 }
 
-// ---- whom a rank means ----
+// ---- which process a rank refers to ----
 
 static int64_t segments[3][2];
 
-// Three ranks; the segment of rank r is segments[r], which r itself sees 4096 * r bytes further.
+// Three ranks. The segment of rank r is segments[r]; in the address space of rank r it lies 4096 *
+// r bytes higher.
 static int start_job(void **state)
 {
     (void)state;
@@ -313,7 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
         cmocka_unit_test(test_real_cas), cmocka_unit_test(test_float_rounding),
-        cmocka_unit_test(test_legal),    cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_legal),    cmocka_unit_test(test_operation_classes),
         cmocka_unit_test(test_native),   cmocka_unit_test(test_targets),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);

@@ -1,4 +1,4 @@
-// The registry: what is built in is found, and what is not there is refused with a reason.
+// The registry: finds the conduits that are built in, and refuses unknown names with a reason.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,7 +17,7 @@
 #include "../../other/base/settings.h"
 
 static char folder[] = "/tmp/aq-registry-XXXXXX";
-static const char *const no_module = "aq_conduit_broken.so";
+static const char *const broken_module = "aq_conduit_broken.so";
 
 static int load_settings(void)
 {
@@ -25,14 +25,14 @@ static int load_settings(void)
     return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
 }
 
-// A folder with a file that has the name of a module, and is none.
+// Makes a folder with a file that has the name of a module but is not one.
 static int make_folder(void **state)
 {
     (void)state;
     char path[256], list[256];
     if (!mkdtemp(folder))
         return -1;
-    snprintf(path, sizeof path, "%s/%s", folder, no_module);
+    snprintf(path, sizeof path, "%s/%s", folder, broken_module);
     FILE *file = fopen(path, "w");
     if (!file || fputs("no shared object\n", file) < 0 || fclose(file) != 0)
         return -1;
@@ -45,7 +45,7 @@ static int remove_folder(void **state)
 {
     (void)state;
     char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, no_module);
+    snprintf(path, sizeof path, "%s/%s", folder, broken_module);
     unlink(path);
     return rmdir(folder);
 }
@@ -82,11 +82,11 @@ static void test_broken_module(void **state)
     char why[256] = "";
     assert_null(aq_registry_find("broken", why, sizeof why));
     assert_non_null(strstr(why, "its module cannot be loaded: "));
-    assert_non_null(strstr(why, no_module));
+    assert_non_null(strstr(why, broken_module));
 }
 
-// A reason longer than its room is cut, and what stands behind is left alone.
-static void test_short_room(void **state)
+// A reason that is longer than its buffer is cut, and no byte behind the buffer changes.
+static void test_short_buffer(void **state)
 {
     (void)state;
     char why[32];
@@ -108,7 +108,7 @@ static void test_report(void **state)
         const aq_conduit_ops_t *ops = aq_registry_find(names[i], why, sizeof why);
         assert_int_equal(reports[i].usable, ops && ops->usable(why, sizeof why));
         assert_string_equal(reports[i].why, why);
-        assert_int_equal(reports[i].usable, !*why); // a reason exactly when there must be one
+        assert_int_equal(reports[i].usable, !*why); // only an unusable conduit has a reason
     }
     assert_true(reports[0].usable);
 }
@@ -127,7 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_smp),           cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_broken_module), cmocka_unit_test(test_short_room),
+        cmocka_unit_test(test_broken_module), cmocka_unit_test(test_short_buffer),
         cmocka_unit_test(test_report),        cmocka_unit_test(test_report_in_part),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,4 +1,4 @@
-// The message ring: what is taken, published and received, against a model of it.
+// The message ring: takes, publishes and receives, compared with a model.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -61,24 +61,24 @@ static int tear_down(void **state)
     return 0;
 }
 
-static uint64_t freed(void)
+static uint64_t freed_lines(void)
 {
     return atomic_load(&ring->control.freed);
 }
 
-static uint64_t tail(void)
+static uint64_t taken_lines(void)
 {
     return atomic_load(&ring->control.tail);
 }
 
-// ---- messages: a Medium whose bytes follow from its number ----
+// ---- messages: each is a Medium, and its number determines its bytes ----
 
-static uint8_t byte_of(uint32_t id, size_t at)
+static uint8_t message_byte(uint32_t id, size_t at)
 {
     return (uint8_t)(id * 37 + at * 11 + (at >> 8));
 }
 
-// Bytes that make a Medium with one argument fill n lines exactly.
+// The payload, in bytes, with which a Medium with one argument fills n lines exactly.
 static size_t bytes_of_lines(uint64_t n)
 {
     return n * AQ_RING_LINE - aq_ring_body_offset(1);
@@ -91,10 +91,10 @@ static void write_message(const aq_ring_run_t *run, uint32_t id, size_t nbytes)
     run->header->source = SOURCE;
     memcpy(aq_ring_args(run->header), &id, sizeof id);
     for (size_t i = 0; i < nbytes; i++)
-        body[i] = byte_of(id, i);
+        body[i] = message_byte(id, i);
 }
 
-static void send(uint32_t id, size_t nbytes)
+static void send_medium(uint32_t id, size_t nbytes)
 {
     aq_ring_run_t run;
     assert_true(aq_ring_take(&ring->out, aq_ring_lines(1, AQ_AM_MEDIUM, nbytes), &run));
@@ -102,7 +102,7 @@ static void send(uint32_t id, size_t nbytes)
     aq_ring_publish(&ring->out, &run);
 }
 
-// What has been delivered; deliver_one checks each message in full.
+// The messages that have been delivered; deliver_one checks each message in full.
 static struct {
     uint32_t ids[COUNT];
     size_t nbytes[COUNT];
@@ -110,20 +110,20 @@ static struct {
     bool reply;
 } got;
 
-static bool right_content(const aq_arrival_t *arrival)
+static bool content_is_right(const aq_arrival_t *arrival)
 {
     uint32_t id = (uint32_t)arrival->args[0];
     const uint8_t *body = arrival->payload;
     bool right = (uintptr_t)body % 8 == 0 && arrival->source == SOURCE && arrival->nargs == 1 &&
                  arrival->category == AQ_AM_MEDIUM && arrival->handler == 200;
     for (size_t i = 0; i < arrival->nbytes; i++)
-        right = right && body[i] == byte_of(id, i);
+        right = right && body[i] == message_byte(id, i);
     return right;
 }
 
 static bool deliver_one(const aq_arrival_t *arrival)
 {
-    assert_true(right_content(arrival));
+    assert_true(content_is_right(arrival));
     assert_true(arrival->reply == got.reply);
     assert_true(got.count < COUNT);
     got.ids[got.count] = (uint32_t)arrival->args[0];
@@ -131,13 +131,13 @@ static bool deliver_one(const aq_arrival_t *arrival)
     return false;
 }
 
-static unsigned receive(unsigned budget)
+static unsigned receive_messages(unsigned budget)
 {
     got.count = 0;
     return aq_ring_receive(&ring->in, budget, got.reply, &env);
 }
 
-// ---- one thing at a time ----
+// ---- single operations ----
 
 static void test_sizes(void **state)
 {
@@ -147,43 +147,43 @@ static void test_sizes(void **state)
         got.reply = threads;
         for (uint64_t n = 1; n <= COUNT / 2; n++) {
             size_t nbytes = bytes_of_lines(n);
-            send((uint32_t)n, nbytes);
-            receive(10);
+            send_medium((uint32_t)n, nbytes);
+            receive_messages(10);
             assert_int_equal(got.count, 1);
             assert_int_equal(got.ids[0], n);
             assert_int_equal(got.nbytes[0], nbytes);
-            assert_true(freed() == tail());
-            assert_int_equal(receive(10), 0);
+            assert_true(freed_lines() == taken_lines());
+            assert_int_equal(receive_messages(10), 0);
         }
     }
     got.reply = false;
 }
 
-// A run that does not fit before the end starts at the beginning; what lies between is not
-// delivered.
+// A run that does not fit before the end of the ring starts at line 0; the lines in between are
+// skipped.
 static void test_wrap(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        send(i, bytes_of_lines(27));
-        assert_int_equal(receive(1), 1);
+        send_medium(i, bytes_of_lines(27));
+        assert_int_equal(receive_messages(1), 1);
     }
     aq_ring_run_t run;
-    assert_true(aq_ring_take(&ring->out, 11, &run)); // 54 lines are gone, 10 are left
+    assert_true(aq_ring_take(&ring->out, 11, &run)); // 54 lines are used, 10 are left
     assert_true(run.position == COUNT);
     assert_ptr_equal(run.header, ring->lines);
-    assert_true(tail() == COUNT + 11);
+    assert_true(taken_lines() == COUNT + 11);
     write_message(&run, 5, bytes_of_lines(11));
     aq_ring_publish(&ring->out, &run);
-    receive(10);
+    receive_messages(10);
     assert_int_equal(got.count, 1);
     assert_int_equal(got.ids[0], 5);
-    assert_true(freed() == COUNT + 11);
+    assert_true(freed_lines() == COUNT + 11);
 
-    assert_true(aq_ring_take(&ring->out, 32, &run)); // and one that just fits is not moved
+    assert_true(aq_ring_take(&ring->out, 32, &run)); // a run that just fits is not moved
     assert_true(run.position == COUNT + 11);
     aq_ring_skip(&ring->out, run.position, 32);
-    receive(10);
+    receive_messages(10);
     assert_true(aq_ring_take(&ring->out, 21, &run));
     assert_true(run.position == COUNT + 43);
 }
@@ -195,26 +195,27 @@ static void test_full(void **state)
     for (unsigned threads = 0; threads < 2; threads++) {
         env.threads = threads;
         for (uint32_t i = 0; i < COUNT; i++)
-            send(i, bytes_of_lines(1));
+            send_medium(i, bytes_of_lines(1));
         assert_false(aq_ring_take(&ring->out, 1, &run));
-        assert_true(tail() == (threads + 1) * 2 * COUNT - COUNT);
-        assert_int_equal(receive(COUNT / 8), COUNT / 8); // enough to be told at once
+        assert_true(taken_lines() == (threads + 1) * 2 * COUNT - COUNT);
+        // The receiver publishes its progress each COUNT / 8 lines.
+        assert_int_equal(receive_messages(COUNT / 8), COUNT / 8);
         assert_false(aq_ring_take(&ring->out, COUNT / 8 + 1, &run));
         for (uint32_t i = 0; i < COUNT / 8; i++)
-            send(COUNT + i, bytes_of_lines(1));
+            send_medium(COUNT + i, bytes_of_lines(1));
         assert_false(aq_ring_take(&ring->out, 1, &run));
-        assert_int_equal(receive(COUNT), COUNT);
+        assert_int_equal(receive_messages(COUNT), COUNT);
         for (uint32_t i = 0; i < COUNT; i++)
             assert_int_equal(got.ids[i], i + COUNT / 8);
-        assert_true(freed() == tail());
-        send(0, bytes_of_lines(COUNT / 2)); // to the same place for the second round
-        send(1, bytes_of_lines(COUNT / 2 - COUNT / 8));
-        assert_int_equal(receive(COUNT), 2);
+        assert_true(freed_lines() == taken_lines());
+        send_medium(0, bytes_of_lines(COUNT / 2)); // the second round starts at the same line
+        send_medium(1, bytes_of_lines(COUNT / 2 - COUNT / 8));
+        assert_int_equal(receive_messages(COUNT), 2);
     }
 }
 
-// Lines of a message that was taken and then given up are free as soon as the receiver has looked,
-// though nothing follows.
+// Lines that a sender takes and then skips are free once the receiver has polled, even if no
+// message follows.
 static void test_skipped(void **state)
 {
     (void)state;
@@ -225,31 +226,32 @@ static void test_skipped(void **state)
             uint64_t n = 7 + i * 5 % (COUNT / 2 - 7);
             assert_true(aq_ring_take(&ring->out, n, &run));
             aq_ring_skip(&ring->out, run.position, n);
-            receive(10);
+            receive_messages(10);
             assert_int_equal(got.count, 0);
-            assert_true(freed() == tail());
+            assert_true(freed_lines() == taken_lines());
         }
     }
 }
 
-// Nothing is received before it is published, though later messages are.
+// A message is not received before it is published, and neither are later messages.
 static void test_unpublished(void **state)
 {
     (void)state;
     aq_ring_run_t first;
     assert_true(aq_ring_take(&ring->out, 2, &first));
     write_message(&first, 1, bytes_of_lines(2));
-    send(2, 8);
-    assert_int_equal(receive(10), 0);
-    assert_true(freed() == 0);
+    send_medium(2, 8);
+    assert_int_equal(receive_messages(10), 0);
+    assert_true(freed_lines() == 0);
     aq_ring_publish(&ring->out, &first);
-    assert_int_equal(receive(10), 2);
+    assert_int_equal(receive_messages(10), 2);
     assert_int_equal(got.ids[0], 1);
     assert_int_equal(got.ids[1], 2);
 }
 
-// The lines of one lap are full of the flags that were there, and those that messages get when they
-// are done; no line may be taken for a message of the next lap.
+// Fills all lines with what a lap may leave there: its flags, the marks of finished messages (the
+// complement of the flag), or flags of the lap before. The receiver must not take any such line for
+// a message of the next lap.
 static void fill_with_old_flags(uint64_t lap, uint32_t variant)
 {
     uint64_t *words = (uint64_t *)(void *)ring->lines;
@@ -267,10 +269,10 @@ static void test_old_flags(void **state)
     for (uint64_t lap = 0; lap < 6; lap++) {
         for (uint32_t i = 0; i < COUNT; i++) {
             assert_false(aq_ring_ready(&ring->in));
-            assert_int_equal(receive(1), 0);
-            send(i, 8);
+            assert_int_equal(receive_messages(1), 0);
+            send_medium(i, 8);
             assert_true(aq_ring_ready(&ring->in));
-            assert_int_equal(receive(1), 1);
+            assert_int_equal(receive_messages(1), 1);
         }
         fill_with_old_flags(lap, lap % 3);
     }
@@ -278,9 +280,9 @@ static void test_old_flags(void **state)
 
 // ---- against a model: 200,000 random steps ----
 
-enum { OPEN_MAX = 6, RUNS_MAX = 2 * COUNT };
+enum { UNPUBLISHED_MAX = 6, RUNS_MAX = 2 * COUNT };
 
-// A run of the model: the messages and gaps between head and tail, in order.
+// A run of the model. The list of runs has the messages and gaps between head and tail, in order.
 typedef struct model_run {
     aq_ring_run_t run;
     uint64_t lines;
@@ -311,15 +313,15 @@ static void model_add(model_run_t run)
 
 static void step_take(void)
 {
-    if (model.unpublished == OPEN_MAX)
+    if (model.unpublished == UNPUBLISHED_MAX)
         return;
     uint64_t n = 1 + random_below(random_below(4) ? 4 : COUNT / 2);
     uint64_t rest = COUNT - model.tail % COUNT;
     uint64_t gap = rest < n ? rest : 0;
     aq_ring_run_t run;
-    bool room = model.tail + gap + n - freed() <= COUNT;
+    bool room = model.tail + gap + n - freed_lines() <= COUNT;
     assert_true(aq_ring_take(&ring->out, n, &run) == room);
-    assert_true(tail() == (room ? model.tail + gap + n : model.tail));
+    assert_true(taken_lines() == (room ? model.tail + gap + n : model.tail));
     if (!room)
         return;
     if (gap)
@@ -339,7 +341,7 @@ static void step_publish(void)
     for (;; run++)
         if (!run->published && which-- == 0)
             break;
-    run->gap = random_below(8) == 0; // given up
+    run->gap = random_below(8) == 0; // the sender gives one run in eight up
     run->published = true;
     model.unpublished--;
     if (run->gap) {
@@ -350,20 +352,21 @@ static void step_publish(void)
     aq_ring_publish(&ring->out, &run->run);
 }
 
-// What senders know: all that was received when nothing more is ready, else most of it.
+// Senders see all received lines as free if no message is ready, else all but COUNT / 8 at most.
 static void check_freed(void)
 {
     bool ready = model.count && model.runs[0].published;
     assert_true(aq_ring_ready(&ring->in) == ready);
-    assert_true(freed() <= model.head);
-    assert_true(model.head - freed() < (ready ? COUNT / 8 : 1));
+    assert_true(freed_lines() <= model.head);
+    assert_true(model.head - freed_lines() < (ready ? COUNT / 8 : 1));
 }
 
-// With one thread a gap counts as received; with several only messages do, and the gaps in front of
-// one go with it.
+// With one thread a gap counts as received. With several threads only messages count, and a message
+// includes the gaps in front of it.
 static void step_receive(void)
 {
-    unsigned budget = 1 + random_below(8), done = receive(budget), messages = 0, expected = 0, i;
+    unsigned budget = 1 + random_below(8), done = receive_messages(budget), messages = 0,
+             expected = 0, i;
     for (i = 0; i < model.count && model.runs[i].published && expected < budget; i++) {
         const model_run_t *run = &model.runs[i];
         expected += !run->gap || !env.threads;
@@ -411,7 +414,7 @@ static void test_random_with_locks(void **state)
 static sem_t entered, go_on;
 static atomic_uint deliveries;
 
-// The handler of message 0 lasts until it is told to return.
+// The handler of message 0 runs until the test posts go_on.
 static bool deliver_slowly(const aq_arrival_t *arrival)
 {
     if (arrival->args[0] == 0) {
@@ -429,7 +432,7 @@ static void *receive_one(void *unused)
     return NULL;
 }
 
-// Later messages are done first; their lines come back only with those of the first.
+// The handlers of later messages end first; their lines become free only with those of the first.
 static void test_out_of_order(void **state)
 {
     (void)state;
@@ -439,36 +442,36 @@ static void test_out_of_order(void **state)
     atomic_store(&deliveries, 0);
     env.threads = true;
     env.deliver = deliver_slowly;
-    send(0, bytes_of_lines(3));
-    send(1, bytes_of_lines(20));
-    send(2, bytes_of_lines(20));
+    send_medium(0, bytes_of_lines(3));
+    send_medium(1, bytes_of_lines(20));
+    send_medium(2, bytes_of_lines(20));
     assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
     sem_wait(&entered);
     assert_int_equal(aq_ring_receive(&ring->in, 10, false, &env), 2);
     assert_int_equal(atomic_load(&deliveries), 2);
-    assert_true(freed() == 0);
+    assert_true(freed_lines() == 0);
     aq_ring_run_t run;
     assert_false(aq_ring_take(&ring->out, 22, &run));
     sem_post(&go_on);
     pthread_join(thread, NULL);
-    assert_true(freed() == 43);
+    assert_true(freed_lines() == 43);
     assert_true(ring->in.released == 43);
     assert_true(aq_ring_take(&ring->out, 22, &run));
     sem_destroy(&entered);
     sem_destroy(&go_on);
 }
 
-enum { SENDERS = 2, EACH = 6000 };
-static atomic_uchar times[SENDERS * EACH];
+enum { SENDERS = 2, MESSAGES_EACH = 6000 };
+static atomic_uchar deliveries_of[SENDERS * MESSAGES_EACH];
 static atomic_uint wrong;
 
 static bool deliver_counted(const aq_arrival_t *arrival)
 {
     uint32_t id = (uint32_t)arrival->args[0];
-    if (id >= SENDERS * EACH || !right_content(arrival))
+    if (id >= SENDERS * MESSAGES_EACH || !content_is_right(arrival))
         atomic_fetch_add(&wrong, 1);
     else
-        atomic_fetch_add(&times[id], 1);
+        atomic_fetch_add(&deliveries_of[id], 1);
     atomic_fetch_add(&deliveries, 1);
     return false;
 }
@@ -476,7 +479,7 @@ static bool deliver_counted(const aq_arrival_t *arrival)
 static void *send_many(void *pointer)
 {
     uint32_t first = *(uint32_t *)pointer;
-    for (uint32_t id = first; id < first + EACH; id++) {
+    for (uint32_t id = first; id < first + MESSAGES_EACH; id++) {
         size_t nbytes = (size_t)id * 131 % bytes_of_lines(COUNT / 2);
         aq_ring_run_t run;
         while (!aq_ring_take(&ring->out, aq_ring_lines(1, AQ_AM_MEDIUM, nbytes), &run))
@@ -490,13 +493,13 @@ static void *send_many(void *pointer)
 static void *receive_many(void *unused)
 {
     (void)unused;
-    while (atomic_load(&deliveries) < SENDERS * EACH)
+    while (atomic_load(&deliveries) < SENDERS * MESSAGES_EACH)
         if (!aq_ring_receive(&ring->in, 4, false, &env))
             sched_yield();
     return NULL;
 }
 
-// Two threads send, two receive: each message comes once and whole.
+// Two threads send, two receive: each message arrives once and intact.
 static void test_threads(void **state)
 {
     (void)state;
@@ -506,17 +509,17 @@ static void test_threads(void **state)
     env.threads = true;
     env.deliver = deliver_counted;
     for (uint32_t i = 0; i < SENDERS; i++) {
-        first[i] = i * EACH;
+        first[i] = i * MESSAGES_EACH;
         assert_int_equal(pthread_create(&threads[2 * i], NULL, send_many, &first[i]), 0);
         assert_int_equal(pthread_create(&threads[2 * i + 1], NULL, receive_many, NULL), 0);
     }
     for (unsigned i = 0; i < 2 * SENDERS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&wrong), 0);
-    for (unsigned i = 0; i < SENDERS * EACH; i++)
-        assert_int_equal(atomic_load(&times[i]), 1);
+    for (unsigned i = 0; i < SENDERS * MESSAGES_EACH; i++)
+        assert_int_equal(atomic_load(&deliveries_of[i]), 1);
     aq_ring_receive(&ring->in, 1, false, &env);
-    assert_true(freed() == tail());
+    assert_true(freed_lines() == taken_lines());
 }
 
 #define RING_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -29,7 +29,7 @@ static void make_body(uint8_t body[BODY], unsigned n)
     memset(body, (int)('a' + n), BODY);
 }
 
-// Header and records, as sent by the side that calls.
+// The caller's header and records.
 static aq_bytes_t make_stream(aq_seal_t *caller)
 {
     uint8_t body[BODY];
@@ -102,7 +102,7 @@ static void attack_too_long(aq_bytes_t *wire, unsigned at)
     memcpy(record_at(wire, at), "\0\1\0\0", 4);
 }
 
-// An honest stream that is attacked from record `at` on: earlier records arrive.
+// Attacks a genuine stream from record `at` on, and checks that only earlier records arrive.
 static void expect_broken(attack_t *attack, unsigned at)
 {
     const aq_auth_t auth = made_up_auth();
@@ -180,7 +180,7 @@ static void test_each_byte(void **state)
     aq_seal_free(caller);
 }
 
-// An honest stream arrives no matter how the network splits it. A stream that ends early delivers
+// A genuine stream arrives no matter how the network splits it. A stream that ends early delivers
 // its complete records.
 static void test_parts(void **state)
 {

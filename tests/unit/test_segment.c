@@ -1,5 +1,5 @@
-// Segments: how large they may be, where they are, and what lies inside. Two of three ranks share
-// memory; a stub of the bootstrap answers for the others.
+// Segments: their limits, their addresses, and which addresses lie inside. Two of three ranks share
+// memory; a stub of the bootstrap answers for the other ranks.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,10 +27,11 @@ static intptr_t shift_of[RANKS];
 static char *const here_of[2] = {(char *)0x500000, (char *)0x600000};
 
 static struct {
-    uint64_t answers[4][RANKS]; // of the next exchanges; that of this rank is what it gives
-    unsigned exchanges, shares, barriers, asked; // asked: of the network, which shares no memory
+    uint64_t answers[4][RANKS]; // of the next exchanges; this rank's own entry is overwritten
+    unsigned exchanges, shares, barriers;
+    unsigned asked; // calls of share_segments of the network, which shares no memory
     aq_status_t exchange_status, share_status;
-    uintptr_t shared[2]; // sizes that the conduit was asked for
+    uintptr_t shared[2]; // the sizes that share_segments got
     unsigned hooks, pins;
 } stub;
 
@@ -47,7 +48,7 @@ static aq_status_t stub_exchange(aq_boot_t *boot, const void *mine, size_t len, 
     return AQ_OK;
 }
 
-// The end of an attach: a peer may ask for everything that there is to know.
+// The barrier at the end of an attach: by now each query about a segment must have its answer.
 static aq_status_t stub_barrier(aq_boot_t *boot)
 {
     (void)boot;
@@ -62,7 +63,7 @@ static aq_status_t stub_barrier(aq_boot_t *boot)
 static aq_status_t stub_share(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     (void)conduit;
-    assert_int_equal(stub.asked, ++stub.shares); // the network goes first
+    assert_int_equal(stub.asked, ++stub.shares); // the core asks the network first
     for (unsigned i = 0; i < 2; i++) {
         stub.shared[i] = sizes[i];
         here[i] = here_of[i];
@@ -77,7 +78,7 @@ static aq_status_t stub_decline(aq_conduit_t *conduit, const uintptr_t *sizes, v
     return AQ_ERR_ABSENT;
 }
 
-// A network pins the segment when the client's hook has touched its pages.
+// A network pins the segment after the client's hook has touched the pages.
 static aq_status_t stub_pin(aq_conduit_t *conduit, void *addr, size_t size)
 {
     (void)conduit;
@@ -130,8 +131,8 @@ static int start_job(void **state)
     return 0;
 }
 
-// Nobody has a segment, and the limit is LIMIT.
-static int clear(void **state)
+// No rank has a segment, and the limit is LIMIT.
+static int clear_segments(void **state)
 {
     (void)state;
     memset(&stub, 0, sizeof stub);
@@ -148,9 +149,9 @@ static int clear(void **state)
     return 0;
 }
 
-// ---- what lies inside ----
+// ---- which addresses lie inside ----
 
-static bool contains(uintptr_t addr, size_t nbytes)
+static bool segment_contains(uintptr_t addr, size_t nbytes)
 {
     return aq_segment_contains(2, 0, (const void *)addr, nbytes);
 }
@@ -159,23 +160,23 @@ static void assert_borders(uintptr_t start, uintptr_t size)
 {
     addr_of[2] = start;
     size_of[2] = size;
-    assert_true(contains(start, 0));
-    assert_true(contains(start, 1));
-    assert_true(contains(start, size));
-    assert_false(contains(start, size + 1));
-    assert_true(contains(start + 1, size - 1));
-    assert_false(contains(start + 1, size));
-    assert_true(contains(start + size - 1, 1));
-    assert_false(contains(start + size - 1, 2));
-    assert_true(contains(start + size, 0));
-    assert_false(contains(start + size, 1));
-    assert_false(contains(start - 1, 0));
-    assert_false(contains(start - 1, 2));
-    // sums that are small again
-    assert_false(contains(start, SIZE_MAX));
-    assert_false(contains(start + 1, SIZE_MAX));
-    assert_false(contains(start + size, SIZE_MAX - size + 1));
-    assert_false(contains(start - 1, SIZE_MAX));
+    assert_true(segment_contains(start, 0));
+    assert_true(segment_contains(start, 1));
+    assert_true(segment_contains(start, size));
+    assert_false(segment_contains(start, size + 1));
+    assert_true(segment_contains(start + 1, size - 1));
+    assert_false(segment_contains(start + 1, size));
+    assert_true(segment_contains(start + size - 1, 1));
+    assert_false(segment_contains(start + size - 1, 2));
+    assert_true(segment_contains(start + size, 0));
+    assert_false(segment_contains(start + size, 1));
+    assert_false(segment_contains(start - 1, 0));
+    assert_false(segment_contains(start - 1, 2));
+    // start + nbytes overflows
+    assert_false(segment_contains(start, SIZE_MAX));
+    assert_false(segment_contains(start + 1, SIZE_MAX));
+    assert_false(segment_contains(start + size, SIZE_MAX - size + 1));
+    assert_false(segment_contains(start - 1, SIZE_MAX));
 }
 
 static void test_contains(void **state)
@@ -183,11 +184,11 @@ static void test_contains(void **state)
     (void)state;
     assert_borders(0x10000, PAGE);
     assert_borders(UINTPTR_MAX - 2 * PAGE + 1, PAGE);
-    assert_borders(UINTPTR_MAX - PAGE, PAGE); // to the last byte but one
+    assert_borders(UINTPTR_MAX - PAGE, PAGE); // ends one byte before the last address
     size_of[2] = 0;
-    assert_false(contains(addr_of[2], 1));
-    size_of[0] = PAGE; // another rank's is not meant
-    assert_false(contains(0, 1));
+    assert_false(segment_contains(addr_of[2], 1));
+    size_of[0] = PAGE; // the segment of rank 0 does not count for rank 2
+    assert_false(segment_contains(0, 1));
     assert_true(aq_segment_contains(0, 0, NULL, 1));
 }
 
@@ -218,12 +219,12 @@ static void test_limits(void **state)
 {
     (void)state;
     assert_limits("1MB/P", 2 << 20, 3 << 20, 1 << 20, 1 << 20);
-    assert_limits("1MB/P", 2 << 20, 1 << 19, 1 << 20, 1 << 19); // the least of all ranks
+    assert_limits("1MB/P", 2 << 20, 1 << 19, 1 << 20, 1 << 19); // the minimum over all ranks
     assert_limits("1MB/P", PAGE, 1 << 19, 1 << 20, PAGE);
     assert_limits("9999B/P", 1 << 20, 1 << 20, 2 * PAGE, 2 * PAGE); // whole pages
-    assert_limits("1B/P", 1 << 20, 1 << 20, PAGE, PAGE);            // one at least
+    assert_limits("1B/P", 1 << 20, 1 << 20, PAGE, PAGE);            // at least one page
     assert_limits("1MB/H", 1 << 20, 1 << 20, (1 << 19) - RINGS, (1 << 19) - RINGS);
-    assert_limits("8KB/H", 1 << 20, 1 << 20, PAGE, PAGE); // the rings leave nothing
+    assert_limits("8KB/H", 1 << 20, 1 << 20, PAGE, PAGE); // the rings need all of it
     stub.exchange_status = AQ_ERR_PEER;
     assert_int_equal(aq_segment_agree_on_limit(), AQ_ERR_PEER);
 }
@@ -255,7 +256,7 @@ static void test_failures(void **state)
     assert_int_equal(stub.shares, 0);
     stub.exchange_status = AQ_OK;
     stub.share_status = AQ_ERR_RESOURCE;
-    gasnet_client_attach_hook = touch_pages; // nothing was mapped for it to touch
+    gasnet_client_attach_hook = touch_pages; // must not run: no memory was mapped
     assert_int_equal(gex_Segment_Attach(NULL, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
     assert_null(gex_EP_QuerySegment(&aq_endpoint));
     assert_int_equal(stub.shares, 1);
@@ -317,48 +318,50 @@ static void test_attach(void **state)
     assert_bound(ME, here_of[1], here_of[1], LIMIT);
     assert_bound(2, (void *)0x800000, NULL, 2 * PAGE); // no shared memory
     assert_int_equal(gex_Segment_Attach(&segment, &aq_team.head, PAGE), GASNET_ERR_RESOURCE);
-    assert_int_equal(stub.shares, 1); // one a process
+    assert_int_equal(stub.shares, 1); // a process attaches once
     assert_int_equal(stub.hooks, 1);
     gasnet_client_attach_hook = NULL;
 }
 
 // ---- what peers may write and read ----
 
-static bool holds(uintptr_t addr, size_t nbytes)
+static bool segment_holds(uintptr_t addr, size_t nbytes)
 {
     return aq_segment_holds((const void *)addr, nbytes);
 }
 
 static void assert_holds(uintptr_t start, uintptr_t size)
 {
-    assert_true(holds(start, 1));
-    assert_true(holds(start, size));
-    assert_false(holds(start, size + 1));
-    assert_true(holds(start + size - 1, 1));
-    assert_false(holds(start + size - 1, 2));
-    assert_false(holds(start + size, 1));
-    assert_false(holds(start - 1, 1));
-    assert_false(holds(start - 1, 2));
-    assert_false(holds(start, SIZE_MAX));
-    assert_false(holds(start + 1, SIZE_MAX));
-    assert_false(holds(start - 1, SIZE_MAX));
-    assert_false(holds(start + size, SIZE_MAX - size + 1));
+    assert_true(segment_holds(start, 1));
+    assert_true(segment_holds(start, size));
+    assert_false(segment_holds(start, size + 1));
+    assert_true(segment_holds(start + size - 1, 1));
+    assert_false(segment_holds(start + size - 1, 2));
+    assert_false(segment_holds(start + size, 1));
+    assert_false(segment_holds(start - 1, 1));
+    assert_false(segment_holds(start - 1, 2));
+    assert_false(segment_holds(start, SIZE_MAX));
+    assert_false(segment_holds(start + 1, SIZE_MAX));
+    assert_false(segment_holds(start - 1, SIZE_MAX));
+    assert_false(segment_holds(start + size, SIZE_MAX - size + 1));
 }
 
-// No bytes may be anywhere: a Long without a payload.
+// A Long without payload may have any address.
 static void test_holds_nothing(void **state)
 {
     (void)state;
-    assert_true(holds(0, 0) && holds(UINTPTR_MAX, 0));
-    assert_false(holds(0, 1) || holds(UINTPTR_MAX, 1) || holds((uintptr_t)&stub, 1));
-    assert_false(holds(0, SIZE_MAX));
+    assert_true(segment_holds(0, 0) && segment_holds(UINTPTR_MAX, 0));
+    assert_false(segment_holds(0, 1) || segment_holds(UINTPTR_MAX, 1) ||
+                 segment_holds((uintptr_t)&stub, 1));
+    assert_false(segment_holds(0, SIZE_MAX));
 }
 
-static gex_Segment_t bind(gex_EP_t ep, char *addr, size_t size)
+static gex_Segment_t create_and_bind(gex_EP_t ep, char *addr, size_t size)
 {
     gex_Segment_t made;
     assert_int_equal(gex_Segment_Create(&made, &aq_client, addr, size, GEX_MK_HOST, 0), GASNET_OK);
-    assert_false(holds((uintptr_t)gex_Segment_QueryAddr(made), 1)); // not by itself
+    // A segment counts only once it is bound.
+    assert_false(segment_holds((uintptr_t)gex_Segment_QueryAddr(made), 1));
     assert_int_equal(gex_EP_BindSegment(ep, made, 0), GASNET_OK);
     return made;
 }
@@ -371,36 +374,36 @@ static gex_EP_t second_endpoint(void)
     return made;
 }
 
-// Segments of the client's making, of the primordial endpoint and of another one.
+// Segments that the client creates and binds, to the primordial endpoint and to a second one.
 static void test_holds_bound(void **state)
 {
     (void)state;
     static char memory[4 * PAGE];
     const uintptr_t at = (uintptr_t)memory;
-    gex_Segment_t first = bind(&aq_endpoint, memory + 1, 99);
+    gex_Segment_t first = create_and_bind(&aq_endpoint, memory + 1, 99);
     assert_holds(at + 1, 99);
-    gex_Segment_t second = bind(second_endpoint(), memory + PAGE, PAGE);
+    gex_Segment_t second = create_and_bind(second_endpoint(), memory + PAGE, PAGE);
     assert_holds(at + PAGE, PAGE);
     assert_holds(at + 1, 99);
-    assert_false(holds(at + 1, 2 * PAGE - 1)); // from one segment into the other
+    assert_false(segment_holds(at + 1, 2 * PAGE - 1)); // from one segment into the other
     gex_Segment_Destroy(first, 0);
-    assert_false(holds(at + 1, 1));
+    assert_false(segment_holds(at + 1, 1));
     assert_holds(at + PAGE, PAGE);
     gex_Segment_Destroy(second, 0);
-    assert_false(holds(at + PAGE, 1));
+    assert_false(segment_holds(at + PAGE, 1));
 }
 
-// A long segment and a short one far away take turns. Nobody may see the place of one with the
-// length of the other.
-enum { LOOKS = 1000000, SHORT = 16 };
+// One thread binds a long segment and a short one at another address in turn. No reader may see the
+// address of one segment with the length of the other.
+enum { CHECKS = 1000000, SHORT = 16 };
 static char near_memory[4 * PAGE], far_memory[4 * PAGE];
-static atomic_uint turns;
-static atomic_bool enough;
+static atomic_uint bind_rounds;
+static atomic_bool stop_binding;
 
-static void *take_turns(void *arg)
+static void *bind_in_turn(void *arg)
 {
     const gex_EP_Index_t ep = gex_EP_QueryIndex(arg);
-    for (; !atomic_load(&enough); atomic_fetch_add(&turns, 1)) {
+    for (; !atomic_load(&stop_binding); atomic_fetch_add(&bind_rounds, 1)) {
         aq_segment_bind_bounds(ep, (uintptr_t)near_memory, PAGE);
         aq_segment_bind_bounds(ep, (uintptr_t)far_memory, SHORT);
     }
@@ -414,12 +417,13 @@ static void test_holds_while_binding(void **state)
     pthread_t thread;
     unsigned wrong = 0;
     aq_threads = true;
-    assert_int_equal(pthread_create(&thread, NULL, take_turns, second_endpoint()), 0);
-    while (!atomic_load(&turns))
+    assert_int_equal(pthread_create(&thread, NULL, bind_in_turn, second_endpoint()), 0);
+    while (!atomic_load(&bind_rounds))
         sched_yield();
-    for (unsigned i = 0; i < LOOKS; i++)
-        wrong += holds((uintptr_t)far_memory, SHORT + 1) || holds((uintptr_t)near_memory, PAGE + 1);
-    atomic_store(&enough, true);
+    for (unsigned i = 0; i < CHECKS; i++)
+        wrong += segment_holds((uintptr_t)far_memory, SHORT + 1) ||
+                 segment_holds((uintptr_t)near_memory, PAGE + 1);
+    atomic_store(&stop_binding, true);
     pthread_join(thread, NULL);
     aq_threads = false;
     assert_int_equal(wrong, 0);
@@ -428,38 +432,40 @@ static void test_holds_while_binding(void **state)
 static void test_holds_attached(void **state)
 {
     (void)state;
-    assert_holds((uintptr_t)here_of[1], LIMIT); // by test_attach
-    assert_false(holds((uintptr_t)here_of[0], 1));
+    assert_holds((uintptr_t)here_of[1], LIMIT); // bound by test_attach
+    assert_false(segment_holds((uintptr_t)here_of[0], 1));
     static char memory[PAGE];
-    gex_Segment_t second = bind(second_endpoint(), memory, PAGE);
+    gex_Segment_t second = create_and_bind(second_endpoint(), memory, PAGE);
     assert_holds((uintptr_t)memory, PAGE);
     assert_holds((uintptr_t)here_of[1], LIMIT);
     gex_Segment_Destroy(second, 0);
 }
 
-// All memory is the segment; but an end before its start is wrong there, too.
+// All memory is the segment, but a range that wraps around the end of memory is still refused.
 static void test_holds_everything(void **state)
 {
     (void)state;
     aq_segment_everything();
-    assert_true(holds(0, 1) && holds((uintptr_t)&stub, sizeof stub) && holds(UINTPTR_MAX - 1, 1));
-    assert_false(holds(UINTPTR_MAX - 1, 2) || holds(2, SIZE_MAX) || holds(UINTPTR_MAX, 1));
+    assert_true(segment_holds(0, 1) && segment_holds((uintptr_t)&stub, sizeof stub) &&
+                segment_holds(UINTPTR_MAX - 1, 1));
+    assert_false(segment_holds(UINTPTR_MAX - 1, 2) || segment_holds(2, SIZE_MAX) ||
+                 segment_holds(UINTPTR_MAX, 1));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_contains, clear),
-        cmocka_unit_test_setup(test_unmapped, clear),
-        cmocka_unit_test_setup(test_limits, clear),
-        cmocka_unit_test_setup(test_refused_sizes, clear),
-        cmocka_unit_test_setup(test_failures, clear),
-        cmocka_unit_test_setup(test_holds_nothing, clear),
-        cmocka_unit_test_setup(test_holds_bound, clear),
-        cmocka_unit_test_setup(test_holds_while_binding, clear),
-        cmocka_unit_test_setup(test_attach, clear),
+        cmocka_unit_test_setup(test_contains, clear_segments),
+        cmocka_unit_test_setup(test_unmapped, clear_segments),
+        cmocka_unit_test_setup(test_limits, clear_segments),
+        cmocka_unit_test_setup(test_refused_sizes, clear_segments),
+        cmocka_unit_test_setup(test_failures, clear_segments),
+        cmocka_unit_test_setup(test_holds_nothing, clear_segments),
+        cmocka_unit_test_setup(test_holds_bound, clear_segments),
+        cmocka_unit_test_setup(test_holds_while_binding, clear_segments),
+        cmocka_unit_test_setup(test_attach, clear_segments),
         cmocka_unit_test(test_holds_attached),
-        cmocka_unit_test(test_holds_everything), // the last: nothing undoes it
+        cmocka_unit_test(test_holds_everything), // runs last: its effect cannot be undone
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }
