@@ -19,7 +19,7 @@ static void test_args(void)
     argn_echo_all(ARGN_FIXED, 0);
 }
 
-/* ---- payloads: (sequence, bytes of the reply) are the arguments ---- */
+/* ---- payloads; the arguments are a sequence number and the size in bytes ---- */
 
 static uint64_t load_key(gex_Rank_t sender, gex_AM_Arg_t sequence, int reply)
 {
@@ -91,16 +91,16 @@ void conform_am_setup(void)
     conform_register(entries, ENTRIES);
 }
 
-static void reset(void)
+static void phase_start(void)
 {
     atomic_store(&got_requests, 0);
     atomic_store(&got_replies, 0);
     conform_barrier();
 }
 
-/* Ends a phase in which this rank sent `sent` requests, each of them answered, and received as
- * many: all came, and none came twice. */
-static void settle(uint64_t sent)
+/* Ends a phase in which this rank sent `sent` requests. Waits for the replies, and checks that this
+ * rank received exactly as many replies and as many requests as it sent. */
+static void phase_finish(uint64_t sent)
 {
     GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
     conform_barrier();
@@ -157,7 +157,7 @@ static void load_long_request(gex_Token_t token, void *buf, size_t nbytes, gex_A
     gex_AM_ReplyLong2(token, entries[LONG_REPLY].gex_index, buf, back,
                       long_place(from, job.rank, 1, sequence), GEX_EVENT_NOW, 0, sequence,
                       (gex_AM_Arg_t)back);
-    /* the reply lets the sender write to this place again: it may not be touched any more */
+    /* from the reply on the sender may write to `place` again, so this handler leaves it alone */
     atomic_fetch_add(&got_requests, 1);
 }
 
@@ -173,8 +173,8 @@ static void load_long_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_
     atomic_fetch_add(&got_replies, 1);
 }
 
-/* Local completion three ways; afterwards the source is overwritten, and the target must not
- * notice. */
+/* Sends, waits for local completion in one of three ways, and then overwrites the source: the
+ * target must not notice. */
 static void send_load(argn_cat_t cat, gex_Rank_t to, unsigned char *src, size_t nbytes, int way,
                       gex_AM_Arg_t sequence)
 {
@@ -214,14 +214,14 @@ static size_t load_max(argn_cat_t cat, gex_Rank_t to, int way)
     return max < room ? max : room;
 }
 
-/* One size to every rank, then all the replies: the slots are free again. */
+/* Sends one size to every rank and waits for all replies, after which the slots are free again. */
 static void load_round(argn_cat_t cat, size_t index, int way, unsigned char *src, uint64_t *sent,
                        gex_AM_Arg_t sequence)
 {
     for (gex_Rank_t k = 0; k < job.size; k++) {
         const gex_Rank_t to = (job.rank + k) % job.size;
         const size_t max = load_max(cat, to, way);
-        /* past the list: the largest, and one less */
+        /* the two indices past the list stand for the largest size and for one byte less */
         const size_t nbytes = index < size_count ? sizes[index] : max - (index - size_count);
 
         if (nbytes > max)
@@ -232,7 +232,7 @@ static void load_round(argn_cat_t cat, size_t index, int way, unsigned char *src
     GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= *sent);
 }
 
-static void payloads(argn_cat_t cat)
+static void send_all_sizes(argn_cat_t cat)
 {
     unsigned char *src;
     size_t most = 0;
@@ -247,26 +247,26 @@ static void payloads(argn_cat_t cat)
         }
     }
     src = conform_alloc(most + 16);
-    reset();
+    phase_start();
     for (int way = 0; way < 3; way++) {
         for (size_t i = 0; i < size_count + 2; i++)
             load_round(cat, i, way, src, &sent, sequence++);
     }
-    settle(sent);
+    phase_finish(sent);
     free(src);
 }
 
 static void test_medium(void)
 {
-    payloads(ARGN_MEDIUM);
+    send_all_sizes(ARGN_MEDIUM);
 }
 
 static void test_long(void)
 {
-    payloads(ARGN_LONG);
+    send_all_sizes(ARGN_LONG);
 }
 
-/* ---- what a token says ---- */
+/* ---- queries of a token ---- */
 
 static void check_token(gex_Token_t token, int is_request, int is_long, int which,
                         gex_AM_Arg_t sender)
@@ -275,14 +275,16 @@ static void check_token(gex_Token_t token, int is_request, int is_long, int whic
     const gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);
 
     CHECK((known & GEX_TI_SRCRANK) && (known & GEX_TI_EP), "SRCRANK and EP are required");
-    CHECK(info.gex_srcrank == (gex_Rank_t)sender, "the token names rank %u, the sender is %d",
+    CHECK(info.gex_srcrank == (gex_Rank_t)sender, "the token names rank %u, but the sender is %d",
           (unsigned)info.gex_srcrank, (int)sender);
     CHECK(info.gex_ep == job.ep, "the token names another endpoint");
     if (known & GEX_TI_ENTRY) {
-        CHECK(info.gex_entry->gex_index == entries[which].gex_index, "entry with index %u, not %u",
-              (unsigned)info.gex_entry->gex_index, (unsigned)entries[which].gex_index);
-        CHECK(info.gex_entry->gex_fnptr == entries[which].gex_fnptr, "entry of another handler");
-        CHECK(info.gex_entry->gex_nargs == TOKEN_ARGS, "entry with %u arguments, not %d",
+        CHECK(info.gex_entry->gex_index == entries[which].gex_index,
+              "the token's entry has index %u, not %u", (unsigned)info.gex_entry->gex_index,
+              (unsigned)entries[which].gex_index);
+        CHECK(info.gex_entry->gex_fnptr == entries[which].gex_fnptr,
+              "the token's entry has another handler");
+        CHECK(info.gex_entry->gex_nargs == TOKEN_ARGS, "the token's entry has %u arguments, not %d",
               info.gex_entry->gex_nargs, (int)TOKEN_ARGS);
     }
     if (known & GEX_TI_IS_REQ)
@@ -293,7 +295,7 @@ static void check_token(gex_Token_t token, int is_request, int is_long, int whic
               (int)info.gex_is_long, is_long ? "is" : "is not");
 }
 
-/* The limits that a token gives are those that the team gives for the same pair. */
+/* A token reports the same limits as the team does for the same pair of ranks. */
 static void check_token_max(gex_Token_t token, gex_Rank_t from)
 {
     gex_Event_t event;
@@ -305,10 +307,11 @@ static void check_token_max(gex_Token_t token, gex_Rank_t from)
             const size_t longs = gex_Token_MaxReplyLong(token, lcs[i], 0, n);
 
             CHECK(medium == gex_AM_MaxReplyMedium(job.tm, from, lcs[i], 0, n),
-                  "Medium replies of %zu by token, another limit by team", medium);
+                  "the token limits Medium replies to %zu bytes, the team to another size", medium);
             CHECK(longs == gex_AM_MaxReplyLong(job.tm, from, lcs[i], 0, n),
-                  "Long replies of %zu by token, another limit by team", longs);
-            CHECK(medium >= 512 && longs >= 512, "limits of %zu and %zu, below 512", medium, longs);
+                  "the token limits Long replies to %zu bytes, the team to another size", longs);
+            CHECK(medium >= 512 && longs >= 512, "limits of %zu and %zu bytes are below 512",
+                  medium, longs);
         }
     }
 }
@@ -357,21 +360,21 @@ static void send_tokens(gex_TM_t tm, unsigned char *load, size_t nbytes)
     }
 }
 
-/* A team and a TM-pair name the same endpoints. */
+/* Sends through the team and through a TM-pair, which name the same endpoints. */
 static void test_token(void)
 {
     unsigned char load[40];
 
     conform_fill(load, sizeof(load), 4711);
-    reset();
+    phase_start();
     send_tokens(job.tm, load, sizeof(load));
-    settle((uint64_t)job.size * 3);
-    reset();
+    phase_finish((uint64_t)job.size * 3);
+    phase_start();
     send_tokens(gex_TM_Pair(job.ep, 0), load, sizeof(load));
-    settle((uint64_t)job.size * 3);
+    phase_finish((uint64_t)job.size * 3);
 }
 
-/* ---- names without a number: the number of arguments is inferred ---- */
+/* ---- calls that infer the number of arguments ---- */
 
 static void infer_0(gex_Token_t token)
 {
@@ -381,7 +384,7 @@ static void infer_0(gex_Token_t token)
 
 static void infer_1(gex_Token_t token, gex_AM_Arg_t a)
 {
-    CHECK(a == INT32_MIN, "argument %d instead of INT32_MIN", (int)a);
+    CHECK(a == INT32_MIN, "the argument is %d instead of INT32_MIN", (int)a);
     gex_AM_ReplyMedium(token, entries[INFER_REPLY_LOAD_1].gex_index, &a, sizeof(a), GEX_EVENT_NOW,
                        0, a);
     atomic_fetch_add(&got_requests, 1);
@@ -391,8 +394,8 @@ static void infer_load_2(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg
                          gex_AM_Arg_t b)
 {
     CHECK(nbytes == 4 && memcmp(buf, &b, 4) == 0, "the payload should be the second argument");
-    CHECK(a == -1 && b == INT32_MAX, "arguments %d and %d instead of -1 and INT32_MAX", (int)a,
-          (int)b);
+    CHECK(a == -1 && b == INT32_MAX, "the arguments are %d and %d instead of -1 and INT32_MAX",
+          (int)a, (int)b);
     gex_AM_ReplyLong(token, entries[INFER_REPLY_LOAD_1].gex_index, &b, sizeof(b),
                      conform_slot(conform_source(token), job.rank, 1), GEX_EVENT_NOW, 0, b);
     atomic_fetch_add(&got_requests, 1);
@@ -415,7 +418,7 @@ static void test_infer(void)
 {
     gex_AM_Arg_t load = INT32_MAX;
 
-    reset();
+    phase_start();
     for (gex_Rank_t r = 0; r < job.size; r++) {
         gex_AM_RequestShort(job.tm, r, entries[INFER_0].gex_index, 0);
         gex_AM_RequestShort(job.tm, r, entries[INFER_1].gex_index, 0, INT32_MIN);
@@ -426,7 +429,7 @@ static void test_infer(void)
                            conform_slot(r, job.rank, 0), GEX_EVENT_NOW, 0, -1, INT32_MAX);
         GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= (uint64_t)r * 4 + 4);
     }
-    settle((uint64_t)job.size * 4);
+    phase_finish((uint64_t)job.size * 4);
 }
 
 /* ---- a reply whose local completion is an event; the client waits for it later ---- */
@@ -452,7 +455,7 @@ static void event_request(gex_Token_t token, gex_AM_Arg_t sequence)
 
 static void event_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence)
 {
-    CHECK(nbytes == sizeof(event_load[0]), "a reply of %zu bytes, not %zu", nbytes,
+    CHECK(nbytes == sizeof(event_load[0]), "the reply has %zu bytes, not %zu", nbytes,
           sizeof(event_load[0]));
     CHECK_FILL(buf, nbytes, load_key(conform_source(token), sequence, 1), "reply with an event");
     atomic_fetch_add(&got_replies, 1);
@@ -462,7 +465,7 @@ static void test_reply_event(void)
 {
     const gex_Rank_t to = (job.rank + 1) % job.size;
 
-    reset();
+    phase_start();
     for (int round = 0; round < 20; round++) {
         atomic_store(&event_ready, 0);
         atomic_store(&event_given, 0);
@@ -475,12 +478,12 @@ static void test_reply_event(void)
         memset(event_load, 0x33, sizeof(event_load));
         for (int i = 0; i < EVENTS; i++)
             CHECK(event_source[i] == (job.rank + job.size - 1) % job.size,
-                  "request from rank %llu instead of my neighbour",
+                  "the request came from rank %llu instead of the neighbour",
                   (unsigned long long)event_source[i]);
         GASNET_BLOCKUNTIL(atomic_load(&got_replies) == (uint64_t)EVENTS * ((unsigned)round + 1));
         conform_barrier();
     }
-    settle((uint64_t)20 * EVENTS);
+    phase_finish((uint64_t)20 * EVENTS);
 }
 
 /* ---- a Long without payload carries its address ---- */
@@ -504,7 +507,8 @@ static void zero_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t
     const uint64_t sent = (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
 
     (void)token;
-    CHECK(nbytes == 0 && (uintptr_t)buf == sent, "address 0x%llx without payload, but %p and %zu",
+    CHECK(nbytes == 0 && (uintptr_t)buf == sent,
+          "address 0x%llx without payload expected, but %p with %zu bytes came",
           (unsigned long long)sent, buf, nbytes);
     atomic_fetch_add(&got_replies, 1);
 }
@@ -521,12 +525,12 @@ static void send_long_zero(gex_Rank_t rank, void *dest)
 
 static void test_long_zero(void)
 {
-    /* No memory need be there: the address is data for the handler, with all of its 64 bits. */
+    /* No memory need be there: the address is data for the handler, all 64 bits of it. */
     static const uint64_t anywhere[] = {0, 1, 0x0123456789abcdef, UINT64_MAX};
     uint64_t stream = conform_stream(31);
     uint64_t sent = 0;
 
-    reset();
+    phase_start();
     for (gex_Rank_t r = 0; r < job.size; r++) {
         for (int i = 0; i < 10; i++, sent++)
             send_long_zero(r, job.base[r] + CONFORM_INBOX +
@@ -534,15 +538,15 @@ static void test_long_zero(void)
         for (size_t i = 0; i < sizeof anywhere / sizeof *anywhere; i++, sent++)
             send_long_zero(r, (void *)(uintptr_t)anywhere[i]);
     }
-    settle(sent);
+    phase_finish(sent);
 }
 
 const conform_test_t conform_am_tests[] = {
     {"am_args", test_args, "every kind of message with 0..16 arguments, and its reply"},
-    {"am_infer", test_infer, "the names without a number of arguments"},
+    {"am_infer", test_infer, "calls that infer the number of arguments"},
     {"am_medium", test_medium, "Medium payloads of all sizes and alignments, local completion"},
     {"am_long", test_long, "Long payloads of all sizes and alignments, local completion"},
     {"am_long_zero", test_long_zero, "a Long of 0 bytes passes its address"},
-    {"am_token", test_token, "what a token says about the message, and its limits"},
+    {"am_token", test_token, "queries of a token: sender, entry, category, limits"},
     {"am_reply_event", test_reply_event, "a reply's local completion through an event"},
     {NULL, NULL, NULL}};

@@ -1,7 +1,7 @@
-/* The functions that choose among the API's names by the number of arguments. */
+/* Functions that choose among the calls of the API by the number of arguments. */
 #include "conform_argn.h"
 
-/* The API's names end in the number of arguments: only the preprocessor can put them together. */
+/* The names of these calls end in the number of arguments; only the preprocessor can build them. */
 #define V0
 #define V1 , a[0]
 #define V2 V1, a[1]
@@ -20,13 +20,13 @@
 #define V15 V14, a[14]
 #define V16 V15, a[15]
 
-/* One more expansion: the API's names may be macros, which must see the values one by one. */
+/* Forces one more expansion: a call may be a macro, which must see the values one by one. */
 #define CALL(f, ...) f(__VA_ARGS__)
 #define EACH(X)                                                                                    \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
 
 #ifdef CONFORM_BROKEN_COMMIT
-/* GASNet-EX 2025.8.0: two macros have a parenthesis too many open, one takes no flags. */
+/* In GASNet-EX 2025.8.0 two macros open one parenthesis too many, and one takes no flags. */
 #undef gex_AM_CommitReplyMedium6
 #undef gex_AM_CommitReplyMedium13
 #undef gex_AM_CommitReplyLong0_v2
@@ -38,7 +38,7 @@
     (gex_AM_CommitReplyLong0(sd, handler, nbytes, dest), (void)(flags), 0)
 #endif
 
-static int bad_number(unsigned n)
+static int reject_number(unsigned n)
 {
     CHECK(n <= ARGN_MAX, "a message has up to 16 arguments, not %u", n);
     return 1;
@@ -63,7 +63,7 @@ static int request_short(gex_Rank_t rank, const argn_msg_t *m)
     switch (m->n) {
         EACH(REQUEST_SHORT)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 static int request_medium(gex_Rank_t rank, const argn_msg_t *m)
@@ -73,7 +73,7 @@ static int request_medium(gex_Rank_t rank, const argn_msg_t *m)
     switch (m->n) {
         EACH(REQUEST_MEDIUM)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 static int request_long(gex_Rank_t rank, const argn_msg_t *m)
@@ -83,7 +83,7 @@ static int request_long(gex_Rank_t rank, const argn_msg_t *m)
     switch (m->n) {
         EACH(REQUEST_LONG)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 int argn_request(argn_cat_t cat, gex_Rank_t rank, const argn_msg_t *m)
@@ -112,7 +112,7 @@ static int reply_short(gex_Token_t token, const argn_msg_t *m)
     switch (m->n) {
         EACH(REPLY_SHORT)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 static int reply_medium(gex_Token_t token, const argn_msg_t *m)
@@ -122,7 +122,7 @@ static int reply_medium(gex_Token_t token, const argn_msg_t *m)
     switch (m->n) {
         EACH(REPLY_MEDIUM)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 static int reply_long(gex_Token_t token, const argn_msg_t *m)
@@ -132,7 +132,7 @@ static int reply_long(gex_Token_t token, const argn_msg_t *m)
     switch (m->n) {
         EACH(REPLY_LONG)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 int argn_reply(argn_cat_t cat, gex_Token_t token, const argn_msg_t *m)
@@ -166,7 +166,7 @@ static void commit_request_medium(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REQUEST_MEDIUM)
     }
-    bad_number(m->n);
+    reject_number(m->n);
 }
 
 static void commit_request_long(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -176,7 +176,7 @@ static void commit_request_long(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REQUEST_LONG)
     }
-    bad_number(m->n);
+    reject_number(m->n);
 }
 
 void argn_commit_request(argn_cat_t cat, gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -194,7 +194,7 @@ static void commit_reply_medium(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REPLY_MEDIUM)
     }
-    bad_number(m->n);
+    reject_number(m->n);
 }
 
 static void commit_reply_long(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -204,7 +204,7 @@ static void commit_reply_long(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REPLY_LONG)
     }
-    bad_number(m->n);
+    reject_number(m->n);
 }
 
 void argn_commit_reply(argn_cat_t cat, gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -237,7 +237,7 @@ static int commit_request_medium_v2(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REQUEST_MEDIUM_V2)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 static int commit_request_long_v2(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -247,7 +247,7 @@ static int commit_request_long_v2(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REQUEST_LONG_V2)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 int argn_commit_request_v2(argn_cat_t cat, gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -262,7 +262,7 @@ static int commit_reply_medium_v2(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REPLY_MEDIUM_V2)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 static int commit_reply_long_v2(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
@@ -272,7 +272,7 @@ static int commit_reply_long_v2(gex_AM_SrcDesc_t sd, const argn_msg_t *m)
     switch (m->n) {
         EACH(COMMIT_REPLY_LONG_V2)
     }
-    return bad_number(m->n);
+    return reject_number(m->n);
 }
 
 int argn_commit_reply_v2(argn_cat_t cat, gex_AM_SrcDesc_t sd, const argn_msg_t *m)

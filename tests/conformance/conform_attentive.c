@@ -1,6 +1,7 @@
 /*
- * conform_attentive: handlers run while the program does not call the library, in thread mode
- * parsync: rank 0 asks the others, which wait for its questions without a call (GASNET_RCV_THREAD).
+ * conform_attentive: with GASNET_RCV_THREAD, handlers run while the program does not call the
+ * library. Thread mode parsync. Rank 0 sends questions; the other ranks wait for them without a
+ * call of the library.
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -38,7 +39,7 @@ static void ask_all(gex_TM_t team)
         }
 }
 
-/* Returns false when nobody asked. */
+/* Returns false if not all questions have arrived within PATIENCE_MS. */
 static bool wait_without_a_call(void)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
     if (gex_TM_QueryRank(team) == 0)
         ask_all(team);
     else if (!wait_without_a_call()) {
-        printf("Rank %u: nobody handled what came while the program was away.\n",
+        printf("Rank %u: no thread handled the messages that came while the program was away.\n",
                (unsigned)gex_TM_QueryRank(team));
         gasnet_exit(1);
     }

@@ -1,15 +1,15 @@
 /*
- * conform_busy: rank 0 does not call the library, or the others want nothing of it, while one of
- * the processes may be stopped; for the tests of what a network makes of that.
- *   away S N      each other rank sends N messages to rank 0, which sleeps for S seconds first,
- *                 and waits until it has them all; rank 0 prints "served" and how many
- *   crowd S N B   the same with payloads of B bytes, which rank 0 checks
+ * conform_busy: rank 0 does not call the library, or no rank sends it anything, while a test may
+ * stop one of the processes. For the tests of how a network handles that.
+ *   away S N      each other rank sends N messages to rank 0, which sleeps for S seconds, waits for
+ *                 all messages and prints "served COUNT"
+ *   crowd S N B   as away, with payloads of B bytes, which rank 0 checks
  *   ask S         all ranks enter reductions for S seconds
- *   idle S        rank 0 polls for S seconds, the others wait in a barrier, and nobody sends
- *   call S        rank 0 sends rank 1 the first message that is between these, S seconds after the
- *                 start
- *   bare S        as ask, and rank 0 closes all descriptors above standard error first
- * Each rank prints "ready PID" before. At SIGQUIT it calls gasnet_exit(9).
+ *   idle S        rank 0 polls for S seconds, the others wait in a barrier, and no rank sends
+ *   call S        S seconds after the start rank 0 sends a message to rank 1, the first one between
+ *                 the two
+ *   bare S        as ask, but rank 0 closes all descriptors above standard error first
+ * Each rank prints "ready PID" first. On SIGQUIT it calls gasnet_exit(9).
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -53,12 +53,12 @@ static void on_payload(gex_Token_t token, void *bytes, size_t length, gex_AM_Arg
     served++;
 }
 
-static void wait_all(void)
+static void wait_barrier(void)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-static void nap(int seconds)
+static void sleep_seconds(int seconds)
 {
     struct timespec left = {.tv_sec = seconds};
 
@@ -72,19 +72,19 @@ static void say_ready(void)
     fflush(stdout);
 }
 
-static void get_ready(void)
+static void wait_and_say_ready(void)
 {
-    wait_all();
+    wait_barrier();
     say_ready();
 }
 
-static int serve(int seconds, unsigned long wanted)
+static int serve_requests(int seconds, unsigned long wanted)
 {
-    nap(seconds);
+    sleep_seconds(seconds);
     GASNET_BLOCKUNTIL(served >= wanted);
     printf("served %lu\n", served);
-    fflush(stdout); /* the others exit after the barrier, and that ends this rank too */
-    wait_all();
+    fflush(stdout); /* the others exit after the barrier, which ends this rank too */
+    wait_barrier();
     return served != wanted || spoiled;
 }
 
@@ -92,12 +92,12 @@ static int do_away(char **arg)
 {
     const int count = atoi(arg[1]);
 
-    get_ready();
+    wait_and_say_ready();
     if (me == 0)
-        return serve(atoi(arg[0]), (unsigned long)count * (ranks - 1));
+        return serve_requests(atoi(arg[0]), (unsigned long)count * (ranks - 1));
     for (int i = 0; i < count; i++)
         gex_AM_RequestShort0(team, 0, HANDLER, 0);
-    wait_all();
+    wait_barrier();
     return 0;
 }
 
@@ -109,21 +109,21 @@ static int do_crowd(char **arg)
 
     if (length > LONGEST)
         return 64;
-    get_ready();
+    wait_and_say_ready();
     if (me == 0)
-        return serve(atoi(arg[0]), (unsigned long)count * (ranks - 1));
+        return serve_requests(atoi(arg[0]), (unsigned long)count * (ranks - 1));
     for (int i = 0; i < count; i++) {
         memset(bytes, byte_of((gex_AM_Arg_t)me, i), length);
         gex_AM_RequestMedium2(team, 0, PAYLOAD, bytes, length, GEX_EVENT_NOW, 0, (gex_AM_Arg_t)me,
                               i);
     }
-    wait_all();
+    wait_barrier();
     return 0;
 }
 
 static int do_ask(char **arg)
 {
-    get_ready();
+    wait_and_say_ready();
     const time_t end = time(NULL) + atoi(arg[0]);
     int go_on = 1;
 
@@ -138,7 +138,7 @@ static int do_ask(char **arg)
 
 static int do_bare(char **arg)
 {
-    wait_all();
+    wait_barrier();
     if (me == 0)
         for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
             close(fd);
@@ -147,7 +147,7 @@ static int do_bare(char **arg)
 
 static int do_idle(char **arg)
 {
-    get_ready();
+    wait_and_say_ready();
     const time_t end = time(NULL) + atoi(arg[0]);
 
     while (me == 0 && time(NULL) < end) {
@@ -156,7 +156,7 @@ static int do_idle(char **arg)
         gasnet_AMPoll();
         nanosleep(&pause, NULL);
     }
-    wait_all();
+    wait_barrier();
     return 0;
 }
 
@@ -164,12 +164,12 @@ static int do_call(char **arg)
 {
     say_ready();
     if (me == 0) {
-        nap(atoi(arg[0]));
+        sleep_seconds(atoi(arg[0]));
         gex_AM_RequestShort0(team, 1, HANDLER, 0);
     }
     if (me == 1)
         GASNET_BLOCKUNTIL(served);
-    wait_all();
+    wait_barrier();
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* Collectives: broadcasts and reductions of every size, type and operation, many at once. */
+/* Collectives: broadcasts and reductions of every size, type and operation, alone and many at once.
+ */
 #include "conform.h"
 
 #include <gasnet_coll.h>
@@ -12,14 +13,14 @@ static const size_t sizes[] = {0,    1,    8,     100,   4096,           16384,
                                5000, 8192, 65536, 65537, (size_t)100000, LARGE};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void stagger(uint64_t *stream)
+static void nap_sometimes(uint64_t *stream)
 {
     if (conform_random(stream) % 40 == 0)
         conform_nap(1);
 }
 
-/* Room outside of the segment for `count` blocks of `bytes`, with a guard behind each. */
-static unsigned char *blocks(size_t count, size_t bytes)
+/* Allocates `count` blocks of `bytes` bytes outside of the segment, each followed by a guard. */
+static unsigned char *alloc_blocks(size_t count, size_t bytes)
 {
     unsigned char *at = conform_alloc(count * (bytes + 16) + 1);
 
@@ -30,14 +31,14 @@ static unsigned char *blocks(size_t count, size_t bytes)
 static void check_guard(const unsigned char *end, const char *what)
 {
     for (int i = 0; i < 16; i++)
-        CHECK(end[i] == 0xee, "%s wrote behind its output", what);
+        CHECK(end[i] == 0xee, "%s wrote past the end of its output", what);
 }
 
 /* ---- broadcast ---- */
 
 static void one_broadcast(gex_Rank_t root, size_t bytes, int in_place, uint64_t key)
 {
-    unsigned char *dst = blocks(1, bytes), *src = blocks(1, bytes);
+    unsigned char *dst = alloc_blocks(1, bytes), *src = alloc_blocks(1, bytes);
     const int is_root = job.rank == root;
 
     if (is_root)
@@ -60,7 +61,7 @@ static void test_broadcast(void)
             one_broadcast(root, sizes[i], (root + i) % 2 == 0, root * 100 + i);
 }
 
-/* From and into the bound segment, with other traffic of the same buffer before and after it. */
+/* Source and destination are in the bound segment; successive broadcasts use the same buffers. */
 static void test_broadcast_segment(void)
 {
     unsigned char *at = job.base[job.rank] + CONFORM_INBOX;
@@ -110,9 +111,9 @@ static int is_legal(const type_t *type, gex_OP_t op)
     return !is_real(type) || (op != GEX_OP_AND && op != GEX_OP_OR && op != GEX_OP_XOR);
 }
 
-/* What a rank gives for an element. Reals are small powers of two and their negatives, or small
- * integers to be added: sums and products are exact in any order. */
-static value_t operand(const type_t *type, gex_OP_t op, gex_Rank_t rank, size_t i)
+/* The operand of a rank for element i. Reals are small integers to add, or -1 and 2 to
+ * multiply_matrices, so that sums and products are exact in any order. */
+static value_t operand_of(const type_t *type, gex_OP_t op, gex_Rank_t rank, size_t i)
 {
     const uint64_t bits = conform_mix(rank + 1, i + 1, op);
     const int small = op == GEX_OP_MULT ? (bits & 1 ? 2 : -1) : (int)(bits % 2001) - 1000;
@@ -154,7 +155,7 @@ static int is_less(const type_t *type, value_t a, value_t b)
                                     : a.u64 < b.u64;
 }
 
-static value_t combine(const type_t *type, gex_OP_t op, value_t a, value_t b)
+static value_t combine_values(const type_t *type, gex_OP_t op, value_t a, value_t b)
 {
     value_t c = {.u64 = 0};
 
@@ -176,7 +177,7 @@ static value_t combine(const type_t *type, gex_OP_t op, value_t a, value_t b)
 static void fill_operands(unsigned char *at, const type_t *type, gex_OP_t op, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const value_t value = operand(type, op, job.rank, i);
+        const value_t value = operand_of(type, op, job.rank, i);
 
         memcpy(at + i * type->size, &value, type->size);
     }
@@ -185,10 +186,10 @@ static void fill_operands(unsigned char *at, const type_t *type, gex_OP_t op, si
 static void check_result(const unsigned char *at, const type_t *type, gex_OP_t op, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        value_t want = operand(type, op, 0, i);
+        value_t want = operand_of(type, op, 0, i);
 
         for (gex_Rank_t r = 1; r < job.size; r++)
-            want = combine(type, op, want, operand(type, op, r, i));
+            want = combine_values(type, op, want, operand_of(type, op, r, i));
         CHECK(memcmp(at + i * type->size, &want, type->size) == 0,
               "GEX_DT_%s, operation %#x: element %zu of %zu is not the serial result", type->name,
               (unsigned)op, i, count);
@@ -200,7 +201,7 @@ static void one_reduction(const type_t *type, gex_OP_t op, size_t count, gex_Ran
                           int in_place)
 {
     const size_t bytes = count * type->size;
-    unsigned char *dst = blocks(1, bytes), *src = in_place ? dst : blocks(1, bytes);
+    unsigned char *dst = alloc_blocks(1, bytes), *src = in_place ? dst : alloc_blocks(1, bytes);
 
     fill_operands(src, type, op, count);
     gex_Event_Wait(root < job.size ? gex_Coll_ReduceToOneNB(job.tm, root, dst, src, type->dt,
@@ -214,7 +215,7 @@ static void one_reduction(const type_t *type, gex_OP_t op, size_t count, gex_Ran
     free(dst);
 }
 
-/* root == job.size: to all. */
+/* A root of job.size stands for a reduction to all. */
 static void test_operators(void)
 {
     static const size_t counts[] = {1, 3, 1000};
@@ -237,7 +238,7 @@ static void test_reduce_sizes(void)
     }
 }
 
-/* Sums of reals depend on the order; the same call gives the same bits again. */
+/* Sums of reals depend on the order of additions; a repeated call must give the same bits. */
 static void test_reproducible(void)
 {
     enum { COUNT = 3000 };
@@ -249,11 +250,11 @@ static void test_reproducible(void)
     for (int round = 0; round < 20; round++) {
         double *dst = round ? again : first;
 
-        stagger(&stream);
+        nap_sometimes(&stream);
         gex_Event_Wait(gex_Coll_ReduceToAllNB(job.tm, dst, src, GEX_DT_DBL, 8, COUNT, GEX_OP_ADD,
                                               NULL, NULL, 0));
         CHECK(round == 0 || memcmp(first, again, sizeof(first)) == 0,
-              "the same sum of reals had other bits in round %d", round);
+              "the same sum of reals has other bits in round %d", round);
     }
 }
 
@@ -266,7 +267,7 @@ typedef struct {
 
 static const char token_cdata[] = "given to the operator";
 
-static void multiply(const void *left, void *right, size_t count, const void *cdata)
+static void multiply_matrices(const void *left, void *right, size_t count, const void *cdata)
 {
     const matrix_t *l = left;
     matrix_t *r = right;
@@ -283,7 +284,7 @@ static void multiply(const void *left, void *right, size_t count, const void *cd
     }
 }
 
-static matrix_t matrix(gex_Rank_t rank, size_t i)
+static matrix_t matrix_of(gex_Rank_t rank, size_t i)
 {
     const uint32_t p = (uint32_t)conform_mix(rank, i, 6), q = (uint32_t)conform_mix(rank, i, 7);
 
@@ -293,12 +294,12 @@ static matrix_t matrix(gex_Rank_t rank, size_t i)
 static void check_matrices(const matrix_t *got, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        matrix_t want = matrix(job.size - 1, i);
+        matrix_t want = matrix_of(job.size - 1, i);
 
         for (gex_Rank_t r = job.size - 1; r > 0; r--) {
-            const matrix_t left = matrix(r - 1, i);
+            const matrix_t left = matrix_of(r - 1, i);
 
-            multiply(&left, &want, 1, token_cdata);
+            multiply_matrices(&left, &want, 1, token_cdata);
         }
         CHECK(memcmp(&got[i], &want, sizeof(want)) == 0,
               "matrix %zu of %zu is not the product in the order of the ranks", i, count);
@@ -311,13 +312,14 @@ static void one_product(size_t count, gex_Rank_t root, int in_place)
     matrix_t *src = in_place ? dst : conform_alloc(count * sizeof(*src));
 
     for (size_t i = 0; i < count; i++)
-        src[i] = matrix(job.rank, i);
-    gex_Event_Wait(
-        root < job.size
-            ? gex_Coll_ReduceToOneNB(job.tm, root, dst, src, GEX_DT_USER, sizeof(*src), count,
-                                     GEX_OP_USER_NC, multiply, (void *)(uintptr_t)token_cdata, 0)
-            : gex_Coll_ReduceToAllNB(job.tm, dst, src, GEX_DT_USER, sizeof(*src), count,
-                                     GEX_OP_USER_NC, multiply, (void *)(uintptr_t)token_cdata, 0));
+        src[i] = matrix_of(job.rank, i);
+    gex_Event_Wait(root < job.size
+                       ? gex_Coll_ReduceToOneNB(job.tm, root, dst, src, GEX_DT_USER, sizeof(*src),
+                                                count, GEX_OP_USER_NC, multiply_matrices,
+                                                (void *)(uintptr_t)token_cdata, 0)
+                       : gex_Coll_ReduceToAllNB(job.tm, dst, src, GEX_DT_USER, sizeof(*src), count,
+                                                GEX_OP_USER_NC, multiply_matrices,
+                                                (void *)(uintptr_t)token_cdata, 0));
     if (root >= job.size || root == job.rank)
         check_matrices(dst, count);
     if (!in_place)
@@ -334,7 +336,7 @@ static void test_in_order(void)
             one_product(counts[c], root, (c + root) % 2 == 0);
 }
 
-/* An element that is larger than a message: a sum of its words, of which the first counts ranks. */
+/* An element that is larger than a message. The operator adds word by word. */
 #define GIANT 25001
 typedef struct {
     uint32_t word[GIANT];
@@ -386,7 +388,6 @@ static void test_giant(void)
     free(dst);
 }
 
-/* The client's operator on a built-in type. */
 static void keep_larger(const void *left, void *right, size_t count, const void *cdata)
 {
     const int64_t *l = left;
@@ -421,7 +422,7 @@ typedef struct {
     gex_Event_t event;
 } word_t;
 
-/* Some ranks initiate all of them before others have begun. */
+/* Some ranks initiate all operations before others initiate the first. */
 static void test_many(void)
 {
     static word_t words[MANY];
@@ -453,17 +454,17 @@ static void test_many(void)
                                   : round % 3 == 2 || i % n == job.rank ? sum
                                                                         : 0;
 
-            CHECK(words[i].out == want, "round %d, number %d: %llu is not %llu", round, (int)i,
-                  (unsigned long long)words[i].out, (unsigned long long)want);
+            CHECK(words[i].out == want, "round %d, operation %d: the result is %llu, not %llu",
+                  round, (int)i, (unsigned long long)words[i].out, (unsigned long long)want);
         }
     }
 }
 
-/* The root of many broadcasts does not wait for anybody; the others come late. */
+/* The root initiates many broadcasts while the other ranks are still asleep. */
 static void test_run_ahead(void)
 {
     enum { ROUNDS = 60, BYTES = 60000 };
-    unsigned char *out = blocks(ROUNDS, BYTES);
+    unsigned char *out = alloc_blocks(ROUNDS, BYTES);
     gex_Event_t events[ROUNDS];
 
     for (gex_Rank_t root = 0; root < job.size; root += 1 + job.size / 3) {
@@ -481,13 +482,13 @@ static void test_run_ahead(void)
     free(out);
 }
 
-/* Operations of all kinds and sizes, and barriers, under way together. */
+/* Operations of all kinds and sizes, and barriers, are pending together. */
 static void test_mixed(void)
 {
     enum { COUNT = 20000 };
     uint64_t *in = conform_alloc(COUNT * 8), *sum = conform_alloc(COUNT * 8),
              *all = conform_alloc(COUNT * 8);
-    unsigned char *small = blocks(1, 64);
+    unsigned char *small = alloc_blocks(1, 64);
     uint64_t stream = conform_stream(82);
     const uint64_t n = job.size;
 
@@ -499,7 +500,7 @@ static void test_mixed(void)
             in[i] = i * (job.rank + round);
         memset(sum, 0, COUNT * 8);
         conform_fill(job.outbox, 64, round);
-        stagger(&stream);
+        nap_sometimes(&stream);
         events[0] = gex_Coll_ReduceToOneNB(job.tm, root, sum, in, GEX_DT_U64, 8, COUNT, GEX_OP_ADD,
                                            NULL, NULL, 0);
         events[1] = gex_Coll_BroadcastNB(job.tm, root, small, job.outbox, 64, 0);
@@ -513,7 +514,7 @@ static void test_mixed(void)
             const uint64_t total = job.rank == root ? i * (n * (n - 1) / 2 + n * round) : 0;
 
             CHECK(sum[i] == total && all[i] == i * (n - 1 + round),
-                  "round %d, element %d: sum %llu, largest %llu", (int)round, (int)i,
+                  "round %d, element %d: the sum is %llu, the maximum %llu", (int)round, (int)i,
                   (unsigned long long)sum[i], (unsigned long long)all[i]);
         }
     }
@@ -523,7 +524,7 @@ static void test_mixed(void)
     free(small);
 }
 
-/* Thousands of small ones in a row: numbers and fences go on. */
+/* Thousands of small operations in a row: sequence numbers and fences keep up. */
 static void test_long(void)
 {
     for (uint64_t i = 0; i < 8 * (uint64_t)MANY; i++) {
@@ -535,29 +536,30 @@ static void test_long(void)
         else
             gex_Event_Wait(gex_Coll_ReduceToAllNB(job.tm, &out, &in, GEX_DT_U64, 8, 1, GEX_OP_MIN,
                                                   NULL, NULL, 0));
-        CHECK(out == (i % 2 ? i + root : i), "number %d gave %llu", (int)i,
+        CHECK(out == (i % 2 ? i + root : i), "operation %d gave %llu", (int)i,
               (unsigned long long)out);
     }
 }
 
 /* ---- other teams ---- */
 
-static gex_TM_t split(gex_TM_t parent, int color, int key)
+static gex_TM_t split_team(gex_TM_t parent, int color, int key)
 {
     gex_TM_t tm = GEX_TM_INVALID;
 
     gex_TM_Split(&tm, parent, color, key, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-    CHECK(tm != GEX_TM_INVALID, "the split gave no team");
+    CHECK(tm != GEX_TM_INVALID, "gex_TM_Split gave no team");
     return tm;
 }
 
-/* Sums over the job ranks of a team, at all of its ranks and at the last one; and a broadcast. */
+/* Adds up the job ranks of a team, for all its ranks and for the last one, and broadcasts a word.
+ */
 static void use_team(gex_TM_t tm, uint64_t round)
 {
     enum { COUNT = 3000 };
     static uint64_t in[COUNT], all[COUNT], one[COUNT];
     const gex_Rank_t size = gex_TM_QuerySize(tm), last = size - 1;
-    uint64_t sum = 0, told = round * 100 + job.rank;
+    uint64_t sum = 0, word = round * 100 + job.rank;
     gex_Event_t events[3];
 
     for (uint64_t i = 0; i < COUNT; i++)
@@ -568,24 +570,24 @@ static void use_team(gex_TM_t tm, uint64_t round)
         gex_Coll_ReduceToAllNB(tm, all, in, GEX_DT_U64, 8, COUNT, GEX_OP_ADD, NULL, NULL, 0);
     events[1] =
         gex_Coll_ReduceToOneNB(tm, last, one, in, GEX_DT_U64, 8, COUNT, GEX_OP_ADD, NULL, NULL, 0);
-    events[2] = gex_Coll_BroadcastNB(tm, last, &told, &told, 8, 0);
+    events[2] = gex_Coll_BroadcastNB(tm, last, &word, &word, 8, 0);
     gex_Event_WaitAll(events, 3, 0);
-    CHECK(told == round * 100 + gex_TM_TranslateRankToJobrank(tm, last), "told %llu",
-          (unsigned long long)told);
+    CHECK(word == round * 100 + gex_TM_TranslateRankToJobrank(tm, last), "the broadcast gave %llu",
+          (unsigned long long)word);
     for (uint64_t i = 0; i < COUNT; i++)
         CHECK(all[i] == sum + i * size &&
                   (gex_TM_QueryRank(tm) != last || one[i] == sum + i * size),
-              "element %d of a team of %u: %llu and %llu, not %llu", (int)i, (unsigned)size,
-              (unsigned long long)all[i], (unsigned long long)one[i],
+              "element %d in a team of %u: the sums are %llu and %llu, not %llu", (int)i,
+              (unsigned)size, (unsigned long long)all[i], (unsigned long long)one[i],
               (unsigned long long)(sum + i * size));
 }
 
-/* Members of a new team are in its collectives while others are still making it. */
+/* Some members of a new team call its collectives while others still create it. */
 static void test_teams(void)
 {
     for (uint64_t round = 0; round < 12; round++) {
-        gex_TM_t half = split(job.tm, (int)((job.rank + round) % 2), (int)job.rank);
-        gex_TM_t turned = split(job.tm, 0, -(int)job.rank);
+        gex_TM_t half = split_team(job.tm, (int)((job.rank + round) % 2), (int)job.rank);
+        gex_TM_t turned = split_team(job.tm, 0, -(int)job.rank);
 
         if ((job.rank + round) % 4 == 0)
             conform_nap(1);
@@ -597,7 +599,7 @@ static void test_teams(void)
     }
 }
 
-/* Operations of several teams under way together, waited for in the other order. */
+/* Operations of several teams are pending together; all ranks wait for them in reverse order. */
 static void test_teams_together(void)
 {
     enum { TEAMS = 5, EACH = 20 };
@@ -607,7 +609,7 @@ static void test_teams_together(void)
     gex_Event_t events[EACH][TEAMS];
 
     for (int t = 0; t < TEAMS; t++)
-        tm[t] = split(job.tm, 0, t % 2 ? (int)job.rank : -(int)job.rank);
+        tm[t] = split_team(job.tm, 0, t % 2 ? (int)job.rank : -(int)job.rank);
     for (int i = 0; i < EACH; i++)
         for (int t = 0; t < TEAMS; t++)
             events[i][t] = i % 3 ? gex_Coll_ReduceToAllNB(tm[t], &out[t][i], &in, GEX_DT_U64, 8, 1,
@@ -624,21 +626,21 @@ static void test_teams_together(void)
     }
 }
 
-/* More teams alive than a process has room for in shared memory: the others do without. */
+/* More teams exist than shared memory has room for: the remaining ones work without it. */
 static void test_teams_many(void)
 {
     enum { TEAMS = 150 };
     gex_TM_t tm[TEAMS];
 
     for (int t = 0; t < TEAMS; t++)
-        tm[t] = split(job.tm, t % 2 ? (int)(job.rank % 2) : 0, t % 3);
+        tm[t] = split_team(job.tm, t % 2 ? (int)(job.rank % 2) : 0, t % 3);
     for (int round = 0; round < 3; round++)
         for (int t = 0; t < TEAMS; t++)
             gex_Event_Wait(gex_Coll_BarrierNB(tm[t], 0));
     use_team(tm[TEAMS - 1], 7);
     for (int t = TEAMS; t > 0; t--)
         gex_TM_Destroy(tm[t - 1], NULL, 0);
-    tm[0] = split(job.tm, 0, 0);
+    tm[0] = split_team(job.tm, 0, 0);
     gex_Event_Wait(gex_Coll_BarrierNB(tm[0], 0));
     gex_TM_Destroy(tm[0], NULL, 0);
 }
@@ -654,9 +656,10 @@ const conform_test_t conform_coll_tests[] = {
     {"coll_user", test_user_builtin, "the client's operator on a built-in type"},
     {"coll_many", test_many, "hundreds at once, with late ranks"},
     {"coll_ahead", test_run_ahead, "a root far ahead of the others"},
-    {"coll_mixed", test_mixed, "all kinds and barriers under way together"},
-    {"coll_teams", test_teams, "teams made, used and ended, by ranks that are not in step"},
-    {"coll_together", test_teams_together, "operations of several teams under way together"},
+    {"coll_mixed", test_mixed, "operations of all kinds and barriers pending together"},
+    {"coll_teams", test_teams,
+     "teams are created, used and destroyed by ranks that are not in step"},
+    {"coll_together", test_teams_together, "operations of several teams pending together"},
     {"coll_teams_many", test_teams_many, "more teams than room in shared memory"},
     {"coll_long", test_long, "thousands in a row"},
     {NULL, NULL, NULL}};

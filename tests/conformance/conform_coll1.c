@@ -1,14 +1,15 @@
-/* Collectives of GASNet-1: each of them with every synchronization, many roots and sizes. */
+/* Collectives of GASNet-1: each with every synchronization mode, many roots and sizes. */
 #include "conform.h"
 
 #include <gasnet_coll.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the segment of each rank: what it gives, what it gets, and what it composes and fetches. */
-#define ROOM ((size_t)4 << 20)
+/* The segment of each rank holds the source and the destination of its calls; the outbox holds what
+ * the rank prepares for a peer or fetches from it. */
+#define AREA ((size_t)4 << 20)
 #define SRC CONFORM_INBOX
-#define DST (CONFORM_INBOX + ROOM)
+#define DST (CONFORM_INBOX + AREA)
 #define GUARD 16
 
 typedef enum { BROADCAST, SCATTER, GATHER, GATHER_ALL, EXCHANGE, KINDS } kind_t;
@@ -25,60 +26,62 @@ typedef struct {
     uint64_t round; /* makes the bytes of each call different */
 } call_t;
 
-/* ---- which bytes are right ---- */
+/* ---- the expected bytes ---- */
 
 static uint64_t key_of(const call_t *c, gex_Rank_t from, gex_Rank_t to)
 {
     return conform_mix(from + 1, to + 1, c->round);
 }
 
-/* How many blocks a rank gives and gets. */
-static size_t given(const call_t *c, gex_Rank_t rank)
+/* The number of blocks that a rank sends. */
+static size_t sent_blocks(const call_t *c, gex_Rank_t rank)
 {
     if (c->kind == BROADCAST || c->kind == SCATTER)
         return rank != c->root ? 0 : c->kind == SCATTER ? job.size : 1;
     return c->kind == EXCHANGE ? job.size : 1;
 }
 
-static size_t gotten(const call_t *c, gex_Rank_t rank)
+/* The number of blocks that a rank receives. */
+static size_t received_blocks(const call_t *c, gex_Rank_t rank)
 {
     if (c->kind == BROADCAST || c->kind == SCATTER)
         return 1;
     return c->kind == GATHER && rank != c->root ? 0 : job.size;
 }
 
-static uint64_t given_key(const call_t *c, gex_Rank_t rank, size_t block)
+static uint64_t sent_key(const call_t *c, gex_Rank_t rank, size_t block)
 {
     return key_of(c, rank, c->kind == SCATTER || c->kind == EXCHANGE ? (gex_Rank_t)block : 0);
 }
 
-static uint64_t gotten_key(const call_t *c, gex_Rank_t rank, size_t block)
+static uint64_t received_key(const call_t *c, gex_Rank_t rank, size_t block)
 {
     if (c->kind == BROADCAST || c->kind == SCATTER)
         return key_of(c, c->root, c->kind == SCATTER ? rank : 0);
     return key_of(c, (gex_Rank_t)block, c->kind == EXCHANGE ? rank : 0);
 }
 
-/* Block by block: conform_fill makes a new start at each. */
-static void fill_given(const call_t *c, gex_Rank_t rank, unsigned char *at)
+/* Each block is a pattern of its own. */
+static void fill_source(const call_t *c, gex_Rank_t rank, unsigned char *at)
 {
-    for (size_t b = 0; b < given(c, rank); b++)
-        conform_fill(at + b * c->bytes, c->bytes, given_key(c, rank, b));
+    for (size_t b = 0; b < sent_blocks(c, rank); b++)
+        conform_fill(at + b * c->bytes, c->bytes, sent_key(c, rank, b));
 }
 
-static void check_gotten(const call_t *c, gex_Rank_t rank, const unsigned char *at)
+static void check_received(const call_t *c, gex_Rank_t rank, const unsigned char *at)
 {
-    for (size_t b = 0; b < gotten(c, rank); b++)
-        CHECK_FILL(at + b * c->bytes, c->bytes, gotten_key(c, rank, b), names[c->kind]);
+    for (size_t b = 0; b < received_blocks(c, rank); b++)
+        CHECK_FILL(at + b * c->bytes, c->bytes, received_key(c, rank, b), names[c->kind]);
     for (size_t i = 0; i < GUARD; i++)
-        CHECK(at[gotten(c, rank) * c->bytes + i] == 0xee,
-              "%s with flags %#x, root %u, %zu bytes wrote behind its output", names[c->kind],
-              (unsigned)c->flags, (unsigned)c->root, c->bytes);
+        CHECK(at[received_blocks(c, rank) * c->bytes + i] == 0xee,
+              "%s with flags %#x, root %u and %zu bytes wrote past the end of its output",
+              names[c->kind], (unsigned)c->flags, (unsigned)c->root, c->bytes);
 }
 
 /* ---- a call ---- */
 
-static gasnet_coll_handle_t start(const call_t *c, gasnet_team_handle_t team, void *dst, void *src)
+static gasnet_coll_handle_t call_start(const call_t *c, gasnet_team_handle_t team, void *dst,
+                                       void *src)
 {
     const gasnet_image_t root = c->root;
 
@@ -96,7 +99,7 @@ static gasnet_coll_handle_t start(const call_t *c, gasnet_team_handle_t team, vo
     }
 }
 
-static void call(const call_t *c, void *dst, void *src)
+static void call_blocking(const call_t *c, void *dst, void *src)
 {
     const gasnet_image_t root = c->root;
 
@@ -119,7 +122,7 @@ static void call(const call_t *c, void *dst, void *src)
     }
 }
 
-/* In one of the ways to wait. */
+/* The round decides how this rank waits. */
 static void call_somehow(const call_t *c, void *dst, void *src)
 {
     gasnet_coll_handle_t handles[3] = {GASNET_COLL_INVALID_HANDLE, GASNET_COLL_INVALID_HANDLE,
@@ -128,10 +131,10 @@ static void call_somehow(const call_t *c, void *dst, void *src)
     int result = GASNET_ERR_NOT_READY;
 
     if (way == 0) {
-        call(c, dst, src);
+        call_blocking(c, dst, src);
         return;
     }
-    handles[1] = start(c, GASNET_TEAM_ALL, dst, src);
+    handles[1] = call_start(c, GASNET_TEAM_ALL, dst, src);
     if (way == 1)
         gasnet_coll_wait_sync(handles[1]);
     else if (way == 2)
@@ -142,44 +145,45 @@ static void call_somehow(const call_t *c, void *dst, void *src)
         result = way == 4                                   ? gasnet_coll_try_sync_all(handles, 3)
                  : handles[1] == GASNET_COLL_INVALID_HANDLE ? GASNET_OK
                                                             : gasnet_coll_try_sync(handles[1]);
-        CHECK(result == GASNET_OK || result == GASNET_ERR_NOT_READY, "a try returned %d", result);
+        CHECK(result == GASNET_OK || result == GASNET_ERR_NOT_READY, "a try_sync call returned %d",
+              result);
     }
 }
 
-/* ---- every synchronization ---- */
+/* ---- every synchronization mode ---- */
 
 static gex_Rank_t peer_of(gex_Rank_t rank)
 {
     return (rank ^ 1) < job.size ? rank ^ 1 : rank;
 }
 
-/* With IN_ALLSYNC a peer has written what this rank gives; else it has done so itself. */
-static void give(const call_t *c)
+/* Writes a source: with IN_ALLSYNC that of a peer, else that of this rank. */
+static void write_source(const call_t *c)
 {
     const gex_Rank_t rank = c->flags & GASNET_COLL_IN_ALLSYNC ? peer_of(job.rank) : job.rank;
-    const size_t bytes = given(c, rank) * c->bytes;
+    const size_t bytes = sent_blocks(c, rank) * c->bytes;
 
-    fill_given(c, rank, job.outbox);
+    fill_source(c, rank, job.outbox);
     if (bytes)
         gex_RMA_PutBlocking(job.tm, rank, job.base[rank] + SRC, job.outbox, bytes, 0);
 }
 
-/* With OUT_ALLSYNC this rank looks at a peer's bytes; else at its own. */
-static void look(const call_t *c)
+/* Checks a destination: with OUT_ALLSYNC that of a peer, else that of this rank. */
+static void check_destination(const call_t *c)
 {
     const gex_Rank_t rank = c->flags & GASNET_COLL_OUT_ALLSYNC ? peer_of(job.rank) : job.rank;
 
     gex_RMA_GetBlocking(job.tm, job.outbox, rank, job.base[rank] + DST,
-                        gotten(c, rank) * c->bytes + GUARD, 0);
-    check_gotten(c, rank, job.outbox);
+                        received_blocks(c, rank) * c->bytes + GUARD, 0);
+    check_received(c, rank, job.outbox);
     if (c->flags & GASNET_COLL_OUT_ALLSYNC)
-        conform_barrier(); /* the peer's bytes are looked at before the next call */
+        conform_barrier(); /* so that all peers have checked before the next call */
 }
 
-/* Nothing may arrive here before this rank makes the call. */
+/* Unless IN_NOSYNC is given, no byte may arrive before this rank makes the call. */
 static void check_untouched(const call_t *c, const unsigned char *dst)
 {
-    const size_t bytes = gotten(c, job.rank) * c->bytes + GUARD;
+    const size_t bytes = received_blocks(c, job.rank) * c->bytes + GUARD;
 
     if (c->flags & GASNET_COLL_IN_NOSYNC)
         return;
@@ -191,7 +195,7 @@ static void check_untouched(const call_t *c, const unsigned char *dst)
               names[c->kind], (unsigned)c->flags, i);
 }
 
-static void one(const call_t *c)
+static void check_call(const call_t *c)
 {
     unsigned char *src = job.base[job.rank] + SRC, *dst = job.base[job.rank] + DST;
     const int alone =
@@ -199,42 +203,42 @@ static void one(const call_t *c)
 
     if (!alone)
         conform_barrier();
-    give(c);
-    memset(dst, 0xee, gotten(c, job.rank) * c->bytes + GUARD);
+    write_source(c);
+    memset(dst, 0xee, received_blocks(c, job.rank) * c->bytes + GUARD);
     if (c->flags & GASNET_COLL_IN_NOSYNC)
         conform_barrier();
     check_untouched(c, dst);
     call_somehow(c, dst, src);
     if (c->flags & GASNET_COLL_OUT_NOSYNC)
         conform_barrier();
-    look(c);
+    check_destination(c);
 }
 
-static void every_root(call_t *c, uint64_t *round)
+static void check_every_root(call_t *c, uint64_t *round)
 {
     const gex_Rank_t step = job.size > 3 ? (job.size - 1) / 2 : 1;
 
     for (c->root = 0; c->root < job.size; c->root += step) {
         c->round = ++*round;
-        one(c);
+        check_call(c);
         if (c->kind == GATHER_ALL || c->kind == EXCHANGE)
             break;
     }
 }
 
-static void every_kind(size_t bytes, int sync)
+static void check_every_kind(size_t bytes, int sync)
 {
     static uint64_t round;
     call_t c = {.bytes = bytes,
                 .flags = sync | GASNET_COLL_LOCAL | GASNET_COLL_SRC_IN_SEGMENT |
                          GASNET_COLL_DST_IN_SEGMENT};
 
-    if (bytes * job.size + GUARD > ROOM)
+    if (bytes * job.size + GUARD > AREA)
         return;
     for (int kind = 0; kind < KINDS; kind++) {
         c.kind = (kind_t)kind;
         c.root = 0;
-        every_root(&c, &round);
+        check_every_root(&c, &round);
     }
 }
 
@@ -245,40 +249,40 @@ static void test_sync(void)
     for (int in = 0; in < 3; in++)
         for (int out = 0; out < 3; out++)
             for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-                every_kind(sizes[i], ins[in] | outs[out]);
+                check_every_kind(sizes[i], ins[in] | outs[out]);
     conform_barrier();
 }
 
-/* Around the lengths of messages and of what is sent without being asked for. */
+/* Sizes around those of messages and around the limit of unsolicited data. */
 static void test_sizes(void)
 {
     static const size_t sizes[] = {8, 4096, 16383, 16384, 16385, 65536, 131072, 300001};
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (int mode = 1; mode < 3; mode++)
-            every_kind(sizes[i], ins[mode] | outs[mode]);
+            check_every_kind(sizes[i], ins[mode] | outs[mode]);
     conform_barrier();
 }
 
-/* ---- where the block that a rank keeps lies where it goes to ---- */
+/* ---- in place: the block that a rank sends to itself is at its destination ---- */
 
-static void one_in_place(const call_t *c)
+static void check_in_place(const call_t *c)
 {
     const int rooted = c->kind != GATHER_ALL, is_root = job.rank == c->root;
-    const size_t room = job.size * c->bytes, own = job.rank * c->bytes;
-    unsigned char *all = conform_alloc(room + GUARD), *block = conform_alloc(c->bytes + GUARD);
+    const size_t total = job.size * c->bytes, own = job.rank * c->bytes;
+    unsigned char *all = conform_alloc(total + GUARD), *block = conform_alloc(c->bytes + GUARD);
     unsigned char *dst = block, *src = block;
 
-    memset(all, 0xee, room + GUARD);
+    memset(all, 0xee, total + GUARD);
     memset(block, 0xee, c->bytes + GUARD);
     if (c->kind == SCATTER && is_root)
         src = all, dst = all + own;
     else if (c->kind == GATHER || c->kind == GATHER_ALL)
         dst = all, src = !rooted || is_root ? all + own : block;
-    fill_given(c, job.rank, src);
-    call(c, dst, src);
-    for (size_t b = 0; b < gotten(c, job.rank); b++)
-        CHECK_FILL(dst + b * c->bytes, c->bytes, gotten_key(c, job.rank, b), names[c->kind]);
+    fill_source(c, job.rank, src);
+    call_blocking(c, dst, src);
+    for (size_t b = 0; b < received_blocks(c, job.rank); b++)
+        CHECK_FILL(dst + b * c->bytes, c->bytes, received_key(c, job.rank, b), names[c->kind]);
     free(all);
     free(block);
 }
@@ -293,7 +297,7 @@ static void test_in_place(void)
             for (c.root = 0; c.root < job.size; c.root++) {
                 c.kind = kinds[k];
                 c.round++;
-                one_in_place(&c);
+                check_in_place(&c);
             }
 }
 
@@ -307,51 +311,51 @@ typedef struct {
     gasnet_coll_handle_t handle;
 } pending_t;
 
-static void prepare(pending_t *p, uint64_t number, size_t bytes)
+static void pending_init(pending_t *p, uint64_t number, size_t bytes)
 {
-    const size_t room = job.size * bytes + GUARD;
+    const size_t total = job.size * bytes + GUARD;
 
     p->c = (call_t){.kind = (kind_t)(number % KINDS),
                     .root = (gex_Rank_t)(number / 2 % job.size),
                     .bytes = bytes,
                     .flags = ins[number % 2 + 1] | outs[number / 3 % 2 + 1] | GASNET_COLL_LOCAL,
                     .round = number};
-    p->src = conform_alloc(room);
-    p->dst = conform_alloc(room);
-    memset(p->dst, 0xee, room);
-    fill_given(&p->c, job.rank, p->src);
+    p->src = conform_alloc(total);
+    p->dst = conform_alloc(total);
+    memset(p->dst, 0xee, total);
+    fill_source(&p->c, job.rank, p->src);
 }
 
-static void finish(pending_t *p)
+static void pending_finish(pending_t *p)
 {
-    check_gotten(&p->c, job.rank, p->dst);
+    check_received(&p->c, job.rank, p->dst);
     free(p->src);
     free(p->dst);
 }
 
-/* Some ranks initiate all before others have begun; some wait in the other order. */
+/* Some ranks initiate all calls before others initiate the first; some wait in reverse order. */
 static void test_many(void)
 {
     static const size_t sizes[] = {8, 30000, 70000};
     pending_t pending[MANY];
 
     for (uint64_t i = 0; i < MANY; i++)
-        prepare(&pending[i], 1000 + i, sizes[i % 7 % 3]);
+        pending_init(&pending[i], 1000 + i, sizes[i % 7 % 3]);
     conform_barrier();
     for (int round = 0; round < 2; round++) {
         if ((job.rank + (gex_Rank_t)round) % 2)
             conform_nap(5);
         for (int i = 0; i < MANY; i++)
             pending[i].handle =
-                start(&pending[i].c, GASNET_TEAM_ALL, pending[i].dst, pending[i].src);
+                call_start(&pending[i].c, GASNET_TEAM_ALL, pending[i].dst, pending[i].src);
         for (int i = 0; i < MANY; i++)
             gasnet_coll_wait_sync(pending[job.rank % 2 ? i : MANY - 1 - i].handle);
     }
     for (int i = 0; i < MANY; i++)
-        finish(&pending[i]);
+        pending_finish(&pending[i]);
 }
 
-/* A rank gives many times and never waits for the others, who come late. */
+/* The root scatters many times while the other ranks are still asleep. */
 static void test_run_ahead(void)
 {
     enum { ROUNDS = 80, BYTES = 50000 };
@@ -363,39 +367,40 @@ static void test_run_ahead(void)
 
     if (job.rank)
         conform_nap(20);
-    fill_given(&c, job.rank, src);
+    fill_source(&c, job.rank, src);
     for (size_t i = 0; i < ROUNDS; i++)
-        handles[i] = start(&c, GASNET_TEAM_ALL, dst + i * c.bytes, src);
+        handles[i] = call_start(&c, GASNET_TEAM_ALL, dst + i * c.bytes, src);
     gasnet_coll_wait_sync_all(handles, ROUNDS);
     for (size_t i = 0; i < ROUNDS; i++)
-        CHECK_FILL(dst + i * c.bytes, c.bytes, gotten_key(&c, job.rank, 0), "one of many scatters");
+        CHECK_FILL(dst + i * c.bytes, c.bytes, received_key(&c, job.rank, 0),
+                   "one of many scatters");
     free(src);
     free(dst);
 }
 
-/* ---- with the other collectives, and over other teams ---- */
+/* ---- with collectives of GASNet-EX, and in other teams ---- */
 
 static void test_mixed(void)
 {
     for (uint64_t i = 0; i < 30; i++) {
-        uint64_t in = job.rank + i, sum = 0, told = in;
+        uint64_t in = job.rank + i, sum = 0, word = in;
         pending_t p;
         gex_Event_t events[3];
 
-        prepare(&p, 2000 + i, i % 4 ? 40 : 66000);
+        pending_init(&p, 2000 + i, i % 4 ? 40 : 66000);
         events[0] =
             gex_Coll_ReduceToAllNB(job.tm, &sum, &in, GEX_DT_U64, 8, 1, GEX_OP_ADD, NULL, NULL, 0);
-        events[1] = start(&p.c, GASNET_TEAM_ALL, p.dst, p.src);
-        events[2] = gex_Coll_BroadcastNB(job.tm, p.c.root, &told, &told, 8, 0);
+        events[1] = call_start(&p.c, GASNET_TEAM_ALL, p.dst, p.src);
+        events[2] = gex_Coll_BroadcastNB(job.tm, p.c.root, &word, &word, 8, 0);
         gex_Event_WaitAll(events, 3, 0);
-        finish(&p);
-        CHECK(sum == job.size * (i + (job.size - 1) / 2.0) && told == p.c.root + i,
-              "round %d: sum %llu, told %llu", (int)i, (unsigned long long)sum,
-              (unsigned long long)told);
+        pending_finish(&p);
+        CHECK(sum == job.size * (i + (job.size - 1) / 2.0) && word == p.c.root + i,
+              "round %d: the sum is %llu, the broadcast gave %llu", (int)i, (unsigned long long)sum,
+              (unsigned long long)word);
     }
 }
 
-/* The ranks of a team in the other order; block r is of the team's rank r. */
+/* The team has all ranks in descending order; block r comes from rank r of the team. */
 static void test_team(void)
 {
     gex_TM_t tm;
@@ -406,13 +411,13 @@ static void test_team(void)
     gasnet_coll_gather_all(tm, all, &mine, sizeof(mine),
                            GASNET_COLL_IN_ALLSYNC | GASNET_COLL_OUT_ALLSYNC | GASNET_COLL_LOCAL);
     for (gex_Rank_t r = 0; r < job.size; r++)
-        CHECK(all[r] == job.size - 1 - r + 7, "block %u is %llu", (unsigned)r,
+        CHECK(all[r] == job.size - 1 - r + 7, "block %u has %llu", (unsigned)r,
               (unsigned long long)all[r]);
     gex_TM_Destroy(tm, NULL, 0);
     free(all);
 }
 
-/* ---- barriers and what does nothing ---- */
+/* ---- barriers, and calls without effect ---- */
 
 static void test_barriers(void)
 {
@@ -442,13 +447,14 @@ static void test_barriers(void)
 }
 
 const conform_test_t conform_coll1_tests[] = {
-    {"coll1_sync", test_sync, "each collective of GASNet-1, all synchronizations, roots, sizes"},
+    {"coll1_sync", test_sync,
+     "each collective of GASNet-1, all synchronization modes, roots, sizes"},
     {"coll1_sizes", test_sizes, "sizes around those of messages"},
-    {"coll1_in_place", test_in_place, "the block that a rank keeps lies where it goes to"},
-    {"coll1_many", test_many, "many of all kinds, waited for in any order"},
+    {"coll1_in_place", test_in_place, "the block that a rank sends to itself is in place"},
+    {"coll1_many", test_many, "many of all kinds, waited for in different orders"},
     {"coll1_run_ahead", test_run_ahead, "a root that is far ahead of the others"},
     {"coll1_mixed", test_mixed, "together with collectives of GASNet-EX"},
-    {"coll1_team", test_team, "over another team"},
-    {"coll1_barriers", test_barriers, "barriers by the names of collectives"},
+    {"coll1_team", test_team, "in another team"},
+    {"coll1_barriers", test_barriers, "barriers called as collectives"},
     {NULL, NULL, NULL},
 };
