@@ -27,20 +27,20 @@ static int clear_environment(void **state)
     return default_settings();
 }
 
-static void give_row(const aq_setting_t *row, const char *value)
+static void set_variable_of_row(const aq_setting_t *row, const char *value)
 {
     assert_int_equal(setenv(row->name, value, 1), 0);
 }
 
-static void give(aq_setting_id_t id, const char *value)
+static void set_variable(aq_setting_id_t id, const char *value)
 {
-    give_row(&aq_settings[id], value);
+    set_variable_of_row(&aq_settings[id], value);
 }
 
 static void load_row(const aq_setting_t *row, const char *value)
 {
     char err[512] = "";
-    give_row(row, value);
+    set_variable_of_row(row, value);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
     assert_string_equal(err, "");
 }
@@ -54,7 +54,7 @@ static void load_with(aq_setting_id_t id, const char *value)
 static void refuse_row(const aq_setting_t *row, const char *value, const char *words)
 {
     char err[512] = "", checked[512] = "", start[256];
-    give_row(row, value);
+    set_variable_of_row(row, value);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     snprintf(start, sizeof start, "%s: '%s' is not ", row->name, value);
     assert_memory_equal(err, start, strlen(start));
@@ -70,8 +70,8 @@ static void refuse_with(aq_setting_id_t id, const char *value, const char *words
     refuse_row(&aq_settings[id], value, words);
 }
 
-// GASNet's conduit mpi has these names too.
-static bool is_of_mpi(const char *name)
+// The mpi conduit of GASNet defines these names; they lack the prefix GASNET_.
+static bool has_mpi_name(const char *name)
 {
     return strcmp(name, "MPIRUN_CMD") == 0 || strcmp(name, "PMIRUN_CMD") == 0 ||
            strncmp(name, "AMMPI_", 6) == 0;
@@ -83,7 +83,7 @@ static void test_rows_are_sound(void **state)
     for (size_t i = 0; i < aq_settings_count(); i++) {
         const aq_setting_t *row = aq_settings_at(i);
         assert_non_null(row->name);
-        if (!is_of_mpi(row->name))
+        if (!has_mpi_name(row->name))
             assert_memory_equal(row->name, "GASNET_", 7);
         assert_in_range(strlen(row->name), 8, 64); // NAME_MAX_BYTES of settings.c
         assert_non_null(row->fallback);
@@ -94,13 +94,14 @@ static void test_rows_are_sound(void **state)
         assert_true(row->choices || row->type != AQ_TYPE_CHOICE);
         assert_true(!row->choices || row->type == AQ_TYPE_CHOICE || row->type == AQ_TYPE_SIGNALS ||
                     row->type == AQ_TYPE_LIMIT);
-        assert_true(row->type >= AQ_TYPE_SIGNALS || *row->fallback); // the rest are texts
+        // Only text types may have an empty default.
+        assert_true(row->type >= AQ_TYPE_SIGNALS || *row->fallback);
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(row->name, aq_settings_at(j)->name);
     }
 }
 
-// Before this test nothing has been loaded: it must run first, and without clear_environment.
+// Must run first and without clear_environment, so that no settings have been loaded.
 static void test_defaults_before_load(void **state)
 {
     (void)state;
@@ -153,7 +154,7 @@ static void test_fault_sentence(void **state)
 {
     (void)state;
     char err[512];
-    give(AQ_SET_PSHM_NODES, "x");
+    set_variable(AQ_SET_PSHM_NODES, "x");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     assert_string_equal(err,
                         "GASNET_PSHM_NODES: 'x' is not a whole number from 1 to 1024; unset it "
@@ -276,9 +277,9 @@ static void test_fault_changes_nothing(void **state)
     char err[512];
     load_with(AQ_SET_PSHM_NODES, "5");
     load_with(AQ_SET_CONDUIT, "smp");
-    give(AQ_SET_PSHM_NODES, "6");
-    give(AQ_SET_CONDUIT, "other");
-    give(AQ_SET_QUIET, "perhaps");
+    set_variable(AQ_SET_PSHM_NODES, "6");
+    set_variable(AQ_SET_CONDUIT, "other");
+    set_variable(AQ_SET_QUIET, "perhaps");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     assert_int_equal(aq_settings_int(AQ_SET_PSHM_NODES), 5);
     assert_string_equal(aq_settings_text(AQ_SET_CONDUIT), "smp");
@@ -289,8 +290,8 @@ static void test_check_changes_nothing(void **state)
 {
     (void)state;
     char err[512] = "untouched";
-    give(AQ_SET_PSHM_NODES, "6");
-    give(AQ_SET_CONDUIT, "smp");
+    set_variable(AQ_SET_PSHM_NODES, "6");
+    set_variable(AQ_SET_CONDUIT, "smp");
     assert_int_equal(aq_settings_check(&aq_settings[AQ_SET_PSHM_NODES], err, sizeof err), AQ_OK);
     assert_int_equal(aq_settings_check(&aq_settings[AQ_SET_CONDUIT], err, sizeof err), AQ_OK);
     assert_string_equal(err, "untouched");
@@ -298,17 +299,18 @@ static void test_check_changes_nothing(void **state)
     assert_string_equal(aq_settings_text(AQ_SET_CONDUIT), "");
 }
 
-// A sentence about a long or unprintable value stays a sentence; a small buffer is not overrun.
+// The message about a long or unprintable value is complete and printable; a small buffer is not
+// overrun.
 static void test_fault_of_odd_value(void **state)
 {
     (void)state;
     char err[512], value[5000], small[16];
-    give(AQ_SET_SPIN_US, "a\nb\x1b[1m");
+    set_variable(AQ_SET_SPIN_US, "a\nb\x1b[1m");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     assert_non_null(strstr(err, "'a?b?[1m'"));
     memset(value, '7', sizeof value - 1);
     value[sizeof value - 1] = '\0';
-    give(AQ_SET_SPIN_US, value);
+    set_variable(AQ_SET_SPIN_US, value);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_ERR_CONFIG);
     assert_non_null(strstr(err, "777...' is not"));
     assert_non_null(strstr(err, "for example GASNET_SPIN_US=500"));
@@ -323,8 +325,8 @@ static void test_megabytes(void **state)
     (void)state;
     char err[512];
     assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_MAXREGION_SIZE), 128 << 10);
-    give(AQ_SET_FIREHOSE_M, "100");
-    give(AQ_SET_FIREHOSE_MAXVICTIM_M, "64KB");
+    set_variable(AQ_SET_FIREHOSE_M, "100");
+    set_variable(AQ_SET_FIREHOSE_MAXVICTIM_M, "64KB");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
     assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_M), 100 << 20);
     assert_int_equal(aq_settings_bytes(AQ_SET_FIREHOSE_MAXVICTIM_M), 64 << 10);
@@ -332,12 +334,12 @@ static void test_megabytes(void **state)
     refuse_with(AQ_SET_FIREHOSE_M, "9223372036854775807", "GASNET_FIREHOSE_M");
 }
 
-static void test_word_for_limit(void **state)
+static void test_zero_limit(void **state)
 {
     (void)state;
     char err[512];
     assert_true(aq_settings_limit(AQ_SET_PHYSMEM_MAX)->fraction == 2.0 / 3.0);
-    give(AQ_SET_PHYSMEM_MAX, "0");
+    set_variable(AQ_SET_PHYSMEM_MAX, "0");
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
     assert_true(aq_settings_limit(AQ_SET_PHYSMEM_MAX)->fraction == 0);
     assert_int_equal(aq_settings_limit(AQ_SET_PHYSMEM_MAX)->bytes, 0);
@@ -361,7 +363,7 @@ static void test_describe(void **state)
     assert_string_equal(small, "one of ");
 }
 
-// What print writes. The caller frees it.
+// Returns the text that `print` writes. The caller frees it.
 static char *output_of(void (*print)(FILE *))
 {
     char *text = NULL;
@@ -373,7 +375,7 @@ static char *output_of(void (*print)(FILE *))
     return text;
 }
 
-// The text of a help, with the line breaks and indents of the page taken back.
+// Replaces each run of blanks and line breaks by one blank.
 static void unwrap(char *text)
 {
     char *to = text;
@@ -441,8 +443,8 @@ static void test_print_given(void **state)
     free(text);
 }
 
-// Collects what aq_settings_unknown tells: "name>nearest;".
-static void collect(const char *name, const char *nearest, void *arg)
+// Appends one report of aq_settings_unknown to the text `arg`: "name>nearest;".
+static void append_unknown(const char *name, const char *nearest, void *arg)
 {
     char *text = arg;
     sprintf(text + strlen(text), "%s>%s;", name, nearest ? nearest : "none");
@@ -452,7 +454,7 @@ static void expect_nearest(const char *name, const char *nearest)
 {
     char text[4096] = "", expected[4096];
     assert_int_equal(setenv(name, "1", 1), 0);
-    aq_settings_unknown(collect, text);
+    aq_settings_unknown(append_unknown, text);
     snprintf(expected, sizeof expected, "%s>%s;", name, nearest);
     assert_string_equal(text, expected);
     unsetenv(name);
@@ -462,19 +464,19 @@ static void test_unknown(void **state)
 {
     (void)state;
     char text[4096] = "";
-    give(AQ_SET_PSHM_NODES, "2");
+    set_variable(AQ_SET_PSHM_NODES, "2");
     setenv("OTHER_GASNET_X", "1", 1);
     setenv("gasnet_x", "1", 1);
-    aq_settings_unknown(collect, text);
+    aq_settings_unknown(append_unknown, text);
     assert_string_equal(text, "");
     expect_nearest("GASNET_PSHM_NODE", "GASNET_PSHM_NODES");   // one letter lost
-    expect_nearest("GASNET_PSHM_NODESS", "GASNET_PSHM_NODES"); // one too many
-    expect_nearest("GASNET_PSHN_NODES", "GASNET_PSHM_NODES");  // one wrong
-    expect_nearest("GASNET_PHSM_NODES", "GASNET_PSHM_NODES");  // two exchanged: two edits
-    expect_nearest("GASNET_PSHMNODE", "GASNET_PSHM_NODES");    // two lost
-    expect_nearest("GASNET_PSHMNOD", "none");                  // three lost
-    expect_nearest("GASNET_SMPSPAWNER",
-                   "GASNET_SMP_SPAWNER"); // not GASNET_SPAWNER, which is farther
+    expect_nearest("GASNET_PSHM_NODESS", "GASNET_PSHM_NODES"); // one letter too many
+    expect_nearest("GASNET_PSHN_NODES", "GASNET_PSHM_NODES");  // one letter wrong
+    expect_nearest("GASNET_PHSM_NODES", "GASNET_PSHM_NODES");  // two letters exchanged: two edits
+    expect_nearest("GASNET_PSHMNODE", "GASNET_PSHM_NODES");    // two letters lost
+    expect_nearest("GASNET_PSHMNOD", "none");                  // three letters lost
+    // GASNET_SPAWNER is farther away.
+    expect_nearest("GASNET_SMPSPAWNER", "GASNET_SMP_SPAWNER");
     expect_nearest("GASNET_SOMETHING_ELSE", "none");
     expect_nearest("GASNET_", "none");
 }
@@ -496,7 +498,7 @@ static uint64_t next_random(void)
     return x;
 }
 
-// Whatever the value: it is either read, or told with the name of its variable.
+// Each random value is either loaded, or refused with a message that starts with its variable.
 static void test_random_values(void **state)
 {
     (void)state;
@@ -509,7 +511,7 @@ static void test_random_values(void **state)
         for (size_t j = 0; j < length; j++)
             value[j] = letters[next_random() % (sizeof letters - 1)];
         value[length] = '\0';
-        give(id, value);
+        set_variable(id, value);
         aq_status_t status = aq_settings_load(err, sizeof err);
         unsetenv(aq_settings[id].name);
         assert_true(status == AQ_OK || status == AQ_ERR_CONFIG);
@@ -560,7 +562,8 @@ static void test_rows_of_a_module(void **state)
     unsetenv("GASNET_UNIT_WORD");
 }
 
-// The owner comes again, as a module that is loaded does after its rows were known already.
+// An owner adds its rows a second time, as a module does when it is loaded after its rows are
+// known.
 static void test_owner_comes_again(void **state)
 {
     (void)state;
@@ -628,7 +631,7 @@ int main(void)
         CLEAN(test_fault_of_odd_value),
         CLEAN(test_describe),
         CLEAN(test_megabytes),
-        CLEAN(test_word_for_limit),
+        CLEAN(test_zero_limit),
         CLEAN(test_print_table),
         CLEAN(test_print_given),
         CLEAN(test_unknown),

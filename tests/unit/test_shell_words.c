@@ -1,4 +1,4 @@
-// Words for a shell, as real shells read them, and words of a user.
+// Quoting of words, checked with real shells, and splitting of a user's text into words.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,9 +50,9 @@ static bool is_installed(const char *shell)
 
 static char folder[256];
 
-// All installed shells run a program of that name in the folder; the program prints its path and
-// its arguments.
-static void is_found(const char *name)
+// Makes a program of that name in the folder. It prints its path and arguments. Checks that every
+// installed shell finds and runs it.
+static void expect_found_by_shells(const char *name)
 {
     static const char *const shells[] = {"sh",   "bash", "dash", "csh", "tcsh",
                                          "fish", "zsh",  "ksh",  "mksh"};
@@ -83,23 +83,23 @@ static void test_commands(void **state)
     for (int i = 1; i < 256; i++)
         if (i != '/' && used < sizeof all - 1)
             all[used++] = (char)i;
-    all[used] = '\0'; // 254 bytes: the last one does not fit; it is tested below
+    all[used] = '\0'; // a file name has at most 255 bytes: byte 255 is tested below
     assert_true(is_installed("sh"));
     char *here = getcwd(NULL, 0);
     snprintf(folder, sizeof folder, "%s/shell-words.XXXXXX", here);
     free(here);
     assert_non_null(mkdtemp(folder));
-    is_found(all);
-    is_found("plain name+1.0");
-    is_found("'");
-    is_found("it's !! \\");
-    is_found("$(false) `false` $HOME \\ \"x\" %s\xff");
-    is_found("-n");
-    is_found("\n\n");
+    expect_found_by_shells(all);
+    expect_found_by_shells("plain name+1.0");
+    expect_found_by_shells("'");
+    expect_found_by_shells("it's !! \\");
+    expect_found_by_shells("$(false) `false` $HOME \\ \"x\" %s\xff");
+    expect_found_by_shells("-n");
+    expect_found_by_shells("\n\n");
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void split(const char *text, const char *const *wanted)
+static void expect_split(const char *text, const char *const *wanted)
 {
     char **words = aq_shell_split(text);
     assert_non_null(words);
@@ -115,12 +115,12 @@ static void split(const char *text, const char *const *wanted)
 static void test_splitting(void **state)
 {
     (void)state;
-    split("", (const char *const[]){NULL});
-    split(" \t", (const char *const[]){NULL});
-    split("a", (const char *const[]){"a", NULL});
-    split("-o 'A no'  -p 22", (const char *const[]){"-o", "A no", "-p", "22", NULL});
-    split("a\\ b \"c 'd\" '' x'y'z", (const char *const[]){"a b", "c 'd", "", "xyz", NULL});
-    split("'\\' \"\\\"\"", (const char *const[]){"\\", "\"", NULL});
+    expect_split("", (const char *const[]){NULL});
+    expect_split(" \t", (const char *const[]){NULL});
+    expect_split("a", (const char *const[]){"a", NULL});
+    expect_split("-o 'A no'  -p 22", (const char *const[]){"-o", "A no", "-p", "22", NULL});
+    expect_split("a\\ b \"c 'd\" '' x'y'z", (const char *const[]){"a b", "c 'd", "", "xyz", NULL});
+    expect_split("'\\' \"\\\"\"", (const char *const[]){"\\", "\"", NULL});
     assert_null(aq_shell_split("-o 'x"));
     assert_null(aq_shell_split("\""));
 }

@@ -1,4 +1,4 @@
-// Numbers, sizes and limits from text: what is legal, what is not, and what random text does.
+// Numbers, sizes and limits read from text: legal texts, illegal ones, and random ones.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +24,7 @@
 #define HUGE_LENGTH (1 << 20)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// No number at all for any parser; a NULL too.
+// Texts that no parser accepts; NULL is tested separately.
 static const char *const nonsense[] = {"",    " ",  "\t\n", "x",    "-",     "+",   ".",    "1 2",
                                        "--1", "1x", "0x",   "0xg",  "1,5",   "inf", "nan",  "1e",
                                        "/H",  "K",  "KB",   "\xff", "1\x01", "one", "1.2.3"};
@@ -40,7 +40,7 @@ static void test_int_good(void **state)
                  {"-1", -1},
                  {"+7", 7},
                  {" 42\t", 42},
-                 {"010", 10}, // no octal
+                 {"010", 10}, // decimal, not octal
                  {"0x10", 16},
                  {"0XfF", 255},
                  {"-0x10", -16},
@@ -224,8 +224,8 @@ static void test_limit_bad(void **state)
     assert_true(limit.bytes == 99 && limit.fraction == 0.25 && limit.per_host);
 }
 
-// A mebibyte of one character, then tail. The caller frees it.
-static char *huge(char fill, const char *tail)
+// Returns 1 MiB of one character, followed by `tail`. The caller frees it.
+static char *make_huge_text(char fill, const char *tail)
 {
     char *text = malloc(HUGE_LENGTH + strlen(tail) + 1);
     assert_non_null(text);
@@ -243,7 +243,7 @@ static void test_huge_input(void **state)
     bool yes = false;
     aq_size_limit_t limit;
 
-    char *nines = huge('9', "");
+    char *nines = make_huge_text('9', "");
     assert_false(aq_size_parse_int(nines, &whole));
     assert_false(aq_size_parse_real(nines, &real));
     assert_false(aq_size_parse_bytes(nines, &bytes));
@@ -251,22 +251,22 @@ static void test_huge_input(void **state)
     assert_false(aq_size_parse_limit(nines, &limit));
     free(nines);
 
-    char *zeros = huge('0', "1");
+    char *zeros = make_huge_text('0', "1");
     assert_true(aq_size_parse_int(zeros, &whole) && whole == 1);
     assert_true(aq_size_parse_real(zeros, &real) && real == 1);
     assert_true(aq_size_parse_bytes(zeros, &bytes) && bytes == 1);
     assert_false(aq_size_parse_bool(zeros, &yes));
     free(zeros);
 
-    char *blanks = huge(' ', "1");
+    char *blanks = make_huge_text(' ', "1");
     assert_true(aq_size_parse_int(blanks, &whole) && whole == 1);
     assert_true(aq_size_parse_bool(blanks, &yes) && yes);
     free(blanks);
 }
 
-// Under a locale with a decimal comma the point stays what separates. Skipped where there is no
-// such locale.
-static void test_locale_plays_no_part(void **state)
+// The decimal separator is a point also in a locale with a decimal comma. Skipped if no such locale
+// is installed.
+static void test_locale_is_ignored(void **state)
 {
     (void)state;
     const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
@@ -285,7 +285,7 @@ static void test_locale_plays_no_part(void **state)
     assert_true(real == 1.5 && bytes == 1536);
 }
 
-// A small generator with a fixed seed (xorshift): a failure can be repeated.
+// A pseudo-random number (xorshift) from a fixed seed, so that a failure can be repeated.
 static uint64_t next_random(void)
 {
     static uint64_t x = UINT64_C(88172645463325252);
@@ -295,7 +295,7 @@ static uint64_t next_random(void)
     return x;
 }
 
-// Half of the texts are made of what numbers are made of, half of any bytes.
+// Writes a random text: with equal chance only characters of numbers and units, or any bytes.
 static void random_text(char *text, size_t size)
 {
     static const char letters[] = "0123456789012345678901.+-eExXKMGTBib/HPpyYnNo \t";
@@ -345,7 +345,7 @@ static void check_random_bytes(const char *text)
     assert_true(aq_size_parse_bytes(printed, &again) && again == value);
 }
 
-// A limit is a size or a fraction, never both, never neither.
+// A limit is either a size or a fraction.
 static void check_random_limit(const char *text)
 {
     aq_size_limit_t limit = {77, 77, true};
@@ -373,7 +373,7 @@ static void test_random_input(void **state)
         check_random_limit(text);
         legal += aq_size_parse_bool(text, &yes) || aq_size_parse_int(text, &whole);
     }
-    assert_in_range(legal, 1000, RANDOM_INPUTS / 2); // else the inputs are not worth the time
+    assert_in_range(legal, 1000, RANDOM_INPUTS / 2); // enough inputs of both kinds
 }
 
 static void test_memory(void **state)
@@ -385,7 +385,7 @@ static void test_memory(void **state)
     assert_true(memory <= installed);
 }
 
-// The child binds itself to one of its processors and then counts one.
+// Binds the process to one processor; returns 0 if the library then counts one processor.
 static int count_when_bound(void)
 {
     cpu_set_t set;
@@ -424,7 +424,7 @@ int main(void)
         cmocka_unit_test(test_real_good),    cmocka_unit_test(test_real_bad),
         cmocka_unit_test(test_bytes_good),   cmocka_unit_test(test_bytes_bad),
         cmocka_unit_test(test_limit_good),   cmocka_unit_test(test_limit_bad),
-        cmocka_unit_test(test_huge_input),   cmocka_unit_test(test_locale_plays_no_part),
+        cmocka_unit_test(test_huge_input),   cmocka_unit_test(test_locale_is_ignored),
         cmocka_unit_test(test_random_input), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_processors),
     };

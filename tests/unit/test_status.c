@@ -1,4 +1,4 @@
-// Statuses: each has a name of its own, and what is no status has one too.
+// Statuses: each has a name of its own, and a value that is no status has a name too.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

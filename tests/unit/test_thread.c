@@ -1,4 +1,4 @@
-// Threads: the three modes, the state of each thread and its end, and the short lock.
+// Threads: the three modes, how the state of a thread is made and freed, and the spin lock.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,7 +20,7 @@
 #include "../../core/thread.h"
 #include "../../other/base/settings.h"
 
-enum { THREADS = 4, TURNS = 20000, IN_TURN = 50 };
+enum { THREADS = 4, TURNS = 20000, THREADS_IN_TURN = 50 };
 
 static int allow_two(void **state)
 {
@@ -30,7 +30,7 @@ static int allow_two(void **state)
     return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
 }
 
-static void *run(void *(*body)(void *), void *arg)
+static void *run_in_thread(void *(*body)(void *), void *arg)
 {
     pthread_t thread;
     void *result;
@@ -55,7 +55,7 @@ static void test_modes(void **state)
     assert_int_equal(aq_thread_limit(), 2);
 }
 
-// What clients take for the limit is the limit, unless the user sets another one.
+// The default limit is GASNETI_MAX_THREADS, which clients compile in; a setting overrides it.
 static void test_default_limit(void **state)
 {
     (void)state;
@@ -67,21 +67,22 @@ static void test_default_limit(void **state)
     assert_int_equal(allow_two(state), 0);
 }
 
-static void test_no_modes(void **state)
+static void test_bad_modes(void **state)
 {
     (void)state;
     static const char *const words[] = {"", "PAR", "pa", "parx", "parsyn", " seq", "seq ", "none"};
     assert_true(aq_thread_mode("par"));
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         assert_false(aq_thread_mode(words[i]));
-        assert_true(aq_threads); // as it was
+        assert_true(aq_threads); // still mode par
         assert_int_equal(aq_thread_limit(), 2);
     }
 }
 
 // ---- the state of a thread ----
 
-// Its nbi record, when the thread finds the same state each time, with nothing in use; else NULL.
+// Returns the nbi record of the thread if the thread gets the same state each time, with no other
+// member in use; else NULL.
 static void *look_at_self(void *other)
 {
     aq_thread_t *self = aq_thread_self();
@@ -96,28 +97,28 @@ static void test_self(void **state)
     assert_true(aq_thread_mode("par"));
     aq_thread_t *mine = aq_thread_self();
     assert_ptr_equal(aq_thread_self(), mine);
-    aq_event_t *theirs = run(look_at_self, mine);
+    aq_event_t *theirs = run_in_thread(look_at_self, mine);
     assert_non_null(theirs);
     assert_ptr_not_equal(theirs, mine->nbi);
     assert_ptr_equal(aq_thread_self(), mine);
 }
 
-// This thread and one other at a time: the limit of 2 is never passed, however many come and go.
+// There is one other thread at a time, so that the limit of 2 holds however many come and go.
 static void test_in_turn(void **state)
 {
     (void)state;
     assert_true(aq_thread_mode("par"));
     aq_thread_t *mine = aq_thread_self();
-    for (unsigned i = 0; i < IN_TURN; i++)
-        assert_non_null(run(look_at_self, mine));
+    for (unsigned i = 0; i < THREADS_IN_TURN; i++)
+        assert_non_null(run_in_thread(look_at_self, mine));
 }
 
-// The record of implicit operations goes back to the pool, where the next taker finds it first.
+// A thread that ends returns its nbi record to the pool, and the next allocation gets that record.
 static void test_end_frees(void **state)
 {
     (void)state;
     assert_true(aq_thread_mode("par"));
-    aq_event_t *theirs = run(look_at_self, aq_thread_self());
+    aq_event_t *theirs = run_in_thread(look_at_self, aq_thread_self());
     aq_event_t *next = aq_event_new();
     assert_ptr_equal(next, theirs);
     aq_event_free(next);
@@ -131,13 +132,14 @@ static void *leave_pending(void *unused)
     return nbi;
 }
 
-// An operation may still complete into the record of a thread that is gone: nobody else gets it.
+// If an operation is pending when its thread ends, the nbi record is not reused: the operation
+// still completes into it.
 static void test_end_keeps_pending(void **state)
 {
     (void)state;
     assert_true(aq_thread_mode("par"));
     aq_thread_self();
-    aq_event_t *theirs = run(leave_pending, NULL);
+    aq_event_t *theirs = run_in_thread(leave_pending, NULL);
     aq_event_t *next = aq_event_new();
     assert_ptr_not_equal(next, theirs);
     aq_event_free(next);
@@ -147,19 +149,19 @@ static void test_end_keeps_pending(void **state)
 
 // ---- the limit ----
 
-static void *stay(void *barrier)
+static void *take_state_and_stay(void *barrier)
 {
-    static pthread_mutex_t entry = PTHREAD_MUTEX_INITIALIZER; // parsync: never two at once
+    static pthread_mutex_t entry = PTHREAD_MUTEX_INITIALIZER; // parsync: one caller at a time
     pthread_mutex_lock(&entry);
     aq_thread_self();
     pthread_mutex_unlock(&entry);
     pthread_barrier_wait(barrier);
-    pause(); // the process ends with the thread inside
+    pause(); // until the process ends
     return NULL;
 }
 
-// In a process of its own, where no thread has a state yet: this many have one at the same time.
-// Exits with 0 unless the library ends it.
+// Runs in a child process, where no thread has a state yet, and gives this many threads a state at
+// the same time. Exits with 0 unless the library ends the process.
 static _Noreturn void use_at_once(const char *mode, unsigned count, int err)
 {
     pthread_t threads[8];
@@ -168,9 +170,9 @@ static _Noreturn void use_at_once(const char *mode, unsigned count, int err)
     aq_thread_mode(mode);
     pthread_barrier_init(&barrier, NULL, count + 1);
     for (unsigned i = 0; i < count; i++)
-        if (pthread_create(&threads[i], NULL, stay, &barrier) != 0)
+        if (pthread_create(&threads[i], NULL, take_state_and_stay, &barrier) != 0)
             _exit(99);
-    pthread_barrier_wait(&barrier); // all have their state: the ends are another test's
+    pthread_barrier_wait(&barrier); // now each thread has its state
     _exit(0);
 }
 
@@ -192,7 +194,7 @@ static int exit_code_of(const char *mode, unsigned count, char *text, size_t siz
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Runs before any other test makes a state in this process.
+// Must run before any other test gives a thread of this process a state.
 static void test_limit(void **state)
 {
     (void)state;
@@ -208,9 +210,10 @@ static void test_limit(void **state)
 // ---- the lock ----
 
 static aq_lock_t lock;
-static volatile unsigned long sum; // under the lock
+static volatile unsigned long sum; // protected by the lock
 
-// Reads and writes far enough apart that a thread let in meanwhile would spoil the sum.
+// Adds one to the sum. Yields between read and write, so that without mutual exclusion the sum
+// would be wrong.
 static void add_one(unsigned turn)
 {
     unsigned long seen = sum;
@@ -260,8 +263,8 @@ static void test_try(void **state)
     aq_lock_drop(&one);
 }
 
-// Where threads never run at the same time, the memory of a lock is not written, nor asked.
-static void test_free_of_cost(void **state)
+// In modes in which threads never run at the same time, a lock is neither written nor read.
+static void test_lock_is_unused(void **state)
 {
     (void)state;
     static const char *const modes[] = {"seq", "parsync"};
@@ -280,12 +283,12 @@ static void test_free_of_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),        cmocka_unit_test(test_default_limit),
-        cmocka_unit_test(test_modes),        cmocka_unit_test(test_no_modes),
-        cmocka_unit_test(test_self),         cmocka_unit_test(test_in_turn),
-        cmocka_unit_test(test_end_frees),    cmocka_unit_test(test_end_keeps_pending),
-        cmocka_unit_test(test_exclusion),    cmocka_unit_test(test_try),
-        cmocka_unit_test(test_free_of_cost),
+        cmocka_unit_test(test_limit),          cmocka_unit_test(test_default_limit),
+        cmocka_unit_test(test_modes),          cmocka_unit_test(test_bad_modes),
+        cmocka_unit_test(test_self),           cmocka_unit_test(test_in_turn),
+        cmocka_unit_test(test_end_frees),      cmocka_unit_test(test_end_keeps_pending),
+        cmocka_unit_test(test_exclusion),      cmocka_unit_test(test_try),
+        cmocka_unit_test(test_lock_is_unused),
     };
     return cmocka_run_group_tests(tests, allow_two, NULL);
 }

@@ -1,4 +1,4 @@
-// The tools for environment, time, bytes, host and faults.
+// The tools for environment, time, bytes, host and fatal errors.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,8 +24,9 @@
 
 #define NAME "GASNET_TEST_TOOLS"
 
-// Runs work in a process of its own; returns its status, and what it wrote to standard error.
-static int status_of(void (*work)(void), char *text, size_t size)
+// Runs `work` in a child process; returns the wait status of the child, and in `text` what it wrote
+// to standard error.
+static int status_of_child(void (*work)(void), char *text, size_t size)
 {
     int ends[2];
     size_t at = 0;
@@ -50,7 +51,7 @@ static int status_of(void (*work)(void), char *text, size_t size)
 static void expect_abort(void (*work)(void), const char *message)
 {
     char text[8192];
-    int status = status_of(work, text, sizeof text);
+    int status = status_of_child(work, text, sizeof text);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     assert_non_null(strstr(text, message));
 }
@@ -171,7 +172,7 @@ static void test_environment_bad(void **state)
     expect_abort(bad_fraction, NAME ": '1/0'");
 }
 
-static void show(void)
+static void read_variables(void)
 {
     gasnett_unsetenv("GASNET_VERBOSEENV");
     gasnett_getenv_int_withdefault("T_QUIET", 1, 0);
@@ -195,7 +196,7 @@ static void test_verbose(void **state)
     (void)state;
     gasnett_unsetenv("GASNET_VERBOSEENV");
     assert_false(gasnett_verboseenv());
-    assert_int_equal(status_of(show, text, sizeof text), 0);
+    assert_int_equal(status_of_child(read_variables, text, sizeof text), 0);
     assert_string_equal(text, "T_INT = 4 KB (default)\nT_YES = yes (default)\n"
                               "T_TEXT = t (default)\nT_REAL = 0.5\nT_SHOWN = 7\n");
 }
@@ -257,7 +258,7 @@ static void test_count0s(void **state)
     assert_int_equal(gasnett_count0s_uintptr_t(1), sizeof(uintptr_t) - 1);
 }
 
-// Any byte that changes, and the length, change the sum.
+// A change of any byte, or of the length, changes the checksum.
 static void test_checksum(void **state)
 {
     unsigned char data[40] = {0};
@@ -305,7 +306,7 @@ static void test_version(void **state)
 #endif
 }
 
-// The processor that a thread is bound to may be one that this process must not use.
+// gasnett_set_affinity binds to each processor that this process may use, and to one only.
 static void test_affinity(void **state)
 {
     cpu_set_t before, now;
@@ -370,9 +371,9 @@ static void test_streams(void **state)
 {
     char text[8192];
     (void)state;
-    assert_int_equal(status_of(flush_only, text, sizeof text), 0);
+    assert_int_equal(status_of_child(flush_only, text, sizeof text), 0);
     assert_non_null(strstr(text, "this is seen"));
-    int status = status_of(close_all, text, sizeof text);
+    int status = status_of_child(close_all, text, sizeof text);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 42);
     assert_string_equal(text, "");
@@ -393,7 +394,7 @@ static void fail_in_lines_nopos(void)
     gasnett_fatalerror_nopos("one\n%s\n\n", "two");
 }
 
-// Behind the prefix of messages.
+// Returns the text behind the prefix of a message.
 static const char *skip_prefix(const char *line)
 {
     assert_memory_equal(line, "*** GASNet: ", 12);
@@ -402,7 +403,7 @@ static const char *skip_prefix(const char *line)
     return message + 2;
 }
 
-// That the text has these lines only, up to what stands in parentheses.
+// Checks that the text has exactly these lines; each may be followed by a place in parentheses.
 static void assert_lines(const char *text, const char *const *lines)
 {
     for (; *lines; lines++) {
@@ -424,9 +425,9 @@ static void test_fatal_lines(void **state)
     (void)state;
     gasnett_unsetenv("GASNET_BACKTRACE");
     expect_abort(fail_in_lines, "missing: (in fail_in_lines at ");
-    status_of(fail_in_lines, text, sizeof text);
+    status_of_child(fail_in_lines, text, sizeof text);
     assert_lines(text, four);
-    status_of(fail_in_lines_nopos, text, sizeof text);
+    status_of_child(fail_in_lines_nopos, text, sizeof text);
     assert_lines(text, two);
 }
 
@@ -450,9 +451,9 @@ static void test_fatal(void **state)
     (void)state;
     gasnett_unsetenv("GASNET_BACKTRACE");
     expect_abort(fail_here, "fatal: 3 apples are missing (in fail_here at ");
-    status_of(fail_here, text, sizeof text);
+    status_of_child(fail_here, text, sizeof text);
     assert_null(strstr(text, "backtrace"));
-    status_of(fail_with_backtrace, text, sizeof text);
+    status_of_child(fail_with_backtrace, text, sizeof text);
     assert_non_null(strstr(text, "fatal: no place\n"));
     char *first = strstr(text, "backtrace of process");
     assert_non_null(first);
@@ -470,8 +471,9 @@ static int user_backtrace(int fd)
 
 gasnett_backtrace_type_t gasnett_backtrace_user = {"MINE", user_backtrace, 1};
 
-// How often the client's own way was called, and how much was printed beside it.
-static void expect_ways(const char *types, int result, int calls, int others)
+// Checks how often the client's own backtrace function was called, and whether (others = 1) another
+// type of backtrace was printed.
+static void expect_backtraces(const char *types, int result, int calls, int others)
 {
     char text[8192] = "";
     FILE *file = tmpfile();
@@ -493,48 +495,48 @@ static void expect_ways(const char *types, int result, int calls, int others)
 static void test_backtrace(void **state)
 {
     (void)state;
-    expect_ways(NULL, 0, 1, 0);
-    expect_ways(NULL, 1, 1, 1);
-    expect_ways("MINE", 0, 1, 0);
-    expect_ways("MINE", 1, 1, 0);
-    expect_ways("EXECINFO", 0, 0, 1);
-    expect_ways("EXECINFO, MINE", 0, 0, 1);
-    expect_ways("NONE,MINE,EXECINFO", 1, 1, 1);
-    // No program is found there.
+    expect_backtraces(NULL, 0, 1, 0);
+    expect_backtraces(NULL, 1, 1, 1);
+    expect_backtraces("MINE", 0, 1, 0);
+    expect_backtraces("MINE", 1, 1, 0);
+    expect_backtraces("EXECINFO", 0, 0, 1);
+    expect_backtraces("EXECINFO, MINE", 0, 0, 1);
+    expect_backtraces("NONE,MINE,EXECINFO", 1, 1, 1);
+    // With this PATH no debugger is found.
     char *path = strdup(getenv("PATH"));
     gasnett_setenv("PATH", "/dev/null");
-    expect_ways("GDB,MINE", 0, 1, 0);
-    expect_ways("GDB", 0, 0, 0);
+    expect_backtraces("GDB,MINE", 0, 1, 0);
+    expect_backtraces("GDB", 0, 0, 0);
     gasnett_setenv("PATH", path);
     free(path);
     gasnett_unsetenv("GASNET_BACKTRACE_TYPE");
 }
 
-static int replaced(int fd)
+static int print_replacement(int fd)
 {
     return write(fd, "replaced", 8) != 8;
 }
 
-static void fail_replaced(void)
+static void fail_with_replaced_backtrace(void)
 {
-    gasnett_print_backtrace_ifenabled = replaced;
+    gasnett_print_backtrace_ifenabled = print_replacement;
     gasnett_fatalerror_nopos("x");
 }
 
 static volatile int wait_flag;
 
-static void thaw(int number)
+static void end_freeze(int number)
 {
     (void)number;
     wait_flag = 1;
 }
 
-static void freeze(void)
+static void freeze_until_alarm(void)
 {
     const struct itimerval soon = {{0, 0}, {0, 50000}};
-    gasnett_reghandler(SIGALRM, thaw);
+    gasnett_reghandler(SIGALRM, end_freeze);
     setitimer(ITIMER_REAL, &soon, NULL);
-    gasnett_freezeForDebuggerErr(); // not asked for
+    gasnett_freezeForDebuggerErr(); // returns: GASNET_FREEZE_ON_ERROR is not set
     gasnett_freezeForDebuggerNow(&wait_flag, "wait_flag");
     _exit(wait_flag == 1 ? 11 : 1);
 }
@@ -543,9 +545,9 @@ static void test_hooks(void **state)
 {
     char text[4096];
     (void)state;
-    expect_abort(fail_replaced, "replaced");
+    expect_abort(fail_with_replaced_backtrace, "replaced");
     gasnett_unsetenv("GASNET_FREEZE_ON_ERROR");
-    int status = status_of(freeze, text, sizeof text);
+    int status = status_of_child(freeze_until_alarm, text, sizeof text);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 11);
     assert_non_null(strstr(text, "set wait_flag=1"));

@@ -1,5 +1,5 @@
-// Atomic operations of the tools: results, wrap-around, types of the same size, and four threads at
-// the same words. Both flavours: compiled here with threads.
+// Atomic operations of the tools: results, wrap-around, other types of the same size, and four
+// threads on the same words. Covers the plain and the strong operations, compiled with threads.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@ static const int all_flags[] = {GASNETT_ATOMIC_NONE,        GASNETT_ATOMIC_RMB_P
                                 GASNETT_ATOMIC_MB_POST,     GASNETT_ATOMIC_ACQ | GASNETT_ATOMIC_REL,
                                 GASNETT_ATOMIC_ACQ_IF_TRUE, GASNETT_ATOMIC_ACQ_IF_FALSE};
 
-// The operations in an order in which each result depends on the one before. A macro: the families
-// differ in their names only.
+// Defines a function that tries all operations of a family, in an order in which each result
+// depends on the one before. This is a macro because the families differ only in their names.
 #define TRY_FAMILY(name, value)                                                                    \
     static void try_##name(int flags)                                                              \
     {                                                                                              \
@@ -95,7 +95,7 @@ static struct {
     gasnett_atomic64_t swapped;
     gasnett_strongatomic_t down;
     gasnett_atomic_t locked;
-    unsigned long guarded; // under locked
+    unsigned long guarded; // protected by `locked`
     gasnett_atomic64_t last_ones;
 } contended = {gasnett_atomic_init(0),   gasnett_atomic32_init(0),
                gasnett_atomic64_init(0), gasnett_atomic_init(THREADS *TURNS),
@@ -112,7 +112,7 @@ static void add_guarded(void)
     gasnett_atomic_set(&contended.locked, 0, GASNETT_ATOMIC_REL);
 }
 
-static void *contend(void *unused)
+static void *run_all_contended(void *unused)
 {
     uint64_t taken = 0;
     (void)unused;
@@ -136,7 +136,7 @@ static void test_contended(void **state)
     pthread_t threads[THREADS];
     uint64_t taken = 0;
     for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, contend, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_all_contended, NULL), 0);
     for (unsigned i = 0; i < THREADS; i++) {
         void *part;
         assert_int_equal(pthread_join(threads[i], &part), 0);
@@ -144,7 +144,8 @@ static void test_contended(void **state)
     }
     assert_int_equal(gasnett_atomic_read(&contended.sum, 0), THREADS * TURNS);
     assert_int_equal(gasnett_atomic32_read(&contended.wins, 0), THREADS * TURNS);
-    assert_int_equal(taken, THREADS * TURNS - 1); // all but the first took the 1 of another
+    // The first swap got 0, and each later one got the 1 of another swap.
+    assert_int_equal(taken, THREADS * TURNS - 1);
     assert_int_equal(gasnett_atomic64_read(&contended.last_ones, 0), 1);
     assert_int_equal(contended.guarded, THREADS * TURNS);
 }

@@ -1,5 +1,5 @@
-// Mutexes, condition variables, reader-writer locks and thread-specific pointers of the tools; what
-// a debug build says about wrong use.
+// Mutexes, condition variables, reader-writer locks and thread-specific pointers of the tools; the
+// messages of a debug build about wrong use.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static unsigned long count, rounds;
 GASNETT_THREADKEY_DECLARE(key);
 GASNETT_THREADKEY_DEFINE(key);
 
-static void *in_thread(void *(*work)(void *), void *arg)
+static void *run_in_thread(void *(*work)(void *), void *arg)
 {
     pthread_t thread;
     void *result;
@@ -34,7 +34,7 @@ static void *in_thread(void *(*work)(void *), void *arg)
     return result;
 }
 
-static void in_threads(void *(*work)(void *))
+static void run_in_threads(void *(*work)(void *))
 {
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++)
@@ -60,11 +60,11 @@ static void test_mutex(void **state)
         gasnett_mutex_assertunlocked(&made);
         gasnett_mutex_lock(&made);
         gasnett_mutex_assertlocked(&made);
-        assert_int_equal((intptr_t)in_thread(try_lock, &made), EBUSY);
-        assert_int_equal((intptr_t)in_thread(try_lock, &mutex), 0);
+        assert_int_equal((intptr_t)run_in_thread(try_lock, &made), EBUSY);
+        assert_int_equal((intptr_t)run_in_thread(try_lock, &mutex), 0);
         assert_int_equal(gasnett_mutex_trylock(&made), EBUSY);
         gasnett_mutex_unlock(&made);
-        assert_int_equal((intptr_t)in_thread(try_lock, &made), 0);
+        assert_int_equal((intptr_t)run_in_thread(try_lock, &made), 0);
     }
     gasnett_mutex_destroy(&made);
 }
@@ -75,7 +75,7 @@ static void test_destroy_held(void **state)
     (void)state;
     gasnett_mutex_init(&made);
     assert_int_equal(gasnett_mutex_destroy_ignoreerr(&made), 0);
-#ifndef AQ_SANITIZER // which has a word of its own for this
+#ifndef AQ_SANITIZER // a sanitizer reports this itself
     gasnett_mutex_init(&made);
     gasnett_mutex_lock(&made);
     assert_int_equal(gasnett_mutex_destroy_ignoreerr(&made), EBUSY);
@@ -99,12 +99,12 @@ static void test_mutex_contended(void **state)
 {
     (void)state;
     count = 0;
-    in_threads(count_up);
+    run_in_threads(count_up);
     assert_int_equal(count, THREADS * TURNS);
 }
 
-// The last thread to come in a round wakes the others.
-static void *meet(void *unused)
+// Meets the other threads in 50 rounds; the last thread of a round wakes the others.
+static void *meet_in_rounds(void *unused)
 {
     (void)unused;
     for (unsigned i = 0; i < 50; i++) {
@@ -131,7 +131,7 @@ static void test_cond(void **state)
     gasnett_cond_signal(&made);
     gasnett_cond_destroy(&made);
     count = rounds = 0;
-    in_threads(meet);
+    run_in_threads(meet_in_rounds);
     assert_int_equal(rounds, 50);
 }
 
@@ -151,10 +151,10 @@ static void *try_write(void *arg)
     return (void *)(intptr_t)result;
 }
 
-static void expect_others(gasnett_rwlock_t *lock, int may_read, int may_write)
+static void expect_other_thread(gasnett_rwlock_t *lock, int may_read, int may_write)
 {
-    assert_int_equal((intptr_t)in_thread(try_read, lock), may_read ? 0 : EBUSY);
-    assert_int_equal((intptr_t)in_thread(try_write, lock), may_write ? 0 : EBUSY);
+    assert_int_equal((intptr_t)run_in_thread(try_read, lock), may_read ? 0 : EBUSY);
+    assert_int_equal((intptr_t)run_in_thread(try_write, lock), may_write ? 0 : EBUSY);
 }
 
 static void try_rwlock(gasnett_rwlock_t *lock)
@@ -163,15 +163,15 @@ static void try_rwlock(gasnett_rwlock_t *lock)
     gasnett_rwlock_rdlock(lock);
     gasnett_rwlock_assertrdlocked(lock);
     gasnett_rwlock_assertlocked(lock);
-    expect_others(lock, 1, 0);
+    expect_other_thread(lock, 1, 0);
     gasnett_rwlock_unlock(lock);
-    expect_others(lock, 1, 1);
+    expect_other_thread(lock, 1, 1);
     gasnett_rwlock_wrlock(lock);
     gasnett_rwlock_assertwrlocked(lock);
     gasnett_rwlock_assertlocked(lock);
-    expect_others(lock, 0, 0);
+    expect_other_thread(lock, 0, 0);
     gasnett_rwlock_unlock(lock);
-    expect_others(lock, 1, 1);
+    expect_other_thread(lock, 1, 1);
 }
 
 static void test_rwlock(void **state)
@@ -183,7 +183,8 @@ static void test_rwlock(void **state)
     try_rwlock(&rwlock);
     gasnett_rwlock_init(&made);
     try_rwlock(&made);
-    gasnett_rwlock_rdlock(&rwlock); // two at a time, given back in the order they were taken
+    gasnett_rwlock_rdlock(
+        &rwlock); // two locks at a time, unlocked in the order in which they were locked
     gasnett_rwlock_rdlock(&made);
     gasnett_rwlock_unlock(&rwlock);
     gasnett_rwlock_assertrdlocked(&made);
@@ -210,7 +211,7 @@ static void test_rwlock_contended(void **state)
 {
     (void)state;
     count = rounds = 0;
-    in_threads(read_and_write);
+    run_in_threads(read_and_write);
     assert_int_equal(count, THREADS * TURNS);
 }
 
@@ -228,7 +229,7 @@ static void test_threadkey(void **state)
     (void)state;
     assert_null(gasnett_threadkey_get(key));
     gasnett_threadkey_set(key, &mutex);
-    assert_ptr_equal(in_thread(use_key, NULL), &count);
+    assert_ptr_equal(run_in_thread(use_key, NULL), &count);
     assert_ptr_equal(gasnett_threadkey_get(key), &mutex);
 }
 
@@ -254,7 +255,7 @@ static void *unlock_other(void *unused)
 static void unlock_of_another(void)
 {
     gasnett_mutex_lock(&mutex);
-    in_thread(unlock_other, NULL);
+    run_in_thread(unlock_other, NULL);
 }
 
 static void destroy_held(void)
@@ -310,11 +311,11 @@ static void assert_rwlock_unlocked(void)
 
 static void check_without_locks(void)
 {
-    aq_api_mutex_lock(&mutex, 0); // as a client without threads does
+    aq_api_mutex_lock(&mutex, 0); // 0: a client without threads
     aq_api_mutex_lock(&mutex, 0);
 }
 
-// What a call of `wrong` in another process prints, up to its end by SIGABRT.
+// Runs `wrong` in a child process, which must end by SIGABRT and print the message.
 static void expect_abort(void (*wrong)(void), const char *message)
 {
     int ends[2];
@@ -360,7 +361,7 @@ static void test_wrong_use(void **state)
 
 #else
 
-// The assertions are without effect.
+// In an optimized build the assertions have no effect.
 static void test_wrong_use(void **state)
 {
     (void)state;
@@ -369,7 +370,7 @@ static void test_wrong_use(void **state)
     gasnett_mutex_lock(&mutex);
     gasnett_mutex_assertunlocked(&mutex);
     gasnett_mutex_unlock(&mutex);
-    assert_int_equal((intptr_t)in_thread(try_lock, &mutex), 0);
+    assert_int_equal((intptr_t)run_in_thread(try_lock, &mutex), 0);
 }
 
 #endif

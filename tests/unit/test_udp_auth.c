@@ -1,6 +1,6 @@
-// What each mode of authentication refuses, and what it is known to accept: the test alters a
-// datagram with several frames bit by bit. It also tests the keys of jobs, pairs and generations,
-// and checksums.
+// Which altered datagrams each mode of authentication refuses, and which it is known to accept: the
+// test flips each bit of a datagram with several frames. It also tests the keys of jobs, pairs and
+// generations, and checksums.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,7 @@ enum { ROOM = 1024, SHORT_AT = 0, PUT_AT = 16, PUT_PAYLOAD_AT = 32, MEDIUM_AT = 
 static const uint8_t job_key[AQ_KEY_BYTES] = "0123456789abcdef";
 static const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdeg";
 
-// A Short, a put of 200 bytes, and a Medium of 40 with an argument, behind a header.
+// A header, then a Short, a put of 200 bytes, and a Medium of 40 bytes with one argument.
 static _Alignas(16) uint8_t datagram[ROOM];
 static size_t head, length;
 static udp_header_t header;
@@ -55,14 +55,14 @@ static size_t write_frames(uint8_t *at)
     return (size_t)(at - begin) + udp_frame_bytes(last.category, last.nargs, last.nbytes);
 }
 
-static udp_auth_t derived(const uint8_t *key, udp_auth_mode_t mode, bool checksum)
+static udp_auth_t derive_auth(const uint8_t *key, udp_auth_mode_t mode, bool checksum)
 {
     udp_auth_t auth;
     assert_int_equal(udp_auth_derive(&auth, key, mode, checksum), AQ_OK);
     return auth;
 }
 
-static void sign(const udp_auth_t *auth)
+static void sign_datagram(const udp_auth_t *auth)
 {
     const struct iovec frames = {datagram + head, length - head};
     udp_header_encode(datagram, &header);
@@ -89,7 +89,7 @@ static int set_up(void **state)
 }
 
 // Verifies as the receiver does, with nothing but the header's own fields.
-static bool believes(const udp_auth_t *auth, const uint8_t *bytes, size_t at_hand)
+static bool accepts(const udp_auth_t *auth, const uint8_t *bytes, size_t at_hand)
 {
     udp_header_t got = {0};
     if (udp_header_decode(bytes, length, &got) != UDP_FINE || udp_header_bytes(&got) > at_hand)
@@ -99,16 +99,16 @@ static bool believes(const udp_auth_t *auth, const uint8_t *bytes, size_t at_han
            (at_hand < length || udp_auth_intact(auth, &got, bytes));
 }
 
-// Flips each bit of a part once; returns how many flips were refused.
-static unsigned refused(const udp_auth_t *auth, size_t begin, size_t end)
+// Flips each bit of a part of the datagram, one at a time; returns how many flips were refused.
+static unsigned count_refused(const udp_auth_t *auth, size_t begin, size_t end)
 {
     unsigned count = 0;
     for (size_t bit = begin * 8; bit < end * 8; bit++) {
         datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        count += !believes(auth, datagram, length);
+        count += !accepts(auth, datagram, length);
         datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    assert_true(believes(auth, datagram, length));
+    assert_true(accepts(auth, datagram, length));
     return count;
 }
 
@@ -119,65 +119,65 @@ static unsigned refused(const udp_auth_t *auth, size_t begin, size_t end)
 static void full_refuses_every_altered_bit(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_FULL, false);
-    sign(&auth);
-    assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
-    assert_int_equal(refused(&auth, UDP_PROOF_BYTES, length), ALL(UDP_PROOF_BYTES, length));
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_FULL, false);
+    sign_datagram(&auth);
+    assert_int_equal(count_refused(&auth, 0, 8), ALL(0, 8));
+    assert_int_equal(count_refused(&auth, UDP_PROOF_BYTES, length), ALL(UDP_PROOF_BYTES, length));
 }
 
 static void header_refuses_altered_headers_and_fronts(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_HEADER, false);
     const size_t payload = head + PUT_PAYLOAD_AT, medium = head + MEDIUM_AT;
-    sign(&auth);
-    assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
-    assert_int_equal(refused(&auth, UDP_PROOF_BYTES, payload), ALL(UDP_PROOF_BYTES, payload));
-    assert_int_equal(refused(&auth, medium, medium + 16), ALL(0, 16));
+    sign_datagram(&auth);
+    assert_int_equal(count_refused(&auth, 0, 8), ALL(0, 8));
+    assert_int_equal(count_refused(&auth, UDP_PROOF_BYTES, payload), ALL(UDP_PROOF_BYTES, payload));
+    assert_int_equal(count_refused(&auth, medium, medium + 16), ALL(0, 16));
 }
 
 // A forgery that an earlier version accepted: a genuine header before the attacker's own frames.
 static void header_refuses_other_frames_behind_a_genuine_header(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_HEADER, false);
     const udp_rma_t forged = {.type = UDP_FRAME_PUT,
                               .nbytes = length - head - 16,
                               .place = udp_place_make(UDP_KEY_SEGMENT, 0)};
-    sign(&auth);
-    assert_true(believes(&auth, datagram, length));
+    sign_datagram(&auth);
+    assert_true(accepts(&auth, datagram, length));
     udp_rma_write(datagram + head, &forged);
-    assert_false(believes(&auth, datagram, length));
+    assert_false(accepts(&auth, datagram, length));
 }
 
-// The frames of one datagram behind the header of another one, and in another order.
+// The header of one datagram before the frames of another one.
 static void header_refuses_fronts_of_another_datagram(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_HEADER, false);
     uint8_t kept[ROOM];
-    sign(&auth);
+    sign_datagram(&auth);
     memcpy(kept, datagram, head);
     header.packet++;
-    sign(&auth);
+    sign_datagram(&auth);
     datagram[head + 8]++; // an argument
-    assert_false(believes(&auth, datagram, length));
+    assert_false(accepts(&auth, datagram, length));
     datagram[head + 8]--;
     memcpy(datagram, kept, head);
-    assert_true(believes(&auth, datagram, length));
+    assert_true(accepts(&auth, datagram, length));
 }
 
 static void header_needs_the_fronts_only(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_HEADER, false);
-    sign(&auth);
-    assert_true(believes(&auth, datagram, head + MEDIUM_AT + 16));
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_HEADER, false);
+    sign_datagram(&auth);
+    assert_true(accepts(&auth, datagram, head + MEDIUM_AT + 16));
     for (size_t at_hand = head; at_hand < head + MEDIUM_AT + 16; at_hand++) {
         uint8_t *exact = malloc(at_hand); // a sanitizer detects any read behind it
         assert_non_null(exact);
         memcpy(exact, datagram, at_hand);
-        assert_false(believes(&auth, exact, at_hand));
+        assert_false(accepts(&auth, exact, at_hand));
         free(exact);
     }
 }
@@ -185,25 +185,25 @@ static void header_needs_the_fronts_only(void **state)
 static void token_refuses_what_lacks_it(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_TOKEN, false);
-    sign(&auth);
-    assert_int_equal(refused(&auth, 0, 8), ALL(0, 8));
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_TOKEN, false);
+    sign_datagram(&auth);
+    assert_int_equal(count_refused(&auth, 0, 8), ALL(0, 8));
     // Each pair has its own token, in each direction.
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 2, 1));
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 1, 3));
     header.source = 0;
     memcpy(datagram + 24, &(uint32_t){0}, 4);
-    assert_false(believes(&auth, datagram, length));
+    assert_false(accepts(&auth, datagram, length));
 }
 
 static void off_proves_nothing(void **state)
 {
     (void)state;
     static const uint8_t zeros[UDP_PROOF_BYTES];
-    udp_auth_t auth = derived(job_key, UDP_AUTH_OFF, false);
-    sign(&auth);
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_OFF, false);
+    sign_datagram(&auth);
     assert_memory_equal(datagram, zeros, sizeof zeros);
-    assert_true(believes(&auth, datagram, length));
+    assert_true(accepts(&auth, datagram, length));
 }
 
 static void another_job_or_mode_is_refused(void **state)
@@ -211,14 +211,14 @@ static void another_job_or_mode_is_refused(void **state)
     (void)state;
     for (udp_auth_mode_t mode = UDP_AUTH_TOKEN; mode < UDP_AUTH_ENCRYPT; mode++)
         for (udp_auth_mode_t theirs = UDP_AUTH_OFF; theirs < UDP_AUTH_ENCRYPT; theirs++) {
-            udp_auth_t mine = derived(job_key, mode, false),
-                       foreign = derived(other_key, mode, false);
-            udp_auth_t switched = derived(job_key, theirs, false);
-            sign(&foreign);
-            assert_true(believes(&foreign, datagram, length));
-            assert_false(believes(&mine, datagram, length));
-            sign(&switched);
-            assert_int_equal(believes(&mine, datagram, length), mode == theirs);
+            udp_auth_t mine = derive_auth(job_key, mode, false),
+                       foreign = derive_auth(other_key, mode, false);
+            udp_auth_t switched = derive_auth(job_key, theirs, false);
+            sign_datagram(&foreign);
+            assert_true(accepts(&foreign, datagram, length));
+            assert_false(accepts(&mine, datagram, length));
+            sign_datagram(&switched);
+            assert_int_equal(accepts(&mine, datagram, length), mode == theirs);
         }
 }
 
@@ -227,14 +227,14 @@ static void pieces_do_not_matter(void **state)
 {
     (void)state;
     for (udp_auth_mode_t mode = UDP_AUTH_OFF; mode < UDP_AUTH_ENCRYPT; mode++) {
-        udp_auth_t auth = derived(job_key, mode, true);
+        udp_auth_t auth = derive_auth(job_key, mode, true);
         const uint64_t token = udp_auth_token(&auth, 1, 2);
         for (size_t cut = MEDIUM_AT + 16; cut <= length - head; cut++) {
             const struct iovec pieces[] = {{datagram + head, cut},
                                            {datagram + head + cut, length - head - cut}};
             udp_header_encode(datagram, &header);
             udp_auth_sign(&auth, datagram, &header, pieces, 2, token);
-            assert_true(believes(&auth, datagram, length));
+            assert_true(accepts(&auth, datagram, length));
         }
         udp_header_t ack = header;
         ack.kind = UDP_ACK;
@@ -251,9 +251,9 @@ static void pieces_do_not_matter(void **state)
 static void keys_follow_from_the_job(void **state)
 {
     (void)state;
-    udp_auth_t a = derived(job_key, UDP_AUTH_HEADER, false),
-               same = derived(job_key, UDP_AUTH_FULL, 1);
-    udp_auth_t other = derived(other_key, UDP_AUTH_HEADER, false);
+    udp_auth_t a = derive_auth(job_key, UDP_AUTH_HEADER, false),
+               same = derive_auth(job_key, UDP_AUTH_FULL, 1);
+    udp_auth_t other = derive_auth(other_key, UDP_AUTH_HEADER, false);
     assert_int_equal(a.job_tag, same.job_tag);
     assert_memory_equal(a.header_key, same.header_key, sizeof a.header_key);
     assert_memory_equal(a.payload_key, same.payload_key, sizeof a.payload_key);
@@ -270,7 +270,7 @@ static void keys_follow_from_the_job(void **state)
 static void every_direction_and_generation_has_a_key(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_ENCRYPT, false);
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_ENCRYPT, false);
     uint8_t keys[4][UDP_SEAL_KEY_BYTES];
     udp_auth_seal_key(&auth, 1, 2, 0, keys[0]);
     udp_auth_seal_key(&auth, 2, 1, 0, keys[1]);
@@ -286,16 +286,17 @@ static void every_direction_and_generation_has_a_key(void **state)
 static void a_checksum_covers_fields_and_frames(void **state)
 {
     (void)state;
-    udp_auth_t auth = derived(job_key, UDP_AUTH_OFF, true);
-    sign(&auth);
-    assert_int_equal(refused(&auth, UDP_PROOF_BYTES, length), ALL(UDP_PROOF_BYTES, length));
+    udp_auth_t auth = derive_auth(job_key, UDP_AUTH_OFF, true);
+    sign_datagram(&auth);
+    assert_int_equal(count_refused(&auth, UDP_PROOF_BYTES, length), ALL(UDP_PROOF_BYTES, length));
 }
 
 static void stronger_modes_need_no_checksum(void **state)
 {
     (void)state;
     for (udp_auth_mode_t mode = UDP_AUTH_OFF; mode <= UDP_AUTH_ENCRYPT; mode++) {
-        udp_auth_t with = derived(job_key, mode, true), without = derived(job_key, mode, false);
+        udp_auth_t with = derive_auth(job_key, mode, true),
+                   without = derive_auth(job_key, mode, false);
         assert_int_equal(with.checksum, mode < UDP_AUTH_FULL);
         assert_false(without.checksum);
         assert_true(udp_auth_intact(&without, &header, datagram));
