@@ -28,7 +28,7 @@ static udp_conduit_t *udp;
 static uint8_t *memory; // shared with children: AROUND, the segment, AROUND
 static unsigned delivered;
 
-static bool holds_nothing(const void *addr, size_t nbytes)
+static bool segment_holds_nothing(const void *addr, size_t nbytes)
 {
     (void)addr;
     return nbytes == 0;
@@ -49,7 +49,7 @@ static int start(void **state)
     if (memory == MAP_FAILED)
         return -1;
     segment_addr[0] = segment_addr[1] = (uintptr_t)memory + AROUND;
-    env.segment_holds = holds_nothing;
+    env.segment_holds = segment_holds_nothing;
     env.deliver = count_delivery;
     udp = udp_open_alone(&env);
     return udp ? 0 : -1;
@@ -100,15 +100,15 @@ static void receive_long(uint64_t place, size_t nbytes)
     receive_frame(frame, udp_frame_bytes(AQ_AM_LONG, 0, nbytes), UDP_REQUESTS, 0);
 }
 
-// ---- what ends the job ----
+// ---- attacks that end the job ----
 
 typedef struct attack {
     const char *name;
     udp_frame_type_t type;
     udp_segment_key_t key;
-    uint64_t offset; // of the segment; with key UDP_KEY_MEMORY of `memory`
+    uint64_t offset; // in the segment; with key UDP_KEY_MEMORY in `memory`
     size_t nbytes;
-    bool large_first; // send a large put first, so that the next one may be received in place
+    bool large_first; // send a large put first, so that the next put may be received in place
 } attack_t;
 
 static const attack_t attacks[] = {
@@ -116,7 +116,7 @@ static const attack_t attacks[] = {
     {"put across its end", UDP_FRAME_PUT, UDP_KEY_SEGMENT, SEGMENT - 4, 8, false},
     {"put far away", UDP_FRAME_PUT, UDP_KEY_SEGMENT, (UINT64_C(1) << 56) - 8, 8, false},
     {"put to an address", UDP_FRAME_PUT, UDP_KEY_MEMORY, 16, 8, false},
-    {"put to a key that is not there", UDP_FRAME_PUT, 2, 16, 8, false},
+    {"put to an unknown key", UDP_FRAME_PUT, 2, 16, 8, false},
     {"put to the last key", UDP_FRAME_PUT, 255, 16, 8, false},
     {"large put across the end", UDP_FRAME_PUT, UDP_KEY_SEGMENT, SEGMENT - LARGE + 1, LARGE, true},
     {"large put to an address", UDP_FRAME_PUT, UDP_KEY_MEMORY, 16, LARGE, true},
@@ -127,7 +127,7 @@ static const attack_t attacks[] = {
     {"get of an address", UDP_FRAME_GET, UDP_KEY_MEMORY, 16, 8, false},
 };
 
-static void play(const attack_t *attack)
+static void play_attack(const attack_t *attack)
 {
     const bool absolute = attack->key == UDP_KEY_MEMORY;
     const uint64_t place =
@@ -141,7 +141,7 @@ static void play(const attack_t *attack)
         receive_rma(attack->type, place, attack->nbytes, 1);
 }
 
-// A datagram that a child only peeked at is still in the socket, which all children share.
+// Removes datagrams that a child peeked at and did not receive: the children share one socket.
 static void socket_drain(void)
 {
     char byte;
@@ -149,8 +149,9 @@ static void socket_drain(void)
         ;
 }
 
-// Runs the test in a child, which has to end with exit code 1, and returns its output.
-static char *said_by_child(void (*run)(const void *), const void *with)
+// Runs the attack in a child process, which must end with exit code 1; returns what the child wrote
+// to standard error.
+static char *errors_of_child(void (*run)(const void *), const void *with)
 {
     static char text[4096];
     int ends[2], status;
@@ -174,7 +175,7 @@ static char *said_by_child(void (*run)(const void *), const void *with)
     return text;
 }
 
-static void memory_is_untouched(void)
+static void check_memory_is_untouched(void)
 {
     for (size_t i = 0; i < AROUND; i++) {
         assert_int_equal(memory[i], 0xc5);
@@ -182,21 +183,21 @@ static void memory_is_untouched(void)
     }
 }
 
-static void play_any(const void *attack)
+static void attack_in_child(const void *attack)
 {
-    play(attack);
+    play_attack(attack);
 }
 
-static void a_place_outside_of_segments_ends_the_job(void **state)
+static void an_address_outside_of_segments_ends_the_job(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
         print_message("%s\n", attacks[i].name);
         memset(memory, 0xc5, 2 * AROUND + SEGMENT);
-        const char *said = said_by_child(play_any, &attacks[i]);
+        const char *said = errors_of_child(attack_in_child, &attacks[i]);
         assert_non_null(strstr(said, "rank 1 names "));
         assert_non_null(strstr(said, "which are not in a segment"));
-        memory_is_untouched();
+        check_memory_is_untouched();
     }
 }
 
@@ -215,7 +216,7 @@ static uint64_t get_begin(void)
     return (uint64_t)link->gets.slots[0].generation << 32;
 }
 
-static void answer_unasked(const void *unused)
+static void answer_without_get(const void *unused)
 {
     (void)unused;
     receive_rma(UDP_FRAME_GOT, 0, 8, UINT64_C(1) << 32);
@@ -232,35 +233,35 @@ static void answer_twice(const void *unused)
     (void)unused;
     uint64_t cookie = get_begin();
     receive_rma(UDP_FRAME_GOT, 0, 8, cookie);
-    if (memory[0] != 0x77) // the first one is legal
+    if (memory[0] != 0x77) // the first answer is legal
         _exit(2);
     memset(memory, 0xc5, AROUND);
     receive_rma(UDP_FRAME_GOT, 0, 8, cookie);
 }
 
-static void answer_a_pointer(const void *unused)
+static void answer_with_pointer_as_cookie(const void *unused)
 {
     (void)unused;
     (void)get_begin();
     receive_rma(UDP_FRAME_GOT, 0, 8, (uintptr_t)memory);
 }
 
-static void an_answer_that_nobody_waits_for_ends_the_job(void **state)
+static void an_answer_without_a_pending_get_ends_the_job(void **state)
 {
     (void)state;
-    static void (*const answers[])(const void *) = {answer_unasked, answer_too_long, answer_twice,
-                                                    answer_a_pointer};
+    static void (*const answers[])(const void *) = {answer_without_get, answer_too_long,
+                                                    answer_twice, answer_with_pointer_as_cookie};
     for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         memset(memory, 0xc5, 2 * AROUND + SEGMENT);
-        const char *said = said_by_child(answers[i], NULL);
+        const char *said = errors_of_child(answers[i], NULL);
         assert_non_null(strstr(said, "rank 1 answers a get that does not wait"));
-        memory_is_untouched();
+        check_memory_is_untouched();
     }
 }
 
-// ---- what does not ----
+// ---- legal accesses ----
 
-static void what_lies_in_the_segment_is_done(void **state)
+static void accesses_inside_the_segment_are_performed(void **state)
 {
     (void)state;
     memset(memory, 0xc5, 2 * AROUND + SEGMENT);
@@ -269,15 +270,15 @@ static void what_lies_in_the_segment_is_done(void **state)
     assert_int_equal(memory[AROUND + SEGMENT - 9], 0xc5);
     receive_rma(UDP_FRAME_PUT, udp_place_make(UDP_KEY_SEGMENT, SEGMENT), 0, 0); // no byte at all
     receive_rma(UDP_FRAME_GET, udp_place_make(UDP_KEY_SEGMENT, 0), 8, 5);
-    memory_is_untouched();
+    check_memory_is_untouched();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_place_outside_of_segments_ends_the_job),
-        cmocka_unit_test(an_answer_that_nobody_waits_for_ends_the_job),
-        cmocka_unit_test(what_lies_in_the_segment_is_done),
+        cmocka_unit_test(an_address_outside_of_segments_ends_the_job),
+        cmocka_unit_test(an_answer_without_a_pending_get_ends_the_job),
+        cmocka_unit_test(accesses_inside_the_segment_are_performed),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -1,4 +1,5 @@
-// Injected faults: rates are met, a seed determines everything, and delayed datagrams are sent.
+// Injected faults: they have the requested rates, the seed determines all of them, and delayed
+// datagrams are sent in the end.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,7 +22,7 @@ typedef struct caught {
     unsigned count;
     uint32_t number[MANY];
     size_t length[MANY];
-    bool whole[MANY];
+    bool intact[MANY];
 } caught_t;
 
 static caught_t caught;
@@ -40,18 +41,18 @@ static void catch_one(void *context, const udp_sockaddr_t *to, const void *bytes
     assert_int_equal(to->any.sa_family, AF_INET);
     assert_in_range(all->count, 0, MANY - 1);
     uint32_t number = UINT32_MAX;
-    bool whole = length == LENGTH;
+    bool intact = length == LENGTH;
     if (length >= sizeof number)
         memcpy(&number, bytes, sizeof number);
     for (size_t i = sizeof number; i < length; i++)
-        whole &= ((const uint8_t *)bytes)[i] == 0x5a;
+        intact &= ((const uint8_t *)bytes)[i] == 0x5a;
     all->number[all->count] = number;
     all->length[all->count] = length;
-    all->whole[all->count++] = whole;
+    all->intact[all->count++] = intact;
 }
 
-// Datagram number n, in two pieces.
-static void offer(udp_faults_t *faults, uint32_t number, uint64_t now)
+// Offers a datagram to the fault layer, in two pieces. The datagram starts with its number.
+static void offer_datagram(udp_faults_t *faults, uint32_t number, uint64_t now)
 {
     static uint8_t rest[LENGTH - sizeof number];
     memset(rest, 0x5a, sizeof rest);
@@ -59,7 +60,7 @@ static void offer(udp_faults_t *faults, uint32_t number, uint64_t now)
     udp_faults_offer(faults, &(udp_outgoing_t){&target, pieces, 2}, now, catch_one, &caught);
 }
 
-static udp_faults_t *make(udp_faults_rates_t rates, uint64_t seed)
+static udp_faults_t *make_faults(udp_faults_rates_t rates, uint64_t seed)
 {
     udp_faults_t *faults;
     assert_int_equal(udp_faults_make(&rates, seed, &faults), AQ_OK);
@@ -84,7 +85,7 @@ static void test_nothing_asked_for(void **state)
     }
 }
 
-// 20% of 100,000 are 20,000 with a standard deviation of 126; 6 deviations are allowed.
+// Allows a deviation of 1000. For 20 % of the 100,000 decisions the standard deviation is 126.
 static void assert_share(unsigned count, unsigned percent)
 {
     unsigned wanted = DECISIONS / 100 * percent;
@@ -134,7 +135,7 @@ static unsigned bits_set(const uint8_t *bytes, size_t length)
 }
 
 // Flips one bit in some of the datagrams, and does nothing with an empty one.
-static void test_forge(void **state)
+static void test_forged(void **state)
 {
     (void)state;
     const udp_faults_rates_t rates = {.forge = 10};
@@ -169,7 +170,7 @@ static void test_everything_asked_for(void **state)
     }
 }
 
-// The same seed gives the same fate; one rate does not change the effect of another.
+// The same seed gives the same decisions; one rate does not change the decisions of another.
 static void test_seed(void **state)
 {
     (void)state;
@@ -189,9 +190,9 @@ static void test_seed(void **state)
 static void test_dropped(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.drop = 100, .duplicate = 100}, 1);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.drop = 100, .duplicate = 100}, 1);
     for (uint32_t i = 0; i < 100; i++)
-        offer(faults, i, i);
+        offer_datagram(faults, i, i);
     udp_faults_due(faults, UINT64_MAX, catch_one, &caught);
     assert_int_equal(caught.count, 0);
     assert_int_equal(udp_faults_count(faults).dropped, 100);
@@ -202,13 +203,13 @@ static void test_dropped(void **state)
 static void test_duplicated(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.duplicate = 100}, 1);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.duplicate = 100}, 1);
     for (uint32_t i = 0; i < 100; i++)
-        offer(faults, i, i);
+        offer_datagram(faults, i, i);
     assert_int_equal(caught.count, 200);
     for (unsigned i = 0; i < caught.count; i++) {
         assert_int_equal(caught.number[i], i / 2);
-        assert_true(caught.whole[i]);
+        assert_true(caught.intact[i]);
     }
     assert_int_equal(udp_faults_count(faults).duplicated, 100);
     udp_faults_stop(faults);
@@ -219,15 +220,15 @@ static void test_duplicated(void **state)
 static void test_reordered(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.reorder = 30}, 3);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.reorder = 30}, 3);
     bool seen[1000] = {false};
     unsigned out_of_order = 0;
     for (uint32_t i = 0; i < 1000; i++)
-        offer(faults, i, 0);
+        offer_datagram(faults, i, 0);
     udp_faults_due(faults, UINT64_MAX, catch_one, &caught);
     assert_int_equal(caught.count, 1000);
     for (unsigned i = 0; i < caught.count; i++) {
-        assert_true(caught.whole[i]);
+        assert_true(caught.intact[i]);
         assert_in_range(caught.number[i], 0, 999);
         assert_false(seen[caught.number[i]]);
         seen[caught.number[i]] = true;
@@ -242,9 +243,9 @@ static void test_reordered(void **state)
 static void test_reordered_alone(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.reorder = 100}, 3);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.reorder = 100}, 3);
     assert_true(udp_faults_deadline(faults) == UINT64_MAX);
-    offer(faults, 0, 1000);
+    offer_datagram(faults, 0, 1000);
     assert_int_equal(caught.count, 0);
     uint64_t deadline = udp_faults_deadline(faults);
     assert_true(deadline > 1000 && deadline < UINT64_MAX);
@@ -259,9 +260,9 @@ static void test_reordered_alone(void **state)
 static void test_delayed(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.delay = 100, .delay_ns = 50}, 3);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.delay = 100, .delay_ns = 50}, 3);
     for (uint32_t i = 0; i < 100; i++)
-        offer(faults, i, 1000); // time stands still
+        offer_datagram(faults, i, 1000); // all at the same time
     assert_int_equal(caught.count, 0);
     udp_faults_due(faults, 1025, catch_one, &caught);
     assert_in_range(caught.count, 20, 80);
@@ -273,25 +274,25 @@ static void test_delayed(void **state)
 static void test_damaged(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.truncate = 100}, 3);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.truncate = 100}, 3);
     for (uint32_t i = 0; i < 100; i++)
-        offer(faults, i, 0);
+        offer_datagram(faults, i, 0);
     assert_int_equal(caught.count, 100);
     for (unsigned i = 0; i < caught.count; i++)
         assert_in_range(caught.length[i], 0, LENGTH - 1);
     udp_faults_stop(faults);
 
     set_up(NULL);
-    unsigned whole = 0;
-    faults = make((udp_faults_rates_t){.flip = 100}, 3);
+    unsigned intact = 0;
+    faults = make_faults((udp_faults_rates_t){.flip = 100}, 3);
     for (uint32_t i = 0; i < 100; i++)
-        offer(faults, i, 0);
+        offer_datagram(faults, i, 0);
     assert_int_equal(caught.count, 100);
     for (unsigned i = 0; i < caught.count; i++) {
         assert_int_equal(caught.length[i], LENGTH);
-        whole += caught.whole[i] && caught.number[i] == i;
+        intact += caught.intact[i] && caught.number[i] == i;
     }
-    assert_int_equal(whole, 0);
+    assert_int_equal(intact, 0);
     assert_int_equal(udp_faults_count(faults).flipped, 100);
     udp_faults_stop(faults);
 }
@@ -300,9 +301,9 @@ static void test_damaged(void **state)
 static void test_stop(void **state)
 {
     (void)state;
-    udp_faults_t *faults = make((udp_faults_rates_t){.delay = 100, .delay_ns = 50}, 3);
+    udp_faults_t *faults = make_faults((udp_faults_rates_t){.delay = 100, .delay_ns = 50}, 3);
     for (uint32_t i = 0; i < 10; i++)
-        offer(faults, i, 1000);
+        offer_datagram(faults, i, 1000);
     udp_faults_stop(faults);
     assert_int_equal(caught.count, 0);
     udp_faults_stop(NULL);
@@ -310,7 +311,7 @@ static void test_stop(void **state)
 
 // ---- settings ----
 
-static void load(void)
+static void load_settings(void)
 {
     char fault[512];
     assert_int_equal(aq_settings_load(fault, sizeof fault), AQ_OK);
@@ -320,17 +321,17 @@ static void test_settings(void **state)
 {
     (void)state;
     udp_faults_t *faults, *again;
-    load();
+    load_settings();
     assert_int_equal(udp_faults_start(0, &faults), AQ_OK);
     assert_null(faults);
     assert_int_equal(setenv("GASNET_UDP_FAULT_DROP", "50", 1), 0);
-    load();
+    load_settings();
     assert_int_equal(udp_faults_start(0, &faults), AQ_OK);
     assert_int_equal(udp_faults_start(1, &again), AQ_OK);
     assert_non_null(faults);
     for (uint32_t i = 0; i < 1000; i++) {
-        offer(faults, i, 0);
-        offer(again, i, 0);
+        offer_datagram(faults, i, 0);
+        offer_datagram(again, i, 0);
     }
     unsigned drops = (unsigned)udp_faults_count(faults).dropped;
     assert_in_range(drops, 400, 600);
@@ -342,7 +343,7 @@ static void test_settings(void **state)
     udp_faults_stop(faults);
     udp_faults_stop(again);
     unsetenv("GASNET_UDP_FAULT_DROP");
-    load();
+    load_settings();
 }
 
 int main(void)
@@ -350,7 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_nothing_asked_for, set_up),
         cmocka_unit_test_setup(test_rates, set_up),
-        cmocka_unit_test(test_forge),
+        cmocka_unit_test(test_forged),
         cmocka_unit_test_setup(test_everything_asked_for, set_up),
         cmocka_unit_test_setup(test_seed, set_up),
         cmocka_unit_test_setup(test_dropped, set_up),

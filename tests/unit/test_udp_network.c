@@ -38,7 +38,7 @@ typedef struct event {
 typedef struct schedule {
     // Drawn from the seed: percentages, times, limits.
     uint64_t random;
-    unsigned loss, twice, far, refusal;
+    unsigned loss, duplication, far, refusal;
     uint64_t delay, jitter, far_delay, ack_delay;
     unsigned ack_every, total;
     uint32_t bytes, credit;
@@ -56,14 +56,14 @@ typedef struct schedule {
 static schedule_t run;
 static char datagrams[DATAGRAMS_MAX];
 
-// Totals over all schedules, to verify that they are as bad as intended.
+// Totals over all schedules, which show whether the schedules are as bad as intended.
 static struct {
     uint64_t datagrams, resent, lost, epochs, idle, old, duplicates, ignored, stale_acks;
 } seen;
 
 // ---- chance ----
 
-static uint64_t below(uint64_t limit)
+static uint64_t random_below(uint64_t limit)
 {
     run.random ^= run.random >> 12;
     run.random ^= run.random << 25;
@@ -73,69 +73,69 @@ static uint64_t below(uint64_t limit)
 
 static bool chance(unsigned percent)
 {
-    return below(100) < percent;
+    return random_below(100) < percent;
 }
 
-static unsigned one_of(const unsigned *values, unsigned count)
+static unsigned random_one_of(const unsigned *values, unsigned count_totals)
 {
-    return values[below(count)];
+    return values[random_below(count_totals)];
 }
 
 // ---- the events to come: a binary heap ----
 
-static bool earlier(unsigned i, unsigned j)
+static bool event_is_earlier(unsigned i, unsigned j)
 {
     return run.heap[i].at < run.heap[j].at;
 }
 
-static void swap(unsigned i, unsigned j)
+static void swap_events(unsigned i, unsigned j)
 {
     event_t kept = run.heap[i];
     run.heap[i] = run.heap[j];
     run.heap[j] = kept;
 }
 
-static void push(const event_t *event)
+static void push_event(const event_t *event)
 {
-    if (run.events == EVENTS_MAX) // a network may drop it
+    if (run.events == EVENTS_MAX) // the network loses the datagram
         return;
     unsigned i = run.events++;
     run.heap[i] = *event;
-    for (; i > 0 && earlier(i, (i - 1) / 2); i = (i - 1) / 2)
-        swap(i, (i - 1) / 2);
+    for (; i > 0 && event_is_earlier(i, (i - 1) / 2); i = (i - 1) / 2)
+        swap_events(i, (i - 1) / 2);
 }
 
-static event_t pop(void)
+static event_t pop_event(void)
 {
     event_t first = run.heap[0];
     run.heap[0] = run.heap[--run.events];
     for (unsigned i = 0, child; (child = 2 * i + 1) < run.events; i = child) {
-        if (child + 1 < run.events && earlier(child + 1, child))
+        if (child + 1 < run.events && event_is_earlier(child + 1, child))
             child++;
-        if (!earlier(child, i))
+        if (!event_is_earlier(child, i))
             break;
-        swap(i, child);
+        swap_events(i, child);
     }
     return first;
 }
 
 // ---- the network ----
 
-static void carry(event_t event)
+static void carry_datagram(event_t event)
 {
-    for (unsigned copies = 1 + chance(run.twice); copies > 0; copies--) {
+    for (unsigned copies = 1 + chance(run.duplication); copies > 0; copies--) {
         if (chance(run.loss))
             continue;
-        event.at = run.now + run.delay + below(run.jitter + 1);
+        event.at = run.now + run.delay + random_below(run.jitter + 1);
         if (chance(run.far))
-            event.at += below(run.far_delay);
-        push(&event);
+            event.at += random_below(run.far_delay);
+        push_event(&event);
     }
 }
 
 // ---- the sender's side ----
 
-static void released(void *context, void *datagram)
+static void record_release(void *context, void *datagram)
 {
     assert_ptr_equal(context, &run);
     ptrdiff_t s = (char *)datagram - datagrams;
@@ -146,7 +146,8 @@ static void released(void *context, void *datagram)
     run.released_count++;
 }
 
-// All datagrams of a schedule have the same size, so that the counts give the bytes in flight.
+// Checks window and credit. All datagrams of a schedule have the same size, so that their number
+// gives the bytes in flight.
 static void check_limits(void)
 {
     const udp_sender_t *sender = &run.sender;
@@ -160,7 +161,8 @@ static void send_data(uint64_t sequence)
 {
     check_limits();
     assert_false(run.released[sequence]);
-    carry((event_t){.kind = DATA, .epoch = udp_sender_epoch(&run.sender), .sequence = sequence});
+    carry_datagram(
+        (event_t){.kind = DATA, .epoch = udp_sender_epoch(&run.sender), .sequence = sequence});
 }
 
 // Performs everything that the sender may do now.
@@ -174,7 +176,7 @@ static void serve_sender(void)
             assert_int_equal(action.epoch, udp_sender_epoch(&run.sender));
             send_data(action.sequence);
         } else {
-            carry((event_t){.kind = REQUEST, .epoch = action.epoch});
+            carry_datagram((event_t){.kind = REQUEST, .epoch = action.epoch});
         }
     }
     while (run.sender.next < run.total && udp_sender_room(&run.sender, run.bytes)) {
@@ -186,12 +188,12 @@ static void serve_sender(void)
 
 // ---- the receiver's side ----
 
-static void acknowledge(void)
+static void send_acknowledgement(void)
 {
     event_t event = {.kind = ACK};
     if (udp_receiver_has_news(&run.receiver)) {
         udp_receiver_ack(&run.receiver, run.credit, &event.ack);
-        carry(event);
+        carry_datagram(event);
     }
     run.ack_due = UDP_NEVER;
 }
@@ -211,84 +213,84 @@ static void receive_data(const event_t *event)
         run.delivered_count++;
     }
     if (udp_receiver_owed(&run.receiver) >= run.ack_every) {
-        acknowledge();
+        send_acknowledgement();
     } else if (udp_receiver_owed(&run.receiver) && run.ack_due == UDP_NEVER) {
         run.ack_due = run.now + run.ack_delay;
     }
 }
 
-static void receive(const event_t *event)
+static void receive_datagram(const event_t *event)
 {
     if (run.absent && chance(1))
-        run.away_until = run.now + below(20 * MS);
+        run.away_until = run.now + random_below(20 * MS);
     if (event->kind == DATA)
         receive_data(event);
     else if (udp_receiver_request(&run.receiver, event->epoch))
-        acknowledge();
+        send_acknowledgement();
 }
 
 // ---- one schedule ----
 
-static void draw(uint64_t seed)
+static void draw_parameters(uint64_t seed)
 {
     static const unsigned losses[] = {0, 1, 5, 20, 30, 50}, doubles[] = {0, 5, 50},
                           fars[] = {0, 0, 1, 10}, refusals[] = {0, 0, 10}, everies[] = {1, 2, 16};
     run.random = seed * 0x9e3779b97f4a7c15u + 1;
-    run.loss = one_of(losses, 6);
-    run.twice = one_of(doubles, 3);
-    run.far = one_of(fars, 4);
-    run.refusal = one_of(refusals, 3);
-    run.ack_every = one_of(everies, 3);
-    run.delay = 5 * US + below(500 * US);
-    run.jitter = chance(50) ? below(50 * US) : below(5 * MS);
-    run.far_delay = chance(50) ? 10 * MS : 5000 * MS; // the least time-out is 1 ms
-    run.ack_delay = below(500 * US);
-    run.total = 1 + (unsigned)below(chance(10) ? DATAGRAMS_MAX : 60);
-    run.bytes = 8 + (uint32_t)below(1500);
-    run.credit = chance(30) ? (uint32_t)below(8) * run.bytes : UINT32_MAX;
+    run.loss = random_one_of(losses, 6);
+    run.duplication = random_one_of(doubles, 3);
+    run.far = random_one_of(fars, 4);
+    run.refusal = random_one_of(refusals, 3);
+    run.ack_every = random_one_of(everies, 3);
+    run.delay = 5 * US + random_below(500 * US);
+    run.jitter = chance(50) ? random_below(50 * US) : random_below(5 * MS);
+    run.far_delay = chance(50) ? 10 * MS : 5000 * MS; // the minimum time-out is 1 ms
+    run.ack_delay = random_below(500 * US);
+    run.total = 1 + (unsigned)random_below(chance(10) ? DATAGRAMS_MAX : 60);
+    run.bytes = 8 + (uint32_t)random_below(1500);
+    run.credit = chance(30) ? (uint32_t)random_below(8) * run.bytes : UINT32_MAX;
     run.absent = chance(30);
 }
 
-static void start(uint64_t seed)
+static void start_schedule(uint64_t seed)
 {
     memset(&run, 0, offsetof(schedule_t, heap));
     run.events = 0;
     run.now = 1;
     run.ack_due = UDP_NEVER;
-    draw(seed);
+    draw_parameters(seed);
     const udp_sender_setup_t setup = {
-        .window = 1u << below(9),
+        .window = 1u << random_below(9),
         .datagram_bytes = run.bytes,
-        .first_bytes = (1 + (uint32_t)below(20)) * run.bytes,
+        .first_bytes = (1 + (uint32_t)random_below(20)) * run.bytes,
         .credit = run.credit,
         .rto_first = 10 * MS,
         .rto_least = 1 * MS,
         .rto_most = 100 * MS,
-        .release = released,
+        .release = record_release,
         .context = &run,
     };
     assert_int_equal(udp_sender_start(&run.sender, &setup), AQ_OK);
     udp_receiver_start(&run.receiver);
-    if (chance(20)) // wraps around
-        run.sender.epoch = run.receiver.epoch = UINT32_MAX - (uint32_t)below(3);
+    if (chance(20)) // the epochs wrap around soon
+        run.sender.epoch = run.receiver.epoch = UINT32_MAX - (uint32_t)random_below(3);
 }
 
-static void arrive(void)
+static void arrive_next(void)
 {
-    event_t event = pop();
+    event_t event = pop_event();
     if (event.kind == ACK) {
         seen.stale_acks += event.ack.epoch != udp_sender_epoch(&run.sender);
         udp_sender_ack(&run.sender, &event.ack, run.now);
-    } else if (run.now < run.away_until) { // waits in the receiver's socket
+    } else if (run.now < run.away_until) { // the datagram waits in the receiver's socket
         event.at = run.away_until;
-        push(&event);
+        push_event(&event);
     } else {
-        receive(&event);
+        receive_datagram(&event);
     }
 }
 
 // Advances to the next event; false: there is none.
-static bool step(void)
+static bool run_step(void)
 {
     uint64_t next = udp_sender_deadline(&run.sender);
     if (run.ack_due < next)
@@ -300,14 +302,14 @@ static bool step(void)
     assert_true(next >= run.now);
     run.now = next;
     if (run.events && run.heap[0].at == next)
-        arrive();
+        arrive_next();
     if (run.now >= run.ack_due)
-        acknowledge();
+        send_acknowledgement();
     serve_sender();
     return true;
 }
 
-static void count(void)
+static void count_totals(void)
 {
     seen.datagrams += run.total;
     seen.resent += run.sender.counts.resent;
@@ -322,10 +324,10 @@ static void count(void)
 static void run_schedule(uint64_t seed)
 {
     unsigned steps = 0;
-    start(seed);
+    start_schedule(seed);
     serve_sender();
     // Continues until the network is empty, long after the last release.
-    while (step())
+    while (run_step())
         assert_true(++steps < STEPS_MAX);
     assert_int_equal(run.delivered_count, run.total);
     assert_int_equal(run.released_count, run.total);
@@ -334,13 +336,13 @@ static void run_schedule(uint64_t seed)
     assert_int_equal(run.receiver.counts[UDP_NEW], run.total);
     assert_int_equal(run.sender.counts.bad_acks, 0);
     assert_int_equal(run.sender.counts.epochs, run.receiver.epochs);
-    count();
+    count_totals();
     udp_sender_stop(&run.sender);
 }
 
 // ---- all schedules ----
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
+static uint64_t number_of_variable(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     return text ? strtoull(text, NULL, 10) : otherwise;
@@ -348,7 +350,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 
 static uint64_t seed; // of the current schedule
 
-static int tell_seed(void **state)
+static int print_seed(void **state)
 {
     (void)state;
     print_message("last seed %llu: %llu datagrams, %llu sent again (%llu overtaken), %llu epochs "
@@ -365,12 +367,13 @@ static int tell_seed(void **state)
 static void every_datagram_is_delivered_exactly_once(void **state)
 {
     (void)state;
-    uint64_t first = number_of("AQ_UDP_FIRST", 1), schedules = number_of("AQ_UDP_SCHEDULES", 80000);
+    uint64_t first = number_of_variable("AQ_UDP_FIRST", 1),
+             schedules = number_of_variable("AQ_UDP_SCHEDULES", 80000);
     for (seed = first; seed < first + schedules; seed++)
         run_schedule(seed);
     if (schedules < 1000)
         return;
-    // The schedules covered everything that they are meant to test.
+    // The schedules must have caused each kind of trouble.
     assert_true(seen.resent > seen.datagrams / 100 && seen.lost > 0);
     assert_true(seen.epochs > schedules / 10 && seen.idle > 0);
     assert_true(seen.old > 0 && seen.duplicates > 0 && seen.ignored > 0 && seen.stale_acks > 0);
@@ -379,7 +382,7 @@ static void every_datagram_is_delivered_exactly_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(every_datagram_is_delivered_exactly_once, tell_seed),
+        cmocka_unit_test_teardown(every_datagram_is_delivered_exactly_once, print_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Paths of udp in a separate network namespace: datagrams are as long as the route to the peer
-// carries unfragmented, and follow changes of the route.
+// Path MTU of udp, in a separate network namespace: datagrams are as long as the route to the peer
+// carries without fragmentation, and follow changes of the route.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,22 +24,22 @@ enum {
     HEADERS = 28,      // of IPv4 and UDP
     OUR_MTU = 1500,    // of our interface
     PEER_BYTES = 1200, // the longest datagram of the peer
-    SECONDS_MOST = 20, // for a time-out to come
+    SECONDS_MOST = 20, // to wait for a time-out
 };
 
 static const uint32_t hosts[] = {0, 1};
 static aq_conduit_t *conduit;
 static udp_conduit_t *udp;
 
-static int run(const char *command)
+static int run_command(const char *command)
 {
     char line[512];
     snprintf(line, sizeof line, "PATH=$PATH:/usr/sbin:/sbin; %s", command);
-    return system(line); // NOLINT: the commands are those below
+    return system(line); // NOLINT: all commands are constants of this file
 }
 
-// The peer is behind our interface, and does not answer.
-static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, void *all)
+// Adds a peer behind our interface. The peer does not answer.
+static aq_status_t exchange_peer_info(aq_boot_t *boot, const void *mine, size_t length, void *all)
 {
     udp_peer_info_t *peer_info = all;
     udp_sockaddr_t peer = {.v4 = {.sin_family = AF_INET, .sin_port = htons(4711)},
@@ -54,24 +54,24 @@ static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t length, vo
     return AQ_OK;
 }
 
-static int start(void **state)
+static int start_network(void **state)
 {
-    static const aq_boot_ops_t ops = {.exchange = exchange};
+    static const aq_boot_ops_t ops = {.exchange = exchange_peer_info};
     static aq_boot_t boot = {.ops = &ops, .size = 2, .host_of_rank = hosts};
     static const uintptr_t nowhere[2]; // no rank has a segment
     static const aq_conduit_env_t env = {
         .boot = &boot, .size = 2, .segment_addr = nowhere, .segment_size = nowhere};
     char err[512];
     (void)state;
-    if (run("command -v ip >/dev/null") ||
+    if (run_command("command -v ip >/dev/null") ||
         (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)))
         return 0;
-    if (run("ip link add v0 type veth peer name v1 && ip address add 10.9.0.1/24 dev v0 && "
-            "ip link set v0 up && ip link set v1 up && ip link set lo up && "
-            "ip route add 10.9.0.2/32 dev v0 mtu 1400"))
+    if (run_command("ip link add v0 type veth peer name v1 && ip address add 10.9.0.1/24 dev v0 && "
+                    "ip link set v0 up && ip link set v1 up && ip link set lo up && "
+                    "ip route add 10.9.0.2/32 dev v0 mtu 1400"))
         return -1;
     setenv("GASNET_WORKERIP", "10.9.0.1", 1);
-    setenv("GASNET_CONNECT_TIMEOUT", "0", 1); // nobody is there to answer
+    setenv("GASNET_CONNECT_TIMEOUT", "0", 1); // no peer answers
     if (aq_settings_load(err, sizeof err) != AQ_OK || aq_udp_conduit.open(&env, &conduit) != AQ_OK)
         return -1;
     udp = udp_of(conduit);
@@ -97,8 +97,8 @@ static void send_message(udp_link_t *link, size_t nbytes)
     assert_int_equal(aq_udp_conduit.send(conduit, link, &am), AQ_OK);
 }
 
-// Sends messages for several datagrams: they fill few of them, and none is too long.
-static void fills_datagrams(udp_link_t *link, size_t mtu)
+// Sends the messages that fill four datagrams, and checks that exactly four full datagrams leave.
+static void expect_full_datagrams(udp_link_t *link, size_t mtu)
 {
     const udp_stats_t before = link->stats;
     const size_t frame = udp_frame_bytes(AQ_AM_MEDIUM, 0, 96);
@@ -112,7 +112,7 @@ static void fills_datagrams(udp_link_t *link, size_t mtu)
                      4 * (UDP_HEADER_LEAST + frames * frame));
 }
 
-static void what_all_can_send_is_the_least(void **state)
+static void max_medium_fits_the_shortest_datagram(void **state)
 {
     (void)state;
     (void)link_or_skip();
@@ -125,10 +125,10 @@ static void datagrams_follow_the_path(void **state)
 {
     (void)state;
     udp_link_t *link = link_or_skip();
-    fills_datagrams(link, 1400);
+    expect_full_datagrams(link, 1400);
     // The MTU of the path shrinks, and the peer does not answer: the next time-out reads the MTU
     // again.
-    assert_int_equal(run("ip route change 10.9.0.2/32 dev v0 mtu 1000"), 0);
+    assert_int_equal(run_command("ip route change 10.9.0.2/32 dev v0 mtu 1000"), 0);
     const uint64_t end = aq_clock_ns() + (uint64_t)SECONDS_MOST * 1000000000;
     while (!link->sender[UDP_REQUESTS].counts.epochs && aq_clock_ns() < end)
         udp_poll(conduit, AQ_POLL_REQUESTS | AQ_POLL_REPLIES);
@@ -172,7 +172,7 @@ static void a_short_route_leaves_room_for_payloads(void **state)
     atomic_uint pending = 0;
     size_t begun = 0;
     flow_restart(link);
-    assert_int_equal(run("ip route change 10.9.0.2/32 dev v0 mtu 100"), 0);
+    assert_int_equal(run_command("ip route change 10.9.0.2/32 dev v0 mtu 100"), 0);
     link->datagram_bytes = udp_socket_reach(&udp->socket, &link->to);
     assert_int_equal(link->datagram_bytes, (UDP_LEAST_MTU - HEADERS) / 8 * 8);
     const udp_stats_t before = link->stats;
@@ -188,10 +188,10 @@ static void a_short_route_leaves_room_for_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_all_can_send_is_the_least),
+        cmocka_unit_test(max_medium_fits_the_shortest_datagram),
         cmocka_unit_test(datagrams_follow_the_path),
         cmocka_unit_test(a_long_frame_goes_by_itself),
         cmocka_unit_test(a_short_route_leaves_room_for_payloads),
     };
-    return cmocka_run_group_tests(tests, start, NULL);
+    return cmocka_run_group_tests(tests, start_network, NULL);
 }

@@ -1,6 +1,5 @@
-// How often polls of udp receive from the socket: each time in a process without neighbours, less
-// often if there is shared memory to poll as well and nothing arrives, and at once if polls are
-// rare.
+// How often polls of udp receive from the socket: in each poll if the process has no neighbours or
+// if polls are rare, and less often if there is shared memory to poll as well and nothing arrives.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,19 +16,19 @@
 #include "../../other/base/clock.h"
 #include "udp_alone.h"
 
-enum { POLLS = 20000, PAUSE_NS = 10000 }; // the longest pause between two receives
+enum { POLLS = 20000, PAUSE_NS = 10000 }; // PAUSE_NS: the longest pause between two receives
 
 static aq_conduit_env_t env = {.size = 2};
 static udp_conduit_t *udp;
 
-static int start(void **state)
+static int open_conduit(void **state)
 {
     (void)state;
     udp = udp_open_alone(&env);
     return udp ? 0 : -1;
 }
 
-static uint64_t looks(void)
+static uint64_t receive_calls(void)
 {
     return udp->socket.counts.receive_calls;
 }
@@ -40,38 +39,38 @@ static void poll_often(unsigned polls)
         assert_int_equal(udp_poll(&udp->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES), 0);
 }
 
-static void a_process_by_itself_looks_each_time(void **state)
+static void without_neighbours_each_poll_receives(void **state)
 {
     (void)state;
-    uint64_t before = looks();
+    uint64_t before = receive_calls();
     env.nbrhd_size = 1;
     poll_often(POLLS);
-    assert_int_equal(looks() - before, POLLS);
+    assert_int_equal(receive_calls() - before, POLLS);
 }
 
 // Reads the clock only to find the largest possible number of receives.
-static void with_shared_memory_looks_become_seldom(void **state)
+static void with_shared_memory_few_polls_receive(void **state)
 {
     (void)state;
-    uint64_t before = looks(), began = aq_clock_ns();
+    uint64_t before = receive_calls(), began = aq_clock_ns();
     env.nbrhd_size = 2;
     poll_often(POLLS);
-    assert_in_range(looks() - before, 1, 1 + (aq_clock_ns() - began) / PAUSE_NS);
+    assert_in_range(receive_calls() - before, 1, 1 + (aq_clock_ns() - began) / PAUSE_NS);
 }
 
-static void seldom_polls_look_each_time(void **state)
+static void rare_polls_receive_each_time(void **state)
 {
     (void)state;
-    uint64_t before = looks();
+    uint64_t before = receive_calls();
     env.nbrhd_size = 2;
     for (unsigned i = 0; i < 100; i++) {
         usleep(2 * PAUSE_NS / 1000);
         poll_often(1);
     }
-    assert_int_equal(looks() - before, 100);
+    assert_int_equal(receive_calls() - before, 100);
 }
 
-static void spin(unsigned polls)
+static void poll_spinning(unsigned polls)
 {
     while (polls--)
         assert_int_equal(udp_poll(&udp->base, AQ_POLL_REQUESTS | AQ_POLL_REPLIES | AQ_POLL_AGAIN),
@@ -80,7 +79,7 @@ static void spin(unsigned polls)
 
 // The clock is read for timers, but a spinning process with neighbours does not read it in each
 // poll.
-static void who_spins_takes_the_time_of_a_moment_ago(void **state)
+static void a_spinning_process_reuses_the_last_time(void **state)
 {
     (void)state;
     env.nbrhd_size = 2;
@@ -88,22 +87,22 @@ static void who_spins_takes_the_time_of_a_moment_ago(void **state)
     poll_often(1);
     const uint64_t time = udp->polled_at;
     assert_true(time > 0);
-    spin(POLLS);
+    poll_spinning(POLLS);
     assert_int_equal(udp->polled_at, time);
     poll_often(1);
     assert_true(udp->polled_at > time);
 }
 
 // The clock is read after the receives, so that the time is known when a datagram arrives.
-static void who_spins_in_a_process_by_itself_looks_some_times_in_a_poll(void **state)
+static void without_neighbours_a_spinning_poll_receives_several_times(void **state)
 {
     (void)state;
     env.nbrhd_size = 1;
     udp_links_due(udp, UINT64_MAX - 1);
     for (unsigned i = 0; i < 100; i++) {
-        const uint64_t before = looks(), time = udp->polled_at;
-        spin(1);
-        assert_int_equal(looks() - before, UDP_PEEKS);
+        const uint64_t before = receive_calls(), time = udp->polled_at;
+        poll_spinning(1);
+        assert_int_equal(receive_calls() - before, UDP_PEEKS);
         assert_true(udp->polled_at > time);
     }
 }
@@ -140,8 +139,8 @@ static void strangers_cost_little(void **state)
     close(fd);
 }
 
-// Bytes that fail authentication are enough.
-static void what_comes_is_noticed(void **state)
+// Any arrival updates came_at, also bytes that fail authentication.
+static void an_arrival_is_noticed(void **state)
 {
     (void)state;
     env.nbrhd_size = 2;
@@ -158,13 +157,13 @@ static void what_comes_is_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_by_itself_looks_each_time),
-        cmocka_unit_test(with_shared_memory_looks_become_seldom),
-        cmocka_unit_test(seldom_polls_look_each_time),
-        cmocka_unit_test(who_spins_takes_the_time_of_a_moment_ago),
-        cmocka_unit_test(who_spins_in_a_process_by_itself_looks_some_times_in_a_poll),
-        cmocka_unit_test(what_comes_is_noticed),
+        cmocka_unit_test(without_neighbours_each_poll_receives),
+        cmocka_unit_test(with_shared_memory_few_polls_receive),
+        cmocka_unit_test(rare_polls_receive_each_time),
+        cmocka_unit_test(a_spinning_process_reuses_the_last_time),
+        cmocka_unit_test(without_neighbours_a_spinning_poll_receives_several_times),
+        cmocka_unit_test(an_arrival_is_noticed),
         cmocka_unit_test(strangers_cost_little),
     };
-    return cmocka_run_group_tests(tests, start, NULL);
+    return cmocka_run_group_tests(tests, open_conduit, NULL);
 }

@@ -1,5 +1,5 @@
-// Encrypted datagrams: an intact one is accepted; one that is altered, replaced, or of another
-// pair, direction, packet or generation is not. libsodium and OpenSSL compute the same.
+// Encrypted datagrams: an intact datagram is accepted. A datagram that is altered, replaced, or of
+// another pair, direction, packet or generation is refused. libsodium and OpenSSL compute the same.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,7 +21,7 @@ static udp_auth_t auth;
 static udp_seal_t sealing, opening;
 static uint8_t plain[MOST], datagram[HEAD + MOST];
 
-static void start(udp_cipher_t cipher)
+static void start_seals(udp_cipher_t cipher)
 {
     assert_int_equal(udp_auth_derive(&auth, job_key, UDP_AUTH_ENCRYPT, false), AQ_OK);
     udp_seal_start(&sealing, &auth, cipher, 1, 2);
@@ -30,14 +30,14 @@ static void start(udp_cipher_t cipher)
         plain[i] = (uint8_t)(i * 31 + i / 256);
 }
 
-static void stop(void)
+static void stop_seals(void)
 {
     udp_seal_stop(&sealing);
     udp_seal_stop(&opening);
 }
 
-// The ciphers that this processor has.
-static unsigned ciphers(void)
+// Returns how many of the two ciphers this processor supports.
+static unsigned count_ciphers(void)
 {
     return udp_seal_has_aes() ? 2 : 1;
 }
@@ -50,7 +50,7 @@ static void close_datagram(uint64_t packet, size_t length)
         udp_seal_close(&sealing, packet, datagram, HEAD, &frames, length > 0, datagram + HEAD));
 }
 
-static bool opens(udp_seal_t *seal, uint64_t packet, size_t length)
+static bool opens_exactly(udp_seal_t *seal, uint64_t packet, size_t length)
 {
     uint8_t *exact = malloc(HEAD + length); // a sanitizer detects any read behind it
     assert_non_null(exact);
@@ -67,11 +67,11 @@ static const size_t lengths[] = {0, 1, 16, 24, 100, 504, 511, 512, 513, 1400, 90
 static void for_each_length(void (*check)(uint64_t packet, size_t length))
 {
     uint64_t packet = 0;
-    for (unsigned cipher = 0; cipher < ciphers(); cipher++) {
-        start(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
+    for (unsigned cipher = 0; cipher < count_ciphers(); cipher++) {
+        start_seals(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
         for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
             check(packet++, lengths[i]);
-        stop();
+        stop_seals();
     }
 }
 
@@ -80,33 +80,34 @@ static void check_opens(uint64_t packet, size_t length)
     close_datagram(packet, length);
     if (length >= 16)
         assert_memory_not_equal(datagram + HEAD, plain, 16);
-    assert_true(opens(&opening, packet, length));
-    assert_true(opens(&opening, packet, length)); // replays are recognized elsewhere
+    assert_true(opens_exactly(&opening, packet, length));
+    assert_true(opens_exactly(&opening, packet, length)); // replays are recognized elsewhere
 }
 
-static void what_is_sealed_opens(void **unused)
+static void a_sealed_datagram_opens(void **unused)
 {
     (void)unused;
     for_each_length(check_opens);
 }
 
-// Flips bits all over the tag, the fields and the text; all bits in short datagrams.
+// Flips bits one at a time, spread over the tag, the fields and the text: in short datagrams every
+// bit.
 static void check_alterations(uint64_t packet, size_t length)
 {
     const size_t bits = (HEAD + length) * 8, step = bits / 1500 + 1;
     close_datagram(packet, length);
     for (size_t bit = 0; bit < bits; bit += step) {
         datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_false(opens(&opening, packet, length));
+        assert_false(opens_exactly(&opening, packet, length));
         datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    assert_true(opens(&opening, packet, length));
-    assert_false(opens(&opening, packet + 1, length));
+    assert_true(opens_exactly(&opening, packet, length));
+    assert_false(opens_exactly(&opening, packet + 1, length));
     if (length)
-        assert_false(opens(&opening, packet, length - 1));
+        assert_false(opens_exactly(&opening, packet, length - 1));
 }
 
-static void what_is_altered_does_not_open(void **unused)
+static void an_altered_datagram_does_not_open(void **unused)
 {
     (void)unused;
     for_each_length(check_alterations);
@@ -116,25 +117,25 @@ static void other_pairs_and_directions_do_not_open(void **unused)
 {
     (void)unused;
     static const uint32_t others[][2] = {{2, 1}, {1, 3}, {3, 2}, {1, 1}};
-    start(UDP_CIPHER_CHACHA20);
+    start_seals(UDP_CIPHER_CHACHA20);
     close_datagram(0, 100);
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
         udp_seal_t other;
         udp_seal_start(&other, &auth, UDP_CIPHER_CHACHA20, others[i][0], others[i][1]);
-        assert_false(opens(&other, 0, 100));
+        assert_false(opens_exactly(&other, 0, 100));
         assert_null(other.key[0]); // a forgery leaves no key behind
         udp_seal_stop(&other);
     }
-    stop();
+    stop_seals();
 }
 
-// Around a change, datagrams of both generations arrive in any order.
+// Around a change of keys, datagrams of both generations arrive in any order.
 static void keys_change_in_time(void **unused)
 {
     (void)unused;
     static uint8_t kept[4][HEAD + 100];
     const uint64_t first = UDP_SEAL_PACKETS - 2;
-    start(UDP_CIPHER_CHACHA20);
+    start_seals(UDP_CIPHER_CHACHA20);
     for (unsigned i = 0; i < 4; i++) {
         close_datagram(first + i, 100);
         memcpy(kept[i], datagram, sizeof kept[i]);
@@ -143,16 +144,16 @@ static void keys_change_in_time(void **unused)
     static const unsigned order[] = {0, 2, 1, 3, 0};
     for (unsigned i = 0; i < 5; i++) {
         memcpy(datagram, kept[order[i]], sizeof kept[0]);
-        assert_true(opens(&opening, first + order[i], 100));
+        assert_true(opens_exactly(&opening, first + order[i], 100));
     }
     // A number far ahead derives no key; the generation before the last one has expired.
     close_datagram(2 * UDP_SEAL_PACKETS, 100);
-    assert_true(opens(&opening, 2 * UDP_SEAL_PACKETS, 100));
-    assert_false(opens(&opening, 4 * UDP_SEAL_PACKETS, 100));
+    assert_true(opens_exactly(&opening, 2 * UDP_SEAL_PACKETS, 100));
+    assert_false(opens_exactly(&opening, 4 * UDP_SEAL_PACKETS, 100));
     memcpy(datagram, kept[0], sizeof kept[0]);
-    assert_false(opens(&opening, first, 100));
+    assert_false(opens_exactly(&opening, first, 100));
     assert_int_equal(opening.newest, 2);
-    stop();
+    stop_seals();
 }
 
 // What one library encrypts, the other one decrypts.
@@ -160,22 +161,22 @@ static void both_libraries_compute_the_same(void **unused)
 {
     (void)unused;
     static uint8_t by_sodium[sizeof lengths / sizeof lengths[0]][HEAD + MOST];
-    for (unsigned cipher = 0; cipher < ciphers(); cipher++) {
-        start(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
+    for (unsigned cipher = 0; cipher < count_ciphers(); cipher++) {
+        start_seals(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
         for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             close_datagram(i, lengths[i]);
             memcpy(by_sodium[i], datagram, HEAD + lengths[i]);
         }
-        stop();
+        stop_seals();
         udp_seal_load_bulk();
         print_message("long texts by %s\n", udp_seal_bulk_name());
-        start(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
+        start_seals(cipher ? UDP_CIPHER_AES : UDP_CIPHER_CHACHA20);
         for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             close_datagram(i, lengths[i]);
             assert_memory_equal(by_sodium[i], datagram, HEAD + lengths[i]);
-            assert_true(opens(&opening, i, lengths[i]));
+            assert_true(opens_exactly(&opening, i, lengths[i]));
         }
-        stop();
+        stop_seals();
     }
 }
 
@@ -183,7 +184,7 @@ static void pieces_do_not_matter(void **unused)
 {
     (void)unused;
     static uint8_t whole[HEAD + 2000];
-    start(UDP_CIPHER_CHACHA20);
+    start_seals(UDP_CIPHER_CHACHA20);
     for (size_t length = 100; length <= 2000; length += 1900) {
         close_datagram(7, length);
         memcpy(whole, datagram, HEAD + length);
@@ -194,18 +195,18 @@ static void pieces_do_not_matter(void **unused)
             assert_memory_equal(datagram, whole, HEAD + length);
         }
     }
-    stop();
+    stop_seals();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        // libsodium alone until OpenSSL is loaded
-        cmocka_unit_test(what_is_sealed_opens),
-        cmocka_unit_test(what_is_altered_does_not_open),
+        // libsodium works alone until the third test loads OpenSSL
+        cmocka_unit_test(a_sealed_datagram_opens),
+        cmocka_unit_test(an_altered_datagram_does_not_open),
         cmocka_unit_test(both_libraries_compute_the_same),
-        cmocka_unit_test(what_is_sealed_opens),
-        cmocka_unit_test(what_is_altered_does_not_open),
+        cmocka_unit_test(a_sealed_datagram_opens),
+        cmocka_unit_test(an_altered_datagram_does_not_open),
         cmocka_unit_test(other_pairs_and_directions_do_not_open),
         cmocka_unit_test(keys_change_in_time),
         cmocka_unit_test(pieces_do_not_matter),

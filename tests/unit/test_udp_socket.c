@@ -54,13 +54,13 @@ static int close_both(void **state)
     return 0;
 }
 
-static void must(bool so)
+static void exit_unless(bool so)
 {
     if (!so)
         _exit(1);
 }
 
-// Waits for a datagram, and not for anything else that ends a wait.
+// Waits for a datagram; a wake-up does not count as one.
 static bool wait_for(udp_socket_t *socket, uint64_t limit_ns)
 {
     return udp_socket_wait(socket, udp_socket_wakings(socket), limit_ns);
@@ -118,7 +118,7 @@ static void test_open(void **state)
 }
 
 // Returns the first of several consecutive free ports: each was bound a moment ago. They are below
-// the range of the kernel's own choices, and other runs of this test begin elsewhere.
+// the range of ports that the kernel chooses, and other runs of this test begin at another port.
 static uint16_t free_ports(unsigned count)
 {
     unsigned start = 20000 + (unsigned)getpid() % 1000 * 8;
@@ -147,12 +147,12 @@ static uint16_t port_of(const udp_socket_t *socket)
                                                        : socket->here.v6.sin6_port);
 }
 
-static udp_socket_setup_t crowded;
+static udp_socket_setup_t full_range;
 
 static void open_crowded(void)
 {
     udp_socket_t socket;
-    must(udp_socket_open(&socket, &crowded, NULL) == AQ_ERR_RESOURCE);
+    exit_unless(udp_socket_open(&socket, &full_range, NULL) == AQ_ERR_RESOURCE);
 }
 
 // Each socket takes another port of the range, starting at the offset of its rank; then no port is
@@ -164,12 +164,12 @@ static void test_ports(void **state)
     udp_socket_t sockets[PORTS];
     uint16_t low = free_ports(PORTS);
     unsigned seen = 0;
-    crowded = local;
-    crowded.port_low = low;
-    crowded.port_high = low + PORTS - 1;
-    crowded.spread = 6; // all of them want the same one
+    full_range = local;
+    full_range.port_low = low;
+    full_range.port_high = low + PORTS - 1;
+    full_range.spread = 6; // all sockets try the same port first
     for (unsigned i = 0; i < PORTS; i++) {
-        assert_int_equal(udp_socket_open(&sockets[i], &crowded, NULL), AQ_OK);
+        assert_int_equal(udp_socket_open(&sockets[i], &full_range, NULL), AQ_OK);
         seen |= 1u << (port_of(&sockets[i]) - low);
     }
     assert_int_equal(seen, (1u << PORTS) - 1);
@@ -227,8 +227,8 @@ static void open_elsewhere(void)
     setup.interface.local = false;
     setup.interface.worker = faults[fault].worker;
     setup.interface.master = faults[fault].master;
-    must(udp_socket_open(&socket, &setup, NULL) == AQ_ERR_CONFIG);
-    must(socket.fd == -1);
+    exit_unless(udp_socket_open(&socket, &setup, NULL) == AQ_ERR_CONFIG);
+    exit_unless(socket.fd == -1);
 }
 
 static void test_no_interface(void **state)
@@ -241,7 +241,7 @@ static void test_no_interface(void **state)
     }
 }
 
-// All names of the loopback network lead to it.
+// All names and addresses of the loopback network choose the loopback interface.
 static void test_worker(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void test_worker(void **state)
     }
 }
 
-// Every address of this host that others could know leads to the interface that has it.
+// Each IPv4 address of this host chooses the interface that has this address.
 static void test_every_interface(void **state)
 {
     (void)state;
@@ -280,8 +280,9 @@ static void test_every_interface(void **state)
 
 // ---- datagrams ----
 
-// Sends everything, however often the kernel's buffer is full, and receives in between as the
-// caller asks.
+// Receives all datagrams that are ready, and compares each with its content: bytes[] from position
+// i modulo 64 on for datagram i. Returns their number. Requests the sender's address each other
+// time.
 static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *lengths)
 {
     udp_incoming_t in[UDP_SLOTS];
@@ -299,8 +300,9 @@ static unsigned receive_some(udp_socket_t *socket, unsigned at, const size_t *le
     return count;
 }
 
-// The content of datagram i is `length` bytes from position i modulo 64 on, in up to three pieces.
-static void exchange(const size_t *lengths, unsigned count)
+// Sends datagrams of these lengths, each in three pieces, and receives in between, so that it works
+// however often the kernel's buffer is full.
+static void exchange_datagrams(const size_t *lengths, unsigned count)
 {
     udp_outgoing_t out[MANY];
     struct iovec pieces[MANY][3];
@@ -330,7 +332,7 @@ static void test_one_at_a_time(void **state)
     (void)state;
     static const size_t lengths[] = {1, 8, 96, 1000, 1472, 9000, 65000, LONGEST - 64};
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        exchange(&lengths[i], 1);
+        exchange_datagrams(&lengths[i], 1);
     assert_int_equal(here.counts.sent, sizeof lengths / sizeof lengths[0]);
     assert_int_equal(there.counts.received, here.counts.sent);
 }
@@ -369,7 +371,7 @@ static void test_many(void **state)
                          : shape == 5 ? (i % 2 ? 30000 : 8)
                          : shape == 6 ? 99
                                       : 24000;
-        exchange(lengths, MANY);
+        exchange_datagrams(lengths, MANY);
     }
     assert_int_equal(here.counts.sent, SHAPES * MANY);
     assert_int_equal(here.segments, segments); // the kernel refused no message
@@ -385,14 +387,14 @@ static void test_few_calls(void **state)
     size_t lengths[MANY];
     for (unsigned i = 0; i < MANY; i++)
         lengths[i] = 512;
-    exchange(lengths, MANY);
+    exchange_datagrams(lengths, MANY);
     assert_in_range(here.counts.send_calls, 1, 2);
     here.segments = false;
-    exchange(lengths, MANY);
+    exchange_datagrams(lengths, MANY);
     assert_in_range(here.counts.send_calls, 3, 2 + (MANY + 31) / 32);
 }
 
-// As on every interface but loopback.
+// Lets the kernel coalesce received datagrams, as on every interface but loopback.
 static void join_datagrams(udp_socket_t *socket)
 {
     assert_int_equal(setsockopt(socket->fd, SOL_UDP, UDP_GRO, &(int){1}, sizeof(int)), 0);
@@ -425,7 +427,8 @@ static void test_few_at_a_time(void **state)
     assert_false(wait_for(&there, 0));
 }
 
-// Coalesced datagrams of which all but the first would be unaligned do not come from a peer.
+// A peer never sends coalesced datagrams of which all but the first would be unaligned: the
+// receiver drops them.
 static void test_unaligned(void **state)
 {
     (void)state;
@@ -444,7 +447,7 @@ static void test_unaligned(void **state)
     assert_int_equal(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count), AQ_OK);
     assert_int_equal(count, 0);
     assert_int_equal(there.counts.truncated, 1);
-    exchange(&length, 1);
+    exchange_datagrams(&length, 1);
 }
 
 // Datagrams to several peers in turn: each peer receives its own.
@@ -493,10 +496,10 @@ static void test_lost(void **state)
     assert_int_equal(udp_socket_send(&here, out, 2, &taken), AQ_OK);
     assert_int_equal(taken, 2);
     assert_int_equal(here.counts.too_long, 1);
-    exchange(lengths, 1);
+    exchange_datagrams(lengths, 1);
 }
 
-// Replaces a socket's descriptor by something else.
+// Makes the socket's descriptor refer to the wake-up descriptor, which is no socket.
 static void replace_descriptor(udp_socket_t *socket)
 {
     assert_int_equal(dup2(socket->wake_fd, socket->fd), socket->fd);
@@ -511,15 +514,16 @@ static void use_broken(void)
     udp_incoming_t in[UDP_SLOTS];
     unsigned taken, count;
     replace_descriptor(&here);
-    must(udp_socket_send(&here, out, 2, &taken) == AQ_ERR_RESOURCE && taken == 0);
-    must(here.broken == ENOTSOCK);
-    must(udp_socket_send_one(&here, -1, &out[0]) == AQ_ERR_RESOURCE);
+    exit_unless(udp_socket_send(&here, out, 2, &taken) == AQ_ERR_RESOURCE && taken == 0);
+    exit_unless(here.broken == ENOTSOCK);
+    exit_unless(udp_socket_send_one(&here, -1, &out[0]) == AQ_ERR_RESOURCE);
     close(there.fd);
-    must(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count) == AQ_ERR_RESOURCE && count == 0);
-    must(there.broken == EBADF);
+    exit_unless(udp_socket_receive(&there, in, UDP_SLOTS, 1, &count) == AQ_ERR_RESOURCE &&
+                count == 0);
+    exit_unless(there.broken == EBADF);
 }
 
-// A peek notices it as well, and so does a socket with injected faults.
+// A peek notices a broken descriptor as well, and so does a socket with injected faults.
 static void use_broken_otherwise(void)
 {
     struct iovec piece = {bytes, 96};
@@ -527,10 +531,10 @@ static void use_broken_otherwise(void)
     const udp_faults_rates_t none = {0};
     char head[8];
     replace_descriptor(&there);
-    must(udp_socket_peek(&there, head, sizeof head) == -1 && there.broken == ENOTSOCK);
-    must(udp_faults_make(&none, 1, &here.faults) == AQ_OK);
+    exit_unless(udp_socket_peek(&there, head, sizeof head) == -1 && there.broken == ENOTSOCK);
+    exit_unless(udp_faults_make(&none, 1, &here.faults) == AQ_OK);
     replace_descriptor(&here);
-    must(udp_socket_send_one(&here, -1, &out) == AQ_OK && here.broken == ENOTSOCK);
+    exit_unless(udp_socket_send_one(&here, -1, &out) == AQ_OK && here.broken == ENOTSOCK);
 }
 
 static void test_broken(void **state)
@@ -574,7 +578,7 @@ static void test_nothing_there(void **state)
     assert_false(wait_for(&here, 1000));
 }
 
-// A wake-up before the wait counts as well, once.
+// A wake-up before the wait ends the wait as well, once.
 static void test_wake(void **state)
 {
     (void)state;
@@ -582,11 +586,11 @@ static void test_wake(void **state)
     udp_socket_wake(&here);
     udp_socket_wake(&here);
     assert_false(udp_socket_wait(&here, before, UINT64_MAX));
-    assert_int_equal(read(here.wake_fd, &(uint64_t){0}, sizeof(uint64_t)), -1); // nothing is left
+    assert_int_equal(read(here.wake_fd, &(uint64_t){0}, sizeof(uint64_t)), -1); // it is empty
     assert_false(wait_for(&here, 0));
 }
 
-// Threads that announce their waits; each has to return once for each wake-up.
+// Threads that announce their waits. Each thread must return once for each wake-up.
 enum { SLEEPERS = 8, WAKINGS = 200 };
 static atomic_uint announced, returned;
 
@@ -595,7 +599,7 @@ static void *sleep_often(void *nothing)
     for (unsigned i = 0; i < WAKINGS; i++) {
         const uint32_t known = udp_socket_wakings(&here);
         atomic_fetch_add(&announced, 1);
-        while (atomic_load(&announced) < (i + 1) * SLEEPERS) // all have seen the same ones
+        while (atomic_load(&announced) < (i + 1) * SLEEPERS) // all know the same wake-ups
             sched_yield();
         (void)udp_socket_wait(&here, known, UINT64_MAX);
         atomic_fetch_add(&returned, 1);
@@ -605,7 +609,7 @@ static void *sleep_often(void *nothing)
     return nothing;
 }
 
-// All of them return, whether they slept already or were about to; a thread that missed a wake-up
+// All threads return, whether they sleep already or are about to; a thread that missed a wake-up
 // would sleep for ever.
 static void test_wake_all(void **state)
 {
@@ -618,7 +622,7 @@ static void test_wake_all(void **state)
         while (atomic_load(&announced) < (i + 1) * SLEEPERS)
             sched_yield();
         if (i % 2)
-            usleep(100); // some of them are asleep by then
+            usleep(100); // by now some threads sleep
         udp_socket_wake(&here);
         while (atomic_load(&returned) < (i + 1) * SLEEPERS)
             sched_yield();
@@ -633,8 +637,8 @@ static void test_wake_all(void **state)
 
 // ---- with faults ----
 
-// Half of the datagrams, twice each: delayed ones are sent while the receiver of the same socket
-// waits.
+// Half of the datagrams arrive, twice each: the delayed ones are sent while the receiver of the
+// same socket waits.
 static void test_with_faults(void **state)
 {
     (void)state;
@@ -662,9 +666,9 @@ static void test_with_faults(void **state)
     udp_faults_stop(layer);
 }
 
-// ---- who sends ----
+// ---- the sender's address ----
 
-// The source address is requested for the wanted number of datagrams, and then no longer.
+// The source address is requested only for the next `names` datagrams.
 static void test_names(void **state)
 {
     (void)state;
@@ -712,16 +716,16 @@ static void count_strangers(void)
     udp_strangers_t strangers = {{0}, false};
     udp_address_t address = {{4, 0, 0x12, 0x67, 192, 168, 0, 7}};
     udp_sockaddr_t from;
-    must(udp_address_read(&address, &from));
+    exit_unless(udp_address_read(&address, &from));
     for (unsigned i = 1; i < UDP_STRANGERS_WARN; i++) {
-        must(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from) ==
-             (i == UDP_STRANGERS_WARN - 1));
+        exit_unless(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from) ==
+                    (i == UDP_STRANGERS_WARN - 1));
         (void)udp_strangers_drop(&strangers, UDP_DROP_VERSION, &from);
     }
-    must(!strangers.warned);
+    exit_unless(!strangers.warned);
     for (unsigned i = 0; i < 1000; i++)
-        must(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from));
-    must(strangers.drops[UDP_DROP_FORGED] == UDP_STRANGERS_WARN - 1 + 1000);
+        exit_unless(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &from));
+    exit_unless(strangers.drops[UDP_DROP_FORGED] == UDP_STRANGERS_WARN - 1 + 1000);
 }
 
 static void count_nameless(void)
@@ -729,11 +733,11 @@ static void count_nameless(void)
     udp_strangers_t strangers = {{0}, false};
     const udp_sockaddr_t nobody = {.length = 0};
     for (unsigned i = 1; i < 2 * UDP_STRANGERS_WARN; i++)
-        must(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody) ==
-             (i >= UDP_STRANGERS_WARN - 1));
-    must(!strangers.warned);
-    must(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody));
-    must(strangers.warned);
+        exit_unless(udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody) ==
+                    (i >= UDP_STRANGERS_WARN - 1));
+    exit_unless(!strangers.warned);
+    exit_unless(!udp_strangers_drop(&strangers, UDP_DROP_FORGED, &nobody));
+    exit_unless(strangers.warned);
 }
 
 static void test_strangers(void **state)

@@ -16,8 +16,8 @@
 
 static uint64_t state = 1;
 
-// A number below limit, which is not 0 (xorshift64*).
-static uint64_t below(uint64_t limit)
+// A pseudo-random number below `limit` (xorshift64*); `limit` is not 0.
+static uint64_t random_below(uint64_t limit)
 {
     state ^= state >> 12;
     state ^= state << 25;
@@ -46,10 +46,10 @@ static const udp_header_t example = {
 // ---- the header ----
 
 static const uint8_t places[] = {
-    0,    0,    0,    0,    0,    0,    0,    0, // proof, written by others
-    0,    0,    0,    0,    0,    0,    0,    0, //
-    3,    0xfb, 104,  0,    // version; kind, class and what is there or wanted; bytes
-    0x00, 0x01, 0x02, 0x03, // job
+    0,    0,    0,    0,    0,    0,    0,    0,    // proof, written by udp_auth.c
+    0,    0,    0,    0,    0,    0,    0,    0,    //
+    3,    0xfb, 104,  0,                            // version; kind, class and flags; bytes
+    0x00, 0x01, 0x02, 0x03,                         // job
     0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, // source, dest
     0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f, // packet
     0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56, 0x57, // sequence
@@ -73,7 +73,7 @@ static void the_header_has_its_bytes_in_their_places(void **unused)
     assert_memory_equal(bytes, places, sizeof places);
 }
 
-static void an_acknowledgement_that_is_not_there_takes_no_room(void **unused)
+static void an_absent_acknowledgement_takes_no_bytes(void **unused)
 {
     (void)unused;
     const uint8_t *const acks = places + UDP_HEADER_LEAST;
@@ -96,7 +96,7 @@ static void an_acknowledgement_that_is_not_there_takes_no_room(void **unused)
     }
 }
 
-static void where_nothing_is_missing_an_acknowledgement_is_shorter(void **unused)
+static void without_gaps_an_acknowledgement_is_shorter(void **unused)
 {
     (void)unused;
     const uint8_t *const acks = places + UDP_HEADER_LEAST;
@@ -155,7 +155,7 @@ static void a_header_is_read_as_it_was_written(void **unused)
 
 // Decodes the first bytes of a datagram in memory of exactly that size, so that a sanitizer detects
 // any read behind it.
-static udp_fault_t decode(const uint8_t *datagram, size_t bytes)
+static udp_fault_t decode_exact(const uint8_t *datagram, size_t bytes)
 {
     udp_header_t header;
     uint8_t *exact = malloc(bytes);
@@ -167,7 +167,7 @@ static udp_fault_t decode(const uint8_t *datagram, size_t bytes)
     return fault;
 }
 
-static void what_is_no_header_is_told_apart(void **unused)
+static void bad_headers_are_refused_with_the_fault(void **unused)
 {
     (void)unused;
     uint8_t datagram[UDP_HEADER_MOST + 16] = {0}, wrong[sizeof datagram];
@@ -176,20 +176,20 @@ static void what_is_no_header_is_told_apart(void **unused)
     header.bytes = sizeof datagram;
     udp_header_encode(datagram, &header);
     for (size_t bytes = 0; bytes < UDP_HEADER_LEAST; bytes++)
-        assert_int_equal(decode(datagram, bytes), UDP_TOO_SHORT);
+        assert_int_equal(decode_exact(datagram, bytes), UDP_TOO_SHORT);
     for (size_t bytes = UDP_HEADER_LEAST; bytes < sizeof datagram; bytes++)
-        assert_int_equal(decode(datagram, bytes), UDP_WRONG_BYTES);
-    assert_int_equal(decode(datagram, sizeof datagram), UDP_FINE);
+        assert_int_equal(decode_exact(datagram, bytes), UDP_WRONG_BYTES);
+    assert_int_equal(decode_exact(datagram, sizeof datagram), UDP_FINE);
     for (unsigned value = 0; value < 256; value++) {
         memcpy(wrong, datagram, sizeof wrong);
         wrong[16] = (uint8_t)value;
-        assert_int_equal(decode(wrong, sizeof wrong),
+        assert_int_equal(decode_exact(wrong, sizeof wrong),
                          value == UDP_VERSION ? UDP_FINE : UDP_WRONG_VERSION);
         wrong[16] = datagram[16];
         wrong[17] = (uint8_t)value;
         bool data = value % 8 == UDP_DATA;
         udp_fault_t legal = data ? UDP_FINE : UDP_WRONG_BYTES; // only data has frames
-        assert_int_equal(decode(wrong, sizeof wrong),
+        assert_int_equal(decode_exact(wrong, sizeof wrong),
                          value % 8 < UDP_KINDS ? legal : UDP_WRONG_KIND);
     }
 }
@@ -203,7 +203,7 @@ static void data_needs_frames_and_lengths_of_eight(void **unused)
     for (size_t bytes = UDP_HEADER_MOST; bytes <= sizeof datagram; bytes++) {
         header.bytes = (uint16_t)bytes;
         udp_header_encode(datagram, &header);
-        assert_int_equal(decode(datagram, bytes),
+        assert_int_equal(decode_exact(datagram, bytes),
                          bytes % 8 == 0 && bytes > UDP_HEADER_MOST ? UDP_FINE : UDP_WRONG_BYTES);
     }
 }
@@ -212,7 +212,7 @@ static void data_needs_frames_and_lengths_of_eight(void **unused)
 
 enum { ROOM = 8192, MESSAGES = 64 };
 
-// Messages, and a datagram with them.
+// The messages of a test, and a datagram that contains them.
 static struct {
     aq_am_t am[MESSAGES];
     int32_t args[MESSAGES][AQ_AM_MAX_ARGS];
@@ -220,35 +220,35 @@ static struct {
     unsigned count;
     _Alignas(16) uint8_t datagram[ROOM];
     size_t bytes;
-} box;
+} sent;
 
-static int clear(void **unused)
+static int clear_box(void **unused)
 {
     (void)unused;
-    memset(&box, 0, sizeof box);
-    memset(box.datagram, 0xee, sizeof box.datagram);
-    box.bytes = UDP_HEADER_MOST;
+    memset(&sent, 0, sizeof sent);
+    memset(sent.datagram, 0xee, sizeof sent.datagram);
+    sent.bytes = UDP_HEADER_MOST;
     return 0;
 }
 
 static aq_am_t *new_message(unsigned category, unsigned nargs, size_t nbytes, bool reply)
 {
-    unsigned i = box.count++;
+    unsigned i = sent.count++;
     for (unsigned k = 0; k < nargs; k++)
-        box.args[i][k] = (int32_t)below(UINT32_MAX);
+        sent.args[i][k] = (int32_t)random_below(UINT32_MAX);
     for (size_t k = 0; k < nbytes; k++)
-        box.payload[i][k] = (uint8_t)(1 + below(255));
-    box.am[i] = (aq_am_t){
-        .args = box.args[i],
-        .payload = box.payload[i],
+        sent.payload[i][k] = (uint8_t)(1 + random_below(255));
+    sent.am[i] = (aq_am_t){
+        .args = sent.args[i],
+        .payload = sent.payload[i],
         .nbytes = nbytes,
-        .dest = category == AQ_AM_LONG ? (void *)(uintptr_t)(below(UINT32_MAX) << 16) : NULL,
+        .dest = category == AQ_AM_LONG ? (void *)(uintptr_t)(random_below(UINT32_MAX) << 16) : NULL,
         .category = (uint8_t)category,
-        .handler = (uint8_t)below(256),
+        .handler = (uint8_t)random_below(256),
         .nargs = (uint8_t)nargs,
         .reply = reply,
     };
-    return &box.am[i];
+    return &sent.am[i];
 }
 
 static udp_header_t header_of(size_t bytes, unsigned class)
@@ -265,28 +265,30 @@ static udp_frames_t frames_of(uint8_t *datagram, size_t bytes, unsigned class)
     return udp_frames_of(datagram, &header);
 }
 
-// Whether a head belongs to a datagram of this length with one frame.
+// Returns whether the datagram of this length that starts with `head` has exactly one frame.
 static bool is_alone(const uint8_t *head, size_t bytes, unsigned class, udp_frame_t *frame)
 {
     const udp_header_t header = header_of(bytes, class);
     return udp_frame_alone(head, &header, frame);
 }
 
-static uint8_t *add(const aq_am_t *am)
+static uint8_t *add_message(const aq_am_t *am)
 {
-    uint8_t *at = box.datagram + box.bytes;
+    uint8_t *at = sent.datagram + sent.bytes;
     uint8_t *payload = udp_frame_write(at, am, (uintptr_t)am->dest);
     assert_ptr_equal(payload, at + udp_frame_payload_at(am->category, am->nargs));
-    box.bytes += udp_frame_bytes(am->category, am->nargs, am->nbytes);
-    assert_int_equal(box.datagram[box.bytes], 0xee);
+    sent.bytes += udp_frame_bytes(am->category, am->nargs, am->nbytes);
+    assert_int_equal(sent.datagram[sent.bytes], 0xee);
     return payload;
 }
 
 static aq_am_t *add_any(bool reply)
 {
-    unsigned category = (unsigned)below(3), nargs = (unsigned)below(AQ_AM_MAX_ARGS + 1);
-    aq_am_t *am = new_message(category, nargs, category == AQ_AM_SHORT ? 0 : below(256), reply);
-    add(am);
+    unsigned category = (unsigned)random_below(3),
+             nargs = (unsigned)random_below(AQ_AM_MAX_ARGS + 1);
+    aq_am_t *am =
+        new_message(category, nargs, category == AQ_AM_SHORT ? 0 : random_below(256), reply);
+    add_message(am);
     return am;
 }
 
@@ -305,13 +307,13 @@ static void check_frame(const udp_frame_t *frame, const aq_am_t *am)
 static void check_all(bool reply)
 {
     udp_frame_t frame;
-    udp_frames_t frames = frames_of(box.datagram, box.bytes, reply);
+    udp_frames_t frames = frames_of(sent.datagram, sent.bytes, reply);
     udp_contents_t contents = udp_frames_scan(frames);
-    assert_true(contents.good && contents.count == box.count && !contents.bytes);
-    assert_int_equal(contents.calls, box.count > 0);
-    for (unsigned i = 0; i < box.count; i++) {
+    assert_true(contents.good && contents.count == sent.count && !contents.bytes);
+    assert_int_equal(contents.calls, sent.count > 0);
+    for (unsigned i = 0; i < sent.count; i++) {
         assert_true(udp_frames_next(&frames, &frame));
-        check_frame(&frame, &box.am[i]);
+        check_frame(&frame, &sent.am[i]);
     }
     assert_false(udp_frames_next(&frames, &frame));
     assert_false(udp_frames_next(&frames, &frame));
@@ -320,9 +322,9 @@ static void check_all(bool reply)
 static void frames_are_read_as_they_were_written(void **unused)
 {
     for (unsigned round = 0; round < 200; round++) {
-        clear(unused);
+        clear_box(unused);
         bool reply = round % 2;
-        for (unsigned i = (unsigned)below(20); i > 0; i--)
+        for (unsigned i = (unsigned)random_below(20); i > 0; i--)
             add_any(reply);
         check_all(reply);
     }
@@ -348,36 +350,36 @@ static void a_frame_has_its_bytes_in_their_places(void **unused)
                         .nargs = 3,
                         .reply = true};
     assert_int_equal(udp_frame_bytes(AQ_AM_LONG, 3, 5), sizeof places);
-    add(&am);
-    assert_memory_equal(box.datagram + UDP_HEADER_MOST, places, sizeof places);
+    add_message(&am);
+    assert_memory_equal(sent.datagram + UDP_HEADER_MOST, places, sizeof places);
 }
 
-static void a_payload_may_be_there_before_or_come_after(void **unused)
+static void a_payload_may_be_written_before_or_after(void **unused)
 {
     (void)unused;
     aq_am_t *before = new_message(AQ_AM_MEDIUM, 3, 13, false);
-    size_t at = box.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 3);
+    size_t at = sent.bytes + udp_frame_payload_at(AQ_AM_MEDIUM, 3);
     const void *payload = before->payload;
-    memcpy(box.datagram + at, payload, 13);
+    memcpy(sent.datagram + at, payload, 13);
     before->payload = NULL;
-    add(before);
+    add_message(before);
     before->payload = payload;
     for (unsigned i = 13; i < 16; i++)
-        assert_int_equal(box.datagram[at + i], 0);
+        assert_int_equal(sent.datagram[at + i], 0);
     aq_am_t *after = new_message(AQ_AM_LONG, 0, 21, false);
     payload = after->payload;
     after->payload = NULL;
-    memcpy(add(after), payload, 21);
+    memcpy(add_message(after), payload, 21);
     after->payload = payload;
     check_all(false);
 }
 
-// One frame with one wrong byte.
-static bool good_with(size_t at, uint8_t value)
+// Returns whether the frames are good with one byte replaced by `value`.
+static bool good_with_byte(size_t at, uint8_t value)
 {
-    uint8_t *byte = box.datagram + UDP_HEADER_MOST + at, kept = *byte;
+    uint8_t *byte = sent.datagram + UDP_HEADER_MOST + at, kept = *byte;
     *byte = value;
-    udp_frames_t frames = frames_of(box.datagram, box.bytes, UDP_REQUESTS);
+    udp_frames_t frames = frames_of(sent.datagram, sent.bytes, UDP_REQUESTS);
     bool good = udp_frames_scan(frames).good;
     *byte = kept;
     return good;
@@ -386,19 +388,19 @@ static bool good_with(size_t at, uint8_t value)
 static void a_bad_frame_ends_the_datagram(void **unused)
 {
     (void)unused;
-    add(new_message(AQ_AM_MEDIUM, 16, 24, false));
+    add_message(new_message(AQ_AM_MEDIUM, 16, 24, false));
     for (unsigned value = 0; value < 256; value++) {
         uint8_t byte = (uint8_t)value;
-        assert_int_equal(good_with(0, byte),
+        assert_int_equal(good_with_byte(0, byte),
                          value == 2); // a Short has no payload, a Long is longer
-        assert_true(good_with(1, byte));
-        assert_int_equal(good_with(3, byte), value == UDP_REQUESTS);
+        assert_true(good_with_byte(1, byte));
+        assert_int_equal(good_with_byte(3, byte), value == UDP_REQUESTS);
         if (value > AQ_AM_MAX_ARGS)
-            assert_false(good_with(2, byte));
+            assert_false(good_with_byte(2, byte));
         if (value > 24)
-            assert_false(good_with(4, byte));
+            assert_false(good_with_byte(4, byte));
         for (unsigned high = 5; value && high < 8; high++)
-            assert_false(good_with(high, byte));
+            assert_false(good_with_byte(high, byte));
     }
 }
 
@@ -406,17 +408,17 @@ static void frames_of_the_other_class_are_refused(void **unused)
 {
     (void)unused;
     add_any(true);
-    assert_true(udp_frames_scan(frames_of(box.datagram, box.bytes, UDP_REPLIES)).good);
-    assert_false(udp_frames_scan(frames_of(box.datagram, box.bytes, UDP_REQUESTS)).good);
+    assert_true(udp_frames_scan(frames_of(sent.datagram, sent.bytes, UDP_REPLIES)).good);
+    assert_false(udp_frames_scan(frames_of(sent.datagram, sent.bytes, UDP_REQUESTS)).good);
 }
 
 // ---- puts and gets ----
 
 static udp_rma_t new_rma(udp_frame_type_t type, size_t nbytes)
 {
-    uint8_t *payload = box.payload[0];
+    uint8_t *payload = sent.payload[0];
     for (size_t i = 0; i < nbytes; i++)
-        payload[i] = (uint8_t)(1 + below(255));
+        payload[i] = (uint8_t)(1 + random_below(255));
     return (udp_rma_t){.type = type,
                        .nbytes = nbytes,
                        .payload = type == UDP_FRAME_GET ? NULL : payload,
@@ -426,9 +428,9 @@ static udp_rma_t new_rma(udp_frame_type_t type, size_t nbytes)
 
 static void add_rma(const udp_rma_t *rma)
 {
-    udp_rma_write(box.datagram + box.bytes, rma);
-    box.bytes += udp_rma_bytes(rma->type, rma->nbytes);
-    assert_int_equal(box.datagram[box.bytes], 0xee);
+    udp_rma_write(sent.datagram + sent.bytes, rma);
+    sent.bytes += udp_rma_bytes(rma->type, rma->nbytes);
+    assert_int_equal(sent.datagram[sent.bytes], 0xee);
 }
 
 static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
@@ -442,9 +444,9 @@ static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
         [UDP_FRAME_GOT] = {cookie},
     };
     for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
-        clear(unused);
+        clear_box(unused);
         const udp_rma_t rma = new_rma(type, 5);
-        const uint8_t *at = box.datagram + UDP_HEADER_MOST;
+        const uint8_t *at = sent.datagram + UDP_HEADER_MOST;
         add_rma(&rma);
         assert_int_equal(at[0], type);
         assert_int_equal(at[3], type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS);
@@ -452,7 +454,7 @@ static void puts_and_gets_have_their_bytes_in_their_places(void **unused)
         at += 8;
         for (unsigned w = 0; words[type][w]; w++, at += 8)
             assert_memory_equal(at, words[type][w], 8);
-        assert_ptr_equal(at, box.datagram + UDP_HEADER_MOST + udp_rma_front(type));
+        assert_ptr_equal(at, sent.datagram + UDP_HEADER_MOST + udp_rma_front(type));
         if (type != UDP_FRAME_GET) {
             assert_memory_equal(at, rma.payload, 5);
             assert_memory_equal(at + 5, front, 3);
@@ -464,12 +466,12 @@ static void puts_and_gets_are_read_as_they_were_written(void **unused)
 {
     for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++)
         for (size_t nbytes = 1; nbytes < 40; nbytes++) {
-            clear(unused);
+            clear_box(unused);
             const udp_rma_t rma = new_rma(type, nbytes);
             const uint8_t class = type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
             udp_frame_t frame;
             add_rma(&rma);
-            udp_frames_t frames = frames_of(box.datagram, box.bytes, class);
+            udp_frames_t frames = frames_of(sent.datagram, sent.bytes, class);
             udp_contents_t contents = udp_frames_scan(frames);
             assert_true(contents.good && contents.count == 1);
             assert_int_equal(contents.calls, type == UDP_FRAME_GET);
@@ -483,33 +485,33 @@ static void puts_and_gets_are_read_as_they_were_written(void **unused)
             if (type != UDP_FRAME_GET)
                 assert_memory_equal(frame.payload, rma.payload, nbytes);
             assert_false(udp_frames_next(&frames, &frame));
-            assert_false(udp_frames_scan(frames_of(box.datagram, box.bytes, !class)).good);
+            assert_false(udp_frames_scan(frames_of(sent.datagram, sent.bytes, !class)).good);
         }
 }
 
-static void a_put_or_reply_that_is_alone_is_seen_from_the_front(void **unused)
+static void a_single_put_or_reply_is_recognized_by_its_front(void **unused)
 {
     for (udp_frame_type_t type = UDP_FRAME_PUT; type < UDP_FRAME_TYPES; type++) {
         const uint8_t class = type == UDP_FRAME_GOT ? UDP_REPLIES : UDP_REQUESTS;
         const bool bytes = type != UDP_FRAME_GET;
         const udp_rma_t rma = new_rma(type, 200);
         udp_frame_t frame;
-        clear(unused);
+        clear_box(unused);
         add_rma(&rma);
-        uint8_t *head = malloc(UDP_ALONE_BYTES); // so that a sanitizer sees a look behind it
+        uint8_t *head = malloc(UDP_ALONE_BYTES); // a sanitizer detects any read behind it
         assert_non_null(head);
-        memcpy(head, box.datagram, UDP_ALONE_BYTES);
-        assert_int_equal(is_alone(head, box.bytes, class, &frame), bytes);
+        memcpy(head, sent.datagram, UDP_ALONE_BYTES);
+        assert_int_equal(is_alone(head, sent.bytes, class, &frame), bytes);
         if (bytes)
             assert_true(
                 frame.nbytes == 200 && frame.type == type &&
                 (type == UDP_FRAME_PUT ? frame.place == rma.place : frame.cookie == rma.cookie));
-        assert_false(is_alone(head, box.bytes, !class, &frame));
-        assert_false(is_alone(head, box.bytes - 8, class, &frame));
-        assert_false(is_alone(head, box.bytes + 8, class, &frame));
+        assert_false(is_alone(head, sent.bytes, !class, &frame));
+        assert_false(is_alone(head, sent.bytes - 8, class, &frame));
+        assert_false(is_alone(head, sent.bytes + 8, class, &frame));
         assert_false(is_alone(head, UDP_ALONE_BYTES - 8, class, &frame));
         head[UDP_HEADER_MOST] = UDP_FRAME_LONG;
-        assert_false(is_alone(head, box.bytes, class, &frame));
+        assert_false(is_alone(head, sent.bytes, class, &frame));
         free(head);
     }
 }
@@ -518,11 +520,11 @@ static void a_front_is_all_of_a_frame_but_its_payload(void **unused)
 {
     (void)unused;
     udp_extent_t extent;
-    add(new_message(AQ_AM_LONG, 3, 100, false));
-    const uint8_t *at = box.datagram + UDP_HEADER_MOST;
-    const size_t left = box.bytes - UDP_HEADER_MOST;
+    add_message(new_message(AQ_AM_LONG, 3, 100, false));
+    const uint8_t *at = sent.datagram + UDP_HEADER_MOST;
+    const size_t left = sent.bytes - UDP_HEADER_MOST;
     for (size_t at_hand = 0; at_hand < 32; at_hand++) {
-        uint8_t *exact = malloc(at_hand); // so that a sanitizer sees a look behind it
+        uint8_t *exact = malloc(at_hand); // a sanitizer detects any read behind it
         assert_true(exact || !at_hand);
         if (at_hand)
             memcpy(exact, at, at_hand);
@@ -567,19 +569,19 @@ static bool read_copy(const uint8_t *datagram, size_t bytes, unsigned *count)
     return contents.good;
 }
 
-static void a_cut_datagram_gives_whole_frames_only(void **unused)
+static void a_cut_datagram_has_complete_frames_only(void **unused)
 {
     (void)unused;
     size_t ends[11] = {UDP_HEADER_MOST};
     for (unsigned i = 1; i < 11; i++) {
         add_any(false);
-        ends[i] = box.bytes;
+        ends[i] = sent.bytes;
     }
     unsigned whole = 0, count;
-    for (size_t bytes = UDP_HEADER_MOST; bytes <= box.bytes; bytes++) {
+    for (size_t bytes = UDP_HEADER_MOST; bytes <= sent.bytes; bytes++) {
         if (whole < 10 && bytes == ends[whole + 1])
             whole++;
-        bool good = read_copy(box.datagram, bytes, &count);
+        bool good = read_copy(sent.datagram, bytes, &count);
         assert_int_equal(count, whole);
         assert_int_equal(good, bytes == ends[whole]);
     }
@@ -589,13 +591,13 @@ static void any_bytes_are_read_without_harm(void **unused)
 {
     unsigned bad = 0, count;
     for (unsigned round = 0; round < 20000; round++) {
-        clear(unused);
-        while (box.count < 4)
+        clear_box(unused);
+        while (sent.count < 4)
             add_any(false);
         for (unsigned i = 0; i < 3; i++)
-            box.datagram[UDP_HEADER_MOST + below(box.bytes - UDP_HEADER_MOST)] =
-                (uint8_t)below(256);
-        bad += !read_copy(box.datagram, box.bytes, &count);
+            sent.datagram[UDP_HEADER_MOST + random_below(sent.bytes - UDP_HEADER_MOST)] =
+                (uint8_t)random_below(256);
+        bad += !read_copy(sent.datagram, sent.bytes, &count);
     }
     assert_true(bad > 100);
 }
@@ -604,23 +606,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_header_has_its_bytes_in_their_places),
-        cmocka_unit_test(an_acknowledgement_that_is_not_there_takes_no_room),
-        cmocka_unit_test(where_nothing_is_missing_an_acknowledgement_is_shorter),
+        cmocka_unit_test(an_absent_acknowledgement_takes_no_bytes),
+        cmocka_unit_test(without_gaps_an_acknowledgement_is_shorter),
         cmocka_unit_test(a_header_is_read_as_it_was_written),
-        cmocka_unit_test(what_is_no_header_is_told_apart),
+        cmocka_unit_test(bad_headers_are_refused_with_the_fault),
         cmocka_unit_test(data_needs_frames_and_lengths_of_eight),
-        cmocka_unit_test_setup(frames_are_read_as_they_were_written, clear),
-        cmocka_unit_test_setup(a_frame_has_its_bytes_in_their_places, clear),
-        cmocka_unit_test_setup(a_payload_may_be_there_before_or_come_after, clear),
-        cmocka_unit_test_setup(a_bad_frame_ends_the_datagram, clear),
-        cmocka_unit_test_setup(frames_of_the_other_class_are_refused, clear),
-        cmocka_unit_test_setup(puts_and_gets_have_their_bytes_in_their_places, clear),
-        cmocka_unit_test_setup(puts_and_gets_are_read_as_they_were_written, clear),
-        cmocka_unit_test_setup(a_put_or_reply_that_is_alone_is_seen_from_the_front, clear),
-        cmocka_unit_test_setup(a_front_is_all_of_a_frame_but_its_payload, clear),
+        cmocka_unit_test_setup(frames_are_read_as_they_were_written, clear_box),
+        cmocka_unit_test_setup(a_frame_has_its_bytes_in_their_places, clear_box),
+        cmocka_unit_test_setup(a_payload_may_be_written_before_or_after, clear_box),
+        cmocka_unit_test_setup(a_bad_frame_ends_the_datagram, clear_box),
+        cmocka_unit_test_setup(frames_of_the_other_class_are_refused, clear_box),
+        cmocka_unit_test_setup(puts_and_gets_have_their_bytes_in_their_places, clear_box),
+        cmocka_unit_test_setup(puts_and_gets_are_read_as_they_were_written, clear_box),
+        cmocka_unit_test_setup(a_single_put_or_reply_is_recognized_by_its_front, clear_box),
+        cmocka_unit_test_setup(a_front_is_all_of_a_frame_but_its_payload, clear_box),
         cmocka_unit_test(a_place_has_a_key_and_an_offset),
-        cmocka_unit_test_setup(a_cut_datagram_gives_whole_frames_only, clear),
-        cmocka_unit_test_setup(any_bytes_are_read_without_harm, clear),
+        cmocka_unit_test_setup(a_cut_datagram_has_complete_frames_only, clear_box),
+        cmocka_unit_test_setup(any_bytes_are_read_without_harm, clear_box),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Non-contiguous transfers: how sides are walked and merged, what packed messages hold, and how
-// many messages travel. A stub of a conduit counts the messages and keeps the newest one.
+// Non-contiguous transfers: how sides are walked and merged, what packed messages contain, and how
+// many messages are sent. A stub conduit counts the messages and keeps the latest one.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,17 +26,17 @@ enum { RANKS = 2, FAR = 1, MEDIUM = 1024, RUN = sizeof(aq_vis_run_t), REMOTE = 1
 
 static struct {
     unsigned sends, refusals;
-    unsigned refuse_after; // one send is refused after that many
+    unsigned refuse_after; // after this many sends, the next one is refused once; 0: never
     unsigned of_handler[256];
-    size_t payload; // bytes of all messages
+    size_t payload; // in bytes, of all messages
     aq_am_t am;
     char message[MEDIUM];
-    aq_cookie_t asked[8]; // of each message of a get
+    aq_cookie_t asked[8]; // the cookies of the messages of a get
 } post;
 
 static char memory[1 << 16];
 
-static void keep_asked(const aq_am_t *am)
+static void keep_cookie_of_get(const aq_am_t *am)
 {
     unsigned number = post.of_handler[AQ_HANDLER_VIS_GET] - 1;
     assert_true(number < 8);
@@ -58,7 +58,7 @@ static aq_status_t post_send(aq_conduit_t *conduit, void *link, const aq_am_t *a
     post.of_handler[am->handler]++;
     post.payload += am->nbytes;
     if (am->handler == AQ_HANDLER_VIS_GET)
-        keep_asked(am);
+        keep_cookie_of_get(am);
     post.am = *am;
     if (am->category == AQ_AM_MEDIUM) {
         assert_true(am->nbytes <= MEDIUM);
@@ -73,7 +73,7 @@ static unsigned post_poll(aq_conduit_t *conduit, unsigned what)
     return 0;
 }
 
-static int clear(void **state)
+static int clear_post(void **state)
 {
     (void)state;
     memset(&post, 0, sizeof post);
@@ -101,16 +101,16 @@ static int start_job(void **state)
     aq_job.conduit_count = 1;
     aq_job.max_medium = aq_job.max_long = aq_job.max_long_unmapped = MEDIUM;
     aq_team.head = (struct gex_tm){.size = RANKS, .peer_shift = shifts};
-    return clear(state);
+    return clear_post(state);
 }
 
-static char *far(size_t offset)
+static char *remote_addr(size_t offset)
 {
     return (char *)(uintptr_t)(REMOTE + offset);
 }
 
-static aq_vis_side_t grid(char *addr, size_t elem, size_t levels, const ptrdiff_t *strides,
-                          const size_t *steps)
+static aq_vis_side_t make_strided_side(char *addr, size_t elem, size_t levels,
+                                       const ptrdiff_t *strides, const size_t *steps)
 {
     return (aq_vis_side_t){.kind = AQ_VIS_STRIDED,
                            .list = strides,
@@ -127,34 +127,35 @@ static void contiguous_levels_become_one_block(void **state)
     (void)state;
     const ptrdiff_t strides[] = {8, 80, 240};
     const size_t steps[] = {10, 3, 7};
-    aq_vis_side_t side = grid(memory, 8, 3, strides, steps);
+    aq_vis_side_t side = make_strided_side(memory, 8, 3, strides, steps);
     aq_vis_shape_t shape;
     aq_vis_shape(&shape, &side, &side);
     assert_int_equal(shape.elem, 8 * 10 * 3 * 7);
     assert_int_equal(shape.dims, 0);
 }
 
-static void what_one_side_cannot_merge_stays(void **state)
+static void a_level_that_one_side_cannot_merge_stays(void **state)
 {
     (void)state;
     const ptrdiff_t dense[] = {8, 80, 1000}, sparse[] = {16, 160, 2000};
     const size_t steps[] = {10, 3, 1};
-    aq_vis_side_t a = grid(memory, 8, 3, dense, steps), b = grid(memory, 8, 3, sparse, steps);
+    aq_vis_side_t a = make_strided_side(memory, 8, 3, dense, steps),
+                  b = make_strided_side(memory, 8, 3, sparse, steps);
     aq_vis_shape_t shape;
     aq_vis_shape(&shape, &a, &b);
     assert_int_equal(shape.elem, 8);
-    assert_int_equal(shape.dims, 1); // two regular levels are one; a level of one step is none
+    assert_int_equal(shape.dims, 1); // regular levels merge; one step is no level
     assert_int_equal(shape.dim[0].count, 30);
     assert_int_equal(shape.dim[0].stride[0], 8);
     assert_int_equal(shape.dim[0].stride[1], 16);
 }
 
-static void a_level_without_steps_is_nothing(void **state)
+static void a_level_without_steps_is_empty(void **state)
 {
     (void)state;
     const ptrdiff_t strides[] = {8, 80};
     const size_t steps[] = {10, 0};
-    aq_vis_side_t side = grid(memory, 8, 2, strides, steps);
+    aq_vis_side_t side = make_strided_side(memory, 8, 2, strides, steps);
     aq_vis_cursor_t cursor;
     aq_vis_cursor_start(&cursor, &side);
     assert_int_equal(cursor.left, 0);
@@ -169,7 +170,7 @@ static void a_cursor_walks_backwards_and_transposed(void **state)
     const ptrdiff_t strides[] = {100, -10};
     const size_t steps[] = {2, 3};
     static const int expected[] = {50, 150, 40, 140, 30, 130};
-    aq_vis_side_t side = grid(memory + 50, 4, 2, strides, steps);
+    aq_vis_side_t side = make_strided_side(memory + 50, 4, 2, strides, steps);
     aq_vis_cursor_t cursor;
     aq_vis_cursor_start(&cursor, &side);
     for (unsigned i = 0; i < 6; i++) {
@@ -207,7 +208,7 @@ static void regular_pieces_are_one_run(void **state)
         assert_int_equal(aq_vis_pack_add(&pack, memory + 1000 - 24 * i, 8), 8);
     assert_int_equal(pack.runs, 1);
     assert_int_equal(aq_vis_pack_add(&pack, memory + 1, 2), 2);
-    assert_int_equal(aq_vis_pack_add(&pack, memory + 3, 2), 2); // goes on where that ends
+    assert_int_equal(aq_vis_pack_add(&pack, memory + 3, 2), 2); // continues the piece before
     aq_vis_pack_end(&pack);
     assert_int_equal(pack.runs, 2);
     assert_int_equal(pack.nbytes, 164);
@@ -219,7 +220,7 @@ static void regular_pieces_are_one_run(void **state)
     assert_int_equal(runs[1].nbytes, 4);
 }
 
-static void runs_and_data_share_the_room(void **state)
+static void runs_and_data_share_the_message(void **state)
 {
     (void)state;
     char out[RUN * 2];
@@ -258,7 +259,7 @@ typedef struct wrong {
     const char *says;
 } wrong_t;
 
-static void a_wrong_message_is_told(void **state)
+static void a_wrong_message_is_described(void **state)
 {
     (void)state;
     static const wrong_t wrongs[] = {
@@ -306,13 +307,15 @@ static void a_strided_put_fills_its_messages(void **state)
 {
     (void)state;
     const size_t one_message[] = {(MEDIUM - RUN) / 8}, steps[] = {500};
-    gex_VIS_StridedPutNBI(&aq_team.head, FAR, far(0), sparse, memory, dense, 8, one_message, 1, 0);
+    gex_VIS_StridedPutNBI(&aq_team.head, FAR, remote_addr(0), sparse, memory, dense, 8, one_message,
+                          1, 0);
     assert_int_equal(post.sends, 1);
     assert_int_equal(post.payload, MEDIUM);
     assert_int_equal(post.am.handler, AQ_HANDLER_VIS_PUT);
-    clear(NULL);
-    gex_VIS_StridedPutNBI(&aq_team.head, FAR, far(0), sparse, memory, dense, 8, steps, 1, 0);
-    assert_int_equal(post.sends, 4); // 4000 bytes, 1000 beside each run
+    clear_post(NULL);
+    gex_VIS_StridedPutNBI(&aq_team.head, FAR, remote_addr(0), sparse, memory, dense, 8, steps, 1,
+                          0);
+    assert_int_equal(post.sends, 4); // 4000 bytes, 1000 in each message beside its run
     assert_int_equal(post.payload, 4000 + 4 * RUN);
     assert_int_equal(pending(), 5);
     forget_pending();
@@ -322,7 +325,8 @@ static void a_get_asks_for_full_messages(void **state)
 {
     (void)state;
     const size_t steps[] = {512};
-    gex_VIS_StridedGetNBI(&aq_team.head, memory, dense, FAR, far(0), sparse, 8, steps, 1, 0);
+    gex_VIS_StridedGetNBI(&aq_team.head, memory, dense, FAR, remote_addr(0), sparse, 8, steps, 1,
+                          0);
     assert_int_equal(post.of_handler[AQ_HANDLER_VIS_GET], 4);
     assert_int_equal(post.payload, 4 * RUN);
     assert_int_equal(pending(), 4);
@@ -333,10 +337,11 @@ static void a_get_asks_for_full_messages(void **state)
         free(aq_pending_end(AQ_PENDING_VIS_GET, &token, post.asked[i]).context);
 }
 
-static void a_large_piece_goes_by_itself(void **state)
+static void a_large_piece_is_a_put_of_its_own(void **state)
 {
     (void)state;
-    gex_Memvec_t there[] = {{far(0), 10}, {far(100), 3000}, {far(4000), 10}};
+    gex_Memvec_t there[] = {
+        {remote_addr(0), 10}, {remote_addr(100), 3000}, {remote_addr(4000), 10}};
     gex_Memvec_t here = {memory, 3020};
     gex_VIS_VectorPutNBI(&aq_team.head, FAR, 3, there, 1, &here, 0);
     assert_int_equal(post.of_handler[AQ_HANDLER_VIS_PUT], 2);
@@ -350,25 +355,25 @@ static void only_the_first_message_may_be_refused(void **state)
     (void)state;
     const size_t steps[] = {500};
     post.refusals = 1;
-    assert_int_not_equal(gex_VIS_StridedPutNBI(&aq_team.head, FAR, far(0), sparse, memory, dense, 8,
-                                               steps, 1, GEX_FLAG_IMMEDIATE),
+    assert_int_not_equal(gex_VIS_StridedPutNBI(&aq_team.head, FAR, remote_addr(0), sparse, memory,
+                                               dense, 8, steps, 1, GEX_FLAG_IMMEDIATE),
                          0);
     post.refusals = 1;
-    assert_ptr_equal(gex_VIS_StridedGetNB(&aq_team.head, memory, dense, FAR, far(0), sparse, 8,
-                                          steps, 1, GEX_FLAG_IMMEDIATE),
+    assert_ptr_equal(gex_VIS_StridedGetNB(&aq_team.head, memory, dense, FAR, remote_addr(0), sparse,
+                                          8, steps, 1, GEX_FLAG_IMMEDIATE),
                      GEX_EVENT_NO_OP);
     assert_int_equal(post.sends, 0);
     assert_int_equal(pending(), 0);
     post.refuse_after = 2;
-    assert_int_equal(gex_VIS_StridedPutNBI(&aq_team.head, FAR, far(0), sparse, memory, dense, 8,
-                                           steps, 1, GEX_FLAG_IMMEDIATE),
+    assert_int_equal(gex_VIS_StridedPutNBI(&aq_team.head, FAR, remote_addr(0), sparse, memory,
+                                           dense, 8, steps, 1, GEX_FLAG_IMMEDIATE),
                      0);
     assert_int_equal(post.sends, 4);
     assert_int_equal(pending(), 4);
     forget_pending();
 }
 
-static void nothing_travels_where_memory_is_mapped(void **state)
+static void nothing_is_sent_if_memory_is_mapped(void **state)
 {
     (void)state;
     const size_t steps[] = {3};
@@ -386,7 +391,8 @@ static void the_notice_follows_the_pieces(void **state)
     const size_t steps[] = {3};
     char text[] = "text";
     gex_VIS_SetPeerCompletionHandler(200, text, 4, 0);
-    gex_VIS_StridedPutNBI(&aq_team.head, FAR, far(0), sparse, memory, dense, 8, steps, 1, 0);
+    gex_VIS_StridedPutNBI(&aq_team.head, FAR, remote_addr(0), sparse, memory, dense, 8, steps, 1,
+                          0);
     assert_int_equal(post.sends, 1);
     assert_int_equal(post.of_handler[AQ_HANDLER_VIS_NOTICE], 0);
     assert_int_equal(pending(), 1);
@@ -396,27 +402,28 @@ static void the_notice_follows_the_pieces(void **state)
     assert_int_equal(post.of_handler[AQ_HANDLER_VIS_NOTICE], 1);
     assert_memory_equal(post.message, "text", 4);
     gex_VIS_StridedPutNB(&aq_team.head, 0, memory + 1000, sparse, memory, dense, 8, steps, 1, 0);
-    assert_int_equal(post.of_handler[AQ_HANDLER_VIS_NOTICE], 1); // for one put only
+    // A handler is set for one put only.
+    assert_int_equal(post.of_handler[AQ_HANDLER_VIS_NOTICE], 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(contiguous_levels_become_one_block, clear),
-        cmocka_unit_test_setup(what_one_side_cannot_merge_stays, clear),
-        cmocka_unit_test_setup(a_level_without_steps_is_nothing, clear),
-        cmocka_unit_test_setup(a_cursor_walks_backwards_and_transposed, clear),
-        cmocka_unit_test_setup(a_cursor_leaves_out_empty_pieces, clear),
-        cmocka_unit_test_setup(regular_pieces_are_one_run, clear),
-        cmocka_unit_test_setup(runs_and_data_share_the_room, clear),
-        cmocka_unit_test_setup(unpack_puts_back_what_repack_took, clear),
-        cmocka_unit_test_setup(a_wrong_message_is_told, clear),
-        cmocka_unit_test_setup(a_strided_put_fills_its_messages, clear),
-        cmocka_unit_test_setup(a_get_asks_for_full_messages, clear),
-        cmocka_unit_test_setup(a_large_piece_goes_by_itself, clear),
-        cmocka_unit_test_setup(only_the_first_message_may_be_refused, clear),
-        cmocka_unit_test_setup(nothing_travels_where_memory_is_mapped, clear),
-        cmocka_unit_test_setup(the_notice_follows_the_pieces, clear),
+        cmocka_unit_test_setup(contiguous_levels_become_one_block, clear_post),
+        cmocka_unit_test_setup(a_level_that_one_side_cannot_merge_stays, clear_post),
+        cmocka_unit_test_setup(a_level_without_steps_is_empty, clear_post),
+        cmocka_unit_test_setup(a_cursor_walks_backwards_and_transposed, clear_post),
+        cmocka_unit_test_setup(a_cursor_leaves_out_empty_pieces, clear_post),
+        cmocka_unit_test_setup(regular_pieces_are_one_run, clear_post),
+        cmocka_unit_test_setup(runs_and_data_share_the_message, clear_post),
+        cmocka_unit_test_setup(unpack_puts_back_what_repack_took, clear_post),
+        cmocka_unit_test_setup(a_wrong_message_is_described, clear_post),
+        cmocka_unit_test_setup(a_strided_put_fills_its_messages, clear_post),
+        cmocka_unit_test_setup(a_get_asks_for_full_messages, clear_post),
+        cmocka_unit_test_setup(a_large_piece_is_a_put_of_its_own, clear_post),
+        cmocka_unit_test_setup(only_the_first_message_may_be_refused, clear_post),
+        cmocka_unit_test_setup(nothing_is_sent_if_memory_is_mapped, clear_post),
+        cmocka_unit_test_setup(the_notice_follows_the_pieces, clear_post),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }
