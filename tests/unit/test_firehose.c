@@ -1,5 +1,5 @@
 // Pinned memory of one process: hits, growth, eviction, invalidation, limits; then a million random
-// operations against a model, and threads.
+// operations that are compared with a model, and threads.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -78,7 +78,7 @@ static aq_firehose_region_t *pin(uint32_t page, uint32_t pages, bool write)
     return region;
 }
 
-static void touch(uint32_t page, uint32_t pages)
+static void pin_once(uint32_t page, uint32_t pages)
 {
     aq_firehose_release(pin(page, pages, true));
 }
@@ -90,17 +90,17 @@ static aq_firehose_stats_t stats(void)
     return stats;
 }
 
-static void assert_is(const aq_firehose_region_t *region, uint32_t first, uint32_t last)
+static void assert_pages(const aq_firehose_region_t *region, uint32_t first, uint32_t last)
 {
     assert_int_equal(region->start, at(first));
     assert_int_equal(region->end, at(last));
 }
 
-// The result of a request is a region from page first to before page last.
-static void assert_has(uint32_t page, uint32_t pages, uint32_t first, uint32_t last)
+// Pins pages, and checks that the result is a region of the pages `first` to `last` - 1.
+static void assert_pinned_as(uint32_t page, uint32_t pages, uint32_t first, uint32_t last)
 {
     aq_firehose_region_t *region = pin(page, pages, true);
-    assert_is(region, first, last);
+    assert_pages(region, first, last);
     aq_firehose_release(region);
 }
 
@@ -111,9 +111,9 @@ static void test_hit(void **state)
     (void)state;
     start(PLENTY, PAGES);
     aq_firehose_region_t *first = pin(10, 3, true);
-    assert_is(first, 10, 13);
+    assert_pages(first, 10, 13);
     aq_firehose_region_t *again = NULL;
-    // Any part of it, also of a page.
+    // A request for any part of the region hits, even one that starts inside a page.
     assert_int_equal(aq_firehose_pin(firehose, (void *)(at(11) + 100), 5000, true, &again), AQ_OK);
     assert_ptr_equal(again, first);
     assert_int_equal(memory.registered, 1);
@@ -121,7 +121,7 @@ static void test_hit(void **state)
     aq_firehose_release(again);
     assert_int_equal(memory.now.regions, 1);
     assert_int_equal(stats().misses, 1);
-    touch(12, 1);
+    pin_once(12, 1);
     assert_int_equal(memory.registered, 1);
     stop();
 }
@@ -132,7 +132,7 @@ static void test_parts_of_pages(void **state)
     aq_firehose_region_t *region;
     start(PLENTY, PAGES);
     assert_int_equal(aq_firehose_pin(firehose, (void *)(at(5) + 4095), 2, false, &region), AQ_OK);
-    assert_is(region, 5, 7);
+    assert_pages(region, 5, 7);
     aq_firehose_release(region);
     stop();
 }
@@ -142,17 +142,17 @@ static void test_long(void **state)
     (void)state;
     start(PLENTY, PAGES);
     aq_firehose_region_t *region = pin(20, 3 * REGION_PAGES, true);
-    assert_is(region, 20, 20 + REGION_PAGES);
-    // The longest region serves its beginning without another pin.
+    assert_pages(region, 20, 20 + REGION_PAGES);
+    // A region of the longest length serves the beginning of a longer request without another pin.
     aq_firehose_region_t *same = pin(21, 3 * REGION_PAGES, true);
     assert_ptr_equal(same, region);
     assert_int_equal(stats().misses, 1);
     aq_firehose_release(region);
     aq_firehose_release(same);
-    // So does any region if the length exceeds the end of the address space.
+    // A length beyond the end of the address space is served by one region too.
     assert_int_equal(aq_firehose_pin(firehose, (void *)at(100), SIZE_MAX - 5, true, &region),
                      AQ_OK);
-    assert_is(region, 100, 100 + REGION_PAGES);
+    assert_pages(region, 100, 100 + REGION_PAGES);
     aq_firehose_release(region);
     stop();
 }
@@ -163,22 +163,22 @@ static void test_grows(void **state)
 {
     (void)state;
     start(PLENTY, PAGES);
-    touch(10, 2);
-    touch(11, 3); // begins in it
-    assert_has(10, 4, 10, 14);
+    pin_once(10, 2);
+    pin_once(11, 3); // begins inside the first region
+    assert_pinned_as(10, 4, 10, 14);
     assert_int_equal(memory.now.regions, 1);
     stop();
 }
 
-static void test_takes_in(void **state)
+static void test_merges_neighbours(void **state)
 {
     (void)state;
     start(PLENTY, PAGES);
-    touch(10, 1);
-    touch(12, 1);
-    touch(14, 2);
-    aq_firehose_region_t *region = pin(9, 6, true); // over all of them, and into the last
-    assert_is(region, 9, 16);
+    pin_once(10, 1);
+    pin_once(12, 1);
+    pin_once(14, 2);
+    aq_firehose_region_t *region = pin(9, 6, true); // covers two regions and a part of the third
+    assert_pages(region, 9, 16);
     assert_int_equal(memory.now.regions, 1);
     aq_firehose_release(region);
     stop();
@@ -188,24 +188,24 @@ static void test_neighbours(void **state)
 {
     (void)state;
     start(PLENTY, PAGES);
-    touch(10, 1);
-    touch(11, 1);
+    pin_once(10, 1);
+    pin_once(11, 1);
     assert_int_equal(memory.now.regions, 1);
-    touch(12, 1); // the neighbour is longer
+    pin_once(12, 1); // does not merge: the neighbour is longer
     assert_int_equal(memory.now.regions, 2);
-    touch(13, 1);
+    pin_once(13, 1);
     assert_int_equal(memory.now.regions, 1);
-    assert_has(10, 1, 10, 14);
+    assert_pinned_as(10, 1, 10, 14);
     stop();
 }
 
-// With one page after the other, a page is pinned again each time that its region has doubled.
+// When pages are pinned one after the other, a page is pinned again only when its region doubles.
 static void test_growth_is_cheap(void **state)
 {
     (void)state;
     start(PLENTY, PAGES);
     for (uint32_t page = 0; page < PAGES; page++)
-        touch(page, 1);
+        pin_once(page, 1);
     assert_int_equal(memory.now.regions, PAGES / REGION_PAGES);
     assert_int_equal(memory.registered, PAGES);
     uint64_t pinned = 0;
@@ -221,11 +221,11 @@ static void test_no_growth_in_use(void **state)
     start(PLENTY, PAGES);
     aq_firehose_region_t *used = pin(10, 2, true);
     aq_firehose_region_t *head = pin(11, 3, true);
-    assert_ptr_equal(head, used); // its beginning only
+    assert_ptr_equal(head, used); // covers the beginning of the request only
     aq_firehose_region_t *before = pin(8, 4, true);
-    assert_is(before, 8, 10);
+    assert_pages(before, 8, 10);
     aq_firehose_region_t *behind = pin(12, 2, true);
-    assert_is(behind, 12, 14);
+    assert_pages(behind, 12, 14);
     aq_firehose_release(used);
     aq_firehose_release(head);
     aq_firehose_release(before);
@@ -237,10 +237,10 @@ static void test_unmapped_neighbours(void **state)
 {
     (void)state;
     start(PLENTY, PAGES);
-    touch(10, 1);
+    pin_once(10, 1);
     memory.access[10] = FAKE_NONE; // unmapped without an invalidation
     aq_firehose_region_t *region = pin(11, 1, true);
-    assert_is(region, 11, 12);
+    assert_pages(region, 11, 12);
     aq_firehose_release(region);
     assert_int_equal(try_pin(10, 2, true, &region), AQ_ERR_ARG);
     assert_int_equal(try_pin(10, 2, false, &region), AQ_ERR_ARG);
@@ -259,7 +259,7 @@ static void test_read_only(void **state)
     assert_int_equal(try_pin(10, 2, true, &region), AQ_ERR_ARG);
     region = pin(10, 2, false);
     assert_false(region->writable);
-    // Now it may be written: a new registration, though the old one is in use.
+    // Once the pages are writable, a write gets a new registration although the old one is in use.
     memory.access[10] = FAKE_WRITE;
     memory.access[11] = FAKE_WRITE;
     aq_firehose_region_t *writable = pin(10, 2, true);
@@ -290,11 +290,11 @@ static void test_evicts_oldest(void **state)
 {
     (void)state;
     start(3, PAGES);
-    touch(0, 1);
-    touch(20, 1);
-    touch(40, 1);
-    touch(0, 1); // used again
-    touch(60, 1);
+    pin_once(0, 1);
+    pin_once(20, 1);
+    pin_once(40, 1);
+    pin_once(0, 1); // used again
+    pin_once(60, 1);
     assert_int_equal(memory.pins[0], 1);
     assert_int_equal(memory.pins[20], 0);
     assert_int_equal(memory.pins[40], 1);
@@ -302,7 +302,7 @@ static void test_evicts_oldest(void **state)
     stop();
 }
 
-static void test_in_use_stays(void **state)
+static void test_evicts_nothing_in_use(void **state)
 {
     (void)state;
     aq_firehose_region_t *region;
@@ -322,20 +322,20 @@ static void test_bytes(void **state)
 {
     (void)state;
     start(PLENTY, 4);
-    touch(0, 3);
+    pin_once(0, 3);
     aq_firehose_region_t *region = pin(20, 2, true); // the first one is evicted
     assert_int_equal(memory.now.bytes, 2 * FAKE_PAGE);
-    aq_firehose_region_t *less = pin(40, 3, true); // what is left
-    assert_is(less, 40, 42);
+    aq_firehose_region_t *less = pin(40, 3, true); // cut to the pages that the limit leaves
+    assert_pages(less, 40, 42);
     aq_firehose_release(region);
     aq_firehose_release(less);
-    region = pin(60, 8, true); // more than there may be
-    assert_is(region, 60, 64);
+    region = pin(60, 8, true); // more pages than the limit
+    assert_pages(region, 60, 64);
     aq_firehose_release(region);
     stop();
 }
 
-static void test_nothing(void **state)
+static void test_no_memory_allowed(void **state)
 {
     (void)state;
     aq_firehose_region_t *region;
@@ -355,13 +355,13 @@ static void test_invalidate(void **state)
 {
     (void)state;
     start(PLENTY, PAGES);
-    touch(0, 3);
-    touch(10, 3);
-    touch(90, 3); // in another block
+    pin_once(0, 3);
+    pin_once(10, 3);
+    pin_once(90, 3); // in another block
     assert_int_equal(invalidate(11, 80), AQ_OK);
     assert_int_equal(memory.now.regions, 1);
     assert_int_equal(memory.pins[0], 1);
-    assert_int_equal(invalidate(50, 10), AQ_OK); // nothing there
+    assert_int_equal(invalidate(50, 10), AQ_OK); // nothing is pinned there
     stop();
 }
 
@@ -384,8 +384,8 @@ static void test_invalidate_in_use(void **state)
 
 // ---- limits of the machine ----
 
-// What a function writes to standard error.
-static void listen_to(void (*body)(void), char *text, size_t size)
+// Stores what a function writes to standard error.
+static void capture_stderr(void (*body)(void), char *text, size_t size)
 {
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -404,7 +404,7 @@ static void listen_to(void (*body)(void), char *text, size_t size)
 static void meet_limit(void)
 {
     for (uint32_t page = 0; page < PAGES; page += 20)
-        touch(page, 3);
+        pin_once(page, 3);
 }
 
 static void test_limits(void **state)
@@ -426,12 +426,13 @@ static void test_limits(void **state)
             memory.most.regions = 3;
         else
             memory.most.bytes = 10 * FAKE_PAGE;
-        listen_to(meet_limit, text, sizeof text);
+        capture_stderr(meet_limit, text, sizeof text);
         assert_non_null(strstr(text, cases[i].name));
         assert_non_null(strstr(text, cases[i].remedy));
-        assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); // once
+        assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); // one line only
         assert_int_equal(memory.now.regions, 3);
-        // From now on nothing is tried in vain.
+        // From now on the cache must stay below the limit. Past that limit, the fake device would
+        // report success without pinning.
         memory.limit = AQ_FIREHOSE_PINNED;
         meet_limit();
         assert_int_equal(memory.now.regions, 3);
@@ -446,14 +447,14 @@ static void meet_limit_twice(void)
     meet_limit();
 }
 
-static void test_limit_told_once(void **state)
+static void test_limit_logged_once(void **state)
 {
     (void)state;
     char text[4096];
     start(PLENTY, PAGES);
     memory.limit = AQ_FIREHOSE_MEMLOCK;
     memory.most.bytes = 10 * FAKE_PAGE;
-    listen_to(meet_limit_twice, text, sizeof text);
+    capture_stderr(meet_limit_twice, text, sizeof text);
     assert_int_equal(memory.now.regions, 2);
     assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
     stop();
@@ -462,7 +463,7 @@ static void test_limit_told_once(void **state)
 static void pin_much(void)
 {
     aq_firehose_region_t *region = pin(30, 10, true);
-    assert_is(region, 30, 35); // half of it
+    assert_pages(region, 30, 35); // half of the pages
     aq_firehose_release(region);
 }
 
@@ -473,7 +474,7 @@ static void test_limit_cuts(void **state)
     start(PLENTY, PAGES);
     memory.most.bytes = 7 * FAKE_PAGE;
     memory.limit = AQ_FIREHOSE_MEMLOCK;
-    listen_to(pin_much, text, sizeof text);
+    capture_stderr(pin_much, text, sizeof text);
     assert_non_null(strstr(text, "20 KiB"));
     stop();
 }
@@ -492,32 +493,32 @@ static void test_limit_of_nothing(void **state)
     start(PLENTY, PAGES);
     memory.most.bytes = 0;
     memory.limit = AQ_FIREHOSE_CGROUP;
-    listen_to(pin_in_vain, text, sizeof text);
+    capture_stderr(pin_in_vain, text, sizeof text);
     assert_non_null(strstr(text, "memory.max"));
     stop();
 }
 
-// ---- against a model ----
+// ---- comparison with a model ----
 
-enum { OPERATIONS = 1000000, HANDS = 6, MODEL_REGIONS = 10, MODEL_PAGES = 60 };
+enum { OPERATIONS = 1000000, HOLDERS = 6, MODEL_REGIONS = 10, MODEL_PAGES = 60 };
 
-typedef struct hand {
-    aq_firehose_region_t *region; // NULL: empty
-    uint32_t page, pages;         // what of it is used
+typedef struct holder {
+    aq_firehose_region_t *region; // NULL: holds nothing
+    uint32_t page, pages;         // pages of the region that the holder uses
     bool write;
-} hand_t;
+} holder_t;
 
-// The model: for each page the registration that has to serve a request, as far as the cache can
-// know it. The pinner records it in owner; invalidation removes it here.
-static hand_t hands[HANDS];
+// The model: memory.owner has for each page the registration that must serve a request. The fake
+// pinner records registrations there; the tests remove those that the cache forgets.
+static holder_t holders[HOLDERS];
 static uint64_t seed;
 
-static uint32_t dice(uint32_t below)
+static uint32_t random_below(uint32_t below)
 {
     return fake_random(&seed, below);
 }
 
-// The registration that covers all of the pages with this access; 0: none.
+// Returns the registration that covers all of the pages with this access, or 0 if there is none.
 static uint32_t expected(uint32_t page, uint32_t pages, bool write)
 {
     uint32_t id = memory.owner[page];
@@ -527,8 +528,8 @@ static uint32_t expected(uint32_t page, uint32_t pages, bool write)
     return id && write && !memory.registrations[id].writable ? 0 : id;
 }
 
-// The cache forgot a registration that is still in use.
-static void strike_out(uint32_t id)
+// Removes a registration from the model: the cache forgets it, though it may still be in use.
+static void forget_registration(uint32_t id)
 {
     for (uint32_t i = 0; i < PAGES; i++)
         if (memory.owner[i] == id)
@@ -543,41 +544,41 @@ static bool is_allowed(uint32_t page, uint32_t pages, bool write)
     return true;
 }
 
-static aq_firehose_amount_t in_hands(void)
+static aq_firehose_amount_t held_amount(void)
 {
     aq_firehose_amount_t amount = {0, 0};
-    for (int i = 0; i < HANDS; i++) {
-        bool counted = !hands[i].region;
+    for (int i = 0; i < HOLDERS; i++) {
+        bool counted = !holders[i].region;
         for (int j = 0; j < i; j++)
-            counted = counted || hands[j].region == hands[i].region;
+            counted = counted || holders[j].region == holders[i].region;
         if (!counted) {
             amount.regions++;
-            amount.bytes += aq_firehose_map_bytes(hands[i].region);
+            amount.bytes += aq_firehose_map_bytes(holders[i].region);
         }
     }
     return amount;
 }
 
-// A lack of room is legal only if all pinned memory is in use.
+// AQ_AGAIN is correct only if all pinned memory is in use and a limit is reached.
 static void check_full(void)
 {
-    aq_firehose_amount_t used = in_hands();
+    aq_firehose_amount_t used = held_amount();
     assert_int_equal(used.regions, memory.now.regions);
     assert_int_equal(used.bytes, memory.now.bytes);
     assert_true(used.regions == MODEL_REGIONS || used.bytes == MODEL_PAGES * FAKE_PAGE);
 }
 
-static void take(hand_t *hand)
+static void pin_random(holder_t *holder)
 {
     aq_firehose_region_t *region = NULL;
-    uint32_t page = dice(PAGES - 24);
-    uint32_t pages = 1 + dice(dice(4) ? 4 : 24);
-    bool write = dice(2);
+    uint32_t page = random_below(PAGES - 24);
+    uint32_t pages = 1 + random_below(random_below(4) ? 4 : 24);
+    bool write = random_below(2);
     uint32_t hit = expected(page, pages, write), before = memory.registered;
     uint32_t old = memory.owner[page];
     aq_status_t status = try_pin(page, pages, write, &region);
     if (write && !memory.registrations[old].writable)
-        strike_out(old);
+        forget_registration(old);
     if (hit) {
         assert_int_equal(status, AQ_OK);
         assert_int_equal(memory.registered, before);
@@ -593,37 +594,37 @@ static void take(hand_t *hand)
         (uint32_t)(aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE) / FAKE_PAGE);
     assert_in_range(pages, 1, REGION_PAGES);
     assert_int_equal(region->key.remote, memory.owner[page]);
-    *hand = (hand_t){region, page, pages, write};
+    *holder = (holder_t){region, page, pages, write};
 }
 
-static void let_go(hand_t *hand)
+static void release_holder(holder_t *holder)
 {
-    fake_use(&memory, hand->region->key.remote, at(hand->page), (size_t)hand->pages * FAKE_PAGE,
-             hand->write);
-    aq_firehose_release(hand->region);
-    hand->region = NULL;
+    fake_use(&memory, holder->region->key.remote, at(holder->page),
+             (size_t)holder->pages * FAKE_PAGE, holder->write);
+    aq_firehose_release(holder->region);
+    holder->region = NULL;
 }
 
 static bool is_used(uint32_t page, uint32_t pages)
 {
-    for (int i = 0; i < HANDS; i++)
-        if (hands[i].region && hands[i].region->start < at(page + pages) &&
-            at(page) < hands[i].region->end)
+    for (int i = 0; i < HOLDERS; i++)
+        if (holders[i].region && holders[i].region->start < at(page + pages) &&
+            at(page) < holders[i].region->end)
             return true;
     return false;
 }
 
-// Memory is unmapped and comes back with another access.
-static void change(void)
+// Unmaps random pages and maps them again with another access, unless they are in use.
+static void change_mapping(void)
 {
-    uint32_t page = dice(PAGES - 24), pages = 1 + dice(24);
+    uint32_t page = random_below(PAGES - 24), pages = 1 + random_below(24);
     bool used = is_used(page, pages);
     assert_int_equal(invalidate(page, pages), used ? AQ_AGAIN : AQ_OK);
     for (uint32_t i = page; i < page + pages; i++)
-        strike_out(memory.owner[i]);
+        forget_registration(memory.owner[i]);
     if (used)
         return;
-    fake_access_t access = (fake_access_t)(dice(4) ? FAKE_WRITE : dice(2));
+    fake_access_t access = (fake_access_t)(random_below(4) ? FAKE_WRITE : random_below(2));
     for (uint32_t i = page; i < page + pages; i++) {
         assert_int_equal(memory.pins[i], 0);
         memory.access[i] = access;
@@ -642,18 +643,18 @@ static void test_model(void **state)
     seed = 88172645463325252u;
     start_with(MODEL_REGIONS, MODEL_PAGES, 2 * OPERATIONS);
     for (int i = 0; i < OPERATIONS; i++) {
-        hand_t *hand = &hands[dice(HANDS)];
-        if (dice(50) == 0)
-            change();
-        else if (hand->region)
-            let_go(hand);
+        holder_t *holder = &holders[random_below(HOLDERS)];
+        if (random_below(50) == 0)
+            change_mapping();
+        else if (holder->region)
+            release_holder(holder);
         else
-            take(hand);
+            pin_random(holder);
         check_limits();
     }
-    for (int i = 0; i < HANDS; i++)
-        if (hands[i].region)
-            let_go(&hands[i]);
+    for (int i = 0; i < HOLDERS; i++)
+        if (holders[i].region)
+            release_holder(&holders[i]);
     aq_firehose_stats_t done = stats();
     assert_true(done.evictions > OPERATIONS / 100);
     assert_true(done.merged > OPERATIONS / 100);
@@ -683,7 +684,7 @@ static void *use_often(void *arg)
     return NULL;
 }
 
-// The limit is slightly too low, so that hits, misses and evictions mix.
+// The limit is a little lower than needed, so that hits, misses and evictions mix.
 static void test_threads(void **state)
 {
     (void)state;
@@ -697,18 +698,18 @@ static void test_threads(void **state)
     assert_true(stats().evictions > 0);
     while (invalidate(0, PAGES) != AQ_OK)
         ;
-    assert_int_equal(memory.now.regions, 0); // whatever was left in use was given back
+    assert_int_equal(memory.now.regions, 0); // the threads have released all regions
     stop();
 }
 
 #ifdef __SANITIZE_THREAD__
 enum { RECYCLED = 100000 };
 #else
-enum { RECYCLED = 2000000 }; // a fault shows about once in a few millions
+enum { RECYCLED = 2000000 }; // a race shows about once in a few million turns
 #endif
 
-// One record for several places, so that it becomes another region again and again while a reader
-// looks at it.
+// With one region at most, threads pin three places in turn, so that one record describes another
+// region again and again while another thread reads that record.
 static void *recycle(void *arg)
 {
     uint64_t own = 999 + (uintptr_t)arg;
@@ -759,7 +760,7 @@ static void test_params(void **state)
     assert_int_equal(params.victim.regions, 256 * 8);
     assert_int_equal(params.per_peer, 768 * 8 / 7);
     assert_int_equal(params.put_in_move, 3072);
-    limits.regions = 1000; // of the device: shared as the memory is
+    limits.regions = 1000; // limit of the device: the pools share it as they share the memory
     read_params(&limits, &params);
     assert_int_equal(params.main.regions, 750);
     assert_int_equal(params.victim.regions, 250);
@@ -782,7 +783,7 @@ static void test_params_given(void **state)
     read_params(&limits, &params);
     assert_int_equal(params.main.bytes, 100 * MB);
     assert_int_equal(params.victim.bytes, 924 * MB);
-    assert_int_equal(params.main.regions, 100); // more are of no use
+    assert_int_equal(params.main.regions, 100); // as many as fill the pool at full length
     assert_int_equal(params.victim.regions, 9);
     assert_int_equal(params.per_peer, 33);
     setenv("GASNET_FIREHOSE_MAXREGION_SIZE", "0", 1);
@@ -796,7 +797,7 @@ static void test_params_given(void **state)
     assert_int_equal(params.victim.bytes, 24 * MB);
 }
 
-// With 64 KiB of locked memory, regions are short enough that there are several.
+// With 64 KiB of locked memory, regions are so short that several fit.
 static void test_params_small(void **state)
 {
     (void)state;
@@ -823,7 +824,7 @@ static void test_params_bad(void **state)
 {
     (void)state;
     char text[4096];
-    listen_to(read_bad_params, text, sizeof text);
+    capture_stderr(read_bad_params, text, sizeof text);
     assert_non_null(strstr(text, "are 100 MB together, and this process may pin 64 MB"));
     assert_non_null(strstr(text, "6 regions for 7 processes"));
 }
@@ -864,8 +865,8 @@ static void test_pinnable(void **state)
     assert_int_equal(aq_firehose_regions(8000, 2), 2000);
 }
 
-// A process without privileges and with 64 KiB of locked memory; the exit code is the test that
-// fails, counted from 1.
+// Runs without privileges and with 64 KiB of locked memory. Returns 0, or the number of the check
+// that fails.
 static int run_limited(void)
 {
     const struct rlimit limit = {64 << 10, 64 << 10};
@@ -890,12 +891,13 @@ static void test_why(void **state)
         _exit(run_limited());
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_int_equal(code, 0);
-    // More than the host has; a process that may not lock that much hears of that limit first.
+    // More memory than the host has. If the process may not lock that much, that limit is the
+    // reason instead.
     aq_firehose_pinned_t why = aq_firehose_why(ENOMEM, UINT64_C(1) << 60);
     assert_true(why == AQ_FIREHOSE_CGROUP || why == AQ_FIREHOSE_MEMLOCK);
 }
 
-static int clean(void **state)
+static int clear_environment(void **state)
 {
     (void)state;
     static const char *const names[] = {"FIREHOSE_M",           "FIREHOSE_R",
@@ -910,7 +912,7 @@ static int clean(void **state)
     return 0;
 }
 
-#define CLEAN(test) cmocka_unit_test_setup_teardown(test, clean, clean)
+#define CLEAN(test) cmocka_unit_test_setup_teardown(test, clear_environment, clear_environment)
 
 int main(void)
 {
@@ -919,7 +921,7 @@ int main(void)
         cmocka_unit_test(test_parts_of_pages),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_grows),
-        cmocka_unit_test(test_takes_in),
+        cmocka_unit_test(test_merges_neighbours),
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_growth_is_cheap),
         cmocka_unit_test(test_no_growth_in_use),
@@ -927,13 +929,13 @@ int main(void)
         cmocka_unit_test(test_read_only),
         cmocka_unit_test(test_readers_share),
         cmocka_unit_test(test_evicts_oldest),
-        cmocka_unit_test(test_in_use_stays),
+        cmocka_unit_test(test_evicts_nothing_in_use),
         cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_no_memory_allowed),
         cmocka_unit_test(test_invalidate),
         cmocka_unit_test(test_invalidate_in_use),
         cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_limit_told_once),
+        cmocka_unit_test(test_limit_logged_once),
         cmocka_unit_test(test_limit_cuts),
         cmocka_unit_test(test_limit_of_nothing),
         cmocka_unit_test(test_model),

@@ -1,5 +1,5 @@
 // Firehoses between processes: several nodes in one process, whose messages and transfers arrive in
-// random order. Put and get have so few firehoses that nearly every operation moves one.
+// random order. There are so few firehoses that nearly every put and get moves one.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,10 +25,10 @@ enum {
     VICTIMS = 3,
     IN_FLIGHT = 40,
     IN_MOVE = 512,
-    HANDS = 3,
+    OWN_REGIONS = 3,
     REGISTRATIONS = 1000000,
 #ifdef __SANITIZE_THREAD__
-    OPERATIONS = 10000, // each takes twenty times as long
+    OPERATIONS = 10000, // the sanitizer makes each one twenty times slower
 #else
     OPERATIONS = 200000,
 #endif
@@ -39,20 +39,20 @@ typedef struct node {
     char *bytes, *expected;
     aq_firehose_t *firehose;
     uint32_t users[PAGES]; // operations that touch the page
-    // Pages that go away and come back: from closing on, nothing starts there.
+    // Pages `closing` to `closing_end` - 1 are about to be unmapped: no operation starts there.
     bool is_closing;
     uint32_t closing, closing_end;
     struct {
         aq_firehose_region_t *region;
         uint32_t page;
-    } hands[HANDS]; // own use of own memory
+    } own_regions[OWN_REGIONS]; // regions of its own memory that the node uses
 } node_t;
 
 typedef struct operation {
     aq_firehose_wait_t wait;
     bool used, put;
     uint32_t node, peer;
-    uint32_t at, bytes, left; // offset in the peer's memory; all of it, and what is to be done
+    uint32_t at, bytes, left; // offset in the peer's memory; length, and the rest still to be done
     char data[QUARTER];
 } operation_t;
 
@@ -76,12 +76,12 @@ static uint32_t event_count;
 static uint64_t seed;
 static uint64_t done, by_message, moves, put_in_move, revoked;
 
-static uint32_t dice(uint32_t below)
+static uint32_t random_below(uint32_t below)
 {
     return fake_random(&seed, below);
 }
 
-static event_t *new_event(event_kind_t kind, uint32_t from, uint32_t to)
+static event_t *add_event(event_kind_t kind, uint32_t from, uint32_t to)
 {
     assert_true(event_count < sizeof events / sizeof events[0]);
     event_t *event = &events[event_count++];
@@ -91,11 +91,11 @@ static event_t *new_event(event_kind_t kind, uint32_t from, uint32_t to)
     return event;
 }
 
-static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
-                    const void *data, uint32_t data_bytes)
+static void send_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                         const void *data, uint32_t data_bytes)
 {
     const fake_memory_t *memory = context;
-    event_t *event = new_event(REQUEST, (uint32_t)((const node_t *)memory - nodes), peer);
+    event_t *event = add_event(REQUEST, (uint32_t)((const node_t *)memory - nodes), peer);
     event->message = *message;
     event->data_bytes = data_bytes;
     assert_true(data_bytes <= IN_MOVE);
@@ -105,12 +105,12 @@ static void request(void *context, uint32_t peer, const aq_firehose_message_t *m
     revoked += message->kind == AQ_FIREHOSE_REVOKE;
 }
 
-static const aq_firehose_ops_t ops = {fake_pin, fake_unpin, request};
+static const aq_firehose_ops_t ops = {fake_pin, fake_unpin, send_request};
 
 // ---- operations ----
 
-// The effect of an operation on some bytes, whichever way they take.
-static void perform(const operation_t *operation, uint32_t bytes)
+// Performs a put, or checks the data of a get, on the next `bytes` bytes of an operation.
+static void copy_bytes(const operation_t *operation, uint32_t bytes)
 {
     const node_t *peer = &nodes[operation->peer];
     uint32_t at = operation->at + operation->bytes - operation->left;
@@ -123,7 +123,7 @@ static void perform(const operation_t *operation, uint32_t bytes)
             assert_int_equal(peer->bytes[i], peer->expected[i]);
 }
 
-static void occupy(const operation_t *operation, bool yes)
+static void mark_pages(const operation_t *operation, bool yes)
 {
     uint32_t last = (operation->at + operation->bytes - 1) / FAKE_PAGE;
     for (uint32_t page = operation->at / FAKE_PAGE; page <= last; page++) {
@@ -136,14 +136,14 @@ static void finish(operation_t *operation)
 {
     if (operation->put)
         memcpy(nodes[operation->peer].expected + operation->at, operation->data, operation->bytes);
-    occupy(operation, false);
+    mark_pages(operation, false);
     operation->used = false;
     done++;
 }
 
-static void transfer_later(operation_t *operation, aq_firehose_region_t *region)
+static void add_transfer(operation_t *operation, aq_firehose_region_t *region)
 {
-    event_t *event = new_event(TRANSFER, operation->node, operation->peer);
+    event_t *event = add_event(TRANSFER, operation->node, operation->peer);
     event->operation = operation;
     event->region = region;
 }
@@ -153,10 +153,10 @@ static uintptr_t address_of(const operation_t *operation)
     return nodes[operation->peer].memory.base + operation->at + operation->bytes - operation->left;
 }
 
-static void go_by_message(operation_t *operation)
+static void send_by_message(operation_t *operation)
 {
     by_message++;
-    perform(operation, operation->left);
+    copy_bytes(operation, operation->left);
     finish(operation);
 }
 
@@ -169,24 +169,25 @@ static void advance(operation_t *operation)
                               operation->left == operation->bytes ? data : NULL, &operation->wait,
                               &region)) {
     case AQ_FIREHOSE_HIT:
-        transfer_later(operation, region);
+        add_transfer(operation, region);
         return;
     case AQ_FIREHOSE_ASKED:
         return;
     case AQ_FIREHOSE_FULL:
-        if (dice(20) == 0)
-            go_by_message(operation);
+        if (random_below(20) == 0)
+            send_by_message(operation);
         else
-            new_event(RETRY, operation->node, operation->peer)->operation = operation;
+            add_event(RETRY, operation->node, operation->peer)->operation = operation;
         return;
     }
 }
 
-static void told(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region)
+static void complete_wait(aq_firehose_wait_t *wait, aq_status_t status,
+                          aq_firehose_region_t *region)
 {
     operation_t *operation = (operation_t *)(void *)wait;
     if (status == AQ_OK && region) {
-        transfer_later(operation, region);
+        add_transfer(operation, region);
     } else if (status == AQ_OK) {
         assert_true(operation->put && operation->bytes <= IN_MOVE);
         put_in_move++;
@@ -194,7 +195,7 @@ static void told(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_regio
     } else if (status == AQ_AGAIN) {
         advance(operation);
     } else {
-        go_by_message(operation);
+        send_by_message(operation);
     }
 }
 
@@ -203,7 +204,7 @@ static void transfer(operation_t *operation, aq_firehose_region_t *region)
     uintptr_t address = address_of(operation);
     uint32_t bytes = (uint32_t)aq_firehose_covered(region, address, operation->left);
     fake_use(&nodes[operation->peer].memory, region->key.remote, address, bytes, operation->put);
-    perform(operation, bytes);
+    copy_bytes(operation, bytes);
     operation->left -= bytes;
     aq_firehose_release(region);
     if (operation->left)
@@ -222,13 +223,14 @@ static bool may_touch(uint32_t node, uint32_t peer, uint32_t page, bool put)
 
 static void start_operation(void)
 {
-    operation_t *operation = &operations[dice(IN_FLIGHT)];
-    uint32_t node = dice(NODES), peer = (node + 1 + dice(NODES - 1)) % NODES, page = dice(PAGES);
-    bool put = dice(2);
-    uint32_t at = page * FAKE_PAGE + node * QUARTER, bytes = 1 + dice(QUARTER);
+    operation_t *operation = &operations[random_below(IN_FLIGHT)];
+    uint32_t node = random_below(NODES), peer = (node + 1 + random_below(NODES - 1)) % NODES,
+             page = random_below(PAGES);
+    bool put = random_below(2);
+    uint32_t at = page * FAKE_PAGE + node * QUARTER, bytes = 1 + random_below(QUARTER);
     if (!put) { // begins and ends anywhere
-        at = page * FAKE_PAGE + dice(FAKE_PAGE);
-        bytes = 1 + dice((dice(4) ? 1 : 6) * FAKE_PAGE);
+        at = page * FAKE_PAGE + random_below(FAKE_PAGE);
+        bytes = 1 + random_below((random_below(4) ? 1 : 6) * FAKE_PAGE);
     }
     if (operation->used || at + bytes > PAGES * FAKE_PAGE)
         return;
@@ -236,7 +238,7 @@ static void start_operation(void)
         if (!may_touch(node, peer, i, put))
             return;
     *operation = (operation_t){.used = true,
-                               .wait.done = told,
+                               .wait.done = complete_wait,
                                .put = put,
                                .node = node,
                                .peer = peer,
@@ -244,19 +246,19 @@ static void start_operation(void)
                                .bytes = bytes,
                                .left = bytes};
     for (uint32_t i = 0; put && i < bytes; i++)
-        operation->data[i] = (char)dice(256);
-    occupy(operation, true);
+        operation->data[i] = (char)random_below(256);
+    mark_pages(operation, true);
     advance(operation);
 }
 
-// ---- a node's own use of its memory ----
+// ---- use of a node's memory by the node itself ----
 
-static void use_own(node_t *node)
+static void use_own_memory(node_t *node)
 {
-    uint32_t hand = dice(HANDS), page = dice(PAGES);
-    aq_firehose_region_t **region = &node->hands[hand].region;
+    uint32_t slot = random_below(OWN_REGIONS), page = random_below(PAGES);
+    aq_firehose_region_t **region = &node->own_regions[slot].region;
     if (*region) {
-        page = node->hands[hand].page;
+        page = node->own_regions[slot].page;
         fake_use(&node->memory, (*region)->key.remote, fake_page(&node->memory, page), FAKE_PAGE,
                  false);
         aq_firehose_release(*region);
@@ -269,7 +271,7 @@ static void use_own(node_t *node)
     aq_status_t status = aq_firehose_pin(node->firehose, (void *)fake_page(&node->memory, page),
                                          FAKE_PAGE, false, region);
     if (status == AQ_OK) {
-        node->hands[hand].page = page;
+        node->own_regions[slot].page = page;
         node->users[page]++;
     } else {
         *region = NULL;
@@ -277,7 +279,7 @@ static void use_own(node_t *node)
     }
 }
 
-// ---- memory that goes away ----
+// ---- memory that is unmapped ----
 
 static bool is_touched(const node_t *node)
 {
@@ -291,8 +293,8 @@ static void close_pages(node_t *node)
 {
     if (!node->is_closing) {
         node->is_closing = true;
-        node->closing = dice(PAGES - 8);
-        node->closing_end = node->closing + 1 + dice(8);
+        node->closing = random_below(PAGES - 8);
+        node->closing_end = node->closing + 1 + random_below(8);
     }
     if (is_touched(node))
         return;
@@ -300,7 +302,7 @@ static void close_pages(node_t *node)
     size_t bytes = (size_t)(node->closing_end - node->closing) * FAKE_PAGE;
     if (aq_firehose_invalidate(node->firehose, start, bytes) != AQ_OK)
         return;
-    fake_access_t access = (fake_access_t)dice(3);
+    fake_access_t access = (fake_access_t)random_below(3);
     for (uint32_t page = node->closing; page < node->closing_end; page++) {
         assert_int_equal(node->memory.pins[page], 0);
         node->memory.access[page] = access;
@@ -314,7 +316,7 @@ static void deliver(void)
 {
     if (event_count == 0)
         return;
-    uint32_t which = dice(event_count);
+    uint32_t which = random_below(event_count);
     event_t event = events[which];
     events[which] = events[--event_count];
     if (event.kind == TRANSFER) {
@@ -329,7 +331,7 @@ static void deliver(void)
         assert_int_equal(aq_firehose_serve(nodes[event.to].firehose, event.from, &event.message,
                                            event.data, event.data_bytes, &answer),
                          AQ_OK);
-        new_event(ANSWER, event.to, event.from)->message = answer;
+        add_event(ANSWER, event.to, event.from)->message = answer;
     }
 }
 
@@ -354,7 +356,7 @@ static void start_nodes_with(const aq_firehose_ops_t *network)
         assert_true(node->bytes && node->expected);
         memset(node->bytes, 0, PAGES * FAKE_PAGE);
         fake_start(&node->memory, (uintptr_t)node->bytes, PAGES, REGISTRATIONS);
-        // Not one more than the pools may have.
+        // The device refuses more than the pools may hold.
         node->memory.most = (aq_firehose_amount_t){params.main.regions + params.victim.regions,
                                                    params.main.bytes + params.victim.bytes};
         node->memory.limit = AQ_FIREHOSE_DEVICE;
@@ -376,9 +378,9 @@ static void stop_nodes(void)
         assert_false(operations[i].used);
     for (int i = 0; i < NODES; i++) {
         node_t *node = &nodes[i];
-        for (int j = 0; j < HANDS; j++)
-            if (node->hands[j].region)
-                aq_firehose_release(node->hands[j].region);
+        for (int j = 0; j < OWN_REGIONS; j++)
+            if (node->own_regions[j].region)
+                aq_firehose_release(node->own_regions[j].region);
         assert_memory_equal(node->bytes, node->expected, PAGES * FAKE_PAGE);
         aq_firehose_stop(node->firehose);
         fake_stop(&node->memory);
@@ -387,14 +389,14 @@ static void stop_nodes(void)
     }
 }
 
-static void run(uint64_t count, bool closing)
+static void run_operations(uint64_t count, bool closing)
 {
     while (done < count) {
         start_operation();
-        if (dice(4) == 0)
-            use_own(&nodes[dice(NODES)]);
-        if (closing && dice(10) == 0)
-            close_pages(&nodes[dice(NODES)]);
+        if (random_below(4) == 0)
+            use_own_memory(&nodes[random_below(NODES)]);
+        if (closing && random_below(10) == 0)
+            close_pages(&nodes[random_below(NODES)]);
         deliver();
         deliver();
     }
@@ -404,7 +406,8 @@ static void run(uint64_t count, bool closing)
 
 enum { THREADS = 4, TURNS = 10000 };
 
-// Without a network: the answer arrives before aq_firehose_reach returns.
+// Serves a request directly, without a network: the answer arrives before aq_firehose_reach
+// returns.
 static void request_at_once(void *context, uint32_t peer, const aq_firehose_message_t *message,
                             const void *data, uint32_t data_bytes)
 {
@@ -419,10 +422,11 @@ static void request_at_once(void *context, uint32_t peer, const aq_firehose_mess
 typedef struct thread_wait {
     aq_firehose_wait_t wait;
     _Atomic(aq_firehose_region_t *) region;
-    atomic_bool over; // by another thread, if that had asked for the same
+    atomic_bool over; // may be set by another thread that requested the same region
 } thread_wait_t;
 
-static void tell_thread(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region)
+static void complete_thread_wait(aq_firehose_wait_t *wait, aq_status_t status,
+                                 aq_firehose_region_t *region)
 {
     thread_wait_t *waiting = (thread_wait_t *)(void *)wait;
     waiting->region = status == AQ_OK ? region : NULL;
@@ -433,7 +437,7 @@ static void tell_thread(aq_firehose_wait_t *wait, aq_status_t status, aq_firehos
 static aq_firehose_region_t *reach(const node_t *node, uint32_t peer, uintptr_t address,
                                    size_t bytes)
 {
-    thread_wait_t waiting = {.wait.done = tell_thread};
+    thread_wait_t waiting = {.wait.done = complete_thread_wait};
     aq_firehose_region_t *region;
     switch (aq_firehose_reach(node->firehose, peer, address, bytes, true, NULL, &waiting.wait,
                               &region)) {
@@ -449,7 +453,7 @@ static aq_firehose_region_t *reach(const node_t *node, uint32_t peer, uintptr_t 
     return waiting.region;
 }
 
-// Even threads are of node 0 and reach into node 1, odd ones the other way round.
+// Even threads belong to node 0 and access node 1, odd threads the other way round.
 static void *reach_often(void *arg)
 {
     uint64_t own = 777 + (uintptr_t)arg;
@@ -478,13 +482,13 @@ static void test_segment(void **state)
     start_nodes();
     for (int i = 0; i < NODES; i++)
         aq_firehose_stays(nodes[i].firehose, nodes[i].bytes, PAGES * FAKE_PAGE);
-    run(OPERATIONS, false);
+    run_operations(OPERATIONS, false);
     assert_true(moves > OPERATIONS / 2);
     assert_true(put_in_move > OPERATIONS / 10);
     assert_true(by_message < done);
     for (int i = 0; i < NODES; i++) {
         aq_firehose_stats(nodes[i].firehose, &stats);
-        assert_int_equal(stats.refused, 0); // the main pool has room for all who hold to the rules
+        assert_int_equal(stats.refused, 0); // the main pool has room for all firehoses
         assert_int_equal(stats.main_most.regions, PER_PEER * (NODES - 1)); // nothing shrank
         assert_int_equal(stats.victim_most.regions, VICTIMS);
     }
@@ -495,23 +499,24 @@ static void test_everything(void **state)
 {
     (void)state;
     start_nodes();
-    run(OPERATIONS, true);
+    run_operations(OPERATIONS, true);
     assert_true(moves > OPERATIONS / 2);
     assert_true(revoked > OPERATIONS / 100);
     stop_nodes();
 }
 
-// At half time the machine's limit drops: fewer firehoses, more messages, the same data.
+// After some operations the limit of the machine drops: fewer firehoses, more messages, the same
+// data.
 static void test_limit(void **state)
 {
     (void)state;
     start_nodes();
-    run(OPERATIONS / 20, true);
+    run_operations(OPERATIONS / 20, true);
     assert_true(by_message < OPERATIONS / 100);
     uint64_t before = by_message;
     for (int i = 0; i < NODES; i++)
         nodes[i].memory.most.regions = 3;
-    run(OPERATIONS / 10, true);
+    run_operations(OPERATIONS / 10, true);
     assert_true(by_message > before + OPERATIONS / 40);
     for (int i = 0; i < NODES; i++)
         assert_true(nodes[i].memory.now.regions <= 6);
@@ -531,7 +536,7 @@ static void test_threads(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     aq_firehose_stats(nodes[0].firehose, &stats);
     assert_true(stats.moves_asked > TURNS / 10 && stats.moves_served > TURNS / 10);
-    // Nothing is in use any more, so that everything pinned can be released at once.
+    // Nothing is in use any more, so the second invalidation finds nothing left to revoke.
     for (int i = 0; i < 2; i++) {
         void *all = (void *)fake_page(&nodes[i].memory, 0);
         aq_firehose_invalidate(nodes[i].firehose, all, PAGES * FAKE_PAGE);

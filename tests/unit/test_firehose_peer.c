@@ -16,7 +16,7 @@
 
 enum { PAGES = 64, REGION_PAGES = 8, SLOTS = 2, VICTIMS = 1, IN_MOVE = 512, MESSAGES = 16 };
 
-// Process 0 asks, process 1 has the memory.
+// Process 0 (the asker) accesses the memory of process 1 (the owner).
 static fake_memory_t memories[2];
 static aq_firehose_t *asker, *owner;
 static _Alignas(4096) char bytes[PAGES * FAKE_PAGE];
@@ -29,8 +29,8 @@ static struct {
 } sent[MESSAGES];
 static uint32_t sent_count;
 
-static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
-                    const void *data, uint32_t data_bytes)
+static void send_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                         const void *data, uint32_t data_bytes)
 {
     uint32_t from = context == &memories[1];
     assert_int_equal(peer, 1 - from);
@@ -43,8 +43,8 @@ static void request(void *context, uint32_t peer, const aq_firehose_message_t *m
     sent_count++;
 }
 
-// A request that was sent arrives, and is answered.
-static aq_firehose_message_t serve(uint32_t which)
+// Delivers a request that was sent, and returns the answer.
+static aq_firehose_message_t serve_request(uint32_t which)
 {
     aq_firehose_message_t answer;
     uint32_t from = sent[which].from;
@@ -63,7 +63,7 @@ static void answer_asker(aq_firehose_message_t answer)
 static int start(void **state)
 {
     (void)state;
-    const aq_firehose_ops_t ops = {fake_pin, fake_unpin, request};
+    const aq_firehose_ops_t ops = {fake_pin, fake_unpin, send_request};
     const aq_firehose_params_t params = {
         .main = {SLOTS, SLOTS * REGION_PAGES * FAKE_PAGE},
         .victim = {VICTIMS, VICTIMS * REGION_PAGES * FAKE_PAGE},
@@ -97,16 +97,17 @@ static int stop(void **state)
 
 typedef struct waiting {
     aq_firehose_wait_t wait;
-    bool told;
+    bool completed;
     aq_status_t status;
     aq_firehose_region_t *region;
 } waiting_t;
 
-static void told(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region)
+static void complete_wait(aq_firehose_wait_t *wait, aq_status_t status,
+                          aq_firehose_region_t *region)
 {
     waiting_t *waiting = (waiting_t *)(void *)wait;
-    assert_false(waiting->told);
-    waiting->told = true;
+    assert_false(waiting->completed);
+    waiting->completed = true;
     waiting->status = status;
     waiting->region = region;
 }
@@ -118,50 +119,51 @@ static uintptr_t at(uint32_t page)
 
 static aq_firehose_reached_t reach(uint32_t page, uint32_t pages, bool write, waiting_t *waiting)
 {
-    *waiting = (waiting_t){.wait.done = told};
+    *waiting = (waiting_t){.wait.done = complete_wait};
     return aq_firehose_reach(asker, 1, at(page), (size_t)pages * FAKE_PAGE, write, NULL,
                              &waiting->wait, &waiting->region);
 }
 
-// A firehose onto some pages, by a move that arrives; it is in use.
-static aq_firehose_region_t *move(uint32_t page, uint32_t pages, bool write)
+// Moves a firehose onto some pages, and returns its region, which is in use.
+static aq_firehose_region_t *move_firehose(uint32_t page, uint32_t pages, bool write)
 {
     waiting_t waiting;
     uint32_t before = sent_count;
     assert_int_equal(reach(page, pages, write, &waiting), AQ_FIREHOSE_ASKED);
     assert_int_equal(sent_count, before + 1);
-    answer_asker(serve(before));
+    answer_asker(serve_request(before));
     sent_count = before;
-    assert_true(waiting.told);
+    assert_true(waiting.completed);
     assert_int_equal(waiting.status, AQ_OK);
     fake_use(&memories[1], waiting.region->key.remote, at(page), FAKE_PAGE, write);
     return waiting.region;
 }
 
-static void move_away(uint32_t page)
+static void move_and_release(uint32_t page)
 {
-    aq_firehose_release(move(page, 1, true));
+    aq_firehose_release(move_firehose(page, 1, true));
 }
 
-// A move of the slot that is oldest to where there is nothing.
-static void move_nowhere(void)
+// Requests a move to memory that is not mapped: the owner refuses, and the asker's oldest slot is
+// empty afterwards.
+static void move_to_unmapped(void)
 {
     waiting_t waiting;
     memories[1].access[PAGES - 1] = FAKE_NONE;
     assert_int_equal(reach(PAGES - 1, 1, true, &waiting), AQ_FIREHOSE_ASKED);
-    answer_asker(serve(0));
+    answer_asker(serve_request(0));
     sent_count = 0;
-    assert_true(waiting.told && waiting.status == AQ_ERR_RESOURCE);
+    assert_true(waiting.completed && waiting.status == AQ_ERR_RESOURCE);
 }
 
-static aq_firehose_region_t *own(uint32_t page)
+static aq_firehose_region_t *pin_own(uint32_t page)
 {
     aq_firehose_region_t *region = NULL;
     assert_int_equal(aq_firehose_pin(owner, (void *)at(page), FAKE_PAGE, true, &region), AQ_OK);
     return region;
 }
 
-static void assert_is(const aq_firehose_region_t *region, uint32_t first, uint32_t last)
+static void assert_pages(const aq_firehose_region_t *region, uint32_t first, uint32_t last)
 {
     assert_int_equal(region->start, at(first));
     assert_int_equal(region->end, at(last));
@@ -173,8 +175,8 @@ static void test_hit(void **state)
 {
     (void)state;
     waiting_t waiting;
-    aq_firehose_region_t *region = move(3, 2, true);
-    assert_is(region, 3, 5);
+    aq_firehose_region_t *region = move_firehose(3, 2, true);
+    assert_pages(region, 3, 5);
     assert_int_equal(reach(4, 3, false, &waiting), AQ_FIREHOSE_HIT);
     assert_ptr_equal(waiting.region, region);
     assert_int_equal(aq_firehose_covered(region, at(4), 3 * FAKE_PAGE), FAKE_PAGE);
@@ -184,11 +186,11 @@ static void test_hit(void **state)
 }
 
 // A look-up sends no request.
-static void test_look(void **state)
+static void test_lookup(void **state)
 {
     (void)state;
     assert_null(aq_firehose_look(asker, 1, at(3), false));
-    aq_firehose_region_t *region = move(3, 2, true);
+    aq_firehose_region_t *region = move_firehose(3, 2, true);
     assert_ptr_equal(aq_firehose_look(asker, 1, at(4), true), region);
     assert_null(aq_firehose_look(asker, 1, at(5), false));
     assert_int_equal(sent_count, 0);
@@ -201,9 +203,9 @@ static void test_look(void **state)
 static void test_quit(void **state)
 {
     (void)state;
-    move_away(3);
-    move_away(20);
-    aq_firehose_region_t *busy = own(40);
+    move_and_release(3);
+    move_and_release(20);
+    aq_firehose_region_t *busy = pin_own(40);
     assert_int_equal(memories[1].now.regions, 3);
     assert_true(aq_firehose_quit(owner));
     assert_int_equal(memories[1].now.regions, 1);
@@ -215,30 +217,30 @@ static void test_full(void **state)
 {
     (void)state;
     waiting_t waiting;
-    aq_firehose_region_t *one = move(0, 1, true), *two = move(20, 1, true);
+    aq_firehose_region_t *one = move_firehose(0, 1, true), *two = move_firehose(20, 1, true);
     assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_FULL);
     aq_firehose_release(one);
-    aq_firehose_region_t *three = move(40, 1, true);
+    aq_firehose_region_t *three = move_firehose(40, 1, true);
     assert_int_equal(memories[1].now.regions, 3); // the first one is kept, by the victim pool
     aq_firehose_release(two);
     aq_firehose_release(three);
 }
 
-// In memory that stays mapped the whole block is pinned; elsewhere only the requested part.
+// In memory that stays mapped, the owner pins the whole block; elsewhere only the requested pages.
 static void test_block(void **state)
 {
     (void)state;
     uint32_t block = (uint32_t)(at(20) / FAKE_PAGE % REGION_PAGES);
     block = 20 - block; // first page of a block
     aq_firehose_stays(owner, (void *)(at(block + 2) - 100), 30 * FAKE_PAGE + 50);
-    aq_firehose_region_t *first = move(block + 3, 1, true);
-    assert_is(first, block + 2, block + REGION_PAGES); // not more than what stays
+    aq_firehose_region_t *first = move_firehose(block + 3, 1, true);
+    assert_pages(first, block + 2, block + REGION_PAGES); // only the part that stays mapped
     aq_firehose_release(first);
-    aq_firehose_region_t *whole = move(block + REGION_PAGES + 3, 2, true);
-    assert_is(whole, block + REGION_PAGES, block + 2 * REGION_PAGES);
+    aq_firehose_region_t *whole = move_firehose(block + REGION_PAGES + 3, 2, true);
+    assert_pages(whole, block + REGION_PAGES, block + 2 * REGION_PAGES);
     aq_firehose_release(whole);
-    aq_firehose_region_t *outside = move(1, 1, true);
-    assert_is(outside, 1, 2);
+    aq_firehose_region_t *outside = move_firehose(1, 1, true);
+    assert_pages(outside, 1, 2);
     aq_firehose_release(outside);
 }
 
@@ -252,13 +254,13 @@ static void test_join(void **state)
     assert_int_equal(reach(0, 3, false, &first), AQ_FIREHOSE_ASKED);
     assert_int_equal(reach(1, 1, false, &second), AQ_FIREHOSE_ASKED);
     assert_int_equal(sent_count, 1);
-    assert_int_equal(reach(1, 1, true, &third), AQ_FIREHOSE_ASKED); // which needs more
+    assert_int_equal(reach(1, 1, true, &third), AQ_FIREHOSE_ASKED); // needs write access
     assert_int_equal(sent_count, 2);
-    answer_asker(serve(0));
-    assert_true(first.told && second.told && !third.told);
+    answer_asker(serve_request(0));
+    assert_true(first.completed && second.completed && !third.completed);
     assert_ptr_equal(first.region, second.region);
-    answer_asker(serve(1));
-    assert_true(third.told && third.status == AQ_ERR_RESOURCE);
+    answer_asker(serve_request(1));
+    assert_true(third.completed && third.status == AQ_ERR_RESOURCE);
     aq_firehose_release(first.region);
     aq_firehose_release(second.region);
 }
@@ -266,52 +268,52 @@ static void test_join(void **state)
 static void test_put_in_move(void **state)
 {
     (void)state;
-    waiting_t put = {.wait.done = told}, get;
+    waiting_t put = {.wait.done = complete_wait}, get;
     char data[IN_MOVE];
     memset(data, 'x', sizeof data);
     assert_int_equal(
         aq_firehose_reach(asker, 1, at(2) + 10, sizeof data, true, data, &put.wait, &put.region),
         AQ_FIREHOSE_ASKED);
-    memset(data, 'y', sizeof data); // it is the caller's again
-    get = (waiting_t){.wait.done = told};
+    memset(data, 'y', sizeof data); // the caller may reuse the buffer
+    get = (waiting_t){.wait.done = complete_wait};
     assert_int_equal(
         aq_firehose_reach(asker, 1, at(2) + 20, 100, false, NULL, &get.wait, &get.region),
         AQ_FIREHOSE_ASKED);
     assert_int_equal(sent_count, 1);
-    answer_asker(serve(0));
+    answer_asker(serve_request(0));
     assert_int_equal(bytes[2 * FAKE_PAGE + 10], 'x');
     assert_int_equal(bytes[2 * FAKE_PAGE + 10 + IN_MOVE - 1], 'x');
     assert_int_equal(bytes[2 * FAKE_PAGE + 10 + IN_MOVE], 0);
-    assert_true(put.told && put.status == AQ_OK && !put.region);
-    assert_true(get.told && get.status == AQ_OK && get.region);
+    assert_true(put.completed && put.status == AQ_OK && !put.region);
+    assert_true(get.completed && get.status == AQ_OK && get.region);
     aq_firehose_release(get.region);
 }
 
-// The data is there even if the memory cannot be pinned.
+// The data arrives even if the memory cannot be pinned.
 static void test_put_in_refused_move(void **state)
 {
     (void)state;
-    waiting_t put = {.wait.done = told};
+    waiting_t put = {.wait.done = complete_wait};
     memories[1].access[2] = FAKE_NONE;
     assert_int_equal(aq_firehose_reach(asker, 1, at(2), 3, true, "abc", &put.wait, &put.region),
                      AQ_FIREHOSE_ASKED);
-    answer_asker(serve(0));
+    answer_asker(serve_request(0));
     assert_memory_equal(bytes + 2 * FAKE_PAGE, "abc", 3);
-    assert_true(put.told && put.status == AQ_OK && !put.region);
+    assert_true(put.completed && put.status == AQ_OK && !put.region);
 }
 
-// The owner uses a page in the middle: an operation that waits for the part behind it has to
-// request again.
+// The owner uses a page in the middle of the requested ones, so that the region ends before that
+// page. An operation that waits for a page behind it must request again.
 static void test_cut_move(void **state)
 {
     (void)state;
     waiting_t first, behind;
-    aq_firehose_region_t *used = own(12);
+    aq_firehose_region_t *used = pin_own(12);
     assert_int_equal(reach(10, 5, true, &first), AQ_FIREHOSE_ASKED);
     assert_int_equal(reach(13, 1, true, &behind), AQ_FIREHOSE_ASKED);
-    answer_asker(serve(0));
-    assert_is(first.region, 10, 12);
-    assert_true(behind.told && behind.status == AQ_AGAIN && !behind.region);
+    answer_asker(serve_request(0));
+    assert_pages(first.region, 10, 12);
+    assert_true(behind.completed && behind.status == AQ_AGAIN && !behind.region);
     aq_firehose_release(first.region);
     aq_firehose_release(used);
 }
@@ -321,54 +323,54 @@ static void test_cut_move(void **state)
 static void test_held_is_not_evicted(void **state)
 {
     (void)state;
-    aq_firehose_region_t *region = move(0, 1, true);
-    assert_int_equal(owner->map.evictable_count, 0); // nor looked at
+    aq_firehose_region_t *region = move_firehose(0, 1, true);
+    assert_int_equal(owner->map.evictable_count, 0); // a held region is no candidate for eviction
     aq_firehose_release(region);
-    aq_firehose_release(own(20));
-    aq_firehose_release(own(40));
+    aq_firehose_release(pin_own(20));
+    aq_firehose_release(pin_own(40));
     assert_int_equal(memories[1].pins[0], 1);
     assert_int_equal(memories[1].pins[20], 0);
     assert_int_equal(memories[1].pins[40], 1);
 }
 
-// Regions that peers release move to the victim pool, which has its own limit.
+// Regions that peers give up move to the victim pool, which has its own limit.
 static void test_given_up(void **state)
 {
     (void)state;
-    move_away(0);
-    move_away(20);
-    move_nowhere(); // leaves page 0
+    move_and_release(0);
+    move_and_release(20);
+    move_to_unmapped(); // gives up page 0
     assert_int_equal(memories[1].now.regions, 2);
-    move_away(40);
+    move_and_release(40);
     assert_int_equal(memories[1].now.regions, 3);
-    move_nowhere(); // leaves page 20
+    move_to_unmapped(); // gives up page 20
     assert_int_equal(memories[1].now.regions, 2);
     assert_int_equal(memories[1].pins[40], 1);
 }
 
-// The owner uses regions that peers held: meanwhile the pools are full, and no more is pinned than
-// is allowed.
+// The owner uses regions that peers held before. Meanwhile the pools are full, and the owner pins
+// no more than the limits allow.
 static void test_used_by_both(void **state)
 {
     (void)state;
     waiting_t waiting;
-    move_away(0);
-    move_away(20);
-    aq_firehose_region_t *one = own(0), *two = own(20);
-    move_away(40);
+    move_and_release(0);
+    move_and_release(20);
+    aq_firehose_region_t *one = pin_own(0), *two = pin_own(20);
+    move_and_release(40);
     assert_int_equal(memories[1].now.regions, 3);
     assert_int_equal(reach(50, 1, true, &waiting), AQ_FIREHOSE_ASKED);
-    answer_asker(serve(0));
+    answer_asker(serve_request(0));
     assert_int_equal(waiting.status, AQ_ERR_RESOURCE);
     assert_int_equal(owner->pools[AQ_FIREHOSE_VICTIM].now.regions, 2);
     aq_firehose_release(one);
     aq_firehose_release(two);
     sent_count = 0;
-    move_away(50);
+    move_and_release(50);
     assert_int_equal(memories[1].now.regions, 3);
     aq_firehose_stats_t stats;
     aq_firehose_stats(owner, &stats);
-    assert_int_equal(stats.main_most.regions, SLOTS); // no limit of the machine was met
+    assert_int_equal(stats.main_most.regions, SLOTS); // the machine's limit was not reached
     assert_int_equal(stats.refused, 1);
 }
 
@@ -388,16 +390,16 @@ static void test_revoke(void **state)
 {
     (void)state;
     waiting_t waiting;
-    aq_firehose_release(move(3, 2, true));
+    aq_firehose_release(move_firehose(3, 2, true));
     assert_int_equal(invalidate(10), AQ_OK);
     assert_int_equal(invalidate(4), AQ_AGAIN);
     assert_int_equal(invalidate(4), AQ_AGAIN);
-    assert_int_equal(sent_count, 1); // asked once
-    answer_owner(serve(0));
+    assert_int_equal(sent_count, 1); // one revoke only
+    answer_owner(serve_request(0));
     assert_int_equal(invalidate(4), AQ_OK);
     assert_int_equal(memories[1].now.regions, 0);
     assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED);
-    answer_asker(serve(1));
+    answer_asker(serve_request(1));
     aq_firehose_release(waiting.region);
 }
 
@@ -405,31 +407,31 @@ static void test_revoke_in_use(void **state)
 {
     (void)state;
     waiting_t waiting;
-    aq_firehose_region_t *region = move(3, 2, true);
+    aq_firehose_region_t *region = move_firehose(3, 2, true);
     assert_int_equal(invalidate(4), AQ_AGAIN);
-    answer_owner(serve(0));
+    answer_owner(serve_request(0));
     assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED); // no new user
     sent_count = 0;
     fake_use(&memories[1], region->key.remote, at(3), FAKE_PAGE, true);
     aq_firehose_release(region);
-    assert_int_equal(invalidate(4), AQ_AGAIN); // asked again
+    assert_int_equal(invalidate(4), AQ_AGAIN); // sends another revoke
     assert_int_equal(sent_count, 1);
-    answer_owner(serve(0));
+    answer_owner(serve_request(0));
     assert_int_equal(invalidate(4), AQ_OK);
 }
 
-// A late revoke for the previous place of a firehose: the firehose stays where it is.
+// A revoke for the previous place of a firehose arrives late: the firehose stays where it is.
 static void test_late_revoke(void **state)
 {
     (void)state;
     waiting_t waiting;
-    move_away(3);
-    move_away(20);
+    move_and_release(3);
+    move_and_release(20);
     assert_int_equal(invalidate(3), AQ_AGAIN); // sent[0]
     assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_ASKED);
-    answer_asker(serve(1)); // the slot of page 3
+    answer_asker(serve_request(1)); // reuses the slot of page 3
     aq_firehose_release(waiting.region);
-    aq_firehose_message_t given = serve(0);
+    aq_firehose_message_t given = serve_request(0);
     assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_HIT);
     answer_owner(given);
     fake_use(&memories[1], waiting.region->key.remote, at(40), FAKE_PAGE, true);
@@ -437,9 +439,9 @@ static void test_late_revoke(void **state)
     assert_int_equal(invalidate(3), AQ_OK);
 }
 
-// ---- what nobody should send ----
+// ---- invalid messages ----
 
-static void test_nonsense(void **state)
+static void test_invalid_messages(void **state)
 {
     (void)state;
     static const aq_firehose_message_t requests[] = {
@@ -460,24 +462,24 @@ static void test_nonsense(void **state)
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         assert_int_equal(aq_firehose_serve(owner, 0, &requests[i], NULL, 0, &answer), AQ_ERR_PEER);
     assert_int_equal(aq_firehose_serve(owner, 2, &requests[0], NULL, 0, &answer), AQ_ERR_PEER);
-    move_away(0);
+    move_and_release(0);
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
         assert_int_equal(aq_firehose_answered(asker, 1, &answers[i]), AQ_ERR_PEER);
     assert_int_equal(aq_firehose_answered(asker, 0, &answers[1]), AQ_ERR_PEER);
 }
 
-// A region longer than there may be.
+// An answer with a region that is too long, or empty, is refused.
 static void test_too_long(void **state)
 {
     (void)state;
     waiting_t waiting;
     assert_int_equal(reach(0, 1, true, &waiting), AQ_FIREHOSE_ASKED);
-    aq_firehose_message_t answer = serve(0), wrong = answer;
+    aq_firehose_message_t answer = serve_request(0), wrong = answer;
     wrong.bytes = 64 * REGION_PAGES * FAKE_PAGE;
     assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);
     wrong.bytes = 0;
     assert_int_equal(aq_firehose_answered(asker, 1, &wrong), AQ_ERR_PEER);
-    assert_false(waiting.told);
+    assert_false(waiting.completed);
     answer_asker(answer);
     aq_firehose_release(waiting.region);
 }
@@ -493,8 +495,8 @@ int main(void)
         TEST(test_cut_move),    TEST(test_held_is_not_evicted),
         TEST(test_given_up),    TEST(test_used_by_both),
         TEST(test_revoke),      TEST(test_revoke_in_use),
-        TEST(test_late_revoke), TEST(test_nonsense),
-        TEST(test_too_long),    TEST(test_look),
+        TEST(test_late_revoke), TEST(test_invalid_messages),
+        TEST(test_too_long),    TEST(test_lookup),
         TEST(test_quit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-// Constants and descriptors as text.
+// Formatting of constants and of descriptors of memory.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,8 +51,8 @@ static void test_one_type(void **state)
     assert_string_equal(aq_dt_name(3), "no data type");
 }
 
-// The longest numbers that there are, in buffers of the size that is promised.
-static void test_sides(void **state)
+// With the longest possible numbers, texts fit into buffers of the announced size.
+static void test_descriptors(void **state)
 {
     (void)state;
     enum { N = 40 };
@@ -88,7 +88,7 @@ int main(void)
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_all_bits),
         cmocka_unit_test(test_one_type),
-        cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

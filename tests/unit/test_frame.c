@@ -1,5 +1,5 @@
-// Frames and messages of a start: what is written is read back, and cut or forged frames are
-// refused.
+// Frames and messages of the launcher: each is read back as it was written, and truncated or forged
+// frames are refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static char *long_value(void)
     return value;
 }
 
-static void same_words(char *const *a, char *const *b)
+static void assert_same_words(char *const *a, char *const *b)
 {
     for (; *a != NULL && *b != NULL; a++, b++)
         assert_string_equal(*a, *b);
@@ -129,8 +129,8 @@ static void test_spec(void **state)
     assert_int_equal(got.host_of_rank[2], 1);
     assert_int_equal(got.machine_of_rank[2], 0);
     assert_true(got.workers && !got.direct);
-    same_words(got.argv, argv);
-    same_words(got.environment, environment);
+    assert_same_words(got.argv, argv);
+    assert_same_words(got.environment, environment);
     aq_spec_free(&got);
     for (size_t part = 0; part < bytes.used; part += part < 400 ? 1 : 997)
         assert_false(aq_read_spec((aq_view_t){bytes.data, part, false}, &got));
@@ -223,7 +223,8 @@ static void test_later_messages(void **state)
     aq_bytes_free(&bytes);
 }
 
-// The tag of a side is valid only for that side, key, host and numbers.
+// The tag of one side is valid only for that side, and only with the same key, node number and
+// nonces.
 static void test_auth(void **state)
 {
     (void)state;

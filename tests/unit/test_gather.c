@@ -1,5 +1,5 @@
-// Collective steps across hosts: simulated trees of up to 1,024 processes gather and spread.
-// Results and counts of frames and bytes are right.
+// Collective steps across hosts: simulated trees of up to 1,024 processes gather contributions and
+// broadcast the result. The tests check results and count frames and bytes.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ typedef struct tree {
     traffic_t traffic;
 } tree_t;
 
-// The contribution of rank r.
+// Fills in the contribution of a rank.
 static void fill_row(uint8_t row[PART], uint32_t rank)
 {
     for (uint32_t i = 0; i < PART; i++)
@@ -37,7 +37,7 @@ static uint32_t parts_of(const tree_t *tree, uint32_t count)
     return tree->radix == 0 || tree->radix > count ? count : tree->radix;
 }
 
-static void give_own(const tree_t *tree, uint32_t rank, aq_gather_t *gather)
+static void contribute_own(const tree_t *tree, uint32_t rank, aq_gather_t *gather)
 {
     uint8_t row[PART];
     aq_bytes_t data = {0};
@@ -77,12 +77,13 @@ static void gather_children(tree_t *tree, uint32_t low, uint32_t high, uint32_t 
     }
 }
 
-// The frame that the helper of host low sends up; each host runs the rank of its number.
+// Returns the frame that the helper of host `low` sends to its parent. Each host runs one rank, of
+// the host's number.
 static aq_bytes_t gather_host(tree_t *tree, uint32_t low, uint32_t high, uint32_t depth)
 {
     aq_bytes_t sent = {0};
     aq_gather_t gather = {.size = tree->hosts, .expected = 1 + parts_of(tree, high - low - 1)};
-    give_own(tree, low, &gather);
+    contribute_own(tree, low, &gather);
     gather_children(tree, low + 1, high, depth, &gather);
     assert_true(aq_gather_complete(&gather));
     aq_gathered_t all = aq_gather_result(&gather);
@@ -104,8 +105,10 @@ static void check_all(const tree_t *tree, const aq_gathered_t *all)
     }
 }
 
-// A process forwards a frame to its children unchanged. Returns how many hosts it reached.
-static uint32_t spread(tree_t *tree, uint32_t low, uint32_t high, const aq_bytes_t *came)
+// Forwards a frame unchanged to the children and their subtrees. Returns the number of hosts that
+// received the frame.
+static uint32_t forward_to_children(tree_t *tree, uint32_t low, uint32_t high,
+                                    const aq_bytes_t *received)
 {
     uint32_t parts = parts_of(tree, high - low), reached = 0;
     for (uint32_t i = 0; i < parts; i++) {
@@ -114,7 +117,7 @@ static uint32_t spread(tree_t *tree, uint32_t low, uint32_t high, const aq_bytes
         aq_gathered_t all;
         aq_bytes_t sent = {0};
         aq_node_part(low, high, parts, i, &from, &to);
-        assert_int_equal(aq_frame_read(came->data, came->used, AQ_FRAME_MOST, &frame),
+        assert_int_equal(aq_frame_read(received->data, received->used, AQ_FRAME_MOST, &frame),
                          AQ_FRAME_WHOLE);
         aq_frame_copy(&sent, &frame);
         assert_true(aq_read_gathered(frame.payload, AQ_MSG_SPREAD, tree->hosts, &all));
@@ -122,13 +125,13 @@ static uint32_t spread(tree_t *tree, uint32_t low, uint32_t high, const aq_bytes
             check_all(tree, &all);
         tree->traffic.frames_down++;
         tree->traffic.bytes_down += sent.used;
-        reached += 1 + spread(tree, from + 1, to, &sent);
+        reached += 1 + forward_to_children(tree, from + 1, to, &sent);
         aq_bytes_free(&sent);
     }
     return reached;
 }
 
-static traffic_t run(uint32_t hosts, uint32_t radix, aq_step_kind_t kind)
+static traffic_t run_step(uint32_t hosts, uint32_t radix, aq_step_kind_t kind)
 {
     tree_t tree = {.hosts = hosts, .radix = radix};
     aq_bytes_t all = {0}, frame = {0};
@@ -140,7 +143,7 @@ static traffic_t run(uint32_t hosts, uint32_t radix, aq_step_kind_t kind)
     assert_true(aq_gather_complete(&gather));
     assert_true(aq_gather_union(&gather, &all));
     aq_write_gathered(&frame, AQ_MSG_SPREAD, &(aq_gathered_t){tree.step, all.data, all.used});
-    assert_int_equal(spread(&tree, 0, hosts, &frame), hosts);
+    assert_int_equal(forward_to_children(&tree, 0, hosts, &frame), hosts);
     aq_bytes_free(&gather.data);
     aq_bytes_free(&all);
     aq_bytes_free(&frame);
@@ -155,9 +158,9 @@ static uint32_t log2_up(uint32_t n)
     return log;
 }
 
-// Frames: one up and one down on each of the N links. Up: a row crosses as many links as its host
-// is deep, O(log N), so N rows are O(N log N) bytes. Down: every process must get N rows, which is
-// O(N) bytes on each link of any tree, and gets no byte twice.
+// Each of the N links carries one frame up and one frame down. Up: a row crosses as many links as
+// the depth of its host, O(log N), so N rows are O(N log N) bytes. Down: every process must get N
+// rows, which is O(N) bytes on each link of any tree, and no process gets a byte twice.
 static void test_traffic(void **state)
 {
     (void)state;
@@ -166,9 +169,9 @@ static void test_traffic(void **state)
     for (uint32_t hosts = 2; hosts <= 1024; hosts *= 2)
         for (size_t i = 0; i < sizeof radices / sizeof radices[0]; i++) {
             uint32_t deep = log2_up(hosts) + 1;
-            traffic_t exchange = run(hosts, radices[i], AQ_STEP_EXCHANGE);
-            traffic_t barrier = run(hosts, radices[i], AQ_STEP_BARRIER);
-            traffic_t broadcast = run(hosts, radices[i], AQ_STEP_BROADCAST);
+            traffic_t exchange = run_step(hosts, radices[i], AQ_STEP_EXCHANGE);
+            traffic_t barrier = run_step(hosts, radices[i], AQ_STEP_BARRIER);
+            traffic_t broadcast = run_step(hosts, radices[i], AQ_STEP_BROADCAST);
             assert_int_equal(exchange.frames_up, hosts);
             assert_int_equal(exchange.frames_down, hosts);
             assert_true(exchange.depth <= deep);
@@ -185,7 +188,7 @@ static void test_traffic(void **state)
 
 // ---- illegal contributions ----
 
-static aq_gathered_t rows(aq_bytes_t *data, uint32_t first, uint32_t count)
+static aq_gathered_t make_rows(aq_bytes_t *data, uint32_t first, uint32_t count)
 {
     uint8_t row[PART] = {0};
     data->used = 0;
@@ -199,31 +202,31 @@ static void test_disagreement(void **state)
     (void)state;
     aq_bytes_t data = {0}, out = {0};
     aq_gather_t gather = {.size = 4, .expected = 2};
-    aq_gathered_t part = rows(&data, 0, 2), barrier = {{AQ_STEP_BARRIER, 0, 0}, NULL, 0};
+    aq_gathered_t part = make_rows(&data, 0, 2), barrier = {{AQ_STEP_BARRIER, 0, 0}, NULL, 0};
     assert_true(aq_gather_add(&gather, &part));
     assert_false(aq_gather_add(&gather, &barrier));
     assert_false(aq_gather_complete(&gather));
-    part = rows(&data, 0, 2); // twice
+    part = make_rows(&data, 0, 2); // twice
     assert_true(aq_gather_add(&gather, &part));
     assert_true(aq_gather_complete(&gather));
     assert_false(aq_gather_union(&gather, &out));
-    part = rows(&data, 2, 2);
+    part = make_rows(&data, 2, 2);
     assert_false(aq_gather_add(&gather, &part)); // one too many
     aq_gather_reset(&gather);
-    part = rows(&data, 1, 2);
+    part = make_rows(&data, 1, 2);
     assert_true(aq_gather_add(&gather, &part));
-    part = rows(&data, 3, 1);
+    part = make_rows(&data, 3, 1);
     assert_true(aq_gather_add(&gather, &part)); // rank 0 is missing
     assert_false(aq_gather_union(&gather, &out));
     aq_gather_reset(&gather);
-    part = rows(&data, 0, 5);
+    part = make_rows(&data, 0, 5);
     assert_false(aq_gather_add(&gather, &part)); // more rows than ranks
     aq_bytes_free(&gather.data);
     aq_bytes_free(&data);
     aq_bytes_free(&out);
 }
 
-static void refused(const aq_gathered_t *gathered, aq_message_t type)
+static void assert_refused(const aq_gathered_t *gathered, aq_message_t type)
 {
     aq_bytes_t bytes = {0};
     aq_frame_t frame;
@@ -245,12 +248,14 @@ static void test_lengths(void **state)
                                  {{AQ_STEP_BROADCAST, PART, 0}, some, PART - 1},
                                  {{3, 0, 0}, some, 0}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        refused(&bad[i], AQ_MSG_GATHER);
-    refused(&(aq_gathered_t){{AQ_STEP_EXCHANGE, PART, 0}, some, 4 * PART + 1}, AQ_MSG_SPREAD);
-    refused(&(aq_gathered_t){{AQ_STEP_BROADCAST, PART, 0}, some, 0}, AQ_MSG_SPREAD);
+        assert_refused(&bad[i], AQ_MSG_GATHER);
+    assert_refused(&(aq_gathered_t){{AQ_STEP_EXCHANGE, PART, 0}, some, 4 * PART + 1},
+                   AQ_MSG_SPREAD);
+    assert_refused(&(aq_gathered_t){{AQ_STEP_BROADCAST, PART, 0}, some, 0}, AQ_MSG_SPREAD);
 }
 
-// Every host is in one part of the tree, and the first of each part starts the others.
+// The parts of a subtree are contiguous, nearly equal in size, and hold every host once. The first
+// host of each part starts the others.
 static void test_parts(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-// How the ranks of a job are sorted into hosts and neighbourhoods, against a simple model.
+// The grouping of a job's ranks into hosts and neighbourhoods, compared with a simple model.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,10 +26,10 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((seed >> 33) % n);
 }
 
-// A job: where its ranks are, and by the model, which neighbourhood each is in.
+// A job: the host of each rank, and the neighbourhood in which the model places that rank.
 static struct {
-    uint32_t size, limit, hosts, nbrhds;
-    uint32_t host[RANKS_MAX], nbrhd[RANKS_MAX]; // of each neighbourhood
+    uint32_t size, limit, hosts, nbrhds; // limit: ranks of a neighbourhood at most; 0: no limit
+    uint32_t host[RANKS_MAX], nbrhd[RANKS_MAX];
 } model;
 
 // Renumbers the hosts in the order in which they appear.
@@ -46,8 +46,8 @@ static void number_hosts(void)
     }
 }
 
-// A rank goes to the newest neighbourhood of its host, or opens one when there is none or it is
-// full.
+// Each rank joins the newest neighbourhood of its host, or opens a new one if that neighbourhood is
+// full or none exists.
 static void find_nbrhds(void)
 {
     uint32_t newest[HOSTS_MAX], members[RANKS_MAX] = {0};
@@ -67,7 +67,7 @@ static void make_case(uint32_t size, uint32_t hosts, uint32_t limit)
 {
     model.size = size;
     model.limit = limit;
-    bool blocks = random_below(2); // ranks of a host side by side, as launchers mostly place them
+    bool blocks = random_below(2); // consecutive ranks on a host, as most launchers place them
     for (uint32_t r = 0; r < size; r++)
         model.host[r] = blocks ? r * hosts / size : random_below(hosts);
     number_hosts();
@@ -135,7 +135,7 @@ static void test_random(void **state)
     }
 }
 
-// The neighbourhood of each rank is found with the limit of the settings.
+// aq_job_group_numbers applies the limit of the settings.
 static void test_nbrhds(void **state)
 {
     (void)state;

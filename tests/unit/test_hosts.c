@@ -1,4 +1,4 @@
-// Lists of hosts: words, files, formats of batch systems, and placement of ranks.
+// Lists of hosts: command-line lists, files, formats of batch systems, and placement of ranks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 static char fault[512];
 
-static aq_hosts_t file(const char *text)
+static aq_hosts_t read_file(const char *text)
 {
     aq_hosts_t hosts = {0};
     fault[0] = '\0';
@@ -24,7 +24,7 @@ static aq_hosts_t file(const char *text)
     return hosts;
 }
 
-static void file_refused(const char *text, const char *sentence)
+static void assert_file_refused(const char *text, const char *sentence)
 {
     aq_hosts_t hosts = {0};
     assert_false(aq_hosts_read_text(&hosts, "f", text, strlen(text), fault, sizeof fault));
@@ -33,7 +33,7 @@ static void file_refused(const char *text, const char *sentence)
     aq_hosts_free(&hosts);
 }
 
-static aq_hosts_t list(const char *text)
+static aq_hosts_t read_list(const char *text)
 {
     aq_hosts_t hosts = {0};
     if (!aq_hosts_read_list(&hosts, "l", text, fault, sizeof fault))
@@ -41,7 +41,7 @@ static aq_hosts_t list(const char *text)
     return hosts;
 }
 
-static void list_refused(const char *text)
+static void assert_list_refused(const char *text)
 {
     aq_hosts_t hosts = {0};
     assert_false(aq_hosts_read_list(&hosts, "l", text, fault, sizeof fault));
@@ -49,7 +49,7 @@ static void list_refused(const char *text)
     aq_hosts_free(&hosts);
 }
 
-static void same(const char *a, const char *b)
+static void assert_same_text(const char *a, const char *b)
 {
     if (a == NULL || b == NULL)
         assert_ptr_equal(a, b);
@@ -57,33 +57,33 @@ static void same(const char *a, const char *b)
         assert_string_equal(a, b);
 }
 
-static void row_is(const aq_hosts_t *hosts, size_t at, const char *name, const char *user,
-                   uint32_t slots)
+static void assert_row(const aq_hosts_t *hosts, size_t at, const char *name, const char *user,
+                       uint32_t slots)
 {
     assert_true(at < hosts->count);
-    same(hosts->rows[at].name, name);
-    same(hosts->rows[at].user, user);
+    assert_same_text(hosts->rows[at].name, name);
+    assert_same_text(hosts->rows[at].user, user);
     assert_int_equal(hosts->rows[at].slots, slots);
 }
 
 static void test_files(void **state)
 {
     (void)state;
-    aq_hosts_t hosts = file("# comment\n\n  n1 slots=4 user=ann # more\r\n"
-                            "ann@n2\tcpu=8 prefix=\"/opt/a b\" schedule=no\n"
-                            "n3 colour=red slots=2 rack=7\nfe80::1");
+    aq_hosts_t hosts = read_file("# comment\n\n  n1 slots=4 user=ann # more\r\n"
+                                 "ann@n2\tcpu=8 prefix=\"/opt/a b\" schedule=no\n"
+                                 "n3 colour=red slots=2 rack=7\nfe80::1");
     assert_int_equal(hosts.count, 4);
-    row_is(&hosts, 0, "n1", "ann", 4);
-    row_is(&hosts, 1, "n2", "ann", 0);
+    assert_row(&hosts, 0, "n1", "ann", 4);
+    assert_row(&hosts, 1, "n2", "ann", 0);
     assert_int_equal(hosts.rows[1].cpus, 8);
-    same(hosts.rows[1].prefix, "/opt/a b");
+    assert_same_text(hosts.rows[1].prefix, "/opt/a b");
     assert_true(hosts.rows[1].idle);
     assert_false(hosts.rows[0].idle);
-    row_is(&hosts, 2, "n3", NULL, 2);
-    same(hosts.rows[2].keys, "colour=red rack=7");
-    row_is(&hosts, 3, "fe80::1", NULL, 0);
+    assert_row(&hosts, 2, "n3", NULL, 2);
+    assert_same_text(hosts.rows[2].keys, "colour=red rack=7");
+    assert_row(&hosts, 3, "fe80::1", NULL, 0);
     aq_hosts_free(&hosts);
-    hosts = file("");
+    hosts = read_file("");
     assert_int_equal(hosts.count, 0);
     aq_hosts_free(&hosts);
 }
@@ -91,18 +91,20 @@ static void test_files(void **state)
 static void test_file_faults(void **state)
 {
     (void)state;
-    file_refused("n1\nn2 fast", "f, line 2: 'fast' is not key=value; a line is: host key=value");
-    file_refused("n1 =x", "line 1: '=x' is not key=value");
-    file_refused("\n\nn1 slots=0", "line 3: '0' is not a number of slots: a whole number from 1");
-    file_refused("n1 slots=1025", "is not a number of slots");
-    file_refused("n1 cpu=x", "'x' is not a number of processors");
-    file_refused("n1 prefix=opt", "'opt' is not a folder for prefix");
-    file_refused("n1 user=-lroot", "'-lroot' is not a name of a user");
-    file_refused("n1 schedule=maybe", "'maybe' is neither yes nor no");
-    file_refused("-oProxyCommand=x", "'-oProxyCommand=x' is not a name of a host");
-    file_refused("n1\nn;2", "line 2: 'n;2' is not a name of a host");
-    file_refused("@n1", "is not a name of a host");
-    file_refused("n1\n\x01", "line 2: holds bytes that are not text");
+    assert_file_refused("n1\nn2 fast",
+                        "f, line 2: 'fast' is not key=value; a line is: host key=value");
+    assert_file_refused("n1 =x", "line 1: '=x' is not key=value");
+    assert_file_refused("\n\nn1 slots=0",
+                        "line 3: '0' is not a number of slots: a whole number from 1");
+    assert_file_refused("n1 slots=1025", "is not a number of slots");
+    assert_file_refused("n1 cpu=x", "'x' is not a number of processors");
+    assert_file_refused("n1 prefix=opt", "'opt' is not a folder for prefix");
+    assert_file_refused("n1 user=-lroot", "'-lroot' is not a name of a user");
+    assert_file_refused("n1 schedule=maybe", "'maybe' is neither yes nor no");
+    assert_file_refused("-oProxyCommand=x", "'-oProxyCommand=x' is not a name of a host");
+    assert_file_refused("n1\nn;2", "line 2: 'n;2' is not a name of a host");
+    assert_file_refused("@n1", "is not a name of a host");
+    assert_file_refused("n1\n\x01", "line 2: holds bytes that are not text");
     aq_hosts_t hosts = {0};
     assert_false(aq_hosts_read_text(&hosts, "f", "n1\0n2", 5, fault, sizeof fault));
     assert_non_null(strstr(fault, "bytes that are not text"));
@@ -116,25 +118,25 @@ static void test_file_faults(void **state)
 static void test_lists(void **state)
 {
     (void)state;
-    aq_hosts_t hosts = list("a,b:4  ann@c:2,\t[fe80::1]:3 ::1 [::2]");
+    aq_hosts_t hosts = read_list("a,b:4  ann@c:2,\t[fe80::1]:3 ::1 [::2]");
     assert_int_equal(hosts.count, 6);
-    row_is(&hosts, 0, "a", NULL, 0);
-    row_is(&hosts, 1, "b", NULL, 4);
-    row_is(&hosts, 2, "c", "ann", 2);
-    row_is(&hosts, 3, "fe80::1", NULL, 3);
-    row_is(&hosts, 4, "::1", NULL, 0);
-    row_is(&hosts, 5, "::2", NULL, 0);
+    assert_row(&hosts, 0, "a", NULL, 0);
+    assert_row(&hosts, 1, "b", NULL, 4);
+    assert_row(&hosts, 2, "c", "ann", 2);
+    assert_row(&hosts, 3, "fe80::1", NULL, 3);
+    assert_row(&hosts, 4, "::1", NULL, 0);
+    assert_row(&hosts, 5, "::2", NULL, 0);
     assert_null(hosts.repeated);
     aq_hosts_free(&hosts);
     static const char *const bad[] = {"a:x",  "a:0",    "-v",  "a@", "@a",
                                       "[::1", "[::1]x", "a;b", "a:"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        list_refused(bad[i]);
-    hosts = list("a:2,b,a:3,ann@a,b");
+        assert_list_refused(bad[i]);
+    hosts = read_list("a:2,b,a:3,ann@a,b");
     assert_int_equal(hosts.count, 3);
-    row_is(&hosts, 0, "a", NULL, 5);
-    row_is(&hosts, 2, "a", "ann", 0);
-    same(hosts.repeated, "a");
+    assert_row(&hosts, 0, "a", NULL, 5);
+    assert_row(&hosts, 2, "a", "ann", 0);
+    assert_same_text(hosts.repeated, "a");
     aq_hosts_free(&hosts);
 }
 
@@ -149,7 +151,7 @@ static void test_slurm(void **state)
     static const uint32_t slots[] = {4, 4, 8, 8, 8, 1, 1, 1, 1};
     assert_int_equal(hosts.count, 9);
     for (size_t i = 0; i < 9; i++)
-        row_is(&hosts, i, names[i], NULL, slots[i]);
+        assert_row(&hosts, i, names[i], NULL, slots[i]);
     aq_hosts_free(&hosts);
     static const char *const bad[] = {"n[",  "n[1-", "n[a]", "n[2-1]", "n[1-99999999]",
                                       "n[]", "n]["};
@@ -164,8 +166,8 @@ static void test_slurm(void **state)
     }
 }
 
-// The maximum of hosts, each given twice: a linear search for each would take minutes with a
-// sanitizer.
+// The maximum number of hosts, each given twice. With a linear search per host, this test would
+// take minutes under a sanitizer.
 static void test_many(void **state)
 {
     (void)state;
@@ -173,11 +175,11 @@ static void test_many(void **state)
     assert_true(aq_hosts_read_slurm(&hosts, "n[0-16383],n[0-16383]", "2(x16384),2(x16384)", fault,
                                     sizeof fault));
     assert_int_equal(hosts.count, 16384);
-    row_is(&hosts, 0, "n0", NULL, 4);
-    row_is(&hosts, 16383, "n16383", NULL, 4);
+    assert_row(&hosts, 0, "n0", NULL, 4);
+    assert_row(&hosts, 16383, "n16383", NULL, 4);
     assert_string_equal(hosts.repeated, "n0");
     assert_true(aq_hosts_read_list(&hosts, "-H", "n7:3", fault, sizeof fault));
-    row_is(&hosts, 7, "n7", NULL, 7);
+    assert_row(&hosts, 7, "n7", NULL, 7);
     assert_false(aq_hosts_read_list(&hosts, "-H", "ann@n7", fault, sizeof fault));
     assert_non_null(strstr(fault, "more than 16384 hosts"));
     aq_hosts_free(&hosts);
@@ -195,7 +197,7 @@ static void test_batch(void **state)
     static const uint32_t slots[] = {4, 2, 3, 1, 3, 1};
     assert_int_equal(hosts.count, 6);
     for (size_t i = 0; i < 6; i++)
-        row_is(&hosts, i, names[i], NULL, slots[i]);
+        assert_row(&hosts, i, names[i], NULL, slots[i]);
     assert_false(aq_hosts_read_pairs(&hosts, "v", "g", fault, sizeof fault));
     assert_false(aq_hosts_read_pairs(&hosts, "v", "g x", fault, sizeof fault));
     assert_false(aq_hosts_read_repeats(&hosts, "v", "g -h", fault, sizeof fault));
@@ -228,17 +230,17 @@ static void test_sources(void **state)
         setenv(variables[i], strstr(variables[i], "FILE") != NULL ? path : "x 1", 1);
         assert_string_equal(aq_hosts_source(NULL), variables[i]);
     }
-    setenv("GASNET_SSH_NODEFILE", " ", 1); // empty counts as not given
+    setenv("GASNET_SSH_NODEFILE", " ", 1); // a blank value counts as not set
     assert_string_equal(aq_hosts_source(NULL), "GASNET_SSH_SERVERS");
     aq_hosts_t hosts = {0};
     assert_int_equal(aq_hosts_find(&hosts, NULL), AQ_OK);
-    row_is(&hosts, 0, "x", NULL, 0);
+    assert_row(&hosts, 0, "x", NULL, 0);
     aq_hosts_free(&hosts);
     for (size_t i = 0; i < VARIABLES; i++)
         unsetenv(variables[i]);
     setenv("PE_HOSTFILE", path, 1);
     assert_int_equal(aq_hosts_find(&hosts, NULL), AQ_OK);
-    row_is(&hosts, 0, "x", NULL, 1);
+    assert_row(&hosts, 0, "x", NULL, 1);
     aq_hosts_free(&hosts);
     unsetenv("PE_HOSTFILE");
     assert_int_equal(aq_hosts_find(&hosts, " ,"), AQ_ERR_CONFIG);
@@ -250,9 +252,9 @@ static void test_sources(void **state)
 
 // ---- placement ----
 
-// The rows of the ranks, one letter each: "aab".
-static void placed_on(aq_hosts_t hosts, const char *words, aq_placement_t placement,
-                      const char *wanted, bool overfull)
+// Places ranks, and compares their hosts, one letter for each rank, with `wanted`: "aab".
+static void assert_placed_on(aq_hosts_t hosts, const char *words, aq_placement_t placement,
+                             const char *wanted, bool overfull)
 {
     uint32_t row[64];
     char text[65] = "";
@@ -269,12 +271,13 @@ static void placed_on(aq_hosts_t hosts, const char *words, aq_placement_t placem
     aq_hosts_free(&hosts);
 }
 
-static void placed(const char *words, aq_placement_t placement, const char *wanted, bool overfull)
+static void assert_placed(const char *words, aq_placement_t placement, const char *wanted,
+                          bool overfull)
 {
-    placed_on((aq_hosts_t){0}, words, placement, wanted, overfull);
+    assert_placed_on((aq_hosts_t){0}, words, placement, wanted, overfull);
 }
 
-static void not_placed(const char *words, aq_placement_t placement, const char *sentence)
+static void assert_not_placed(const char *words, aq_placement_t placement, const char *sentence)
 {
     aq_hosts_t hosts = {0};
     static uint32_t row[4096];
@@ -289,25 +292,28 @@ static void not_placed(const char *words, aq_placement_t placement, const char *
 static void test_placement(void **state)
 {
     (void)state;
-    placed("a\nb\nc", (aq_placement_t){.size = 8}, "aaabbbcc", false);
-    placed("a\nb\nc", (aq_placement_t){.size = 8, .cyclic = true}, "abcabcab", false);
-    placed("a\nb\nc", (aq_placement_t){.size = 2}, "ab", false);
-    placed("a\nb\nc", (aq_placement_t){.size = 5, .host_count = 2}, "aaabb", false);
-    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 4}, "aaab", false);
-    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 3}, "aaa", false);
-    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 4, .cyclic = true}, "abaa", false);
-    placed("a slots=3\nb slots=1", (aq_placement_t){.size = 7}, "aaaaaab", true);
-    placed("a slots=2\nb", (aq_placement_t){.size = 3}, "aab", false);
-    placed("a slots=2\nb", (aq_placement_t){.size = 4, .host_count = 2}, "aabb", false);
-    placed("a slots=1\nb slots=1", (aq_placement_t){.size = 4, .host_count = 2}, "aabb", true);
-    placed("a schedule=no\nb\nc", (aq_placement_t){.size = 3}, "bbc", false);
-    placed("a cpu=4\nb cpu=2", (aq_placement_t){.size = 3, .cpus_per_rank = 2}, "aab", false);
-    placed("a cpu=4\nb cpu=2", (aq_placement_t){.size = 6}, "aaaabb", false);
-    placed("a cpu=1\nb cpu=1", (aq_placement_t){.size = 2, .cpus_per_rank = 2}, "ab", false);
-    not_placed("a schedule=no", (aq_placement_t){.size = 1}, "all have schedule=no");
-    not_placed("a\nb", (aq_placement_t){.size = 4, .host_count = 3}, "but 2 are named");
-    not_placed("a\nb", (aq_placement_t){.size = 1, .host_count = 2}, "2 hosts for 1 ranks");
-    not_placed("a\nb", (aq_placement_t){.size = 4096}, "one host carries at most 1024");
+    assert_placed("a\nb\nc", (aq_placement_t){.size = 8}, "aaabbbcc", false);
+    assert_placed("a\nb\nc", (aq_placement_t){.size = 8, .cyclic = true}, "abcabcab", false);
+    assert_placed("a\nb\nc", (aq_placement_t){.size = 2}, "ab", false);
+    assert_placed("a\nb\nc", (aq_placement_t){.size = 5, .host_count = 2}, "aaabb", false);
+    assert_placed("a slots=3\nb slots=1", (aq_placement_t){.size = 4}, "aaab", false);
+    assert_placed("a slots=3\nb slots=1", (aq_placement_t){.size = 3}, "aaa", false);
+    assert_placed("a slots=3\nb slots=1", (aq_placement_t){.size = 4, .cyclic = true}, "abaa",
+                  false);
+    assert_placed("a slots=3\nb slots=1", (aq_placement_t){.size = 7}, "aaaaaab", true);
+    assert_placed("a slots=2\nb", (aq_placement_t){.size = 3}, "aab", false);
+    assert_placed("a slots=2\nb", (aq_placement_t){.size = 4, .host_count = 2}, "aabb", false);
+    assert_placed("a slots=1\nb slots=1", (aq_placement_t){.size = 4, .host_count = 2}, "aabb",
+                  true);
+    assert_placed("a schedule=no\nb\nc", (aq_placement_t){.size = 3}, "bbc", false);
+    assert_placed("a cpu=4\nb cpu=2", (aq_placement_t){.size = 3, .cpus_per_rank = 2}, "aab",
+                  false);
+    assert_placed("a cpu=4\nb cpu=2", (aq_placement_t){.size = 6}, "aaaabb", false);
+    assert_placed("a cpu=1\nb cpu=1", (aq_placement_t){.size = 2, .cpus_per_rank = 2}, "ab", false);
+    assert_not_placed("a schedule=no", (aq_placement_t){.size = 1}, "all have schedule=no");
+    assert_not_placed("a\nb", (aq_placement_t){.size = 4, .host_count = 3}, "but 2 are named");
+    assert_not_placed("a\nb", (aq_placement_t){.size = 1, .host_count = 2}, "2 hosts for 1 ranks");
+    assert_not_placed("a\nb", (aq_placement_t){.size = 4096}, "one host carries at most 1024");
 }
 
 // A repeated host takes ranks again, but counts as one host.
@@ -318,10 +324,11 @@ static void test_repeats(void **state)
     aq_hosts_t hosts = keep;
     uint32_t row[1025];
     bool more;
-    placed_on(keep, "a\nb\na\nb", (aq_placement_t){.size = 8}, "aabbaabb", false);
-    placed("a\nb\na\nb", (aq_placement_t){.size = 8}, "aaaabbbb", false);
-    placed_on(keep, "a slots=1\nb slots=2\na slots=1", (aq_placement_t){.size = 4}, "abba", false);
-    placed_on(keep, "a\nb\na", (aq_placement_t){.size = 4, .cyclic = true}, "abaa", false);
+    assert_placed_on(keep, "a\nb\na\nb", (aq_placement_t){.size = 8}, "aabbaabb", false);
+    assert_placed("a\nb\na\nb", (aq_placement_t){.size = 8}, "aaaabbbb", false);
+    assert_placed_on(keep, "a slots=1\nb slots=2\na slots=1", (aq_placement_t){.size = 4}, "abba",
+                     false);
+    assert_placed_on(keep, "a\nb\na", (aq_placement_t){.size = 4, .cyclic = true}, "abaa", false);
     assert_true(aq_hosts_read_list(&hosts, "l", "a,a", fault, sizeof fault));
     assert_null(hosts.repeated);
     assert_false(

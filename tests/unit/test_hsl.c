@@ -1,4 +1,4 @@
-// Handler-safe locks: held or free, in a mode of one thread and in one of many.
+// Handler-safe locks, held and free, in each thread mode.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -39,7 +39,7 @@ static void use_in_mode(const char *mode)
     gex_HSL_Init(&other);
     lock_try_unlock(&from_start);
     lock_try_unlock(&made);
-    gex_HSL_Lock(&made); // one lock says nothing of another
+    gex_HSL_Lock(&made); // locks are independent of each other
     assert_int_equal(gex_HSL_Trylock(&other), GASNET_OK);
     gex_HSL_Unlock(&made);
     assert_int_equal(gex_HSL_Trylock(&other), GASNET_ERR_NOT_READY);
@@ -89,9 +89,10 @@ static void test_other_thread(void **state)
     gex_HSL_Destroy(&hsl);
 }
 
-static volatile unsigned long sum; // under the lock
+static volatile unsigned long sum; // protected by the lock
 
-// Reads and writes far enough apart that a thread let in meanwhile would spoil the sum.
+// Reads and writes `sum`, at times with a yield in between, so that a thread that enters meanwhile
+// makes the sum wrong.
 static void add_one(unsigned turn)
 {
     unsigned long seen = sum;
@@ -100,7 +101,7 @@ static void add_one(unsigned turn)
     sum = seen + 1;
 }
 
-static void *count(void *hsl)
+static void *add_many(void *hsl)
 {
     for (unsigned i = 0; i < TURNS; i++) {
         if (i % 2 || gex_HSL_Trylock(hsl) != GASNET_OK)
@@ -117,7 +118,7 @@ static void test_exclusion(void **state)
     pthread_t threads[THREADS];
     assert_true(aq_thread_mode("par"));
     for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, count, &from_start), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, add_many, &from_start), 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(sum, (unsigned long)THREADS * TURNS);

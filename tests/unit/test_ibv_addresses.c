@@ -1,4 +1,5 @@
-// The exchange of addresses: what each rank learns of all others, and how much it keeps.
+// The exchange of addresses: what each rank learns about all others, and how much memory the table
+// takes.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,28 +15,29 @@
 enum { RANKS = 600, MOST = 64 };
 
 static struct sockaddr_storage listens[RANKS];
-static char told[RANKS * MOST]; // what each rank tells
+static char announced[RANKS * MOST]; // the announcement of each rank
 static aq_ibv_addresses_t table;
 
-// Each rank announces its address, and exits.
-static aq_status_t tell(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
+// Records the announcement of a rank, and fails, so that the rank learns nothing.
+static aq_status_t exchange_announce(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
     (void)all;
-    memcpy(told + boot->rank * bytes, mine, bytes);
+    memcpy(announced + boot->rank * bytes, mine, bytes);
     return AQ_ERR_PEER;
 }
 
-static aq_status_t learn(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
+static aq_status_t exchange_learn(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
-    assert_memory_equal(told + boot->rank * bytes, mine, bytes);
-    memcpy(all, told, boot->size * bytes);
+    assert_memory_equal(announced + boot->rank * bytes, mine, bytes);
+    memcpy(all, announced, boot->size * bytes);
     return AQ_OK;
 }
 
-// What the first rank knows afterwards.
-static void exchange(uint32_t ranks)
+// Lets all ranks announce their addresses; afterwards `table` is that of the first rank.
+static void exchange_all(uint32_t ranks)
 {
-    const aq_boot_ops_t telling = {.exchange = tell}, learning = {.exchange = learn};
+    const aq_boot_ops_t telling = {.exchange = exchange_announce},
+                        learning = {.exchange = exchange_learn};
     aq_boot_t boot = {.ops = &telling, .size = ranks};
     for (boot.rank = 0; boot.rank < ranks; boot.rank++) {
         assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[boot.rank], &table),
@@ -66,7 +68,7 @@ static void listen_six(uint32_t rank, uint8_t last)
     six->sin6_addr.s6_addr[15] = last;
 }
 
-static void expect(uint32_t rank)
+static void assert_address(uint32_t rank)
 {
     struct sockaddr_storage where;
     assert_true(aq_ibv_addresses_has(&table, rank));
@@ -76,42 +78,42 @@ static void expect(uint32_t rank)
     assert_memory_equal(&where, &listens[rank], length);
 }
 
-// 600 ranks on 3 hosts take 4 bytes each, and one address for each host.
+// 600 ranks on 3 hosts take 4 bytes each, plus one address per host.
 static void test_hosts(void **state)
 {
     (void)state;
     for (uint32_t rank = 0; rank < RANKS; rank++)
         listen_four(rank, 0x0a540001 + rank * 7 % 3);
-    exchange(RANKS);
+    exchange_all(RANKS);
     for (uint32_t rank = 0; rank < RANKS; rank++)
-        expect(rank);
+        assert_address(rank);
     assert_int_equal(table.count, 3);
     assert_int_equal(aq_ibv_addresses_bytes(&table, RANKS), RANKS * 4 + 3 * 4);
     aq_ibv_addresses_free(&table);
 }
 
-// Each rank has a host of its own.
-static void test_alone(void **state)
+// Each rank runs on a different host.
+static void test_one_rank_per_host(void **state)
 {
     (void)state;
     for (uint32_t rank = 0; rank < RANKS; rank++)
         listen_four(rank, 0x0a540001 + rank * 7919);
-    exchange(RANKS);
+    exchange_all(RANKS);
     for (uint32_t rank = 0; rank < RANKS; rank++)
-        expect(rank);
+        assert_address(rank);
     assert_int_equal(table.count, RANKS);
     assert_int_equal(aq_ibv_addresses_bytes(&table, RANKS), RANKS * 8);
     aq_ibv_addresses_free(&table);
     for (uint32_t rank = 0; rank < 200; rank++)
         listen_six(rank, (uint8_t)(200 - rank));
-    exchange(200);
+    exchange_all(200);
     for (uint32_t rank = 0; rank < 200; rank++)
-        expect(rank);
+        assert_address(rank);
     assert_int_equal(aq_ibv_addresses_bytes(&table, 200), 200 * 20);
     aq_ibv_addresses_free(&table);
 }
 
-// Ranks that listen at an address of the other family cannot be reached.
+// Ranks that listen on an address of the other address family are unreachable.
 static void test_mixed(void **state)
 {
     (void)state;
@@ -120,18 +122,18 @@ static void test_mixed(void **state)
             listen_six(rank, (uint8_t)rank);
         else
             listen_four(rank, 0x0a540001 + rank);
-    exchange(20);
+    exchange_all(20);
     for (uint32_t rank = 0; rank < 20; rank++)
         if (rank % 3)
             assert_false(aq_ibv_addresses_has(&table, rank));
         else
-            expect(rank);
+            assert_address(rank);
     assert_int_equal(table.count, 7);
     aq_ibv_addresses_free(&table);
 }
 
-// The address stands first in what a rank announces.
-static aq_status_t differ(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
+// Gives each rank a different address: the address is the first field of an announcement.
+static aq_status_t exchange_distinct(aq_boot_t *boot, const void *mine, size_t bytes, void *all)
 {
     for (uint32_t rank = 0; rank < boot->size; rank++) {
         memcpy((char *)all + rank * bytes, mine, bytes);
@@ -143,7 +145,7 @@ static aq_status_t differ(aq_boot_t *boot, const void *mine, size_t bytes, void 
 static void test_too_many(void **state)
 {
     (void)state;
-    const aq_boot_ops_t ops = {.exchange = differ};
+    const aq_boot_ops_t ops = {.exchange = exchange_distinct};
     aq_boot_t boot = {.ops = &ops, .size = AQ_IBV_ADDRESSES_MOST};
     listen_four(0, 0x0a540001);
     assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[0], &table), AQ_OK);
@@ -158,7 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_one_rank_per_host),
         cmocka_unit_test(test_mixed),
         cmocka_unit_test(test_too_many),
     };

@@ -1,5 +1,6 @@
-// Remote atomics by the device: whose, which, and that they do what they should. The device is the
-// one of fake_verbs.h, with a queue pair that performs atomics on memory of this process.
+// Remote atomics by the device: in which memory and with which operations they are allowed, and
+// their results. The device is the one of fake_verbs.h, with a queue pair that performs atomics on
+// memory of this process.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,10 +16,10 @@
 
 enum { PEER = 1, WORDS = 4, OPS = 2 };
 
-static uint64_t target[WORDS]; // the segment of the peer
-static uint8_t slab[OPS][64];  // of this process
+static uint64_t target[WORDS]; // segment of the peer
+static uint8_t slab[OPS][64];  // bounce buffers of this process
 static struct ibv_send_wr posted;
-static bool arrived; // the posted one
+static bool arrived; // the posted request is complete, and not polled yet
 static aq_ibv_limits_t limits;
 static aq_ibv_send_queue_t queue;
 static aq_ibv_buffers_t pools;
@@ -30,7 +31,7 @@ static struct ibv_mr slab_mr;
 static aq_ibv_op_t ops[OPS];
 static aq_ibv_buffer_t buffers[OPS];
 static aq_ibv_segment_t segment;
-static uintptr_t starts[2], lengths[2]; // of the segments
+static uintptr_t starts[2], lengths[2]; // of the segments, by rank
 static uint32_t segment_keys[2];
 static aq_ibv_memory_t memory;
 
@@ -122,15 +123,15 @@ static int stop(void **state)
     return 0;
 }
 
-static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *result, bool alone,
-                         atomic_uint *pending)
+static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *result,
+                         bool exclusive, atomic_uint *pending)
 {
     const aq_atomic_t atomic = {.dest = &target[1],
                                 .operand1 = a,
                                 .operand2 = b,
                                 .result = result,
                                 .kind = kind,
-                                .exclusive_ops = alone};
+                                .exclusive_ops = exclusive};
     return aq_ibv_atomic(&path, &peer, &atomic, pending);
 }
 
@@ -140,7 +141,7 @@ static uint64_t perform(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
     atomic_uint pending = 0;
     assert_int_equal(begin(kind, a, b, &result, false, &pending), AQ_OK);
     assert_int_equal(pending, 1);
-    assert_int_equal(result, 99); // not before it is complete
+    assert_int_equal(result, 99); // the result is written on completion only
     assert_int_equal(aq_ibv_reap(&queue), 1);
     assert_int_equal(pending, 0);
     return result;
@@ -160,8 +161,8 @@ static void test_operations(void **state)
     assert_int_equal(atomic_load(&path.begun), 5);
 }
 
-// The caller does not want the old value; and a second atomic finds no room while the first is
-// outstanding.
+// Atomics whose caller does not want the old value. A second atomic finds no room while the first
+// is outstanding.
 static void test_resources(void **state)
 {
     atomic_uint pending = 0;
@@ -180,7 +181,8 @@ static void test_resources(void **state)
     assert_int_equal(peer.slots, 1);
 }
 
-// A device that is not atomic beside processors does only the operations that no processor does.
+// A device whose atomics are not coherent with those of processors performs them only on memory
+// that no processor updates atomically.
 static void test_coherence(void **state)
 {
     atomic_uint pending = 0;
@@ -194,7 +196,7 @@ static void test_coherence(void **state)
     assert_int_equal(target[1], 1);
 }
 
-static void test_other_memory(void **state)
+static void test_outside_of_segment(void **state)
 {
     atomic_uint pending = 0;
     (void)state;
@@ -234,7 +236,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_operations, start, stop),
         cmocka_unit_test_setup_teardown(test_resources, start, stop),
         cmocka_unit_test_setup_teardown(test_coherence, start, stop),
-        cmocka_unit_test_setup_teardown(test_other_memory, start, stop),
+        cmocka_unit_test_setup_teardown(test_outside_of_segment, start, stop),
         cmocka_unit_test(test_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

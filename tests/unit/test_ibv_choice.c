@@ -1,4 +1,4 @@
-// The choice of ports and addresses, over lists that need no device.
+// The choice of ports and addresses, tested with lists of ports, without a device.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,19 +14,19 @@
 
 static aq_ibv_gid_t plain[] = {{.address = {0xfe, 0x80, [15] = 1}}};
 
-// A list of ports as a text: NAME/NUMBER/LETTERS, blanks between. The letters: i InfiniBand, r
-// RoCE, w iWARP, x another network; a active, d down, n initializing; g without an address; number
-// 0: the device is closed.
+// A list of ports, made from text: NAME/NUMBER/LETTERS, separated by blanks. The letters are i for
+// InfiniBand, r for RoCE, w for iWARP, x for another network; a for active, d for down, n for
+// initializing; g for a port without an address. Number 0 means that the device cannot be opened.
 typedef struct list {
     aq_ibv_ports_t ports;
     aq_ibv_port_t room[8];
     aq_ibv_use_t uses[8];
 } list_t;
 
-static void set_letter(aq_ibv_port_t *port, char msg)
+static void set_letter(aq_ibv_port_t *port, char letter)
 {
     static const char links[] = "xirw", states[] = "?dn?a";
-    const char *link = strchr(links, msg), *state = strchr(states, msg);
+    const char *link = strchr(links, letter), *state = strchr(states, letter);
     if (link != NULL)
         port->link = (aq_ibv_link_t)(link - links);
     else if (state != NULL)
@@ -35,31 +35,32 @@ static void set_letter(aq_ibv_port_t *port, char msg)
         port->gid_count = 0;
 }
 
-static void make(list_t *list, const char *text)
+static void make_list(list_t *list, const char *text)
 {
-    char deferred[8];
+    char letters[8];
     int length;
     *list = (list_t){.ports.list = list->room};
     for (; *text != '\0'; text += length) {
         aq_ibv_port_t *port = &list->room[list->ports.count++];
         *port = (aq_ibv_port_t){.gids = plain, .gid_count = 1, .fault = EACCES};
         assert_int_equal(
-            sscanf(text, " %63[^/]/%u/%7s%n", port->device, &port->number, deferred, &length), 3);
-        for (const char *msg = deferred; *msg != '\0'; msg++)
-            set_letter(port, *msg);
+            sscanf(text, " %63[^/]/%u/%7s%n", port->device, &port->number, letters, &length), 3);
+        for (const char *letter = letters; *letter != '\0'; letter++)
+            set_letter(port, *letter);
     }
 }
 
 static const char use_letters[] = "UDPCLAGFS"; // in the order of aq_ibv_use_t
 
-// The verdict on each port of a list under a filter, one letter each.
-static void chooses(const char *text, const char *filter, size_t rails, const char *wanted)
+// Chooses ports of a list with a filter, and compares the decisions, one letter for each port, with
+// `wanted`.
+static void assert_choice(const char *text, const char *filter, size_t rails, const char *wanted)
 {
     list_t list;
     char got[9] = "";
     size_t used = 0;
-    make(&list, text);
-    size_t told = aq_ibv_choose(&list.ports, filter, rails, list.uses);
+    make_list(&list, text);
+    size_t usable = aq_ibv_choose(&list.ports, filter, rails, list.uses);
     for (size_t i = 0; i < list.ports.count; i++) {
         got[i] = use_letters[list.uses[i]];
         used += got[i] == 'U';
@@ -67,43 +68,43 @@ static void chooses(const char *text, const char *filter, size_t rails, const ch
     }
     if (strcmp(got, wanted) != 0)
         fail_msg("'%s' of '%s' gives %s, not %s", filter, text, got, wanted);
-    assert_int_equal(told, used);
+    assert_int_equal(usable, used);
 }
 
 static void test_ports(void **state)
 {
     (void)state;
-    chooses("", "", 1, "");
-    chooses("a/1/ia", "", 1, "U");
-    chooses("a/1/ra", "", 1, "U");
-    chooses("a/1/wa", "", 1, "U");
-    chooses("a/1/xa", "", 1, "L");
-    chooses("a/1/id", "", 1, "A");
-    chooses("a/1/in", "", 1, "A");
-    chooses("a/1/rag", "", 1, "G");
-    chooses("a/0/x", "", 1, "C");
-    chooses("a/1/id a/2/ia b/1/ia", "", 1, "AUS");
-    chooses("a/1/ia a/2/ia b/1/ia", "", 2, "UFU");
-    chooses("a/1/ia a/2/ia b/1/ia", "", 1, "UFS");
-    chooses("a/0/x b/1/ra", "", 4, "CU");
-    chooses("a/1/ia", "", 0, "S");
+    assert_choice("", "", 1, "");
+    assert_choice("a/1/ia", "", 1, "U");
+    assert_choice("a/1/ra", "", 1, "U");
+    assert_choice("a/1/wa", "", 1, "U");
+    assert_choice("a/1/xa", "", 1, "L");
+    assert_choice("a/1/id", "", 1, "A");
+    assert_choice("a/1/in", "", 1, "A");
+    assert_choice("a/1/rag", "", 1, "G");
+    assert_choice("a/0/x", "", 1, "C");
+    assert_choice("a/1/id a/2/ia b/1/ia", "", 1, "AUS");
+    assert_choice("a/1/ia a/2/ia b/1/ia", "", 2, "UFU");
+    assert_choice("a/1/ia a/2/ia b/1/ia", "", 1, "UFS");
+    assert_choice("a/0/x b/1/ra", "", 4, "CU");
+    assert_choice("a/1/ia", "", 0, "S");
 }
 
 static void test_filter(void **state)
 {
     (void)state;
     const char *four = "a/1/ia a/2/ia b/1/id b/2/ra";
-    chooses(four, "a", 4, "UFDD");
-    chooses(four, "a:2", 4, "PUDD");
-    chooses(four, "a:1,2", 4, "UUDD");
-    chooses(four, "a+a:2", 4, "UUDD");
-    chooses(four, "b", 4, "DDAU");
-    chooses(four, "b:1", 4, "DDAP");
-    chooses(four, "b+a:2+nothing:7", 4, "PUAU");
-    chooses(four, "b:2+a:2", 1, "PUPS"); // the order of the list, not of the filter
-    chooses(four, "c", 4, "DDDD");
-    chooses("a/0/x", "a:2", 1, "C");
-    chooses("a/0/x", "b", 1, "D");
+    assert_choice(four, "a", 4, "UFDD");
+    assert_choice(four, "a:2", 4, "PUDD");
+    assert_choice(four, "a:1,2", 4, "UUDD");
+    assert_choice(four, "a+a:2", 4, "UUDD");
+    assert_choice(four, "b", 4, "DDAU");
+    assert_choice(four, "b:1", 4, "DDAP");
+    assert_choice(four, "b+a:2+nothing:7", 4, "PUAU");
+    assert_choice(four, "b:2+a:2", 1, "PUPS"); // in the order of the list, not of the filter
+    assert_choice(four, "c", 4, "DDDD");
+    assert_choice("a/0/x", "a:2", 1, "C");
+    assert_choice("a/0/x", "b", 1, "D");
 }
 
 static aq_ibv_gid_t gid(const char *address, aq_ibv_gid_type_t type)
@@ -113,7 +114,8 @@ static aq_ibv_gid_t gid(const char *address, aq_ibv_gid_type_t type)
     return it;
 }
 
-// Each address goes before those behind it, wherever it stands in the table.
+// Each address of `order` is preferred to all addresses behind it, whatever their places in the
+// port's table.
 static void test_addresses(void **state)
 {
     (void)state;
@@ -132,19 +134,19 @@ static void test_addresses(void **state)
             aq_ibv_gid_t turned[] = {order[i], order[j]};
             port.gids = turned;
             assert_ptr_equal(aq_ibv_best_gid(&port), &turned[0]);
-            port.link = AQ_IBV_LINK_INFINIBAND; // always the first
+            port.link = AQ_IBV_LINK_INFINIBAND; // always uses its first address
             port.gids = two;
             assert_ptr_equal(aq_ibv_best_gid(&port), &two[0]);
         }
     assert_null(aq_ibv_best_gid(&(aq_ibv_port_t){.link = AQ_IBV_LINK_ROCE}));
 }
 
-// The message for a list of which no port is used contains all of these words.
-static void explains(const char *text, const char *filter, const char *const *words)
+// No port of the list is used, and the message about that contains all of these words.
+static void assert_explained(const char *text, const char *filter, const char *const *words)
 {
     list_t list;
     char why[512];
-    make(&list, text);
+    make_list(&list, text);
     assert_int_equal(aq_ibv_choose(&list.ports, filter, 1, list.uses), 0);
     aq_ibv_explain(&list.ports, filter, list.uses, why, sizeof why);
     for (; *words != NULL; words++)
@@ -160,23 +162,26 @@ static void explains(const char *text, const char *filter, const char *const *wo
 static void test_sentences(void **state)
 {
     (void)state;
-    explains("", "", (const char *const[]){"no verbs device", "wanted", "rdma link add", NULL});
-    explains("a/1/rd", "",
-             (const char *const[]){"an active port is wanted", "port 1 of a is down", "ip link set",
-                                   NULL});
-    explains("a/1/id b/1/in", "",
-             (const char *const[]){"port 1 of a is down; connect its cable",
-                                   ". Also, port 1 of b is not active yet; start a subnet manager",
-                                   NULL});
-    explains("a/0/x", "",
-             (const char *const[]){"device a cannot be opened", "/dev/infiniband", NULL});
-    explains("a/1/ia b/1/rd", "c:1",
-             (const char *const[]){"GASNET_IBV_PORTS='c:1'", "port 1 of a (InfiniBand, active)",
-                                   "port 1 of b (RoCE, down)", "unset the variable", NULL});
-    explains("a/1/ia a/2/id", "a:2",
-             (const char *const[]){"port 2 of a is down", "connect its cable", NULL});
-    explains("a/1/ia b/1/ia c/1/ia d/1/ia e/1/ia", "x",
-             (const char *const[]){"port 1 of d (InfiniBand, active) and more; name one", NULL});
+    assert_explained("", "",
+                     (const char *const[]){"no verbs device", "wanted", "rdma link add", NULL});
+    assert_explained("a/1/rd", "",
+                     (const char *const[]){"an active port is wanted", "port 1 of a is down",
+                                           "ip link set", NULL});
+    assert_explained("a/1/id b/1/in", "",
+                     (const char *const[]){
+                         "port 1 of a is down; connect its cable",
+                         ". Also, port 1 of b is not active yet; start a subnet manager", NULL});
+    assert_explained("a/0/x", "",
+                     (const char *const[]){"device a cannot be opened", "/dev/infiniband", NULL});
+    assert_explained("a/1/ia b/1/rd", "c:1",
+                     (const char *const[]){"GASNET_IBV_PORTS='c:1'",
+                                           "port 1 of a (InfiniBand, active)",
+                                           "port 1 of b (RoCE, down)", "unset the variable", NULL});
+    assert_explained("a/1/ia a/2/id", "a:2",
+                     (const char *const[]){"port 2 of a is down", "connect its cable", NULL});
+    assert_explained(
+        "a/1/ia b/1/ia c/1/ia d/1/ia e/1/ia", "x",
+        (const char *const[]){"port 1 of d (InfiniBand, active) and more; name one", NULL});
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-// What conduit ibv prints of its state when a signal asks for it, over devices that count.
+// The state that conduit ibv prints when a signal requests a dump, with the fake devices of
+// fake_fabric.h.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "../../conduits/ibv/ibv_dump.h"
 #include "fake_fabric.h"
 
-static void start(const char *ring_peers)
+static void start_fabric(const char *ring_peers)
 {
     char err[512];
     assert_int_equal(default_settings(), 0);
@@ -34,7 +35,8 @@ static void dump_first(void)
     aq_ibv_dump(&fake_nodes[0].ibv->receiver);
 }
 
-// The line that contains these words, from them to its end; NULL: there is none.
+// Returns the rest of the first line that contains these words, from the words on; NULL if no line
+// contains them.
 static const char *line_with(char *text, const char *words)
 {
     char *at = strstr(text, words);
@@ -43,7 +45,7 @@ static const char *line_with(char *text, const char *words)
     return at;
 }
 
-static void told(const char *words, const char *line)
+static void assert_line(const char *words, const char *line)
 {
     char *text = child_errors(dump_first);
     assert_string_equal(line_with(text, words), line);
@@ -53,64 +55,70 @@ static void told(const char *words, const char *line)
 static void test_requests_under_way(void **state)
 {
     (void)state;
-    start("0");
+    start_fabric("0");
     char *text = child_errors(dump_first);
     assert_null(line_with(text, "rank 2"));
     free(text);
     fake_fabric_link(0, 2);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(fake_fabric_request(0, 2, 1000, true), AQ_OK); // too long to be unsignaled
-    told("ibv: rank 2", "ibv: rank 2: connected; 3 of 24 entries of the send queue used; credits "
-                        "for 9 more requests, 0 to give back; no ring there; no ring here");
-    told("3 of", "3 of 48 operations under way, 0 puts and gets that had to ask; credits for 21 of "
-                 "24 more requests in all; 0 requests and 0 replies wait for a poll; 0 messages "
-                 "came in buffers, 0 in 0 rings");
+        assert_int_equal(fake_fabric_request(0, 2, 1000, true), AQ_OK); // too long to go unsignaled
+    assert_line("ibv: rank 2",
+                "ibv: rank 2: connected; 3 of 24 entries of the send queue used; credits "
+                "for 9 more requests, 0 to give back; no ring there; no ring here");
+    assert_line("3 of",
+                "3 of 48 operations under way, 0 puts and gets that had to ask; credits for 21 of "
+                "24 more requests in all; 0 requests and 0 replies wait for a poll; 0 messages "
+                "came in buffers, 0 in 0 rings");
     fake_fabric_settle();
-    told("ibv: rank 2", "ibv: rank 2: connected; 0 of 24 entries of the send queue used; credits "
-                        "for 12 more requests, 0 to give back; no ring there; no ring here");
-    told("3 messages", "3 messages came in buffers, 0 in 0 rings");
+    assert_line("ibv: rank 2",
+                "ibv: rank 2: connected; 0 of 24 entries of the send queue used; credits "
+                "for 12 more requests, 0 to give back; no ring there; no ring here");
+    assert_line("3 messages", "3 messages came in buffers, 0 in 0 rings");
     fake_fabric_end();
 }
 
-// A request without a reply leaves a credit to give back.
+// A request that gets no reply leaves a credit to return.
 static void test_credits_to_give_back(void **state)
 {
     (void)state;
-    start("0");
+    start_fabric("0");
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     fake_fabric_poll(0);
-    told("ibv: rank 1", "ibv: rank 1: connected; 0 of 24 entries of the send queue used; credits "
-                        "for 12 more requests, 1 to give back; no ring there; no ring here");
+    assert_line("ibv: rank 1",
+                "ibv: rank 1: connected; 0 of 24 entries of the send queue used; credits "
+                "for 12 more requests, 1 to give back; no ring there; no ring here");
     fake_fabric_end();
 }
 
 static void test_rings(void **state)
 {
     (void)state;
-    start("2");
+    start_fabric("2");
     for (unsigned i = 0; i < 4; i++)
         fake_fabric_round(0, 1, true);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(fake_fabric_request(0, 1, 8, false), AQ_OK);
     // The slot of the last round has not been returned yet.
-    told("ibv: rank 1", "ibv: rank 1: connected; 0 of 24 entries of the send queue used; credits "
-                        "for 12 more requests, 0 to give back; 1 of 4 slots free in the ring "
-                        "there; a ring here");
+    assert_line("ibv: rank 1",
+                "ibv: rank 1: connected; 0 of 24 entries of the send queue used; credits "
+                "for 12 more requests, 0 to give back; 1 of 4 slots free in the ring "
+                "there; a ring here");
     fake_fabric_end();
 }
 
 static void test_links_that_are_not_ready(void **state)
 {
     (void)state;
-    start("0");
+    start_fabric("0");
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
     atomic_store(&link->dead, true);
-    told("ibv: rank 1: lost", "ibv: rank 1: lost; 0 of 24 entries of the send queue used; credits "
-                              "for 12 more requests, 0 to give back; no ring there; no ring here");
+    assert_line("ibv: rank 1: lost",
+                "ibv: rank 1: lost; 0 of 24 entries of the send queue used; credits "
+                "for 12 more requests, 0 to give back; no ring there; no ring here");
     atomic_store(&link->dead, false);
     atomic_store(&link->started, false);
     link->conn.state = AQ_IBV_CALLING;
-    told("ibv: rank 1", "ibv: rank 1: is being called");
+    assert_line("ibv: rank 1", "ibv: rank 1: is being called");
     fake_fabric_end();
 }
 
