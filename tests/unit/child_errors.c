@@ -28,7 +28,7 @@ static char *read_all(int fd)
     return text;
 }
 
-char *child_errors(void (*speak)(void))
+char *child_errors(void (*body)(void))
 {
     int ends[2], status;
     assert_int_equal(pipe(ends), 0);
@@ -38,7 +38,7 @@ char *child_errors(void (*speak)(void))
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        speak();
+        body();
         _exit(0);
     }
     close(ends[1]);

@@ -181,8 +181,8 @@ static void test_resources(void **state)
     assert_int_equal(peer.slots, 1);
 }
 
-// A device whose atomics are not coherent with those of processors performs them only on memory
-// that no processor updates atomically.
+// A device whose atomics are not coherent with those of processors performs them only if the client
+// uses no other kinds of atomics on that memory (exclusive_ops).
 static void test_coherence(void **state)
 {
     atomic_uint pending = 0;

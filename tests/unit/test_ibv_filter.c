@@ -1,5 +1,5 @@
-// GASNET_IBV_PORTS: which texts are valid, where the fault of an invalid one is, and which ports a
-// filter accepts.
+// GASNET_IBV_PORTS: which values are valid, at which character an invalid value is wrong, and which
+// ports a filter accepts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "../../conduits/ibv/ibv_filter.h"
 
-static void refused(const char *text, unsigned character, const char *wanted)
+static void assert_refused(const char *text, unsigned character, const char *wanted)
 {
     char err[512] = "", place[128];
     assert_false(aq_ibv_filter_check(text, err, sizeof err));
@@ -23,7 +23,7 @@ static void refused(const char *text, unsigned character, const char *wanted)
     assert_null(strchr(err, '\n'));
 }
 
-static void taken(const char *text)
+static void assert_accepted(const char *text)
 {
     char err[512] = "";
     if (!aq_ibv_filter_check(text, err, sizeof err))
@@ -34,13 +34,13 @@ static void taken(const char *text)
 static void test_grammar(void **state)
 {
     (void)state;
-    taken("");
-    taken("InfiniHost0+InfiniHost1:2"); // the manual's
-    taken("mlx5_0");
-    taken("mlx5_0:1");
-    taken("mlx5_0:1,2,255+mlx5_0+mlx5_0:1");
-    taken("x:001");
-    taken("rocep1s0f0.1-a/b");
+    assert_accepted("");
+    assert_accepted("InfiniHost0+InfiniHost1:2"); // the example of the manual
+    assert_accepted("mlx5_0");
+    assert_accepted("mlx5_0:1");
+    assert_accepted("mlx5_0:1,2,255+mlx5_0+mlx5_0:1");
+    assert_accepted("x:001");
+    assert_accepted("rocep1s0f0.1-a/b");
 }
 
 static void test_faults(void **state)
@@ -48,37 +48,37 @@ static void test_faults(void **state)
     (void)state;
     static const char *const name = "the name of a device";
     static const char *const port = "the number of a port, from 1 to 255";
-    refused("+", 1, name);
-    refused("a+", 3, name);
-    refused("a++b", 3, name);
-    refused(":1", 1, name);
-    refused(" a", 1, name);
-    refused("a:1+,2", 5, name);
-    refused("a:", 3, port);
-    refused("a:+b", 3, port);
-    refused("a:1,", 5, port);
-    refused("a:1,,2", 5, port);
-    refused("a:x", 3, port);
-    refused("a:0", 3, port);
-    refused("a:256", 3, port);
-    refused("a:1,99999999999999999999", 5, port);
-    refused("a:-1", 3, port);
-    refused("a b", 2, "'+', ':' or the end");
-    refused("a,2", 2, "'+', ':' or the end");
-    refused("a\nb", 2, "'+', ':' or the end");
-    refused("a:1:2", 4, "a digit, ',', '+' or the end");
-    refused("a:1 +b", 4, "a digit, ',', '+' or the end");
-    refused("a:1x", 4, "a digit, ',', '+' or the end");
+    assert_refused("+", 1, name);
+    assert_refused("a+", 3, name);
+    assert_refused("a++b", 3, name);
+    assert_refused(":1", 1, name);
+    assert_refused(" a", 1, name);
+    assert_refused("a:1+,2", 5, name);
+    assert_refused("a:", 3, port);
+    assert_refused("a:+b", 3, port);
+    assert_refused("a:1,", 5, port);
+    assert_refused("a:1,,2", 5, port);
+    assert_refused("a:x", 3, port);
+    assert_refused("a:0", 3, port);
+    assert_refused("a:256", 3, port);
+    assert_refused("a:1,99999999999999999999", 5, port);
+    assert_refused("a:-1", 3, port);
+    assert_refused("a b", 2, "'+', ':' or the end");
+    assert_refused("a,2", 2, "'+', ':' or the end");
+    assert_refused("a\nb", 2, "'+', ':' or the end");
+    assert_refused("a:1:2", 4, "a digit, ',', '+' or the end");
+    assert_refused("a:1 +b", 4, "a digit, ',', '+' or the end");
+    assert_refused("a:1x", 4, "a digit, ',', '+' or the end");
 }
 
-// A long text is quoted in part, and the message still names the position.
+// The message quotes only a part of a long value, and still names the position.
 static void test_long_fault(void **state)
 {
     (void)state;
     char text[400], err[512];
     memset(text, 'a', sizeof text);
     strcpy(text + 300, ":0");
-    refused(text, 302, "the number of a port, from 1 to 255");
+    assert_refused(text, 302, "the number of a port, from 1 to 255");
     assert_false(aq_ibv_filter_check(text, err, sizeof err));
     assert_non_null(strstr(err, "aaa...' is not"));
     char room[40];
@@ -115,7 +115,7 @@ static void test_match(void **state)
         {"c+b+a:255", "a", 255, AQ_IBV_FILTER_NAMED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        taken(cases[i].text);
+        assert_accepted(cases[i].text);
         if (aq_ibv_filter_match(cases[i].text, cases[i].device, cases[i].port) != cases[i].verdict)
             fail_msg("case %zu: '%s' and port %u of %s", i, cases[i].text, cases[i].port,
                      cases[i].device);

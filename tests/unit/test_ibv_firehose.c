@@ -1,5 +1,5 @@
 // Keys for local memory and memory of a peer, in each segment mode: two instances in one process, a
-// device that rejects invalid keys, and messages that arrive when the test says so.
+// device that rejects invalid keys, and messages that the test delivers.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,7 @@
 
 enum { RANKS = 2, PAGE = 4096, PAGES = 64, MESSAGES = 8, IN_MOVE = 3072 };
 
-// Memory of a process: the segment is in the middle.
+// The memory of each process. Its segment is in the middle: offsets FROM to TO - 1.
 static _Alignas(PAGE) char bytes[RANKS][PAGES * PAGE];
 enum { FROM = 16 * PAGE, LENGTH = 20 * PAGE + 100, TO = FROM + LENGTH };
 
@@ -47,7 +47,7 @@ static uintptr_t place(uint32_t rank, size_t offset)
 static pthread_barrier_t all_there;
 static char exchanged[RANKS][4096];
 
-static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
+static aq_status_t boot_exchange(aq_boot_t *boot, const void *mine, size_t len, void *all)
 {
     assert_true(len <= sizeof exchanged[0]);
     memcpy(exchanged[boot->rank], mine, len);
@@ -58,7 +58,7 @@ static aq_status_t exchange(aq_boot_t *boot, const void *mine, size_t len, void 
     return AQ_OK;
 }
 
-static const aq_boot_ops_t boot_ops = {.exchange = exchange};
+static const aq_boot_ops_t boot_ops = {.exchange = boot_exchange};
 
 static struct attachment {
     uint32_t rank;
@@ -66,7 +66,7 @@ static struct attachment {
     aq_status_t status;
 } attachments[RANKS];
 
-static void *attach(void *arg)
+static void *attach_segment(void *arg)
 {
     struct attachment *it = arg;
     aq_boot_t boot = {.ops = &boot_ops, .rank = it->rank, .size = RANKS};
@@ -85,15 +85,15 @@ static void attach_all(size_t length_0, size_t length_1)
         starts[rank] = (uintptr_t)bytes[rank] + FROM;
     attachments[0] = (struct attachment){.rank = 0, .bytes = length_0};
     attachments[1] = (struct attachment){.rank = 1, .bytes = length_1};
-    assert_int_equal(pthread_create(&other, NULL, attach, &attachments[1]), 0);
-    attach(&attachments[0]);
+    assert_int_equal(pthread_create(&other, NULL, attach_segment, &attachments[1]), 0);
+    attach_segment(&attachments[0]);
     pthread_join(other, NULL);
 }
 
 // ---- messages ----
 
-static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
-                    const void *data, uint32_t data_bytes)
+static void send_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                         const void *data, uint32_t data_bytes)
 {
     uint32_t from = (uint32_t)((aq_ibv_memory_t *)context - memories);
     assert_int_equal(peer, 1 - from);
@@ -106,7 +106,7 @@ static void request(void *context, uint32_t peer, const aq_firehose_message_t *m
     sent_count++;
 }
 
-// A request arrives and is answered.
+// Delivers a request, and the answer to it.
 static void deliver(uint32_t which)
 {
     aq_firehose_message_t answer;
@@ -127,7 +127,7 @@ typedef struct waiter {
     aq_ibv_hold_t hold;
 } waiter_t;
 
-static void done(aq_ibv_wait_t *wait, aq_status_t status, const aq_ibv_hold_t *hold)
+static void complete_wait(aq_ibv_wait_t *wait, aq_status_t status, const aq_ibv_hold_t *hold)
 {
     waiter_t *waiter = (waiter_t *)(void *)wait;
     waiter->calls++;
@@ -140,7 +140,7 @@ static void done(aq_ibv_wait_t *wait, aq_status_t status, const aq_ibv_hold_t *h
 static aq_ibv_reached_t reach(size_t offset, size_t length, bool write, const void *data,
                               waiter_t *waiter)
 {
-    *waiter = (waiter_t){.wait.done = done};
+    *waiter = (waiter_t){.wait.done = complete_wait};
     return aq_ibv_keys_remote(&keys[0], 1, place(1, offset), length, write, data, &waiter->wait,
                               &waiter->hold);
 }
@@ -156,7 +156,7 @@ static int set_up(void **state)
     return default_settings();
 }
 
-static void give(const char *name, const char *value)
+static void load_setting(const char *name, const char *value)
 {
     char err[512];
     setenv(name, value, 1);
@@ -181,13 +181,13 @@ static void start(aq_segment_mode_t mode, uint64_t piece)
                                      .peers = RANKS - 1,
                                      .starts = starts,
                                      .lengths = lengths,
-                                     .request = request,
+                                     .request = send_request,
                                      .context = &memories[rank]};
         assert_int_equal(aq_ibv_keys_start(&keys[rank], &setup), AQ_OK);
     }
 }
 
-// Nothing stays registered.
+// Stops both instances, and checks that nothing stays registered.
 static void stop(void)
 {
     for (uint32_t rank = 0; rank < RANKS; rank++)
@@ -199,7 +199,7 @@ static void stop(void)
 
 // ---- segment FAST ----
 
-// A key for each place of the segments, valid to the end of its piece.
+// Each address of the segments has a key, which is valid to the end of the address's piece.
 static void check_fast(void)
 {
     waiter_t waiter;
@@ -232,7 +232,7 @@ static void test_fast(void **state)
                          2 * (pieces[i] > LENGTH ? 1 : (LENGTH - 1) / pieces[i] + 1));
         check_fast();
         assert_int_equal(sent_count, 0);
-        // A key for each piece.
+        // The table has one key per piece.
         assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(uint32_t) * fake_verbs.regions);
         stop();
     }
@@ -255,7 +255,7 @@ static void test_fast_uneven(void **state)
     stop();
 }
 
-static void refuse_both(void)
+static void register_neither(void)
 {
     start(AQ_SEGMENT_FAST, 1 << 30);
     fake_verbs.none = place(0, FROM);
@@ -264,7 +264,7 @@ static void refuse_both(void)
         _exit(1);
 }
 
-static void refuse_one(void)
+static void register_one(void)
 {
     start(AQ_SEGMENT_FAST, 1 << 30);
     fake_verbs.none = place(1, FROM);
@@ -274,11 +274,11 @@ static void refuse_one(void)
     stop();
 }
 
-// If any rank cannot register its segment, all ranks learn it, and one rank logs why.
+// If any rank cannot register its segment, attach fails on all ranks, and one rank logs why.
 static void test_fast_refused(void **state)
 {
     (void)state;
-    void (*const refusals[])(void) = {refuse_one, refuse_both};
+    void (*const refusals[])(void) = {register_one, register_neither};
     for (size_t i = 0; i < 2; i++) {
         char *said = child_errors(refusals[i]);
         const char *sentence = strstr(said, "the segment (");
@@ -288,7 +288,8 @@ static void test_fast_refused(void **state)
     }
 }
 
-// A limit refuses the second segment: both ranks continue as with LARGE, and one logs it.
+// A limit prevents registration of the second segment: both ranks continue in mode LARGE, and one
+// of them logs the reason.
 static void fall_back(void)
 {
     waiter_t waiter;
@@ -339,10 +340,10 @@ static void test_local(void **state)
     fake_verbs_use(hold.key, place(0, 10), 1000, false, true);
     aq_ibv_keys_release(&hold);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 20, 100, true, &again), AQ_OK);
-    assert_int_equal(again.key, hold.key); // kept
+    assert_int_equal(again.key, hold.key); // the region stays registered between uses
     assert_int_equal(fake_verbs.asked, before + 1);
     aq_ibv_keys_release(&again);
-    // Memory that may only be read.
+    // Read-only memory.
     fake_verbs.read_only = place(0, 40 * PAGE);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 50 * PAGE, 8, false, &hold), AQ_OK);
     fake_verbs_use(hold.key, place(0, 50 * PAGE), 8, false, true);
@@ -356,23 +357,23 @@ static void test_local_absent(void **state)
 {
     (void)state;
     aq_ibv_hold_t hold;
-    give("GASNET_USE_FIREHOSE", "0");
+    load_setting("GASNET_USE_FIREHOSE", "0");
     start(AQ_SEGMENT_FAST, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     stop();
     // The same if memory may be unmapped at any time.
-    give("GASNET_USE_FIREHOSE", "1");
-    give("GASNET_DISABLE_MUNMAP", "0");
+    load_setting("GASNET_USE_FIREHOSE", "1");
+    load_setting("GASNET_DISABLE_MUNMAP", "0");
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     aq_ibv_keys_release(&hold);
     stop();
-    // A limit of the machine: logged once, with the same result.
-    give("GASNET_DISABLE_MUNMAP", "1");
+    // A limit of the machine has the same result, and is logged once.
+    load_setting("GASNET_DISABLE_MUNMAP", "1");
     start(AQ_SEGMENT_FAST, 1 << 30);
     attach_all(LENGTH, LENGTH);
     fake_verbs.most_regions = 2;
@@ -381,7 +382,7 @@ static void test_local_absent(void **state)
     stop();
 }
 
-// Memory that is registered already counts against what firehose may pin.
+// Memory that is already registered counts against the limit of firehose.
 static void test_budget(void **state)
 {
     (void)state;
@@ -398,7 +399,7 @@ static void test_budget(void **state)
     aq_firehose_stats(keys[0].firehose, &stats);
     assert_int_equal(stats.victim_most.bytes, 768 << 10);
     aq_ibv_keys_stop(&keys[0]);
-    give("GASNET_USE_FIREHOSE", "0");
+    load_setting("GASNET_USE_FIREHOSE", "0");
     setup.mode = AQ_SEGMENT_LARGE;
     assert_int_equal(aq_ibv_keys_start(&keys[0], &setup), AQ_OK);
     assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_MESSAGES);
@@ -414,10 +415,10 @@ static void test_large(void **state)
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(fake_verbs.regions, 0); // nothing is registered beforehand
-    assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(void *)); // for 64 ranks
+    assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(void *)); // enough for 64 ranks
     assert_int_equal(reach(FROM + 10, 100, true, NULL, &first), AQ_IBV_ASKED);
     assert_int_equal(reach(FROM + 10, 50, true, NULL, &second), AQ_IBV_ASKED);
-    assert_int_equal(sent_count, 1); // they wait together
+    assert_int_equal(sent_count, 1); // both operations wait for one request
     assert_int_equal(first.calls + second.calls, 0);
     deliver(0);
     assert_int_equal(first.calls, 1);
@@ -452,13 +453,13 @@ static void test_put_in_move(void **state)
     stop();
 }
 
-// All firehoses are in use; then one is released, and moves.
+// While all firehoses are in use, a request is refused. Once one is released, it moves.
 static void test_full(void **state)
 {
     (void)state;
     waiter_t first, second;
-    give("GASNET_FIREHOSE_R", "1");
-    give("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
+    load_setting("GASNET_FIREHOSE_R", "1");
+    load_setting("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     assert_int_equal(reach(FROM, 8, false, NULL, &first), AQ_IBV_ASKED);
@@ -468,14 +469,15 @@ static void test_full(void **state)
     aq_ibv_keys_release(&first.hold);
     assert_int_equal(reach(FROM + 10 * PAGE, 2 * PAGE, false, NULL, &second), AQ_IBV_ASKED);
     deliver(1);
-    assert_int_equal(second.hold.bytes, PAGE); // and the rest with another one
+    assert_int_equal(second.hold.bytes, PAGE); // the rest needs another firehose
     fake_verbs_use(second.hold.key, place(1, FROM + 10 * PAGE), PAGE, false, false);
     aq_ibv_keys_release(&second.hold);
     stop();
 }
 
-// A peer asks for memory outside of the segment. In mode EVERYTHING all memory is the segment.
-static void test_foreign(void **state)
+// A peer requests memory outside of the segment: refused in mode LARGE. In mode EVERYTHING, all
+// memory belongs to the segment.
+static void test_outside_of_segment(void **state)
 {
     (void)state;
     waiter_t waiter;
@@ -502,7 +504,7 @@ static void test_foreign(void **state)
     stop();
 }
 
-// The peer may pin nothing: its memory is reached by messages.
+// If the peer may pin nothing, the operation falls back to messages.
 static void test_no_room(void **state)
 {
     (void)state;
@@ -523,12 +525,18 @@ static void test_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        KEYS_TEST(test_fast),         KEYS_TEST(test_fast_uneven),
-        KEYS_TEST(test_fast_refused), KEYS_TEST(test_fast_falls_back),
-        KEYS_TEST(test_local),        KEYS_TEST(test_local_absent),
-        KEYS_TEST(test_budget),       KEYS_TEST(test_large),
-        KEYS_TEST(test_put_in_move),  KEYS_TEST(test_full),
-        KEYS_TEST(test_foreign),      KEYS_TEST(test_no_room),
+        KEYS_TEST(test_fast),
+        KEYS_TEST(test_fast_uneven),
+        KEYS_TEST(test_fast_refused),
+        KEYS_TEST(test_fast_falls_back),
+        KEYS_TEST(test_local),
+        KEYS_TEST(test_local_absent),
+        KEYS_TEST(test_budget),
+        KEYS_TEST(test_large),
+        KEYS_TEST(test_put_in_move),
+        KEYS_TEST(test_full),
+        KEYS_TEST(test_outside_of_segment),
+        KEYS_TEST(test_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// When conduit ibv ends a job because the connection to a peer is lost: only after the launcher had
-// time to report the end of the job, and its reason.
+// Conduit ibv ends a job when the connection to a peer is lost, but only after the launcher had
+// time to report the end of the job and the reason for that end.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,8 +30,8 @@ __attribute__((noreturn)) static void end_job(aq_boot_t *unused, int code)
     _exit(code == 1 ? 0 : 1);
 }
 
-// Two connected processes, in a job with that exit timeout.
-static void start(uint64_t timeout)
+// Starts two connected processes, in a job with this exit timeout, in nanoseconds.
+static void start_fabric(uint64_t timeout)
 {
     assert_int_equal(default_settings(), 0);
     fake_fabric_start(2, false);
@@ -50,69 +50,69 @@ static void start(uint64_t timeout)
     ibv->losses.wake = eventfd(0, EFD_CLOEXEC);
 }
 
-static void end(void)
+static void end_fabric(void)
 {
     close(ibv->losses.wake);
     fake_fabric_end();
 }
 
-static void lose(uint64_t ago)
+static void lose_connection(uint64_t ago)
 {
     aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "it was closed");
     ibv->losses.at = aq_clock_ns() - ago;
 }
 
-static void look(void)
+static void watch_losses(void)
 {
     (void)aq_ibv_losses_watch(&ibv->losses);
 }
 
-// Whether the watch ends the job, with that message.
-static bool ends_with(const char *message)
+// Returns whether the watch ends the job; if so, it must print this message.
+static bool loss_ends_job_with(const char *message)
 {
-    char *text = child_errors(look);
-    const bool said = strstr(text, message);
-    assert_true(said || !*text);
+    char *text = child_errors(watch_losses);
+    const bool found = strstr(text, message);
+    assert_true(found || !*text);
     free(text);
-    return said;
+    return found;
 }
 
-static bool ends(void)
+static bool loss_ends_job(void)
 {
-    return ends_with("the connection to rank 1 is lost (it was closed)");
+    return loss_ends_job_with("the connection to rank 1 is lost (it was closed)");
 }
 
 static void test_waits_for_half_of_the_timeout(void **state)
 {
     (void)state;
-    start(2000 * SECOND);
+    start_fabric(2000 * SECOND);
     assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
-    lose(500 * SECOND);
+    lose_connection(500 * SECOND);
     assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
-    assert_false(ends());
-    lose(1000 * SECOND);
-    assert_true(ends());
-    end();
+    assert_false(loss_ends_job());
+    lose_connection(1000 * SECOND);
+    assert_true(loss_ends_job());
+    end_fabric();
 }
 
 static void test_short_timeout(void **state)
 {
     (void)state;
-    start(SECOND / 10);
-    lose(SECOND);
-    assert_true(ends());
-    end();
+    start_fabric(SECOND / 10);
+    lose_connection(SECOND);
+    assert_true(loss_ends_job());
+    end_fabric();
 }
 
 static void test_end_of_job_is_no_loss(void **state)
 {
     (void)state;
-    start(SECOND);
-    lose(1000 * SECOND);
+    start_fabric(SECOND);
+    lose_connection(1000 * SECOND);
     exit_word = 1;
     assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
-    assert_false(ends());
-    end();
+    assert_false(loss_ends_job());
+    end_fabric();
 }
 
 static void *end_later(void *unused)
@@ -123,42 +123,43 @@ static void *end_later(void *unused)
     return NULL;
 }
 
-// A peer that was called in vain may have ended the job, or died: the news comes a little later.
+// A peer that rejects a connection may have ended the job, or died: the report of that arrives a
+// little later.
 static void test_unreached(void **state)
 {
     const struct rdma_cm_event why = {.event = RDMA_CM_EVENT_REJECTED, .status = 8};
     pthread_t thread;
     (void)state;
-    start(2000 * SECOND);
-    aq_ibv_losses_await_end(&ibv->losses); // no peer was lost
+    start_fabric(2000 * SECOND);
+    aq_ibv_losses_await_end(&ibv->losses); // returns at once: no peer was lost
     aq_ibv_peer_unreached(&ibv->losses, fake_fabric_link(0, 1), &why);
-    aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "nobody hears of the second");
+    aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "a second loss is not logged");
     assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
     ibv->losses.at -= 1000 * SECOND;
-    assert_true(ends_with("rank 1 cannot be reached through the verbs device "
-                          "(RDMA_CM_EVENT_REJECTED, status 8)"));
+    assert_true(loss_ends_job_with("rank 1 cannot be reached through the verbs device "
+                                   "(RDMA_CM_EVENT_REJECTED, status 8)"));
     assert_int_equal(pthread_create(&thread, NULL, end_later, NULL), 0);
     aq_ibv_losses_await_end(&ibv->losses);
     assert_int_equal(exit_word, 1);
     assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    end();
+    end_fabric();
 }
 
-// The device gave up waiting for a buffer of the peer: the message says that the network is not the
-// cause.
+// If the device gives up because the peer has no buffers, the message names that as the cause, not
+// the network.
 static void test_starved(void **state)
 {
     (void)state;
-    start(2 * SECOND);
+    start_fabric(2 * SECOND);
     fake_nodes[0].cut_off = fake_nodes[0].starved = true;
     assert_int_equal(fake_fabric_request(0, 1, 512, false), AQ_OK);
     (void)fake_fabric_poll(0);
     assert_true(ibv->losses.at != 0 && fake_fabric_link(0, 1)->dead);
     ibv->losses.at -= SECOND;
-    assert_true(ends_with("rank 1 has no buffer for a message of this rank"));
+    assert_true(loss_ends_job_with("rank 1 has no buffer for a message of this rank"));
     fake_nodes[0].cut_off = fake_nodes[0].starved = false;
-    end();
+    end_fabric();
 }
 
 int main(void)

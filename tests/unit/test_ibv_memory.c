@@ -1,5 +1,5 @@
-// Registration, with a fake device: what it is asked, which message follows a refusal, and that
-// nothing stays registered.
+// Registration with a fake device: the requests to the device, the message about a refusal, and
+// that nothing stays registered.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -39,7 +39,7 @@ static int set_up(void **state)
     return default_settings();
 }
 
-// Nothing stays registered, here or there.
+// Fails unless the device and the library agree that nothing is registered.
 static int tear_down(void **state)
 {
     (void)state;
@@ -54,7 +54,7 @@ static void *at(uintptr_t address)
     return (void *)address;
 }
 
-static void says(const char *why, const char *words)
+static void assert_contains(const char *why, const char *words)
 {
     if (strstr(why, words) == NULL)
         fail_msg("no '%s' in: %s", words, why);
@@ -91,15 +91,16 @@ static void test_access(void **state)
     assert_int_equal(
         aq_ibv_memory_register(&memory, "it", at(PAGE), 10, AQ_IBV_WRITE, &region, why, sizeof why),
         AQ_ERR_ARG);
-    says(why, "it (10 bytes) cannot be registered with device fake0");
-    says(why, "read-only");
+    assert_contains(why, "it (10 bytes) cannot be registered with device fake0");
+    assert_contains(why, "read-only");
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_READ, &region),
                      AQ_FIREHOSE_PINNED);
     aq_ibv_memory_release(&memory, region);
 }
 
-// Registers so many bytes, which is refused; the message contains these words.
-static void refuses(size_t bytes, const char *const *words)
+// Tries to register `bytes` bytes. Registration must be refused, with a message that contains these
+// words.
+static void assert_register_refused(size_t bytes, const char *const *words)
 {
     struct ibv_mr *region;
     char why[512] = "";
@@ -108,7 +109,7 @@ static void refuses(size_t bytes, const char *const *words)
                      AQ_ERR_RESOURCE);
     assert_memory_equal(why, "the buffers (", 13);
     for (; *words != NULL; words++)
-        says(why, *words);
+        assert_contains(why, *words);
 }
 
 static void test_limits(void **state)
@@ -117,28 +118,30 @@ static void test_limits(void **state)
     struct ibv_mr *region;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 100, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_PINNED);
-    // The device: no room for one more region; too long for any.
+    // Limits of the device: the number of regions, and the length of a region.
     fake_verbs.most_regions = 1;
-    refuses(200, (const char *const[]){"(200 bytes)", "100 bytes in 1 regions", "max_mr",
-                                       "GASNET_PINNED_REGIONS_MAX", NULL});
+    assert_register_refused(200,
+                            (const char *const[]){"(200 bytes)", "100 bytes in 1 regions", "max_mr",
+                                                  "GASNET_PINNED_REGIONS_MAX", NULL});
     fake_verbs.most_regions = 1000;
     unsigned asked = fake_verbs.asked;
-    refuses(memory.region_bytes + 1,
-            (const char *const[]){"each of at most 1073741824 bytes", "max_mr_size", NULL});
-    // What the user allows, before the device is asked.
+    assert_register_refused(
+        memory.region_bytes + 1,
+        (const char *const[]){"each of at most 1073741824 bytes", "max_mr_size", NULL});
+    // The limit of the user applies before the device is asked.
     memory.most = 150;
     memory.limited = true;
-    refuses(51, (const char *const[]){"may have 150 bytes, and has 100 already",
-                                      "raise GASNET_PHYSMEM_MAX", NULL});
+    assert_register_refused(51, (const char *const[]){"may have 150 bytes, and has 100 already",
+                                                      "raise GASNET_PHYSMEM_MAX", NULL});
     struct ibv_mr *other;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 51, AQ_IBV_WRITE, &other),
                      AQ_FIREHOSE_SETTING);
-    says(aq_firehose_remedy(AQ_FIREHOSE_SETTING), "GASNET_PHYSMEM_MAX");
+    assert_contains(aq_firehose_remedy(AQ_FIREHOSE_SETTING), "GASNET_PHYSMEM_MAX");
     assert_int_equal(fake_verbs.asked, asked);
     aq_ibv_memory_release(&memory, region);
 }
 
-// Runs in a child without privileges: the limit on locked memory refuses.
+// In a child without privileges, the limit on locked memory is the reason of a refusal.
 static void test_memlock(void **state)
 {
     (void)state;
@@ -148,8 +151,9 @@ static void test_memlock(void **state)
     if (child == 0) {
         fake_verbs.most_bytes = 0;
         if (setrlimit(RLIMIT_MEMLOCK, &limit) == 0 && (geteuid() != 0 || setuid(65534) == 0))
-            refuses(65537, (const char *const[]){"(65537 bytes)", "may lock 65536 bytes",
-                                                 "RLIMIT_MEMLOCK", "ulimit -l", NULL});
+            assert_register_refused(65537,
+                                    (const char *const[]){"(65537 bytes)", "may lock 65536 bytes",
+                                                          "RLIMIT_MEMLOCK", "ulimit -l", NULL});
         _exit(0);
     }
     int status = -1;
@@ -172,8 +176,8 @@ static void test_pool(void **state)
                                                  &region, why, sizeof why),
                      16);
     assert_int_equal(region->length, 1600);
-    says(why, "the buffers (6400 bytes)");
-    says(why, "going on with 16 of 64");
+    assert_contains(why, "the buffers (6400 bytes)");
+    assert_contains(why, "going on with 16 of 64");
     aq_ibv_memory_release(&memory, region);
     fake_verbs.most_bytes = 900;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
@@ -184,11 +188,12 @@ static void test_pool(void **state)
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
                                                  &region, why, sizeof why),
                      0);
-    says(why, "the buffers (6400 bytes)");
+    assert_contains(why, "the buffers (6400 bytes)");
     assert_null(strstr(why, "going on"));
 }
 
-// Each byte of a segment is in a piece whose region extends as far beyond it as reported.
+// Each byte of a segment belongs to a piece, and the piece's region extends as far beyond that byte
+// as aq_ibv_segment_piece reports.
 static void check_segment(const aq_ibv_segment_t *segment)
 {
     size_t left, length = segment->count > 1 ? (size_t)1 << segment->cut.shift : segment->bytes;
@@ -229,18 +234,18 @@ static void test_segment(void **state)
         check_segment(&segment);
         aq_ibv_segment_release(&memory, &segment);
     }
-    // All or nothing.
+    // If one piece cannot be registered, none stays registered.
     memory.overlap = 0;
     memory.piece_bytes = 256;
     fake_verbs.most_regions = 3;
     assert_int_equal(register_segment(1024, &segment, why), AQ_ERR_RESOURCE);
-    says(why, "the segment (1024 bytes) cannot be registered");
-    says(why, "768 bytes in 3 regions");
+    assert_contains(why, "the segment (1024 bytes) cannot be registered");
+    assert_contains(why, "768 bytes in 3 regions");
     assert_int_equal(fake_verbs.regions, 0);
     memory.most = 1000;
     memory.limited = true;
     assert_int_equal(register_segment(1024, &segment, why), AQ_ERR_RESOURCE);
-    says(why, "GASNET_PHYSMEM_MAX");
+    assert_contains(why, "GASNET_PHYSMEM_MAX");
 }
 
 static void test_pin_maxsz(void **state)
@@ -277,7 +282,7 @@ static void test_probe(void **state)
     assert_false(wanted_with("GASNET_PHYSMEM_NOPROBE", "1"));
     memory.most = 64 * PAGE * 64;
     memory.region_bytes = 100 * PAGE;
-    assert_int_equal(aq_ibv_memory_probe(&memory), memory.most); // all of it, in the first try
+    assert_int_equal(aq_ibv_memory_probe(&memory), memory.most); // succeeds on the first try
     static const uint64_t truths[] = {0, 1, 63, 64, 1000, 4000};
     for (size_t i = 0; i < sizeof truths / sizeof truths[0]; i++) {
         fake_verbs.most_bytes = truths[i] * PAGE;
@@ -290,8 +295,9 @@ static void test_probe(void **state)
     assert_int_equal(aq_ibv_memory_probe(&memory), 0);
 }
 
-#ifndef AQ_SANITIZER // they have a malloc of their own
-// In a child, since the options of malloc stay set: a large block that was freed is still mapped.
+#ifndef AQ_SANITIZER // sanitizers replace malloc
+// A large block that was freed stays mapped. The test runs in a child, since the options of malloc
+// stay set.
 static void test_keep(void **state)
 {
     (void)state;
@@ -308,8 +314,8 @@ static void test_keep(void **state)
         unsigned char resident[16];
         memset(block, 1, LARGE);
         free(block);
-        int gone = mincore((void *)first, sizeof resident * PAGE, resident);
-        _exit(gone == 0 && resident[0] & resident[15] & 1 ? 0 : 1);
+        int failed = mincore((void *)first, sizeof resident * PAGE, resident);
+        _exit(failed == 0 && resident[0] & resident[15] & 1 ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -332,7 +338,7 @@ static void test_fork(void **state)
     assert_string_equal(why, "");
     fake_verbs.fork_error = EINVAL;
     assert_int_equal(aq_ibv_memory_fork_safe(&fake_verbs_calls, why, sizeof why), AQ_ERR_RESOURCE);
-    says(why, "Linux 5.12");
+    assert_contains(why, "Linux 5.12");
 }
 
 #define DEVICE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

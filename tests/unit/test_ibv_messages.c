@@ -1,5 +1,5 @@
-// Messages of conduit ibv over devices that count: which messages need a buffer, a credit or a
-// slot, what is posted and polled, and that no message ever waits for a buffer.
+// Messages of conduit ibv over fake devices that count requests: which messages need a buffer, a
+// credit or a slot, what is posted and polled, and that no message waits for a buffer.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void test_rings_need_nothing_else(void **state)
 }
 
 // When requests with and without replies use up rings and credits at the same time, all credits
-// come back, and no message has waited.
+// return to their owners, and no message waits for a buffer.
 static void test_credits_come_back(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void test_credits_come_back(void **state)
 }
 
 // A message that finds no free slot in the ring takes a credit and a buffer.
-static void test_full_ring_is_passed_by(void **state)
+static void test_full_ring_is_bypassed(void **state)
 {
     (void)state;
     start_with_rings(2, "2");
@@ -146,7 +146,7 @@ static void test_drain(void **state)
 
 static unsigned yields;
 
-// In place of the C library's.
+// Replaces the C library's function, to count the calls.
 int sched_yield(void)
 {
     yields++;
@@ -160,9 +160,9 @@ static unsigned yields_of_poll(unsigned what)
     return yields - before;
 }
 
-// A wait for a device made of software yields to the kernel, which does the work. A wait does not
-// yield for a device that works by itself, nor when the device has nothing to do.
-static void test_device_of_software_is_let_work(void **state)
+// A wait for a device in software yields the processor to the kernel, which does the device's work.
+// A wait for a hardware device does not yield, nor does a wait for a device without work.
+static void test_software_device_gets_processor(void **state)
 {
     const unsigned all = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     const struct ibv_port_attr port = {.max_msg_sz = 1 << 30};
@@ -194,7 +194,7 @@ static void test_device_of_software_is_let_work(void **state)
     ibv->limits = limits;
 }
 
-// A thread that spins looks at rings several times for each look at the completions.
+// A thread that spins checks the rings several times for each poll of the completion queue.
 static void test_spinning_looks_at_rings(void **state)
 {
     (void)state;
@@ -213,7 +213,7 @@ static void test_spinning_looks_at_rings(void **state)
     assert_int_equal(fake_nodes[0].ibv->rings.looks - before, 10 * AQ_IBV_RING_LOOKS + 1);
 }
 
-// A poll looks into one slot of each ring in use.
+// A poll checks one slot of each ring in use.
 static void test_poll_looks_at_rings_in_use(void **state)
 {
     (void)state;
@@ -228,8 +228,8 @@ static void test_poll_looks_at_rings_in_use(void **state)
     }
 }
 
-// One ring for two peers: the busy peer gets it from the quiet one, even if that one never sends
-// anything.
+// One ring for two peers: the busy peer takes over the ring of the quiet peer, even if the quiet
+// peer no longer sends anything.
 static void test_quiet_peer_loses_its_ring(void **state)
 {
     (void)state;
@@ -252,8 +252,8 @@ static void test_quiet_peer_loses_its_ring(void **state)
     assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
 }
 
-// Before it sleeps a node takes its rings back, so that later messages wake it; a peer that goes on
-// sending gets one again.
+// Before a node sleeps it takes its rings back, so that later messages wake it. A peer that keeps
+// sending gets a ring again.
 static void test_sleeper_has_no_rings(void **state)
 {
     (void)state;
@@ -277,13 +277,14 @@ static void test_sleeper_has_no_rings(void **state)
     assert_true(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true));
     fake_fabric_clear_counts();
     assert_int_equal(fake_fabric_request(1, 0, 0, true), AQ_OK);
-    assert_int_equal(counts(1)->sends, 1); // a send makes a completion
+    assert_int_equal(counts(1)->sends, 1); // a send causes a completion, which wakes the node
     fake_fabric_settle();
     give_rings(1, 0);
     assert_int_equal(fake_nodes[0].ibv->rings.active_count, 1);
 }
 
-// An owner that has not learned of its ring when it is asked to leave is asked again.
+// An owner that has not yet learned of its ring when it is asked to give up the ring is asked
+// again.
 static void test_ring_is_asked_for_again(void **state)
 {
     (void)state;
@@ -293,7 +294,7 @@ static void test_ring_is_asked_for_again(void **state)
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     fake_fabric_poll(0);
     assert_int_equal(ibv->rings.active_count, 1);
-    // The request to leave overtakes the news of the ring.
+    // The request to give up the ring overtakes the announcement of the ring.
     const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->in.news, 0)};
     assert_int_equal(news.ring, 1);
     assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));
@@ -308,7 +309,7 @@ static void test_ring_is_asked_for_again(void **state)
 }
 
 // A process uses no more rings of peers than it has buffers for their replies.
-static void test_rings_that_are_used(void **state)
+static void test_rings_in_use_are_limited(void **state)
 {
     (void)state;
     setenv("GASNET_AMRDMA_MAX_PEERS", "2", 1);
@@ -327,7 +328,7 @@ static void test_rings_that_are_used(void **state)
 
 // ---- credits ----
 
-static unsigned granted(unsigned node, unsigned peers)
+static unsigned granted_credits(unsigned node, unsigned peers)
 {
     unsigned sum = 0;
     for (unsigned p = 0; p < peers; p++)
@@ -335,8 +336,8 @@ static unsigned granted(unsigned node, unsigned peers)
     return sum;
 }
 
-// All peers send as much as they may at once: each message finds a buffer, and the number of
-// buffers does not grow with the number of peers.
+// All peers send as many messages as their credits allow, at once: each message finds a buffer, and
+// the number of buffers does not grow with the number of peers.
 static void test_buffers_for_all_peers(void **state)
 {
     (void)state;
@@ -348,7 +349,7 @@ static void test_buffers_for_all_peers(void **state)
     const aq_ibv_limits_t *limits = &fake_nodes[0].ibv->limits;
     assert_int_equal(limits->grants, 1024);
     assert_int_equal(limits->arrivals, 1024 + 100);
-    const unsigned sum = granted(0, FAKE_NODES - 1);
+    const unsigned sum = granted_credits(0, FAKE_NODES - 1);
     assert_in_range(sum, 512, 1024);
     for (unsigned node = 1; node < FAKE_NODES; node++)
         while (fake_fabric_request(node, 0, 0, true) == AQ_OK)
@@ -361,8 +362,8 @@ static void test_buffers_for_all_peers(void **state)
         assert_int_equal(counts(node)->waits, 0);
 }
 
-// More peers than buffers, and all send at the same moment: messages without a buffer wait in the
-// device, and none is lost. Nothing waits while no more peers send at a time than there are
+// With more peers than buffers, messages without a buffer wait in the device if all peers send at
+// once, and none is lost. No message waits as long as no more peers send at a time than there are
 // buffers.
 static void test_more_peers_than_buffers(void **state)
 {
@@ -373,7 +374,7 @@ static void test_more_peers_than_buffers(void **state)
     fake_fabric_start(FAKE_NODES, false);
     fake_most_buffers = 0;
     assert_int_equal(fake_nodes[0].ibv->limits.arrivals, BUFFERS);
-    assert_true(granted(0, FAKE_NODES - 1) >= FAKE_NODES - 1); // each peer has a grant
+    assert_true(granted_credits(0, FAKE_NODES - 1) >= FAKE_NODES - 1); // each peer has a grant
     for (unsigned node = 1; node < FAKE_NODES; node++) {
         assert_int_equal(fake_fabric_request(node, 0, 0, true), AQ_OK);
         if (node % BUFFERS == 0)
@@ -390,7 +391,8 @@ static void test_more_peers_than_buffers(void **state)
         assert_int_equal(counts(node)->replies, 2);
 }
 
-// Each of 1,024 peers may have one request outstanding; further grants are shared.
+// Each of 1,024 peers may have at least one request outstanding. The peers share the rest of the
+// grants.
 static void test_grants_of_many_peers(void **state)
 {
     (void)state;
@@ -412,11 +414,11 @@ static void test_grants_of_many_peers(void **state)
     }
 }
 
-// ---- what is posted ----
+// ---- posts ----
 
 static uint64_t from_memory[64], to_memory[64];
 
-// A put as ibv_rma.c makes it, inline.
+// Begins an inline put as ibv_rma.c does.
 static void put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic_uint *pending)
 {
     aq_ibv_conduit_t *ibv = fake_nodes[from].ibv;
@@ -450,7 +452,7 @@ static void begin_puts(unsigned nodes)
         from_memory[i] = i + 1;
 }
 
-// 64 puts in a row cost a few calls of the device and a few completions, and all complete.
+// 64 puts in a row cost a few calls of post_send and a few completions, and all complete.
 static void test_puts_are_posted_together(void **state)
 {
     (void)state;
@@ -473,7 +475,7 @@ static void test_puts_are_posted_together(void **state)
     assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
 }
 
-// Puts in the list are posted ahead of a message, by a reap and by a poll.
+// Puts in the list are posted before a message of the same node, by a reap, and by a poll.
 static void test_puts_do_not_wait(void **state)
 {
     (void)state;
@@ -497,7 +499,7 @@ static void test_puts_do_not_wait(void **state)
     assert_int_equal(pending, 0);
 }
 
-// A thread that only puts makes progress however short the send queue is.
+// A thread that only puts makes progress, however short the send queue is.
 static void test_puts_in_a_short_queue(void **state)
 {
     (void)state;
@@ -512,8 +514,8 @@ static void test_puts_in_a_short_queue(void **state)
     assert_int_equal(to_memory[63], 64);
 }
 
-// The cost of a request and its reply for each side: one post, with an occasional completion; one
-// receive completion, and a share of a call that posts buffers.
+// Checks the cost of a request and its reply for each side: one post, with an occasional send
+// completion; one receive completion; and, once per several messages, a call that posts buffers.
 static void cost_of_rounds(unsigned rounds, bool by_ring)
 {
     const unsigned each = fake_nodes[0].ibv->limits.unsignaled_each + 1;
@@ -564,7 +566,7 @@ static void test_cost_of_a_short_in_rings(void **state)
 }
 
 // Unsignaled messages do not occupy queue entries for long, whatever the number of peers.
-static void test_silent_messages(void **state)
+static void test_unsignaled_messages(void **state)
 {
     (void)state;
     setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
@@ -585,8 +587,8 @@ static void test_silent_messages(void **state)
     assert_int_equal(ibv->send_queue.ops_used, 0);
 }
 
-// The end waits for all messages that were sent, the unsignaled ones included.
-static void test_drain_waits_for_silent_messages(void **state)
+// A drain waits for all messages sent, including the unsignaled ones.
+static void test_drain_waits_for_unsignaled_messages(void **state)
 {
     (void)state;
     setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
@@ -605,7 +607,7 @@ static void test_drain_waits_for_silent_messages(void **state)
     assert_int_equal(counts(1)->requests + counts(2)->requests, 2);
 }
 
-static void test_silent_messages_fail(void **state)
+static void test_unsignaled_messages_fail(void **state)
 {
     (void)state;
     setenv("GASNET_AMRDMA_MAX_PEERS", "0", 1);
@@ -625,7 +627,8 @@ static void test_silent_messages_fail(void **state)
     close(ibv->losses.wake);
 }
 
-// A poll that finds nothing polls the receive completions once, and the send completions rarely.
+// A poll that finds nothing polls the receive completion queue once, and rarely the send completion
+// queue.
 static void test_idle_poll(void **state)
 {
     (void)state;
@@ -642,7 +645,7 @@ static void test_idle_poll(void **state)
     assert_int_equal(counts(1)->posts, 1);
 }
 
-// ---- what settings ask for ----
+// ---- effects of settings ----
 
 static void test_depths_and_credits(void **state)
 {
@@ -704,7 +707,7 @@ static void test_limits_of_many_peers(void **state)
 }
 
 // Messages too long for inline need a bounce buffer each.
-static void test_bounce_buffers_bound_what_is_under_way(void **state)
+static void test_bounce_buffers_limit_messages(void **state)
 {
     (void)state;
     setenv("GASNET_BBUF_COUNT", "7", 1);
@@ -715,15 +718,15 @@ static void test_bounce_buffers_bound_what_is_under_way(void **state)
     for (unsigned i = 0; i < 5; i++)
         assert_non_null(aq_ibv_buffer_take(&fake_nodes[0].ibv->buffers.bounces));
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
-    // The last buffer comes back with the completion of its message.
+    // The last buffer is free again after the completion of its message.
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
     assert_non_null(kept);
     fake_fabric_settle();
     assert_int_equal(counts(1)->requests, 2);
 }
 
-// The receive thread does not go to sleep while it owes credits to a peer: nothing would wake it
-// when there is room to send them.
+// The receive thread does not sleep while it has credits to return to a peer: no event would wake
+// the thread when the send queue has room for them.
 static void test_thread_stays_up_for_credits(void **state)
 {
     (void)state;
@@ -759,15 +762,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rings_need_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_thread_stays_up_for_credits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_full_ring_is_passed_by, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_ring_is_bypassed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_poll_looks_at_rings_in_use, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_device_of_software_is_let_work, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_software_device_gets_processor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_spinning_looks_at_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quiet_peer_loses_its_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ring_is_asked_for_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rings_that_are_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rings_in_use_are_limited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_buffers_for_all_peers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more_peers_than_buffers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_grants_of_many_peers, set_up, tear_down),
@@ -776,14 +779,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_puts_in_a_short_queue, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cost_of_a_short, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cost_of_a_short_in_rings, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_silent_messages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_drain_waits_for_silent_messages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_silent_messages_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unsignaled_messages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_drain_waits_for_unsignaled_messages, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_unsignaled_messages_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_idle_poll, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depths_and_credits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_limits_of_many_peers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bounce_buffers_bound_what_is_under_way, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_bounce_buffers_limit_messages, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ enum { CALLER = 3, PEER = 4, OTHER = 5 };
 static const uint8_t key[AQ_KEY_BYTES] = "0123456789abcde";
 static const uint8_t other_key[AQ_KEY_BYTES] = "0123456789abcdf";
 
-static aq_ibv_conn_private_data_t made_up(uint32_t rank)
+static aq_ibv_conn_private_data_t make_private_data(uint32_t rank)
 {
     return (aq_ibv_conn_private_data_t){
         .rank = rank, .grant = 7, .rings_at = 1 << 20, .rings_key = 9};
@@ -24,23 +24,23 @@ static aq_ibv_conn_private_data_t made_up(uint32_t rank)
 static void test_call(void **state)
 {
     (void)state;
-    aq_ibv_conn_private_data_t hello = made_up(CALLER), again = made_up(CALLER);
-    aq_ibv_prove_call(key, PEER, &hello);
+    aq_ibv_conn_private_data_t call = make_private_data(CALLER), again = make_private_data(CALLER);
+    aq_ibv_prove_call(key, PEER, &call);
     aq_ibv_prove_call(key, PEER, &again);
-    assert_true(aq_ibv_call_holds(key, PEER, &hello));
+    assert_true(aq_ibv_call_holds(key, PEER, &call));
     assert_true(aq_ibv_call_holds(key, PEER, &again));
-    assert_memory_not_equal(hello.nonce, again.nonce, sizeof hello.nonce);
-    assert_memory_not_equal(hello.proof, again.proof, sizeof hello.proof);
-    assert_false(aq_ibv_call_holds(other_key, PEER, &hello));
-    assert_false(aq_ibv_call_holds(key, OTHER, &hello));
+    assert_memory_not_equal(call.nonce, again.nonce, sizeof call.nonce);
+    assert_memory_not_equal(call.proof, again.proof, sizeof call.proof);
+    assert_false(aq_ibv_call_holds(other_key, PEER, &call));
+    assert_false(aq_ibv_call_holds(key, OTHER, &call));
 }
 
 // An accept of one call is not valid for the next call; and a request is not valid as an accept.
 static void test_accept(void **state)
 {
     (void)state;
-    aq_ibv_conn_private_data_t call = made_up(CALLER), next = made_up(CALLER),
-                               answer = made_up(PEER);
+    aq_ibv_conn_private_data_t call = make_private_data(CALLER), next = make_private_data(CALLER),
+                               answer = make_private_data(PEER);
     aq_ibv_prove_call(key, PEER, &call);
     aq_ibv_prove_call(key, PEER, &next);
     aq_ibv_prove_accept(key, CALLER, call.nonce, &answer);
@@ -50,14 +50,14 @@ static void test_accept(void **state)
     assert_false(aq_ibv_accept_holds(key, OTHER, call.nonce, &answer));
     assert_false(aq_ibv_call_holds(key, CALLER, &answer));
     assert_false(aq_ibv_accept_holds(key, PEER, call.nonce, &call));
-    const uint8_t zeros[AQ_IBV_NONCE_BYTES] = {0}; // what stands in place of it in a request
+    const uint8_t zeros[AQ_IBV_NONCE_BYTES] = {0}; // the value of that nonce in a request
     assert_false(aq_ibv_accept_holds(key, PEER, zeros, &call));
 }
 
 static void test_each_bit(void **state)
 {
     (void)state;
-    aq_ibv_conn_private_data_t call = made_up(CALLER), answer = made_up(PEER);
+    aq_ibv_conn_private_data_t call = make_private_data(CALLER), answer = make_private_data(PEER);
     aq_ibv_prove_call(key, PEER, &call);
     aq_ibv_prove_accept(key, CALLER, call.nonce, &answer);
     for (unsigned bit = 0; bit < 8 * sizeof call; bit++) {
@@ -71,14 +71,14 @@ static void test_each_bit(void **state)
     }
 }
 
-// Replayed requests, in every order, and more requests than a peer makes.
+// Replayed requests, and one request more than a peer may make, are refused.
 static void test_replay(void **state)
 {
     (void)state;
     aq_ibv_heard_t heard = {.count = 0};
     aq_ibv_conn_private_data_t calls[AQ_IBV_CALLS_MOST + 1];
     for (unsigned i = 0; i <= AQ_IBV_CALLS_MOST; i++) {
-        calls[i] = made_up(CALLER);
+        calls[i] = make_private_data(CALLER);
         aq_ibv_prove_call(key, PEER, &calls[i]);
         assert_int_equal(aq_ibv_heard_note(&heard, calls[i].nonce), i < AQ_IBV_CALLS_MOST);
         for (unsigned j = 0; j <= i; j++)

@@ -1,6 +1,6 @@
-// Put and get that have to ask the peer for a key: two instances in one process, with a network
-// whose room the test sets, and a device that checks keys and copies at once, but completes
-// operations later.
+// Put and get that must request a key from the peer: two instances in one process, with a network
+// that accepts as many messages as the test allows, and a device that checks keys and copies at
+// once, but completes operations later.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -29,7 +29,7 @@ static aq_ibv_limits_t limits = {.depth_total = 16, .bounce_bytes = 2 * PAGE};
 static aq_ibv_peers_t peers[RANKS];
 static aq_ibv_sender_t senders[RANKS];
 static aq_ibv_ondemand_t ondemands[RANKS];
-static aq_ibv_peer_t links[RANKS]; // to the other one
+static aq_ibv_peer_t links[RANKS]; // link of each rank to the other rank
 static _Atomic(aq_ibv_peer_t *) link_of[RANKS][RANKS];
 static aq_conduit_env_t envs[RANKS];
 static atomic_uint pending;
@@ -45,7 +45,7 @@ typedef struct message {
 } message_t;
 
 static message_t *first, **last = &first;
-static unsigned room, sent; // messages that may be sent, and that were sent
+static unsigned room, sent; // messages that may still be sent; messages sent
 
 aq_status_t aq_ibv_send(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const aq_am_t *am)
 {
@@ -74,7 +74,7 @@ aq_status_t aq_ibv_send(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const aq_a
     return AQ_OK;
 }
 
-// One message arrives; false: there is none.
+// Delivers one message. Returns false if there is none.
 static bool deliver(void)
 {
     message_t *message = first;
@@ -89,13 +89,13 @@ static bool deliver(void)
     return true;
 }
 
-static _Noreturn void end(aq_boot_t *boot, int code)
+static _Noreturn void exit_child(aq_boot_t *boot, int code)
 {
     (void)boot;
     _exit(code - 1); // child_errors expects 0
 }
 
-static const aq_boot_ops_t boot_ops = {.abort = end};
+static const aq_boot_ops_t boot_ops = {.abort = exit_child};
 static aq_boot_t boot = {.ops = &boot_ops};
 
 // ---- the device ----
@@ -144,7 +144,7 @@ static void settle(void)
 
 // ---- start and end ----
 
-static void give(const char *name, const char *value)
+static void load_setting(const char *name, const char *value)
 {
     char err[512];
     setenv(name, value, 1);
@@ -224,15 +224,15 @@ static aq_status_t begin(size_t there, char *local, size_t length, bool is_get, 
     return aq_ibv_ondemand_begin(&ondemands[0], &rma, begun);
 }
 
-// All of it, piece by piece.
-static void do_all(size_t there, char *local, size_t length, bool is_get, bool stable)
+// Puts or gets all of it, piece by piece.
+static void transfer_all(size_t there, char *local, size_t length, bool is_get, bool stable)
 {
     for (size_t done = 0, begun; done < length; done += begun)
         if (begin(there + done, local + done, length - done, is_get, stable, &begun) != AQ_OK)
             settle();
 }
 
-// The data of a small put travels with the request: one message there, one back.
+// The data of a small put travels with the request: one message to the peer, one back.
 static void test_in_move(void **state)
 {
     (void)state;
@@ -249,8 +249,9 @@ static void test_in_move(void **state)
     stop();
 }
 
-// The source of a put may change when the call returns, unless it is said to be stable.
-static void test_source(void **state)
+// The caller may change the source of a put when the call returns, unless the put is declared
+// stable.
+static void test_source_of_put(void **state)
 {
     (void)state;
     size_t begun;
@@ -276,14 +277,14 @@ static void test_get(void **state)
     (void)state;
     start(AQ_SEGMENT_EVERYTHING);
     fill(bytes[1], 30 * PAGE, 3);
-    do_all(5, bytes[0] + 50, 30 * PAGE - 5, true, true);
+    transfer_all(5, bytes[0] + 50, 30 * PAGE - 5, true, true);
     settle();
     assert_memory_equal(bytes[0] + 50, bytes[1] + 5, 30 * PAGE - 5);
     assert_int_equal(sent, 2);
     stop();
 }
 
-// Neither the request, nor the answer, nor the operation finds room at first.
+// The request, the answer and the operation are each refused at first for lack of room.
 static void test_no_room(void **state)
 {
     (void)state;
@@ -300,7 +301,7 @@ static void test_no_room(void **state)
     assert_true(deliver()); // the request
     assert_false(deliver());
     assert_true(aq_ibv_ondemand_progress(&ondemands[0]));
-    assert_false(aq_ibv_ondemand_progress(&ondemands[1])); // owes an answer
+    assert_false(aq_ibv_ondemand_progress(&ondemands[1])); // cannot send its answer yet
     room = 1;
     assert_true(aq_ibv_ondemand_progress(&ondemands[1]));
     assert_true(deliver()); // the answer
@@ -316,14 +317,13 @@ static void test_no_room(void **state)
     stop();
 }
 
-// The only firehose is in use, and is released later; and the number of waiting transfers is
-// limited.
+// The only firehose is in use, and is released later. The number of waiting transfers is limited.
 static void test_full(void **state)
 {
     (void)state;
     size_t begun;
-    give("GASNET_FIREHOSE_R", "1");
-    give("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
+    load_setting("GASNET_FIREHOSE_R", "1");
+    load_setting("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
     start(AQ_SEGMENT_EVERYTHING);
     assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_OK);
     assert_int_equal(begin(PAGE, bytes[0], 8, true, true, &begun), AQ_AGAIN);
@@ -339,19 +339,19 @@ static void test_full(void **state)
     stop();
 }
 
-// The peer can register nothing: it copies, piece by piece.
+// If the peer can register nothing, the peer copies, piece by piece.
 static void test_by_peer(void **state)
 {
     (void)state;
     start(AQ_SEGMENT_EVERYTHING);
     fake_verbs.most_regions = 0;
     fill(bytes[0], 10000, 5);
-    do_all(50, bytes[0], 10000, false, true);
+    transfer_all(50, bytes[0], 10000, false, true);
     settle();
     assert_memory_equal(bytes[1] + 50, bytes[0], 10000);
-    assert_in_range(ondemands[0].by_peer, 3,
-                    4); // one more where a block of firehose ends in between
-    do_all(50, bytes[0] + 20000, 10000, true, true);
+    // 3 pieces, or 4 if a block of firehose ends in between.
+    assert_in_range(ondemands[0].by_peer, 3, 4);
+    transfer_all(50, bytes[0] + 20000, 10000, true, true);
     settle();
     assert_memory_equal(bytes[1] + 50, bytes[0] + 20000, 10000);
     assert_int_equal(ondemands[0].by_peer, 6);
@@ -359,8 +359,8 @@ static void test_by_peer(void **state)
     stop();
 }
 
-// A piece that is not in the segment ends the job.
-static void ask_for_foreign(void)
+// A request for memory outside of the segment ends the job.
+static void request_outside_of_segment(void)
 {
     struct {
         uint64_t address, transfer;
@@ -376,10 +376,10 @@ static void ask_for_foreign(void)
     aq_ibv_ondemand_arrived(&ondemands[1], &links[1], &arrival);
 }
 
-static void test_foreign(void **state)
+static void test_outside_of_segment(void **state)
 {
     (void)state;
-    char *said = child_errors(ask_for_foreign);
+    char *said = child_errors(request_outside_of_segment);
     assert_non_null(strstr(said, "rank 0 asks for 8 bytes"));
     free(said);
 }
@@ -391,24 +391,24 @@ static void test_random(void **state)
     (void)state;
     static char model[PAGES * PAGE], back[PAGES * PAGE];
     uint64_t random = 1;
-    give("GASNET_FIREHOSE_M", "32K");
-    give("GASNET_FIREHOSE_MAXVICTIM_M", "16K");
-    give("GASNET_FIREHOSE_MAXREGION_SIZE", "8K");
+    load_setting("GASNET_FIREHOSE_M", "32K");
+    load_setting("GASNET_FIREHOSE_MAXVICTIM_M", "16K");
+    load_setting("GASNET_FIREHOSE_MAXREGION_SIZE", "8K");
     start(AQ_SEGMENT_EVERYTHING);
     for (unsigned i = 0; i < OPERATIONS; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
-        const uint32_t dice = (uint32_t)(random >> 33);
-        const size_t at = i % 8 * 8 * PAGE + dice % (8 * PAGE - 5000),
-                     length = 1 + dice / 64 % 5000;
-        const bool is_get = dice / 7 % 2, stable = dice / 11 % 2;
-        room = dice % 3;
-        device_room = dice / 3 % 3;
-        fake_verbs.most_regions = dice % 100 == 0 ? 0 : FAKE_VERBS_REGIONS;
+        const uint32_t number = (uint32_t)(random >> 33);
+        const size_t at = i % 8 * 8 * PAGE + number % (8 * PAGE - 5000),
+                     length = 1 + number / 64 % 5000;
+        const bool is_get = number / 7 % 2, stable = number / 11 % 2;
+        room = number % 3;
+        device_room = number / 3 % 3;
+        fake_verbs.most_regions = number % 100 == 0 ? 0 : FAKE_VERBS_REGIONS;
         if (!is_get) {
             fill(model + at, length, i);
             memcpy(bytes[0] + at, model + at, length);
         }
-        do_all(at, is_get ? back + at : bytes[0] + at, length, is_get, stable);
+        transfer_all(at, is_get ? back + at : bytes[0] + at, length, is_get, stable);
         if (!stable && !is_get)
             memset(bytes[0] + at, 0, length);
         if (i % 8 == 7 || is_get)
@@ -429,9 +429,14 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REACH_TEST(test_in_move), REACH_TEST(test_source), REACH_TEST(test_get),
-        REACH_TEST(test_no_room), REACH_TEST(test_full),   REACH_TEST(test_by_peer),
-        REACH_TEST(test_foreign), REACH_TEST(test_random),
+        REACH_TEST(test_in_move),
+        REACH_TEST(test_source_of_put),
+        REACH_TEST(test_get),
+        REACH_TEST(test_no_room),
+        REACH_TEST(test_full),
+        REACH_TEST(test_by_peer),
+        REACH_TEST(test_outside_of_segment),
+        REACH_TEST(test_random),
     };
     for (uint32_t rank = 0; rank < RANKS; rank++)
         bytes[rank] = aligned_alloc(PAGES * PAGE, PAGES * PAGE);

@@ -1,5 +1,5 @@
-// Settings of conduit ibv that no longer have a meaning, or exclude each other; and the defaults in
-// its manual.
+// Settings of conduit ibv that are obsolete or exclude each other, limits of a device, and the
+// defaults that the manual documents.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,14 +26,14 @@ static int set_up(void **state)
     return default_settings();
 }
 
-static void give(const char *name, const char *value)
+static void load_setting(const char *name, const char *value)
 {
     char err[512];
     setenv(name, value, 1);
     assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
 }
 
-// ---- old variables ----
+// ---- obsolete variables ----
 
 static void check_settings(void)
 {
@@ -48,26 +48,26 @@ static void check_as_rank_1(void)
     check_settings();
 }
 
-static void test_old(void **state)
+static void test_obsolete(void **state)
 {
     (void)state;
-    char *said = child_errors(check_settings);
-    assert_string_equal(said, "");
-    free(said);
-    give("GASNET_HCA_ID", "");
-    said = child_errors(check_settings);
-    assert_string_equal(said, "");
-    free(said);
-    give("GASNET_HCA_ID", "InfiniHost0");
-    give("GASNET_PORT_NUM", "1");
-    said = child_errors(check_settings);
-    assert_non_null(strstr(said, "warning: GASNET_HCA_ID has no meaning any more"));
-    assert_non_null(strstr(said, "warning: GASNET_PORT_NUM has no meaning any more"));
-    assert_non_null(strstr(said, "GASNET_IBV_PORTS"));
-    free(said);
-    said = child_errors(check_as_rank_1); // one rank warns for all
-    assert_string_equal(said, "");
-    free(said);
+    char *text = child_errors(check_settings);
+    assert_string_equal(text, "");
+    free(text);
+    load_setting("GASNET_HCA_ID", "");
+    text = child_errors(check_settings);
+    assert_string_equal(text, "");
+    free(text);
+    load_setting("GASNET_HCA_ID", "InfiniHost0");
+    load_setting("GASNET_PORT_NUM", "1");
+    text = child_errors(check_settings);
+    assert_non_null(strstr(text, "warning: GASNET_HCA_ID has no meaning any more"));
+    assert_non_null(strstr(text, "warning: GASNET_PORT_NUM has no meaning any more"));
+    assert_non_null(strstr(text, "GASNET_IBV_PORTS"));
+    free(text);
+    text = child_errors(check_as_rank_1); // only rank 0 warns
+    assert_string_equal(text, "");
+    free(text);
 }
 
 static void test_connections(void **state)
@@ -75,10 +75,10 @@ static void test_connections(void **state)
     (void)state;
     char why[512] = "";
     assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_OK);
-    give("GASNET_CONNECT_DYNAMIC", "0");
+    load_setting("GASNET_CONNECT_DYNAMIC", "0");
     assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_ERR_CONFIG);
     assert_non_null(strstr(why, "GASNET_CONNECT_STATIC"));
-    give("GASNET_CONNECT_STATIC", "1");
+    load_setting("GASNET_CONNECT_STATIC", "1");
     assert_int_equal(aq_ibv_settings_check(why, sizeof why), AQ_OK);
 }
 
@@ -86,7 +86,7 @@ static void test_connections(void **state)
 
 static char why_not[512];
 
-static aq_status_t fits(uint64_t peers)
+static aq_status_t check_fit(uint64_t peers)
 {
     const struct ibv_device_attr can = {.max_qp_wr = 100,
                                         .max_cqe = 300,
@@ -100,27 +100,27 @@ static aq_status_t fits(uint64_t peers)
 static void test_limits(void **state)
 {
     (void)state;
-    assert_int_equal(fits(1000), AQ_OK); // defaults take what there is
-    give("GASNET_NETWORKDEPTH_PP", "100");
-    give("GASNET_QP_RD_ATOM", "8");
-    give("GASNET_NETWORKDEPTH_TOTAL", "1000");
-    give("GASNET_AM_CREDITS_TOTAL", "1000");
-    assert_int_equal(fits(3), AQ_OK); // no more than 300 and 96 are used
-    assert_int_equal(fits(4), AQ_ERR_CONFIG);
+    assert_int_equal(check_fit(1000), AQ_OK); // defaults adapt to the device
+    load_setting("GASNET_NETWORKDEPTH_PP", "100");
+    load_setting("GASNET_QP_RD_ATOM", "8");
+    load_setting("GASNET_NETWORKDEPTH_TOTAL", "1000");
+    load_setting("GASNET_AM_CREDITS_TOTAL", "1000");
+    assert_int_equal(check_fit(3), AQ_OK); // 3 peers need no more than 300 entries and 96 buffers
+    assert_int_equal(check_fit(4), AQ_ERR_CONFIG);
     assert_string_equal(why_not, "GASNET_NETWORKDEPTH_TOTAL=1000 is more than verbs device mlx5_3 "
                                  "can do: it has at most 300 entries in a completion queue; set "
                                  "it to that or less");
-    give("GASNET_NETWORKDEPTH_TOTAL", "0");
-    assert_int_equal(fits(7), AQ_OK);
-    assert_int_equal(fits(8), AQ_ERR_CONFIG);
+    load_setting("GASNET_NETWORKDEPTH_TOTAL", "0");
+    assert_int_equal(check_fit(7), AQ_OK);
+    assert_int_equal(check_fit(8), AQ_ERR_CONFIG);
     assert_non_null(strstr(why_not, "GASNET_AM_CREDITS_TOTAL=1000"));
     assert_non_null(strstr(why_not, "at most 250 buffers in a shared receive queue"));
-    give("GASNET_NETWORKDEPTH_PP", "101");
-    assert_int_equal(fits(1), AQ_ERR_CONFIG);
+    load_setting("GASNET_NETWORKDEPTH_PP", "101");
+    assert_int_equal(check_fit(1), AQ_ERR_CONFIG);
     assert_non_null(strstr(why_not, "at most 100 entries in a send queue"));
-    give("GASNET_NETWORKDEPTH_PP", "20");
-    give("GASNET_QP_RD_ATOM", "9");
-    assert_int_equal(fits(1), AQ_ERR_CONFIG);
+    load_setting("GASNET_NETWORKDEPTH_PP", "20");
+    load_setting("GASNET_QP_RD_ATOM", "9");
+    assert_int_equal(check_fit(1), AQ_ERR_CONFIG);
     assert_non_null(strstr(why_not, "GASNET_QP_RD_ATOM=9"));
     assert_non_null(strstr(why_not, "at most 8 RDMA reads"));
 }
@@ -161,8 +161,8 @@ static void test_defaults(void **state)
     assert_string_equal(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), "");
 }
 
-// Every variable that the manual of the conduit names is in the table, so that invalid values are
-// reported and gasnet_info lists it.
+// The settings table has every variable that the conduit's manual names, so that invalid values are
+// reported and gasnet_info lists the variable.
 static void test_manual(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void test_manual(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_old, set_up),
+        cmocka_unit_test_setup(test_obsolete, set_up),
         cmocka_unit_test_setup(test_connections, set_up),
         cmocka_unit_test_setup(test_limits, set_up),
         cmocka_unit_test_setup(test_defaults, set_up),

@@ -1,5 +1,6 @@
-// The receive thread, with an eventfd in place of a completion channel: it handles all arrivals,
-// sleeps when there are none, keeps its rate, and ends whichever thread ends it.
+// The receive thread, with an eventfd in place of a completion channel: the thread handles all
+// arrivals, sleeps when there are none, keeps its rate, and can be stopped by any thread, itself
+// included.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +23,7 @@
 #include "../../other/base/settings.h"
 
 // Arrivals wait in a counter. As with a completion queue, an arrival makes fd readable only if the
-// source was armed since the last one that did.
+// source was armed since fd became readable last.
 static struct {
     int fd;
     atomic_int waiting, handled, polls, busy;
@@ -30,7 +31,7 @@ static struct {
     aq_ibv_thread_t *_Atomic thread;
 } source;
 
-static void rearm(void *context)
+static void rearm_source(void *context)
 {
     eventfd_t value;
     (void)context;
@@ -55,20 +56,20 @@ static int poll_source(void *context)
     return 1;
 }
 
-static void arrive(void)
+static void add_arrival(void)
 {
     atomic_fetch_add(&source.waiting, 1);
     if (atomic_exchange(&source.armed, false))
         eventfd_write(source.fd, 1);
 }
 
-static void wait_for(atomic_int *count, int wanted)
+static void wait_for_count(atomic_int *count, int wanted)
 {
-    while (atomic_load(count) < wanted) // the runner has a time limit
+    while (atomic_load(count) < wanted) // a failure ends at the time limit of the test
         usleep(100);
 }
 
-// Waits until the thread has found nothing and sleeps: it does not poll for a while.
+// Waits until the thread sleeps, which shows in that the thread does not poll for a while.
 static void wait_asleep(void)
 {
     int before;
@@ -78,11 +79,11 @@ static void wait_asleep(void)
     } while (before == 0 || before != atomic_load(&source.polls));
 }
 
-static aq_ibv_thread_t *start(uint32_t rate)
+static aq_ibv_thread_t *start_thread(uint32_t rate)
 {
     aq_ibv_thread_t *thread;
     aq_ibv_thread_setup_t setup = {
-        .fd = source.fd, .rearm = rearm, .poll = poll_source, .rate = rate};
+        .fd = source.fd, .rearm = rearm_source, .poll = poll_source, .rate = rate};
     assert_int_equal(aq_ibv_thread_start(&setup, &thread), AQ_OK);
     atomic_store(&source.thread, thread);
     return thread;
@@ -111,15 +112,15 @@ static void test_handles(void **state)
 {
     (void)state;
     enum { ARRIVALS = 200 };
-    arrive(); // before there is a thread
-    aq_ibv_thread_t *thread = start(0);
-    wait_for(&source.handled, 1);
+    add_arrival(); // before the thread exists
+    aq_ibv_thread_t *thread = start_thread(0);
+    wait_for_count(&source.handled, 1);
     for (int i = 0; i < ARRIVALS; i++) {
-        arrive();
+        add_arrival();
         if (i % 3 == 0)
-            wait_for(&source.handled, i + 2);
+            wait_for_count(&source.handled, i + 2);
     }
-    wait_for(&source.handled, ARRIVALS + 1);
+    wait_for_count(&source.handled, ARRIVALS + 1);
     assert_in_range(aq_ibv_thread_wakes(thread), 1, ARRIVALS + 1);
     aq_ibv_thread_stop(thread);
     assert_int_equal(atomic_load(&source.waiting), 0);
@@ -128,43 +129,44 @@ static void test_handles(void **state)
 static void test_sleeps(void **state)
 {
     (void)state;
-    aq_ibv_thread_t *thread = start(0);
+    aq_ibv_thread_t *thread = start_thread(0);
     wait_asleep();
     uint64_t wakes = aq_ibv_thread_wakes(thread);
     int polls = atomic_load(&source.polls);
     usleep(50000);
     assert_int_equal(aq_ibv_thread_wakes(thread), wakes);
     assert_int_equal(atomic_load(&source.polls), polls);
-    arrive();
-    wait_for(&source.handled, 1);
+    add_arrival();
+    wait_for_count(&source.handled, 1);
     wait_asleep();
     assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
     aq_ibv_thread_stop(thread);
 }
 
-// Another thread was polling, and left an arrival from before the rearm: no event reports it.
+// Another thread was polling, and left an arrival from before the rearm. No event reports that
+// arrival, so the thread must poll again.
 static void test_busy(void **state)
 {
     (void)state;
     atomic_store(&source.waiting, 1);
     atomic_store(&source.busy, 5);
-    aq_ibv_thread_t *thread = start(0);
-    wait_for(&source.handled, 1);
+    aq_ibv_thread_t *thread = start_thread(0);
+    wait_for_count(&source.handled, 1);
     assert_int_equal(atomic_load(&source.busy), 0);
     assert_int_equal(aq_ibv_thread_wakes(thread), 0);
     aq_ibv_thread_stop(thread);
 }
 
-// In any period there is at most one wake-up more than the rate allows.
+// In any period, the thread wakes up at most once more than the rate allows.
 static void test_rate(void **state)
 {
     (void)state;
     enum { RATE = 200, ARRIVALS = 20 };
     uint64_t begin = aq_clock_ns();
-    aq_ibv_thread_t *thread = start(RATE);
+    aq_ibv_thread_t *thread = start_thread(RATE);
     for (int i = 1; i <= ARRIVALS; i++) {
-        arrive();
-        wait_for(&source.handled, i);
+        add_arrival();
+        wait_for_count(&source.handled, i);
     }
     uint64_t wakes = aq_ibv_thread_wakes(thread), passed = aq_clock_ns() - begin;
     if (wakes > passed * RATE / 1000000000 + 2)
@@ -173,17 +175,17 @@ static void test_rate(void **state)
     aq_ibv_thread_stop(thread);
 }
 
-// The thread ends whatever it is doing: starting, waiting for its next turn, asleep.
+// The thread can be stopped in any state: while it starts, waits for its next turn, or sleeps.
 static void test_stop(void **state)
 {
     (void)state;
-    aq_ibv_thread_stop(start(0));
-    aq_ibv_thread_t *thread = start(1);
-    arrive();
-    wait_for(&source.handled, 1);
-    arrive();
+    aq_ibv_thread_stop(start_thread(0));
+    aq_ibv_thread_t *thread = start_thread(1);
+    add_arrival();
+    wait_for_count(&source.handled, 1);
+    add_arrival();
     aq_ibv_thread_stop(thread);
-    thread = start(0);
+    thread = start_thread(0);
     wait_asleep();
     aq_ibv_thread_stop(thread);
 }
@@ -199,7 +201,8 @@ static unsigned count_threads(void)
     return count;
 }
 
-// A handler ends the job: the thread must not wait for itself. It ends behind the handler.
+// A handler on the thread ends the job: the thread must not wait for itself, and ends after the
+// handler.
 static void test_stop_inside(void **state)
 {
     (void)state;
@@ -207,10 +210,10 @@ static void test_stop_inside(void **state)
     if (child == 0) {
         unsigned before = count_threads();
         atomic_store(&source.ends, true);
-        start(0);
+        start_thread(0);
         wait_asleep();
-        arrive();
-        wait_for(&source.handled, 1);
+        add_arrival();
+        wait_for_count(&source.handled, 1);
         while (count_threads() > before)
             usleep(1000);
         _exit(7);
@@ -221,11 +224,12 @@ static void test_stop_inside(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-// In a child of fork there is no thread, and stopping it does not affect the thread of the parent.
+// A child of fork does not have the thread. Stopping it in the child does not affect the thread of
+// the parent.
 static void test_fork(void **state)
 {
     (void)state;
-    aq_ibv_thread_t *thread = start(0);
+    aq_ibv_thread_t *thread = start_thread(0);
     wait_asleep();
     uint64_t wakes = aq_ibv_thread_wakes(thread);
     pid_t child = fork();
@@ -236,28 +240,29 @@ static void test_fork(void **state)
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    arrive();
-    wait_for(&source.handled, 1);
+    add_arrival();
+    wait_for_count(&source.handled, 1);
     wait_asleep();
     assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
     aq_ibv_thread_stop(thread);
 }
 
-// A signal to the process waits when the client's only thread does not take it.
+// The receive thread takes no signals: a signal to the process stays pending while the client's
+// only thread blocks it.
 static void test_signals(void **state)
 {
     (void)state;
-    sigset_t one, before, pending;
-    aq_ibv_thread_t *thread = start(0);
+    sigset_t usr1, before, pending;
+    aq_ibv_thread_t *thread = start_thread(0);
     wait_asleep();
-    sigemptyset(&one);
-    sigaddset(&one, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &one, &before);
-    assert_int_equal(kill(getpid(), SIGUSR1), 0); // it would end this process
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &usr1, &before);
+    assert_int_equal(kill(getpid(), SIGUSR1), 0); // would end this process if delivered
     sigpending(&pending);
     assert_true(sigismember(&pending, SIGUSR1));
     int taken;
-    assert_int_equal(sigwait(&one, &taken), 0);
+    assert_int_equal(sigwait(&usr1, &taken), 0);
     assert_int_equal(taken, SIGUSR1);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     aq_ibv_thread_stop(thread);

@@ -1,5 +1,5 @@
-// Layers: each layer of a table is started once, in order, and the table of the library gives no
-// handler index to two layers.
+// Layers: aq_layers_start starts each layer of a table once, in order. The table of the library
+// gives no handler index to two layers.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,21 +12,21 @@
 #include "../../core/exit_broadcast.h"
 #include "../../core/layers.h"
 
-static unsigned started[3], count;
+static unsigned start_order[3], count;
 
 static void start_0(void)
 {
-    started[count++] = 0;
+    start_order[count++] = 0;
 }
 
 static void start_1(void)
 {
-    started[count++] = 1;
+    start_order[count++] = 1;
 }
 
 static void start_2(void)
 {
-    started[count++] = 2;
+    start_order[count++] = 2;
 }
 
 static void test_none(void **state)
@@ -46,12 +46,13 @@ static void test_each_once(void **state)
     count = 0;
     aq_layers_start(table);
     assert_int_equal(count, 3);
-    assert_int_equal(started[0], 1);
-    assert_int_equal(started[1], 0);
-    assert_int_equal(started[2], 2);
+    assert_int_equal(start_order[0], 1);
+    assert_int_equal(start_order[1], 0);
+    assert_int_equal(start_order[2], 2);
 }
 
-// Index 0 has no handler; those from AQ_HANDLER_EXIT_ASK upwards are the core's and the client's.
+// Index 0 has no handler. Indices from AQ_HANDLER_EXIT_ASK upwards belong to the core and the
+// client.
 static void test_indices(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// Lists of signals, of ranks and of ports: what they hold, and that a fault anywhere in one is
-// told.
+// Lists of signals, of ranks and of ports: their elements, and that a fault anywhere in a list is
+// reported.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,7 +15,7 @@
 
 enum { COUNT = 8 };
 
-// A list, and what stands in it; 0 ends it.
+// A list, and the signals in that list; 0 ends them, and -1 stands for an invalid element.
 static const struct {
     const char *list;
     int numbers[COUNT];
@@ -38,7 +38,7 @@ static const struct {
     {"65", {-1}},
     {"1x", {-1}},
     {"011", {-1}},
-    {"4294967307", {-1}}, // 11, if it were cut to 32 bits
+    {"4294967307", {-1}}, // 11, if truncated to 32 bits
     {" SEGV", {-1}},
     {",SEGV", {-1, SIGSEGV}},
     {"FPE,,SEGV", {SIGFPE, -1, SIGSEGV}},
@@ -97,8 +97,8 @@ static void test_ranks(void **state)
                          rank_lists[i].has);
 }
 
-// No list, whether the rank stands before the fault or nowhere.
-static void test_no_ranks(void **state)
+// Invalid lists are reported, whether or not the rank stands before the fault.
+static void test_invalid_ranks(void **state)
 {
     (void)state;
     static const char *const lists[] = {"x",   ",",  "1,",  "1-",  ",1",    "-1",  "1--2", "1 2",
@@ -131,8 +131,8 @@ static const struct {
     {"7-8-9", false, {0, 0}},
     {"7 - 8", false, {0, 0}},
     {"seven", false, {0, 0}},
-    {"4294967303", false, {0, 0}},           // 7, if it were cut to 32 bits
-    {"18446744073709551623", false, {0, 0}}, // to 64
+    {"4294967303", false, {0, 0}},           // 7, if truncated to 32 bits
+    {"18446744073709551623", false, {0, 0}}, // 7, if truncated to 64 bits
 };
 
 static void test_ports(void **state)
@@ -152,7 +152,7 @@ int main(void)
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_no_ranks),
+        cmocka_unit_test(test_invalid_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// The log: one whole line a message, whoever speaks, whatever the message holds.
+// The log writes each message as one whole line, whatever the sender and the content.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,47 +22,47 @@
 #define THREADS 4
 #define LINES 200
 
-static void expect_output(void (*speak)(void), const char *who, const char *message)
+static void assert_output(void (*body)(void), const char *sender, const char *message)
 {
     char expected[1024];
-    snprintf(expected, sizeof expected, "*** GASNet: %s on host %s: %s\n", who, aq_log_host(),
+    snprintf(expected, sizeof expected, "*** GASNet: %s on host %s: %s\n", sender, aq_log_host(),
              message);
-    char *text = child_errors(speak);
+    char *text = child_errors(body);
     assert_string_equal(text, expected);
     free(text);
 }
 
-static void speak_as_rank(void)
+static void log_as_rank(void)
 {
     aq_log_program("launcher");
     aq_log_identity(3, 8);
     aq_log_error("value %d is %s", 42, "odd");
 }
 
-static void speak_as_last_rank(void)
+static void log_as_last_rank(void)
 {
     aq_log_identity(UINT32_MAX - 1, UINT32_MAX);
     aq_log_error("here");
 }
 
-static void speak_as_program(void)
+static void log_as_program(void)
 {
     aq_log_program("launcher");
     aq_log_error("no such file");
 }
 
-static void speak_as_nobody(void)
+static void log_without_identity(void)
 {
     aq_log_error("hello");
 }
 
-static void test_who_speaks(void **state)
+static void test_senders(void **state)
 {
     (void)state;
-    expect_output(speak_as_rank, "rank 3 of 8", "value 42 is odd");
-    expect_output(speak_as_last_rank, "rank 4294967294 of 4294967295", "here");
-    expect_output(speak_as_program, "launcher", "no such file");
-    expect_output(speak_as_nobody, program_invocation_short_name, "hello");
+    assert_output(log_as_rank, "rank 3 of 8", "value 42 is odd");
+    assert_output(log_as_last_rank, "rank 4294967294 of 4294967295", "here");
+    assert_output(log_as_program, "launcher", "no such file");
+    assert_output(log_without_identity, program_invocation_short_name, "hello");
 }
 
 static void test_host_is_known(void **state)
@@ -73,7 +73,7 @@ static void test_host_is_known(void **state)
     assert_string_equal(aq_log_host(), name);
 }
 
-static void warn_twice(void)
+static void log_two_warnings(void)
 {
     aq_log_identity(0, 1);
     aq_log_warn("heard");
@@ -81,14 +81,14 @@ static void warn_twice(void)
     aq_log_warn("not heard");
 }
 
-static void err_though_quiet(void)
+static void log_error_when_quiet(void)
 {
     aq_log_identity(0, 1);
     aq_log_quiet(true);
     aq_log_error("heard");
 }
 
-static void inform_twice(void)
+static void log_three_infos(void)
 {
     aq_log_identity(0, 1);
     aq_log_info("not heard");
@@ -101,32 +101,32 @@ static void inform_twice(void)
 static void test_quiet_and_verbose(void **state)
 {
     (void)state;
-    expect_output(warn_twice, "rank 0 of 1", "warning: heard");
-    expect_output(err_though_quiet, "rank 0 of 1", "heard");
-    expect_output(inform_twice, "rank 0 of 1", "heard");
+    assert_output(log_two_warnings, "rank 0 of 1", "warning: heard");
+    assert_output(log_error_when_quiet, "rank 0 of 1", "heard");
+    assert_output(log_three_infos, "rank 0 of 1", "heard");
 }
 
-static void take_and_repeat(const char *message)
+static void repeat_with_addition(const char *message)
 {
     aq_log_repeat(message, ", and more");
 }
 
-static void speak_to_another(void)
+static void log_diverted(void)
 {
     aq_log_identity(3, 8);
-    aq_log_divert(take_and_repeat);
+    aq_log_divert(repeat_with_addition);
     aq_log_error("value %d", 42);
     aq_log_divert(NULL);
 }
 
-// The line is as it would be if it had been printed at once, with what was added behind it.
+// A diverted message is printed with the identity it was logged with, and with the addition.
 static void test_divert(void **state)
 {
     (void)state;
-    expect_output(speak_to_another, "rank 3 of 8", "value 42, and more");
+    assert_output(log_diverted, "rank 3 of 8", "value 42, and more");
 }
 
-static void speak_with_controls(void)
+static void log_control_characters(void)
 {
     aq_log_identity(0, 1);
     aq_log_error("a\nb\tc\x1b[31md\x7f");
@@ -135,10 +135,10 @@ static void speak_with_controls(void)
 static void test_controls_are_blanked(void **state)
 {
     (void)state;
-    expect_output(speak_with_controls, "rank 0 of 1", "a b c [31md ");
+    assert_output(log_control_characters, "rank 0 of 1", "a b c [31md ");
 }
 
-static void speak_empty(void)
+static void log_empty(void)
 {
     aq_log_identity(0, 1);
     aq_log_error("%s", "");
@@ -147,10 +147,10 @@ static void speak_empty(void)
 static void test_empty_message(void **state)
 {
     (void)state;
-    expect_output(speak_empty, "rank 0 of 1", "");
+    assert_output(log_empty, "rank 0 of 1", "");
 }
 
-static void speak_long(void)
+static void log_long(void)
 {
     char text[10000];
     memset(text, 'x', sizeof text - 1);
@@ -163,7 +163,7 @@ static void test_long_message_is_cut(void **state)
 {
     (void)state;
     const char *mark = " [cut]\n";
-    char *text = child_errors(speak_long);
+    char *text = child_errors(log_long);
     size_t length = strlen(text);
     assert_true(length <= 4096);
     assert_true(length > 4000);
@@ -172,10 +172,10 @@ static void test_long_message_is_cut(void **state)
     free(text);
 }
 
-// The longest message that fits, and the one that is a byte longer.
+// Messages of lengths around the limit, from which on messages are cut.
 static size_t edge_length;
 
-static void speak_edge(void)
+static void log_edge(void)
 {
     aq_log_identity(0, 1);
     aq_log_error("%*s", (int)edge_length, "y");
@@ -189,7 +189,7 @@ static void test_edge_of_cut(void **state)
         snprintf(prefix, sizeof prefix, "*** GASNet: rank 0 of 1 on host %s: ", aq_log_host());
     bool cut_before = false;
     for (edge_length = 4080 - (size_t)used; edge_length < 4110 - (size_t)used; edge_length++) {
-        char *text = child_errors(speak_edge);
+        char *text = child_errors(log_edge);
         size_t length = strlen(text);
         bool cut = strstr(text, " [cut]\n") != NULL;
         assert_true(length <= 4096);
@@ -202,7 +202,7 @@ static void test_edge_of_cut(void **state)
     assert_true(cut_before);
 }
 
-static void speak_and_check_errno(void)
+static void log_and_check_errno(void)
 {
     errno = EDOM;
     close(STDERR_FILENO);
@@ -214,12 +214,12 @@ static void speak_and_check_errno(void)
 static void test_errno_survives(void **state)
 {
     (void)state;
-    char *text = child_errors(speak_and_check_errno);
+    char *text = child_errors(log_and_check_errno);
     assert_string_equal(text, "");
     free(text);
 }
 
-static void *speak_many(void *arg)
+static void *log_many(void *arg)
 {
     int thread = *(int *)arg;
     for (int i = 0; i < LINES; i++)
@@ -227,27 +227,27 @@ static void *speak_many(void *arg)
     return NULL;
 }
 
-static void speak_in_threads(void)
+static void log_in_threads(void)
 {
     pthread_t threads[THREADS];
     int numbers[THREADS];
     aq_log_identity(1, 2);
     for (int i = 0; i < THREADS; i++) {
         numbers[i] = i;
-        if (pthread_create(&threads[i], NULL, speak_many, &numbers[i]) != 0)
+        if (pthread_create(&threads[i], NULL, log_many, &numbers[i]) != 0)
             _exit(1);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
 }
 
-static void speak_in_threads_without_blocking(void)
+static void log_in_threads_without_blocking(void)
 {
     fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
-    speak_in_threads();
+    log_in_threads();
 }
 
-// Every line is whole, every thread's lines come in order, none is lost.
+// Every line is whole, the lines of each thread are in order, and none is lost.
 static void check_lines(char *text)
 {
     char prefix[512];
@@ -272,10 +272,10 @@ static void check_lines(char *text)
 static void test_threads_do_not_mix(void **state)
 {
     (void)state;
-    char *text = child_errors(speak_in_threads);
+    char *text = child_errors(log_in_threads);
     check_lines(text);
     free(text);
-    text = child_errors(speak_in_threads_without_blocking);
+    text = child_errors(log_in_threads_without_blocking);
     check_lines(text);
     free(text);
 }
@@ -283,11 +283,16 @@ static void test_threads_do_not_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_speaks),           cmocka_unit_test(test_host_is_known),
-        cmocka_unit_test(test_quiet_and_verbose),    cmocka_unit_test(test_divert),
-        cmocka_unit_test(test_controls_are_blanked), cmocka_unit_test(test_empty_message),
-        cmocka_unit_test(test_long_message_is_cut),  cmocka_unit_test(test_edge_of_cut),
-        cmocka_unit_test(test_errno_survives),       cmocka_unit_test(test_threads_do_not_mix),
+        cmocka_unit_test(test_senders),
+        cmocka_unit_test(test_host_is_known),
+        cmocka_unit_test(test_quiet_and_verbose),
+        cmocka_unit_test(test_divert),
+        cmocka_unit_test(test_controls_are_blanked),
+        cmocka_unit_test(test_empty_message),
+        cmocka_unit_test(test_long_message_is_cut),
+        cmocka_unit_test(test_edge_of_cut),
+        cmocka_unit_test(test_errno_survives),
+        cmocka_unit_test(test_threads_do_not_mix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Shared memory without a name: create, hand over to another process, map; and what is
-// refused.
+// Shared memory without a name: create it, pass it to another process, and map it; and the messages
+// about faults.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,12 +24,12 @@
 
 #include "../../other/base/memfile.h"
 
-static size_t page(void)
+static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int create(size_t size)
+static int create_memfile(size_t size)
 {
     int fd = -1;
     assert_int_equal(aq_memfile_create("test", size, &fd), AQ_OK);
@@ -48,7 +48,7 @@ static size_t count_open_files(void)
     return count;
 }
 
-// What a fault says is caught between begin_capture and end_capture.
+// Messages to standard error are captured between begin_capture and end_capture.
 static int saved_stderr;
 static FILE *captured;
 
@@ -70,7 +70,8 @@ static void end_capture(char *text, size_t size)
     fclose(captured);
 }
 
-// The fault logged exactly one line, with each of these words in it.
+// Ends the capture, and checks that exactly one line was logged, which contains each of these
+// words.
 static void end_capture_with(const char *word, const char *other)
 {
     char text[8192];
@@ -93,7 +94,7 @@ static void test_create(void **state)
 {
     (void)state;
     struct stat st;
-    int fd = create(12345);
+    int fd = create_memfile(12345);
     assert_int_equal(fstat(fd, &st), 0);
     assert_int_equal(st.st_size, 12345);
     assert_true(S_ISREG(st.st_mode));
@@ -105,7 +106,7 @@ static void test_create_is_sparse(void **state)
 {
     (void)state;
     struct stat st;
-    int fd = create((size_t)1 << 40);
+    int fd = create_memfile((size_t)1 << 40);
     assert_int_equal(fstat(fd, &st), 0);
     assert_int_equal(st.st_blocks, 0);
     close(fd);
@@ -136,14 +137,15 @@ static void test_create_without_descriptors(void **state)
     begin_capture();
     struct rlimit none = {.rlim_cur = 0, .rlim_max = old.rlim_max};
     setrlimit(RLIMIT_NOFILE, &none);
-    aq_status_t status = aq_memfile_create("many", page(), &fd);
+    aq_status_t status = aq_memfile_create("many", page_bytes(), &fd);
     setrlimit(RLIMIT_NOFILE, &old);
     end_capture_with("'many'", "ulimit -n");
     assert_int_equal(status, AQ_ERR_RESOURCE);
     assert_int_equal(fd, -5);
 }
 
-// The file size limit is refused by ftruncate: the descriptor that exists by then must go.
+// A size beyond the limit on files makes ftruncate fail, and the descriptor that exists by then
+// must be closed.
 static void test_create_beyond_file_limit(void **state)
 {
     (void)state;
@@ -170,14 +172,14 @@ static void test_ticket(void **state)
     (void)state;
     struct stat st;
     aq_memfile_ticket_t ticket;
-    int fd = create(page());
+    int fd = create_memfile(page_bytes());
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     assert_int_equal(fstat(fd, &st), 0);
     assert_int_equal(ticket.pid, getpid());
     assert_int_equal(ticket.fd, fd);
     assert_true(ticket.inode == st.st_ino);
 
-    begin_capture(); // opens a file, which must not get the number that is closed here
+    begin_capture(); // before close(fd): the file of the capture must not get the same number
     close(fd);
     aq_status_t status = aq_memfile_ticket(fd, &ticket);
     end_capture_with("descriptor", "must not close");
@@ -189,7 +191,7 @@ static void test_open_own(void **state)
     (void)state;
     struct stat mine, again;
     aq_memfile_ticket_t ticket;
-    int fd = create(page()), other = -1;
+    int fd = create_memfile(page_bytes()), other = -1;
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     assert_int_equal(aq_memfile_open(&ticket, &other), AQ_OK);
     assert_int_not_equal(fd, other);
@@ -199,12 +201,14 @@ static void test_open_own(void **state)
     assert_int_equal(fcntl(other, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     close(fd);
     void *p;
-    assert_int_equal(aq_memfile_map(other, 0, page(), &p), AQ_OK); // lives on without the first
-    aq_memfile_unmap(p, page());
+    // The second descriptor is valid without the first.
+    assert_int_equal(aq_memfile_map(other, 0, page_bytes(), &p), AQ_OK);
+    aq_memfile_unmap(p, page_bytes());
     close(other);
 }
 
-// In a child that has closed all it inherited: opens by ticket, checks the parent's text, answers.
+// Runs in a child without the inherited descriptor: opens the memory by ticket, checks the parent's
+// text, and answers. Returns 0, or the number of the check that failed.
 static int answer_through_ticket(const aq_memfile_ticket_t *ticket, int inherited)
 {
     int fd;
@@ -214,12 +218,12 @@ static int answer_through_ticket(const aq_memfile_ticket_t *ticket, int inherite
         return 1;
     if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
         return 2;
-    if (aq_memfile_map(fd, page(), page(), &p) != AQ_OK)
+    if (aq_memfile_map(fd, page_bytes(), page_bytes(), &p) != AQ_OK)
         return 3;
     if (strcmp(p, "question") != 0)
         return 4;
     strcpy(p, "answer");
-    aq_memfile_unmap(p, page());
+    aq_memfile_unmap(p, page_bytes());
     close(fd);
     return 0;
 }
@@ -229,18 +233,18 @@ static void test_open_from_child(void **state)
     (void)state;
     aq_memfile_ticket_t ticket;
     void *p;
-    int fd = create(2 * page());
-    assert_int_equal(aq_memfile_map(fd, page(), page(), &p), AQ_OK);
+    int fd = create_memfile(2 * page_bytes());
+    assert_int_equal(aq_memfile_map(fd, page_bytes(), page_bytes(), &p), AQ_OK);
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     strcpy(p, "question");
     pid_t child = fork();
     if (child == 0) {
-        munmap(p, page());
+        munmap(p, page_bytes());
         _exit(answer_through_ticket(&ticket, fd));
     }
     wait_for_success(child);
     assert_string_equal(p, "answer");
-    aq_memfile_unmap(p, page());
+    aq_memfile_unmap(p, page_bytes());
     close(fd);
 }
 
@@ -261,12 +265,12 @@ static void test_open_wrong_file(void **state)
 {
     (void)state;
     aq_memfile_ticket_t ticket;
-    int fd = create(page());
+    int fd = create_memfile(page_bytes());
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     ticket.inode++;
     assert_int_equal(open_captured(&ticket, "another file", "--pid=host"), AQ_ERR_PEER);
 
-    // The number means a pipe by now.
+    // A pipe has the descriptor's number by now.
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(aq_memfile_ticket(ends[0], &ticket), AQ_OK);
@@ -280,7 +284,7 @@ static void test_open_wrong_file_of_other(void **state)
 {
     (void)state;
     aq_memfile_ticket_t ticket;
-    int fd = create(page());
+    int fd = create_memfile(page_bytes());
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     ticket.inode++;
     pid_t child = fork();
@@ -293,7 +297,7 @@ static void test_open_wrong_file_of_other(void **state)
 static void test_open_of_ended_process(void **state)
 {
     (void)state;
-    int fd = create(page());
+    int fd = create_memfile(page_bytes());
     aq_memfile_ticket_t ticket;
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     pid_t child = fork();
@@ -308,11 +312,11 @@ static void test_open_of_ended_process(void **state)
 static void test_open_of_closed_descriptor(void **state)
 {
     (void)state;
-    int fd = create(page());
+    int fd = create_memfile(page_bytes());
     aq_memfile_ticket_t ticket;
     assert_int_equal(aq_memfile_ticket(fd, &ticket), AQ_OK);
     int out = -5;
-    begin_capture(); // opens a file, which must not get the number that is closed here
+    begin_capture(); // before close(fd): the file of the capture must not get the same number
     close(fd);
     aq_status_t status = aq_memfile_open(&ticket, &out);
     end_capture_with("cannot be opened", "process");
@@ -325,7 +329,7 @@ static void test_map_refused(void **state)
     (void)state;
     void *p = &p;
     begin_capture();
-    aq_status_t status = aq_memfile_map(-1, 0, page(), &p);
+    aq_status_t status = aq_memfile_map(-1, 0, page_bytes(), &p);
     end_capture_with("cannot be mapped", "GASNET_MAX_SEGSIZE");
     assert_int_equal(status, AQ_ERR_RESOURCE);
     assert_ptr_equal(p, &p);
@@ -335,16 +339,16 @@ static void test_map_offset(void **state)
 {
     (void)state;
     char *whole, *second;
-    int fd = create(2 * page());
-    assert_int_equal(aq_memfile_map(fd, 0, 2 * page(), (void **)&whole), AQ_OK);
-    assert_int_equal(aq_memfile_map(fd, page(), page(), (void **)&second), AQ_OK);
-    whole[page()] = 7;
+    int fd = create_memfile(2 * page_bytes());
+    assert_int_equal(aq_memfile_map(fd, 0, 2 * page_bytes(), (void **)&whole), AQ_OK);
+    assert_int_equal(aq_memfile_map(fd, page_bytes(), page_bytes(), (void **)&second), AQ_OK);
+    whole[page_bytes()] = 7;
     assert_int_equal(second[0], 7);
     second[1] = 8;
-    assert_int_equal(whole[page() + 1], 8);
-    aq_memfile_unmap(second, page());
-    aq_memfile_unmap(whole, 2 * page());
-    aq_memfile_unmap(NULL, page());
+    assert_int_equal(whole[page_bytes() + 1], 8);
+    aq_memfile_unmap(second, page_bytes());
+    aq_memfile_unmap(whole, 2 * page_bytes());
+    aq_memfile_unmap(NULL, page_bytes());
     close(fd);
 }
 

@@ -1,6 +1,6 @@
-// Receives of conduit mpi, without MPI: a stub of its table counts posted receives. There is a
-// receive for each request that the peers may still send, even while handlers run, so MPI never has
-// to buffer an unexpected message.
+// Receives of conduit mpi, without MPI: a stub of MPI's function table counts posted receives.
+// There is a receive for each request that the peers may still send, even while handlers run, so
+// that MPI never has to buffer an unexpected message.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,17 +19,16 @@ enum { PEERS = 3, EACH = 4, TOTAL = PEERS * EACH, MESSAGES = 500, ME = PEERS };
 
 static struct {
     unsigned posted[MPI_CLASSES];
-    char *buffer[2 * (TOTAL + MPI_SPARES)]; // of the receives, by handle - 1
+    char *buffer[2 * (TOTAL + MPI_SPARES)]; // buffers of the receives, by handle - 1
     unsigned class[2 * (TOTAL + MPI_SPARES)];
     unsigned receives;
-    unsigned waiting[PEERS]; // requests that a peer has sent, at most EACH
-    unsigned free[PEERS];    // credits that a peer has
-    unsigned source;         // of the request in its handler
-    unsigned delivered, deepest, depth;
-    bool replies; // handlers send replies
+    unsigned waiting[PEERS];            // requests that a peer has sent, at most EACH
+    unsigned free[PEERS];               // credits that a peer has
+    unsigned delivered, deepest, depth; // depth: nested handlers
+    bool replies;                       // handlers send replies
 } stub;
 
-static mpi_conduit_t conduits[2], *mpi = conduits; // nothing frees their memory
+static mpi_conduit_t conduits[2], *mpi = conduits; // both live until the end of the program
 
 // ---- the stub of MPI ----
 
@@ -56,7 +55,7 @@ static int stub_restart(aq_mpilib_request_t *request)
     return 0;
 }
 
-// The oldest receive gets a request of a peer that has sent one.
+// Completes the oldest receive with a request of a peer that has sent one.
 static int stub_test_any(aq_mpilib_request_t *requests, int count, int *which, int *bytes,
                          uint32_t *from)
 {
@@ -79,8 +78,8 @@ static int stub_test_any(aq_mpilib_request_t *requests, int count, int *which, i
     return 0;
 }
 
-// Every message of the conduit returns credits: a reply returns one, in addition to those in its
-// header.
+// Records the credits that a message of the conduit returns: those in its header, and one more if
+// the message is a reply to a request.
 static int stub_send(aq_mpilib_comm_t *comm, const void *buffer, int bytes, uint32_t to, int tag,
                      aq_mpilib_request_t *out)
 {
@@ -102,8 +101,8 @@ static int stub_test(aq_mpilib_request_t *request, bool *done, int *bytes, uint3
 
 // ---- handlers ----
 
-// The number of messages that MPI needs receives for: those that peers have sent, and those that
-// they may send now.
+// Checks that each request has a receive: those that peers have sent, and those that peers may send
+// now.
 static void check_posted(void)
 {
     unsigned may_come = 0;
@@ -122,7 +121,8 @@ static void send_requests(void)
     check_posted();
 }
 
-// Other threads poll meanwhile, as many as may enter.
+// Handles an arrival. Other threads poll while a handler runs: the nested poll stands for them, up
+// to the limit of MPI_SPARES handlers at a time.
 static bool deliver(const aq_arrival_t *arrival)
 {
     const aq_am_t reply = {.category = AQ_AM_SHORT, .reply = true};
@@ -149,7 +149,7 @@ static const aq_mpilib_table_t table = {
     .test = stub_test,
 };
 
-static void run(bool replies)
+static void run_messages(bool replies)
 {
     static aq_boot_t boot = {.rank = ME, .size = PEERS + 1};
     static mpi_link_t *links[PEERS + 1];
@@ -184,14 +184,14 @@ static void run(bool replies)
 static void test_replies(void **state)
 {
     (void)state;
-    run(true);
+    run_messages(true);
 }
 
-// Credits are returned later, several at once.
+// Without replies, hidden replies return several credits at once, later.
 static void test_hidden_replies(void **state)
 {
     (void)state;
-    run(false);
+    run_messages(false);
 }
 
 int main(void)
