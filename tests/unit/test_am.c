@@ -89,7 +89,7 @@ static aq_status_t post_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *r
     return AQ_OK;
 }
 
-static int clear(void **state)
+static int clear_records(void **state)
 {
     (void)state;
     memset(&posted, 0, sizeof posted);
@@ -123,7 +123,7 @@ static int start_job(void **state)
     aq_job.max_medium = aq_job.max_long = aq_job.max_long_request = SEGMENT_BYTES;
     aq_team.head = (struct gex_tm){.size = RANKS, .peer_shift = shifts};
     aq_team.ep = &aq_endpoint;
-    return clear(state);
+    return clear_records(state);
 }
 
 static gex_TM_t team(void)
@@ -131,7 +131,7 @@ static gex_TM_t team(void)
     return &aq_team.head;
 }
 
-static void add(unsigned index, gex_AM_Fn_t fn, gex_Flags_t category, unsigned nargs)
+static void add_handler(unsigned index, gex_AM_Fn_t fn, gex_Flags_t category, unsigned nargs)
 {
     aq_endpoint_internal((gex_AM_Index_t)index, fn, category | GEX_FLAG_AM_REQREP, nargs, "test");
 }
@@ -144,17 +144,17 @@ static struct {
     void *payload;
     size_t nbytes;
     gex_Token_Info_t info;
-} got;
+} received;
 
-static void take(gex_Token_t token, void *payload, size_t nbytes, unsigned nargs,
-                 const gex_AM_Arg_t *args)
+static void record_call(gex_Token_t token, void *payload, size_t nbytes, unsigned nargs,
+                        const gex_AM_Arg_t *args)
 {
-    got.calls++;
-    got.nargs = nargs;
-    memcpy(got.args, args, nargs * sizeof *args);
-    got.payload = payload;
-    got.nbytes = nbytes;
-    assert_int_equal(gex_Token_Info(token, &got.info, GEX_TI_ALL), GEX_TI_ALL);
+    received.calls++;
+    received.nargs = nargs;
+    memcpy(received.args, args, nargs * sizeof *args);
+    received.payload = payload;
+    received.nbytes = nbytes;
+    assert_int_equal(gex_Token_Info(token, &received.info, GEX_TI_ALL), GEX_TI_ALL);
 }
 
 // Two handlers with N arguments, one for Short and one for Medium and Long. Macros, since C has no
@@ -164,12 +164,12 @@ static void take(gex_Token_t token, void *payload, size_t nbytes, unsigned nargs
     static void short_##N(gex_Token_t token AQ_API_P##N)                                           \
     {                                                                                              \
         const gex_AM_Arg_t args[] = {AQ_API_L##N};                                                 \
-        take(token, NULL, 0, N, args);                                                             \
+        record_call(token, NULL, 0, N, args);                                                      \
     }                                                                                              \
     static void medlong_##N(gex_Token_t token, void *payload, size_t nbytes AQ_API_P##N)           \
     {                                                                                              \
         const gex_AM_Arg_t args[] = {AQ_API_L##N};                                                 \
-        take(token, payload, nbytes, N, args);                                                     \
+        record_call(token, payload, nbytes, N, args);                                              \
     }
 TAKERS(0)
 TAKERS(1)
@@ -204,7 +204,7 @@ static void deliver_one(unsigned category, unsigned nargs, bool reply)
     bool is_short = category == AQ_AM_SHORT;
     for (unsigned i = 0; i < AQ_AM_MAX_ARGS; i++)
         args[i] = (int32_t)(0x80000001u * (i + 1) - nargs - category);
-    memset(&got, 0, sizeof got);
+    memset(&received, 0, sizeof received);
     unsigned index = 100 + 2 * nargs + !is_short;
     aq_arrival_t arrival = {.args = args,
                             .payload = is_short ? NULL : payload,
@@ -215,24 +215,24 @@ static void deliver_one(unsigned category, unsigned nargs, bool reply)
                             .nargs = (uint8_t)nargs,
                             .reply = reply};
     assert_false(aq_am_deliver(&arrival)); // the handler did not reply
-    assert_int_equal(got.calls, 1);
-    assert_int_equal(got.nargs, nargs);
-    assert_memory_equal(got.args, args, nargs * sizeof *args);
-    assert_ptr_equal(got.payload, arrival.payload);
-    assert_int_equal(got.nbytes, arrival.nbytes);
-    assert_int_equal(got.info.gex_srcrank, FAR);
-    assert_ptr_equal(got.info.gex_ep, &aq_endpoint);
-    assert_ptr_equal(got.info.gex_entry, &aq_endpoint.handlers[index]);
-    assert_int_equal(!!got.info.gex_is_req, !reply);
-    assert_int_equal(!!got.info.gex_is_long, category == AQ_AM_LONG);
+    assert_int_equal(received.calls, 1);
+    assert_int_equal(received.nargs, nargs);
+    assert_memory_equal(received.args, args, nargs * sizeof *args);
+    assert_ptr_equal(received.payload, arrival.payload);
+    assert_int_equal(received.nbytes, arrival.nbytes);
+    assert_int_equal(received.info.gex_srcrank, FAR);
+    assert_ptr_equal(received.info.gex_ep, &aq_endpoint);
+    assert_ptr_equal(received.info.gex_entry, &aq_endpoint.handlers[index]);
+    assert_int_equal(!!received.info.gex_is_req, !reply);
+    assert_int_equal(!!received.info.gex_is_long, category == AQ_AM_LONG);
 }
 
 static void test_deliver(void **state)
 {
     (void)state;
     for (unsigned nargs = 0; nargs <= AQ_AM_MAX_ARGS; nargs++) {
-        add(100 + 2 * nargs, takers[nargs][0], GEX_FLAG_AM_SHORT, nargs);
-        add(101 + 2 * nargs, takers[nargs][1], GEX_FLAG_AM_MEDLONG, nargs);
+        add_handler(100 + 2 * nargs, takers[nargs][0], GEX_FLAG_AM_SHORT, nargs);
+        add_handler(101 + 2 * nargs, takers[nargs][1], GEX_FLAG_AM_MEDLONG, nargs);
         for (unsigned category = AQ_AM_SHORT; category <= AQ_AM_LONG; category++) {
             deliver_one(category, nargs, false);
             deliver_one(category, nargs, true);
@@ -371,12 +371,12 @@ static void replier(gex_Token_t token)
 }
 
 // Delivers a request from a rank; returns whether its handler has replied.
-static bool ask(uint32_t rank, unsigned category, gex_Flags_t flags)
+static bool deliver_request(uint32_t rank, unsigned category, gex_Flags_t flags)
 {
     reply_plan.category = category;
     reply_plan.flags = flags;
     reply_plan.lc = GEX_EVENT_NO_OP;
-    add(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
+    add_handler(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
     const aq_arrival_t arrival = {
         .source = rank, .category = AQ_AM_SHORT, .handler = H_REPLIER, .nargs = 0};
     return aq_am_deliver(&arrival);
@@ -387,7 +387,7 @@ static void test_replies(void **state)
     (void)state;
     for (uint32_t rank = MAPPED; rank <= FAR; rank++)
         for (unsigned category = AQ_AM_SHORT; category <= AQ_AM_LONG; category++) {
-            assert_true(ask(rank, category, 0));
+            assert_true(deliver_request(rank, category, 0));
             assert_sent(rank, category, true, 1 + category);
             if (category != AQ_AM_SHORT)
                 assert_ptr_equal(reply_plan.lc, GEX_EVENT_INVALID);
@@ -408,7 +408,7 @@ static void test_reply_way(void **state)
         reply_plan.category = category;
         reply_plan.flags = 0;
         posted.refusals = category;
-        add(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
+        add_handler(H_REPLIER, (gex_AM_Fn_t)replier, GEX_FLAG_AM_SHORT, 0);
         assert_true(aq_am_deliver(&arrival));
         assert_ptr_equal(posted.link, &link);
         assert_int_equal(posted.am.cookie, path.cookie);
@@ -422,7 +422,7 @@ static void test_reply_waits(void **state)
 {
     (void)state;
     posted.refusals = 20;
-    assert_true(ask(MAPPED, AQ_AM_LONG, 0));
+    assert_true(deliver_request(MAPPED, AQ_AM_LONG, 0));
     assert_sent(MAPPED, AQ_AM_LONG, true, 3);
     assert_int_equal(posted.sends, 21);
     assert_true(posted.polls_of[AQ_POLL_REPLIES] >= 20);
@@ -434,10 +434,10 @@ static void test_reply_immediate(void **state)
 {
     (void)state;
     posted.refusals = 1;
-    assert_false(ask(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
+    assert_false(deliver_request(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
     assert_int_not_equal(reply_plan.no_op, 0);
     assert_int_equal(posted.sends, 1);
-    assert_true(ask(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
+    assert_true(deliver_request(FAR, AQ_AM_SHORT, GEX_FLAG_IMMEDIATE));
     assert_int_equal(posted.sends, 2);
     assert_int_equal(posted.polls_of[AQ_POLL_REPLIES], 0);
 }
@@ -454,16 +454,16 @@ static void test_here(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_deliver, clear),
-        cmocka_unit_test_setup(test_requests, clear),
-        cmocka_unit_test_setup(test_request_waits, clear),
-        cmocka_unit_test_setup(test_request_immediate, clear),
-        cmocka_unit_test_setup(test_payload_ahead, clear),
-        cmocka_unit_test_setup(test_replies, clear),
-        cmocka_unit_test_setup(test_reply_way, clear),
-        cmocka_unit_test_setup(test_reply_waits, clear),
-        cmocka_unit_test_setup(test_reply_immediate, clear),
-        cmocka_unit_test_setup(test_here, clear),
+        cmocka_unit_test_setup(test_deliver, clear_records),
+        cmocka_unit_test_setup(test_requests, clear_records),
+        cmocka_unit_test_setup(test_request_waits, clear_records),
+        cmocka_unit_test_setup(test_request_immediate, clear_records),
+        cmocka_unit_test_setup(test_payload_ahead, clear_records),
+        cmocka_unit_test_setup(test_replies, clear_records),
+        cmocka_unit_test_setup(test_reply_way, clear_records),
+        cmocka_unit_test_setup(test_reply_waits, clear_records),
+        cmocka_unit_test_setup(test_reply_immediate, clear_records),
+        cmocka_unit_test_setup(test_here, clear_records),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

@@ -190,7 +190,7 @@ static void start_sides(uint32_t size, bool last_releases)
         aq_shared_start(&sim.sides[i], areas, size, i, last_releases);
 }
 
-static void arrive(uint32_t i)
+static void side_arrive(uint32_t i)
 {
     uint32_t phase = ++sim.entered[i], parity = phase & 1;
     uint64_t woken = posted.woken;
@@ -200,9 +200,9 @@ static void arrive(uint32_t i)
         assert_true(posted.woken > woken); // other processes may sleep until the last one arrives
 }
 
-// When all have arrived, the first process joins the votes of the other neighbourhoods, and
-// releases its own.
-static void lead(uint32_t phase)
+// When all have arrived, the first process joins the votes of the other neighbourhoods, and then
+// releases the processes of its own neighbourhood.
+static void side_lead(uint32_t phase)
 {
     aq_vote_t vote;
     uint32_t parity = phase & 1;
@@ -220,7 +220,7 @@ static void lead(uint32_t phase)
     assert_true(posted.woken > woken);
 }
 
-static void try_release(uint32_t i)
+static void side_try_release(uint32_t i)
 {
     uint32_t phase = sim.entered[i], parity = phase & 1;
     aq_vote_t vote;
@@ -248,11 +248,11 @@ static void run_sides(uint32_t size, bool last_releases)
     while (!all_done()) {
         uint32_t i = random_below(size);
         if (sim.entered[i] == sim.done[i] && sim.done[i] < PHASES)
-            arrive(i);
+            side_arrive(i);
         else if (sim.entered[i] != sim.done[i] && i == 0 && !last_releases)
-            lead(sim.entered[i]);
+            side_lead(sim.entered[i]);
         if (sim.entered[i] != sim.done[i] && random_below(2))
-            try_release(i);
+            side_try_release(i);
     }
     free(sim.scratch);
 }
@@ -335,7 +335,7 @@ static struct {
     uint64_t sent[GROUPS_MAX]; // messages of the current phase
     aq_vote_t votes[2][GROUPS_MAX];
     uint32_t size, rounds, arrived[2];
-} ring;
+} cluster;
 
 static uint32_t rounds_of(uint32_t groups)
 {
@@ -347,16 +347,16 @@ static uint32_t rounds_of(uint32_t groups)
 
 static void start_groups(uint32_t groups)
 {
-    memset(&ring, 0, sizeof ring);
-    ring.size = groups;
-    ring.rounds = rounds_of(groups);
+    memset(&cluster, 0, sizeof cluster);
+    cluster.size = groups;
+    cluster.rounds = rounds_of(groups);
     aq_job.size = groups;
     static uint32_t leaders[GROUPS_MAX];
     for (uint32_t g = 0; g < groups; g++)
         leaders[g] = g;
     for (uint32_t g = 0; g < groups; g++) {
         aq_dissemination_start(&current, ID, groups, g, leaders);
-        memcpy(&ring.states[g], &current, sizeof current);
+        memcpy(&cluster.states[g], &current, sizeof current);
         aq_dissemination_end(&current);
     }
     aq_dissemination_start(&current, ID, groups, 0, leaders);
@@ -364,42 +364,43 @@ static void start_groups(uint32_t groups)
 
 static void group_load(uint32_t g)
 {
-    memcpy(&current, &ring.states[g], sizeof current);
+    memcpy(&current, &cluster.states[g], sizeof current);
 }
 
 static void group_save(uint32_t g)
 {
-    memcpy(&ring.states[g], &current, sizeof current);
+    memcpy(&cluster.states[g], &current, sizeof current);
 }
 
-static void enter(uint32_t g)
+static void group_enter(uint32_t g)
 {
-    uint32_t phase = ++ring.entered[g];
-    ring.votes[phase & 1][g] = random_vote(phase);
-    ring.arrived[phase & 1]++;
+    uint32_t phase = ++cluster.entered[g];
+    cluster.votes[phase & 1][g] = random_vote(phase);
+    cluster.arrived[phase & 1]++;
     uint64_t before = posted.sent;
     group_load(g);
-    aq_dissemination_enter(&current, phase, ring.votes[phase & 1][g]);
+    aq_dissemination_enter(&current, phase, cluster.votes[phase & 1][g]);
     group_save(g);
-    ring.sent[g] = posted.sent - before;
+    cluster.sent[g] = posted.sent - before;
 }
 
-static void advance(uint32_t g)
+static void group_advance(uint32_t g)
 {
-    uint32_t parity = ring.entered[g] & 1;
+    uint32_t parity = cluster.entered[g] & 1;
     uint64_t before = posted.sent;
     aq_vote_t vote;
     group_load(g);
     bool complete = aq_dissemination_advance(&current, &vote);
     group_save(g);
-    ring.sent[g] += posted.sent - before;
+    cluster.sent[g] += posted.sent - before;
     if (!complete)
         return;
-    assert_int_equal(ring.arrived[parity], ring.size);
-    assert_true(vote == join_all(ring.votes[parity], ring.size));
-    assert_int_equal(ring.sent[g], ring.rounds);
-    ring.done[g] = ring.entered[g];
-    ring.arrived[!parity] = ring.arrived[!parity] == ring.size ? 0 : ring.arrived[!parity];
+    assert_int_equal(cluster.arrived[parity], cluster.size);
+    assert_true(vote == join_all(cluster.votes[parity], cluster.size));
+    assert_int_equal(cluster.sent[g], cluster.rounds);
+    cluster.done[g] = cluster.entered[g];
+    cluster.arrived[!parity] =
+        cluster.arrived[!parity] == cluster.size ? 0 : cluster.arrived[!parity];
 }
 
 // Delivers a random message, so that messages arrive in any order.
@@ -410,10 +411,10 @@ static void deliver_any(void)
     unsigned which = random_below(posted.count);
     message_t message = posted.messages[which];
     posted.messages[which] = posted.messages[--posted.count];
-    assert_true(message.to < ring.size);
-    const uint32_t distance = ((uint32_t)1 << message.args[3]) % ring.size;
+    assert_true(message.to < cluster.size);
+    const uint32_t distance = ((uint32_t)1 << message.args[3]) % cluster.size;
     aq_arrival_t arrival = {.args = message.args,
-                            .source = (message.to + ring.size - distance) % ring.size,
+                            .source = (message.to + cluster.size - distance) % cluster.size,
                             .category = AQ_AM_SHORT,
                             .handler = message.handler,
                             .nargs = message.nargs};
@@ -424,8 +425,8 @@ static void deliver_any(void)
 
 static bool groups_done(uint32_t phases)
 {
-    for (uint32_t g = 0; g < ring.size; g++)
-        if (ring.done[g] < phases)
+    for (uint32_t g = 0; g < cluster.size; g++)
+        if (cluster.done[g] < phases)
             return false;
     return true;
 }
@@ -438,18 +439,18 @@ static void run_groups(uint32_t groups, uint32_t phases)
     while (!groups_done(phases)) {
         uint32_t g = random_below(groups);
         assert_true(++steps < 1000000); // more steps mean that a group is never released
-        if (ring.entered[g] != ring.done[g])
-            advance(g);
-        else if (ring.done[g] < phases)
-            enter(g);
+        if (cluster.entered[g] != cluster.done[g])
+            group_advance(g);
+        else if (cluster.done[g] < phases)
+            group_enter(g);
         if (random_below(3))
             deliver_any();
     }
     while (posted.count)
         deliver_any();
-    assert_int_equal(posted.sent - before, (uint64_t)phases * groups * ring.rounds);
+    assert_int_equal(posted.sent - before, (uint64_t)phases * groups * cluster.rounds);
     for (uint32_t g = 0; g < groups; g++)
-        assert_int_equal(ring.states[g].sent, (uint64_t)phases * ring.rounds);
+        assert_int_equal(cluster.states[g].sent, (uint64_t)phases * cluster.rounds);
     aq_dissemination_end(&current);
 }
 

@@ -68,12 +68,12 @@ static void check_links(aq_coll_shape_t shape, uint32_t root)
 
 // Appends the ranks of a subtree, top first, and returns the new count. Fails the test if there is
 // a cycle.
-static uint32_t walk(uint32_t top, uint32_t *ranks, uint32_t count)
+static uint32_t collect_subtree(uint32_t top, uint32_t *ranks, uint32_t count)
 {
     assert_true(count < team.size);
     ranks[count++] = top;
     for (uint32_t c = 0; c < team.tree[top].children; c++)
-        count = walk(team.child[top][c], ranks, count);
+        count = collect_subtree(team.child[top][c], ranks, count);
     return count;
 }
 
@@ -85,7 +85,7 @@ static uint32_t depth_of(uint32_t r)
     return depth;
 }
 
-static uint32_t digits(uint32_t n, uint64_t base)
+static uint32_t count_levels(uint32_t n, uint64_t base)
 {
     uint32_t count = 0;
     for (uint64_t reach = 1; reach < n; reach *= base)
@@ -98,12 +98,13 @@ static void check_tree(aq_coll_shape_t shape, uint32_t root)
     uint32_t ranks[RANKS_MAX];
     make_trees(shape, root);
     check_links(shape, root);
-    assert_int_equal(walk(root, ranks, 0), team.size);
+    assert_int_equal(collect_subtree(root, ranks, 0), team.size);
     for (uint32_t i = 0; !team.map.order && root == 0 && i < team.size; i++)
         assert_int_equal(ranks[i], i); // the tree keeps the order of the ranks
-    uint32_t most = digits(team.map.groups, shape.across) + digits(team.map.largest, shape.inside);
+    uint32_t most_levels =
+        count_levels(team.map.groups, shape.across) + count_levels(team.map.largest, shape.inside);
     for (uint32_t r = 0; r < team.size; r++)
-        assert_true(depth_of(r) <= most);
+        assert_true(depth_of(r) <= most_levels);
 }
 
 // One message enters each neighbourhood but the root's.

@@ -35,7 +35,7 @@ static aq_pending_op_t op_of(size_t number)
                              .rank = (uint32_t)(number % PEERS)};
 }
 
-static aq_cookie_t add(size_t number)
+static aq_cookie_t add_op(size_t number)
 {
     const aq_pending_op_t op = op_of(number);
     aq_cookie_t cookie = aq_cookies_add(&table, &op);
@@ -53,7 +53,7 @@ static void assert_op(const aq_pending_op_t *op, size_t number)
     assert_int_equal(op->rank, want.rank);
 }
 
-static void take(aq_cookie_t cookie, size_t number)
+static void take_op(aq_cookie_t cookie, size_t number)
 {
     aq_pending_op_t op;
     assert_true(aq_cookies_take(&table, cookie, (uint32_t)(number % PEERS), &op));
@@ -80,10 +80,10 @@ static void test_empty(void **state)
 static void test_one(void **state)
 {
     (void)state;
-    aq_cookie_t cookie = add(3);
+    aq_cookie_t cookie = add_op(3);
     assert_op(aq_cookies_find(&table, cookie, 3), 3);
     assert_op(aq_cookies_find(&table, cookie, 3), 3);
-    take(cookie, 3);
+    take_op(cookie, 3);
     assert_absent(cookie, 3);
 }
 
@@ -91,25 +91,25 @@ static void test_one(void **state)
 static void test_other_peer(void **state)
 {
     (void)state;
-    aq_cookie_t cookie = add(3);
+    aq_cookie_t cookie = add_op(3);
     for (uint32_t rank = 0; rank < PEERS; rank++)
         if (rank != 3)
             assert_absent(cookie, rank);
     assert_absent(cookie, UINT32_MAX);
-    take(cookie, 3);
+    take_op(cookie, 3);
 }
 
 // When a slot is reused, neither the previous cookie of the slot nor its next one is valid.
 static void test_generations(void **state)
 {
     (void)state;
-    aq_cookie_t first = add(3);
-    take(first, 3);
-    aq_cookie_t second = add(8);
+    aq_cookie_t first = add_op(3);
+    take_op(first, 3);
+    aq_cookie_t second = add_op(8);
     assert_int_equal((uint32_t)first, (uint32_t)second);
     assert_true(first != second);
     assert_absent(first, 3);
-    take(second, 8);
+    take_op(second, 8);
     assert_absent(second + ((uint64_t)1 << 32), 3); // the slot's next cookie
     assert_absent(second + ((uint64_t)1 << 32), UINT32_MAX);
 }
@@ -117,15 +117,15 @@ static void test_generations(void **state)
 static void test_last_generation(void **state)
 {
     (void)state;
-    take(add(3), 3);
+    take_op(add_op(3), 3);
     table.slots[0].generation = UINT32_MAX;
-    aq_cookie_t last = add(3);
+    aq_cookie_t last = add_op(3);
     assert_true(last == (uint64_t)UINT32_MAX << 32);
-    take(last, 3);
-    aq_cookie_t next = add(3);
+    take_op(last, 3);
+    aq_cookie_t next = add_op(3);
     assert_true(next == (uint64_t)1 << 32); // not 0
     assert_absent(last, 3);
-    take(next, 3);
+    take_op(next, 3);
 }
 
 static void test_many(void **state)
@@ -133,16 +133,16 @@ static void test_many(void **state)
     (void)state;
     aq_cookie_t cookies[MANY];
     for (size_t i = 0; i < MANY; i++)
-        cookies[i] = add(i);
+        cookies[i] = add_op(i);
     for (size_t i = 0; i < MANY; i++)
         assert_op(aq_cookies_find(&table, cookies[i], (uint32_t)(i % PEERS)), i);
     const uint32_t count = table.count;
     for (size_t i = MANY; i-- > 0;)
-        take(cookies[i], i);
+        take_op(cookies[i], i);
     for (size_t i = 0; i < MANY; i++)
         assert_absent(cookies[i], (uint32_t)(i % PEERS));
     for (size_t i = 0; i < MANY; i++)
-        cookies[i] = add(i);
+        cookies[i] = add_op(i);
     assert_int_equal(table.count, count); // slots are reused
 }
 
@@ -156,11 +156,11 @@ static void test_random(void **state)
     for (size_t i = 0; i < STEPS; i++) {
         size_t at = (size_t)random() % MANY;
         if (cookies[at]) {
-            take(cookies[at], numbers[at]);
+            take_op(cookies[at], numbers[at]);
             taken = cookies[at];
             cookies[at] = 0;
         } else {
-            cookies[at] = add(numbers[at] = i);
+            cookies[at] = add_op(numbers[at] = i);
             assert_true(cookies[at] != taken);
         }
     }
@@ -171,7 +171,7 @@ static void test_random(void **state)
 static void test_guesses(void **state)
 {
     (void)state;
-    const aq_cookie_t cookie = add(3);
+    const aq_cookie_t cookie = add_op(3);
     srandom(18);
     for (unsigned i = 0; i < GUESSES; i++) {
         aq_cookie_t guess = (uint64_t)random() << 32 | (uint64_t)random() % (2 * table.count);
@@ -180,17 +180,17 @@ static void test_guesses(void **state)
     }
     assert_absent((uint32_t)cookie, 3);
     assert_absent(cookie ^ (uint64_t)1 << 63, 3);
-    take(cookie, 3);
+    take_op(cookie, 3);
 }
 
 static void test_stop(void **state)
 {
     (void)state;
-    add(3);
+    add_op(3);
     aq_cookies_stop(&table);
     assert_int_equal(table.count, 0);
     assert_absent((uint64_t)1 << 32, 3);
-    take(add(4), 4);
+    take_op(add_op(4), 4);
 }
 
 int main(void)

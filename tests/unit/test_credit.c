@@ -29,14 +29,14 @@ static struct {
     aq_credit_pool_t pool[NODES];
     aq_credit_t of[NODES][NODES];
     unsigned to_send[NODES][NODES];
-    unsigned answers; // percentage of requests that get a reply
+    unsigned reply_percent; // percentage of the requests that get a reply
     unsigned count;
     message_t under_way[UNDER_WAY];
     unsigned hidden, piggybacked; // hidden replies; credits that requests carried
     uint64_t random;
 } net;
 
-static unsigned chance(unsigned n)
+static unsigned random_below(unsigned n)
 {
     net.random = net.random * 6364136223846793005u + 1442695040888963407u;
     return (unsigned)(net.random >> 33) % n;
@@ -59,8 +59,8 @@ static message_t remove_message(unsigned i)
 // network refuses the message.
 static bool piggyback(aq_credit_t *credit, unsigned *riding)
 {
-    *riding = aq_credit_collect(credit, 1 + chance(8));
-    if (chance(4))
+    *riding = aq_credit_collect(credit, 1 + random_below(8));
+    if (random_below(4))
         return true;
     aq_credit_return(credit, *riding);
     return false;
@@ -96,7 +96,7 @@ static void end_handler(unsigned i)
     message_t request = net.under_way[i];
     aq_credit_t *credit = &net.of[request.to][request.from];
     unsigned riding;
-    if (chance(100) >= net.answers) {
+    if (random_below(100) >= net.reply_percent) {
         remove_message(i);
         if (aq_credit_bank(credit))
             send_hidden(request.to, request.from);
@@ -106,7 +106,7 @@ static void end_handler(unsigned i)
     }
 }
 
-static void arrive(unsigned i)
+static void deliver_message(unsigned i)
 {
     message_t *message = &net.under_way[i];
     aq_credit_give(&net.of[message->to][message->from], message->credits);
@@ -118,7 +118,7 @@ static void arrive(unsigned i)
 }
 
 // Checks the invariants, which hold between any two steps.
-static void check(void)
+static void check_invariants(void)
 {
     unsigned owed[NODES][NODES] = {{0}}, requests[NODES][NODES] = {{0}}, replies[NODES] = {0};
     for (unsigned i = 0; i < net.count; i++) {
@@ -142,16 +142,16 @@ static void check(void)
     }
 }
 
-static void step(void)
+static void random_step(void)
 {
-    unsigned a = chance(NODES), b = (a + 1 + chance(NODES - 1)) % NODES;
-    if (net.count && chance(2)) {
-        unsigned i = chance(net.count);
+    unsigned a = random_below(NODES), b = (a + 1 + random_below(NODES - 1)) % NODES;
+    if (net.count && random_below(2)) {
+        unsigned i = random_below(net.count);
         if (net.under_way[i].handled)
             end_handler(i);
         else
-            arrive(i);
-    } else if (chance(2)) {
+            deliver_message(i);
+    } else if (random_below(2)) {
         send_request(a, b);
     } else {
         send_hidden(a, b);
@@ -186,9 +186,9 @@ static void run_schedule(void)
 {
     unsigned steps = 0;
     while (work_left()) {
-        step();
-        check();
-        // All kinds of steps are equally likely, so that a schedule of this length is a deadlock.
+        random_step();
+        check_invariants();
+        // Every step that is possible keeps a fair chance, so a schedule of this length is stuck.
         assert_true(++steps < 2000000);
     }
 }
@@ -198,8 +198,9 @@ static void test_schedules(void **state)
     (void)state;
     net.random = 1;
     for (unsigned i = 0; i < SCHEDULES; i++) {
-        set_up((aq_credit_limits_t){1 + chance(6), 1 + chance(12), chance(8)}, chance(2));
-        net.answers = chance(4) * 33;
+        set_up((aq_credit_limits_t){1 + random_below(6), 1 + random_below(12), random_below(8)},
+               random_below(2));
+        net.reply_percent = random_below(4) * 33;
         run_schedule();
     }
     assert_true(net.hidden > 100);
@@ -214,7 +215,7 @@ static void test_slack_saves_messages(void **state)
     unsigned hidden[2];
     for (unsigned slack = 0; slack < 2; slack++) {
         set_up((aq_credit_limits_t){4, 64, slack}, false);
-        net.answers = 0;
+        net.reply_percent = 0;
         net.hidden = 0;
         run_schedule();
         hidden[slack] = net.hidden;

@@ -18,7 +18,7 @@ enum { FIRST = GEX_AM_INDEX_BASE, LAST = AQ_HANDLERS - 1, PLACES = AQ_HANDLERS -
 
 static struct gex_ep ep;
 
-static int clear(void **state)
+static int clear_endpoint(void **state)
 {
     (void)state;
     memset(&ep, 0, sizeof ep);
@@ -31,7 +31,7 @@ static void handler_a(void) {}
 
 static void handler_b(void) {}
 
-static gex_AM_Entry_t entry(unsigned index, gex_AM_Fn_t fn)
+static gex_AM_Entry_t make_entry(unsigned index, gex_AM_Fn_t fn)
 {
     return (gex_AM_Entry_t){.gex_index = (gex_AM_Index_t)index,
                             .gex_fnptr = fn,
@@ -41,7 +41,7 @@ static gex_AM_Entry_t entry(unsigned index, gex_AM_Fn_t fn)
                             .gex_name = "name"};
 }
 
-static unsigned registered(void)
+static unsigned count_registered(void)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < AQ_HANDLERS; i++)
@@ -49,21 +49,21 @@ static unsigned registered(void)
     return count;
 }
 
-static int add(unsigned index, gex_AM_Fn_t fn)
+static int register_one(unsigned index, gex_AM_Fn_t fn)
 {
-    gex_AM_Entry_t one = entry(index, fn);
+    gex_AM_Entry_t one = make_entry(index, fn);
     return gex_EP_RegisterHandlers(&ep, &one, 1);
 }
 
 static void test_fixed(void **state)
 {
     (void)state;
-    gex_AM_Entry_t table[] = {entry(LAST, handler_a), entry(FIRST, handler_b),
-                              entry(100, handler_a)};
+    gex_AM_Entry_t table[] = {make_entry(LAST, handler_a), make_entry(FIRST, handler_b),
+                              make_entry(100, handler_a)};
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 0), GASNET_OK);
-    assert_int_equal(registered(), 0);
+    assert_int_equal(count_registered(), 0);
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 3), GASNET_OK);
-    assert_int_equal(registered(), 3);
+    assert_int_equal(count_registered(), 3);
     for (unsigned i = 0; i < 3; i++) {
         const gex_AM_Entry_t *got = &ep.handlers[table[i].gex_index];
         assert_true(got->gex_fnptr == table[i].gex_fnptr);
@@ -79,8 +79,9 @@ static void test_fixed(void **state)
 static void test_chosen(void **state)
 {
     (void)state;
-    gex_AM_Entry_t table[] = {entry(0, handler_a), entry(LAST, handler_b), entry(0, handler_a),
-                              entry(LAST - 2, handler_b), entry(0, handler_a)};
+    gex_AM_Entry_t table[] = {make_entry(0, handler_a), make_entry(LAST, handler_b),
+                              make_entry(0, handler_a), make_entry(LAST - 2, handler_b),
+                              make_entry(0, handler_a)};
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 5), GASNET_OK);
     assert_int_equal(table[0].gex_index, LAST - 1);
     assert_int_equal(table[2].gex_index, LAST - 3);
@@ -89,7 +90,7 @@ static void test_chosen(void **state)
         assert_true(ep.handlers[table[i].gex_index].gex_fnptr == table[i].gex_fnptr);
         assert_int_equal(ep.handlers[table[i].gex_index].gex_index, table[i].gex_index);
     }
-    gex_AM_Entry_t later = entry(0, handler_b);
+    gex_AM_Entry_t later = make_entry(0, handler_b);
     assert_int_equal(gex_EP_RegisterHandlers(&ep, &later, 1), GASNET_OK);
     assert_int_equal(later.gex_index, LAST - 5);
 }
@@ -97,10 +98,10 @@ static void test_chosen(void **state)
 static void test_doubled(void **state)
 {
     (void)state;
-    assert_int_equal(add(100, handler_a), GASNET_OK);
-    assert_int_equal(add(100, handler_b), GASNET_ERR_BAD_ARG);
+    assert_int_equal(register_one(100, handler_a), GASNET_OK);
+    assert_int_equal(register_one(100, handler_b), GASNET_ERR_BAD_ARG);
     assert_true(ep.handlers[100].gex_fnptr == handler_a);
-    gex_AM_Entry_t table[] = {entry(101, handler_a), entry(101, handler_b)};
+    gex_AM_Entry_t table[] = {make_entry(101, handler_a), make_entry(101, handler_b)};
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 2), GASNET_ERR_BAD_ARG);
     assert_true(ep.handlers[101].gex_fnptr == handler_a);
 }
@@ -108,10 +109,10 @@ static void test_doubled(void **state)
 static void test_reserved(void **state)
 {
     (void)state;
-    assert_int_equal(add(1, handler_a), GASNET_ERR_BAD_ARG);
-    assert_int_equal(add(FIRST - 1, handler_a), GASNET_ERR_BAD_ARG);
-    assert_int_equal(registered(), 0);
-    assert_int_equal(add(FIRST, handler_a), GASNET_OK);
+    assert_int_equal(register_one(1, handler_a), GASNET_ERR_BAD_ARG);
+    assert_int_equal(register_one(FIRST - 1, handler_a), GASNET_ERR_BAD_ARG);
+    assert_int_equal(count_registered(), 0);
+    assert_int_equal(register_one(FIRST, handler_a), GASNET_OK);
 }
 
 static void test_full(void **state)
@@ -119,14 +120,14 @@ static void test_full(void **state)
     (void)state;
     gex_AM_Entry_t table[PLACES];
     for (unsigned i = 0; i < PLACES; i++)
-        table[i] = entry(0, handler_a);
+        table[i] = make_entry(0, handler_a);
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, PLACES), GASNET_OK);
     for (unsigned i = 0; i < PLACES; i++)
         assert_int_equal(table[i].gex_index, LAST - i);
-    gex_AM_Entry_t more = entry(0, handler_b);
+    gex_AM_Entry_t more = make_entry(0, handler_b);
     assert_int_equal(gex_EP_RegisterHandlers(&ep, &more, 1), GASNET_ERR_BAD_ARG);
     assert_int_equal(more.gex_index, 0);
-    assert_int_equal(registered(), PLACES);
+    assert_int_equal(count_registered(), PLACES);
     for (unsigned i = 0; i < FIRST; i++)
         assert_null(ep.handlers[i].gex_fnptr);
 }
@@ -139,7 +140,7 @@ static void test_entries(void **state)
         skip();
     gex_AM_Entry_t bad[6];
     for (unsigned i = 0; i < 6; i++)
-        bad[i] = entry(0, handler_a);
+        bad[i] = make_entry(0, handler_a);
     bad[0].gex_fnptr = NULL;
     bad[1].gex_nargs = gex_AM_MaxArgs() + 1;
     bad[2].gex_flags = GEX_FLAG_AM_REQREP;
@@ -148,7 +149,7 @@ static void test_entries(void **state)
     bad[5].gex_flags = 0;
     for (unsigned i = 0; i < 6; i++)
         assert_int_equal(gex_EP_RegisterHandlers(&ep, &bad[i], 1), GASNET_ERR_BAD_ARG);
-    assert_int_equal(registered(), 0);
+    assert_int_equal(count_registered(), 0);
 }
 
 static void test_client_data(void **state)
@@ -163,13 +164,13 @@ static void test_client_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_fixed, clear),
-        cmocka_unit_test_setup(test_chosen, clear),
-        cmocka_unit_test_setup(test_doubled, clear),
-        cmocka_unit_test_setup(test_reserved, clear),
-        cmocka_unit_test_setup(test_full, clear),
-        cmocka_unit_test_setup(test_entries, clear),
-        cmocka_unit_test_setup(test_client_data, clear),
+        cmocka_unit_test_setup(test_fixed, clear_endpoint),
+        cmocka_unit_test_setup(test_chosen, clear_endpoint),
+        cmocka_unit_test_setup(test_doubled, clear_endpoint),
+        cmocka_unit_test_setup(test_reserved, clear_endpoint),
+        cmocka_unit_test_setup(test_full, clear_endpoint),
+        cmocka_unit_test_setup(test_entries, clear_endpoint),
+        cmocka_unit_test_setup(test_client_data, clear_endpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

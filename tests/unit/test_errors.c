@@ -1,4 +1,4 @@
-// Error codes: each code has a name and a description, and so have numbers that are no error codes.
+// Error codes: every code has a name and a description, and all other numbers have a common one.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

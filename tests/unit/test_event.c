@@ -307,8 +307,8 @@ static void *end_relays(void *unused)
     return NULL;
 }
 
-// One thread begins an operation and waits, another ends the operation: the first sees after the
-// wait what the second wrote before the end.
+// One thread begins an operation and waits, and another thread ends that operation: after the wait,
+// the first thread sees what the other wrote before the end.
 static void test_other_thread(void **state)
 {
     (void)state;

@@ -519,7 +519,7 @@ static uint32_t random_below(uint32_t below)
 }
 
 // Returns the registration that covers all of the pages with this access, or 0 if there is none.
-static uint32_t expected(uint32_t page, uint32_t pages, bool write)
+static uint32_t expected_registration(uint32_t page, uint32_t pages, bool write)
 {
     uint32_t id = memory.owner[page];
     for (uint32_t i = page; i < page + pages; i++)
@@ -574,7 +574,7 @@ static void pin_random(holder_t *holder)
     uint32_t page = random_below(PAGES - 24);
     uint32_t pages = 1 + random_below(random_below(4) ? 4 : 24);
     bool write = random_below(2);
-    uint32_t hit = expected(page, pages, write), before = memory.registered;
+    uint32_t hit = expected_registration(page, pages, write), before = memory.registered;
     uint32_t old = memory.owner[page];
     aq_status_t status = try_pin(page, pages, write, &region);
     if (write && !memory.registrations[old].writable)

@@ -132,7 +132,7 @@ static void mark_pages(const operation_t *operation, bool yes)
     }
 }
 
-static void finish(operation_t *operation)
+static void finish_operation(operation_t *operation)
 {
     if (operation->put)
         memcpy(nodes[operation->peer].expected + operation->at, operation->data, operation->bytes);
@@ -157,10 +157,10 @@ static void send_by_message(operation_t *operation)
 {
     by_message++;
     copy_bytes(operation, operation->left);
-    finish(operation);
+    finish_operation(operation);
 }
 
-static void advance(operation_t *operation)
+static void advance_operation(operation_t *operation)
 {
     aq_firehose_region_t *region;
     const void *data = operation->put ? operation->data : NULL;
@@ -191,15 +191,15 @@ static void complete_wait(aq_firehose_wait_t *wait, aq_status_t status,
     } else if (status == AQ_OK) {
         assert_true(operation->put && operation->bytes <= IN_MOVE);
         put_in_move++;
-        finish(operation);
+        finish_operation(operation);
     } else if (status == AQ_AGAIN) {
-        advance(operation);
+        advance_operation(operation);
     } else {
         send_by_message(operation);
     }
 }
 
-static void transfer(operation_t *operation, aq_firehose_region_t *region)
+static void run_transfer(operation_t *operation, aq_firehose_region_t *region)
 {
     uintptr_t address = address_of(operation);
     uint32_t bytes = (uint32_t)aq_firehose_covered(region, address, operation->left);
@@ -208,9 +208,9 @@ static void transfer(operation_t *operation, aq_firehose_region_t *region)
     operation->left -= bytes;
     aq_firehose_release(region);
     if (operation->left)
-        advance(operation);
+        advance_operation(operation);
     else
-        finish(operation);
+        finish_operation(operation);
 }
 
 static bool may_touch(uint32_t node, uint32_t peer, uint32_t page, bool put)
@@ -248,7 +248,7 @@ static void start_operation(void)
     for (uint32_t i = 0; put && i < bytes; i++)
         operation->data[i] = (char)random_below(256);
     mark_pages(operation, true);
-    advance(operation);
+    advance_operation(operation);
 }
 
 // ---- use of a node's memory by the node itself ----
@@ -312,7 +312,7 @@ static void close_pages(node_t *node)
 
 // ---- the network ----
 
-static void deliver(void)
+static void deliver_event(void)
 {
     if (event_count == 0)
         return;
@@ -320,9 +320,9 @@ static void deliver(void)
     event_t event = events[which];
     events[which] = events[--event_count];
     if (event.kind == TRANSFER) {
-        transfer(event.operation, event.region);
+        run_transfer(event.operation, event.region);
     } else if (event.kind == RETRY) {
-        advance(event.operation);
+        advance_operation(event.operation);
     } else if (event.kind == ANSWER) {
         assert_int_equal(aq_firehose_answered(nodes[event.to].firehose, event.from, &event.message),
                          AQ_OK);
@@ -373,7 +373,7 @@ static void start_nodes(void)
 static void stop_nodes(void)
 {
     while (event_count)
-        deliver();
+        deliver_event();
     for (int i = 0; i < IN_FLIGHT; i++)
         assert_false(operations[i].used);
     for (int i = 0; i < NODES; i++) {
@@ -397,8 +397,8 @@ static void run_operations(uint64_t count, bool closing)
             use_own_memory(&nodes[random_below(NODES)]);
         if (closing && random_below(10) == 0)
             close_pages(&nodes[random_below(NODES)]);
-        deliver();
-        deliver();
+        deliver_event();
+        deliver_event();
     }
 }
 
@@ -434,8 +434,8 @@ static void complete_thread_wait(aq_firehose_wait_t *wait, aq_status_t status,
 }
 
 // Returns the region, or NULL if none was available.
-static aq_firehose_region_t *reach(const node_t *node, uint32_t peer, uintptr_t address,
-                                   size_t bytes)
+static aq_firehose_region_t *reach_region(const node_t *node, uint32_t peer, uintptr_t address,
+                                          size_t bytes)
 {
     thread_wait_t waiting = {.wait.done = complete_thread_wait};
     aq_firehose_region_t *region;
@@ -464,7 +464,8 @@ static void *reach_often(void *arg)
         if (fake_random(&own, 100) == 0)
             aq_firehose_invalidate(nodes[me].firehose, (void *)fake_page(&nodes[me].memory, page),
                                    (size_t)pages * FAKE_PAGE);
-        aq_firehose_region_t *region = reach(&nodes[me], peer, address, (size_t)pages * FAKE_PAGE);
+        aq_firehose_region_t *region =
+            reach_region(&nodes[me], peer, address, (size_t)pages * FAKE_PAGE);
         if (!region)
             continue;
         fake_use(&nodes[peer].memory, region->key.remote, address, FAKE_PAGE, true);

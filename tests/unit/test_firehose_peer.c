@@ -221,7 +221,7 @@ static void test_full(void **state)
     assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_FULL);
     aq_firehose_release(one);
     aq_firehose_region_t *three = move_firehose(40, 1, true);
-    assert_int_equal(memories[1].now.regions, 3); // the first one is kept, by the victim pool
+    assert_int_equal(memories[1].now.regions, 3); // the victim pool keeps the first region
     aq_firehose_release(two);
     aq_firehose_release(three);
 }
@@ -410,7 +410,7 @@ static void test_revoke_in_use(void **state)
     aq_firehose_region_t *region = move_firehose(3, 2, true);
     assert_int_equal(invalidate(4), AQ_AGAIN);
     answer_owner(serve_request(0));
-    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED); // no new user
+    assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED); // a revoked region is no hit
     sent_count = 0;
     fake_use(&memories[1], region->key.remote, at(3), FAKE_PAGE, true);
     aq_firehose_release(region);

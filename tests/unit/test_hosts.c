@@ -29,7 +29,7 @@ static void assert_file_refused(const char *text, const char *sentence)
     aq_hosts_t hosts = {0};
     assert_false(aq_hosts_read_text(&hosts, "f", text, strlen(text), fault, sizeof fault));
     if (strstr(fault, sentence) == NULL)
-        fail_msg("'%s' is not in '%s'", sentence, fault);
+        fail_msg("'%s' is missing in: %s", sentence, fault);
     aq_hosts_free(&hosts);
 }
 
@@ -285,7 +285,7 @@ static void assert_not_placed(const char *words, aq_placement_t placement, const
     assert_true(aq_hosts_read_text(&hosts, "f", words, strlen(words), fault, sizeof fault));
     assert_false(aq_hosts_place(&hosts, &placement, row, &more, fault, sizeof fault));
     if (strstr(fault, sentence) == NULL)
-        fail_msg("'%s' is not in '%s'", sentence, fault);
+        fail_msg("'%s' is missing in: %s", sentence, fault);
     aq_hosts_free(&hosts);
 }
 

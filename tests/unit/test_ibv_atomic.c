@@ -123,8 +123,8 @@ static int stop(void **state)
     return 0;
 }
 
-static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *result,
-                         bool exclusive, atomic_uint *pending)
+static aq_status_t begin_atomic(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *result,
+                                bool exclusive, atomic_uint *pending)
 {
     const aq_atomic_t atomic = {.dest = &target[1],
                                 .operand1 = a,
@@ -135,11 +135,11 @@ static aq_status_t begin(aq_atomic_kind_t kind, uint64_t a, uint64_t b, void *re
     return aq_ibv_atomic(&path, &peer, &atomic, pending);
 }
 
-static uint64_t perform(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
+static uint64_t perform_atomic(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
 {
     uint64_t result = 99;
     atomic_uint pending = 0;
-    assert_int_equal(begin(kind, a, b, &result, false, &pending), AQ_OK);
+    assert_int_equal(begin_atomic(kind, a, b, &result, false, &pending), AQ_OK);
     assert_int_equal(pending, 1);
     assert_int_equal(result, 99); // the result is written on completion only
     assert_int_equal(aq_ibv_reap(&queue), 1);
@@ -152,11 +152,11 @@ static uint64_t perform(aq_atomic_kind_t kind, uint64_t a, uint64_t b)
 static void test_operations(void **state)
 {
     (void)state;
-    assert_int_equal(perform(AQ_ATOMIC_ADD, 5, 0), 0);
-    assert_int_equal(perform(AQ_ATOMIC_ADD, UINT64_MAX, 0), 5);
-    assert_int_equal(perform(AQ_ATOMIC_CAS, 4, 70), 4);
-    assert_int_equal(perform(AQ_ATOMIC_CAS, 4, 80), 70);
-    assert_int_equal(perform(AQ_ATOMIC_ADD, 0, 0), 70);
+    assert_int_equal(perform_atomic(AQ_ATOMIC_ADD, 5, 0), 0);
+    assert_int_equal(perform_atomic(AQ_ATOMIC_ADD, UINT64_MAX, 0), 5);
+    assert_int_equal(perform_atomic(AQ_ATOMIC_CAS, 4, 70), 4);
+    assert_int_equal(perform_atomic(AQ_ATOMIC_CAS, 4, 80), 70);
+    assert_int_equal(perform_atomic(AQ_ATOMIC_ADD, 0, 0), 70);
     assert_int_equal(target[0] | target[2] | target[3], 0);
     assert_int_equal(atomic_load(&path.begun), 5);
 }
@@ -168,16 +168,16 @@ static void test_resources(void **state)
     atomic_uint pending = 0;
     (void)state;
     atomic_store(&peer.slots, 1);
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
     arrived = false;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
     arrived = true;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
     assert_int_equal(aq_ibv_reap(&queue), 1);
     assert_int_equal(pending, 0);
     assert_int_equal(target[1], 2);
     pools.bounces.free = NULL;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
     assert_int_equal(peer.slots, 1);
 }
 
@@ -188,11 +188,11 @@ static void test_coherence(void **state)
     atomic_uint pending = 0;
     (void)state;
     peer.atomics = AQ_IBV_ATOMICS_ALONE;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_ERR_ABSENT);
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_ERR_ABSENT);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
     assert_int_equal(aq_ibv_reap(&queue), 1);
     peer.atomics = AQ_IBV_ATOMICS_NONE;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
     assert_int_equal(target[1], 1);
 }
 
@@ -201,9 +201,9 @@ static void test_outside_of_segment(void **state)
     atomic_uint pending = 0;
     (void)state;
     lengths[PEER] = 8;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_ERR_ABSENT);
     lengths[PEER] = 16;
-    assert_int_equal(begin(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
+    assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, true, &pending), AQ_OK);
 }
 
 static void test_setting(void **state)

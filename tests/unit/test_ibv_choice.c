@@ -67,7 +67,7 @@ static void assert_choice(const char *text, const char *filter, size_t rails, co
         assert_int_equal(aq_ibv_use_words(&list.room[i], list.uses[i]) == NULL, got[i] == 'U');
     }
     if (strcmp(got, wanted) != 0)
-        fail_msg("'%s' of '%s' gives %s, not %s", filter, text, got, wanted);
+        fail_msg("filter '%s' on ports '%s' gives %s, not %s", filter, text, got, wanted);
     assert_int_equal(usable, used);
 }
 
@@ -130,7 +130,7 @@ static void test_addresses(void **state)
             aq_ibv_gid_t two[] = {order[j], order[i]};
             aq_ibv_port_t port = {.link = AQ_IBV_LINK_ROCE, .gids = two, .gid_count = 2};
             if (aq_ibv_best_gid(&port) != &two[1])
-                fail_msg("address %zu goes before %zu", j, i);
+                fail_msg("address %zu is preferred to address %zu", j, i);
             aq_ibv_gid_t turned[] = {order[i], order[j]};
             port.gids = turned;
             assert_ptr_equal(aq_ibv_best_gid(&port), &turned[0]);
@@ -151,7 +151,7 @@ static void assert_explained(const char *text, const char *filter, const char *c
     aq_ibv_explain(&list.ports, filter, list.uses, why, sizeof why);
     for (; *words != NULL; words++)
         if (strstr(why, *words) == NULL)
-            fail_msg("no '%s' in: %s", *words, why);
+            fail_msg("'%s' is missing in: %s", *words, why);
     char room[16];
     memset(room, 'x', sizeof room);
     aq_ibv_explain(&list.ports, filter, list.uses, room, sizeof room - 1);

@@ -17,7 +17,7 @@ static void assert_refused(const char *text, unsigned character, const char *wan
     assert_false(aq_ibv_filter_check(text, err, sizeof err));
     snprintf(place, sizeof place, ": %s should stand at character %u; ", wanted, character);
     if (strstr(err, place) == NULL)
-        fail_msg("'%s' gives: %s", text, err);
+        fail_msg("the message about '%s' is: %s", text, err);
     assert_memory_equal(err, "GASNET_IBV_PORTS: '", 19);
     assert_non_null(strstr(err, "for example mlx5_0+mlx5_1:1,2"));
     assert_null(strchr(err, '\n'));
@@ -117,8 +117,8 @@ static void test_match(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_accepted(cases[i].text);
         if (aq_ibv_filter_match(cases[i].text, cases[i].device, cases[i].port) != cases[i].verdict)
-            fail_msg("case %zu: '%s' and port %u of %s", i, cases[i].text, cases[i].port,
-                     cases[i].device);
+            fail_msg("case %zu: wrong verdict of '%s' on port %u of %s", i, cases[i].text,
+                     cases[i].port, cases[i].device);
     }
 }
 

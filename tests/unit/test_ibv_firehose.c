@@ -37,7 +37,7 @@ static struct {
 } sent[MESSAGES];
 static uint32_t sent_count;
 
-static uintptr_t place(uint32_t rank, size_t offset)
+static uintptr_t address_of(uint32_t rank, size_t offset)
 {
     return (uintptr_t)bytes[rank] + offset;
 }
@@ -141,8 +141,8 @@ static aq_ibv_reached_t reach(size_t offset, size_t length, bool write, const vo
                               waiter_t *waiter)
 {
     *waiter = (waiter_t){.wait.done = complete_wait};
-    return aq_ibv_keys_remote(&keys[0], 1, place(1, offset), length, write, data, &waiter->wait,
-                              &waiter->hold);
+    return aq_ibv_keys_remote(&keys[0], 1, address_of(1, offset), length, write, data,
+                              &waiter->wait, &waiter->hold);
 }
 
 // ---- start and end ----
@@ -206,10 +206,10 @@ static void check_fast(void)
     aq_ibv_hold_t hold;
     for (size_t at = FROM; at < TO; at += 100) {
         assert_int_equal(reach(at, TO - at, true, NULL, &waiter), AQ_IBV_REACHED);
-        fake_verbs_use(waiter.hold.key, place(1, at), waiter.hold.bytes, true, false);
+        fake_verbs_use(waiter.hold.key, address_of(1, at), waiter.hold.bytes, true, false);
         assert_null(waiter.hold.region);
         assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + at, TO - at, true, &hold), AQ_OK);
-        fake_verbs_use(hold.key, place(0, at), hold.bytes, true, true);
+        fake_verbs_use(hold.key, address_of(0, at), hold.bytes, true, true);
         assert_int_equal(hold.bytes, waiter.hold.bytes);
         assert_null(hold.region);
     }
@@ -247,18 +247,18 @@ static void test_fast_uneven(void **state)
     attach_all(0, 3 * PAGE);
     assert_int_equal(attachments[0].status, AQ_OK);
     assert_int_equal(reach(FROM + 2 * PAGE, PAGE, true, NULL, &waiter), AQ_IBV_REACHED);
-    fake_verbs_use(waiter.hold.key, place(1, FROM + 2 * PAGE), PAGE, true, false);
+    fake_verbs_use(waiter.hold.key, address_of(1, FROM + 2 * PAGE), PAGE, true, false);
     assert_int_equal(reach(FROM + 3 * PAGE, 1, true, NULL, &waiter), AQ_IBV_MESSAGES);
-    assert_int_equal(
-        aq_ibv_keys_remote(&keys[1], 0, place(0, FROM), 1, true, NULL, &waiter.wait, &waiter.hold),
-        AQ_IBV_MESSAGES);
+    assert_int_equal(aq_ibv_keys_remote(&keys[1], 0, address_of(0, FROM), 1, true, NULL,
+                                        &waiter.wait, &waiter.hold),
+                     AQ_IBV_MESSAGES);
     stop();
 }
 
 static void register_neither(void)
 {
     start(AQ_SEGMENT_FAST, 1 << 30);
-    fake_verbs.none = place(0, FROM);
+    fake_verbs.none = address_of(0, FROM);
     attach_all(LENGTH, LENGTH);
     if (attachments[0].status != AQ_ERR_ARG || attachments[1].status != AQ_ERR_ARG)
         _exit(1);
@@ -267,7 +267,7 @@ static void register_neither(void)
 static void register_one(void)
 {
     start(AQ_SEGMENT_FAST, 1 << 30);
-    fake_verbs.none = place(1, FROM);
+    fake_verbs.none = address_of(1, FROM);
     attach_all(LENGTH, LENGTH);
     if (attachments[0].status != AQ_ERR_ARG || attachments[1].status != AQ_ERR_ARG)
         _exit(1);
@@ -306,10 +306,10 @@ static void fall_back(void)
     assert_int_equal(reach(FROM + 10, 100, true, NULL, &waiter), AQ_IBV_ASKED);
     deliver(0);
     assert_int_equal(waiter.status, AQ_OK);
-    fake_verbs_use(waiter.hold.key, place(1, FROM + 10), 100, true, false);
+    fake_verbs_use(waiter.hold.key, address_of(1, FROM + 10), 100, true, false);
     aq_ibv_keys_release(&waiter.hold);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
-    fake_verbs_use(hold.key, place(0, FROM), 8, true, true);
+    fake_verbs_use(hold.key, address_of(0, FROM), 8, true, true);
     aq_ibv_keys_release(&hold);
     stop();
 }
@@ -337,16 +337,16 @@ static void test_local(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 10, 1000, false, &hold), AQ_OK);
     assert_non_null(hold.region);
     assert_int_equal(hold.bytes, 1000);
-    fake_verbs_use(hold.key, place(0, 10), 1000, false, true);
+    fake_verbs_use(hold.key, address_of(0, 10), 1000, false, true);
     aq_ibv_keys_release(&hold);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 20, 100, true, &again), AQ_OK);
     assert_int_equal(again.key, hold.key); // the region stays registered between uses
     assert_int_equal(fake_verbs.asked, before + 1);
     aq_ibv_keys_release(&again);
     // Read-only memory.
-    fake_verbs.read_only = place(0, 40 * PAGE);
+    fake_verbs.read_only = address_of(0, 40 * PAGE);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 50 * PAGE, 8, false, &hold), AQ_OK);
-    fake_verbs_use(hold.key, place(0, 50 * PAGE), 8, false, true);
+    fake_verbs_use(hold.key, address_of(0, 50 * PAGE), 8, false, true);
     assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ);
     aq_ibv_keys_release(&hold);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + 60 * PAGE, 8, true, &hold), AQ_ERR_ARG);
@@ -363,7 +363,7 @@ static void test_local_absent(void **state)
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_ERR_ABSENT);
     assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + FROM, 8, true, &hold), AQ_OK);
     stop();
-    // The same if memory may be unmapped at any time.
+    // The result is the same if memory may be unmapped at any time.
     load_setting("GASNET_USE_FIREHOSE", "1");
     load_setting("GASNET_DISABLE_MUNMAP", "0");
     start(AQ_SEGMENT_LARGE, 1 << 30);
@@ -427,9 +427,9 @@ static void test_large(void **state)
     assert_true(first.has_hold && second.has_hold);
     assert_int_equal(first.hold.bytes, 100);
     assert_int_equal(second.hold.bytes, 50);
-    fake_verbs_use(first.hold.key, place(1, FROM + 10), 100, true, false);
+    fake_verbs_use(first.hold.key, address_of(1, FROM + 10), 100, true, false);
     assert_int_equal(reach(FROM + 20, 30, false, NULL, &late), AQ_IBV_REACHED);
-    fake_verbs_use(late.hold.key, place(1, FROM + 20), 30, false, false);
+    fake_verbs_use(late.hold.key, address_of(1, FROM + 20), 30, false, false);
     assert_int_equal(sent_count, 1);
     aq_ibv_keys_release(&first.hold);
     aq_ibv_keys_release(&second.hold);
@@ -470,7 +470,7 @@ static void test_full(void **state)
     assert_int_equal(reach(FROM + 10 * PAGE, 2 * PAGE, false, NULL, &second), AQ_IBV_ASKED);
     deliver(1);
     assert_int_equal(second.hold.bytes, PAGE); // the rest needs another firehose
-    fake_verbs_use(second.hold.key, place(1, FROM + 10 * PAGE), PAGE, false, false);
+    fake_verbs_use(second.hold.key, address_of(1, FROM + 10 * PAGE), PAGE, false, false);
     aq_ibv_keys_release(&second.hold);
     stop();
 }
@@ -486,8 +486,9 @@ static void test_outside_of_segment(void **state)
     start(AQ_SEGMENT_LARGE, 1 << 30);
     attach_all(LENGTH, LENGTH);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        aq_firehose_message_t move = {
-            .kind = AQ_FIREHOSE_MOVE, .address = place(1, places[i][0]), .bytes = places[i][1]};
+        aq_firehose_message_t move = {.kind = AQ_FIREHOSE_MOVE,
+                                      .address = address_of(1, places[i][0]),
+                                      .bytes = places[i][1]};
         assert_int_equal(aq_ibv_keys_serve(&keys[1], 0, &move, NULL, 0, &answer), AQ_ERR_PEER);
     }
     assert_int_equal(fake_verbs.asked, 0);
@@ -498,7 +499,8 @@ static void test_outside_of_segment(void **state)
         if (reached == AQ_IBV_ASKED)
             deliver(sent_count - 1);
         assert_true(reached == AQ_IBV_REACHED || waiter.status == AQ_OK);
-        fake_verbs_use(waiter.hold.key, place(1, places[i][0]), waiter.hold.bytes, true, false);
+        fake_verbs_use(waiter.hold.key, address_of(1, places[i][0]), waiter.hold.bytes, true,
+                       false);
         aq_ibv_keys_release(&waiter.hold);
     }
     stop();

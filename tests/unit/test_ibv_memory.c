@@ -57,7 +57,7 @@ static void *at(uintptr_t address)
 static void assert_contains(const char *why, const char *words)
 {
     if (strstr(why, words) == NULL)
-        fail_msg("no '%s' in: %s", words, why);
+        fail_msg("'%s' is missing in: %s", words, why);
     assert_null(strchr(why, '\n'));
 }
 
@@ -288,7 +288,7 @@ static void test_probe(void **state)
         fake_verbs.most_bytes = truths[i] * PAGE;
         uint64_t got = aq_ibv_memory_probe(&memory);
         if (got > fake_verbs.most_bytes || fake_verbs.most_bytes - got >= memory.most / 64)
-            fail_msg("%llu of %llu", (unsigned long long)got,
+            fail_msg("the probe finds %llu of %llu bytes", (unsigned long long)got,
                      (unsigned long long)fake_verbs.most_bytes);
     }
     memory.most = PAGE - 1;

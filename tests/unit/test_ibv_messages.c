@@ -46,7 +46,7 @@ static void start_with_rings(unsigned nodes, const char *depth)
     fake_fabric_start(nodes, false);
 }
 
-static const fake_counts_t *counts(unsigned node)
+static const fake_counts_t *counts_of(unsigned node)
 {
     return &fake_nodes[node].counts;
 }
@@ -77,11 +77,11 @@ static void test_rings_need_nothing_else(void **state)
     assert_int_equal(atomic_load(&link->credit.free), credits);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->peers.credits.free), pool);
     fake_fabric_settle();
-    assert_int_equal(counts(1)->requests, 10);
-    assert_int_equal(counts(0)->replies, 10);
-    assert_int_equal(counts(0)->sends + counts(1)->sends, 0);
-    assert_int_equal(counts(0)->writes, 10);
-    assert_int_equal(counts(1)->writes, 10);
+    assert_int_equal(counts_of(1)->requests, 10);
+    assert_int_equal(counts_of(0)->replies, 10);
+    assert_int_equal(counts_of(0)->sends + counts_of(1)->sends, 0);
+    assert_int_equal(counts_of(0)->writes, 10);
+    assert_int_equal(counts_of(1)->writes, 10);
     assert_int_equal(atomic_load(&link->credit.free), credits);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->peers.credits.free), pool);
 }
@@ -101,7 +101,7 @@ static void test_credits_come_back(void **state)
     fake_fabric_settle();
     for (unsigned a = 0; a < 3; a++) {
         unsigned away = 0;
-        assert_int_equal(counts(a)->waits, 0);
+        assert_int_equal(counts_of(a)->waits, 0);
         for (unsigned b = 0; b < 3; b++)
             if (a != b) {
                 const unsigned free = atomic_load(&fake_fabric_link(a, b)->credit.free);
@@ -124,10 +124,10 @@ static void test_full_ring_is_bypassed(void **state)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < 6; i++)
         assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
-    assert_in_range(counts(0)->writes, 1, 2);
-    assert_int_equal(counts(0)->writes + counts(0)->sends, 6);
+    assert_in_range(counts_of(0)->writes, 1, 2);
+    assert_int_equal(counts_of(0)->writes + counts_of(0)->sends, 6);
     fake_fabric_settle();
-    assert_int_equal(counts(1)->requests, 6);
+    assert_int_equal(counts_of(1)->requests, 6);
 }
 
 // Before the end, all messages have left this node even if the receiver does not poll.
@@ -141,7 +141,7 @@ static void test_drain(void **state)
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->send_queue.ops_used), 5);
     aq_ibv_drain(&fake_nodes[0].ibv->send_queue, &fake_nodes[0].ibv->peers);
     assert_int_equal(atomic_load(&fake_nodes[0].ibv->send_queue.ops_used), 0);
-    assert_int_equal(counts(1)->requests, 0);
+    assert_int_equal(counts_of(1)->requests, 0);
 }
 
 static unsigned yields;
@@ -206,10 +206,10 @@ static void test_spinning_looks_at_rings(void **state)
     const unsigned long before = fake_nodes[0].ibv->rings.looks;
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->receiver, what | AQ_POLL_AGAIN), 0);
-    assert_int_equal(counts(0)->receive_polls, 10);
+    assert_int_equal(counts_of(0)->receive_polls, 10);
     assert_int_equal(fake_nodes[0].ibv->rings.looks - before, 10 * AQ_IBV_RING_LOOKS);
     assert_int_equal(aq_ibv_poll(&fake_nodes[0].ibv->receiver, what), 0);
-    assert_int_equal(counts(0)->receive_polls, 11);
+    assert_int_equal(counts_of(0)->receive_polls, 11);
     assert_int_equal(fake_nodes[0].ibv->rings.looks - before, 10 * AQ_IBV_RING_LOOKS + 1);
 }
 
@@ -248,8 +248,8 @@ static void test_quiet_peer_loses_its_ring(void **state)
     assert_non_null(fake_fabric_link(0, 2)->in.owned);
     fake_fabric_clear_counts();
     fake_fabric_round(2, 0, true);
-    assert_int_equal(counts(2)->writes, 1);
-    assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
+    assert_int_equal(counts_of(2)->writes, 1);
+    assert_int_equal(counts_of(0)->waits + counts_of(1)->waits + counts_of(2)->waits, 0);
 }
 
 // Before a node sleeps it takes its rings back, so that later messages wake it. A peer that keeps
@@ -263,21 +263,21 @@ static void test_sleeper_has_no_rings(void **state)
     assert_int_equal(fake_nodes[0].ibv->rings.active_count, 2);
     fake_fabric_clear_counts();
     assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, false));
-    assert_int_equal(counts(0)->posts, 0);
+    assert_int_equal(counts_of(0)->posts, 0);
     assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // asks the owners
     assert_false(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // only once
-    assert_int_equal(counts(0)->sends, 2);
+    assert_int_equal(counts_of(0)->sends, 2);
     fake_fabric_poll(1);
     assert_false(
         aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true)); // one owner has not answered yet
     // A message that was written before the answer is not lost.
     assert_int_equal(fake_fabric_request(2, 0, 0, false), AQ_OK);
     fake_fabric_settle();
-    assert_int_equal(counts(0)->requests, 1);
+    assert_int_equal(counts_of(0)->requests, 1);
     assert_true(aq_ibv_rings_quiet(&fake_nodes[0].ibv->receiver, true));
     fake_fabric_clear_counts();
     assert_int_equal(fake_fabric_request(1, 0, 0, true), AQ_OK);
-    assert_int_equal(counts(1)->sends, 1); // a send causes a completion, which wakes the node
+    assert_int_equal(counts_of(1)->sends, 1); // a send causes a completion, which wakes the node
     fake_fabric_settle();
     give_rings(1, 0);
     assert_int_equal(fake_nodes[0].ibv->rings.active_count, 1);
@@ -301,11 +301,11 @@ static void test_ring_is_asked_for_again(void **state)
     fake_fabric_settle();
     aq_ibv_ring_hear(&fake_nodes[1].ibv->ring_writer, owner, &news);
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
-    assert_int_equal(counts(1)->writes, 1);
+    assert_int_equal(counts_of(1)->writes, 1);
     assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));
     fake_fabric_settle();
     assert_true(aq_ibv_rings_quiet(&ibv->receiver, true));
-    assert_int_equal(counts(0)->requests, 2);
+    assert_int_equal(counts_of(0)->requests, 2);
 }
 
 // A process uses no more rings of peers than it has buffers for their replies.
@@ -323,7 +323,7 @@ static void test_rings_in_use_are_limited(void **state)
         given += fake_fabric_link(node, 0)->in.owned != NULL;
     assert_in_range(given, 2, 5);
     for (unsigned node = 0; node < 6; node++)
-        assert_int_equal(counts(node)->waits, 0);
+        assert_int_equal(counts_of(node)->waits, 0);
 }
 
 // ---- credits ----
@@ -354,12 +354,12 @@ static void test_buffers_for_all_peers(void **state)
     for (unsigned node = 1; node < FAKE_NODES; node++)
         while (fake_fabric_request(node, 0, 0, true) == AQ_OK)
             continue;
-    assert_int_equal(counts(0)->waits, 0);
-    assert_int_equal(counts(0)->least_buffers, limits->arrivals + limits->ahead - sum);
+    assert_int_equal(counts_of(0)->waits, 0);
+    assert_int_equal(counts_of(0)->least_buffers, limits->arrivals + limits->ahead - sum);
     fake_fabric_settle();
-    assert_int_equal(counts(0)->requests, sum);
+    assert_int_equal(counts_of(0)->requests, sum);
     for (unsigned node = 0; node < FAKE_NODES; node++)
-        assert_int_equal(counts(node)->waits, 0);
+        assert_int_equal(counts_of(node)->waits, 0);
 }
 
 // With more peers than buffers, messages without a buffer wait in the device if all peers send at
@@ -381,14 +381,14 @@ static void test_more_peers_than_buffers(void **state)
             fake_fabric_settle();
     }
     fake_fabric_settle();
-    assert_int_equal(counts(0)->waits, 0);
+    assert_int_equal(counts_of(0)->waits, 0);
     for (unsigned node = 1; node < FAKE_NODES; node++)
         assert_int_equal(fake_fabric_request(node, 0, 0, true), AQ_OK);
-    assert_int_equal(counts(0)->waits, FAKE_NODES - 1 - BUFFERS);
+    assert_int_equal(counts_of(0)->waits, FAKE_NODES - 1 - BUFFERS);
     fake_fabric_settle();
-    assert_int_equal(counts(0)->requests, 2 * (FAKE_NODES - 1));
+    assert_int_equal(counts_of(0)->requests, 2 * (FAKE_NODES - 1));
     for (unsigned node = 1; node < FAKE_NODES; node++)
-        assert_int_equal(counts(node)->replies, 2);
+        assert_int_equal(counts_of(node)->replies, 2);
 }
 
 // Each of 1,024 peers may have at least one request outstanding. The peers share the rest of the
@@ -419,7 +419,7 @@ static void test_grants_of_many_peers(void **state)
 static uint64_t from_memory[64], to_memory[64];
 
 // Begins an inline put as ibv_rma.c does.
-static void put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic_uint *pending)
+static void begin_put(unsigned from, aq_ibv_peer_t *link, unsigned place, atomic_uint *pending)
 {
     aq_ibv_conduit_t *ibv = fake_nodes[from].ibv;
     aq_ibv_op_t *op = aq_ibv_op_take(&ibv->send_queue, link);
@@ -460,15 +460,15 @@ static void test_puts_are_posted_together(void **state)
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
     atomic_uint pending = 0;
     for (unsigned i = 0; i < 64; i++) {
-        put(0, link, i, &pending);
+        begin_put(0, link, i, &pending);
         from_memory[i] = 0; // the caller may reuse its source
         poll_sending(0);
     }
     while (pending)
         fake_fabric_poll(0);
-    assert_int_equal(counts(0)->works, 64);
-    assert_in_range(counts(0)->posts, 4, 32);
-    assert_int_equal(counts(0)->signaled, counts(0)->posts);
+    assert_int_equal(counts_of(0)->works, 64);
+    assert_in_range(counts_of(0)->posts, 4, 32);
+    assert_int_equal(counts_of(0)->signaled, counts_of(0)->posts);
     for (unsigned i = 0; i < 64; i++)
         assert_int_equal(to_memory[i], i + 1);
     assert_int_equal(atomic_load(&link->slots), fake_nodes[0].ibv->limits.depth_each);
@@ -485,7 +485,7 @@ static void test_puts_do_not_wait(void **state)
     unsigned next = 0;
     for (unsigned how = 0; how < 3; how++) {
         while (!fake_nodes[0].ibv->send_queue.list.count)
-            put(0, link, next++, &pending);
+            begin_put(0, link, next++, &pending);
         assert_int_equal(to_memory[next - 1], 0);
         if (how == 0)
             assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
@@ -508,7 +508,7 @@ static void test_puts_in_a_short_queue(void **state)
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
     atomic_uint pending = 0;
     for (unsigned i = 0; i < 64; i++)
-        put(0, link, i, &pending);
+        begin_put(0, link, i, &pending);
     aq_ibv_reap(&fake_nodes[0].ibv->send_queue);
     assert_int_equal(pending, 0);
     assert_int_equal(to_memory[63], 64);
@@ -528,20 +528,21 @@ static void cost_of_rounds(unsigned rounds, bool by_ring)
         assert_in_range(fake_fabric_poll(0), 1, 2);
     }
     for (unsigned node = 0; node < 2; node++) {
-        assert_int_equal(counts(node)->posts, rounds);
-        assert_int_equal(counts(node)->works, rounds);
-        assert_int_equal(by_ring ? counts(node)->writes : counts(node)->sends, rounds);
-        assert_in_range(counts(node)->signaled, rounds / each, rounds / each + 1);
-        assert_in_range(counts(node)->send_polls, rounds / each, rounds / each + rounds / 16 + 2);
+        assert_int_equal(counts_of(node)->posts, rounds);
+        assert_int_equal(counts_of(node)->works, rounds);
+        assert_int_equal(by_ring ? counts_of(node)->writes : counts_of(node)->sends, rounds);
+        assert_in_range(counts_of(node)->signaled, rounds / each, rounds / each + 1);
+        assert_in_range(counts_of(node)->send_polls, rounds / each,
+                        rounds / each + rounds / 16 + 2);
         if (by_ring) {
-            assert_int_equal(counts(node)->refills, 0);
-            assert_in_range(counts(node)->receive_polls, 0, rounds / 8 + 1);
+            assert_int_equal(counts_of(node)->refills, 0);
+            assert_in_range(counts_of(node)->receive_polls, 0, rounds / 8 + 1);
         } else {
-            assert_in_range(counts(node)->refills, rounds / refills, rounds / refills + 1);
-            assert_in_range(counts(node)->refilled, rounds - refills, rounds + refills);
-            assert_int_equal(counts(node)->receive_polls, rounds);
+            assert_in_range(counts_of(node)->refills, rounds / refills, rounds / refills + 1);
+            assert_in_range(counts_of(node)->refilled, rounds - refills, rounds + refills);
+            assert_int_equal(counts_of(node)->receive_polls, rounds);
         }
-        assert_int_equal(counts(node)->waits, 0);
+        assert_int_equal(counts_of(node)->waits, 0);
     }
 }
 
@@ -596,15 +597,15 @@ static void test_drain_waits_for_unsignaled_messages(void **state)
     fake_fabric_start(3, false);
     assert_int_equal(fake_fabric_request(0, 1, 0, false), AQ_OK);
     assert_int_equal(fake_fabric_request(0, 2, 0, false), AQ_OK);
-    assert_int_equal(counts(0)->signaled, 0);
+    assert_int_equal(counts_of(0)->signaled, 0);
     aq_ibv_drain(&fake_nodes[0].ibv->send_queue, &fake_nodes[0].ibv->peers);
-    assert_int_equal(counts(0)->signaled, 2);
+    assert_int_equal(counts_of(0)->signaled, 2);
     assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
     assert_int_equal(fake_nodes[0].ibv->send_queue.unsignaled, 0);
     aq_ibv_drain(&fake_nodes[0].ibv->send_queue, &fake_nodes[0].ibv->peers);
-    assert_int_equal(counts(0)->works, 4);
+    assert_int_equal(counts_of(0)->works, 4);
     fake_fabric_settle();
-    assert_int_equal(counts(1)->requests + counts(2)->requests, 2);
+    assert_int_equal(counts_of(1)->requests + counts_of(2)->requests, 2);
 }
 
 static void test_unsignaled_messages_fail(void **state)
@@ -637,12 +638,12 @@ static void test_idle_poll(void **state)
     fake_fabric_clear_counts();
     for (unsigned i = 0; i < 10; i++)
         fake_fabric_poll(0);
-    assert_in_range(counts(0)->send_polls, 0, 1);
-    assert_int_equal(counts(0)->receive_polls, 10);
+    assert_in_range(counts_of(0)->send_polls, 0, 1);
+    assert_int_equal(counts_of(0)->receive_polls, 10);
     fake_fabric_clear_counts();
     fake_fabric_round(0, 1, true);
-    assert_int_equal(counts(0)->posts, 1);
-    assert_int_equal(counts(1)->posts, 1);
+    assert_int_equal(counts_of(0)->posts, 1);
+    assert_int_equal(counts_of(1)->posts, 1);
 }
 
 // ---- effects of settings ----
@@ -675,8 +676,8 @@ static void test_depths_and_credits(void **state)
     // Peers keep up to 3 credits of requests without replies, and return the rest.
     fake_fabric_settle();
     assert_int_equal(atomic_load(&fake_fabric_link(1, 0)->credit.banked), 10 % 4);
-    assert_int_equal(counts(1)->sends, 10 / 4);
-    assert_int_equal(counts(0)->waits + counts(1)->waits + counts(2)->waits, 0);
+    assert_int_equal(counts_of(1)->sends, 10 / 4);
+    assert_int_equal(counts_of(0)->waits + counts_of(1)->waits + counts_of(2)->waits, 0);
 }
 
 // The resources for messages do not grow with the number of peers.
@@ -722,7 +723,7 @@ static void test_bounce_buffers_limit_messages(void **state)
     assert_int_equal(fake_fabric_request(0, 1, 1000, false), AQ_OK);
     assert_non_null(kept);
     fake_fabric_settle();
-    assert_int_equal(counts(1)->requests, 2);
+    assert_int_equal(counts_of(1)->requests, 2);
 }
 
 // The receive thread does not sleep while it has credits to return to a peer: no event would wake

@@ -122,7 +122,7 @@ size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
     return there->bytes;
 }
 
-static void complete(void)
+static void complete_operations(void)
 {
     while (busy_count > 0) {
         aq_ibv_keys_release(&busy[--busy_count]);
@@ -131,11 +131,11 @@ static void complete(void)
 }
 
 // Polls until nothing is outstanding, with room for everything.
-static void settle(void)
+static void settle_all(void)
 {
     do {
         room = device_room = 1000;
-        complete();
+        complete_operations();
         aq_ibv_ondemand_progress(&ondemands[0]);
         aq_ibv_ondemand_progress(&ondemands[1]);
     } while (deliver() || pending > 0);
@@ -204,14 +204,14 @@ static void stop(void)
 
 // ---- operations of process 0 ----
 
-static void fill(char *at, size_t length, unsigned seed)
+static void fill_bytes(char *at, size_t length, unsigned seed)
 {
     for (size_t i = 0; i < length; i++)
         at[i] = (char)(seed + i * 7 + i / 100);
 }
 
-static aq_status_t begin(size_t there, char *local, size_t length, bool is_get, bool stable,
-                         size_t *begun)
+static aq_status_t begin_transfer(size_t there, char *local, size_t length, bool is_get,
+                                  bool stable, size_t *begun)
 {
     const aq_ibv_rma_t rma = {.link = &links[0],
                               .remote = (uintptr_t)bytes[1] + there,
@@ -228,8 +228,9 @@ static aq_status_t begin(size_t there, char *local, size_t length, bool is_get, 
 static void transfer_all(size_t there, char *local, size_t length, bool is_get, bool stable)
 {
     for (size_t done = 0, begun; done < length; done += begun)
-        if (begin(there + done, local + done, length - done, is_get, stable, &begun) != AQ_OK)
-            settle();
+        if (begin_transfer(there + done, local + done, length - done, is_get, stable, &begun) !=
+            AQ_OK)
+            settle_all();
 }
 
 // The data of a small put travels with the request: one message to the peer, one back.
@@ -238,11 +239,11 @@ static void test_in_move(void **state)
     (void)state;
     size_t begun;
     start(AQ_SEGMENT_EVERYTHING);
-    fill(bytes[0], 3000, 1);
-    assert_int_equal(begin(100, bytes[0], 3000, false, true, &begun), AQ_OK);
+    fill_bytes(bytes[0], 3000, 1);
+    assert_int_equal(begin_transfer(100, bytes[0], 3000, false, true, &begun), AQ_OK);
     assert_int_equal(begun, 3000);
     assert_int_equal(pending, 1);
-    settle();
+    settle_all();
     assert_memory_equal(bytes[1] + 100, bytes[0], 3000);
     assert_int_equal(sent, 2);
     assert_int_equal(begun_count, 0);
@@ -257,17 +258,17 @@ static void test_source_of_put(void **state)
     size_t begun;
     char was[2 * PAGE];
     start(AQ_SEGMENT_EVERYTHING);
-    fill(was, sizeof was, 2);
+    fill_bytes(was, sizeof was, 2);
     memcpy(bytes[0], was, sizeof was);
-    assert_int_equal(begin(0, bytes[0], 2 * PAGE, false, false, &begun), AQ_OK);
+    assert_int_equal(begin_transfer(0, bytes[0], 2 * PAGE, false, false, &begun), AQ_OK);
     assert_int_equal(begun, 2 * PAGE);
     memset(bytes[0], 0, sizeof was);
-    settle();
+    settle_all();
     assert_memory_equal(bytes[1], was, sizeof was);
     assert_int_equal(begun_count, 1);
-    assert_int_equal(begin(20 * PAGE, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
+    assert_int_equal(begin_transfer(20 * PAGE, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
     memcpy(bytes[0], was, sizeof was);
-    settle();
+    settle_all();
     assert_memory_equal(bytes[1] + 20 * PAGE, was, sizeof was);
     stop();
 }
@@ -276,9 +277,9 @@ static void test_get(void **state)
 {
     (void)state;
     start(AQ_SEGMENT_EVERYTHING);
-    fill(bytes[1], 30 * PAGE, 3);
+    fill_bytes(bytes[1], 30 * PAGE, 3);
     transfer_all(5, bytes[0] + 50, 30 * PAGE - 5, true, true);
-    settle();
+    settle_all();
     assert_memory_equal(bytes[0] + 50, bytes[1] + 5, 30 * PAGE - 5);
     assert_int_equal(sent, 2);
     stop();
@@ -290,9 +291,9 @@ static void test_no_room(void **state)
     (void)state;
     size_t begun;
     start(AQ_SEGMENT_EVERYTHING);
-    fill(bytes[0], 2 * PAGE, 4);
+    fill_bytes(bytes[0], 2 * PAGE, 4);
     room = device_room = 0;
-    assert_int_equal(begin(0, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
+    assert_int_equal(begin_transfer(0, bytes[0], 2 * PAGE, false, true, &begun), AQ_OK);
     assert_false(deliver());
     aq_ibv_ondemand_progress(&ondemands[0]);
     assert_false(deliver());
@@ -313,7 +314,7 @@ static void test_no_room(void **state)
     assert_int_equal(begun_count, 1);
     assert_memory_equal(bytes[1], bytes[0], 2 * PAGE);
     assert_int_equal(sent, 2);
-    settle();
+    settle_all();
     stop();
 }
 
@@ -325,17 +326,17 @@ static void test_full(void **state)
     load_setting("GASNET_FIREHOSE_R", "1");
     load_setting("GASNET_FIREHOSE_MAXREGION_SIZE", "4KB");
     start(AQ_SEGMENT_EVERYTHING);
-    assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_OK);
-    assert_int_equal(begin(PAGE, bytes[0], 8, true, true, &begun), AQ_AGAIN);
+    assert_int_equal(begin_transfer(0, bytes[0], 8, true, true, &begun), AQ_OK);
+    assert_int_equal(begin_transfer(PAGE, bytes[0], 8, true, true, &begun), AQ_AGAIN);
     assert_int_equal(begun, 0);
     assert_int_equal(pending, 1);
     for (unsigned i = 1; i < limits.depth_total; i++)
-        assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_OK);
-    assert_int_equal(begin(0, bytes[0], 8, true, true, &begun), AQ_AGAIN);
-    settle();
+        assert_int_equal(begin_transfer(0, bytes[0], 8, true, true, &begun), AQ_OK);
+    assert_int_equal(begin_transfer(0, bytes[0], 8, true, true, &begun), AQ_AGAIN);
+    settle_all();
     assert_int_equal(sent, 2);
-    assert_int_equal(begin(PAGE, bytes[0], 8, true, true, &begun), AQ_OK);
-    settle();
+    assert_int_equal(begin_transfer(PAGE, bytes[0], 8, true, true, &begun), AQ_OK);
+    settle_all();
     stop();
 }
 
@@ -345,14 +346,14 @@ static void test_by_peer(void **state)
     (void)state;
     start(AQ_SEGMENT_EVERYTHING);
     fake_verbs.most_regions = 0;
-    fill(bytes[0], 10000, 5);
+    fill_bytes(bytes[0], 10000, 5);
     transfer_all(50, bytes[0], 10000, false, true);
-    settle();
+    settle_all();
     assert_memory_equal(bytes[1] + 50, bytes[0], 10000);
     // 3 pieces, or 4 if a block of firehose ends in between.
     assert_in_range(ondemands[0].by_peer, 3, 4);
     transfer_all(50, bytes[0] + 20000, 10000, true, true);
-    settle();
+    settle_all();
     assert_memory_equal(bytes[1] + 50, bytes[0] + 20000, 10000);
     assert_int_equal(ondemands[0].by_peer, 6);
     assert_int_equal(begun_count, 0);
@@ -405,20 +406,20 @@ static void test_random(void **state)
         device_room = number / 3 % 3;
         fake_verbs.most_regions = number % 100 == 0 ? 0 : FAKE_VERBS_REGIONS;
         if (!is_get) {
-            fill(model + at, length, i);
+            fill_bytes(model + at, length, i);
             memcpy(bytes[0] + at, model + at, length);
         }
         transfer_all(at, is_get ? back + at : bytes[0] + at, length, is_get, stable);
         if (!stable && !is_get)
             memset(bytes[0] + at, 0, length);
         if (i % 8 == 7 || is_get)
-            settle();
+            settle_all();
         else
             deliver();
         if (is_get)
             assert_memory_equal(back + at, model + at, length);
     }
-    settle();
+    settle_all();
     assert_memory_equal(bytes[1], model, sizeof model);
     assert_true(ondemands[0].by_peer > 0 && begun_count > 0);
     stop();
