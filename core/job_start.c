@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../other/base/exit_timeout.h"
+#include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "am.h"
 #include "attendant.h"
@@ -49,13 +50,27 @@ static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
     return job->boot->ops->exchange(job->boot, mine, length, job->descriptions[index]);
 }
 
-// Finds smp and the network. Hosts may differ in their installations and devices, so all ranks
-// agree before anything is shared, and the first rank that cannot use a conduit logs the reason. A
-// network that a job in one neighbourhood does not need must still exist by name.
-static aq_status_t find_conduits(const aq_job_t *job, const char *network,
+// The conduit for ranks that share memory: the named one if it is made for that, else the first one
+// that is.
+static const char *find_host_conduit(const char *network)
+{
+    char why[256];
+    size_t i = 0;
+    (void)aq_registry_find(network, why, sizeof why); // reads the profile of a module
+    if (aq_profile_find(network)->one_host)
+        return network;
+    while (!aq_profile_at(i)->one_host && i + 1 < aq_profile_count())
+        i++;
+    return aq_profile_at(i)->name;
+}
+
+// Finds the conduit of the host and the network. Hosts may differ in their installations and
+// devices, so all ranks agree before anything is shared, and the first rank that cannot use a
+// conduit logs the reason. A network that a job in one neighbourhood does not need must still exist
+// by name.
+static aq_status_t find_conduits(const aq_job_t *job, const char *const names[2],
                                  const aq_conduit_ops_t *found[2])
 {
-    const char *const names[] = {"smp", network};
     const bool is_used[] = {true, job->nbrhd.groups > 1};
     char why[256] = "", sentence[400] = "";
     bool fine = true;
@@ -79,19 +94,19 @@ static aq_status_t open_conduit(aq_job_t *job, const aq_conduit_ops_t *ops)
 }
 
 // Returns after rank 0 has logged the sentence, since the launcher ends the job when a rank leaves.
-static aq_status_t refuse_smp(const aq_job_t *job)
+static aq_status_t refuse_network(const aq_job_t *job, const char *conduit)
 {
     char sentence[256];
     snprintf(sentence, sizeof sentence,
-             "conduit smp cannot reach across %u neighbourhoods: start all ranks on one host, and "
+             "conduit %s cannot reach across %u neighbourhoods: start all ranks on one host, and "
              "unset GASNET_SUPERNODE_MAXSIZE, or choose a network conduit with GASNET_CONDUIT",
-             job->nbrhd.groups);
+             conduit, job->nbrhd.groups);
     return aq_boot_agree(job->boot, AQ_ERR_CONFIG, sentence);
 }
 
-// The smp conduit serves the neighbourhood of this process, the named one all other ranks. smp is
+// One conduit serves the neighbourhood of this process, the named one all other ranks. The first is
 // always open: a rank that shares memory with no other sends to itself by it, and gets its segment
-// and the scratch of its barriers from it.
+// and the scratch of its barriers from it. It is smp, unless the named conduit takes its place.
 static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
 {
     job->env = (aq_conduit_env_t){
@@ -111,10 +126,11 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .poll_replies = aq_progress_poll_replies,
     };
     // Before anything is shared: a rank that found another one gone would report that instead.
-    if (job->nbrhd.groups > 1 && strcmp(network, "smp") == 0)
-        return refuse_smp(job);
+    const char *const names[] = {find_host_conduit(network), network};
+    if (job->nbrhd.groups > 1 && strcmp(names[0], names[1]) == 0)
+        return refuse_network(job, network);
     const aq_conduit_ops_t *found[2] = {0};
-    aq_status_t status = find_conduits(job, network, found);
+    aq_status_t status = find_conduits(job, names, found);
     if (status == AQ_OK)
         status = open_conduit(job, found[0]);
     if (status != AQ_OK || job->nbrhd.groups == 1)

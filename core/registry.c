@@ -82,6 +82,13 @@ static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t w
     return NULL;
 }
 
+// A conduit for ranks that share memory provides their segments and the scratch of their barriers,
+// and lets a thread sleep until a message arrives.
+static bool serves_host(const aq_conduit_ops_t *ops)
+{
+    return ops->share_segments && ops->shared_scratch && ops->arm;
+}
+
 // Checks that a table has the mandatory operations, and optional ones in complete sets.
 static bool is_complete(const aq_conduit_ops_t *ops)
 {
@@ -90,7 +97,7 @@ static bool is_complete(const aq_conduit_ops_t *ops)
                ops->description_bytes <= AQ_DESCRIPTION_BYTES;
     bool prepare = !ops->prepare == !ops->commit && !ops->prepare == !ops->cancel;
     bool sleep = !ops->arm == !ops->sleep && !ops->arm == !ops->disarm;
-    return all && prepare && sleep;
+    return all && prepare && sleep && (!aq_profile_find(ops->name)->one_host || serves_host(ops));
 }
 
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size)

@@ -16,6 +16,7 @@
 #include "../common/mail_message.h"
 #include "../../other/base/log.h"
 #include "smp_conduit.h"
+#include "smp_profile.h"
 
 // ---- opening and closing ----
 
@@ -115,6 +116,7 @@ static void *smp_shared_scratch(aq_conduit_t *conduit)
 const aq_conduit_ops_t aq_smp_conduit = {
     .name = "smp",
     .abi = AQ_CONDUIT_ABI,
+    .profile = &aq_smp_profile,
     .description_bytes = 0,
     .usable = smp_usable,
     .open = smp_open,
