@@ -1,4 +1,4 @@
-// Programs of conduit udp that start their own job: `program N arguments`.
+// Programs that start their own job: `program N arguments`. Conduit udp has them.
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -54,14 +54,15 @@ static void exec_beside_library(char **words)
 }
 
 // Becomes the launcher. Returns only if that fails; logged.
-static void become_launcher(int argc, char **argv, uint32_t ranks)
+static void become_launcher(const char *conduit, int argc, char **argv, uint32_t ranks)
 {
-    char number[16];
+    char number[16], launcher[64];
     char **words = calloc((size_t)argc + 8, sizeof *words);
     size_t count = 0;
     snprintf(number, sizeof number, "%" PRIu32, ranks);
+    snprintf(launcher, sizeof launcher, "gasnetrun_%s", conduit);
     if (words != NULL) {
-        words[count++] = (char *)(uintptr_t) "gasnetrun_udp";
+        words[count++] = launcher;
         words[count++] = (char *)(uintptr_t) "-n";
         words[count++] = number;
         words[count++] = (char *)(uintptr_t) "--";
@@ -71,9 +72,9 @@ static void become_launcher(int argc, char **argv, uint32_t ranks)
         exec_beside_library(words);
         (void)execvp(words[0], words);
     }
-    aq_log_error("the launcher gasnetrun_udp, which GASNET_SPAWNFN needs for anything but L, "
-                 "cannot be started: %s; put its folder into PATH",
-                 strerror(errno));
+    aq_log_error("the launcher %s, which GASNET_SPAWNFN needs for anything but L, cannot be "
+                 "started: %s; put its folder into PATH",
+                 launcher, strerror(errno));
     free(words);
 }
 
@@ -93,13 +94,13 @@ static bool takes_ranks(const char *conduit)
            !aq_settings_given(AQ_SET_PSHM_NODES) && !aq_boot_by_mpirun(conduit, &pmi);
 }
 
-static aq_status_t refuse_ranks(const char *first, long most)
+static aq_status_t refuse_ranks(const char *conduit, const char *first, long most)
 {
-    aq_log_error("%s%s%s: a program of conduit udp that is started without a launcher takes "
+    aq_log_error("%s%s%s: a program of conduit %s that is started without a launcher takes "
                  "the number of ranks, 1 to %ld, as its first argument (program 4 ...); give "
-                 "it, or use gasnetrun_udp -n 4 program ...",
+                 "it, or use gasnetrun_%s -n 4 program ...",
                  first ? "'" : "", first ? first : "the number of ranks is missing",
-                 first ? "' is not a number of ranks" : "", most);
+                 first ? "' is not a number of ranks" : "", conduit, most, conduit);
     return AQ_ERR_CONFIG;
 }
 
@@ -115,9 +116,9 @@ aq_status_t aq_boot_take_ranks(const char *conduit, int *argc, char ***argv, uin
     long most = here ? AQ_RANKS_MAX : AQ_JOB_RANKS_MAX;
     *ranks = first ? read_ranks(first, most) : 0;
     if (!*ranks)
-        return refuse_ranks(first, most);
+        return refuse_ranks(conduit, first, most);
     if (!here) {
-        become_launcher(*argc, *argv, *ranks);
+        become_launcher(conduit, *argc, *argv, *ranks);
         return AQ_ERR_CONFIG;
     }
     memmove(*argv + 1, *argv + 2, (size_t)(*argc - 2) * sizeof **argv);

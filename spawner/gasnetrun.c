@@ -260,11 +260,20 @@ static bool take_options(run_options_t *run, char **argv)
 
 // ---- checks ----
 
+// In GASNet, amudprun starts the programs of the conduit whose spawner is chosen by a letter.
+static const char *conduit_of_amudprun(void)
+{
+    for (size_t i = 0; i < aq_profile_count(); i++)
+        if (aq_profile_at(i)->spawn_letters)
+            return aq_profile_at(i)->name;
+    return NULL;
+}
+
 // The conduit in the name of this program: the text after "gasnetrun_"; NULL: there is none.
 static const char *conduit_of_name(const char *program)
 {
     if (strcmp(program, "amudprun") == 0)
-        return "udp";
+        return conduit_of_amudprun();
     const char *suffix = strstr(program, "gasnetrun_");
     return suffix != NULL && suffix[10] != '\0' ? suffix + 10 : NULL;
 }

@@ -16,6 +16,11 @@
 #include "../../core/registry.h"
 #include "../../other/base/settings.h"
 
+// All conduits of the source tree.
+#define NAME(conduit) #conduit,
+static const char *const known[] = {AQ_EACH_PROFILE(NAME)};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
 static char folder[] = "/tmp/aq-registry-XXXXXX";
 static const char *const broken_module = "aq_conduit_broken.so";
 
@@ -99,13 +104,12 @@ static void test_short_buffer(void **state)
 static void test_report(void **state)
 {
     (void)state;
-    static const char *const names[] = {"smp", "udp", "mpi", "ibv"};
-    aq_conduit_report_t reports[8];
-    assert_int_equal(aq_registry_report(reports, 8), 4);
-    for (unsigned i = 0; i < 4; i++) {
+    aq_conduit_report_t reports[2 * KNOWN];
+    assert_int_equal(aq_registry_report(reports, 2 * KNOWN), KNOWN);
+    for (unsigned i = 0; i < KNOWN; i++) {
         char why[sizeof reports[i].why] = "";
-        assert_string_equal(reports[i].name, names[i]);
-        const aq_conduit_ops_t *ops = aq_registry_find(names[i], why, sizeof why);
+        assert_string_equal(reports[i].name, known[i]);
+        const aq_conduit_ops_t *ops = aq_registry_find(known[i], why, sizeof why);
         assert_int_equal(reports[i].usable, ops && ops->usable(why, sizeof why));
         assert_string_equal(reports[i].why, why);
         assert_int_equal(reports[i].usable, !*why); // only an unusable conduit has a reason
@@ -117,9 +121,9 @@ static void test_report_in_part(void **state)
 {
     (void)state;
     aq_conduit_report_t reports[2] = {{.name = "none"}, {.name = "none"}};
-    assert_int_equal(aq_registry_report(NULL, 0), 4);
-    assert_int_equal(aq_registry_report(reports, 1), 4);
-    assert_string_equal(reports[0].name, "smp");
+    assert_int_equal(aq_registry_report(NULL, 0), KNOWN);
+    assert_int_equal(aq_registry_report(reports, 1), KNOWN);
+    assert_string_equal(reports[0].name, known[0]);
     assert_string_equal(reports[1].name, "none");
 }
 

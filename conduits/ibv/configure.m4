@@ -1,0 +1,3 @@
+dnl Where the library for verbs devices is not installed, the conduit is left out.
+PKG_CHECK_MODULES([VERBS], [libibverbs librdmacm], [],
+    [enable_ibv="no (packages libibverbs-dev and librdmacm-dev)"])
