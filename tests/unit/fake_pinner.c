@@ -12,7 +12,7 @@
 
 #include "fake_pinner.h"
 
-void fake_start(fake_memory_t *memory, uintptr_t base, uint32_t pages, uint32_t room)
+void fake_memory_start(fake_memory_t *memory, uintptr_t base, uint32_t pages, uint32_t room)
 {
     *memory = (fake_memory_t){.base = base, .pages = pages, .room = room};
     memory->access = calloc(pages, sizeof *memory->access);
@@ -25,7 +25,7 @@ void fake_start(fake_memory_t *memory, uintptr_t base, uint32_t pages, uint32_t 
         memory->access[i] = FAKE_WRITE;
 }
 
-void fake_stop(fake_memory_t *memory)
+void fake_memory_stop(fake_memory_t *memory)
 {
     assert_int_equal(memory->now.regions, 0);
     assert_int_equal(memory->now.bytes, 0);
@@ -51,8 +51,8 @@ static bool all_pages_allow(const fake_memory_t *memory, uint32_t first, uint32_
     return true;
 }
 
-aq_firehose_pinned_t fake_pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
-                              aq_firehose_key_t *key)
+aq_firehose_pinned_t fake_memory_pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
+                                     aq_firehose_key_t *key)
 {
     fake_memory_t *memory = context;
     assert_int_equal(start % FAKE_PAGE, 0);
@@ -83,7 +83,7 @@ aq_firehose_pinned_t fake_pin(void *context, uintptr_t start, uint64_t bytes, bo
     return AQ_FIREHOSE_PINNED;
 }
 
-void fake_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key)
+void fake_memory_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key)
 {
     fake_memory_t *memory = context;
     fake_registration_t *registration = &memory->registrations[key->remote];
@@ -100,8 +100,8 @@ void fake_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehos
     memory->now.bytes -= bytes;
 }
 
-void fake_use(const fake_memory_t *memory, uint64_t key, uintptr_t address, size_t bytes,
-              bool write)
+void fake_memory_use(const fake_memory_t *memory, uint64_t key, uintptr_t address, size_t bytes,
+                     bool write)
 {
     assert_in_range(key, 1, memory->room);
     const fake_registration_t *registration = &memory->registrations[key];

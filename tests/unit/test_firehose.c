@@ -29,7 +29,7 @@ enum { PAGES = 256, REGION_PAGES = 16, PLENTY = 100 };
 static fake_memory_t memory;
 static aq_firehose_t *firehose;
 
-static const aq_firehose_ops_t ops = {.pin = fake_pin, .unpin = fake_unpin};
+static const aq_firehose_ops_t ops = {.pin = fake_memory_pin, .unpin = fake_memory_unpin};
 
 static aq_firehose_params_t params_of(uint32_t regions, uint32_t pages)
 {
@@ -44,7 +44,7 @@ static aq_firehose_params_t params_of(uint32_t regions, uint32_t pages)
 static void start_with(uint32_t regions, uint32_t pages, uint32_t room)
 {
     aq_firehose_params_t params = params_of(regions, pages);
-    fake_start(&memory, BASE, PAGES, room);
+    fake_memory_start(&memory, BASE, PAGES, room);
     assert_int_equal(aq_firehose_start(&params, &ops, &memory, 1, &firehose), AQ_OK);
 }
 
@@ -56,12 +56,12 @@ static void start(uint32_t regions, uint32_t pages)
 static void stop(void)
 {
     aq_firehose_stop(firehose);
-    fake_stop(&memory);
+    fake_memory_stop(&memory);
 }
 
 static uintptr_t at(uint32_t page)
 {
-    return fake_page(&memory, page);
+    return fake_memory_page(&memory, page);
 }
 
 static aq_status_t try_pin(uint32_t page, uint32_t pages, bool write, aq_firehose_region_t **region)
@@ -74,7 +74,7 @@ static aq_firehose_region_t *pin(uint32_t page, uint32_t pages, bool write)
     aq_firehose_region_t *region = NULL;
     assert_int_equal(try_pin(page, pages, write, &region), AQ_OK);
     size_t covered = aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE);
-    fake_use(&memory, region->key.remote, at(page), covered, write);
+    fake_memory_use(&memory, region->key.remote, at(page), covered, write);
     return region;
 }
 
@@ -265,7 +265,7 @@ static void test_read_only(void **state)
     aq_firehose_region_t *writable = pin(10, 2, true);
     assert_ptr_not_equal(writable, region);
     assert_int_equal(memory.now.regions, 2);
-    fake_use(&memory, region->key.remote, at(10), 100, false);
+    fake_memory_use(&memory, region->key.remote, at(10), 100, false);
     aq_firehose_release(region);
     assert_int_equal(memory.now.regions, 1);
     aq_firehose_release(writable);
@@ -373,7 +373,7 @@ static void test_invalidate_in_use(void **state)
     assert_int_equal(invalidate(11, 1), AQ_AGAIN);
     aq_firehose_region_t *fresh = pin(10, 1, true);
     assert_ptr_not_equal(fresh, old);
-    fake_use(&memory, old->key.remote, at(10), 100, true);
+    fake_memory_use(&memory, old->key.remote, at(10), 100, true);
     aq_firehose_release(old);
     assert_int_equal(memory.now.regions, 1);
     aq_firehose_release(fresh);
@@ -599,8 +599,8 @@ static void pin_random(holder_t *holder)
 
 static void release_holder(holder_t *holder)
 {
-    fake_use(&memory, holder->region->key.remote, at(holder->page),
-             (size_t)holder->pages * FAKE_PAGE, holder->write);
+    fake_memory_use(&memory, holder->region->key.remote, at(holder->page),
+                    (size_t)holder->pages * FAKE_PAGE, holder->write);
     aq_firehose_release(holder->region);
     holder->region = NULL;
 }
@@ -678,7 +678,7 @@ static void *use_often(void *arg)
             continue;
         size_t covered = aq_firehose_covered(region, at(page), (size_t)pages * FAKE_PAGE);
         for (int j = 0; j < 3; j++)
-            fake_use(&memory, region->key.remote, at(page), covered, true);
+            fake_memory_use(&memory, region->key.remote, at(page), covered, true);
         aq_firehose_release(region);
     }
     return NULL;
@@ -718,7 +718,7 @@ static void *recycle(void *arg)
         uint32_t page = 20 * fake_random(&own, 3);
         if (try_pin(page, 1, true, &region) != AQ_OK)
             continue;
-        fake_use(&memory, region->key.remote, at(page), FAKE_PAGE, true);
+        fake_memory_use(&memory, region->key.remote, at(page), FAKE_PAGE, true);
         aq_firehose_release(region);
     }
     return NULL;

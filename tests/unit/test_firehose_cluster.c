@@ -105,7 +105,7 @@ static void send_request(void *context, uint32_t peer, const aq_firehose_message
     revoked += message->kind == AQ_FIREHOSE_REVOKE;
 }
 
-static const aq_firehose_ops_t ops = {fake_pin, fake_unpin, send_request};
+static const aq_firehose_ops_t ops = {fake_memory_pin, fake_memory_unpin, send_request};
 
 // ---- operations ----
 
@@ -203,7 +203,8 @@ static void run_transfer(operation_t *operation, aq_firehose_region_t *region)
 {
     uintptr_t address = address_of(operation);
     uint32_t bytes = (uint32_t)aq_firehose_covered(region, address, operation->left);
-    fake_use(&nodes[operation->peer].memory, region->key.remote, address, bytes, operation->put);
+    fake_memory_use(&nodes[operation->peer].memory, region->key.remote, address, bytes,
+                    operation->put);
     copy_bytes(operation, bytes);
     operation->left -= bytes;
     aq_firehose_release(region);
@@ -259,8 +260,8 @@ static void use_own_memory(node_t *node)
     aq_firehose_region_t **region = &node->own_regions[slot].region;
     if (*region) {
         page = node->own_regions[slot].page;
-        fake_use(&node->memory, (*region)->key.remote, fake_page(&node->memory, page), FAKE_PAGE,
-                 false);
+        fake_memory_use(&node->memory, (*region)->key.remote, fake_memory_page(&node->memory, page),
+                        FAKE_PAGE, false);
         aq_firehose_release(*region);
         node->users[page]--;
         *region = NULL;
@@ -268,8 +269,8 @@ static void use_own_memory(node_t *node)
     }
     if (!may_touch((uint32_t)(node - nodes), (uint32_t)(node - nodes), page, false))
         return;
-    aq_status_t status = aq_firehose_pin(node->firehose, (void *)fake_page(&node->memory, page),
-                                         FAKE_PAGE, false, region);
+    aq_status_t status = aq_firehose_pin(
+        node->firehose, (void *)fake_memory_page(&node->memory, page), FAKE_PAGE, false, region);
     if (status == AQ_OK) {
         node->own_regions[slot].page = page;
         node->users[page]++;
@@ -298,7 +299,7 @@ static void close_pages(node_t *node)
     }
     if (is_touched(node))
         return;
-    void *start = (void *)fake_page(&node->memory, node->closing);
+    void *start = (void *)fake_memory_page(&node->memory, node->closing);
     size_t bytes = (size_t)(node->closing_end - node->closing) * FAKE_PAGE;
     if (aq_firehose_invalidate(node->firehose, start, bytes) != AQ_OK)
         return;
@@ -355,7 +356,7 @@ static void start_nodes_with(const aq_firehose_ops_t *network)
         node->expected = calloc(PAGES, FAKE_PAGE);
         assert_true(node->bytes && node->expected);
         memset(node->bytes, 0, PAGES * FAKE_PAGE);
-        fake_start(&node->memory, (uintptr_t)node->bytes, PAGES, REGISTRATIONS);
+        fake_memory_start(&node->memory, (uintptr_t)node->bytes, PAGES, REGISTRATIONS);
         // The device refuses more than the pools may hold.
         node->memory.most = (aq_firehose_amount_t){params.main.regions + params.victim.regions,
                                                    params.main.bytes + params.victim.bytes};
@@ -383,7 +384,7 @@ static void stop_nodes(void)
                 aq_firehose_release(node->own_regions[j].region);
         assert_memory_equal(node->bytes, node->expected, PAGES * FAKE_PAGE);
         aq_firehose_stop(node->firehose);
-        fake_stop(&node->memory);
+        fake_memory_stop(&node->memory);
         free(node->bytes);
         free(node->expected);
     }
@@ -460,15 +461,16 @@ static void *reach_often(void *arg)
     uint32_t me = (uintptr_t)arg % 2, peer = 1 - me;
     for (int i = 0; i < TURNS; i++) {
         uint32_t page = fake_random(&own, 12), pages = 1 + fake_random(&own, 3);
-        uintptr_t address = fake_page(&nodes[peer].memory, page);
+        uintptr_t address = fake_memory_page(&nodes[peer].memory, page);
         if (fake_random(&own, 100) == 0)
-            aq_firehose_invalidate(nodes[me].firehose, (void *)fake_page(&nodes[me].memory, page),
+            aq_firehose_invalidate(nodes[me].firehose,
+                                   (void *)fake_memory_page(&nodes[me].memory, page),
                                    (size_t)pages * FAKE_PAGE);
         aq_firehose_region_t *region =
             reach_region(&nodes[me], peer, address, (size_t)pages * FAKE_PAGE);
         if (!region)
             continue;
-        fake_use(&nodes[peer].memory, region->key.remote, address, FAKE_PAGE, true);
+        fake_memory_use(&nodes[peer].memory, region->key.remote, address, FAKE_PAGE, true);
         aq_firehose_release(region);
     }
     return NULL;
@@ -527,7 +529,7 @@ static void test_limit(void **state)
 static void test_threads(void **state)
 {
     (void)state;
-    const aq_firehose_ops_t at_once = {fake_pin, fake_unpin, request_at_once};
+    const aq_firehose_ops_t at_once = {fake_memory_pin, fake_memory_unpin, request_at_once};
     pthread_t threads[THREADS];
     aq_firehose_stats_t stats;
     start_nodes_with(&at_once);
@@ -539,7 +541,7 @@ static void test_threads(void **state)
     assert_true(stats.moves_asked > TURNS / 10 && stats.moves_served > TURNS / 10);
     // Nothing is in use any more, so the second invalidation finds nothing left to revoke.
     for (int i = 0; i < 2; i++) {
-        void *all = (void *)fake_page(&nodes[i].memory, 0);
+        void *all = (void *)fake_memory_page(&nodes[i].memory, 0);
         aq_firehose_invalidate(nodes[i].firehose, all, PAGES * FAKE_PAGE);
         assert_int_equal(aq_firehose_invalidate(nodes[i].firehose, all, PAGES * FAKE_PAGE), AQ_OK);
         assert_int_equal(nodes[i].memory.now.regions, 0);

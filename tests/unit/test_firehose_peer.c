@@ -63,7 +63,7 @@ static void answer_asker(aq_firehose_message_t answer)
 static int start(void **state)
 {
     (void)state;
-    const aq_firehose_ops_t ops = {fake_pin, fake_unpin, send_request};
+    const aq_firehose_ops_t ops = {fake_memory_pin, fake_memory_unpin, send_request};
     const aq_firehose_params_t params = {
         .main = {SLOTS, SLOTS * REGION_PAGES * FAKE_PAGE},
         .victim = {VICTIMS, VICTIMS * REGION_PAGES * FAKE_PAGE},
@@ -76,7 +76,7 @@ static int start(void **state)
     sent_count = 0;
     memset(bytes, 0, sizeof bytes);
     for (int i = 0; i < 2; i++) {
-        fake_start(&memories[i], (uintptr_t)bytes, PAGES, 100);
+        fake_memory_start(&memories[i], (uintptr_t)bytes, PAGES, 100);
         memories[i].most = (aq_firehose_amount_t){SLOTS + VICTIMS, UINT64_MAX};
         memories[i].limit = AQ_FIREHOSE_DEVICE;
         assert_int_equal(aq_firehose_start(&params, &ops, &memories[i], 2, i ? &owner : &asker),
@@ -91,7 +91,7 @@ static int stop(void **state)
     aq_firehose_stop(asker);
     aq_firehose_stop(owner);
     for (int i = 0; i < 2; i++)
-        fake_stop(&memories[i]);
+        fake_memory_stop(&memories[i]);
     return 0;
 }
 
@@ -135,7 +135,7 @@ static aq_firehose_region_t *move_firehose(uint32_t page, uint32_t pages, bool w
     sent_count = before;
     assert_true(waiting.completed);
     assert_int_equal(waiting.status, AQ_OK);
-    fake_use(&memories[1], waiting.region->key.remote, at(page), FAKE_PAGE, write);
+    fake_memory_use(&memories[1], waiting.region->key.remote, at(page), FAKE_PAGE, write);
     return waiting.region;
 }
 
@@ -412,7 +412,7 @@ static void test_revoke_in_use(void **state)
     answer_owner(serve_request(0));
     assert_int_equal(reach(3, 1, true, &waiting), AQ_FIREHOSE_ASKED); // a revoked region is no hit
     sent_count = 0;
-    fake_use(&memories[1], region->key.remote, at(3), FAKE_PAGE, true);
+    fake_memory_use(&memories[1], region->key.remote, at(3), FAKE_PAGE, true);
     aq_firehose_release(region);
     assert_int_equal(invalidate(4), AQ_AGAIN); // sends another revoke
     assert_int_equal(sent_count, 1);
@@ -434,7 +434,7 @@ static void test_late_revoke(void **state)
     aq_firehose_message_t given = serve_request(0);
     assert_int_equal(reach(40, 1, true, &waiting), AQ_FIREHOSE_HIT);
     answer_owner(given);
-    fake_use(&memories[1], waiting.region->key.remote, at(40), FAKE_PAGE, true);
+    fake_memory_use(&memories[1], waiting.region->key.remote, at(40), FAKE_PAGE, true);
     aq_firehose_release(waiting.region);
     assert_int_equal(invalidate(3), AQ_OK);
 }

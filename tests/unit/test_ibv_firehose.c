@@ -280,11 +280,11 @@ static void test_fast_refused(void **state)
     (void)state;
     void (*const refusals[])(void) = {register_one, register_neither};
     for (size_t i = 0; i < 2; i++) {
-        char *said = child_errors(refusals[i]);
-        const char *sentence = strstr(said, "the segment (");
+        char *text = child_errors(refusals[i]);
+        const char *sentence = strstr(text, "the segment (");
         assert_non_null(sentence);
         assert_null(strstr(sentence + 1, "the segment ("));
-        free(said);
+        free(text);
     }
 }
 
@@ -317,12 +317,12 @@ static void fall_back(void)
 static void test_fast_falls_back(void **state)
 {
     (void)state;
-    char *said = child_errors(fall_back);
-    const char *sentence = strstr(said, "the segment (");
+    char *text = child_errors(fall_back);
+    const char *sentence = strstr(text, "the segment (");
     assert_non_null(sentence);
     assert_non_null(strstr(sentence, "Going on without: put and get register parts of it"));
     assert_null(strstr(sentence + 1, "the segment ("));
-    free(said);
+    free(text);
 }
 
 // ---- memory of this process ----

@@ -295,11 +295,11 @@ static void test_ring_is_asked_for_again(void **state)
     fake_fabric_poll(0);
     assert_int_equal(ibv->rings.active_count, 1);
     // The request to give up the ring overtakes the announcement of the ring.
-    const aq_ibv_head_t news = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->in.news, 0)};
-    assert_int_equal(news.ring, 1);
+    const aq_ibv_head_t head = {.ring = atomic_exchange(&fake_fabric_link(0, 1)->in.news, 0)};
+    assert_int_equal(head.ring, 1);
     assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));
     fake_fabric_settle();
-    aq_ibv_ring_hear(&fake_nodes[1].ibv->ring_writer, owner, &news);
+    aq_ibv_ring_hear(&fake_nodes[1].ibv->ring_writer, owner, &head);
     assert_int_equal(fake_fabric_request(1, 0, 0, false), AQ_OK);
     assert_int_equal(counts_of(1)->writes, 1);
     assert_false(aq_ibv_rings_quiet(&ibv->receiver, true));

@@ -380,9 +380,9 @@ static void request_outside_of_segment(void)
 static void test_outside_of_segment(void **state)
 {
     (void)state;
-    char *said = child_errors(request_outside_of_segment);
-    assert_non_null(strstr(said, "rank 0 asks for 8 bytes"));
-    free(said);
+    char *text = child_errors(request_outside_of_segment);
+    assert_non_null(strstr(text, "rank 0 asks for 8 bytes"));
+    free(text);
 }
 
 // Random puts and gets of all lengths, with little room and few firehoses. Outstanding operations
