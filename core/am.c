@@ -76,33 +76,15 @@ static void __attribute__((noreturn, cold)) send_failed(uint32_t jobrank, aq_sta
 }
 
 typedef struct send_attempt {
-    aq_conduit_t *conduit;
-    void *link;
+    aq_am_route_t route;
     const aq_am_t *am;
 } send_attempt_t;
 
 static aq_status_t send_attempt(void *context)
 {
     const send_attempt_t *attempt = context;
-    return attempt->conduit->ops->send(attempt->conduit, attempt->link, attempt->am);
-}
-
-static inline send_attempt_t request_to(uint32_t jobrank, const aq_am_t *am)
-{
-    const uintptr_t link = aq_job_link(jobrank);
-    return (send_attempt_t){aq_link_conduit(link), aq_link_pointer(link), am};
-}
-
-// A reply takes the link of its request, where the conduit has named it.
-static inline send_attempt_t reply_to(const aq_arrival_t *request, aq_am_t *am)
-{
-    const aq_return_path_t *path = request->path;
-    if (path) {
-        am->cookie = path->cookie;
-        if (path->link)
-            return (send_attempt_t){path->conduit, path->link, am};
-    }
-    return request_to(request->source, am);
+    return attempt->route.conduit->ops->send(attempt->route.conduit, attempt->route.link,
+                                             attempt->am);
 }
 
 // After a first attempt that did not succeed. Returns non-zero when IMMEDIATE and there is no room.
@@ -122,18 +104,19 @@ static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flag
 static __attribute__((noinline, cold)) int request_again(uint32_t jobrank, const aq_am_t *am,
                                                          gex_Flags_t flags, aq_status_t status)
 {
-    return send_again(request_to(jobrank, am), jobrank, flags, status);
+    return send_again((send_attempt_t){aq_am_request_route(jobrank), am}, jobrank, flags, status);
 }
 
 static __attribute__((noinline, cold)) int reply_again(const aq_arrival_t *request, aq_am_t *am,
                                                        gex_Flags_t flags, aq_status_t status)
 {
-    return send_again(reply_to(request, am), request->source, flags, status);
+    return send_again((send_attempt_t){aq_am_reply_route(request, am), am}, request->source, flags,
+                      status);
 }
 
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
-    send_attempt_t attempt = request_to(jobrank, am);
+    send_attempt_t attempt = {aq_am_request_route(jobrank), am};
     const aq_status_t status = send_attempt(&attempt);
     if (__builtin_expect(status != AQ_OK, 0))
         return request_again(jobrank, am, flags, status);
@@ -192,7 +175,7 @@ bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
 
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
-    send_attempt_t attempt = reply_to(token->arrival, am);
+    send_attempt_t attempt = {aq_am_reply_route(token->arrival, am), am};
     const aq_status_t status = send_attempt(&attempt);
     if (__builtin_expect(status != AQ_OK, 0) && reply_again(token->arrival, am, flags, status))
         return 1;

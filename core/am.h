@@ -9,6 +9,7 @@
 
 #include "conduit.h"
 #include "gasnetex_am.h"
+#include "job.h"
 
 // What a handler's token points to; lives on the stack of aq_am_deliver.
 struct aq_token {
@@ -30,6 +31,32 @@ bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 // Sends the reply of a request's handler, with the cookie of the request in am->cookie. Blocks for
 // room, polling for replies, unless IMMEDIATE.
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
+
+// The conduit and the link by which a message reaches a peer.
+typedef struct aq_am_route {
+    aq_conduit_t *conduit;
+    void *link;
+} aq_am_route_t;
+
+// The route of a request to a job rank; connects first if need be.
+static inline aq_am_route_t aq_am_request_route(uint32_t jobrank)
+{
+    const uintptr_t link = aq_job_link(jobrank);
+    return (aq_am_route_t){aq_link_conduit(link), aq_link_pointer(link)};
+}
+
+// The route of the reply to a request: the link of the request, where the conduit has named it.
+// Copies the cookie of the request to the reply.
+static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am_t *reply)
+{
+    const aq_return_path_t *path = request->path;
+    if (path) {
+        reply->cookie = path->cookie;
+        if (path->link)
+            return (aq_am_route_t){path->conduit, path->link};
+    }
+    return aq_am_request_route(request->source);
+}
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.
 bool aq_am_deliver(const aq_arrival_t *arrival);

@@ -64,10 +64,8 @@ static aq_status_t reserve_attempt(void *context)
 {
     const reserve_attempt_t *attempt = context;
     struct aq_srcdesc *sd = attempt->sd;
-    const uintptr_t link = aq_job_link(sd->jobrank);
-    aq_conduit_t *conduit = aq_link_conduit(link);
-    return conduit->ops->prepare(conduit, aq_link_pointer(link), &sd->am, attempt->least,
-                                 attempt->most, &sd->reservation);
+    return sd->conduit->ops->prepare(sd->conduit, sd->link, &sd->am, attempt->least, attempt->most,
+                                     &sd->reservation);
 }
 
 // Reserves room inside the message in the conduit. Returns false if there is none now.
@@ -96,6 +94,16 @@ static size_t own_room(const aq_am_t *am)
                                       : aq_job.max_medium;
 }
 
+// Finds the route of the message. Returns whether its conduit has room of its own for payloads.
+static bool conduit_reserves(struct aq_srcdesc *sd)
+{
+    const aq_am_route_t route = sd->token ? aq_am_reply_route(sd->token->arrival, &sd->am)
+                                          : aq_am_request_route(sd->jobrank);
+    sd->conduit = route.conduit;
+    sd->link = route.link;
+    return route.conduit->ops->prepare;
+}
+
 // Finds room for the payload. Returns false if IMMEDIATE was given and there is none now.
 static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t least, size_t most,
                       gex_Flags_t flags)
@@ -108,8 +116,7 @@ static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t leas
         return true;
     }
     size_t most_here = aq_min(most, own_room(&sd->am));
-    aq_conduit_t *conduit = aq_link_conduit(aq_job_link(sd->jobrank));
-    if (!is_long && conduit->ops->prepare)
+    if (!is_long && conduit_reserves(sd))
         return reserve_in_conduit(sd, least, most_here, flags);
     use_buffer(sd, most_here);
     return true;
@@ -285,9 +292,7 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
     sd->am.dest = dest;
     sd->am.dest_mapped = aq_am_map_local(sd->jobrank, dest);
     if (sd->room == AQ_ROOM_CONDUIT) {
-        uintptr_t link = aq_job_link(sd->jobrank);
-        aq_conduit_t *conduit = aq_link_conduit(link);
-        conduit->ops->commit(conduit, aq_link_pointer(link), &sd->am, &sd->reservation);
+        sd->conduit->ops->commit(sd->conduit, sd->link, &sd->am, &sd->reservation);
         if (sd->token)
             sd->token->replied = true;
         aq_thread_self()->prepared = NULL;
@@ -304,11 +309,8 @@ static int cancel_prepared(gex_AM_SrcDesc_t sd, unsigned kind)
 {
     if (AQ_CHECKS)
         check_descriptor(cancel_names, sd, kind);
-    if (sd->room == AQ_ROOM_CONDUIT) {
-        uintptr_t link = aq_job_link(sd->jobrank);
-        aq_conduit_t *conduit = aq_link_conduit(link);
-        conduit->ops->cancel(conduit, aq_link_pointer(link), &sd->am, &sd->reservation);
-    }
+    if (sd->room == AQ_ROOM_CONDUIT)
+        sd->conduit->ops->cancel(sd->conduit, sd->link, &sd->am, &sd->reservation);
     aq_thread_self()->prepared = NULL;
     put_back(sd);
     return GASNET_OK;

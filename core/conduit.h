@@ -10,8 +10,10 @@
 //   whose match accepts the peer.
 // - A message is delivered exactly once; order is not promised. Requests and replies travel in
 //   separate classes: a full request class never keeps a reply from getting through.
-// - A link leads from one endpoint of this process to one endpoint of a peer. Messages arrive at an
-//   endpoint. Today a process has messages at endpoint 0 only. Several ways to a peer (rails) are
+// - An open conduit is the receive side of one endpoint of this process: what arrives there, its
+//   credits, locks and links belong to that endpoint. Today the core opens each conduit once, for
+//   endpoint 0.
+// - A link leads from that endpoint to one endpoint of a peer. Several ways to the peer (rails) are
 //   inside a link: the conduit chooses one for each operation, and the core sees one link.
 // - Ownership: what an operation gets by pointer stays the caller's and is valid during the call,
 //   unless the operation says otherwise. Conduit and links are the conduit's; they stay valid until
@@ -44,7 +46,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 1)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 2)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
@@ -76,9 +78,8 @@ typedef struct aq_am {
 // How a reply reaches the sender of a request.
 typedef struct aq_return_path {
     struct aq_conduit *conduit;
-    void *link;        // to the sender, ready for messages; NULL: the core connects by rank
-    uint64_t cookie;   // the conduit's; send gets it back with the reply
-    uint16_t endpoint; // index of the receiving endpoint of this process; always 0 today
+    void *link;      // to the sender, ready for messages; NULL: the core connects by rank
+    uint64_t cookie; // the conduit's; send or prepare gets it back with the reply
 } aq_return_path_t;
 
 // A message that has arrived. A Medium's payload is aligned to 8 bytes, may be changed by the
@@ -87,7 +88,7 @@ typedef struct aq_arrival {
     const int32_t *args;
     void *payload;
     size_t nbytes;
-    const aq_return_path_t *path; // NULL: no link is at hand, cookie and endpoint are 0
+    const aq_return_path_t *path; // NULL: the conduit names no link, and the cookie is 0
     uint32_t source;              // job rank
     uint8_t category;
     uint8_t handler;
@@ -103,6 +104,13 @@ typedef struct aq_reservation {
 } aq_reservation_t;
 
 typedef struct aq_conduit aq_conduit_t;
+
+// The other end of a link. The core's; valid during the call.
+typedef struct aq_peer {
+    uint32_t rank;           // job rank
+    uint16_t endpoint;       // index of an endpoint of that rank; always 0 today
+    const char *description; // what the peer's describe has written, description_bytes of it
+} aq_peer_t;
 
 // What the client was compiled for: a segment that may be pinned as a whole, one that may be larger
 // than that, or all memory of a process. The same at all ranks.
@@ -156,6 +164,7 @@ static inline uint32_t aq_index_in_nbrhd(const aq_conduit_env_t *env, uint32_t r
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
+    uint16_t endpoint; // index of the endpoint of this process that receives here; always 0 today
     // Payload limits for any number of arguments. Constant after open, but that attach may lower
     // those of Longs, at all ranks alike.
     size_t max_medium;
@@ -246,16 +255,15 @@ typedef struct aq_conduit_ops {
     // all ranks. Once, after open; does not block and cannot fail.
     void (*describe)(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES]);
 
-    // Whether the peer with this description can be reached. At any time after open, under the lock
-    // of connect; does not block.
-    bool (*match)(aq_conduit_t *conduit, uint32_t rank, const char *description);
+    // Whether this peer can be reached. At any time after open, under the lock of connect; does not
+    // block.
+    bool (*match)(aq_conduit_t *conduit, const aq_peer_t *peer);
 
     // Makes ready to talk to a peer; once for each peer, by one thread at a time, with a lock of
     // the core held. May block, but neither polls nor calls the core: other threads that want a
     // peer wait meanwhile. On AQ_OK *link is a pointer to an even address, ready for send and rma
     // from any thread.
-    aq_status_t (*connect)(aq_conduit_t *conduit, uint32_t rank, const char *description,
-                           void **link);
+    aq_status_t (*connect)(aq_conduit_t *conduit, const aq_peer_t *peer, void **link);
 
     // Sends a message. Any thread; does not block and runs no handlers. On AQ_OK the message will
     // be delivered, and args and payload may be reused at once. AQ_AGAIN: there is no room now, and

@@ -85,19 +85,25 @@ void aq_job_exit_if_ended(void)
         aq_job.exit->if_ended();
 }
 
+// The rank's endpoint 0, as the open conduit with this index knows it.
+static aq_peer_t peer_of(uint32_t rank, unsigned conduit)
+{
+    const char *descriptions = (const char *)aq_job.descriptions[conduit];
+    const size_t bytes = aq_job.conduits[conduit]->ops->description_bytes;
+    return (aq_peer_t){.rank = rank,
+                       .description = descriptions ? descriptions + rank * bytes : ""};
+}
+
 // Returns 0 if no conduit reaches the rank.
 static uintptr_t connect_peer(uint32_t rank)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
-        const char *description =
-            aq_job.descriptions[i]
-                ? (char *)aq_job.descriptions[i] + rank * conduit->ops->description_bytes
-                : "";
+        const aq_peer_t peer = peer_of(rank, i);
         void *link;
-        if (!conduit->ops->match(conduit, rank, description))
+        if (!conduit->ops->match(conduit, &peer))
             continue;
-        if (conduit->ops->connect(conduit, rank, description, &link) != AQ_OK)
+        if (conduit->ops->connect(conduit, &peer, &link) != AQ_OK)
             break;
         atomic_fetch_add_explicit(&aq_job.bound_peers, 1, memory_order_relaxed);
         if (i < atomic_load_explicit(&aq_job.unused_conduits, memory_order_relaxed))

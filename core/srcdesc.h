@@ -21,6 +21,8 @@ typedef struct aq_srcdesc {
     size_t size; // most that Commit may send
     const void *payload;
     uint32_t jobrank;
+    aq_conduit_t *conduit; // of AQ_ROOM_CONDUIT: Commit or Cancel takes the route of Prepare
+    void *link;
     gex_Token_t token; // of a reply
     gex_Event_t *lc_opt;
     void *dest; // given at Prepare, or NULL

@@ -46,17 +46,14 @@ static void ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
     (void)conduit, (void)description;
 }
 
-static bool ibv_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+static bool ibv_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    (void)description;
-    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, rank);
+    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, peer->rank);
 }
 
-static aq_status_t ibv_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
-                               void **link)
+static aq_status_t ibv_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **link)
 {
-    (void)description;
-    return aq_ibv_connect(&aq_ibv_of(conduit)->connector, rank, link);
+    return aq_ibv_connect(&aq_ibv_of(conduit)->connector, peer->rank, link);
 }
 
 // ---- messages ----

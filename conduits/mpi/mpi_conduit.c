@@ -151,12 +151,11 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     }
     memset(mpi, 0, sizeof *mpi);
     mpi->links = links;
-    mpi->mail.base = (aq_conduit_t){&aq_mpi_conduit,
-                                    env,
-                                    largest_payload(AQ_AM_MEDIUM),
-                                    largest_payload(AQ_AM_LONG),
-                                    largest_payload(AQ_AM_LONG),
-                                    0};
+    mpi->mail.base = (aq_conduit_t){.ops = &aq_mpi_conduit,
+                                    .env = env,
+                                    .max_medium = largest_payload(AQ_AM_MEDIUM),
+                                    .max_long = largest_payload(AQ_AM_LONG),
+                                    .max_long_unmapped = largest_payload(AQ_AM_LONG)};
     mpi->mpi = aq_mpilib_find_mpi(why, sizeof why);
     if (!mpi->mpi) {
         aq_log_error("conduit mpi cannot be used: %s", why);
@@ -177,19 +176,16 @@ static void mpi_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
     (void)conduit, (void)description;
 }
 
-static bool mpi_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+static bool mpi_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    (void)description;
-    return rank != conduit->env->rank;
+    return peer->rank != conduit->env->rank;
 }
 
-static aq_status_t mpi_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
-                               void **out)
+static aq_status_t mpi_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **out)
 {
-    (void)description;
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_enter(mpi);
-    mpi_link_t *link = mpi_link_of(mpi, rank);
+    mpi_link_t *link = mpi_link_of(mpi, peer->rank);
     mpi_leave(mpi);
     *out = link;
     return link ? AQ_OK : AQ_ERR_RESOURCE;

@@ -74,24 +74,22 @@ static void smp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
 }
 
 // The conduit reaches the ranks of the neighbourhood, including this one.
-static bool smp_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+static bool smp_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    (void)description;
-    return aq_index_in_nbrhd(conduit->env, rank) != UINT32_MAX;
+    return aq_index_in_nbrhd(conduit->env, peer->rank) != UINT32_MAX;
 }
 
 // A link is the way to the mailbox of a peer. The core keeps it as a void pointer and passes it to
 // each send.
-static aq_status_t smp_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
-                               void **out)
+static aq_status_t smp_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **out)
 {
-    (void)description;
     aq_mail_link_t *link = aligned_alloc(AQ_RING_LINE, sizeof *link);
     if (!link) {
-        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", peer->rank,
+                     sizeof *link);
         return AQ_ERR_RESOURCE;
     }
-    aq_mail_link(aq_mail_of(conduit), aq_index_in_nbrhd(conduit->env, rank), link);
+    aq_mail_link(aq_mail_of(conduit), aq_index_in_nbrhd(conduit->env, peer->rank), link);
     *out = link;
     return AQ_OK;
 }

@@ -141,17 +141,14 @@ static void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
     (void)conduit, (void)description;
 }
 
-static bool udp_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+static bool udp_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    (void)description;
-    return rank != conduit->env->rank;
+    return peer->rank != conduit->env->rank;
 }
 
-static aq_status_t udp_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
-                               void **link)
+static aq_status_t udp_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **link)
 {
-    (void)description;
-    *link = udp_link_get(udp_of(conduit), rank);
+    *link = udp_link_get(udp_of(conduit), peer->rank);
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
 }
 

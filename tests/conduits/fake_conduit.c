@@ -143,11 +143,10 @@ static aq_status_t set_up(fake_conduit_t *fake)
     return status;
 }
 
-static bool fake_match(aq_conduit_t *conduit, uint32_t rank, const char *description)
+static bool fake_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    (void)description;
     const aq_conduit_env_t *env = conduit->env;
-    return env->boot->host_of_rank[rank] == env->boot->host_of_rank[env->rank];
+    return env->boot->host_of_rank[peer->rank] == env->boot->host_of_rank[env->rank];
 }
 
 static void fake_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
@@ -155,18 +154,17 @@ static void fake_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION
     (void)conduit, (void)description; // the names of the sockets follow from the ranks
 }
 
-static aq_status_t fake_connect(aq_conduit_t *conduit, uint32_t rank, const char *description,
-                                void **out)
+static aq_status_t fake_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **out)
 {
-    (void)description;
     fake_link_t *link = malloc(sizeof *link);
     if (!link) {
-        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", peer->rank,
+                     sizeof *link);
         return AQ_ERR_RESOURCE;
     }
-    link->rank = rank;
+    link->rank = peer->rank;
     for (unsigned class = 0; class < 2; class ++)
-        find_address(fake_of(conduit), rank, class, &link->to[class]);
+        find_address(fake_of(conduit), peer->rank, class, &link->to[class]);
     *out = link;
     return AQ_OK;
 }
@@ -387,7 +385,11 @@ static aq_status_t fake_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         aq_log_error("out of memory for the fake conduit (%zu bytes)", sizeof *fake);
         return AQ_ERR_RESOURCE;
     }
-    fake->base = (aq_conduit_t){&aq_conduit_module, env, MAX_MEDIUM, MAX_LONG, MAX_LONG, 0};
+    fake->base = (aq_conduit_t){.ops = &aq_conduit_module,
+                                .env = env,
+                                .max_medium = MAX_MEDIUM,
+                                .max_long = MAX_LONG,
+                                .max_long_unmapped = MAX_LONG};
     fake->inbox[0].fd = fake->inbox[1].fd = -1;
     aq_status_t status = set_up(fake);
     if (status == AQ_OK) {

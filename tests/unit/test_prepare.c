@@ -67,10 +67,21 @@ static unsigned commits, cancels;
 static size_t committed;
 static void (*during_poll)(void);
 
+// What the last call of prepare, commit or cancel was given.
+static void *last_link;
+static uint64_t last_cookie;
+
+static void record_route(void *link, const aq_am_t *am)
+{
+    last_link = link;
+    last_cookie = am->cookie;
+}
+
 static aq_status_t buffer_prepare(aq_conduit_t *conduit, void *link, const aq_am_t *am,
                                   size_t least, size_t most, aq_reservation_t *out)
 {
-    (void)conduit, (void)link, (void)am, (void)least;
+    (void)conduit, (void)least;
+    record_route(link, am);
     if (refusals) {
         refusals--;
         return AQ_AGAIN;
@@ -82,7 +93,8 @@ static aq_status_t buffer_prepare(aq_conduit_t *conduit, void *link, const aq_am
 static void buffer_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
                           const aq_reservation_t *room)
 {
-    (void)conduit, (void)link;
+    (void)conduit;
+    record_route(link, am);
     assert_int_equal(room->cookie, 7);
     assert_ptr_equal(am->payload, line);
     committed = am->nbytes;
@@ -92,7 +104,8 @@ static void buffer_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
 static void buffer_cancel(aq_conduit_t *conduit, void *link, const aq_am_t *am,
                           const aq_reservation_t *room)
 {
-    (void)conduit, (void)link, (void)am;
+    (void)conduit;
+    record_route(link, am);
     assert_int_equal(room->cookie, 7);
     cancels++;
 }
@@ -143,6 +156,38 @@ static void test_conduit_buffer(void **state)
     refusals = 3;
     gex_AM_CancelRequestMedium(prepare_medium(0), 0); // Prepare waits for room
     assert_int_equal(refusals, 0);
+}
+
+static void assert_route(void *link, uint64_t cookie)
+{
+    assert_ptr_equal(last_link, link);
+    assert_true(last_cookie == cookie);
+    last_link = NULL;
+    last_cookie = 0;
+}
+
+// A prepared reply takes the link and the cookie of its request, from Prepare to Commit or Cancel.
+static void test_reply_route(void **state)
+{
+    (void)state;
+    int link;
+    use_conduit_buffer();
+    const aq_return_path_t path = {
+        .conduit = aq_job.conduits[0], .link = &link, .cookie = UINT64_C(1) << 63 | 5};
+    const aq_arrival_t arrival = {.path = &path, .handler = 200, .category = AQ_AM_SHORT};
+    struct aq_token token = {&arrival, false};
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(&token, NULL, 8, 48, NULL, 0, 0);
+    assert_route(&link, path.cookie);
+    gex_AM_CommitReplyMedium(sd, 200, 5);
+    assert_route(&link, path.cookie);
+    assert_true(token.replied);
+    token.replied = false;
+    sd = gex_AM_PrepareReplyMedium(&token, NULL, 8, 48, NULL, 0, 0);
+    gex_AM_CancelReplyMedium(sd, 0);
+    assert_route(&link, path.cookie);
+    gex_AM_CancelRequestMedium(prepare_medium(0), 0);
+    assert_int_equal(last_cookie, 0);
+    assert_ptr_not_equal(last_link, &link);
 }
 
 // Acts as a handler that runs while the outer Prepare waits, and prepares a reply of its own.
@@ -199,8 +244,8 @@ static void test_core_and_client_buffers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_core_and_client_buffers),
-                                       cmocka_unit_test(test_conduit_buffer),
-                                       cmocka_unit_test(test_nested)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_core_and_client_buffers), cmocka_unit_test(test_conduit_buffer),
+        cmocka_unit_test(test_reply_route), cmocka_unit_test(test_nested)};
     return cmocka_run_group_tests(tests, start_job, NULL);
 }

@@ -86,7 +86,7 @@ static udp_link_t *link_or_skip(void)
             "no network namespace can be made here, or ip is missing (package iproute2)\n");
         skip();
     }
-    assert_int_equal(aq_udp_conduit.connect(conduit, 1, "", &link), AQ_OK);
+    assert_int_equal(aq_udp_conduit.connect(conduit, &(aq_peer_t){.rank = 1}, &link), AQ_OK);
     return link;
 }
 
