@@ -1,6 +1,6 @@
 /*
- * Collective calls of several threads at the same time. Each thread works on teams of its own,
- * which no other thread of its process uses, and makes its calls in the same order at every rank.
+ * Several threads make collective calls at the same time. Each thread uses its own teams, which no
+ * other thread of its process uses, and makes its calls in the same order on every rank.
  */
 #include "conform.h"
 
@@ -16,10 +16,10 @@ enum {
     SPLITS = 100,
     ROUNDS = 8,
     WITNESS_BYTES = 64,
-    PENDING = 6,     /* operations of each kind that a team has under way */
-    LARGE = 100000,  /* bytes that a receiver has to be ready for */
-    SHARED = 12000,  /* elements that an all-reduce cuts into shares */
-    SEGMENT = 16384, /* bytes of a further endpoint */
+    PENDING = 6,     /* operations of each kind pending in a team */
+    LARGE = 100000,  /* bytes that are sent only when the receiver is ready */
+    SHARED = 12000,  /* elements, so many that an all-reduce divides them among the ranks */
+    SEGMENT = 16384, /* bytes, of an additional endpoint */
 };
 
 static gex_TM_t parents[THREADS_MAX];
@@ -29,34 +29,35 @@ static int thread_count(void)
     return job.threads < 2 ? 2 : job.threads < THREADS_MAX ? job.threads : THREADS_MAX;
 }
 
-static gex_TM_t split(gex_TM_t parent, int color, int key)
+static gex_TM_t split_team(gex_TM_t parent, int color, int key)
 {
     gex_TM_t tm = GEX_TM_INVALID;
 
     gex_TM_Split(&tm, parent, color, key, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-    CHECK(tm != GEX_TM_INVALID, "a split gave no team");
+    CHECK(tm != GEX_TM_INVALID, "gex_TM_Split gave no team");
     return tm;
 }
 
-static void destroy(gex_TM_t tm)
+static void destroy_team(gex_TM_t tm)
 {
-    CHECK(gex_TM_Destroy(tm, NULL, 0) == 0, "scratch space that was never given came back");
+    CHECK(gex_TM_Destroy(tm, NULL, 0) == 0,
+          "gex_TM_Destroy returned scratch space, but none was given");
 }
 
-/* The teams have the same members, each with another one as its rank 0. */
+/* All teams have the same members, but each has a different rank 0. */
 static void make_parents(void)
 {
     for (int t = 0; t < thread_count(); t++)
-        parents[t] = split(job.tm, 0, (int)((job.rank + (gex_Rank_t)t) % job.size));
+        parents[t] = split_team(job.tm, 0, (int)((job.rank + (gex_Rank_t)t) % job.size));
 }
 
 static void destroy_parents(void)
 {
     for (int t = 0; t < thread_count(); t++)
-        destroy(parents[t]);
+        destroy_team(parents[t]);
 }
 
-/* ---- what a team has to do ---- */
+/* ---- checks of one team ---- */
 
 static void check_sum(gex_TM_t tm, int me, uint64_t round)
 {
@@ -66,7 +67,7 @@ static void check_sum(gex_TM_t tm, int me, uint64_t round)
         expected += conform_mix(gex_TM_TranslateRankToJobrank(tm, r), (uint64_t)me, round);
     gex_Event_Wait(
         gex_Coll_ReduceToAllNB(tm, &sum, &mine, GEX_DT_U64, 8, 1, GEX_OP_ADD, NULL, NULL, 0));
-    CHECK(sum == expected, "thread %d, round %llu: a team of %u has another sum", me,
+    CHECK(sum == expected, "thread %d, round %llu: the sum of a team of %u is wrong", me,
           (unsigned long long)round, gex_TM_QuerySize(tm));
 }
 
@@ -79,19 +80,20 @@ static void check_broadcast(gex_TM_t tm, int me, uint64_t round, size_t bytes)
     if (gex_TM_QueryRank(tm) == root)
         conform_fill(data, bytes, conform_mix(sender, (uint64_t)me, round));
     gex_Event_Wait(gex_Coll_BroadcastNB(tm, root, data, data, bytes, 0));
-    CHECK_FILL(data, bytes, conform_mix(sender, (uint64_t)me, round), "what a team broadcast");
+    CHECK_FILL(data, bytes, conform_mix(sender, (uint64_t)me, round), "the broadcast of a team");
     free(data);
 }
 
-/* What thread `me` of job rank `writer` last told `owner`. */
-static uint64_t *witness(gex_Rank_t owner, gex_Rank_t writer, int me)
+/* The word in the inbox of `owner` that thread `me` of job rank `writer` writes. */
+static uint64_t *witness_of(gex_Rank_t owner, gex_Rank_t writer, int me)
 {
     const size_t place = (size_t)writer * THREADS_MAX + (size_t)me;
 
     return (uint64_t *)(void *)(job.base[owner] + CONFORM_INBOX + place * WITNESS_BYTES);
 }
 
-/* Nobody leaves a barrier before all members of this thread's team, and only those, have come. */
+/* No thread may leave a barrier before all members of its team have entered. Threads of other teams
+ * do not count. */
 static void check_barrier(gex_TM_t tm, int me, uint64_t round)
 {
     const uint64_t mine = conform_mix(job.rank, (uint64_t)me, round);
@@ -99,14 +101,14 @@ static void check_barrier(gex_TM_t tm, int me, uint64_t round)
     for (gex_Rank_t r = 0; r < gex_TM_QuerySize(tm); r++) {
         const gex_Rank_t member = gex_TM_TranslateRankToJobrank(tm, r);
 
-        gex_RMA_PutBlocking(tm, r, witness(member, job.rank, me), &mine, sizeof(mine), 0);
+        gex_RMA_PutBlocking(tm, r, witness_of(member, job.rank, me), &mine, sizeof(mine), 0);
     }
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     for (gex_Rank_t r = 0; r < gex_TM_QuerySize(tm); r++) {
         const gex_Rank_t writer = gex_TM_TranslateRankToJobrank(tm, r);
 
-        CHECK(*witness(job.rank, writer, me) == conform_mix(writer, (uint64_t)me, round),
-              "thread %d, round %llu: rank %u has not come to the barrier of its team", me,
+        CHECK(*witness_of(job.rank, writer, me) == conform_mix(writer, (uint64_t)me, round),
+              "thread %d, round %llu: rank %u has not entered the barrier of its team", me,
               (unsigned long long)round, writer);
     }
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
@@ -114,20 +116,21 @@ static void check_barrier(gex_TM_t tm, int me, uint64_t round)
 
 /* ---- splits ---- */
 
-/* All members of the parent in turn with its halves, which overlap from round to round. */
+/* Splits off all members in even rounds and one of two halves in odd ones; the halves change from
+ * round to round. */
 static void *split_body(void *arg)
 {
     const int me = *(int *)arg;
 
     for (uint64_t round = 0; round < SPLITS; round++) {
         const int color = round % 2 ? (int)((job.rank + round / 2) % 2) : 0;
-        gex_TM_t tm = split(parents[me], color, (int)round);
+        gex_TM_t tm = split_team(parents[me], color, (int)round);
 
         check_sum(tm, me, round);
         if (round % 4 == (uint64_t)me)
             check_barrier(tm, me, round);
         check_broadcast(tm, me, round, 100);
-        destroy(tm);
+        destroy_team(tm);
     }
     return NULL;
 }
@@ -139,7 +142,7 @@ static void test_split(void)
     destroy_parents();
 }
 
-/* ---- the attach ---- */
+/* ---- gex_Segment_Attach ---- */
 
 static void *attach_body(void *arg)
 {
@@ -152,11 +155,11 @@ static void *attach_body(void *arg)
         return NULL;
     }
     for (uint64_t round = 0; round < SPLITS; round++) {
-        gex_TM_t tm = split(parents[me], (int)((job.rank + round) % 2), (int)round);
+        gex_TM_t tm = split_team(parents[me], (int)((job.rank + round) % 2), (int)round);
 
         check_sum(parents[me], me, round);
         check_broadcast(tm, me, round, LARGE);
-        destroy(tm);
+        destroy_team(tm);
     }
     return NULL;
 }
@@ -193,7 +196,8 @@ static void check_large_sum(gex_TM_t tm, int me, uint64_t round)
     gex_Event_Wait(
         gex_Coll_ReduceToAllNB(tm, sums, sums, GEX_DT_U32, 4, SHARED, GEX_OP_ADD, NULL, NULL, 0));
     CHECK(memcmp(sums, expected, SHARED * sizeof(*sums)) == 0,
-          "thread %d, round %llu: other sums of a large reduction", me, (unsigned long long)round);
+          "thread %d, round %llu: the sums of a large reduction are wrong", me,
+          (unsigned long long)round);
     free(sums);
     free(expected);
 }
@@ -226,7 +230,7 @@ static void check_in_order(gex_TM_t tm, int me, uint64_t round)
     gex_Event_Wait(gex_Coll_ReduceToOneNB(tm, root, &joined, &mine, GEX_DT_USER, 8, 1,
                                           GEX_OP_USER_NC, join_digits, &base, 0));
     CHECK(gex_TM_QueryRank(tm) != root || joined == expected,
-          "thread %d, round %llu: the ranks of a team were joined to %llu", me,
+          "thread %d, round %llu: the digits of a team were joined to %llu", me,
           (unsigned long long)round, (unsigned long long)joined);
 }
 
@@ -236,8 +240,8 @@ typedef struct {
     uint64_t mine[PENDING], sum[PENDING];
 } pending_t;
 
-/* Barriers, broadcasts and reductions of a team, all under way at the same time. */
-static void begin_all(gex_TM_t tm, int me, uint64_t round, pending_t *p)
+/* Initiates barriers, broadcasts and reductions of a team, all pending at the same time. */
+static void initiate_all(gex_TM_t tm, int me, uint64_t round, pending_t *p)
 {
     for (unsigned i = 0; i < PENDING; i++) {
         const gex_Rank_t root = (gex_Rank_t)(i % gex_TM_QuerySize(tm));
@@ -253,7 +257,7 @@ static void begin_all(gex_TM_t tm, int me, uint64_t round, pending_t *p)
     }
 }
 
-static void end_all(gex_TM_t tm, int me, uint64_t round, pending_t *p)
+static void complete_all(gex_TM_t tm, int me, uint64_t round, pending_t *p)
 {
     gex_Event_WaitAll(p->events, 3 * PENDING, 0);
     for (unsigned i = 0; i < PENDING; i++) {
@@ -263,7 +267,7 @@ static void end_all(gex_TM_t tm, int me, uint64_t round, pending_t *p)
             expected ^= conform_mix(r, i, (uint64_t)me);
         CHECK_FILL(p->broadcast[i], sizeof(p->broadcast[i]), conform_mix(i, me, round),
                    "one of several broadcasts");
-        CHECK(p->sum[i] == expected, "thread %d: reduction %u of several has another result", me,
+        CHECK(p->sum[i] == expected, "thread %d: reduction %u of several has a wrong result", me,
               i);
     }
 }
@@ -273,9 +277,9 @@ static void check_pending(const gex_TM_t *tms, int count, int me, uint64_t round
     pending_t *pending = conform_alloc((size_t)count * sizeof(*pending));
 
     for (int i = 0; i < count; i++)
-        begin_all(tms[i], me, round, &pending[i]);
+        initiate_all(tms[i], me, round, &pending[i]);
     for (int i = count; i-- > 0;)
-        end_all(tms[i], me, round, &pending[i]);
+        complete_all(tms[i], me, round, &pending[i]);
     free(pending);
 }
 
@@ -283,14 +287,14 @@ static void check_pending(const gex_TM_t *tms, int count, int me, uint64_t round
 static void check_atomics(gex_TM_t tm, int me)
 {
     const gex_Rank_t owner = gex_TM_TranslateRankToJobrank(tm, 0);
-    uint64_t *word = witness(owner, job.size, me), got = 0;
+    uint64_t *word = witness_of(owner, job.size, me), got = 0;
     const uint64_t expected = (uint64_t)gex_TM_QuerySize(tm) * PENDING;
     gex_AD_t ad = GEX_AD_INVALID;
 
     if (gex_TM_QueryRank(tm) == 0)
         __atomic_store_n(word, 0, __ATOMIC_RELEASE);
     gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD | GEX_OP_GET, 0);
-    CHECK(gex_AD_QueryTM(ad) == tm, "an atomic domain of another team");
+    CHECK(gex_AD_QueryTM(ad) == tm, "the atomic domain belongs to another team");
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     for (int i = 0; i < PENDING; i++)
         gex_AD_OpNBI_U64(ad, NULL, 0, word, GEX_OP_ADD, 1, 0, 0);
@@ -303,8 +307,9 @@ static void check_atomics(gex_TM_t tm, int me)
     gex_AD_Destroy(ad);
 }
 
-/* The members of a team whose job ranks are even, or odd, as this one's is, in descending order. */
-static gex_TM_t create(gex_TM_t parent)
+/* Makes a team of those members whose job ranks are even, or odd, as that of this rank, in
+ * descending order. */
+static gex_TM_t create_parity_team(gex_TM_t parent)
 {
     gex_EP_Location_t *args = conform_alloc(job.size * sizeof(*args));
     gex_Rank_t count = 0;
@@ -318,8 +323,8 @@ static gex_TM_t create(gex_TM_t parent)
     }
     gex_TM_Create(&tm, 1, parent, args, count, NULL, 0,
                   GEX_FLAG_TM_NO_SCRATCH | GEX_FLAG_RANK_IS_JOBRANK);
-    CHECK(tm != GEX_TM_INVALID && gex_TM_QuerySize(tm) == count, "a list of %u gave another team",
-          count);
+    CHECK(tm != GEX_TM_INVALID && gex_TM_QuerySize(tm) == count,
+          "a list of %u members gave another team", count);
     free(args);
     return tm;
 }
@@ -327,10 +332,11 @@ static gex_TM_t create(gex_TM_t parent)
 static void destroy_quiet(gex_TM_t tm)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
-    CHECK(gex_TM_Destroy(tm, NULL, GEX_FLAG_GLOBALLY_QUIESCED) == 0, "scratch space came back");
+    CHECK(gex_TM_Destroy(tm, NULL, GEX_FLAG_GLOBALLY_QUIESCED) == 0,
+          "gex_TM_Destroy returned scratch space");
 }
 
-/* The barrier of GASNet-1 belongs to the primordial team, and so to the thread that uses this. */
+/* The barrier of GASNet-1 uses the primordial team, so only thread 0 calls it. */
 static void check_named_barrier(uint64_t round)
 {
     gasnet_barrier_notify((int)round, 0);
@@ -340,7 +346,7 @@ static void check_named_barrier(uint64_t round)
           (unsigned long long)round);
 }
 
-/* A collective of GASNet-1, with synchronization of the whole team around it in every other round.
+/* A collective of GASNet-1. In every other round it synchronizes the whole team before and after.
  */
 static void check_exchange(gex_TM_t tm, int me, uint64_t round)
 {
@@ -377,17 +383,18 @@ static void *collective_body(void *arg)
     const gex_TM_t team = me == 0 ? job.tm : parents[me];
 
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        const gex_TM_t child = split(team, 0, -(int)job.rank), part = create(child);
+        const gex_TM_t child = split_team(team, 0, -(int)job.rank),
+                       part = create_parity_team(child);
 
         check_all(round % 3 == 0 ? team : round % 3 == 1 ? child : part, me, round);
         check_pending((const gex_TM_t[]){team, child, part}, 3, me, round);
         if (me == 0)
             check_named_barrier(round);
         if (round % 2)
-            destroy(part);
+            destroy_team(part);
         else
             destroy_quiet(part);
-        destroy(child);
+        destroy_team(child);
     }
     return NULL;
 }
@@ -401,8 +408,8 @@ static void test_collectives(void)
 
 /* ---- endpoints and segments ---- */
 
-/* An endpoint lives as long as the process: each thread makes one, once. It gets none where another
- * subtest has made all that there may be. */
+/* An endpoint lives as long as the process, so each thread creates only one. It gets none if
+ * another subtest has already created GASNET_MAXEPS endpoints. */
 static struct {
     gex_EP_t ep;
     unsigned char *memory;
@@ -420,7 +427,7 @@ static void make_endpoint(int me)
     extra[me].count = err == GASNET_OK;
 }
 
-/* What each rank has for this thread: the index of its endpoint, or 0. */
+/* Fills indices[r] with the index of this thread's endpoint on rank r, or 0 if there is none. */
 static void exchange_indices(int me, uint32_t *indices)
 {
     memset(indices, 0, job.size * sizeof(*indices));
@@ -447,7 +454,7 @@ static void put_to_endpoints(int me, uint64_t round, const uint32_t *indices)
         void *at = (char *)base + (size_t)job.rank * WITNESS_BYTES;
         gex_RMA_PutBlocking(pair, owner, at, &value, sizeof(value), 0);
         gex_RMA_GetBlocking(pair, &got, owner, at, sizeof(got), 0);
-        CHECK(got == value, "thread %d: endpoint %u of rank %u kept something else", me, indices[r],
+        CHECK(got == value, "thread %d: endpoint %u of rank %u has another value", me, indices[r],
               owner);
     }
 }
@@ -458,7 +465,7 @@ static void check_own_memory(int me, uint64_t round)
         uint64_t got;
 
         memcpy(&got, extra[me].memory + (size_t)r * WITNESS_BYTES, sizeof(got));
-        CHECK(got == conform_mix(r, (uint64_t)me, round), "thread %d: rank %u put something else",
+        CHECK(got == conform_mix(r, (uint64_t)me, round), "thread %d: rank %u put another value",
               me, r);
     }
 }
@@ -470,7 +477,8 @@ static void publish_round(int me, uint64_t round, uint32_t *indices)
 
     CHECK(err == GASNET_OK, "gex_Segment_Create returned %d", err);
     if (extra[me].count)
-        CHECK(gex_EP_BindSegment(extra[me].ep, segment, 0) == GASNET_OK, "a segment is not bound");
+        CHECK(gex_EP_BindSegment(extra[me].ep, segment, 0) == GASNET_OK,
+              "gex_EP_BindSegment failed");
     err = gex_EP_PublishBoundSegment(parents[me], &extra[me].ep, (size_t)extra[me].count, 0);
     CHECK(err == GASNET_OK, "gex_EP_PublishBoundSegment returned %d", err);
     exchange_indices(me, indices);
@@ -503,7 +511,7 @@ static void test_endpoints(void)
         for (int other = 0; other < t; other++)
             CHECK(!extra[t].count || !extra[other].count ||
                       gex_EP_QueryIndex(extra[t].ep) != gex_EP_QueryIndex(extra[other].ep),
-                  "threads %d and %d made endpoints of one index", other, t);
+                  "threads %d and %d made endpoints with the same index", other, t);
     destroy_parents();
 }
 
@@ -511,7 +519,7 @@ static void test_endpoints(void)
 
 enum { HANDLERS = 6 }; /* of each thread */
 
-/* gex_cdata of each entry is its counter here. The first run registers them, for good. */
+/* gex_cdata of each entry points to its counter. Only the first run registers the entries. */
 static conform_count_t calls[THREADS_MAX][HANDLERS];
 static gex_AM_Entry_t tables[THREADS_MAX][HANDLERS];
 static conform_count_t registering;
@@ -520,7 +528,8 @@ static void count_call(gex_Token_t token)
 {
     gex_Token_Info_t info;
 
-    CHECK(gex_Token_Info(token, &info, GEX_TI_ENTRY) & GEX_TI_ENTRY, "the entry is not known");
+    CHECK(gex_Token_Info(token, &info, GEX_TI_ENTRY) & GEX_TI_ENTRY,
+          "GEX_TI_ENTRY was not reported");
     atomic_fetch_add((conform_count_t *)(uintptr_t)info.gex_entry->gex_cdata, 1);
 }
 
@@ -556,7 +565,7 @@ static void check_indices(void)
         }
 }
 
-/* Each rank calls each of its own handlers once: their indices may differ between ranks. */
+/* Each rank calls only its own handlers, once each, since indices may differ between ranks. */
 static void test_handlers(void)
 {
     if (!atomic_load(&registering)) {

@@ -1,12 +1,12 @@
 /*
- * The echo of conform_argn.h: handlers with 0..16 arguments, whose values follow from the sender,
- * the number of arguments and the direction, so that nothing needs to be agreed beforehand.
+ * The echo of conform_argn.h: handlers with 0..16 arguments. The values are computed from the
+ * sender, the number of arguments and the direction, so the receiver knows what to expect.
  */
 #include "conform_argn.h"
 
 #include <string.h>
 
-/* Parameters of a handler, and their names as the start of a list. */
+/* P<n> declares the parameters of a handler; N<n> lists their names. */
 #define P0
 #define P1 , gex_AM_Arg_t a0
 #define P2 P1, gex_AM_Arg_t a1
@@ -62,7 +62,7 @@ static uint64_t payload_key(int reply, gex_Rank_t sender, unsigned n)
     return conform_mix(sender, n, 77 + (unsigned)reply);
 }
 
-static unsigned char *place(gex_Rank_t owner, gex_Rank_t peer, int reply, unsigned n)
+static unsigned char *long_dest(gex_Rank_t owner, gex_Rank_t peer, int reply, unsigned n)
 {
     return conform_slot(owner, peer, reply) + (size_t)n * PAYLOAD_MAX + n % 5;
 }
@@ -83,7 +83,7 @@ static void check_args(int reply, gex_Rank_t sender, unsigned n, const gex_AM_Ar
               (unsigned)sender, (int)want[i], (int)a[i]);
 }
 
-/* Prepares, fills and commits; the number of bytes is not negotiable here. */
+/* Prepares, fills and commits with a fixed number of bytes. */
 static void reply_negotiated(argn_cat_t cat, gex_Token_t token, argn_msg_t *m)
 {
     void *own = way_now == ARGN_OWN_BUFFER ? m->src : NULL;
@@ -105,7 +105,7 @@ static void reply_negotiated(argn_cat_t cat, gex_Token_t token, argn_msg_t *m)
     }
 }
 
-static void answer(gex_Token_t token, argn_cat_t cat, gex_Rank_t to, unsigned n)
+static void send_reply(gex_Token_t token, argn_cat_t cat, gex_Rank_t to, unsigned n)
 {
     gex_AM_Arg_t a[COUNTS];
     unsigned char load[PAYLOAD_MAX];
@@ -115,7 +115,7 @@ static void answer(gex_Token_t token, argn_cat_t cat, gex_Rank_t to, unsigned n)
                     .a = a,
                     .src = load,
                     .nbytes = payload_size(n),
-                    .dest = place(to, job.rank, 1, n),
+                    .dest = long_dest(to, job.rank, 1, n),
                     .lc = GEX_EVENT_NOW};
 
     make_args(1, job.rank, n, a);
@@ -142,21 +142,21 @@ static void got_short(gex_Token_t token, int reply, unsigned n, const gex_AM_Arg
     check_args(reply, from, n, a);
     atomic_fetch_add(reply ? &replies : &requests, 1);
     if (!reply)
-        answer(token, ARGN_SHORT, from, n);
+        send_reply(token, ARGN_SHORT, from, n);
 }
 
 static void got_load(gex_Token_t token, int reply, unsigned n, const gex_AM_Arg_t *a,
                      const void *buf, size_t nbytes)
 {
     const gex_Rank_t from = conform_source(token);
-    const int is_long = buf == place(job.rank, from, reply, n);
+    const int is_long = buf == long_dest(job.rank, from, reply, n);
 
     CHECK(is_long || (uintptr_t)buf % 8 == 0, "a Medium's payload must be aligned to 8: %p", buf);
     check_args(reply, from, n, a);
     check_load(reply, from, n, buf, nbytes);
     atomic_fetch_add(reply ? &replies : &requests, 1);
     if (!reply)
-        answer(token, is_long ? ARGN_LONG : ARGN_MEDIUM, from, n);
+        send_reply(token, is_long ? ARGN_LONG : ARGN_MEDIUM, from, n);
 }
 
 #define SHORT_HANDLERS(n)                                                                          \
@@ -232,7 +232,7 @@ static void request_negotiated(argn_cat_t cat, gex_Rank_t to, argn_msg_t *m)
     }
 }
 
-static void ask(argn_cat_t cat, gex_Rank_t to, unsigned n)
+static void send_request(argn_cat_t cat, gex_Rank_t to, unsigned n)
 {
     gex_AM_Arg_t a[COUNTS];
     unsigned char load[PAYLOAD_MAX];
@@ -242,7 +242,7 @@ static void ask(argn_cat_t cat, gex_Rank_t to, unsigned n)
                     .a = a,
                     .src = load,
                     .nbytes = payload_size(n),
-                    .dest = place(to, job.rank, 0, n),
+                    .dest = long_dest(to, job.rank, 0, n),
                     .lc = GEX_EVENT_NOW};
 
     make_args(0, job.rank, n, a);
@@ -267,7 +267,7 @@ void argn_echo_all(argn_way_t way, int v2)
     for (gex_Rank_t k = 0; k < job.size; k++) {
         for (unsigned n = 0; n < COUNTS; n++) {
             for (int cat = ARGN_SHORT; cat <= ARGN_LONG; cat++)
-                ask((argn_cat_t)cat, (job.rank + k) % job.size, n);
+                send_request((argn_cat_t)cat, (job.rank + k) % job.size, n);
         }
     }
     GASNET_BLOCKUNTIL(atomic_load(&replies) >= expected);

@@ -1,4 +1,4 @@
-/* Events: arrays with and without invalid entries, leaves, thousands outstanding. */
+/* Events: arrays with and without invalid entries, leaf events, thousands outstanding. */
 #include "conform.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static gex_Rank_t next_rank(void)
     return (job.rank + 1) % job.size;
 }
 
-/* Event i of an array puts word i of `out` to the neighbour; every third entry is invalid. */
+/* Event i of the array is that of a put of word i of `out` to the neighbour; every third event is
+ * invalid. */
 static void start_puts(gex_Event_t *events, uint64_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -58,10 +59,11 @@ static void test_invalid(void)
     for (size_t i = 0; i < ARRAY; i++)
         none[i] = GEX_EVENT_INVALID;
     gex_Event_Wait(GEX_EVENT_INVALID);
-    CHECK(gex_Event_Test(GEX_EVENT_INVALID) == 0, "an invalid event tests as complete");
+    CHECK(gex_Event_Test(GEX_EVENT_INVALID) == 0, "an invalid event must test as complete");
     for (size_t n = 0; n <= ARRAY; n += 8) {
-        CHECK(gex_Event_TestSome(none, n, 0) == 0, "%zu invalid events: TestSome succeeds", n);
-        CHECK(gex_Event_TestAll(none, n, 0) == 0, "%zu invalid events: TestAll succeeds", n);
+        CHECK(gex_Event_TestSome(none, n, 0) == 0, "TestSome of %zu invalid events must succeed",
+              n);
+        CHECK(gex_Event_TestAll(none, n, 0) == 0, "TestAll of %zu invalid events must succeed", n);
         gex_Event_WaitSome(none, n, 0);
         gex_Event_WaitAll(none, n, 0);
         CHECK(count_left(none, ARRAY) == 0, "invalid events must stay invalid");
@@ -104,8 +106,8 @@ static void test_some(gex_Event_t *events)
         const int pending = gex_Event_TestSome(events, ARRAY, 0);
         const size_t now = count_left(events, ARRAY);
 
-        CHECK((pending == 0) == (now < left), "TestSome returned %d, %zu of %zu events are left",
-              pending, now, left);
+        CHECK((pending == 0) == (now < left),
+              "TestSome returned %d, but %zu of %zu events are left", pending, now, left);
         left = now;
         if (pending)
             gasnet_AMPoll();
@@ -119,7 +121,7 @@ static void test_all(gex_Event_t *events)
     while (gex_Event_TestAll(events, ARRAY, 0) != 0) {
         const size_t now = count_left(events, ARRAY);
 
-        CHECK(now > 0 && now <= left, "TestAll failed, %zu events are left of %zu", now, left);
+        CHECK(now > 0 && now <= left, "TestAll failed, but %zu events of %zu are left", now, left);
         left = now;
         gasnet_AMPoll();
     }
@@ -155,7 +157,7 @@ static void test_arrays(void)
     }
 }
 
-/* Leaves and their roots in one array, in any order. */
+/* Leaf events and their roots are in one array, in any order. */
 static void test_leaves(void)
 {
     gex_Event_t events[ARRAY];
@@ -181,7 +183,7 @@ static void test_leaves(void)
     }
 }
 
-/* A query of a leaf makes no new object. */
+/* Querying a leaf event twice gives the same event. */
 static void test_query_leaf(void)
 {
     uint64_t word = 0;
@@ -194,10 +196,10 @@ static void test_query_leaf(void)
         const gex_Event_t second = gex_Event_QueryLeaf(root, GEX_EC_LC);
 
         CHECK(first == second || first == GEX_EVENT_INVALID || second == GEX_EVENT_INVALID,
-              "two queries gave two different leaves");
+              "two queries gave two different leaf events");
         CHECK(first == given || first == GEX_EVENT_INVALID || given == GEX_EVENT_INVALID,
-              "the query gave another leaf than the put");
-        gex_Event_Wait(root); /* takes the leaves with it */
+              "the query gave another leaf event than the put");
+        gex_Event_Wait(root); /* completes its leaf events as well */
     }
 }
 
@@ -227,7 +229,7 @@ static void test_outstanding(void)
 const conform_test_t conform_event_tests[] = {
     {"event_invalid", test_invalid, "invalid events, empty arrays, arrays of invalid events"},
     {"event_arrays", test_arrays, "wait and test for one, some and all"},
-    {"event_leaves", test_leaves, "leaves and roots in one array"},
-    {"event_query_leaf", test_query_leaf, "a leaf is the same each time it is asked for"},
+    {"event_leaves", test_leaves, "leaf and root events in one array"},
+    {"event_query_leaf", test_query_leaf, "repeated queries give the same leaf event"},
     {"event_many", test_outstanding, "10,000 operations outstanding"},
     {NULL, NULL, NULL}};

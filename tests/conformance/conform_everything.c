@@ -1,4 +1,5 @@
-/* Where all memory of a process is its segment: stack, heap and globals are reached as well. */
+/* Segment mode everything: all memory of a process is its segment, so that peers can access stack,
+ * heap and globals. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,12 +20,12 @@ unsigned char *conform_everything_memory(void)
     void *got = mmap(wanted, CONFORM_SEGMENT, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-    CHECK(got == wanted, "no memory at %p", wanted);
+    CHECK(got == wanted, "mmap gave no memory at %p", wanted);
     return got;
 }
 
-/* Every rank fills the memory of the next one, which is at an address of its own. */
-static void reach(unsigned char *mine)
+/* Every rank puts to and gets from `mine` of the next rank, whose address may differ. */
+static void check_reach(unsigned char *mine)
 {
     uint64_t *all = conform_alloc(job.size * sizeof(*all));
     const gex_Rank_t next = (job.rank + 1) % job.size;
@@ -36,10 +37,10 @@ static void reach(unsigned char *mine)
     conform_fill(source, BYTES, job.rank);
     gex_RMA_PutBlocking(job.tm, next, (void *)(uintptr_t)all[next], source, BYTES, 0);
     conform_barrier();
-    CHECK_FILL(mine, BYTES, before, "what the rank before put");
+    CHECK_FILL(mine, BYTES, before, "the bytes that the previous rank put");
     memset(source, 0, BYTES);
     gex_RMA_GetBlocking(job.tm, source, next, (void *)(uintptr_t)all[next], BYTES, 0);
-    CHECK_FILL(source, BYTES, job.rank, "what came back");
+    CHECK_FILL(source, BYTES, job.rank, "the bytes that a get brought back");
     conform_barrier();
     free(source);
     free(all);
@@ -50,22 +51,22 @@ static void everything_reach(void)
     unsigned char local[BYTES];
     unsigned char *heap = conform_alloc(BYTES);
 
-    reach(global);
-    reach(local);
-    reach(heap);
+    check_reach(global);
+    check_reach(local);
+    check_reach(heap);
     free(heap);
 }
 
 static void everything_query(void)
 {
-    CHECK(job.segment == GEX_SEGMENT_INVALID, "attach made a segment");
+    CHECK(job.segment == GEX_SEGMENT_INVALID, "gex_Segment_Attach made a segment");
     CHECK(gex_EP_QuerySegment(job.ep) == GEX_SEGMENT_INVALID, "the endpoint has a segment");
     for (gex_Rank_t r = 0; r < job.size; r++) {
         void *owner = &owner;
         uintptr_t size = 0;
 
-        CHECK(gex_Segment_QueryBound(job.tm, r, &owner, NULL, &size) == 0, "rank %u has none",
-              (unsigned)r);
+        CHECK(gex_Segment_QueryBound(job.tm, r, &owner, NULL, &size) == 0,
+              "the segment of rank %u is not known", (unsigned)r);
         CHECK(owner == NULL && size == UINTPTR_MAX, "%zu bytes at %p are not all memory",
               (size_t)size, owner);
     }

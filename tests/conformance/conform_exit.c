@@ -1,23 +1,23 @@
 /*
- * conform_exit: ends in the way that its arguments name, for the tests of launching. It prints
- * nothing but what is said here.
+ * conform_exit: ends in the way that its arguments name, for the tests of launchers. It prints
+ * nothing but the texts below.
  *   code N        all ranks call gasnet_exit(N)
  *   one R N       rank R calls gasnet_exit(N), the others wait in a barrier
  *   return N      main returns N after a barrier
  *   compute R N   rank R calls gasnet_exit(N), the others compute for up to 20 s without polling
  *   signal R SIG  rank R raises SIG, the others wait in a barrier
- *   quit R SIG N  the same, but who hears of it as SIGQUIT calls gasnet_exit(N)
+ *   quit R SIG N  as signal, but ranks that get SIGQUIT because of it call gasnet_exit(N)
  *   abort R       rank R aborts, the others wait in a barrier
  *   _exit R N     rank R calls _exit(N), the others wait in a barrier
- *   libc N        all ranks call exit(N), and print "RANK at exit" in a function of atexit
+ *   libc N        all ranks call exit(N), and an atexit function prints "RANK at exit"
  *   away R N S    rank R calls exit(N), the others sleep S seconds, print "RANK stayed" and exit
  *   echo          rank 0 copies its standard input to its standard output
- *   late K        each rank prints K lines, which are still in its buffer when it exits
- *   lines K       each rank prints K lines "RANK NUMBER CCC...", in several writes each
+ *   late K        each rank prints K lines, which are still in the buffer of stdio when it exits
+ *   lines K       each rank prints K lines "RANK NUMBER CCC...", each in several writes
  *   sleep S       sleeps S seconds
  *   pid           each rank prints "RANK PID"
  *   env NAME      each rank prints "RANK VALUE", or "RANK" where the variable is not set
- *   args ...      rank 0 prints its arguments, one a line
+ *   args ...      rank 0 prints its arguments, one per line
  */
 #include <gasnetex.h>
 
@@ -34,39 +34,41 @@
 static gex_TM_t team;
 static gex_Rank_t me;
 
-static void wait_all(void)
+static void wait_barrier(void)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-static void leave(int code)
+static void exit_by_gasnet(int code)
 {
     fflush(stdout);
     gasnet_exit(code);
 }
 
-static _Noreturn void usage(void)
+static _Noreturn void exit_with_usage(void)
 {
     if (me == 0)
-        fprintf(stderr, "conform_exit: unknown mode or too few arguments; its source lists them\n");
+        fprintf(
+            stderr,
+            "conform_exit: unknown mode or too few arguments; the source file lists the modes\n");
     gasnet_exit(64);
     abort();
 }
 
 static void do_code(char **arg)
 {
-    leave(atoi(arg[0]));
+    exit_by_gasnet(atoi(arg[0]));
 }
 
 static void do_one(char **arg)
 {
-    wait_all();
+    wait_barrier();
     if (me == (gex_Rank_t)atoi(arg[0]))
-        leave(atoi(arg[1]));
-    wait_all();
+        exit_by_gasnet(atoi(arg[1]));
+    wait_barrier();
 }
 
-static void compute(int seconds)
+static void compute_seconds(int seconds)
 {
     const time_t end = time(NULL) + seconds;
     volatile unsigned long x = 1;
@@ -79,18 +81,18 @@ static void compute(int seconds)
 
 static void do_compute(char **arg)
 {
-    wait_all();
+    wait_barrier();
     if (me == (gex_Rank_t)atoi(arg[0]))
-        leave(atoi(arg[1]));
-    compute(COMPUTE_SECONDS);
+        exit_by_gasnet(atoi(arg[1]));
+    compute_seconds(COMPUTE_SECONDS);
 }
 
 static void do_signal(char **arg)
 {
-    wait_all();
+    wait_barrier();
     if (me == (gex_Rank_t)atoi(arg[0]))
         raise(atoi(arg[1]));
-    wait_all();
+    wait_barrier();
 }
 
 static int quit_code;
@@ -110,18 +112,18 @@ static void do_quit(char **arg)
 
 static void do_abort(char **arg)
 {
-    wait_all();
+    wait_barrier();
     if (me == (gex_Rank_t)atoi(arg[0]))
         abort();
-    wait_all();
+    wait_barrier();
 }
 
 static void do_silent(char **arg)
 {
-    wait_all();
+    wait_barrier();
     if (me == (gex_Rank_t)atoi(arg[0]))
         _exit(atoi(arg[1]));
-    wait_all();
+    wait_barrier();
 }
 
 static void at_exit(void)
@@ -132,7 +134,7 @@ static void at_exit(void)
 static void do_libc(char **arg)
 {
     atexit(at_exit);
-    wait_all();
+    wait_barrier();
     exit(atoi(arg[0]));
 }
 
@@ -140,7 +142,7 @@ static void do_away(char **arg)
 {
     struct timespec left = {.tv_sec = atoi(arg[2])};
 
-    wait_all();
+    wait_barrier();
     if (me == (gex_Rank_t)atoi(arg[0]))
         exit(atoi(arg[1]));
     while (nanosleep(&left, &left) != 0)
@@ -158,10 +160,9 @@ static void do_echo(char **arg)
     while (me == 0 && (n = fread(buf, 1, sizeof(buf), stdin)) > 0)
         fwrite(buf, 1, n, stdout);
     fflush(stdout);
-    wait_all();
+    wait_barrier();
 }
 
-/* Lines that are still in the buffer when the job ends. */
 static void do_late(char **arg)
 {
     static char buffer[1 << 20];
@@ -171,10 +172,10 @@ static void do_late(char **arg)
     for (int i = 0; i < count; i++)
         printf("%u %d and some more text, so that the line is of a usual length\n", (unsigned)me,
                i);
-    wait_all();
+    wait_barrier();
 }
 
-/* Several small writes for each line: a launcher that mixes output must not mix within lines. */
+/* Each line takes several small writes: a launcher may interleave lines, but not parts of lines. */
 static void do_lines(char **arg)
 {
     const int count = atoi(arg[0]);
@@ -191,7 +192,7 @@ static void do_lines(char **arg)
             fputs(fill, stdout);
         putchar('\n');
     }
-    wait_all();
+    wait_barrier();
 }
 
 static void do_sleep(char **arg)
@@ -200,7 +201,7 @@ static void do_sleep(char **arg)
 
     while (nanosleep(&left, &left) != 0)
         ;
-    wait_all();
+    wait_barrier();
 }
 
 static void do_pid(char **arg)
@@ -208,7 +209,7 @@ static void do_pid(char **arg)
     (void)arg;
     printf("%u %ld\n", (unsigned)me, (long)getpid());
     fflush(stdout);
-    wait_all();
+    wait_barrier();
 }
 
 static void do_env(char **arg)
@@ -220,7 +221,7 @@ static void do_env(char **arg)
     else
         printf("%u\n", (unsigned)me);
     fflush(stdout);
-    wait_all();
+    wait_barrier();
 }
 
 static void do_args(char **arg)
@@ -228,7 +229,7 @@ static void do_args(char **arg)
     for (int i = 0; me == 0 && arg[i] != NULL; i++)
         printf("%s\n", arg[i]);
     fflush(stdout);
-    wait_all();
+    wait_barrier();
 }
 
 static const struct {
@@ -247,11 +248,11 @@ static void run_mode(int argc, char **argv)
         if (strcmp(argv[1], modes[i].name) != 0)
             continue;
         if (argc - 2 < modes[i].arguments)
-            usage();
+            exit_with_usage();
         modes[i].run(argv + 2);
-        leave(0);
+        exit_by_gasnet(0);
     }
-    usage();
+    exit_with_usage();
 }
 
 int main(int argc, char **argv)
@@ -263,13 +264,13 @@ int main(int argc, char **argv)
         return 65;
     me = gex_TM_QueryRank(team);
     if (argc < 2)
-        usage();
+        exit_with_usage();
     if (strcmp(argv[1], "args") == 0) {
         do_args(argv);
-        leave(0);
+        exit_by_gasnet(0);
     }
     if (strcmp(argv[1], "return") == 0 && argc > 2) {
-        wait_all();
+        wait_barrier();
         return atoi(argv[2]);
     }
     run_mode(argc, argv);

@@ -1,4 +1,4 @@
-/* Floods of active messages: exact counts, no deadlock, a target that sleeps, IMMEDIATE. */
+/* Floods of active messages: exact counts, no deadlock, a sleeping target, IMMEDIATE. */
 #include "conform_argn.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 #define FLOOD_SENDS 20000    /* requests of each rank, to all ranks together */
 #define DEADLOCK_SENDS 600   /* requests of each rank that ask for the largest reply */
-#define SLEEP_SENDS 2000     /* requests of each rank to the one that sleeps */
-#define IMMEDIATE_TRIES 5000 /* attempts of each rank at the one that sleeps */
+#define SLEEP_SENDS 2000     /* requests of each rank to the sleeping rank */
+#define IMMEDIATE_TRIES 5000 /* attempts of each rank to send to the sleeping rank */
 #define SLEEP_MS 200
 
 static void flood_short(gex_Token_t, gex_AM_Arg_t);
@@ -17,7 +17,7 @@ static void big_request(gex_Token_t, void *, size_t, gex_AM_Arg_t, gex_AM_Arg_t)
 static void big_reply(gex_Token_t, void *, size_t, gex_AM_Arg_t);
 static void count_short(gex_Token_t, gex_AM_Arg_t);
 static void count_load(gex_Token_t, void *, size_t, gex_AM_Arg_t);
-static void total(gex_Token_t, gex_AM_Arg_t);
+static void on_total(gex_Token_t, gex_AM_Arg_t);
 
 enum {
     FLOOD_SHORT,
@@ -44,7 +44,7 @@ static gex_AM_Entry_t entries[ENTRIES] = {
     [BIG_REPLY] = ENTRY(big_reply, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 1),
     [COUNT_SHORT] = ENTRY(count_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1),
     [COUNT_LOAD] = ENTRY(count_load, GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQUEST, 1),
-    [TOTAL] = ENTRY(total, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1),
+    [TOTAL] = ENTRY(on_total, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1),
 };
 
 void conform_flood_setup(void)
@@ -52,7 +52,8 @@ void conform_flood_setup(void)
     conform_register(entries, ENTRIES);
 }
 
-/* How often each (rank, sequence) came: as a request, and as a reply. */
+/* Counts how often each sequence number has come from each rank. There is one ledger for requests
+ * and one for replies. */
 typedef struct {
     _Atomic unsigned char *seen;
     uint64_t per_rank;
@@ -75,7 +76,7 @@ static void ledger_open(ledger_t *ledger, uint64_t per_rank)
 static void ledger_note(ledger_t *ledger, gex_Rank_t rank, gex_AM_Arg_t sequence)
 {
     CHECK(sequence >= 0 && (uint64_t)sequence < ledger->per_rank,
-          "rank %u sends numbers below %llu, but %d came", (unsigned)rank,
+          "the numbers of rank %u are below %llu, but %d came", (unsigned)rank,
           (unsigned long long)ledger->per_rank, (int)sequence);
     CHECK(atomic_fetch_add(&ledger->seen[ledger->per_rank * rank + (uint64_t)sequence], 1) == 0,
           "message %d of rank %u came twice", (int)sequence, (unsigned)rank);
@@ -110,14 +111,14 @@ static void flood_reply(gex_Token_t token, gex_AM_Arg_t sequence)
     ledger_note(&answered, conform_source(token), sequence);
 }
 
-static void open_both(uint64_t per_rank)
+static void ledgers_open(uint64_t per_rank)
 {
     ledger_open(&asked, per_rank);
     ledger_open(&answered, per_rank);
     conform_barrier();
 }
 
-static void close_both(uint64_t expected)
+static void ledgers_close(uint64_t expected)
 {
     GASNET_BLOCKUNTIL(atomic_load(&answered.count) >= expected);
     conform_barrier();
@@ -129,12 +130,12 @@ static void test_flood_short(void)
 {
     const uint64_t each = FLOOD_SENDS / job.size;
 
-    open_both(each);
+    ledgers_open(each);
     for (uint64_t i = 0; i < each; i++) {
         for (gex_Rank_t r = 0; r < job.size; r++)
             gex_AM_RequestShort1(job.tm, r, entries[FLOOD_SHORT].gex_index, 0, (gex_AM_Arg_t)i);
     }
-    close_both(each * job.size);
+    ledgers_close(each * job.size);
 }
 
 static void test_flood_mixed(void)
@@ -143,7 +144,7 @@ static void test_flood_mixed(void)
     uint64_t stream = conform_stream(41);
     unsigned char load[512];
 
-    open_both(each);
+    ledgers_open(each);
     for (uint64_t i = 0; i < each; i++) {
         for (gex_Rank_t r = 0; r < job.size; r++) {
             const size_t nbytes = conform_random(&stream) % (sizeof(load) + 1);
@@ -157,10 +158,10 @@ static void test_flood_mixed(void)
                                   GEX_EVENT_NOW, 0, (gex_AM_Arg_t)i);
         }
     }
-    close_both(each * job.size);
+    ledgers_close(each * job.size);
 }
 
-/* ---- replies of the largest size while everybody sends the largest requests ---- */
+/* ---- replies of the largest size while all ranks send the largest requests ---- */
 
 static unsigned char *big_load;
 static size_t big_bytes;
@@ -184,7 +185,7 @@ static void big_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t 
     ledger_note(&answered, from, sequence);
 }
 
-static void big_prepare(void)
+static void big_load_init(void)
 {
     big_bytes = 0;
     for (gex_Rank_t r = 0; r < job.size; r++) {
@@ -202,8 +203,8 @@ static void test_deadlock(void)
 {
     const uint64_t each = DEADLOCK_SENDS / job.size;
 
-    big_prepare();
-    open_both(each);
+    big_load_init();
+    ledgers_open(each);
     for (uint64_t i = 0; i < each; i++) {
         for (gex_Rank_t r = 0; r < job.size; r++) {
             const size_t request = gex_AM_MaxRequestMedium(job.tm, r, GEX_EVENT_NOW, 0, 2);
@@ -213,13 +214,13 @@ static void test_deadlock(void)
                                   GEX_EVENT_NOW, 0, (gex_AM_Arg_t)i, (gex_AM_Arg_t)reply);
         }
     }
-    close_both(each * job.size);
+    ledgers_close(each * job.size);
     free(big_load);
 }
 
 /* ---- a target that does not poll for a while ---- */
 
-static conform_count_t claimed, claims;
+static conform_count_t announced, announcements;
 
 static void count_short(gex_Token_t token, gex_AM_Arg_t sequence)
 {
@@ -234,28 +235,29 @@ static void count_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t
     ledger_note(&asked, from, sequence);
 }
 
-static void total(gex_Token_t token, gex_AM_Arg_t count)
+static void on_total(gex_Token_t token, gex_AM_Arg_t count)
 {
     (void)token;
     CHECK(count >= 0, "a count cannot be %d", (int)count);
-    atomic_fetch_add(&claimed, (uint64_t)count);
-    atomic_fetch_add(&claims, 1);
+    atomic_fetch_add(&announced, (uint64_t)count);
+    atomic_fetch_add(&announcements, 1);
 }
 
-/* The target learns from every rank how many it sent, and waits for exactly those. */
-static void claim(gex_Rank_t target, uint64_t count)
+/* Tells the target how many messages this rank has sent. The target waits for the messages of all
+ * ranks and checks that there are no more. */
+static void report_total(gex_Rank_t target, uint64_t count)
 {
     gex_AM_RequestShort1(job.tm, target, entries[TOTAL].gex_index, 0, (gex_AM_Arg_t)count);
     if (job.rank == target) {
-        GASNET_BLOCKUNTIL(atomic_load(&claims) == job.size);
-        GASNET_BLOCKUNTIL(atomic_load(&asked.count) >= atomic_load(&claimed));
+        GASNET_BLOCKUNTIL(atomic_load(&announcements) == job.size);
+        GASNET_BLOCKUNTIL(atomic_load(&asked.count) >= atomic_load(&announced));
     }
     conform_barrier();
     for (int i = 0; i < 100; i++)
-        gasnet_AMPoll(); /* a message too many would come now */
-    ledger_close(&asked, job.rank == target ? atomic_load(&claimed) : 0, "messages");
-    atomic_store(&claimed, 0);
-    atomic_store(&claims, 0);
+        gasnet_AMPoll(); /* a surplus message would come now */
+    ledger_close(&asked, job.rank == target ? atomic_load(&announced) : 0, "messages");
+    atomic_store(&announced, 0);
+    atomic_store(&announcements, 0);
 }
 
 static void test_sleeper(void)
@@ -276,14 +278,15 @@ static void test_sleeper(void)
         gex_AM_RequestMedium1(job.tm, target, entries[COUNT_LOAD].gex_index, load, sizeof(load),
                               GEX_EVENT_NOW, 0, i);
     }
-    claim(target, SLEEP_SENDS);
+    report_total(target, SLEEP_SENDS);
 }
 
-/* Sends number `sequence` with IMMEDIATE, each kind in turn; returns what the call returned. */
-static int try_one(gex_Rank_t target, gex_AM_Arg_t sequence, argn_cat_t cat)
+/* Sends message `sequence` with IMMEDIATE; returns what the call returned. */
+static int try_immediate(gex_Rank_t target, gex_AM_Arg_t sequence, argn_cat_t cat)
 {
     unsigned char load[200];
-    const size_t place = (size_t)sequence * sizeof(load); /* nobody takes it before the nap ends */
+    /* each message has a place of its own: the target handles none before its nap ends */
+    const size_t place = (size_t)sequence * sizeof(load);
     argn_msg_t m = {.handler = entries[cat == ARGN_SHORT ? COUNT_SHORT : COUNT_LOAD].gex_index,
                     .n = 1,
                     .a = &sequence,
@@ -302,8 +305,8 @@ static int try_one(gex_Rank_t target, gex_AM_Arg_t sequence, argn_cat_t cat)
     return err;
 }
 
-/* Without polling in between: a full queue must answer with failure, never with waiting or with
- * a message that is both refused and delivered. */
+/* Does not poll between sends: if a queue is full, the call must fail. It must neither wait nor
+ * refuse a message and deliver it nevertheless. */
 static void test_immediate(void)
 {
     const gex_Rank_t target = job.size - 1;
@@ -315,20 +318,20 @@ static void test_immediate(void)
     if (job.rank == target)
         conform_nap(SLEEP_MS);
     for (int i = 0; i < IMMEDIATE_TRIES && refused < 3; i++) {
-        if (try_one(target, (gex_AM_Arg_t)sent, (argn_cat_t)(i % 3)) == 0)
+        if (try_immediate(target, (gex_AM_Arg_t)sent, (argn_cat_t)(i % 3)) == 0)
             sent++;
         else
             refused++;
     }
-    claim(target, sent);
+    report_total(target, sent);
 }
 
-/* Failure, poll, one more try, then without IMMEDIATE: everything gets through. */
+/* After a refusal polls and tries again, then sends without IMMEDIATE: all messages arrive. */
 static void test_immediate_retry(void)
 {
     const uint64_t each = FLOOD_SENDS / 4 / job.size;
 
-    open_both(each);
+    ledgers_open(each);
     for (uint64_t i = 0; i < each; i++) {
         for (gex_Rank_t r = 0; r < job.size; r++) {
             const gex_AM_Index_t handler = entries[FLOOD_SHORT].gex_index;
@@ -341,14 +344,15 @@ static void test_immediate_retry(void)
                 gex_AM_RequestShort1(job.tm, r, handler, 0, a);
         }
     }
-    close_both(each * job.size);
+    ledgers_close(each * job.size);
 }
 
 const conform_test_t conform_flood_tests[] = {
-    {"am_flood_short", test_flood_short, "all send Shorts to all, each answered, exactly once"},
+    {"am_flood_short", test_flood_short,
+     "all ranks send Shorts to all, each of which is answered exactly once"},
     {"am_flood_mixed", test_flood_mixed, "the same with Shorts and Mediums mixed"},
-    {"am_deadlock", test_deadlock, "largest replies while everybody sends largest requests"},
-    {"am_sleeper", test_sleeper, "a rank that does not poll for a while loses nothing"},
+    {"am_deadlock", test_deadlock, "largest replies while all ranks send largest requests"},
+    {"am_sleeper", test_sleeper, "a rank that does not poll for a while loses no message"},
     {"am_immediate", test_immediate, "IMMEDIATE against a rank that does not poll, exact count"},
     {"am_immediate_retry", test_immediate_retry, "IMMEDIATE, poll, again, then without it"},
     {NULL, NULL, NULL}};

@@ -20,7 +20,7 @@ static gasnet_handlerentry_t table[TABLE_MAX];
 static int table_size;
 static conform_count_t counted;
 static gasnet_hsl_t lock = GASNET_HSL_INITIALIZER;
-static uint64_t under_lock; /* changes under the lock only */
+static uint64_t under_lock; /* protected by `lock` */
 
 static void on_count(gasnet_token_t token)
 {
@@ -33,8 +33,7 @@ static void on_count(gasnet_token_t token)
 
 /* ---- start ---- */
 
-/* The lowest index, the highest and one between are fixed; the rest is for the library to choose.
- */
+/* The lowest index, the highest one and one between are fixed; the library chooses the others. */
 static const gasnet_handler_t fixed[FIXED_COUNT] = {128, 255, 200};
 
 static void make_table(void)
@@ -95,17 +94,17 @@ static void test_objects(void)
           "the team should have all nodes, in order");
     CHECK(gex_EP_QueryClient(job.ep) == job.client && gex_EP_QuerySegment(job.ep) == job.segment,
           "the endpoint should belong to the client and have the segment");
-    CHECK(strlen(GASNET_CONFIG_STRING) > 0, "the configuration should be told");
+    CHECK(strlen(GASNET_CONFIG_STRING) > 0, "GASNET_CONFIG_STRING should not be empty");
     CHECK(gasnet_getenv("PATH") != NULL && gasnet_getenv("CONFORM_NO_SUCH_NAME") == NULL,
-          "the environment should be told");
+          "gasnet_getenv should find PATH, and no variable that is not set");
     CHECK(strcmp(gasnet_ErrorName(GASNET_ERR_NOT_READY), "GASNET_ERR_NOT_READY") == 0,
-          "an error should be named, not '%s'", gasnet_ErrorName(GASNET_ERR_NOT_READY));
+          "the name of GASNET_ERR_NOT_READY is '%s'", gasnet_ErrorName(GASNET_ERR_NOT_READY));
     CHECK(gasnet_AMMaxMedium() >= 512 && gasnet_AMMaxLongRequest() >= 512 &&
               gasnet_AMMaxLongReply() >= 512,
           "512 bytes of payload should fit");
 }
 
-/* The chosen indices are the same everywhere. */
+/* The library chooses the same indices on all ranks. */
 static void test_indices(void)
 {
     uint64_t *all = conform_alloc(job.size * sizeof(*all)), mine = 0;
@@ -153,7 +152,7 @@ static void check_group(const gasnet_nodeinfo_t *info, const gex_RankInfo_t *mem
     for (gex_Rank_t r = 0; r < job.size; r++)
         same += hosts ? info[r].host == info[job.rank].host
                       : info[r].supernode == info[job.rank].supernode;
-    CHECK(same == count, "%u nodes share a number, but %u are together", (unsigned)same,
+    CHECK(same == count, "%u nodes have the same number, but the group has %u", (unsigned)same,
           (unsigned)count);
     for (gex_Rank_t i = 0; i < count; i++) {
         const gasnet_nodeinfo_t *member = &info[members[i].gex_jobrank];
@@ -172,7 +171,7 @@ static void test_nodes(void)
 
     memset(info, 0x77, (job.size + 1) * sizeof(*info));
     CHECK(gasnet_getNodeInfo(info, (int)job.size + 1) == GASNET_OK, "a longer table is legal");
-    CHECK(info[job.size].host == 0x77777777, "an entry without a node was written");
+    CHECK(info[job.size].host == 0x77777777, "the entry behind the last node was written");
     gex_System_QueryMyPosition(&nbrhds, &nbrhd, &hosts, &host);
     CHECK(info[job.rank].host == host && info[job.rank].supernode == nbrhd,
           "this node's numbers should be %u and %u, not %u and %u", (unsigned)host, (unsigned)nbrhd,
@@ -189,7 +188,7 @@ static void test_nodes(void)
 
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(job.tm, r, NULL, &here, NULL, 0));
         CHECK((uintptr_t)here == (uintptr_t)job.base[r] + (uintptr_t)info[r].offset,
-              "the segment of rank %u is at %p, not where the offset leads", (unsigned)r, here);
+              "the segment of rank %u is at %p, not at the given offset", (unsigned)r, here);
     }
     gex_System_QueryHostInfo(&members, &count, NULL);
     check_group(info, members, count, 1);
@@ -238,7 +237,7 @@ static void add_in_threads(void)
 }
 #endif
 
-/* Handlers of others' messages and the threads of this node count under one lock. */
+/* Handlers of requests from a peer and the threads of this node count under one lock. */
 static void test_hsl(void)
 {
     const gasnet_node_t to = (job.rank + 1) % job.size;
@@ -247,7 +246,7 @@ static void test_hsl(void)
     gasnet_hsl_init(&made);
     gasnet_hsl_lock(&made);
     gasnet_hsl_unlock(&made);
-    CHECK(gasnet_hsl_trylock(&made) == GASNET_OK, "a free lock should be had");
+    CHECK(gasnet_hsl_trylock(&made) == GASNET_OK, "gasnet_hsl_trylock should get a free lock");
     gasnet_hsl_unlock(&made);
     gasnet_hsl_destroy(&made);
     under_lock = 0;
@@ -275,14 +274,15 @@ static int wait_barrier(int id, int flags, int by_try)
     return result;
 }
 
-/* What is said at the end may differ from what was said at the start, as long as ids do not. */
-static void expect_pair(int id, int flags, int end_id, int end_flags, int by_try, int want)
+/* Notify and wait may get different flags, but not different ids. */
+static void expect_split(int id, int flags, int end_id, int end_flags, int by_try, int want)
 {
     int result;
 
     gasnet_barrier_notify(id, flags);
     result = wait_barrier(end_id, end_flags, by_try);
-    CHECK(result == want, "id %d and flags %d, then %d and %d, should return %s, not %s", id, flags,
+    CHECK(result == want,
+          "notify of id %d and flags %d, wait of %d and %d: should return %s, not %s", id, flags,
           end_id, end_flags, gasnet_ErrorName(want), gasnet_ErrorName(result));
 }
 
@@ -291,11 +291,11 @@ static void expect_result(int is_anonymous, int id)
     int got = -1, anonymous = gasnet_barrier_result(&got);
 
     CHECK(!anonymous == !is_anonymous && (is_anonymous || got == id),
-          "the barrier %s %d should not be told as %s %d", is_anonymous ? "without name" : "of id",
-          id, anonymous ? "without name" : "of id", got);
+          "the result of the barrier %s %d should not be %s %d",
+          is_anonymous ? "without id" : "of id", id, anonymous ? "without id" : "of id", got);
 }
 
-static void expect(int id, int flags, int by_try, int want)
+static void expect_barrier(int id, int flags, int by_try, int want)
 {
     int result;
 
@@ -310,36 +310,38 @@ static void test_barrier(void)
     const int last = job.rank + 1 == job.size, mismatch = GASNET_ERR_BARRIER_MISMATCH;
 
     for (int i = 0; i < 20; i++) {
-        expect(i, 0, i % 2, GASNET_OK);
-        expect((int)job.rank, GASNET_BARRIERFLAG_ANONYMOUS, i % 2, GASNET_OK);
-        expect(7, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i % 2, GASNET_OK);
-        expect(last ? -i : i + 1, 0, i % 2, job.size > 1 ? mismatch : GASNET_OK);
-        expect(7, last ? GASNET_BARRIERFLAG_MISMATCH : 0, i % 2, mismatch);
-        expect_pair(i, 0, i + 1, 0, i % 2, mismatch);
-        expect_pair(i, 0, i, GASNET_BARRIERFLAG_ANONYMOUS, i % 2, GASNET_OK);
+        expect_barrier(i, 0, i % 2, GASNET_OK);
+        expect_barrier((int)job.rank, GASNET_BARRIERFLAG_ANONYMOUS, i % 2, GASNET_OK);
+        expect_barrier(7, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i % 2, GASNET_OK);
+        expect_barrier(last ? -i : i + 1, 0, i % 2, job.size > 1 ? mismatch : GASNET_OK);
+        expect_barrier(7, last ? GASNET_BARRIERFLAG_MISMATCH : 0, i % 2, mismatch);
+        expect_split(i, 0, i + 1, 0, i % 2, mismatch);
+        expect_split(i, 0, i, GASNET_BARRIERFLAG_ANONYMOUS, i % 2, GASNET_OK);
         expect_result(0, i);
-        expect_pair(i, GASNET_BARRIERFLAG_ANONYMOUS, i, 0, i % 2, GASNET_OK);
+        expect_split(i, GASNET_BARRIERFLAG_ANONYMOUS, i, 0, i % 2, GASNET_OK);
         expect_result(1, i);
-        expect_pair(i, GASNET_BARRIERFLAG_UNNAMED, i, GASNET_BARRIERFLAG_UNNAMED, i % 2, GASNET_OK);
+        expect_split(i, GASNET_BARRIERFLAG_UNNAMED, i, GASNET_BARRIERFLAG_UNNAMED, i % 2,
+                     GASNET_OK);
         expect_result(1, i);
-        expect_pair(last ? -7 : i, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i, 0, i % 2, GASNET_OK);
+        expect_split(last ? -7 : i, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, i, 0, i % 2,
+                     GASNET_OK);
         expect_result(job.size == 1, i);
-        expect_pair(last ? -7 : i, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, last ? -7 : i, 0, i % 2,
-                    last && job.size > 1 ? mismatch : GASNET_OK);
+        expect_split(last ? -7 : i, last ? GASNET_BARRIERFLAG_ANONYMOUS : 0, last ? -7 : i, 0,
+                     i % 2, last && job.size > 1 ? mismatch : GASNET_OK);
     }
-    expect(1, 0, 0, GASNET_OK);
+    expect_barrier(1, 0, 0, GASNET_OK);
 }
 
-/* ---- what a program says, and this library has no need of ---- */
+/* ---- hints that this library does not use ---- */
 
-static uint64_t posted(gasnet_threadinfo_t info)
+static uint64_t value_with_threadinfo(gasnet_threadinfo_t info)
 {
     GASNET_POST_THREADINFO(info);
     gasnet_put_val(job.rank, job.outbox, 41, 8);
     return gasnet_get_val(job.rank, job.outbox, 8);
 }
 
-static uint64_t begun(void)
+static uint64_t node_without_interrupts(void)
 {
     GASNET_BEGIN_FUNCTION();
     uint64_t value;
@@ -352,22 +354,26 @@ static uint64_t begun(void)
 
 static void test_hints(void)
 {
-    CHECK(posted(GASNET_GET_THREADINFO()) == 41, "a value should come back");
-    CHECK(begun() == job.rank, "the rank should be told where interrupts are held");
-    CHECK(gasnet_set_waitmode(GASNET_WAIT_BLOCK) == GASNET_OK, "a mode should be accepted");
+    CHECK(value_with_threadinfo(GASNET_GET_THREADINFO()) == 41,
+          "a value that was put should come back");
+    CHECK(node_without_interrupts() == job.rank,
+          "gasnet_mynode should work while interrupts are held");
+    CHECK(gasnet_set_waitmode(GASNET_WAIT_BLOCK) == GASNET_OK, "wait mode BLOCK was refused");
     conform_barrier();
-    CHECK(gasnet_set_waitmode(GASNET_WAIT_SPIN) == GASNET_OK, "a mode should be accepted");
+    CHECK(gasnet_set_waitmode(GASNET_WAIT_SPIN) == GASNET_OK, "wait mode SPIN was refused");
     conform_barrier();
-    CHECK(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK) == GASNET_OK, "a mode should be accepted");
+    CHECK(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK) == GASNET_OK,
+          "wait mode SPINBLOCK was refused");
     CHECK(gasnet_AMPoll() == GASNET_OK, "a poll should succeed");
 }
 
 const conform_test_t conform_gasnet1_tests[] = {
-    {"gasnet1_objects", test_objects, "the objects of GASNet-EX behind it, constants and limits"},
-    {"gasnet1_indices", test_indices, "handlers with fixed indices and with chosen ones"},
+    {"gasnet1_objects", test_objects, "objects of GASNet-EX, constants and limits"},
+    {"gasnet1_indices", test_indices,
+     "handlers with fixed indices and with indices that the library chooses"},
     {"gasnet1_segments", test_segments, "table of segments, shorter and longer"},
     {"gasnet1_nodes", test_nodes, "table of hosts and neighbourhoods"},
     {"gasnet1_hsl", test_hsl, "locks between handlers and threads"},
-    {"gasnet1_barrier", test_barrier, "barriers with ids, anonymous, and that do not match"},
+    {"gasnet1_barrier", test_barrier, "barriers with ids, anonymous ones, and mismatches"},
     {"gasnet1_hints", test_hints, "thread information, interrupts, wait modes"},
     {NULL, NULL, NULL}};

@@ -1,4 +1,5 @@
-/* The messages of GASNet-1: every category and number of arguments, by name with and without it. */
+/* The messages of GASNet-1: every category and number of arguments, by the calls that name the
+ * number and by those that infer it. */
 #include "conform_gasnet1.h"
 
 #include <stdlib.h>
@@ -8,13 +9,14 @@
 
 typedef gasnet_handlerarg_t arg_t;
 
-/* A message is known by its kind and its number of arguments: both sides can tell its content. */
+/* Kinds of messages. Both sides can compute the content of a message from its kind and its number
+ * of arguments. */
 enum { SHORT, MEDIUM, LONG, LONG_ASYNC, KINDS };
 
 static gasnet_handler_t handler_of[2][ARGS_MAX + 1]; /* without and with payload */
 static conform_count_t replies;
 
-static arg_t value(gex_Rank_t from, int n, int i)
+static arg_t arg_value(gex_Rank_t from, int n, int i)
 {
     return (arg_t)(uint32_t)conform_mix(from, (uint64_t)n, (uint64_t)i);
 }
@@ -35,7 +37,7 @@ static uint64_t payload_key(gex_Rank_t from, int n, int reply)
     return conform_mix(from, (uint64_t)n, reply ? 8 : 9);
 }
 
-/* The API's names end in the number of arguments: only the preprocessor can put them together. */
+/* The names of the calls end in the number of arguments; only the preprocessor can build them. */
 #define V0
 #define V1 , a[0]
 #define V2 V1, a[1]
@@ -88,12 +90,12 @@ static uint64_t payload_key(gex_Rank_t from, int n, int reply)
 #define L15 L14, a14
 #define L16 L15, a15
 
-/* One more expansion: the API's names may be macros, which must see the values one by one. */
+/* Forces one more expansion: a call may be a macro, which must see the values one by one. */
 #define CALL(f, ...) f(__VA_ARGS__)
 #define EACH(X)                                                                                    \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 typedef struct {
     int kind, n;
@@ -150,12 +152,12 @@ static int (*const reply[])(const message_t *, gasnet_token_t, gasnet_handler_t,
 static void fill_args(arg_t *a, int n)
 {
     for (int i = 0; i < n; i++)
-        a[i] = value(job.rank, n, i);
+        a[i] = arg_value(job.rank, n, i);
 }
 
-/* ---- in ---- */
+/* ---- handlers ---- */
 
-static unsigned char reply_payload[ARGS_MAX + 1][4096]; /* the same for all who ask */
+static unsigned char reply_payload[ARGS_MAX + 1][4096]; /* by number of arguments, for all peers */
 
 static void send_reply(gasnet_token_t token, gasnet_node_t to, int kind, int n)
 {
@@ -171,7 +173,8 @@ static void send_reply(gasnet_token_t token, gasnet_node_t to, int kind, int n)
     CHECK(err == GASNET_OK, "a reply must return GASNET_OK, but returned %d", err);
 }
 
-static void arrived(gasnet_token_t token, const arg_t *a, int n, const void *payload, size_t nbytes)
+static void check_arrival(gasnet_token_t token, const arg_t *a, int n, const void *payload,
+                          size_t nbytes)
 {
     gasnet_node_t from = (gasnet_node_t)-1;
     gex_Token_Info_t info;
@@ -180,18 +183,19 @@ static void arrived(gasnet_token_t token, const arg_t *a, int n, const void *pay
     CHECK(gasnet_AMGetMsgSource(token, &from) == GASNET_OK && from < job.size,
           "the source should be below %u, but is %u", (unsigned)job.size, (unsigned)from);
     gex_Token_Info(token, &info, GEX_TI_ALL);
-    CHECK(info.gex_srcrank == from, "two calls name two sources, %u and %u", (unsigned)from,
+    CHECK(info.gex_srcrank == from,
+          "gasnet_AMGetMsgSource names source %u, gex_Token_Info names %u", (unsigned)from,
           (unsigned)info.gex_srcrank);
     for (int i = 0; i < n; i++)
-        CHECK(a[i] == value(from, n, i), "argument %d of %d should be %d, but is %d", i, n,
-              (int)value(from, n, i), (int)a[i]);
+        CHECK(a[i] == arg_value(from, n, i), "argument %d of %d should be %d, but is %d", i, n,
+              (int)arg_value(from, n, i), (int)a[i]);
     if (payload) {
         kind = info.gex_is_long ? LONG : MEDIUM;
         CHECK(!info.gex_is_long || payload == conform_slot(job.rank, from, !info.gex_is_req),
               "a Long with %d arguments arrived at %p", n, payload);
         CHECK(nbytes == payload_size(kind, n, !info.gex_is_req) ||
                   (!info.gex_is_req && nbytes == sizeof(reply_payload[n])),
-              "%zu bytes with %d arguments are of a wrong size", nbytes, n);
+              "a payload of %zu bytes has the wrong size for %d arguments", nbytes, n);
         CHECK_FILL(payload, nbytes, payload_key(from, n, !info.gex_is_req), "payload");
     }
     if (info.gex_is_req)
@@ -204,12 +208,12 @@ static void arrived(gasnet_token_t token, const arg_t *a, int n, const void *pay
     static void on_short_##N(gasnet_token_t token P##N)                                            \
     {                                                                                              \
         const arg_t a[] = {0 L##N};                                                                \
-        arrived(token, a + 1, N, NULL, 0);                                                         \
+        check_arrival(token, a + 1, N, NULL, 0);                                                   \
     }                                                                                              \
     static void on_payload_##N(gasnet_token_t token, void *payload, size_t nbytes P##N)            \
     {                                                                                              \
         const arg_t a[] = {0 L##N};                                                                \
-        arrived(token, a + 1, N, payload ? payload : reply_payload, nbytes);                       \
+        check_arrival(token, a + 1, N, payload ? payload : reply_payload, nbytes);                 \
     }
 EACH(HANDLERS)
 
@@ -248,7 +252,7 @@ static void send_request(gasnet_node_t to, int kind, int n, int numbered, void *
     err = request[n](&m, to, handler_of[kind != SHORT][n], numbered);
     CHECK(err == GASNET_OK, "a request must return GASNET_OK, but returned %d", err);
     if (kind != LONG_ASYNC)
-        memset(src, 0xee, m.nbytes); /* it has been sent: the memory is ours again */
+        memset(src, 0xee, m.nbytes); /* the request has returned: its source may change */
     GASNET_BLOCKUNTIL(atomic_load(&replies) == before + 1);
 }
 

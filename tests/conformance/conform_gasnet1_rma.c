@@ -1,4 +1,4 @@
-/* Puts, gets and memsets of GASNet-1, and how they are waited for. */
+/* Puts, gets and memsets of GASNet-1, and the ways to wait for them. */
 #include "conform_gasnet1.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@ enum { BLOCKING, BULK, NB, NB_BULK, NBI, NBI_BULK, FORMS };
 #define BIGGEST ((size_t)1 << 20)
 #define GUARD 64
 
-/* Waits by trying, since waiting is tested elsewhere. */
-static void finish(gasnet_handle_t handle)
+/* Waits by gasnet_try_syncnb, since other code tests gasnet_wait_syncnb. */
+static void wait_by_try(gasnet_handle_t handle)
 {
     while (gasnet_try_syncnb(handle) != GASNET_OK)
         ;
@@ -25,7 +25,7 @@ static void put_by(int form, gasnet_node_t to, void *dest, void *src, size_t n)
         gasnet_put_bulk(to, dest, src, n);
         break;
     case NB:
-        finish(gasnet_put_nb(to, dest, src, n));
+        wait_by_try(gasnet_put_nb(to, dest, src, n));
         break;
     case NB_BULK:
         gasnet_wait_syncnb(gasnet_put_nb_bulk(to, dest, src, n));
@@ -51,7 +51,7 @@ static void get_by(int form, void *dest, gasnet_node_t from, void *src, size_t n
         gasnet_get_bulk(dest, from, src, n);
         break;
     case NB:
-        finish(gasnet_get_nb(dest, from, src, n));
+        wait_by_try(gasnet_get_nb(dest, from, src, n));
         break;
     case NB_BULK:
         gasnet_wait_syncnb(gasnet_get_nb_bulk(dest, from, src, n));
@@ -76,7 +76,7 @@ static void round_trip(gasnet_node_t to, size_t n, int form, unsigned char *out,
     put_by(form, to, dest, out, n);
     memset(in, 0x5a, n + GUARD);
     get_by((form + 1) % FORMS, in, to, dest, n);
-    CHECK_FILL(in, n, key, "what was put and got");
+    CHECK_FILL(in, n, key, "the bytes that were put and got");
     for (size_t i = n; i < n + GUARD; i++)
         CHECK(in[i] == 0x5a, "a get of %zu bytes wrote byte %zu", n, i);
 }
@@ -96,7 +96,7 @@ static void test_rma(void)
     free(in);
 }
 
-/* The source of a put that is not bulk is the caller's again at once. */
+/* The caller may overwrite the source of a non-bulk put as soon as the call returns. */
 static void test_source(void)
 {
     const gasnet_node_t to = (job.rank + 1) % job.size;
@@ -167,7 +167,7 @@ static void test_values(void)
     }
 }
 
-/* Many gets of values at the same time, waited for in another order. */
+/* Many gets of values are pending at the same time; the waits come in another order. */
 static void test_valgets(void)
 {
     enum { COUNT = 100 };
@@ -195,7 +195,7 @@ static void set_by(int form, gasnet_node_t to, void *dest, int val, size_t n)
     if (form == 0) {
         gasnet_memset(to, dest, val, n);
     } else if (form == 1) {
-        finish(gasnet_memset_nb(to, dest, val, n));
+        wait_by_try(gasnet_memset_nb(to, dest, val, n));
     } else {
         gasnet_memset_nbi(to, dest, val, n);
         gasnet_wait_syncnbi_puts();
@@ -205,12 +205,13 @@ static void set_by(int form, gasnet_node_t to, void *dest, int val, size_t n)
 static void check_memset(gasnet_node_t to, size_t n, int form, unsigned char *in)
 {
     unsigned char *dest = job.base[to] + CONFORM_INBOX + 1;
-    const int val = (int)(n + (size_t)form) | 0x300; /* the low byte counts */
+    const int val = (int)(n + (size_t)form) | 0x300; /* a memset uses the low byte only */
 
     gasnet_memset(to, dest, 0x11, n + 2);
     set_by(form, to, dest + 1, val, n);
     gasnet_get_bulk(in, to, dest, n + 2);
-    CHECK(in[0] == 0x11 && in[n + 1] == 0x11, "a memset of %zu bytes wrote beside them", n);
+    CHECK(in[0] == 0x11 && in[n + 1] == 0x11, "a memset of %zu bytes wrote outside of its range",
+          n);
     for (size_t i = 1; i <= n; i++)
         CHECK(in[i] == (unsigned char)val, "byte %zu of a memset of %zu should be %d, but is %d",
               i - 1, n, val & 255, in[i]);
@@ -234,7 +235,7 @@ static void test_memset(void)
 
 enum { HANDLES = 60 };
 
-/* Puts and gets words of the next rank; each third entry is a hole. */
+/* Starts puts and gets of words of the next rank; every third handle is invalid. */
 static void start_words(gasnet_handle_t *handles, uint64_t *out, uint64_t *in, uint64_t first)
 {
     const gasnet_node_t to = (job.rank + 1) % job.size;
@@ -273,19 +274,22 @@ static size_t open_handles(const gasnet_handle_t *handles)
     return open;
 }
 
-/* Each call of "some" has to finish at least one where there is one. */
-static void finish_some(gasnet_handle_t *handles, int try)
+/* Each call for some handles must complete at least one if one is left. */
+static void wait_some(gasnet_handle_t *handles, int try)
 {
     for (size_t open = open_handles(handles); open > 0; open = open_handles(handles)) {
         if (try && gasnet_try_syncnb_some(handles, HANDLES) == GASNET_ERR_NOT_READY)
-            CHECK(open_handles(handles) == open, "NOT_READY, but there were %zu handles", open);
+            CHECK(open_handles(handles) == open,
+                  "gasnet_try_syncnb_some returned NOT_READY, but completed some of %zu handles",
+                  open);
         else if (!try)
             gasnet_wait_syncnb_some(handles, HANDLES);
-        CHECK(try || open_handles(handles) < open, "none of %zu handles was finished", open);
+        CHECK(try || open_handles(handles) < open,
+              "gasnet_wait_syncnb_some completed none of %zu handles", open);
     }
 }
 
-static void finish_all(gasnet_handle_t *handles, uint64_t way)
+static void wait_all(gasnet_handle_t *handles, uint64_t way)
 {
     if (way == 0)
         gasnet_wait_syncnb_all(handles, HANDLES);
@@ -293,7 +297,7 @@ static void finish_all(gasnet_handle_t *handles, uint64_t way)
         while (gasnet_try_syncnb_all(handles, HANDLES) == GASNET_ERR_NOT_READY)
             ;
     else
-        finish_some(handles, way == 2);
+        wait_some(handles, way == 2);
 }
 
 static void test_handles(void)
@@ -307,20 +311,22 @@ static void test_handles(void)
     conform_barrier();
     for (uint64_t way = 0; way < 4; way++) {
         start_words(handles, out, in, 100 * way);
-        finish_all(handles, way);
+        wait_all(handles, way);
         CHECK(open_handles(handles) == 0, "%zu handles are left over", open_handles(handles));
         check_words(in, 100 * way, 900);
     }
-    memset(handles, 0, sizeof(handles)); /* zero bytes are the invalid handle */
+    memset(handles, 0, sizeof(handles)); /* GASNET_INVALID_HANDLE is all zeros */
     gasnet_wait_syncnb_all(handles, HANDLES);
     gasnet_wait_syncnb_some(handles, HANDLES);
     gasnet_wait_syncnb(handles[0]);
-    CHECK(gasnet_try_syncnb(GASNET_INVALID_HANDLE) == GASNET_OK, "nothing is to be waited for");
-    CHECK(gasnet_try_syncnb_some(handles, HANDLES) == GASNET_OK, "all entries are empty");
-    CHECK(gasnet_try_syncnb_all(handles, 0) == GASNET_OK, "an array of no handles is complete");
+    CHECK(gasnet_try_syncnb(GASNET_INVALID_HANDLE) == GASNET_OK,
+          "an invalid handle must be complete");
+    CHECK(gasnet_try_syncnb_some(handles, HANDLES) == GASNET_OK,
+          "an array of invalid handles must be complete");
+    CHECK(gasnet_try_syncnb_all(handles, 0) == GASNET_OK, "an empty array must be complete");
 }
 
-/* Implicit operations outside of a region, and those inside, which are waited for apart. */
+/* Implicit operations outside of an access region and inside, which have waits of their own. */
 static void test_region(void)
 {
     const gasnet_node_t to = (job.rank + 1) % job.size;
@@ -360,6 +366,6 @@ const conform_test_t conform_gasnet1_rma_tests[] = {
     {"gasnet1_values", test_values, "values of 1..8 bytes"},
     {"gasnet1_valgets", test_valgets, "many gets of values at the same time"},
     {"gasnet1_memset", test_memset, "each form of memset"},
-    {"gasnet1_handles", test_handles, "arrays of handles with holes"},
-    {"gasnet1_region", test_region, "access regions and implicit operations beside them"},
+    {"gasnet1_handles", test_handles, "arrays of handles, some of them invalid"},
+    {"gasnet1_region", test_region, "access regions, and implicit operations outside of them"},
     {NULL, NULL, NULL}};

@@ -3,25 +3,25 @@
 
 static conform_count_t called[4];
 
-static void first(gex_Token_t token)
+static void on_first(gex_Token_t token)
 {
     (void)token;
     atomic_fetch_add(&called[0], 1);
 }
 
-static void second(gex_Token_t token)
+static void on_second(gex_Token_t token)
 {
     (void)token;
     atomic_fetch_add(&called[1], 1);
 }
 
-static void third(gex_Token_t token)
+static void on_third(gex_Token_t token)
 {
     (void)token;
     atomic_fetch_add(&called[2], 1);
 }
 
-static void fourth(gex_Token_t token)
+static void on_fourth(gex_Token_t token)
 {
     (void)token;
     atomic_fetch_add(&called[3], 1);
@@ -29,11 +29,11 @@ static void fourth(gex_Token_t token)
 
 #define SHORT_REQUEST (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST)
 
-/* Around a fixed index in the middle of what is free, the library has to step. */
+/* A fixed index lies between free ones: the library must choose indices on both sides of it. */
 static gex_AM_Entry_t around[] = {
-    {.gex_index = 0, .gex_fnptr = (gex_AM_Fn_t)first, .gex_flags = SHORT_REQUEST},
-    {.gex_index = 1, .gex_fnptr = (gex_AM_Fn_t)second, .gex_flags = SHORT_REQUEST},
-    {.gex_index = 0, .gex_fnptr = (gex_AM_Fn_t)third, .gex_flags = SHORT_REQUEST},
+    {.gex_index = 0, .gex_fnptr = (gex_AM_Fn_t)on_first, .gex_flags = SHORT_REQUEST},
+    {.gex_index = 1, .gex_fnptr = (gex_AM_Fn_t)on_second, .gex_flags = SHORT_REQUEST},
+    {.gex_index = 0, .gex_fnptr = (gex_AM_Fn_t)on_third, .gex_flags = SHORT_REQUEST},
 };
 static gex_AM_Index_t lowest, late;
 
@@ -43,28 +43,28 @@ static void register_around(void)
 
     around[1].gex_index = (gex_AM_Index_t)fixed;
     conform_register(around, 3);
-    CHECK(around[1].gex_index == fixed, "a fixed index must stay %u, not become %u", fixed,
+    CHECK(around[1].gex_index == fixed, "a fixed index must stay %u, but became %u", fixed,
           (unsigned)around[1].gex_index);
 }
 
-/* Fixed entries come first, even those that stand last in the table. */
+/* Fixed indices are taken first, even those of the last entries of a table. */
 static void register_late(void)
 {
     const unsigned fixed = conform_free_index();
     gex_AM_Entry_t table[] = {
-        {.gex_index = 0, .gex_fnptr = (gex_AM_Fn_t)first, .gex_flags = SHORT_REQUEST},
+        {.gex_index = 0, .gex_fnptr = (gex_AM_Fn_t)on_first, .gex_flags = SHORT_REQUEST},
         {.gex_index = (gex_AM_Index_t)fixed,
-         .gex_fnptr = (gex_AM_Fn_t)first,
+         .gex_fnptr = (gex_AM_Fn_t)on_first,
          .gex_flags = SHORT_REQUEST},
         {.gex_index = GEX_AM_INDEX_BASE,
-         .gex_fnptr = (gex_AM_Fn_t)fourth,
+         .gex_fnptr = (gex_AM_Fn_t)on_fourth,
          .gex_flags = SHORT_REQUEST}};
 
     conform_register(table, 3);
     late = table[0].gex_index;
     lowest = table[2].gex_index;
     for (int i = 0; i < 3; i++)
-        table[i].gex_fnptr = NULL; /* the table is ours again: the library keeps a copy */
+        table[i].gex_fnptr = NULL; /* the caller may change the table: the library keeps a copy */
 }
 
 void conform_handler_setup(void)

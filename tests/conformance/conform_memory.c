@@ -1,11 +1,12 @@
 /*
- * conform_memory: puts and gets for the tests of what a network keeps registered. Two ranks.
- *   places N R  each rank puts a block to N places of the other one's segment, R times each, and
- *               gets it back, from and to N places of its own memory
+ * conform_memory: puts and gets of two ranks, for the tests of the memory that a network keeps
+ * registered.
+ *   places N R  each rank puts a block from N places of its own memory to N places of the other
+ *               rank's segment, R times each, and gets it back
  *   constant    rank 0 puts a constant
- *   fork N      each rank puts, gets and sends N times; in the middle it forks children that write
- * to their copy of all that memory, and live on meanwhile Ends with 1 and a sentence when data is
- * not what it should be.
+ *   fork N      each rank puts, gets and sends N times; between it forks children, which write to
+ *               their copy of all that memory and keep running
+ * If data is wrong, the program prints a message and exits with 1.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,19 +30,18 @@ enum { HANDLER = GEX_AM_INDEX_BASE, EVERY = 8 };
 
 static gex_TM_t team;
 static gex_Rank_t me;
-static char *there; /* the first place of the other rank's segment */
-static char *here;
+static char *there; /* the first place in the other rank's segment */
+static char *here;  /* the first place in this rank's segment */
 static unsigned long received;
 
-static void wait_all(void)
+static void wait_barrier(void)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-static void fail(const char *what, size_t number)
+static void exit_wrong(const char *what, size_t number)
 {
-    fprintf(stderr, "conform_memory: rank %u: %s %zu is not what it should be\n", (unsigned)me,
-            what, number);
+    fprintf(stderr, "conform_memory: rank %u: %s %zu is wrong\n", (unsigned)me, what, number);
     gasnet_exit(1);
 }
 
@@ -50,25 +50,26 @@ static char byte_of(gex_Rank_t rank, size_t number, size_t i)
     return (char)(rank * 97 + number * 31 + i * 7 + i / 251);
 }
 
-static void fill(char *at, size_t bytes, gex_Rank_t rank, size_t number)
+static void fill_bytes(char *at, size_t bytes, gex_Rank_t rank, size_t number)
 {
     for (size_t i = 0; i < bytes; i++)
         at[i] = byte_of(rank, number, i);
 }
 
-static void check(const char *at, size_t bytes, gex_Rank_t rank, size_t number, const char *what)
+static void check_bytes(const char *at, size_t bytes, gex_Rank_t rank, size_t number,
+                        const char *what)
 {
     for (size_t i = 0; i < bytes; i++)
         if (at[i] != byte_of(rank, number, i))
-            fail(what, number);
+            exit_wrong(what, number);
 }
 
 static void on_medium(gex_Token_t token, void *bytes, size_t length, gex_AM_Arg_t number)
 {
     (void)token;
     if (length != MEDIUM)
-        fail("the length of message", (size_t)number);
-    check(bytes, length, 1 - me, (size_t)number, "message");
+        exit_wrong("the length of message", (size_t)number);
+    check_bytes(bytes, length, 1 - me, (size_t)number, "message");
     received++;
 }
 
@@ -82,16 +83,16 @@ static int do_places(char **arg)
     for (size_t i = 0; i < count; i++) {
         char *at = mine + i * PLACE;
 
-        fill(at, BLOCK, me, i);
+        fill_bytes(at, BLOCK, me, i);
         for (size_t round = 0; round < rounds; round++)
             gex_RMA_PutBlocking(team, 1 - me, there + i * PLACE, at, BLOCK, 0);
         memset(at, 0, BLOCK);
         gex_RMA_GetBlocking(team, at, 1 - me, there + i * PLACE, BLOCK, 0);
-        check(at, BLOCK, me, i, "what came back of place");
+        check_bytes(at, BLOCK, me, i, "the block that came back from place");
     }
-    wait_all();
+    wait_barrier();
     for (size_t i = 0; i < count; i++)
-        check(here + i * PLACE, BLOCK, 1 - me, i, "place");
+        check_bytes(here + i * PLACE, BLOCK, 1 - me, i, "place");
     free(mine);
     return 0;
 }
@@ -105,9 +106,9 @@ static int do_constant(char **arg)
     (void)arg;
     if (me == 0)
         gex_RMA_PutBlocking(team, 1, there, constant, BLOCK, 0);
-    wait_all();
+    wait_barrier();
     if (me == 1 && memcmp(here, constant, BLOCK) != 0)
-        fail("constant", 0);
+        exit_wrong("constant", 0);
     return 0;
 }
 
@@ -117,17 +118,17 @@ static char *source, *target;
 
 typedef struct {
     pid_t pid;
-    int end; /* closed, it ends the child */
+    int end; /* of a pipe; closing it ends the child */
 } child_t;
 
-/* The child only calls what a child of a process with threads may. */
+/* The child calls async-signal-safe functions only: the process has threads. */
 static child_t start_child(void)
 {
     int ends[2];
     char none;
 
     if (pipe(ends) != 0)
-        fail("a pipe", 0);
+        exit_wrong("a pipe", 0);
     child_t child = {fork(), ends[1]};
     if (child.pid == 0) {
         close(ends[1]);
@@ -150,16 +151,16 @@ static void end_child(child_t *child)
         return;
     close(child->end);
     if (waitpid(child->pid, &status, 0) != child->pid || status != 0)
-        fail("the exit code of child", (size_t)child->pid);
+        exit_wrong("the exit code of child", (size_t)child->pid);
     child->pid = 0;
 }
 
-static void exchange(size_t number, child_t *child)
+static void exchange_round(size_t number, child_t *child)
 {
     char message[MEDIUM];
 
-    fill(source, BLOCK, me, number);
-    fill(message, MEDIUM, me, number);
+    fill_bytes(source, BLOCK, me, number);
+    fill_bytes(message, MEDIUM, me, number);
     gex_Event_t put = gex_RMA_PutNB(team, 1 - me, there, source, BLOCK, GEX_EVENT_DEFER, 0);
     gex_AM_RequestMedium1(team, 1 - me, HANDLER, message, MEDIUM, GEX_EVENT_NOW, 0,
                           (gex_AM_Arg_t)number);
@@ -170,7 +171,7 @@ static void exchange(size_t number, child_t *child)
     gex_Event_Wait(put);
     memset(target, 0, BLOCK);
     gex_RMA_GetBlocking(team, target, 1 - me, there, BLOCK, 0);
-    check(target, BLOCK, me, number, "what came back of round");
+    check_bytes(target, BLOCK, me, number, "the block that came back in round");
 }
 
 static int do_fork(char **arg)
@@ -181,11 +182,11 @@ static int do_fork(char **arg)
     source = aligned_alloc(PLACE, PLACE);
     target = aligned_alloc(PLACE, PLACE);
     for (size_t number = 0; number < count; number++)
-        exchange(number, &child);
+        exchange_round(number, &child);
     end_child(&child);
     GASNET_BLOCKUNTIL(received == count);
-    wait_all();
-    check(here, BLOCK, 1 - me, count - 1, "the segment after round");
+    wait_barrier();
+    check_bytes(here, BLOCK, 1 - me, count - 1, "the segment after round");
     return 0;
 }
 
@@ -194,7 +195,7 @@ static int do_fork(char **arg)
 static const conform_mode_t modes[] = {
     {"places", 2, do_places}, {"constant", 0, do_constant}, {"fork", 1, do_fork}};
 
-/* Places begin at whole multiples of their length, so that counts do not depend on addresses. */
+/* Places are aligned to their length, so that counts do not depend on addresses. */
 static char *first_place(gex_Rank_t rank)
 {
     void *owner = NULL;
@@ -220,9 +221,9 @@ int main(int argc, char **argv)
     me = gex_TM_QueryRank(team);
     there = first_place(1 - me);
     here = first_place(me);
-    wait_all();
+    wait_barrier();
     int code = conform_run_mode(modes, sizeof(modes) / sizeof(modes[0]), argc, argv);
-    wait_all();
+    wait_barrier();
     gasnet_exit(code);
     return code;
 }

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 60            /* of the sizes test, to every rank */
-#define MANY 5000            /* messages in a row of each rank */
+#define ROUNDS 60            /* messages of the sizes test to every rank */
+#define MANY 5000            /* messages of each rank in a row */
 #define CANCELS 500          /* cancelled prepares of each rank */
-#define IMMEDIATE_SENDS 2000 /* of each rank */
+#define IMMEDIATE_SENDS 2000 /* messages of each rank */
 #define ARGS 3
 
-/* "Suitably aligned for any data type"; GASNet-EX 2025.8.0 needs the value 8 here. */
+/* The specification says "suitably aligned for any data type"; for GASNet-EX 2025.8.0 set 8. */
 #ifndef CONFORM_BUFFER_ALIGN
 #define CONFORM_BUFFER_ALIGN alignof(max_align_t)
 #endif
@@ -36,45 +36,46 @@ void conform_npam_setup(void)
     conform_register(entries, 2);
 }
 
-/* What one prepare is asked for. */
+/* The arguments of one prepare. */
 typedef struct {
     argn_cat_t cat;
     void *own; /* the client's buffer, or NULL */
     size_t least, most;
-    void *dest; /* what prepare is told, may be NULL */
+    void *dest; /* as prepare gets it, may be NULL */
     gex_Event_t *lc;
     gex_Flags_t flags;
-} ask_t;
+} prepare_t;
 
-static gex_AM_SrcDesc_t prepare_request(gex_Rank_t to, const ask_t *ask)
+static gex_AM_SrcDesc_t prepare_request(gex_Rank_t to, const prepare_t *prep)
 {
-    if (ask->cat == ARGN_MEDIUM)
-        return gex_AM_PrepareRequestMedium(job.tm, to, ask->own, ask->least, ask->most, ask->lc,
-                                           ask->flags, ARGS);
-    return gex_AM_PrepareRequestLong(job.tm, to, ask->own, ask->least, ask->most, ask->dest,
-                                     ask->lc, ask->flags, ARGS);
+    if (prep->cat == ARGN_MEDIUM)
+        return gex_AM_PrepareRequestMedium(job.tm, to, prep->own, prep->least, prep->most, prep->lc,
+                                           prep->flags, ARGS);
+    return gex_AM_PrepareRequestLong(job.tm, to, prep->own, prep->least, prep->most, prep->dest,
+                                     prep->lc, prep->flags, ARGS);
 }
 
-static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, const ask_t *ask)
+static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, const prepare_t *prep)
 {
-    if (ask->cat == ARGN_MEDIUM)
-        return gex_AM_PrepareReplyMedium(token, ask->own, ask->least, ask->most, ask->lc,
-                                         ask->flags, ARGS);
-    return gex_AM_PrepareReplyLong(token, ask->own, ask->least, ask->most, ask->dest, ask->lc,
-                                   ask->flags, ARGS);
+    if (prep->cat == ARGN_MEDIUM)
+        return gex_AM_PrepareReplyMedium(token, prep->own, prep->least, prep->most, prep->lc,
+                                         prep->flags, ARGS);
+    return gex_AM_PrepareReplyLong(token, prep->own, prep->least, prep->most, prep->dest, prep->lc,
+                                   prep->flags, ARGS);
 }
 
 /* Returns the negotiated size. */
-static size_t check_descriptor(gex_AM_SrcDesc_t sd, const ask_t *ask)
+static size_t check_descriptor(gex_AM_SrcDesc_t sd, const prepare_t *prep)
 {
     void *const addr = gex_AM_SrcDescAddr(sd);
     const size_t size = gex_AM_SrcDescSize(sd);
 
     CHECK(sd != GEX_AM_SRCDESC_NO_OP, "prepare without IMMEDIATE must give a descriptor");
-    CHECK(size >= ask->least && size <= ask->most, "size %zu is not between %zu and %zu", size,
-          ask->least, ask->most);
-    if (ask->own != NULL)
-        CHECK(addr == ask->own, "the address should be my buffer %p, but is %p", ask->own, addr);
+    CHECK(size >= prep->least && size <= prep->most, "size %zu is not between %zu and %zu", size,
+          prep->least, prep->most);
+    if (prep->own != NULL)
+        CHECK(addr == prep->own, "the address should be that of the client's buffer, %p, but is %p",
+              prep->own, addr);
     else
         CHECK(addr != NULL && (uintptr_t)addr % CONFORM_BUFFER_ALIGN == 0,
               "the library's buffer must be aligned for any type: %p", addr);
@@ -97,7 +98,7 @@ static void cancel_reply(argn_cat_t cat, gex_AM_SrcDesc_t sd)
     CHECK(err == 0, "a cancel must return 0, but returned %d", err);
 }
 
-static unsigned char *place(gex_Rank_t owner, gex_Rank_t peer, int reply, gex_AM_Arg_t sequence)
+static unsigned char *long_dest(gex_Rank_t owner, gex_Rank_t peer, int reply, gex_AM_Arg_t sequence)
 {
     return conform_slot(owner, peer, reply) + sequence % 7;
 }
@@ -107,40 +108,40 @@ static uint64_t load_key(gex_Rank_t sender, gex_AM_Arg_t sequence, int reply)
     return conform_mix(sender, (uint32_t)sequence, 900 + (unsigned)reply);
 }
 
-/* A prepare that is given up leaves the token free for the real reply. */
+/* A handler may cancel a prepared reply and then send another one. */
 static void negotiated_request(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence,
                                gex_AM_Arg_t want, gex_AM_Arg_t is_long)
 {
     const gex_Rank_t from = conform_source(token);
     unsigned char own[600];
     const int with_own = sequence % 2;
-    const ask_t ask = {.cat = is_long ? ARGN_LONG : ARGN_MEDIUM,
-                       .own = with_own ? own : NULL,
-                       .least = 1 + (size_t)sequence % 100,
-                       .most = sizeof(own),
-                       .dest = sequence % 3 ? place(from, job.rank, 1, sequence) : NULL,
-                       .lc = with_own ? GEX_EVENT_NOW : NULL};
+    const prepare_t prep = {.cat = is_long ? ARGN_LONG : ARGN_MEDIUM,
+                            .own = with_own ? own : NULL,
+                            .least = 1 + (size_t)sequence % 100,
+                            .most = sizeof(own),
+                            .dest = sequence % 3 ? long_dest(from, job.rank, 1, sequence) : NULL,
+                            .lc = with_own ? GEX_EVENT_NOW : NULL};
     gex_AM_Arg_t a[ARGS] = {sequence, 0, is_long};
     argn_msg_t m = {.handler = entries[1].gex_index,
                     .n = ARGS,
                     .a = a,
-                    .dest = place(from, job.rank, 1, sequence)};
+                    .dest = long_dest(from, job.rank, 1, sequence)};
     gex_AM_SrcDesc_t sd;
 
     CHECK(nbytes == (size_t)want, "%d bytes were committed, but %zu came", (int)want, nbytes);
     CHECK(is_long || (uintptr_t)buf % 8 == 0, "a Medium's payload must be aligned to 8: %p", buf);
     CHECK_FILL(buf, nbytes, load_key(from, sequence, 0), "negotiated request");
     if (sequence % 5 == 0)
-        cancel_reply(ask.cat, prepare_reply(token, &ask));
-    sd = prepare_reply(token, &ask);
-    m.nbytes = check_descriptor(sd, &ask);
+        cancel_reply(prep.cat, prepare_reply(token, &prep));
+    sd = prepare_reply(token, &prep);
+    m.nbytes = check_descriptor(sd, &prep);
     m.nbytes = sequence % 4 == 0 ? 0 : m.nbytes - m.nbytes / (size_t)(sequence % 4 + 1);
     a[1] = (gex_AM_Arg_t)m.nbytes;
     conform_fill(gex_AM_SrcDescAddr(sd), m.nbytes, load_key(job.rank, sequence, 1));
     if (sequence % 2 == 0)
-        argn_commit_reply(ask.cat, sd, &m);
+        argn_commit_reply(prep.cat, sd, &m);
     else
-        CHECK(argn_commit_reply_v2(ask.cat, sd, &m) == 0, "commit_v2 must return 0");
+        CHECK(argn_commit_reply_v2(prep.cat, sd, &m) == 0, "commit_v2 must return 0");
     memset(own, 0x11, sizeof(own));
     atomic_fetch_add(&got_requests, 1);
 }
@@ -154,14 +155,14 @@ static void negotiated_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM
     atomic_fetch_add(&got_replies, 1);
 }
 
-static void reset(void)
+static void phase_start(void)
 {
     atomic_store(&got_requests, 0);
     atomic_store(&got_replies, 0);
     conform_barrier();
 }
 
-static void settle(uint64_t sent)
+static void phase_finish(uint64_t sent)
 {
     GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
     conform_barrier();
@@ -171,53 +172,53 @@ static void settle(uint64_t sent)
           (unsigned long long)atomic_load(&got_replies));
 }
 
-/* Commits `nbytes` of a descriptor as number `sequence`; returns what commit said. */
-static int commit(const ask_t *ask, gex_Rank_t to, gex_AM_SrcDesc_t sd, size_t nbytes,
-                  gex_AM_Arg_t sequence, int v2, gex_Flags_t flags)
+/* Commits `nbytes` of a descriptor as message `sequence`; returns what the commit returned. */
+static int commit_request(const prepare_t *prep, gex_Rank_t to, gex_AM_SrcDesc_t sd, size_t nbytes,
+                          gex_AM_Arg_t sequence, int v2, gex_Flags_t flags)
 {
-    const gex_AM_Arg_t a[ARGS] = {sequence, (gex_AM_Arg_t)nbytes, ask->cat == ARGN_LONG};
+    const gex_AM_Arg_t a[ARGS] = {sequence, (gex_AM_Arg_t)nbytes, prep->cat == ARGN_LONG};
     const argn_msg_t m = {.handler = entries[0].gex_index,
                           .n = ARGS,
                           .a = a,
                           .nbytes = nbytes,
-                          .dest = place(to, job.rank, 0, sequence),
+                          .dest = long_dest(to, job.rank, 0, sequence),
                           .flags = flags};
 
     conform_fill(gex_AM_SrcDescAddr(sd), nbytes, load_key(job.rank, sequence, 0));
     if (v2)
-        return argn_commit_request_v2(ask->cat, sd, &m);
-    argn_commit_request(ask->cat, sd, &m);
+        return argn_commit_request_v2(prep->cat, sd, &m);
+    argn_commit_request(prep->cat, sd, &m);
     return 0;
 }
 
-static size_t least_limit(const ask_t *ask, gex_Rank_t to)
+static size_t least_limit(const prepare_t *prep, gex_Rank_t to)
 {
     const gex_Flags_t flag =
-        ask->own != NULL ? GEX_FLAG_AM_PREPARE_LEAST_CLIENT : GEX_FLAG_AM_PREPARE_LEAST_ALLOC;
-    const size_t max = ask->cat == ARGN_MEDIUM
-                           ? gex_AM_MaxRequestMedium(job.tm, to, ask->lc, flag, ARGS)
-                           : gex_AM_MaxRequestLong(job.tm, to, ask->lc, flag, ARGS);
+        prep->own != NULL ? GEX_FLAG_AM_PREPARE_LEAST_CLIENT : GEX_FLAG_AM_PREPARE_LEAST_ALLOC;
+    const size_t max = prep->cat == ARGN_MEDIUM
+                           ? gex_AM_MaxRequestMedium(job.tm, to, prep->lc, flag, ARGS)
+                           : gex_AM_MaxRequestLong(job.tm, to, prep->lc, flag, ARGS);
     const size_t room = conform_slot_size() - 16;
 
     return max < room ? max : room;
 }
 
-/* Round 0 asks for the largest that is guaranteed, round 1 for exactly one byte, the others for
- * something between, with a maximum that may lie above every limit. */
-static void choose_sizes(ask_t *ask, gex_Rank_t to, int round, uint64_t *stream)
+/* Round 0 asks for the largest guaranteed size, round 1 for exactly one byte. The others ask for a
+ * size between, with a maximum that may be above every limit. */
+static void choose_sizes(prepare_t *prep, gex_Rank_t to, int round, uint64_t *stream)
 {
-    const size_t limit = least_limit(ask, to);
+    const size_t limit = least_limit(prep, to);
     const size_t room = conform_slot_size() - 16;
 
     if (round == 0) {
-        ask->least = limit;
-        ask->most = limit;
+        prep->least = limit;
+        prep->most = limit;
         return;
     }
-    ask->least = round == 1 ? 1 : 1 + conform_random(stream) % (round % 2 ? 300 : limit);
-    ask->most = ask->least;
+    prep->least = round == 1 ? 1 : 1 + conform_random(stream) % (round % 2 ? 300 : limit);
+    prep->most = prep->least;
     if (round > 1 && round % 3 != 0)
-        ask->most += conform_random(stream) % (room - ask->least + 1);
+        prep->most += conform_random(stream) % (room - prep->least + 1);
 }
 
 static size_t choose_commit(size_t size, int round, uint64_t *stream)
@@ -235,16 +236,16 @@ static void size_round(argn_cat_t cat, int round, unsigned char *own, uint64_t *
         gex_Event_t event = GEX_EVENT_INVALID;
         gex_Event_t *const lcs[] = {NULL, GEX_EVENT_NOW, GEX_EVENT_GROUP, &event};
         const int way = (int)(((unsigned)round / 2 + k) % 4);
-        ask_t ask = {.cat = cat, .own = way > 0 ? own + round % 3 : NULL, .lc = lcs[way]};
+        prepare_t prep = {.cat = cat, .own = way > 0 ? own + round % 3 : NULL, .lc = lcs[way]};
         gex_AM_SrcDesc_t sd;
         size_t size;
 
-        ask.dest = round % 2 ? place(to, job.rank, 0, sequence) : NULL;
-        choose_sizes(&ask, to, round, stream);
-        sd = prepare_request(to, &ask);
-        size = check_descriptor(sd, &ask);
-        CHECK(commit(&ask, to, sd, choose_commit(size, round, stream), sequence, round % 4 == 3,
-                     0) == 0,
+        prep.dest = round % 2 ? long_dest(to, job.rank, 0, sequence) : NULL;
+        choose_sizes(&prep, to, round, stream);
+        sd = prepare_request(to, &prep);
+        size = check_descriptor(sd, &prep);
+        CHECK(commit_request(&prep, to, sd, choose_commit(size, round, stream), sequence,
+                             round % 4 == 3, 0) == 0,
               "commit without IMMEDIATE must return 0");
         if (way == 2)
             gex_NBI_Wait(GEX_EC_AM, 0);
@@ -262,7 +263,7 @@ static void test_sizes(void)
     gex_AM_Arg_t sequence = 0;
     uint64_t sent = 0;
 
-    reset();
+    phase_start();
     for (int cat = ARGN_MEDIUM; cat <= ARGN_LONG; cat++) {
         for (int round = 0; round < ROUNDS; round++) {
             size_round((argn_cat_t)cat, round, own, &stream, sequence++);
@@ -270,7 +271,7 @@ static void test_sizes(void)
             GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
         }
     }
-    settle(sent);
+    phase_finish(sent);
     free(own);
 }
 
@@ -282,23 +283,23 @@ static void test_args(void)
     }
 }
 
-/* Many Mediums in a row, nobody waits in between. */
+/* Many Mediums in a row without a wait between them. */
 static void test_many(void)
 {
     unsigned char own[256];
     uint64_t stream = conform_stream(52);
 
-    reset();
+    phase_start();
     for (int i = 0; i < MANY; i++) {
         const gex_Rank_t to = (gex_Rank_t)(conform_random(&stream) % job.size);
-        const ask_t ask = {.cat = ARGN_MEDIUM,
-                           .own = i % 3 == 0 ? own : NULL,
-                           .least = 1 + (size_t)i % 200,
-                           .most = 256,
-                           .lc = i % 3 == 0 ? GEX_EVENT_NOW : NULL};
-        gex_AM_SrcDesc_t sd = prepare_request(to, &ask);
+        const prepare_t prep = {.cat = ARGN_MEDIUM,
+                                .own = i % 3 == 0 ? own : NULL,
+                                .least = 1 + (size_t)i % 200,
+                                .most = 256,
+                                .lc = i % 3 == 0 ? GEX_EVENT_NOW : NULL};
+        gex_AM_SrcDesc_t sd = prepare_request(to, &prep);
 
-        commit(&ask, to, sd, check_descriptor(sd, &ask), i, i % 2, 0);
+        commit_request(&prep, to, sd, check_descriptor(sd, &prep), i, i % 2, 0);
     }
     GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= MANY);
     conform_barrier();
@@ -306,47 +307,50 @@ static void test_many(void)
           (unsigned long long)atomic_load(&got_replies));
 }
 
-/* Cancelled descriptors give back what they took: with a leak the traffic would stop. */
+/* A cancel must release all resources of its descriptor: with a leak the traffic would stop. */
 static void test_cancel(void)
 {
     unsigned char own[400];
 
-    reset();
+    phase_start();
     for (int i = 0; i < CANCELS; i++) {
         const gex_Rank_t to = (job.rank + (gex_Rank_t)i) % job.size;
         gex_Event_t event;
-        const ask_t ask = {.cat = i % 4 < 2 ? ARGN_MEDIUM : ARGN_LONG,
-                           .own = i % 2 ? own : NULL,
-                           .least = 1 + (size_t)i % 300,
-                           .most = 400,
-                           .lc = i % 2 ? (i % 3 ? &event : GEX_EVENT_NOW) : NULL};
-        gex_AM_SrcDesc_t sd = prepare_request(to, &ask);
+        const prepare_t prep = {.cat = i % 4 < 2 ? ARGN_MEDIUM : ARGN_LONG,
+                                .own = i % 2 ? own : NULL,
+                                .least = 1 + (size_t)i % 300,
+                                .most = 400,
+                                .lc = i % 2 ? (i % 3 ? &event : GEX_EVENT_NOW) : NULL};
+        gex_AM_SrcDesc_t sd = prepare_request(to, &prep);
 
-        conform_fill(gex_AM_SrcDescAddr(sd), check_descriptor(sd, &ask), 5);
-        cancel_request(ask.cat, sd);
+        conform_fill(gex_AM_SrcDescAddr(sd), check_descriptor(sd, &prep), 5);
+        cancel_request(prep.cat, sd);
     }
     for (gex_Rank_t r = 0; r < job.size; r++) {
-        const ask_t ask = {.cat = ARGN_MEDIUM, .least = 1, .most = 400};
-        gex_AM_SrcDesc_t sd = prepare_request(r, &ask);
+        const prepare_t prep = {.cat = ARGN_MEDIUM, .least = 1, .most = 400};
+        gex_AM_SrcDesc_t sd = prepare_request(r, &prep);
 
-        commit(&ask, r, sd, check_descriptor(sd, &ask), 1, 0, 0);
+        commit_request(&prep, r, sd, check_descriptor(sd, &prep), 1, 0, 0);
     }
-    settle(job.size);
+    phase_finish(job.size);
 }
 
-/* IMMEDIATE at both ends; what was refused a few times is cancelled and never arrives. */
+/* Prepares and commits with IMMEDIATE. A message that was refused a few times is cancelled and
+ * never arrives. */
 static int send_immediate(gex_Rank_t to, gex_AM_Arg_t sequence)
 {
-    const ask_t ask = {.cat = ARGN_MEDIUM, .least = 100, .most = 200, .flags = GEX_FLAG_IMMEDIATE};
-    gex_AM_SrcDesc_t sd = prepare_request(to, &ask);
+    const prepare_t prep = {
+        .cat = ARGN_MEDIUM, .least = 100, .most = 200, .flags = GEX_FLAG_IMMEDIATE};
+    gex_AM_SrcDesc_t sd = prepare_request(to, &prep);
 
     if (sd == GEX_AM_SRCDESC_NO_OP)
         return 0;
     for (int tries = 0; tries < 3; tries++) {
-        if (commit(&ask, to, sd, check_descriptor(sd, &ask), sequence, 1, GEX_FLAG_IMMEDIATE) == 0)
+        if (commit_request(&prep, to, sd, check_descriptor(sd, &prep), sequence, 1,
+                           GEX_FLAG_IMMEDIATE) == 0)
             return 1;
     }
-    cancel_request(ask.cat, sd);
+    cancel_request(prep.cat, sd);
     return 0;
 }
 
@@ -356,7 +360,7 @@ static void test_immediate(void)
     uint64_t all[64];
     uint64_t total = 0, answered = 0;
 
-    reset();
+    phase_start();
     for (int i = 0; i < IMMEDIATE_SENDS; i++) {
         if (send_immediate((job.rank + (gex_Rank_t)i) % job.size, i))
             sent++;
@@ -365,7 +369,7 @@ static void test_immediate(void)
     }
     GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= sent);
     conform_barrier();
-    CHECK(atomic_load(&got_replies) == sent, "%llu messages were accepted, %llu were answered",
+    CHECK(atomic_load(&got_replies) == sent, "%llu messages were accepted, but %llu were answered",
           (unsigned long long)sent, (unsigned long long)atomic_load(&got_replies));
     conform_exchange(sent, all);
     for (gex_Rank_t r = 0; r < job.size; r++)
