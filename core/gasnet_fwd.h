@@ -14,20 +14,20 @@ typedef uint32_t gex_Rank_t;
 // Number of an endpoint within its process; 0 is the primordial one.
 typedef uint16_t gex_EP_Index_t;
 
-// An address, or with a flag that says so an offset into a bound segment.
+// An address, or an offset into a bound segment if a flag says so.
 typedef void *gex_Addr_t;
 
-// An asynchronous event, not yet synchronized. Values may be compared and copied; they belong to
+// An asynchronous event that has not been synchronized. Values may be compared and copied within
 // the process.
 typedef struct gex_event_part *gex_Event_t;
 #define GEX_EVENT_INVALID ((gex_Event_t)(uintptr_t)0) // already complete
-#define GEX_EVENT_NO_OP                                                                            \
-    ((gex_Event_t)(uintptr_t)1) // IMMEDIATE call that did nothing; may not be waited for
-#define GEX_EVENT_NOW ((gex_Event_t *)(uintptr_t)1) // local completion before the call returns
-#define GEX_EVENT_DEFER                                                                            \
-    ((gex_Event_t *)(uintptr_t)2) // local completion as late as the whole operation's
-#define GEX_EVENT_GROUP                                                                            \
-    ((gex_Event_t *)(uintptr_t)3) // local completion is found with gex_NBI_Test or _Wait
+// The result of a call with GEX_FLAG_IMMEDIATE that did nothing; may not be waited for.
+#define GEX_EVENT_NO_OP ((gex_Event_t)(uintptr_t)1)
+// Values for lc_opt. Local completion happens before the call returns; at the latest with the whole
+// operation; or is found with gex_NBI_Test and gex_NBI_Wait.
+#define GEX_EVENT_NOW ((gex_Event_t *)(uintptr_t)1)
+#define GEX_EVENT_DEFER ((gex_Event_t *)(uintptr_t)2)
+#define GEX_EVENT_GROUP ((gex_Event_t *)(uintptr_t)3)
 
 // Categories of events for gex_NBI_Test, gex_NBI_Wait and gex_Event_QueryLeaf.
 typedef unsigned int gex_EC_t;
@@ -38,12 +38,12 @@ typedef unsigned int gex_EC_t;
 #define GEX_EC_AM ((gex_EC_t)16)
 #define GEX_EC_ALL (~(gex_EC_t)0)
 
-// Flags. Bits are disjoint within one call; unrelated calls share bits. No casts: clients compare
-// them with #if.
+// Flags. The bits for one call are disjoint; unrelated calls share bits. The values have no casts
+// because clients compare them with #if.
 typedef uint32_t gex_Flags_t;
 
-// Point-to-point communication. The last two flags before those of atomics belong to
-// gex_AM_Prepare, and ENABLE_LEAF_LC to non-contiguous puts.
+// Point-to-point communication. GEX_FLAG_AM_PREPARE_* are for gex_AM_Prepare calls, GEX_FLAG_AD_*
+// for atomics, and GEX_FLAG_ENABLE_LEAF_LC for non-contiguous puts.
 #define GEX_FLAG_IMMEDIATE (1u << 0)
 #define GEX_FLAG_LC_COPY_YES (1u << 1)
 #define GEX_FLAG_LC_COPY_NO (1u << 2)
@@ -108,8 +108,8 @@ typedef uint32_t gex_EP_Capabilities_t;
 #define GEX_EP_CAPABILITY_AD (1u << 4)
 #define GEX_EP_CAPABILITY_ALL 31u
 
-// Data types of atomics and reductions: disjoint bits. These and the operations are without
-// casts, so that clients can compare them with #if.
+// Data types of atomics and reductions: disjoint bits. Types and operations have no casts because
+// clients compare them with #if.
 typedef uint32_t gex_DT_t;
 #define GEX_DT_I32 (1 << 0)
 #define GEX_DT_U32 (1 << 1)
@@ -119,8 +119,8 @@ typedef uint32_t gex_DT_t;
 #define GEX_DT_DBL (1 << 5)
 #define GEX_DT_USER (1 << 6)
 
-// Operations of atomics and reductions: disjoint bits; a fetching one is its plain one shifted
-// by 15.
+// Operations of atomics and reductions: disjoint bits. The bit of a fetching operation is that of
+// the plain operation, shifted left by 15.
 typedef uint32_t gex_OP_t;
 #define GEX_OP_AND (1 << 0)
 #define GEX_OP_OR (1 << 1)

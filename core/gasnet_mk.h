@@ -1,5 +1,5 @@
-// GASNet-EX memory kinds ("GASNet-EX API: Memory Kinds", section 6). This library knows the memory
-// of the host; it has no device support, so that no GASNET_HAVE_MK_CLASS_* is defined.
+// GASNet-EX memory kinds ("GASNet-EX API: Memory Kinds", section 6). This library supports the
+// memory of the host only, so GASNET_HAVE_MK_CLASS_* are not defined.
 #ifndef GASNET_MK_H
 #define GASNET_MK_H
 
@@ -18,7 +18,7 @@ typedef enum {
     GEX_MK_CLASS_ZE
 } gex_MK_Class_t;
 
-// What of its class the new kind shall be; zero what is not set.
+// The class of the new kind and its properties; unused fields are 0.
 typedef struct {
     uint64_t gex_flags; // 0
     gex_MK_Class_t gex_class;
@@ -37,11 +37,12 @@ typedef struct {
     } gex_args;
 } gex_MK_Create_args_t;
 
-// Makes a kind of memory. Local. GEX_MK_CLASS_HOST: *kind_p becomes GEX_MK_HOST, GASNET_OK. Every
-// other class, and flags that are not 0: GASNET_ERR_BAD_ARG with a message, *kind_p untouched.
+// Creates a kind of memory. With GEX_MK_CLASS_HOST it sets *kind_p to GEX_MK_HOST and returns
+// GASNET_OK. With another class, or if flags is not 0, it leaves *kind_p unchanged and returns
+// GASNET_ERR_BAD_ARG with a message. Local.
 AQ_API int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                          gex_Flags_t flags);
-// Ends the use of what gex_MK_Create made. Local. GEX_MK_HOST stays valid. flags: 0.
+// Destroys a kind that gex_MK_Create returned; GEX_MK_HOST stays valid. flags is 0. Local.
 AQ_API void gex_MK_Destroy(gex_MK_t kind, gex_Flags_t flags);
 
 #ifdef __cplusplus

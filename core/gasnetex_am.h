@@ -1,11 +1,11 @@
 // Active message calls by number of arguments: thin wrappers that put the arguments into an array.
 //
 // Include <gasnetex.h>, not this file. Specification: "Fixed-payload AM APIs" and "gex_AM_Commit
-// calls". Request: may block for flow control and runs handlers meanwhile (requests and replies);
-// with GEX_FLAG_IMMEDIATE returns non-zero instead and has done nothing. Reply: only in a
-// request's handler, once; may block and then runs reply handlers only. lc_opt: see the
-// specification; the payload may be overwritten when the local completion is found. Each name also
-// works without its number.
+// calls". A request may block for flow control, and then runs handlers of requests and replies;
+// with GEX_FLAG_IMMEDIATE it does nothing and returns non-zero instead. A reply is allowed once, in
+// the handler of a request; it may block, and then runs handlers of replies only. Otherwise calls
+// return 0. The client may overwrite a payload (nbytes bytes at src) after the local completion
+// that lc_opt selects. The names without a number count their arguments.
 #ifndef GASNETEX_AM_H
 #define GASNETEX_AM_H
 
@@ -35,7 +35,7 @@ AQ_API int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nby
                          gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args,
                          unsigned kind);
 
-// Which Prepare a Commit or Cancel belongs to; bits.
+// The kind of a Prepare call, which has to match its Commit or Cancel; bits.
 #define AQ_API_SD_REPLY 1u
 #define AQ_API_SD_LONG 2u
 
@@ -75,8 +75,8 @@ AQ_API int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nby
 #define AQ_API_L15 AQ_API_L14, a14
 #define AQ_API_L16 AQ_API_L15, a15
 
-// All calls with N arguments. P: their parameters; ARRAY: declares args (or nothing); ARGS: what is
-// passed on.
+// All calls with N arguments. P: the parameters; ARRAY: the declaration of args, or nothing; ARGS:
+// args, or NULL.
 #define AQ_API_AM_CALLS(N, P, ARRAY, ARGS)                                                         \
     AQ_API_INLINE int gex_AM_RequestShort##N(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t h,       \
                                              gex_Flags_t flags P)                                  \
@@ -178,7 +178,8 @@ AQ_API int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nby
     CALLS(16, AQ_API_P16, AQ_API_ARRAY(AQ_API_L16), args)
 AQ_API_AM_EACH(AQ_API_AM_CALLS)
 
-// The names without a number: counts what stands behind the FIXED first arguments.
+// Count the arguments that follow the fixed ones: AQ_API_COUNT2 is for calls with 2 fixed
+// arguments.
 #define AQ_API_NTH(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17,     \
                    a18, a19, a20, a21, a22, a23, a24, n, ...)                                      \
     n

@@ -1,4 +1,4 @@
-// What a client is compiled for, told as macros and as text.
+// The configuration that a client is compiled for, as macros and as text.
 //
 // Include <gasnetex.h>, not this file.
 #ifndef GASNETEX_BUILD_H
@@ -6,13 +6,13 @@
 
 #include "gasnet_config.h"
 
-// The binary interface: changes whenever a client has to be compiled again.
+// Version of the binary interface. A change means that clients must be compiled again.
 #define AQ_API_ABI 2
 
 // The conduit: <prefix>/include/<conduit>-conduit, which the makefile fragments and the pkg-config
 // files put into the include path, holds a header that defines GASNET_<CONDUIT>_CONDUIT (1),
 // GASNET_CONDUIT_<CONDUIT> (1) and AQ_API_CONDUIT (text). With <prefix>/include alone the conduit
-// is smp. Only names differ: the code is the same for every conduit.
+// is smp. Only the names differ; the code is the same for every conduit.
 #if defined(__has_include)
 #if __has_include(<gasnet_conduit.h>)
 #include <gasnet_conduit.h>
@@ -34,7 +34,7 @@
 
 // Thread mode and segment configuration, as the client chose them (see gasnetex_core.h).
 #if defined(GASNET_PAR)
-#ifndef AQ_API_MODE // "": that of the library
+#ifndef AQ_API_MODE // "": the mode of the library
 #define AQ_API_MODE "par"
 #endif
 #define AQ_API_MODE_WORD "PAR"
@@ -71,8 +71,8 @@
 #define AQ_API_SPEC AQ_API_PAIR(GEX_SPEC_VERSION_MAJOR, GEX_SPEC_VERSION_MINOR)
 #define AQ_API_PTR AQ_API_TEXT(__SIZEOF_POINTER__)
 
-// Everything that two parts of a program must have been compiled alike for: equal text means that
-// they fit (GASNet-1 specification, "Constants"). Scripts look for CONDUIT=<NAME> and ,debug in it.
+// The configuration as text: two parts of a program with equal texts can be linked together
+// (GASNet-1 specification, "Constants"). Scripts look for CONDUIT=<NAME> and ,debug in this text.
 // clang-format off
 #define GASNET_CONFIG_STRING                                                                       \
     "RELEASE=" AQ_API_RELEASE ",SPEC=" AQ_API_SPEC ",ABI=" AQ_API_TEXT(AQ_API_ABI)                 \
@@ -81,9 +81,9 @@
     ",PTRBYTES=" AQ_API_PTR ",PSHM," AQ_API_DEBUG_WORD ",notrace,nostats"
 // clang-format on
 
-// What launch scripts of clients look for in an executable, in the form that ident(1) prints: the
-// conduit says which launcher to call. gex_Client_Init hands it to the library, so it is in each
-// executable that calls it, however the libraries are linked.
+// Text for clients' launch scripts, which look for it in an executable and choose the launcher by
+// the conduit. The format is that of ident(1). Every executable that calls gex_Client_Init contains
+// this text, because that inline function passes it to the library.
 // clang-format off
 #define AQ_API_IDENTITY                                                                            \
     "$GASNetConduitName: " AQ_API_CONDUIT " $\0"                                                   \

@@ -1,9 +1,10 @@
 // GASNet-EX core API: objects, active messages, events, locks, progress, exit.
 //
 // Include <gasnetex.h>, not this file. Section names in comments are those of the GASNet-EX
-// specification. Unless a comment says otherwise: calls do not block, may be made from any thread
-// in GASNET_PAR and GASNET_PARSYNC mode, may not be made in a handler or with a handler-safe lock
-// held, and in a debug build (configure --enable-debug) wrong arguments end the job with a message.
+// specification. Unless a comment says otherwise, a call does not block, is allowed in any thread
+// in GASNET_PAR and GASNET_PARSYNC mode, and is not allowed in a handler or while a handler-safe
+// lock is held. In a debug build (configure --enable-debug) illegal arguments end the job with a
+// message. Sizes are in bytes.
 #ifndef GASNETEX_CORE_H
 #define GASNETEX_CORE_H
 
@@ -15,11 +16,11 @@
 #include "gasnet_fwd.h"
 
 #if (defined(GASNET_SEQ) + defined(GASNET_PAR) + defined(GASNET_PARSYNC)) > 1
-#error                                                                                             \
-    "define one of GASNET_SEQ, GASNET_PAR and GASNET_PARSYNC before including gasnetex.h, not several"
+#error "define only one of GASNET_SEQ, GASNET_PAR and GASNET_PARSYNC before including gasnetex.h"
 #endif
-// A client without the options of a makefile fragment names no thread mode. It gets the code of
-// GASNET_PAR, which is right in each of them, and the mode of the library that it is linked with.
+// A client that is compiled without the options of a makefile fragment may define no thread mode.
+// Such a client gets the code of GASNET_PAR, which is correct in every mode, and runs in the mode
+// of the library that the client is linked with.
 #if !defined(GASNET_SEQ) && !defined(GASNET_PAR) && !defined(GASNET_PARSYNC)
 #define GASNET_PAR 1
 #define AQ_API_MODE ""
@@ -55,7 +56,7 @@ extern "C" {
 #define GASNET_ERR_NOT_READY 10004
 #define GASNET_ERR_BARRIER_MISMATCH 10005
 
-// Name and one-line meaning of an error code; static text.
+// The name and a one-line description of an error code: static text. Allowed in handlers.
 AQ_API const char *gasnet_ErrorName(int errval);
 AQ_API const char *gasnet_ErrorDesc(int errval);
 
@@ -65,11 +66,11 @@ typedef struct gex_client *gex_Client_t;
 typedef struct gex_ep *gex_EP_t;
 typedef struct gex_segment *gex_Segment_t;
 
-// The head that a team handle points to, which clients only read. The pointer is not to const,
-// since clients in C++ cast it to void * with reinterpret_cast. Pinned: changes only with
-// AQ_API_ABI. Put and get to a mapped peer use it in line. peer_shift[r] is what must be added to
-// an address of rank r to reach the same byte from here; an odd value says that the memory of r is
-// not mapped here. (0 is a legal shift: one's own.)
+// The public part of a team; clients only read it. gex_TM_t does not point to const because C++
+// clients cast the handle to void * with reinterpret_cast. The layout changes only together with
+// AQ_API_ABI. Inline puts and gets to mapped peers use peer_shift: an address of rank r plus
+// peer_shift[r] is the address of the same byte in this process. An odd value means that the memory
+// of r is not mapped in this process; 0 is the value of this process itself.
 struct gex_tm {
     gex_Rank_t rank;
     gex_Rank_t size;
@@ -87,7 +88,7 @@ typedef struct {
     void *gex_addr;
     size_t gex_len;
 } gex_Memvec_t;
-typedef struct { // of GASNet-1, the same layout
+typedef struct { // the GASNet-1 type, with the layout of gex_Memvec_t
     void *addr;
     size_t len;
 } gasnet_memvec_t;
@@ -101,17 +102,17 @@ typedef const struct {
 
 // ---- start ("Operations on gex_Client_t") ----
 
-// What a client was compiled with; checked at init.
+// What a client was compiled with; gex_Client_Init checks it.
 typedef struct aq_api_build {
     uint32_t abi;
     uint32_t tm_head_bytes;
     const char *mode;
     const char *segment;
-    const char *link;     // what it is linked with: "<conduit> <mode>"
+    const char *link;     // the library that the client is linked with: "<conduit> <mode>"
     const char *identity; // for tools that read the executable
 } aq_api_build_t;
 
-// Defined by the library that the client names: -lgasnet-<conduit>-<mode>.
+// Defined by the library that the client is linked with: -lgasnet-<conduit>-<mode>.
 extern const char aq_api_link[];
 
 AQ_API_INLINE aq_api_build_t aq_api_this_build(void)
@@ -126,15 +127,17 @@ AQ_API int aq_api_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *
                               const char *name, int *argc, char ***argv, gex_Flags_t flags,
                               const aq_api_build_t *build);
 
-// Joins the job. Collective; blocks until all ranks have joined; at most once in a process, by one
-// thread and ahead of every other call. name may be any text, and is copied (the specification asks
-// for [A-Z][A-Z0-9_]+, but clients have other names, and GASNet-EX takes them); NULL is the empty
-// name. argc and argv may be NULL at all ranks. Each of the outputs may be NULL. Returns GASNET_OK,
-// GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (a message was printed) or GASNET_ERR_NOT_INIT when
-// called twice. Before it, and after one that failed, calls that need a job end the process with a
-// message, in every build. With GASNET_PSHM_NODES=N and no launcher this call forks; so does a
-// program that is linked for conduit udp and started without a launcher, as `program N arguments`:
-// then the number of ranks is taken out of argc and argv, and has to be there.
+// Joins the job. Collective; blocks until all ranks have joined. One thread makes this call, at
+// most once in a process and before every other call. The library copies name, which may be any
+// text (the specification requires [A-Z][A-Z0-9_]+, but clients pass other names, and the reference
+// implementation accepts them); NULL is the empty name. argc and argv may be NULL at all ranks.
+// Each output may be NULL. Returns GASNET_OK, GASNET_ERR_BAD_ARG, GASNET_ERR_RESOURCE (with a
+// message) or GASNET_ERR_NOT_INIT if it is called twice. Before this call, and after a failed one,
+// calls that need a job end the process with a message in every build.
+//
+// With GASNET_PSHM_NODES=N and no launcher this call forks the N ranks. A program that is linked
+// for conduit udp and started without a launcher, as `program N arguments`, also forks: the call
+// removes the required N from argc and argv.
 AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
                                   const char *name, int *argc, char ***argv, gex_Flags_t flags)
 {
@@ -142,7 +145,10 @@ AQ_API_INLINE int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM
     return aq_api_client_init(client_p, ep_p, tm_p, name, argc, argv, flags, &build);
 }
 
-// Queries and the one client-owned word of each object. Allowed in handlers.
+// Queries, and the one pointer (CData) that each object keeps for the client. Returned objects and
+// text belong to the library; the text stays valid. gex_EP_QuerySegment returns GEX_SEGMENT_INVALID
+// if no segment is bound. gex_TM_TranslateJobrankToRank returns GEX_RANK_INVALID if jobrank is no
+// member of tm. Allowed in handlers.
 AQ_API gex_Flags_t gex_Client_QueryFlags(gex_Client_t client);
 AQ_API const char *gex_Client_QueryName(gex_Client_t client);
 AQ_API void gex_Client_SetCData(gex_Client_t client, const void *val);
@@ -167,46 +173,51 @@ AQ_API_INLINE gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
     return tm->size;
 }
 AQ_API gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank);
-AQ_API gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm,
-                                                gex_Rank_t jobrank); // GEX_RANK_INVALID: no member
+AQ_API gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank);
 AQ_API gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags);
 
-// A handle for point-to-point calls between an endpoint of this process and endpoint number
-// remote_ep_index of the processes named by job rank. Nothing to free. Allowed in handlers.
+// Returns a handle for point-to-point calls between an endpoint of this process and endpoint
+// remote_ep_index of the process that the rank argument of those calls names by its job rank. The
+// handle need not be freed. Allowed in handlers.
 AQ_API gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 
-// Teams of members of another one ("Split a Team", "Create zero or more new disjoint Teams",
-// "Destroy a team"). Collective over parent_tm, or over tm; block. Several threads may make these
-// calls at the same time, each with another parent_tm or tm: of two collective calls over one team
-// one has to return first. While a team is destroyed, no other call may use it. Members of a new
-// team are the callers of gex_TM_Split with the same color (0 or more) and a new_tm_p that is not
-// NULL, in the order of key and then of the parent; or those that args names, in its order, which
-// have to be primordial endpoints. The library needs no scratch space: what is given is handed back
-// by Destroy. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED or _MIN nothing is created, and the size to
-// give is returned (the least that an address and size can describe: one page). Memory for a team
-// is the library's until Destroy.
+// Create and destroy teams ("Split a Team", "Create zero or more new disjoint Teams", "Destroy a
+// team"). Collective over parent_tm, or over tm; block. Several threads may make these calls at the
+// same time with different parent_tm or tm: two collective calls over one team must not overlap.
+// While a team is being destroyed, no other call may use that team.
+//
+// gex_TM_Split: the members of a new team are the callers with the same color (0 or more) and a
+// new_tm_p other than NULL, ordered by key and then by rank in the parent. gex_TM_Create: the
+// members are the endpoints in args, in that order; they have to be primordial endpoints.
+//
+// The library needs no scratch space; gex_TM_Destroy returns the scratch space that the client
+// gave. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED or _MIN nothing is created, and the call returns
+// the size in bytes to give: one page, which is the smallest size that the arguments can describe.
+// Otherwise the call returns 0. Scratch space belongs to the library until gex_TM_Destroy.
 AQ_API size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key,
                            void *scratch_addr, size_t scratch_size, gex_Flags_t flags);
 AQ_API size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
                             gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
                             size_t scratch_size, gex_Flags_t flags);
-// Returns 1 and fills in *scratch_p (may be NULL) when the client gave scratch space, else 0.
+// Returns 1 and sets *scratch_p (scratch_p may be NULL) if the client gave scratch space, otherwise
+// 0.
 AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags);
 
 // ---- further endpoints (API: "Memory Kinds", chapter 3) ----
 
-// Makes an endpoint of this process, with an index from 1 upwards in the order of the calls. Beyond
-// the primordial one, endpoints have the capabilities RMA and VIS: memory bound to them is reached
-// with gex_TM_Pair. Returns GASNET_OK; GASNET_ERR_BAD_ARG for no or another capability;
-// GASNET_ERR_RESOURCE when GASNET_MAXEPS are there. Endpoints live as long as the process. Local.
+// Creates an endpoint of this process. Indices count from 1 in the order of the calls. Only the
+// primordial endpoint has all capabilities; the others can have RMA and VIS, and peers reach the
+// memory bound to them with gex_TM_Pair. Returns GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0
+// or has other bits; GASNET_ERR_RESOURCE if GASNET_MAXEPS endpoints exist. Endpoints live as long
+// as the process. Local.
 AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                          gex_Flags_t flags);
-// Makes a segment the bound one of an endpoint that has none; not of the primordial one, whose
-// segment is that of gex_Segment_Attach. GASNET_OK or GASNET_ERR_BAD_ARG. Local.
+// Binds a segment to an endpoint that has none. ep may not be the primordial endpoint, whose
+// segment comes from gex_Segment_Attach. Returns GASNET_OK or GASNET_ERR_BAD_ARG. Local.
 AQ_API int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
-// Tells the members of tm where the segments of these endpoints are. Collective over tm; blocks.
-// Other threads may publish other endpoints over other teams at the same time.
-// eps may hold endpoints without a segment, which are left out. GASNET_OK or GASNET_ERR_RESOURCE.
+// Makes the segments of these endpoints known to the members of tm. Collective over tm; blocks.
+// Other threads may publish other endpoints over other teams at the same time. Endpoints without a
+// segment are ignored. Returns GASNET_OK or GASNET_ERR_RESOURCE.
 AQ_API int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps,
                                       gex_Flags_t flags);
 
@@ -214,7 +225,7 @@ AQ_API int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps
 
 AQ_API gex_Rank_t gex_System_QueryJobRank(void);
 AQ_API gex_Rank_t gex_System_QueryJobSize(void);
-// Arrays are owned by the library and sorted by job rank. Each output may be NULL.
+// The arrays belong to the library and are sorted by job rank. Each output may be NULL.
 AQ_API void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
                                       gex_Rank_t *my_info_index_p);
 AQ_API void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
@@ -223,9 +234,9 @@ AQ_API void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t 
                                        gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p);
 AQ_API int gex_System_GetVerboseErrors(void);
 AQ_API void gex_System_SetVerboseErrors(int enable);
-// How many threads of this process may be in the library at once; GASNETT_MAX_THREADS is what it
-// can be at most, for the sizes of clients' tables. GASNETI_MAX_THREADS is in no specification, but
-// clients limit their threads by it: how many there may be when GASNET_MAX_THREADS is not set.
+// How many threads of this process may be in the library at once. GASNETT_MAX_THREADS is the
+// largest value that this query can return, for the sizes of clients' tables. GASNETI_MAX_THREADS,
+// which no specification has but clients use, is the value if GASNET_MAX_THREADS is not set.
 AQ_API uint64_t gex_System_QueryMaxThreads(void);
 #ifdef GASNET_SEQ
 #define GASNETT_MAX_THREADS 1
@@ -236,10 +247,10 @@ AQ_API uint64_t gex_System_QueryMaxThreads(void);
 #endif
 AQ_API int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
-// Progress threads whose start the client put off with GEX_FLAG_DEFER_THREADS ("Query deferred
-// progress threads"). This library starts none, so that *count_p becomes 0. Returns GASNET_OK,
-// GASNET_ERR_RESOURCE without that flag, GASNET_ERR_BAD_ARG for a NULL output or flags other than
-// 0.
+// Progress threads whose start the client deferred with GEX_FLAG_DEFER_THREADS ("Query deferred
+// progress threads"). This library has no such threads, so *count_p becomes 0. Returns GASNET_OK,
+// GASNET_ERR_RESOURCE if the client did not pass that flag to gex_Client_Init, or
+// GASNET_ERR_BAD_ARG if an output is NULL or flags is not 0.
 typedef struct {
     const char *gex_device_list;
     unsigned int gex_thread_roles;
@@ -254,39 +265,40 @@ AQ_API int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *co
 
 // ---- segments ("Operations on gex_Segment_t") ----
 
-// The size of a segment that this rank has memory for by GASNET_MAX_SEGSIZE, in bytes, a multiple
-// of GASNET_PAGESIZE: gasnet_attach accepts no larger one; Global: the smallest of these over all
-// ranks.
+// The largest segment that this rank can attach (Local), and the smallest of these values over all
+// ranks (Global), in bytes, a multiple of GASNET_PAGESIZE. GASNET_MAX_SEGSIZE and the memory of the
+// host limit them; gasnet_attach accepts no larger segment.
 AQ_API uintptr_t gasnet_getMaxLocalSegmentSize(void);
 AQ_API uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 
-// Where a segment is, for tables of them (GASNet-1, gasnet_getSegmentInfo).
+// Address and size of a segment: an entry of the table of gasnet_getSegmentInfo (GASNet-1).
 typedef struct {
     void *addr;
     uintptr_t size; // in bytes
 } gasnet_seginfo_t;
-// Fills in the entries of the ranks below numentries; further ones stay as they are. Returns
-// GASNET_OK, GASNET_ERR_BAD_ARG for a negative number, GASNET_ERR_NOT_INIT before gasnet_init or
-// gasnet_attach. A call of GASNet-1 that clients of GASNet-EX make without gasnet.h.
+// Fills in one entry for each rank below numentries; entries beyond the size of the job stay
+// unchanged. Returns GASNET_OK, GASNET_ERR_BAD_ARG if numentries is negative, or
+// GASNET_ERR_NOT_INIT before gasnet_init or gasnet_attach. Clients of GASNet-EX use this GASNet-1
+// call without gasnet.h.
 AQ_API int gasnet_getSegmentInfo(gasnet_seginfo_t *seginfo_table, int numentries);
 
 // Allocates this rank's segment of size bytes (a multiple of GASNET_PAGESIZE, not 0; may differ
-// between ranks), binds it to tm's endpoint and maps those of the neighbourhood. Collective over
-// the primordial team, at most once; blocks, while other threads may use other teams. Contents are
-// zero. A size above gasnet_getMaxLocalSegmentSize() is taken, as in GASNet-EX, though the
-// specification forbids it; one rank warns. Returns GASNET_OK, GASNET_ERR_BAD_ARG or
-// GASNET_ERR_RESOURCE (a message was printed).
-// In a client compiled for GASNET_SEGMENT_EVERYTHING all memory of a process is its segment: there
-// size is ignored, *segment_p becomes GEX_SEGMENT_INVALID, and the call is a barrier.
+// between ranks), filled with zeros, binds it to the endpoint of tm and maps the segments of the
+// neighbourhood. Collective over the primordial team, at most once; blocks. Other threads may use
+// other teams meanwhile. A size above gasnet_getMaxLocalSegmentSize() is accepted with one warning
+// in the job, as in the reference implementation, though the specification forbids it. Returns
+// GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (with a message).
+// In a client compiled for GASNET_SEGMENT_EVERYTHING all memory of a process is its segment: the
+// call ignores size, sets *segment_p to GEX_SEGMENT_INVALID and is a barrier.
 AQ_API int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
 
-// In no specification, but clients use it: NULL, or a function of the client that
-// gex_Segment_Attach and gasnet_attach call once, in the thread that attaches, when the segment of
-// this process is mapped (size bytes at addr) and no network has pinned it yet. There the client
-// touches the pages, with several threads, so that each page lies where it is used. The client sets
-// it before it attaches. The function may not communicate. It cannot report an error: a client that
-// fails in it calls gasnet_exit or gasnett_fatalerror. It is not called with
-// GASNET_SEGMENT_EVERYTHING, nor for gex_Segment_Create.
+// A function of the client, or NULL; the client sets it before it attaches. gex_Segment_Attach and
+// gasnet_attach call this function once, in the calling thread, after the segment of this process
+// (size bytes at addr) is mapped and before a network pins it. The client can touch the pages in
+// several threads there, so that each page is placed near the thread that uses it. The function may
+// not communicate and cannot return an error: on failure it calls gasnet_exit or
+// gasnett_fatalerror. It is not called with GASNET_SEGMENT_EVERYTHING or for gex_Segment_Create.
+// Not in the specification, but clients use it.
 AQ_API void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
 // A kind of memory; see gasnet_mk.h.
@@ -294,15 +306,17 @@ typedef struct gex_mk *gex_MK_t;
 #define GEX_MK_INVALID ((gex_MK_t)0)
 #define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
 
-// A segment for gex_EP_BindSegment ("Memory Kinds", section 4.2): length bytes at address, which
-// stay the caller's and stay mapped until Destroy; or, with address NULL, allocated here, rounded
-// up to pages, zeroed. length is not 0. kind is GEX_MK_HOST. Local.
-// Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message was printed).
+// Creates a segment for gex_EP_BindSegment ("Memory Kinds", section 4.2): length bytes at address.
+// That memory belongs to the caller, who keeps it mapped until gex_Segment_Destroy. If address is
+// NULL, the call allocates length bytes, rounded up to pages and filled with zeros. length is not
+// 0. kind is GEX_MK_HOST. Local. Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (with
+// a message).
 AQ_API int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                               uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
-// Gives back what gex_Segment_Create made; endpoints that it was bound to have none after it. The
-// segment of gex_Segment_Attach cannot be destroyed. Local.
+// Destroys a segment of gex_Segment_Create; endpoints that the segment was bound to have none
+// afterwards. The segment of gex_Segment_Attach cannot be destroyed. Local.
 AQ_API void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
+// Queries, allowed in handlers. The size is in bytes.
 AQ_API gex_Client_t gex_Segment_QueryClient(gex_Segment_t seg);
 AQ_API gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t seg);
 AQ_API void *gex_Segment_QueryAddr(gex_Segment_t seg);
@@ -310,9 +324,10 @@ AQ_API uintptr_t gex_Segment_QuerySize(gex_Segment_t seg);
 AQ_API void gex_Segment_SetCData(gex_Segment_t seg, const void *val);
 AQ_API void *gex_Segment_QueryCData(gex_Segment_t seg);
 
-// The segment bound to an endpoint, remote or not, as far as it was attached or published. Outputs
-// may be NULL. localaddr: where it is mapped in this process, or NULL. None: size 0 (NB), or
-// non-zero return and untouched outputs (QueryBound).
+// Find the segment bound to an endpoint of any rank, if it was attached or published. Each output
+// may be NULL. *localaddr_p is the address at which this process has mapped the segment, or NULL;
+// *size_p is in bytes. If there is no such segment, gex_EP_QueryBoundSegmentNB sets *size_p to 0;
+// gex_Segment_QueryBound returns non-zero and leaves the outputs unchanged.
 AQ_API gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                               void **localaddr_p, uintptr_t *size_p,
                                               gex_Flags_t flags);
@@ -325,8 +340,8 @@ typedef struct aq_token *gex_Token_t;
 typedef uint8_t gex_AM_Index_t;
 typedef int32_t gex_AM_Arg_t;
 
-// Undocumented, but clients send pointers and 64 bits as two arguments by these. The first two are
-// macros because they take pointers and integers.
+// Not in the specification, but clients use these names to send pointers and 64-bit values as two
+// arguments. The first two are macros because they take pointers and integers.
 #define GASNETI_HIWORD(value) ((uint32_t)((uint64_t)(uintptr_t)(value) >> 32))
 #define GASNETI_LOWORD(value) ((uint32_t)(uintptr_t)(value))
 AQ_API_INLINE uint64_t GASNETI_MAKEWORD(uint32_t high, uint32_t low)
@@ -337,7 +352,7 @@ typedef void (*gex_AM_Fn_t)();
 #define GEX_AM_INDEX_BASE 64
 
 typedef struct {
-    gex_AM_Index_t gex_index; // 0 (chosen from 255 downwards) or GEX_AM_INDEX_BASE to 255
+    gex_AM_Index_t gex_index; // 0 (the library chooses, from 255 down) or GEX_AM_INDEX_BASE to 255
     gex_AM_Fn_t gex_fnptr;
     gex_Flags_t gex_flags; // one category and one of REQUEST, REPLY, REQREP
     unsigned int gex_nargs;
@@ -345,14 +360,16 @@ typedef struct {
     const char *gex_name;
 } gex_AM_Entry_t;
 
-// Registers handlers; not collective: the client makes sure that no rank sends too early. Several
-// threads may register at the same time; which of them gets which free index is then open. Fills
-// in indices that were 0. The table may be freed afterwards. GASNET_OK, or GASNET_ERR_BAD_ARG
+// Registers handlers and replaces each gex_index of 0 in the table by the index that was chosen.
+// Not collective: the client makes sure that no rank sends before the handler is registered.
+// Several threads may register at the same time; their order, and so their chosen indices, are then
+// undefined. The caller may free the table afterwards. Returns GASNET_OK, or GASNET_ERR_BAD_ARG
 // with a message.
 AQ_API int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries);
 
 // ---- active messages: limits ("Active Message (AM) limit queries"); allowed in handlers ----
 
+// The number of arguments, and the largest payload in bytes; LUB: over all ranks and flags.
 AQ_API unsigned int gex_AM_MaxArgs(void);
 AQ_API size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                                     gex_Flags_t flags, unsigned int numargs);
@@ -394,7 +411,8 @@ typedef unsigned int gex_TI_t;
 #define GASNET_SUPPORTS_TI_IS_REQ 1
 #define GASNET_SUPPORTS_TI_IS_LONG 1
 
-// Fills in all fields; only in the handler that got the token. Returns GEX_TI_ALL.
+// Fills in all fields, whatever mask is, and returns GEX_TI_ALL. Allowed only in the handler that
+// received the token.
 AQ_API gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
 
 // ---- active messages: negotiated payload ("Negotiated-payload AM APIs") ----
@@ -404,13 +422,15 @@ typedef struct aq_srcdesc *gex_AM_SrcDesc_t;
 #define GASNET_SUPPORTS_AM_CANCEL 20240418L
 #define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
 
+// The buffer for the payload, and its size in bytes. Allowed until Commit or Cancel.
 AQ_API void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd);
 AQ_API size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd);
 
-// First half of a message whose payload is assembled in place. One at a time for each thread;
-// between Prepare and Commit or Cancel the restrictions of a handler apply. client_buf NULL: the
-// library provides the buffer, aligned to 16 bytes. May block and run handlers (requests) unless
-// flags has GEX_FLAG_IMMEDIATE.
+// Start a message whose payload (least_payload to most_payload bytes) the client assembles in
+// place. A thread can have one such message at a time; from Prepare to Commit or Cancel the
+// restrictions of a handler apply. If client_buf is NULL, the library provides the buffer, aligned
+// to 16 bytes. Requests may block and run handlers. With GEX_FLAG_IMMEDIATE a call does not block,
+// and returns GEX_AM_SRCDESC_NO_OP instead.
 AQ_API gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank,
                                                     const void *client_buf, size_t least_payload,
                                                     size_t most_payload, gex_Event_t *lc_opt,
@@ -428,6 +448,7 @@ AQ_API gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *c
                                                 size_t least_payload, size_t most_payload,
                                                 void *dest_addr, gex_Event_t *lc_opt,
                                                 gex_Flags_t flags, unsigned int numargs);
+// End a message without sending it. Always return 0.
 AQ_API int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
 AQ_API int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
 AQ_API int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
@@ -435,14 +456,16 @@ AQ_API int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
 
 // ---- events ("Event test/wait operations") ----
 
-// Test does not poll and returns 0 when complete; Wait polls, runs handlers and may sleep. Events
-// may be synchronized by any thread. Completed entries of an array become GEX_EVENT_INVALID.
+// Test calls do not poll; they return 0 if the events are complete (Some: at least one of them is,
+// or none is left), otherwise GASNET_ERR_NOT_READY. Wait calls block: they poll, run handlers and
+// may sleep. Any thread may synchronize an event. Completed entries of an array become
+// GEX_EVENT_INVALID. The calls of NBI operations concern those that the calling thread started.
 AQ_API int gex_Event_Test(gex_Event_t event);
 AQ_API void aq_api_event_wait(gex_Event_t event);
 AQ_API_INLINE void gex_Event_Wait(gex_Event_t event)
 {
 #ifndef GASNET_DEBUG
-    if (event == GEX_EVENT_INVALID) // what was done in line is waited for without a call
+    if (event == GEX_EVENT_INVALID) // the operation completed inline
         return;
 #endif
     aq_api_event_wait(event);
@@ -457,7 +480,7 @@ AQ_API void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
 AQ_API void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
 AQ_API gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
 
-// Reports local completion to a caller that gave a variable for it.
+// Sets the caller's event, if lc_opt points to one, to complete.
 AQ_API_INLINE void aq_api_lc_done(gex_Event_t *lc_opt)
 {
     if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
@@ -478,29 +501,30 @@ AQ_API void gex_HSL_Init(gex_HSL_t *hsl);
 AQ_API void gex_HSL_Destroy(gex_HSL_t *hsl);
 AQ_API void gex_HSL_Lock(gex_HSL_t *hsl); // may block for another thread; does not poll
 AQ_API void gex_HSL_Unlock(gex_HSL_t *hsl);
-AQ_API int gex_HSL_Trylock(gex_HSL_t *hsl); // GASNET_OK, or GASNET_ERR_NOT_READY when it is held
+AQ_API int gex_HSL_Trylock(gex_HSL_t *hsl); // GASNET_OK, or GASNET_ERR_NOT_READY if held
 
 // ---- progress ----
 
-// Thread identification of GASNet-1. The library finds its state of a thread by a thread-local
-// variable: there is nothing to pass on.
+// GASNet-1 calls that identify the thread. They do nothing: the library keeps its state of a thread
+// in a thread-local variable.
 typedef void *gasnet_threadinfo_t;
 #define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
 #define GASNET_POST_THREADINFO(info) ((void)(info))
 #define GASNET_BEGIN_FUNCTION() GASNET_POST_THREADINFO(GASNET_GET_THREADINFO())
 
-// Runs handlers of messages that have arrived, a bounded number; does not block, but yields now and
-// then where nothing comes and there are fewer processors than ranks. Returns GASNET_OK.
+// Runs the handlers of messages that have arrived, up to a limit. Does not block, but yields the
+// processor now and then if nothing arrives and the host has fewer processors than ranks. Returns
+// GASNET_OK.
 AQ_API int gasnet_AMPoll(void);
 
-// How waiting behaves: spin burns the processor, block gives it away at once, spinblock
-// spins first.
+// How calls that block wait: SPIN keeps the processor busy, BLOCK sleeps at once, SPINBLOCK spins
+// before it sleeps.
 #define GASNET_WAIT_SPIN 0
 #define GASNET_WAIT_BLOCK 1
 #define GASNET_WAIT_SPINBLOCK 2
 AQ_API int gasnet_set_waitmode(int wait_mode); // GASNET_OK or GASNET_ERR_BAD_ARG
 
-// State of one wait; zero at its start.
+// The state of one wait; all fields are 0 when the wait begins.
 typedef struct aq_api_wait {
     uint64_t since;
     uint32_t turns;
@@ -510,8 +534,8 @@ typedef struct aq_api_wait {
 AQ_API void aq_api_wait_turn(aq_api_wait_t *wait);
 AQ_API void aq_api_wait_end(aq_api_wait_t *wait);
 
-// Polls and, when nothing happens for a while, sleeps, until cond holds. cond may change by
-// handlers, by other threads or by remote puts.
+// Blocks until cond is true: polls, and sleeps if nothing happens for a while. Handlers, other
+// threads and remote puts may change cond.
 #define GASNET_BLOCKUNTIL(cond)                                                                    \
     do {                                                                                           \
         aq_api_wait_t aq_api_wait_state = {0, 0, 0, 0};                                            \
@@ -522,31 +546,32 @@ AQ_API void aq_api_wait_end(aq_api_wait_t *wait);
 
 // ---- the rest ----
 
-// Ends the whole job with this code (low 8 bits count; the first code of the job wins).
-// Allowed anywhere.
+// Ends the whole job with this exit code. Only the low 8 bits count; if several ranks call, the
+// first code counts. Allowed anywhere.
 AQ_API void gasnet_exit(int exitcode) __attribute__((noreturn));
-// An environment variable of the job, or NULL. The text stays valid.
+// Returns the value of an environment variable of the job, or NULL. The text belongs to the library
+// and stays valid.
 AQ_API char *gasnet_getenv(const char *name);
 
-// Extension: memory that the runtime holds, in bytes: a row of the peer table for a rank that was
-// never spoken to, the message rings of this process, and the number of peers bound so far. Outputs
-// may be NULL.
+// Extension: memory of the runtime in bytes (the part of the peer table for each rank that this
+// process never communicated with; the message rings of this process), and the number of peers
+// bound so far. Each output may be NULL.
 #define GASNETX_MEMORY 1
 AQ_API void gasnetx_memory(size_t *peer_table_bytes_per_rank, size_t *ring_bytes,
                            size_t *bound_peers);
 
-// Extension: what peers cost this process over a network of connections (ibv), beside the row of
-// the peer table: bytes for each rank, spoken to or not; bytes more for each peer with a
-// connection, without what is shared by all (and without a ring for its messages); connections; and
-// receive buffers, for all peers together. Zeros where there are no connections. Outputs may be
-// NULL.
+// Extension: resources that a connection-oriented conduit (ibv) needs in this process beside the
+// peer table: bytes for each rank of the job; additional bytes for each connected peer, without
+// shared memory and without a ring for the messages of that peer; the number of connections; and
+// the number of receive buffers for all peers together. All are 0 with other conduits. Each output
+// may be NULL.
 #define GASNETX_PEER_COSTS 1
 AQ_API void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
                                size_t *receive_buffers);
 
-// Extension: what this process has sent over its network so far: messages, puts, gets and replies
-// to them (frames), and the packets that they travelled in, each counted once. Zeros where nothing
-// travels in packets. Outputs may be NULL.
+// Extension: the number of frames (messages, puts, gets and their replies) that this process has
+// sent over its network, and of packets that carried these frames, each counted once. Both are 0
+// with a conduit that does not pack frames. Each output may be NULL.
 #define GASNETX_TRAFFIC 1
 AQ_API void gasnetx_traffic(uint64_t *frames, uint64_t *packets);
 

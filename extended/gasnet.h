@@ -2,13 +2,13 @@
 //
 // Specification: GASNet-1 1.8.1; GASNet-EX, "Hybrid/transitional client support". A program starts
 // with gasnet_init and gasnet_attach, or with gex_Client_Init and GEX_FLAG_USES_GASNET1; calls of
-// both APIs may be mixed. What gasnetex.h says of calls holds here too: unless a comment says
-// otherwise they may not be made in a handler; wrong arguments end the job in a debug build, and so
-// do puts, gets, memsets and requests without that start. Puts, gets and waits may block and then
-// run handlers. Addresses need no alignment.
+// both APIs may be mixed. Unless a comment says otherwise, a call is not allowed in a handler. In a
+// debug build illegal arguments end the job with a message, and so do puts, gets, memsets and
+// requests before the program has started as above. Puts, gets and waits may block, and then run
+// handlers. Addresses need no alignment; sizes are in bytes.
 #ifndef GASNET_H
 #define GASNET_H
-#define _INCLUDED_GASNET_H 1 // by which clients see that this header is included
+#define _INCLUDED_GASNET_H 1 // tells clients that this header is included
 
 #include "gasnetex.h"
 
@@ -18,7 +18,7 @@ extern "C" {
 
 // ---- types and constants ----
 
-#define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR // of old programs
+#define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR // for old programs
 
 typedef gex_Rank_t gasnet_node_t;
 typedef gex_Token_t gasnet_token_t;
@@ -27,7 +27,7 @@ typedef gex_AM_Arg_t gasnet_handlerarg_t;
 typedef gex_RMA_Value_t gasnet_register_value_t;
 #define SIZEOF_GASNET_REGISTER_VALUE_T SIZEOF_GEX_RMA_VALUE_T
 
-// An operation that was started; the same as an event, so that any thread may wait for it.
+// A started operation. This is an event, so any thread may wait for it.
 typedef gex_Event_t gasnet_handle_t;
 #define GASNET_INVALID_HANDLE GEX_EVENT_INVALID
 
@@ -37,39 +37,40 @@ typedef struct {
 } gasnet_handlerentry_t;
 
 typedef struct {
-    gasnet_node_t host;      // number of the host, counted by first appearance
-    gasnet_node_t supernode; // number of the neighbourhood, counted in the same way
-    intptr_t offset;         // from an address in the segment of that node to where it is mapped
-                             // here; 0 in other neighbourhoods
+    gasnet_node_t host;      // hosts are numbered in the order of their first nodes
+    gasnet_node_t supernode; // neighbourhoods are numbered in the same way
+    // Bytes to add to an address in the segment of that node to reach it from this process; 0 for
+    // nodes of other neighbourhoods.
+    intptr_t offset;
 } gasnet_nodeinfo_t;
 
 // ---- job ("Job Control Interface") ----
 
 AQ_API int aq_api_gasnet1_init(int *argc, char ***argv, const aq_api_build_t *build);
 
-// Joins the job; what gex_Client_Init says holds here. Collective; blocks. argc and argv may be
-// NULL at all nodes. Returns GASNET_OK, GASNET_ERR_RESOURCE, or GASNET_ERR_NOT_INIT when the
-// process has joined before. Until gasnet_attach, only gasnet_mynode, gasnet_nodes,
+// Joins the job as gex_Client_Init does. Collective; blocks. argc and argv may be NULL at all
+// nodes. Returns GASNET_OK, GASNET_ERR_RESOURCE, or GASNET_ERR_NOT_INIT if the process has joined
+// before. Before gasnet_attach the program may only call gasnet_mynode, gasnet_nodes,
 // gasnet_getMaxLocalSegmentSize, gasnet_getMaxGlobalSegmentSize, gasnet_getenv,
-// gasnet_QueryGexObjects and gasnet_exit may follow.
+// gasnet_QueryGexObjects and gasnet_exit.
 AQ_API_INLINE int gasnet_init(int *argc, char ***argv)
 {
     const aq_api_build_t build = aq_api_this_build();
     return aq_api_gasnet1_init(argc, argv, &build);
 }
 
-// Registers the handlers of table (NULL when there are none) and gives this node a segment of
-// segsize bytes, a multiple of GASNET_PAGESIZE up to gasnet_getMaxLocalSegmentSize(). 0 counts as
-// one page, (uintptr_t)-1 as the most there may be. minheapoffset is ignored. Fixed indices come
-// first; the others get the highest that are free, in the order of the table, which is the caller's
-// again afterwards. Collective, once, after gasnet_init; blocks. Returns GASNET_OK; with a message
-// and nothing done GASNET_ERR_NOT_INIT (not after gasnet_init, or a second time) or
-// GASNET_ERR_BAD_ARG; GASNET_ERR_RESOURCE.
+// Registers the handlers in table (NULL if there are none) and allocates this node's segment of
+// segsize bytes, a multiple of GASNET_PAGESIZE up to gasnet_getMaxLocalSegmentSize(). A segsize of
+// 0 means one page, (uintptr_t)-1 the largest segment. minheapoffset is ignored. Handlers with
+// index 0 get the highest indices that are free, in the order of the table, and the call writes
+// these indices into the table. The caller may free the table afterwards. Collective, once, after
+// gasnet_init; blocks. Returns GASNET_OK; GASNET_ERR_NOT_INIT (not after gasnet_init, or called
+// twice) or GASNET_ERR_BAD_ARG, both with a message and without any effect; or GASNET_ERR_RESOURCE.
 AQ_API int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                          uintptr_t minheapoffset);
 
-// The objects behind the calls of this header; each output may be NULL. The segment is
-// GEX_SEGMENT_INVALID before one is attached. Allowed in handlers.
+// Returns the GASNet-EX objects that the calls of this header use. Each output may be NULL. The
+// segment is GEX_SEGMENT_INVALID before gasnet_attach. Allowed in handlers.
 AQ_API void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM_t *tm_p,
                                    gex_Segment_t *segment_p);
 
@@ -82,18 +83,19 @@ AQ_API_INLINE gasnet_node_t gasnet_nodes(void)
 {
     return gex_System_QueryJobSize();
 }
-// In no specification: variables of GASNet that clients read.
+// Not in the specification: names of variables that clients read.
 #define gasneti_mynode gasnet_mynode()
 #define gasneti_nodes gasnet_nodes()
 
-// Fills in the entries of the nodes below numentries; further ones stay as they are. Returns
-// GASNET_OK, GASNET_ERR_BAD_ARG for a negative number, GASNET_ERR_NOT_INIT before gasnet_init,
-// GASNET_ERR_RESOURCE when memory is out. gasnet_getSegmentInfo is in gasnetex_core.h.
+// Fills in one entry for each node below numentries; entries beyond the size of the job stay
+// unchanged. Returns GASNET_OK, GASNET_ERR_BAD_ARG if numentries is negative, GASNET_ERR_NOT_INIT
+// before gasnet_init, or GASNET_ERR_RESOURCE if memory is exhausted. gasnetex_core.h declares
+// gasnet_getSegmentInfo.
 AQ_API int gasnet_getNodeInfo(gasnet_nodeinfo_t *nodeinfo_table, int numentries);
 
 // ---- threads and atomicity ----
 
-// Handlers run in polls only, so that there is nothing to hold.
+// These do nothing: handlers run only while a thread polls, so there are no interrupts.
 AQ_API_INLINE void gasnet_hold_interrupts(void) {}
 AQ_API_INLINE void gasnet_resume_interrupts(void) {}
 
@@ -125,7 +127,7 @@ AQ_API_INLINE int gasnet_hsl_trylock(gasnet_hsl_t *hsl)
 
 AQ_API gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node);
 
-// With a debug build the library checks that the call may be made and that there is such a node.
+// In a debug build the library checks that the call is allowed and that node exists.
 AQ_API_INLINE gex_TM_t aq_api_gasnet1(const char *call, gasnet_node_t node)
 {
 #ifdef GASNET_DEBUG
@@ -155,9 +157,10 @@ AQ_API_INLINE void gasnet_put_bulk(gasnet_node_t node, void *dest, const void *s
     gex_RMA_PutBlocking(aq_api_gasnet1("gasnet_put_bulk", node), node, dest, src, nbytes, 0);
 }
 
-// nb: returns a handle to wait for, perhaps GASNET_INVALID_HANDLE: complete. nbi: waited for by the
-// syncnbi calls of this thread, or by its access region. The source of a put may be overwritten
-// when the call returns; with _bulk only when the put is synchronized.
+// nb: returns a handle to synchronize; GASNET_INVALID_HANDLE means that the operation is complete.
+// nbi: the syncnbi calls of this thread, or its access region, synchronize the operation. The
+// caller may overwrite the source of a put when the call returns, with _bulk when the put is
+// synchronized.
 AQ_API_INLINE gasnet_handle_t gasnet_get_nb(void *dest, gasnet_node_t node, void *src,
                                             size_t nbytes)
 {
@@ -206,7 +209,7 @@ AQ_API gasnet_handle_t aq_api_memset_nb(gex_TM_t tm, gasnet_node_t node, void *d
                                         size_t nbytes);
 AQ_API void aq_api_memset_nbi(gex_TM_t tm, gasnet_node_t node, void *dest, int val, size_t nbytes);
 
-// True when it could be done here.
+// Does the memset if the memory of node is mapped in this process; returns whether it did.
 AQ_API_INLINE int aq_api_memset_mapped(gex_TM_t tm, gasnet_node_t node, void *dest, int val,
                                        size_t nbytes)
 {
@@ -239,7 +242,7 @@ AQ_API_INLINE void gasnet_memset(gasnet_node_t node, void *dest, int val, size_t
         gex_Event_Wait(aq_api_memset_nb(tm, node, dest, val, nbytes));
 }
 
-// ---- values: the nbytes (1 to 8) low-order bytes of an integer ("Register-memory operations")
+// ---- values ("Register-memory operations"): the nbytes (1 to 8) low-order bytes of an integer
 // ----
 
 AQ_API_INLINE void gasnet_put_val(gasnet_node_t node, void *dest, gasnet_register_value_t value,
@@ -263,9 +266,9 @@ AQ_API_INLINE gasnet_register_value_t gasnet_get_val(gasnet_node_t node, void *s
     return gex_RMA_GetBlockingVal(aq_api_gasnet1("gasnet_get_val", node), node, src, nbytes, 0);
 }
 
-// A get of a value; opaque. Each one has to be given to gasnet_wait_syncnb_valget, once.
+// A get of a value; opaque. The caller passes each handle to gasnet_wait_syncnb_valget once.
 typedef struct {
-    struct aq_api_valget *pending; // NULL: the value is here
+    struct aq_api_valget *pending; // NULL: the get is complete and value is set
     gasnet_register_value_t value;
 } gasnet_valget_handle_t;
 
@@ -291,9 +294,9 @@ AQ_API_INLINE gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_ha
 
 // ---- synchronization ----
 
-// Success ends the life of a handle; in arrays it becomes GASNET_INVALID_HANDLE, which all calls
-// skip. try: polls once, then returns GASNET_OK or GASNET_ERR_NOT_READY. some: at least one, or
-// there is none.
+// A synchronized handle is no longer valid; in arrays it becomes GASNET_INVALID_HANDLE, which all
+// calls ignore. try polls once and returns GASNET_OK or GASNET_ERR_NOT_READY; wait blocks. some
+// needs one complete handle, or none left in the array; all needs all handles complete.
 AQ_API_INLINE void gasnet_wait_syncnb(gasnet_handle_t handle)
 {
     gex_Event_Wait(handle);
@@ -322,8 +325,8 @@ AQ_API_INLINE int gasnet_try_syncnb_some(gasnet_handle_t *handles, size_t numhan
     return gex_Event_TestSome(handles, numhandles, 0);
 }
 
-// The implicit operations of this thread outside of access regions: its gets, its puts and memsets,
-// or all.
+// Synchronize this thread's implicit (nbi) operations outside of access regions: gets; puts and
+// memsets; or all.
 AQ_API_INLINE void gasnet_wait_syncnbi_gets(void)
 {
     gex_NBI_Wait(GEX_EC_GET, 0);
@@ -352,7 +355,8 @@ AQ_API_INLINE int gasnet_try_syncnbi_all(void)
     return gex_NBI_Test(GEX_EC_GET | GEX_EC_PUT, 0);
 }
 
-// Implicit operations between these calls belong to the handle that the second one returns.
+// The handle that gasnet_end_nbi_accessregion returns stands for all implicit operations since the
+// begin call of this thread.
 AQ_API_INLINE void gasnet_begin_nbi_accessregion(void)
 {
     gex_NBI_BeginAccessRegion(0);
@@ -383,7 +387,8 @@ AQ_API_INLINE size_t gasnet_AMMaxLongReply(void)
     return gex_AM_LUBReplyLong();
 }
 
-// The node that sent the message; only in the handler that got the token. Returns GASNET_OK.
+// Sets *srcindex to the node that sent the message. Allowed only in the handler that received the
+// token. Returns GASNET_OK.
 AQ_API_INLINE int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_node_t *srcindex)
 {
     gex_Token_Info_t info;
@@ -393,8 +398,9 @@ AQ_API_INLINE int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_node_t *src
 }
 
 // All calls with N arguments; P, ARRAY and ARGS are as in gasnetex_am.h. They return GASNET_OK. The
-// payload may be overwritten when the call returns, with LongAsync too. Requests may block and run
-// handlers; replies, which only a request's handler may send and once, run handlers of replies.
+// caller may overwrite the payload when the call returns, also with LongAsync. Requests may block,
+// and then run handlers. A reply is allowed once, in the handler of a request; it may block, and
+// then runs handlers of replies only.
 #define AQ_API_GASNET1_AM_CALLS(N, P, ARRAY, ARGS)                                                 \
     AQ_API_INLINE int gasnet_AMRequestShort##N(gasnet_node_t dest, gasnet_handler_t h P)           \
     {                                                                                              \

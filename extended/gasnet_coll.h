@@ -1,14 +1,15 @@
 // GASNet-EX collectives: broadcast and reductions over a team. gex_Coll_BarrierNB is declared by
 // gasnetex.h already.
 //
-// Specification: "Collectives". All calls are collective over the team: all its members make the
-// same calls, in the same order, with the same values of the arguments called single-valued. They
-// do not wait for the other members, but may send and run handlers. Any number may be outstanding,
-// of several teams too; several threads may make these calls at the same time over different teams,
-// but not over one. The event completes when this rank's output is there and its input may be
-// reused; buffers belong to the library until then, and may lie anywhere. flags must be 0. Wrong
-// arguments, and different ones at different ranks, end the job with a message in a debug build
-// (configure --enable-debug). The collectives of GASNet-1 (gasnet_coll1.h) come with this header.
+// Specification: "Collectives". All calls are collective over the team: all members make the same
+// calls, in the same order, with the same values of the single-valued arguments. Calls do not wait
+// for the other members, but may send and run handlers. Any number of operations may be
+// outstanding. Several threads may make these calls at the same time over different teams, but not
+// over one team. The event completes when this rank's output is complete and its input may be
+// reused; the library uses the buffers until then. Buffers may be anywhere in memory. flags must be
+// 0. In a debug build (configure --enable-debug) illegal arguments, and single-valued arguments
+// that differ between ranks, end the job with a message. The collectives of GASNet-1
+// (gasnet_coll1.h) come with this header.
 #ifndef GASNET_COLL_H
 #define GASNET_COLL_H
 
@@ -19,25 +20,26 @@
 extern "C" {
 #endif
 
-// Copies nbytes (0 or more) at src of rank root to dst of every member; src of the others is
-// ignored. At the root src may be equal to dst, but not overlap it otherwise. Single-valued: root,
+// Copies nbytes (0 or more) from src of rank root to dst of every member; src of the other members
+// is ignored. At the root src and dst may be equal, but not overlap otherwise. Single-valued: root,
 // nbytes.
 AQ_API gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                         size_t nbytes, gex_Flags_t flags);
 
-// A client's own operator: arg2_and_out[i] = arg1[i] (+) arg2_and_out[i] for count elements, which
-// is any positive number. It may make no call but those allowed while a handler-safe lock is held,
-// and is run by any thread that is in the library.
+// A client's own operator: computes arg2_and_out[i] = arg1[i] (+) arg2_and_out[i] for count (at
+// least 1) elements. The function may only make calls that are allowed while a handler-safe lock is
+// held. Any thread that is in the library may run the function.
 typedef void (*gex_Coll_ReduceFn_t)(const void *arg1, void *arg2_and_out, size_t count,
                                     const void *cdata);
 
-// Reduce dt_cnt (at least 1) elements of type dt, dt_sz bytes each, of all members, element by
-// element, to dst of rank root or of all ranks. The order in which the operator is applied depends
-// on the team, the root and the sizes only; with GEX_OP_USER_NC it is that of the ranks. dt_sz of
-// GEX_DT_USER has no limit but memory. src may be equal to dst (ReduceToAll: at all ranks or at
-// none). op: GEX_OP_ADD, MULT, MIN, MAX; AND, OR, XOR for integers; USER and USER_NC with any type,
-// which then call user_op with user_cdata. Another op for the type ends the job in every build.
-// Single-valued: all but dst, src, user_op, user_cdata.
+// Reduce the src arrays of all members, element by element, to dst of rank root or of all members.
+// An array has dt_cnt (at least 1) elements of type dt, of dt_sz bytes each; only memory limits
+// dt_sz of GEX_DT_USER. src and dst may be equal (ReduceToAll: at all ranks or at none). op is
+// GEX_OP_ADD, MULT, MIN or MAX; AND, OR or XOR for integers; or USER or USER_NC for any type, which
+// call user_op with user_cdata. Another op ends the job with a message in every build. The order in
+// which operators are applied depends only on the team, the root and the sizes; with GEX_OP_USER_NC
+// it is the order of the ranks. Single-valued: all arguments except dst, src, user_op and
+// user_cdata.
 AQ_API gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                           gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                           gex_Coll_ReduceFn_t user_op, void *user_cdata,

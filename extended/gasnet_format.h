@@ -1,6 +1,6 @@
-// Constants and descriptors as text, for messages of clients. None of the specifications has these
-// names; GASNet's own test programs and some clients use them. All are allowed everywhere, do not
-// block, and end the text with a NUL.
+// Format constants and descriptors as text, for messages of clients. The specifications do not have
+// these names, but GASNet's test programs and some clients use them. All calls are allowed
+// everywhere, do not block, and terminate the text with a NUL.
 #ifndef GASNET_FORMAT_H
 #define GASNET_FORMAT_H
 
@@ -12,14 +12,16 @@
 extern "C" {
 #endif
 
-// "GEX_OP_ADD|GEX_OP_SET", "0" for none, and bits without a name as one number. Returns the bytes
-// that the text takes, with the NUL; with buf NULL it just counts.
+// Text such as "GEX_OP_ADD|GEX_OP_SET"; "0" if no bit is set; bits without a name are one number.
+// Return the size of the text in bytes, including the NUL. If buf is NULL, they only return the
+// size.
 AQ_API size_t gasnett_format_ti(char *buf, gex_TI_t mask);
 AQ_API size_t gasnett_format_dt(char *buf, gex_DT_t types);
 AQ_API size_t gasnett_format_op(char *buf, gex_OP_t ops);
 
-// The sides of non-contiguous transfers. _bufsz gives the bytes that buf has to have; what
-// describes the transfer is that of gasnet_vis.h. reserved: pass NULL.
+// The sides of non-contiguous transfers. The calls named _bufsz return the size in bytes that buf
+// needs; the others return buf. gasnet_vis.h explains the arguments that describe a transfer.
+// reserved must be NULL.
 AQ_API size_t gasnett_format_memveclist_bufsz(size_t count);
 AQ_API char *gasnett_format_memveclist(char *buf, size_t count, const gex_Memvec_t *list);
 AQ_API size_t gasnett_format_addrlist_bufsz(size_t count);

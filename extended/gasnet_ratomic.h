@@ -1,9 +1,10 @@
 // GASNet-EX remote atomics. Specification: "Atomic Domains", "Remote Atomic Operations".
 //
-// An operation of one processor instruction on memory that is mapped here is done in this header,
-// when its opcode is a compile-time constant, and is complete on return. Everything else is a call.
+// An operation with a compile-time constant opcode is inline if the memory is mapped in this
+// process and the processor has an instruction for it; such an operation is complete when the call
+// returns. Otherwise the operation is a call of the library.
 //
-// Inside, a value is its bits: the low ones of 64 for a type of 32 bits.
+// Internally a value is a uint64_t with the bits of the value; a type of 32 bits uses the low half.
 #ifndef GASNET_RATOMIC_H
 #define GASNET_RATOMIC_H
 
@@ -15,9 +16,9 @@
 extern "C" {
 #endif
 
-// The head that a domain's handle points to, which clients only read. Pinned: changes only with
-// AQ_API_ABI. peer_shift is as in a team's head; an odd entry sends the operations on that rank
-// into the library.
+// The public part of a domain; clients only read it. The layout changes only together with
+// AQ_API_ABI. peer_shift is as in struct gex_tm: if an entry is odd, operations on that rank call
+// the library.
 struct gex_ad {
     const intptr_t *peer_shift;
 };
@@ -25,17 +26,19 @@ typedef struct gex_ad *gex_AD_t;
 
 #define GEX_AD_INVALID ((gex_AD_t)0)
 
-// Makes a domain for operations ops (GEX_OP_* joined by |) on type dt in the segments of tm's
-// members. Collective with the same dt, ops and flags; neither blocks nor synchronizes; other
-// threads may make domains of other teams at the same time. flags: GEX_FLAG_AD_FAVOR_*, at most
-// one, or 0. An operation or type that remote atomics do not have ends the job in every build. The
-// domain is the caller's until gex_AD_Destroy, and must go before tm.
+// Creates a domain for the operations ops (GEX_OP_* joined by |) on values of type dt in the
+// segments of the members of tm. Collective over tm with the same dt, ops and flags; neither blocks
+// nor synchronizes. Other threads may create domains of other teams at the same time. flags is 0 or
+// one of GEX_FLAG_AD_FAVOR_*. An operation or type that remote atomics do not support ends the job
+// with a message in every build. The caller destroys the domain with gex_AD_Destroy, before tm.
 AQ_API void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops,
                           gex_Flags_t flags);
-// Collective; all operations on the domain are complete at all ranks. Does not synchronize.
+// Destroys a domain. Collective; all operations on the domain must be complete at all ranks before
+// any rank calls. Neither blocks nor synchronizes.
 AQ_API void gex_AD_Destroy(gex_AD_t ad);
 
-// What the domain was made with, and the client's word (NULL at first). Allowed in handlers.
+// The arguments of gex_AD_Create, and the client's pointer (CData; initially NULL). Allowed in
+// handlers.
 AQ_API gex_Flags_t gex_AD_QueryFlags(gex_AD_t ad);
 AQ_API gex_TM_t gex_AD_QueryTM(gex_AD_t ad);
 AQ_API gex_DT_t gex_AD_QueryDT(gex_AD_t ad);
@@ -43,12 +46,12 @@ AQ_API gex_OP_t gex_AD_QueryOps(gex_AD_t ad);
 AQ_API void gex_AD_SetCData(gex_AD_t ad, const void *val);
 AQ_API void *gex_AD_QueryCData(gex_AD_t ad);
 
-// ---- inside ----
+// ---- implementation ----
 
 typedef struct aq_api_atomic {
     uint64_t operand1, operand2; // bits
     void *result;
-    void *addr; // as the target sees it
+    void *addr; // an address of the target
     gex_Rank_t rank;
     gex_DT_t dt;
     gex_OP_t op;
@@ -60,23 +63,23 @@ AQ_API int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic);
 
 #define AQ_API_DT_64 (GEX_DT_I64 | GEX_DT_U64 | GEX_DT_DBL)
 #define AQ_API_DT_REAL (GEX_DT_FLT | GEX_DT_DBL)
-// Operations that write to *result_p.
+// Operations that return the old value in *result_p.
 #define AQ_API_OP_FETCHING                                                                         \
     (GEX_OP_FAND | GEX_OP_FOR | GEX_OP_FXOR | GEX_OP_FADD | GEX_OP_FSUB | GEX_OP_FMULT |           \
      GEX_OP_FMIN | GEX_OP_FMAX | GEX_OP_FINC | GEX_OP_FDEC | GEX_OP_SWAP | GEX_OP_FCAS |           \
      GEX_OP_GET)
-// Operations of one instruction: those on any type, and those on integers.
+// Operations of one instruction: on any type, and on integers only.
 #define AQ_API_OP_ACCESSORS (GEX_OP_SET | GEX_OP_CAS | GEX_OP_GET | GEX_OP_SWAP | GEX_OP_FCAS)
 #define AQ_API_OP_DIRECT                                                                           \
     (GEX_OP_ADD | GEX_OP_SUB | GEX_OP_INC | GEX_OP_DEC | GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR |     \
      GEX_OP_FADD | GEX_OP_FSUB | GEX_OP_FINC | GEX_OP_FDEC | GEX_OP_FAND | GEX_OP_FOR |            \
      GEX_OP_FXOR)
 
-// The target's object may be of another type.
+// may_alias because the client's object may have another type.
 typedef uint32_t __attribute__((may_alias)) aq_api_u32_t;
 typedef uint64_t __attribute__((may_alias)) aq_api_u64_t;
 
-// So that constant opcodes, types and flags are seen as such.
+// Always inline, so that the compiler knows constant opcodes, types and flags.
 #define AQ_API_AD_INLINE static inline __attribute__((always_inline))
 
 AQ_API_AD_INLINE uint64_t aq_api_bits(const void *value, size_t nbytes)
@@ -106,7 +109,7 @@ AQ_API_AD_INLINE int aq_api_order(gex_Flags_t flags)
     return flags & GEX_FLAG_AD_REL ? __ATOMIC_RELEASE : __ATOMIC_RELAXED;
 }
 
-// A load does not release, and a store does not acquire: asked for that, they get a full fence.
+// A load cannot release and a store cannot acquire, so those combinations need a full fence.
 AQ_API_AD_INLINE uint64_t aq_api_atomic_get(void *at, int wide, gex_Flags_t flags)
 {
     const int order = flags & GEX_FLAG_AD_ACQ ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
@@ -134,7 +137,7 @@ AQ_API_AD_INLINE uint64_t aq_api_atomic_swap(void *at, int wide, uint64_t a, gex
                 : __atomic_exchange_n((aq_api_u32_t *)at, (uint32_t)a, order);
 }
 
-// Returns what was there: a, when b was written.
+// Returns the old value. If it equals a, b was stored.
 AQ_API_AD_INLINE uint64_t aq_api_atomic_cas(void *at, int wide, uint64_t a, uint64_t b,
                                             gex_Flags_t flags)
 {
@@ -177,14 +180,14 @@ AQ_API_AD_INLINE uint64_t aq_api_atomic_xor(void *at, int wide, uint64_t a, gex_
                 : __atomic_fetch_xor((aq_api_u32_t *)at, (uint32_t)a, order);
 }
 
-// Does the processor have it as one instruction?
+// Whether the processor has an instruction for this operation.
 AQ_API_AD_INLINE int aq_api_atomic_is_direct(gex_DT_t dt, gex_OP_t op)
 {
     return (op & (dt & AQ_API_DT_REAL ? AQ_API_OP_ACCESSORS
                                       : AQ_API_OP_ACCESSORS | AQ_API_OP_DIRECT)) != 0;
 }
 
-// Performs such an operation on memory of this process; returns what was there (SET: 0).
+// Performs such an operation on mapped memory; returns the old value (for GEX_OP_SET: 0).
 AQ_API_AD_INLINE uint64_t aq_api_atomic_direct(void *at, gex_DT_t dt, gex_OP_t op, uint64_t a,
                                                uint64_t b, gex_Flags_t flags)
 {
@@ -213,7 +216,8 @@ AQ_API_AD_INLINE uint64_t aq_api_atomic_direct(void *at, gex_DT_t dt, gex_OP_t o
     return 0;
 }
 
-// True when the operation was done in line. With a debug build false: the library checks each one.
+// Performs the operation inline if possible, and returns whether it did. Always false in a debug
+// build, so that the library checks each operation.
 AQ_API_AD_INLINE int aq_api_atomic_here(gex_AD_t ad, void *result, gex_Rank_t rank, void *addr,
                                         gex_DT_t dt, gex_OP_t op, uint64_t a, uint64_t b,
                                         gex_Flags_t flags)
@@ -240,16 +244,17 @@ AQ_API_AD_INLINE int aq_api_atomic_here(gex_AD_t ad, void *result, gex_Rank_t ra
 
 // ---- the operations ----
 
-// gex_AD_OpNB_I32 and its kin: performs opcode (one GEX_OP_* that the domain has) on the value at
-// tgt_addr in the segment of tgt_rank, aligned to its size. result_p receives the old value when
-// the event is complete, if opcode fetches; it and operands that opcode does not take are ignored.
-// Compare-and-swap of floating-point values compares their bits. flags: GEX_FLAG_IMMEDIATE,
-// GEX_FLAG_AD_MY_RANK or _MY_NBRHD, GEX_FLAG_AD_ACQ, _REL, GEX_FLAG_RANK_IS_JOBRANK. May block for
-// resources, and then runs handlers, unless IMMEDIATE: then returns GEX_EVENT_NO_OP.
+// gex_AD_OpNB_I32 and the same for the other types: performs opcode (one GEX_OP_* of the domain) on
+// the value at tgt_addr, which is aligned to its size, in the segment of tgt_rank. A fetching
+// opcode has stored the old value in *result_p when the returned event completes. result_p and
+// operands that opcode does not use are ignored. Compare-and-swap of floating-point values compares
+// the bits. flags: GEX_FLAG_IMMEDIATE, GEX_FLAG_AD_MY_RANK, GEX_FLAG_AD_MY_NBRHD, GEX_FLAG_AD_ACQ,
+// GEX_FLAG_AD_REL, GEX_FLAG_RANK_IS_JOBRANK. The call may block for resources, and then runs
+// handlers; with GEX_FLAG_IMMEDIATE it returns GEX_EVENT_NO_OP instead.
 //
-// gex_AD_OpNBI_I32 and its kin: the same, found complete with gex_NBI_Test or _Wait: GEX_EC_PUT for
-// SET, GEX_EC_GET for GET, else GEX_EC_RMW. Returns 0, or non-zero when IMMEDIATE and nothing was
-// done.
+// gex_AD_OpNBI_I32 and the same for the other types: as above, but gex_NBI_Test and gex_NBI_Wait
+// find the completion, in category GEX_EC_PUT for GEX_OP_SET, GEX_EC_GET for GEX_OP_GET, and
+// GEX_EC_RMW otherwise. Return 0, or non-zero if flags has GEX_FLAG_IMMEDIATE and nothing was done.
 #define AQ_API_AD_OP(RETURN, NAME, SUFFIX, TYPE, DONE, CALL)                                       \
     AQ_API_AD_INLINE RETURN gex_AD_##NAME##_##SUFFIX(                                              \
         gex_AD_t ad, TYPE *result_p, gex_Rank_t tgt_rank, void *tgt_addr, gex_OP_t opcode,         \

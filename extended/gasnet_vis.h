@@ -1,20 +1,19 @@
 // GASNet-EX: non-contiguous put and get (vector, indexed, strided), and their GASNet-1 forms.
 //
-// Specification: "Vector/Indexed/Strided (VIS)" of the GASNet-EX specification; the GASNet-1 forms
-// are those of the document that it refers to, upc_memcpy_gasnet-2.0.pdf.
+// Specification: GASNet-EX, "Vector/Indexed/Strided (VIS)". The GASNet-1 forms are specified in
+// upc_memcpy_gasnet-2.0.pdf, to which that section refers.
 //
-// Both sides of an operation describe the same number of bytes, which are taken in order; they need
-// not be cut into pieces alike. Destination locations must not overlap each other or the source.
-// Remote addresses lie in the segment of the peer. All lists, and the memory they name, belong to
-// the caller and stay unchanged until the operation is complete; the arrays of strides and counts
-// only until the call returns.
+// Both sides of an operation describe the same number of bytes, which are copied in order; the two
+// sides may have different pieces. Destination locations must not overlap each other or the source.
+// Remote addresses lie in the segment of the peer. The caller keeps all lists, and the memory that
+// they describe, valid and unchanged until the operation is complete, and arrays of strides and
+// counts until the call returns.
 //
-// A call that returns int returns 0, and one that returns an event the root event of the operation;
-// with GEX_FLAG_IMMEDIATE non-zero or GEX_EVENT_NO_OP when it would have had to wait and did
-// nothing. A call may block for resources, and then runs handlers, unless flags has
-// GEX_FLAG_IMMEDIATE; a Blocking call returns when the operation is complete.
-// GEX_FLAG_ENABLE_LEAF_LC (puts, NB and NBI): the local completion of the data can be asked for, by
-// gex_Event_QueryLeaf(event, GEX_EC_LC) or gex_NBI_Wait(GEX_EC_LC, 0).
+// A call may block for resources, and then runs handlers. With GEX_FLAG_IMMEDIATE such a call does
+// nothing instead and returns non-zero or GEX_EVENT_NO_OP. Otherwise calls return 0 or the root
+// event of the operation. A Blocking call returns when the operation is complete. With
+// GEX_FLAG_ENABLE_LEAF_LC (puts, NB and NBI) the client can wait for the local completion of the
+// data, by gex_Event_QueryLeaf(event, GEX_EC_LC) or gex_NBI_Wait(GEX_EC_LC, 0).
 #ifndef GASNET_VIS_H
 #define GASNET_VIS_H
 
@@ -24,7 +23,7 @@
 extern "C" {
 #endif
 
-// Lists of pieces, each with its own length; a length may be 0.
+// Vector: lists of pieces of different lengths in bytes; a length may be 0.
 AQ_API int gex_VIS_VectorPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                                      gex_Memvec_t const dstlist[], size_t srccount,
                                      gex_Memvec_t const srclist[], gex_Flags_t flags);
@@ -44,7 +43,7 @@ AQ_API int gex_VIS_VectorGetNBI(gex_TM_t tm, size_t dstcount, gex_Memvec_t const
                                 gex_Rank_t srcrank, size_t srccount, gex_Memvec_t const srclist[],
                                 gex_Flags_t flags);
 
-// Lists of the addresses of pieces that all have the same length, dstlen or srclen bytes.
+// Indexed: lists of the addresses of pieces of one length, dstlen or srclen bytes.
 AQ_API int gex_VIS_IndexedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                                       void *const dstlist[], size_t dstlen, size_t srccount,
                                       void *const srclist[], size_t srclen, gex_Flags_t flags);
@@ -64,9 +63,10 @@ AQ_API int gex_VIS_IndexedGetNBI(gex_TM_t tm, size_t dstcount, void *const dstli
                                  gex_Rank_t srcrank, size_t srccount, void *const srclist[],
                                  size_t srclen, gex_Flags_t flags);
 
-// Blocks of elemsz contiguous bytes in a grid of stridelevels dimensions: count[i] steps of
-// dststrides[i] or srcstrides[i] bytes, which may be negative, dimension 0 running fastest. Without
-// levels one block. Nothing happens when elemsz or a count is 0.
+// Strided: blocks of elemsz contiguous bytes in a grid of stridelevels dimensions. Dimension i has
+// count[i] blocks at distances of dststrides[i] or srcstrides[i] bytes, which may be negative;
+// dimension 0 varies fastest. With 0 dimensions there is one block. If elemsz or a count is 0, the
+// operation copies nothing.
 AQ_API int gex_VIS_StridedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
                                       const ptrdiff_t dststrides[], void *srcaddr,
                                       const ptrdiff_t srcstrides[], size_t elemsz,
@@ -94,24 +94,25 @@ AQ_API int gex_VIS_StridedGetNBI(gex_TM_t tm, void *dstaddr, const ptrdiff_t dst
                                  size_t elemsz, const size_t count[], size_t stridelevels,
                                  gex_Flags_t flags);
 
-// Most bytes that a peer completion handler can be given.
+// The largest payload of a peer completion handler, in bytes.
 #define GEX_VIS_MAX_PEERCOMPLETION ((size_t)256)
 
-// The next non-contiguous operation of this thread, which must be a put without IMMEDIATE, runs a
-// handler at its target when its data is there: a Medium reply handler without arguments, with
-// `nbytes` (up to GEX_VIS_MAX_PEERCOMPLETION) from `source_addr` as payload. The payload belongs to
-// the caller and stays unchanged until that put is complete. Handler 0 withdraws the setting. flags
-// is 0. Does not block. Specification: "VIS Put Peer Completion".
+// Selects a handler that the next non-contiguous operation of this thread, which must be a put
+// without GEX_FLAG_IMMEDIATE, runs at its target after the data has arrived there: a Medium reply
+// handler without arguments, whose payload is nbytes (up to GEX_VIS_MAX_PEERCOMPLETION) from
+// source_addr. The caller keeps the payload unchanged until that put is complete. Handler 0 cancels
+// the selection. flags is 0. Does not block. Specification: "VIS Put Peer Completion".
 AQ_API void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void *source_addr,
                                              size_t nbytes, gex_Flags_t flags);
 
 // ---- GASNet-1 ----
 
-// The team that GASNet-1 calls talk to: all ranks.
+// The primordial team, which GASNet-1 calls use.
 AQ_API gex_TM_t aq_api_gasnet1_team;
 
-// As the calls above, without flags. The strides hold ptrdiff_t values, count[0] is the size of a
-// block in bytes, and count[1] to count[stridelevels] are the steps of each level.
+// The GASNet-1 forms of the calls above, without flags. The strides hold ptrdiff_t values, count[0]
+// is the size of a block in bytes, and count[1] to count[stridelevels] are the number of blocks in
+// each dimension.
 AQ_API_INLINE void gasnet_putv_bulk(gex_Rank_t dstrank, size_t dstcount,
                                     gasnet_memvec_t const dstlist[], size_t srccount,
                                     gasnet_memvec_t const srclist[])

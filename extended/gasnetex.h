@@ -1,13 +1,14 @@
 // GASNet-EX: the one header that clients include. Define GASNET_SEQ, GASNET_PAR or
-// GASNET_PARSYNC first; without one, the library that the client is linked with decides.
+// GASNET_PARSYNC first; if none is defined, the library that the client is linked with has the
+// thread mode.
 //
-// The layers, from below: gasnet_fwd.h (types and constants), gasnetex_core.h (objects, events,
-// progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier), gasnet_format.h
-// (constants as text); and gasnet_tools.h, which also serves programs without a job. Clients expect
-// INT_MAX and its kin to come with it.
+// The layers, from the lowest up: gasnet_fwd.h (types and constants), gasnetex_core.h (objects,
+// events, progress), gasnetex_am.h (active messages), gasnetex_rma.h (put, get, barrier),
+// gasnet_format.h (constants as text), and gasnet_tools.h, which also works in programs without a
+// job. This header includes <limits.h> because clients rely on it.
 #ifndef GASNETEX_H
 #define GASNETEX_H
-#define _INCLUDED_GASNETEX_H 1 // by which clients see that this header is included
+#define _INCLUDED_GASNETEX_H 1 // tells clients that this header is included
 
 #include <limits.h>
 

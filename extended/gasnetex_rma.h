@@ -1,10 +1,10 @@
 // GASNet-EX extended API: contiguous put and get, barriers.
 //
 // Include <gasnetex.h>, not this file. Specification: "Extended API", "Collectives Part I.
-// Barrier". A put or get to a peer whose memory is mapped here is a table load, a copy and a fence
-// in this header; it is complete when it returns. Everything else is a call, which may block for
-// resources (and then runs handlers) unless flags has GEX_FLAG_IMMEDIATE. Addresses belong to the
-// caller until local completion.
+// Barrier". If the memory of the peer is mapped in this process, a put or get is inline (a table
+// load, a copy and a fence) and complete when it returns. Otherwise it is a call of the library,
+// which may block for resources, and then runs handlers, unless flags has GEX_FLAG_IMMEDIATE. The
+// library uses the caller's buffers until local completion. Sizes (nbytes) are in bytes.
 #ifndef GASNETEX_RMA_H
 #define GASNETEX_RMA_H
 
@@ -29,8 +29,9 @@ AQ_API int aq_api_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
 AQ_API gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                                  gex_Flags_t flags);
 
-// True when the memory of a rank is mapped here; then *shift leads to it. With a debug build false:
-// the library checks each put and get, the rank too.
+// Returns true if the memory of rank is mapped in this process, and sets *shift to the difference
+// of the addresses. Always false in a debug build, so that the library checks the arguments of each
+// put and get.
 AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 {
 #ifdef GASNET_DEBUG
@@ -43,8 +44,8 @@ AQ_API_INLINE int aq_api_mapped(gex_TM_t tm, gex_Rank_t rank, intptr_t *shift)
 #endif
 }
 
-// Copies nbytes. The few sizes that a register holds go in one move, which is atomic where both are
-// aligned; larger ones pay one comparison for it.
+// Copies nbytes. A copy of 2, 4 or 8 bytes is one move, which is atomic if both addresses are
+// aligned; larger copies pay one comparison for this.
 AQ_API_INLINE void aq_api_copy(void *dest, const void *src, size_t nbytes)
 {
     if (nbytes > 8)
@@ -71,7 +72,10 @@ AQ_API_INLINE void aq_api_copy_in(void *dest, const void *src, size_t nbytes, in
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-// Returns 0, or non-zero when IMMEDIATE and nothing was done; so do all calls that return int.
+// Put and get nbytes between this process and the segment of rank. Calls that return int return 0,
+// or non-zero if flags has GEX_FLAG_IMMEDIATE and nothing was done; PutNB and GetNB return
+// GEX_EVENT_NO_OP in that case. Blocking calls return when the operation is complete, NB calls
+// return its event, and gex_NBI_Test and gex_NBI_Wait find the completion of NBI operations.
 AQ_API_INLINE int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                       size_t nbytes, gex_Flags_t flags)
 {
@@ -133,12 +137,11 @@ AQ_API_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank
     return GEX_EVENT_INVALID;
 }
 
-// Values: the nbytes (1 to 8) low-order bytes of an integer.
+// Puts and gets of values: the nbytes (1 to 8) low-order bytes of an integer.
 AQ_API_INLINE const void *aq_api_value_bytes(const gex_RMA_Value_t *value, size_t nbytes)
 {
     if (nbytes - 1 >= sizeof *value)
-        __builtin_unreachable(); // not legal; told to the compiler so that it sees the bounds of
-                                 // the copy
+        __builtin_unreachable(); // illegal; the compiler learns the bounds of the copy
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return (const char *)value + (sizeof *value - nbytes);
 #else
@@ -177,28 +180,35 @@ AQ_API_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *d
 
 // ---- barriers ----
 
-// Split-phase barrier over a team. Collective. Several may be outstanding, and several threads may
-// start them at the same time over different teams. A rank that polls nowhere else handles what was
-// sent ahead of a barrier: the call polls where the barrier is complete at once, else the wait
-// does. The same holds for gasnet_barrier_notify.
+// Starts a split-phase barrier over a team. Collective; does not block. Several barriers may be
+// outstanding, and several threads may start barriers over different teams at the same time. The
+// call polls if the barrier completes at once; otherwise waiting for the event polls. So a rank
+// handles the messages that were sent before a barrier even if it polls nowhere else. The same is
+// true of gasnet_barrier_notify.
 AQ_API gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
 
-// The same, blocking: returns when all members have called.
+// Blocks until all members of tm have called.
 AQ_API_INLINE void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(tm, flags));
 }
 
-// The primordial team, which calls of GASNet-1 use; set at init.
+// The primordial team, which GASNet-1 calls use; set by gex_Client_Init and gasnet_init.
 AQ_API gex_TM_t aq_api_gasnet1_team;
 
-// GASNet-1 split-phase barrier over the whole job: notify, then wait or try until it is not
-// GASNET_ERR_NOT_READY. A named barrier (flags 0) checks that all named ranks gave the same id;
-// GASNET_BARRIERFLAG_ANONYMOUS matches any id, and so does _UNNAMED, which promises that no rank
-// names it; _MISMATCH makes it fail. Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, the latter
-// also if this rank names another id at the end. Flags at the end may differ from those at the
-// start, which 1.8.1 forbids and clients do, since UPC allows it. One thread at a time is in these
-// calls, and none in a collective call over the primordial team from notify to the end of wait.
+// GASNet-1 split-phase barrier over the whole job. gasnet_barrier_notify starts the barrier without
+// blocking; then gasnet_barrier_wait blocks until all ranks have started, or the caller repeats
+// gasnet_barrier_try while it returns GASNET_ERR_NOT_READY. gasnet_barrier is notify and wait.
+//
+// With flags 0 a rank names the barrier: all ranks that name it must give the same id.
+// GASNET_BARRIERFLAG_ANONYMOUS matches any id. GASNET_BARRIERFLAG_UNNAMED does too, and promises
+// that no rank names the barrier. GASNET_BARRIERFLAG_MISMATCH makes the barrier fail. Calls return
+// GASNET_OK or GASNET_ERR_BARRIER_MISMATCH, the latter also if this rank's id at the end differs
+// from its id at notify. The flags at the end may differ from those at notify: specification 1.8.1
+// forbids that, but UPC allows it and clients rely on it.
+//
+// One thread at a time may be in these calls, and no thread in a collective call over the
+// primordial team from notify to the end of wait or try.
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
 #define GASNET_BARRIERFLAG_UNNAMED (8 | GASNET_BARRIERFLAG_ANONYMOUS)
@@ -206,8 +216,8 @@ AQ_API void gasnet_barrier_notify(int id, int flags);
 AQ_API int gasnet_barrier_wait(int id, int flags);
 AQ_API int gasnet_barrier_try(int id, int flags);
 AQ_API int gasnet_barrier(int id, int flags);
-// Tells about the last of these barriers, which ended with GASNET_OK: 0, and *id is what its named
-// ranks gave, or non-zero when no rank named it. Does not block.
+// Queries the last of these barriers, which must have ended with GASNET_OK. Returns 0 and sets *id
+// to the id that ranks gave, or returns non-zero if no rank named the barrier. Does not block.
 AQ_API int gasnet_barrier_result(int *id);
 
 #ifdef __cplusplus

@@ -59,11 +59,13 @@
 #define AQ_API_TOOLS_CHECKS "nodebug"
 #endif
 // The configuration of this build as text, for people.
-#define GASNETT_CONFIG_STRING                                                                                        \
-    "RELEASE=" _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY( \
-        GASNET_RELEASE_VERSION_PATCH) ",SPEC=1.20,THREADMODEL=" AQ_API_TOOLS_MODE                                    \
-                                      ",PTR=" _STRINGIFY(                                                            \
-                                          __SIZEOF_POINTER__) "B," AQ_API_TOOLS_CHECKS
+// clang-format off
+#define GASNETT_CONFIG_STRING                                                                      \
+    "RELEASE=" _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR)                                            \
+    "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)      \
+    ",SPEC=1.20,THREADMODEL=" AQ_API_TOOLS_MODE                                                    \
+    ",PTR=" _STRINGIFY(__SIZEOF_POINTER__) "B," AQ_API_TOOLS_CHECKS
+// clang-format on
 
 #ifdef __cplusplus
 extern "C" {
