@@ -1,9 +1,9 @@
-// Fuzzer of the parts of collectives. Build with clang -fsanitize=fuzzer,address,undefined, run
-// with the folder corpus-coll.
+// Fuzzer of the message parts of collectives. Build with clang -fsanitize=fuzzer,address,undefined
+// and run with the folder corpus-coll.
 //
-// An input is: an operation as one rank of a team sees it (12 bytes), then messages (12 bytes
-// each). What must hold: a part that is accepted comes from the rank that owes it, lies where the
-// operation keeps its bytes, and no piece gets more parts than it has.
+// An input describes an operation as one rank of a team sees it (12 bytes), then messages (12 bytes
+// each). Invariants: an accepted part comes from the rank that must send it and lies inside the
+// memory of the operation, and no piece gets more parts than it has.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 
 enum { RANKS_MOST = 64, BYTES_MOST = 1 << 18, UNITS_MOST = 1 << 16, MESSAGE_MOST = 4096 };
 
-// All as bytes, so that an input means the same everywhere.
-typedef struct words {
+// The fields are bytes, so that an input means the same on each machine.
+typedef struct operation {
     uint8_t size, rank, root, kind, in_order, nbrhds, unit[2], count[2], medium[2];
-} words_t;
-typedef struct letter {
+} operation_input_t;
+typedef struct message {
     uint8_t source, row, part[4], nbytes[4], repeat, unused;
-} letter_t;
+} message_input_t;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,28 +30,28 @@ static void require(bool holds)
         abort();
 }
 
-static uint32_t word16(const uint8_t bytes[2])
+static uint32_t read16(const uint8_t bytes[2])
 {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
 }
 
-static uint32_t word32(const uint8_t bytes[4])
+static uint32_t read32(const uint8_t bytes[4])
 {
-    return word16(bytes) | word16(bytes + 2) << 16;
+    return read16(bytes) | read16(bytes + 2) << 16;
 }
 
-// Where an operation without a tree keeps the block of a rank.
+// Returns the address at which an operation without a tree keeps the block of a rank.
 static char *place_of_block(const aq_coll_op_t *op, uint32_t rank)
 {
     return (char *)op->call.dst + (op->call.kind == AQ_COLL_SCATTER ? 0 : rank * op->bytes);
 }
 
-static void deliver(aq_coll_op_t *op, const letter_t *letter)
+static void deliver_message(aq_coll_op_t *op, const message_input_t *message)
 {
-    const aq_coll_mail_t mail = {.source = letter->source,
-                                 .row = letter->row == UINT8_MAX ? UINT32_MAX - 1 : letter->row,
-                                 .part = word32(letter->part),
-                                 .nbytes = word32(letter->nbytes)};
+    const aq_coll_mail_t mail = {.source = message->source,
+                                 .row = message->row == UINT8_MAX ? UINT32_MAX - 1 : message->row,
+                                 .part = read32(message->part),
+                                 .nbytes = read32(message->nbytes)};
     aq_coll_part_t part;
     if (aq_coll_mail_part(op, &mail, &part))
         return;
@@ -66,34 +66,34 @@ static void deliver(aq_coll_op_t *op, const letter_t *letter)
     const uint32_t piece = mail.part / op->parts_of_piece;
     require(piece < op->pieces && part.slot == &op->slots[mail.row * op->pieces + piece]);
     require(part.slot->unbegun-- > 0);
-    memset(part.to, 7, part.nbytes); // the address sanitizer looks
+    memset(part.to, 7, part.nbytes); // the address sanitizer detects a wrong range
 }
 
-static aq_coll_call_t call_of(const words_t *words, uint32_t ranks)
+static aq_coll_call_t call_of(const operation_input_t *operation, uint32_t ranks)
 {
-    const size_t unit = 1 + word16(words->unit) % UNITS_MOST;
-    const int kind =
-        words->kind < 128 ? words->kind % AQ_COLL_SCATTER : AQ_COLL_SCATTER + words->kind % 4;
+    const size_t unit = 1 + read16(operation->unit) % UNITS_MOST;
+    const int kind = operation->kind < 128 ? operation->kind % AQ_COLL_SCATTER
+                                           : AQ_COLL_SCATTER + operation->kind % 4;
     aq_coll_call_t call = {.kind = (aq_coll_kind_t)kind,
-                           .root = words->root % ranks,
+                           .root = operation->root % ranks,
                            .unit = unit,
-                           .count = word16(words->count)};
+                           .count = read16(operation->count)};
     call.count %= BYTES_MOST / unit + 1;
-    call.in_order = (kind == AQ_COLL_TO_ONE || kind == AQ_COLL_TO_ALL) && words->in_order % 2;
+    call.in_order = (kind == AQ_COLL_TO_ONE || kind == AQ_COLL_TO_ALL) && operation->in_order % 2;
     return call;
 }
 
-static void run(const words_t *words, const uint8_t *letters, size_t size)
+static void run_operation(const operation_input_t *operation, const uint8_t *messages, size_t size)
 {
-    const uint32_t ranks = 1 + words->size % RANKS_MOST, nbrhds = 1 + words->nbrhds % ranks;
+    const uint32_t ranks = 1 + operation->size % RANKS_MOST, nbrhds = 1 + operation->nbrhds % ranks;
     uint32_t nbrhd[RANKS_MOST];
     for (uint32_t r = 0; r < ranks; r++)
         nbrhd[r] = r % nbrhds;
-    aq_team_t team = {.head = {.rank = words->rank % ranks, .size = ranks}};
+    aq_team_t team = {.head = {.rank = operation->rank % ranks, .size = ranks}};
     aq_coll_t coll = {.team = &team};
     aq_coll_map_make(&coll.map, ranks, nbrhd, nbrhds);
-    aq_job.max_medium = 1 + word16(words->medium) % MESSAGE_MOST;
-    aq_coll_call_t call = call_of(words, ranks);
+    aq_job.max_medium = 1 + read16(operation->medium) % MESSAGE_MOST;
+    aq_coll_call_t call = call_of(operation, ranks);
     call.dst = malloc(call.unit * call.count * (aq_coll_is_flat(call.kind) ? ranks : 1) + 1);
     call.src = call.dst;
     aq_coll_op_t plan = {.call = call, .coll = &coll};
@@ -101,11 +101,12 @@ static void run(const words_t *words, const uint8_t *letters, size_t size)
     if (call.dst && op) {
         *op = plan;
         aq_coll_op_prepare(op);
-        for (; size >= sizeof(letter_t); letters += sizeof(letter_t), size -= sizeof(letter_t)) {
-            letter_t letter;
-            memcpy(&letter, letters, sizeof letter);
-            for (unsigned i = 0; i <= letter.repeat % 4u; i++)
-                deliver(op, &letter);
+        for (; size >= sizeof(message_input_t);
+             messages += sizeof(message_input_t), size -= sizeof(message_input_t)) {
+            message_input_t message;
+            memcpy(&message, messages, sizeof message);
+            for (unsigned i = 0; i <= message.repeat % 4u; i++)
+                deliver_message(op, &message);
         }
     }
     free(op);
@@ -115,10 +116,10 @@ static void run(const words_t *words, const uint8_t *letters, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    words_t words;
-    if (size < sizeof words)
+    operation_input_t operation;
+    if (size < sizeof operation)
         return 0;
-    memcpy(&words, data, sizeof words);
-    run(&words, data + sizeof words, size - sizeof words);
+    memcpy(&operation, data, sizeof operation);
+    run_operation(&operation, data + sizeof operation, size - sizeof operation);
     return 0;
 }

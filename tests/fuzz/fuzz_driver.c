@@ -1,6 +1,6 @@
-// Runs a fuzzer without libFuzzer: fuzz_NAME CORPUS ROUNDS. Every file of the folder CORPUS goes in
-// as it is, then ROUNDS mutations of them do. The mutations are the same in each run, so a failure
-// comes again.
+// Runs a fuzzer without libFuzzer: fuzz_NAME CORPUS ROUNDS. The inputs are each file of the folder
+// CORPUS, then ROUNDS mutations of these files. The mutations are the same in each run, so that a
+// failure can be repeated.
 #include <dirent.h>
 #include <signal.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static input_t *corpus[MAX_INPUTS];
 static size_t corpus_count;
-static input_t current; // what the fuzzer reads at the moment
+static input_t current; // the input that the fuzzer reads now
 static uint64_t state = 0x9e3779b97f4a7c15u;
 
 static void fail(const char *sentence, const char *culprit)
@@ -31,8 +31,8 @@ static void fail(const char *sentence, const char *culprit)
     exit(1);
 }
 
-// Tells the input that brought the fuzzer down, in hexadecimal; only async-signal-safe calls.
-static void tell_input(int sig)
+// Prints the input that crashed the fuzzer, in hexadecimal; makes only async-signal-safe calls.
+static void print_input(int sig)
 {
     static const char digits[] = "0123456789abcdef";
     static char text[2 * MAX_BYTES + 1];
@@ -58,13 +58,13 @@ static void load_file(const char *folder, const char *name)
         fail("the file cannot be opened.", path);
     input_t *input = calloc(1, sizeof *input);
     if (input == NULL)
-        fail("there is no memory for it.", path);
+        fail("there is no memory for this input.", path);
     input->size = fread(input->bytes, 1, MAX_BYTES, file);
     fclose(file);
     corpus[corpus_count++] = input;
 }
 
-static int visible(const struct dirent *entry)
+static int is_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
@@ -72,9 +72,9 @@ static int visible(const struct dirent *entry)
 static void load_corpus(const char *folder)
 {
     struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, visible, alphasort);
+    int count = scandir(folder, &entries, is_visible, alphasort);
     if (count <= 0)
-        fail("the folder holds no inputs.", folder);
+        fail("the folder contains no inputs.", folder);
     for (int i = 0; i < count; i++) {
         if (corpus_count < MAX_INPUTS)
             load_file(folder, entries[i]->d_name);
@@ -83,8 +83,8 @@ static void load_corpus(const char *folder)
     free(entries);
 }
 
-// A number below limit, which is not 0 (xorshift64*).
-static size_t below(size_t limit)
+// A pseudo-random number below `limit` (xorshift64*); `limit` is not 0.
+static size_t random_below(size_t limit)
 {
     state ^= state >> 12;
     state ^= state << 25;
@@ -96,7 +96,7 @@ static void insert_byte(uint8_t byte)
 {
     if (current.size == MAX_BYTES)
         return;
-    size_t at = below(current.size + 1);
+    size_t at = random_below(current.size + 1);
     memmove(current.bytes + at + 1, current.bytes + at, current.size - at);
     current.bytes[at] = byte;
     current.size++;
@@ -104,16 +104,17 @@ static void insert_byte(uint8_t byte)
 
 static void remove_byte(void)
 {
-    size_t at = below(current.size);
+    size_t at = random_below(current.size);
     memmove(current.bytes + at, current.bytes + at + 1, current.size - at - 1);
     current.size--;
 }
 
-// The input goes on as another one of the corpus does.
+// Replaces the rest of the input, from a random position on, by a tail of another input.
 static void splice(void)
 {
-    const input_t *other = corpus[below(corpus_count)];
-    size_t from = below(other->size + 1), at = below(current.size + 1), count = other->size - from;
+    const input_t *other = corpus[random_below(corpus_count)];
+    size_t from = random_below(other->size + 1), at = random_below(current.size + 1),
+           count = other->size - from;
     if (count > MAX_BYTES - at)
         count = MAX_BYTES - at;
     memcpy(current.bytes + at, other->bytes + from, count);
@@ -122,12 +123,12 @@ static void splice(void)
 
 static void mutate(void)
 {
-    switch (below(5)) {
+    switch (random_below(5)) {
     case 0:
-        insert_byte((uint8_t)below(256));
+        insert_byte((uint8_t)random_below(256));
         break;
     case 1:
-        insert_byte((uint8_t) "0123456789.-+KMGT %/:,e"[below(23)]);
+        insert_byte((uint8_t) "0123456789.-+KMGT %/:,e"[random_below(23)]);
         break;
     case 2:
         if (current.size > 0)
@@ -135,7 +136,7 @@ static void mutate(void)
         break;
     case 3:
         if (current.size > 0)
-            current.bytes[below(current.size)] ^= (uint8_t)(1u << below(8));
+            current.bytes[random_below(current.size)] ^= (uint8_t)(1u << random_below(8));
         break;
     default:
         splice();
@@ -148,16 +149,16 @@ int main(int argc, char **argv)
     if (argc != 3)
         fail("call it with a folder of inputs and a number of rounds.", argv[0]);
     load_corpus(argv[1]);
-    signal(SIGABRT, tell_input);
-    signal(SIGSEGV, tell_input);
+    signal(SIGABRT, print_input);
+    signal(SIGSEGV, print_input);
     for (size_t i = 0; i < corpus_count; i++) {
         current = *corpus[i];
         LLVMFuzzerTestOneInput(current.bytes, current.size);
     }
     long rounds = strtol(argv[2], NULL, 10);
     for (long i = 0; i < rounds; i++) {
-        current = *corpus[below(corpus_count)];
-        for (size_t n = 1 + below(8); n > 0; n--)
+        current = *corpus[random_below(corpus_count)];
+        for (size_t n = 1 + random_below(8); n > 0; n--)
             mutate();
         LLVMFuzzerTestOneInput(current.bytes, current.size);
     }

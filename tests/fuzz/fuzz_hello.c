@@ -1,7 +1,7 @@
 // Fuzzer of the private data with which a connection of conduit ibv begins. The first byte of an
-// input says whether the proof in the rest is replaced by a valid one, which only a rank of the job
-// can make. What must hold: without it nothing is accepted; with it, what is accepted names another
-// rank of the job, and is what was sent.
+// input says whether the proof in the rest is replaced by a valid proof, which only a rank of the
+// job can make. Invariants: without a valid proof nothing is accepted; accepted data name another
+// rank of the job, and are equal to the data that were sent.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,37 +23,38 @@ static void require(bool holds)
         abort();
 }
 
-// Puts in a valid proof, of an accept or of a request. False: there is no room for one.
-static bool prove(bool accept, uint8_t *bytes, size_t size)
+// Writes a valid proof of an accept or of a request into the data. Returns false if the data are
+// too short for a proof.
+static bool write_proof(bool accept, uint8_t *bytes, size_t size)
 {
-    aq_ibv_conn_private_data_t said;
-    if (size < sizeof said)
+    aq_ibv_conn_private_data_t data;
+    if (size < sizeof data)
         return false;
-    memcpy(&said, bytes, sizeof said);
+    memcpy(&data, bytes, sizeof data);
     if (accept)
-        aq_ibv_prove_accept(key, OWN, nonce, &said);
+        aq_ibv_prove_accept(key, OWN, nonce, &data);
     else
-        aq_ibv_prove_call(key, OWN, &said);
-    memcpy(bytes, &said, sizeof said);
+        aq_ibv_prove_call(key, OWN, &data);
+    memcpy(bytes, &data, sizeof data);
     return true;
 }
 
 static void check_request(uint8_t *bytes, size_t size, bool insider)
 {
     aq_ibv_conn_private_data_t theirs = {.rank = RANKS};
-    bool proved = insider && prove(false, bytes, size);
-    bool taken = aq_ibv_request_genuine(key, OWN, RANKS, bytes, size, &theirs);
-    require(taken == (proved && theirs.rank < RANKS && theirs.rank != OWN));
-    require(!taken || memcmp(&theirs, bytes, sizeof theirs) == 0);
+    bool has_proof = insider && write_proof(false, bytes, size);
+    bool accepted = aq_ibv_request_genuine(key, OWN, RANKS, bytes, size, &theirs);
+    require(accepted == (has_proof && theirs.rank < RANKS && theirs.rank != OWN));
+    require(!accepted || memcmp(&theirs, bytes, sizeof theirs) == 0);
 }
 
 static void check_accept(uint8_t *bytes, size_t size, bool insider)
 {
     aq_ibv_conn_private_data_t theirs = {.rank = RANKS};
-    bool proved = insider && prove(true, bytes, size);
-    bool taken = aq_ibv_accept_genuine(key, OWN, CALLED, nonce, bytes, size, &theirs);
-    require(taken == (proved && theirs.rank == CALLED));
-    require(!taken || memcmp(&theirs, bytes, sizeof theirs) == 0);
+    bool has_proof = insider && write_proof(true, bytes, size);
+    bool accepted = aq_ibv_accept_genuine(key, OWN, CALLED, nonce, bytes, size, &theirs);
+    require(accepted == (has_proof && theirs.rank == CALLED));
+    require(!accepted || memcmp(&theirs, bytes, sizeof theirs) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-// The readers of lists of hosts: for any input, no row has a name or a user that a remote shell
+// Fuzzer of the readers of host lists. Invariants: no row has a name or a user that a remote shell
 // could take for an option, and each rank is placed on a host of the list.
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const aq_hosts_t *hosts)
+static void check_rows(const aq_hosts_t *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++) {
         const aq_host_t *row = &hosts->rows[i];
@@ -22,7 +22,7 @@ static void check(const aq_hosts_t *hosts)
     }
 }
 
-static void place(const aq_hosts_t *hosts)
+static void check_placement(const aq_hosts_t *hosts)
 {
     char fault[256];
     bool overfull;
@@ -35,14 +35,14 @@ static void place(const aq_hosts_t *hosts)
             abort();
 }
 
-// A fault is one sentence.
-static void finish(aq_hosts_t *hosts, bool ok, const char *fault)
+// Checks the result of a reader: it has either succeeded or given a fault.
+static void check_result(aq_hosts_t *hosts, bool ok, const char *fault)
 {
     if (ok == (fault[0] != '\0'))
         abort();
-    check(hosts);
+    check_rows(hosts);
     if (ok)
-        place(hosts);
+        check_placement(hosts);
     aq_hosts_free(hosts);
 }
 
@@ -69,11 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     bool ok = aq_hosts_read_text(&hosts, "file", text, size, fault, sizeof fault);
-    finish(&hosts, ok, fault);
+    check_result(&hosts, ok, fault);
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
         fault[0] = '\0';
         ok = readers[i](&hosts, "text", text, fault, sizeof fault);
-        finish(&hosts, ok, fault);
+        check_result(&hosts, ok, fault);
     }
     free(text);
     return 0;

@@ -1,5 +1,6 @@
-// Fuzzer of GASNET_IBV_PORTS: a text is a filter or is refused with a sentence that tells a place
-// in it; and what a filter says about a port follows from its entries, however they are put.
+// Fuzzer of GASNET_IBV_PORTS. Invariants: a text is a filter, or is refused with a sentence that
+// names a position in the text; and the verdict of a filter about a port is the best of the
+// verdicts of its entries.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@ static void require(bool holds)
         abort();
 }
 
-// The place stands at the end of the sentence, which may quote the same words from the text.
-static const char *last_place(const char *err)
+// Returns the last position that the sentence names: before it, the sentence may quote the same
+// words from the text.
+static const char *last_position(const char *err)
 {
     const char *at = NULL;
     for (const char *next = err; (next = strstr(next, "should stand at character ")) != NULL;
@@ -27,13 +29,13 @@ static const char *last_place(const char *err)
 
 static void check_fault(const char *text, const char *err)
 {
-    const char *at = last_place(err);
+    const char *at = last_position(err);
     require(at != NULL && strchr(err, '\n') == NULL);
     unsigned long place = strtoul(at + strlen("should stand at character "), NULL, 10);
     require(place >= 1 && place <= strlen(text) + 1);
 }
 
-// The entries, one by one: the first device, and whatever the others are.
+// Compares the verdict of the whole filter with those of its first entry and of the rest.
 static void check_filter(char *text, size_t length)
 {
     char *plus = strchr(text, '+');

@@ -1,6 +1,6 @@
-// The sealed streams of the launcher's links, with an attacker. The input is the sequence of
-// actions: seal a text, deliver some bytes, change, cut, replay or insert some. In any case the
-// receiver gets a prefix of what was sealed, and keeps little.
+// Fuzzer of the sealed streams of the launcher's links, with an attacker. The input is a sequence
+// of actions: seal a text, or deliver, change, cut, replay or insert some bytes. Invariants: the
+// receiver gets a prefix of the sealed text, and keeps fewer bytes than one record.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@ typedef struct world {
     aq_bytes_t wire, kept; // in flight; delivered but not opened yet
 } world_t;
 
-static void must(bool ok)
+static void require(bool ok)
 {
     if (!ok)
         abort();
 }
 
-static void deliver(world_t *world, size_t count)
+static void deliver_bytes(world_t *world, size_t count)
 {
     size_t used = 0;
     if (count == 0)
@@ -34,12 +34,13 @@ static void deliver(world_t *world, size_t count)
     world->wire.used -= count;
     bool genuine =
         aq_seal_open(world->receiver, world->kept.data, world->kept.used, &used, &world->got);
-    must(used <= world->kept.used);
-    must(!genuine || world->kept.used - used < AQ_SEAL_RECORD_MOST);
+    require(used <= world->kept.used);
+    require(!genuine || world->kept.used - used < AQ_SEAL_RECORD_MOST);
     memmove(world->kept.data, world->kept.data + used, world->kept.used - used);
     world->kept.used -= used;
-    must(world->got.used <= world->sent.used);
-    must(world->got.used == 0 || memcmp(world->got.data, world->sent.data, world->got.used) == 0);
+    require(world->got.used <= world->sent.used);
+    require(world->got.used == 0 ||
+            memcmp(world->got.data, world->sent.data, world->got.used) == 0);
 }
 
 static void cut_out(aq_bytes_t *wire, size_t at, size_t count)
@@ -51,12 +52,12 @@ static void cut_out(aq_bytes_t *wire, size_t at, size_t count)
 // Makes room for count bytes at a position of the bytes in flight.
 static uint8_t *make_gap(aq_bytes_t *wire, size_t at, size_t count)
 {
-    must(aq_put_room(wire, count) != NULL);
+    require(aq_put_room(wire, count) != NULL);
     memmove(wire->data + at + count, wire->data + at, wire->used - at - count);
     return wire->data + at;
 }
 
-static void repeat(aq_bytes_t *wire, size_t at, size_t count)
+static void repeat_bytes(aq_bytes_t *wire, size_t at, size_t count)
 {
     uint8_t *gap = make_gap(wire, at, count);
     memcpy(gap, gap + count, count);
@@ -80,13 +81,13 @@ static void take_step(world_t *world, const uint8_t step[3], const uint8_t *text
     if (step[0] % 6 == 0 && !full)
         seal_text(world, text, length);
     else if (step[0] % 6 == 1 && wire->used > 0)
-        deliver(world, count);
+        deliver_bytes(world, count);
     else if (step[0] % 6 == 2 && wire->used > 0)
         wire->data[at] ^= step[2];
     else if (step[0] % 6 == 3 && wire->used > 0)
         cut_out(wire, at, count);
     else if (step[0] % 6 == 4 && count > 0 && !full)
-        repeat(wire, at, count);
+        repeat_bytes(wire, at, count);
     else if (step[0] % 6 == 5 && length > 0 && !full)
         memcpy(make_gap(wire, at, length), text, length);
 }
@@ -109,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     world_t world = {.sender = aq_seal_new(&auth, key, true),
                      .receiver = aq_seal_new(&auth, key, false)};
-    must(world.sender != NULL && world.receiver != NULL);
+    require(world.sender != NULL && world.receiver != NULL);
     while (size >= 3) {
         const uint8_t *step = data;
         data += 3;
@@ -121,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= length;
     }
     if (world.wire.used > 0)
-        deliver(&world, world.wire.used);
+        deliver_bytes(&world, world.wire.used);
     close_world(&world);
     return 0;
 }

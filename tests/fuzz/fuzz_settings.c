@@ -1,7 +1,8 @@
-// Fuzzer of what the user writes into GASNET_ variables: sizes, limits, choices. Build with
-// clang -fsanitize=fuzzer,address,undefined, run with the folder corpus-settings.
+// Fuzzer of the values of GASNET_ variables: sizes, limits, choices. Build with
+// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-settings.
 //
-// What must hold: no crash; a value is either legal, and then within its type, or told by name.
+// Invariants: no crash; a value is either legal and within its type, or refused with a message that
+// names the variable.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -41,7 +42,7 @@ static void fuzz_parsers(const char *text)
     }
 }
 
-// Returns whether the value was legal.
+// Loads the variable with this value; returns whether the value is legal.
 static bool fuzz_row(aq_setting_id_t id, const char *text)
 {
     char err[512] = "";

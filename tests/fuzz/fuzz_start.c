@@ -1,5 +1,5 @@
-// Input during the start of a job: frames, messages, collective steps. For any bytes, no reader
-// reads past the end, and what a reader accepts is legal.
+// Fuzzer of the input during the start of a job: frames, messages, collective steps. Invariants: no
+// reader reads past the end of the input, and every accepted value is legal.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,26 +11,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
+static void require(bool ok)
 {
     if (!ok)
         abort();
 }
 
-static void read_first(const aq_frame_t *frame)
+static void read_handshake(const aq_frame_t *frame)
 {
     aq_intro_t intro;
     aq_hello_t hello;
     aq_challenge_t challenge;
     uint8_t tag[AQ_AUTH_BYTES];
     if (aq_read_intro(frame->payload, &intro))
-        must(intro.port <= UINT16_MAX && strlen(intro.address) < frame->payload.left);
+        require(intro.port <= UINT16_MAX && strlen(intro.address) < frame->payload.left);
     (void)aq_read_hello(frame->payload, &hello);
     (void)aq_read_challenge(frame->payload, &challenge);
     (void)aq_read_auth(frame->payload, tag);
 }
 
-static size_t length_of(char *const *words)
+static size_t total_length(char *const *words)
 {
     size_t length = 0;
     for (; *words != NULL; words++)
@@ -44,18 +44,20 @@ static void read_job(const aq_frame_t *frame)
     aq_spec_t spec;
     aq_view_t view = frame->payload;
     if (aq_read_job(view, &job)) {
-        must(job.low < job.high);
+        require(job.low < job.high);
         view = (aq_view_t){.at = job.spec, .left = job.spec_bytes};
     }
     if (!aq_read_spec(view, &spec))
         return;
     for (uint32_t r = 0; r < spec.size; r++)
-        must(spec.host_of_rank[r] < spec.host_count && spec.machine_of_rank[r] < spec.host_count);
-    must(spec.argv[0] != NULL && length_of(spec.argv) + length_of(spec.environment) < view.left);
+        require(spec.host_of_rank[r] < spec.host_count &&
+                spec.machine_of_rank[r] < spec.host_count);
+    require(spec.argv[0] != NULL &&
+            total_length(spec.argv) + total_length(spec.environment) < view.left);
     aq_spec_free(&spec);
 }
 
-static void read_later(const aq_frame_t *frame)
+static void read_running(const aq_frame_t *frame)
 {
     aq_node_text_t text;
     aq_go_t go;
@@ -66,19 +68,19 @@ static void read_later(const aq_frame_t *frame)
     aq_worker_t worker;
     uint32_t number;
     if (aq_read_worker(frame->payload, &worker))
-        must(strlen(worker.machine) + strlen(worker.host) < frame->payload.left);
+        require(strlen(worker.machine) + strlen(worker.host) < frame->payload.left);
     if (aq_read_node_text(frame->payload, &text))
-        must(strlen(text.text) < frame->payload.left);
+        require(strlen(text.text) < frame->payload.left);
     if (aq_read_go(frame->payload, &go))
-        must(strlen(go.peer[1].text) < frame->payload.left);
+        require(strlen(go.peer[1].text) < frame->payload.left);
     if (aq_read_output(frame->payload, &output))
-        must(output.stream < 2 && output.length < frame->payload.left);
+        require(output.stream < 2 && output.length < frame->payload.left);
     if (aq_read_end(frame->payload, &end))
-        must(end.code < 256);
+        require(end.code < 256);
     if (aq_read_done(frame->payload, &done))
-        must(done.code < 256);
+        require(done.code < 256);
     if (aq_read_fault(frame->payload, &fault))
-        must(fault.ranks > 0 && strlen(fault.text) < frame->payload.left);
+        require(fault.ranks > 0 && strlen(fault.text) < frame->payload.left);
     (void)aq_read_number(frame->payload, &number);
 }
 
@@ -91,7 +93,7 @@ static void read_step(const aq_frame_t *frame, aq_gather_t *gather)
         !aq_gather_add(gather, &part))
         return;
     if (aq_gather_union(gather, &all) && gather->step.kind == AQ_STEP_EXCHANGE)
-        must(all.used == (size_t)RANKS * gather->step.part);
+        require(all.used == (size_t)RANKS * gather->step.part);
     if (aq_gather_complete(gather))
         aq_gather_reset(gather);
     aq_bytes_free(&all);
@@ -102,10 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     aq_gather_t gather = {.size = RANKS, .expected = 3};
     aq_frame_t frame;
     while (aq_frame_read(data, size, AQ_FRAME_MOST, &frame) == AQ_FRAME_WHOLE) {
-        must(frame.bytes <= size);
-        read_first(&frame);
+        require(frame.bytes <= size);
+        read_handshake(&frame);
         read_job(&frame);
-        read_later(&frame);
+        read_running(&frame);
         read_step(&frame, &gather);
         data += frame.bytes;
         size -= frame.bytes;

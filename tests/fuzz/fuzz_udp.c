@@ -1,10 +1,10 @@
-// Fuzzer of udp's datagrams. Build with clang -fsanitize=fuzzer,address,undefined, run with the
+// Fuzzer of udp's datagrams. Build with clang -fsanitize=fuzzer,address,undefined and run with the
 // folder corpus-udp.
 //
-// An input is a datagram as it comes from the network. What must hold: header and frames are read
-// within it; a header that passes is written back as it was, and so are the frames but for
-// padding; sender and receiver bear whatever the header says; no mode of authentication accepts
-// what it did not sign, and each accepts what it signed.
+// An input is a datagram as it comes from the network. Invariants: no byte outside of the datagram
+// is read; encoding an accepted header gives the same bytes, and so do frames except for padding;
+// sender and receiver withstand any values of the header; a mode of authentication accepts exactly
+// the datagrams that it signed.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static size_t payload_of(const udp_frame_t *frame)
     return frame->type == UDP_FRAME_GET ? 0 : frame->nbytes;
 }
 
-static void rewrite(const udp_frame_t *frame, uint8_t class)
+static void check_rewritten(const udp_frame_t *frame, uint8_t class)
 {
     size_t bytes = bytes_of(frame);
     uint8_t *copy = malloc(bytes);
@@ -85,7 +85,7 @@ static void rewrite(const udp_frame_t *frame, uint8_t class)
     free(copy);
 }
 
-// What the first bytes tell of a frame that is alone, all of them tell as well.
+// The first bytes of a datagram with one frame give the same description as the whole datagram.
 static void fuzz_alone(uint8_t *datagram, size_t size, const udp_header_t *header)
 {
     udp_frames_t frames = udp_frames_of(datagram, header);
@@ -108,8 +108,8 @@ static void fuzz_frames(uint8_t *datagram, size_t size, const udp_header_t *head
                 payload_of(&frame) <= (size_t)(datagram + size - frame.payload));
         require((frame.payload - datagram) % 8 == 0);
         require(frame.type < UDP_FRAME_TYPES && frame.nargs <= AQ_AM_MAX_ARGS);
-        rewrite(&frame, header->class);
-        memset(frame.payload, 0xaa, payload_of(&frame)); // as a handler may
+        check_rewritten(&frame, header->class);
+        memset(frame.payload, 0xaa, payload_of(&frame)); // a handler may write there
     }
     require(contents.good == (frames.at == frames.end));
     require(!contents.good || !udp_frames_next(&frames, &frame));
@@ -126,7 +126,7 @@ static const udp_auth_t *auth_of(udp_auth_mode_t mode)
     return &auths[mode];
 }
 
-// With all of the datagram at hand, and with its beginning only.
+// Authenticates the whole datagram, and its beginning only.
 static void fuzz_auth(uint8_t *datagram, size_t size, const udp_header_t *header)
 {
     const size_t head = udp_header_bytes(header);
@@ -146,7 +146,7 @@ static void fuzz_auth(uint8_t *datagram, size_t size, const udp_header_t *header
     }
 }
 
-// ---- what the header says ----
+// ---- fields of the header ----
 
 static unsigned released;
 
@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(datagram, data, size);
     if (udp_header_decode(datagram, size, &header) == UDP_FINE)
         fuzz_header(datagram, size, &header);
-    // also behind a header that is refused: few lengths are right
+    // Few lengths are right, so the frames are fuzzed behind a refused header too.
     header.bytes = (uint16_t)size;
     if (size <= UDP_LONGEST_DATAGRAM && size >= udp_header_bytes(&header)) {
         fuzz_alone(datagram, size, &header);

@@ -1,9 +1,9 @@
 // Fuzzer of the packed messages of non-contiguous transfers. Build with
-// clang -fsanitize=fuzzer,address,undefined, run with the folder corpus-vis.
+// clang -fsanitize=fuzzer,address,undefined and run with the folder corpus-vis.
 //
-// An input is: the number of runs (4 bytes), then the message; addresses are offsets into a segment
-// that the fuzzer has. What must hold: a message that passes the check touches nothing but the
-// segment and its own data, and is as long as the check said.
+// An input is the number of runs (4 bytes), then the message; addresses are offsets into a segment
+// of the fuzzer. Invariants: a message that passes the check accesses only the segment and its own
+// data, and is as long as the check says.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static void require(bool holds)
         abort();
 }
 
-// Makes the offsets addresses, as far as the list goes.
-static void relocate(char *message, size_t size, const char *segment)
+// Replaces the offsets of all complete runs by addresses.
+static void relocate_runs(char *message, size_t size, const char *segment)
 {
     for (size_t at = 0; size - at >= sizeof(aq_vis_run_t); at += sizeof(aq_vis_run_t)) {
         aq_vis_run_t run;
@@ -32,7 +32,7 @@ static void relocate(char *message, size_t size, const char *segment)
     }
 }
 
-static void follow(const char *runs, uint32_t count, size_t nbytes)
+static void copy_runs(const char *runs, uint32_t count, size_t nbytes)
 {
     char *data = calloc(nbytes + 1, 1);
     if (!data)
@@ -53,13 +53,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (message && segment) {
         size_t nbytes;
         memcpy(message, data + sizeof runs, size);
-        relocate(message, size, segment);
+        relocate_runs(message, size, segment);
         const char *wrong =
             aq_vis_pack_check(message, size, runs, (uintptr_t)segment, SEGMENT, LIMIT, &nbytes);
         require(nbytes <= LIMIT);
         if (!wrong) {
             require(runs * sizeof(aq_vis_run_t) <= size);
-            follow(message, runs, nbytes);
+            copy_runs(message, runs, nbytes);
         }
     }
     free(message);

@@ -2,16 +2,18 @@
  *
  *     spin -a credit.pml && cc -DSAFETY -o pan pan.c && ./pan
  *
- * NODES processes send REQUESTS requests to each peer. Messages overtake each other without bound: what
- * is under way is a count. A handler replies or does not, as it likes. Banked credits ride on any message
- * to their owner, or stay behind, as chance has it (another thread may have collected them just then).
+ * NODES processes send REQUESTS requests to each peer. Messages overtake each other without bound,
+ * so that the model only counts the messages in flight. A handler may reply or not. Banked credits
+ * may travel with any message to their owner or stay behind, because another thread may have
+ * collected them.
  *
- * Checked in every state: nobody has more requests under way than its peer has buffers for, nor more
- * replies coming than buffers of its pool, and no credit is lost. An execution that cannot go on must
- * have sent everything: spin reports any other as an invalid end state.
+ * Checked in every state: no process has more requests in flight than its peer has buffers for, nor
+ * expects more replies than its pool has buffers, and no credit is lost. An execution that cannot
+ * continue must have sent all requests: spin reports any other as an invalid end state.
  *
- * With -DSTAR only process 0 sends, and its pool is smaller than what its peers granted together: what they
- * have banked must not stop it. -DEACH=1 leaves no room for slack.
+ * With -DSTAR only process 0 sends, and its pool is smaller than the sum of the credits that its
+ * peers grant: credits that are banked at the peers must not block process 0. -DEACH=1 leaves no
+ * slack.
  */
 #ifdef STAR
 #define NODES 3
@@ -36,17 +38,17 @@
 #define REQUEST 0
 #define REPLY 1
 
-byte free[NODES * NODES];     /* credits of a for b */
+byte free[NODES * NODES];     /* credits that a may use for b */
 byte pool[NODES];
-byte banked[NODES * NODES];   /* at a, of the requests of b */
+byte banked[NODES * NODES];   /* credits at a, of requests of b */
 byte to_send[NODES * NODES];
-byte requests[NODES * NODES]; /* under way from a to b */
-byte handlers[NODES * NODES]; /* at b, for a */
-byte replies[NODES * NODES];  /* under way from a to b, hidden ones too */
-byte riding[2 * NODES * NODES]; /* credits on requests, on replies */
+byte requests[NODES * NODES]; /* in flight from a to b */
+byte handlers[NODES * NODES]; /* that run at b, for requests of a */
+byte replies[NODES * NODES];  /* in flight from a to b, including hidden replies */
+byte riding[2 * NODES * NODES]; /* credits in flight with requests, with replies */
 
-/* Credits under way are told apart from their messages only at the end: a message takes any share of
- * those under way in its class, and the last one takes the rest. */
+/* The model does not know which message carries which credits: an arriving message takes any number
+ * of the credits in flight in its class, and the last message takes the rest. */
 
 inline take_along(class, a, b)
 {
@@ -104,7 +106,7 @@ inline check(a, b)
 
 #define QUIET(a, b) (replies[AT(a, b)] == 0 && banked[AT(a, b)] <= SLACK)
 
-/* What process a does with its peer b. */
+/* The actions of process a towards its peer b. */
 proctype pair(byte a; byte b)
 {
     byte n, i, out, replies_to;
@@ -125,7 +127,7 @@ proctype pair(byte a; byte b)
         give(REQUEST, a, b, requests[AT(b, a)]);
         check(a, b)
        }
-    :: atomic { /* its handler replies */
+    :: atomic { /* the handler replies */
         handlers[AT(b, a)] > 0 ->
         handlers[AT(b, a)]--;
         replies[AT(a, b)]++;
@@ -133,13 +135,13 @@ proctype pair(byte a; byte b)
         take_along(REPLY, a, b);
         check(a, b)
        }
-    :: atomic { /* its handler does not */
+    :: atomic { /* the handler does not reply */
         handlers[AT(b, a)] > 0 ->
         handlers[AT(b, a)]--;
         banked[AT(a, b)]++;
         check(a, b)
        }
-    :: atomic { /* a hidden reply */
+    :: atomic { /* process a sends a hidden reply */
         banked[AT(a, b)] > SLACK ->
         riding[ON(REPLY, a, b)] = riding[ON(REPLY, a, b)] + banked[AT(a, b)];
         banked[AT(a, b)] = 0;

@@ -1,19 +1,20 @@
 /*
- * The election of a master and the news of the end (core/exit_election.c), over a network that loses
- * up to LOSSES messages, with DEATHS ranks that may be dead. LEAVERS of N ranks want to leave, the
- * others only hear of it; DEGREE is that of the tree. A time limit is only reached when nothing else can
- * happen, and there is one try more than messages may be lost, so that only the dead are taken for dead.
+ * The election of a master and the broadcast of the end (core/exit_election.c), over a network that
+ * loses up to LOSSES messages, with up to DEATHS dead ranks. LEAVERS of N ranks want to leave, the
+ * others only hear of the end; DEGREE is the degree of the tree. A time limit is reached only when
+ * no other step is possible, and there is one try more than messages may be lost, so that a rank
+ * counts as dead only if it is dead.
  *
- * Checked: every rank that has begun or heard of the end comes to one (no other end is valid). If a
- * rank is done, then all that live are, with the same ballot, which stands for the code. If nobody is
- * dead and nothing is lost, there are no more than 4 N - 2 messages.
+ * Checked: every rank that has begun an exit or heard of the end finishes (any other end state is
+ * invalid). If one rank is done, all live ranks are done with the same ballot, which stands for the
+ * exit code. If no rank is dead and no message is lost, there are at most 4 N - 2 messages.
  *
- *   -DPLAIN    3 ranks in a chain, two of them leave, one message is lost, one may be dead
- *   -DTREE     4 ranks in a tree of degree 2, one leaves, one message is lost, one may be dead
- *   -DNODEATH  3 ranks, all leave; nobody is dead, nothing is lost: the number of messages
- *   -DDIES     as PLAIN, but the rank dies in the middle of it, which may leave others untold. They give
- *              up when the time is over, and whoever started the ranks ends the job: so here the code
- *              need not be agreed
+ *   -DPLAIN    3 ranks in a chain, two leave, one message may be lost, one rank may be dead
+ *   -DTREE     4 ranks in a tree of degree 2, one leaves, one message may be lost, one may be dead
+ *   -DNODEATH  3 ranks, all leave, no deaths, no losses: counts the messages
+ *   -DDIES     as PLAIN, but the rank dies during the election, so that others may not hear of the
+ *              end. These ranks give up at the time limit, and the launcher ends the job: the ranks
+ *              need not agree on the code.
  */
 #if defined(TREE)
 #define N 4
@@ -48,8 +49,8 @@ typedef slot_t {
 
 typedef rank_t {
     mtype state = IDLE;
-    byte elector = NOBODY, master; /* the ballot: ASKING: wanted, later: known */
-    byte tries;                    /* of ASK */
+    byte elector = NOBODY, master; /* the ballot: while ASKING as wanted, later as known */
+    byte tries;                    /* how often ASK was sent */
     bool told, stood_in;
     slot_t child[DEGREE]
 };
@@ -90,7 +91,7 @@ inline set_slots(self, place)
     i = 0
 }
 
-/* From a rank that has heard, or is dead and leaves its children to us. */
+/* Moves a slot on from a rank that has heard, or from a dead rank to its children. */
 inline move_on(s, is_dead)
 {
     s.tries = 0;
@@ -177,7 +178,7 @@ inline ask(me)
     post(rank[me].elector, ASK, me)
 }
 
-/* All tries are done: the next elector, or this rank itself. */
+/* After the last try: asks the next elector, or takes this rank itself as master. */
 inline ask_next(me)
 {
     rank[me].tries = 0;
@@ -192,7 +193,7 @@ inline ask_next(me)
 #define WANTS(s) (!s.over && s.tries == 0)
 #define WAITS(s) (!s.over && s.tries > 0)
 
-/* Each slot for its own rank; a rank that stands in may come to itself. */
+/* Sends END to the rank of a slot. A rank that stands in for the master skips itself. */
 inline tell(me, s)
 {
     if
@@ -223,12 +224,12 @@ inline stand_in(me)
     check_done(me)
 }
 
-proctype be(byte me)
+proctype rank_process(byte me)
 {
     mtype kind = ASK;
     byte from, e, m, i;
 
-quiet: /* nothing to do, or everything done: but others may still ask */
+quiet: /* nothing to do, or all done; others may still ask */
 end:
     do
     :: dead[me] -> goto gone
@@ -288,8 +289,8 @@ gone:
     od
 }
 
-/* One or none. */
-proctype kill()
+/* Kills one rank or none. */
+proctype kill_one()
 {
     if
     :: DEATHS > 0 -> dead[0] = true
@@ -309,7 +310,7 @@ proctype kill()
 #define NONE(r) (empty(in[r]))
 #define IDLES(r) (dead[r] || rank[r].state == IDLE)
 
-proctype judge()
+proctype check_agreement()
 {
     byte r, first = NOBODY;
 end:
@@ -322,7 +323,8 @@ end:
             if
             :: !dead[r] && rank[r].state == DONE && first == NOBODY -> first = r
             :: !dead[r] && rank[r].state == DONE && first != NOBODY ->
-                assert(rank[r].elector == rank[first].elector && rank[r].master == rank[first].master)
+                assert(rank[r].elector == rank[first].elector &&
+                       rank[r].master == rank[first].master)
             :: else
             fi;
             r++
@@ -337,7 +339,7 @@ init
 {
     atomic {
 #ifdef DIES
-        run kill();
+        run kill_one();
 #else
         if
         :: DEATHS > 0 -> dead[0] = true
@@ -346,12 +348,12 @@ init
         :: true
         fi;
 #endif
-        run be(0);
-        run be(1);
-        run be(2);
+        run rank_process(0);
+        run rank_process(1);
+        run rank_process(2);
 #if N == 4
-        run be(3);
+        run rank_process(3);
 #endif
-        run judge()
+        run check_agreement()
     }
 }

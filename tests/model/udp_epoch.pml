@@ -2,20 +2,21 @@
  *
  *     spin -a udp_epoch.pml && cc -DSAFETY -o pan pan.c && ./pan
  *
- * The network is a set of all that was sent. What is in it may arrive at any time and any number of
- * times, or not at all: delay, reordering, duplication and loss without bound, as far as the
- * assertions go. Steps that would change nothing are left out.
+ * The network is the set of all messages that were sent. A message in it may arrive at any time and
+ * any number of times, or never: so the assertions cover delay, reordering, duplication and loss
+ * without bound. Steps that change nothing are left out.
  *
- * For progress some of it is lost for good: LOSSES messages, any, at any time before the sender asks
- * for the last epoch. An execution that cannot go on has then seen everything else arrive, and has
- * to have everything delivered and acknowledged: spin reports any other as an invalid end state.
+ * To check progress, LOSSES messages are lost for good: any messages, at any time before the sender
+ * requests the last epoch. In an execution that cannot continue, all other messages have arrived,
+ * and everything must be delivered and acknowledged: spin reports any other as an invalid end
+ * state.
  *
- * Time is left out: time may be up at any moment. In its epoch a datagram goes again when a later one
- * has arrived.
+ * Time is not modelled: a time-out may occur at any moment. Within an epoch a datagram is
+ * retransmitted when a later one has arrived.
  *
- * With -DWRAP the epochs are counted modulo EPOCHS, without end, and old copies pass for new ones:
- * what must still hold then is that nothing is delivered twice, or released undelivered.
- * (./pan -E: where copies are kept for ever, epochs that come again can stop all progress.)
+ * With -DWRAP the epochs are counted modulo EPOCHS, without end, so that old copies look like new
+ * ones. Then no datagram may be delivered twice, or released before its delivery. (Use ./pan -E:
+ * the network keeps copies for ever, so that repeated epoch numbers can stop all progress.)
  */
 #define NUMBERS 3
 #define WINDOW 2
@@ -25,7 +26,7 @@
 #define EPOCHS 3
 #endif
 #define LOSSES 3
-#define MASKS 8 /* 1 << NUMBERS: which numbers an acknowledgement tells of */
+#define MASKS 8 /* 1 << NUMBERS: the sets of numbers that an acknowledgement can name */
 
 /* The network. */
 bit data[EPOCHS * NUMBERS], request[EPOCHS], ack[EPOCHS * MASKS];
@@ -37,15 +38,15 @@ byte losses;
 byte base, next, epoch;
 bit requesting;
 bit kept[NUMBERS];
-bit missing[NUMBERS]; /* by a confirmation: to be sent again */
+bit missing[NUMBERS]; /* a confirmation says so: must be retransmitted */
 
-/* The receiver: `here` is the ring of bits, reused as cumulative goes on. */
+/* The receiver: `here` is a ring of bits, reused as `cumulative` grows. */
 byte cumulative, current;
 bit here[WINDOW];
 
-/* What nobody knows, for the assertions. */
+/* Only for the assertions: neither sender nor receiver knows this. */
 byte delivered[NUMBERS];
-byte needed[NUMBERS]; /* the epoch that a confirmation says a delivery must be of */
+byte needed[NUMBERS]; /* a delivery must belong to this epoch or a later one */
 
 #ifdef WRAP
 #define AFTER(e) (((e) + 1) % EPOCHS)
@@ -66,7 +67,7 @@ byte needed[NUMBERS]; /* the epoch that a confirmation says a delivery must be o
 #define OVERTAKEN(n) ((n) + 1 < next && !kept[(n) + 1])
 #define MAY_RESEND(n) (!requesting && kept[n] && !DATA(epoch, n) && (missing[n] || OVERTAKEN(n)))
 
-/* The numbers below base that an acknowledgement leaves out: it is older than the last one. */
+/* An acknowledgement that does not name all numbers below base is older than the last one. */
 #define TELLS_BASE(m) (((m) & ((1 << base) - 1)) == (1 << base) - 1)
 #define CONFIRMS(e, m) (requesting && (e) == AFTER(epoch) && TELLS_BASE(m))
 #define TELLS(m, n) (((m) >> (n)) & 1)
@@ -133,7 +134,7 @@ active proctype sender()
     RESEND(1)
     RESEND(2)
     :: d_step {
-        !requesting && base < next && MORE_EPOCHS -> /* time is up */
+        !requesting && base < next && MORE_EPOCHS -> /* a time-out */
         requesting = 1;
         request[AFTER(epoch)] = 1
        }

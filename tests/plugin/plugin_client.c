@@ -1,4 +1,5 @@
-// A client that is a plug-in: everything it knows of GASNet goes away with it.
+// A GASNet client that is a plug-in. Nothing but the plug-in refers to the library, and the host
+// unloads the plug-in.
 #include <gasnetex.h>
 #include <stddef.h>
 
@@ -8,13 +9,13 @@ enum { GREETING = GEX_AM_INDEX_BASE, ANSWER };
 
 static int greetings, answers;
 
-static void on_greeting(gex_Token_t token)
+static void handle_greeting(gex_Token_t token)
 {
     greetings++;
     gex_AM_ReplyShort0(token, ANSWER, 0);
 }
 
-static void on_answer(gex_Token_t token)
+static void handle_answer(gex_Token_t token)
 {
     (void)token;
     answers++;
@@ -25,9 +26,10 @@ int plugin_run(void)
     gex_EP_t ep;
     gex_TM_t tm;
     gex_AM_Entry_t table[] = {
-        {GREETING, (gex_AM_Fn_t)on_greeting, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
+        {GREETING, (gex_AM_Fn_t)handle_greeting, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
          "greeting"},
-        {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "answer"},
+        {ANSWER, (gex_AM_Fn_t)handle_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL,
+         "answer"},
     };
     if (gex_Client_Init(NULL, &ep, &tm, "PLUGIN", NULL, NULL, 0) != GASNET_OK ||
         gex_EP_RegisterHandlers(ep, table, 2) != GASNET_OK)

@@ -1,12 +1,12 @@
-// What the plug-in offers to its host, which finds it by name.
+// The functions of the plug-in. The host looks them up by name.
 #ifndef PLUGIN_CLIENT_H
 #define PLUGIN_CLIENT_H
 
-// Starts GASNet, and greets the next rank. Returns 2, one greeting and one answer; -1: it did not
-// start.
+// Starts GASNet and greets the next rank. Returns 2, for one greeting and one answer; -1 if GASNet
+// does not start.
 int plugin_run(void);
 
-// Polls once: the calling thread is known to the library from here on.
+// Polls once. From then on the library has state of the calling thread.
 void plugin_poll(void);
 
 // Ends the job.

@@ -1,7 +1,7 @@
-// A program that knows nothing of GASNet, and loads a plug-in that is a client of it:
-//   plugin_host PLUGIN stay      runs it, unloads it, returns 0 from main
+// A program that does not use GASNet itself, and loads a plug-in that is a GASNet client:
+//   plugin_host PLUGIN stay      runs the plug-in, unloads it, and returns 0 from main
 //   plugin_host PLUGIN thread    the same, with a thread that ends after the plug-in is unloaded
-//   plugin_host PLUGIN exit N    runs it, has it end the job with code N
+//   plugin_host PLUGIN exit N    runs the plug-in, which ends the job with code N
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 static pthread_barrier_t unloaded;
 
-// A function of the plug-in; ends the program when it is not there.
-static void *find(void *plugin, const char *name)
+// Returns a function of the plug-in; ends the program if there is no such function.
+static void *find_function(void *plugin, const char *name)
 {
     void *found = dlsym(plugin, name);
     if (found)
@@ -21,8 +21,8 @@ static void *find(void *plugin, const char *name)
     exit(1);
 }
 
-// Calls the library, and ends only after it was unloaded.
-static void *user(void *poll)
+// A thread that calls the library, and ends only after the plug-in was unloaded.
+static void *use_library(void *poll)
 {
     void (*plugin_poll)(void);
     memcpy(&plugin_poll, &poll, sizeof plugin_poll);
@@ -32,10 +32,10 @@ static void *user(void *poll)
     return NULL;
 }
 
-static void run(void *plugin)
+static void run_plugin(void *plugin)
 {
     int (*plugin_run)(void);
-    void *found = find(plugin, "plugin_run");
+    void *found = find_function(plugin, "plugin_run");
     memcpy(&plugin_run, &found, sizeof plugin_run);
     int done = plugin_run();
     if (done == 2)
@@ -47,7 +47,7 @@ static void run(void *plugin)
 static void leave_by(void *plugin, int code)
 {
     void (*plugin_exit)(int);
-    void *found = find(plugin, "plugin_exit");
+    void *found = find_function(plugin, "plugin_exit");
     memcpy(&plugin_exit, &found, sizeof plugin_exit);
     plugin_exit(code);
 }
@@ -56,7 +56,7 @@ static void unload_under_thread(void *plugin)
 {
     pthread_t thread;
     pthread_barrier_init(&unloaded, NULL, 2);
-    pthread_create(&thread, NULL, user, find(plugin, "plugin_poll"));
+    pthread_create(&thread, NULL, use_library, find_function(plugin, "plugin_poll"));
     pthread_barrier_wait(&unloaded);
     dlclose(plugin);
     pthread_barrier_wait(&unloaded);
@@ -67,17 +67,18 @@ int main(int argc, char **argv)
 {
     void *plugin = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!plugin) {
-        fprintf(stderr, "plugin_host: %s\n", argc > 2 ? dlerror() : "name a plug-in and a way out");
+        fprintf(stderr, "plugin_host: %s\n",
+                argc > 2 ? dlerror() : "usage: plugin_host PLUGIN stay|thread|exit [CODE]");
         return 1;
     }
-    run(plugin);
+    run_plugin(plugin);
     if (strcmp(argv[2], "exit") == 0 && argc > 3)
         leave_by(plugin, atoi(argv[3]));
     if (strcmp(argv[2], "thread") == 0)
         unload_under_thread(plugin);
     else
         dlclose(plugin);
-    raise(SIGUSR1); // the handler is the library's
+    raise(SIGUSR1); // the library stays loaded, with its signal handler
     puts("the host goes on");
     return 0;
 }
