@@ -1,6 +1,6 @@
 #!/bin/bash
-# mpi-client-MPI: a client that calls MPI between the calls of GASNet, over conduit mpi of the MPI $1; what is
-# said when one of the two is used wrongly.
+# mpi-MPI-client: a client that calls both MPI and GASNet, over conduit mpi of the MPI $1, and the
+# messages about wrong use of either.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 mpi=$1
@@ -19,15 +19,18 @@ for mode in ours theirs both; do
     grep -q 'mpi_client: 3 ranks are done' out || fail "mode $mode did nothing."
 done
 
-GASNET_MPI_THREAD=MULTIPLE on_mpi "$mpi" 2 "$client" ours >out 2>&1 || fail "with MULTIPLE the exit code is $?."
+GASNET_MPI_THREAD=MULTIPLE on_mpi "$mpi" 2 "$client" ours >out 2>&1 ||
+    fail "with MULTIPLE the exit code is $?."
 
-# Which of the ranks 0 (which puts) and 1 calls MPI often during 200 puts: both with active messages, rank 0 with
-# one-sided calls, neither in a shared window. (mpirun may mix the lines of ranks.)
+# puts WANTED VARIABLE=VALUE ...: rank 0 puts 200 times to rank 1. WANTED has a digit for each rank,
+# 1 if the rank calls MPI often meanwhile: both ranks do with active messages, rank 0 does with
+# one-sided calls, and neither does in a shared window. (mpirun may mix the lines of ranks.)
 puts()
 {
     local wanted=$1 rank frames
     shift
-    (export "$@" && on_mpi "$mpi" 2 "$client" puts) >out 2>&1 || fail "mode puts ends with exit code $?."
+    (export "$@" && on_mpi "$mpi" 2 "$client" puts) >out 2>&1 ||
+        fail "mode puts ends with exit code $?."
     for rank in 0 1; do
         frames=$(grep -o "200 puts, rank $rank sent [0-9]* frames" out | cut -d' ' -f6)
         [ -n "$frames" ] && [ $((frames >= 200)) = "${wanted:$rank:1}" ] ||
@@ -40,72 +43,82 @@ puts 10 GASNET_MPI_RMA=1 GASNET_MPI_SHARED_MAXSIZE=1
 puts 00 GASNET_MPI_RMA=1
 puts 00 GASNET_MPI_RMA=auto
 
-# counts RANKS LINE VARIABLE=VALUE ...: of active messages of all kinds that ranks send, each of them counts what is
-# like the extended expression LINE.
+# counts RANKS LINE VARIABLE=VALUE ...: the ranks send active messages of all kinds; the line of
+# counters of each rank matches the extended regular expression LINE.
 counts()
 {
     local ranks=$1 line=$2
     shift 2
-    (export GASNET_STATS=1 "$@" && on_mpi "$mpi" "$ranks" conform-seq am_args am_medium am_long) >out 2>&1 ||
+    (export GASNET_STATS=1 "$@" && on_mpi "$mpi" "$ranks" conform-seq am_args am_medium am_long) \
+        >out 2>&1 ||
         fail "with $* active messages end with exit code $?."
     [ "$(grep -cE "mpi: rank [0-9] in all: $line" out)" = "$ranks" ] ||
-        fail "with $* the messages of $ranks ranks did not go another way than: $line"
+        fail "with $* the counters of the $ranks ranks do not match: $line"
 }
 some='[1-9][0-9]*'
-none='0 messages and 0 puts and gets by MPI; took'
-counts 3 "$none $some lines of requests and $some of replies out of its mailbox; 0 peers" GASNET_MPI_RMA=auto
-counts 3 "$none $some lines of requests and $some of replies out of its mailbox; 0 peers" GASNET_MPI_RMA=0
-counts 2 "$some messages .* took 0 lines of requests and 0 of replies .*; 1 peers" GASNET_MPI_SHARED_MAXSIZE=1
-counts 4 "$some messages .* took $some lines of requests and $some of replies .*; 2 peers" GASNET_MPI_SHARED_MAXSIZE=2
-counts 4 "$some messages .* took 0 lines of requests and 0 of replies .*; 2 peers" GASNET_MPI_SHARED_MAXSIZE=2 \
+none='0 messages and 0 puts and gets by MPI;'
+mailbox="took $some lines of requests and $some of replies"
+no_mailbox='took 0 lines of requests and 0 of replies'
+counts 3 "$none $mailbox out of its mailbox; 0 peers" GASNET_MPI_RMA=auto
+counts 3 "$none $mailbox out of its mailbox; 0 peers" GASNET_MPI_RMA=0
+counts 2 "$some messages .* $no_mailbox .*; 1 peers" GASNET_MPI_SHARED_MAXSIZE=1
+counts 4 "$some messages .* $mailbox .*; 2 peers" GASNET_MPI_SHARED_MAXSIZE=2
+counts 4 "$some messages .* $no_mailbox .*; 2 peers" GASNET_MPI_SHARED_MAXSIZE=2 \
     GASNET_SUPERNODE_MAXSIZE=2
 
-# Where the files of shared windows have no room, there are none of those; MPI itself would wait for ever.
+# If /dev/shm has no room for shared windows, the conduit makes none; MPI itself would wait for
+# ever.
 if unshare -m true 2>/dev/null; then
     small_store()
     {
-        unshare -m bash -c '. "$AQ_SRC/tests/run-functions.sh"; mount -t tmpfs -o "size=$1" tmpfs /dev/shm && shift &&
-            on_mpi "$@"' - "$@"
+        unshare -m bash -c '. "$AQ_SRC/tests/run-functions.sh"
+            mount -t tmpfs -o "size=$1" tmpfs /dev/shm && shift && on_mpi "$@"' - "$@"
     }
-    GASNET_MPI_RMA=1 small_store 30m "$mpi" 2 "$client" puts >out 2>&1 || fail "with a small /dev/shm the exit code is $?."
-    grep -q '200 puts, rank 0 sent [2-9][0-9][0-9] frames' out || fail "there is a shared window without room for it."
-    if [ "$mpi" = openmpi ]; then # the other one does not start with so little
-        GASNET_STATS=1 small_store 1m "$mpi" 2 conform-seq am_args >out 2>&1 || fail "with 1 MiB the exit code is $?."
-        [ "$(grep -cE "$some messages .* took 0 lines of requests and 0 of replies .*; 1 peers" out)" = 2 ] ||
-            fail "there are mailboxes without room for them."
+    GASNET_MPI_RMA=1 small_store 30m "$mpi" 2 "$client" puts >out 2>&1 ||
+        fail "with a small /dev/shm the exit code is $?."
+    grep -q '200 puts, rank 0 sent [2-9][0-9][0-9] frames' out ||
+        fail "there is a shared window although /dev/shm has no room for it."
+    if [ "$mpi" = openmpi ]; then # MPICH does not start with 1 MiB
+        GASNET_STATS=1 small_store 1m "$mpi" 2 conform-seq am_args >out 2>&1 ||
+            fail "with 1 MiB the exit code is $?."
+        [ "$(grep -cE "$some messages .* $no_mailbox .*; 1 peers" out)" = 2 ] ||
+            fail "there are mailboxes although /dev/shm has no room for them."
     fi
 fi
 
-# mode, what is said
+# refused MODE WORDS: the client fails in this mode, and its output contains these words.
 refused()
 {
     on_mpi "$mpi" 2 "$client" "$1" >out 2>&1 && fail "mode $1 ends with exit code 0."
     grep -qF "$2" out || fail "mode $1 does not say: $2"
 }
 
-# An end that takes too long is told, and has the code of the job.
+# An exit that takes too long is reported, and ends with the exit code of the job.
 (export GASNET_EXITTIMEOUT=1 && on_mpi "$mpi" 2 "$client" stuck) >out 2>&1
 code=$?
 [ $code = 3 ] || fail "mode stuck ends with exit code $code."
-grep -q 'the exit timeout is over while this rank still takes leave of its launcher; see whether' out ||
-    fail "mode stuck does not say what it was at."
+words='the exit timeout is over while this rank still takes leave of its launcher; see whether'
+grep -q "$words" out ||
+    fail "mode stuck does not say what the rank was waiting for."
 
 refused before 'MPI_Finalize was called before init'
 refused meanwhile 'MPI_Finalize was called while conduit mpi was in use'
 refused single 'MPI was started without support for threads'
 refused funneled 'MPI was started without support for threads'
 
-# The mpirun of another MPI; and no mpirun at all, which for MPI is a job of one rank.
+# Two wrong ways to start a job: by mpirun of another MPI, and without mpirun, which for MPI is a
+# job of one rank.
 for other in openmpi mpich; do
     [ $other = "$mpi" ] && continue
     (by_mpirun $other 1 true) >/dev/null || continue
     on_mpi $other 2 "$client" ours >out 2>&1 && fail "with mpirun of $other the exit code is 0."
-    grep -q 'started 2 ranks, but .* in this program sees 1; start the program with the mpirun that' out ||
-        fail "with mpirun of $other it is not said whose mpirun is needed."
+    words='started 2 ranks, but .* in this program sees 1; start the program with the mpirun that'
+    grep -q "$words" out ||
+        fail "with mpirun of $other no message says which mpirun is needed."
 done
-GASNET_CONDUIT=mpi GASNET_SPAWNER=fork GASNET_PSHM_NODES=2 GASNET_SUPERNODE_MAXSIZE=1 "$client" >out 2>&1 &&
-    fail "without mpirun the exit code is 0."
-grep -q 'conduit mpi knows the ranks that mpirun started, and these are started by another spawner' out ||
-    fail "it is not said that conduit mpi needs mpirun."
+GASNET_CONDUIT=mpi GASNET_SPAWNER=fork GASNET_PSHM_NODES=2 GASNET_SUPERNODE_MAXSIZE=1 \
+    "$client" >out 2>&1 && fail "without mpirun the exit code is 0."
+words='conduit mpi knows the ranks that mpirun started, and these are started by another spawner'
+grep -q "$words" out || fail "no message says that conduit mpi needs mpirun."
 ! pgrep -f "^$client " >left || fail "ranks are left: $(cat left)"
 exit 0

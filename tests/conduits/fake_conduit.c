@@ -1,23 +1,24 @@
-// The fake conduit: a network for tests, between processes of one host, as a module loaded at
-// run time. It has the mandatory operations only, so that the core's defaults are used for the
-// rest (put and get over active messages, payload prepared in a buffer), and it makes trouble
-// on request.
+// The fake conduit: a network for tests, between processes of one host, as a module loaded at run
+// time. It has only the mandatory operations, so that the core uses its defaults for the other
+// operations (put and get over active messages, negotiated payload in a buffer), and it injects
+// faults on request.
 //
 // To use it: GASNET_CONDUIT=fake GASNET_MODULE_PATH=<build>/modules GASNET_SUPERNODE_MAXSIZE=1, and
 //
 //     AQ_FAKE_AGAIN=P       P percent of the sends answer AQ_AGAIN and do nothing (0 to 95)
-//     AQ_FAKE_HOLD=P        P percent of the arrivals are held back for 1 to 8 polls: out of order
+//     AQ_FAKE_HOLD=P        P percent of the arrivals wait for 1 to 8 polls: out of order
 //     AQ_FAKE_SEED=N        another sequence of these decisions (default 1)
 //     AQ_FAKE_FAIL_AFTER=N  the N-th send of a process fails with AQ_ERR_PEER
 //
-// A message is one datagram between sockets of the abstract name space; each process has one socket
-// for requests and one for replies, also to send from, since the kernel limits what a socket may
-// have under way. The names follow from the job's key and the rank: nothing has to be described.
+// A message is one datagram between sockets of the abstract name space. Each process has one socket
+// for requests and one for replies; it also sends from these sockets, because the kernel limits the
+// bytes in flight of each socket. The names follow from the job's key and the rank, so that the
+// conduit needs no description.
 //
 //     fake_message_t (with all 16 arguments) | payload
 //
-// An arrival lies in memory of exactly its size, which is spoiled and freed when its handler has
-// returned: a sanitizer sees who reads too far or too late.
+// An arrival lies in memory of exactly its size, which is overwritten and freed when the handler
+// has returned: a sanitizer detects reads that are too long or too late.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -34,7 +35,8 @@
 #include "fake_faults.h"
 
 enum {
-    MAX_MEDIUM = 16 << 10, // small, and different, so that large operations go in pieces
+    // Small and different limits, so that large operations are split.
+    MAX_MEDIUM = 16 << 10,
     MAX_LONG = 32 << 10,
     POLL_BUDGET = 16, // messages of each class that one poll delivers at most
     HELD_MAX = 16,
@@ -55,7 +57,7 @@ typedef struct fake_address {
     socklen_t length;
 } fake_address_t;
 
-// A peer: where its requests and its replies go.
+// A peer: the addresses of its sockets for requests and replies.
 typedef struct fake_link {
     uint32_t rank;
     fake_address_t to[2];
@@ -64,7 +66,7 @@ typedef struct fake_link {
 // Arrivals of one class. held[i] is delivered when polls[i] is zero.
 typedef struct fake_inbox {
     int fd;
-    atomic_flag busy; // a thread takes a message out; handlers run without it
+    atomic_flag busy; // set while a thread takes a message out, clear while handlers run
     unsigned held_count;
     fake_message_t *held[HELD_MAX];
     unsigned polls[HELD_MAX];
@@ -75,9 +77,10 @@ typedef struct fake_conduit {
     fake_inbox_t inbox[2]; // requests, replies
     fake_faults_t faults;
     uint64_t job;
-    // Counts what is sent, and is looked at before a delivery: what a thread did ahead of a message
-    // comes before what another one does upon the answer. The sockets see to that, but the thread
-    // sanitizer does not see a way through another process.
+    // Counts sends, and is read before each delivery. So everything that a thread does before it
+    // sends a message happens before the delivery of the answer in another thread. The sockets
+    // guarantee this order, but the thread sanitizer does not see an order by way of another
+    // process.
     atomic_uint sent;
 } fake_conduit_t;
 
@@ -99,7 +102,7 @@ static bool fake_usable(char *why, size_t why_size)
     return true;
 }
 
-// A number that tells jobs apart and does not tell the key (FNV-1a).
+// Returns a number that is different for each job and does not disclose the key (FNV-1a).
 static uint64_t hash_of_key(const uint8_t key[AQ_KEY_BYTES])
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -134,7 +137,7 @@ static aq_status_t open_inbox(fake_conduit_t *fake, unsigned class)
 
 static aq_status_t fake_open(const aq_conduit_env_t *env, aq_conduit_t **out);
 
-static aq_status_t set_up(fake_conduit_t *fake)
+static aq_status_t start_conduit(fake_conduit_t *fake)
 {
     fake->job = hash_of_key(fake->base.env->boot->key);
     aq_status_t status = fake_faults_start(&fake->faults, fake->base.env->rank);
@@ -171,17 +174,18 @@ static aq_status_t fake_connect(aq_conduit_t *conduit, const aq_peer_t *peer, vo
 
 static void fake_close(aq_conduit_t *conduit)
 {
-    (void)conduit; // the sockets end with the process: other threads may still be at them
+    (void)conduit; // other threads may still use the sockets, which end with the process
 }
 
 // ---- sending ----
 
-static size_t size_of(const fake_message_t *message)
+static size_t message_bytes(const fake_message_t *message)
 {
     return sizeof *message + message->nbytes;
 }
 
-// A copy of all that travels, in memory of its size; NULL: none is left. Owned by the caller.
+// Returns the message as it is sent, in memory of exactly its size; NULL if memory is short. The
+// caller owns the message.
 static fake_message_t *write_message(const fake_conduit_t *fake, const aq_am_t *am)
 {
     uint32_t nbytes = am->category == AQ_AM_SHORT ? 0 : (uint32_t)am->nbytes;
@@ -204,8 +208,8 @@ static fake_message_t *write_message(const fake_conduit_t *fake, const aq_am_t *
     return message;
 }
 
-// A socket that is gone belongs to a process that has ended: whoever started that one ends the job,
-// with its exit code, and the core finds that out in one of its next polls.
+// If the peer's socket does not exist any more, its process has ended. The launcher then ends the
+// job with the exit code of that process, and the core notices it in one of its next polls.
 static aq_status_t send_failed(const fake_link_t *link, int error)
 {
     if (error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EINTR ||
@@ -227,7 +231,7 @@ static aq_status_t fake_send(aq_conduit_t *conduit, void *pointer, const aq_am_t
     if (!message)
         return AQ_AGAIN;
     atomic_fetch_add_explicit(&fake->sent, 1, memory_order_release);
-    if (sendto(fake->inbox[am->reply].fd, message, size_of(message), MSG_DONTWAIT,
+    if (sendto(fake->inbox[am->reply].fd, message, message_bytes(message), MSG_DONTWAIT,
                (struct sockaddr *)(void *)&to->name, to->length) < 0)
         status = send_failed(link, errno);
     free(message);
@@ -236,8 +240,9 @@ static aq_status_t fake_send(aq_conduit_t *conduit, void *pointer, const aq_am_t
 
 // ---- receiving ----
 
-// With the inbox busy: the next datagram, in memory of its size; NULL when there is none.
-static fake_message_t *receive(fake_inbox_t *inbox)
+// Returns the next datagram, in memory of exactly its size; NULL if there is none. The caller has
+// set inbox->busy.
+static fake_message_t *receive_datagram(fake_inbox_t *inbox)
 {
     char probe;
     ssize_t size = recv(inbox->fd, &probe, 1, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
@@ -249,7 +254,7 @@ static fake_message_t *receive(fake_inbox_t *inbox)
     return message;
 }
 
-// With the inbox busy: one more poll has passed for those held back.
+// Counts one more poll for the messages that are held back. The caller has set inbox->busy.
 static void age_held(fake_inbox_t *inbox)
 {
     for (unsigned i = 0; i < inbox->held_count; i++)
@@ -270,7 +275,7 @@ static fake_message_t *take_held(fake_inbox_t *inbox)
     return NULL;
 }
 
-static bool hold(fake_conduit_t *fake, fake_inbox_t *inbox, fake_message_t *message)
+static bool hold_back(fake_conduit_t *fake, fake_inbox_t *inbox, fake_message_t *message)
 {
     unsigned polls = inbox->held_count < HELD_MAX ? fake_faults_hold(&fake->faults) : 0;
     if (!polls)
@@ -287,14 +292,15 @@ static fake_message_t *next_message(fake_conduit_t *fake, fake_inbox_t *inbox, b
     if (first)
         age_held(inbox);
     fake_message_t *message = take_held(inbox);
-    while (!message && (message = receive(inbox)) != NULL)
-        if (hold(fake, inbox, message))
+    while (!message && (message = receive_datagram(inbox)) != NULL)
+        if (hold_back(fake, inbox, message))
             message = NULL;
     atomic_flag_clear_explicit(&inbox->busy, memory_order_release);
     return message;
 }
 
-// Nothing is written before it is known to go into a segment of this process.
+// Writes the payload of a Long. Ends the job if the destination is not in a segment of this
+// process.
 static void write_long(const fake_conduit_t *fake, const fake_message_t *message)
 {
     const aq_conduit_env_t *env = fake->base.env;
@@ -309,7 +315,7 @@ static void write_long(const fake_conduit_t *fake, const fake_message_t *message
         memcpy(dest, message + 1, message->nbytes);
 }
 
-static void deliver(fake_conduit_t *fake, fake_message_t *message)
+static void deliver_message(fake_conduit_t *fake, fake_message_t *message)
 {
     aq_arrival_t arrival = {
         .args = message->args,
@@ -327,8 +333,8 @@ static void deliver(fake_conduit_t *fake, fake_message_t *message)
         write_long(fake, message);
     }
     fake->base.env->deliver(&arrival);
-    memset(message, 0xa5, size_of(message));
-    __asm__ volatile("" : : "r"(message) : "memory"); // or the compiler leaves the memset out
+    memset(message, 0xa5, message_bytes(message));
+    __asm__ volatile("" : : "r"(message) : "memory"); // keeps the memset
     free(message);
 }
 
@@ -338,7 +344,7 @@ static unsigned poll_class(fake_conduit_t *fake, unsigned class)
     fake_message_t *message;
     while (done < POLL_BUDGET &&
            (message = next_message(fake, &fake->inbox[class], done == 0)) != NULL) {
-        deliver(fake, message);
+        deliver_message(fake, message);
         done++;
     }
     return done;
@@ -391,7 +397,7 @@ static aq_status_t fake_open(const aq_conduit_env_t *env, aq_conduit_t **out)
                                 .max_long = MAX_LONG,
                                 .max_long_unmapped = MAX_LONG};
     fake->inbox[0].fd = fake->inbox[1].fd = -1;
-    aq_status_t status = set_up(fake);
+    aq_status_t status = start_conduit(fake);
     if (status == AQ_OK) {
         *out = &fake->base;
         return AQ_OK;

@@ -23,7 +23,7 @@ static aq_status_t read_number(const char *name, uint64_t most, uint64_t fallbac
     return AQ_ERR_CONFIG;
 }
 
-// The next number of the sequence: a counter, scrambled (splitmix64), so that threads need no lock.
+// Returns the next random number: a hash of a counter (splitmix64), so that threads need no lock.
 static uint64_t next_random(fake_faults_t *faults)
 {
     const uint64_t step = 0x9e3779b97f4a7c15u;
@@ -33,7 +33,7 @@ static uint64_t next_random(fake_faults_t *faults)
     return z ^ z >> 31;
 }
 
-static bool chance(fake_faults_t *faults, unsigned percent)
+static bool fault_occurs(fake_faults_t *faults, unsigned percent)
 {
     return percent && next_random(faults) % 100 < percent;
 }
@@ -67,10 +67,11 @@ aq_status_t fake_faults_send(fake_faults_t *faults)
             return AQ_ERR_PEER;
         }
     }
-    return chance(faults, faults->again) ? AQ_AGAIN : AQ_OK;
+    return fault_occurs(faults, faults->again) ? AQ_AGAIN : AQ_OK;
 }
 
 unsigned fake_faults_hold(fake_faults_t *faults)
 {
-    return chance(faults, faults->hold) ? 1 + (unsigned)(next_random(faults) % HOLD_POLLS_MAX) : 0;
+    return fault_occurs(faults, faults->hold) ? 1 + (unsigned)(next_random(faults) % HOLD_POLLS_MAX)
+                                              : 0;
 }

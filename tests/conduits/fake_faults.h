@@ -1,7 +1,7 @@
-// Faults on request: which sends the fake conduit refuses, which arrivals it holds back.
+// Injected faults: which sends the fake conduit refuses, and which arrivals it holds back.
 //
-// What is always true: the decisions come from one sequence of random numbers for each process, set
-// by AQ_FAKE_SEED and the rank. Any thread may ask; nothing here blocks or takes a lock.
+// Always true: each process has one sequence of random decisions, which AQ_FAKE_SEED and the rank
+// determine. Any thread may call these functions; none of them blocks or takes a lock.
 #ifndef AQ_FAKE_FAULTS_H
 #define AQ_FAKE_FAULTS_H
 
@@ -18,13 +18,14 @@ typedef struct fake_faults {
     _Atomic uint64_t random, sends;
 } fake_faults_t;
 
-// Reads the environment. Logs a value that is not legal.
+// Reads the environment. Logs an illegal value and returns AQ_ERR_CONFIG.
 aq_status_t fake_faults_start(fake_faults_t *faults, uint32_t rank);
 
-// What a send has to answer before it does anything. Logs the fault that it makes up.
+// Called at the start of each send: returns AQ_OK if the send may proceed, else the status that it
+// must return. Logs an injected failure.
 aq_status_t fake_faults_send(fake_faults_t *faults);
 
-// For how many polls an arrival waits; 0: not at all.
+// Returns for how many polls an arrival waits; 0 if it does not wait.
 unsigned fake_faults_hold(fake_faults_t *faults);
 
 #endif

@@ -1,5 +1,5 @@
-// A module of the right version that lacks operations: the library has to say so at once, not crash
-// at the first message.
+// A module of the right version that lacks mandatory operations: the library must refuse it when it
+// loads the module, and not crash at the first message.
 #include "../../core/conduit.h"
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;

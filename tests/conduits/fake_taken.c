@@ -1,5 +1,5 @@
-// A module that brings a setting whose name the library has already: it is refused, and the
-// sentence names both owners.
+// A module that brings a setting whose name the library has already: the library refuses the
+// module, with a sentence that names both owners.
 #include "../../core/conduit.h"
 #include "../../other/base/profile.h"
 

@@ -1,5 +1,5 @@
-// A module of an older contract, version 1.9: the library has to refuse it before it reads anything
-// behind the number.
+// A module of an older contract, version 1.9: the library must refuse the module before it reads
+// any member behind the version.
 #include "../../core/conduit.h"
 
 __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;

@@ -1,6 +1,6 @@
-// How long it takes to find pinned memory: firehose_speed [REGIONS [HITS]] prints the nanoseconds
-// of a hit, own memory and that of a peer, on random pages of regions of 128 KiB and again and
-// again on one. Nothing is pinned in truth.
+// Measures how long it takes to find pinned memory: firehose_speed [REGIONS [HITS]] prints the
+// nanoseconds of a hit, for own memory and for a peer's memory, first on random pages of regions of
+// 128 KiB, then always on the same page. No memory is really pinned.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,22 +13,23 @@ enum { PAGE = 4096, PAGES = 32, REGION = PAGES * PAGE };
 
 static aq_firehose_t *firehose;
 
-static aq_firehose_pinned_t pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
-                                aq_firehose_key_t *key)
+static aq_firehose_pinned_t pin_nothing(void *context, uintptr_t start, uint64_t bytes,
+                                        bool writable, aq_firehose_key_t *key)
 {
     (void)context, (void)bytes, (void)writable;
     *key = (aq_firehose_key_t){NULL, start};
     return AQ_FIREHOSE_PINNED;
 }
 
-static void unpin(void *context, uintptr_t start, uint64_t bytes, const aq_firehose_key_t *key)
+static void unpin_nothing(void *context, uintptr_t start, uint64_t bytes,
+                          const aq_firehose_key_t *key)
 {
     (void)context, (void)start, (void)bytes, (void)key;
 }
 
-// The peer is this process.
-static void request(void *context, uint32_t peer, const aq_firehose_message_t *message,
-                    const void *data, uint32_t data_bytes)
+// Serves the request at once: the peer is this process.
+static void serve_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
+                          const void *data, uint32_t data_bytes)
 {
     (void)context;
     aq_firehose_message_t answer;
@@ -37,7 +38,8 @@ static void request(void *context, uint32_t peer, const aq_firehose_message_t *m
         abort();
 }
 
-static void told(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_region_t *region)
+static void release_region(aq_firehose_wait_t *wait, aq_status_t status,
+                           aq_firehose_region_t *region)
 {
     (void)wait;
     if (status != AQ_OK)
@@ -45,7 +47,7 @@ static void told(aq_firehose_wait_t *wait, aq_status_t status, aq_firehose_regio
     aq_firehose_release(region);
 }
 
-// Each returns the region's end, so that nothing can be left out.
+// The next two functions return the end of the region, so that the compiler cannot omit the call.
 static uintptr_t use_own(uintptr_t address, size_t bytes)
 {
     aq_firehose_region_t *region;
@@ -59,7 +61,7 @@ static uintptr_t use_own(uintptr_t address, size_t bytes)
 static uintptr_t use_peer(uintptr_t address, size_t bytes)
 {
     aq_firehose_region_t *region;
-    aq_firehose_wait_t wait = {.done = told};
+    aq_firehose_wait_t wait = {.done = release_region};
     if (aq_firehose_reach(firehose, 0, address, bytes, true, NULL, &wait, &region) !=
         AQ_FIREHOSE_HIT)
         return 0;
@@ -82,15 +84,15 @@ static void compare(const char *name, uintptr_t (*use)(uintptr_t, size_t), uint3
                     size_t hits)
 {
     uintptr_t *addresses = calloc(hits, sizeof *addresses);
-    uint64_t dice = 88172645463325252u;
+    uint64_t random_state = 88172645463325252u;
     if (!addresses)
         abort();
-    for (uint32_t i = 0; i < 2 * regions; i++) // the first time pins it
+    for (uint32_t i = 0; i < 2 * regions; i++) // the first round pins the regions
         if (use(BASE + (uintptr_t)(i % regions) * REGION, REGION) == 0 && i >= regions)
             abort();
     for (size_t i = 0; i < hits; i++) {
-        dice = dice * 6364136223846793005u + 1442695040888963407u;
-        addresses[i] = BASE + (dice >> 33) % ((uint64_t)regions * PAGES) * PAGE;
+        random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+        addresses[i] = BASE + (random_state >> 33) % ((uint64_t)regions * PAGES) * PAGE;
     }
     printf("%s: %.1f ns on random pages", name, measure(use, addresses, hits));
     for (size_t i = 0; i < hits; i++)
@@ -103,7 +105,7 @@ int main(int argc, char **argv)
 {
     uint32_t regions = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10000;
     size_t hits = argc > 2 ? strtoul(argv[2], NULL, 10) : 10000000;
-    const aq_firehose_ops_t ops = {pin, unpin, request};
+    const aq_firehose_ops_t ops = {pin_nothing, unpin_nothing, serve_request};
     aq_firehose_params_t params = {
         .main = {regions, UINT64_C(1) << 50},
         .victim = {regions, UINT64_C(1) << 50},

@@ -1,23 +1,23 @@
 // udp_hostile MODE N COMMAND...: runs a job of conduit udp, authenticated by MODE
-// (GASNET_UDP_AUTH), in a network of its own in which somebody sits in between: every datagram of
-// the job ends at a firewall, and reaches its receiver only as this program forwards it. It plays
-// tricks with N of them:
+// (GASNET_UDP_AUTH), in a network namespace with a man in the middle: a firewall drops every
+// datagram of the job, and this program forwards it to its receiver. It attacks N of the datagrams:
 //
-//     forge first     a forgery, then the original
-//     replace         a forgery, and the original is lost
-//     replay          the original, then one that was heard before, now or long ago
-//     drop            nothing
-//     overtake        the original, after the next one
+//     forge first     sends a forgery, then the original
+//     replace         sends a forgery instead of the original
+//     replay          sends the original, then the same datagram again or an old one
+//     drop            sends nothing
+//     overtake        sends the original after the next datagram
 //
-// A forgery keeps what the attacker cannot compute (the proof) and changes what is worth changing:
-// other frames behind a genuine header, a put to another place, bytes anywhere, a cut, noise. In
-// mode header, payloads are left as they are, since that mode leaves them to the attacker. In mode
-// token the attacker hears nothing (as another user of the host): its forgeries have another token.
+// A forgery keeps what the attacker cannot compute (the proof) and changes the rest: other frames
+// behind a genuine header, a put to another address, any bytes, a shorter length, noise. In mode
+// header, forgeries do not change payloads, because that mode does not protect payloads. In mode
+// token the attacker cannot read datagrams (as another user of the host), so that forgeries have a
+// random token.
 //
-// The job repeats until N tricks were played. It has to end with code 0 each time: so its own
-// checks find what gets through. And its counters (GASNET_STATS) have to tell of the forgeries and
-// replays. Exits with the job's code, with 1 when a counter is wrong, with 77 where no such network
-// can be made.
+// The job is repeated until N attacks were made. It must end with code 0 each time: the job's own
+// checks detect an attack that succeeds. The job's counters (GASNET_STATS) must include the
+// forgeries and replays. Exits with the job's code, with 1 if a counter is wrong, and with 77 if
+// such a network cannot be made.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -44,14 +44,14 @@
 #include <unistd.h>
 
 enum {
-    OLD = 256,
+    OLD = 256, // datagrams that are kept for replays
     LONGEST = 65536,
-    PROOF = 16,      // bytes at the front of a datagram (docs/wire-udp.md)
-    AT_KIND = 17,    // kind and flags
-    HEAD_LEAST = 56, // of a header
-    AT_PACKET = 32,  // the packet number
-    TRICK_EVERY = 4, // datagrams
-    EAR_BYTES = 64 << 20,
+    PROOF = 16,       // bytes at the front of a datagram (docs/wire-udp.md)
+    AT_KIND = 17,     // kind and flags
+    HEAD_LEAST = 56,  // of a header
+    AT_PACKET = 32,   // the packet number
+    ATTACK_EVERY = 4, // datagrams, on average
+    SNIFFER_BYTES = 64 << 20,
 };
 
 typedef struct heard {
@@ -61,25 +61,25 @@ typedef struct heard {
 } heard_t;
 
 static heard_t old[OLD]; // heard long ago
-static heard_t held;     // is to be overtaken; length 0: none
+static heard_t held;     // waits until the next datagram overtakes it; length 0: none
 static uint64_t seed = 1;
-static int ear, mouth;
+static int sniffer, sender;
 static in_port_t own_port;
 static const char *mode;
 static struct {
-    unsigned long tricks, forged, replayed, dropped, overtaken, forwarded;
+    unsigned long attacks, forged, replayed, dropped, overtaken, forwarded;
 } sent;
 static struct {
-    unsigned long forged, replayed; // as the job's counters tell
-} told;
+    unsigned long forged, replayed; // by the job's counters
+} counted;
 
-static uint32_t below(uint32_t n)
+static uint32_t random_below(uint32_t n)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(seed >> 33) % n;
 }
 
-static void fail(const char *what)
+static void fail_with_errno(const char *what)
 {
     fprintf(stderr, "udp_hostile: %s: %s\n", what, strerror(errno));
     exit(1);
@@ -100,7 +100,7 @@ static void network_make(void)
     struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo))
-        fail("the interface lo of the new network");
+        fail_with_errno("the interface lo of the new network");
     close(fd);
 }
 
@@ -109,18 +109,18 @@ static void sockets_open(void)
     struct sockaddr_in here = {.sin_family = AF_INET};
     here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof here;
-    int bytes = EAR_BYTES;
-    ear = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_IP));
-    mouth = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (ear < 0 || mouth < 0 || bind(mouth, (struct sockaddr *)&here, sizeof here) ||
-        getsockname(mouth, (struct sockaddr *)&here, &length))
-        fail("sockets");
-    if (setsockopt(ear, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
-        (void)setsockopt(ear, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    int bytes = SNIFFER_BYTES;
+    sniffer = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_IP));
+    sender = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sniffer < 0 || sender < 0 || bind(sender, (struct sockaddr *)&here, sizeof here) ||
+        getsockname(sender, (struct sockaddr *)&here, &length))
+        fail_with_errno("sockets");
+    if (setsockopt(sniffer, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
+        (void)setsockopt(sniffer, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     own_port = here.sin_port;
 }
 
-// Behind the ear, and in front of all sockets.
+// Drops datagrams behind the packet socket `sniffer` and in front of all sockets of the job.
 static void firewall_raise(void)
 {
     char rules[256];
@@ -132,13 +132,13 @@ static void firewall_raise(void)
         no_network("nft is missing (package nftables), or the kernel does not allow it");
 }
 
-// The next datagram of the job.
-static bool hear(heard_t *heard)
+// Receives the next datagram of the job; returns false if there is none.
+static bool receive_datagram(heard_t *heard)
 {
     static uint8_t packet[LONGEST];
     struct sockaddr_ll from;
     socklen_t size = sizeof from;
-    ssize_t length = recvfrom(ear, packet, sizeof packet, 0, (struct sockaddr *)&from, &size);
+    ssize_t length = recvfrom(sniffer, packet, sizeof packet, 0, (struct sockaddr *)&from, &size);
     if (length < (ssize_t)(sizeof(struct iphdr) + sizeof(struct udphdr)) ||
         from.sll_pkttype == PACKET_OUTGOING)
         return false;
@@ -155,14 +155,14 @@ static bool hear(heard_t *heard)
     return heard->length > 0;
 }
 
-static void say(const heard_t *what, const uint8_t *bytes, size_t length)
+static void send_to_receiver(const heard_t *what, const uint8_t *bytes, size_t length)
 {
-    (void)sendto(mouth, bytes, length, 0, (const struct sockaddr *)&what->to, sizeof what->to);
+    (void)sendto(sender, bytes, length, 0, (const struct sockaddr *)&what->to, sizeof what->to);
 }
 
 static void forward(const heard_t *heard)
 {
-    say(heard, heard->bytes, heard->length);
+    send_to_receiver(heard, heard->bytes, heard->length);
     sent.forwarded++;
 }
 
@@ -180,90 +180,91 @@ static size_t header_bytes(const uint8_t *datagram)
     return HEAD_LEAST + acks * (kind & 8 ? 24 : 16);
 }
 
-// A put to another place, of the class of the datagram or not, in front of all that is there.
-static void put_front(uint8_t *frame, size_t room)
+// Overwrites the first frame by a put to another address, which may have the wrong class for the
+// datagram.
+static void forge_put(uint8_t *frame, size_t room)
 {
-    const uint64_t place = below(2) ? UINT64_C(1) << 56 : (uintptr_t)&seed;
+    const uint64_t place = random_below(2) ? UINT64_C(1) << 56 : (uintptr_t)&seed;
     const uint32_t nbytes = (uint32_t)room - 16;
     memcpy(frame, (const uint8_t[]){4, 0, 0, 0}, 4);
     memcpy(frame + 4, &nbytes, sizeof nbytes);
     memcpy(frame + 8, &place, sizeof place);
 }
 
-// Where a forger may change a byte: in mode header not in payloads, of which only the front of
-// the first frame is known to be none.
-static size_t altered_most(const uint8_t *copy, size_t length)
+// Returns how many bytes from the start a forgery may change. In mode header, payloads must stay as
+// they are, and only the header and the front of the first frame certainly contain no payload.
+static size_t alterable_bytes(const uint8_t *copy, size_t length)
 {
     const size_t front = header_bytes(copy) + 8;
     return is_mode("header") && front < length ? front : length;
 }
 
-static void flip(uint8_t *copy, size_t length)
+static void change_bytes(uint8_t *copy, size_t length)
 {
-    for (uint32_t n = 1 + below(3); n; n--) {
-        size_t at = below((uint32_t)altered_most(copy, length));
+    for (uint32_t n = 1 + random_below(3); n; n--) {
+        size_t at = random_below((uint32_t)alterable_bytes(copy, length));
         if (at >= 8 && at < PROOF)
-            at = AT_PACKET; // the second half of the proof is not used in all modes
-        copy[at] ^= (uint8_t)(1 + below(255));
+            at = AT_PACKET; // some modes do not use the second half of the proof
+        copy[at] ^= (uint8_t)(1 + random_below(255));
     }
 }
 
-// One that differs in any case from what was heard.
-static void forge(const heard_t *heard)
+// Sends a forgery that differs from the datagram.
+static void send_forgery(const heard_t *heard)
 {
     static uint8_t copy[LONGEST];
     size_t length = heard->length, head = HEAD_LEAST;
     memcpy(copy, heard->bytes, length);
     if (length >= HEAD_LEAST)
         head = header_bytes(copy);
-    const uint32_t kind = below(4);
+    const uint32_t kind = random_below(4);
     if (kind == 0 && length > head + 24)
-        put_front(copy + head, length - head);
+        forge_put(copy + head, length - head);
     else if (kind == 1)
-        length = below((uint32_t)length);
+        length = random_below((uint32_t)length);
     else if (kind == 2)
         for (size_t i = 0; i < length; i++)
-            copy[i] = (uint8_t)below(256);
+            copy[i] = (uint8_t)random_below(256);
     else
-        flip(copy, length);
+        change_bytes(copy, length);
     if (is_mode("token") && length >= 8)
         for (size_t i = 0; i < 8; i++)
-            copy[i] = (uint8_t)below(256);
-    say(heard, copy, length);
+            copy[i] = (uint8_t)random_below(256);
+    send_to_receiver(heard, copy, length);
     sent.forged++;
 }
 
 // ---- tricks ----
 
-static void forge_first(const heard_t *heard)
+static void attack_by_forgery_first(const heard_t *heard)
 {
-    forge(heard);
+    send_forgery(heard);
     forward(heard);
 }
 
-static void replace(const heard_t *heard)
+static void attack_by_replacing(const heard_t *heard)
 {
-    forge(heard);
+    send_forgery(heard);
     sent.dropped++;
 }
 
-static void replay(const heard_t *heard)
+static void attack_by_replay(const heard_t *heard)
 {
-    const heard_t *earlier = below(2) ? heard : &old[below(OLD)];
+    const heard_t *earlier = random_below(2) ? heard : &old[random_below(OLD)];
     forward(heard);
     if (!earlier->length)
         return;
-    say(earlier, earlier->bytes, earlier->length);
+    send_to_receiver(earlier, earlier->bytes, earlier->length);
     sent.replayed++;
 }
 
-static void drop(const heard_t *heard)
+static void attack_by_dropping(const heard_t *heard)
 {
     (void)heard;
     sent.dropped++;
 }
 
-static void overtake(const heard_t *heard)
+static void attack_by_reordering(const heard_t *heard)
 {
     if (held.length)
         forward(&held);
@@ -271,29 +272,31 @@ static void overtake(const heard_t *heard)
     sent.overtaken++;
 }
 
-static void play(const heard_t *heard, unsigned long wanted)
+static void attack_or_forward(const heard_t *heard, unsigned long wanted)
 {
-    static void (*const tricks[])(const heard_t *) = {forge_first, replace, replay, drop, overtake};
-    const bool trick = sent.tricks < wanted && below(TRICK_EVERY) == 0;
+    static void (*const attacks[])(const heard_t *) = {attack_by_forgery_first, attack_by_replacing,
+                                                       attack_by_replay, attack_by_dropping,
+                                                       attack_by_reordering};
+    const bool attack = sent.attacks < wanted && random_below(ATTACK_EVERY) == 0;
     const bool overtaken = held.length > 0;
-    if (trick)
-        tricks[below(sizeof tricks / sizeof tricks[0])](heard);
+    if (attack)
+        attacks[random_below(sizeof attacks / sizeof attacks[0])](heard);
     else
         forward(heard);
-    sent.tricks += trick;
-    if (overtaken && held.length && (!trick || memcmp(&held, heard, sizeof held) != 0)) {
+    sent.attacks += attack;
+    if (overtaken && held.length && (!attack || memcmp(&held, heard, sizeof held) != 0)) {
         forward(&held);
         held.length = 0;
     }
-    if (below(16) == 0)
-        old[below(OLD)] = *heard;
+    if (random_below(16) == 0)
+        old[random_below(OLD)] = *heard;
 }
 
 // ---- the job ----
 
 typedef struct job {
     pid_t pid;
-    int said; // its standard error
+    int errors; // reads the standard error of the job
     char line[4096];
     size_t length;
 } job_t;
@@ -302,18 +305,18 @@ static job_t job_start(char **command)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
-        fail("pipe");
+        fail_with_errno("pipe");
     pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], 2);
         setenv("GASNET_UDP_AUTH", mode, 1);
         setenv("GASNET_STATS", "1", 1);
         execvp(command[0], command);
-        fail(command[0]);
+        fail_with_errno(command[0]);
     }
     close(ends[1]);
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    return (job_t){.pid = pid, .said = ends[0]};
+    return (job_t){.pid = pid, .errors = ends[0]};
 }
 
 static unsigned long number_before(const char *line, const char *name)
@@ -332,19 +335,19 @@ static void line_read(const char *line)
     if (!strstr(line, " in all: "))
         return;
     for (unsigned i = 0; i < sizeof unauthentic / sizeof unauthentic[0]; i++)
-        told.forged += number_before(line, unauthentic[i]);
+        counted.forged += number_before(line, unauthentic[i]);
 }
 
 static void peer_line_read(const char *line)
 {
     if (strstr(line, "udp: rank ") && strstr(line, " with rank "))
-        told.replayed += number_before(line, " replayed");
+        counted.replayed += number_before(line, " replayed");
 }
 
 static void job_listen(job_t *job)
 {
     char byte;
-    while (read(job->said, &byte, 1) == 1) {
+    while (read(job->errors, &byte, 1) == 1) {
         if (byte != '\n' && job->length < sizeof job->line - 1) {
             job->line[job->length++] = byte;
             continue;
@@ -356,39 +359,41 @@ static void job_listen(job_t *job)
     }
 }
 
-// Returns the status of the job.
+// Runs the job once and attacks its datagrams. Returns the wait status of the job.
 static int job_attack(char **command, unsigned long wanted)
 {
     static heard_t heard;
     int status;
     job_t job = job_start(command);
-    struct pollfd fds[] = {{.fd = ear, .events = POLLIN}, {.fd = job.said, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = sniffer, .events = POLLIN}, {.fd = job.errors, .events = POLLIN}};
     while (waitpid(job.pid, &status, WNOHANG) == 0) {
         if (poll(fds, 2, 20) == 0 && held.length) {
             forward(&held);
             held.length = 0;
         }
-        for (unsigned i = 0; i < 64 && hear(&heard); i++)
-            play(&heard, wanted);
+        for (unsigned i = 0; i < 64 && receive_datagram(&heard); i++)
+            attack_or_forward(&heard, wanted);
         job_listen(&job);
     }
-    while (hear(&heard))
+    while (receive_datagram(&heard))
         ;
     held.length = 0;
     job_listen(&job);
-    close(job.said);
+    close(job.errors);
     return status;
 }
 
-// Some of what was sent is lost in full sockets, and at the end of a job.
+// Compares the job's counters with the attacks. One in ten may be missing: full sockets and the end
+// of a job lose some datagrams.
 static int check_counters(unsigned long jobs)
 {
-    printf("%lu jobs: %lu forwarded, %lu forged (%lu told), %lu replayed (%lu told), %lu dropped, "
+    printf("%lu jobs: %lu forwarded, %lu forged (%lu counted), %lu replayed (%lu counted), %lu "
+           "dropped, "
            "%lu overtaken\n",
-           jobs, sent.forwarded, sent.forged, told.forged, sent.replayed, told.replayed,
+           jobs, sent.forwarded, sent.forged, counted.forged, sent.replayed, counted.replayed,
            sent.dropped, sent.overtaken);
-    if (told.forged * 10 < sent.forged * 9 || told.replayed * 10 < sent.replayed * 9) {
-        printf("the counters tell of less than nine in ten that were sent\n");
+    if (counted.forged * 10 < sent.forged * 9 || counted.replayed * 10 < sent.replayed * 9) {
+        printf("the job's counters include fewer than nine in ten of the attacks\n");
         return 1;
     }
     return 0;
@@ -399,14 +404,14 @@ int main(int argc, char **argv)
     unsigned long wanted = argc > 3 ? strtoul(argv[2], NULL, 10) : 0, jobs = 0;
     int status = 0;
     if (!wanted) {
-        fprintf(stderr, "use: udp_hostile MODE N COMMAND...\n");
+        fprintf(stderr, "usage: udp_hostile MODE N COMMAND...\n");
         return 2;
     }
     mode = argv[1];
     network_make();
     sockets_open();
     firewall_raise();
-    for (; sent.tricks < wanted && status == 0; jobs++)
+    for (; sent.attacks < wanted && status == 0; jobs++)
         status = job_attack(argv + 3, wanted);
     if (WIFEXITED(status) && WEXITSTATUS(status))
         return WEXITSTATUS(status);
