@@ -1,4 +1,4 @@
-/* Queries: who and where am I, which objects exist, which limits hold, where segments are. */
+/* Queries: rank and position, objects, limits, segments. */
 #include "conform.h"
 
 #include <stdlib.h>
@@ -9,13 +9,14 @@ static void check_neighbours(gex_RankInfo_t *info, gex_Rank_t count, gex_Rank_t 
 {
     CHECK(count >= 1 && count <= job.size, "a %s has 1 to %u ranks, not %u", what,
           (unsigned)job.size, (unsigned)count);
-    CHECK(mine < count, "my index in the %s must be below %u, but is %u", what, (unsigned)count,
-          (unsigned)mine);
-    CHECK(info[mine].gex_jobrank == job.rank, "my entry in the %s must name rank %u, not %u", what,
-          (unsigned)job.rank, (unsigned)info[mine].gex_jobrank);
+    CHECK(mine < count, "this rank's index in the %s must be below %u, but is %u", what,
+          (unsigned)count, (unsigned)mine);
+    CHECK(info[mine].gex_jobrank == job.rank,
+          "this rank's entry in the %s must name rank %u, not %u", what, (unsigned)job.rank,
+          (unsigned)info[mine].gex_jobrank);
     for (gex_Rank_t i = 1; i < count; i++)
         CHECK(info[i - 1].gex_jobrank < info[i].gex_jobrank,
-              "the ranks of a %s must rise, but %u stands before %u", what,
+              "the ranks of a %s must be in ascending order, but %u is before %u", what,
               (unsigned)info[i - 1].gex_jobrank, (unsigned)info[i].gex_jobrank);
     CHECK(info[count - 1].gex_jobrank < job.size, "a %s names rank %u of a job of %u", what,
           (unsigned)info[count - 1].gex_jobrank, (unsigned)job.size);
@@ -30,24 +31,26 @@ static int is_in(gex_RankInfo_t *info, gex_Rank_t count, gex_Rank_t rank)
     return 0;
 }
 
-/* Ranks of one set have one set rank; ranks of others have others; the number is the same. */
+/* The ranks of one set report the same set rank, other ranks another one; all report the same
+ * number of sets. */
 static void check_sets(gex_RankInfo_t *info, gex_Rank_t count, gex_Rank_t set_size,
                        gex_Rank_t set_rank, const char *what)
 {
     uint64_t sizes[64], ranks[64];
 
-    CHECK(set_rank < set_size, "the rank of my %s must be below %u, but is %u", what,
+    CHECK(set_rank < set_size, "the rank of this %s must be below %u, but is %u", what,
           (unsigned)set_size, (unsigned)set_rank);
     conform_exchange(set_size, sizes);
     conform_exchange(set_rank, ranks);
     for (gex_Rank_t r = 0; r < job.size; r++) {
         const int together = is_in(info, count, r);
 
-        CHECK(sizes[r] == set_size, "rank %u counts %llu %ss, this rank %u", (unsigned)r,
+        CHECK(sizes[r] == set_size, "rank %u counts %llu %ss, this rank counts %u", (unsigned)r,
               (unsigned long long)sizes[r], what, (unsigned)set_size);
         CHECK((ranks[r] == set_rank) == together,
-              "rank %u is %s my %s, but it has number %llu and mine is %u", (unsigned)r,
-              together ? "in" : "not in", what, (unsigned long long)ranks[r], (unsigned)set_rank);
+              "rank %u is %s this %s, but its number is %llu and the number here is %u",
+              (unsigned)r, together ? "in" : "not in", what, (unsigned long long)ranks[r],
+              (unsigned)set_rank);
     }
 }
 
@@ -66,7 +69,8 @@ static void test_position(void)
               "a host contains its neighbourhoods, but rank %u is missing",
               (unsigned)nbrhd[i].gex_jobrank);
     gex_System_QueryMyPosition(&nbrhds, &my_nbrhd, &hosts, &my_host);
-    CHECK(hosts <= nbrhds && nbrhds <= job.size, "hosts %u <= neighbourhoods %u <= ranks %u",
+    CHECK(hosts <= nbrhds && nbrhds <= job.size,
+          "there are %u hosts, %u neighbourhoods and %u ranks, but no number may exceed the next",
           (unsigned)hosts, (unsigned)nbrhds, (unsigned)job.size);
     check_sets(nbrhd, nbrhd_count, nbrhds, my_nbrhd, "neighbourhood");
     check_sets(host, host_count, hosts, my_host, "host");
@@ -79,31 +83,34 @@ static void test_ranks(void)
 {
     uint64_t all[64];
 
-    CHECK(gex_System_QueryJobSize() == job.size, "job size %u, team size %u",
+    CHECK(gex_System_QueryJobSize() == job.size, "the job size is %u, but the team size is %u",
           (unsigned)gex_System_QueryJobSize(), (unsigned)job.size);
-    CHECK(gex_System_QueryJobRank() == job.rank, "job rank %u, team rank %u",
+    CHECK(gex_System_QueryJobRank() == job.rank, "the job rank is %u, but the team rank is %u",
           (unsigned)gex_System_QueryJobRank(), (unsigned)job.rank);
-    CHECK(job.rank < job.size, "rank %u of %u", (unsigned)job.rank, (unsigned)job.size);
+    CHECK(job.rank < job.size, "the rank is %u in a job of %u", (unsigned)job.rank,
+          (unsigned)job.size);
     CHECK(GEX_RANK_INVALID > job.size, "GEX_RANK_INVALID must be above every rank");
     CHECK((gex_Rank_t)-1 > 0, "gex_Rank_t must be unsigned");
     conform_exchange(job.rank, all);
     for (gex_Rank_t r = 0; r < job.size; r++)
-        CHECK(all[r] == r, "rank %u says that it is %llu", (unsigned)r, (unsigned long long)all[r]);
+        CHECK(all[r] == r, "rank %u reports rank %llu", (unsigned)r, (unsigned long long)all[r]);
 }
 
 static void check_owners(void)
 {
-    CHECK(gex_EP_QueryClient(job.ep) == job.client, "the endpoint's client is another one");
-    CHECK(gex_TM_QueryClient(job.tm) == job.client, "the team's client is another one");
-    CHECK(gex_Segment_QueryClient(job.segment) == job.client, "the segment's client is another");
-    CHECK(gex_TM_QueryEP(job.tm) == job.ep, "the team's endpoint is another one");
-    CHECK(gex_EP_QuerySegment(job.ep) == job.segment, "the endpoint's segment is another one");
-    CHECK(gex_EP_QueryIndex(job.ep) == 0, "the first endpoint has index 0, not %u",
+    CHECK(gex_EP_QueryClient(job.ep) == job.client, "the endpoint names another client");
+    CHECK(gex_TM_QueryClient(job.tm) == job.client, "the team names another client");
+    CHECK(gex_Segment_QueryClient(job.segment) == job.client, "the segment names another client");
+    CHECK(gex_TM_QueryEP(job.tm) == job.ep, "the team names another endpoint");
+    CHECK(gex_EP_QuerySegment(job.ep) == job.segment, "the endpoint names another segment");
+    CHECK(gex_EP_QueryIndex(job.ep) == 0, "the first endpoint should have index 0, not %u",
           (unsigned)gex_EP_QueryIndex(job.ep));
-    CHECK(gex_Segment_QueryAddr(job.segment) == job.base[job.rank], "segment at %p, not at %p",
-          gex_Segment_QueryAddr(job.segment), (void *)job.base[job.rank]);
-    CHECK(gex_Segment_QuerySize(job.segment) == CONFORM_SEGMENT, "segment of %zu bytes, not %zu",
-          (size_t)gex_Segment_QuerySize(job.segment), CONFORM_SEGMENT);
+    CHECK(gex_Segment_QueryAddr(job.segment) == job.base[job.rank],
+          "the segment is at %p, not at %p", gex_Segment_QueryAddr(job.segment),
+          (void *)job.base[job.rank]);
+    CHECK(gex_Segment_QuerySize(job.segment) == CONFORM_SEGMENT,
+          "the segment has %zu bytes, not %zu", (size_t)gex_Segment_QuerySize(job.segment),
+          CONFORM_SEGMENT);
 }
 
 static void test_objects(void)
@@ -111,7 +118,7 @@ static void test_objects(void)
     CHECK(job.client != GEX_CLIENT_INVALID && job.ep != GEX_EP_INVALID, "invalid client or EP");
     CHECK(job.tm != GEX_TM_INVALID && job.segment != GEX_SEGMENT_INVALID, "invalid TM or segment");
     check_owners();
-#ifndef CONFORM_GASNET1_HEADER /* there the library chooses the name */
+#ifndef CONFORM_GASNET1_HEADER /* with GASNet-1 the library chooses the name */
     CHECK(strcmp(gex_Client_QueryName(job.client), CONFORM_NAME) == 0, "the name is '%s', not '%s'",
           gex_Client_QueryName(job.client), CONFORM_NAME);
 #endif
@@ -159,8 +166,8 @@ static void test_translate(void)
               (unsigned)r);
         CHECK(gex_TM_TranslateJobrankToRank(job.tm, r) == r, "job rank %u has another rank",
               (unsigned)r);
-        CHECK(at.gex_rank == r && at.gex_ep_index == 0, "rank %u is endpoint (%u,%u)", (unsigned)r,
-              (unsigned)at.gex_rank, (unsigned)at.gex_ep_index);
+        CHECK(at.gex_rank == r && at.gex_ep_index == 0, "rank %u is translated to endpoint (%u,%u)",
+              (unsigned)r, (unsigned)at.gex_rank, (unsigned)at.gex_ep_index);
     }
     CHECK(gex_TM_Pair(job.ep, 0) == gex_TM_Pair(job.ep, 0), "equal TM-pairs must compare equal");
     CHECK(gex_TM_Pair(job.ep, 0) != job.tm, "a TM-pair never equals a team");
@@ -168,7 +175,7 @@ static void test_translate(void)
 
 typedef size_t max_fn_t(gex_TM_t, gex_Rank_t, const gex_Event_t *, gex_Flags_t, unsigned);
 
-/* The API may be macros or inline functions: each gets an address here. */
+/* These calls may be macros or inline functions; the functions here have addresses. */
 static size_t max_request_medium(gex_TM_t tm, gex_Rank_t r, const gex_Event_t *lc, gex_Flags_t f,
                                  unsigned n)
 {
@@ -206,7 +213,8 @@ static void check_max(int which, gex_Rank_t r, const gex_Event_t *lc, gex_Flags_
         const size_t max = max_fns[which](job.tm, r, lc, flags, n);
 
         CHECK(max >= 512, "%s must be at least 512, but is %zu", max_names[which], max);
-        CHECK(max <= last, "%s may not grow with arguments: %zu with %u, %zu with one less",
+        CHECK(max <= last,
+              "%s must not grow with the number of arguments: %zu with %u, %zu with one less",
               max_names[which], max, n, last);
         CHECK(lub <= max, "%s with %u arguments is %zu, below its LUB of %zu", max_names[which], n,
               max, lub);
@@ -236,7 +244,7 @@ static void check_max_all(int which, size_t lub)
         check_max(which, r, NULL, GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 0);
 }
 
-/* Of the queries with GEX_RANK_INVALID: the least over all ranks, the same on every rank. */
+/* A query with GEX_RANK_INVALID gives the minimum over all ranks, the same on every rank. */
 static void check_max_least(int which)
 {
     uint64_t all[64];
@@ -250,8 +258,8 @@ static void check_max_least(int which)
 
             found = max < found ? max : found;
         }
-        CHECK(least <= found, "%s for all ranks is %zu, but for one only %zu", max_names[which],
-              least, found);
+        CHECK(least <= found, "%s for all ranks is %zu, but for one rank only %zu",
+              max_names[which], least, found);
         conform_exchange(least, all);
         for (gex_Rank_t r = 0; r < job.size; r++)
             CHECK(all[r] == least, "%s for all ranks is %llu on rank %u, %zu here",
@@ -259,7 +267,7 @@ static void check_max_least(int which)
     }
 }
 
-/* Rank a's value for b is rank b's value for a. */
+/* The value of rank a for rank b equals that of rank b for rank a. */
 static void check_max_symmetric(int which)
 {
     uint64_t all[64];
@@ -269,7 +277,7 @@ static void check_max_symmetric(int which)
         for (gex_Rank_t b = 0; job.rank == a && b < job.size; b++) {
             const size_t mine = max_fns[which](job.tm, b, GEX_EVENT_NOW, 0, 5);
 
-            CHECK(mine == all[b], "%s is %zu here for rank %u, and %llu there for me",
+            CHECK(mine == all[b], "%s is %zu here for rank %u, but %llu there for this rank",
                   max_names[which], mine, (unsigned)b, (unsigned long long)all[b]);
         }
     }
@@ -284,8 +292,7 @@ static void test_limits(void)
     CHECK(GEX_AM_INDEX_BASE <= 128, "GEX_AM_INDEX_BASE is at most 128, not %d",
           (int)GEX_AM_INDEX_BASE);
     for (int which = 0; which < 4; which++) {
-        CHECK(lubs[which] >= 512, "limit %d of all messages is %zu, less than before init", which,
-              lubs[which]);
+        CHECK(lubs[which] >= 512, "LUB %d is %zu, which is below 512", which, lubs[which]);
         check_max_all(which, lubs[which]);
         check_max_least(which);
         check_max_symmetric(which);
@@ -297,9 +304,9 @@ static void test_threads_max(void)
     const uint64_t most = gex_System_QueryMaxThreads();
 
 #ifdef GASNET_SEQ
-    CHECK(most == 1, "one thread in seq mode, not %llu", (unsigned long long)most);
+    CHECK(most == 1, "seq mode allows one thread, not %llu", (unsigned long long)most);
 #else
-    CHECK(most >= (uint64_t)job.threads, "%llu threads are allowed, %d were asked for",
+    CHECK(most >= (uint64_t)job.threads, "%llu threads are allowed, but the test needs %d",
           (unsigned long long)most, job.threads);
 #endif
     CHECK(most == gex_System_QueryMaxThreads(), "the number of threads must not change");
@@ -312,15 +319,16 @@ static void check_bound(gex_TM_t tm, gex_Rank_t r, gex_Flags_t flags)
     const gex_Event_t event = gex_EP_QueryBoundSegmentNB(tm, r, &owner, &local, &size, flags);
 
     if ((flags & GEX_FLAG_IMMEDIATE) && r == job.rank)
-        CHECK(event == GEX_EVENT_INVALID, "an IMMEDIATE query of myself must be done at once");
+        CHECK(event == GEX_EVENT_INVALID,
+              "an IMMEDIATE query of this rank itself must complete at once");
     if (event == GEX_EVENT_NO_OP) {
         CHECK(flags & GEX_FLAG_IMMEDIATE, "only IMMEDIATE may give GEX_EVENT_NO_OP");
         return;
     }
     gex_Event_Wait(event);
-    CHECK(owner == job.base[r], "rank %u: segment at %p, not %p", (unsigned)r, owner,
+    CHECK(owner == job.base[r], "the segment of rank %u is at %p, not at %p", (unsigned)r, owner,
           (void *)job.base[r]);
-    CHECK(size == CONFORM_SEGMENT, "rank %u: segment of %zu bytes, not %zu", (unsigned)r,
+    CHECK(size == CONFORM_SEGMENT, "the segment of rank %u has %zu bytes, not %zu", (unsigned)r,
           (size_t)size, CONFORM_SEGMENT);
     CHECK(gex_Segment_QueryBound(tm, r, &owner_old, &local_old, &size_old) == 0,
           "gex_Segment_QueryBound must find the segment of rank %u", (unsigned)r);
@@ -329,17 +337,18 @@ static void check_bound(gex_TM_t tm, gex_Rank_t r, gex_Flags_t flags)
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, r, NULL, NULL, NULL, 0));
 }
 
-/* Where the segment of a rank is mapped here, this rank sees what its owner wrote. */
+/* If the segment of rank r is mapped here, this rank reads what rank r wrote. */
 static void check_mapping(gex_Rank_t r)
 {
     void *local = NULL;
 
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(job.tm, r, NULL, &local, NULL, 0));
-    CHECK(local != NULL || r != job.rank, "my own segment must be mapped");
+    CHECK(local != NULL || r != job.rank, "this rank's own segment must be mapped");
     if (local == NULL)
         return;
     CHECK_FILL((unsigned char *)local + CONFORM_INBOX, 8192, r, "mapped segment, start");
-    CHECK_FILL((unsigned char *)local + CONFORM_SEGMENT - 4096, 4096, r + 100u, "mapped end");
+    CHECK_FILL((unsigned char *)local + CONFORM_SEGMENT - 4096, 4096, r + 100u,
+               "mapped segment, end");
 }
 
 static void test_segments(void)
@@ -370,9 +379,10 @@ static void test_constants(void)
           sizeof(gex_RMA_Value_t));
     CHECK(sizeof(gex_AM_Arg_t) == 4 && (gex_AM_Arg_t)-1 < 0, "an argument is a signed 32-bit word");
     CHECK(sizeof(gex_AM_Index_t) == 1, "a handler index has one byte");
-    CHECK(CONFORM_SEGMENT % GASNET_PAGESIZE == 0, "a page of %zu bytes", (size_t)GASNET_PAGESIZE);
+    CHECK(CONFORM_SEGMENT % GASNET_PAGESIZE == 0,
+          "the segment is no multiple of a page of %zu bytes", (size_t)GASNET_PAGESIZE);
     CHECK(gasnet_getMaxLocalSegmentSize() >= gasnet_getMaxGlobalSegmentSize(),
-          "the global limit may not be above the local one");
+          "the global limit must not be above the local one");
     gex_System_SetVerboseErrors(0);
     CHECK(gex_System_GetVerboseErrors() == 0, "verbose errors should be off");
     gex_System_SetVerboseErrors(1);
@@ -385,7 +395,7 @@ const conform_test_t conform_query_tests[] = {
     {"query_constants", test_constants, "constants, sizes of types, verbose errors"},
     {"query_ranks", test_ranks, "rank, size and job rank"},
     {"query_position", test_position, "neighbourhoods and hosts are consistent"},
-    {"query_objects", test_objects, "client, endpoint, team and segment know each other"},
+    {"query_objects", test_objects, "client, endpoint, team and segment name each other"},
     {"query_cdata", test_cdata, "client data of each object"},
     {"query_translate", test_translate, "ranks, job ranks, endpoints and TM-pairs"},
     {"query_limits", test_limits, "payload limits: at least 512, LUB, monotone, symmetric"},

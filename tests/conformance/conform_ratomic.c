@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTS 1280 /* additions of each rank, by all its threads together, a multiple of 64 */
-#define HOT 20      /* additions to one rank after the other */
-#define LOCKED 60   /* turns with the lock, of each rank */
+#define COUNTS 1280 /* additions of each rank, all its threads together; a multiple of 64 */
+#define HOT 20      /* additions to one rank before a thread goes on to the next */
+#define LOCKED 60   /* acquisitions of the lock by each rank */
 #define THREADS_MAX 64
-#define SHARED 4096 /* offset of what all ranks use, behind a line for each rank and thread */
+#define SHARED 4096 /* offset of the data that all ranks use, behind a cache line for each rank */
 #define BITS (SHARED + 1024)
 
-/* A value of any type: integers and exact multiples of a quarter. */
+/* A value of any type. Reals are multiples of a quarter, so that results are exact. */
 typedef union {
     int64_t i;
     uint64_t u;
@@ -23,14 +23,14 @@ typedef union {
 typedef struct {
     const char *name;
     gex_DT_t dt;
-    char kind; /* i, u or r: which member counts */
+    char kind; /* the member of value_t that is used: i, u or r */
     size_t bytes;
     value_t (*read)(const void *at);
     gex_Event_t (*nb)(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op, value_t a,
                       value_t b, gex_Flags_t flags);
     int (*nbi)(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op, value_t a,
                value_t b, gex_Flags_t flags);
-    /* The same as nb, with opcodes known to the compiler. */
+    /* As nb, but the opcode is a constant for the compiler. */
     gex_Event_t (*fixed)(gex_AD_t ad, void *result, gex_Rank_t rank, void *at, gex_OP_t op,
                          value_t a, value_t b, gex_Flags_t flags);
 } type_t;
@@ -104,7 +104,7 @@ static gex_OP_t ops_of(const type_t *type)
     return type->kind == 'r' ? all_ops & ~bitwise : all_ops;
 }
 
-static unsigned char *place(gex_Rank_t rank, size_t offset)
+static unsigned char *inbox_at(gex_Rank_t rank, size_t offset)
 {
     return job.base[rank] + CONFORM_INBOX + offset;
 }
@@ -118,7 +118,7 @@ static gex_AD_t make_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
     return ad;
 }
 
-/* A domain is destroyed when no rank uses it any more: hence the barrier. */
+/* The barrier ensures that no rank uses the domain any more. */
 static void drop_domain(gex_AD_t ad)
 {
     conform_barrier();
@@ -217,7 +217,7 @@ static double model_r(gex_OP_t op, double old, double a, double b)
     }
 }
 
-static value_t model(const type_t *type, gex_OP_t op, value_t old, value_t a, value_t b)
+static value_t model_value(const type_t *type, gex_OP_t op, value_t old, value_t a, value_t b)
 {
     value_t out = {0};
 
@@ -232,7 +232,7 @@ static value_t model(const type_t *type, gex_OP_t op, value_t old, value_t a, va
     return out;
 }
 
-/* Signed values stay small: no operation overflows. Unsigned ones wrap. */
+/* Signed values are small, so that no operation overflows. Unsigned ones wrap. */
 static value_t any_value(const type_t *type, uint64_t *state)
 {
     const uint64_t x = conform_random(state);
@@ -247,11 +247,11 @@ static value_t any_value(const type_t *type, uint64_t *state)
     return out;
 }
 
-/* ---- each operation by itself ---- */
+/* ---- each operation alone ---- */
 
-/* Performs an operation and waits for it, in one of 3 ways. */
-static void perform(const type_t *type, int way, gex_AD_t ad, void *result, gex_Rank_t to, void *at,
-                    gex_OP_t op, value_t a, value_t b, gex_Flags_t flags)
+/* Initiates an operation and waits for it, in one of 3 ways. */
+static void atomic_wait(const type_t *type, int way, gex_AD_t ad, void *result, gex_Rank_t to,
+                        void *at, gex_OP_t op, value_t a, value_t b, gex_Flags_t flags)
 {
     const gex_EC_t category = op == GEX_OP_SET   ? GEX_EC_PUT
                               : op == GEX_OP_GET ? GEX_EC_GET
@@ -278,7 +278,8 @@ static void check_value(const type_t *type, gex_OP_t op, gex_Rank_t to, const vo
           (unsigned long long)value.u);
 }
 
-/* Sets, performs, reads back: at a place that nobody else uses, between two guards. */
+/* Sets a word that no other rank uses, between two guards; performs the operation; reads the word.
+ */
 static void try_op(const type_t *type, int way, gex_AD_t ad, gex_Rank_t to, gex_OP_t op,
                    uint64_t *state)
 {
@@ -290,37 +291,37 @@ static void try_op(const type_t *type, int way, gex_AD_t ad, gex_Rank_t to, gex_
     const value_t old = any_value(type, state), b = any_value(type, state);
     const int same = conform_random(state) % 2;
     const value_t a = same ? old : any_value(type, state);
-    unsigned char *at = place(to, 64 * (size_t)job.rank + 8);
+    unsigned char *at = inbox_at(to, 64 * (size_t)job.rank + 8);
     unsigned char result[24];
 
     memset(result, 0x5a, sizeof(result));
-    perform(type, 1, ad, NULL, to, at, GEX_OP_SET, old, b, 0);
-    perform(type, way, ad, is_fetching(op) ? result + 8 : NULL, to, at, op, a, b, flags);
+    atomic_wait(type, 1, ad, NULL, to, at, GEX_OP_SET, old, b, 0);
+    atomic_wait(type, way, ad, is_fetching(op) ? result + 8 : NULL, to, at, op, a, b, flags);
     if (is_fetching(op))
         check_value(type, op, to, result + 8, old, "the fetched value");
     memset(result + 8, 0x5a, is_fetching(op) ? type->bytes : 0);
     for (size_t i = 0; i < sizeof(result); i++)
-        CHECK(result[i] == 0x5a, "byte %zu beside the result was written", i);
-    perform(type, 0, ad, result + 8, to, at, GEX_OP_GET, a, b, 0);
-    check_value(type, op, to, result + 8, model(type, op, old, a, b), "the target");
+        CHECK(result[i] == 0x5a, "byte %zu outside of the result was written", i);
+    atomic_wait(type, 0, ad, result + 8, to, at, GEX_OP_GET, a, b, 0);
+    check_value(type, op, to, result + 8, model_value(type, op, old, a, b), "the target");
 }
 
-/* The bytes before and behind the target. */
+/* Checks the bytes before and after the target. */
 static void check_guards(gex_Rank_t to, size_t bytes)
 {
     unsigned char line[64];
 
-    gex_RMA_GetBlocking(job.tm, line, to, place(to, 64 * (size_t)job.rank), 64, 0);
+    gex_RMA_GetBlocking(job.tm, line, to, inbox_at(to, 64 * (size_t)job.rank), 64, 0);
     for (size_t i = 0; i < 64; i++)
         CHECK((i >= 8 && i < 8 + bytes) || line[i] == 0xa5,
-              "byte %zu beside the target at rank %u was written", i, (unsigned)to);
+              "byte %zu outside of the target on rank %u was written", i, (unsigned)to);
 }
 
 static void try_type(const type_t *type, uint64_t *state)
 {
     const gex_AD_t ad = make_domain(type->dt, ops_of(type), 0);
 
-    memset(place(job.rank, 0), 0xa5, 64 * (size_t)job.size);
+    memset(inbox_at(job.rank, 0), 0xa5, 64 * (size_t)job.size);
     conform_barrier();
     for (gex_Rank_t to = 0; to < job.size; to++) {
         for (gex_OP_t op = 1; op <= GEX_OP_GET; op <<= 1)
@@ -331,7 +332,7 @@ static void try_type(const type_t *type, uint64_t *state)
     drop_domain(ad);
 }
 
-static void all_operations(void)
+static void test_operations(void)
 {
     uint64_t state = conform_stream(61);
 
@@ -361,13 +362,13 @@ static void run_threads(void *(*body)(void *))
 #endif
 }
 
-/* At each rank, one per line. */
+/* The counters of each rank, one per cache line. */
 enum { TICKET, SMALL, REAL, FLAT, LEAST, MOST, COUNTERS };
 static gex_AD_t domains[COUNTERS], bit_domain;
 
-static void *counter(gex_Rank_t rank, int which)
+static void *counter_at(gex_Rank_t rank, int which)
 {
-    return place(rank, SHARED + 64 * (size_t)which);
+    return inbox_at(rank, SHARED + 64 * (size_t)which);
 }
 
 static int counts_of(int thread)
@@ -375,21 +376,21 @@ static int counts_of(int thread)
     return COUNTS / job.threads + (thread < COUNTS % job.threads);
 }
 
-/* Takes the ticket's bit in the map of its owner: nobody may have had it. */
-static void mark(gex_Rank_t owner, uint64_t ticket)
+/* Sets the bit of a ticket in the bitmap of its owner, where it must not be set yet. */
+static void mark_ticket(gex_Rank_t owner, uint64_t ticket)
 {
     const uint64_t bit = UINT64_C(1) << ticket % 64;
     uint64_t old;
 
     CHECK(ticket < (uint64_t)COUNTS * job.size, "ticket %llu of rank %u was never issued",
           (unsigned long long)ticket, (unsigned)owner);
-    gex_Event_Wait(gex_AD_OpNB_U64(bit_domain, &old, owner, place(owner, BITS + ticket / 64 * 8),
+    gex_Event_Wait(gex_AD_OpNB_U64(bit_domain, &old, owner, inbox_at(owner, BITS + ticket / 64 * 8),
                                    GEX_OP_FOR, bit, 0, 0));
     CHECK(!(old & bit), "ticket %llu of rank %u was given twice", (unsigned long long)ticket,
           (unsigned)owner);
 }
 
-static void *count(void *arg)
+static void *count_body(void *arg)
 {
     const int thread = *(const int *)arg;
     uint64_t last = 0, ticket;
@@ -398,18 +399,18 @@ static void *count(void *arg)
         const gex_Rank_t to = (gex_Rank_t)i / HOT % job.size;
         const int64_t mine = (int64_t)job.rank * 100000 + thread * 1000 + i;
 
-        gex_Event_Wait(
-            gex_AD_OpNB_U64(domains[TICKET], &ticket, 0, counter(0, TICKET), GEX_OP_FADD, 1, 0, 0));
+        gex_Event_Wait(gex_AD_OpNB_U64(domains[TICKET], &ticket, 0, counter_at(0, TICKET),
+                                       GEX_OP_FADD, 1, 0, 0));
         CHECK(i == 0 || ticket > last, "ticket %llu came after %llu", (unsigned long long)ticket,
               (unsigned long long)last);
         last = ticket;
-        mark(0, ticket);
-        gex_AD_OpNBI_I32(domains[SMALL], NULL, to, counter(to, SMALL), GEX_OP_DEC, 0, 0, 0);
-        gex_AD_OpNBI_DBL(domains[REAL], NULL, to, counter(to, REAL), GEX_OP_ADD, 0.5, 0, 0);
-        gex_AD_OpNBI_FLT(domains[FLAT], NULL, to, counter(to, FLAT), GEX_OP_SUB, 1, 0, 0);
-        gex_AD_OpNBI_I64(domains[LEAST], NULL, to, counter(to, LEAST), GEX_OP_MIN, -mine, 0, 0);
-        gex_AD_OpNBI_U32(domains[MOST], NULL, to, counter(to, MOST), GEX_OP_MAX, (uint32_t)mine, 0,
-                         0);
+        mark_ticket(0, ticket);
+        gex_AD_OpNBI_I32(domains[SMALL], NULL, to, counter_at(to, SMALL), GEX_OP_DEC, 0, 0, 0);
+        gex_AD_OpNBI_DBL(domains[REAL], NULL, to, counter_at(to, REAL), GEX_OP_ADD, 0.5, 0, 0);
+        gex_AD_OpNBI_FLT(domains[FLAT], NULL, to, counter_at(to, FLAT), GEX_OP_SUB, 1, 0, 0);
+        gex_AD_OpNBI_I64(domains[LEAST], NULL, to, counter_at(to, LEAST), GEX_OP_MIN, -mine, 0, 0);
+        gex_AD_OpNBI_U32(domains[MOST], NULL, to, counter_at(to, MOST), GEX_OP_MAX, (uint32_t)mine,
+                         0, 0);
     }
     gex_NBI_Wait(GEX_EC_RMW, 0);
     return NULL;
@@ -419,17 +420,18 @@ static void check_tickets(void)
 {
     uint64_t value;
 
-    memcpy(&value, counter(0, TICKET), 8);
+    memcpy(&value, counter_at(0, TICKET), 8);
     CHECK(value == (uint64_t)COUNTS * job.size, "%llu tickets were issued instead of %llu",
           (unsigned long long)value, (unsigned long long)COUNTS * job.size);
     for (size_t i = 0; i < (size_t)COUNTS / 64 * job.size; i++) {
-        memcpy(&value, place(0, BITS + 8 * i), 8);
-        CHECK(value == UINT64_MAX, "of tickets %zu to %zu only 0x%llx were given", 64 * i,
+        memcpy(&value, inbox_at(0, BITS + 8 * i), 8);
+        CHECK(value == UINT64_MAX, "of tickets %zu to %zu only those in 0x%llx were given", 64 * i,
               64 * i + 63, (unsigned long long)value);
     }
 }
 
-/* What reached this rank, as each rank's threads aimed it. */
+/* Compares the counters of this rank with the additions that all threads of all ranks sent to it.
+ */
 static void check_counters(void)
 {
     int64_t additions = 0, most = 0;
@@ -448,32 +450,33 @@ static void check_counters(void)
                 additions++;
                 most = mine > most ? mine : most;
             }
-    memcpy(&small, counter(job.rank, SMALL), sizeof(small));
-    memcpy(&real, counter(job.rank, REAL), sizeof(real));
-    memcpy(&flat, counter(job.rank, FLAT), sizeof(flat));
-    memcpy(&least, counter(job.rank, LEAST), sizeof(least));
-    memcpy(&top, counter(job.rank, MOST), sizeof(top));
-    CHECK(small == -additions, "DEC: %d instead of %lld", (int)small, -(long long)additions);
-    CHECK(real == 0.5 * (double)additions, "ADD: %g instead of %g", real, 0.5 * (double)additions);
-    CHECK((double)flat == -(double)additions, "SUB: %g instead of %lld", (double)flat,
+    memcpy(&small, counter_at(job.rank, SMALL), sizeof(small));
+    memcpy(&real, counter_at(job.rank, REAL), sizeof(real));
+    memcpy(&flat, counter_at(job.rank, FLAT), sizeof(flat));
+    memcpy(&least, counter_at(job.rank, LEAST), sizeof(least));
+    memcpy(&top, counter_at(job.rank, MOST), sizeof(top));
+    CHECK(small == -additions, "DEC gave %d instead of %lld", (int)small, -(long long)additions);
+    CHECK(real == 0.5 * (double)additions, "ADD gave %g instead of %g", real,
+          0.5 * (double)additions);
+    CHECK((double)flat == -(double)additions, "SUB gave %g instead of %lld", (double)flat,
           -(long long)additions);
-    CHECK(least == -most, "MIN: %lld instead of %lld", (long long)least, -(long long)most);
-    CHECK(top == most, "MAX: %u instead of %lld", (unsigned)top, (long long)most);
+    CHECK(least == -most, "MIN gave %lld instead of %lld", (long long)least, -(long long)most);
+    CHECK(top == most, "MAX gave %u instead of %lld", (unsigned)top, (long long)most);
 }
 
-static void contended(void)
+static void test_count(void)
 {
     static const gex_DT_t dts[COUNTERS] = {GEX_DT_U64, GEX_DT_I32, GEX_DT_DBL,
                                            GEX_DT_FLT, GEX_DT_I64, GEX_DT_U32};
     static const gex_OP_t ops[COUNTERS] = {GEX_OP_FADD, GEX_OP_DEC, GEX_OP_ADD,
                                            GEX_OP_SUB,  GEX_OP_MIN, GEX_OP_MAX};
 
-    memset(place(job.rank, SHARED), 0, BITS - SHARED + COUNTS / 8 * job.size);
+    memset(inbox_at(job.rank, SHARED), 0, BITS - SHARED + COUNTS / 8 * job.size);
     for (int i = 0; i < COUNTERS; i++)
         domains[i] = make_domain(dts[i], ops[i], 0);
     bit_domain = make_domain(GEX_DT_U64, GEX_OP_FOR, 0);
     conform_barrier();
-    run_threads(count);
+    run_threads(count_body);
     conform_barrier();
     if (job.rank == 0)
         check_tickets();
@@ -483,12 +486,13 @@ static void contended(void)
     drop_domain(bit_domain);
 }
 
-/* ---- read, compute and write as one ---- */
+/* ---- one indivisible read, computation and write ---- */
 
 static gex_AD_t sum_domain, product_domain;
 
-/* Many where the memory of rank 0 is mapped: two threads must meet between a read and a write. */
-static int hammerings(void)
+/* There are many operations if the memory of rank 0 is mapped: two threads must collide between a
+ * read and a write. */
+static int hammer_count(void)
 {
     void *here = NULL;
 
@@ -496,14 +500,14 @@ static int hammerings(void)
     return (here ? 400000 : 300) / job.threads;
 }
 
-static void *hammer(void *arg)
+static void *hammer_body(void *arg)
 {
-    const int n = hammerings();
+    const int n = hammer_count();
 
     (void)arg;
     for (int i = 0; i < n; i++) {
-        gex_AD_OpNBI_DBL(sum_domain, NULL, 0, place(0, SHARED), GEX_OP_ADD, 1, 0, 0);
-        gex_AD_OpNBI_U64(product_domain, NULL, 0, place(0, SHARED + 64), GEX_OP_MULT, 3, 0, 0);
+        gex_AD_OpNBI_DBL(sum_domain, NULL, 0, inbox_at(0, SHARED), GEX_OP_ADD, 1, 0, 0);
+        gex_AD_OpNBI_U64(product_domain, NULL, 0, inbox_at(0, SHARED + 64), GEX_OP_MULT, 3, 0, 0);
     }
     gex_NBI_Wait(GEX_EC_RMW, 0);
     return NULL;
@@ -514,28 +518,28 @@ static void check_hammered(uint64_t hammered)
     double sum;
     uint64_t product, expected = 1;
 
-    memcpy(&sum, place(0, SHARED), sizeof(sum));
-    memcpy(&product, place(0, SHARED + 64), sizeof(product));
+    memcpy(&sum, inbox_at(0, SHARED), sizeof(sum));
+    memcpy(&product, inbox_at(0, SHARED + 64), sizeof(product));
     for (uint64_t i = 0; i < hammered; i++)
         expected *= 3;
-    CHECK(sum == (double)hammered, "a sum of %g instead of %llu", sum,
+    CHECK(sum == (double)hammered, "the sum is %g instead of %llu", sum,
           (unsigned long long)hammered);
-    CHECK(product == expected, "a product of 0x%llx instead of 0x%llx", (unsigned long long)product,
-          (unsigned long long)expected);
+    CHECK(product == expected, "the product is 0x%llx instead of 0x%llx",
+          (unsigned long long)product, (unsigned long long)expected);
 }
 
-static void hammered(void)
+static void test_hammer(void)
 {
     const double zero = 0;
     const uint64_t one = 1;
     uint64_t each[64], total = 0;
 
-    memcpy(place(job.rank, SHARED), &zero, sizeof(zero));
-    memcpy(place(job.rank, SHARED + 64), &one, sizeof(one));
+    memcpy(inbox_at(job.rank, SHARED), &zero, sizeof(zero));
+    memcpy(inbox_at(job.rank, SHARED + 64), &one, sizeof(one));
     sum_domain = make_domain(GEX_DT_DBL, GEX_OP_ADD, 0);
     product_domain = make_domain(GEX_DT_U64, GEX_OP_MULT, 0);
-    conform_exchange((uint64_t)hammerings() * (uint64_t)job.threads, each);
-    run_threads(hammer);
+    conform_exchange((uint64_t)hammer_count() * (uint64_t)job.threads, each);
+    run_threads(hammer_body);
     conform_barrier();
     for (gex_Rank_t r = 0; r < job.size; r++)
         total += each[r];
@@ -549,22 +553,22 @@ static void hammered(void)
 
 static gex_AD_t lock_domain;
 
-static void lock(uint32_t me)
+static void lock_acquire(uint32_t me)
 {
     uint32_t holder;
 
     for (;;) {
-        gex_Event_Wait(gex_AD_OpNB_U32(lock_domain, &holder, 0, place(0, SHARED), GEX_OP_FCAS, 0,
+        gex_Event_Wait(gex_AD_OpNB_U32(lock_domain, &holder, 0, inbox_at(0, SHARED), GEX_OP_FCAS, 0,
                                        me, GEX_FLAG_AD_ACQ));
-        CHECK(holder != me, "the lock is held by its taker, 0x%x", (unsigned)me);
+        CHECK(holder != me, "0x%x holds the lock that it tries to take", (unsigned)me);
         if (holder == 0)
             return;
         gasnet_AMPoll();
     }
 }
 
-/* What the lock guards is changed by put and get alone: whatever two holders do, one of them loses.
- */
+/* Plain gets and puts change the data that the lock protects: if two ranks hold the lock, one
+ * update is lost. */
 static void *take_turns(void *arg)
 {
     const int thread = *(const int *)arg;
@@ -573,30 +577,30 @@ static void *take_turns(void *arg)
     uint64_t pair[2];
 
     for (int i = 0; i < turns; i++) {
-        lock(me);
-        gex_RMA_GetBlocking(job.tm, pair, 0, place(0, SHARED + 64), sizeof(pair), 0);
-        CHECK(pair[0] == pair[1], "the halves differ: %llu and %llu", (unsigned long long)pair[0],
-              (unsigned long long)pair[1]);
+        lock_acquire(me);
+        gex_RMA_GetBlocking(job.tm, pair, 0, inbox_at(0, SHARED + 64), sizeof(pair), 0);
+        CHECK(pair[0] == pair[1], "the two words differ: %llu and %llu",
+              (unsigned long long)pair[0], (unsigned long long)pair[1]);
         pair[0]++;
         pair[1]++;
-        gex_RMA_PutBlocking(job.tm, 0, place(0, SHARED + 64), &pair[0], 8, 0);
-        gex_RMA_PutBlocking(job.tm, 0, place(0, SHARED + 72), &pair[1], 8, 0);
-        gex_Event_Wait(gex_AD_OpNB_U32(lock_domain, NULL, 0, place(0, SHARED), GEX_OP_SET, 0, 0,
+        gex_RMA_PutBlocking(job.tm, 0, inbox_at(0, SHARED + 64), &pair[0], 8, 0);
+        gex_RMA_PutBlocking(job.tm, 0, inbox_at(0, SHARED + 72), &pair[1], 8, 0);
+        gex_Event_Wait(gex_AD_OpNB_U32(lock_domain, NULL, 0, inbox_at(0, SHARED), GEX_OP_SET, 0, 0,
                                        GEX_FLAG_AD_REL));
     }
     return NULL;
 }
 
-static void locking(void)
+static void test_lock(void)
 {
     uint64_t pair[2];
 
-    memset(place(job.rank, SHARED), 0, 128);
+    memset(inbox_at(job.rank, SHARED), 0, 128);
     lock_domain = make_domain(GEX_DT_U32, GEX_OP_FCAS | GEX_OP_SET, 0);
     conform_barrier();
     run_threads(take_turns);
     conform_barrier();
-    gex_RMA_GetBlocking(job.tm, pair, 0, place(0, SHARED + 64), sizeof(pair), 0);
+    gex_RMA_GetBlocking(job.tm, pair, 0, inbox_at(0, SHARED + 64), sizeof(pair), 0);
     CHECK(pair[0] == (uint64_t)LOCKED * job.size, "%llu turns were counted instead of %llu",
           (unsigned long long)pair[0], (unsigned long long)LOCKED * job.size);
     drop_domain(lock_domain);
@@ -606,15 +610,16 @@ static void locking(void)
 
 #define BURST 40
 
-/* Many at a time, some of which IMMEDIATE may refuse; those do nothing. */
-static void burst(gex_AD_t ad, gex_Rank_t to, int64_t *accepted)
+/* Initiates many at a time with IMMEDIATE. Those that are refused must have no effect. */
+static void fadd_burst(gex_AD_t ad, gex_Rank_t to, int64_t *accepted)
 {
     int64_t fetched[BURST];
     char used[BURST] = {0};
 
     for (int i = 0; i < BURST; i++) {
-        const int refused = gex_AD_OpNBI_I64(ad, &fetched[i], to, place(to, 64 * (size_t)job.rank),
-                                             GEX_OP_FADD, 1, 0, GEX_FLAG_IMMEDIATE);
+        const int refused =
+            gex_AD_OpNBI_I64(ad, &fetched[i], to, inbox_at(to, 64 * (size_t)job.rank), GEX_OP_FADD,
+                             1, 0, GEX_FLAG_IMMEDIATE);
         used[i] = !refused;
         if (refused)
             gasnet_AMPoll();
@@ -625,65 +630,67 @@ static void burst(gex_AD_t ad, gex_Rank_t to, int64_t *accepted)
             CHECK(!used[j] || fetched[i] != fetched[j], "%lld was fetched twice",
                   (long long)fetched[i]);
         CHECK(!used[i] || (fetched[i] >= 0 && fetched[i] < *accepted + BURST),
-              "%lld was never there", (long long)fetched[i]);
+              "%lld was fetched, but never stored", (long long)fetched[i]);
         *accepted += used[i];
     }
 }
 
-/* A place of this rank alone: what it reads is what it made. */
-static void check_place(gex_AD_t ad, gex_Rank_t to, int64_t expected)
+/* Checks a word that only this rank changes. */
+static void check_word(gex_AD_t ad, gex_Rank_t to, int64_t expected)
 {
     int64_t value = -1;
     gex_Event_t event;
 
     gex_NBI_BeginAccessRegion(0);
-    gex_AD_OpNBI_I64(ad, &value, to, place(to, 64 * (size_t)job.rank), GEX_OP_GET, 0, 0, 0);
+    gex_AD_OpNBI_I64(ad, &value, to, inbox_at(to, 64 * (size_t)job.rank), GEX_OP_GET, 0, 0, 0);
     event = gex_NBI_EndAccessRegion(0);
     gex_Event_Wait(event);
     CHECK(value == expected, "rank %u has %lld instead of %lld", (unsigned)to, (long long)value,
           (long long)expected);
 }
 
-static void implicit(void)
+static void test_implicit(void)
 {
     const gex_AD_t ad = make_domain(GEX_DT_I64, GEX_OP_SET | GEX_OP_GET | GEX_OP_FADD, 0);
 
     for (gex_Rank_t to = 0; to < job.size; to++) {
         int64_t accepted = 0, before = 0;
-        gex_AD_OpNBI_I64(ad, NULL, to, place(to, 64 * (size_t)job.rank), GEX_OP_SET, 0, 0, 0);
+        gex_AD_OpNBI_I64(ad, NULL, to, inbox_at(to, 64 * (size_t)job.rank), GEX_OP_SET, 0, 0, 0);
         gex_NBI_Wait(GEX_EC_PUT, 0);
-        burst(ad, to, &accepted);
-        check_place(ad, to, accepted);
-        gex_AD_OpNBI_I64(ad, &before, to, place(to, 64 * (size_t)job.rank), GEX_OP_FADD, -5, 0, 0);
+        fadd_burst(ad, to, &accepted);
+        check_word(ad, to, accepted);
+        gex_AD_OpNBI_I64(ad, &before, to, inbox_at(to, 64 * (size_t)job.rank), GEX_OP_FADD, -5, 0,
+                         0);
         while (gex_NBI_Test(GEX_EC_RMW, 0) != GASNET_OK)
             gasnet_AMPoll();
-        CHECK(before == accepted, "fetched %lld instead of %lld", (long long)before,
+        CHECK(before == accepted, "the fetched value is %lld instead of %lld", (long long)before,
               (long long)accepted);
-        check_place(ad, to, accepted - 5);
+        check_word(ad, to, accepted - 5);
     }
     drop_domain(ad);
 }
 
 /* ---- sums and swaps ---- */
 
-#define ALONE 40 /* turns */
+#define SWAP_ROUNDS 40
 
-/* Into the memory of a rank: a counter that only grows, a sum, and a counter made of swaps. */
+/* Changes the memory of rank `to`: a counter that only grows, a sum, and a counter made of
+ * compare-and-swaps. */
 static void sum_and_swap(gex_AD_t ad, gex_Rank_t to, uint64_t *last)
 {
     uint64_t seen, old, *const results[] = {&seen, NULL, NULL, NULL};
     static const gex_OP_t ops[] = {GEX_OP_FADD, GEX_OP_SUB, GEX_OP_INC, GEX_OP_DEC};
 
     for (int i = 0; i < 4; i++)
-        gex_AD_OpNBI_U64(ad, results[i], to, counter(to, i > 0), ops[i], i ? 5 : 1, 0, 0);
+        gex_AD_OpNBI_U64(ad, results[i], to, counter_at(to, i > 0), ops[i], i ? 5 : 1, 0, 0);
     gex_NBI_Wait(GEX_EC_RMW, 0);
     CHECK(*last == UINT64_MAX || seen > *last, "rank %u: %llu came after %llu", (unsigned)to,
           (unsigned long long)seen, (unsigned long long)*last);
     *last = seen;
-    gex_Event_Wait(gex_AD_OpNB_U64(ad, &old, to, counter(to, 2), GEX_OP_GET, 0, 0, 0));
+    gex_Event_Wait(gex_AD_OpNB_U64(ad, &old, to, counter_at(to, 2), GEX_OP_GET, 0, 0, 0));
     for (;;) {
         gex_Event_Wait(
-            gex_AD_OpNB_U64(ad, &seen, to, counter(to, 2), GEX_OP_FCAS, old, old + 1, 0));
+            gex_AD_OpNB_U64(ad, &seen, to, counter_at(to, 2), GEX_OP_FCAS, old, old + 1, 0));
         if (seen == old)
             break;
         old = seen;
@@ -691,26 +698,26 @@ static void sum_and_swap(gex_AD_t ad, gex_Rank_t to, uint64_t *last)
     }
 }
 
-/* Operations that networks have, on memory that its own rank leaves alone: then it does not matter
- * whether theirs are atomic beside the processor's. */
-static void away(void)
+/* Uses operations that network adapters offer, on memory that its owner does not access. So
+ * adapters need not be atomic with respect to processors. */
+static void test_away(void)
 {
     const gex_AD_t ad = make_domain(
         GEX_DT_U64, GEX_OP_FADD | GEX_OP_SUB | GEX_OP_INC | GEX_OP_DEC | GEX_OP_GET | GEX_OP_FCAS,
         0);
-    const uint64_t all = ALONE * (uint64_t)(job.size - 1), wanted[] = {all, 0 - 5 * all, all};
+    const uint64_t all = SWAP_ROUNDS * (uint64_t)(job.size - 1), wanted[] = {all, 0 - 5 * all, all};
     uint64_t last[64], value;
 
-    memset(place(job.rank, SHARED), 0, 3 * 64);
+    memset(inbox_at(job.rank, SHARED), 0, 3 * 64);
     memset(last, 0xff, sizeof(last));
     conform_barrier();
-    for (int i = 0; i < ALONE; i++)
+    for (int i = 0; i < SWAP_ROUNDS; i++)
         for (gex_Rank_t to = 0; to < job.size; to++)
             if (to != job.rank)
                 sum_and_swap(ad, to, &last[to]);
     conform_barrier();
     for (int which = 0; which < 3; which++) {
-        memcpy(&value, counter(job.rank, which), sizeof(value));
+        memcpy(&value, counter_at(job.rank, which), sizeof(value));
         CHECK(value == wanted[which], "word %d has 0x%llx instead of 0x%llx", which,
               (unsigned long long)value, (unsigned long long)wanted[which]);
     }
@@ -724,21 +731,21 @@ static void check_domain(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
     int word;
     const gex_AD_t ad = make_domain(dt, ops, flags);
 
-    CHECK(gex_AD_QueryTM(ad) == job.tm, "a domain should tell its team");
-    CHECK(gex_AD_QueryDT(ad) == dt, "a domain of type 0x%x says 0x%x", (unsigned)dt,
+    CHECK(gex_AD_QueryTM(ad) == job.tm, "a domain should name its team");
+    CHECK(gex_AD_QueryDT(ad) == dt, "a domain of type 0x%x reports 0x%x", (unsigned)dt,
           (unsigned)gex_AD_QueryDT(ad));
-    CHECK(gex_AD_QueryOps(ad) == ops, "a domain of operations 0x%x says 0x%x", (unsigned)ops,
+    CHECK(gex_AD_QueryOps(ad) == ops, "a domain of operations 0x%x reports 0x%x", (unsigned)ops,
           (unsigned)gex_AD_QueryOps(ad));
-    CHECK(gex_AD_QueryFlags(ad) == flags, "a domain of flags 0x%x says 0x%x", (unsigned)flags,
+    CHECK(gex_AD_QueryFlags(ad) == flags, "a domain of flags 0x%x reports 0x%x", (unsigned)flags,
           (unsigned)gex_AD_QueryFlags(ad));
-    CHECK(gex_AD_QueryCData(ad) == NULL, "the client's word of a new domain should be NULL");
+    CHECK(gex_AD_QueryCData(ad) == NULL, "the CData of a new domain should be NULL");
     gex_AD_SetCData(ad, &word);
-    CHECK(gex_AD_QueryCData(ad) == &word, "the client's word of a domain was lost");
+    CHECK(gex_AD_QueryCData(ad) == &word, "a domain lost its CData");
     drop_domain(ad);
 }
 
-/* Two domains of the same kind on different places, and a third with another type. */
-static void several(void)
+/* Uses two domains of the same type on different words, and a third one of another type. */
+static void use_three_domains(void)
 {
     const gex_AD_t first = make_domain(GEX_DT_U32, GEX_OP_ADD, 0);
     const gex_AD_t second = make_domain(GEX_DT_U32, GEX_OP_ADD, 0);
@@ -748,46 +755,47 @@ static void several(void)
     double one = 1;
 
     CHECK(first != second, "domains made by two calls should differ");
-    memset(place(job.rank, SHARED), 0, 192);
-    memcpy(place(job.rank, SHARED + 128), &one, sizeof(one));
+    memset(inbox_at(job.rank, SHARED), 0, 192);
+    memcpy(inbox_at(job.rank, SHARED + 128), &one, sizeof(one));
     conform_barrier();
     for (gex_Rank_t to = 0; to < job.size; to++) {
-        gex_AD_OpNBI_U32(first, NULL, to, place(to, SHARED), GEX_OP_ADD, 3, 0, 0);
-        gex_AD_OpNBI_U32(second, NULL, to, place(to, SHARED + 64), GEX_OP_ADD, 5, 0, 0);
-        gex_AD_OpNBI_DBL(third, NULL, to, place(to, SHARED + 128), GEX_OP_MULT, 2, 0, 0);
+        gex_AD_OpNBI_U32(first, NULL, to, inbox_at(to, SHARED), GEX_OP_ADD, 3, 0, 0);
+        gex_AD_OpNBI_U32(second, NULL, to, inbox_at(to, SHARED + 64), GEX_OP_ADD, 5, 0, 0);
+        gex_AD_OpNBI_DBL(third, NULL, to, inbox_at(to, SHARED + 128), GEX_OP_MULT, 2, 0, 0);
     }
     gex_NBI_Wait(GEX_EC_ALL, 0);
     conform_barrier();
-    memcpy(&sums[0], place(job.rank, SHARED), 4);
-    memcpy(&sums[1], place(job.rank, SHARED + 64), 4);
-    memcpy(&product, place(job.rank, SHARED + 128), 8);
-    CHECK(sums[0] == 3 * job.size && sums[1] == 5 * job.size, "sums of %u and %u for %u ranks",
-          (unsigned)sums[0], (unsigned)sums[1], (unsigned)job.size);
+    memcpy(&sums[0], inbox_at(job.rank, SHARED), 4);
+    memcpy(&sums[1], inbox_at(job.rank, SHARED + 64), 4);
+    memcpy(&product, inbox_at(job.rank, SHARED + 128), 8);
+    CHECK(sums[0] == 3 * job.size && sums[1] == 5 * job.size,
+          "the sums are %u and %u with %u ranks", (unsigned)sums[0], (unsigned)sums[1],
+          (unsigned)job.size);
     for (gex_Rank_t r = 0; r < job.size; r++)
         product /= 2;
-    CHECK(product == 1, "a product of %g times what it should be", product);
+    CHECK(product == 1, "the product is %g times the expected one", product);
     drop_domain(third);
     drop_domain(first);
     drop_domain(second);
 }
 
-static void many_domains(void)
+static void test_domains(void)
 {
     for (int t = 0; t < TYPES; t++)
         check_domain(types[t].dt, ops_of(&types[t]), 0);
     check_domain(GEX_DT_I64, GEX_OP_GET, GEX_FLAG_AD_FAVOR_MY_RANK);
     check_domain(GEX_DT_I64, GEX_OP_FADD, GEX_FLAG_AD_FAVOR_MY_NBRHD);
     check_domain(GEX_DT_DBL, GEX_OP_SET | GEX_OP_FMAX, GEX_FLAG_AD_FAVOR_REMOTE);
-    several();
+    use_three_domains();
 }
 
 const conform_test_t conform_ratomic_tests[] = {
-    {"atomic-ops", all_operations, "each atomic operation on each type, against a serial model"},
-    {"atomic-count", contended, "contended counters; each ticket is given once"},
-    {"atomic-hammer", hammered, "sums and products of all threads at one place"},
-    {"atomic-lock", locking, "a lock of compare-and-swap guards plain puts and gets"},
-    {"atomic-nbi", implicit, "implicit atomics, their categories, and IMMEDIATE"},
-    {"atomic-away", away, "sums and swaps in memory that its own rank leaves alone"},
-    {"atomic-domains", many_domains, "queries of atomic domains; several domains at once"},
+    {"atomic-ops", test_operations, "each atomic operation on each type, against a serial model"},
+    {"atomic-count", test_count, "contended counters; each ticket is given once"},
+    {"atomic-hammer", test_hammer, "all threads add to and multiply the same words"},
+    {"atomic-lock", test_lock, "a lock made of compare-and-swap protects plain puts and gets"},
+    {"atomic-nbi", test_implicit, "implicit atomics, their categories, and IMMEDIATE"},
+    {"atomic-away", test_away, "sums and swaps in memory that its owner does not access"},
+    {"atomic-domains", test_domains, "queries of atomic domains; several domains at once"},
     {NULL, NULL, NULL},
 };

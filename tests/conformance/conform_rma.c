@@ -15,7 +15,7 @@ static const size_t sizes[] = {
     65535, 65537, 131072, 262145, 524288, 1048577, BIGGEST - 1, BIGGEST};
 static const size_t size_count = sizeof(sizes) / sizeof(sizes[0]);
 
-/* One way of putting; on return the operation is complete and `src` may have been overwritten. */
+/* Puts by one of VARIANTS ways. The put is complete on return; `src` may have been overwritten. */
 static void put_by(int variant, gex_Rank_t to, void *dest, void *src, size_t n)
 {
     gex_Event_t lc = GEX_EVENT_INVALID;
@@ -82,7 +82,8 @@ static void get_by(int variant, void *dest, gex_Rank_t from, void *src, size_t n
     }
 }
 
-/* Puts between two guards, gets all of it back between two local guards, and checks both. */
+/* Puts data between two remote guards, gets data and guards back between two local guards, and
+ * checks everything. */
 static void round_trip(gex_Rank_t to, size_t n, int put_variant, int get_variant, uint64_t *stream,
                        unsigned char *out, unsigned char *in)
 {
@@ -100,13 +101,14 @@ static void round_trip(gex_Rank_t to, size_t n, int put_variant, int get_variant
     conform_fill(back + n + 2 * (size_t)GUARD, GUARD, key + 2);
     get_by(get_variant, back, to, dest - GUARD, n + 2 * (size_t)GUARD);
     CHECK_FILL(back, GUARD, key + 1, "guard before the destination of a put");
-    CHECK_FILL(back + GUARD, n, key, "what was put and got back");
-    CHECK_FILL(back + GUARD + n, GUARD, key + 1, "guard behind the destination of a put");
+    CHECK_FILL(back + GUARD, n, key, "the bytes that were put and got back");
+    CHECK_FILL(back + GUARD + n, GUARD, key + 1, "guard after the destination of a put");
     CHECK_FILL(back - GUARD, GUARD, key + 2, "guard before the destination of a get");
-    CHECK_FILL(back + n + 2 * (size_t)GUARD, GUARD, key + 2, "guard behind that of a get");
+    CHECK_FILL(back + n + 2 * (size_t)GUARD, GUARD, key + 2,
+               "guard after the destination of a get");
 }
 
-/* Small sizes in every variant, large ones in one. */
+/* Uses every variant for small sizes and one for each large size. */
 static void all_sizes(gex_Rank_t to, uint64_t *stream, unsigned char *out, unsigned char *in)
 {
     for (size_t i = 0; i < size_count; i++) {
@@ -121,7 +123,7 @@ static void all_sizes(gex_Rank_t to, uint64_t *stream, unsigned char *out, unsig
     }
 }
 
-/* In each round every rank has one target of its own, so the inboxes have one writer each. */
+/* In each round all ranks have different targets, so each inbox has one writer. */
 static void each_target(unsigned char *out, unsigned char *in, uint64_t number)
 {
     uint64_t stream = conform_stream(number);
@@ -147,7 +149,7 @@ static void test_sizes_segment(void)
     each_target(job.outbox, job.outbox + BIGGEST + 4096, 62);
 }
 
-/* Sources and destinations of every kind of local memory, a read-only one included. */
+/* Sources and destinations in every kind of local memory, including read-only memory. */
 static const unsigned char constant[64] =
     "read-only memory as the source of a put, at any alignment.";
 static unsigned char in_static[2048];
@@ -173,7 +175,7 @@ static void test_local(void)
         gex_RMA_PutBlocking(job.tm, to, dest + m, src, m, 0);
         gex_RMA_GetBlocking(job.tm, on_stack, to, dest, 2 * m, 0);
         CHECK(memcmp(on_stack, src, m) == 0 && memcmp(on_stack + m, src, m) == 0,
-              "%zu bytes of read-only memory arrived changed", m);
+              "%zu bytes from read-only memory changed on the way", m);
     }
 }
 
@@ -191,7 +193,7 @@ static void put_value(int variant, gex_Rank_t to, void *dest, gex_RMA_Value_t va
     }
 }
 
-/* The bytes that a value of n bytes has in memory: the low-order ones, in the host's order. */
+/* Writes the n low-order bytes of a value to memory, in the byte order of the host. */
 static void value_bytes(unsigned char *at, gex_RMA_Value_t value, size_t n)
 {
     const uint16_t probe = 1;
@@ -213,7 +215,7 @@ static void check_value(gex_Rank_t to, unsigned char *dest, size_t n, int varian
     put_value(variant, to, dest, value, n);
     value_bytes(want + 8, value, n);
     gex_RMA_GetBlocking(job.tm, have, to, dest - 8, sizeof(have), 0);
-    CHECK(memcmp(have, want, sizeof(want)) == 0, "a value of %zu bytes arrived changed", n);
+    CHECK(memcmp(have, want, sizeof(want)) == 0, "a value of %zu bytes changed on the way", n);
     got = gex_RMA_GetBlockingVal(job.tm, to, dest, n, 0);
     CHECK(got == (value & mask), "value 0x%llx of %zu bytes came back as 0x%llx",
           (unsigned long long)(value & mask), n, (unsigned long long)got);
@@ -241,7 +243,7 @@ static void test_values(void)
 
 /* ---- order, many writers, many readers ---- */
 
-/* A put that was waited for is overwritten by the next one, never the other way round. */
+/* After a wait for a put, the next put to the same memory overwrites it, never the reverse. */
 static void test_order(void)
 {
     const gex_Rank_t to = (job.rank + 1) % job.size;
@@ -259,7 +261,7 @@ static void test_order(void)
     }
 }
 
-/* Nothing of a put is written after it was complete: neither by us nor by the network. */
+/* No byte of a put is written after its completion, neither by the library nor by the network. */
 static void test_overwrite(void)
 {
     enum { WORDS = 64, TIMES = 100 };
@@ -276,12 +278,12 @@ static void test_overwrite(void)
         gex_NBI_Wait(GEX_EC_PUT, 0);
         gex_RMA_GetBlocking(job.tm, got, to, dest, sizeof(got), 0);
         for (uint64_t w = 0; w < WORDS; w++)
-            CHECK(got[w] == value[w], "put %llu of word %llu is not there, or not any more",
+            CHECK(got[w] == value[w], "the value of put %llu is not in word %llu, or not any more",
                   (unsigned long long)i, (unsigned long long)w);
     }
 }
 
-/* All put odd-sized neighbouring pieces into the target's inbox, in random order. */
+/* All ranks put adjacent pieces of odd size into the inbox of the target, in random order. */
 static void write_pieces(gex_Rank_t target, size_t piece, int count, unsigned char *src)
 {
     for (int i = 0; i < count; i++) {
@@ -300,7 +302,7 @@ static void write_pieces(gex_Rank_t target, size_t piece, int count, unsigned ch
 static void test_many_to_one(void)
 {
     const size_t piece = 333;
-    const int count = 100; /* no multiple of 7 */
+    const int count = 100; /* not a multiple of 7 */
     unsigned char *src = conform_alloc(piece * (size_t)count);
     const unsigned char *inbox = job.base[job.rank] + CONFORM_INBOX;
 
@@ -309,7 +311,7 @@ static void test_many_to_one(void)
         conform_barrier();
         for (size_t i = 0; job.rank == target && i < (size_t)count * job.size; i++)
             CHECK_FILL(inbox + i * piece, piece, conform_mix(i % job.size, i / job.size, target),
-                       "piece of many writers");
+                       "a piece from one of many writers");
         conform_barrier();
     }
     free(src);
@@ -331,7 +333,7 @@ static void test_one_to_many(void)
                            0);
         }
         gex_NBI_Wait(GEX_EC_GET, 0);
-        CHECK_FILL(in, n, 1000 + (uint64_t)owner, "what everybody gets");
+        CHECK_FILL(in, n, 1000 + (uint64_t)owner, "the bytes that all ranks get");
         conform_barrier();
     }
     free(in);
@@ -341,7 +343,7 @@ static void test_one_to_many(void)
 
 #define IMPLICIT 200
 
-/* Puts IMPLICIT words to a neighbour and, in the same time, gets as many of its outbox. */
+/* Puts IMPLICIT words to a neighbour and at the same time gets as many from its outbox. */
 static void start_implicit(gex_Rank_t to, uint64_t *out, uint64_t *in, gex_Event_t *lc)
 {
     uint64_t *dest = (uint64_t *)(void *)(job.base[to] + CONFORM_INBOX);
@@ -381,7 +383,7 @@ static void test_nbi(void)
     uint64_t out[IMPLICIT], in[IMPLICIT];
 
     set_words((uint64_t *)(void *)job.outbox, 5000 + (uint64_t)job.rank);
-    CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0, "nothing is pending, the test must succeed");
+    CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0, "no operation is pending, so the test must succeed");
     conform_barrier();
     for (uint64_t round = 0; round < 10; round++) {
         set_words(out, round * 100);
@@ -394,7 +396,8 @@ static void test_nbi(void)
         check_words(to, in, 5000 + (uint64_t)to, "implicit get");
         while (gex_NBI_Test(GEX_EC_PUT | GEX_EC_LC, 0) != 0)
             gasnet_AMPoll();
-        CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0, "everything was waited for already");
+        CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0,
+              "all operations are complete, so the test must succeed");
         check_put(to, round * 100);
     }
 }
@@ -415,7 +418,8 @@ static void test_region(void)
         gex_NBI_BeginAccessRegion(0);
         start_implicit(to, out, in, round % 2 ? GEX_EVENT_GROUP : GEX_EVENT_DEFER);
         region = gex_NBI_EndAccessRegion(0);
-        CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0, "a region's operations are outside the implicit");
+        CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0,
+              "operations of an access region must not count as implicit ones");
         if (round % 4 == 1) {
             gex_Event_Wait(gex_Event_QueryLeaf(region, GEX_EC_LC));
             memset(out, 0xfe, sizeof(out));
@@ -426,7 +430,7 @@ static void test_region(void)
     }
 }
 
-/* IMMEDIATE may refuse; then nothing happened, and otherwise everything did. */
+/* An operation with IMMEDIATE may be refused, and then has no effect; otherwise it is performed. */
 static void test_immediate(void)
 {
     const gex_Rank_t to = (job.rank + 1) % job.size;
@@ -448,7 +452,7 @@ static void test_immediate(void)
             gex_RMA_GetBlocking(job.tm, &word, to, dest, 8, 0);
         else
             gex_Event_Wait(got);
-        CHECK(word == last, "word should be %llu, but is %llu", (unsigned long long)last,
+        CHECK(word == last, "the word should be %llu, but is %llu", (unsigned long long)last,
               (unsigned long long)word);
     }
 }
@@ -472,15 +476,15 @@ static void test_pair(void)
 
 const conform_test_t conform_rma_tests[] = {
     {"rma_heap", test_sizes_heap, "put and get of 0..4 MiB from and to the heap, guarded"},
-    {"rma_segment", test_sizes_segment, "the same from and to the own segment"},
+    {"rma_segment", test_sizes_segment, "the same from and to this rank's own segment"},
     {"rma_local", test_local, "stack, static and read-only local memory"},
     {"rma_values", test_values, "values of 1..8 bytes"},
     {"rma_order", test_order, "a later put overwrites the earlier one"},
     {"rma_overwrite", test_overwrite, "words put again and again keep the last value"},
-    {"rma_many_to_one", test_many_to_one, "all put neighbouring pieces to one"},
-    {"rma_one_to_many", test_one_to_many, "all get from one"},
+    {"rma_many_to_one", test_many_to_one, "all ranks put adjacent pieces to one"},
+    {"rma_one_to_many", test_one_to_many, "all ranks get from one"},
     {"rma_nbi", test_nbi, "implicit operations, by category"},
     {"rma_region", test_region, "access regions"},
-    {"rma_immediate", test_immediate, "IMMEDIATE either does all or nothing"},
+    {"rma_immediate", test_immediate, "an operation with IMMEDIATE has its full effect or none"},
     {"rma_pair", test_pair, "put and get through a TM-pair"},
     {NULL, NULL, NULL}};

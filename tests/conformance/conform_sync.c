@@ -4,15 +4,16 @@
 #include <string.h>
 
 #define PINGS 200
-#define LOCKED 2000 /* additions of each rank to each counter, by request */
+#define LOCKED 2000 /* additions of each rank to each counter, and its requests for further ones   \
+                     */
 
-static void ping(gex_Token_t, gex_AM_Arg_t);
-static void pong(gex_Token_t, gex_AM_Arg_t);
+static void on_ping(gex_Token_t, gex_AM_Arg_t);
+static void on_pong(gex_Token_t, gex_AM_Arg_t);
 static void locked_add(gex_Token_t, gex_AM_Arg_t);
 static void locked_done(gex_Token_t, gex_AM_Arg_t);
-static void say(gex_Token_t, gex_AM_Arg_t);
+static void on_turn(gex_Token_t, gex_AM_Arg_t);
 
-enum { PING, PONG, LOCKED_ADD, LOCKED_DONE, SAY, ENTRIES };
+enum { PING, PONG, LOCKED_ADD, LOCKED_DONE, TURN, ENTRIES };
 
 #define ENTRY(fn, kind)                                                                            \
     {                                                                                              \
@@ -21,11 +22,11 @@ enum { PING, PONG, LOCKED_ADD, LOCKED_DONE, SAY, ENTRIES };
     }
 
 static gex_AM_Entry_t entries[ENTRIES] = {
-    [PING] = ENTRY(ping, GEX_FLAG_AM_REQUEST),
-    [PONG] = ENTRY(pong, GEX_FLAG_AM_REPLY),
+    [PING] = ENTRY(on_ping, GEX_FLAG_AM_REQUEST),
+    [PONG] = ENTRY(on_pong, GEX_FLAG_AM_REPLY),
     [LOCKED_ADD] = ENTRY(locked_add, GEX_FLAG_AM_REQUEST),
     [LOCKED_DONE] = ENTRY(locked_done, GEX_FLAG_AM_REPLY),
-    [SAY] = ENTRY(say, GEX_FLAG_AM_REQUEST),
+    [TURN] = ENTRY(on_turn, GEX_FLAG_AM_REQUEST),
 };
 
 void conform_sync_setup(void)
@@ -33,30 +34,31 @@ void conform_sync_setup(void)
     conform_register(entries, ENTRIES);
 }
 
-static conform_count_t pongs, locked_answers, said;
+static conform_count_t pongs, locked_answers, last_turn;
 
-static void ping(gex_Token_t token, gex_AM_Arg_t a)
+static void on_ping(gex_Token_t token, gex_AM_Arg_t a)
 {
     gex_AM_ReplyShort1(token, entries[PONG].gex_index, 0, a + 1);
 }
 
-static void pong(gex_Token_t token, gex_AM_Arg_t a)
+static void on_pong(gex_Token_t token, gex_AM_Arg_t a)
 {
     (void)token;
-    CHECK(a == (gex_AM_Arg_t)atomic_load(&pongs) + 1, "reply %d instead of %d", (int)a,
+    CHECK(a == (gex_AM_Arg_t)atomic_load(&pongs) + 1, "the reply is %d instead of %d", (int)a,
           (int)atomic_load(&pongs) + 1);
     atomic_fetch_add(&pongs, 1);
 }
 
-static void say(gex_Token_t token, gex_AM_Arg_t a)
+static void on_turn(gex_Token_t token, gex_AM_Arg_t a)
 {
     (void)token;
-    CHECK((uint64_t)(uint32_t)a > atomic_load(&said), "%d came after %llu", (int)a,
-          (unsigned long long)atomic_load(&said));
-    atomic_store(&said, (uint64_t)(uint32_t)a);
+    CHECK((uint64_t)(uint32_t)a > atomic_load(&last_turn), "turn %d came after turn %llu", (int)a,
+          (unsigned long long)atomic_load(&last_turn));
+    atomic_store(&last_turn, (uint64_t)(uint32_t)a);
 }
 
-/* One after the other, so that each wait really waits for a message. */
+/* Sends each message after the reply to the previous one, so that every wait waits for a message.
+ */
 static void ping_pong(int pings)
 {
     atomic_store(&pongs, 0);
@@ -68,22 +70,22 @@ static void ping_pong(int pings)
     conform_barrier();
 }
 
-/* Only one rank acts at a time, all others wait in GASNET_BLOCKUNTIL without sending. */
-static void relay(void)
+/* Only one rank sends at a time; all others wait in GASNET_BLOCKUNTIL. */
+static void pass_turns(void)
 {
     const uint64_t laps = 10;
 
-    atomic_store(&said, 0);
+    atomic_store(&last_turn, 0);
     conform_barrier();
     for (uint64_t lap = 0; lap < laps; lap++) {
         const uint64_t turn = lap * job.size + job.rank;
 
         if (turn > 0)
-            GASNET_BLOCKUNTIL(atomic_load(&said) == turn);
+            GASNET_BLOCKUNTIL(atomic_load(&last_turn) == turn);
         if (lap == 5 && job.rank == 0)
-            conform_nap(20); /* long enough that waiters go to sleep */
+            conform_nap(20); /* long enough for waiting ranks to block */
         if (turn + 1 < laps * job.size)
-            gex_AM_RequestShort1(job.tm, (job.rank + 1) % job.size, entries[SAY].gex_index, 0,
+            gex_AM_RequestShort1(job.tm, (job.rank + 1) % job.size, entries[TURN].gex_index, 0,
                                  (gex_AM_Arg_t)(turn + 1));
     }
     conform_barrier();
@@ -93,7 +95,7 @@ static void test_blockuntil(void)
 {
     GASNET_BLOCKUNTIL(1);
     ping_pong(PINGS);
-    relay();
+    pass_turns();
 }
 
 static void test_waitmode(void)
@@ -104,11 +106,12 @@ static void test_waitmode(void)
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         const int err = gasnet_set_waitmode(modes[i]);
 
-        CHECK(err == GASNET_OK, "wait mode %d must be accepted, but gave %d", modes[i], err);
-        /* with spinning and more ranks than processors each message may cost time slices */
+        CHECK(err == GASNET_OK, "wait mode %d must be accepted, but the call returned %d", modes[i],
+              err);
+        /* if ranks spin and outnumber the processors, a message may take several time slices */
         ping_pong(modes[i] == GASNET_WAIT_SPIN && job.size > 2 ? 5 : PINGS);
         if (modes[i] != GASNET_WAIT_SPIN)
-            relay();
+            pass_turns();
     }
 }
 
@@ -125,7 +128,7 @@ static void test_getenv(void)
 
 static gex_HSL_t static_lock = GEX_HSL_INITIALIZER;
 static gex_HSL_t made_lock;
-static uint64_t static_total, made_total; /* each under its lock, and not atomic */
+static uint64_t static_total, made_total; /* each protected by its lock, not atomic */
 
 static void add_locked(gex_HSL_t *lock, uint64_t *total, int by_try)
 {
@@ -157,7 +160,7 @@ static void locked_done(gex_Token_t token, gex_AM_Arg_t a)
     atomic_fetch_add(&locked_answers, 1);
 }
 
-/* Which rank makes how many of them is open; all ranks together make a fixed number. */
+/* The share of each rank is not fixed, but the sum over all ranks is. */
 static void check_additions(uint64_t expected)
 {
     uint64_t all[64], sum = 0, mine;
@@ -170,7 +173,7 @@ static void check_additions(uint64_t expected)
     conform_exchange(mine, all);
     for (gex_Rank_t r = 0; r < job.size; r++)
         sum += all[r];
-    CHECK(sum == expected, "%llu additions in the job, but %llu were counted",
+    CHECK(sum == expected, "the job made %llu additions, but counted %llu",
           (unsigned long long)expected, (unsigned long long)sum);
 }
 
@@ -193,8 +196,8 @@ static void test_hsl(void)
 }
 
 const conform_test_t conform_sync_tests[] = {
-    {"blockuntil", test_blockuntil, "waiting for what a handler changes"},
+    {"blockuntil", test_blockuntil, "waiting for a variable that a handler changes"},
     {"waitmode", test_waitmode, "all wait modes, with traffic after each"},
-    {"getenv", test_getenv, "variables of the environment"},
+    {"getenv", test_getenv, "environment variables"},
     {"hsl", test_hsl, "handler-safe locks in handlers and in the client"},
     {NULL, NULL, NULL}};

@@ -1,4 +1,4 @@
-/* Several client threads per rank: all of them send, poll, wait and hold locks at once. */
+/* Several client threads per rank send, poll, wait and hold locks at the same time. */
 #include "conform.h"
 
 #include <pthread.h>
@@ -8,10 +8,10 @@
 #ifndef GASNET_SEQ
 
 #define THREADS_MAX 64
-#define SENDS 6000   /* requests of each rank, by all its threads together */
+#define SENDS 6000   /* requests of each rank, all its threads together */
 #define WORDS 400    /* words that each thread puts and gets */
-#define LOCKED 20000 /* additions of each rank, by all its threads together */
-#define CHURN 50     /* threads that live one after the other */
+#define LOCKED 20000 /* additions of each rank, all its threads together */
+#define CHURN 50     /* threads that run one after the other */
 #define HANDOFF 200  /* events of each rank that another thread waits for */
 
 static void count_short(gex_Token_t, gex_AM_Arg_t, gex_AM_Arg_t);
@@ -66,10 +66,10 @@ void conform_in_threads(int count, void *(*body)(void *))
         pthread_join(threads[t], NULL);
 }
 
-/* The threads of this rank meet; whoever waits polls. */
 static conform_count_t arrived;
 
-static void meet(uint64_t round, int count)
+/* A barrier of `count` threads of this rank, which polls; the first round is 1. */
+static void threads_barrier(uint64_t round, int count)
 {
     atomic_fetch_add(&arrived, 1);
     GASNET_BLOCKUNTIL(atomic_load(&arrived) >= round * (uint64_t)count);
@@ -101,7 +101,7 @@ static void count_medium(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg
 
 static void note_reply(gex_AM_Arg_t thread)
 {
-    CHECK(thread >= 0 && thread < job.threads, "a reply for thread %d of %d", (int)thread,
+    CHECK(thread >= 0 && thread < job.threads, "a reply came for thread %d of %d", (int)thread,
           job.threads);
     atomic_fetch_add(&replies[thread], 1);
 }
@@ -121,7 +121,7 @@ static void count_reply_load(gex_Token_t token, void *buf, size_t nbytes, gex_AM
     note_reply(thread);
 }
 
-static void send_one(int me, int i, unsigned char *load)
+static void send_request(int me, int i, unsigned char *load)
 {
     const gex_Rank_t to = (job.rank + (gex_Rank_t)(me + i)) % job.size;
     const size_t nbytes = (size_t)(i * 17) % 400;
@@ -150,7 +150,7 @@ static void *am_body(void *arg)
     unsigned char load[400];
 
     for (int i = 0; i < sends; i++) {
-        send_one(me, i, load);
+        send_request(me, i, load);
         if (i % 16 == me)
             gasnet_AMPoll();
     }
@@ -170,18 +170,18 @@ static void test_am(void)
     conform_in_threads(job.threads, am_body);
     conform_barrier();
     for (int t = 0; t < job.threads; t++)
-        CHECK(atomic_load(&replies[t]) == each, "thread %d: %llu replies expected, %llu came", t,
-              (unsigned long long)each, (unsigned long long)atomic_load(&replies[t]));
+        CHECK(atomic_load(&replies[t]) == each, "thread %d: %llu replies expected, but %llu came",
+              t, (unsigned long long)each, (unsigned long long)atomic_load(&replies[t]));
     conform_exchange(atomic_load(&requests), all);
     for (gex_Rank_t r = 0; r < job.size; r++)
         sum += all[r];
-    CHECK(sum == each * (uint64_t)job.threads * job.size, "%llu requests were sent, %llu came",
+    CHECK(sum == each * (uint64_t)job.threads * job.size, "%llu requests were sent, but %llu came",
           (unsigned long long)(each * (uint64_t)job.threads * job.size), (unsigned long long)sum);
 }
 
 /* ---- put and get ---- */
 
-/* Where thread `me` of this rank writes at its neighbour. */
+/* The words in the inbox of `owner` that thread `me` of its neighbour writes. */
 static uint64_t *words_at(gex_Rank_t owner, int me)
 {
     return (uint64_t *)(void *)(job.base[owner] + CONFORM_INBOX) + (size_t)me * WORDS;
@@ -227,15 +227,15 @@ static void test_rma(void)
     conform_in_threads(job.threads, rma_body);
 }
 
-/* ---- an event that another thread than its initiator waits for ---- */
+/* ---- one thread initiates, another one waits for the event ---- */
 
 static struct {
     pthread_mutex_t lock;
     gex_Event_t events[HANDOFF];
     int filled;
     conform_count_t done;
-} desk = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static uint64_t desk_out[HANDOFF];
+} handoff = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static uint64_t handoff_words[HANDOFF];
 
 static void *handoff_initiator(void)
 {
@@ -245,19 +245,19 @@ static void *handoff_initiator(void)
     for (int i = 0; i < HANDOFF; i++) {
         gex_Event_t event;
 
-        desk_out[i] = conform_mix(job.rank, (uint64_t)i, 3);
+        handoff_words[i] = conform_mix(job.rank, (uint64_t)i, 3);
         if (i % 10 == 9) {
             gex_NBI_BeginAccessRegion(0);
-            gex_RMA_PutNBI(job.tm, to, &dest[i], &desk_out[i], 8, GEX_EVENT_DEFER, 0);
+            gex_RMA_PutNBI(job.tm, to, &dest[i], &handoff_words[i], 8, GEX_EVENT_DEFER, 0);
             event = gex_NBI_EndAccessRegion(0);
         } else {
-            event = gex_RMA_PutNB(job.tm, to, &dest[i], &desk_out[i], 8, GEX_EVENT_DEFER, 0);
+            event = gex_RMA_PutNB(job.tm, to, &dest[i], &handoff_words[i], 8, GEX_EVENT_DEFER, 0);
         }
-        pthread_mutex_lock(&desk.lock);
-        desk.events[desk.filled++] = event;
-        pthread_mutex_unlock(&desk.lock);
+        pthread_mutex_lock(&handoff.lock);
+        handoff.events[handoff.filled++] = event;
+        pthread_mutex_unlock(&handoff.lock);
     }
-    GASNET_BLOCKUNTIL(atomic_load(&desk.done) == 1);
+    GASNET_BLOCKUNTIL(atomic_load(&handoff.done) == 1);
     return NULL;
 }
 
@@ -267,10 +267,10 @@ static void *handoff_waiter(void)
         gex_Event_t event;
         int have;
 
-        pthread_mutex_lock(&desk.lock);
-        have = taken < desk.filled;
-        event = have ? desk.events[taken] : GEX_EVENT_INVALID;
-        pthread_mutex_unlock(&desk.lock);
+        pthread_mutex_lock(&handoff.lock);
+        have = taken < handoff.filled;
+        event = have ? handoff.events[taken] : GEX_EVENT_INVALID;
+        pthread_mutex_unlock(&handoff.lock);
         if (!have) {
             gasnet_AMPoll();
             continue;
@@ -283,7 +283,7 @@ static void *handoff_waiter(void)
         }
         taken++;
     }
-    atomic_store(&desk.done, 1);
+    atomic_store(&handoff.done, 1);
     return NULL;
 }
 
@@ -297,11 +297,12 @@ static void test_handoff(void)
     const gex_Rank_t to = (job.rank + 1) % job.size;
     uint64_t back[HANDOFF];
 
-    desk.filled = 0;
-    atomic_store(&desk.done, 0);
+    handoff.filled = 0;
+    atomic_store(&handoff.done, 0);
     conform_in_threads(2, handoff_body);
     gex_RMA_GetBlocking(job.tm, back, to, words_at(to, 0), sizeof(back), 0);
-    CHECK(memcmp(back, desk_out, sizeof(back)) == 0, "puts that another thread waited for");
+    CHECK(memcmp(back, handoff_words, sizeof(back)) == 0,
+          "a put that another thread waited for did not arrive");
 }
 
 /* ---- implicit operations belong to the thread that started them ---- */
@@ -315,17 +316,17 @@ static void *nbi_body(void *arg)
     uint64_t out[100];
 
     for (uint64_t round = 0; round < 10; round++) {
-        meet(2 * round + 1, count);
+        threads_barrier(2 * round + 1, count);
         for (uint64_t i = 0; i < 100; i++) {
             out[i] = i + round;
             if (me == 0)
                 gex_RMA_PutNBI(job.tm, to, &dest[i], &out[i], 8, GEX_EVENT_DEFER, 0);
             else
                 CHECK(gex_NBI_Test(GEX_EC_ALL, 0) == 0,
-                      "thread %d started nothing, but something is pending", me);
+                      "thread %d initiated no operation, but one is pending", me);
         }
         gex_NBI_Wait(GEX_EC_ALL, 0);
-        meet(2 * round + 2, count);
+        threads_barrier(2 * round + 2, count);
     }
     return NULL;
 }
@@ -339,7 +340,7 @@ static void test_nbi(void)
 /* ---- locks between threads and handlers ---- */
 
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
-static uint64_t locked_total; /* under the lock, and not atomic */
+static uint64_t locked_total; /* protected by `lock`, not atomic */
 static conform_count_t lock_replies;
 
 static void add_locked(int by_try)
@@ -393,7 +394,8 @@ static void test_hsl(void)
     GASNET_BLOCKUNTIL(atomic_load(&lock_replies) == asked);
     conform_barrier();
     gex_HSL_Lock(&lock);
-    CHECK(locked_total == expected, "%llu additions under the lock, but %llu were counted",
+    CHECK(locked_total == expected,
+          "%llu additions were made under the lock, but %llu were counted",
           (unsigned long long)expected, (unsigned long long)locked_total);
     gex_HSL_Unlock(&lock);
 }
@@ -411,7 +413,8 @@ static int trylock_elsewhere(void)
     pthread_t thread;
     int result = -1;
 
-    CHECK(pthread_create(&thread, NULL, trylock_body, &result) == 0, "no thread to be had");
+    CHECK(pthread_create(&thread, NULL, trylock_body, &result) == 0,
+          "the thread could not be created");
     pthread_join(thread, NULL);
     return result;
 }
@@ -445,7 +448,7 @@ static void *churn_body(void *arg)
     gex_Event_Wait(event);
     gex_NBI_Wait(GEX_EC_ALL, 0);
     gex_RMA_GetBlocking(job.tm, &back, to, dest + number % 2, 8, 0);
-    CHECK(back == word, "thread %llu put a word that came back changed",
+    CHECK(back == word, "the word that thread %llu put came back changed",
           (unsigned long long)number);
     GASNET_BLOCKUNTIL(atomic_load(&replies[0]) >= number + 1);
     return NULL;
@@ -458,15 +461,16 @@ static void test_churn(void)
     for (uint64_t i = 0; i < CHURN; i++) {
         pthread_t thread;
 
-        CHECK(pthread_create(&thread, NULL, churn_body, &i) == 0, "no thread to be had");
+        CHECK(pthread_create(&thread, NULL, churn_body, &i) == 0,
+              "the thread could not be created");
         pthread_join(thread, NULL);
     }
     conform_barrier();
-    CHECK(atomic_load(&replies[0]) == CHURN, "%d replies expected, %llu came", CHURN,
+    CHECK(atomic_load(&replies[0]) == CHURN, "%d replies expected, but %llu came", CHURN,
           (unsigned long long)atomic_load(&replies[0]));
 }
 
-/* Threads leave with events of theirs open; the first thread waits for those. */
+/* Threads end before their events are complete; the main thread waits for these events. */
 static gex_Event_t left_events[CHURN];
 static uint64_t left_words[CHURN];
 
@@ -489,18 +493,20 @@ static void test_leave(void)
     for (uint64_t i = 0; i < CHURN; i++) {
         pthread_t thread;
 
-        CHECK(pthread_create(&thread, NULL, leave_body, &i) == 0, "no thread to be had");
+        CHECK(pthread_create(&thread, NULL, leave_body, &i) == 0,
+              "the thread could not be created");
         pthread_join(thread, NULL);
     }
     gex_Event_WaitAll(left_events, CHURN, 0);
     gex_RMA_GetBlocking(job.tm, back, to, words_at(to, 0), sizeof(back), 0);
-    CHECK(memcmp(back, left_words, sizeof(back)) == 0, "puts of threads that ended");
+    CHECK(memcmp(back, left_words, sizeof(back)) == 0,
+          "a put of a thread that has ended did not arrive");
 }
 
 const conform_test_t conform_thread_tests[] = {
     {"thread_am", test_am, "all threads send and poll, exact counts per thread"},
     {"thread_rma", test_rma, "all threads put and get, explicit and implicit"},
-    {"thread_handoff", test_handoff, "one thread waits for another's events"},
+    {"thread_handoff", test_handoff, "one thread waits for the events of another"},
     {"thread_nbi", test_nbi, "implicit operations belong to their thread"},
     {"thread_hsl", test_hsl, "locks between threads and handlers"},
     {"thread_trylock", test_trylock, "trylock of a lock that another thread holds"},

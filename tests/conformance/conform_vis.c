@@ -1,10 +1,9 @@
 /*
- * Non-contiguous put and get: random shapes in every way of completion, against a serial model that
- * knows the place of each byte; peer completion; the GASNet-1 forms.
+ * Non-contiguous put and get: random shapes and every way to complete, checked against a serial
+ * model that knows the place of each byte; peer completion; the GASNet-1 forms.
  *
- * A transfer goes between an area of the local side and one in the slot that the peer has for us:
- *
- *   side.place[k] is the offset in its area of byte k of the transfer
+ * A transfer goes between an area of the local side and one in this rank's slot of the peer's
+ * inbox. side.place[k] is the offset of byte k of the transfer in the area of that side.
  */
 #include "conform.h"
 
@@ -16,7 +15,7 @@
 #define MOST_BYTES ((size_t)96 << 10)
 #define MOST_PIECES 300
 #define LEVELS 5
-#define WAYS 8 /* of completion, see complete_nb and complete_nbi */
+#define WAYS 8 /* to complete a transfer, see put_by and get_by */
 
 typedef enum { VECTOR, INDEXED, STRIDED } shape_t;
 
@@ -27,7 +26,7 @@ typedef struct {
     size_t first; /* strided: offset of the first block */
     ptrdiff_t strides[LEVELS];
     uint32_t *place;
-    /* as the calls want it */
+    /* the same in the form of the calls */
     gex_Memvec_t vector[MOST_PIECES];
     void *list[MOST_PIECES];
 } side_t;
@@ -35,24 +34,24 @@ typedef struct {
 typedef struct {
     shape_t shape;
     int way;
-    int gasnet1; /* by the calls of GASNet-1 */
+    int gasnet1; /* use the calls of GASNet-1 */
     gex_Rank_t peer;
     size_t total, elem, levels, steps[LEVELS];
     side_t remote, local;
     unsigned char *remote_base, *local_base, *seen, *model;
 } trial_t;
 
-static size_t below(uint64_t *stream, size_t limit)
+static size_t random_below(uint64_t *stream, size_t limit)
 {
     return (size_t)(conform_random(stream) >> 8) % limit;
 }
 
 /* ---- lists of pieces ---- */
 
-static void shuffle(side_t *side, uint64_t *stream)
+static void shuffle_pieces(side_t *side, uint64_t *stream)
 {
     for (size_t i = side->count; i > 1; i--) {
-        const size_t j = below(stream, i), at = side->at[j], len = side->lens[j];
+        const size_t j = random_below(stream, i), at = side->at[j], len = side->lens[j];
 
         side->at[j] = side->at[i - 1];
         side->lens[j] = side->lens[i - 1];
@@ -61,35 +60,36 @@ static void shuffle(side_t *side, uint64_t *stream)
     }
 }
 
-/* Places for the pieces, which do not overlap, in any order. */
+/* Chooses places for the pieces, in any order and without overlap. */
 static void place_pieces(side_t *side, size_t total, uint64_t *stream)
 {
     const size_t gap = (AREA - total) / (side->count + 1);
-    const int tight = below(stream, 4) == 0; /* some pieces touch */
+    const int tight = random_below(stream, 4) == 0; /* some pieces are adjacent */
     size_t at = 0;
 
     for (size_t i = 0; i < side->count; i++) {
-        at += tight ? below(stream, 2) * below(stream, gap + 1) : below(stream, gap + 1);
+        at += tight ? random_below(stream, 2) * random_below(stream, gap + 1)
+                    : random_below(stream, gap + 1);
         side->at[i] = at;
         at += side->lens[i];
     }
-    if (below(stream, 3) != 0)
-        shuffle(side, stream);
+    if (random_below(stream, 3) != 0)
+        shuffle_pieces(side, stream);
     at = 0;
     for (size_t i = 0; i < side->count; i++)
         for (size_t k = 0; k < side->lens[i]; k++)
             side->place[at++] = (uint32_t)(side->at[i] + k);
 }
 
-/* Cuts `total` bytes anywhere; some pieces are empty. */
+/* Cuts `total` bytes at random places; some pieces are empty. */
 static void cut_vector(side_t *side, size_t total, uint64_t *stream)
 {
     size_t left = total;
 
-    side->count = 1 + below(stream, MOST_PIECES - 1);
+    side->count = 1 + random_below(stream, MOST_PIECES - 1);
     for (size_t i = 0; i < side->count; i++) {
-        const size_t most = left / (below(stream, 8) == 0 ? 1 : side->count - i) * 2 + 1;
-        size_t len = below(stream, 6) == 0 ? 0 : below(stream, most + 1);
+        const size_t most = left / (random_below(stream, 8) == 0 ? 1 : side->count - i) * 2 + 1;
+        size_t len = random_below(stream, 6) == 0 ? 0 : random_below(stream, most + 1);
 
         if (len > left || i + 1 == side->count)
             len = left;
@@ -110,7 +110,7 @@ static void cut_indexed(side_t *side, size_t count, size_t len, uint64_t *stream
 
 static void make_vector(trial_t *t, uint64_t *stream)
 {
-    t->total = below(stream, below(stream, 4) == 0 ? MOST_BYTES : 3000);
+    t->total = random_below(stream, random_below(stream, 4) == 0 ? MOST_BYTES : 3000);
     cut_vector(&t->remote, t->total, stream);
     cut_vector(&t->local, t->total, stream);
 }
@@ -118,10 +118,11 @@ static void make_vector(trial_t *t, uint64_t *stream)
 static void make_indexed(trial_t *t, uint64_t *stream)
 {
     static const size_t units[] = {1, 2, 3, 4, 8, 16, 32, 64, 100, 2000};
-    const int same = below(stream, 3) == 0;
-    const size_t a = 1 + below(stream, 6), b = same ? a : 1 + below(stream, 6);
-    const size_t unit = units[below(stream, 10)], most = MOST_BYTES / (unit * a * b);
-    const size_t times = below(stream, (most < 50 ? most : 50) + 1); /* 0: nothing to transfer */
+    const int same = random_below(stream, 3) == 0;
+    const size_t a = 1 + random_below(stream, 6), b = same ? a : 1 + random_below(stream, 6);
+    const size_t unit = units[random_below(stream, 10)], most = MOST_BYTES / (unit * a * b);
+    const size_t times =
+        random_below(stream, (most < 50 ? most : 50) + 1); /* 0: nothing to transfer */
 
     t->total = times * a * b * unit;
     cut_indexed(&t->remote, times * b, a * unit, stream);
@@ -130,37 +131,37 @@ static void make_indexed(trial_t *t, uint64_t *stream)
 
 /* ---- strided ---- */
 
-/* Strides for the steps, the levels nested in any order of size, forwards and backwards. */
+/* Chooses strides. Levels are nested in any order of size and run forwards or backwards. */
 static void lay_grid(const trial_t *t, side_t *side, int repeats, uint64_t *stream)
 {
     size_t order[LEVELS], extent = t->elem, used = 0;
-    const size_t loose = below(stream, 3);
+    const size_t loose = random_below(stream, 3);
 
     side->count = t->levels;
     for (size_t i = 0; i < t->levels; i++)
         order[i] = i;
     for (size_t i = t->levels; loose && i > 1; i--) {
-        const size_t j = below(stream, i), kept = order[j];
+        const size_t j = random_below(stream, i), kept = order[j];
 
         order[j] = order[i - 1];
         order[i - 1] = kept;
     }
     for (size_t i = 0; i < t->levels; i++) {
         const size_t level = order[i], steps = t->steps[level] ? t->steps[level] : 1;
-        size_t stride = extent + (loose ? below(stream, 6) : 0);
+        size_t stride = extent + (loose ? random_below(stream, 6) : 0);
 
-        if (repeats && below(stream, 4) == 0)
+        if (repeats && random_below(stream, 4) == 0)
             stride = 0; /* sources may overlap */
         side->strides[level] = (ptrdiff_t)stride;
         if (stride != 0)
             extent = stride * (steps - 1) + extent;
-        if (loose == 2 && below(stream, 2)) {
+        if (loose == 2 && random_below(stream, 2)) {
             side->strides[level] = -(ptrdiff_t)stride;
             used += stride * (steps - 1);
         }
     }
-    CHECK(extent <= AREA, "a grid of %zu bytes does not fit", extent);
-    side->first = used + below(stream, AREA - extent + 1);
+    CHECK(extent <= AREA, "a grid of %zu bytes does not fit into the area", extent);
+    side->first = used + random_below(stream, AREA - extent + 1);
 }
 
 static void place_grid(const trial_t *t, side_t *side)
@@ -181,17 +182,17 @@ static void make_strided(trial_t *t, int is_get, uint64_t *stream)
 {
     static const size_t elems[] = {1, 2, 3, 4, 8, 8, 12, 16, 24, 32, 64, 64, 100, 9000};
 
-    t->elem = below(stream, 20) == 0 ? 0 : elems[below(stream, 14)];
-    t->levels = below(stream, LEVELS + 1);
+    t->elem = random_below(stream, 20) == 0 ? 0 : elems[random_below(stream, 14)];
+    t->levels = random_below(stream, LEVELS + 1);
     t->total = t->elem;
     for (size_t i = 0; i < t->levels; i++) {
-        t->steps[i] = 1 + below(stream, i == 0 ? 40 : 5);
+        t->steps[i] = 1 + random_below(stream, i == 0 ? 40 : 5);
         if (t->total * t->steps[i] > MOST_BYTES / 8)
             t->steps[i] = 1 + (t->total < MOST_BYTES / 8);
         t->total *= t->steps[i];
     }
-    if (t->levels > 0 && below(stream, 20) == 0) /* nothing to transfer */
-        t->total = t->steps[below(stream, t->levels)] = 0;
+    if (t->levels > 0 && random_below(stream, 20) == 0) /* nothing to transfer */
+        t->total = t->steps[random_below(stream, t->levels)] = 0;
     lay_grid(t, &t->remote, is_get, stream);
     lay_grid(t, &t->local, !is_get, stream);
     place_grid(t, &t->remote);
@@ -299,9 +300,9 @@ static int get_blocking(trial_t *t, gex_Flags_t flags)
                                       t->steps, t->levels, flags);
 }
 
-/* ---- ways of completion ---- */
+/* ---- ways to complete ---- */
 
-/* The arrays of strides and steps may be used again when a call returns. */
+/* The caller may reuse the arrays of strides and steps as soon as a call returns. */
 static void spoil_metadata(trial_t *t)
 {
     for (size_t i = 0; t->shape == STRIDED && i < t->levels; i++) {
@@ -405,13 +406,13 @@ static void get_by(trial_t *t)
 }
 
 #ifndef CONFORM_NO_GASNET1
-static const gasnet_memvec_t *old(const side_t *side)
+static const gasnet_memvec_t *memvec_of(const side_t *side)
 {
     return (const gasnet_memvec_t *)(const void *)side->vector;
 }
 
-/* count[0] is the size of a block there. */
-static void old_steps(const trial_t *t, size_t count[LEVELS + 1])
+/* In GASNet-1 count[0] is the size of a block. */
+static void counts_of(const trial_t *t, size_t count[LEVELS + 1])
 {
     count[0] = t->elem;
     memcpy(count + 1, t->steps, t->levels * sizeof(*count));
@@ -424,16 +425,17 @@ static void put_gasnet1(trial_t *t)
     unsigned char *dest = t->remote_base + to->first, *src = t->local_base + from->first;
     size_t count[LEVELS + 1];
 
-    old_steps(t, count);
+    counts_of(t, count);
     switch (t->shape * 3 + t->way % 3) {
     case 0:
-        gasnet_putv_bulk(t->peer, to->count, old(to), from->count, old(from));
+        gasnet_putv_bulk(t->peer, to->count, memvec_of(to), from->count, memvec_of(from));
         break;
     case 1:
-        gex_Event_Wait(gasnet_putv_nb_bulk(t->peer, to->count, old(to), from->count, old(from)));
+        gex_Event_Wait(
+            gasnet_putv_nb_bulk(t->peer, to->count, memvec_of(to), from->count, memvec_of(from)));
         break;
     case 2:
-        gasnet_putv_nbi_bulk(t->peer, to->count, old(to), from->count, old(from));
+        gasnet_putv_nbi_bulk(t->peer, to->count, memvec_of(to), from->count, memvec_of(from));
         break;
     case 3:
         gasnet_puti_bulk(t->peer, to->count, to->list, to->len, from->count, from->list, from->len);
@@ -466,16 +468,17 @@ static void get_gasnet1(trial_t *t)
     unsigned char *dest = t->local_base + to->first, *src = t->remote_base + from->first;
     size_t count[LEVELS + 1];
 
-    old_steps(t, count);
+    counts_of(t, count);
     switch (t->shape * 3 + t->way % 3) {
     case 0:
-        gasnet_getv_bulk(to->count, old(to), t->peer, from->count, old(from));
+        gasnet_getv_bulk(to->count, memvec_of(to), t->peer, from->count, memvec_of(from));
         break;
     case 1:
-        gex_Event_Wait(gasnet_getv_nb_bulk(to->count, old(to), t->peer, from->count, old(from)));
+        gex_Event_Wait(
+            gasnet_getv_nb_bulk(to->count, memvec_of(to), t->peer, from->count, memvec_of(from)));
         break;
     case 2:
-        gasnet_getv_nbi_bulk(to->count, old(to), t->peer, from->count, old(from));
+        gasnet_getv_nbi_bulk(to->count, memvec_of(to), t->peer, from->count, memvec_of(from));
         break;
     case 3:
         gasnet_geti_bulk(to->count, to->list, to->len, t->peer, from->count, from->list, from->len);
@@ -511,9 +514,9 @@ static void get_gasnet1(trial_t *t)
 }
 #endif
 
-/* ---- the trial ---- */
+/* ---- trials ---- */
 
-static void compare(const trial_t *t, const unsigned char *is, const char *what)
+static void check_area(const trial_t *t, const unsigned char *is, const char *what)
 {
     for (size_t i = 0; i < AREA; i++)
         CHECK(is[i] == t->model[i],
@@ -534,7 +537,7 @@ static void try_put(trial_t *t, uint64_t key)
     else
         put_by(t);
     gex_RMA_GetBlocking(job.tm, t->seen, t->peer, t->remote_base, AREA, 0);
-    compare(t, t->seen, "a put");
+    check_area(t, t->seen, "a put");
 }
 
 static void try_get(trial_t *t, uint64_t key)
@@ -549,10 +552,10 @@ static void try_get(trial_t *t, uint64_t key)
         get_gasnet1(t);
     else
         get_by(t);
-    compare(t, t->local_base, "a get");
+    check_area(t, t->local_base, "a get");
 }
 
-static void one_trial(trial_t *t, int number, uint64_t *stream)
+static void run_trial(trial_t *t, int number, uint64_t *stream)
 {
     const int is_get = number & 1;
     const uint64_t key = conform_random(stream);
@@ -573,7 +576,7 @@ static void one_trial(trial_t *t, int number, uint64_t *stream)
         try_put(t, key);
 }
 
-/* Each round of trials has one peer; so each rank is the peer of one other. */
+/* In each round a rank has one peer and is the peer of one rank. */
 static void try_shape(shape_t shape, int gasnet1, int trials)
 {
     trial_t *t = conform_alloc(sizeof(*t));
@@ -587,12 +590,12 @@ static void try_shape(shape_t shape, int gasnet1, int trials)
     t->local.place = conform_alloc(MOST_BYTES * sizeof(*t->local.place));
     t->seen = conform_alloc(AREA);
     t->model = conform_alloc(AREA);
-    CHECK(AREA <= conform_slot_size() || job.size > 21, "the slots are too small");
+    CHECK(AREA <= conform_slot_size() || job.size > 21, "the slots are smaller than an area");
     for (gex_Rank_t k = 0; k < job.size && k < 4; k++) {
         t->peer = (job.rank + k) % job.size;
         for (int i = 0; i < trials; i++) {
             t->local_base = conform_random(&stream) & 1 ? heap : job.outbox;
-            one_trial(t, i, &stream);
+            run_trial(t, i, &stream);
         }
         conform_barrier();
     }
@@ -626,7 +629,7 @@ static void vis_gasnet1(void)
     try_shape(STRIDED, 1, 12);
 }
 
-/* What ignores its arguments may be given any. */
+/* Operations without any bytes ignore their arguments, even invalid ones. */
 static void vis_nothing(void)
 {
     const size_t none[] = {3, 0};
@@ -654,20 +657,20 @@ static void vis_nothing(void)
 
 typedef struct {
     uint64_t key;
-    uint32_t source, bytes; /* of this message */
+    uint32_t source, bytes; /* of the payload */
     size_t row;
 } notice_t;
 
 static gex_AM_Index_t notice_index;
 static conform_count_t notices;
 
-/* Runs at the target: the rows of the put are there. */
+/* Runs on the target when the rows of the put have arrived. */
 static void on_notice(gex_Token_t token, void *payload, size_t nbytes)
 {
     const notice_t *notice = payload;
     unsigned char *slot;
 
-    if (nbytes == 0) { /* a put without a payload */
+    if (nbytes == 0) { /* the put had no payload for the handler */
         atomic_fetch_add(&notices, 1);
         return;
     }
@@ -681,7 +684,7 @@ static void on_notice(gex_Token_t token, void *payload, size_t nbytes)
     atomic_fetch_add(&notices, 1);
 }
 
-static void notify_one(gex_Rank_t peer, int round, unsigned char *message, unsigned char *rows)
+static void put_with_notice(gex_Rank_t peer, int round, unsigned char *message, unsigned char *rows)
 {
     const size_t row = round & 1 ? ROW : 64;
     const size_t nbytes = round == 3 ? GEX_VIS_MAX_PEERCOMPLETION : round == 4 ? 0 : 64;
@@ -706,8 +709,8 @@ static void notify_one(gex_Rank_t peer, int round, unsigned char *message, unsig
     }
 }
 
-/* Puts of no bytes tell the peer too. */
-static void notify_of_nothing(gex_Rank_t peer)
+/* Puts of 0 bytes run the handler, too. */
+static void put_nothing_with_notice(gex_Rank_t peer)
 {
     const ptrdiff_t dense[] = {8};
     const size_t none[] = {0};
@@ -726,7 +729,7 @@ static void await_notices(uint64_t count)
 
 static void vis_peer(void)
 {
-    static uint64_t expected; /* since the start: peers may be ahead of us */
+    static uint64_t expected; /* since the start, because peers may be ahead of this rank */
     unsigned char *message = conform_alloc(GEX_VIS_MAX_PEERCOMPLETION);
     unsigned char *rows = conform_alloc(ROWS * ROW);
     gex_Memvec_t piece = {rows, 8}, there;
@@ -736,17 +739,17 @@ static void vis_peer(void)
     memset(message, 0, GEX_VIS_MAX_PEERCOMPLETION);
     for (int round = 0; round < ROUNDS; round++) {
         for (gex_Rank_t peer = 0; peer < job.size; peer++)
-            notify_one(peer, round, message, rows);
+            put_with_notice(peer, round, message, rows);
         expected += job.size;
         await_notices(expected);
         conform_barrier();
     }
     for (gex_Rank_t peer = 0; peer < job.size; peer++)
-        notify_of_nothing(peer);
+        put_nothing_with_notice(peer);
     expected += 2 * (uint64_t)job.size;
     await_notices(expected);
     conform_barrier();
-    /* A setting that was withdrawn, or used up, runs nothing. */
+    /* A put runs no handler if the setting was used by another put or withdrawn. */
     there.gex_addr = conform_slot(job.rank, job.rank, 0);
     there.gex_len = 8;
     gex_VIS_VectorPutBlocking(job.tm, job.rank, 1, &there, 1, &piece, 0);
@@ -775,10 +778,10 @@ void conform_vis_setup(void)
 }
 
 const conform_test_t conform_vis_tests[] = {
-    {"vis-vector", vis_vector, "vector put and get: any pieces, all ways of completion"},
+    {"vis-vector", vis_vector, "vector put and get: any pieces, all ways to complete"},
     {"vis-indexed", vis_indexed, "indexed put and get: any lengths on the two sides"},
     {"vis-strided", vis_strided, "strided put and get: up to 5 levels, transposed, backwards"},
-    {"vis-gasnet1", vis_gasnet1, "the GASNet-1 forms of all of them"},
+    {"vis-gasnet1", vis_gasnet1, "the GASNet-1 forms of all three"},
     {"vis-nothing", vis_nothing, "operations without any bytes ignore their other arguments"},
-    {"vis-peer", vis_peer, "peer completion: the handler runs once, when the data is there"},
+    {"vis-peer", vis_peer, "peer completion: the handler runs once, after the data has arrived"},
     {NULL, NULL, NULL}};
