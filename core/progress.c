@@ -206,7 +206,7 @@ static bool others_may_call(const aq_conduit_t *sleeping)
 // Publishes the CPU that this process waits on, 0 for none (seats in aq_boot_t).
 static void publish_waiting_cpu(uint16_t cpu)
 {
-    _Atomic uint16_t *waiting_cpus = aq_job.boot->seats;
+    _Atomic uint16_t *waiting_cpus = aq_job.boot->waiting_cpus;
     if (waiting_cpus &&
         atomic_load_explicit(&waiting_cpus[aq_job.rank], memory_order_relaxed) != cpu)
         atomic_store_explicit(&waiting_cpus[aq_job.rank], cpu, memory_order_relaxed);
@@ -218,13 +218,13 @@ static void publish_waiting_cpu(uint16_t cpu)
 static bool processor_is_shared(void)
 {
     const int processor = sched_getcpu();
-    if (!aq_job.boot->seats || processor < 0 || processor >= UINT16_MAX)
+    if (!aq_job.boot->waiting_cpus || processor < 0 || processor >= UINT16_MAX)
         return false;
     const uint16_t cpu = (uint16_t)(processor + 1);
     unsigned here = 0;
     publish_waiting_cpu(cpu);
     for (uint32_t i = 0; i < aq_job.host.size; i++)
-        here += atomic_load_explicit(&aq_job.boot->seats[aq_job.host.members[i].gex_jobrank],
+        here += atomic_load_explicit(&aq_job.boot->waiting_cpus[aq_job.host.members[i].gex_jobrank],
                                      memory_order_relaxed) == cpu;
     return here > 1;
 }

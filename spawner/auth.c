@@ -5,16 +5,18 @@
 
 #include "../other/base/log.h"
 
-_Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN, "the job's key is long enough");
-_Static_assert(AQ_AUTH_BYTES == crypto_generichash_BYTES, "a keyed hash of 256 bits");
-_Static_assert(AQ_SESSION_KEY_BYTES == crypto_generichash_BYTES, "and so is a session key");
+_Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN,
+               "the key of the job is long enough for the hash");
+_Static_assert(AQ_AUTH_BYTES == crypto_generichash_BYTES, "a tag is a keyed hash of 256 bits");
+_Static_assert(AQ_SESSION_KEY_BYTES == crypto_generichash_BYTES,
+               "a session key is a hash of 256 bits");
 
 aq_status_t aq_auth_init(void)
 {
     if (sodium_init() >= 0)
         return AQ_OK;
-    aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
-                 "belongs to it");
+    aq_log_error("libsodium cannot start; install the package libsodium23 of this machine's "
+                 "distribution");
     return AQ_ERR_RESOURCE;
 }
 

@@ -34,7 +34,7 @@ bool aq_boot_check_step(const char *conduit)
         strtol(tasks, NULL, 10) <= 1)
         return true;
     aq_log_error("srun started %s tasks, but gave them no way to find each other; give it the "
-                 "option --mpi=pmix or --mpi=pmi2 (srun --mpi=list tells which it has), or set "
+                 "option --mpi=pmix or --mpi=pmi2 (srun --mpi=list prints the choices), or set "
                  "GASNET_SPAWNER=fork, if each task is to be a job of its own",
                  tasks);
     return false;

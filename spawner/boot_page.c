@@ -19,7 +19,7 @@
 
 #define SPIN_ROUNDS 4000
 #define YIELD_ROUNDS 3
-#define NAP_NS 2000000 // between two calls of the turn of aq_boot_meanwhile
+#define NAP_NS 2000000 // pause between two calls of the function from aq_boot_meanwhile
 #define TURN_ENDED 1u
 #define TURN_STEP 2u
 
@@ -44,7 +44,7 @@ const uint32_t *aq_page_hosts(const aq_boot_page_t *page)
     return (const uint32_t *)(const void *)&page->state[page->size];
 }
 
-_Atomic uint16_t *aq_page_seats(aq_boot_page_t *page)
+_Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page)
 {
     return (_Atomic uint16_t *)(void *)&page->state[2 * page->size];
 }

@@ -9,7 +9,7 @@
 // have arrived and their data is in the exchange buffer.
 //
 //   +--------+------------+------------+------------+-~ page ~-+---------------+---------------+
-//   | header | state[size]| hosts[size]| seats[size]|          | exchange, even| exchange, odd |
+//   | header | state[size]| hosts[size]| cpus[size] |          | exchange, even| exchange, odd |
 //   +--------+------------+------------+------------+----------+---------------+---------------+
 //                                                                size * AQ_SLOT_BYTES each
 // Always true:
@@ -87,7 +87,7 @@ const uint32_t *aq_page_hosts(const aq_boot_page_t *page);
 uint32_t *aq_page_own_hosts(aq_boot_page_t *page);
 
 // See aq_boot_t.
-_Atomic uint16_t *aq_page_seats(aq_boot_page_t *page);
+_Atomic uint16_t *aq_page_waiting_cpus(aq_boot_page_t *page);
 
 // The exchange buffer for rounds of this parity: size * AQ_SLOT_BYTES.
 uint8_t *aq_page_slots(aq_boot_page_t *page, uint32_t round);

@@ -1,4 +1,4 @@
-// The codec of frames. It works byte by byte, so byte order and alignment of the host do not
+// The codec of frames. The codec works byte by byte, so byte order and alignment of the host do not
 // matter.
 #include "frame.h"
 

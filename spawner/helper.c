@@ -534,7 +534,7 @@ static int call_launcher(const aq_worker_way_t *way)
     int fd = try_launcher(way);
     if (fd < 0)
         aq_log_error("the launcher of the job does not answer at %s, port %u (%s); it has ended or "
-                     "has all its processes, or a firewall is between (GASNET_SPAWN_PORTS, "
+                     "has all its processes, or a firewall blocks the way (GASNET_SPAWN_PORTS, "
                      "GASNET_MASTERIP)",
                      way->addresses, way->port, strerror(errno));
     return fd;

@@ -215,7 +215,7 @@ const char *aq_probe_remedy(const char *why)
         {"Connection refused", "no sshd answers there: start it, or give its port in "
                                "GASNET_SSH_OPTIONS (-p)"},
         {"No route to host", "it is down or not in this network: switch it on, or leave it out"},
-        {"timed out", "it is down or a firewall is between: switch it on, or open port 22"},
+        {"timed out", "it is down or behind a firewall: switch it on, or open port 22"},
         {"did not answer", "it hangs or is slow: log in by hand and look, or raise "
                            "GASNET_SPAWN_TIMEOUT"},
         {"Host key verification failed", "ssh does not know its key or knows another one: log in "

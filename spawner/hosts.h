@@ -4,8 +4,8 @@
 //   -H, variables, files, SLURM ... --> aq_hosts_t --> aq_hosts_place --> host of each rank
 //
 // Always true: no two rows have the same user and name, unless repeats are kept (then each row
-// names the first of its kind). The command line of a remote shell cannot mistake a name or a user
-// for an option or for several words.
+// names the first row of its host). The command line of a remote shell cannot mistake a name or a
+// user for an option or for several words.
 #ifndef AQ_HOSTS_H
 #define AQ_HOSTS_H
 

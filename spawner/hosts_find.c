@@ -16,8 +16,10 @@
 static bool refuse_text(const char *what, const char *text, const char *expected, char *fault,
                         size_t room)
 {
-    snprintf(fault, room, "%s: '%.80s' is not %s; the batch system wrote it, so tell its operator",
-             what, text, expected);
+    snprintf(
+        fault, room,
+        "%s: '%.80s' is not %s; the batch system wrote that value, so report it to the operator",
+        what, text, expected);
     return false;
 }
 
@@ -295,7 +297,7 @@ aq_status_t aq_hosts_find(aq_hosts_t *hosts, const char *list)
         return AQ_ERR_CONFIG;
     }
     if (hosts->repeated != NULL && (source == NULL || !source->repeat))
-        aq_log_warn("%s: host %s is given twice; it is taken once, with the slots of both", what,
-                    hosts->repeated);
+        aq_log_warn("%s: host %s is given twice; it is used as one host, with the slots of both",
+                    what, hosts->repeated);
     return AQ_OK;
 }

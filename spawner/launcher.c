@@ -168,9 +168,10 @@ static void warn_loopback(const aq_launcher_t *launcher, const aq_node_text_t *t
     const aq_spec_t *spec = &launcher->node.spec;
     if (spec->host_count > 1 && !spec->workers && aq_net_is_loopback(text->text) &&
         !aq_remote_is_here(&spec->hosts[text->node]))
-        aq_log_warn("host %s: its name leads to the loopback address %s, which other hosts cannot "
-                    "reach; the addresses of its interfaces are used, but correct /etc/hosts",
-                    host_name(launcher, text->node), text->text);
+        aq_log_warn(
+            "host %s: its name resolves to the loopback address %s, which other hosts cannot "
+            "reach; the addresses of its interfaces are used, but correct /etc/hosts",
+            host_name(launcher, text->node), text->text);
 }
 
 static void take_started(aq_launcher_t *launcher, const aq_node_text_t *text)
@@ -236,12 +237,12 @@ static void take_failed(aq_launcher_t *launcher, const aq_node_text_t *text)
 
 static void report_failures(aq_launcher_t *launcher)
 {
-    uint32_t told = 0;
+    uint32_t shown = 0;
     show_progress(launcher);
-    for (; told < REASONS && launcher->reasons[told] != NULL; told++)
-        aq_log_error("%s", launcher->reasons[told]);
-    if (launcher->failed > told)
-        aq_log_error("%" PRIu32 " more hosts failed", launcher->failed - told);
+    for (; shown < REASONS && launcher->reasons[shown] != NULL; shown++)
+        aq_log_error("%s", launcher->reasons[shown]);
+    if (launcher->failed > shown)
+        aq_log_error("%" PRIu32 " more hosts failed", launcher->failed - shown);
     aq_log_error("%" PRIu32 " of %" PRIu32 " hosts started, so there is no job; gasnet_recon tells "
                  "what is wrong with each host",
                  launcher->started, launcher->node.spec.host_count);
@@ -481,7 +482,7 @@ static void log_missing_workers(const aq_launcher_t *launcher, const char *when)
 {
     if (launcher->node.keyless)
         return; // the reason was already reported
-    aq_log_error("%" PRIu32 " of %" PRIu32 " processes had come %s; the command of "
+    aq_log_error("%" PRIu32 " of %" PRIu32 " processes had arrived %s; the command of "
                  "GASNET_CSPAWN_CMD has to run %%C %" PRIu32 " times, where it can reach this host",
                  aq_workers_arrived(&launcher->node), launcher->node.child_count, when,
                  launcher->node.child_count);
@@ -633,13 +634,13 @@ char **aq_launch_environment(const char *list)
 
 bool aq_launch_find_address(aq_launch_plan_t *plan)
 {
-    const char *told = aq_settings_text(AQ_SET_MASTERIP);
-    if (*told == '\0' || aq_net_resolve(told, plan->master_address))
+    const char *address = aq_settings_text(AQ_SET_MASTERIP);
+    if (*address == '\0' || aq_net_resolve(address, plan->master_address))
         return true;
     aq_log_error(
         "GASNET_MASTERIP: '%s' is neither an address nor a name that is known here; give an "
         "address such as 192.168.0.1",
-        told);
+        address);
     return false;
 }
 

@@ -53,7 +53,7 @@ bool aq_net_is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-static bool can_be_told(const struct ifaddrs *entry, char text[AQ_ADDRESS_TEXT])
+static bool can_announce(const struct ifaddrs *entry, char text[AQ_ADDRESS_TEXT])
 {
     if (entry->ifa_addr == NULL || !(entry->ifa_flags & IFF_UP) ||
         (entry->ifa_flags & IFF_LOOPBACK))
@@ -76,7 +76,7 @@ void aq_net_own_addresses(char *text, size_t room)
     if (getifaddrs(&all) != 0)
         return;
     for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next)
-        if (can_be_told(entry, address) && used + strlen(address) + 2 < room)
+        if (can_announce(entry, address) && used + strlen(address) + 2 < room)
             used +=
                 (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? "," : "", address);
     freeifaddrs(all);

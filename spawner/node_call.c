@@ -41,12 +41,12 @@ static int add_listener(aq_node_t *node, const char *address, const char *bound,
 }
 
 // The address that the user gave may be that of a router in front of this host.
-static int listen_as_told(aq_node_t *node, aq_listener_t **out)
+static int listen_at_master(aq_node_t *node, aq_listener_t **out)
 {
-    const char *told = node->master_address;
-    int error = add_listener(node, told, told, out);
+    const char *master = node->master_address;
+    int error = add_listener(node, master, master, out);
     if (error == EADDRNOTAVAIL)
-        error = add_listener(node, told, strchr(told, ':') != NULL ? "::" : "0.0.0.0", out);
+        error = add_listener(node, master, strchr(master, ':') != NULL ? "::" : "0.0.0.0", out);
     return error;
 }
 
@@ -73,7 +73,7 @@ bool aq_node_listen_for(aq_node_t *node, const aq_greeting_t *greeting, aq_liste
     if (here)
         error = add_listener(node, "127.0.0.1", "127.0.0.1", out);
     else if (node->master_address[0] != '\0')
-        error = listen_as_told(node, out);
+        error = listen_at_master(node, out);
     else {
         error = add_listener(node, greeting->client, greeting->client, out);
         if (error == EADDRNOTAVAIL || error == EINVAL)
@@ -93,7 +93,7 @@ int aq_node_listen_all(aq_node_t *node, uint16_t *port)
     aq_listener_t *listener = NULL;
     int error;
     if (node->master_address[0] != '\0') {
-        error = listen_as_told(node, &listener);
+        error = listen_at_master(node, &listener);
     } else {
         error = add_listener(node, "::", "::", &listener); // IPv4 too, unless configured otherwise
         if (error != 0)
@@ -114,7 +114,8 @@ static bool is_invited(const aq_node_t *node, const char *address)
     return false;
 }
 
-// Strangers may call any number of times: the first are reported, the others only counted.
+// Anybody on the network may call any number of times, so only the first refusals are logged; the
+// others are counted.
 static void refuse_caller(aq_node_t *node, aq_caller_t *caller, const char *why)
 {
     if (++node->refused <= AQ_REFUSALS_LOGGED)
@@ -171,7 +172,7 @@ static void accept_calls(aq_node_t *node, void *item, short events)
     }
 }
 
-// ---- proof ----
+// ---- authentication ----
 
 static aq_child_t *find_child(aq_node_t *node, uint32_t host)
 {

@@ -144,7 +144,7 @@ static aq_boot_t *fill_boot(aq_boot_page_t *page, uint32_t rank)
                  .size = page->size,
                  .host_of_rank = aq_page_hosts(page),
                  .processors = page->processors,
-                 .seats = aq_page_seats(page),
+                 .waiting_cpus = aq_page_waiting_cpus(page),
                  .peer = page->peer,
                  .watched = page->supervisor > 0,
                  .line_buffer = page->line_buffer != 0,
@@ -204,7 +204,7 @@ typedef struct control {
     uint64_t fd, rank, inode;
 } control_t;
 
-// Reads digits up to the character end. False: other characters, or a number above max.
+// Reads digits up to the character `end`. False: other characters, or a number above max.
 static bool take_number(const char **text, char end, uint64_t max, uint64_t *out)
 {
     const char *s = *text;

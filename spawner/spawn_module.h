@@ -16,7 +16,7 @@ typedef struct aq_start {
     int64_t host_count;    // -N; 0: not given
     bool cyclic;           // place ranks round-robin over the hosts instead of block-wise
     bool verbose;
-    bool more_verbose; // also say what is not done
+    bool more_verbose; // also print which choices were not taken, and why
 } aq_start_t;
 
 // The launcher, which has one thread, calls the operations in this order, each once. Only the
@@ -35,12 +35,12 @@ typedef struct aq_spawn_module {
     aq_status_t (*verify_hosts)(const aq_start_t *start);
     // Prints on standard output what start would do (-v, -t).
     void (*describe)(const aq_start_t *start);
-    // Makes once what start needs: key, descriptors.
+    // Makes what start needs: key, descriptors.
     aq_status_t (*prepare)(const aq_start_t *start);
     // Starts the ranks and blocks until all are gone. *code is the exit code of the job, also when
     // nothing could be started.
     void (*start)(const aq_start_t *start, int *code);
-    // Undo allocate_hosts, and prepare.
+    // Release what allocate_hosts and prepare have made.
     void (*deallocate_hosts)(void);
     void (*finalize)(void);
 } aq_spawn_module_t;

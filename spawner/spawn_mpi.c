@@ -1,6 +1,7 @@
 // The back end of spawners mpi and pmi, for a rank that mpirun started. MPI (or PMIx) carries the
-// exchanges. The ranks of one host also share a boot page, for the exit word and the seats. mpirun
-// is the supervisor: it ends the job when a rank dies or leaves with a code other than 0.
+// exchanges. The ranks of one host also share a boot page, for the exit word and the processors
+// of waiting ranks. mpirun is the supervisor: it ends the job when a rank dies or leaves with a
+// code other than 0.
 #include "spawn_mpi.h"
 
 #include <errno.h>
@@ -257,7 +258,7 @@ static void leave_mpi(mpi_boot_t *self)
     }
     if (job_aborted(self)) // the rank that aborted has reported why
         mpi_boot_abort(&self->boot, 1);
-    aq_log_error("some ranks do not leave the job, so mpirun is left to end them; let them poll "
+    aq_log_error("some ranks do not leave the job, so mpirun has to end them; let them poll "
                  "(gasnet_AMPoll) more often, or raise GASNET_EXITTIMEOUT");
     fflush(NULL);
     if (*self->peer && self->mpi->end_job) { // there are other hosts
@@ -561,7 +562,7 @@ static aq_status_t join_job(mpi_boot_t *self)
     if (status != AQ_OK)
         return status;
     memcpy(boot->key, self->page->key, AQ_KEY_BYTES);
-    boot->seats = aq_page_seats(self->page);
+    boot->waiting_cpus = aq_page_waiting_cpus(self->page);
     boot->exit_word = &self->page->exit_word;
     return mpi_boot_broadcast(boot, boot->key, AQ_KEY_BYTES, 0);
 }

@@ -155,13 +155,13 @@ static void ssh_describe(const aq_start_t *start)
 
 static bool find_paths(void)
 {
-    const char *told = aq_settings_text(AQ_SET_SSH_REMOTE_PATH);
+    const char *remote_path = aq_settings_text(AQ_SET_SSH_REMOTE_PATH);
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0)
         return false;
     program[n] = '\0';
-    if (*told != '\0')
-        snprintf(folder, sizeof folder, "%s", told);
+    if (*remote_path != '\0')
+        snprintf(folder, sizeof folder, "%s", remote_path);
     else if (getcwd(folder, sizeof folder) == NULL)
         snprintf(folder, sizeof folder, "/");
     return true;

@@ -1,5 +1,5 @@
 // Starting and supervising the ranks of this host: what the launcher, the helper of a host and a
-// program that forks its own ranks have in common. supervisor.h has the inside.
+// program that forks its own ranks have in common. supervisor.h declares the implementation.
 #ifndef AQ_SUPERVISE_H
 #define AQ_SUPERVISE_H
 

@@ -643,7 +643,7 @@ bool aq_supervise(const aq_supervise_options_t *options, aq_boot_t **out, int *c
     static aq_supervised_t job; // the children of a fork keep it, unused
     const char *program = NULL;
     uint32_t rank = 0;
-    (void)fflush(NULL); // or every child would write the buffered output again
+    (void)fflush(NULL); // otherwise every child would write the buffered output again
     bool ready = set_up(&job, options, &program, code);
     if (ready && aq_supervised_start_ranks(&job, program, &rank, code)) {
         if (aq_boot_fork_adopt(job.page, rank, out) != AQ_OK)

@@ -1,6 +1,6 @@
-// The inside of the supervisor: the job as its three files see it. supervisor_start.c has limits,
-// pipes, fork and exec; supervisor_output.c the output of the ranks; supervisor.c the loop:
-// signals, deaths, deadlines, the exit code.
+// The implementation of the supervisor: the job, as its three files share it. supervisor_start.c
+// has limits, pipes, fork and exec; supervisor_output.c the output of the ranks; supervisor.c the
+// loop: signals, deaths, deadlines, the exit code.
 //
 // Always true: alive counts the ranks whose process is not reaped yet, and only those get signals.
 // phase only grows. Once the exit is announced, the exit word of the page has the code of the job.

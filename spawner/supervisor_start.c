@@ -110,7 +110,7 @@ static int try_program(const char *path)
     return 0;
 }
 
-// Looks a name without a slash up in PATH as execvp does. *path is allocated; it stays allocated
+// Searches PATH for a name without a slash, as execvp does. *path is allocated; it stays allocated
 // until the process exits.
 static int search_path(const char *name, char **path)
 {
@@ -414,11 +414,12 @@ static int start_one_layout(const aq_supervised_t *job)
     if (old < 0 || old & ADDR_NO_RANDOMIZE)
         return -1;
     if (personality((unsigned)old | ADDR_NO_RANDOMIZE) < 0)
-        aq_log_warn("functions and variables have different addresses in each rank, as the system "
-                    "refuses to switch randomization off (personality: %s); start a program that "
-                    "needs the same ones without the launcher: GASNET_PSHM_NODES=%" PRIu32
-                    " program",
-                    strerror(errno), job->options->size);
+        aq_log_warn(
+            "functions and variables have different addresses in each rank, because the system "
+            "refuses to disable address randomization (personality: %s); start a program "
+            "that needs equal addresses without the launcher: GASNET_PSHM_NODES=%" PRIu32
+            " program",
+            strerror(errno), job->options->size);
     return old;
 }
 

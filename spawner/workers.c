@@ -208,12 +208,12 @@ bool aq_worker_read(char *word, aq_worker_way_t *out)
 // Reads the rank, or the variable that names it. The launcher reports what is wrong with it.
 static uint32_t read_wish(void)
 {
-    const char *told = aq_settings_text(AQ_SET_WORKER_RANK), *text = told;
+    const char *wish = aq_settings_text(AQ_SET_WORKER_RANK), *text = wish;
     int64_t rank;
-    if (*told == '\0')
+    if (*wish == '\0')
         return AQ_NO_WISH;
-    if (*told < '0' || *told > '9')
-        text = getenv(told);
+    if (*wish < '0' || *wish > '9')
+        text = getenv(wish);
     if (text != NULL && aq_size_parse_int(text, &rank) && rank >= 0 && rank < AQ_JOB_RANKS_MAX)
         return (uint32_t)rank;
     return AQ_BAD_WISH;

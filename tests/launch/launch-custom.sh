@@ -81,11 +81,11 @@ refused 2 '  ' "GASNET_CSPAWN_CMD is not set"
 refused 2 'srun -n %N' "there is no %C in 'srun -n %N'"
 refused 2 '%C %x' '%x has no meaning here; write %N, %C, %D, %P or %M'
 refused 2 '%C %' '%  has no meaning here'
-refused 1 'true %C' '0 of 2 processes had come within 1 seconds (GASNET_CONNECT_TIMEOUT)'
-refused 1 '%C' '1 of 2 processes had come within 1 seconds'
-refused 1 '%C & sleep 600' '1 of 2 processes had come within 1 seconds'
-refused 1 'exit 7; %C' '0 of 2 processes had come when the command ended with exit code 7'
-refused 1 'kill -9 $$; %C' '0 of 2 processes had come when the command was killed by signal 9'
+refused 1 'true %C' '0 of 2 processes had arrived within 1 seconds (GASNET_CONNECT_TIMEOUT)'
+refused 1 '%C' '1 of 2 processes had arrived within 1 seconds'
+refused 1 '%C & sleep 600' '1 of 2 processes had arrived within 1 seconds'
+refused 1 'exit 7; %C' '0 of 2 processes had arrived when the command ended with exit code 7'
+refused 1 'kill -9 $$; %C' '0 of 2 processes had arrived when the command was killed by signal 9'
 refused 1 'echo %M; %C' 'GASNET_CSPAWN_SERVERS names 0 servers for 2 processes'
 # Workers without the key, or with half of one: the launcher reports it for all of them, after the
 # timeout or when the command fails.

@@ -76,7 +76,7 @@ done
 GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -N%N %C' job 3 "$AQ_BUILD/amudprun" -np 1 "$work/custom" code 3
 GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -n %N %C' job 9 "$AQ_BUILD/gasnetrun_udp" -n 3 "$work/custom" one 2 9
 GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -n 1 %C' GASNET_CONNECT_TIMEOUT=3 job 1 "$work/custom" 2 pid
-says '1 of 2 processes had come within 3 seconds'
+says '1 of 2 processes had arrived within 3 seconds'
 
 found=
 for pmi in pmix pmi2; do

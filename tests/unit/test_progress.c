@@ -179,7 +179,7 @@ static void test_shared_processor(void **state)
     assert_int_equal(gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK), GASNET_OK);
     aq_job.host.members = here;
     aq_job.host.size = 2;
-    aq_job.boot->seats = waiting_cpus;
+    aq_job.boot->waiting_cpus = waiting_cpus;
     waiting_cpus[1] = 4; // rank 1 is on another host
     for (processor = 3; processor < 5; processor++) {
         waiting_cpus[2] = 6;
@@ -219,7 +219,7 @@ static void test_sleeper_waits_on_no_processor(void **state)
 {
     (void)state;
     aq_api_wait_t wait = {0};
-    aq_job.boot->seats = waiting_cpus;
+    aq_job.boot->waiting_cpus = waiting_cpus;
     waiting_cpus[0] = 9;
     turn_until(&wait, &seen.arms);
     assert_int_equal(waiting_cpus[0], 9);
@@ -230,7 +230,7 @@ static void test_sleeper_waits_on_no_processor(void **state)
 static int remove_waiting_cpus(void **state)
 {
     (void)state;
-    aq_job.boot->seats = NULL;
+    aq_job.boot->waiting_cpus = NULL;
     aq_job.host.size = 0;
     return 0;
 }

@@ -43,6 +43,6 @@ says 'has called without the key of the job'
 none_left
 GASNET_CSPAWN_CMD='ssh -n $GASNET_SSH_OPTIONS n1 %C & ssh -n $GASNET_SSH_OPTIONS n2 %C & wait' GASNET_CONNECT_TIMEOUT=5 \
     expect 1 "$run" -n 3 "$hello"
-says '2 of 3 processes had come within 5 seconds (GASNET_CONNECT_TIMEOUT)'
+says '2 of 3 processes had arrived within 5 seconds (GASNET_CONNECT_TIMEOUT)'
 none_left
 exit 0

@@ -76,7 +76,7 @@ expect 0 env GASNET_MASTERIP=10.77.0.254 "$run" -n 2 -H n1,n2 "$hello"
 
 # A name that leads to the loopback interface, from where the launcher runs.
 expect 0 on_host n1 "$run" -n 4 -H loop,n2,n3 "$hello"
-says "host loop: its name leads to the loopback address 127.0.0.1"
+says "host loop: its name resolves to the loopback address 127.0.0.1"
 [ "$(wc -l <"$work/out")" -eq 4 ] || fail "not all ranks have said hello"
 expect 0 on_host n1 "$run" -n 2 -H n1,n2 "$hello"
 silent
