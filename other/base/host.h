@@ -22,7 +22,7 @@ typedef struct aq_host {
     void (*settings_quote)(const char *value, char *buf, size_t size);
 } aq_host_t;
 
-// The library's services; for core/registry.c.
+// The library's services, which core/registry.c hands to each module.
 extern const aq_host_t aq_host;
 
 // Name under which a module exports its pointer to them: const aq_host_t *aq_module_host.

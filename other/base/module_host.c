@@ -1,5 +1,5 @@
-// A module's side of the library's services: the functions of log.h and settings.h that a module
-// may call. Linked into modules only, in place of log.c and settings.c.
+// The library's services, as a module calls them: the functions of log.h and settings.h that a
+// module may call. Linked into modules only, in place of log.c and settings.c.
 #include "host.h"
 
 __attribute__((visibility("default"))) extern const aq_host_t *aq_module_host;

@@ -18,12 +18,12 @@ typedef struct aq_conduit_profile {
     const aq_setting_group_t *settings; // rows that only this conduit reads
     const aq_setting_t *spawner; // the row GASNET_<CONDUIT>_SPAWNER, a choice; NULL: there is none
     const char *spawners;        // those that can start its jobs, with blanks between
-    const char *first_spawner;   // the one that is taken without a wish; NULL: any
-    // Its ranks share memory: they are all on the launcher's host, and the conduit, named by
-    // GASNET_CONDUIT, serves neighbourhoods. Of several, the first one does without being named.
+    const char *first_spawner;   // the default, if the user names none; NULL: any
+    // Its ranks share memory: they are all on the launcher's host, and the conduit that
+    // GASNET_CONDUIT names serves neighbourhoods. If it names none, the first such conduit does.
     bool one_host;
     bool one_layout;    // its ranks have functions and statics at equal addresses
-    bool needs_mpi;     // its messages are MPI's
+    bool needs_mpi;     // its messages travel over MPI
     bool spawn_letters; // GASNET_SPAWNFN chooses the spawner, by GASNet's letters
     bool rank_argument; // a bare program takes the number of ranks: program N arguments
 } aq_conduit_profile_t;

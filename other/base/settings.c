@@ -232,7 +232,7 @@ static aq_status_t read_value(const aq_setting_t *row, aq_value_t *out, char *er
     return AQ_ERR_CONFIG;
 }
 
-// Reads all rows of a group. NULL: err says which value is not legal, or that memory is out.
+// Reads all rows of a group. NULL: err says which value is not legal, or that there is no memory.
 static aq_value_t *group_read(const aq_setting_group_t *group, char *err, size_t err_size)
 {
     aq_value_t *values = calloc(group->count + 1, sizeof *values); // not 0 bytes

@@ -267,8 +267,8 @@ bool aq_size_parse_limit(const char *text, aq_size_limit_t *out)
     return true;
 }
 
-// Reads the limit from a file of a control group; UINT64_MAX: there is no such file, or it says
-// "max".
+// Reads the limit from a file of a control group; UINT64_MAX: there is no such file, or it
+// contains "max".
 static uint64_t read_limit(const char *path)
 {
     char line[64] = "";

@@ -31,7 +31,7 @@ bool aq_mpilib_one_thread;
 
 _Thread_local volatile bool aq_mpilib_inside __attribute__((tls_model("initial-exec")));
 
-// ---- who started this process ----
+// ---- the launcher of this process ----
 
 static uint32_t number_in(const char *name)
 {

@@ -9,7 +9,8 @@
 
 #include "mpi_table.h"
 
-_Static_assert(sizeof(MPI_Request) <= sizeof(aq_mpilib_request_t), "a handle of MPI has room");
+_Static_assert(sizeof(MPI_Request) <= sizeof(aq_mpilib_request_t),
+               "aq_mpilib_request_t has room for a handle of MPI");
 
 struct aq_mpilib_comm {
     MPI_Comm comm;
@@ -248,7 +249,8 @@ static int begin_epoch(aq_mpilib_window_t *window)
     return error ? error : MPI_Win_lock_all(MPI_MODE_NOCHECK, window->win);
 }
 
-static int who_is_there(MPI_Comm part, MPI_Comm whole, uint32_t *ranks, uint32_t *size)
+// Sets the size of part, and for each of its ranks the rank in whole.
+static int list_members(MPI_Comm part, MPI_Comm whole, uint32_t *ranks, uint32_t *size)
 {
     MPI_Group part_group, whole_group;
     int count;
@@ -281,7 +283,7 @@ static int mpi_split(aq_mpilib_comm_t *comm, uint32_t most, aq_mpilib_comm_t **o
     if (!error)
         error = MPI_Comm_free(&host);
     if (!error)
-        error = who_is_there(part->comm, comm->comm, ranks, size);
+        error = list_members(part->comm, comm->comm, ranks, size);
     *out = part;
     return error;
 }

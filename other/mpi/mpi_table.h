@@ -32,7 +32,7 @@ typedef enum aq_mpilib_level {
 typedef struct aq_mpilib_comm aq_mpilib_comm_t;
 typedef struct aq_mpilib_window aq_mpilib_window_t;
 
-// Memory for a handle of MPI; all zero bits are never a valid handle.
+// Memory for a handle of MPI; a handle of zero bits only is never valid.
 typedef struct aq_mpilib_request {
     uint64_t handle;
 } aq_mpilib_request_t;

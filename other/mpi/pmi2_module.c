@@ -5,10 +5,10 @@
 // its own, which puts, fences and gets, and splits its data into text values.
 //
 // Always true:
-// - All steps have the same form: each rank puts something, if only a sign, and gets something from
-//   each rank. A fence alone may be lazy; getting is what waits.
+// - All steps have the same form: each rank puts something, if only a mark, and gets something from
+//   each rank. A fence alone may be lazy: only a get is sure to wait for the other rank.
 // - No rank begins a step while it is in another, because the launcher counts fences. A rank that
-//   leaves while others are in a different step meets them in that step: its sign tells them, and
+//   leaves while others are in a different step meets them in that step: its mark tells them, and
 //   that is the last step of all.
 #include AQ_PMI2_HEADER
 
@@ -35,9 +35,9 @@ enum {
     LEFT,
 };
 
-// The signs that a rank publishes instead of data; no encoded data looks like them.
-#define SIGN_HERE "+"
-#define SIGN_LEAVES "-"
+// The marks that a rank publishes instead of data; no encoded data looks like them.
+#define MARK_HERE "+"
+#define MARK_LEAVES "-"
 
 // There is one communicator: all processes of the job.
 struct aq_mpilib_comm {
@@ -47,8 +47,8 @@ struct aq_mpilib_comm {
 typedef struct step {
     unsigned number;
     bool leaves;
-    const char *mine; // NULL: puts only a sign
-    char *all;        // NULL: gets only signs
+    const char *mine; // NULL: puts only a mark
+    char *all;        // NULL: gets only marks
     int len;
     int first, count; // the ranks whose data is needed
 } step_t;
@@ -158,7 +158,7 @@ static int step_put(const step_t *step)
     int error = 0;
     name_key(key, step, world.rank, 0);
     if (!step->mine)
-        return PMI2_KVS_Put(key, step->leaves ? SIGN_LEAVES : SIGN_HERE);
+        return PMI2_KVS_Put(key, step->leaves ? MARK_LEAVES : MARK_HERE);
     for (int at = 0; !error && at < step->len; at += PART) {
         name_key(key, step, world.rank, at);
         sodium_bin2base64(value, sizeof value, (const unsigned char *)step->mine + at,
@@ -175,7 +175,7 @@ static int take_value(const step_t *step, int rank, int at, char value[VALUE_BYT
     value[0] = '\0';
     name_key(key, step, rank, at);
     int error = PMI2_KVS_Get(NULL, rank, key, value, VALUE_BYTES, &length);
-    if (!error && strcmp(value, SIGN_LEAVES) == 0)
+    if (!error && strcmp(value, MARK_LEAVES) == 0)
         atomic_store(&left, true);
     return error;
 }
@@ -199,7 +199,7 @@ static int take_data(const step_t *step, int rank, char *to)
 
 static int step_perform(const step_t *step)
 {
-    char sign[VALUE_BYTES + 1];
+    char mark[VALUE_BYTES + 1];
     int error = step_put(step);
     if (!error)
         error = PMI2_KVS_Fence();
@@ -208,7 +208,7 @@ static int step_perform(const step_t *step)
         if (step->all && at >= 0 && at < step->count)
             error = take_data(step, rank, step->all + (size_t)at * (size_t)step->len);
         else
-            error = take_value(step, rank, 0, sign);
+            error = take_value(step, rank, 0, mark);
     }
     return !error && atomic_load(&left) && !step->leaves ? LEFT : error;
 }

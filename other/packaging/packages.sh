@@ -2,7 +2,7 @@
 # The Debian packages that a build needs or can use.
 #   other/packaging/packages.sh          installs the missing ones if root, otherwise names them
 #   other/packaging/packages.sh --list   prints every package with its state, one in each line
-# Exits with 1 only if a package that the build needs is still missing.
+# Exit code 1: a package that the build needs is still missing.
 set -u
 
 # package | need | a command that succeeds if it is installed | purpose
@@ -20,7 +20,7 @@ libssl-dev         | optional | pkg-config --exists libcrypto | faster encryptio
 libibverbs-dev     | optional | pkg-config --exists libibverbs | conduit ibv
 librdmacm-dev      | optional | pkg-config --exists librdmacm | the same
 ibverbs-providers  | optional | dpkg -s ibverbs-providers   | the same
-perftest           | optional | command -v ib_write_lat     | what gasnet_perf is compared with on it
+perftest           | optional | command -v ib_write_lat     | the comparison with gasnet_perf over ibv
 libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
@@ -29,7 +29,7 @@ spin               | optional | command -v spin             | the check of the p
 clang              | optional | command -v clang            | coverage-guided fuzzing (tests/fuzz/run)
 libclang-rt-14-dev | optional | has_libfuzzer               | the same
 iproute2           | optional | PATH=$PATH:/usr/sbin command -v ip | networks for tests (tests/beds/veth)
-nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | the same, that lose packets
+nftables           | optional | PATH=$PATH:/usr/sbin command -v nft | loss of packets in these networks
 qemu-system-x86    | optional | command -v qemu-system-x86_64 | a virtual machine for tests (tests/beds/rxe-vm)
 busybox-static     | optional | command -v busybox          | the same
 cpio               | optional | command -v cpio             | the same
@@ -140,7 +140,7 @@ echo "To install them: apt-get install $missing"
 
 needed=$(each_package missing_needed_row | xargs)
 [ -z "$needed" ] || {
-    echo "packages.sh: the build cannot go on without: $needed" >&2
+    echo "packages.sh: the build cannot continue without: $needed" >&2
     exit 1
 }
-echo "The build goes on without them."
+echo "The build continues without them."

@@ -59,8 +59,8 @@ static void process_freeze(const char *why, volatile int *flag, const char *how)
     struct sigaction action;
     sigset_t mask;
     catch_continue(&action, &mask);
-    aq_log_notice("%s: process %d waits; to look at it: gdb -p %d, to let it go on: set %s there, "
-                  "or kill -CONT %d",
+    aq_log_notice("%s: process %d waits for a debugger: attach with gdb -p %d; to continue, set %s "
+                  "there, or kill -CONT %d",
                   why, pid, pid, how, pid);
     while (*flag == before && !continued)
         aq_clock_sleep_ns(100000000);

@@ -136,7 +136,7 @@ void aq_api_cond_wait(gasnett_cond_t *cond, gasnett_mutex_t *mutex, int locks)
         lock_misused("gasnett_cond_wait", mutex, "is not held by this thread");
     if (CHECKS && !locks)
         lock_misused("gasnett_cond_wait", mutex,
-                     "belongs to a single thread, which nobody would wake");
+                     "belongs to a single thread, and no other thread exists that could wake it");
     if (!locks)
         return;
     set_holder(&mutex->aq_holder, 0);

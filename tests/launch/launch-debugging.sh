@@ -107,7 +107,7 @@ for how in launcher bare; do
     fi
     wait_said 2 "GASNET_FREEZE: process .* waits"
     for pid in $pids; do
-        grep -q "gdb -p $pid, to let it go on: set aq_debug_frozen=0 there, or kill -CONT $pid$" "$work/err" ||
+        grep -q "attach with gdb -p $pid; to continue, set aq_debug_frozen=0 there, or kill -CONT $pid$" "$work/err" ||
             fail "process $pid does not say how"
     done
     kill -TERM "$sup"
