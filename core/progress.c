@@ -203,7 +203,7 @@ static bool others_may_call(const aq_conduit_t *sleeping)
            (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
 }
 
-// Publishes the CPU that this process waits on, 0 for none (seats in aq_boot_t).
+// Publishes the CPU that this process waits on, 0 for none (waiting_cpus in aq_boot_t).
 static void publish_waiting_cpu(uint16_t cpu)
 {
     _Atomic uint16_t *waiting_cpus = aq_job.boot->waiting_cpus;
