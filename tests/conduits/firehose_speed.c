@@ -70,7 +70,8 @@ static uintptr_t use_peer(uintptr_t address, size_t bytes)
     return end;
 }
 
-static double measure(uintptr_t (*use)(uintptr_t, size_t), const uintptr_t *addresses, size_t count)
+static double measure_hits(uintptr_t (*use)(uintptr_t, size_t), const uintptr_t *addresses,
+                           size_t count)
 {
     uintptr_t sum = 0;
     uint64_t start = aq_clock_ns();
@@ -80,8 +81,8 @@ static double measure(uintptr_t (*use)(uintptr_t, size_t), const uintptr_t *addr
     return sum ? each : 0;
 }
 
-static void compare(const char *name, uintptr_t (*use)(uintptr_t, size_t), uint32_t regions,
-                    size_t hits)
+static void print_speed(const char *name, uintptr_t (*use)(uintptr_t, size_t), uint32_t regions,
+                        size_t hits)
 {
     uintptr_t *addresses = calloc(hits, sizeof *addresses);
     uint64_t random_state = 88172645463325252u;
@@ -94,10 +95,10 @@ static void compare(const char *name, uintptr_t (*use)(uintptr_t, size_t), uint3
         random_state = random_state * 6364136223846793005u + 1442695040888963407u;
         addresses[i] = BASE + (random_state >> 33) % ((uint64_t)regions * PAGES) * PAGE;
     }
-    printf("%s: %.1f ns on random pages", name, measure(use, addresses, hits));
+    printf("%s: %.1f ns on random pages", name, measure_hits(use, addresses, hits));
     for (size_t i = 0; i < hits; i++)
         addresses[i] = BASE;
-    printf(", %.1f ns on one page\n", measure(use, addresses, hits));
+    printf(", %.1f ns on one page\n", measure_hits(use, addresses, hits));
     free(addresses);
 }
 
@@ -121,8 +122,8 @@ int main(int argc, char **argv)
     if (aq_firehose_start(&params, &ops, NULL, 1, &firehose) != AQ_OK)
         return 1;
     printf("hits among %u regions\n", regions);
-    compare("own memory", use_own, regions, hits);
-    compare("a peer's memory", use_peer, regions, hits);
+    print_speed("own memory", use_own, regions, hits);
+    print_speed("a peer's memory", use_peer, regions, hits);
     aq_firehose_stop(firehose);
     return 0;
 }

@@ -160,7 +160,7 @@ static void send_to_receiver(const heard_t *what, const uint8_t *bytes, size_t l
     (void)sendto(sender, bytes, length, 0, (const struct sockaddr *)&what->to, sizeof what->to);
 }
 
-static void forward(const heard_t *heard)
+static void forward_datagram(const heard_t *heard)
 {
     send_to_receiver(heard, heard->bytes, heard->length);
     sent.forwarded++;
@@ -239,7 +239,7 @@ static void send_forgery(const heard_t *heard)
 static void attack_by_forgery_first(const heard_t *heard)
 {
     send_forgery(heard);
-    forward(heard);
+    forward_datagram(heard);
 }
 
 static void attack_by_replacing(const heard_t *heard)
@@ -251,7 +251,7 @@ static void attack_by_replacing(const heard_t *heard)
 static void attack_by_replay(const heard_t *heard)
 {
     const heard_t *earlier = random_below(2) ? heard : &old[random_below(OLD)];
-    forward(heard);
+    forward_datagram(heard);
     if (!earlier->length)
         return;
     send_to_receiver(earlier, earlier->bytes, earlier->length);
@@ -267,7 +267,7 @@ static void attack_by_dropping(const heard_t *heard)
 static void attack_by_reordering(const heard_t *heard)
 {
     if (held.length)
-        forward(&held);
+        forward_datagram(&held);
     held = *heard;
     sent.overtaken++;
 }
@@ -282,10 +282,10 @@ static void attack_or_forward(const heard_t *heard, unsigned long wanted)
     if (attack)
         attacks[random_below(sizeof attacks / sizeof attacks[0])](heard);
     else
-        forward(heard);
+        forward_datagram(heard);
     sent.attacks += attack;
     if (overtaken && held.length && (!attack || memcmp(&held, heard, sizeof held) != 0)) {
-        forward(&held);
+        forward_datagram(&held);
         held.length = 0;
     }
     if (random_below(16) == 0)
@@ -368,7 +368,7 @@ static int job_attack(char **command, unsigned long wanted)
     struct pollfd fds[] = {{.fd = sniffer, .events = POLLIN}, {.fd = job.errors, .events = POLLIN}};
     while (waitpid(job.pid, &status, WNOHANG) == 0) {
         if (poll(fds, 2, 20) == 0 && held.length) {
-            forward(&held);
+            forward_datagram(&held);
             held.length = 0;
         }
         for (unsigned i = 0; i < 64 && receive_datagram(&heard); i++)

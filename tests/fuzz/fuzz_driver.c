@@ -110,7 +110,7 @@ static void remove_byte(void)
 }
 
 // Replaces the rest of the input, from a random position on, by a tail of another input.
-static void splice(void)
+static void splice_input(void)
 {
     const input_t *other = corpus[random_below(corpus_count)];
     size_t from = random_below(other->size + 1), at = random_below(current.size + 1),
@@ -121,7 +121,7 @@ static void splice(void)
     current.size = at + count;
 }
 
-static void mutate(void)
+static void mutate_input(void)
 {
     switch (random_below(5)) {
     case 0:
@@ -139,7 +139,7 @@ static void mutate(void)
             current.bytes[random_below(current.size)] ^= (uint8_t)(1u << random_below(8));
         break;
     default:
-        splice();
+        splice_input();
         break;
     }
 }
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < rounds; i++) {
         current = *corpus[random_below(corpus_count)];
         for (size_t n = 1 + random_below(8); n > 0; n--)
-            mutate();
+            mutate_input();
         LLVMFuzzerTestOneInput(current.bytes, current.size);
     }
     printf("%zu inputs and %ld mutations.\n", corpus_count, rounds);

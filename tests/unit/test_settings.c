@@ -376,7 +376,7 @@ static char *output_of(void (*print)(FILE *))
 }
 
 // Replaces each run of blanks and line breaks by one blank.
-static void unwrap(char *text)
+static void unwrap_text(char *text)
 {
     char *to = text;
     for (char *from = text; *from; from++) {
@@ -398,7 +398,7 @@ static void test_print_table(void **state)
         assert_in_range(length, 1, 100);
         assert_int_not_equal(line[length - 1], ' ');
     }
-    unwrap(text);
+    unwrap_text(text);
     const char *at = text;
     for (size_t i = 0; i < aq_settings_count(); i++) {
         char expected[2048], legal[256];

@@ -89,7 +89,7 @@ static int set_up(void **state)
 }
 
 // Verifies as the receiver does, with nothing but the header's own fields.
-static bool accepts(const udp_auth_t *auth, const uint8_t *bytes, size_t at_hand)
+static bool auth_accepts(const udp_auth_t *auth, const uint8_t *bytes, size_t at_hand)
 {
     udp_header_t got = {0};
     if (udp_header_decode(bytes, length, &got) != UDP_FINE || udp_header_bytes(&got) > at_hand)
@@ -105,10 +105,10 @@ static unsigned count_refused(const udp_auth_t *auth, size_t begin, size_t end)
     unsigned count = 0;
     for (size_t bit = begin * 8; bit < end * 8; bit++) {
         datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        count += !accepts(auth, datagram, length);
+        count += !auth_accepts(auth, datagram, length);
         datagram[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    assert_true(accepts(auth, datagram, length));
+    assert_true(auth_accepts(auth, datagram, length));
     return count;
 }
 
@@ -145,9 +145,9 @@ static void header_refuses_other_frames_behind_a_genuine_header(void **state)
                               .nbytes = length - head - 16,
                               .place = udp_place_make(UDP_KEY_SEGMENT, 0)};
     sign_datagram(&auth);
-    assert_true(accepts(&auth, datagram, length));
+    assert_true(auth_accepts(&auth, datagram, length));
     udp_rma_write(datagram + head, &forged);
-    assert_false(accepts(&auth, datagram, length));
+    assert_false(auth_accepts(&auth, datagram, length));
 }
 
 // The header of one datagram before the frames of another one.
@@ -161,10 +161,10 @@ static void header_refuses_fronts_of_another_datagram(void **state)
     header.packet++;
     sign_datagram(&auth);
     datagram[head + 8]++; // an argument
-    assert_false(accepts(&auth, datagram, length));
+    assert_false(auth_accepts(&auth, datagram, length));
     datagram[head + 8]--;
     memcpy(datagram, kept, head);
-    assert_true(accepts(&auth, datagram, length));
+    assert_true(auth_accepts(&auth, datagram, length));
 }
 
 static void header_needs_the_fronts_only(void **state)
@@ -172,12 +172,12 @@ static void header_needs_the_fronts_only(void **state)
     (void)state;
     udp_auth_t auth = derive_auth(job_key, UDP_AUTH_HEADER, false);
     sign_datagram(&auth);
-    assert_true(accepts(&auth, datagram, head + MEDIUM_AT + 16));
+    assert_true(auth_accepts(&auth, datagram, head + MEDIUM_AT + 16));
     for (size_t at_hand = head; at_hand < head + MEDIUM_AT + 16; at_hand++) {
         uint8_t *exact = malloc(at_hand); // a sanitizer detects any read behind it
         assert_non_null(exact);
         memcpy(exact, datagram, at_hand);
-        assert_false(accepts(&auth, exact, at_hand));
+        assert_false(auth_accepts(&auth, exact, at_hand));
         free(exact);
     }
 }
@@ -193,7 +193,7 @@ static void token_refuses_what_lacks_it(void **state)
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 1, 3));
     header.source = 0;
     memcpy(datagram + 24, &(uint32_t){0}, 4);
-    assert_false(accepts(&auth, datagram, length));
+    assert_false(auth_accepts(&auth, datagram, length));
 }
 
 static void off_proves_nothing(void **state)
@@ -203,7 +203,7 @@ static void off_proves_nothing(void **state)
     udp_auth_t auth = derive_auth(job_key, UDP_AUTH_OFF, false);
     sign_datagram(&auth);
     assert_memory_equal(datagram, zeros, sizeof zeros);
-    assert_true(accepts(&auth, datagram, length));
+    assert_true(auth_accepts(&auth, datagram, length));
 }
 
 static void another_job_or_mode_is_refused(void **state)
@@ -215,10 +215,10 @@ static void another_job_or_mode_is_refused(void **state)
                        foreign = derive_auth(other_key, mode, false);
             udp_auth_t switched = derive_auth(job_key, theirs, false);
             sign_datagram(&foreign);
-            assert_true(accepts(&foreign, datagram, length));
-            assert_false(accepts(&mine, datagram, length));
+            assert_true(auth_accepts(&foreign, datagram, length));
+            assert_false(auth_accepts(&mine, datagram, length));
             sign_datagram(&switched);
-            assert_int_equal(accepts(&mine, datagram, length), mode == theirs);
+            assert_int_equal(auth_accepts(&mine, datagram, length), mode == theirs);
         }
 }
 
@@ -234,7 +234,7 @@ static void pieces_do_not_matter(void **state)
                                            {datagram + head + cut, length - head - cut}};
             udp_header_encode(datagram, &header);
             udp_auth_sign(&auth, datagram, &header, pieces, 2, token);
-            assert_true(accepts(&auth, datagram, length));
+            assert_true(auth_accepts(&auth, datagram, length));
         }
         udp_header_t ack = header;
         ack.kind = UDP_ACK;

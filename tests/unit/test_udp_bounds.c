@@ -41,7 +41,7 @@ static bool count_delivery(const aq_arrival_t *arrival)
     return false;
 }
 
-static int start(void **state)
+static int open_conduit(void **state)
 {
     (void)state;
     memory =
@@ -280,5 +280,5 @@ int main(void)
         cmocka_unit_test(an_answer_without_a_pending_get_ends_the_job),
         cmocka_unit_test(accesses_inside_the_segment_are_performed),
     };
-    return cmocka_run_group_tests(tests, start, NULL);
+    return cmocka_run_group_tests(tests, open_conduit, NULL);
 }

@@ -71,7 +71,7 @@ static uint64_t random_below(uint64_t limit)
     return ((run.random * 0x2545f4914f6cdd1du) >> 20) % limit;
 }
 
-static bool chance(unsigned percent)
+static bool random_chance(unsigned percent)
 {
     return random_below(100) < percent;
 }
@@ -123,11 +123,11 @@ static event_t pop_event(void)
 
 static void carry_datagram(event_t event)
 {
-    for (unsigned copies = 1 + chance(run.duplication); copies > 0; copies--) {
-        if (chance(run.loss))
+    for (unsigned copies = 1 + random_chance(run.duplication); copies > 0; copies--) {
+        if (random_chance(run.loss))
             continue;
         event.at = run.now + run.delay + random_below(run.jitter + 1);
-        if (chance(run.far))
+        if (random_chance(run.far))
             event.at += random_below(run.far_delay);
         push_event(&event);
     }
@@ -201,7 +201,7 @@ static void send_acknowledgement(void)
 static void receive_data(const event_t *event)
 {
     udp_verdict_t look = udp_receiver_peek(&run.receiver, event->epoch, event->sequence);
-    if (look == UDP_NEW && chance(run.refusal)) // simulates a lack of memory
+    if (look == UDP_NEW && random_chance(run.refusal)) // simulates a lack of memory
         return;
     udp_verdict_t verdict = udp_receiver_take(&run.receiver, event->epoch, event->sequence);
     assert_int_equal(verdict, look);
@@ -221,7 +221,7 @@ static void receive_data(const event_t *event)
 
 static void receive_datagram(const event_t *event)
 {
-    if (run.absent && chance(1))
+    if (run.absent && random_chance(1))
         run.away_until = run.now + random_below(20 * MS);
     if (event->kind == DATA)
         receive_data(event);
@@ -242,13 +242,13 @@ static void draw_parameters(uint64_t seed)
     run.refusal = random_one_of(refusals, 3);
     run.ack_every = random_one_of(everies, 3);
     run.delay = 5 * US + random_below(500 * US);
-    run.jitter = chance(50) ? random_below(50 * US) : random_below(5 * MS);
-    run.far_delay = chance(50) ? 10 * MS : 5000 * MS; // the minimum time-out is 1 ms
+    run.jitter = random_chance(50) ? random_below(50 * US) : random_below(5 * MS);
+    run.far_delay = random_chance(50) ? 10 * MS : 5000 * MS; // the minimum time-out is 1 ms
     run.ack_delay = random_below(500 * US);
-    run.total = 1 + (unsigned)random_below(chance(10) ? DATAGRAMS_MAX : 60);
+    run.total = 1 + (unsigned)random_below(random_chance(10) ? DATAGRAMS_MAX : 60);
     run.bytes = 8 + (uint32_t)random_below(1500);
-    run.credit = chance(30) ? (uint32_t)random_below(8) * run.bytes : UINT32_MAX;
-    run.absent = chance(30);
+    run.credit = random_chance(30) ? (uint32_t)random_below(8) * run.bytes : UINT32_MAX;
+    run.absent = random_chance(30);
 }
 
 static void start_schedule(uint64_t seed)
@@ -271,7 +271,7 @@ static void start_schedule(uint64_t seed)
     };
     assert_int_equal(udp_sender_start(&run.sender, &setup), AQ_OK);
     udp_receiver_start(&run.receiver);
-    if (chance(20)) // the epochs wrap around soon
+    if (random_chance(20)) // the epochs wrap around soon
         run.sender.epoch = run.receiver.epoch = UINT32_MAX - (uint32_t)random_below(3);
 }
 

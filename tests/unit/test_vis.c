@@ -289,7 +289,7 @@ static void a_wrong_message_is_described(void **state)
 
 // ---- messages ----
 
-static unsigned pending(void)
+static unsigned count_pending(void)
 {
     return atomic_load(&aq_thread_nbi()->part[AQ_PART_PUT].pending) +
            atomic_load(&aq_thread_nbi()->part[AQ_PART_GET].pending);
@@ -317,7 +317,7 @@ static void a_strided_put_fills_its_messages(void **state)
                           0);
     assert_int_equal(post.sends, 4); // 4000 bytes, 1000 in each message beside its run
     assert_int_equal(post.payload, 4000 + 4 * RUN);
-    assert_int_equal(pending(), 5);
+    assert_int_equal(count_pending(), 5);
     forget_pending();
 }
 
@@ -329,7 +329,7 @@ static void a_get_asks_for_full_messages(void **state)
                           0);
     assert_int_equal(post.of_handler[AQ_HANDLER_VIS_GET], 4);
     assert_int_equal(post.payload, 4 * RUN);
-    assert_int_equal(pending(), 4);
+    assert_int_equal(count_pending(), 4);
     forget_pending();
     const aq_arrival_t answer = {.source = FAR};
     struct aq_token token = {&answer, false};
@@ -363,13 +363,13 @@ static void only_the_first_message_may_be_refused(void **state)
                                           8, steps, 1, GEX_FLAG_IMMEDIATE),
                      GEX_EVENT_NO_OP);
     assert_int_equal(post.sends, 0);
-    assert_int_equal(pending(), 0);
+    assert_int_equal(count_pending(), 0);
     post.refuse_after = 2;
     assert_int_equal(gex_VIS_StridedPutNBI(&aq_team.head, FAR, remote_addr(0), sparse, memory,
                                            dense, 8, steps, 1, GEX_FLAG_IMMEDIATE),
                      0);
     assert_int_equal(post.sends, 4);
-    assert_int_equal(pending(), 4);
+    assert_int_equal(count_pending(), 4);
     forget_pending();
 }
 
@@ -395,7 +395,7 @@ static void the_notice_follows_the_pieces(void **state)
                           0);
     assert_int_equal(post.sends, 1);
     assert_int_equal(post.of_handler[AQ_HANDLER_VIS_NOTICE], 0);
-    assert_int_equal(pending(), 1);
+    assert_int_equal(count_pending(), 1);
     forget_pending();
     gex_VIS_SetPeerCompletionHandler(201, text, 4, 0);
     gex_VIS_StridedPutNB(&aq_team.head, 0, memory + 1000, sparse, memory, dense, 8, steps, 1, 0);
