@@ -67,7 +67,7 @@ static unsigned commits, cancels;
 static size_t committed;
 static void (*during_poll)(void);
 
-// What the last call of prepare, commit or cancel was given.
+// The link and the cookie that the last call of prepare, commit or cancel got.
 static void *last_link;
 static uint64_t last_cookie;
 

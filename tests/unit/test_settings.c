@@ -50,7 +50,7 @@ static void load_with(aq_setting_id_t id, const char *value)
     load_row(&aq_settings[id], value);
 }
 
-// The value is refused with a message that contains the name, the value and these words.
+// Checks that the value is refused with a message that contains the name, the value and `words`.
 static void refuse_row(const aq_setting_t *row, const char *value, const char *words)
 {
     char err[512] = "", checked[512] = "", start[256];

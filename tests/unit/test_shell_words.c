@@ -50,8 +50,8 @@ static bool is_installed(const char *shell)
 
 static char folder[256];
 
-// Makes a program of that name in the folder. It prints its path and arguments. Checks that every
-// installed shell finds and runs it.
+// Makes a program of that name that prints its own path and arguments, and checks that every
+// installed shell finds and runs the program.
 static void expect_found_by_shells(const char *name)
 {
     static const char *const shells[] = {"sh",   "bash", "dash", "csh", "tcsh",

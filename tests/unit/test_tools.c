@@ -306,7 +306,8 @@ static void test_version(void **state)
 #endif
 }
 
-// gasnett_set_affinity binds to each processor that this process may use, and to one only.
+// Binds this thread to each processor in turn; numbers count modulo the number of processors. Some
+// processors may be out of bounds for this process: those are skipped.
 static void test_affinity(void **state)
 {
     cpu_set_t before, now;

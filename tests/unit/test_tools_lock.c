@@ -183,8 +183,8 @@ static void test_rwlock(void **state)
     try_rwlock(&rwlock);
     gasnett_rwlock_init(&made);
     try_rwlock(&made);
-    gasnett_rwlock_rdlock(
-        &rwlock); // two locks at a time, unlocked in the order in which they were locked
+    // A thread may hold two locks, and unlock them in the order in which it locked them.
+    gasnett_rwlock_rdlock(&rwlock);
     gasnett_rwlock_rdlock(&made);
     gasnett_rwlock_unlock(&rwlock);
     gasnett_rwlock_assertrdlocked(&made);

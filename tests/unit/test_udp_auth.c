@@ -160,7 +160,7 @@ static void header_refuses_fronts_of_another_datagram(void **state)
     memcpy(kept, datagram, head);
     header.packet++;
     sign_datagram(&auth);
-    datagram[head + 8]++; // an argument
+    datagram[head + 8]++; // an argument of the Short
     assert_false(auth_accepts(&auth, datagram, length));
     datagram[head + 8]--;
     memcpy(datagram, kept, head);
