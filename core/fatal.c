@@ -20,11 +20,15 @@ void aq_fatal_end_job_with(void (*end)(int code))
 
 void aq_fatal(const char *fmt, ...)
 {
-    char text[2048];
     va_list args;
     va_start(args, fmt);
+    aq_fatal_message(fmt, args);
+}
+
+void aq_fatal_message(const char *fmt, va_list args)
+{
+    char text[2048];
     vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
     aq_log_error("fatal: %s", text);
     aq_debug_on_fault();
     fflush(NULL);

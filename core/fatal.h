@@ -7,6 +7,8 @@
 // Logs one sentence (with a backtrace where asked for) and ends the job with exit code 1. Any
 // thread; does not return.
 void aq_fatal(const char *fmt, ...) AQ_PRINTF(1, 2) __attribute__((noreturn, cold));
+void aq_fatal_message(const char *fmt, va_list args) AQ_PRINTF(1, 0)
+    __attribute__((noreturn, cold));
 
 // Sets what aq_fatal calls to end the other ranks; until then it ends this process only.
 void aq_fatal_end_job_with(void (*end)(int code));

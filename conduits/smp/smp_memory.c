@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/gasnetex_core.h"
 #include "../../other/base/log.h"
+#include "gasnetex_core.h"
 #include "smp_conduit.h"
 
 enum { PAGE = GASNET_PAGESIZE };

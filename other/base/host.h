@@ -1,6 +1,7 @@
-// What the library does for a module: messages and settings. A module has no copy of their state;
-// it calls the same functions as the library (aq_log_error, aq_setting_int ...), which a module
-// takes from module_host.c. The library sets the module's pointer when it loads the module.
+// What the library does for a module: messages, settings, and the end of the job after a fault. A
+// module has no copy of their state; it calls the same functions as the library (aq_log_error,
+// aq_setting_int, aq_fatal ...), which a module takes from module_host.c and core/module_fatal.c.
+// The library sets the module's pointer when it loads the module.
 #ifndef AQ_HOST_H
 #define AQ_HOST_H
 
@@ -20,12 +21,14 @@ typedef struct aq_host {
     const aq_size_limit_t *(*setting_limit)(const aq_setting_t *row);
     const char *(*setting_text)(const aq_setting_t *row);
     void (*settings_quote)(const char *value, char *buf, size_t size);
+    void (*fatal)(const char *fmt, va_list args) __attribute__((noreturn));
 } aq_host_t;
 
 // The library's services, which core/registry.c hands to each module.
 extern const aq_host_t aq_host;
 
-// Name under which a module exports its pointer to them: const aq_host_t *aq_module_host.
+// A module's pointer to them, which it exports under this name.
+__attribute__((visibility("default"))) extern const aq_host_t *aq_module_host;
 #define AQ_MODULE_HOST_SYMBOL "aq_module_host"
 
 #endif

@@ -2,8 +2,6 @@
 // module may call. Linked into modules only, in place of log.c and settings.c.
 #include "host.h"
 
-__attribute__((visibility("default"))) extern const aq_host_t *aq_module_host;
-
 const aq_host_t *aq_module_host; // set by the library before it calls the module
 
 // ---- messages ----

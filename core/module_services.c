@@ -1,4 +1,7 @@
-#include "host.h"
+// What the library does for a module; see host.h.
+#include "../other/base/host.h"
+
+#include "fatal.h"
 
 const aq_host_t aq_host = {
     .log = aq_log_message,
@@ -13,4 +16,5 @@ const aq_host_t aq_host = {
     .setting_limit = aq_setting_limit,
     .setting_text = aq_setting_text,
     .settings_quote = aq_settings_quote,
+    .fatal = aq_fatal_message,
 };
