@@ -71,9 +71,8 @@ static const aq_conduit_ops_t *open_module(const char *path, char *why, size_t w
 
 static const aq_conduit_ops_t *find_module(const char *name, char *why, size_t why_size)
 {
-    char file[128], path[1024];
-    snprintf(file, sizeof file, "aq_conduit_%s.so", name);
-    if (aq_module_find(file, path, sizeof path))
+    char path[1024];
+    if (aq_module_find_conduit(name, path, sizeof path))
         return open_module(path, why, why_size);
     snprintf(why, why_size,
              "this installation has no conduit '%s' (built in:%s; no module in %s); choose one "

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../other/base/log.h"
+#include "../other/base/modules.h"
 #include "../other/base/profile.h"
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
@@ -278,6 +279,17 @@ static const char *conduit_of_name(const char *program)
     return suffix != NULL && suffix[10] != '\0' ? suffix + 10 : NULL;
 }
 
+// Whether ranks can have this conduit: built in, or as a module. They open the module, and say what
+// is wrong with it.
+static bool conduit_exists(const char *conduit)
+{
+    char path[1024];
+    for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
+        if (strcmp(conduit, conduits[i]) == 0)
+            return true;
+    return aq_module_find_conduit(conduit, path, sizeof path);
+}
+
 static bool choose_conduit(run_options_t *run, const char *program)
 {
     const char *own = conduit_of_name(program), *given = aq_settings_text(AQ_SET_CONDUIT);
@@ -292,9 +304,8 @@ static bool choose_conduit(run_options_t *run, const char *program)
                      AQ_EACH_NAME(WORD));
         return false;
     }
-    for (size_t i = 0; i < sizeof conduits / sizeof conduits[0]; i++)
-        if (strcmp(run->start.conduit, conduits[i]) == 0)
-            return true;
+    if (conduit_exists(run->start.conduit))
+        return true;
     aq_log_error("this build has no conduit '%s'; it has:%s; link the program with "
                  "-lgasnet-<conduit>-<mode> and start it with gasnetrun_<conduit>",
                  run->start.conduit, AQ_EACH_NAME(WORD));

@@ -35,6 +35,13 @@ bool aq_module_find(const char *file, char *path, size_t room)
                                   find_in(AQ_MODULE_DIR, file, path, room));
 }
 
+bool aq_module_find_conduit(const char *conduit, char *path, size_t room)
+{
+    char file[128];
+    snprintf(file, sizeof file, "aq_conduit_%s.so", conduit);
+    return aq_module_find(file, path, room);
+}
+
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)
 {
     *why = '\0';

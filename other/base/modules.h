@@ -8,6 +8,9 @@
 // Finds the file of this name and sets its path; false: no folder has it. Settings must be loaded.
 bool aq_module_find(const char *file, char *path, size_t room);
 
+// The same for the module of a conduit.
+bool aq_module_find_conduit(const char *conduit, char *path, size_t room);
+
 // Loads a module and returns the object that it exports under a name. NULL: it cannot be loaded,
 // and why says so, or it exports no such object, and why is "". The module stays loaded.
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room);
