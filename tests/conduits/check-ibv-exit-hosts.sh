@@ -1,16 +1,18 @@
 #!/bin/bash
-# Inside the first of two virtual machines: however a job on both ends, its exit code is right, the output is there,
-# no process is left on either, nor anything in their verbs devices; also when the network is cut meanwhile.
+# Runs inside the first of two virtual machines, with jobs on both. However a job ends, its exit
+# code is right, its output is complete, and no process and no resource of a verbs device is left on
+# either machine; also if the network is cut during the exit.
 set -u
 . "$AQ_SRC/tests/launch/launch-functions.sh"
-export GASNET_WAITMODE=block GASNET_EXITTIMEOUT=8 # ranks that wait leave the processors to who carries packets
+# With block, ranks that wait leave the processors to the threads that carry packets.
+export GASNET_WAITMODE=block GASNET_EXITTIMEOUT=8
 
 on_g2()
 {
     ssh -F /run/bed/ssh_config g2 "$@"
 }
 
-# Nothing is left of that program, nor in any device.
+# nothing_left PROGRAM: no process of the program is left, and no device has resources of a job.
 nothing_left()
 {
     ! pgrep -x "$1" >/dev/null || fail "a process is left on g1: $job"
@@ -20,15 +22,16 @@ nothing_left()
         [ "$left" != "$there_before" ] || return 0
         sleep 0.2
     done
-    fail "on g2 there is '$left', and was '$there_before': $job"
+    fail "g2 has '$left' instead of '$there_before': $job"
 }
 
-# leaves CODE WAY LEAVER SPEAKERS: a job of the way's, and the ranks whose words must be there.
+# leaves CODE WAY LEAVER OUTPUT: runs exit_ways, in which rank LEAVER ends the job in this way.
+# Checks the exit code and the words that the job prints, sorted.
 leaves()
 {
     job="exit_ways $2 $3 $1"
     expect "$1" gasnetrun_ibv -n 2 -H g1,g2 exit_ways "$2" "$3" "$1"
-    [ "$(sort "$work/out" | xargs)" = "$4" ] || fail "the words are not '$4': $job"
+    [ "$(sort "$work/out" | xargs)" = "$4" ] || fail "the output is not '$4': $job"
     nothing_left exit_ways
 }
 
@@ -37,7 +40,8 @@ leaves 4 one 1 '0 begins 1 begins'
 leaves 5 traffic 0 '0 begins 1 begins'
 leaves 137 kill 1 '0 begins 1 begins'
 
-# A rank that leaves when the network is cut cannot tell the other host; no rank stays longer than the exit timeout.
+# A rank that leaves while the network is cut cannot tell the other host. No rank stays longer than
+# the exit timeout.
 job='an exit without a network'
 start 1 gasnetrun_ibv -n 2 -H g1,g2 conform_busy ask 100
 wait_lines 2

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Inside the virtual machine: a rank is killed in the middle of traffic over conduit ibv. The job ends, and
-# somebody names the rank: the launcher, or, when that cannot see it, the conduit.
+# Runs inside the virtual machine: a rank is killed in the middle of traffic over conduit ibv. The
+# job ends, and a message names the rank: a message of the launcher, or of the conduit if the
+# launcher cannot see the death.
 set -u
 
 fail()
@@ -10,10 +11,11 @@ fail()
     exit 1
 }
 
-# Starts the job, conform_busy in that mode; $launcher, and the process of the rank to be killed in $victim.
+# start MODE ...: starts a job of conform_busy in this mode. Sets $launcher, and in $victim the
+# process of the rank that will be killed.
 start()
 {
-    : >out 2>err # here, since it counts lines before the job may have come to that
+    : >out 2>err # the loop may count lines before the job has opened its files
     gasnetrun_ibv -n 2 conform_busy "$@" >out 2>err &
     launcher=$!
     for _ in $(seq 200); do
@@ -24,7 +26,7 @@ start()
     [ -n "$victim" ] || fail "the job did not start"
 }
 
-# kill_unseen SECONDS: the rank is killed, and the launcher does not hear of it for so long.
+# kill_unseen SECONDS: kills the rank; the launcher is stopped meanwhile, for so many seconds.
 kill_unseen()
 {
     kill -STOP $launcher
@@ -33,13 +35,13 @@ kill_unseen()
     kill -CONT $launcher
 }
 
-# pattern of what must be said; $code
+# check_end PATTERN: the job fails, and a line matches. Sets $code.
 check_end()
 {
     wait $launcher
     code=$?
     [ $code != 0 ] || fail "the exit code is 0"
-    grep -qE "$1" err || fail "nobody says '$1'"
+    grep -qE "$1" err || fail "no line matches '$1'"
     ! pgrep conform_busy >/dev/null || fail "a rank is left"
 }
 
@@ -51,16 +53,16 @@ start ask 60
 kill_unseen 4
 check_end 'rank [01] of 2 .*: the connection to rank [01] is lost \('
 
-# Nobody has spoken to the rank before it is killed, and it is called then. The launcher hears of its end late, but
-# in time to say what it was.
+# The first call to the rank comes after its death, so that there is no connection to it. The
+# launcher hears of the death late, but before the exit timeout, and reports it.
 export GASNET_EXITTIMEOUT=20
 start call 3
 kill_unseen 5
 check_end 'rank 1 of 2 .*(signal 9|SIGKILL)'
 [ $code = 137 ] || fail "the exit code is $code, not 137"
-! grep -q 'rank 0 of 2' err || fail "a rank tells of what the launcher knows better"
+! grep -q 'rank 0 of 2' err || fail "rank 0 reports a death that the launcher reports too"
 
-# It does not hear of it in time.
+# The launcher does not hear of the death before the exit timeout: rank 0 reports it.
 export GASNET_EXITTIMEOUT=2
 start call 2
 kill_unseen 6
