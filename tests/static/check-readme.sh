@@ -102,7 +102,7 @@ documents=$(cd "$AQ_SRC" && ls README CONTRIBUTING docs/ARCHITECTURE.md docs/api
 } >known || exit
 {
     (cd "$AQ_SRC" && sources | xargs cat)
-    cat "$AQ_SRC/Makefile.am" "$AQ_SRC"/conduits/*/Makefile.inc
+    cat "$AQ_SRC/configure.ac" "$AQ_SRC/Makefile.am" "$AQ_SRC"/conduits/*/Makefile.inc
 } >code
 block '#include <gasnetex.h>' >neighbours.c
 block '$ export PKG_CONFIG_PATH=DIR/lib/pkgconfig PATH=DIR/bin:$PATH' >session
