@@ -86,7 +86,7 @@ static void probe_begin(aq_probe_host_t *host, const aq_remote_way_t *way, const
     const aq_remote_host_t remote = {row->name, row->user != NULL ? row->user : "",
                                      row->prefix != NULL ? row->prefix : ""};
     host->begun = true;
-    host->deadline = aq_clock_ns() + (uint64_t)(aq_settings_real(AQ_SET_SPAWN_TIMEOUT) * 1e9);
+    host->deadline = aq_clock_ns() + aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_SPAWN_TIMEOUT));
     int error = aq_remote_command_make(&command, way, &remote, word)
                     ? aq_remote_start(&host->remote, command.argv)
                     : EINVAL;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../other/base/clock.h"
 #include "../other/base/log.h"
 #include "../other/base/settings.h"
 #include "launcher.h"
@@ -292,7 +293,7 @@ static aq_status_t custom_prepare(const aq_start_t *start)
     }
     fill_spec(spec, start);
     plan.command = start_command;
-    plan.patience = (uint64_t)(aq_settings_real(AQ_SET_CONNECT_TIMEOUT) * 1e9);
+    plan.patience = aq_clock_seconds_to_ns(aq_settings_real(AQ_SET_CONNECT_TIMEOUT));
     return AQ_OK;
 }
 

@@ -25,7 +25,7 @@ enum {
 
 static uint64_t setting_ns(const aq_setting_t *row)
 {
-    return (uint64_t)(aq_setting_real(row) * 1e9);
+    return aq_clock_seconds_to_ns(aq_setting_real(row));
 }
 
 static uint64_t shorter_step(uint64_t step, uint64_t time)

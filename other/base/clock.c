@@ -4,6 +4,7 @@
 #include <time.h>
 
 #define NS_PER_S 1000000000u
+#define LONGEST_S 1e8
 
 uint64_t aq_clock_ns(void)
 {
@@ -21,4 +22,9 @@ void aq_clock_sleep_ns(uint64_t ns)
                                 .tv_nsec = (long)(end % NS_PER_S)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR) {
     }
+}
+
+uint64_t aq_clock_seconds_to_ns(double seconds)
+{
+    return (uint64_t)((seconds < LONGEST_S ? seconds : LONGEST_S) * NS_PER_S);
 }

@@ -11,4 +11,8 @@ uint64_t aq_clock_ns(void);
 // Sleeps for at least ns nanoseconds.
 void aq_clock_sleep_ns(uint64_t ns);
 
+// Converts a setting in seconds (0 or more) to nanoseconds, at most about three years, so that sums
+// with aq_clock_ns() do not overflow.
+uint64_t aq_clock_seconds_to_ns(double seconds);
+
 #endif

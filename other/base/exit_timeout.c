@@ -1,8 +1,7 @@
 #include "exit_timeout.h"
 
+#include "clock.h"
 #include "settings.h"
-
-#define LONGEST_S 1e8 // about three years: the product with 1e9 fits into 64 bits
 
 uint64_t aq_exit_timeout_ns(uint32_t ranks)
 {
@@ -13,5 +12,5 @@ uint64_t aq_exit_timeout_ns(uint32_t ranks)
                   ranks * aq_settings_real(AQ_SET_EXITTIMEOUT_FACTOR);
         seconds = seconds < most ? seconds : most;
     }
-    return (uint64_t)((seconds < LONGEST_S ? seconds : LONGEST_S) * 1e9);
+    return aq_clock_seconds_to_ns(seconds);
 }
