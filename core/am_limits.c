@@ -1,7 +1,7 @@
 // Payload limits. The limits of a conduit hold for any number of arguments. The least limit of all
 // open conduits applies to every peer, so that the answer does not depend on the peer in question.
-#include "am_prepare.h"
 #include "job.h"
+#include "srcdesc.h"
 #include "../other/base/minmax.h"
 
 static size_t medium_limit(gex_Flags_t flags)

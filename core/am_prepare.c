@@ -1,5 +1,3 @@
-#include "am_prepare.h"
-
 #include <stdlib.h>
 
 #include "am.h"

@@ -1,4 +1,4 @@
-// A 64-bit value travels as two arguments of an active message.
+// Splits a 64-bit value into two arguments of an active message, and joins them.
 #ifndef AQ_ARG64_H
 #define AQ_ARG64_H
 

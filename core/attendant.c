@@ -11,8 +11,8 @@
 #include "../other/base/settings.h"
 #include "lock.h"
 
-// A polling thread of the client may stop before it has handled all messages, without notifying
-// this thread.
+// The sleep has a limit because a polling thread of the client may stop before it has handled all
+// messages, without waking this thread.
 #define SLEEP_NS UINT64_C(10000000)
 
 static struct {

@@ -25,22 +25,21 @@ struct gex_client aq_client;
 
 static char link_conduit[16]; // "smp" of "smp par": the default conduit
 
-// Refuses a client that was compiled against another library or for another thread mode than it is
+// Refuses a client that was compiled for another version or thread mode than the library that it is
 // linked with.
 static aq_status_t check_build(const aq_api_build_t *build)
 {
     if (build->abi != AQ_API_ABI || build->tm_head_bytes != sizeof(struct gex_tm)) {
         aq_log_error("this program was compiled against version %u of the library's binary "
-                     "interface, the library has "
-                     "version %u: compile it again with the headers of this installation",
+                     "interface, the library has version %u: compile it again with the headers of "
+                     "this installation",
                      build->abi, AQ_API_ABI);
         return AQ_ERR_ARG;
     }
     const char *blank = strchr(build->link, ' ');
     if (!blank || (*build->mode && strcmp(blank + 1, build->mode) != 0)) {
         aq_log_error("this program was compiled for thread mode %s but is linked with a library of "
-                     "'%s': link "
-                     "-lgasnet-<conduit>-%s",
+                     "'%s': link -lgasnet-<conduit>-%s",
                      build->mode, build->link, build->mode);
         return AQ_ERR_ARG;
     }
@@ -65,14 +64,14 @@ static const char *wanted_conduit(void)
     return aq_settings_given(AQ_SET_CONDUIT) ? aq_settings_text(AQ_SET_CONDUIT) : link_conduit;
 }
 
-// The name of the launcher may choose another conduit than the program is linked for
-// (GASNET_SPAWN_CONDUIT, "udp:gasnetrun_udp"). That works, but users have to know it.
+// Warns if the name of the launcher has selected another conduit than the program is linked for
+// (GASNET_SPAWN_CONDUIT, "udp:gasnetrun_udp"). That works, but users should know.
 static void tell_pairing(void)
 {
     const char *choice = aq_settings_text(AQ_SET_SPAWN_CONDUIT), *colon = strchr(choice, ':');
     const char *used = wanted_conduit();
     size_t length = strlen(used);
-    (void)unsetenv("GASNET_SPAWN_CONDUIT"); // not meant for jobs that this rank may start
+    (void)unsetenv("GASNET_SPAWN_CONDUIT"); // not for jobs that this rank may start
     if (aq_job.rank != 0 || !colon || strcmp(used, link_conduit) == 0 ||
         (size_t)(colon - choice) != length || strncmp(choice, used, length) != 0)
         return;
@@ -104,9 +103,9 @@ static void set_buffering(void)
         setvbuf(stdout, line, _IOLBF, sizeof line);
 }
 
-// Keeps the library mapped until the process ends, in whichever object it is. A client that is a
-// plug-in may be unloaded after its job, but signal handlers and ending threads still call the
-// library, and other threads and ranks go on.
+// Keeps the library, or the object that contains it, mapped until the process ends. A client that
+// is a plug-in may be unloaded after its job, but signal handlers and ending threads still call the
+// library, and other threads and ranks continue.
 static void stay_loaded(void)
 {
     Dl_info object;
@@ -143,7 +142,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     make_objects(name, flags);
     aq_exit_broadcast_start();
     aq_layers_start(aq_layer_table);
-    status = aq_segment_agree_on_limit(); // also the barrier that init ends with
+    status = aq_segment_agree_on_limit(); // also the barrier at the end of init
     aq_boot_meanwhile(aq_progress_poll);
     aq_job.boot->leave = aq_exit_returning;
     return status;

@@ -1,5 +1,5 @@
-// Cookies name, in messages, operations that wait for the answer of a peer. The receiver would have
-// to trust a pointer that comes back; it looks up a cookie.
+// A cookie identifies, in messages, an operation that waits for the answer of a peer. A process
+// would have to trust a pointer that a peer sends back; a cookie is looked up and checked.
 //
 //     cookie:  [ generation, 32 bits, never 0 | index of the slot, 32 bits ]
 //
@@ -21,7 +21,7 @@ typedef struct aq_pending_op {
     void *dest;
     size_t nbytes;
     uint64_t extra;
-    uint32_t rank; // of the peer that answers; not UINT32_MAX
+    uint32_t rank; // the peer that answers; not UINT32_MAX
 } aq_pending_op_t;
 
 typedef struct aq_cookie_slot {
@@ -30,8 +30,8 @@ typedef struct aq_cookie_slot {
     uint32_t next_free;  // of a free slot: one more than the index of the next one; 0: none
 } aq_cookie_slot_t;
 
-// A table of all zeros is empty and needs no initialization. It grows and never shrinks: 48 bytes
-// for each of the most operations that ever waited at a time.
+// A table of all zeros is empty and needs no initialization. A table grows and never shrinks: 48
+// bytes for each operation of the largest number that ever waited at the same time.
 typedef struct aq_cookies {
     aq_cookie_slot_t *slots;
     uint32_t count;
@@ -67,8 +67,8 @@ static inline aq_cookie_t aq_cookies_add(aq_cookies_t *table, const aq_pending_o
     return (aq_cookie_t)slot->generation << 32 | index;
 }
 
-// The operation with this cookie of this peer; NULL if there is none. It stays in the table; the
-// pointer is valid until the next call that changes the table.
+// Returns the operation with this cookie of this peer, or NULL. The operation stays in the table;
+// the pointer is valid until the next call that changes the table.
 static inline const aq_pending_op_t *aq_cookies_find(const aq_cookies_t *table, aq_cookie_t cookie,
                                                      uint32_t rank)
 {
@@ -76,8 +76,8 @@ static inline const aq_pending_op_t *aq_cookies_find(const aq_cookies_t *table, 
     return index == UINT32_MAX ? NULL : &table->slots[index].op;
 }
 
-// Finds the operation likewise, moves it to *op and removes it from the table. Returns false, with
-// *op unchanged, if there is none.
+// Moves the operation with this cookie of this peer from the table to *op. Returns false and leaves
+// *op unchanged if there is none.
 static inline bool aq_cookies_take(aq_cookies_t *table, aq_cookie_t cookie, uint32_t rank,
                                    aq_pending_op_t *op)
 {

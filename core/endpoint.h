@@ -21,12 +21,12 @@ struct gex_segment {
     void *addr;
     uintptr_t size;
     void *cdata;
-    bool attached;  // by gex_Segment_Attach: it lives as long as the job
-    bool allocated; // by gex_Segment_Create, which maps it
+    bool attached;  // by gex_Segment_Attach: the segment lives as long as the job
+    bool allocated; // gex_Segment_Create has allocated the memory
 };
 
-// A handler and the only shape of message that it is registered for, so that three comparisons
-// check a message that arrives.
+// A handler and the one shape of message that it accepts, so that three comparisons check an
+// arriving message.
 typedef struct aq_dispatch {
     gex_AM_Fn_t fn;
     uint8_t category; // AQ_SHAPE_SEVERAL: the entry of the handler allows several shapes
@@ -53,12 +53,12 @@ struct gex_ep {
 extern struct gex_client aq_client;
 extern struct gex_ep aq_endpoint;
 
-// Protects the list of endpoints, the segment of each endpoint, and its handlers while some are
-// registered. Calls of handlers do not take it: the client makes sure that no handler is called
-// before it is registered.
+// Protects the list of endpoints, the segment of each endpoint, and the registration of handlers.
+// Calls of handlers do not take this lock: the client ensures that no message for a handler arrives
+// before the handler is registered.
 extern aq_lock_t aq_endpoint_lock;
 
-// The endpoint of this process with an index, or NULL. With the lock held.
+// Returns the endpoint of this process with an index, or NULL. The caller holds aq_endpoint_lock.
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
 
 // Makes an entry the handler of its index. No message for that index may be in flight.

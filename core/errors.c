@@ -1,4 +1,4 @@
-// Error codes in words, and whether errors of arguments are logged.
+// Text for error codes, and whether illegal arguments are logged.
 #include <stdbool.h>
 
 #include "gasnetex_core.h"

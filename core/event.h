@@ -4,11 +4,11 @@
 //
 // - Each part counts operations (or steps of one) that are pending in its category. A leaf event is
 //   complete when its part is zero, a root event when all parts are.
-// - A handle points to a part of a record; records come from a pool and their memory is never given
-//   back, so that a stale handle reads a counter and not freed memory.
+// - A handle points to a part of a record. Records come from a pool whose memory is never freed, so
+// that a stale handle reads a counter and not freed memory.
 // - The record of a root event goes back to the pool when that event is synchronized, by
 //   any thread.
-// - An NBI region is such a record too, owned by its thread.
+// - An access region (NBI) is also such a record; its thread owns it.
 #ifndef AQ_EVENT_H
 #define AQ_EVENT_H
 
@@ -31,7 +31,7 @@ typedef enum aq_part {
 
 struct gex_event_part {
     atomic_uint pending;
-    uint32_t index; // its place in the record
+    uint32_t index; // the position of this part in the record
 };
 
 typedef struct aq_event {
@@ -52,8 +52,8 @@ static inline void aq_event_begin(gex_Event_t part)
 {
     atomic_fetch_add_explicit(&part->pending, 1, memory_order_release);
 }
-// Called before the handler of a reply writes the result of an operation. It orders these writes
-// after what the initiating thread did before: a message through another process does not order two
+// Called before the handler of a reply writes the result of an operation. Orders these writes after
+// the accesses of the initiating thread: a message through another process does not order two
 // threads of this process.
 static inline void aq_event_follow(gex_Event_t part)
 {
@@ -64,7 +64,7 @@ static inline void aq_event_end(gex_Event_t part)
     atomic_fetch_sub_explicit(&part->pending, 1, memory_order_release);
 }
 
-// True when nothing is pending in the parts whose bits are set (1u << part).
+// Whether nothing is pending in the parts whose bits are set (1u << part).
 bool aq_event_idle(aq_event_t *event, unsigned parts);
 
 // The bits of the parts in an event mask (GEX_EC_*).

@@ -25,10 +25,13 @@
 #include "job.h"
 
 enum {
-    GRACE_NS = 100000000,  // a client that ends collectively may still write output when the notice
-                           // of the first rank arrives
-    HURRY_US = 200000,     // for a client of a failed job to reach a poll before it is killed
-    OVERTIME_US = 1000000, // after the exit timeout: the launcher should have ended this process
+    // A client that ends collectively may still write output when the notice of the first rank
+    // arrives.
+    GRACE_NS = 100000000,
+    // Time for the client of a failed job to reach a poll before the process is killed.
+    HURRY_US = 200000,
+    // Time after the exit timeout in which the launcher should have ended this process.
+    OVERTIME_US = 1000000,
 };
 
 // The signals that ask a process to end. The specification requires that the client receives them
@@ -38,7 +41,7 @@ enum { TERMINATING = sizeof terminating / sizeof terminating[0] };
 
 static _Atomic pid_t leaver;        // the thread that runs the body; 0: none
 static atomic_bool hurried;         // the job has failed: leave without grace
-static atomic_flag client_was_told; // by SIGQUIT
+static atomic_flag client_was_told; // SIGQUIT was raised
 
 static bool job_is_ended(void)
 {
@@ -54,7 +57,7 @@ static int code_of_job(void)
 
 static _Atomic uint64_t limit_ns; // end of the current time limit
 
-// False for an alarm from a timer of the client, which may use the same signal.
+// Returns false if the alarm is from a timer of the client, which may use the same signal.
 static bool is_time_over(void)
 {
     return aq_clock_ns() >= atomic_load(&limit_ns);
@@ -76,7 +79,7 @@ static void limit_time(uint64_t us, void (*handler)(int number))
     setitimer(ITIMER_REAL, &time, NULL);
 }
 
-static const char *volatile step; // of the body: what it is doing and the remedy, for say_step
+static const char *volatile step; // the current step of the body and the remedy, for say_step
 
 // Logs why this process ends by force, unless standard error would block.
 static void say_step(void)
@@ -86,8 +89,8 @@ static void say_step(void)
         aq_log_error("the exit timeout is over while this rank still %s; it ends by force", step);
 }
 
-// A step of the body is stuck in a lock that another thread never releases, or behind a reader that
-// does not read. Abort, so that the launcher ends the job by force.
+// A step of the body waits for a lock that another thread never releases, or for a reader that does
+// not read the output. Aborts, so that the launcher ends the job by force.
 static void on_overtime(int number)
 {
     (void)number;
@@ -137,8 +140,7 @@ static int exit_body(int code)
     if (!aq_job.boot->watched)
         limit_step(
             "writes output that no process reads, or waits for a lock of the C library; read "
-            "the output of "
-            "the job to its end");
+            "the output of the job to its end");
     fflush(NULL);
     limit_step(
         "tells others of the end of the job; let them poll (gasnet_AMPoll) more often, or raise "

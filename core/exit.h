@@ -1,4 +1,4 @@
-// How the job ends: gasnet_exit in this process, or a notice that another rank called it.
+// How this process leaves a job that this rank or another rank ends.
 #ifndef AQ_EXIT_H
 #define AQ_EXIT_H
 
@@ -6,7 +6,7 @@
 // Before the job starts.
 void aq_exit_start(void);
 
-// The client returns from main, or calls exit(); see leave in aq_boot_t.
+// Called when the client returns from main or calls exit(); see leave in aq_boot_t.
 void aq_exit_returning(int code);
 
 // Handles SIGINT, SIGTERM and SIGHUP unless the client has done so: they raise SIGQUIT in a client

@@ -10,14 +10,14 @@
 
 enum {
     TRIES = 8,
-    SILENT_PART = 5, // of the exit timeout: a rank that is silent for this part counts as dead
-    IDLE_NS = 50000, // between polls that find nothing
+    SILENT_PART = 5, // a rank that is silent for 1/5 of the exit timeout counts as dead
+    IDLE_NS = 50000, // sleep between polls that find nothing
 };
 
 static aq_election_t election;
 static aq_lock_t lock;       // guards election
 static atomic_bool awake;    // the election has begun in this process
-static atomic_flag speaking; // another poll is sending
+static atomic_flag speaking; // a poll is sending
 
 // ---- messages ----
 
@@ -29,7 +29,7 @@ static void fill_args(int32_t args[4], const aq_exit_message_t *message)
     args[3] = message->ballot.code;
 }
 
-// A message that finds no room is repeated like a lost one.
+// The election repeats a message that finds no room, like a lost message.
 static void send_exit_message(uint32_t to, const aq_exit_message_t *message)
 {
     int32_t args[4];

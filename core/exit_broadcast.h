@@ -11,9 +11,9 @@ enum { AQ_HANDLER_EXIT_ASK = 62, AQ_HANDLER_EXIT_REPLY };
 // ranks have begun.
 void aq_exit_broadcast_start(void);
 
-// Tells all ranks that the job ends, and returns the code of the job: the given one unless another
-// rank ended the job earlier. Polls for at most the exit timeout. Returns at once if the bootstrap
-// notifies all ranks.
+// Notifies all ranks that the job ends, and returns the exit code of the job, which is code unless
+// another rank ended the job earlier. Blocks and polls for at most the exit timeout. Returns at
+// once if the bootstrap notifies all ranks.
 int aq_exit_broadcast_code(int code);
 
 #endif

@@ -25,8 +25,8 @@ static bool is_last_child(const aq_election_t *e, uint32_t place)
     return place % AQ_ELECTION_DEGREE == 0 || place + 1 == e->size;
 }
 
-// Moves a slot on from a rank that has acknowledged, or that is dead and leaves its children to
-// this rank.
+// Moves a slot to the next rank: the current rank has acknowledged, or is dead and leaves its
+// children to this rank.
 static void move_on(const aq_election_t *e, aq_election_slot_t *slot, bool dead, uint64_t now)
 {
     slot->tries = 0;
@@ -43,7 +43,7 @@ static void move_on(const aq_election_t *e, aq_election_slot_t *slot, bool dead,
         slot->at++;
 }
 
-// ---- what is known ----
+// ---- the known ballot ----
 
 static bool is_stronger(const aq_ballot_t *a, const aq_ballot_t *b)
 {
@@ -81,8 +81,8 @@ static bool time_is_over(const aq_election_t *e, uint64_t now)
     return e->state != AQ_ELECTION_IDLE && now - e->begun >= e->timing.limit_ns;
 }
 
-// Adopts a ballot unless one at least as strong is known. Then tells the children, again if need
-// be.
+// Adopts a ballot if it is stronger than the known one, and then notifies the children, again if
+// needed.
 static void learn_ballot(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
 {
     if (time_is_over(e, now) || (aq_election_knows(e) && !is_stronger(ballot, &e->ballot)))
@@ -99,7 +99,7 @@ static void learn_ballot(aq_election_t *e, const aq_ballot_t *ballot, uint64_t n
     check_done(e);
 }
 
-// ---- the ways in ----
+// ---- input ----
 
 void aq_election_init(aq_election_t *e, uint32_t rank, uint32_t size,
                       const aq_election_timing_t *timing)
@@ -136,7 +136,7 @@ static void hear_end(aq_election_t *e, const aq_ballot_t *ballot, uint64_t now)
         e->told = true;
 }
 
-// A rank that knows a stronger ballot will be told by its parent in the tree of that ballot.
+// A rank that knows a stronger ballot is notified by its parent in the tree of that ballot.
 static void hear_heard(aq_election_t *e, uint32_t from, const aq_ballot_t *ballot, uint64_t now)
 {
     learn_ballot(e, ballot, now);
@@ -163,9 +163,9 @@ bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_exit_message_t *
     return message->kind == AQ_EXIT_ASK || message->kind == AQ_EXIT_END;
 }
 
-// ---- the way out ----
+// ---- output ----
 
-// Whether a slot has to send now; counts the message as sent.
+// Whether a slot has to send now; if so, counts a try.
 static bool takes_turn(const aq_election_t *e, aq_election_slot_t *slot, uint64_t now)
 {
     if (slot->over || now < slot->due)
@@ -220,8 +220,8 @@ static bool tell_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_mess
     return false;
 }
 
-// When its own children have acknowledged, the elector notifies the children of a master that seems
-// dead: it has not told this rank.
+// After its own children have acknowledged, the elector notifies the children of a master that has
+// not notified the elector and so seems dead.
 static bool stand_in(aq_election_t *e, uint64_t now)
 {
     if (e->told || e->ballot.elector != e->rank || now < e->stand_in || !has_told_all(e))

@@ -1,6 +1,6 @@
 // The election of a master and the broadcast of the end among the ranks of a job: a state machine
-// without input, output or clock. The caller passes in what arrives and the time, and takes out
-// what is to be sent. So the same code runs over a network, in a simulation of 100,000 ranks, and
+// without input, output or clock. The caller passes in arriving messages and the time, and takes
+// out messages to send. So the same code runs over a network, in a simulation of 100,000 ranks, and
 // in the model (tests/model/exit.pml).
 //
 //   candidate c      elector 0               the tree of master m; place = (rank - m) mod N
@@ -11,18 +11,18 @@
 //   each answers HEARD to the sender
 //
 // Always true:
-// - A ballot names its elector, the master and the code. It is complete or unknown. One ballot is
-//   stronger than another if its elector is lower or, of the same elector, its master. What a rank
-//   knows only gets stronger, and a message with a weaker ballot is answered with the stronger one.
-// - Only candidates and elector 0 make ballots unless elector 0 is silent: then ranks 1 and 2 are
-//   asked, and at last a candidate takes itself. So there is one ballot, and one code, as long as
-//   rank 0 lives and is reached in time.
+// - A ballot has an elector, a master and a code. A ballot is stronger than another if it has a
+// lower elector, or the same elector and a lower master. The ballot of a rank only gets stronger,
+// and a rank answers a message with a weaker ballot by its own ballot. - Only candidates and
+// elector 0 create ballots unless elector 0 is silent: then candidates ask ranks 1 and 2, and
+// finally elect themselves. So there is one ballot, and one code, while rank 0 lives and answers in
+// time.
 // - ASK and END are requests, ANSWER and HEARD their replies. A rank repeats only requests that
 //   were not answered. So, if nothing is lost, there are at most 2 (N - 1) messages to elect and
 //   2 (N - 1) to tell all ranks.
-// - A slot walks over the subtree of one child of this rank: from a rank that answers no try to its
-//   children, else to the next rank. It needs no memory that grows with N. The elector stands in
-//   for a master that tells no rank.
+// - A slot traverses the subtree of one child of this rank: from a rank that answers no try to the
+// children of that rank, otherwise to the next rank. No memory grows with N. The elector replaces a
+// master that notifies no rank.
 #ifndef AQ_EXIT_ELECTION_H
 #define AQ_EXIT_ELECTION_H
 
@@ -30,19 +30,19 @@
 #include <stdint.h>
 
 #define AQ_ELECTION_DEGREE 8u   // children of a place
-#define AQ_ELECTION_ELECTORS 3u // ranks that are asked, one after the other, while they are silent
+#define AQ_ELECTION_ELECTORS 3u // ranks that candidates ask, one after the other
 
 typedef struct aq_ballot {
-    uint32_t elector; // AQ_ELECTION_ELECTORS: the master by itself
+    uint32_t elector; // AQ_ELECTION_ELECTORS: the master elected itself
     uint32_t master;
     int32_t code; // exit code of the job
 } aq_ballot_t;
 
 typedef enum aq_exit_message_kind {
-    AQ_EXIT_ASK,    // the ballot that the sender would like to have
-    AQ_EXIT_ANSWER, // to ASK: what the elector knows
+    AQ_EXIT_ASK,    // has the ballot that the sender proposes
+    AQ_EXIT_ANSWER, // to ASK: has the ballot of the elector
     AQ_EXIT_END,    // the job ends
-    AQ_EXIT_HEARD,  // to END: what the sender knows now
+    AQ_EXIT_HEARD,  // to END: has the ballot of the sender
 } aq_exit_message_kind_t;
 
 typedef struct aq_exit_message {
@@ -51,25 +51,25 @@ typedef struct aq_exit_message {
 } aq_exit_message_t;
 
 typedef struct aq_election_timing {
-    uint64_t retry_ns; // an answer that takes longer is asked for again
-    unsigned tries;    // after so many, at least 1, a rank that has not answered counts as dead
-    uint64_t limit_ns; // for the whole, from when this rank first knows or asks
+    uint64_t retry_ns; // time until an unanswered request is repeated
+    unsigned tries;    // at least 1; a rank that answers none of them counts as dead
+    uint64_t limit_ns; // for the election, from the time when this rank first knows or asks
 } aq_election_timing_t;
 
-// One rank that is to answer.
+// A rank that this rank awaits an answer from.
 typedef struct aq_election_slot {
-    uint32_t top, at; // places: of the own child, and of the rank in its subtree that is asked now
-    unsigned tries;   // done so far
-    uint64_t due;     // of the next one
+    uint32_t top, at; // places: of the child, and of the current rank in its subtree
+    unsigned tries;   // made so far
+    uint64_t due;     // time of the next try
     bool over;
 } aq_election_slot_t;
 
 typedef enum aq_election_state {
     AQ_ELECTION_IDLE,
     AQ_ELECTION_ASKING,  // a candidate
-    AQ_ELECTION_TELLING, // knows the code, and tells others
-    AQ_ELECTION_DONE,    // this rank was told, and all ranks that it tells have acknowledged
-    AQ_ELECTION_GAVE_UP, // the time is over
+    AQ_ELECTION_TELLING, // knows the code, and notifies other ranks
+    AQ_ELECTION_DONE,    // was notified, and all ranks that it notifies have acknowledged
+    AQ_ELECTION_GAVE_UP, // the time limit is over
 } aq_election_state_t;
 
 typedef struct aq_election {
@@ -79,22 +79,21 @@ typedef struct aq_election {
     aq_ballot_t ballot; // ASKING: wanted; later: known
     uint64_t begun;
     uint32_t silent;   // ranks that counted as dead
-    bool told;         // END has come from a parent, or there is none
-    uint64_t stand_in; // when the elector replaces a silent master
+    bool told;         // END has arrived from the parent, or there is no parent
+    uint64_t stand_in; // time when the elector replaces a silent master
     aq_election_slot_t ask;
     aq_election_slot_t child[AQ_ELECTION_DEGREE];
 } aq_election_t;
 
-// rank < size. Nothing begins yet.
+// Initializes the election of this rank, rank < size; starts nothing.
 void aq_election_init(aq_election_t *e, uint32_t rank, uint32_t size,
                       const aq_election_timing_t *timing);
 
-// This rank wants the job to end with code. No effect when it has begun or heard of the end
-// already.
+// This rank ends the job with code. No effect if this rank has begun or knows of the end already.
 void aq_election_begin(aq_election_t *e, int32_t code, uint64_t now);
 
-// Handles a message of rank `from` in any state. If it returns true, the caller sends *reply to
-// that rank at once.
+// Handles a message of rank from, in any state. If it returns true, the caller sends *reply to that
+// rank at once.
 bool aq_election_hear(aq_election_t *e, uint32_t from, const aq_exit_message_t *message,
                       uint64_t now, aq_exit_message_t *reply);
 
@@ -105,7 +104,7 @@ bool aq_election_next(aq_election_t *e, uint64_t now, uint32_t *to, aq_exit_mess
 // The time of the next action if nothing arrives: now or earlier, later, or UINT64_MAX for never.
 uint64_t aq_election_due(const aq_election_t *e);
 
-// Whether the code of the job is known here: e->ballot.code.
+// Whether this rank knows the code of the job: e->ballot.code.
 static inline bool aq_election_knows(const aq_election_t *e)
 {
     return e->state > AQ_ELECTION_ASKING;

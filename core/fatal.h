@@ -4,18 +4,19 @@
 
 #include "../other/base/log.h"
 
-// Logs one sentence (with a backtrace where asked for) and ends the job with exit code 1. Any
-// thread; does not return.
+// Logs one sentence, with a backtrace if GASNET_BACKTRACE is set, and ends the job with exit code
+// 1. Any thread; does not return.
 void aq_fatal(const char *fmt, ...) AQ_PRINTF(1, 2) __attribute__((noreturn, cold));
 void aq_fatal_message(const char *fmt, va_list args) AQ_PRINTF(1, 0)
     __attribute__((noreturn, cold));
 
-// Sets what aq_fatal calls to end the other ranks; until then it ends this process only.
+// Sets the function that aq_fatal calls to end the other ranks. Before this call aq_fatal ends this
+// process only.
 void aq_fatal_end_job_with(void (*end)(int code));
 
-// Checks of what the client passes, in debug builds only (configure --enable-debug). The condition
-// is compiled, and costs nothing, in other builds. A macro since the message's arguments must not
-// be evaluated when all is well.
+// Checks arguments of the client, in debug builds only (configure --enable-debug). Other builds
+// compile the condition, but do not evaluate it. This is a macro because the arguments of the
+// message must not be evaluated unless the check fails.
 #ifdef AQ_DEBUG
 #define AQ_CHECKS 1
 #else

@@ -1,4 +1,5 @@
-// gasnet_info: prints what this host offers to a job, and the variables that the runtime reads.
+// gasnet_info: prints what this host supports for jobs, and the environment variables of the
+// library.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -53,7 +54,7 @@ static void print_fact(const char *label, const char *text)
     puts(text);
 }
 
-// why may say how to use it as well as why it cannot be used; "" says nothing.
+// why: how to use the conduit or spawner, or why it cannot be used; may be "".
 static void print_usable(const char *name, bool usable, const char *why)
 {
     print_label(name);
@@ -221,13 +222,13 @@ static bool has_membarrier(void)
     return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-// True when a child of this process can open the file through /proc, as the ranks of a host do.
+// Whether a child of this process can open the file through /proc, as the ranks of a host do.
 static bool child_can_open(int fd)
 {
     aq_memfile_ticket_t ticket;
     if (aq_memfile_ticket(fd, &ticket) != AQ_OK)
         return false;
-    fflush(stdout); // otherwise the child would print its copy, too
+    fflush(stdout); // otherwise the child would also print the buffered output
     pid_t child = fork();
     if (child < 0)
         return false;
@@ -309,7 +310,8 @@ static int print_settings(void)
     return code;
 }
 
-// Prints text for the manual: escapes what troff would take for a command or a hyphen.
+// Prints text for the manual page: escapes characters that troff would read as a command or a
+// hyphen.
 static void print_troff(const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -346,19 +348,19 @@ static int print_help(void)
 {
     puts(
         "Usage: gasnet_info [-e | --man | --help]\n"
-        "Tells what this host offers to a job: conduits, spawners, processors, memory, limits.\n"
+        "Prints what this host supports for jobs: conduits, spawners, processors, memory, limits.\n"
         "\n"
-        "  -e       list the environment variables of the runtime; warn of GASNET_ variables that\n"
-        "           are set but not known, and of values that are not legal\n"
+        "  -e       list the environment variables of the library; warn of unknown GASNET_\n"
+        "           variables and of illegal values\n"
         "  --man    print the same list as a section of a manual page\n"
         "  --missing FOLDER\n"
-        "           list the names of GASNet that the C and C++ sources in this folder use and\n"
-        "           this installation lacks, each with the place of its first use\n"
+        "           list the names of GASNet that the C and C++ sources in FOLDER use and this\n"
+        "           installation lacks, each with the place of its first use\n"
         "  --help   print this text");
     return EXIT_SUCCESS;
 }
 
-static int refuse(const char *word)
+static int refuse_option(const char *word)
 {
     aq_log_error("'%s' is not an option of this program; gasnet_info --help lists them", word);
     return 2;
@@ -366,7 +368,8 @@ static int refuse(const char *word)
 
 static const char *sources; // the folder of --missing
 
-// Does not return when it succeeds: the script prints, and its code is 0 when no name is missing.
+// Does not return on success: the script becomes this process, prints the names, and exits with 0
+// if none is missing.
 static int print_missing(void)
 {
     char fault[512], script[PATH_MAX];
@@ -387,7 +390,7 @@ static int print_missing(void)
     return 2;
 }
 
-static int run(int argc, char **argv)
+static int run_options(int argc, char **argv)
 {
     static const struct option longs[] = {{"man", no_argument, NULL, 'm'},
                                           {"missing", required_argument, NULL, 'l'},
@@ -399,7 +402,7 @@ static int run(int argc, char **argv)
         int at = optind;
         switch (getopt_long(argc, argv, ":eh", longs, NULL)) {
         case -1:
-            return optind < argc ? refuse(argv[optind]) : print();
+            return optind < argc ? refuse_option(argv[optind]) : print();
         case 'e':
             print = print_settings;
             break;
@@ -416,7 +419,7 @@ static int run(int argc, char **argv)
             aq_log_error("--missing needs the folder of a client's sources");
             return 2;
         default:
-            return refuse(argv[at]);
+            return refuse_option(argv[at]);
         }
     }
 }
@@ -424,7 +427,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     aq_log_program("gasnet_info");
-    int code = run(argc, argv);
+    int code = run_options(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         aq_log_error(
             "standard output cannot be written; check the disk or the pipe that it leads to");

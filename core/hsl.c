@@ -1,5 +1,5 @@
-// Handler-safe locks: a mutex where threads run at the same time, else only the checks of a
-// debug build.
+// Handler-safe locks: a mutex if threads run at the same time, otherwise only the checks of a debug
+// build.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -7,7 +7,7 @@
 #include "gasnetex_core.h"
 #include "thread.h"
 
-// The value of aq_held while this thread holds a lock: in a debug build the number of the thread,
+// The value of aq_held while this thread holds a lock: the number of the thread in a debug build,
 // else 1. 0 means free.
 static int holder_number(void)
 {

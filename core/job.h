@@ -18,7 +18,7 @@
 #define AQ_UNMAPPED ((intptr_t)1)
 #define AQ_MAX_CONDUITS 2
 
-// A set of ranks that share something: this process's host, or its neighbourhood.
+// A group of ranks: those of this process's host, or of its neighbourhood.
 typedef struct aq_group {
     gex_RankInfo_t *members; // ascending job ranks
     gex_Rank_t size;
@@ -27,10 +27,10 @@ typedef struct aq_group {
     gex_Rank_t my_group; // number of this group
 } aq_group_t;
 
-// How this process leaves a job that another rank has ended. exit.c provides it: exit.c needs
-// messages and so stands above this file.
+// How this process leaves a job that another rank has ended. exit.c provides these functions,
+// because exit.c needs messages and so is above this file.
 typedef struct aq_job_exit {
-    // Gives the client a moment to end by itself and returns until then; after it, does not return.
+    // Returns while the client has time to end by itself; afterwards does not return.
     void (*requested)(void);
     // Ends this process with the code of the job, unless this thread is doing so already.
     void (*if_ended)(void);
@@ -44,8 +44,8 @@ typedef struct aq_job {
 
     aq_conduit_t *conduits[AQ_MAX_CONDUITS];
     unsigned conduit_count;
-    // The first conduits, so many, need no poll: only this process could send to itself by them,
-    // and it has not done so yet.
+    // Number of the first conduits that need no poll, because only this process could send to
+    // itself through them and has not done so yet.
     _Atomic unsigned unused_conduits;
     uint8_t
         *descriptions[AQ_MAX_CONDUITS]; // of all ranks, description_bytes each; NULL: none needed
@@ -56,8 +56,8 @@ typedef struct aq_job {
     uintptr_t *segment_size;
     atomic_size_t bound_peers;
 
-    // The least limits of all open conduits. max_long is for replies, max_long_request for
-    // requests.
+    // The smallest limits of all open conduits, in bytes. max_long is for replies, max_long_request
+    // for requests.
     size_t max_medium, max_long, max_long_unmapped, max_long_request;
     aq_conduit_env_t env;
     const aq_job_exit_t *exit; // set at init, before the job starts
@@ -65,8 +65,8 @@ typedef struct aq_job {
 
 extern aq_job_t aq_job;
 
-// Replaces the boot before init. Its job counts as ended, so that a poll, which checks for that
-// anyway, calls aq_job_missing without another test.
+// The boot before init. It reports an ended job, so that polls, which check for the end of the job
+// anyway, call aq_job_missing without another test.
 extern aq_boot_t aq_job_no_boot;
 
 // Whether this process belongs to a job that it has to leave, also after an init that failed late.
@@ -91,22 +91,22 @@ void aq_job_exit_if_ended(void);
 // that all ranks have. Async-signal-safe.
 void aq_job_let_first_speak(void);
 
-// Checks that there is a job; for all public calls that need one but those of hot paths, in every
-// build.
+// Checks that there is a job, in every build; for all public calls that need one, except on hot
+// paths.
 static inline void aq_job_need(const char *call)
 {
     if (__builtin_expect(!aq_job.size, 0))
         aq_job_missing(call);
 }
 
-// Computes the payload limits, at init and after those of a conduit may have changed.
+// Computes the payload limits; called at init and after the limits of a conduit may have changed.
 void aq_job_find_limits(void);
 
-// Connects to a rank on first use. If no conduit reaches it, ends this process: as a fault, or
-// because the job has ended. Any thread.
+// Binds a rank to a conduit on first use and returns the link; may block. If no conduit reaches the
+// rank, ends this process: with a fault, or because the job has ended. Any thread.
 uintptr_t aq_job_bind(uint32_t rank);
 
-// The link of a rank; connects first if need be.
+// Returns the link of a rank; binds the rank first if needed.
 static inline uintptr_t aq_job_link(uint32_t rank)
 {
     uintptr_t link = atomic_load_explicit(&aq_job.link[rank], memory_order_acquire);

@@ -5,8 +5,8 @@
 #include "../other/base/settings.h"
 #include "fatal.h"
 
-// The number, within its host, of the group of a rank. Groups are runs of at most limit ranks of
-// the host, in order (0: no limit).
+// The number of a rank's group on its host. A group has at most limit consecutive ranks of the host
+// (0: no limit).
 static uint32_t run_of(uint32_t place_on_host, uint32_t limit)
 {
     return limit ? place_on_host / limit : 0;
@@ -52,8 +52,8 @@ aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t limit)
     const uint32_t *host = job->boot->host_of_rank;
     uint32_t *place = calloc(job->size, sizeof *place); // of each rank among those of its host
     uint32_t *seen = calloc(job->size, sizeof *seen);   // ranks of each host so far
-    uint32_t *here =
-        calloc(job->size, 2 * sizeof *here); // ranks of my host, then of my neighbourhood
+    // The ranks of my host, then those of my neighbourhood.
+    uint32_t *here = calloc(job->size, 2 * sizeof *here);
     aq_status_t status = AQ_ERR_RESOURCE;
     if (!place || !seen || !here) {
         aq_log_error("out of memory for the list of %u ranks", job->size);
@@ -80,8 +80,8 @@ err_free:
     return status;
 }
 
-// Counts the ranks of each host in one pass, and keeps the numbers of that host and of its latest
-// run.
+// One pass: counts the ranks of each host, and keeps the number of the host and of its latest
+// group.
 aq_group_numbers_t *aq_job_group_numbers(void)
 {
     uint32_t limit = (uint32_t)aq_settings_int(AQ_SET_SUPERNODE_MAXSIZE);

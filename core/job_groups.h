@@ -1,4 +1,4 @@
-// Which ranks share a host, and which a neighbourhood.
+// The hosts and neighbourhoods of all ranks.
 #ifndef AQ_JOB_GROUPS_H
 #define AQ_JOB_GROUPS_H
 
@@ -6,8 +6,8 @@
 
 #include "job.h"
 
-// Fills in host and nbrhd of the job from the hosts of all ranks. nbrhd_limit: most ranks of a
-// neighbourhood, 0 for all of a host. Logs faults.
+// Fills in host and nbrhd of the job from the hosts of all ranks. A neighbourhood has at most
+// nbrhd_limit ranks, or all of a host if nbrhd_limit is 0. Logs faults.
 aq_status_t aq_job_find_groups(aq_job_t *job, uint32_t nbrhd_limit);
 
 // The host and the neighbourhood of each rank, numbered by first appearance. The caller frees the

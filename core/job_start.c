@@ -31,8 +31,8 @@ static aq_status_t allocate_peers(aq_job_t *job)
     return AQ_OK;
 }
 
-// Publishes to all ranks how a conduit of this rank is reached. A conduit with an empty description
-// needs no table.
+// Exchanges the descriptions by which ranks reach each other over a conduit. A conduit with an
+// empty description needs no table.
 static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
 {
     aq_conduit_t *conduit = job->conduits[index];
@@ -43,15 +43,15 @@ static aq_status_t exchange_descriptions(aq_job_t *job, unsigned index)
     conduit->ops->describe(conduit, mine);
     job->descriptions[index] = malloc(length * job->size);
     if (!job->descriptions[index]) {
-        aq_log_error("out of memory for how %u ranks are reached (%zu bytes each)", job->size,
-                     length);
+        aq_log_error("out of memory for the network addresses of %u ranks (%zu bytes each)",
+                     job->size, length);
         return AQ_ERR_RESOURCE;
     }
     return job->boot->ops->exchange(job->boot, mine, length, job->descriptions[index]);
 }
 
-// The conduit for ranks that share memory: the named one if it is made for that, else the first one
-// that is.
+// Returns the conduit for ranks that share memory: the named conduit if it is of that kind,
+// otherwise the first one of that kind.
 static const char *find_host_conduit(const char *network)
 {
     char why[256];
@@ -104,9 +104,10 @@ static aq_status_t refuse_network(const aq_job_t *job, const char *conduit)
     return aq_boot_agree(job->boot, AQ_ERR_CONFIG, sentence);
 }
 
-// One conduit serves the neighbourhood of this process, the named one all other ranks. The first is
-// always open: a rank that shares memory with no other sends to itself by it, and gets its segment
-// and the scratch of its barriers from it. It is smp, unless the named conduit takes its place.
+// One conduit, smp unless the named conduit replaces it, serves the neighbourhood of this process;
+// the named conduit serves all other ranks. The former is always open: even a rank that shares
+// memory with no other uses it to send to itself, and for its segment and the scratch of its
+// barriers.
 static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_mode_t segment_mode)
 {
     job->env = (aq_conduit_env_t){
@@ -125,7 +126,7 @@ static aq_status_t open_conduits(aq_job_t *job, const char *network, aq_segment_
         .segment_holds = aq_segment_holds,
         .poll_replies = aq_progress_poll_replies,
     };
-    // Before anything is shared: a rank that found another one gone would report that instead.
+    // Before ranks share anything: otherwise a rank would report that another rank is missing.
     const char *const names[] = {find_host_conduit(network), network};
     if (job->nbrhd.groups > 1 && strcmp(names[0], names[1]) == 0)
         return refuse_network(job, network);

@@ -1,7 +1,7 @@
-// What the layers above the core add to a starting job: their handlers and tasks.
+// The layers above the core, which add handlers and tasks to a starting job.
 //
 // The core calls no layer by name. The library has one table of layers (extended/layer_table.c),
-// which also makes a linker take each of them out of an archive.
+// whose references also make a linker extract each layer from an archive.
 #ifndef AQ_LAYERS_H
 #define AQ_LAYERS_H
 

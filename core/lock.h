@@ -20,9 +20,9 @@ static inline bool aq_lock_try(aq_lock_t *lock)
                            !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire));
 }
 
-// This thread ends the process. If it cannot take a lock for long, it goes on without: the holder
-// is either the code that this thread has interrupted as a signal handler, or a thread that waits
-// for the end of the process.
+// Set in the thread that ends the process. If this thread cannot take a lock for long, it continues
+// without the lock: the holder is either the code that this thread has interrupted as a signal
+// handler, or a thread that waits for the end of the process.
 extern _Thread_local bool aq_lock_leaving __attribute__((tls_model("initial-exec")));
 
 void aq_lock_take_slow(aq_lock_t *lock);

@@ -1,8 +1,8 @@
-// Logs an explanation when a client uses a null handle without a job. Put, get and messages check
-// no handle: without a job they read through a null pointer, and the process dies of SIGSEGV. A
-// handler of that signal logs why. It is installed when the library is loaded and removed by
-// gex_Client_Init, installed again after a failed init, and never while a job runs. A handler of
-// the client is left alone.
+// Logs an explanation if a client uses a null handle without a job. Puts, gets and messages do not
+// check their handles: without a job they read through a null pointer, and SIGSEGV ends the
+// process. A handler of that signal logs the reason. The handler is installed when the library is
+// loaded, removed by gex_Client_Init and installed again after a failed init, so it is never
+// installed while a job runs. A handler of the client is never replaced.
 #ifndef AQ_NULL_HANDLE_H
 #define AQ_NULL_HANDLE_H
 

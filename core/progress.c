@@ -10,20 +10,26 @@
 #include "job.h"
 
 enum {
-    SHARE_TURNS = 16,  // fruitless polls before checking whether another rank is on this processor
-    SPIN_TURNS = 64,   // fruitless polls before reading the clock
-    LOOP_TURNS = 16,   // fruitless polls of a loop of the client before it yields
-    AGAIN_TURNS = 8,   // of so many fruitless polls one is as thorough as the first
-    YIELD_TURNS = 8,   // least number of yields before a sleep
-    YIELD_NS = 500000, // and the least time spent on them: waking from a sleep costs far more than
-                       // a yield,
-    YIELD_NS_A_RANK = 20000, // and more for each rank that shares a processor
+    // Fruitless polls before a wait checks whether another rank is on this processor, before it
+    // reads the clock, and before a loop of the client yields.
+    SHARE_TURNS = 16,
+    SPIN_TURNS = 64,
+    LOOP_TURNS = 16,
+    // One of this many fruitless polls in a row is as thorough as the first.
+    AGAIN_TURNS = 8,
+    // A wait yields at least this often and for this time before it sleeps, and longer for each
+    // rank that shares the processor: waking from a sleep costs far more than a yield.
+    YIELD_TURNS = 8,
+    YIELD_NS = 500000,
+    YIELD_NS_A_RANK = 20000,
+    // Sleeps have limits because remote puts do not wake this process: the first limit doubles up
+    // to SLEEP_NS_MAX. Later the limit is 1 / SLEEP_PART of the time waited so far, which bounds
+    // the added latency, up to SLEEP_NS_LONGEST, so that a long wait leaves the processor to
+    // working processes.
     SLEEP_NS_FIRST = 1000000,
-    // Sleeps are bounded, since remote puts do not wake this process.
-    SLEEP_NS_MAX = 4000000, // at first; later
-    SLEEP_PART = 8,         // this part of the time waited so far, which bounds the added latency,
-    SLEEP_NS_LONGEST =
-        50000000 // up to this, so that a long wait leaves the processor to working processes
+    SLEEP_NS_MAX = 4000000,
+    SLEEP_PART = 8,
+    SLEEP_NS_LONGEST = 50000000,
 };
 
 _Static_assert(SHARE_TURNS % AGAIN_TURNS == 0,
@@ -203,7 +209,7 @@ static bool others_may_call(const aq_conduit_t *sleeping)
            (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
 }
 
-// Publishes the CPU that this process waits on, 0 for none (waiting_cpus in aq_boot_t).
+// Publishes the processor that this process waits on, 0 for none (waiting_cpus in aq_boot_t).
 static void publish_waiting_cpu(uint16_t cpu)
 {
     _Atomic uint16_t *waiting_cpus = aq_job.boot->waiting_cpus;
@@ -262,8 +268,8 @@ void aq_api_wait_end(aq_api_wait_t *wait)
     }
 }
 
-// With more threads in the library than processors for this rank, a spinning thread keeps another
-// one from working: then the time is 0.
+// The time to spin in nanoseconds. It is 0 if this rank has more threads in the library than
+// processors, because a spinning thread would keep another one from working.
 static uint64_t spin_time(void)
 {
     if (adapt && aq_threads && spin_ns) {
@@ -274,8 +280,8 @@ static uint64_t spin_time(void)
     return spin_ns;
 }
 
-// A spinning wait has polled a moment ago, so most of its polls are light. A yield comes before a
-// thorough poll.
+// Most polls of a spinning wait are light, because the previous poll was a moment ago. A yield
+// precedes each thorough poll.
 static unsigned wait_poll(const aq_api_wait_t *wait)
 {
     const bool again = spin_ns && !wait->since && wait->turns % AGAIN_TURNS;

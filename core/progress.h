@@ -1,5 +1,4 @@
-// Progress and waiting: which conduits are polled, and when a waiting thread spins, yields or
-// sleeps.
+// Progress and waiting: polls conduits, and decides when a waiting thread spins, yields or sleeps.
 #ifndef AQ_PROGRESS_H
 #define AQ_PROGRESS_H
 
@@ -9,7 +8,8 @@
 // Reads the settings. ranks_here: number of ranks that compete for the processors of this host.
 void aq_progress_start(uint32_t ranks_here);
 
-// Delivers what has arrived and advances tasks; returns how much was done (0: nothing).
+// Delivers arrived messages and advances tasks. Returns the number of messages and steps (0:
+// nothing was done). Runs handlers; any thread.
 unsigned aq_progress_poll(void);
 
 // As aq_progress_poll, for a loop that waits: yields the processor after several fruitless polls if
@@ -19,7 +19,7 @@ void aq_progress_poll_in_loop(void);
 // As aq_progress_poll, after a send: conduits may defer the poll, to send and receive in batches.
 void aq_progress_poll_sending(void);
 
-// Delivers replies only; for waits inside a request's handler.
+// Delivers replies only; for waits in the handler of a request.
 void aq_progress_poll_replies(void);
 
 // One turn of a wait that polls for replies only; yields the processor when the wait gets long.

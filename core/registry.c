@@ -47,7 +47,8 @@ static void explain_abi(const char *path, uint32_t abi, char *why, size_t why_si
              path, module.major, module.minor, ours.major, ours.minor);
 }
 
-// Hands the library's services to a module, and takes its settings. False: why says what is wrong.
+// Gives the library's services to a module, and adds the settings of the module. If this fails,
+// returns false with the reason in why.
 static bool module_welcome(const aq_conduit_ops_t *ops, const char *path, char *why,
                            size_t why_size)
 {

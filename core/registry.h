@@ -4,8 +4,8 @@
 
 #include "conduit.h"
 
-// The table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
-// $libdir/gasnet. Returns NULL, with reason and remedy in why, if there is none. Does not log. The
+// Returns the table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
+// $libdir/gasnet. If there is none, returns NULL, with reason and remedy in why. Does not log. The
 // table stays valid until the process ends.
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size);
 
@@ -13,7 +13,7 @@ typedef struct aq_conduit_report {
     const char *name;
     const aq_conduit_ops_t *ops; // NULL: not in this installation
     bool usable;
-    char why[512]; // the reason against it, or the device that it would use, or ""
+    char why[512]; // why the conduit is not usable, or the device that it would use, or ""
 } aq_conduit_report_t;
 
 // Reports on all conduits that this version knows; returns how many (at most max are written).

@@ -1,6 +1,6 @@
-// Prints on standard error what this process waits for when a signal asks for it
-// (GASNET_REPORT_SIGNAL), to diagnose a job that hangs. If several threads wait, the report is
-// about the wait that began last.
+// When a signal arrives (GASNET_REPORT_SIGNAL), prints on standard error what this process waits
+// for, to diagnose a job that hangs. If several threads wait, the report is about the wait that
+// began last.
 #ifndef AQ_REPORT_H
 #define AQ_REPORT_H
 
@@ -8,7 +8,7 @@
 
 #include "gasnetex_core.h"
 
-// Marks the begin of a wait for an event (else NULL) or for room to send to a rank (else -1), and
+// Mark the beginning of a wait for an event (or NULL) or for room to send to a rank (or -1), and
 // its end.
 void aq_report_wait(gex_Event_t event, int64_t room_to);
 void aq_report_go_on(void);

@@ -9,9 +9,9 @@
 
 // What the calling thread may do until there is room.
 typedef enum aq_retry_mode {
-    AQ_RETRY_NEVER,   // nothing: AQ_AGAIN goes back to the caller
+    AQ_RETRY_NEVER,   // nothing: return AQ_AGAIN to the caller
     AQ_RETRY_POLL,    // run handlers of requests and replies
-    AQ_RETRY_REPLIES, // run handlers of replies only, since the caller is a handler of a request
+    AQ_RETRY_REPLIES, // run handlers of replies only: the caller is the handler of a request
 } aq_retry_mode_t;
 
 // The mode of a call of the client with these flags.
@@ -25,13 +25,13 @@ static inline aq_retry_mode_t aq_retry_mode(gex_Flags_t flags, bool in_handler)
 // Calls an operation of a conduit and returns its status.
 typedef aq_status_t aq_attempt_t(void *context);
 
-// After a first attempt that returned AQ_AGAIN: waits, polling, and tries again until the result is
-// another one, which it returns. AQ_RETRY_NEVER returns AQ_AGAIN at once. jobrank: the peer, for
-// the report of what this process waits for.
+// After a first attempt that returned AQ_AGAIN: polls and tries again until the result is not
+// AQ_AGAIN, and returns that result. With AQ_RETRY_NEVER returns AQ_AGAIN at once. jobrank is the
+// peer, for the report of GASNET_REPORT_SIGNAL.
 aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode, uint32_t jobrank)
     __attribute__((cold));
 
-// Tries, and tries again as aq_retry does.
+// Calls an operation, and retries it as aq_retry does.
 static inline aq_status_t aq_try(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
                                  uint32_t jobrank)
 {
@@ -40,10 +40,10 @@ static inline aq_status_t aq_try(aq_attempt_t *attempt, void *context, aq_retry_
                                                    : aq_retry(attempt, context, mode, jobrank);
 }
 
-// Begins all pieces of a put or get by the conduit of a job rank, which has the operation rma, and
-// counts them in *pending until they are complete. AQ_AGAIN: there is no room, mode is
-// AQ_RETRY_NEVER, and nothing was begun. AQ_ERR_ABSENT: the conduit does not reach this memory, and
-// nothing was begun. Ends the job on any other failure.
+// Starts all pieces of a put or get through the conduit of a job rank, which has the operation rma;
+// *pending counts the pieces that are not complete. Returns AQ_AGAIN if there is no room and mode
+// is AQ_RETRY_NEVER, or AQ_ERR_ABSENT if the conduit does not reach this memory; then nothing was
+// started. Ends the job on any other failure.
 aq_status_t aq_native_rma(uint32_t jobrank, const aq_rma_t *rma, atomic_uint *pending,
                           aq_retry_mode_t mode);
 

@@ -20,8 +20,8 @@ static bool everything;
 
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
-// The share of GASNET_MAX_SEGSIZE for one process; less the rings of this host if the setting is
-// for a whole host.
+// The share of GASNET_MAX_SEGSIZE for one process. If the setting is for a whole host, the rings of
+// the host are subtracted first.
 static uint64_t find_local_limit(void)
 {
     const aq_size_limit_t *limit = aq_settings_limit(AQ_SET_MAX_SEGSIZE);
@@ -105,8 +105,8 @@ int aq_segment_check_limit(const char *call, uintptr_t size)
     return GASNET_ERR_BAD_ARG;
 }
 
-// When the sizes of all ranks are known: one of the ranks that have asked for more than their limit
-// logs a warning.
+// Called when the sizes of all ranks are known: one of the ranks whose segment is larger than their
+// limit logs a warning.
 static void warn_of_limit(void)
 {
     const uintptr_t size = aq_job.segment_size[aq_job.rank];
@@ -122,7 +122,7 @@ static void warn_of_limit(void)
                 size, local_limit, limit_setting());
 }
 
-// A network that shares memory with more ranks than the neighbourhood has priority; smp is the last
+// A network that shares memory with ranks beyond the neighbourhood goes first; smp is the last
 // choice.
 static aq_status_t share_segments(void **here)
 {
@@ -186,8 +186,8 @@ static aq_status_t attach_segment(uintptr_t size)
     return status;
 }
 
-// The barrier that ends an attach: afterwards a process may send to handlers of all others, also of
-// those that still wait here, and these know all segments.
+// The barrier at the end of attach. Afterwards a process may send to handlers of all processes,
+// even if they still wait here, because they know all segments by then.
 static int end_attach(void)
 {
     if (aq_job.boot->ops->barrier(aq_job.boot) == AQ_OK)
@@ -237,7 +237,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     return end_attach();
 }
 
-// ---- segments of the client's own making ----
+// ---- segments of gex_Segment_Create ----
 
 static int refuse_segment(int error, const char *what, unsigned long value)
 {
@@ -290,7 +290,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     return GASNET_OK;
 }
 
-// Looks at all endpoints, also at those that other threads create and bind meanwhile.
+// Checks all endpoints, including those that other threads create and bind meanwhile.
 static void unbind_segment(gex_Segment_t seg)
 {
     aq_lock_take(&aq_endpoint_lock);

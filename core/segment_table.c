@@ -115,7 +115,7 @@ typedef struct bounds {
     uintptr_t addr, size;
 } bounds_t;
 
-static bounds_t bound[GASNET_MAXEPS]; // size 0: the endpoint has no segment of the client's making
+static bounds_t bound[GASNET_MAXEPS]; // size 0: no segment of gex_Segment_Create is bound
 static aq_lock_t bound_lock;
 
 void aq_segment_attach_bounds(uintptr_t addr, uintptr_t size)

@@ -1,5 +1,5 @@
 // A source descriptor of negotiated payload: a message between Prepare and Commit or Cancel. Each
-// thread keeps one for reuse (thread.h).
+// thread reuses one descriptor (thread.h).
 #ifndef AQ_SRCDESC_H
 #define AQ_SRCDESC_H
 
@@ -9,25 +9,29 @@
 #include "conduit.h"
 #include "gasnetex_am.h"
 
+// The largest buffer in bytes that Prepare provides for a Long.
+#define AQ_PREPARE_LONG_ROOM ((size_t)64 << 10)
+
+// Where the client assembles the payload.
 typedef enum aq_room {
-    AQ_ROOM_CLIENT,  // the client's own buffer, sent at Commit
-    AQ_ROOM_BUFFER,  // a buffer of this descriptor, sent at Commit
-    AQ_ROOM_CONDUIT, // inside the message, in the conduit's memory
+    AQ_ROOM_CLIENT,  // in the client's own buffer, sent at Commit
+    AQ_ROOM_BUFFER,  // in the buffer of this descriptor, sent at Commit
+    AQ_ROOM_CONDUIT, // in the message, in the conduit's memory
 } aq_room_t;
 
 typedef struct aq_srcdesc {
     aq_am_t am;
     aq_room_t room;
-    size_t size; // most that Commit may send
+    size_t size; // limit in bytes for Commit
     const void *payload;
     uint32_t jobrank;
-    aq_conduit_t *conduit; // of AQ_ROOM_CONDUIT: Commit or Cancel takes the route of Prepare
+    aq_conduit_t *conduit; // AQ_ROOM_CONDUIT: Commit and Cancel use the route of Prepare
     void *link;
     gex_Token_t token; // of a reply
     gex_Event_t *lc_opt;
     void *dest; // given at Prepare, or NULL
     aq_reservation_t reservation;
-    char *buffer; // buffer_size bytes, kept for the next time
+    char *buffer; // buffer_size bytes, reused by the next Prepare
     size_t buffer_size;
 } aq_srcdesc_t;
 

@@ -1,4 +1,4 @@
-// What the conduits count, summed for the client: traffic, connections, memory.
+// Sums the counts of all conduits for the client: traffic, connections, memory.
 #include <stddef.h>
 
 #include "gasnetex_core.h"

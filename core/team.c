@@ -38,7 +38,7 @@ void aq_team_start(gex_EP_t ep)
     aq_team.ep = ep;
 }
 
-// With the lock held.
+// The caller holds the lock.
 static void fill_shifts(aq_team_t *team)
 {
     const intptr_t *from = job_shifts();
@@ -132,7 +132,7 @@ void aq_team_refresh(void)
 
 // ---- pairs ----
 
-// Through a further endpoint only the memory of this process is mapped.
+// The shifts of a pair with a further endpoint: only the memory of this process is mapped.
 static intptr_t *pair_shifts(void)
 {
     intptr_t *shifts = malloc(aq_job.size * sizeof *shifts);

@@ -3,10 +3,10 @@
 //     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, id, scratch ... ]
 //
 // - The primordial team has every rank, in order: members is NULL and its id is 0.
-// - A team's id is the same at all its members, and no other team of the job ever has it, so that
-//   messages can name a team. One rank alone chooses it: rank 0 of the new team has reserved a
-//   number of its own before the members exchange what they ask for. Calls that make teams of
-//   different parents may therefore run at the same time in one process, in any order.
+// - A team has the same id at all members, and no other team of the job ever has that id, so
+// messages can name a team. One rank chooses the id: rank 0 of the new team has reserved a number
+// before the members exchange their requests. So calls that create teams of different parents may
+// run at the same time in one process, in any order.
 // - peer_shift of the primordial team is the table of the job; other teams have their own, which
 //   aq_team_refresh fills again when segments are attached.
 #ifndef AQ_TEAM_H
@@ -26,8 +26,8 @@ typedef struct aq_team {
     uint64_t id;
     gex_EP_Index_t remote_ep; // index of the endpoints that the ranks name; not 0 only in pairs
     bool pair;
-    gex_Memvec_t scratch; // the client's, given back by gex_TM_Destroy; the library does not use it
-    intptr_t *shifts;     // what head.peer_shift points to, when it is the team's own
+    gex_Memvec_t scratch; // of the client; unused; gex_TM_Destroy returns it
+    intptr_t *shifts;     // the table of head.peer_shift if this team owns it, else NULL
     void *coll;           // state of the collectives (extended/coll.h)
     struct aq_team *next; // all teams of this process but the primordial one
 } aq_team_t;
@@ -49,8 +49,9 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
     return aq_team_jobrank(aq_team_of(tm), rank);
 }
 
-// The difference from an address in the segment of endpoint ep of a job rank to the same byte here;
-// odd: not mapped. Also right in debug builds, where the table in the head of a team maps no rank.
+// The number to add to an address in the segment of endpoint ep of a job rank to reach that byte in
+// this process; odd: not mapped. Valid in debug builds too, where peer_shift of a team maps no
+// rank.
 static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
 {
     if (ep)
@@ -65,26 +66,26 @@ const intptr_t *aq_team_unmapped(void);
 // Makes the primordial team, at init.
 void aq_team_start(gex_EP_t ep);
 
-// A team of `size` members, of which this process is number `rank`. Copies members. NULL when
-// memory is out (logged). Not collective.
+// Creates a team of size members, in which this process has number rank. Copies members. Returns
+// NULL if memory is exhausted (logged). Not collective.
 aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
                        const gex_Rank_t *members, gex_Flags_t flags);
-// Removes the team from what aq_team_find finds.
+// Hides the team from aq_team_find.
 void aq_team_hide(aq_team_t *team);
 // Hides the team and frees it. A message that names the team must not arrive any more.
 void aq_team_free(aq_team_t *team);
 
-// The team of this process with an id, or NULL. Any thread.
+// Returns the team of this process with an id, or NULL. Any thread.
 aq_team_t *aq_team_find(uint64_t id);
 
 // Reserves a number that this process never reserved before, from 1 upwards. Any thread.
 uint64_t aq_team_reserve_number(void);
-// The id of the team whose rank 0, a job rank, has reserved the number for it. Numbers do not run
-// out: there are at least 2^33 for each rank of the largest job.
+// The id of a team for which its rank 0, with this job rank, has reserved the number. There are at
+// least 2^33 numbers for each rank of the largest job, so they do not run out.
 uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank);
 
-// Records the difference from addresses in the segment of a job rank to addresses here. Call
-// aq_team_refresh afterwards, which updates all teams, also those that other threads make
+// Records the number to add to addresses of a job rank's segment (see aq_team_shift). Call
+// aq_team_refresh afterwards, which updates all teams, including those that other threads create
 // meanwhile.
 void aq_team_map(uint32_t jobrank, intptr_t shift);
 void aq_team_refresh(void);

@@ -55,7 +55,7 @@ static void end_thread(void *pointer)
 static void make_key(void)
 {
     if (pthread_key_create(&thread_end, end_thread) != 0)
-        aq_fatal("no more thread-specific keys: the client uses all that the system allows");
+        aq_fatal("no thread-specific key is left: the client uses all that the system allows");
 }
 
 static aq_thread_t *make_thread(void)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../../core/am.h"
-#include "../../core/am_prepare.h"
+#include "../../core/srcdesc.h"
 #include "../../core/job.h"
 #include "../../core/team.h"
 
