@@ -4,9 +4,8 @@
 #include <string.h>
 
 #define PINGS 200
-#define LOCKED                                                                                     \
-    2000 /* additions of each rank to each counter, and its requests for further ones              \
-          */
+/* Additions of each rank to each counter, and its requests for further additions. */
+#define LOCKED 2000
 
 static void on_ping(gex_Token_t, gex_AM_Arg_t);
 static void on_pong(gex_Token_t, gex_AM_Arg_t);

@@ -3,15 +3,15 @@
  *
  *   exit_ways WAY RANK CODE
  *
- * RANK does what WAY says, the others meanwhile what stands behind it.
+ * RANK ends in the way that WAY names; most other ranks wait inside of the library for the end.
  *
  *   exit_ways --list
  *
- * prints a line for each way: NAME WHAT OUTPUT. WHAT is how the exit code comes about: "code" (it
- * is CODE), "signal:N" (128 + N). OUTPUT is whose last words must be there: those of "all" ranks,
- * of the "leaver" RANK, or of the "others".
+ * prints a line for each way: NAME WHAT OUTPUT. WHAT defines the exit code: with "code" it is CODE,
+ * with "signal:N" 128 + N. OUTPUT names the ranks whose last line must be printed: "all", the
+ * "leaver" RANK, or the "others".
  *
- * Each rank's last words, "RANK begins", are left in the buffer of standard output.
+ * The last line of a rank, "RANK begins", is still in the buffer of standard output when it ends.
  */
 #include <gasnetex.h>
 
@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #define SEGMENT 65536
-#define TRAFFIC_MS 20 /* of traffic before the one leaves */
-#define ALONE_S 30    /* that a rank stays away if nobody ends it */
+#define TRAFFIC_MS 20 /* of traffic before the leaver exits */
+#define ALONE_S 30    /* that a rank computes if the job does not end it */
 #define INSIDE 3      /* threads of a rank that wait inside the library */
 
 static gex_Client_t client;
@@ -34,8 +34,8 @@ static gex_TM_t team;
 static gex_Segment_t segment;
 static gex_Rank_t me, ranks, leaver;
 static int code;
-static volatile int asked;  /* by a handler */
-static volatile int played; /* messages, so that traffic is not thrown away by the compiler */
+static volatile int asked;  /* set by a handler */
+static volatile int played; /* messages handled */
 
 static void on_ask(gex_Token_t token)
 {
@@ -65,7 +65,7 @@ static gex_AM_Entry_t entries[] = {
      "on_back"},
 };
 
-static void wait_all(void)
+static void wait_barrier(void)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
@@ -73,7 +73,7 @@ static void wait_all(void)
 static _Noreturn void wait_for_end(void)
 {
     for (;;)
-        wait_all();
+        wait_barrier();
 }
 
 static void pause_ms(int ms)
@@ -83,7 +83,7 @@ static void pause_ms(int ms)
     nanosleep(&time, NULL);
 }
 
-static double now(void)
+static double clock_now(void)
 {
     struct timespec t;
 
@@ -91,15 +91,15 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void compute(double seconds)
+static void compute_seconds(double seconds)
 {
-    const double end = now() + seconds;
+    const double end = clock_now() + seconds;
 
-    while (now() < end)
+    while (clock_now() < end)
         continue;
 }
 
-static void *leave(void *unused)
+static void *leave_body(void *unused)
 {
     (void)unused;
     gasnet_exit(code);
@@ -123,8 +123,7 @@ static void start_thread(void *(*body)(void *))
         abort();
 }
 
-/* ---- the ways; each is called by all ranks, and whoever returns leaves by a return from main ----
- */
+/* ---- the ways: all ranks call the same one; a rank that returns from it returns from main ---- */
 
 static int way_all(void)
 {
@@ -139,7 +138,7 @@ static int way_one(void)
     wait_for_end();
 }
 
-/* In a barrier that it has notified, and will never wait for. */
+/* The leaver has entered a barrier, but never waits for it. */
 static int way_barrier(void)
 {
     if (me == leaver) {
@@ -152,7 +151,7 @@ static int way_barrier(void)
 static int way_thread(void)
 {
     if (me == leaver)
-        start_thread(leave);
+        start_thread(leave_body);
     wait_for_end();
 }
 
@@ -205,7 +204,7 @@ static int way_silent(void)
 static int way_traffic(void)
 {
     static char ball[512];
-    const double end = now() + TRAFFIC_MS * 1e-3;
+    const double end = clock_now() + TRAFFIC_MS * 1e-3;
     gex_Rank_t to = me;
     void *there = NULL;
 
@@ -215,7 +214,7 @@ static int way_traffic(void)
                               0);
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, to, &there, NULL, NULL, 0));
         gex_RMA_PutNBI(team, to, there, ball, sizeof(ball), GEX_EVENT_NOW, 0);
-        if (me == leaver && now() > end)
+        if (me == leaver && clock_now() > end)
             gasnet_exit(code);
     }
     return 0;
@@ -242,7 +241,7 @@ static int way_spin(void)
 {
     if (me == leaver)
         gasnet_exit(code);
-    compute(ALONE_S);
+    compute_seconds(ALONE_S);
     return 0;
 }
 
@@ -257,7 +256,7 @@ static int way_stop(void)
     wait_for_end();
 }
 
-static int die(int sig)
+static int die_by_signal(int sig)
 {
     if (me == leaver) {
         fflush(stdout);
@@ -279,7 +278,7 @@ static void on_quit(int sig)
     gasnet_exit(code + 1);
 }
 
-/* A rank that did not ask for the end gets one SIGQUIT; its own exit code then comes too late. */
+/* Ranks other than the leaver get one SIGQUIT; the exit code of their handler comes too late. */
 static int way_quit(void)
 {
     if (me != leaver)
@@ -293,65 +292,65 @@ static void leave_by_signal(int sig)
     gasnet_exit(code);
 }
 
-/* A signal handler leaves while its thread, or another one, is anywhere in the library. */
+/* A signal handler exits while threads are at arbitrary places of the library. */
 static int way_alarm(void)
 {
     if (me == leaver) {
         signal(SIGALRM, leave_by_signal);
         ualarm(1000 * TRAFFIC_MS, 0);
-        leaver = ranks; /* so that nobody else leaves */
+        leaver = ranks; /* so that way_traffic ends no rank */
     }
     return way_traffic();
 }
 
-/* Two threads, and a signal handler of each, at the same time. */
+/* Several threads and a signal handler of each rank exit at the same time. */
 static int way_crowd(void)
 {
     signal(SIGALRM, leave_by_signal);
     for (int i = 0; i < INSIDE; i++)
-        start_thread(leave);
+        start_thread(leave_body);
     raise(SIGALRM);
     return 0;
 }
 
 static int way_fpe(void)
 {
-    return die(SIGFPE);
+    return die_by_signal(SIGFPE);
 }
 static int way_ill(void)
 {
-    return die(SIGILL);
+    return die_by_signal(SIGILL);
 }
 static int way_bus(void)
 {
-    return die(SIGBUS);
+    return die_by_signal(SIGBUS);
 }
 static int way_segv(void)
 {
-    return die(SIGSEGV);
+    return die_by_signal(SIGSEGV);
 }
 static int way_term(void)
 {
-    return die(SIGTERM);
+    return die_by_signal(SIGTERM);
 }
 static int way_int(void)
 {
-    return die(SIGINT);
+    return die_by_signal(SIGINT);
 }
 static int way_hup(void)
 {
-    return die(SIGHUP);
+    return die_by_signal(SIGHUP);
 }
 static int way_kill(void)
 {
-    return die(SIGKILL);
+    return die_by_signal(SIGKILL);
 }
 
 static const struct {
     const char *name;
     int (*run)(void);
     const char *what, *output;
-    int early; /* before a segment is attached */
+    int early; /* the way starts before a segment is attached */
 } ways[] = {
     {"all", way_all, "code", "all", 0},
     {"one", way_one, "code", "all", 0},
@@ -383,26 +382,26 @@ static const struct {
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
-static void list(void)
+static void list_ways(void)
 {
     for (size_t i = 0; i < WAYS; i++)
         printf("%s %s %s\n", ways[i].name, ways[i].what, ways[i].output);
 }
 
-static int run(size_t way)
+static int run_way(size_t way)
 {
     gex_EP_RegisterHandlers(ep, entries, sizeof(entries) / sizeof(entries[0]));
     if (!ways[way].early && gex_Segment_Attach(&segment, team, SEGMENT) != GASNET_OK)
         return 66;
     printf("%u begins\n", (unsigned)me);
-    wait_all();
+    wait_barrier();
     return ways[way].run();
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--list") == 0) {
-        list();
+        list_ways();
         return 0;
     }
     if (gex_Client_Init(&client, &ep, &team, "EXIT_WAYS", &argc, &argv, 0) != GASNET_OK)
@@ -414,8 +413,9 @@ int main(int argc, char **argv)
         code = atoi(argv[3]);
         for (size_t i = 0; i < WAYS; i++)
             if (strcmp(argv[1], ways[i].name) == 0)
-                return run(i);
+                return run_way(i);
     }
-    fprintf(stderr, "exit_ways: no such way; exit_ways --list prints them\n");
+    fprintf(stderr,
+            "exit_ways: unknown way or wrong arguments; exit_ways --list prints the ways\n");
     return 64;
 }

@@ -1,12 +1,13 @@
-// A client that calls MPI itself, between calls of GASNet. What it is told:
+// A client that calls MPI itself, between calls of GASNet. Its argument is one of:
 //   ours      the library initializes MPI, and gasnet_exit finalizes it
 //   theirs    the client initializes MPI, and gasnet_exit finalizes it
 //   both      the client initializes and finalizes MPI, and returns from main
-//   before    the client finalizes MPI before init: refused
-//   meanwhile the client finalizes MPI and goes on with GASNet: refused
-//   puts      rank 0 puts into rank 1, and both tell how many frames they sent meanwhile
+//   before    the client finalizes MPI before gex_Client_Init, which must fail
+//   meanwhile the client finalizes MPI and continues to use GASNet, which must fail
+//   puts      rank 0 puts to rank 1, and both print how many frames they sent meanwhile
 //   stuck     MPI_Finalize, which gasnet_exit(3) calls, does not return
-//   single, funneled   the client initializes MPI without support for threads, or with too little
+//   single, funneled   the client initializes MPI with that level of thread support, which is too
+//             low
 #include <gasnetex.h>
 #include <mpi.h>
 
@@ -31,7 +32,7 @@ static void on_request(gex_Token_t token)
     gex_AM_ReplyShort0(token, REPLY, 0);
 }
 
-static void need(int condition, const char *what)
+static void require(int condition, const char *what)
 {
     if (condition)
         return;
@@ -39,12 +40,12 @@ static void need(int condition, const char *what)
     gasnet_exit(1);
 }
 
-static int is(const char *mode, const char *name)
+static int mode_is(const char *mode, const char *name)
 {
     return strcmp(mode, name) == 0;
 }
 
-static gex_TM_t start(void)
+static gex_TM_t client_start(void)
 {
     gex_Client_t client;
     gex_EP_t ep;
@@ -62,8 +63,7 @@ static gex_TM_t start(void)
     return team;
 }
 
-// A rank that waits in MPI serves no requests of GASNet, so it waits there only when no rank needs
-// them.
+// A rank that blocks in MPI serves no requests of GASNet, so this polls both.
 static void wait_for(MPI_Request *request)
 {
     int done = 0;
@@ -73,8 +73,9 @@ static void wait_for(MPI_Request *request)
     }
 }
 
-// Messages of both go round at the same time, with the tags that the library uses too.
-static void mix(gex_TM_t team)
+// Sends messages of MPI and of GASNet at the same time. The tags are among those that the library
+// uses.
+static void exchange_with_mpi(gex_TM_t team)
 {
     const int right = (int)((me + 1) % size), left = (int)((me + size - 1) % size);
     for (int i = 0; i < ROUNDS; i++) {
@@ -86,18 +87,19 @@ static void mix(gex_TM_t team)
         GASNET_BLOCKUNTIL(replies == i + 1);
         wait_for(&requests[0]);
         wait_for(&requests[1]);
-        need(came == i * 1000 + left, "a message of MPI is wrong");
+        require(came == i * 1000 + left, "a message of MPI is wrong");
         if (i % 20)
             continue;
         gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
         MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        need(sum == i * (int)size, "a sum of MPI is wrong");
+        require(sum == i * (int)size, "a sum of MPI is wrong");
         gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     }
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-// By active messages each put is answered, by one-sided calls none is, by stores there are none.
+// The number of frames shows how the library puts: with active messages each put is acknowledged,
+// with one-sided calls none is, and with stores no frames are sent.
 static void puts_of_rank_0(gex_TM_t team)
 {
     gex_Segment_t segment;
@@ -114,13 +116,13 @@ static void puts_of_rank_0(gex_TM_t team)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     gasnetx_traffic(&after, NULL);
     for (uint64_t i = ROUNDS - 63; me == 1 && i <= ROUNDS; i++)
-        need(mine[i % 64] == i, "what was put is not there");
+        require(mine[i % 64] == i, "a value that was put has not arrived");
     printf("mpi_client: %d puts, rank %u sent %u frames\n", (int)ROUNDS, (unsigned)me,
            (unsigned)(after - before));
     fflush(stdout);
 }
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF.
+// MPI_Finalize calls this when it deletes the attributes of MPI_COMM_SELF.
 static int never_return(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
@@ -141,29 +143,29 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "ours";
     int started, level,
-        wanted = is(mode, "single")     ? MPI_THREAD_SINGLE
-                 : is(mode, "funneled") ? MPI_THREAD_FUNNELED
-                                        : MPI_THREAD_SERIALIZED;
-    if (!is(mode, "ours") && !is(mode, "puts"))
+        wanted = mode_is(mode, "single")     ? MPI_THREAD_SINGLE
+                 : mode_is(mode, "funneled") ? MPI_THREAD_FUNNELED
+                                             : MPI_THREAD_SERIALIZED;
+    if (!mode_is(mode, "ours") && !mode_is(mode, "puts"))
         MPI_Init_thread(NULL, NULL, wanted, &level);
-    if (is(mode, "before"))
+    if (mode_is(mode, "before"))
         MPI_Finalize();
-    gex_TM_t team = start();
+    gex_TM_t team = client_start();
     MPI_Initialized(&started);
-    need(started, "MPI is not initialized");
-    mix(team);
-    if (is(mode, "puts"))
+    require(started, "MPI is not initialized");
+    exchange_with_mpi(team);
+    if (mode_is(mode, "puts"))
         puts_of_rank_0(team);
     if (me == 0)
         printf("mpi_client: %u ranks are done\n", (unsigned)size);
     fflush(stdout);
-    if (is(mode, "meanwhile") || is(mode, "both"))
+    if (mode_is(mode, "meanwhile") || mode_is(mode, "both"))
         MPI_Finalize();
-    if (is(mode, "both"))
+    if (mode_is(mode, "both"))
         return 0;
-    if (is(mode, "stuck"))
+    if (mode_is(mode, "stuck"))
         get_stuck();
-    if (is(mode, "meanwhile"))
+    if (mode_is(mode, "meanwhile"))
         for (;;)
             gasnet_AMPoll();
     gasnet_exit(0);

@@ -1,8 +1,8 @@
-// A client as the runtimes of PGAS languages are: GASNet-1 and GASNet-EX side by side, a thread
-// that polls, tasks that messages start, blocking waits in several threads, and names that are in
-// no specification (docs/api.md). What it is told:
-//   N         all parts, then gasnet_exit(N)
-//   in-hook   rank 1 leaves with gasnet_exit(5) inside its attach hook
+// A client like the runtimes of PGAS languages: it uses GASNet-1 and GASNet-EX side by side, a
+// thread that polls, tasks that messages start, blocking waits in several threads, and names that
+// are in no specification (docs/api.md). Its argument is one of:
+//   N         runs all parts, then calls gasnet_exit(N)
+//   in-hook   rank 1 calls gasnet_exit(5) in its attach hook
 #include <gasnet.h>
 #include <gasnet_coll.h>
 #include <gasnet_tools.h>
@@ -19,7 +19,7 @@
 enum { TASKS = 3, ROUNDS = 20, TOUCHERS = 2, LONG_WAY = 100000, SEGMENT = 8 << 20 };
 enum { SIGNAL = 128, SIGNAL_LONG, START, COPY, SEND_BACK };
 
-// What a caller waits for; the acknowledgement carries its address.
+// A caller waits for `flag`; the acknowledgement carries the address of this object.
 typedef struct {
     volatile int flag;
 } done_t;
@@ -40,7 +40,7 @@ static char outside[LONG_WAY];
 static atomic_int started, hooks, polling, leave_in_hook;
 static atomic_bool stop_polling;
 
-static void need(int condition, const char *what)
+static void require(int condition, const char *what)
 {
     if (condition)
         return;
@@ -51,7 +51,7 @@ static void need(int condition, const char *what)
 #define HIGH(address) ((gasnet_handlerarg_t)((uint64_t)(uintptr_t)(address) >> 32))
 #define LOW(address) ((gasnet_handlerarg_t)(uint32_t)(uintptr_t)(address))
 
-static void *join(gasnet_handlerarg_t high, gasnet_handlerarg_t low)
+static void *address_of(gasnet_handlerarg_t high, gasnet_handlerarg_t low)
 {
     return (void *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
 }
@@ -61,7 +61,7 @@ static void *join(gasnet_handlerarg_t high, gasnet_handlerarg_t low)
 static void on_signal(gasnet_token_t token, gasnet_handlerarg_t high, gasnet_handlerarg_t low)
 {
     (void)token;
-    ((done_t *)join(high, low))->flag = 1;
+    ((done_t *)address_of(high, low))->flag = 1;
 }
 
 static void on_signal_long(gasnet_token_t token, void *data, size_t size, gasnet_handlerarg_t high,
@@ -81,8 +81,9 @@ static void *run_task(void *given)
     const task_t task = *(task_t *)given;
     free(given);
     atomic_fetch_add(&started, 1);
-    need(gasnet_AMRequestShort2(task.caller, SIGNAL, HIGH(task.done), LOW(task.done)) == GASNET_OK,
-         "a task cannot tell its end");
+    require(gasnet_AMRequestShort2(task.caller, SIGNAL, HIGH(task.done), LOW(task.done)) ==
+                GASNET_OK,
+            "a task cannot acknowledge its caller");
     return NULL;
 }
 
@@ -90,29 +91,31 @@ static void on_start(gasnet_token_t token, void *data, size_t size)
 {
     pthread_t thread;
     task_t *task = malloc(sizeof *task);
-    need(task && size == sizeof *task, "a task came without its description");
+    require(task && size == sizeof *task, "a task has no memory or the wrong size");
     memcpy(task, data, size);
-    need(gasnet_AMGetMsgSource(token, &task->caller) == GASNET_OK, "a message without a source");
-    need(pthread_create(&thread, NULL, run_task, task) == 0, "a handler cannot start a thread");
+    require(gasnet_AMGetMsgSource(token, &task->caller) == GASNET_OK,
+            "gasnet_AMGetMsgSource failed");
+    require(pthread_create(&thread, NULL, run_task, task) == 0, "a handler cannot start a thread");
     pthread_detach(thread);
 }
 
-// Memory outside of the segment is written by its owner.
+// Peers cannot put to memory outside of the segment, so its owner copies the data there.
 static void on_copy(gasnet_token_t token, void *data, size_t size, gasnet_handlerarg_t high,
                     gasnet_handlerarg_t low, gasnet_handlerarg_t to_high,
                     gasnet_handlerarg_t to_low)
 {
-    memcpy(join(to_high, to_low), data, size);
-    need(gasnet_AMReplyShort2(token, SIGNAL, high, low) == GASNET_OK, "no reply to a copy");
+    memcpy(address_of(to_high, to_low), data, size);
+    require(gasnet_AMReplyShort2(token, SIGNAL, high, low) == GASNET_OK,
+            "the reply to a copy failed");
 }
 
 static void on_send_back(gasnet_token_t token, void *data, size_t size)
 {
     const fetch_t *fetch = data;
-    need(size == sizeof *fetch, "a request to send came without its description");
-    need(gasnet_AMReplyLong2(token, SIGNAL_LONG, fetch->source, fetch->size, fetch->target,
-                             HIGH(fetch->done), LOW(fetch->done)) == GASNET_OK,
-         "no long reply");
+    require(size == sizeof *fetch, "a request to send back has the wrong size");
+    require(gasnet_AMReplyLong2(token, SIGNAL_LONG, fetch->source, fetch->size, fetch->target,
+                                HIGH(fetch->done), LOW(fetch->done)) == GASNET_OK,
+            "the Long reply failed");
 }
 
 static gex_AM_Entry_t handlers[] = {
@@ -124,14 +127,14 @@ static gex_AM_Entry_t handlers[] = {
     {SEND_BACK, (gex_AM_Fn_t)on_send_back, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 0, NULL,
      "send_back"}};
 
-// ---- the start ----
+// ---- start ----
 
 typedef struct {
     char *at;
     size_t size;
 } part_t;
 
-static void *touch(void *given)
+static void *touch_part(void *given)
 {
     const part_t *part = given;
     for (size_t i = 0; i < part->size; i += GASNET_PAGESIZE)
@@ -148,7 +151,7 @@ static void touch_in_parallel(void *addr, uintptr_t size)
         gasnet_exit(5);
     for (unsigned i = 0; i < TOUCHERS; i++) {
         parts[i] = (part_t){(char *)addr + size / TOUCHERS * i, size / TOUCHERS};
-        pthread_create(&threads[i], NULL, touch, &parts[i]);
+        pthread_create(&threads[i], NULL, touch_part, &parts[i]);
     }
     for (unsigned i = 0; i < TOUCHERS; i++)
         pthread_join(threads[i], NULL);
@@ -162,7 +165,7 @@ static void *poll_always(void *unused)
     return unused;
 }
 
-static void start(int *argc, char ***argv)
+static void client_start(int *argc, char ***argv)
 {
     pthread_t thread;
     gasnet_client_attach_hook = touch_in_parallel;
@@ -172,29 +175,33 @@ static void start(int *argc, char ***argv)
     me = gasnet_mynode();
     nodes = gasnet_nodes();
     leave_in_hook = *argc > 1 && strcmp((*argv)[1], "in-hook") == 0;
-    need(gasneti_mynode == me && gasneti_nodes == nodes, "the variables differ from the calls");
-    need(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "no segment");
-    need(hooks == 1, "the attach hook was not called once");
-    need(((char *)gex_Segment_QueryAddr(segment))[0] == 1, "the attach hook had other memory");
-    need(gex_EP_RegisterHandlers(endpoint, handlers, 5) == GASNET_OK, "no handlers");
+    require(gasneti_mynode == me && gasneti_nodes == nodes,
+            "gasneti_mynode or gasneti_nodes is wrong");
+    require(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "gex_Segment_Attach failed");
+    require(hooks == 1, "the attach hook was not called once");
+    require(((char *)gex_Segment_QueryAddr(segment))[0] == 1, "the attach hook got other memory");
+    require(gex_EP_RegisterHandlers(endpoint, handlers, 5) == GASNET_OK,
+            "gex_EP_RegisterHandlers failed");
     table = calloc(nodes, sizeof *table);
-    need(table && gasnet_getSegmentInfo(table, (int)nodes) == GASNET_OK, "no segment table");
+    require(table && gasnet_getSegmentInfo(table, (int)nodes) == GASNET_OK,
+            "gasnet_getSegmentInfo failed");
     gasnet_set_waitmode(GASNET_WAIT_BLOCK);
-    need(pthread_create(&thread, NULL, poll_always, NULL) == 0, "no thread that polls");
+    require(pthread_create(&thread, NULL, poll_always, NULL) == 0,
+            "the polling thread cannot start");
     while (!polling)
         sched_yield();
 }
 
-static void barrier(int id)
+static void wait_barrier(int id)
 {
     int result;
     gasnet_barrier_notify(id, 0);
     while ((result = gasnet_barrier_try(id, 0)) == GASNET_ERR_NOT_READY)
         sched_yield();
-    need(result == GASNET_OK, "a barrier failed");
+    require(result == GASNET_OK, "a barrier failed");
 }
 
-// ---- the parts ----
+// ---- parts ----
 
 static void wait_for(done_t *done)
 {
@@ -205,8 +212,9 @@ static void start_on(gasnet_node_t node)
 {
     done_t done = {0};
     const task_t task = {0, &done};
-    need(gasnet_AMRequestMedium0(node, START, (void *)(uintptr_t)&task, sizeof task) == GASNET_OK,
-         "a task cannot be sent");
+    require(gasnet_AMRequestMedium0(node, START, (void *)(uintptr_t)&task, sizeof task) ==
+                GASNET_OK,
+            "the request that starts a task failed");
     wait_for(&done);
 }
 
@@ -217,40 +225,42 @@ static void *start_everywhere(void *unused)
     return unused;
 }
 
-static void tasks(void)
+static void run_tasks(void)
 {
     pthread_t threads[TASKS];
     for (unsigned i = 0; i < TASKS; i++)
         pthread_create(&threads[i], NULL, start_everywhere, NULL);
     for (unsigned i = 0; i < TASKS; i++)
         pthread_join(threads[i], NULL);
-    barrier('t');
-    need(started == TASKS * ROUNDS || ROUNDS % nodes, "another number of tasks ran here");
+    wait_barrier('t');
+    require(started == TASKS * ROUNDS || ROUNDS % nodes,
+            "the wrong number of tasks ran on this rank");
 }
 
-// Writes to memory outside of the segment of the next rank, and has the next rank send it back.
-static void outside_the_segment(void)
+// Writes to memory of the next rank outside of its segment, and lets that rank send the data back.
+static void copy_outside(void)
 {
     const gasnet_node_t next = (me + 1) % nodes;
     char *mine = table[me].addr, **slots = table[next].addr;
     gasnet_put_val(me, (void *)mine, (gasnet_register_value_t)(uintptr_t)outside, sizeof(char *));
-    barrier('p');
+    wait_barrier('p');
     char *theirs = (char *)(uintptr_t)gasnet_get_val(next, slots, sizeof(char *));
     const size_t size = gasnet_AMMaxMedium() < LONG_WAY ? gasnet_AMMaxMedium() : LONG_WAY;
     char *source = mine + GASNET_PAGESIZE, *target = source + LONG_WAY;
     done_t copied = {0}, sent = {0};
     memset(source, (int)('a' + me), size);
-    need(gasnet_AMRequestMedium4(next, COPY, source, size, HIGH(&copied), LOW(&copied),
-                                 HIGH(theirs), LOW(theirs)) == GASNET_OK,
-         "no copy");
+    require(gasnet_AMRequestMedium4(next, COPY, source, size, HIGH(&copied), LOW(&copied),
+                                    HIGH(theirs), LOW(theirs)) == GASNET_OK,
+            "the request to copy failed");
     wait_for(&copied);
     fetch_t fetch = {&sent, theirs, target, size};
-    need(gasnet_AMRequestMedium0(next, SEND_BACK, &fetch, sizeof fetch) == GASNET_OK, "no fetch");
+    require(gasnet_AMRequestMedium0(next, SEND_BACK, &fetch, sizeof fetch) == GASNET_OK,
+            "the request to send back failed");
     wait_for(&sent);
-    need(memcmp(source, target, size) == 0, "other bytes came back");
+    require(memcmp(source, target, size) == 0, "the bytes that came back differ");
 }
 
-static void some_at_once(void)
+static void use_some(void)
 {
     const gasnet_node_t next = (me + 1) % nodes;
     char *there = (char *)table[next].addr + (4 << 20), from[64], to[64] = {0};
@@ -261,10 +271,10 @@ static void some_at_once(void)
         sched_yield();
     gex_Event_t gets[2] = {GEX_EVENT_INVALID, gex_RMA_GetNB(team, to, next, there, sizeof to, 0)};
     gex_Event_WaitSome(gets, 2, 0);
-    need(memcmp(from, to, sizeof to) == 0, "a put and a get differ");
+    require(memcmp(from, to, sizeof to) == 0, "the get did not give the bytes of the put");
 }
 
-static void strided(void)
+static void use_strided(void)
 {
     const gasnet_node_t next = (me + 1) % nodes;
     char *there = (char *)table[next].addr + (5 << 20), from[256], to[256] = {0};
@@ -275,23 +285,24 @@ static void strided(void)
     gex_VIS_StridedPutBlocking(team, next, there, far_strides, from, near_strides, 4, counts, 1, 0);
     gex_VIS_StridedGetBlocking(team, to, near_strides, next, there, far_strides, 4, counts, 1, 0);
     for (unsigned i = 0; i < sizeof to; i++)
-        need(to[i] == (i < 128 && i % 16 < 4 ? from[i] : 0), "strided bytes are elsewhere");
+        require(to[i] == (i < 128 && i % 16 < 4 ? from[i] : 0),
+                "strided bytes are at wrong places");
 }
 
 int main(int argc, char **argv)
 {
-    static void (*const parts[])(void) = {tasks, outside_the_segment, some_at_once, strided};
-    start(&argc, &argv);
-    barrier('s'); // all ranks know their handlers
-    need(GASNETI_MAX_THREADS > TASKS * 64, "too few threads are allowed");
+    static void (*const parts[])(void) = {run_tasks, copy_outside, use_some, use_strided};
+    client_start(&argc, &argv);
+    wait_barrier('s'); // all ranks have registered their handlers
+    require(GASNETI_MAX_THREADS > TASKS * 64, "GASNETI_MAX_THREADS is too small");
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         parts[i]();
-        barrier((int)i);
+        wait_barrier((int)i);
     }
     stop_polling = true;
     while (polling)
         sched_yield();
-    barrier('e');
+    wait_barrier('e');
     gasnet_exit(argc > 1 ? atoi(argv[1]) : 0);
     return 0;
 }
