@@ -1,9 +1,9 @@
-/* gasnet_perf: latency, rate and bandwidth of a GASNet, beside the raw limits of the machine. */
+/* gasnet_perf: latency, rate and bandwidth of a GASNet, next to the raw limits of the machine. */
 #include "perf.h"
 
 #include <stdio.h>
 
-/* The sizes of a lone put or get. */
+/* The sizes of a single put or get. */
 #define SIZES "1,8,64,512,2K,8K,32K,128K,1M"
 
 const aq_perf_test_t aq_perf_tests[] = {
@@ -27,11 +27,11 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_PAIR,
      .lead = aq_perf_reqreq,
      .follow = aq_perf_reqreq_follow,
-     .about = "round trip where the answer is a request that the peer's main loop sends, us"},
+     .about = "round trip in which the peer answers by a request from its main loop, us"},
     {.name = "am-flood",
      .part = AQ_PERF_PAIR,
      .lead = aq_perf_flood,
-     .about = "short requests one way, until the last is counted and acknowledged, us each"},
+     .about = "short requests one way until the last one is acknowledged, us each"},
     {.name = "put",
      .part = AQ_PERF_PAIR,
      .sizes = SIZES,
@@ -46,7 +46,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_PAIR,
      .sizes = "8",
      .lead = aq_perf_put_rate,
-     .about = "NBI puts, 64 between waits, M/s (millions a second)"},
+     .about = "NBI puts, 64 between waits, M/s (millions per second)"},
     {.name = "get-rate",
      .part = AQ_PERF_PAIR,
      .sizes = "8",
@@ -56,7 +56,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_PAIR,
      .sizes = "64K,1M,4M",
      .lead = aq_perf_put_bw,
-     .about = "NBI puts, 16 between waits, MB/s (10^6 bytes a second)"},
+     .about = "NBI puts, 16 between waits, MB/s (10^6 bytes per second)"},
     {.name = "get-bw",
      .part = AQ_PERF_PAIR,
      .sizes = "64K,1M,4M",
@@ -89,12 +89,12 @@ const aq_perf_test_t aq_perf_tests[] = {
      .limit = aq_perf_blocks_limit,
      .room = aq_perf_blocks_room,
      .lead = aq_perf_raw_blocks,
-     .about = "no GASNet: memcpy of each of these blocks, us"},
+     .about = "no GASNet: memcpy of the same blocks, us"},
     {.name = "fadd",
      .part = AQ_PERF_PAIR,
      .set_up = aq_perf_atomic_set_up,
      .lead = aq_perf_fadd,
-     .about = "remote atomic add to 8 bytes that fetches, blocking, us"},
+     .about = "remote atomic fetch-and-add to 8 bytes, blocking, us"},
     {.name = "add",
      .part = AQ_PERF_PAIR,
      .set_up = aq_perf_atomic_set_up,
@@ -104,7 +104,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_PAIR,
      .set_up = aq_perf_atomic_set_up,
      .lead = aq_perf_fadd_rate,
-     .about = "NBI adds that fetch, 64 between waits, M/s"},
+     .about = "NBI fetch-and-adds, 64 between waits, M/s"},
     {.name = "add-rate",
      .part = AQ_PERF_PAIR,
      .set_up = aq_perf_atomic_set_up,
@@ -113,7 +113,7 @@ const aq_perf_test_t aq_perf_tests[] = {
     {.name = "raw-add",
      .part = AQ_PERF_ALONE,
      .lead = aq_perf_raw_add,
-     .about = "no GASNet: atomic add of the processor to 8 bytes (raw-add, raw-add-rate)"},
+     .about = "no GASNet: atomic add to 8 bytes by the processor (raw-add, raw-add-rate)"},
     {.name = "barrier",
      .part = AQ_PERF_ALL,
      .each = aq_perf_barrier,
@@ -122,7 +122,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_ALL,
      .set_up = aq_perf_barrier_sub_set_up,
      .each = aq_perf_barrier_sub,
-     .about = "barrier over each half of the ranks at once (ranks < 4: over a team of all), us"},
+     .about = "barriers of both halves of the ranks at once (ranks < 4: of a team of all), us"},
     {.name = "broadcast",
      .part = AQ_PERF_ALL,
      .sizes = "8,64K",
@@ -137,7 +137,7 @@ const aq_perf_test_t aq_perf_tests[] = {
      .part = AQ_PERF_ALL,
      .sizes = "8,64K",
      .each = aq_perf_reduce_all,
-     .about = "sum of 8-byte integers, known to all, us"},
+     .about = "sum of 8-byte integers at all ranks, us"},
     {.name = "team",
      .part = AQ_PERF_ALL,
      .each = aq_perf_team,
@@ -154,7 +154,7 @@ const aq_perf_test_t aq_perf_tests[] = {
               "(raw-udp-bw)"},
     {.name = NULL}};
 
-/* Follows the first test of all ranks in a phase of its own: the ranks must sleep meanwhile. */
+/* Runs after the first test of all ranks, in a phase of its own, because other ranks must sleep. */
 static const aq_perf_test_t barrier_bound = {
     .name = "barrier-bound", .part = AQ_PERF_ALONE, .lead = aq_perf_barrier_bound};
 
@@ -170,7 +170,7 @@ static aq_perf_sizes_t sizes_of(const aq_perf_test_t *test)
     return sizes;
 }
 
-/* What half of a segment must hold. */
+/* The size of half a segment that all tests need, in bytes. */
 static size_t largest_room(void)
 {
     size_t largest = 1;
@@ -197,7 +197,7 @@ static void lead_size(const aq_perf_test_t *test, size_t bytes)
     aq_perf_report_frames(test->name, bytes);
 }
 
-static void lead(const aq_perf_test_t *test)
+static void lead_test(const aq_perf_test_t *test)
 {
     aq_perf_sizes_t sizes = sizes_of(test);
     size_t limit = test->limit ? test->limit() : aq_perf_job.half;
@@ -207,7 +207,7 @@ static void lead(const aq_perf_test_t *test)
         if (sizes.bytes[s] <= limit)
             lead_size(test, sizes.bytes[s]);
         else
-            fprintf(stderr, "gasnet_perf: %s: %zu bytes left out, for the limit here is %zu\n",
+            fprintf(stderr, "gasnet_perf: %s: %zu bytes left out because the limit is %zu\n",
                     test->name, sizes.bytes[s], limit);
     }
     if (test->each)
@@ -226,7 +226,7 @@ static void run_test(const aq_perf_test_t *test)
     static unsigned phase;
 
     if (aq_perf_job.rank == 0) {
-        lead(test);
+        lead_test(test);
         return;
     }
     aq_perf_phase_enter();
@@ -236,7 +236,7 @@ static void run_test(const aq_perf_test_t *test)
         aq_perf_together_follow(test->each);
     else if (test->follow)
         test->follow(phase);
-    aq_perf_phase_serve(phase); /* whatever it did: until rank 0 closes the phase */
+    aq_perf_phase_serve(phase); /* until rank 0 closes the phase */
     phase++;
 }
 
@@ -254,7 +254,7 @@ static void run_all(void)
     }
 }
 
-/* Collective: objects like teams, which all ranks must make in the same order. */
+/* Creates objects such as teams. Collective: all ranks must create them in the same order. */
 static void set_up_all(void)
 {
     for (size_t t = 0; t < aq_perf_options.ntests; t++)

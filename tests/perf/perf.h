@@ -1,19 +1,19 @@
 /*
- * gasnet_perf: what its files share.
+ * gasnet_perf: the declarations that its files share.
  *
  * Only the public GASNet-EX API is used, so the same sources compile against any GASNet.
  *
  *   gasnet_perf.c    main, the list of tests, how a test runs over the ranks
  *   perf_options.c   the command line
- *   perf_job.c       init, segments, phases: who measures, who serves, who sleeps
+ *   perf_job.c       init, segments, phases: which ranks measure, serve and sleep
  *   perf_measure.c   warm-up, batches, median
  *   perf_report.c    the table, JSON, memory figures
- *   perf_together.c  tests that every rank takes part in
+ *   perf_together.c  tests in which every rank takes part
  *   perf_am.c perf_rma.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c   the tests
  *
  * Rank 0 measures, and its peer is rank 1 (itself in a job of one rank). A phase is one test with
  * all its sizes. Ranks without a part in a phase sleep between polls, so that they take no
- * processor time from those that have one.
+ * processor time from the others.
  */
 #ifndef PERF_H
 #define PERF_H
@@ -28,28 +28,28 @@
 
 enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32 };
 
-/* One batch of n operations of so many bytes each. Returns the seconds it took. */
+/* Runs a batch of n operations of so many bytes each; returns its seconds. */
 typedef double (*aq_perf_batch_t)(size_t bytes, unsigned long n);
 
-/* n operations of so many bytes each, as every rank of a test runs them. */
+/* Runs n operations of so many bytes each, on every rank. */
 typedef void (*aq_perf_each_t)(size_t bytes, unsigned long n);
 
 typedef enum aq_perf_part {
-    AQ_PERF_ALONE, /* rank 0 alone: everyone else sleeps */
-    AQ_PERF_PAIR,  /* rank 0 and its peer: the peer serves */
+    AQ_PERF_ALONE, /* rank 0; all other ranks sleep */
+    AQ_PERF_PAIR,  /* rank 0 and its peer, which serves */
     AQ_PERF_ALL    /* every rank */
 } aq_perf_part_t;
 
 typedef struct aq_perf_test {
     const char *name;
     aq_perf_part_t part;
-    const char *sizes;        /* the sizes measured unless --size is given; NULL: has no size */
+    const char *sizes;        /* the sizes unless --size is given; NULL: the test has none */
     size_t (*limit)(void);    /* the largest legal size; NULL: half the segment */
-    size_t (*room)(size_t);   /* the half of a segment that a size needs; NULL: as many bytes */
-    void (*set_up)(void);     /* what every rank does before the first test; NULL: nothing */
-    aq_perf_each_t each;      /* what every rank does, for a test of all ranks; else: */
-    void (*lead)(size_t);     /* what rank 0 does for one size */
-    void (*follow)(unsigned); /* what the peer does in that phase; NULL: serve */
+    size_t (*room)(size_t);   /* bytes of half a segment that a size needs; NULL: the size */
+    void (*set_up)(void);     /* every rank calls it before the first test; NULL: no call */
+    aq_perf_each_t each;      /* every rank runs it, in a test of all ranks; else NULL */
+    void (*lead)(size_t);     /* rank 0 runs it for one size */
+    void (*follow)(unsigned); /* the peer runs it in that phase; NULL: the peer serves */
     const char *about;
 } aq_perf_test_t;
 
@@ -60,10 +60,10 @@ typedef struct aq_perf_sizes {
 
 typedef struct aq_perf_options {
     bool json, memory, frames, list, help;
-    unsigned long iters; /* operations in a batch; 0: as many as fit */
+    unsigned long iters; /* operations in a batch; 0: as many as fit in `seconds` */
     double seconds;      /* for the batches of one measurement */
     aq_perf_sizes_t sizes;
-    size_t blocks; /* in an operation on memory in pieces */
+    size_t blocks; /* of a non-contiguous operation */
     size_t ntests;
     const aq_perf_test_t *tests[AQ_PERF_MAX_TESTS];
 } aq_perf_options_t;
@@ -72,10 +72,10 @@ typedef struct aq_perf_job {
     gex_EP_t ep;
     gex_TM_t tm;
     gex_Rank_t rank, size, peer;
-    size_t half;       /* a segment is two halves: the first is written to, the second is read */
-    char *source;      /* second half of my segment */
-    char *target;      /* first half of my segment */
-    char *peer_target; /* first half of the peer's segment, as an address of the peer */
+    size_t half;       /* bytes; tests write to the first half of a segment and read the second */
+    char *source;      /* second half of this rank's segment */
+    char *target;      /* first half of this rank's segment */
+    char *peer_target; /* first half of the peer's segment, in its address space */
     char *peer_source;
     char *lead_target; /* first half of the segment of rank 0 */
 } aq_perf_job_t;
@@ -102,7 +102,8 @@ enum aq_perf_handler {
     AQ_PERF_LONG_BACK
 };
 
-/* perf_options.c: false, with a sentence in `why`, when the command line cannot be obeyed. */
+/* perf_options.c: returns false, with a message in `why`, if the command line is wrong. `room` is
+ * the size of `why` in bytes. */
 bool aq_perf_options_parse(int argc, char **argv, char *why, size_t room);
 bool aq_perf_sizes_parse(const char *text, aq_perf_sizes_t *sizes);
 void aq_perf_help(void);
@@ -112,12 +113,12 @@ void aq_perf_job_init(int *argc, char ***argv);
 void aq_perf_job_attach(size_t largest);
 void aq_perf_job_barrier(void);
 void aq_perf_job_exit(int code) __attribute__((noreturn));
-void aq_perf_phase_open(void);        /* rank 0: returns when all others are in the phase */
+void aq_perf_phase_open(void);        /* rank 0: waits until all others are in the phase */
 void aq_perf_phase_close(void);       /* rank 0 */
 void aq_perf_phase_enter(void);       /* others: tells rank 0 */
-bool aq_perf_phase_over(unsigned k);  /* others: has rank 0 closed phase k, counted from 0? */
-void aq_perf_phase_serve(unsigned k); /* others: poll, at full speed, until it has */
-void aq_perf_phase_sleep(unsigned k); /* others: poll now and then until it has */
+bool aq_perf_phase_over(unsigned k);  /* others: true if rank 0 has closed phase k (from 0) */
+void aq_perf_phase_serve(unsigned k); /* others: poll at full speed until phase k is closed */
+void aq_perf_phase_sleep(unsigned k); /* others: poll, with pauses, until phase k is closed */
 
 /* perf_measure.c */
 double aq_perf_now(void);
@@ -134,9 +135,9 @@ const char *aq_perf_conduit(void);
 void aq_perf_report_title(void);
 void aq_perf_report(const char *test, size_t bytes, double value, const char *unit);
 void aq_perf_report_memory(void);
-void aq_perf_report_peers(void); /* connections and what they cost, where there are any */
-/* Messages for each packet since the last call, of a runtime that tells them; and none the first
- * time. */
+void aq_perf_report_peers(void); /* connections and their cost, if there are any */
+/* Reports the messages per packet since the last call, if the runtime counts them. The first call
+ * reports nothing. */
 void aq_perf_report_frames(const char *test, size_t bytes);
 
 /* perf_am.c */
@@ -189,11 +190,11 @@ void aq_perf_barrier_sub(size_t bytes, unsigned long n);
 /* perf_raw.c */
 typedef struct aq_perf_child {
     pid_t pid;
-    cpu_set_t allowed; /* where this process may run */
+    cpu_set_t allowed; /* the processors on which this process may run */
 } aq_perf_child_t;
 
-/* Starts a child that runs the loop, which never returns, on another processor where there are two,
- * and pins this process as well; then waits for its end. */
+/* Starts a child that runs `loop`, which must not return, on another processor if there are two;
+ * pins this process as well. aq_perf_raw_child_end waits for the child and unpins this process. */
 aq_perf_child_t aq_perf_raw_child(void (*loop)(void), bool same_core);
 void aq_perf_raw_child_end(aq_perf_child_t child);
 void aq_perf_raw_die(const char *what) __attribute__((noreturn));

@@ -1,13 +1,13 @@
-/* Active messages: round trips, request against request, flood. */
+/* Active messages: round trips, a request answered by a request, floods. */
 #include "perf.h"
 
-static _Atomic unsigned long answers; /* replies and pongs that came back to rank 0 */
-static _Atomic unsigned long pings;   /* requests of am-reqreq that came in */
+static _Atomic unsigned long answers; /* replies and pongs that rank 0 has received */
+static _Atomic unsigned long pings;   /* requests of am-reqreq that have arrived */
 static unsigned long pings_answered;
-static _Atomic unsigned long flooded;    /* messages of am-flood that came in */
-static _Atomic unsigned long flood_goal; /* when that many came, acknowledge */
+static _Atomic unsigned long flooded;    /* messages of am-flood that have arrived */
+static _Atomic unsigned long flood_goal; /* the count to acknowledge */
 
-/* For counts with at most one message under way: no two handlers can be here at a time. */
+/* For counts of tests with at most one message in flight: no two handlers run at the same time. */
 static void count_one(_Atomic unsigned long *count)
 {
     unsigned long next = atomic_load_explicit(count, memory_order_relaxed) + 1;
@@ -15,7 +15,7 @@ static void count_one(_Atomic unsigned long *count)
     atomic_store_explicit(count, next, memory_order_release);
 }
 
-static bool reached(_Atomic unsigned long *count, unsigned long goal)
+static bool count_reached(_Atomic unsigned long *count, unsigned long goal)
 {
     return atomic_load_explicit(count, memory_order_acquire) == goal;
 }
@@ -65,7 +65,7 @@ static void on_flood_goal(gex_Token_t token, gex_AM_Arg_t goal)
     gex_AM_ReplyShort0(token, AQ_PERF_SHORT_BACK, 0);
 }
 
-/* An atomic add, for with a progress thread two of these handlers may run at a time. */
+/* Adds atomically: with a progress thread two of these handlers may run at the same time. */
 static void on_flood(gex_Token_t token)
 {
     unsigned long count = atomic_fetch_add_explicit(&flooded, 1, memory_order_relaxed) + 1;
@@ -93,7 +93,7 @@ void aq_perf_am_register(void)
     gex_EP_RegisterHandlers(aq_perf_job.ep, table, sizeof table / sizeof table[0]);
 }
 
-static size_t least(size_t a, size_t b, size_t c)
+static size_t min_of_three(size_t a, size_t b, size_t c)
 {
     size_t ab = a < b ? a : b;
 
@@ -104,16 +104,16 @@ size_t aq_perf_medium_limit(void)
 {
     const aq_perf_job_t *job = &aq_perf_job;
 
-    return least(gex_AM_MaxRequestMedium(job->tm, job->peer, GEX_EVENT_NOW, 0, 0),
-                 gex_AM_MaxReplyMedium(job->tm, job->peer, GEX_EVENT_NOW, 0, 0), job->half);
+    return min_of_three(gex_AM_MaxRequestMedium(job->tm, job->peer, GEX_EVENT_NOW, 0, 0),
+                        gex_AM_MaxReplyMedium(job->tm, job->peer, GEX_EVENT_NOW, 0, 0), job->half);
 }
 
 size_t aq_perf_long_limit(void)
 {
     const aq_perf_job_t *job = &aq_perf_job;
 
-    return least(gex_AM_MaxRequestLong(job->tm, job->peer, GEX_EVENT_NOW, 0, 0),
-                 gex_AM_MaxReplyLong(job->tm, job->peer, GEX_EVENT_NOW, 0, 0), job->half);
+    return min_of_three(gex_AM_MaxRequestLong(job->tm, job->peer, GEX_EVENT_NOW, 0, 0),
+                        gex_AM_MaxReplyLong(job->tm, job->peer, GEX_EVENT_NOW, 0, 0), job->half);
 }
 
 static double short_batch(size_t bytes, unsigned long n)
@@ -125,7 +125,7 @@ static double short_batch(size_t bytes, unsigned long n)
     for (unsigned long i = 0; i < n; i++) {
         gex_AM_RequestShort0(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_SHORT, 0);
         goal++;
-        GASNET_BLOCKUNTIL(reached(&answers, goal));
+        GASNET_BLOCKUNTIL(count_reached(&answers, goal));
     }
     return aq_perf_now() - start;
 }
@@ -139,7 +139,7 @@ static double medium_batch(size_t bytes, unsigned long n)
         gex_AM_RequestMedium0(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_MEDIUM, aq_perf_job.source,
                               bytes, GEX_EVENT_NOW, 0);
         goal++;
-        GASNET_BLOCKUNTIL(reached(&answers, goal));
+        GASNET_BLOCKUNTIL(count_reached(&answers, goal));
     }
     return aq_perf_now() - start;
 }
@@ -153,7 +153,7 @@ static double long_batch(size_t bytes, unsigned long n)
         gex_AM_RequestLong0(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_LONG, aq_perf_job.source,
                             bytes, aq_perf_job.peer_target, GEX_EVENT_NOW, 0);
         goal++;
-        GASNET_BLOCKUNTIL(reached(&answers, goal));
+        GASNET_BLOCKUNTIL(count_reached(&answers, goal));
     }
     return aq_perf_now() - start;
 }
@@ -169,7 +169,7 @@ static void answer_ping(void)
     gex_AM_RequestShort0(aq_perf_job.tm, 0, AQ_PERF_PONG, 0);
 }
 
-/* Rank 0 answers too, for in a job of one rank it is its own peer. */
+/* Rank 0 answers, too: in a job of one rank it is its own peer. */
 static double reqreq_batch(size_t bytes, unsigned long n)
 {
     unsigned long goal = atomic_load(&answers);
@@ -179,10 +179,10 @@ static double reqreq_batch(size_t bytes, unsigned long n)
     for (unsigned long i = 0; i < n; i++) {
         gex_AM_RequestShort0(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_PING, 0);
         goal++;
-        GASNET_BLOCKUNTIL(reached(&answers, goal) || ping_waits());
+        GASNET_BLOCKUNTIL(count_reached(&answers, goal) || ping_waits());
         if (ping_waits()) {
             answer_ping();
-            GASNET_BLOCKUNTIL(reached(&answers, goal));
+            GASNET_BLOCKUNTIL(count_reached(&answers, goal));
         }
     }
     return aq_perf_now() - start;
@@ -203,12 +203,12 @@ static double flood_batch(size_t bytes, unsigned long n)
 
     (void)bytes;
     gex_AM_RequestShort1(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_FLOOD_GOAL, 0, (gex_AM_Arg_t)n);
-    GASNET_BLOCKUNTIL(reached(&answers, goal));
+    GASNET_BLOCKUNTIL(count_reached(&answers, goal));
 
     double start = aq_perf_now();
     for (unsigned long i = 0; i < n; i++)
         gex_AM_RequestShort0(aq_perf_job.tm, aq_perf_job.peer, AQ_PERF_FLOOD, 0);
-    GASNET_BLOCKUNTIL(reached(&answers, goal + 1));
+    GASNET_BLOCKUNTIL(count_reached(&answers, goal + 1));
     return aq_perf_now() - start;
 }
 

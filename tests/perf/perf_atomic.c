@@ -13,7 +13,7 @@ void aq_perf_atomic_set_up(void)
         gex_AD_Create(&domain, aq_perf_job.tm, GEX_DT_U64, GEX_OP_FADD | GEX_OP_ADD, 0);
 }
 
-static double blocking(gex_OP_t op, unsigned long n)
+static double blocking_batch(gex_OP_t op, unsigned long n)
 {
     const gex_AD_t ad = domain;
     const gex_Rank_t peer = aq_perf_job.peer;
@@ -26,7 +26,7 @@ static double blocking(gex_OP_t op, unsigned long n)
     return aq_perf_now() - start;
 }
 
-static double windows(gex_OP_t op, unsigned long n)
+static double window_batch(gex_OP_t op, unsigned long n)
 {
     const gex_AD_t ad = domain;
     const gex_Rank_t peer = aq_perf_job.peer;
@@ -45,28 +45,28 @@ static double windows(gex_OP_t op, unsigned long n)
 static double fadd_batch(size_t bytes, unsigned long n)
 {
     (void)bytes;
-    return blocking(GEX_OP_FADD, n);
+    return blocking_batch(GEX_OP_FADD, n);
 }
 
 static double add_batch(size_t bytes, unsigned long n)
 {
     (void)bytes;
-    return blocking(GEX_OP_ADD, n);
+    return blocking_batch(GEX_OP_ADD, n);
 }
 
 static double fadd_rate_batch(size_t bytes, unsigned long n)
 {
     (void)bytes;
-    return windows(GEX_OP_FADD, n);
+    return window_batch(GEX_OP_FADD, n);
 }
 
 static double add_rate_batch(size_t bytes, unsigned long n)
 {
     (void)bytes;
-    return windows(GEX_OP_ADD, n);
+    return window_batch(GEX_OP_ADD, n);
 }
 
-/* In the segment, as the others do, but in this process's own part of it. */
+/* Adds to the segment of this process by an instruction of the processor. */
 static double raw_add_batch(size_t bytes, unsigned long n)
 {
     _Atomic uint64_t *target = (_Atomic uint64_t *)(void *)aq_perf_job.target;

@@ -1,4 +1,4 @@
-/* The barrier over all ranks, and the least that it can take where ranks share processors. */
+/* The barrier over all ranks, and a lower bound of its time if ranks share processors. */
 #include "perf.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@ void aq_perf_barrier(size_t bytes, unsigned long n)
         aq_perf_job_barrier();
 }
 
-static unsigned processors(void)
+static unsigned allowed_processors(void)
 {
     cpu_set_t set;
 
@@ -20,7 +20,7 @@ static unsigned processors(void)
 void aq_perf_barrier_bound(size_t bytes)
 {
     gex_Rank_t here;
-    unsigned cores = processors();
+    unsigned cores = allowed_processors();
 
     (void)bytes;
     gex_System_QueryHostInfo(NULL, &here, NULL);

@@ -1,8 +1,9 @@
 /*
  * Collectives and teams, over all ranks.
  *
- * The root of a broadcast or a reduction goes round, so that each waits for the one before: with
- * one root for all, ranks could run ahead of each other, and the figure would be a rate.
+ * Each rank in turn is the root of a broadcast or a reduction, so that each operation waits for the
+ * previous one. With a fixed root, ranks could run ahead of each other, and the figure would be a
+ * rate.
  */
 #include "perf.h"
 
@@ -10,8 +11,8 @@
 
 static gex_TM_t sub_team;
 
-/* The team split in two, or all of it in a job too small for that, with the ranks turned round. */
-static gex_TM_t split(void)
+/* Splits the team in two, or in one if the job has fewer than 4 ranks, and reverses the ranks. */
+static gex_TM_t split_team(void)
 {
     const aq_perf_job_t *job = &aq_perf_job;
     int color = job->size >= 4 && job->rank >= job->size / 2;
@@ -25,7 +26,7 @@ static gex_TM_t split(void)
 void aq_perf_barrier_sub_set_up(void)
 {
     if (sub_team == GEX_TM_INVALID)
-        sub_team = split();
+        sub_team = split_team();
 }
 
 void aq_perf_barrier_sub(size_t bytes, unsigned long n)
@@ -39,7 +40,7 @@ void aq_perf_team(size_t bytes, unsigned long n)
 {
     (void)bytes;
     for (unsigned long i = 0; i < n; i++)
-        gex_TM_Destroy(split(), NULL, 0);
+        gex_TM_Destroy(split_team(), NULL, 0);
 }
 
 static gex_Rank_t root_of(unsigned long i)
@@ -56,7 +57,7 @@ void aq_perf_broadcast(size_t bytes, unsigned long n)
             gex_Coll_BroadcastNB(job->tm, root_of(i), job->target, job->source, bytes, 0));
 }
 
-static size_t elements(size_t bytes)
+static size_t element_count(size_t bytes)
 {
     return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
@@ -67,7 +68,7 @@ void aq_perf_reduce_one(size_t bytes, unsigned long n)
 
     for (unsigned long i = 0; i < n; i++)
         gex_Event_Wait(gex_Coll_ReduceToOneNB(job->tm, root_of(i), job->target, job->source,
-                                              GEX_DT_U64, sizeof(uint64_t), elements(bytes),
+                                              GEX_DT_U64, sizeof(uint64_t), element_count(bytes),
                                               GEX_OP_ADD, NULL, NULL, 0));
 }
 
@@ -77,6 +78,6 @@ void aq_perf_reduce_all(size_t bytes, unsigned long n)
 
     for (unsigned long i = 0; i < n; i++)
         gex_Event_Wait(gex_Coll_ReduceToAllNB(job->tm, job->target, job->source, GEX_DT_U64,
-                                              sizeof(uint64_t), elements(bytes), GEX_OP_ADD, NULL,
-                                              NULL, 0));
+                                              sizeof(uint64_t), element_count(bytes), GEX_OP_ADD,
+                                              NULL, NULL, 0));
 }

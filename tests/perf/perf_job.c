@@ -2,10 +2,10 @@
  * The job of gasnet_perf: its start, its segments, and its phases.
  *
  *   rank 0      open ......... measures ......... close
- *   others      enter   serve, follow or sleep    over
+ *   others      enter   serve, follow or sleep    end
  *
- * The phases run on active messages alone: a collective barrier between them might spin, and so
- * take the processors from the ranks that measure.
+ * Phases use only active messages: a collective barrier between phases might spin and take
+ * processor time from the ranks that measure.
  */
 #include "perf.h"
 
@@ -15,8 +15,8 @@
 
 aq_perf_job_t aq_perf_job;
 
-static _Atomic unsigned ready_count; /* on rank 0: how many ranks entered, over all phases */
-static _Atomic unsigned done_count;  /* on the others: how many phases are closed */
+static _Atomic unsigned ready_count; /* on rank 0: entries of all ranks into all phases */
+static _Atomic unsigned done_count;  /* on the others: the number of closed phases */
 
 static void on_ready(gex_Token_t token)
 {
@@ -45,9 +45,9 @@ void aq_perf_job_init(int *argc, char ***argv)
     aq_perf_job_t *job = &aq_perf_job;
     gex_Client_t client;
 
-    unsetenv("GASNET_SPAWN_CONDUIT"); /* one program measures every conduit: no warning of that */
+    unsetenv("GASNET_SPAWN_CONDUIT"); /* one program measures every conduit: avoids a warning */
     if (gex_Client_Init(&client, &job->ep, &job->tm, "GASNET_PERF", argc, argv, 0) != GASNET_OK)
-        exit(1); /* the library has said why */
+        exit(1); /* the library has printed the reason */
     job->rank = gex_TM_QueryRank(job->tm);
     job->size = gex_TM_QuerySize(job->tm);
     job->peer = job->size > 1 ? 1 : 0;
@@ -62,7 +62,7 @@ void aq_perf_job_exit(int code)
 {
     fflush(stdout);
     fflush(stderr);
-    aq_perf_job_barrier(); /* or the exit of one rank could cut short what rank 0 prints */
+    aq_perf_job_barrier(); /* else the exit of one rank could cut off the output of rank 0 */
     gasnet_exit(code);
     __builtin_unreachable();
 }
@@ -77,8 +77,9 @@ static char *segment_of(gex_Rank_t rank, size_t *size)
     return base;
 }
 
-/* Halves as large as the smallest segment of rank 0 and its peer allows, and equal on both. */
-static void lay_out(void)
+/* Divides segments into halves, of the same size on all ranks that measure: the smaller one of the
+ * segments of rank 0 and its peer decides. */
+static void divide_segments(void)
 {
     aq_perf_job_t *job = &aq_perf_job;
     size_t lead_size, peer_size, my_size;
@@ -94,7 +95,7 @@ static void lay_out(void)
     job->lead_target = lead_base;
 }
 
-/* Touches what will be read and written, so that no measurement counts page faults. */
+/* Touches the memory that tests read and write, so that no measurement includes page faults. */
 static void touch_segment(void)
 {
     size_t size;
@@ -119,7 +120,7 @@ void aq_perf_job_attach(size_t largest)
     aq_perf_together_register();
     if (gex_Segment_Attach(&segment, aq_perf_job.tm, size) != GASNET_OK)
         gasnet_exit(1);
-    lay_out();
+    divide_segments();
     if (aq_perf_options.ntests)
         touch_segment();
     aq_perf_job_barrier();
@@ -154,7 +155,7 @@ void aq_perf_phase_serve(unsigned k)
     GASNET_BLOCKUNTIL(aq_perf_phase_over(k));
 }
 
-/* The pauses grow to 16 ms: with many ranks, polls each millisecond would show in the figures. */
+/* Pauses grow to 16 ms: with many ranks, polls every millisecond would affect the figures. */
 void aq_perf_phase_sleep(unsigned k)
 {
     struct timespec pause = {0, 1000000};

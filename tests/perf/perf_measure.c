@@ -1,4 +1,4 @@
-/* One measurement: find a batch size (which warms up), run batches, take the median. */
+/* A measurement finds a batch size, which warms up, runs batches and reports the median. */
 #include "perf.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@ double aq_perf_now(void)
 }
 
 /*
- * Doubles the batch until it is long enough. Each size must be so twice in a row: the first message
- * to a peer, or a moment without the processor, can make a small batch look long.
+ * Doubles the batch until it is long enough twice in a row. The first message to a peer, or a
+ * moment without the processor, can make a small batch look long.
  */
 static unsigned long fit_batch(aq_perf_batch_t batch, size_t bytes)
 {
@@ -42,7 +42,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t count)
+static double median_of(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -59,5 +59,5 @@ double aq_perf_measure(aq_perf_batch_t batch, size_t bytes)
         took[count] = batch(bytes, n);
         total += took[count++];
     }
-    return median(took, count) / (double)n;
+    return median_of(took, count) / (double)n;
 }

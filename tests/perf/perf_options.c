@@ -1,4 +1,4 @@
-/* The command line of gasnet_perf. Every rank reads it; rank 0 speaks about it. */
+/* The command line of gasnet_perf. Every rank parses it; rank 0 prints messages about it. */
 #include "perf.h"
 
 #include <stdarg.h>
@@ -14,27 +14,27 @@ aq_perf_options_t aq_perf_options = {.seconds = 0.2, .blocks = 256};
 static const char *const usage =
     "usage: gasnet_perf [TEST...] [--size N[,N...]] [--blocks N] [--iters N]\n"
     "                   [--time SECONDS] [--json] [--memory] [--frames] [--list] [--help]\n\n"
-    "Runs the tests named, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
-    "other ranks sleep, but for collectives. A measurement is a warm-up, then at least 7 batches\n"
-    "of operations; the median batch is reported.\n\n"
+    "Runs the named tests, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
+    "other ranks sleep, except in collectives. A measurement is a warm-up and at least 7 batches\n"
+    "of operations; the median of the batches is reported.\n\n"
     "  --size N,...    bytes, K and M allowed, for the tests that have a size\n"
     "  --blocks N      blocks in a strided or vector operation (256); the size is that of a block\n"
-    "  --json          one object a line instead of a table\n"
+    "  --json          one object per line instead of a table\n"
     "  --iters N       operations in a batch, instead of as many as fit in the time\n"
     "  --time SECONDS  for the batches of one measurement (0.2)\n"
-    "  --memory        what the runtime holds on rank 0 before the first message, in KB;\n"
-    "                  with no TEST, only this; else what peers cost after them too\n"
-    "  --frames        after each test, how many messages, puts and gets shared a packet\n"
+    "  --memory        the memory of the runtime on rank 0 before the first message, in KB; with\n"
+    "                  a TEST also the cost of peers after the tests\n"
+    "  --frames        after each test, the number of messages, puts and gets per packet\n"
     "  --list          the names of the tests\n"
     "  --help          this text\n\n"
-    "A size beyond what the job allows is left out, and standard error says so.\n"
+    "A size above the limit of the job is left out, with a message on standard error.\n"
     "us: microseconds, lower is better. M/s and MB/s: higher is better.\n\n";
 
 static const char *const bound_note =
-    "\nbarrier-bound is printed where a host has more ranks than processors. There each rank\n"
-    "costs two context switches, so that a barrier takes at least\n"
-    "2 * ranks on the host * raw-switch / processors. So does all else that no rank can leave\n"
-    "before all have come: reduce-all, team.\n";
+    "\nbarrier-bound is printed if a host has more ranks than processors. Each rank then costs\n"
+    "two context switches, so that a barrier takes at least\n"
+    "2 * ranks on the host * raw-switch / processors. The same bound applies to reduce-all and\n"
+    "team, which no rank can leave before all ranks have entered.\n";
 
 void aq_perf_help(void)
 {
@@ -47,7 +47,7 @@ void aq_perf_help(void)
 
 static bool parse_size(const char *text, char **end, size_t *size)
 {
-    /* strtoul would take a sign and leading blanks. */
+    /* strtoul would accept a sign and leading blanks. */
     if (*text < '0' || *text > '9')
         return false;
     errno = 0;
@@ -114,7 +114,7 @@ static bool parse_seconds(const char *text)
     return *text && *end == '\0' && aq_perf_options.seconds > 0 && aq_perf_options.seconds <= 3600;
 }
 
-static bool complain(char *why, size_t room, const char *format, ...)
+static bool set_error(char *why, size_t room, const char *format, ...)
 {
     va_list args;
 
@@ -138,19 +138,20 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
         if (strcmp(option, values[v].option) != 0)
             continue;
         if (!text)
-            return complain(why, room, "%s needs a value: %s", option, values[v].legal);
-        return parse[v](text) ||
-               complain(why, room, "%s cannot be \"%s\"; it is %s", option, text, values[v].legal);
+            return set_error(why, room, "%s needs a value: %s", option, values[v].legal);
+        return parse[v](text) || set_error(why, room, "%s cannot be \"%s\"; it must be %s", option,
+                                           text, values[v].legal);
     }
-    return complain(why, room,
-                    "no option \"%s\"; the options are --size, --blocks, --iters, --time, --json, "
-                    "--memory, --frames, --list and --help",
-                    option);
+    return set_error(
+        why, room,
+        "there is no option \"%s\"; the options are --size, --blocks, --iters, --time, --json, "
+        "--memory, --frames, --list and --help",
+        option);
 }
 
 static bool unknown_test(const char *name, char *why, size_t room)
 {
-    complain(why, room, "no test \"%.64s\"; the tests are", name);
+    set_error(why, room, "there is no test \"%.64s\"; the tests are", name);
     for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++) {
         size_t used = strlen(why);
         snprintf(why + used, room - used, "%s %s", test == aq_perf_tests ? "" : ",", test->name);
@@ -163,8 +164,8 @@ static bool add_test(const char *name, char *why, size_t room)
     aq_perf_options_t *o = &aq_perf_options;
 
     if (o->ntests == AQ_PERF_MAX_TESTS)
-        return complain(why, room, "more than %d tests named, \"%s\" is one too many",
-                        AQ_PERF_MAX_TESTS, name);
+        return set_error(why, room, "only %d tests can be named, and \"%s\" is one more",
+                         AQ_PERF_MAX_TESTS, name);
     for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++) {
         if (strcmp(name, test->name) == 0) {
             o->tests[o->ntests++] = test;
@@ -174,7 +175,7 @@ static bool add_test(const char *name, char *why, size_t room)
     return unknown_test(name, why, room);
 }
 
-/* An option that is a mere switch, or NULL. */
+/* Returns the flag of an option without a value, or NULL if there is no such option. */
 static bool *find_switch(const char *text)
 {
     aq_perf_options_t *o = &aq_perf_options;

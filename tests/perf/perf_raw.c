@@ -1,7 +1,7 @@
 /*
- * The raw limits of the machine, without GASNet: a cache line that crosses between two processors
- * and back, a context switch, a copy. Rank 0 measures with a child process of its own, while all
- * other ranks sleep.
+ * The raw limits of the machine, without GASNet: a cache line that travels from one processor to
+ * another and back, a context switch, a copy. Rank 0 measures with a child process, while all other
+ * ranks sleep.
  */
 #include "perf.h"
 
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 128, COPY_BYTES = 1 << 20 }; /* LINE: processors fetch lines in pairs */
+enum { LINE = 128, COPY_BYTES = 1 << 20 }; /* LINE: processors fetch cache lines in pairs */
 
 static const unsigned stop = ~0u;
 
@@ -26,7 +26,7 @@ typedef struct lines {
 } lines_t;
 
 static lines_t *lines;
-static bool one_core; /* both processes on one processor: hand over instead of spinning */
+static bool one_core; /* both processes share a processor, so they yield instead of spinning */
 static char *copy_from, *copy_to;
 
 void aq_perf_raw_die(const char *what)
@@ -35,7 +35,7 @@ void aq_perf_raw_die(const char *what)
     gasnet_exit(1);
 }
 
-static void relax(void)
+static void spin_pause(void)
 {
     if (one_core)
         sched_yield();
@@ -51,7 +51,7 @@ static void relax(void)
 static void await_line(_Atomic unsigned *line, unsigned value)
 {
     while (atomic_load_explicit(line, memory_order_acquire) != value)
-        relax();
+        spin_pause();
 }
 
 static void child_loop(void)
@@ -63,20 +63,20 @@ static void child_loop(void)
         if (now != last)
             atomic_store_explicit(&lines->back, last = now, memory_order_release);
         else
-            relax();
+            spin_pause();
     }
 }
 
-static void pin(int processor)
+static void pin_process(int processor)
 {
     cpu_set_t set;
 
     CPU_ZERO(&set);
     CPU_SET(processor, &set);
-    sched_setaffinity(0, sizeof set, &set); /* where not permitted, go on unpinned */
+    sched_setaffinity(0, sizeof set, &set); /* continues unpinned if this is not permitted */
 }
 
-/* The nth processor this process may use, or the first when there are fewer. */
+/* Returns the nth processor that this process may use, or the first one if there are fewer. */
 static int processor_at(const cpu_set_t *allowed, int nth)
 {
     int first = -1;
@@ -92,7 +92,8 @@ static int processor_at(const cpu_set_t *allowed, int nth)
     return first;
 }
 
-/* The child has nothing of the job: no signal handlers, no exit handlers, no life after rank 0. */
+/* The child is no part of the job: it resets signal handlers, skips exit handlers and ends with
+ * rank 0. */
 static pid_t start_child(int processor, void (*loop)(void))
 {
     pid_t parent = getpid();
@@ -106,7 +107,7 @@ static pid_t start_child(int processor, void (*loop)(void))
             _exit(1);
         for (int s = 1; s < 32; s++)
             signal(s, SIG_DFL);
-        pin(processor);
+        pin_process(processor);
         loop();
     }
     return child;
@@ -120,11 +121,12 @@ aq_perf_child_t aq_perf_raw_child(void (*loop)(void), bool same_core)
         aq_perf_raw_die("ask which processors are allowed");
     one_core = same_core || CPU_COUNT(&child.allowed) < 2;
     child.pid = start_child(processor_at(&child.allowed, one_core ? 0 : 1), loop);
-    pin(processor_at(&child.allowed, 0));
+    pin_process(processor_at(&child.allowed, 0));
     return child;
 }
 
-/* A runtime that waits for any child may have taken this one: then there is none to wait for. */
+/* If a runtime that waits for any child has already reaped this one, waitpid fails, and that is all
+ * right. */
 void aq_perf_raw_child_end(aq_perf_child_t child)
 {
     while (waitpid(child.pid, NULL, 0) < 0 && errno == EINTR)
@@ -146,8 +148,8 @@ static double pingpong_batch(size_t bytes, unsigned long n)
     return aq_perf_now() - start;
 }
 
-/* Seconds for there and back, between two processors where there are two, or on one. */
-static double pingpong(bool same_core)
+/* Returns the seconds of a round trip, between two processors if there are two, else on one. */
+static double measure_pingpong(bool same_core)
 {
     lines = mmap(NULL, sizeof *lines, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (lines == MAP_FAILED)
@@ -160,10 +162,10 @@ static double pingpong(bool same_core)
     return took;
 }
 
-/* A turn there and back on one processor is two switches. */
+/* A round trip on one processor takes two context switches. */
 double aq_perf_raw_switch(void)
 {
-    return pingpong(true) / 2;
+    return measure_pingpong(true) / 2;
 }
 
 static double copy_batch(size_t bytes, unsigned long n)
@@ -172,7 +174,7 @@ static double copy_batch(size_t bytes, unsigned long n)
 
     for (unsigned long i = 0; i < n; i++) {
         memcpy(copy_to, copy_from, bytes);
-        __asm__ __volatile__("" ::: "memory"); /* or the compiler may drop all copies but one */
+        __asm__ __volatile__("" ::: "memory"); /* else the compiler may drop all copies but one */
     }
     return aq_perf_now() - start;
 }
@@ -194,7 +196,7 @@ static double copy_bandwidth(void)
 void aq_perf_raw(size_t bytes)
 {
     (void)bytes;
-    aq_perf_report("raw", 0, 1e6 * pingpong(false), "us");
+    aq_perf_report("raw", 0, 1e6 * measure_pingpong(false), "us");
     aq_perf_report("raw-switch", 0, 1e6 * aq_perf_raw_switch(), "us");
     aq_perf_report("raw-memcpy", COPY_BYTES, copy_bandwidth(), "MB/s");
 }

@@ -1,6 +1,6 @@
 /*
- * The raw limits of UDP on this machine, without GASNet: a datagram there and back between two
- * processes that spin on connected sockets, and a stream of large ones.
+ * The raw limits of UDP on this machine, without GASNet: a round trip of a datagram between two
+ * processes that spin on connected sockets, and a stream of large datagrams.
  */
 #include "perf.h"
 
@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* PING: as many bytes as a Short takes over our udp. UNDER_WAY: what the caches hold. */
-enum { PING = 64, BULK = 65000, UNDER_WAY = 4, BUFFER = 1 << 22 };
+/* PING is the size of a Short over conduit udp. IN_FLIGHT datagrams fit into the caches. */
+enum { PING = 64, BULK = 65000, IN_FLIGHT = 4, BUFFER = 1 << 22 };
 
-static int here, there; /* the parent's socket, the child's */
+static int here, there; /* the sockets of the parent and of the child */
 static char bytes_out[BULK], bytes_in[BULK];
 
 static int open_socket(struct sockaddr_in *address)
@@ -49,7 +49,7 @@ static void send_all(int fd, size_t bytes)
         ;
 }
 
-static size_t receive(int fd)
+static size_t receive_datagram(int fd)
 {
     ssize_t got;
 
@@ -59,11 +59,11 @@ static size_t receive(int fd)
     return (size_t)got;
 }
 
-/* Sends a PING back, answers anything larger by one byte, ends at an empty datagram. */
+/* Echoes a PING, answers a larger datagram by one byte, and exits on an empty one. */
 static void child_loop(void)
 {
     for (;;) {
-        size_t got = receive(there);
+        size_t got = receive_datagram(there);
         if (got == 0)
             _exit(0);
         send_all(there, got > PING ? 1 : got);
@@ -76,7 +76,7 @@ static double ping_batch(size_t bytes, unsigned long n)
 
     for (unsigned long i = 0; i < n; i++) {
         send_all(here, bytes);
-        receive(here);
+        receive_datagram(here);
     }
     return aq_perf_now() - start;
 }
@@ -86,9 +86,9 @@ static double stream_batch(size_t bytes, unsigned long n)
     double start = aq_perf_now();
 
     for (unsigned long sent = 0, answered = 0; answered < n; answered++) {
-        for (; sent < n && sent < answered + UNDER_WAY; sent++)
+        for (; sent < n && sent < answered + IN_FLIGHT; sent++)
             send_all(here, bytes);
-        receive(here);
+        receive_datagram(here);
     }
     return aq_perf_now() - start;
 }

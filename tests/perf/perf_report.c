@@ -1,11 +1,11 @@
-/* What gasnet_perf prints: a table for people, or one JSON object a line. */
+/* The output of gasnet_perf: a table, or one JSON object per line. */
 #include "perf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The conduit that this was compiled for: a macro says which. */
+/* Returns the conduit that this program was compiled for. */
 static const char *compiled_conduit(void)
 {
 #if defined(GASNET_CONDUIT_UDP)
@@ -19,12 +19,12 @@ static const char *compiled_conduit(void)
 #endif
 }
 
-/* A GASNet that is one library for all conduits is told at launch which to use. */
+/* A GASNet with one library for all conduits gets the conduit at launch, from GASNET_CONDUIT. */
 const char *aq_perf_conduit(void)
 {
-    const char *told = gasnet_getenv("GASNET_CONDUIT");
-    bool plain = told && *told && !strpbrk(told, "\"\\\n");
-    return plain ? told : compiled_conduit();
+    const char *given = gasnet_getenv("GASNET_CONDUIT");
+    bool printable = given && *given && !strpbrk(given, "\"\\\n");
+    return printable ? given : compiled_conduit();
 }
 
 void aq_perf_report_title(void)
@@ -36,7 +36,7 @@ void aq_perf_report_title(void)
     fflush(stdout);
 }
 
-/* Counts in full; measured figures with no more digits than they have. */
+/* Prints counts in full, and measured values with their significant digits only. */
 static void format_value(double value, char text[32])
 {
     bool whole = value < 1e15 && value == (double)(long long)value;
@@ -61,7 +61,7 @@ void aq_perf_report(const char *test, size_t bytes, double value, const char *un
     fflush(stdout);
 }
 
-/* The kernel's figure for this process, in KB; -1 where it gives none. */
+/* Returns a field of /proc/self/status in KB, or -1 if there is none. */
 static double status_field(const char *field)
 {
     FILE *status = fopen("/proc/self/status", "r");
@@ -83,7 +83,8 @@ static void report_status(const char *test, const char *field)
     double value = status_field(field);
 
     if (value < 0)
-        fprintf(stderr, "gasnet_perf: %s left out, for /proc/self/status has no %s\n", test, field);
+        fprintf(stderr, "gasnet_perf: %s left out because /proc/self/status has no %s\n", test,
+                field);
     else
         aq_perf_report(test, 0, value, "KB");
 }
@@ -120,7 +121,7 @@ void aq_perf_report_peers(void)
     size_t unspoken, connected, connections, buffers;
     gasnetx_peer_costs(&unspoken, &connected, &connections, &buffers);
     if (!buffers)
-        return; /* a network without connections */
+        return; /* the network has no connections */
     aq_perf_report("memory-unspoken-peer", 0, (double)unspoken, "B/rank");
     aq_perf_report("memory-connected-peer", 0, (double)connected, "B/peer");
     aq_perf_report("memory-connections", 0, (double)connections, "peers");

@@ -13,7 +13,7 @@ static double put_batch(size_t bytes, unsigned long n)
     return aq_perf_now() - start;
 }
 
-/* Into rank 0's own target half, out of the peer's source half. */
+/* Gets from the source half of the peer to the target half of rank 0. */
 static double get_batch(size_t bytes, unsigned long n)
 {
     const aq_perf_job_t *job = &aq_perf_job;

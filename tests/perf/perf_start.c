@@ -1,4 +1,4 @@
-/* A job that does nothing: its run time is the time to start and end one. */
+/* A job that does nothing. Its run time is the time to start and end a job. */
 #include <gasnetex.h>
 
 int main(int argc, char **argv)

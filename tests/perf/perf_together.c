@@ -1,15 +1,15 @@
 /*
- * Tests that every rank takes part in. Rank 0 finds out how many operations to run as it goes, and
- * commands each batch with a short message to every other rank: "n more, of so many bytes", or n =
- * 0 for the end.
+ * Tests in which every rank takes part. Rank 0 chooses the number of operations of each batch while
+ * it measures, and sends a command to every other rank: "n operations of so many bytes". n = 0 ends
+ * the test.
  */
 #include "perf.h"
 
-/* One slot is enough: rank 0 cannot command again before all have begun the last batch. */
+/* One slot is enough: rank 0 sends no command before all ranks have started the previous batch. */
 static gex_AM_Arg_t command_n, command_bytes;
 static _Atomic unsigned commands;
 
-static aq_perf_each_t measured; /* on rank 0: what the batches consist of */
+static aq_perf_each_t measured; /* on rank 0: the operations of a batch */
 
 static void on_command(gex_Token_t token, gex_AM_Arg_t n, gex_AM_Arg_t bytes)
 {
@@ -28,14 +28,14 @@ void aq_perf_together_register(void)
     gex_EP_RegisterHandlers(aq_perf_job.ep, &entry, 1);
 }
 
-static void command(unsigned long n, size_t bytes)
+static void send_command(unsigned long n, size_t bytes)
 {
     for (gex_Rank_t r = 1; r < aq_perf_job.size; r++)
         gex_AM_RequestShort2(aq_perf_job.tm, r, AQ_PERF_COMMAND, 0, (gex_AM_Arg_t)n,
                              (gex_AM_Arg_t)bytes);
 }
 
-/* A barrier outside the count, so that the time does not hold the delivery of the command. */
+/* The barrier before the clock starts keeps the delivery of the command out of the time. */
 static double run_batch(aq_perf_each_t each, size_t bytes, unsigned long n)
 {
     aq_perf_job_barrier();
@@ -47,7 +47,7 @@ static double run_batch(aq_perf_each_t each, size_t bytes, unsigned long n)
 
 static double command_batch(size_t bytes, unsigned long n)
 {
-    command(n, bytes);
+    send_command(n, bytes);
     return run_batch(measured, bytes, n);
 }
 
@@ -59,12 +59,12 @@ double aq_perf_together_measure(aq_perf_each_t each, size_t bytes)
 
 void aq_perf_together_close(void)
 {
-    command(0, 0);
+    send_command(0, 0);
 }
 
 void aq_perf_together_follow(aq_perf_each_t each)
 {
-    static unsigned seen; /* over all phases, like `commands` */
+    static unsigned seen; /* counts over all phases, as `commands` does */
 
     for (;;) {
         seen++;

@@ -1,8 +1,8 @@
 /*
- * Put and get of memory in pieces: the same blocks strided, as a vector, and as mere copies.
+ * Put and get of non-contiguous memory: the same blocks strided, as a vector, and by memcpy.
  *
- *   source half   |block|     |block|     |block| ...   --blocks of them, a block apart, so that no
- *   target half   |block|     |block|     |block| ...   two are one piece
+ *   source half   |block|     |block|     |block| ...   --blocks blocks, a block apart, so that
+ *   target half   |block|     |block|     |block| ...   none are contiguous
  */
 #include "perf.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t most_room = (size_t)32 << 20; /* or large sizes would need huge segments */
+static const size_t max_room = (size_t)32 << 20; /* else large sizes would need huge segments */
 
 static gex_Memvec_t *to, *from; /* the lists of a vector put */
 
@@ -19,12 +19,12 @@ size_t aq_perf_blocks_room(size_t bytes)
 {
     size_t room = 2 * bytes * aq_perf_options.blocks;
 
-    return room < most_room ? room : most_room;
+    return room < max_room ? room : max_room;
 }
 
 size_t aq_perf_blocks_limit(void)
 {
-    size_t room = aq_perf_job.half < most_room ? aq_perf_job.half : most_room;
+    size_t room = aq_perf_job.half < max_room ? aq_perf_job.half : max_room;
 
     return room / (2 * aq_perf_options.blocks);
 }
@@ -76,7 +76,7 @@ static double copy_blocks_batch(size_t bytes, unsigned long n)
     for (unsigned long i = 0; i < n; i++) {
         for (size_t at = 0; at < end; at += 2 * bytes)
             memcpy(job->target + at, job->source + at, bytes);
-        __asm__ __volatile__("" ::: "memory"); /* or the compiler may drop all copies but one */
+        __asm__ __volatile__("" ::: "memory"); /* else the compiler may drop all copies but one */
     }
     return aq_perf_now() - start;
 }

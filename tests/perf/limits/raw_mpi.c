@@ -1,15 +1,15 @@
 /*
- * The raw limits of MPI on this machine, without GASNet: a message of 8 bytes there and back, and a
- * stream of 2 MiB ones. A program of its own, since gasnet_perf is compiled without MPI; compare
- * starts it with two ranks, and adds its lines to those of gasnet_perf.
+ * The raw limits of MPI on this machine, without GASNet: a round trip of 8 bytes, and a stream of
+ * messages of 2 MiB. This is a separate program because gasnet_perf is compiled without MPI. The
+ * script `compare` starts it with two ranks and adds its lines to those of gasnet_perf.
  *
- * use: raw_mpi [seconds of a measurement]
+ * usage: raw_mpi [seconds of a measurement]
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PING = 8, BULK = 2097152, UNDER_WAY = 4, MOST_BATCHES = 255, BATCHES = 15 };
+enum { PING = 8, BULK = 2097152, IN_FLIGHT = 4, MOST_BATCHES = 255, BATCHES = 15 };
 
 static int rank;
 static char *buffer;
@@ -25,27 +25,27 @@ static void ping(unsigned long n)
     }
 }
 
-/* Each process has UNDER_WAY messages under way; the last one is answered. */
+/* Each process has IN_FLIGHT messages pending; rank 1 acknowledges the last one. */
 static void stream(unsigned long n)
 {
-    MPI_Request under_way[UNDER_WAY];
+    MPI_Request requests[IN_FLIGHT];
 
-    for (int i = 0; i < UNDER_WAY; i++)
-        under_way[i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < IN_FLIGHT; i++)
+        requests[i] = MPI_REQUEST_NULL;
     for (unsigned long i = 0; i < n; i++) {
-        MPI_Request *request = &under_way[i % UNDER_WAY];
-        char *part = buffer + i % UNDER_WAY * BULK;
+        MPI_Request *request = &requests[i % IN_FLIGHT];
+        char *part = buffer + i % IN_FLIGHT * BULK;
         MPI_Wait(request, MPI_STATUS_IGNORE);
         if (rank == 0)
             MPI_Isend(part, BULK, MPI_BYTE, 1, 0, MPI_COMM_WORLD, request);
         else
             MPI_Irecv(part, BULK, MPI_BYTE, 0, 0, MPI_COMM_WORLD, request);
     }
-    MPI_Waitall(UNDER_WAY, under_way, MPI_STATUSES_IGNORE);
+    MPI_Waitall(IN_FLIGHT, requests, MPI_STATUSES_IGNORE);
     ping(1);
 }
 
-/* Rank 0 says how many operations a batch has; 0 ends the measurement. */
+/* Rank 0 broadcasts the number of operations of a batch; 0 ends the measurement. */
 static double batch(void (*work)(unsigned long), unsigned long n)
 {
     double start = MPI_Wtime();
@@ -74,7 +74,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of one operation, the median of the batches. */
+/* Returns the seconds of one operation, as the median of the batches. */
 static double lead(void (*work)(unsigned long), double seconds)
 {
     double took[MOST_BATCHES], total = 0;
@@ -107,9 +107,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    buffer = calloc(UNDER_WAY, BULK);
+    buffer = calloc(IN_FLIGHT, BULK);
     if (size != 2 || !buffer) {
-        fprintf(stderr, "raw_mpi: start it with two ranks: mpirun -np 2 raw_mpi\n");
+        fprintf(stderr, "raw_mpi: start this program with two ranks: mpirun -np 2 raw_mpi\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (rank == 0) {

@@ -1,6 +1,6 @@
-// raw_seal [BYTES]: what one core seals in a loop, AES-256-GCM over BYTES (65,448: a long datagram
-// of conduit udp), by libsodium and by OpenSSL: a line "NAME GB/s" each, the best of 9 rounds. The
-// limit beside which GASNET_UDP_AUTH=encrypt is measured.
+// raw_seal [BYTES]: the rate at which one core seals data in a loop, by AES-256-GCM over BYTES
+// (65,448 by default, a long datagram of conduit udp), with libsodium and with OpenSSL. Prints a
+// line "NAME GB/s" for each, the best of 9 rounds. This is the limit for GASNET_UDP_AUTH=encrypt.
 //
 //     cc -O2 raw_seal.c -lsodium -lcrypto -o raw_seal
 #ifndef _GNU_SOURCE
@@ -62,13 +62,14 @@ int main(int argc, char **argv)
 {
     const size_t bytes = argc > 1 ? strtoul(argv[1], NULL, 10) : 65448;
     if (bytes < 1 || bytes > MOST) {
-        fprintf(stderr, "raw_seal: BYTES are from 1 to %d\n", MOST);
+        fprintf(stderr, "raw_seal: BYTES must be a number from 1 to %d\n", MOST);
         return 2;
     }
     state = aligned_alloc(_Alignof(crypto_aead_aes256gcm_state), sizeof *state);
     context = EVP_CIPHER_CTX_new();
     if (sodium_init() < 0 || !crypto_aead_aes256gcm_is_available() || !state || !context) {
-        fprintf(stderr, "raw_seal: this processor has no instructions for AES\n");
+        fprintf(stderr,
+                "raw_seal: cannot start: libsodium needs a processor with AES instructions\n");
         return 1;
     }
     crypto_aead_aes256gcm_beforenm(state, key);
