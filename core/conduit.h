@@ -2,9 +2,8 @@
 // of operations.
 //
 // What is always true:
-// - A conduit's global symbols are its table, and its profile with the rows of its settings. It
-// never
-//   includes another conduit.
+// - A conduit's global symbols are its table, and its profile with the rows of its settings. A
+//   conduit never includes another one.
 // - Several conduits are open at once: smp for the processes of the own neighbourhood, and at most
 //   one network for the rest. A peer is bound on first use, and for good, to the first open conduit
 //   whose match accepts the peer.

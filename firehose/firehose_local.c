@@ -240,9 +240,9 @@ static aq_status_t pin_within(aq_firehose_t *firehose, const aq_firehose_miss_t 
 
 // Tries to pin everything for reading and writing, then without the surroundings, then for reading
 // only.
-static aq_status_t pin_somehow(aq_firehose_t *firehose, const aq_firehose_miss_t *miss,
-                               aq_firehose_range_t *range, bool *writable, aq_firehose_key_t *key,
-                               aq_firehose_pinned_t *limit)
+static aq_status_t pin_best_effort(aq_firehose_t *firehose, const aq_firehose_miss_t *miss,
+                                   aq_firehose_range_t *range, bool *writable,
+                                   aq_firehose_key_t *key, aq_firehose_pinned_t *limit)
 {
     aq_status_t status = AQ_ERR_ARG;
     *writable = true;
@@ -270,7 +270,7 @@ static aq_status_t pin_miss(aq_firehose_t *firehose, const aq_firehose_miss_t *m
     bool writable;
     // A record is available, because the pools have room.
     aq_firehose_region_t *region = aq_firehose_map_take(&firehose->map);
-    aq_status_t status = pin_somehow(firehose, miss, &range, &writable, &region->key, &limit);
+    aq_status_t status = pin_best_effort(firehose, miss, &range, &writable, &region->key, &limit);
     if (status == AQ_OK) {
         aq_firehose_map_add(region, range.start, range.end, writable, 1);
         aq_firehose_pool_add(firehose, AQ_FIREHOSE_VICTIM, range_length(range));

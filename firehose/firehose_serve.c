@@ -93,7 +93,7 @@ aq_status_t aq_firehose_serve(aq_firehose_t *firehose, uint32_t rank,
                               uint32_t data_bytes, aq_firehose_message_t *answer)
 {
     if (!is_request(firehose, rank, request, data_bytes)) {
-        aq_log_error("process %u asked firehose for what it does not have (kind %u, slot %u); "
+        aq_log_error("process %u sent an invalid request to firehose (kind %u, slot %u); "
                      "GASNET_FIREHOSE_... have to be the same in all processes of a job",
                      rank, request->kind, request->slot);
         return AQ_ERR_PEER;

@@ -30,10 +30,10 @@
 enum {
     YIELDS = 200,     // tests of a collective MPI call before the pauses between tests get longer
     PAUSE_NS = 50000, // length of a longer pause
-    LEAVE_NS = 200000000,     // least time for all ranks to leave together
-    LAST_WORDS_NS = 50000000, // for the launcher to forward output before it ends the job
-    PART = 1024,              // bytes that a rank contributes to one collective call
-    ADDRESS_BYTES = 64,       // of a host, as text
+    LEAVE_NS = 200000000, // least time for all ranks to leave together
+    OUTPUT_NS = 50000000, // for the launcher to forward output before it ends the job
+    PART = 1024,          // bytes that a rank contributes to one collective call
+    ADDRESS_BYTES = 64,   // of a host, as text
 };
 
 // A process has one job, which lives as long as the process.
@@ -188,7 +188,7 @@ static int mpi_boot_announce(aq_boot_t *boot, int code)
 // A launcher that is told to end the job may lose what a rank has just printed.
 static void wait_for_output(void)
 {
-    aq_clock_sleep_ns(LAST_WORDS_NS);
+    aq_clock_sleep_ns(OUTPUT_NS);
 }
 
 // mpirun ends the job when a rank leaves with a code other than 0 and without MPI_Finalize. A

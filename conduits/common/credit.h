@@ -7,10 +7,10 @@
 //   and gives the credit back only when that buffer, or a replacement, is ready again. So the sum
 //   of free credits, requests under way or in their handlers, banked credits and credits on their
 //   way back is always the number that was granted.
-// - The reply to a request gives its credit back. A request whose handler sent no reply has its
-//   credit banked; banked ones ride on whatever goes to that peer next. If more than `slack` are
-//   banked, a message of its own (a hidden reply) takes them all.
-// - Exactly one message of class reply, or none, comes back for each request. A requester that
+// - The reply to a request gives its credit back. The credit of a request whose handler sent no
+//   reply is banked; banked credits travel with the next message to that peer. If more than `slack`
+//   are banked, a message of its own (a hidden reply) returns them all.
+// - At most one message of class reply comes back for each request. A requester that
 //   keeps one receive buffer for each request of its own whose credit is not back (the pool) has
 //   one for every reply and hidden reply.
 // - slack is less than what was granted, and the slacks of all peers together are less than the

@@ -79,7 +79,7 @@ static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
 {
     aq_ring_long_t *body = arrival->payload;
     check_long(env, arrival->source, body, arrival->nbytes);
-    if (arrival->nbytes) // it came in the ring
+    if (arrival->nbytes) // the payload is in the ring
         memcpy(body->dest, body + 1, arrival->nbytes);
     arrival->nbytes = body->nbytes;
     arrival->payload = body->dest;
@@ -110,9 +110,9 @@ static void deliver_message(aq_ring_header_t *header, const aq_conduit_env_t *en
 // Lets senders reuse the lines before `released`, when enough have gathered or the ring is empty.
 static inline void tell_senders(aq_ring_in_t *ring, bool empty)
 {
-    uint64_t news = ring->released - atomic_load_explicit(&ring->told, memory_order_relaxed);
+    uint64_t news = ring->released - atomic_load_explicit(&ring->published, memory_order_relaxed);
     if (news >= (empty ? 1 : ring->count / 8)) {
-        atomic_store_explicit(&ring->told, ring->released, memory_order_relaxed);
+        atomic_store_explicit(&ring->published, ring->released, memory_order_relaxed);
         atomic_store_explicit(&ring->control->freed, ring->released, memory_order_release);
     }
 }
@@ -123,7 +123,7 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
 {
     unsigned done = 0;
     while (done < budget && aq_ring_ready(ring)) {
-        if (done) // the lines of the last message are told below
+        if (done) // the lines of the last message are released below
             tell_senders(ring, false);
         uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
         aq_ring_header_t *header = header_at(ring, head);

@@ -51,7 +51,7 @@ typedef struct aq_ring_in {
     uint64_t count, key;
     _Atomic uint64_t head;
     uint64_t released;
-    _Atomic uint64_t told; // what freed says
+    _Atomic uint64_t published; // the last value written to freed
     atomic_uint lock;
 } aq_ring_in_t;
 
@@ -104,7 +104,7 @@ static inline aq_ring_header_t *aq_ring_header(const aq_ring_out_t *ring, uint64
     return (aq_ring_header_t *)(void *)aq_ring_line(ring->lines, ring->count, position);
 }
 
-// Is there a message? Costs one load of a line that stays in this processor's cache.
+// Whether there is a message. Costs one load of a line that stays in this processor's cache.
 static inline bool aq_ring_ready(aq_ring_in_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -133,7 +133,7 @@ aq_ring_peek(aq_ring_in_t *ring)
 // exactly those lines.)
 static inline bool aq_ring_busy(aq_ring_in_t *ring)
 {
-    return aq_ring_peek(ring) || atomic_load_explicit(&ring->told, memory_order_relaxed) !=
+    return aq_ring_peek(ring) || atomic_load_explicit(&ring->published, memory_order_relaxed) !=
                                      atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 

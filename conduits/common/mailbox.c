@@ -12,7 +12,7 @@ enum {
     POLL_BUDGET = 32, // messages of each class that one poll delivers at most
 };
 
-// ---- where things lie ----
+// ---- layout ----
 
 static size_t round_up(size_t value, size_t unit)
 {

@@ -9,8 +9,8 @@
 //               the doorbell if the receiver sleeps (mailbox_sleep.c)
 //
 // What is always true:
-// - The state of a conduit that has mailboxes begins with an aq_mail_t, and that with its
-//   aq_conduit_t: so the operations below go into the conduit's table as they are.
+// - The state of a conduit that has mailboxes begins with an aq_mail_t, which begins with an
+//   aq_conduit_t. So the table of the conduit may hold the operations below unchanged.
 // - A process reads its own rings only, and writes those of others only.
 // - No process sends before all have opened their mailboxes.
 #ifndef AQ_MAILBOX_H

@@ -118,7 +118,7 @@ static bool pools_fill(aq_ibv_buffers_t *buffers, const aq_ibv_limits_t *limits)
            pool_fill(&buffers->large_bounces, limits->large_bounces, limits->bounce_bytes, at);
 }
 
-static aq_status_t memory_is_out(const aq_ibv_buffers_t *buffers)
+static aq_status_t log_no_memory(const aq_ibv_buffers_t *buffers)
 {
     aq_log_error("out of memory for the buffers of conduit ibv (%zu bytes): lower "
                  "GASNET_BBUF_COUNT or GASNET_AM_CREDITS_TOTAL",
@@ -135,10 +135,10 @@ aq_status_t aq_ibv_buffers_open(aq_ibv_buffers_t *buffers, aq_ibv_limits_t *limi
     buffers->slab =
         mmap(NULL, buffers->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (buffers->slab == MAP_FAILED)
-        return memory_is_out(buffers);
+        return log_no_memory(buffers);
     aq_status_t status = slab_register(buffers, limits, memory, boot);
     if (status == AQ_OK && !pools_fill(buffers, limits))
-        return memory_is_out(buffers);
+        return log_no_memory(buffers);
     return status;
 }
 

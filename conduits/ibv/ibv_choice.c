@@ -126,7 +126,7 @@ static const char *words_of_state(const aq_ibv_port_t *port)
     case AQ_IBV_STATE_ARMED:
         return "is not active yet; start a subnet manager (opensm) in its network";
     default:
-        return "does not tell its state; look at it with ibv_devinfo";
+        return "does not report its state; inspect it with ibv_devinfo";
     }
 }
 
@@ -159,7 +159,7 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
 
 // ---- nothing can be used ----
 
-#define TOLD_MAX 4 // ports that a message names
+#define NAMED_MAX 4 // ports that a message names
 
 static size_t text_put(char *buf, size_t size, size_t at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -190,7 +190,7 @@ static void explain_filter(const aq_ibv_ports_t *ports, const char *filter, char
 {
     size_t at =
         text_put(why, size, 0, "no port that GASNET_IBV_PORTS='%s' names was found, but", filter);
-    for (size_t i = 0; i < ports->count && i < TOLD_MAX; i++) {
+    for (size_t i = 0; i < ports->count && i < NAMED_MAX; i++) {
         const aq_ibv_port_t *port = &ports->list[i];
         at = text_put(why, size, at, i > 0 ? ", " : " ");
         at = put_port(why, size, at, port);
@@ -199,17 +199,17 @@ static void explain_filter(const aq_ibv_ports_t *ports, const char *filter, char
                           aq_ibv_port_state_name(port->state));
     }
     text_put(why, size, at, "%s; name one that is active, or unset the variable",
-             ports->count > TOLD_MAX ? " and more" : "");
+             ports->count > NAMED_MAX ? " and more" : "");
 }
 
 static void explain_ports(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses, char *why,
                           size_t size)
 {
-    size_t told = 0, at = text_put(why, size, 0, "an active port is wanted, but");
-    for (size_t i = 0; i < ports->count && told < TOLD_MAX; i++) {
+    size_t named = 0, at = text_put(why, size, 0, "an active port is needed, but");
+    for (size_t i = 0; i < ports->count && named < NAMED_MAX; i++) {
         if (was_filtered(uses[i]))
             continue;
-        at = text_put(why, size, at, told++ > 0 ? ". Also, " : " ");
+        at = text_put(why, size, at, named++ > 0 ? ". Also, " : " ");
         at = put_port(why, size, at, &ports->list[i]);
         at = text_put(why, size, at, " %s", aq_ibv_use_words(&ports->list[i], uses[i]));
     }
@@ -224,7 +224,7 @@ void aq_ibv_explain(const aq_ibv_ports_t *ports, const char *filter, const aq_ib
     if (ports->count == 0)
         snprintf(
             why, why_size,
-            "no verbs device was found, and one with an active port is wanted; load the driver "
+            "no verbs device was found, and one with an active port is needed; load the driver "
             "of the network card (for Ethernet without one: rdma link add rxe0 type rxe netdev "
             "NAME), or choose conduit udp");
     else if (filtered)

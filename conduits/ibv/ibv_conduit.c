@@ -171,8 +171,8 @@ static aq_status_t conduit_set_up(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
     if (sodium_init() < 0) {
-        aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
-                     "belongs to it");
+        aq_log_error("libsodium cannot start; install the package libsodium23 of this machine's "
+                     "distribution");
         return AQ_ERR_RESOURCE;
     }
     aq_status_t status = aq_ibv_device_open(
@@ -259,7 +259,9 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
     const uint32_t left = atomic_load(&ibv->memory.regions);
     aq_firehose_stats(ibv->keys.firehose, &stats);
     if (left != 1 + stats.main.regions + stats.victim.regions)
-        aq_log_error("conduit ibv has lost sight of %u registered regions", left - 1);
+        aq_log_error("conduit ibv did not release %u registered regions; this is a mistake in the "
+                     "runtime, please report it",
+                     left - 1);
 }
 
 // Queue pairs and what they use end with the process: other threads may still use them, and a peer
@@ -269,7 +271,7 @@ void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
     if (aq_settings_bool(AQ_SET_STATS))
         print_counters(ibv);
     if (ibv->base.env->boot->exit_stays_here)
-        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for what was sent about the end
+        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
     aq_ibv_connector_stop(&ibv->connector);
     aq_ibv_sleeper_stop_thread(&ibv->sleeper);
     if (!aq_ibv_keys_quit(&ibv->keys))

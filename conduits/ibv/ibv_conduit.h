@@ -2,16 +2,15 @@
 // This header has the process's instance of it, made of parts that each have a header of their own.
 //
 // What is always true:
-// - A peer that was never spoken to has no queue pair and no link. librdmacm makes a connection
-// when
-//   one of two processes first wants the other. The connector, a thread of the conduit, answers, so
-//   that a process that computes can be connected to.
+// - A peer that this process never contacted has no queue pair and no link. librdmacm makes a
+//   connection when one of two processes first needs it. The connector, a thread of the conduit,
+//   answers, so that peers can connect to a process that computes.
 // - All messages arrive in buffers of one shared receive queue, or in rings. A request takes a
 //   credit, whose buffer is posted at the receiver; the reply finds the buffer that the sender of
 //   the request has posted for it.
-// - The number of everything is decided at the start: buffers, operations, credits. What finds none
-//   gets AQ_AGAIN. The completion of an operation gives its resources back, and needs the peer's
-//   device but not its process: so replies always get through.
+// - The number of everything is decided at the start: buffers, operations, credits. A caller
+//   that finds none gets AQ_AGAIN. The completion of an operation gives its resources back, and
+//   needs the peer's device but not its process: so replies always get through.
 // - Names begin with aq_ibv_, since libibverbs uses ibv_.
 // - Each part includes only the parts below it:
 //
@@ -64,7 +63,7 @@ static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
     return (aq_ibv_conduit_t *)(void *)conduit;
 }
 
-// Tells the parts of each other; base.env is set. Before anything else.
+// Connects the parts with each other; base.env is set. Called first.
 void aq_ibv_parts_join(aq_ibv_conduit_t *ibv);
 
 // Buffers, operations, rings and credits, as the limits say; posts the first receive buffers. The
@@ -72,7 +71,7 @@ void aq_ibv_parts_join(aq_ibv_conduit_t *ibv);
 aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv);
 void aq_ibv_parts_close(aq_ibv_conduit_t *ibv);
 
-// What this process says first on a connection, without grant, nonce and proof.
+// The private data of this process for a connection, without grant, nonce and proof.
 aq_ibv_conn_private_data_t aq_ibv_own_private_data(const aq_ibv_conduit_t *ibv);
 
 // Makes an instance whose table is ops. Logs faults.

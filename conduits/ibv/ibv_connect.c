@@ -129,8 +129,8 @@ static aq_status_t link_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
     struct sockaddr_storage from = own_address(connector), to;
     if (!aq_ibv_addresses_has(connector->addresses, link->rank)) {
-        aq_log_error("rank %u listens at an address of the other kind of IPv4 and IPv6 than this "
-                     "rank: give the ports of all hosts addresses of one kind",
+        aq_log_error("one of rank %u and this rank has an IPv4 address, and the other an IPv6 "
+                     "address: give the verbs ports of all hosts addresses of one family",
                      link->rank);
         link_set_state(connector, link, AQ_IBV_FAILED);
         return AQ_ERR_PEER;
@@ -335,7 +335,7 @@ static void on_established(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                                    event->param.conn.private_data,
                                    event->param.conn.private_data_len, &theirs)) {
             aq_log_error("the process that answers for rank %u does not know the key of the job: "
-                         "see who uses the network of the verbs devices",
+                         "check which hosts are in the network of the verbs devices",
                          link->rank);
             link_set_state(connector, link, AQ_IBV_FAILED);
             return;
@@ -420,8 +420,8 @@ aq_status_t aq_ibv_connector_start(aq_ibv_connector_t *connector)
     const int channel = connector->device->channel->fd;
     int *wake = &connector->losses->wake;
     if (sodium_init() < 0) {
-        aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
-                     "belongs to it");
+        aq_log_error("libsodium cannot start; install the package libsodium23 of this machine's "
+                     "distribution");
         return AQ_ERR_RESOURCE;
     }
     pthread_mutex_init(&connector->lock, NULL);

@@ -231,7 +231,7 @@ static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
     if (ibv_query_device(device->verbs, can) == 0 &&
         ibv_query_port(device->verbs, device->port, port) == 0)
         return aq_ibv_settings_fit(name, can, peers ? peers : 1, why, why_size);
-    snprintf(why, why_size, "device %s does not tell its limits: %s", name, strerror(errno));
+    snprintf(why, why_size, "device %s does not report its limits: %s", name, strerror(errno));
     return AQ_ERR_RESOURCE;
 }
 

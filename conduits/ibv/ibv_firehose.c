@@ -127,7 +127,7 @@ static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
     keys->setup.mode = AQ_SEGMENT_LARGE;
     aq_status_t status = start_firehose(keys);
     if (*why)
-        aq_log_warn("%s. Going on without: put and get %s", why,
+        aq_log_warn("%s. The job continues without: put and get %s", why,
                     keys->reaches ? "register parts of it when they use them"
                                   : "go by active messages");
     if (status == AQ_OK)

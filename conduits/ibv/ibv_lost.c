@@ -31,7 +31,7 @@ AQ_PRINTF(2, 3) static void loss_record(aq_ibv_losses_t *losses, const char *for
     va_end(args);
     atomic_store(&losses->at, aq_clock_ns());
     if (write(losses->wake, &one, sizeof one) < 0)
-        aq_log_error("the thread of conduit ibv cannot be woken");
+        aq_log_error("the connector thread of conduit ibv cannot be woken");
 }
 
 void aq_ibv_peer_lost(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *why)
@@ -50,11 +50,12 @@ void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_w
         return;
     }
     atomic_store_explicit(&link->dead, true, memory_order_relaxed);
-    loss_record(losses,
-                "rank %u has no buffer for a message of this rank (%s), though it keeps one for "
-                "each that it lets come: see that all hosts have the same version of the library "
-                "and the same settings",
-                link->rank, ibv_wc_status_str(status));
+    loss_record(
+        losses,
+        "rank %u has no buffer for a message of this rank (%s), though it keeps one for "
+        "each credit that it grants: see that all hosts have the same version of the library "
+        "and the same settings",
+        link->rank, ibv_wc_status_str(status));
 }
 
 void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link,

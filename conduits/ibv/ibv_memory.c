@@ -145,7 +145,7 @@ size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, vo
         if (aq_ibv_memory_register(memory, what, start, count * unit, AQ_IBV_WRITE, region,
                                    sentence, room) == AQ_OK) {
             if (count < most)
-                snprintf(why, why_size, "%s; going on with %zu of %zu", first, count, most);
+                snprintf(why, why_size, "%s; continuing with %zu of %zu", first, count, most);
             return count;
         }
         if (count == least)

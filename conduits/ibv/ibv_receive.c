@@ -328,7 +328,7 @@ static void message_run(aq_ibv_receiver_t *receiver, uint8_t *message, bool by_r
     aq_ibv_peer_t *link = sender_of(receiver, head.source);
     if (!aq_credit_give(&link->credit, credits_in(&head)))
         message_refuse(receiver, head.source,
-                       "it gives back more credits than requests are under way");
+                       "it returns more credits than it has requests outstanding");
     aq_ibv_ring_hear(receiver->writer, link, &head);
     if (head.kind == AQ_IBV_ASK) {
         aq_ibv_ring_leave(receiver->writer, link);

@@ -141,7 +141,7 @@ void aq_ibv_rings_free_left(aq_ibv_rings_t *rings)
     }
 }
 
-// An owner that was not told yet that it has a ring never will be; any other one is asked.
+// If the grant was not announced to the owner yet, it is withdrawn; otherwise the owner is asked.
 static void ring_ask_back(aq_ibv_rings_t *rings, aq_ibv_ring_t *ring)
 {
     aq_ibv_peer_t *owner = ring->owner;
@@ -175,7 +175,7 @@ static aq_ibv_ring_t *find_free(const aq_ibv_rings_t *rings)
 }
 
 // The peer without a ring that sent most messages in this cycle; NULL: none sent any.
-static aq_ibv_peer_t *find_talker(const aq_ibv_rings_t *rings)
+static aq_ibv_peer_t *find_busiest(const aq_ibv_rings_t *rings)
 {
     aq_ibv_peer_t *most = NULL, *link = atomic_load(&rings->peers->first);
     for (; link; link = link->next)
@@ -200,7 +200,7 @@ static void rings_assign(aq_ibv_rings_t *rings)
 {
     aq_ibv_peer_t *talker;
     aq_ibv_ring_t *ring;
-    while ((talker = find_talker(rings)) != NULL && (ring = find_free(rings)) != NULL)
+    while ((talker = find_busiest(rings)) != NULL && (ring = find_free(rings)) != NULL)
         ring_grant(rings, ring, talker);
     ring = talker ? find_quietest(rings) : NULL;
     if (ring && talker->in.heard >= 2 * ring->owner->in.heard + CLEARLY_MORE)
@@ -211,7 +211,7 @@ static void rings_assign(aq_ibv_rings_t *rings)
 
 // An answer without AQ_IBV_LEFT means that the peer did not know of its ring yet: it has to be
 // asked again.
-static void hear_leaving(aq_ibv_rings_t *rings, aq_ibv_peer_t *link, const aq_ibv_head_t *head)
+static void take_answer(aq_ibv_rings_t *rings, aq_ibv_peer_t *link, const aq_ibv_head_t *head)
 {
     aq_ibv_ring_t *ring = link->in.owned;
     if (!ring || !(head->flags & (AQ_IBV_LEFT | AQ_IBV_ANSWER)))
@@ -237,7 +237,7 @@ void aq_ibv_ring_count(aq_ibv_rings_t *rings, const aq_ibv_head_t *head)
         atomic_load_explicit(&rings->peers->by_rank[head->source], memory_order_acquire);
     if (!rings->limits->rings || !link)
         return;
-    hear_leaving(rings, link, head);
+    take_answer(rings, link, head);
     link->in.heard++;
     if (link->in.regains && !--link->in.regains)
         ring_regain(rings, link);

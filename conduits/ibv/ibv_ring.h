@@ -6,9 +6,8 @@
 // - Free rings go to the peers that send most. If there is none, the quietest peer has to leave its
 //   ring to one that sends clearly more.
 // - This process does not sleep long while peers have rings here, since a write into a ring does
-// not
-//   wake it: it asks for them back, and sleeps for short times until all are left. From then on any
-//   message makes a completion, which ends the sleep.
+//   not wake it: it asks for them back, and sleeps for short times until all are left. From then on
+//   any message makes a completion, which ends the sleep.
 #ifndef AQ_IBV_RING_H
 #define AQ_IBV_RING_H
 

@@ -47,7 +47,7 @@ static _Noreturn void end_job(const aq_ibv_ondemand_t *ondemand)
     ondemand->env->boot->ops->abort(ondemand->env->boot, 1);
 }
 
-static _Noreturn void memory_is_out(const aq_ibv_ondemand_t *ondemand, size_t bytes)
+static _Noreturn void fail_no_memory(const aq_ibv_ondemand_t *ondemand, size_t bytes)
 {
     aq_log_error("out of memory for a message of conduit ibv (%zu bytes)", bytes);
     end_job(ondemand);
@@ -81,7 +81,7 @@ static void message_send_or_defer(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *li
         return;
     aq_ibv_deferred_msg_t *msg = malloc(sizeof *msg + am->nbytes);
     if (!msg)
-        memory_is_out(ondemand, sizeof *msg + am->nbytes);
+        fail_no_memory(ondemand, sizeof *msg + am->nbytes);
     msg->link = link;
     msg->am = *am;
     msg->am.args = memcpy(msg->args, am->args, am->nargs * sizeof *am->args);
@@ -148,7 +148,7 @@ static aq_cookie_t copy_add(aq_ibv_transfer_t *transfer, size_t bytes)
     const aq_cookie_t cookie = aq_cookies_add(&ondemand->copies, &op);
     aq_lock_drop(&ondemand->copies_lock);
     if (!cookie)
-        memory_is_out(ondemand, sizeof op);
+        fail_no_memory(ondemand, sizeof op);
     return cookie;
 }
 
@@ -239,7 +239,7 @@ static aq_ibv_transfer_t *transfer_make(aq_ibv_ondemand_t *ondemand, const aq_ib
         nbytes = aq_min(nbytes, ondemand->limits->bounce_bytes);
     aq_ibv_transfer_t *transfer = malloc(sizeof *transfer + (copied ? nbytes : 0));
     if (!transfer)
-        memory_is_out(ondemand, sizeof *transfer + nbytes);
+        fail_no_memory(ondemand, sizeof *transfer + nbytes);
     *transfer = (aq_ibv_transfer_t){.owner = ondemand, .rma = *rma, .wait.done = transfer_answered};
     transfer->rma.nbytes = nbytes;
     if (copied)
@@ -282,7 +282,7 @@ static void firehose_arrived(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link,
 {
     aq_firehose_message_t message, answer;
     if (in->nargs != FIREHOSE_ARGS)
-        message_refuse(ondemand, link, "what firehose says has another number of arguments");
+        message_refuse(ondemand, link, "a message of firehose has a wrong number of arguments");
     memcpy(&message, in->args, sizeof message);
     if (in->reply) {
         if (aq_ibv_keys_answered(ondemand->keys, link->rank, &message) != AQ_OK)
@@ -308,7 +308,7 @@ static void copy_answered(aq_ibv_ondemand_t *ondemand, const aq_ibv_peer_t *link
         message_refuse(ondemand, link, "it answers a copy for which no transfer waits");
     aq_ibv_transfer_t *transfer = op.context;
     if (in->nbytes != (transfer->rma.is_get ? op.nbytes : 0))
-        message_refuse(ondemand, link, "it brings more or less of a copy than was asked for");
+        message_refuse(ondemand, link, "it carries another length of a copy than was requested");
     atomic_fetch_add_explicit(&ondemand->by_peer, 1, memory_order_relaxed);
     if (transfer->rma.is_get)
         memcpy(transfer->rma.local, in->payload, op.nbytes);
@@ -342,7 +342,7 @@ static void copy_arrived(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link, const
 {
     copy_t copy;
     if (in->nargs != COPY_ARGS)
-        message_refuse(ondemand, link, "a copy has another number of arguments");
+        message_refuse(ondemand, link, "a copy has a wrong number of arguments");
     memcpy(&copy, in->args, sizeof copy);
     if (in->reply)
         copy_answered(ondemand, link, &copy, in);

@@ -12,8 +12,7 @@
 //
 // What is always true:
 // - Nothing here waits. Messages (aq_ibv_deferred_msg) and transfers that find no room are kept,
-// and
-//   each poll tries them again.
+//   and each poll tries them again.
 // - A transfer that waits for a peer's process holds no buffer and no entry of a send queue, so
 //   replies always find some as the device completes its operations. The source of a put that may
 //   change meanwhile is therefore copied to memory of its own.

@@ -10,7 +10,7 @@
 static void warn_of_old(const aq_setting_t *row)
 {
     if (aq_setting_given(row))
-        aq_log_warn("%s has no meaning any more; unset it, and name devices and ports in "
+        aq_log_warn("%s no longer has a meaning; unset it, and name devices and ports in "
                     "GASNET_IBV_PORTS",
                     row->name);
 }

@@ -111,7 +111,7 @@ static void events_take(aq_ibv_sleeper_t *sleeper)
     while (ibv_get_cq_event(sleeper->device->completions, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
     if (read(sleeper->bell, &count, sizeof count) < 0)
-        return; // the bell did not ring
+        return; // nothing was written to the bell
 }
 
 // The length of the next sleep beside rings.
@@ -138,7 +138,7 @@ void aq_ibv_sleep(aq_ibv_sleeper_t *sleeper, uint64_t limit_ns)
         events_take(sleeper);
 }
 
-// Other processes hear by a message of what they wait for, so only threads of this one are woken.
+// Messages wake other processes, so only threads of this process are woken here.
 void aq_ibv_wake(aq_ibv_sleeper_t *sleeper)
 {
     const uint64_t one = 1;

@@ -11,7 +11,7 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
-#define LAST_WORDS_NS 100000000 // longest wait at the end for outgoing messages
+#define DRAIN_NS 100000000 // longest wait at the end for outgoing messages
 
 static mpi_conduit_t *opened; // the only one in a process
 
@@ -31,7 +31,7 @@ aq_status_t mpi_conduit_error(const mpi_conduit_t *mpi, const char *call, int er
 {
     char why[256];
     mpi->mpi->explain(error, why, sizeof why);
-    aq_log_error("%s of %s failed: %s; see what mpirun says of it", call, mpi->mpi->name, why);
+    aq_log_error("%s of %s failed: %s; see what mpirun reports", call, mpi->mpi->name, why);
     return AQ_ERR_RESOURCE;
 }
 
@@ -43,7 +43,7 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error)
                  "call of GASNet, or leave it to gasnet_exit");
     if (error)
         (void)mpi_conduit_error(mpi, call, error);
-    aq_fatal("conduit mpi cannot go on");
+    aq_fatal("conduit mpi cannot continue after an error of MPI");
 }
 
 // ---- opening ----
@@ -214,7 +214,7 @@ static void mpi_close(aq_conduit_t *conduit)
     atomic_store(&mpi->closed, true);
     if (aq_mpilib_inside || mpi->ended) // a signal handler interrupted MPI
         return;
-    const uint64_t limit = aq_clock_ns() + LAST_WORDS_NS;
+    const uint64_t limit = aq_clock_ns() + DRAIN_NS;
     mpi_enter(mpi);
     while (mpi_slots_busy(mpi) && aq_clock_ns() < limit)
         mpi_slots_reclaim(mpi);

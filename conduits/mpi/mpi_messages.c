@@ -194,8 +194,7 @@ static bool message_deliver(mpi_conduit_t *mpi, mpi_link_t *link, mpi_slot_t *sl
                  "with the same version of the library",
                  bytes, link->rank);
     if (!aq_credit_give(&link->credit, header.credits + (reply && header.category != MPI_HIDDEN)))
-        aq_fatal("rank %u gives back %u credits, which is more than it has", link->rank,
-                 header.credits);
+        aq_fatal("rank %u returns %u credits, more than it holds", link->rank, header.credits);
     if (header.category == MPI_HIDDEN)
         return false;
     if (header.category == AQ_AM_LONG || header.category == MPI_PLACED)

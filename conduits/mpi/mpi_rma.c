@@ -14,7 +14,7 @@
 
 #define PIECE_MOST ((size_t)1 << 30) // bytes of one call, which MPI counts in an int
 
-// ---- is it worth while? ----
+// ---- whether one-sided calls are fast enough ----
 
 // Some MPIs only claim that put and get are one-sided: the operation waits until the target calls
 // MPI, and then takes far longer than a message. So rank 0 measures it: it gets data from a rank
@@ -76,7 +76,7 @@ static void close_window(mpi_conduit_t *mpi, aq_mpilib_window_t **window)
     *window = NULL;
 }
 
-// MPI_Finalize does not like windows that are still there.
+// Closes the windows, which must not be open in MPI_Finalize.
 void mpi_rma_end(mpi_conduit_t *mpi)
 {
     mpi->window = NULL;

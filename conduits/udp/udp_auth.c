@@ -19,7 +19,8 @@ enum {
 };
 
 _Static_assert(HASH_BYTES == sizeof(uint64_t), "a hash is one number");
-_Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN, "the job's key is long enough");
+_Static_assert(AQ_KEY_BYTES >= crypto_generichash_KEYBYTES_MIN,
+               "the key of the job is long enough for the hash");
 
 static const char *const mode_names[] = {
     [UDP_AUTH_OFF] = "off",   [UDP_AUTH_TOKEN] = "token",     [UDP_AUTH_HEADER] = "header",
@@ -62,8 +63,8 @@ aq_status_t udp_auth_derive(udp_auth_t *auth, const uint8_t key[AQ_KEY_BYTES], u
 {
     uint8_t tag[crypto_generichash_BYTES_MIN];
     if (sodium_init() < 0) {
-        aq_log_error("libsodium cannot start on this machine: install the package libsodium23 that "
-                     "belongs to it");
+        aq_log_error("libsodium cannot start; install the package libsodium23 of this machine's "
+                     "distribution");
         return AQ_ERR_RESOURCE;
     }
     *auth = (udp_auth_t){.mode = mode, .checksum = checksum && mode < UDP_AUTH_FULL};

@@ -152,12 +152,12 @@ static aq_status_t udp_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
 }
 
-// ---- a socket that is gone ----
+// ---- an unusable socket ----
 
 void udp_end_without_socket(const udp_conduit_t *udp)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    if (aq_boot_ended(udp->base.env->boot) || atomic_flag_test_and_set(&told))
+    static atomic_flag reported = ATOMIC_FLAG_INIT;
+    if (aq_boot_ended(udp->base.env->boot) || atomic_flag_test_and_set(&reported))
         return;
     aq_fatal("the UDP socket of this rank is unusable (%s); check whether the program, or one of "
              "its libraries, closes file descriptors that it did not open",

@@ -73,7 +73,7 @@ udp_faults_plan_t udp_faults_decide(const udp_faults_rates_t *rates, uint64_t *r
     return plan;
 }
 
-// ---- life ----
+// ---- start and stop ----
 
 aq_status_t udp_faults_make(const udp_faults_rates_t *rates, uint64_t seed, udp_faults_t **out)
 {

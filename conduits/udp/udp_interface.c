@@ -26,7 +26,7 @@ static const uint8_t *bytes_of(const struct sockaddr *address, size_t *length)
     return (const uint8_t *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 }
 
-// ---- which of the interfaces ----
+// ---- properties of an interface ----
 
 typedef bool udp_fits_t(const struct ifaddrs *entry, const udp_sockaddr_t *wanted);
 
@@ -111,16 +111,17 @@ static bool interface_find(udp_fits_t *fits, const udp_sockaddr_t *wanted, udp_i
     return found;
 }
 
-// ---- what the user told ----
+// ---- choice by the user ----
 
 static aq_status_t name_resolve(const char *variable, const char *text, udp_sockaddr_t *out)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
     int code = getaddrinfo(text, NULL, &hints, &list);
     if (code != 0) {
-        aq_log_error("%s: '%s' is no address, and no name that is known here (%s); give an address "
-                     "such as 192.168.0.1",
-                     variable, text, gai_strerror(code));
+        aq_log_error(
+            "%s: '%s' is neither an address nor a name that is known here (%s); give an address "
+            "such as 192.168.0.1",
+            variable, text, gai_strerror(code));
         return AQ_ERR_CONFIG;
     }
     memset(out, 0, sizeof *out);
@@ -214,8 +215,9 @@ aq_status_t udp_interface_choose(const udp_interface_wish_t *wish, udp_interface
     if (wish->local) {
         if (interface_find(is_loopback, NULL, out))
             return AQ_OK;
-        aq_log_error("the loopback interface is down, which joins ranks on one host: start it with "
-                     "`ip link set lo up`");
+        aq_log_error(
+            "the loopback interface, which joins ranks on one host, is down: start it with "
+            "`ip link set lo up`");
         return AQ_ERR_RESOURCE;
     }
     if (*wish->worker)
@@ -244,16 +246,16 @@ aq_status_t udp_interface_mtu(const udp_interface_t *interface, size_t *mtu)
     struct ifreq request = {0};
     memcpy(request.ifr_name, interface->name, sizeof interface->name);
     int fd = socket(interface->address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool told = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
+    bool known = fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0;
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (told && request.ifr_mtu >= UDP_LEAST_MTU) {
+    if (known && request.ifr_mtu >= UDP_LEAST_MTU) {
         *mtu = (size_t)request.ifr_mtu;
         return AQ_OK;
     }
     aq_log_error("interface %s cannot carry datagrams (%s); choose another one with "
                  "GASNET_WORKERIP",
-                 interface->name, told ? "its MTU is below 768" : strerror(error));
+                 interface->name, known ? "its MTU is below 768" : strerror(error));
     return AQ_ERR_RESOURCE;
 }

@@ -45,7 +45,7 @@ struct udp_socket_io {
     unsigned pieces_used;
 
     struct mmsghdr in[UDP_SLOTS];
-    udp_control_t told[UDP_SLOTS];
+    udp_control_t reported[UDP_SLOTS];
     udp_slot_contents_t held[UDP_SLOTS];
     unsigned first, filled; // slots whose datagrams were not returned yet
     unsigned expected;      // slots to pass to the next receive call
@@ -77,8 +77,8 @@ static void reset_slot(struct udp_socket_io *io, unsigned i)
                                         .msg_namelen = sizeof io->from[i].v6,
                                         .msg_iov = &io->slot[i],
                                         .msg_iovlen = 1,
-                                        .msg_control = &io->told[i],
-                                        .msg_controllen = sizeof io->told[i]};
+                                        .msg_control = &io->reported[i],
+                                        .msg_controllen = sizeof io->reported[i]};
 }
 
 static aq_status_t make_batch(udp_socket_t *socket)

@@ -24,8 +24,8 @@
 //
 //   udp_send.c     send -> open datagram -> slot of the flow -> socket
 //   udp_rma.c      put, get -> open datagram, or a datagram of their own; replies to gets
-//   udp_receive.c  socket -> header -> flow of the link -> memory, or queue of the class ->
-//   handlers udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
+//   udp_receive.c  socket -> header -> flow -> memory, or queue of the class -> handlers
+//   udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
 //   udp_watch.c    silent peers and hosts
 #ifndef AQ_UDP_STATE_H
 #define AQ_UDP_STATE_H
@@ -151,7 +151,7 @@ typedef struct udp_watch {
     uint64_t step;                                                 // ns between checks
     _Atomic uint64_t listened; // ns for which this process was able to receive
     atomic_bool heard_all;     // a receive found the socket empty since the last check
-    atomic_bool told;          // the warning about a silent peer was logged
+    atomic_bool warned;        // the warning about a silent peer was logged
     aq_lock_t lock;
     uint64_t listened_at;        // system time of the last check; under the lock
     _Atomic uint64_t hosts_at;   // system time of the next check of hosts

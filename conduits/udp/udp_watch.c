@@ -66,7 +66,7 @@ static uint64_t listened_ns(const udp_watch_t *watch)
 static void warn_of_silence(udp_watch_t *watch, const udp_link_t *link)
 {
     char text[UDP_ADDRESS_TEXT];
-    if (atomic_exchange(&watch->told, true))
+    if (atomic_exchange(&watch->warned, true))
         return;
     if (link->met)
         aq_log_warn("rank %u at %s has not answered for %.3g s: it computes without polling, or is "
@@ -121,8 +121,8 @@ uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
         warn_of_silence(watch, link);
     if (watch->peer_timeout)
         watch_peer(udp, link, owes, now);
-    const bool may_tell = owes && watch->silence && !atomic_load(&watch->told);
-    return watch->peer_timeout || may_tell ? now + watch->step : UDP_NEVER;
+    const bool may_warn = owes && watch->silence && !atomic_load(&watch->warned);
+    return watch->peer_timeout || may_warn ? now + watch->step : UDP_NEVER;
 }
 
 // ---- hosts ----
@@ -224,10 +224,11 @@ static void fail_silent_host(const udp_conduit_t *udp, const udp_host_t *host)
     char text[UDP_ADDRESS_TEXT];
     if (aq_boot_ended(udp->base.env->boot))
         return;
-    aq_fatal(
-        "the host of rank %u (%s) has not answered for %.3g s, and its kernel did before "
-        "(GASNET_UDP_HOST_TIMEOUT); check that it is up, and the network between it and this host",
-        host->rank, udp_address_text(&host->address, text), (double)udp->watch.host_timeout / 1e9);
+    aq_fatal("the host of rank %u (%s) has not answered for %.3g s, although its kernel answered "
+             "before (GASNET_UDP_HOST_TIMEOUT); check that it is up, and the network between it "
+             "and this host",
+             host->rank, udp_address_text(&host->address, text),
+             (double)udp->watch.host_timeout / 1e9);
 }
 
 static void watch_host(const udp_conduit_t *udp, udp_host_t *host, uint64_t here)

@@ -62,7 +62,7 @@ check_memory()
         registers setpriv --bounding-set -ipc_lock -- \
             "^plain: resource refused plain \(1048576 bytes\) $may_lock" \
             '^segment: resource refused, 0 pieces the segment .*RLIMIT_MEMLOCK' \
-            '^pool: (16|8|4|2) buffers .*; going on with [0-9]+ of 256$' '^probe: [0-9]{1,6}$'
+            '^pool: (16|8|4|2) buffers .*; continuing with [0-9]+ of 256$' '^probe: [0-9]{1,6}$'
     ) || exit
 }
 
@@ -136,8 +136,8 @@ guest()
     sees 0 '^rxe0 port 1 +not used: it is down; bring its network interface up' \
         '^usable: port 1 of rxe1, RoCE$'
     rdma link delete rxe1
-    sees 1 '^not usable: an active port is wanted, but port 1 of rxe0 is down; '
-    pattern='an active port is wanted, but port 1 of rxe0 is down; '
+    sees 1 '^not usable: an active port is needed, but port 1 of rxe0 is down; '
+    pattern='an active port is needed, but port 1 of rxe0 is down; '
     refuses 1 "${pattern}bring its network interface up" env
     ip link set veth0 up
     ip address flush dev veth0
@@ -145,7 +145,7 @@ guest()
     refuses 1 "$pattern.*: give it one, or " env
     rdma link delete rxe0
     sees 1 '^ports +there is no verbs device$' '^not usable: no verbs device was found'
-    pattern='no verbs device was found, and one with an active port is wanted; load the driver '
+    pattern='no verbs device was found, and one with an active port is needed; load the driver '
     refuses 1 "$pattern.*, or choose " env
     echo "guest: all is well"
 }

@@ -56,7 +56,7 @@ one_report()
 
 found=
 for mpi in openmpi mpich; do
-    mpi_is_here $mpi || continue
+    mpi_is_usable $mpi || continue
     one_mpi $mpi
     one_report $mpi
     found=$mpi

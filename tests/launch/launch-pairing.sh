@@ -60,7 +60,7 @@ expect 0 "$AQ_BUILD/gasnetrun_udp" -n 2 "$smp" env GASNET_SPAWN_CONDUIT
 
 # The same if mpirun starts the ranks.
 for mpi in openmpi mpich; do
-    mpi_is_here $mpi || continue
+    mpi_is_usable $mpi || continue
     by_mpirun $mpi 1 true # leaves its environment here
     case $mpi in
     openmpi) export MPIRUN_CMD="mpirun.openmpi --oversubscribe --bind-to none -np %N %C" ;;

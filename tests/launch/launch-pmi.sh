@@ -52,7 +52,7 @@ one_pmi()
         left_out "$pmi" "it was not found when this build was configured"
         return 1
     }
-    mpi_is_here "$mpi" || return 1
+    mpi_is_usable "$mpi" || return 1
     by_mpirun "$mpi" 1 true # leaves its environment here
     mkdir "$work/$pmi" && cp "$module" "$work/$pmi" || exit 1
     export GASNET_MODULE_PATH=$work/$pmi

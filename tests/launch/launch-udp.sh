@@ -24,7 +24,7 @@ expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 3 "$hello"
 refused 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0; choose a network'
 grep -q '; 2 more ranks could not start either$' "$work/err" || fail "not told how many ranks found the fault"
 expect 1 env GASNET_WORKERIP=nosuch.invalid "$run" -n 3 "$hello"
-refused "GASNET_WORKERIP: 'nosuch.invalid' is no address, and no name that is known here"
+refused "GASNET_WORKERIP: 'nosuch.invalid' is neither an address nor a name that is known here"
 for good in 127.0.0.1 127.0.0.0; do
     expect 0 env GASNET_WORKERIP=$good "$run" -n 2 "$hello"
     silent
@@ -45,7 +45,7 @@ wait_told "GASNET_UDP_PORTS: every port from $ports to $ports is taken"
 expect 1 "$run" -n 3 env GASNET_UDP_PORTS=x "$hello"
 refused "GASNET_UDP_PORTS: 'x' is not a port"
 GASNET_CONDUIT=udp GASNET_PSHM_NODES=3 GASNET_WORKERIP=nosuch.invalid expect 1 "$hello"
-refused "GASNET_WORKERIP: 'nosuch.invalid' is no address"
+refused "GASNET_WORKERIP: 'nosuch.invalid' is neither an address"
 
 # ---- Datagrams of strangers ----
 

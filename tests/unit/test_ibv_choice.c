@@ -163,9 +163,9 @@ static void test_sentences(void **state)
 {
     (void)state;
     assert_explained("", "",
-                     (const char *const[]){"no verbs device", "wanted", "rdma link add", NULL});
+                     (const char *const[]){"no verbs device", "needed", "rdma link add", NULL});
     assert_explained("a/1/rd", "",
-                     (const char *const[]){"an active port is wanted", "port 1 of a is down",
+                     (const char *const[]){"an active port is needed", "port 1 of a is down",
                                            "ip link set", NULL});
     assert_explained("a/1/id b/1/in", "",
                      (const char *const[]){

@@ -177,7 +177,7 @@ static void test_pool(void **state)
                      16);
     assert_int_equal(region->length, 1600);
     assert_contains(why, "the buffers (6400 bytes)");
-    assert_contains(why, "going on with 16 of 64");
+    assert_contains(why, "continuing with 16 of 64");
     aq_ibv_memory_release(&memory, region);
     fake_verbs.most_bytes = 900;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,

@@ -213,8 +213,8 @@ static void test_buffers(void **state)
 static const struct {
     const char *worker, *master, *said;
 } faults[] = {
-    {"no.such.name.invalid", "", "GASNET_WORKERIP: 'no.such.name.invalid' is no address"},
-    {"", "no.such.name.invalid", "GASNET_MASTERIP: 'no.such.name.invalid' is no address"},
+    {"no.such.name.invalid", "", "GASNET_WORKERIP: 'no.such.name.invalid' is neither an address"},
+    {"", "no.such.name.invalid", "GASNET_MASTERIP: 'no.such.name.invalid' is neither an address"},
     {"203.0.113.0", "", "GASNET_WORKERIP: no interface of this host is in the network 203.0.113.0"},
     {"", "127.0.0.1", "GASNET_MASTERIP: no network leads from here to 127.0.0.1"},
 };

@@ -80,10 +80,10 @@ static void wait_until_reported(bool met)
     udp_link_t *link = owing_link(met);
     udp->watch.listened += 16 * SECOND;
     (void)udp_watch_link(udp, link, SECOND);
-    exit_unless(!udp->watch.told);
+    exit_unless(!udp->watch.warned);
     udp->watch.listened += 1;
     (void)udp_watch_link(udp, link, SECOND);
-    exit_unless(udp->watch.told);
+    exit_unless(udp->watch.warned);
     udp->watch.listened += 100 * SECOND;
     exit_unless(udp_watch_link(udp, link, SECOND) == UDP_NEVER);
 }
@@ -105,7 +105,7 @@ static void wait_with_an_answer(void)
     udp_link_heard(udp, link);
     udp->watch.listened += 15 * SECOND;
     (void)udp_watch_link(udp, link, SECOND);
-    exit_unless(!udp->watch.told);
+    exit_unless(!udp->watch.warned);
 }
 
 static void silence_is_reported_once(void **state)
