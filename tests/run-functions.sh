@@ -1,5 +1,5 @@
-# Shell functions for the commands in tests.list and for the check-*.sh scripts; tests/run sources this
-# file ahead of each command, which finds AQ_BUILD, AQ_SRC and TMPDIR in its environment.
+# Shell functions for the commands in tests.list and for the check-*.sh scripts. tests/run sources
+# this file before each command, and sets AQ_BUILD, AQ_SRC and TMPDIR for the command.
 
 # Ends the test as skipped.
 skip()
@@ -8,13 +8,14 @@ skip()
     exit 77
 }
 
-# left_out WHAT WHY: a part of this test cannot run here. tests/run shows that beside the test's result.
+# left_out WHAT WHY: reports that a part of this test cannot run on this machine. tests/run prints
+# the line after the result of the test.
 left_out()
 {
     echo "left out: $1: $2"
 }
 
-# Runs the unit test program test_$1, which is only built where cmocka is installed.
+# Runs the unit test program test_$1, which is built only if cmocka is installed.
 unit()
 {
     grep -q '^#define AQ_HAVE_CMOCKA 1' "$AQ_BUILD/config.h" ||
@@ -22,7 +23,7 @@ unit()
     "$AQ_BUILD/tests/unit/test_$1"
 }
 
-# Runs a command with the programs of the further build $1 (asan, tsan ...; see check-build.sh).
+# Runs a command with the programs of another build, $1 (asan, tsan ...; see check-build.sh).
 in_build()
 {
     AQ_BUILD=$AQ_BUILD/$1
@@ -30,7 +31,8 @@ in_build()
     # The first finding ends the program: a rank may leave by _exit, which would lose the exit code.
     export ASAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
     export TSAN_OPTIONS=halt_on_error=1
-    # The thread sanitizer of older compilers does not bear a kernel that scatters addresses widely.
+    # The thread sanitizer of older compilers fails on kernels that randomize addresses over a wide
+    # range.
     if [ "$1" = tsan ] && setarch -R true 2>/dev/null; then
         personality=yes
     fi
@@ -43,8 +45,8 @@ in_build()
     fi
 }
 
-# Runs a program on $1 ranks that talk through the fake conduit (tests/conduits): all of them, or with
-# GASNET_SUPERNODE_MAXSIZE=N those that are not in the same run of N.
+# Runs a program with $1 ranks over the fake conduit (tests/conduits). GASNET_SUPERNODE_MAXSIZE=N
+# makes each group of N ranks share memory.
 on_fake()
 {
     local ranks=$1
@@ -53,8 +55,8 @@ on_fake()
         env GASNET_CONDUIT=fake GASNET_SUPERNODE_MAXSIZE="${GASNET_SUPERNODE_MAXSIZE:-1}" "$@"
 }
 
-# The program of $2 with $1 ranks over conduit udp, each rank by itself unless GASNET_SUPERNODE_MAXSIZE
-# says otherwise.
+# Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
+# GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()
 {
     local ranks=$1
@@ -62,7 +64,7 @@ on_udp()
     GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1} gasnetrun_udp -n "$ranks" "$@"
 }
 
-# From here on any mpirun runs for root too, with all traffic inside this host.
+# Sets the environment so that any mpirun also works for root, and keeps its traffic on this host.
 prepare_mpirun()
 {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -70,7 +72,7 @@ prepare_mpirun()
     export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_odls_base_sigkill_timeout=0 UCX_NET_DEVICES=lo
 }
 
-# The program of $3 as $2 ranks started by the mpirun of MPI $1, openmpi or mpich.
+# Runs the program $3 with $2 ranks that the mpirun of MPI $1 starts (openmpi or mpich).
 by_mpirun()
 {
     local mpi=$1 ranks=$2
@@ -85,9 +87,9 @@ by_mpirun()
     esac
 }
 
-# Whether the mpirun of MPI $1 can start jobs. Where it is not installed, its part of the test is left out; one
-# that does not work fails the test.
-mpi_is_here()
+# Whether the mpirun of MPI $1 can start jobs. If it is not installed, its part of the test is left
+# out; if it is installed but does not work, the test fails.
+mpi_is_usable()
 {
     local why code=0
     why=$(by_mpirun "$1" 1 true) || code=$?
@@ -102,23 +104,24 @@ mpi_is_here()
     return 1
 }
 
-# The program of $3 as $2 ranks over conduit mpi of MPI $1, each rank by itself unless
-# GASNET_SUPERNODE_MAXSIZE says otherwise.
+# Runs the program $3 with $2 ranks over conduit mpi of MPI $1; no ranks share memory by smp unless
+# GASNET_SUPERNODE_MAXSIZE is set.
 on_mpi()
 {
     export GASNET_CONDUIT=mpi GASNET_SUPERNODE_MAXSIZE=${GASNET_SUPERNODE_MAXSIZE:-1}
     by_mpirun "$@"
 }
 
-# The same under Open MPI in a build with the thread sanitizer, which says nothing of Open MPI's own. (UCX, below
-# MPICH, crashes in such a process.)
+# As on_mpi with Open MPI, in a build with the thread sanitizer, whose findings in Open MPI itself
+# are suppressed. (UCX, which MPICH uses, crashes in such a process.)
 on_mpi_tsan()
 {
     export TSAN_OPTIONS="$TSAN_OPTIONS suppressions=$AQ_SRC/tests/conduits/openmpi.supp"
     on_mpi openmpi "$@"
 }
 
-# Over a bad network: loses $1 percent, doubles 5, lets later ones overtake 20; the seed is $2.
+# As on_udp, over a bad network: it drops $1 percent of the datagrams, duplicates 5 and reorders 20;
+# the seed is $2.
 on_bad_udp()
 {
     export GASNET_UDP_FAULT_DROP=$1 GASNET_UDP_FAULT_SEED=$2
@@ -127,49 +130,50 @@ on_bad_udp()
     on_udp "$@"
 }
 
-# The program of $3 with $1 ranks over conduit udp, between two network namespaces that lose $2 percent.
-# Nothing may be cut into fragments on the way, and all datagrams are encrypted.
+# Runs the program $3 with $1 ranks over conduit udp, between two network namespaces that drop $2
+# percent. No datagram may be fragmented on the way, and all must be encrypted.
 on_veth()
 {
     local ranks=$1 drop=$2 code=0 lost='[1-9][0-9]*' bed=$AQ_SRC/tests/beds/veth
     shift 2
-    "$bed/run" --drop "$drop" -- env GASNET_CONDUIT=udp gasnetrun_udp -n "$ranks" "$bed/rank" "$@" 2>told || code=$?
-    cat told >&2
+    "$bed/run" --drop "$drop" -- env GASNET_CONDUIT=udp gasnetrun_udp -n "$ranks" "$bed/rank" "$@" 2>messages || code=$?
+    cat messages >&2
     [ $code = 0 ] || exit $code
     [ "$drop" != 0 ] || lost=0
-    grep -Eqx "veth: [1-9][0-9]* datagrams, $lost lost, 0 fragments, 0 not encrypted" told || {
-        echo "The last line above is not what should have been seen in this network."
+    grep -Eqx "veth: [1-9][0-9]* datagrams, $lost lost, 0 fragments, 0 not encrypted" messages || {
+        echo "The last line above is not what this network should have reported."
         exit 1
     }
 }
 
-# An interface whose packets are too short for the least Medium is refused; with the shortest that will
-# do nothing is cut into fragments.
+# An interface whose MTU is too small for the smallest Medium is refused; with the smallest possible
+# MTU no datagram is fragmented.
 on_short_veth()
 {
     local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --mtu 768 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
-    cat told
+    "$bed/run" --mtu 768 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
+    cat messages
     [ $code = 0 ] || exit $code
-    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' told || exit 1
-    expect_exit 1 "$bed/run" --mtu 767 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told
-    cat told
-    grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' told
+    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, 0 fragments,' messages || exit 1
+    expect_exit 1 "$bed/run" --mtu 767 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages
+    cat messages
+    grep -qE ': interface (near|far) cannot carry datagrams \(its MTU is below 768\); choose another' messages
 }
 
-# A route whose packets have no room for payloads behind the headers of udp: the kernel cuts datagrams into
-# fragments, and all works.
+# A route whose packets have no room for payload behind the headers of udp: the kernel fragments the
+# datagrams, and the job works.
 on_short_route()
 {
     local code=0 bed=$AQ_SRC/tests/beds/veth
-    "$bed/run" --route-mtu 100 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>told || code=$?
-    cat told
+    "$bed/run" --route-mtu 100 -- env GASNET_CONDUIT=udp gasnetrun_udp -n 2 "$bed/rank" "$@" 2>messages || code=$?
+    cat messages
     [ $code = 0 ] || exit $code
-    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' told
+    grep -q '^veth: [1-9][0-9]* datagrams, 0 lost, [1-9][0-9]* fragments,' messages
 }
 
-# The program of $2 with $1 ranks over conduit udp in a virtual machine, whose kernel loses, doubles,
-# delays and reorders packets. There a rank that spins would keep a processor of this host busy.
+# Runs the program $2 with $1 ranks over conduit udp in a virtual machine whose kernel drops,
+# duplicates, delays and reorders packets. Ranks block, because a spinning rank would keep a
+# processor of this host busy.
 on_netem()
 {
     local -x GASNET_WAITMODE=block
@@ -179,9 +183,9 @@ on_netem()
         tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
 }
 
-# on_ibv [--two] COMMAND ...: several commands in one virtual machine with a verbs device, or in the first of
-# two; where they start jobs over conduit ibv, each rank is by itself. The device must never have had to wait for a
-# buffer.
+# on_ibv [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device, or in
+# the first of two. No ranks of jobs over conduit ibv share memory. The device must never have had
+# to wait for a buffer.
 on_ibv()
 {
     local options=(--rdma --time 540)
@@ -201,74 +205,74 @@ on_ibv()
         [ "$waits" = "0 0 0" ] || { echo "The device had to wait for buffers: $waits times."; exit 1; }' bash "$@"
 }
 
-# A job of conduit ibv with as little of everything as it can live with.
-ibv_starved()
+# Runs a job of conduit ibv with the smallest possible number of credits, buffers and operations.
+ibv_with_minimum()
 {
     GASNET_AM_CREDITS_PP=1 GASNET_AM_CREDITS_SLACK=0 GASNET_BBUF_COUNT=2 GASNET_NETWORKDEPTH_PP=2 "$@"
 }
 
-# Runs a job of conduit ibv that prints its counters at the end; what it writes on standard error is in the
-# file told too.
-ibv_told()
+# Runs a job of conduit ibv that prints its counters at the end; its standard error is also kept in
+# the file `messages`.
+ibv_with_counters()
 {
     local code=0
-    GASNET_STATS=1 gasnetrun_ibv "$@" 2>told || code=$?
-    cat told
+    GASNET_STATS=1 gasnetrun_ibv "$@" 2>messages || code=$?
+    cat messages
     return $code
 }
 
-# counters_say COUNT PATTERN ARGUMENT ...: what a job of conduit ibv with these arguments prints at its end has
-# so many lines at least that are like this extended expression.
+# counters_say COUNT PATTERN ARGUMENT ...: runs a job of conduit ibv with these arguments; at least
+# COUNT lines of its counters must match the extended regular expression PATTERN.
 counters_say()
 {
     local count=$1 pattern=$2
     shift 2
-    ibv_told "$@" || return
-    [ "$(grep -cE -- "$pattern" told)" -ge "$count" ] || {
-        echo "Not $count lines are like '$pattern'."
+    ibv_with_counters "$@" || return
+    [ "$(grep -cE -- "$pattern" messages)" -ge "$count" ] || {
+        echo "Fewer than $count lines match '$pattern'."
         return 1
     }
 }
 
-# Pools of firehose with room for one place of conform_memory each: every place has to be asked for, and
-# what was pinned before is evicted. Data goes by the device alone, however often, and at the end nothing is
-# registered but the buffers.
+# Each pool of firehose has room for one place of conform_memory: every place has to be requested,
+# and evicts what was pinned before. The device alone moves all data, and at the end only the
+# buffers are registered.
 ibv_evicts()
 {
     local memory
     memory='80 puts and gets by the device, 0 pieces copied by peers; 20 moves asked, 20 served, 0 refused; '
     memory+='([0-9]+) pins, \1 unpins, [3-9][0-9] evictions; 1 regions left'
     GASNET_FIREHOSE_M=64K GASNET_FIREHOSE_MAXVICTIM_M=128K GASNET_FIREHOSE_MAXREGION_SIZE=64K \
-        GASNET_PUTINMOVE_LIMIT=0 ibv_told -n 2 conform_memory places 20 3 || return
-    [ "$(grep -cE "$memory" told)" = 2 ]
+        GASNET_PUTINMOVE_LIMIT=0 ibv_with_counters -n 2 conform_memory places 20 3 || return
+    [ "$(grep -cE "$memory" messages)" = 2 ]
 }
 
-# Runs the suite's subtests of $2 in segment mode $1 with so little of firehose that nearly every operation
-# evicts, and takes what peers hold into another place.
+# Runs the subtests $2 of the suite in segment mode $1 with such small pools of firehose that nearly
+# every operation evicts a region and moves a firehose.
 ibv_tiny_pools()
 {
     local mode=$1
     shift
     GASNET_FIREHOSE_M=8K GASNET_FIREHOSE_MAXVICTIM_M=8K GASNET_FIREHOSE_MAXREGION_SIZE=4K \
-        ibv_told -n 2 "conform-$mode" "$@" || return
-    [ "$(grep -cE ' 0 pieces .* [0-9]{3,} moves asked.* [0-9]{3,} evictions; 1 regions left' told)" = 2 ]
+        ibv_with_counters -n 2 "conform-$mode" "$@" || return
+    [ "$(grep -cE ' 0 pieces .* [0-9]{3,} moves asked.* [0-9]{3,} evictions; 1 regions left' messages)" = 2 ]
 }
 
-# A constant, in memory that cannot be written, is read by the device where it is.
+# The device reads a constant, which is in read-only memory, in place.
 ibv_constant()
 {
-    ibv_told -n 2 conform_memory constant || return
-    grep -qE 'rank 0 in memory: [12] puts .* 1 pins, 1 unpins' told
+    ibv_with_counters -n 2 conform_memory constant || return
+    grep -qE 'rank 0 in memory: [12] puts .* 1 pins, 1 unpins' messages
 }
 
-# Without firehose a segment that is not registered as a whole is reached by messages.
+# Without firehose, messages reach a segment that is not registered as a whole.
 ibv_without_firehose()
 {
-    GASNET_USE_FIREHOSE=0 ibv_told -n 2 conform_memory places 5 1 || return
-    [ "$(grep -c ': 0 puts and gets by the device, .* 0 moves asked.* 0 pins.* 1 regions left' told)" = 2 ]
+    GASNET_USE_FIREHOSE=0 ibv_with_counters -n 2 conform_memory places 5 1 || return
+    [ "$(grep -c ': 0 puts and gets by the device, .* 0 moves asked.* 0 pins.* 1 regions left' messages)" = 2 ]
 }
 
-# What a user without rights who may lock $1 bytes sees of a command.
+# Runs a command as an unprivileged user who may lock $1 bytes of memory.
 ibv_with_memlock()
 {
     local limit=$1
@@ -277,23 +281,25 @@ ibv_with_memlock()
         prlimit --memlock="$limit:$limit" setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 }
 
-# With next to nothing one rank says what is missing; with a little more there are fewer buffers; with a little
-# more than the buffers take, segment FAST is not registered as a whole, and does all the same.
+# With almost no lockable memory, one rank names the limit. With a little more, there are fewer
+# buffers. With a little more than the buffers take, a segment FAST is not registered as a whole,
+# and still works.
 ibv_memlock()
 {
-    expect_exit 1 ibv_with_memlock 65536 gasnetrun_ibv -n 2 conform-seq am_args 2>told
-    cat told
-    [ "$(grep -c 'cannot be registered.*may lock 65536 bytes.*ulimit -l' told)" = 1 ] || return
-    ibv_with_memlock 1500000 gasnetrun_ibv -n 2 conform_memory places 5 1 2>told || return
-    cat told
-    [ "$(grep -c 'may lock 1500000 bytes.*ulimit -l.*going on with' told)" = 1 ] || return
-    GASNET_STATS=1 ibv_with_memlock 2400000 gasnetrun_ibv -n 2 conform-seq am_long rma_segment 2>told || return
-    cat told
-    [ "$(grep -c 'the segment (.*may lock 2400000 bytes.*ulimit -l.* register parts of it' told)" = 1 ] &&
-        [ "$(grep -cE ' [1-9][0-9]* puts .* 0 pieces .* [1-9][0-9]* moves asked.* 1 regions left' told)" = 2 ]
+    expect_exit 1 ibv_with_memlock 65536 gasnetrun_ibv -n 2 conform-seq am_args 2>messages
+    cat messages
+    [ "$(grep -c 'cannot be registered.*may lock 65536 bytes.*ulimit -l' messages)" = 1 ] || return
+    ibv_with_memlock 1500000 gasnetrun_ibv -n 2 conform_memory places 5 1 2>messages || return
+    cat messages
+    [ "$(grep -c 'may lock 1500000 bytes.*ulimit -l.*continuing with' messages)" = 1 ] || return
+    GASNET_STATS=1 ibv_with_memlock 2400000 gasnetrun_ibv -n 2 conform-seq am_long rma_segment 2>messages || return
+    cat messages
+    [ "$(grep -c 'the segment (.*may lock 2400000 bytes.*ulimit -l.* register parts of it' messages)" = 1 ] &&
+        [ "$(grep -cE ' [1-9][0-9]* puts .* 0 pieces .* [1-9][0-9]* moves asked.* 1 regions left' messages)" = 2 ]
 }
 
-# Messages by RDMA, with one ring for two peers: it has to move, and messages have to go through it.
+# Messages by RDMA, with one ring for two peers: the ring has to change its owner and carry
+# messages.
 ibv_rings()
 {
     GASNET_AMRDMA_MAX_PEERS=1 GASNET_AMRDMA_CYCLE=32 GASNET_AMRDMA_DEPTH=4 \
@@ -301,51 +307,53 @@ ibv_rings()
         -n 3 conform-seq am_args am_medium am_long am_flood_short
 }
 
-# This device is atomic only beside itself: it does remote atomics if it is told to, else none.
+# This device is atomic only with respect to itself: it does remote atomics only if a setting says
+# so.
 ibv_atomics()
 {
     GASNET_IBV_ATOMICS=1 counters_say 3 ' [1-9][0-9]* atomics by the device' -n 3 conform-seq atomic-away &&
         counters_say 2 ' 0 atomics by the device' -n 2 conform-seq atomic-away
 }
 
-# A peer that is not spoken to has no queue pair. With static connections each peer has one, whichever side calls, and
-# no more calls are under way than allowed; the same holds when all threads of all ranks call at the same time.
+# A peer that was never contacted has no queue pair. With static connections each peer has one,
+# whichever side calls, and no more calls are outstanding than allowed; the same holds if all
+# threads of all ranks call at the same time.
 ibv_connections()
 {
     counters_say 4 ' connected to 0 peers by 0 queue pairs, 0 calls' -n 4 conform_exit code 0 &&
         GASNET_CONNECT_STATIC=1 GASNET_CONNECT_DYNAMIC=0 GASNET_CONNECT_CALLS=2 \
             counters_say 5 ' to 4 peers by 4 queue pairs, [012] calls' -n 5 conform_exit code 0 &&
-        grep -q ' 2 calls' told &&
+        grep -q ' 2 calls' messages &&
         GASNET_CONNECT_STATIC=1 counters_say 4 ' to 3 peers by 3 queue pairs, ' -n 4 conform_exit code 0 &&
         counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' -n 4 conform-par --threads 4 am_flood_short
 }
 
-# What gasnet_perf --memory says of conduit ibv: rank 0 of 6 has connections to those that it spoke to, or
-# that spoke to it, at the start, which rank 3 did not, and one costs at most 16 KiB; a rank that is not
-# spoken to, 32 bytes.
+# What gasnet_perf --memory prints about conduit ibv: rank 0 of 6 is connected to the ranks that it
+# contacted, or that contacted it, at the start, which rank 3 did not. A connection takes at most 16
+# KiB, and a rank that was never contacted 32 bytes.
 ibv_memory()
 {
-    gasnetrun_ibv -n 6 gasnet_perf --memory >told || return
-    cat told
+    gasnetrun_ibv -n 6 gasnet_perf --memory >messages || return
+    cat messages
     awk '$1 == "memory-bound-peers" { bound = $3 }
         $1 == "memory-connections" { connections = $3 }
         $1 == "memory-connected-peer" { each = $3 }
         $1 == "memory-unspoken-peer" { row = $3 }
         END { exit !(bound <= connections && connections < 5 && each > 0 && each <= 16384 && row > 0 && row <= 32) }
-        ' told || {
-        echo "There are other connections than to peers that were spoken to, or peers cost more than they may."
+        ' messages || {
+        echo "There are connections to peers that were never contacted, or peers take more memory than they may."
         return 1
     }
 }
 
-# Ranks that outnumber the processors, and sleep; nobody sleeps beside a ring for long, so that what
-# comes while it sleeps wakes it.
-ibv_crowd()
+# More ranks than processors, which sleep. No rank sleeps long while it has rings, so arriving
+# messages wake it.
+ibv_oversubscribed()
 {
     GASNET_AMRDMA_CYCLE=1 gasnetrun_ibv -n 4 conform-seq am_sleeper am_flood_short barrier_am
 }
 
-# Jobs of conduit ibv that the mpirun of MPI $2 starts and whose ranks join by spawner $1.
+# Runs jobs of conduit ibv that the mpirun of MPI $2 starts and whose ranks join by spawner $1.
 ibv_started()
 {
     export GASNET_CONDUIT=ibv GASNET_SPAWNER=$1 GASNET_EXITTIMEOUT=20
@@ -355,7 +363,7 @@ ibv_started()
     ! pgrep -x conform_exit
 }
 
-# Fails unless the command behind it ends with exit code $1.
+# Runs the command $2, and fails unless its exit code is $1.
 expect_exit()
 {
     local wanted=$1 code
@@ -368,7 +376,7 @@ expect_exit()
     }
 }
 
-# Prints the C files of the tree that are ours, relative to AQ_SRC.
+# Prints the C files of this project, relative to AQ_SRC.
 sources()
 {
     (
@@ -378,8 +386,8 @@ sources()
     )
 }
 
-# Ends the check with $1 if anything was written to standard output by the command behind it, which
-# is shown: fail_on_output "sentence" command ...
+# fail_on_output SENTENCE COMMAND ...: runs the command; if it prints anything, prints that and the
+# sentence, and ends the check.
 fail_on_output()
 {
     local sentence=$1 found

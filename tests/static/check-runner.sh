@@ -92,5 +92,5 @@ printf 'a | soon | true\n' >bad.list
 "$AQ_SRC/tests/run" --table bad.list >out 2>&1
 code=$?
 expect_code 2
-expect_line "run: .*'soon' is no time limit for a; write seconds\\."
+expect_line "run: .*'soon' is not a time limit for a; write seconds\\."
 exit 0
