@@ -297,6 +297,9 @@ static void warn_unknown(const char *name, const char *nearest, void *arg)
 static int print_settings(void)
 {
     int code = EXIT_SUCCESS;
+    char why[512];
+    if (aq_settings_load(why, sizeof why) == AQ_OK) // a fault is reported below
+        aq_registry_open_modules();
     aq_settings_print_table(stdout);
     fflush(stdout);
     for (size_t i = 0; i < aq_settings_count(); i++) {

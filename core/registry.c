@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../other/base/host.h"
+#include "../other/base/minmax.h"
 #include "../other/base/modules.h"
 #include "../other/base/profile.h"
 
@@ -113,14 +114,54 @@ const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why
     return NULL;
 }
 
+// ---- reports ----
+
+typedef struct name_list {
+    char (*names)[AQ_MODULE_NAME_MAX];
+    size_t count, max;
+} name_list_t;
+
+static void add_name(void *arg, const char *name)
+{
+    name_list_t *list = arg;
+    for (size_t i = 0; i < list->count && i < list->max; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return;
+    if (list->count < list->max)
+        snprintf(list->names[list->count], sizeof list->names[0], "%s", name);
+    list->count++;
+}
+
+// All names: the known conduits, then those of modules. At most max are written.
+static size_t list_names(char (*names)[AQ_MODULE_NAME_MAX], size_t max)
+{
+    name_list_t list = {names, 0, max};
+    for (size_t i = 0; i < aq_profile_count(); i++)
+        add_name(&list, aq_profile_at(i)->name);
+    aq_module_each_conduit(add_name, &list);
+    return list.count;
+}
+
+enum { NAMES_MAX = 64 };
+
 size_t aq_registry_report(aq_conduit_report_t *out, size_t max)
 {
-    const size_t known = aq_profile_count();
+    char names[NAMES_MAX][AQ_MODULE_NAME_MAX];
+    const size_t known = aq_min(list_names(names, NAMES_MAX), NAMES_MAX);
     for (size_t i = 0; i < known && i < max; i++) {
         aq_conduit_report_t *row = &out[i];
-        *row = (aq_conduit_report_t){.name = aq_profile_at(i)->name};
+        *row = (aq_conduit_report_t){.ops = NULL};
+        memcpy(row->name, names[i], sizeof row->name);
         row->ops = aq_registry_find(row->name, row->why, sizeof row->why);
         row->usable = row->ops && row->ops->usable(row->why, sizeof row->why);
     }
     return known;
+}
+
+void aq_registry_open_modules(void)
+{
+    char names[NAMES_MAX][AQ_MODULE_NAME_MAX], why[512];
+    const size_t known = aq_profile_count(), all = aq_min(list_names(names, NAMES_MAX), NAMES_MAX);
+    for (size_t i = known; i < all; i++)
+        (void)aq_registry_find(names[i], why, sizeof why);
 }

@@ -2,6 +2,7 @@
 #ifndef AQ_REGISTRY_H
 #define AQ_REGISTRY_H
 
+#include "../other/base/modules.h"
 #include "conduit.h"
 
 // Returns the table of a conduit by name: built in, or from a module in GASNET_MODULE_PATH or
@@ -10,13 +11,18 @@
 const aq_conduit_ops_t *aq_registry_find(const char *name, char *why, size_t why_size);
 
 typedef struct aq_conduit_report {
-    const char *name;
-    const aq_conduit_ops_t *ops; // NULL: not in this installation
+    char name[AQ_MODULE_NAME_MAX];
+    const aq_conduit_ops_t *ops; // NULL: not in this installation, or its module is refused
     bool usable;
     char why[512]; // why the conduit is not usable, or the device that it would use, or ""
 } aq_conduit_report_t;
 
-// Reports on all conduits that this version knows; returns how many (at most max are written).
+// Reports on all conduits that this version knows, and then on those of which it finds a module;
+// returns how many (at most max are written).
 size_t aq_registry_report(aq_conduit_report_t *out, size_t max);
+
+// Opens the modules that it finds of conduits that are not known, so that their settings are. Says
+// nothing about those that are refused.
+void aq_registry_open_modules(void);
 
 #endif

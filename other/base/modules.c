@@ -1,5 +1,6 @@
 #include "modules.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,35 @@ bool aq_module_find_conduit(const char *conduit, char *path, size_t room)
     char file[128];
     snprintf(file, sizeof file, "aq_conduit_%s.so", conduit);
     return aq_module_find(file, path, room);
+}
+
+static void each_conduit_in(const char *folder, void (*each)(void *, const char *), void *arg)
+{
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        char conduit[AQ_MODULE_NAME_MAX] = "";
+        int end = 0;
+        if (sscanf(entry->d_name, "aq_conduit_%31[^.].so%n", conduit, &end) == 1 && end > 0 &&
+            entry->d_name[end] == '\0')
+            each(arg, conduit);
+    }
+    if (entries != NULL)
+        closedir(entries);
+}
+
+void aq_module_each_conduit(void (*each)(void *arg, const char *conduit), void *arg)
+{
+    const char *folders = aq_settings_text(AQ_SET_MODULE_PATH);
+    while (*folders) {
+        char folder[1024];
+        size_t length = strcspn(folders, ":");
+        snprintf(folder, sizeof folder, "%.*s", (int)length, folders);
+        if (length)
+            each_conduit_in(folder, each, arg);
+        folders += length + (folders[length] == ':');
+    }
+    each_conduit_in(AQ_MODULE_DIR, each, arg);
 }
 
 const void *aq_module_open(const char *path, const char *symbol, char *why, size_t room)

@@ -97,6 +97,14 @@ expect_refusal()
         fail "with ${*:2} this should be said once: '$1', but there is: $(cat out)"
 }
 
+# gasnet_info knows the conduit and its setting.
+info_lists_it()
+{
+    "$prefix/bin/gasnet_info" >out 2>&1 && grep -qE "^ +$name +yes$" out || fail "gasnet_info does not list $name: $(cat out)"
+    env "GASNET_${name^^}_SPAWNER=fork" "$prefix/bin/gasnet_info" -e >out 2>err &&
+        grep -qx "GASNET_${name^^}_SPAWNER" out && [ ! -s err ] || fail "gasnet_info -e does not list the setting of $name: $(cat err)"
+}
+
 # The suite of the main build, with the installed library.
 suite_passes()
 {
@@ -114,6 +122,7 @@ messages_go_through_it
 expect_refusal "no conduit '$name'" GASNET_MODULE_PATH=
 expect_refusal "GASNET_${name^^}_SPAWNER: 'nothing' is not one of" "GASNET_${name^^}_SPAWNER=nothing"
 expect_refusal "conduit $name cannot reach across 2 neighbourhoods" GASNET_SUPERNODE_MAXSIZE=1
+info_lists_it
 suite_passes conform-seq 2 all
 suite_passes conform-par 3 --threads 2 am_flood_mixed am_sleeper rma_segment barrier_am concurrent_split
 exit 0

@@ -41,7 +41,7 @@ static int make_folder(void **state)
     FILE *file = fopen(path, "w");
     if (!file || fputs("no shared object\n", file) < 0 || fclose(file) != 0)
         return -1;
-    snprintf(list, sizeof list, ":%s/absent:%s:", folder, folder);
+    snprintf(list, sizeof list, ":%s/absent:%s:%s:", folder, folder, folder);
     setenv("GASNET_MODULE_PATH", list, 1);
     return load_settings();
 }
@@ -105,7 +105,7 @@ static void test_report(void **state)
 {
     (void)state;
     aq_conduit_report_t reports[2 * KNOWN];
-    assert_int_equal(aq_registry_report(reports, 2 * KNOWN), KNOWN);
+    assert_int_equal(aq_registry_report(reports, 2 * KNOWN), KNOWN + 1);
     for (unsigned i = 0; i < KNOWN; i++) {
         char why[sizeof reports[i].why] = "";
         assert_string_equal(reports[i].name, known[i]);
@@ -115,14 +115,17 @@ static void test_report(void **state)
         assert_int_equal(reports[i].usable, !*why); // only an unusable conduit has a reason
     }
     assert_true(reports[0].usable);
+    assert_string_equal(reports[KNOWN].name, "broken"); // found in GASNET_MODULE_PATH
+    assert_null(reports[KNOWN].ops);
+    assert_non_null(strstr(reports[KNOWN].why, "its module cannot be loaded: "));
 }
 
 static void test_report_in_part(void **state)
 {
     (void)state;
     aq_conduit_report_t reports[2] = {{.name = "none"}, {.name = "none"}};
-    assert_int_equal(aq_registry_report(NULL, 0), KNOWN);
-    assert_int_equal(aq_registry_report(reports, 1), KNOWN);
+    assert_int_equal(aq_registry_report(NULL, 0), KNOWN + 1);
+    assert_int_equal(aq_registry_report(reports, 1), KNOWN + 1);
     assert_string_equal(reports[0].name, known[0]);
     assert_string_equal(reports[1].name, "none");
 }
