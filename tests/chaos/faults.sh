@@ -7,7 +7,8 @@
 #     after_NAME    when the job is over: puts everything back
 #     says_NAME     prints an extended expression for what the messages of a job that ends must have
 #
-# and $expected_code, where the job must end with that one. A job of which nothing is said here needs no sentence.
+# and $expected_code, where the job must end with that one. A job of which nothing is said here
+# needs no sentence.
 
 pause()
 {
@@ -52,18 +53,18 @@ before_route() { before_partition; }
 before_mtu() { before_partition; }
 
 cut_cable() { in_middle ip link set left down; }
-mend_cable() { in_middle ip link set left up; }
+restore_cable() { in_middle ip link set left up; }
 
 during_partition()
 {
     cut_cable || return
     pause "$length"
-    mend_cable
+    restore_cable
 }
 
 before_partition_stays() { settings+=(GASNET_UDP_PEER_TIMEOUT=2); }
 during_partition_stays() { cut_cable; }
-after_partition_stays() { mend_cable; }
+after_partition_stays() { restore_cable; }
 says_partition_stays() { echo 'GASNet: .*rank [0-9]+'; }
 
 during_route()
@@ -84,8 +85,8 @@ during_mtu()
     ip link set near mtu 1500 && in_there ip link set far mtu 1500
 }
 
-# somebody_between KIND: takes the place of the bridge.
-somebody_between()
+# insert_attacker KIND: takes the place of the bridge.
+insert_attacker()
 {
     bed_bridge off
     : >"$work/middle"
@@ -100,7 +101,7 @@ somebody_between()
     echo "chaos: chaos_middle does not start: $(cat "$work/middle")" >&2
 }
 
-nobody_between()
+remove_attacker()
 {
     kill -TERM "$attacker" 2>/dev/null
     for _ in $(seq 40); do
@@ -115,10 +116,10 @@ nobody_between()
 }
 
 # Nothing but the protection under test may refuse what they send.
-before_listener() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); somebody_between listener; }
-after_listener() { nobody_between; }
-before_middle() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); somebody_between middle; }
-after_middle() { nobody_between; }
+before_listener() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); insert_attacker listener; }
+after_listener() { remove_attacker; }
+before_middle() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); insert_attacker middle; }
+after_middle() { remove_attacker; }
 
 # Each rank changes some of its datagrams before they are sealed, which nobody can who has no key.
 before_insider() { before_noise; settings+=(GASNET_UDP_FAULT_FORGE="$((rate + 1)).5"); }

@@ -22,7 +22,8 @@ kill_processes_of_job()
     done
 }
 
-# The build of the round; a sanitizer's only where it was made, and where memory is not what is scarce.
+# The build of the round; a sanitizer's only where it was made, and where memory is not what is
+# scarce.
 choose_build()
 {
     build=$AQ_BUILD
@@ -172,7 +173,7 @@ read_counts()
     counted=yes lost_now=${BASH_REMATCH[1]} twice_now=${BASH_REMATCH[2]} wrong_now=${BASH_REMATCH[3]}
 }
 
-finds_of_sanitizers()
+sanitizer_findings()
 {
     grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:' "$work/err"
 }
@@ -216,7 +217,7 @@ faults_of_deceived()
 faults_of_job()
 {
     [ -z "$not_made" ] || echo "the fault was not made: $not_made"
-    if finds_of_sanitizers; then
+    if sanitizer_findings; then
         echo "a sanitizer found something"
     elif [ "$outcome" = goes-on ] || { [ "$outcome" = either ] && [ "$code" = 0 ]; }; then
         faults_of_whole

@@ -1,7 +1,7 @@
 #!/bin/bash
-# bad-calls: what is said about wrong calls. In a debug build each wrong call of bad_calls ends the job
-# with one message that names the function, the values, the limits and the rank; what is refused with an
-# error code is so in every build.
+# bad-calls: messages about wrong calls. In a debug build each wrong call of bad_calls ends the job
+# with one message that names the function, the values, the limits and the rank. Calls that return
+# an error code do so in every build.
 #   check-bad-calls.sh [PATTERN ...]     only the modes whose names match one of the shell patterns
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
@@ -13,14 +13,14 @@ failed=0 ran=0
 debug=no
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" && debug=yes
 
-# The processes of the mode that ran last, which carry its mark in their environment.
+# Prints the processes of the last mode, which have its mark in their environment.
 left_behind()
 {
     grep -lsF "AQ_BAD_CALL=$mark" /proc/[0-9]*/environ | cut -d/ -f3 | xargs
 }
 
-# has_message RANK PATTERN: standard error has the message, with the prefix of that rank. A rank below 0
-# stands for a process that is none, or that could not become one.
+# has_message RANK PATTERN: whether standard error has the message, with the prefix of that rank.
+# RANK below 0: the process is not a rank, or could not become one.
 has_message()
 {
     local who="rank $1 of 2"

@@ -1,6 +1,6 @@
-# Shell functions of the check-*.sh scripts in this folder, which try the modes of a program one after the
-# other: $name is the mode that runs, $work has what it printed in the files out and err, and $failed counts
-# the complaints.
+# Shell functions of the check-*.sh scripts in this folder, which run a program once in each of its
+# modes. $name is the current mode, the files out and err in $work have its output, and $failed
+# counts the failures.
 
 complain()
 {
@@ -10,7 +10,7 @@ complain()
     failed=$((failed + 1))
 }
 
-# is_chosen [PATTERN ...]: whether $name matches one of the patterns; it does where there are none.
+# is_chosen [PATTERN ...]: whether $name matches one of the patterns, or there are none.
 is_chosen()
 {
     local p

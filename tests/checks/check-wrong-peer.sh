@@ -1,6 +1,7 @@
 #!/bin/bash
-# wrong-peer: a peer sends what no correct library sends (wrong_peer.c has the list). Each message has to
-# end the job with one sentence that names the peer, and memory outside of the segment has to stay as it was.
+# wrong-peer: a peer sends messages that no correct library sends (wrong_peer.c has the list). Each
+# message must end the job with one sentence that names the peer, and must not change memory outside
+# of the segment.
 #   check-wrong-peer.sh START [PATTERN ...]   START: the function that starts a job (on_fake, on_udp ...),
 #                                             with its words; only modes whose names match a shell pattern
 set -u
@@ -13,7 +14,7 @@ read -ra start <<<"$1"
 shift
 
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" &&
-    skip "a debug build checks what it sends, so that no rank of it can be a wrong peer"
+    skip "a debug build checks the messages that it sends, so none of its ranks can be a wrong peer"
 
 make_guard()
 {

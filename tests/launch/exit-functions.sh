@@ -17,7 +17,7 @@ start_by_ssh()
 
 start_by_mpirun()
 {
-    by_mpirun "$1" 1 true || exit # leaves its environment here
+    by_mpirun "$1" 1 true || exit # sets its environment in this shell
     unset OMPI_MCA_odls_base_sigkill_timeout
     export UCX_DEBUG_SIGNO=0 # else UCX stops at SIGHUP for a debugger
     case $1 in

@@ -47,7 +47,7 @@ for ((tries = 0; hits < times && tries < 10 * times; tries++)); do
     job_code
     [ "$code" != 0 ] || fail "exit code 0 after kill -9 of $victim: $way"
     nothing_left 100 "kill -9 of $victim: $way"
-done 2>/dev/null # the shell tells of killed launchers
+done 2>/dev/null # the shell reports killed launchers
 for victim in "${!killed[@]}"; do
     echo "$victim: ${killed[$victim]}"
 done

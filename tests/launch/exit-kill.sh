@@ -26,7 +26,7 @@ pick()
     rank=$((rank - 1))
 }
 
-nobody_is_left()
+no_process_left()
 {
     for _ in $(seq 100); do
         pgrep -s 0 -x exit_ways >/dev/null || return 0
@@ -42,7 +42,7 @@ end_job()
     wait "$sup" 2>/dev/null || code=$?
     sup= over=${EPOCHREALTIME/./}
     [[ " $1 " = *" $code "* ]] || fail "exit code $code after kill -9 of rank $rank (-1: the launcher): $way"
-    nobody_is_left
+    no_process_left
     [ "$conduit" != ibv ] || device_holds "$device_before"
 }
 

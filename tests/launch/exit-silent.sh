@@ -27,10 +27,10 @@ for _ in $(seq 600); do
 done
 sleep 3 # meanwhile the launcher pings again, and reports nothing more
 [ "$(grep -c 'host [ab] has not answered for 10 seconds, though its connection from 127.0.0.1 is open' "$work/err")" -eq 1 ] ||
-    fail "not told that a host is silent"
+    fail "no message says that a host is silent"
 kill -CONT "$helper"
 touch "$work/now"
 ended 0
-[ "$(grep -c 'has not answered' "$work/err")" -eq 1 ] || fail "told more than once"
-[ "$(grep -cx done "$work/out")" -eq 2 ] || fail "a rank of the job said nothing more"
+[ "$(grep -c 'has not answered' "$work/err")" -eq 1 ] || fail "the message is printed more than once"
+[ "$(grep -cx done "$work/out")" -eq 2 ] || fail "a rank of the job printed nothing more"
 exit 0

@@ -47,7 +47,7 @@ codes_of()
 }
 
 # The output of the ranks, without the additions of MPICH's mpirun and UCX.
-their_words()
+rank_output()
 {
     grep -vE '^$|^=|^YOUR APPLICATION|^This typically|^Please see|^\[[0-9.]+\].* UCX ' "$work/out"
 }
@@ -64,8 +64,8 @@ words()
         esac
         grep -qx "$rank begins" "$work/out" || fail "the last words of rank $rank are lost: $job"
     done
-    [ "$(their_words | sort | uniq -d | wc -l)" = 0 ] || fail "words are there twice: $job"
-    ! their_words | grep -qvE '^[0-9]+ begins$' || fail "words that no rank has said: $job"
+    [ "$(rank_output | sort | uniq -d | wc -l)" = 0 ] || fail "a rank's output is there twice: $job"
+    ! rank_output | grep -qvE '^[0-9]+ begins$' || fail "output that no rank has printed: $job"
 }
 
 one_job()

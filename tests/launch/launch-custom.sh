@@ -16,7 +16,7 @@ job()
     for way in "$conform 3" "$AQ_BUILD/gasnetrun_udp -n 3 $conform" "$AQ_BUILD/amudprun -np 3 $conform"; do
         # shellcheck disable=SC2086
         expect "$code" $way "${@:3}"
-        nobody_left 50
+        no_rank_left 50
     done
 }
 
@@ -72,7 +72,7 @@ refused()
     export GASNET_CSPAWN_CMD=$2
     expect "$code" "$conform" 2 pid
     says "$3"
-    nobody_left 50
+    no_rank_left 50
     [ ! -s "$work/out" ] || fail "output of a job that did not start"
 }
 export GASNET_CONNECT_TIMEOUT=1
@@ -115,17 +115,17 @@ GASNET_CSPAWN_CMD="echo here; %C & sleep 600" begin "$AQ_BUILD/gasnetrun_udp" -n
 wait_lines 1
 kill -TERM "$sup"
 ended 143
-nobody_left 50
+no_rank_left 50
 GASNET_CSPAWN_CMD=$loop begin "$AQ_BUILD/gasnetrun_udp" -n 2 sh -c 'echo up; exec "$0" sleep 600' "$conform"
 wait_lines 2
 kill -TERM "$sup"
 ended 143
-nobody_left 50
+no_rank_left 50
 GASNET_CSPAWN_CMD=$loop begin "$AQ_BUILD/gasnetrun_udp" -n 2 sh -c 'echo up; exec "$0" sleep 600' "$conform"
 wait_lines 2
 kill -KILL "$sup"
 ended 137
-nobody_left 100
+no_rank_left 100
 
 # Commands that users have.
 for mpirun in mpirun.openmpi mpirun.mpich; do
@@ -133,6 +133,6 @@ for mpirun in mpirun.openmpi mpirun.mpich; do
     as_root=
     [ $mpirun != mpirun.openmpi ] || as_root='--allow-run-as-root --oversubscribe'
     GASNET_CSPAWN_CMD="$mpirun $as_root -np %N %C" expect 4 "$conform" 3 one 1 4
-    nobody_left 50
+    no_rank_left 50
 done
 exit 0

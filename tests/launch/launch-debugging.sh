@@ -50,7 +50,7 @@ if gdb -nx -batch -p $$ -ex detach >/dev/null 2>&1; then
             "$AQ_BUILD/gasnetrun_udp" -n 2 "$AQ_BUILD/exit_ways" segv 1 1 >"$work/out" 2>"$work/err" || code=$?
         [ $code = $((128 + segv)) ] || fail "exit code $code after a backtrace by gdb"
         [ "$(grep -c '^#[0-9]* .*way_segv' "$work/err")" = 1 ] || fail "gdb does not name the function"
-        [ "$(grep -c '^Thread ' "$work/err")" = $all ] || fail "GASNET_BACKTRACE_MT=$all is not heeded"
+        [ "$(grep -c '^Thread ' "$work/err")" = $all ] || fail "GASNET_BACKTRACE_MT=$all has no effect"
     done
 fi
 

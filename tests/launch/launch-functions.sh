@@ -1,5 +1,5 @@
-# Shell functions for the launch tests. Each test is a script that exits with 0 (passed), 1 (failed) or
-# 77 (skipped), and finds the programs of the build in $AQ_BUILD.
+# Shell functions for the launch tests. Each test is a script that exits with 0 (passed), 1 (failed)
+# or 77 (skipped), and finds the programs of the build in $AQ_BUILD.
 
 : "${AQ_BUILD:?AQ_BUILD must name the build folder}"
 export LC_ALL=C
@@ -7,7 +7,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/launch.XXXXXX") || exit 1
 sup=
 pids=
 
-# A test that fails leaves nothing behind either.
+# Ends all processes of the test and removes its files, also if the test fails.
 clean_up()
 {
     [ -z "$sup$pids" ] || kill -KILL $sup $pids 2>/dev/null
@@ -87,8 +87,8 @@ wait_lines()
     fail "the ranks did not get ready"
 }
 
-# wait_told TEXT: the last job, which hangs, prints TEXT; then SIGTERM ends it.
-wait_told()
+# wait_for_message TEXT: the last job, which hangs, prints TEXT; then SIGTERM ends it.
+wait_for_message()
 {
     for _ in $(seq 400); do
         grep -qF -- "$1" "$work/err" && break
@@ -125,9 +125,9 @@ none_left()
     pids=
 }
 
-# nobody_left TENTHS: all ranks of $conform, a program of the test's own, end within that many
+# no_rank_left TENTHS: all ranks of $conform, a program of the test's own, end within that many
 # tenths of a second, no matter what started them.
-nobody_left()
+no_rank_left()
 {
     local try
     for try in $(seq "$1"); do
@@ -151,5 +151,5 @@ device_holds()
         [ "$(device)" != "$1" ] || return 0
         sleep 0.05
     done
-    fail "in the device there are '$(device)', and were '$1'"
+    fail "the device holds '$(device)', but held '$1' before"
 }

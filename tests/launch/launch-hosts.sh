@@ -53,13 +53,13 @@ says "without joining the job"
 # A fault of many ranks is reported once, for any number of hosts.
 expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 6 -H a,b,c "$hello"
 says 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0'
-grep -q '; [1-5] more ranks* could not start either$' "$work/err" || fail "not told how many ranks found the fault"
+grep -q '; [1-5] more ranks* could not start either$' "$work/err" || fail "no message says how many ranks found the fault"
 expect 127 "$run" -n 6 -H a,b,c /nonexistent
 says '/nonexistent: there is no such file'
-grep -q '; [135] more ranks* could not start either$' "$work/err" || fail "not told of the other hosts"
+grep -q '; [135] more ranks* could not start either$' "$work/err" || fail "no message names the other hosts"
 
 GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$((20000 + $$ % 10000)) begin "$run" -n 2 -H a,b "$hello"
-wait_told 'GASNET_UDP_PORTS: every port from'
+wait_for_message 'GASNET_UDP_PORTS: every port from'
 
 # The arguments of the shell: the user's options first, and the user's name.
 : >"$work/calls"
@@ -75,7 +75,7 @@ printf '#!/bin/sh\nexec sleep 1000\n' >"$work/slow"
 chmod +x "$work/bad" "$work/mute" "$work/slow"
 expect 1 env GASNET_SSH_CMD="$work/bad" "$run" -n 2 -H a,b true
 [ "$(grep -c 'host [ab]: no way' "$work/err")" -eq 2 ] || fail "what the shell says is not told"
-grep -q '0 of 2 hosts started' "$work/err" || fail "not told how many started"
+grep -q '0 of 2 hosts started' "$work/err" || fail "no message says how many started"
 expect 1 env GASNET_SSH_CMD="$work/mute" "$run" -n 1 -H a true
 grep -q 'host a: the remote shell ended with exit code 5' "$work/err" || fail "the code of the shell is not told"
 expect 1 env GASNET_SSH_CMD="$work/slow" GASNET_SPAWN_TIMEOUT=0.3 "$run" -n 1 -H a true

@@ -27,7 +27,7 @@ says 'raise the limit of the size of a file (ulimit -f)'
 # Output of a job on one host, and on several.
 for hosts in "" "-H localhost"; do
     limited 16 "$AQ_BUILD/gasnetrun_udp" -n 2 $hosts sh -c 'yes | head -c 100000'
-    [ "$code" -eq 1 ] || fail "exit code $code where output finds no room $hosts"
+    [ "$code" -eq 1 ] || fail "exit code $code when output finds no room $hosts"
     says 'standard output cannot be written (File too large)'
     [ "$(stat -c %s "$work/out")" -eq 16384 ] || fail "the output is not as long as it may be"
 done

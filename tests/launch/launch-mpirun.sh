@@ -14,7 +14,7 @@ conform=$work/conform_exit
 mpi_job()
 {
     expect "$@"
-    nobody_left 20
+    no_rank_left 20
 }
 
 one_mpi()
@@ -29,7 +29,7 @@ one_mpi()
     mpi_job 7 by_mpirun "$1" 2 "$conform" return 7
     mpi_job 6 by_mpirun "$1" 2 "$conform" quit 0 15 6
     GASNET_EXITTIMEOUT=0.2 mpi_job 9 by_mpirun "$1" 2 "$conform" compute 1 9
-    grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
+    grep -q "some ranks do not leave the job" "$work/err" || fail "no message names a late rank"
     case $1 in # as gasnetrun(1) says: MPICH leaves 128 out
     openmpi) killed=137 ;;
     mpich) killed=9 ;;
@@ -62,7 +62,7 @@ for mpi in openmpi mpich; do
     found=$mpi
 done
 [ -n "$found" ] || skip "there is no MPI"
-by_mpirun $found 1 true # leaves its environment here
+by_mpirun $found 1 true # sets its environment in this shell
 
 # The launcher, and the replacements of letters.
 run=$AQ_BUILD/gasnetrun_udp

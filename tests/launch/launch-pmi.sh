@@ -13,7 +13,7 @@ conform=$work/conform_exit
 job()
 {
     expect "$@"
-    nobody_left 20
+    no_rank_left 20
 }
 
 # launcher_killed mpirun ...: a killed launcher forwards no more output, so the ranks write into a
@@ -30,7 +30,7 @@ launcher_killed()
     kill -KILL "$sup"
     wait "$sup" 2>/dev/null
     sup=
-    nobody_left 100
+    no_rank_left 100
 }
 
 # killed_code MPI: mpirun's exit code for a rank that dies of signal 9, as gasnetrun(1) says. MPICH
@@ -53,7 +53,7 @@ one_pmi()
         return 1
     }
     mpi_is_usable "$mpi" || return 1
-    by_mpirun "$mpi" 1 true # leaves its environment here
+    by_mpirun "$mpi" 1 true # sets its environment in this shell
     mkdir "$work/$pmi" && cp "$module" "$work/$pmi" || exit 1
     export GASNET_MODULE_PATH=$work/$pmi
     expect 0 "$@" -np 4 "$AQ_BUILD/hello"
@@ -68,7 +68,7 @@ one_pmi()
     job 0 "$@" -np 2 "$conform" return 0
     job 7 "$@" -np 2 "$conform" return 7
     GASNET_EXITTIMEOUT=0.2 job 9 "$@" -np 2 "$conform" compute 1 9 # MPICH joins it with its own 9
-    grep -q "some ranks do not leave the job" "$work/err" || fail "a late rank is not told of"
+    grep -q "some ranks do not leave the job" "$work/err" || fail "no message names a late rank"
     job "$(killed_code "$mpi")" "$@" -np 2 "$conform" signal 1 9
     launcher_killed "$@" -np 2
     unset GASNET_SPAWNER

@@ -15,12 +15,12 @@ export GASNET_MODULE_PATH=$work/modules
 job()
 {
     expect "$@"
-    nobody_left 50
-    settle
+    no_rank_left 50
+    wait_for_slurm
 }
 
 # Slurm does not start a step properly while it still ends another.
-settle()
+wait_for_slurm()
 {
     for _ in $(seq 200); do
         [ -n "$(squeue -h)" ] || return
@@ -65,13 +65,13 @@ one_pmi()
 expect 1 srun -n 2 "$AQ_BUILD/hello"
 grep -q 'srun started 2 tasks, but gave them no way to find each other; give' "$work/err" || fail "no remedy for srun without PMI"
 expect 0 srun -n 1 "$AQ_BUILD/hello"
-settle
+wait_for_slurm
 # GASNet's own way, without PMI: the program calls srun through GASNET_CSPAWN_CMD.
 cp "$AQ_BUILD/conform_exit_udp" "$work/custom" || exit 1
 for command in 'srun -n %N %C' 'srun -N1 -n%N --overcommit %C'; do
     GASNET_SPAWNFN=C GASNET_CSPAWN_CMD=$command GASNET_WORKER_RANK=SLURM_PROCID expect 0 "$work/custom" 4 pid
     [ "$(cut -d' ' -f1 "$work/out" | sort -n | xargs)" = "0 1 2 3" ] || fail "$command does not start ranks 0 to 3"
-    settle
+    wait_for_slurm
 done
 GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -N%N %C' job 3 "$AQ_BUILD/amudprun" -np 1 "$work/custom" code 3
 GASNET_SPAWNFN=C GASNET_CSPAWN_CMD='srun -n %N %C' job 9 "$AQ_BUILD/gasnetrun_udp" -n 3 "$work/custom" one 2 9

@@ -30,8 +30,9 @@ find_port()
     fail "the launcher listens nowhere"
 }
 
-# pester PROMISCUOUS REASON: runs a job with strangers, which are refused for that reason.
-pester()
+# run_with_strangers PROMISCUOUS REASON: runs a job with strangers, which are refused for that
+# reason.
+run_with_strangers()
 {
     local fds=() fd code=0 more
     GASNET_SPAWN_PROMISCUOUS=$1 GASNET_SPAWN_PORTS=$((base + 20 * $1))-$((base + 20 * $1 + 19))
@@ -42,7 +43,7 @@ pester()
         (exec 3<>"/dev/tcp/127.0.0.1/$port" && printf 'let me in, please' >&3 && read -r -u 3 _) 2>/dev/null
     done
     for _ in $(seq 70); do
-        exec {fd}<>"/dev/tcp/127.0.0.1/$port" || fail "the launcher listens no more"
+        exec {fd}<>"/dev/tcp/127.0.0.1/$port" || fail "the launcher no longer listens"
         fds+=("$fd")
     done
     touch "$work/now"
@@ -53,11 +54,11 @@ pester()
     done
     [ $code -eq 0 ] || fail "exit code $code"
     [ "$(grep -c 'Hello from rank' "$work/out")" -eq 2 ] || fail "not all ranks have said hello"
-    [ "$(grep -c "a connection from 127.0.0.1 is refused: $2" "$work/err")" -eq 4 ] || fail "not four are told"
+    [ "$(grep -c "a connection from 127.0.0.1 is refused: $2" "$work/err")" -eq 4 ] || fail "not exactly four calls are reported"
     more=$(sed -n 's/.*: \([0-9]*\) more connections were refused, the last one from 127.0.0.1$/\1/p' "$work/err")
     [ "${more:-0}" -ge 296 ] && [ "$more" -le 400 ] || fail "${more:-none} more are counted"
 }
 
-pester 0 'it is not a host that is being started'
-pester 1 'it did not authenticate with the key of the job'
+run_with_strangers 0 'it is not a host that is being started'
+run_with_strangers 1 'it did not authenticate with the key of the job'
 exit 0

@@ -40,7 +40,7 @@ attack()
 }
 
 attack none none
-[ $code -eq 0 ] || fail "exit code $code where nobody does harm"
+[ $code -eq 0 ] || fail "exit code $code although nobody attacks"
 silent
 grep -qx 'a word of a rank, with the input' "$work/out" || fail "the job of two hosts says something else"
 

@@ -12,7 +12,7 @@ frames()
 {
     expect 0 "$run" -n 2 "$AQ_BUILD/gasnet_perf" --frames --iters 2000 --size "$2" "$1"
     frames=$(awk -v name="$1-frames" '$1 == name { print int($3) }' "$work/out")
-    [ -n "$frames" ] || fail "gasnet_perf --frames tells nothing of $1"
+    [ -n "$frames" ] || fail "gasnet_perf --frames prints nothing about $1"
     grep -qx 'gasnet_perf: conduit udp, ranks 2' "$work/out" || fail "gasnet_perf names another conduit"
 }
 

@@ -12,10 +12,10 @@ export GASNET_SUPERNODE_MAXSIZE=1
 for ranks in 2 5; do
     expect 1 env GASNET_UDP_FAULT_DROP=100 GASNET_CONNECT_TIMEOUT=0.3 "$run" -n $ranks "$AQ_BUILD/hello"
     grep -qE 'nothing was heard of rank [0-9] at 127\.0\.0\.1:[0-9]+ for 0.3 s \(GASNET_CONNECT_TIMEOUT\)' "$work/err" ||
-        fail "not told of whom nothing was heard"
+        fail "no message names the silent rank"
     says 'GASNET_UDP_PORTS'
     says 'GASNET_WORKERIP'
-    [ ! -s "$work/out" ] || fail "the program ran all the same"
+    [ ! -s "$work/out" ] || fail "the program ran nevertheless"
 done
 
 # Each rank warns once while it waits.

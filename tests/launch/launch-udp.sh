@@ -16,13 +16,13 @@ ports=$((20000 + $$ % 10000))
 refused()
 {
     says "$1"
-    [ ! -s "$work/out" ] || fail "the program ran all the same"
+    [ ! -s "$work/out" ] || fail "the program ran nevertheless"
 }
 
 # Interfaces, networks and names that do not exist.
 expect 1 env GASNET_WORKERIP=198.51.100.0 "$run" -n 3 "$hello"
 refused 'GASNET_WORKERIP: no interface of this host is in the network 198.51.100.0; choose a network'
-grep -q '; 2 more ranks could not start either$' "$work/err" || fail "not told how many ranks found the fault"
+grep -q '; 2 more ranks could not start either$' "$work/err" || fail "no message says how many ranks found the fault"
 expect 1 env GASNET_WORKERIP=nosuch.invalid "$run" -n 3 "$hello"
 refused "GASNET_WORKERIP: 'nosuch.invalid' is neither an address nor a name that is known here"
 for good in 127.0.0.1 127.0.0.0; do
@@ -39,7 +39,7 @@ refused "GASNET_UDP_PORTS: every port from $ports to $((ports + 1)) is taken on 
 
 # If the other ranks wait for the rank that could not start, the fault is reported at once.
 GASNET_CATCH_EXIT=0 GASNET_UDP_PORTS=$ports begin "$run" -n 2 "$hello"
-wait_told "GASNET_UDP_PORTS: every port from $ports to $ports is taken"
+wait_for_message "GASNET_UDP_PORTS: every port from $ports to $ports is taken"
 
 # Faults before a program has joined: a setting that only ranks have, a foreign launcher.
 expect 1 "$run" -n 3 env GASNET_UDP_PORTS=x "$hello"

@@ -35,7 +35,7 @@ refuses()
     for text in "$@"; do
         says "$text"
     done
-    [ ! -s "$work/out" ] || fail "the program ran all the same"
+    [ ! -s "$work/out" ] || fail "the program ran nevertheless"
 }
 
 # Every variable that can have illegal values, from the program's own list.

@@ -18,7 +18,7 @@ GASNET_SUPERNODE_MAXSIZE=1 "$AQ_BUILD/gasnetrun_$1" -n 2 "$conform" echo <"$work
 sup=$!
 exec 9>"$work/hang"
 # Whether both ranks catch the signal yet.
-catch_it()
+both_catch()
 {
     local pid count=0
     for pid in $(cat "/proc/$sup/task/$sup/children"); do
@@ -28,7 +28,7 @@ catch_it()
 }
 for _ in $(seq 300); do
     sleep 0.1
-    catch_it 2>/dev/null || continue
+    both_catch 2>/dev/null || continue
     kill -USR2 "$sup"
     grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" && break
 done
@@ -40,7 +40,7 @@ echo goes on >&9
 exec 9>&-
 ended 0
 [ "$(cat "$work/out")" = 'goes on' ] || fail "the job did not go on after reports"
-grep -q 'rank 0 of 2 .*report: waits for nothing in the library' "$work/err" || fail "rank 0 reads, and does not say so"
+grep -q 'rank 0 of 2 .*report: waits for nothing in the library' "$work/err" || fail "rank 0 waits for input, and no message says so"
 grep -q 'rank 1 of 2 .*report: waits for an event (pending: barrier or other: 1)$' "$work/err" || fail "no event is named"
-grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" || fail "the rank that is missing is not named"
+grep -q 'rank 1 of 2 .*report: barrier 1 waits for rank 0$' "$work/err" || fail "no message names the missing rank"
 grep -qE "$counters" "$work/err" || fail "no counters like '$counters'"

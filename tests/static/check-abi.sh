@@ -24,7 +24,7 @@ refused()
 {
     ./client 2>err
     [ $? = 9 ] || {
-        echo "A client was not refused that should be: '$1'."
+        echo "A client that should be refused was not: '$1'."
         exit 1
     }
     grep -qF -- "$1" err && [ "$(grep -c '^\*\*\* GASNet:' err)" = 1 ] || {
@@ -45,10 +45,10 @@ refused "compile it again"
 
 build "$prefix/include" par seq
 refused "compiled for thread mode par"
-# Many ranks find it, and it is told once.
+# Many ranks find the fault, and one reports it.
 "$prefix/bin/gasnetrun_smp" -n 3 ./client 2>err
 grep -q 'compiled for thread mode par.*; 2 more ranks could not start either$' err && [ "$(wc -l <err)" = 1 ] || {
-    echo "A job should be refused with one message, but is with: $(cat err)"
+    echo "A job should be refused with one message, but the messages are: $(cat err)"
     exit 1
 }
 build "$prefix/include" seq parsync

@@ -2,11 +2,12 @@
 # build-VARIANT: builds the tree once more, in $AQ_BUILD/VARIANT, with warnings as errors.
 #   check-build.sh strict|debug|asan|tsan
 #   check-build.sh fuzz PROGRAM ...
-# Only what changed since the last time is compiled again. strict is the installation of the other checks; debug
-# is one without shared libraries, and the one that compiles all programs of the tests; the others make what is
-# run with them: asan with the sanitizers of addresses and of undefined behaviour, tsan with that of threads. fuzz
-# makes the fuzzers for tests/fuzz/run, by clang with libFuzzer. fuzz_driver.c has a main that replays a corpus;
-# in this build that function has another name, so that the linker takes libFuzzer's main.
+# Only files that changed since the last time are compiled again. The other checks use the
+# installation of strict. debug has no shared libraries, and compiles all programs of the tests. The
+# other variants compile only the programs that run with them: asan has the sanitizers of addresses
+# and of undefined behaviour, tsan that of threads. fuzz makes the fuzzers for tests/fuzz/run, by
+# clang with libFuzzer: the main of fuzz_driver.c, which replays a corpus, gets another name, so
+# that the linker takes libFuzzer's main.
 set -eu
 
 sanitized="--disable-shared CFLAGS=-O1\ -g1 --enable-sanitizer"
@@ -21,15 +22,15 @@ fuzz)
     goal="${*:2} CPPFLAGS=-Dmain=replay_main LDFLAGS=-fsanitize=fuzzer,address,undefined"
     ;;
 *)
-    echo "check-build: '${1-}' is no variant; use strict, debug, asan, tsan or fuzz."
+    echo "check-build: '${1-}' is not a variant; use strict, debug, asan, tsan or fuzz."
     exit 1
     ;;
 esac
-[ "$1" = fuzz ] || options="--enable-werror $options" # clang warns of other things than gcc
+[ "$1" = fuzz ] || options="--enable-werror $options" # clang's warnings differ from gcc's
 folder=$AQ_BUILD/$1
 jobs=${AQ_JOBS:-$(nproc)}
 
-# A tree that was configured in place cannot serve other builds; they get a copy of it.
+# Other builds cannot use a tree that was configured in place, so they use a copy.
 source=$AQ_SRC
 if [ -e "$AQ_SRC/config.status" ]; then
     source=$folder/source
@@ -43,6 +44,6 @@ if [ ! -e config.status ] || [ "$(cat options 2>/dev/null)" != "$options" ]; the
     eval "'$source/configure' --quiet --enable-silent-rules $options"
     echo "$options" >options
 fi
-make -s Makefile config.h # configure, if it has to run again, does without the variables of the goal
+make -s Makefile config.h # if configure has to run again, it must not see the variables of the goal
 # shellcheck disable=SC2086
 make -j "$jobs" $goal

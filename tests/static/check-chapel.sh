@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-chapel: the tree of files that Chapel's build looks for, by make install-chapel. A client is compiled from
-# it as Chapel does: its own reader of package files, which replaces ${name} and knows nothing else.
+# build-chapel: make install-chapel creates the tree of files that Chapel's build expects. A client
+# is compiled from it as Chapel does, whose own reader of package files only replaces ${name}.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 tree=$PWD/gasnet/install/linux64-x86_64-native-gnu-none
@@ -11,7 +11,7 @@ fail()
     exit 1
 }
 
-# field FILE NAME: the value of "NAME: value", with what ${...} in it stands for.
+# field FILE NAME: prints the value of "NAME: value", with each ${...} replaced.
 field()
 {
     awk -v wanted="$2" '
@@ -26,8 +26,8 @@ field()
         /^[A-Za-z_.]+:/ { at = index($0, ":"); if (substr($0, 1, at - 1) == wanted) print expand(substr($0, at + 1)) }' "$1"
 }
 
-make -s -C "$AQ_BUILD" install-chapel >out 2>&1 && fail "it needs no CHPL_GASNET"
-grep -q 'CHPL_GASNET=.*/third-party/gasnet/install/<cfg>' out || fail "no remedy where CHPL_GASNET is missing: $(cat out)"
+make -s -C "$AQ_BUILD" install-chapel >out 2>&1 && fail "make install-chapel does not require CHPL_GASNET"
+grep -q 'CHPL_GASNET=.*/third-party/gasnet/install/<cfg>' out || fail "no remedy for a missing CHPL_GASNET: $(cat out)"
 make -s -C "$AQ_BUILD" install-chapel CHPL_GASNET="$tree" >out 2>&1 || fail "make install-chapel: $(cat out)"
 
 cat >client.c <<'END'

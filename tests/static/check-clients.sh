@@ -1,7 +1,8 @@
 #!/bin/bash
-# build-clients: what clients take for granted though no specification has it (docs/api.md, "Undocumented names
-# that clients use"): system headers that come with ours, names whose address is taken, a compilation without a thread
-# mode, and the header of an MPI beside ours.
+# build-clients: properties that clients rely on although no specification has them (docs/api.md,
+# "Undocumented names that clients use"): system headers that our headers include, names whose
+# address is taken, a compilation without a thread mode, and the header of an MPI together with
+# ours.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -124,7 +125,7 @@ for mpi in ompi-c mpich; do
     printf '#include <mpi.h>\n#include <gasnet.h>\nextern int order;\n' >mpi2.c
     for order in mpi1 mpi2; do
         # shellcheck disable=SC2086
-        cc -Wall -Werror $include -DGASNET_PAR $words -c $order.c -o $order.o || fail "gasnet.h and mpi.h of $mpi do not go together."
+        cc -Wall -Werror $include -DGASNET_PAR $words -c $order.c -o $order.o || fail "gasnet.h and mpi.h of $mpi do not compile together."
     done
 done
 exit 0

@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-cmake: a client that knows CMake only finds the installation, where it stands and moved elsewhere, with
-# a target for each pkg-config package; a component or a version that is not there is refused by name.
+# build-cmake: a client that uses only CMake finds the installation, in its place and after a move,
+# with a target for each pkg-config package. A message names a missing component or version.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prepare_mpirun
@@ -37,7 +37,7 @@ foreach(component IN LISTS GASNet_COMPONENTS)
 endforeach()
 END
 
-# folder, tree: builds the client with the tree and runs each of its programs.
+# build_and_run FOLDER TREE: builds the client with the tree and runs each of its programs.
 build_and_run()
 {
     local component
@@ -63,7 +63,7 @@ loads_from()
     ldd "$1" | grep -F -e libgasnet -e libaqueduct
 }
 
-# Fails unless find_package with these words ends with the sentence $1.
+# refused SENTENCE WORD ...: find_package with these words must fail with the sentence.
 refused()
 {
     local sentence=$1
@@ -87,13 +87,13 @@ accepted()
 build_and_run here "$prefix"
 [ "$(loads_from here/smp-par | grep -cF "=> $prefix/lib/")" = 2 ] || fail "the client does not load the shared libraries of the tree."
 
-# The same tree elsewhere, with archives alone.
+# A copy of the tree, with archives only.
 mkdir moved
 cp -r "$prefix/include" "$prefix/lib" moved/
 rm -f moved/lib/*.so*
 build_and_run there "$PWD/moved"
 ! loads_from there/smp-par || fail "the client of a tree without shared libraries loads one of ours."
-! grep -rlIF "$prefix/" there || fail "a client of the moved tree knows the first one."
+! grep -rlIF "$prefix/" there || fail "a client of the moved tree refers to the original one."
 
 version=$(pkg-config --modversion "$prefix/lib/pkgconfig/gasnet-smp-par.pc")
 year=${version%%.*}

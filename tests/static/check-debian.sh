@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-debian: the Debian packages are built from what make dist packs; each installed file is in one of them,
-# once, and a client builds and runs with what they unpack.
+# build-debian: the Debian packages are built from the result of make dist; each installed file is
+# in exactly one of them, and a client builds and runs with the unpacked packages.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -21,7 +21,7 @@ same_version()
     [ "$packages" = "$tree" ] || fail "debian/changelog has version $packages, but configure.ac $tree."
 }
 
-# Prints "path package" for what is not a folder in the packages.
+# Prints "path package" for each file in the packages.
 contents()
 {
     local deb
@@ -30,7 +30,7 @@ contents()
     done | sort
 }
 
-# What make install puts down, by the names that Debian has for it. Libtool's own files stay out.
+# Prints the files of make install, under the paths that Debian uses, without libtool's own files.
 wanted()
 {
     (cd "$prefix" && find . ! -type d ! -name '*.la' -printf '%P\n') |
@@ -43,8 +43,8 @@ wrong_files()
         sed -n 's/^< /in no package, or not once: /p; s/^> /in a package, or once more, but not installed: /p'
 }
 
-# The package of the libraries is named after the number in their names, so that a later, incompatible one
-# installs beside it.
+# The package of the libraries is named after the number in their names, so that a later,
+# incompatible one installs beside it.
 wrong_sonames()
 {
     local package

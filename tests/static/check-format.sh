@@ -1,5 +1,5 @@
 #!/bin/bash
-# static-format: every C file is as clang-format would write it.
+# static-format: every C file has the layout that clang-format gives it.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 command -v clang-format >/dev/null || skip "clang-format is not installed (package clang-format)"

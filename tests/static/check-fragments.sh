@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-fragments: what scripts and makefiles of clients expect of an installation is there: the release in
-# gasnet_config.h, the makefile fragments and pkg-config variables, and what their words are made of.
+# build-fragments: an installation has what scripts and makefiles of clients expect: the release in
+# gasnet_config.h, the makefile fragments and pkg-config variables, and values of the expected form.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prepare_mpirun
@@ -15,7 +15,7 @@ fail()
     exit 1
 }
 
-# words TEXT PREFIX ...: each word of the text begins with one of these.
+# words TEXT PREFIX ...: whether each word of the text begins with one of the prefixes.
 words()
 {
     local word begin text=$1
@@ -28,7 +28,7 @@ words()
     done
 }
 
-# The value of variable GASNET_$2 of the fragment $1.
+# value FRAGMENT NAME: prints the value of the variable GASNET_NAME of the fragment.
 value()
 {
     printf 'include %s\nvalue:\n\t@echo "$(GASNET_%s)"\n' "$1" "$2" | make -s -f - value
@@ -44,7 +44,7 @@ same_as_config()
     grep -q "^GASNET_$3 =" "$1" || fail "$1 has no GASNET_$3."
 }
 
-# What clients count on: functions of GNU, and those for threads where there are threads.
+# Clients rely on GNU's functions and, in modes with threads, on those for threads.
 check_defines()
 {
     case $2 in
@@ -53,7 +53,7 @@ check_defines()
     esac && [[ $1 == *" -D_GNU_SOURCE=1 "* && $1 == *" -DGASNET_${2^^} "* ]] || fail "GASNET_DEFINES of mode $2 is '$1'."
 }
 
-# A client that knows the words of the fragment only, and the conduit that the headers tell it.
+# A client that uses only the variables of the fragment, and the conduit that the headers define.
 build_and_run()
 {
     local mak=$1 conduit=$2 mode=$3 upper=${2^^}
@@ -113,7 +113,7 @@ check_fragment()
     build_and_run "$mak" "$conduit" "$mode"
 }
 
-# A client that has the include folder and its thread mode, and no more.
+# A client that uses only the include folder and its thread mode.
 check_bare()
 {
     local header=$prefix/include/$1-conduit/gasnet_core.h
@@ -126,7 +126,7 @@ check_bare()
     done
 }
 
-# The tools have the same two files, whether their libraries are in this build or not.
+# The tools have the same two files, even if this build lacks their libraries.
 check_tools()
 {
     local mode v

@@ -1,6 +1,7 @@
 #!/bin/bash
-# build-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode; and what
-# a program that includes <gasnetex.h> gets of ours is less than 3,000 lines after preprocessing.
+# build-headers: each installed header compiles alone, as C11 and as C++11, in every thread mode;
+# and our headers give a program that includes <gasnetex.h> fewer than 3,000 lines after
+# preprocessing.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 include=$AQ_BUILD/installed/include

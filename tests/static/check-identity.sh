@@ -1,6 +1,7 @@
 #!/bin/bash
-# build-identity: executables of clients tell by text what they were built for, whether they are linked with
-# the shared libraries or with the archives, compiled with or without optimization, as C or as C++.
+# build-identity: executables of clients contain text that says what they were built for, whether
+# they are linked with the shared libraries or with the archives, compiled with or without
+# optimization, as C or as C++.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -14,8 +15,8 @@ $GASNetExtendedLibraryVersion: R $
 $GASNetThreadModel: GASNET_M $
 $GASNetSegment: GASNET_SEGMENT_FAST $'
 
-# program, mode
-told()
+# expect_text PROGRAM MODE
+expect_text()
 {
     local line release
     release=$(pkg-config --modversion "gasnet-smp-$2")
@@ -46,9 +47,9 @@ for mode in seq par parsync; do
             left_out "$compiler" 'there is no such compiler'
             continue
         }
-        $compiler $(pkg-config --cflags $package) -o dynamic $(pkg-config --libs $package) && told dynamic $mode || exit
+        $compiler $(pkg-config --cflags $package) -o dynamic $(pkg-config --libs $package) && expect_text dynamic $mode || exit
         $compiler $(pkg-config --cflags $package) -o archives -Wl,-Bstatic $(pkg-config --static --libs $package) \
-            -Wl,-Bdynamic && told archives $mode || exit
+            -Wl,-Bdynamic && expect_text archives $mode || exit
     done
 done
 "$prefix/bin/gasnetrun_smp" -n 2 ./dynamic || exit

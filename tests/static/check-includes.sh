@@ -1,6 +1,7 @@
 #!/bin/bash
-# static-includes: file names are unique in the tree, no file includes a .c, includes inside of the tree
-# go only the way that docs/ARCHITECTURE.md allows, and files include each other in no circle.
+# static-includes: file names are unique in the tree, no file includes a .c, includes between
+# folders follow the directions of docs/ARCHITECTURE.md, and no files include each other in a
+# circle.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 cd "$AQ_SRC" || exit
@@ -71,7 +72,7 @@ may_include()
     [[ " $rooms " == *" $2 "* || " $rooms " == *" ${2%/*}/* "* ]]
 }
 
-wrong_ways()
+forbidden_includes()
 {
     local file line base from to
     declare -A room=() is_public=() rules=()
@@ -96,7 +97,7 @@ wrong_ways()
 }
 
 # Prints "room file included-file" for includes inside of a room, without the endings of names.
-ways_inside()
+includes_in_room()
 {
     local file line base room
     declare -A room_of_base=()
@@ -115,7 +116,7 @@ ways_inside()
 # its name are one file here.
 file_circles()
 {
-    ways_inside | awk '
+    includes_in_room | awk '
         { room[$2] = room[$3] = $1; way[$2, $3] = 1; file[$2]; file[$3] }
         END {
             for (k in file) for (i in file) if ((i, k) in way)
@@ -137,6 +138,6 @@ file_circles()
     exit 1
 }
 fail_on_output "Give each file a name of its own." same_names
-fail_on_output "The rule is in docs/ARCHITECTURE.md, under 'The house'." wrong_ways
+fail_on_output "The rule is in docs/ARCHITECTURE.md, under 'The house'." forbidden_includes
 fail_on_output "Move what both need into a file of its own." file_circles
 exit 0

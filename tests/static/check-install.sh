@@ -1,5 +1,5 @@
 #!/bin/bash
-# build-install: what make install puts down is enough for a client that knows pkg-config only.
+# build-install: the installation is sufficient for a client that uses only pkg-config.
 set -eu
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -23,7 +23,7 @@ needed_files()
     done
 }
 
-everything_is_in()
+archives_are_complete()
 {
     local file missing=0
     for file in $(needed_files); do
@@ -36,14 +36,14 @@ everything_is_in()
     return $missing
 }
 
-# Where only its own mpirun starts the ranks of a conduit: the first MPI that there is a module for.
+# For conduits whose ranks only mpirun can start: uses the first MPI that has a module.
 use_mpirun()
 {
     local mpi
     for mpi in openmpi mpich; do
         [ -e "$prefix/lib/gasnet/aq_mpi_$mpi.so" ] || continue
         (by_mpirun $mpi 1 true) >/dev/null || continue
-        by_mpirun $mpi 1 true # leaves its environment here
+        by_mpirun $mpi 1 true # sets its environment in this shell
         export GASNET_MODULE_PATH= MPIRUN_CMD="mpirun.$mpi -np %N %C"
         [ $mpi != openmpi ] || MPIRUN_CMD="mpirun.openmpi --oversubscribe -np %N %C"
         return
@@ -51,7 +51,7 @@ use_mpirun()
     return 1
 }
 
-# conduit, mode: through the shared libraries, then with the archives alone.
+# try_link_name CONDUIT MODE: links with the shared libraries, then with the archives only.
 try_link_name()
 {
     local package=gasnet-$1-$2
@@ -72,7 +72,7 @@ try_link_name()
     # shellcheck disable=SC2046,SC2086
     cc $flags $(pkg-config --cflags "$package") "$AQ_SRC/examples/hello.c" -o "static-$2" -Larchives -Wl,-t,-t \
         $(pkg-config --static --libs "$package" | sed "s!-L$prefix/lib!!") >members
-    everything_is_in members || return 1
+    archives_are_complete members || return 1
     ! ldd "./static-$2" | grep -q -e libgasnet -e libaqueduct || {
         echo "The program linked with the archives loads a shared library of ours."
         return 1

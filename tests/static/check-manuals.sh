@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-manuals: the manual pages are installed, have no fault that mandoc knows, and name each option of
-# the programs and each environment variable.
+# build-manuals: the manual pages are installed, mandoc finds no fault in them, and they name each
+# option of the programs and each environment variable.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -14,7 +14,7 @@ faults()
     done
 }
 
-# page, command that prints what the page has to name
+# unnamed PAGE COMMAND ...: the command prints the options that the page must name
 unnamed()
 {
     local word

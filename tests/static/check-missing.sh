@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-missing: gasnet_info --missing finds the names of GASNet in a client's sources that the headers lack, and
-# nothing else; the list that it knows has every name of the specifications.
+# build-missing: gasnet_info --missing finds the names of GASNet in a client's sources that the
+# headers lack, and nothing else; the list that it knows has every name of the specifications.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 info=$AQ_BUILD/installed/bin/gasnet_info
@@ -57,7 +57,8 @@ expect 1 client
 head -n -1 out | diff wanted - || fail "other names are found than should be."
 tail -1 out | grep -qx '[0-9]* names of GASNet are used, 6 are missing' || fail "the last line is '$(tail -1 out)'."
 
-# Names that a client defines itself are not of GASNet; its uses of names that do not exist count, whatever they look like.
+# Names that a client defines itself are not GASNet's; uses of names that do not exist are found in
+# any form.
 mkdir own
 cat >own/defined.cc <<'END2'
 typedef struct gasnet_tag { int gasnet_member; } gasnet_struct_t;
@@ -91,9 +92,9 @@ static gasnet_gone21_t a; template <typename T = gasnet_gone22> struct b; enum c
 END2
 expect 1 own
 sed -n 's/.*: //p' out | tr -d '[:alpha:]_' | xargs >numbers
-[ "$(cat numbers)" = "$(seq -w 23 | xargs)" ] || fail "of 23 names that are used and nowhere, these are found: $(cat out)"
+[ "$(cat numbers)" = "$(seq -w 23 | xargs)" ] || fail "of 23 names that are used and not defined, these are found: $(cat out)"
 
-# A client that has what it needs; a name with blanks and signs; a path that is absolute.
+# A client without missing names; a folder name with blanks and other characters; an absolute path.
 mkdir "good client=1"
 cp "$AQ_SRC"/examples/*.c "good client=1"
 for folder in "good client=1" "$PWD/good client=1"; do
@@ -101,7 +102,7 @@ for folder in "good client=1" "$PWD/good client=1"; do
     grep -qx '[1-9][0-9]* names of GASNet are used, 0 are missing' out || fail "the examples lack names: $(cat out)"
 done
 
-# Wrong words: one sentence with the remedy.
+# Wrong arguments: one sentence with the remedy.
 for folder in nowhere client/one.c ""; do
     expect 2 "$folder"
     [ "$(wc -l <err)" = 1 ] && grep -qF "'$folder' cannot be read" err && [ ! -s out ] || fail "'$folder' is refused with: $(cat out err)"

@@ -1,14 +1,15 @@
 #!/bin/bash
-# build-names: every public name of the specifications, one a line in tests/static/api-names.txt, is there for a
-# client that includes the six headers: as a macro, or as a type, function, constant or field.
+# build-names: every public name of the specifications, one a line in tests/static/api-names.txt, is
+# there for a client that includes the six headers: as a macro, or as a type, function, constant or
+# field.
 #   check-names.sh [HEADER ...]    other headers than the six
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 include=$AQ_BUILD/installed/include
 [ $# -gt 0 ] || set -- gasnetex.h gasnet.h gasnet_vis.h gasnet_coll.h gasnet_ratomic.h gasnet_tools.h
 
-# The identifiers that are left after preprocessing without what stands in strings, and the macros that are
-# defined at the end. A name that is only used, but declared nowhere, does not pass the compiler before.
+# Prints the identifiers after preprocessing, except those in strings, and the macros that are
+# defined at the end. The compiler has already refused names that are used but not declared.
 names_of()
 {
     local flags="-std=gnu11 -DGASNET_$1 -I$include -I$include/smp-conduit"
@@ -34,7 +35,7 @@ for mode in SEQ PAR; do
         echo "check-names: the headers do not compile together with GASNET_$mode."
         exit 1
     }
-    # The words of the other thread mode are not defined.
+    # The macros of the other thread mode are not defined.
     case $mode in
     SEQ) others='GASNET_PAR|GASNETT_THREAD_SAFE' ;;
     PAR) others='GASNET_SEQ|GASNETT_THREAD_SINGLE' ;;

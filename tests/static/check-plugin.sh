@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-plugin: a client may be a plug-in, linked with the shared libraries or with the archives: it is
-# loaded, runs a job, and is unloaded again or ends the job.
+# build-plugin: a client may be a plug-in, linked with the shared libraries or with the archives: it
+# is loaded, runs a job, and is unloaded again or ends the job.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -13,7 +13,7 @@ fail()
     exit 1
 }
 
-# plug-in, way out, exit code, lines of the host
+# run_host PLUGIN END EXIT-CODE LINES: LINES of output of the hosts are expected
 run_host()
 {
     local code
@@ -28,7 +28,7 @@ cc $flags "$AQ_SRC/tests/plugin/plugin_host.c" -o host -ldl || exit
 # shellcheck disable=SC2046,SC2086
 for mode in seq par; do
     compile="cc $flags -fPIC -shared $(pkg-config --cflags gasnet-smp-$mode) $AQ_SRC/tests/plugin/plugin_client.c"
-    # Ours from the archives; those of others need not be position independent.
+    # Only our libraries come from the archives; other archives need not be position independent.
     libs=$(pkg-config --static --libs gasnet-smp-$mode | sed -E 's/-l(gasnet[^ ]*|aqueduct)/-l:lib\1.a/g')
     $compile -o archives-$mode.so -Wl,-z,defs $libs || fail "the archives cannot be linked into a shared object."
     ! readelf -d archives-$mode.so | grep -q TEXTREL || fail "the archives are not position independent."

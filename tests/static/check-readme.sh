@@ -1,7 +1,8 @@
 #!/bin/bash
-# build-readme: the program in README does what README says; README, CONTRIBUTING, the README.md of each folder and
-# the files of docs/ name no variable, file or function that is not there, and docs/api.md leaves no public header
-# out. The overview has at most 200 lines, and no line of a document more than 100 characters but in tables.
+# build-readme: the program in README does what README says; README, CONTRIBUTING, the README.md of
+# each folder and the files of docs/ name no variable, file or function that does not exist, and
+# docs/api.md names each public header. The overview has at most 200 lines, and no line of a
+# document more than 100 characters but in tables.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed

@@ -1,5 +1,6 @@
 #!/bin/bash
-# build-symbols: the shared libraries export the public names and nothing else: those of tests/static/symbols.list.
+# build-symbols: the shared libraries export the public names and nothing else: those of
+# tests/static/symbols.list.
 #   check-symbols.sh --update    writes that list anew, from the build in AQ_BUILD
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
@@ -10,7 +11,7 @@ exported()
     nm -D --defined-only --format=posix "$1" | awk '{ print $1 }' | sed 's/@.*//'
 }
 
-# What a client may have been linked against: a symbol that goes away needs another version of the library.
+# Clients may be linked against these symbols: removing one requires a new version of the library.
 changed()
 {
     diff "$AQ_SRC/tests/static/symbols.list" <(exported "$AQ_BUILD/.libs/libaqueduct.so" | LC_ALL=C sort -u) |

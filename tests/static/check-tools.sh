@@ -1,6 +1,7 @@
 #!/bin/bash
-# build-tools: a client of the GASNet tools compiles in C11, gnu11 and C++11 against the installed headers,
-# and works without a job and with one; and a hello client does not read thousands of lines of ours.
+# build-tools: a client of the GASNet tools compiles in C11, gnu11 and C++11 against the installed
+# headers, and works without a job and with one; and a hello client does not read thousands of lines
+# of ours.
 set -eu
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
@@ -16,7 +17,8 @@ fail()
     exit 1
 }
 
-# package, 1 if it has threads, further options: compiles tools-c and tools-cxx.
+# compile PACKAGE THREADS OPTION ...: compiles tools-c and tools-cxx; THREADS is 1 if the package
+# has threads.
 compile()
 {
     local package=$1 flags
@@ -30,7 +32,7 @@ compile()
     } || fail "the client does not compile with $package."
 }
 
-# Runs both programs behind the words given; each prints its line once.
+# run_both WORD ...: runs both programs with these words in front; each prints its line once.
 run_both()
 {
     local program
@@ -60,7 +62,7 @@ for mode in seq par; do
     run_both "$prefix/bin/gasnetrun_smp" -n 2
 done
 
-# Lines of our headers, after the preprocessor, of a client that includes gasnetex.h.
+# The number of lines of our headers after preprocessing, in a client that includes gasnetex.h.
 echo '#include <gasnetex.h>' >hello.c
 # shellcheck disable=SC2046
 lines=$(cc -E $(pkg-config --cflags gasnet-smp-par) hello.c |

@@ -1,6 +1,6 @@
 #!/bin/bash
-# build-values: the public constants and types are what tests/static/api-values.txt says, in C and in C++, and a client
-# in C++ may cast each handle to void * and to an integer and back.
+# build-values: the public constants and types are what tests/static/api-values.txt says, in C and
+# in C++, and a client in C++ may cast each handle to void * and to an integer and back.
 #   check-values.sh [TABLE]    another table than tests/static/api-values.txt
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
@@ -11,7 +11,8 @@ command -v c++ >/dev/null || skip "there is no C++ compiler (package g++)"
 sed 's/ *#.*//; /^$/d' "$table" >lines
 headers=$(printf '#include <%s>\n' gasnet.h gasnet_vis.h gasnet_coll.h gasnet_ratomic.h gasnet_mk.h gasnet_tools.h)
 
-# Values and types in C. Pointers are no constant expressions: the program compares these.
+# Values and types in C. Pointers are not constant expressions, so the program compares them at run
+# time.
 {
     echo "$headers"
     awk '$3 ~ /^[iu](32|64)$/ {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Hosts that cannot be started, each with its own reason: the launcher tells how many of how many started,
-# which did not and why, and nothing stays. The bed has the names refuses and wrongkey for it.
+# Hosts that cannot be started, each with its own reason: the launcher tells how many of how many
+# started, which did not and why, and nothing stays. The bed has the names refuses and wrongkey for
+# it.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 
@@ -10,27 +11,27 @@ lacks()
     local host=$1 pattern=$2
     shift 2
     expect 1 "$run" "$@" "$hello"
-    grep -qE "host $host: .*$pattern" "$work/err" || fail "not told of host $host: $pattern"
-    grep -q '[0-9] of [0-9] hosts started' "$work/err" || fail "not told how many started"
-    [ ! -s "$work/out" ] || fail "ranks ran all the same"
+    grep -qE "host $host: .*$pattern" "$work/err" || fail "no message names host $host: $pattern"
+    grep -q '[0-9] of [0-9] hosts started' "$work/err" || fail "no message says how many started"
+    [ ! -s "$work/out" ] || fail "ranks ran nevertheless"
     none_left
 }
 
 for algorithm in tree window linear; do
     export GASNET_SPAWN_ALGORITHM=$algorithm
     lacks refuses 'Connection refused' -n 3 -H n1,refuses,n2
-    grep -q '2 of 3 hosts started' "$work/err" || fail "not told that 2 of 3 started"
+    grep -q '2 of 3 hosts started' "$work/err" || fail "no message says that 2 of 3 started"
 done
 unset GASNET_SPAWN_ALGORITHM
 lacks wrongkey 'Host key verification failed' -n 3 -H n1,wrongkey,n2
 lacks nosuch 'Could not resolve' -n 2 -H n1,nosuch
 lacks refuses 'Connection refused' -n 2 -H refuses,wrongkey
-grep -q 'host wrongkey: ' "$work/err" && grep -q '0 of 2 hosts started' "$work/err" || fail "not told of both"
+grep -q 'host wrongkey: ' "$work/err" && grep -q '0 of 2 hosts started' "$work/err" || fail "no message names both"
 
 # Behind a host that fails there are others.
 GASNET_SSH_OUT_DEGREE=1 lacks refuses 'Connection refused' -n 4 -H n1,refuses,n2,n3
-grep -q 'host n3: host refuses should have started it' "$work/err" || fail "not told of the hosts behind"
-grep -q '1 of 4 hosts started' "$work/err" || fail "not told that 1 of 4 started"
+grep -q 'host n3: host refuses should have started it' "$work/err" || fail "no message names the hosts behind"
+grep -q '1 of 4 hosts started' "$work/err" || fail "no message says that 1 of 4 started"
 
 # One that hangs.
 listener=$(pgrep -P "$(cat "$AQ_BED/n3/pid")")
@@ -67,7 +68,7 @@ while [ ! -e "$work/here" ]; do
 done
 sleep 0.2
 expect 1 env GASNET_SPAWN_PORTS=50210 "$run" -n 1 -H n1 "$hello"
-grep -q 'host n1: .*widen the range GASNET_SPAWN_PORTS' "$work/err" || fail "not told that no port is free"
+grep -q 'host n1: .*widen the range GASNET_SPAWN_PORTS' "$work/err" || fail "no message says that no port is free"
 expect 0 env GASNET_SPAWN_PORTS=50210-50211 "$run" -n 1 -H n1 "$hello"
 kill -KILL $holder
 on_host n2 pkill -x sleep
@@ -84,20 +85,21 @@ silent
 # A program that is missing on one host, and a rank that dies before it has joined.
 on_host n1 cp "$hello" /run/hello
 expect 127 "$run" -n 2 -H n1,n2 /run/hello
-grep -q 'on host n2: /run/hello: there is no such file' "$work/err" || fail "not told where the program is missing"
+grep -q 'on host n2: /run/hello: there is no such file' "$work/err" || fail "no message says where the program is missing"
 none_left
 expect 137 "$run" -n 4 -H n1,n2 sh -c '[ "$(hostname)" = n1 ] || kill -9 $$; exec "$0"' "$hello"
-grep -q 'on host n2: rank .* was killed by SIGKILL' "$work/err" || fail "not told which rank died"
+grep -q 'on host n2: rank .* was killed by SIGKILL' "$work/err" || fail "no message says which rank died"
 none_left
 expect 1 "$run" -n 4 -H n1,n2 sh -c '[ "$(hostname)" = n1 ] || exit 0; exec "$0"' "$hello"
-grep -q 'without joining the job' "$work/err" || fail "not told that a rank did not join"
+grep -q 'without joining the job' "$work/err" || fail "no message says that a rank did not join"
 none_left
 expect 1 env GASNET_SSH_REMOTE_PATH=/nonexistent "$run" -n 1 -H n1 "$hello"
 says "the working directory /nonexistent: No such file"
 expect 2 env GASNET_SSH_CMD=no-such-shell "$run" -n 1 -H n1 "$hello"
 says "the remote shell 'no-such-shell' is not installed"
 
-# A default route that leads elsewhere than to the other hosts: the interface that reaches them is taken.
+# A default route that leads elsewhere than to the other hosts: the interface that reaches them is
+# taken.
 for i in 1 2; do
     on_host n$i sh -c "ip link add aux0 type veth peer name aux1 && ip link set aux1 up &&
         ip addr add 10.99.$i.1/24 dev aux0 && ip link set aux0 up && ip route add default via 10.99.$i.2"

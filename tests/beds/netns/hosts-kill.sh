@@ -1,6 +1,6 @@
 #!/bin/bash
-# Any way a job ends: launcher, helper, supervisor or rank killed, network lost, the launcher killed at
-# random moments. Nothing is left on any host within 10 seconds.
+# Any way a job ends: launcher, helper, supervisor or rank killed, network lost, the launcher killed
+# at random moments. Nothing is left on any host within 10 seconds.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 all=$(hosts 1 4)
@@ -18,17 +18,17 @@ job_ends 137
 job
 kill -KILL "$(find_on n1 gasnet-helper)"
 job_ends 1
-grep -q 'host n1: the connection to it is lost' "$work/err" || fail "not told of the lost host"
+grep -q 'host n1: the connection to it is lost' "$work/err" || fail "no message names the lost host"
 
 job
 kill -KILL "$(find_on n4 gasnet-ranks)"
 job_ends 137
-grep -q 'on host n4: the supervisor of the ranks .* was killed by signal 9' "$work/err" || fail "not told of the supervisor"
+grep -q 'on host n4: the supervisor of the ranks .* was killed by signal 9' "$work/err" || fail "no message names the supervisor"
 
 job
 kill -KILL "$(find_on n2 sh)"
 job_ends 137
-grep -q 'on host n2: rank 1 of 4 .* was killed by SIGKILL' "$work/err" || fail "not told of the rank"
+grep -q 'on host n2: rank 1 of 4 .* was killed by SIGKILL' "$work/err" || fail "no message names the rank"
 
 # Ranks that ignore what they are asked, and all at once.
 GASNET_EXITTIMEOUT=0.5 start_job 4 "$run" -n 4 -H "$all" bash -c 'trap "" TERM QUIT; echo ready; while :; do sleep 1; done'
@@ -44,9 +44,9 @@ job
 lost=$sup
 on_host n3 ip link set eth0 down
 
-# stranger TEXT: somebody on n4 calls the launcher and makes up a proof; he is refused with TEXT, and the job
-# starts all the same. The launcher listens only while hosts start, which may be over before he calls: then
-# another job is started.
+# stranger TEXT: somebody on n4 calls the launcher and makes up a proof; he is refused with TEXT,
+# and the job starts all the same. The launcher listens only while hosts start, which may be over
+# before he calls: then another job is started.
 stranger()
 {
     local text=$1 code _
@@ -72,11 +72,12 @@ sup=$lost
 job_ends 1
 exec 7>&-
 grep -q '^aqueduct-helper' "$work/greeting" || fail "a helper does not greet"
-grep -q 'host n3: the connection to it is lost' "$work/err" || fail "not told of the lost host"
+grep -q 'host n3: the connection to it is lost' "$work/err" || fail "no message names the lost host"
 on_host n3 ip link set eth0 up
 on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
 
-# At 50 random moments of the start, and a little behind it: ms is one and a half times what a start takes.
+# At 50 random moments of the start, and a little behind it: ms is one and a half times what a start
+# takes.
 RANDOM=${AQ_SEED:-1}
 begin=${EPOCHREALTIME/./}
 expect 0 "$run" -n 2 -H n1,n2 true

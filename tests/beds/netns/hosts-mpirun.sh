@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs that mpirun starts on several hosts of the bed, by ssh: one job over all of them, its codes, and no process
-# stays. Spawners mpi, and pmi by PMIx and PMI-2.
+# Jobs that mpirun starts on several hosts of the bed, by ssh: one job over all of them, its codes,
+# and no process stays. Spawners mpi, and pmi by PMIx and PMI-2.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
@@ -51,7 +51,7 @@ jobs()
     case $mpi$2 in mpichpmi) code=255 ;; *) code=9 ;; esac
     # Ranks that do not look are left to mpirun.
     GASNET_EXITTIMEOUT=2 ends $code "$mpi" 4 "$conform" compute 1 9
-    [ $code = 255 ] || grep -q 'some ranks do not leave the job' "$work/err" || fail "it is not told that mpirun has to end ranks"
+    [ $code = 255 ] || grep -q 'some ranks do not leave the job' "$work/err" || fail "no message says that mpirun has to end ranks"
     none_left 20
     found=yes
 }
