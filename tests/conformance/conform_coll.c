@@ -1,5 +1,4 @@
-/* Collectives: broadcasts and reductions of every size, type and operation, alone and many at once.
- */
+/* Collectives: broadcasts and reductions of every size, type and operation, also many at once. */
 #include "conform.h"
 
 #include <gasnet_coll.h>
@@ -112,7 +111,7 @@ static int is_legal(const type_t *type, gex_OP_t op)
 }
 
 /* The operand of a rank for element i. Reals are small integers to add, or -1 and 2 to
- * multiply_matrices, so that sums and products are exact in any order. */
+ * multiply, so that sums and products are exact in any order. */
 static value_t operand_of(const type_t *type, gex_OP_t op, gex_Rank_t rank, size_t i)
 {
     const uint64_t bits = conform_mix(rank + 1, i + 1, op);
@@ -552,8 +551,7 @@ static gex_TM_t split_team(gex_TM_t parent, int color, int key)
     return tm;
 }
 
-/* Adds up the job ranks of a team, for all its ranks and for the last one, and broadcasts a word.
- */
+/* Sums up the job ranks of a team, for all its ranks and for the last one; broadcasts a word. */
 static void use_team(gex_TM_t tm, uint64_t round)
 {
     enum { COUNT = 3000 };

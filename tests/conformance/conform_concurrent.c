@@ -346,8 +346,7 @@ static void check_named_barrier(uint64_t round)
           (unsigned long long)round);
 }
 
-/* A collective of GASNet-1. In every other round it synchronizes the whole team before and after.
- */
+/* A collective of GASNet-1, which in every other round synchronizes the whole team. */
 static void check_exchange(gex_TM_t tm, int me, uint64_t round)
 {
     const gex_Rank_t size = gex_TM_QuerySize(tm), rank = gex_TM_QueryRank(tm);

@@ -4,7 +4,7 @@
  *   places N R  each rank puts a block from N places of its own memory to N places of the other
  *               rank's segment, R times each, and gets it back
  *   constant    rank 0 puts a constant
- *   fork N      each rank puts, gets and sends N times; between it forks children, which write to
+ *   fork N      each rank puts, gets and sends N times, and forks children, which write to
  *               their copy of all that memory and keep running
  * If data is wrong, the program prints a message and exits with 1.
  */

@@ -278,8 +278,7 @@ static void check_value(const type_t *type, gex_OP_t op, gex_Rank_t to, const vo
           (unsigned long long)value.u);
 }
 
-/* Sets a word that no other rank uses, between two guards; performs the operation; reads the word.
- */
+/* Sets a word between two guards, which no other rank uses, changes it and reads it. */
 static void try_op(const type_t *type, int way, gex_AD_t ad, gex_Rank_t to, gex_OP_t op,
                    uint64_t *state)
 {
@@ -430,8 +429,7 @@ static void check_tickets(void)
     }
 }
 
-/* Compares the counters of this rank with the additions that all threads of all ranks sent to it.
- */
+/* Compares the counters of this rank with the additions that all threads of all ranks made. */
 static void check_counters(void)
 {
     int64_t additions = 0, most = 0;

@@ -57,8 +57,7 @@ static void on_turn(gex_Token_t token, gex_AM_Arg_t a)
     atomic_store(&last_turn, (uint64_t)(uint32_t)a);
 }
 
-/* Sends each message after the reply to the previous one, so that every wait waits for a message.
- */
+/* Sends each message after the reply to the previous one, so that each wait is for a message. */
 static void ping_pong(int pings)
 {
     atomic_store(&pongs, 0);

@@ -6,8 +6,7 @@
 //   meanwhile the client finalizes MPI and continues to use GASNet, which must fail
 //   puts      rank 0 puts to rank 1, and both print how many frames they sent meanwhile
 //   stuck     MPI_Finalize, which gasnet_exit(3) calls, does not return
-//   single, funneled   the client initializes MPI with that level of thread support, which is too
-//             low
+//   single, funneled   the client initializes MPI with that level of thread support: too low
 #include <gasnetex.h>
 #include <mpi.h>
 
@@ -32,7 +31,7 @@ static void on_request(gex_Token_t token)
     gex_AM_ReplyShort0(token, REPLY, 0);
 }
 
-static void require(int condition, const char *what)
+static void check_or_exit(int condition, const char *what)
 {
     if (condition)
         return;
@@ -87,12 +86,12 @@ static void exchange_with_mpi(gex_TM_t team)
         GASNET_BLOCKUNTIL(replies == i + 1);
         wait_for(&requests[0]);
         wait_for(&requests[1]);
-        require(came == i * 1000 + left, "a message of MPI is wrong");
+        check_or_exit(came == i * 1000 + left, "a message of MPI is wrong");
         if (i % 20)
             continue;
         gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
         MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        require(sum == i * (int)size, "a sum of MPI is wrong");
+        check_or_exit(sum == i * (int)size, "a sum of MPI is wrong");
         gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     }
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
@@ -116,7 +115,7 @@ static void puts_of_rank_0(gex_TM_t team)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     gasnetx_traffic(&after, NULL);
     for (uint64_t i = ROUNDS - 63; me == 1 && i <= ROUNDS; i++)
-        require(mine[i % 64] == i, "a value that was put has not arrived");
+        check_or_exit(mine[i % 64] == i, "a value that was put has not arrived");
     printf("mpi_client: %d puts, rank %u sent %u frames\n", (int)ROUNDS, (unsigned)me,
            (unsigned)(after - before));
     fflush(stdout);
@@ -152,7 +151,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
     gex_TM_t team = client_start();
     MPI_Initialized(&started);
-    require(started, "MPI is not initialized");
+    check_or_exit(started, "MPI is not initialized");
     exchange_with_mpi(team);
     if (mode_is(mode, "puts"))
         puts_of_rank_0(team);

@@ -40,7 +40,7 @@ static char outside[LONG_WAY];
 static atomic_int started, hooks, polling, leave_in_hook;
 static atomic_bool stop_polling;
 
-static void require(int condition, const char *what)
+static void check_or_exit(int condition, const char *what)
 {
     if (condition)
         return;
@@ -81,9 +81,9 @@ static void *run_task(void *given)
     const task_t task = *(task_t *)given;
     free(given);
     atomic_fetch_add(&started, 1);
-    require(gasnet_AMRequestShort2(task.caller, SIGNAL, HIGH(task.done), LOW(task.done)) ==
-                GASNET_OK,
-            "a task cannot acknowledge its caller");
+    check_or_exit(gasnet_AMRequestShort2(task.caller, SIGNAL, HIGH(task.done), LOW(task.done)) ==
+                      GASNET_OK,
+                  "a task cannot acknowledge its caller");
     return NULL;
 }
 
@@ -91,11 +91,12 @@ static void on_start(gasnet_token_t token, void *data, size_t size)
 {
     pthread_t thread;
     task_t *task = malloc(sizeof *task);
-    require(task && size == sizeof *task, "a task has no memory or the wrong size");
+    check_or_exit(task && size == sizeof *task, "a task has no memory or the wrong size");
     memcpy(task, data, size);
-    require(gasnet_AMGetMsgSource(token, &task->caller) == GASNET_OK,
-            "gasnet_AMGetMsgSource failed");
-    require(pthread_create(&thread, NULL, run_task, task) == 0, "a handler cannot start a thread");
+    check_or_exit(gasnet_AMGetMsgSource(token, &task->caller) == GASNET_OK,
+                  "gasnet_AMGetMsgSource failed");
+    check_or_exit(pthread_create(&thread, NULL, run_task, task) == 0,
+                  "a handler cannot start a thread");
     pthread_detach(thread);
 }
 
@@ -105,17 +106,17 @@ static void on_copy(gasnet_token_t token, void *data, size_t size, gasnet_handle
                     gasnet_handlerarg_t to_low)
 {
     memcpy(address_of(to_high, to_low), data, size);
-    require(gasnet_AMReplyShort2(token, SIGNAL, high, low) == GASNET_OK,
-            "the reply to a copy failed");
+    check_or_exit(gasnet_AMReplyShort2(token, SIGNAL, high, low) == GASNET_OK,
+                  "the reply to a copy failed");
 }
 
 static void on_send_back(gasnet_token_t token, void *data, size_t size)
 {
     const fetch_t *fetch = data;
-    require(size == sizeof *fetch, "a request to send back has the wrong size");
-    require(gasnet_AMReplyLong2(token, SIGNAL_LONG, fetch->source, fetch->size, fetch->target,
-                                HIGH(fetch->done), LOW(fetch->done)) == GASNET_OK,
-            "the Long reply failed");
+    check_or_exit(size == sizeof *fetch, "a request to send back has the wrong size");
+    check_or_exit(gasnet_AMReplyLong2(token, SIGNAL_LONG, fetch->source, fetch->size, fetch->target,
+                                      HIGH(fetch->done), LOW(fetch->done)) == GASNET_OK,
+                  "the Long reply failed");
 }
 
 static gex_AM_Entry_t handlers[] = {
@@ -175,19 +176,21 @@ static void client_start(int *argc, char ***argv)
     me = gasnet_mynode();
     nodes = gasnet_nodes();
     leave_in_hook = *argc > 1 && strcmp((*argv)[1], "in-hook") == 0;
-    require(gasneti_mynode == me && gasneti_nodes == nodes,
-            "gasneti_mynode or gasneti_nodes is wrong");
-    require(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK, "gex_Segment_Attach failed");
-    require(hooks == 1, "the attach hook was not called once");
-    require(((char *)gex_Segment_QueryAddr(segment))[0] == 1, "the attach hook got other memory");
-    require(gex_EP_RegisterHandlers(endpoint, handlers, 5) == GASNET_OK,
-            "gex_EP_RegisterHandlers failed");
+    check_or_exit(gasneti_mynode == me && gasneti_nodes == nodes,
+                  "gasneti_mynode or gasneti_nodes is wrong");
+    check_or_exit(gex_Segment_Attach(&segment, team, SEGMENT) == GASNET_OK,
+                  "gex_Segment_Attach failed");
+    check_or_exit(hooks == 1, "the attach hook was not called once");
+    check_or_exit(((char *)gex_Segment_QueryAddr(segment))[0] == 1,
+                  "the attach hook got other memory");
+    check_or_exit(gex_EP_RegisterHandlers(endpoint, handlers, 5) == GASNET_OK,
+                  "gex_EP_RegisterHandlers failed");
     table = calloc(nodes, sizeof *table);
-    require(table && gasnet_getSegmentInfo(table, (int)nodes) == GASNET_OK,
-            "gasnet_getSegmentInfo failed");
+    check_or_exit(table && gasnet_getSegmentInfo(table, (int)nodes) == GASNET_OK,
+                  "gasnet_getSegmentInfo failed");
     gasnet_set_waitmode(GASNET_WAIT_BLOCK);
-    require(pthread_create(&thread, NULL, poll_always, NULL) == 0,
-            "the polling thread cannot start");
+    check_or_exit(pthread_create(&thread, NULL, poll_always, NULL) == 0,
+                  "the polling thread cannot start");
     while (!polling)
         sched_yield();
 }
@@ -198,7 +201,7 @@ static void wait_barrier(int id)
     gasnet_barrier_notify(id, 0);
     while ((result = gasnet_barrier_try(id, 0)) == GASNET_ERR_NOT_READY)
         sched_yield();
-    require(result == GASNET_OK, "a barrier failed");
+    check_or_exit(result == GASNET_OK, "a barrier failed");
 }
 
 // ---- parts ----
@@ -212,9 +215,9 @@ static void start_on(gasnet_node_t node)
 {
     done_t done = {0};
     const task_t task = {0, &done};
-    require(gasnet_AMRequestMedium0(node, START, (void *)(uintptr_t)&task, sizeof task) ==
-                GASNET_OK,
-            "the request that starts a task failed");
+    check_or_exit(gasnet_AMRequestMedium0(node, START, (void *)(uintptr_t)&task, sizeof task) ==
+                      GASNET_OK,
+                  "the request that starts a task failed");
     wait_for(&done);
 }
 
@@ -233,8 +236,8 @@ static void run_tasks(void)
     for (unsigned i = 0; i < TASKS; i++)
         pthread_join(threads[i], NULL);
     wait_barrier('t');
-    require(started == TASKS * ROUNDS || ROUNDS % nodes,
-            "the wrong number of tasks ran on this rank");
+    check_or_exit(started == TASKS * ROUNDS || ROUNDS % nodes,
+                  "the wrong number of tasks ran on this rank");
 }
 
 // Writes to memory of the next rank outside of its segment, and lets that rank send the data back.
@@ -249,15 +252,15 @@ static void copy_outside(void)
     char *source = mine + GASNET_PAGESIZE, *target = source + LONG_WAY;
     done_t copied = {0}, sent = {0};
     memset(source, (int)('a' + me), size);
-    require(gasnet_AMRequestMedium4(next, COPY, source, size, HIGH(&copied), LOW(&copied),
-                                    HIGH(theirs), LOW(theirs)) == GASNET_OK,
-            "the request to copy failed");
+    check_or_exit(gasnet_AMRequestMedium4(next, COPY, source, size, HIGH(&copied), LOW(&copied),
+                                          HIGH(theirs), LOW(theirs)) == GASNET_OK,
+                  "the request to copy failed");
     wait_for(&copied);
     fetch_t fetch = {&sent, theirs, target, size};
-    require(gasnet_AMRequestMedium0(next, SEND_BACK, &fetch, sizeof fetch) == GASNET_OK,
-            "the request to send back failed");
+    check_or_exit(gasnet_AMRequestMedium0(next, SEND_BACK, &fetch, sizeof fetch) == GASNET_OK,
+                  "the request to send back failed");
     wait_for(&sent);
-    require(memcmp(source, target, size) == 0, "the bytes that came back differ");
+    check_or_exit(memcmp(source, target, size) == 0, "the bytes that came back differ");
 }
 
 static void use_some(void)
@@ -271,7 +274,7 @@ static void use_some(void)
         sched_yield();
     gex_Event_t gets[2] = {GEX_EVENT_INVALID, gex_RMA_GetNB(team, to, next, there, sizeof to, 0)};
     gex_Event_WaitSome(gets, 2, 0);
-    require(memcmp(from, to, sizeof to) == 0, "the get did not give the bytes of the put");
+    check_or_exit(memcmp(from, to, sizeof to) == 0, "the get did not give the bytes of the put");
 }
 
 static void use_strided(void)
@@ -285,8 +288,8 @@ static void use_strided(void)
     gex_VIS_StridedPutBlocking(team, next, there, far_strides, from, near_strides, 4, counts, 1, 0);
     gex_VIS_StridedGetBlocking(team, to, near_strides, next, there, far_strides, 4, counts, 1, 0);
     for (unsigned i = 0; i < sizeof to; i++)
-        require(to[i] == (i < 128 && i % 16 < 4 ? from[i] : 0),
-                "strided bytes are at wrong places");
+        check_or_exit(to[i] == (i < 128 && i % 16 < 4 ? from[i] : 0),
+                      "strided bytes are at wrong places");
 }
 
 int main(int argc, char **argv)
@@ -294,7 +297,7 @@ int main(int argc, char **argv)
     static void (*const parts[])(void) = {run_tasks, copy_outside, use_some, use_strided};
     client_start(&argc, &argv);
     wait_barrier('s'); // all ranks have registered their handlers
-    require(GASNETI_MAX_THREADS > TASKS * 64, "GASNETI_MAX_THREADS is too small");
+    check_or_exit(GASNETI_MAX_THREADS > TASKS * 64, "GASNETI_MAX_THREADS is too small");
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         parts[i]();
         wait_barrier((int)i);

@@ -14,7 +14,7 @@ enum { PING = 8, BULK = 2097152, IN_FLIGHT = 4, MOST_BATCHES = 255, BATCHES = 15
 static int rank;
 static char *buffer;
 
-static void ping(unsigned long n)
+static void send_pings(unsigned long n)
 {
     for (unsigned long i = 0; i < n; i++) {
         if (rank == 0)
@@ -26,7 +26,7 @@ static void ping(unsigned long n)
 }
 
 /* Each process has IN_FLIGHT messages pending; rank 1 acknowledges the last one. */
-static void stream(unsigned long n)
+static void send_stream(unsigned long n)
 {
     MPI_Request requests[IN_FLIGHT];
 
@@ -42,11 +42,11 @@ static void stream(unsigned long n)
             MPI_Irecv(part, BULK, MPI_BYTE, 0, 0, MPI_COMM_WORLD, request);
     }
     MPI_Waitall(IN_FLIGHT, requests, MPI_STATUSES_IGNORE);
-    ping(1);
+    send_pings(1);
 }
 
 /* Rank 0 broadcasts the number of operations of a batch; 0 ends the measurement. */
-static double batch(void (*work)(unsigned long), unsigned long n)
+static double lead_batch(void (*work)(unsigned long), unsigned long n)
 {
     double start = MPI_Wtime();
 
@@ -55,7 +55,7 @@ static double batch(void (*work)(unsigned long), unsigned long n)
     return n ? MPI_Wtime() - start : 0;
 }
 
-static void follow(void (*work)(unsigned long))
+static void follow_batches(void (*work)(unsigned long))
 {
     unsigned long n;
 
@@ -75,24 +75,24 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Returns the seconds of one operation, as the median of the batches. */
-static double lead(void (*work)(unsigned long), double seconds)
+static double measure_median(void (*work)(unsigned long), double seconds)
 {
     double took[MOST_BATCHES], total = 0;
     unsigned long n = 1;
     int count = 0;
 
-    while (batch(work, n) < seconds / BATCHES || batch(work, n) < seconds / BATCHES)
+    while (lead_batch(work, n) < seconds / BATCHES || lead_batch(work, n) < seconds / BATCHES)
         n *= 2;
     while (count < MOST_BATCHES && (count < BATCHES || total < seconds)) {
-        took[count] = batch(work, n);
+        took[count] = lead_batch(work, n);
         total += took[count++];
     }
-    batch(work, 0);
+    lead_batch(work, 0);
     qsort(took, (size_t)count, sizeof *took, by_value);
     return took[count / 2] / (double)n;
 }
 
-static void report(const char *test, int bytes, double value, const char *unit)
+static void report_json(const char *test, int bytes, double value, const char *unit)
 {
     printf("{\"conduit\":\"none\",\"ranks\":2,\"test\":\"%s\",\"bytes\":%d,\"value\":%.6g,"
            "\"unit\":\"%s\"}\n",
@@ -113,11 +113,11 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (rank == 0) {
-        report("raw-mpi", PING, 1e6 * lead(ping, seconds), "us");
-        report("raw-mpi-bw", BULK, 1e-6 * BULK / lead(stream, seconds), "MB/s");
+        report_json("raw-mpi", PING, 1e6 * measure_median(send_pings, seconds), "us");
+        report_json("raw-mpi-bw", BULK, 1e-6 * BULK / measure_median(send_stream, seconds), "MB/s");
     } else {
-        follow(ping);
-        follow(stream);
+        follow_batches(send_pings);
+        follow_batches(send_stream);
     }
     MPI_Finalize();
     return 0;

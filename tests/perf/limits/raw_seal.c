@@ -19,7 +19,7 @@ static uint8_t plain[MOST], sealed[MOST + 16], key[32], nonce[12], tag[16], fiel
 static EVP_CIPHER_CTX *context;
 static crypto_aead_aes256gcm_state *state;
 
-static double now(void)
+static double clock_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -42,17 +42,17 @@ static void by_openssl(size_t bytes)
     EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, sizeof tag, tag);
 }
 
-static void measure(const char *name, void (*seal)(size_t), size_t bytes)
+static void measure_seal(const char *name, void (*seal)(size_t), size_t bytes)
 {
     const size_t calls = ((size_t)64 << 20) / bytes + 1;
     double best = 0;
     for (unsigned round = 0; round < ROUNDS; round++) {
-        const double begin = now();
+        const double begin = clock_now();
         for (size_t i = 0; i < calls; i++) {
             nonce[i % 8]++;
             seal(bytes);
         }
-        const double rate = (double)(calls * bytes) / (now() - begin) / 1e9;
+        const double rate = (double)(calls * bytes) / (clock_now() - begin) / 1e9;
         best = rate > best ? rate : best;
     }
     printf("%s %.2f\n", name, best);
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     }
     crypto_aead_aes256gcm_beforenm(state, key);
     EVP_EncryptInit_ex(context, EVP_aes_256_gcm(), NULL, key, nonce);
-    measure("libsodium", by_sodium, bytes);
-    measure("openssl", by_openssl, bytes);
+    measure_seal("libsodium", by_sodium, bytes);
+    measure_seal("openssl", by_openssl, bytes);
     return 0;
 }
