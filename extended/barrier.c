@@ -12,7 +12,7 @@
 aq_barrier_t aq_barrier_named;
 
 static aq_barrier_t *barriers;
-static atomic_uint walking; // a thread is advancing them
+static atomic_uint walking; // a thread is advancing the barriers
 
 static bool enter_next(aq_barrier_t *b)
 {
@@ -53,7 +53,8 @@ static void complete_phase(aq_barrier_t *b, aq_vote_t result)
     }
 }
 
-// With busy held: advances as far as possible. Returns true if a phase was completed.
+// Advances a barrier as far as possible; the caller holds busy. Returns true if a phase was
+// completed.
 static bool barrier_advance(aq_barrier_t *b)
 {
     bool any = false;
@@ -82,14 +83,14 @@ static void drop_flag(atomic_uint *flag)
     atomic_store_explicit(flag, 0, memory_order_release);
 }
 
-// If another thread holds the flag, polls until that thread has released it.
+// Takes the flag; polls while another thread holds it.
 static void hold_flag(atomic_uint *flag)
 {
     while (!try_flag(flag))
         aq_progress_poll_in_loop();
 }
 
-// Does nothing when called again from a poll inside of it.
+// Does nothing when a poll inside of this function calls it again.
 static bool barrier_turn(aq_task_t *task)
 {
     bool any = false;
@@ -123,9 +124,9 @@ gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote)
         b->last = event;
     }
     drop_flag(&b->busy);
-    // The client may not poll again for long. So handle what other ranks have sent before this
-    // barrier, and let this rank's messages leave. If there is an event to wait for, the wait
-    // polls.
+    // The client may not poll for long after this call. So handle the messages that other ranks
+    // sent before this barrier, and let this rank's messages leave. If there is an event, waiting
+    // for it polls.
     if (!event)
         aq_progress_poll();
     return event ? aq_event_part(event, AQ_PART_ROOT) : GEX_EVENT_INVALID;
@@ -168,7 +169,7 @@ static void barrier_notify(const char *call, int id, int flags)
     aq_job_need(call);
     if (AQ_CHECKS)
         aq_thread_check_context(call, "");
-    AQ_CHECK(!pending.notified, "%s: the barrier notified before (id %d) was not waited for", call,
+    AQ_CHECK(!pending.notified, "%s: the previous barrier (id %d) was not waited for", call,
              pending.id);
     pending.notified = true;
     pending.id = id;
@@ -186,8 +187,8 @@ static void check_notified(const char *call)
     AQ_CHECK(pending.notified, "%s without a gasnet_barrier_notify before it", call);
 }
 
-// The id and flags of the wait have to match those of the notify of all ranks. Only this process
-// learns of a mismatch here.
+// The id and flags of the wait have to match those that all ranks gave at notify. Only this process
+// learns of this mismatch.
 static int result_of_pair(int id, int flags)
 {
     pending.notified = false;
@@ -250,7 +251,7 @@ void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place)
                     place->groups == 1);
     aq_dissemination_start(&b->across, place->id, place->groups, place->my_group, place->leaders);
     hold_flag(&walking);
-    if (!barriers) { // the first one is the primordial team's, which stays
+    if (!barriers) { // the first barrier belongs to the primordial team, which stays
         aq_progress_add(&task);
         aq_report_add(barrier_report);
     }

@@ -5,10 +5,10 @@
 //     the first of each neighbourhood, if there are several:
 //                     all arrived? -> disseminate (barrier_am.c) -> release
 //
-// Teams for which there is no shared memory left treat each member as a neighbourhood. Phases are
-// numbered from 1. A process is at most one phase ahead of any other, so that two copies
-// of everything, for odd and even phases, are enough. Several barriers may be initiated at once;
-// they enter one after the other.
+// If no shared memory is left for a team, each member counts as a neighbourhood. Phases are
+// numbered from 1. A process is at most one phase ahead of any other process, so two copies of
+// everything, for odd and even phases, are enough. Several phases may be initiated at once; a
+// process enters them one after the other.
 #ifndef AQ_BARRIER_H
 #define AQ_BARRIER_H
 
@@ -35,7 +35,7 @@ static inline aq_vote_t aq_vote_join(aq_vote_t a, aq_vote_t b)
 
 // ---- inside the neighbourhood: barrier_shared.c ----
 
-// Most members of a small neighbourhood, where each member has a cache line of its own.
+// Limit on the members of a small neighbourhood, in which each member has its own cache line.
 #define AQ_SHARED_SMALL 4
 
 struct aq_shared_barrier;
@@ -43,13 +43,16 @@ typedef struct aq_shared_side {
     struct aq_shared_barrier *at[AQ_SHARED_SMALL]; // of the first members
     uint32_t size, index; // size of the neighbourhood, and index of this process
     bool last_releases; // there is one neighbourhood: the last member to arrive releases the others
-    uint32_t seen; // of a small neighbourhood: processes known to have arrived at the current phase
-    aq_vote_t joined; // and their votes
+    // Of a small neighbourhood: the processes known to have arrived at the current phase, and their
+    // joint vote.
+    uint32_t seen;
+    aq_vote_t joined;
 } aq_shared_side_t;
 
-// Bytes of the scratch of each process that one barrier uses.
+// Bytes that one barrier uses in the scratch of each process.
 #define AQ_SHARED_BARRIER_BYTES 1024
-// areas: of the first members, at most AQ_SHARED_SMALL.
+// Starts this process's side. areas: the scratch of the first members, at most AQ_SHARED_SMALL.
+// Local.
 void aq_shared_start(aq_shared_side_t *side, void *const *areas, uint32_t size, uint32_t index,
                      bool last_releases);
 // From now on this process does not access the areas.
@@ -57,8 +60,8 @@ void aq_shared_end(aq_shared_side_t *side);
 // Makes an area ready for another barrier; returns false while other processes may still access it.
 bool aq_shared_reset(void *area);
 void aq_shared_arrive(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
-// For the first process, without last_releases: whether all members have arrived at the phase; then
-// *vote is their joint vote.
+// For the first process, if last_releases is false: whether all members have arrived at the phase.
+// If so, sets *vote to their joint vote.
 bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
 void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote);
 bool aq_shared_released(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote);
@@ -69,12 +72,12 @@ enum { AQ_DISSEMINATION_ROUNDS = 32 };
 typedef struct aq_dissemination {
     uint64_t id;                          // of the barrier: the same at all members
     uint32_t groups, me;                  // number of neighbourhoods, and index of this one
-    uint32_t rounds;                      // ceil(log2(groups)): messages that each sends in a phase
+    uint32_t rounds;                      // ceil(log2(groups)): messages of each process in a phase
     uint32_t to[AQ_DISSEMINATION_ROUNDS]; // job ranks
     uint32_t from[AQ_DISSEMINATION_ROUNDS];
     uint32_t phase, round; // current
     uint32_t left;         // rounds whose messages have left this process
-    uint64_t mark;         // of the next one; see requests_flushed in aq_conduit_ops_t
+    uint64_t mark;         // of the next round; see requests_flushed in aq_conduit_ops_t
     aq_vote_t vote;
     _Atomic uint32_t
         arrived[2][AQ_DISSEMINATION_ROUNDS]; // phase of the last message, by parity and round
@@ -83,18 +86,20 @@ typedef struct aq_dissemination {
     struct aq_dissemination *next;
 } aq_dissemination_t;
 
-// leaders: job rank of the first member of each group. Handles messages that arrived before.
+// Starts the step across neighbourhoods, and handles messages that have arrived already. leaders:
+// job rank of the first member of each group. Local.
 void aq_dissemination_start(aq_dissemination_t *d, uint64_t id, uint32_t groups, uint32_t me,
                             const uint32_t *leaders);
 void aq_dissemination_end(aq_dissemination_t *d);
 void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vote);
-// Sends the messages that are due. Returns true, with the joint vote, when the phase is complete.
+// Sends the messages that are due. If the phase is complete, returns true and sets *vote to the
+// joint vote.
 bool aq_dissemination_advance(aq_dissemination_t *d, aq_vote_t *vote);
 
-// ---- the whole: barrier.c ----
+// ---- the whole barrier: barrier.c ----
 
 typedef struct aq_barrier {
-    atomic_uint busy;   // a thread is advancing it
+    atomic_uint busy;   // a thread is advancing this barrier
     uint32_t initiated; // phases that the client has started
     uint32_t entered;   // phases that this process has arrived at
     _Atomic uint32_t completed;
@@ -113,19 +118,19 @@ typedef struct aq_barrier_place {
     uint64_t id; // of the team, or AQ_BARRIER_NAMED_ID
     uint32_t groups, my_group;
     const uint32_t *leaders;      // job rank of the first member of each group
-    uint32_t size, index;         // of my group
-    void *areas[AQ_SHARED_SMALL]; // of its first members; NULL: all groups are of one
+    uint32_t size, index;         // members of my group, and index of this process
+    void *areas[AQ_SHARED_SMALL]; // of its first members; NULL: each group has one member
 } aq_barrier_place_t;
 
-// Initializes a barrier, which is all zeros. Local. Afterwards phases may be initiated.
+// Initializes a barrier, whose bytes are all 0. Local. Afterwards phases may be initiated.
 void aq_barrier_start(aq_barrier_t *b, const aq_barrier_place_t *place);
-// Initiates one phase; vote: what this rank says about the name of the barrier. Returns the event
-// of the phase, or GEX_EVENT_INVALID if it is complete already.
+// Initiates a phase, with this rank's vote on the name of the barrier. Returns the event of the
+// phase, or GEX_EVENT_INVALID if the phase is complete already.
 gex_Event_t aq_barrier_initiate(aq_barrier_t *b, aq_vote_t vote);
 // Ends a barrier whose phases are all complete in this process. Local.
 void aq_barrier_end(aq_barrier_t *b);
 
-// The barrier of gasnet_barrier_notify, _wait and _try, over the primordial team. No team has its
+// The barrier of gasnet_barrier_notify, _wait and _try, over the primordial team. No team has this
 // id.
 #define AQ_BARRIER_NAMED_ID UINT64_MAX
 extern aq_barrier_t aq_barrier_named;

@@ -1,5 +1,6 @@
-// The step of a barrier across neighbourhoods: dissemination. In round k, neighbourhood i tells i +
-// 2^k (modulo N) all that it knows; after ceil(log2 N) rounds each one knows of all.
+// The step of a barrier across neighbourhoods: dissemination. In round k, neighbourhood i tells
+// neighbourhood i + 2^k (modulo N) which neighbourhoods have arrived; after ceil(log2 N) rounds
+// each neighbourhood knows that all have arrived.
 #include <stdlib.h>
 
 #include "../core/am.h"
@@ -20,8 +21,9 @@ typedef struct word {
     aq_vote_t vote;
 } word_t;
 
-// A message for a team that this process has not made yet. The members of that team cannot pass
-// their first phase without this process, so there are at most ceil(log2 N) for each team.
+// A message for a team that this process has not created yet. The members of that team cannot
+// complete their first phase without this process, so there are at most ceil(log2 N) such messages
+// for each team.
 typedef struct early {
     word_t word;
     struct early *next;
@@ -134,8 +136,8 @@ void aq_dissemination_enter(aq_dissemination_t *d, uint32_t phase, aq_vote_t vot
         send_round(d);
 }
 
-// The client may not poll for long after a barrier, so the messages of this process have to leave
-// before.
+// The client may not poll for long after a barrier, so the barrier completes only after the
+// messages of this process have left.
 static bool all_have_left(aq_dissemination_t *d)
 {
     for (; d->left < d->rounds; d->left++) {

@@ -1,8 +1,9 @@
 // The step of a barrier inside a neighbourhood, through shared memory.
 //
-// In a small neighbourhood each process writes a cache line of its own and reads those of the
-// others, so that a barrier of two costs one line transfer each way, at the same time. A larger
-// neighbourhood has a count; the last process to arrive changes one word that the others read.
+// In a small neighbourhood each process writes its own cache line and reads those of the other
+// processes, so a barrier of two processes costs one line transfer each way, at the same time. A
+// larger neighbourhood has a counter; the last process to arrive changes one word that the other
+// processes read.
 #include <string.h>
 
 #include "../core/conduit.h"
@@ -10,7 +11,7 @@
 #include "barrier.h"
 
 typedef struct place {
-    _Alignas(64) _Atomic uint32_t phase; // that this process has arrived at
+    _Alignas(64) _Atomic uint32_t phase; // the phase at which this process has arrived
     _Atomic aq_vote_t vote;
 } place_t;
 
@@ -21,7 +22,8 @@ typedef struct counted {
     _Atomic aq_vote_t result;
 } counted_t;
 
-// In the scratch of each process; the counts of the first one are used. [2]: odd and even phases.
+// The scratch of each process; only the counters of the first process are used. [2]: odd and even
+// phases.
 struct aq_shared_barrier {
     place_t place[2];
     counted_t counted[2];
@@ -112,8 +114,8 @@ bool aq_shared_gathered(aq_shared_side_t *side, uint32_t phase, aq_vote_t *vote)
     return true;
 }
 
-// Clears count and vote before any process is released: no process uses this copy before the next
-// phase but one.
+// Clears count and vote before any process is released: no process uses this copy again before the
+// phase after the next one.
 void aq_shared_release(aq_shared_side_t *side, uint32_t phase, aq_vote_t vote)
 {
     counted_t *c = counted_of(side, phase);

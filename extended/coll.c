@@ -59,7 +59,8 @@ static bool is_user(gex_OP_t op)
     return op == GEX_OP_USER || op == GEX_OP_USER_NC;
 }
 
-// Chooses the function of a built-in operator, which checks the type too, or that of the client.
+// Returns the function of the client's operator, or of a built-in operator if it exists for the
+// type.
 static gex_Coll_ReduceFn_t find_operator(const char *name, gex_DT_t dt, gex_OP_t op,
                                          gex_Coll_ReduceFn_t user_op)
 {

@@ -4,12 +4,13 @@
 //                                         |  numbers, early messages, events          |  pieces up
 //     message -> coll_mail.c -> its place in the operation                            v  and down
 //
-// - The calls of GASNet-1 are in coll1.c. Those that need no tree are moved by coll_flat.c.
-// - An operation is known by the id of its team and its number there. A message for one that has
-//   not started here, or for a team that is not made here yet, is kept until it starts.
-// - Handlers note arrivals and send nothing. Operations are advanced by their initiator and by a
-//   task, in one thread of the process at a time (aq_coll_busy).
-// - Every message sent is one that its receiver waits for: a team without operations is quiet.
+// - The calls of GASNet-1 are in coll1.c. coll_flat.c moves the data of calls that need no tree.
+// - The id of a team and a number in the team identify an operation. If this process has not
+// created the team or started the operation yet, it keeps messages for them until then.
+// - Handlers record arrivals and send nothing. Initiators and a task advance operations, in one
+// thread of the process at a time.
+// - A rank sends only messages that the receiver waits for: a team without operations sends
+// nothing.
 #ifndef AQ_COLL_H
 #define AQ_COLL_H
 
@@ -24,22 +25,22 @@
 #include "barrier.h"
 #include "gasnet_coll.h"
 
-// ---- for the code that makes teams ----
+// ---- for the code that creates teams ----
 
-// Blocking all-gather over a team: `bytes` from each member, all[rank * bytes].
+// All-gather over a team: copies `bytes` bytes from each member to all[rank * bytes]. Blocks.
 void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all);
 
-// Reserves what this process offers to the collectives of a future team: a slot of its scratch, or
-// AQ_COLL_NO_SLOT. The caller exchanges it with the other members.
+// Reserves a slot of this process's scratch for the collectives of a future team, or returns
+// AQ_COLL_NO_SLOT. The caller exchanges the slot with the other members.
 #define AQ_COLL_NO_SLOT UINT32_MAX
 uint32_t aq_coll_slot_take(void);
 
-// Starts the collectives of a team with the offers of all members, in rank order. Afterwards the
+// Starts the collectives of a team with the slots of all members, in rank order. Afterwards the
 // team may be used. Local: other members may return earlier or later.
 void aq_coll_team_start(aq_team_t *team, const uint32_t *slots);
 
-// Frees the state of the collectives of a team and its slot. All its operations are complete in
-// this process. Local.
+// Frees the state of the collectives of a team, and its slot. All operations of the team are
+// complete in this process. Local.
 void aq_coll_team_end(aq_team_t *team);
 
 // ---- groups and trees: coll_tree.c ----
@@ -48,46 +49,46 @@ void aq_coll_team_end(aq_team_t *team);
 typedef struct aq_coll_map {
     uint32_t size, groups;
     uint32_t largest; // members of the largest group
-    uint32_t
-        *start; // of each group in the order of groups, and the end; NULL: each rank is a group
-    uint32_t *order; // ranks, group by group; NULL: that is the order of the ranks
-    uint32_t *where; // place of each rank in `order`; NULL if that is
+    // First place of each group, and the end; NULL: each rank is a group.
+    uint32_t *start;
+    uint32_t *order; // ranks, group by group; NULL: in the order of the ranks
+    uint32_t *where; // place of each rank in `order`; NULL if `order` is NULL
 } aq_coll_map_t;
 
 // nbrhd[r]: neighbourhood of rank r, below `nbrhds`. Ends the job if memory is out.
 void aq_coll_map_make(aq_coll_map_t *map, uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds);
 void aq_coll_map_free(aq_coll_map_t *map);
 uint32_t aq_coll_map_rank(const aq_coll_map_t *map, uint32_t place);
-uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank); // its number
+uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank);
 // First place and number of members of a group.
 uint32_t aq_coll_map_start(const aq_coll_map_t *map, uint32_t group);
 uint32_t aq_coll_map_members(const aq_coll_map_t *map, uint32_t group);
 
-// Widths of trees: how many children a member has at each level. At least 2.
+// Widths of trees: the number of children of a member at each level. At least 2.
 typedef struct aq_coll_shape {
-    uint32_t inside, across; // a neighbourhood, between neighbourhoods
+    uint32_t inside, across; // inside a neighbourhood, between neighbourhoods
 } aq_coll_shape_t;
 aq_coll_shape_t aq_coll_shape(size_t bytes);
 
 // The position of a rank in the tree from a root.
 typedef struct aq_coll_tree {
     uint32_t parent; // GEX_RANK_INVALID at the root
-    uint32_t index;  // which child of its parent
+    uint32_t index;  // position among the children of the parent
     uint32_t children;
 } aq_coll_tree_t;
 
-// Most children that any rank may have.
+// The largest number of children of any rank.
 uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape);
-// Fills in the tree as `rank` sees it; child[] takes tree->children ranks. The subtrees of the
-// children follow each other, and the rank itself, in the order of places when root is 0.
+// Fills in the position of a rank in the tree; child[] receives tree->children ranks. If root is 0,
+// the rank and the subtrees of its children follow each other in the order of places.
 void aq_coll_tree_make(const aq_coll_map_t *map, aq_coll_shape_t shape, uint32_t root,
                        uint32_t rank, aq_coll_tree_t *tree, uint32_t *child);
 
 // ---- operators: coll_operators.c ----
 
-// The function of a built-in operator; NULL when the operator is not legal for the type.
+// Returns the function of a built-in operator, or NULL if the operator is illegal for the type.
 gex_Coll_ReduceFn_t aq_coll_operator(gex_DT_t dt, gex_OP_t op);
-size_t aq_coll_type_size(gex_DT_t dt); // 0: none, or GEX_DT_USER
+size_t aq_coll_type_size(gex_DT_t dt); // bytes; 0: no type, or GEX_DT_USER
 // Computes the bitwise or of bytes; for the all-gather.
 void aq_coll_or_bytes(const void *arg1, void *arg2_and_out, size_t count, const void *cdata);
 
@@ -120,21 +121,21 @@ typedef struct aq_coll_call {
     bool in_order; // fn does not commute
 } aq_coll_call_t;
 
-// What is still outstanding of a piece, in parts.
+// The outstanding parts of a piece.
 typedef struct aq_coll_slot {
-    atomic_uint missing; // parts whose bytes are not all here
-    uint32_t unbegun;    // parts without a message so far; with the lock held
+    atomic_uint missing; // parts that are not complete
+    uint32_t unbegun;    // parts without a message so far; protected by aq_coll_lock
 } aq_coll_slot_t;
 
 typedef struct aq_coll aq_coll_t;
 
-// Starts an operation and returns its event. Synchronization beyond the operation's own:
+// Starts an operation and returns its event. sync asks for additional synchronization:
 #define AQ_COLL_SYNC_BEFORE 1u // no bytes move until all ranks have made the call
 #define AQ_COLL_SYNC_AFTER 2u  // the event completes only when the operation is complete everywhere
 gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned sync);
 
 typedef struct aq_coll_op {
-    aq_coll_call_t call; // the request of the client, or a share of it
+    aq_coll_call_t call; // the request of the client, or a share of that request
     aq_coll_t *coll;
     struct aq_coll_op *next; // of the team, in order
     uint32_t number;
@@ -143,11 +144,11 @@ typedef struct aq_coll_op {
     bool detached; // no event and no initiator waits for it
     aq_event_t *event;
 
-    // How it is moved. A piece is combined and passed on as one; parts are its messages.
+    // Pieces are combined and forwarded as a whole; parts are the messages of a piece.
     size_t bytes, piece, part;
     uint32_t pieces, parts_of_piece;
     bool rendezvous; // the sender waits until the receiver is ready
-    bool invited;    // this rank has told its senders that it is ready
+    bool invited;    // this rank has sent "ready" to its senders
     bool awaits_down;
     uint32_t up, down; // pieces done
     uint32_t down_count;
@@ -157,39 +158,41 @@ typedef struct aq_coll_op {
     uint32_t *child;
     char *boxes; // bytes of each child, `stride` apart
     size_t stride;
-    aq_coll_slot_t *slots; // by row and piece; row 0: from above, 1 + c: from child c; flat: the
-                           // row is the sending rank
-    atomic_uint ready;     // number of receivers that are ready
+    // By row and piece; row 0: from the parent, 1 + c: from child c; flat: the row is the sending
+    // rank.
+    aq_coll_slot_t *slots;
+    atomic_uint ready; // number of receivers that are ready
 
     size_t slots_at, boxes_at; // offsets from the record
-    size_t block;              // bytes of this record with what lies behind it
+    size_t block;              // bytes of this record with slots and boxes
 } aq_coll_op_t;
 
 // ---- moving: coll_move.c ----
 
-// Plans an operation that knows its call and team; returns the bytes that its record needs.
+// Plans an operation whose call and team are set; returns the size of its record in bytes.
 size_t aq_coll_op_plan(aq_coll_op_t *op);
-// Lays out a planned operation in a record of that size.
+// Initializes a planned operation in a record of that size.
 void aq_coll_op_prepare(aq_coll_op_t *op);
-// Advances as far as possible; returns true when the operation is complete.
+// Advances an operation as far as possible; returns true if the operation is complete.
 bool aq_coll_op_advance(aq_coll_op_t *op);
-// The rank of the team that sends a row; GEX_RANK_INVALID: none.
+// Returns the rank of the team that sends a row, or GEX_RANK_INVALID.
 uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row);
 // Whether the operation waits for a rank to report that it is ready to receive.
 bool aq_coll_op_awaits_ready(const aq_coll_op_t *op, uint32_t rank);
-// A part of a row that a rank sends. Returns false if the row has no such part.
+// Finds a part of a row that a rank sends. Returns false if the row has no such part.
 typedef struct aq_coll_part {
-    aq_coll_slot_t *slot; // of its piece
-    char *to;             // where its bytes belong
+    aq_coll_slot_t *slot; // of the piece
+    char *to;             // destination of the bytes
     size_t nbytes;
 } aq_coll_part_t;
 bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_coll_part_t *found);
-// Most bytes of the operation that other ranks may have to keep before they have started it.
+// Limit on the bytes of an operation that other ranks may have to keep before they start the
+// operation.
 size_t aq_coll_op_unasked(const aq_coll_call_t *call);
 
 // ---- moving without a tree: coll_flat.c; the same for the flat kinds ----
 
-size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit); // most bytes of a part
+size_t aq_coll_flat_plan(aq_coll_op_t *op, size_t limit); // limit: bytes of a part
 void aq_coll_flat_prepare(aq_coll_op_t *op);
 bool aq_coll_flat_advance(aq_coll_op_t *op);
 uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row);
@@ -203,7 +206,7 @@ bool aq_coll_flat_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_c
 typedef struct aq_coll_mail {
     struct aq_coll_mail *next;
     uint32_t source; // job rank
-    uint64_t team;   // its id
+    uint64_t team;   // id of the team
     uint32_t number, row, part;
     size_t nbytes;
     char payload[];
@@ -212,13 +215,13 @@ typedef struct aq_coll_mail {
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
                        const void *payload, size_t nbytes);
 void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank);
-// With the lock held: the part that a message brings. Returns NULL, or what is wrong with the
-// message; *part means nothing then.
+// Finds the part that a message carries. Returns NULL, or the reason why the message is wrong;
+// *part is then undefined. The caller holds aq_coll_lock.
 const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail,
                               aq_coll_part_t *part);
-// With the lock held: delivers to a starting operation the messages that arrived before.
+// Delivers to a starting operation the messages that arrived before. The caller holds aq_coll_lock.
 void aq_coll_mail_open(aq_coll_op_t *op);
-// With the lock held: delivers to a starting team its messages.
+// Delivers to a starting team the messages that arrived before. The caller holds aq_coll_lock.
 void aq_coll_mail_adopt(aq_coll_t *coll);
 void aq_coll_mail_free(aq_coll_t *coll);
 
@@ -231,10 +234,10 @@ struct aq_coll {
     aq_barrier_t barrier;
     uint32_t slot;
     aq_coll_map_t map;
-    uint32_t numbers;    // given so far; the first is 1
+    uint32_t numbers;    // of operations so far; the first number is 1
     uint32_t fence;      // see coll_engine.c
-    uint32_t fence_word; // takes the result of the team's fences, which is 0
-    size_t unasked;      // bytes sent unasked since the fence
+    uint32_t fence_word; // receives the result of the team's fences, which is 0
+    size_t unasked;      // bytes sent without rendezvous since the fence
     aq_coll_op_t *ops;   // not complete, in order
     aq_coll_op_t *last;
     atomic_uint open; // number of those; changed with the lock held, read without it
@@ -245,7 +248,8 @@ struct aq_coll {
 
 // Protects lists of operations, of messages and of teams.
 extern aq_lock_t aq_coll_lock;
-// The operation of a number that has started, or NULL. With the lock held.
+// Returns the operation with this number if it has started, else NULL. The caller holds
+// aq_coll_lock.
 aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number);
 // The list of teams whose operations the engine advances.
 void aq_coll_engine_add(aq_coll_t *coll);
@@ -256,7 +260,7 @@ static inline aq_coll_t *aq_coll_of(const aq_team_t *team)
     return team->coll;
 }
 
-// ---- do all ranks make the same call? debug builds: coll_check.c ----
+// ---- checks of debug builds that all ranks make the same call: coll_check.c ----
 
 // The call of a rank; sent to the next rank of the team.
 typedef struct aq_coll_words {
@@ -266,7 +270,7 @@ typedef struct aq_coll_words {
 } aq_coll_words_t;
 enum { AQ_COLL_CALL_BARRIER = AQ_COLL_EXCHANGE + 1, AQ_COLL_CALL_BROADCAST1, AQ_COLL_CALLS };
 void aq_coll_check_same(aq_coll_t *coll, const aq_coll_words_t *words);
-void aq_coll_check_start(aq_coll_t *coll); // with the lock held
+void aq_coll_check_start(aq_coll_t *coll); // the caller holds aq_coll_lock
 void aq_coll_check_end(aq_coll_t *coll);
 
 #endif

@@ -48,7 +48,8 @@ static void check_flags(const char *name, int flags)
              flags);
 }
 
-// Checks that the memory of this rank is given, and inside its segment if a flag promises that.
+// Checks that addr is not NULL, and that the memory is in this rank's segment if a flag promises
+// that.
 static void check_bytes(const char *name, const char *what, const void *addr, size_t nbytes,
                         int promise)
 {

@@ -1,6 +1,7 @@
-// Checks of debug builds that all members of a team make the same calls in the same order. Each
-// member tells the next one, around the ring, what it calls; if calls differ, two neighbours detect
-// it. These messages are separate from those of the operations, and no operation waits for them.
+// Checks in debug builds that all members of a team make the same calls in the same order. Each
+// member sends its calls to the next member, around a ring; if calls differ, two neighbours detect
+// the difference. These messages are separate from those of the operations, and no operation waits
+// for them.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +24,14 @@ typedef struct note {
     aq_coll_words_t words;
 } note_t;
 
-// Notes not compared yet: calls of this rank, and of the rank before it. One of the lists is empty.
+// Notes that were not compared yet: calls of this rank, and of the previous rank. One of the lists
+// is empty.
 struct aq_coll_check {
     uint32_t calls;
     note_t *mine, *theirs;
 };
 
-static note_t *orphans; // for teams that this process has not made yet
+static note_t *orphans; // for teams that this process has not created yet
 
 static const char *const names[] = {
     "gex_Coll_BroadcastNB", "gex_Coll_ReduceToOneNB", "gex_Coll_ReduceToAllNB",
@@ -60,7 +62,7 @@ static void describe_call(const aq_coll_words_t *w, char *text, size_t size)
                  aq_op_names(w->op, op));
 }
 
-// A total order of calls; which one does not matter.
+// An arbitrary total order of calls.
 static int order_calls(const aq_coll_words_t *a, const aq_coll_words_t *b)
 {
     const uint64_t left[] = {(uint64_t)a->call, a->root, a->dt, a->op, a->unit, a->count};
@@ -71,8 +73,8 @@ static int order_calls(const aq_coll_words_t *a, const aq_coll_words_t *b)
     return 0;
 }
 
-// Around a ring, calls that differ rise somewhere and fall elsewhere, so it is enough to report one
-// of the two.
+// If calls differ, their order rises at one place of the ring and falls at another, so it is enough
+// to report one of the two.
 static void compare_calls(const aq_coll_t *coll, const aq_coll_words_t *mine,
                           const aq_coll_words_t *theirs)
 {
@@ -96,8 +98,7 @@ static void keep_note(note_t **list, uint64_t team, uint32_t number, const aq_co
     *list = note;
 }
 
-// Takes the note of a number (0: of any number) of a team out of a list. Returns NULL if there is
-// none.
+// Removes the note of a number (0: any number) of a team from a list and returns it, or NULL.
 static note_t *take_note(note_t **list, uint64_t team, uint32_t number)
 {
     while (*list && ((*list)->team != team || (number && (*list)->number != number)))
@@ -108,8 +109,8 @@ static note_t *take_note(note_t **list, uint64_t team, uint32_t number)
     return note;
 }
 
-// With the lock held: compares the call of one side with that of the other side, or keeps it until
-// that is known.
+// Compares the call of one side with the call of the other side, or keeps it until the other call
+// is known. The caller holds aq_coll_lock.
 static void meet_note(aq_coll_t *coll, uint32_t number, const aq_coll_words_t *words, bool mine)
 {
     struct aq_coll_check *check = coll->check;
@@ -127,7 +128,7 @@ static void on_call(gex_Token_t token, int32_t team_high, int32_t team_low, int3
                     int32_t unit_low, int32_t count_high, int32_t count_low)
 {
     if ((uint32_t)call >= AQ_COLL_CALLS)
-        aq_fatal("the check of a collective from rank %u names call %d, which is none",
+        aq_fatal("the check of a collective from rank %u names call %d, which does not exist",
                  token->arrival->source, call);
     const uint64_t team = aq_join(team_high, team_low);
     aq_coll_words_t words = {call,

@@ -1,14 +1,14 @@
 // Operations: their numbers, start, events and progress.
 //
-// A rank may initiate operations long before other ranks do, which then have to keep what it sends.
-// To bound that, the operations of a team are cut into stretches. Each stretch ends with an
-// operation that synchronizes all ranks, a reduction to all (one of 4 bytes is added if the client
-// makes none). The operations of the next stretch start when this fence is complete here. So a rank
-// keeps for each sender at most what two stretches send unasked: 2 * STRETCH_BYTES and a payload or
-// two. All ranks cut alike, since the cuts follow from single-valued arguments.
+// A rank may initiate operations long before other ranks, which then have to keep its messages. To
+// bound this memory, the operations of a team are divided into stretches. Each stretch ends with a
+// fence: a reduction to all, which synchronizes all ranks (the engine adds one of 4 bytes if the
+// client makes none). The operations of the next stretch start when the fence is complete in this
+// process. So a rank keeps for each sender at most what two stretches send without rendezvous: 2 *
+// STRETCH_BYTES and a payload or two. All ranks divide alike, because the division depends only on
+// single-valued arguments.
 //
-// A fence also synchronizes all ranks before or after an operation if a call of GASNet-1 asks for
-// that.
+// A fence also synchronizes all ranks before or after an operation if a GASNet-1 call asks for it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +19,12 @@
 enum {
     STRETCH_BYTES = 1 << 20,
     SPARES = 4,
-    SPARE_MOST = 4 << 20,  // larger records go back to the system
-    SHARE_FROM = 32 << 10, // an all-reduce from here on is cut into a share for each rank
-    SHARE_RANKS = 32,      // of at most so many
-    SHARE_LEAST = 2 << 10, // unless the shares got smaller than this
+    SPARE_MOST = 4 << 20, // larger records are freed
+    // An all-reduce of at least SHARE_FROM bytes is divided into a share for each of at most
+    // SHARE_RANKS ranks, unless shares would be smaller than SHARE_LEAST bytes.
+    SHARE_FROM = 32 << 10,
+    SHARE_RANKS = 32,
+    SHARE_LEAST = 2 << 10,
 };
 
 aq_lock_t aq_coll_lock;
@@ -31,8 +33,8 @@ static atomic_uint busy; // a thread is advancing operations
 
 // ---- records ----
 
-// A record includes room for the bytes of the children. A few records are kept for reuse, since
-// fresh memory costs a page fault for each page.
+// A record includes room for the bytes of the children. A few records are kept for reuse, because
+// new memory costs a page fault for each page.
 static aq_coll_op_t *spares[SPARES];
 
 // With the lock held.
@@ -48,7 +50,7 @@ static aq_coll_op_t *take_spare(size_t bytes)
     return NULL;
 }
 
-// With the lock held. Replaces spare records in turn.
+// Keeps a record for reuse, in place of each spare record in turn. The caller holds aq_coll_lock.
 static void give_back(aq_coll_op_t *op)
 {
     static unsigned turn;
@@ -126,7 +128,7 @@ static aq_coll_op_t *append_fence(aq_coll_t *coll)
     return op;
 }
 
-// With the lock held: may the operation start? It stands in the list.
+// Whether an operation of the list may start. The caller holds aq_coll_lock.
 static bool fence_open(const aq_coll_op_t *op)
 {
     const aq_coll_op_t *before = op->coll->ops;
@@ -151,7 +153,7 @@ aq_coll_op_t *aq_coll_find_started(const aq_coll_t *coll, uint32_t number)
     return op && op->started ? op : NULL;
 }
 
-// ---- progress: with busy held ----
+// ---- progress: the caller holds busy ----
 
 static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
 {
@@ -166,7 +168,8 @@ static void unlink_op(aq_coll_t *coll, aq_coll_op_t *op)
     count_open(coll, -1);
 }
 
-// With the lock held. If the initiator still uses the record, the initiator gives it back.
+// The caller holds aq_coll_lock. If the initiator still uses the record, the initiator releases the
+// record.
 static void complete_op(aq_coll_op_t *op)
 {
     unlink_op(op->coll, op);
@@ -178,8 +181,8 @@ static void complete_op(aq_coll_op_t *op)
         give_back(op);
 }
 
-// With the lock held: the operation if it has started or can start. Later operations have the same
-// fence or a later one.
+// Returns the operation if it has started or can start, else NULL. Later operations have the same
+// fence or a later one. The caller holds aq_coll_lock.
 static aq_coll_op_t *if_started(aq_coll_op_t *op)
 {
     if (op && !op->started)
@@ -233,7 +236,7 @@ static bool engine_turn(aq_task_t *task)
 static void hold_busy(void)
 {
     while (!try_busy())
-        aq_progress_poll_in_loop(); // another thread is advancing them
+        aq_progress_poll_in_loop(); // another thread is advancing operations
 }
 
 void aq_coll_engine_add(aq_coll_t *coll)
@@ -285,7 +288,7 @@ static aq_coll_call_t share_of(const aq_coll_call_t *call, uint32_t share, uint3
     return part;
 }
 
-// With the lock held: makes an event that counts the operations still outstanding.
+// Creates an event that counts the outstanding operations. The caller holds aq_coll_lock.
 static gex_Event_t event_for(aq_coll_op_t *const *ops, uint32_t count)
 {
     aq_event_t *event = NULL;
@@ -331,7 +334,7 @@ gex_Event_t aq_coll_begin(aq_coll_t *coll, const aq_coll_call_t *call, unsigned 
         ops[count++] = append_op(coll, &part);
     }
     if (sync & AQ_COLL_SYNC_AFTER) {
-        coll->fence = ops[0]->number; // this rank enters the fence when its part is done
+        coll->fence = ops[0]->number; // this rank enters the fence after its own part
         ops[count++] = append_fence(coll);
     }
     aq_lock_drop(&aq_coll_lock);

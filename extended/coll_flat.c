@@ -3,7 +3,7 @@
 //                 a rank sends                    and awaits
 //     scatter     the root: block r to rank r     the others: a block of the root
 //     gather      the others: its block, to root  the root: block s of rank s
-//     gather all  its block, to everybody         block s of rank s
+//     gather all  its block, to all ranks         block s of rank s
 //     exchange    block r to rank r               block s of rank s
 //
 // A block is one piece, in parts that each fit into a message. Large blocks wait until all
@@ -32,7 +32,7 @@ static bool awaits_from(const aq_coll_op_t *op, uint32_t rank)
     return op->call.kind != AQ_COLL_SCATTER || rank == op->call.root;
 }
 
-// The block for a rank, and the place for the block of a rank.
+// The source of the block for a rank, and the destination of the block of a rank.
 static const char *block_for(const aq_coll_op_t *op, uint32_t rank)
 {
     const bool of_many = op->call.kind == AQ_COLL_SCATTER || op->call.kind == AQ_COLL_EXCHANGE;
@@ -67,7 +67,7 @@ void aq_coll_flat_prepare(aq_coll_op_t *op)
     }
 }
 
-// ---- what may arrive ----
+// ---- expected arrivals ----
 
 uint32_t aq_coll_flat_sender(const aq_coll_op_t *op, uint32_t row)
 {

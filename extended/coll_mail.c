@@ -1,7 +1,8 @@
-// The messages of collectives, also those that arrive before their operation has started.
+// The messages of collectives, including early ones, which arrive before their operation has
+// started.
 //
-// The number of early messages is bounded: an operation starts only when its fence (coll_engine.c)
-// is complete here, and little is sent unasked between two fences.
+// The number of early messages is bounded: an operation starts only after its fence (coll_engine.c)
+// is complete in this process, and ranks send little without rendezvous between two fences.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +16,10 @@
 
 enum { PART_ARGS = 5, READY_ARGS = 3 };
 
-// For teams that this process has not made yet.
+// Early messages for teams that this process has not created yet.
 static aq_coll_mail_t *orphans;
 
-// ---- out ----
+// ---- sending ----
 
 void aq_coll_send_part(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t part,
                        const void *payload, size_t nbytes)
@@ -46,10 +47,10 @@ void aq_coll_send_ready(const aq_coll_op_t *op, uint32_t rank)
     aq_am_request(aq_team_jobrank(team, rank), &am, 0);
 }
 
-// ---- into an operation ----
+// ---- delivery to an operation ----
 
-// Ends the job, since no correct peer that makes the same calls sends this message. A debug build
-// drops the message instead, since coll_check.c will report in which call the ranks differ.
+// Ends the job: no correct peer that makes the same calls sends this message. A debug build ignores
+// the message instead, because coll_check.c will report the calls that differ.
 static void refuse_mail(const aq_coll_mail_t *mail, const char *why)
 {
     if (AQ_CHECKS)
@@ -84,8 +85,8 @@ const char *aq_coll_mail_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail
     return NULL;
 }
 
-// With the lock held: finds the part of a message and counts it as begun. Returns false if there is
-// none.
+// Finds the part of a message and counts it as begun. Returns false if there is none. The caller
+// holds aq_coll_lock.
 static bool begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail, aq_coll_part_t *part)
 {
     const char *wrong = aq_coll_mail_part(op, mail, part);
@@ -96,15 +97,14 @@ static bool begin_part(const aq_coll_op_t *op, const aq_coll_mail_t *mail, aq_co
     return !wrong;
 }
 
-// Completes a part that has begun. The operation waits for it; afterwards the operation may be
-// complete and freed.
+// Completes a part that has begun. Afterwards the operation may be complete and freed.
 static void end_part(const aq_coll_part_t *part, const void *payload)
 {
     memcpy(part->to, payload, part->nbytes);
     atomic_fetch_sub_explicit(&part->slot->missing, 1, memory_order_release);
 }
 
-// ---- early ----
+// ---- early messages ----
 
 static aq_coll_mail_t **list_of(aq_coll_t *coll, uint32_t number)
 {
@@ -167,9 +167,10 @@ void aq_coll_mail_free(aq_coll_t *coll)
         }
 }
 
-// ---- in ----
+// ---- receiving ----
 
-// With the lock held: whether the operation of a number is complete, so that it expects no message.
+// Whether the operation with this number is complete, so that it expects no message. The caller
+// holds aq_coll_lock.
 static bool is_over(const aq_coll_t *coll, uint32_t number)
 {
     const aq_coll_op_t *op = coll->ops;
@@ -178,8 +179,8 @@ static bool is_over(const aq_coll_t *coll, uint32_t number)
     return !op && (int32_t)(number - coll->numbers) <= 0;
 }
 
-// With the lock held: finds the operation of a message; keeps the message if the operation has not
-// started.
+// Finds the operation of a message; keeps the message if the operation has not started. The caller
+// holds aq_coll_lock.
 static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
 {
     aq_team_t *team = aq_team_find(mail->team);
@@ -192,7 +193,7 @@ static aq_coll_op_t *find_op(const aq_coll_mail_t *mail, const void *payload)
     return op;
 }
 
-// Copies a part without the lock: the operation cannot complete before.
+// Copies a part without the lock: the operation cannot complete before the copy.
 static void mail_arrive(const aq_coll_mail_t *mail, const void *payload)
 {
     aq_coll_part_t part;

@@ -6,12 +6,12 @@
 //
 // Operations of other kinds use no tree (coll_flat.c).
 //
-// Each piece moves as soon as it can. On the way up it is combined with the pieces of the children
-// in their order, left to right, in the buffer of the last child; no other copy is made.
+// Each piece moves as soon as possible. On the way up a piece is combined with the pieces of the
+// children in their order, left to right, in the buffer of the last child; no other copy is made.
 //
-// A large payload waits for the receiver to be ready (rendezvous), so that the receiver needs no
-// room for it before it takes part. On the way down of a reduction to all the receiver has spoken
-// already.
+// A large payload waits until the receiver is ready (rendezvous), so that the receiver need not
+// keep the payload before it starts the operation. On the way down of a reduction to all, the
+// receiver has already shown that it has started.
 #include <string.h>
 
 #include "../core/fatal.h"
@@ -61,7 +61,7 @@ static void find_pieces(aq_coll_op_t *op)
     const size_t limit = largest_part(), unit = op->call.unit;
     op->bytes = bytes_of(&op->call);
     if (op->bytes <=
-        limit) { // most calls; saves a division, which costs as much as the rest of this function
+        limit) { // the usual case; a division would cost as much as the rest of this function
         op->piece = op->part = limit;
         op->parts_of_piece = 1;
         op->pieces = op->bytes > 0;
@@ -90,8 +90,8 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-// Behind the record: the children, a row of slots for each of them and one for the parent, and,
-// where bytes go up, the children's bytes.
+// After the record: the children, a row of slots for each child and one for the parent, and, if
+// bytes go up, the bytes of the children.
 static size_t plan_tree(aq_coll_op_t *op)
 {
     aq_coll_map_t plain;
@@ -177,7 +177,7 @@ void aq_coll_op_prepare(aq_coll_op_t *op)
         prepare_tree(op);
 }
 
-// ---- what may arrive ----
+// ---- expected arrivals ----
 
 uint32_t aq_coll_op_sender(const aq_coll_op_t *op, uint32_t row)
 {
@@ -208,7 +208,7 @@ bool aq_coll_op_part(const aq_coll_op_t *op, uint32_t row, uint32_t part, aq_col
 {
     if (aq_coll_is_flat(op->call.kind))
         return aq_coll_flat_part(op, row, part, found);
-    const uint32_t piece = op->pieces == 1 ? 0 : part / op->parts_of_piece; // divides seldom
+    const uint32_t piece = op->pieces == 1 ? 0 : part / op->parts_of_piece; // rarely divides
     if (piece >= op->pieces)
         return false;
     const size_t at = (size_t)(part - piece * op->parts_of_piece) * op->part;
@@ -229,7 +229,7 @@ static bool has_arrived(const aq_coll_op_t *op, uint32_t row, uint32_t piece)
     return atomic_load_explicit(&slot_of(op, row, piece)->missing, memory_order_acquire) == 0;
 }
 
-// from: where the bytes of the whole operation begin.
+// from: the first byte of the whole operation.
 static void send_piece(const aq_coll_op_t *op, uint32_t rank, uint32_t row, uint32_t piece,
                        const char *from)
 {
@@ -266,7 +266,8 @@ static bool can_go_up(const aq_coll_op_t *op, uint32_t piece)
     return true;
 }
 
-// Combines a piece of this rank and its children; returns where the bytes with it begin.
+// Combines a piece of this rank and its children; returns the first byte of the operation that has
+// the result.
 static const char *combine_parts(const aq_coll_op_t *op, uint32_t piece)
 {
     const char *left = op->call.src;
@@ -297,7 +298,7 @@ static bool can_go_down(const aq_coll_op_t *op, uint32_t piece)
     return op->awaits_down ? has_arrived(op, 0, piece) : op->up > piece;
 }
 
-// The last child first, since its subtree is the largest.
+// The last child goes first because its subtree is the largest.
 static void go_down(const aq_coll_op_t *op, uint32_t piece)
 {
     for (uint32_t c = op->down_count; c > 0; c--)
@@ -306,9 +307,9 @@ static void go_down(const aq_coll_op_t *op, uint32_t piece)
         keep_result(op, piece, op->down_from);
 }
 
-// ---- both ----
+// ---- both directions ----
 
-// Tells the ranks that will send to this rank that it is ready.
+// Notifies the ranks that will send to this rank that it is ready.
 static void invite_senders(aq_coll_op_t *op)
 {
     op->invited = true;

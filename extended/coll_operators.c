@@ -1,4 +1,4 @@
-// The built-in operators. Integers are added and multiplied as unsigned, which wraps and gives the
+// The built-in operators. They add and multiply integers as unsigned, which wraps and gives the
 // same bits.
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// The collectives of a team: their start and end, and the all-gather that makes further teams.
+// The collectives of a team: start and end, and the all-gather for creating further teams.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "layer_table.h"
 
 // Slots of this process's scratch, each for the barrier of one team. Other members may still access
-// the slot of a team that has ended here; the slot is reused when the last of them has left.
+// the slot after the team has ended in this process; the slot is reused after the last member has
+// left.
 enum {
     SLOT_TEAM = 0,  // of the primordial team
     SLOT_NAMED = 1, // of the split-phase barrier of GASNet-1
@@ -86,7 +87,7 @@ static bool everybody_has_slot(const uint32_t *slots, uint32_t size)
 }
 
 // Finds the shared memory for the barriers of a team. Without slots each member counts as a
-// neighbourhood of its own.
+// neighbourhood.
 static void start_barrier(aq_coll_t *coll, aq_barrier_t *barrier, uint64_t id,
                           const uint32_t *slots, uint32_t slot)
 {
@@ -167,8 +168,8 @@ void aq_coll_team_end(aq_team_t *team)
 
 // ---- all-gather ----
 
-// Combines the parts of all members, each at its place between zeros, by a reduction: it needs few
-// messages, which matters more than the number of bytes while a team is made.
+// Combines the parts of all members, each at its place between zeros, by a reduction, which needs
+// few messages. That matters more than the number of bytes while a team is being created.
 void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *all)
 {
     size_t total = bytes * team->head.size;
@@ -183,7 +184,8 @@ void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *al
                                  .count = total,
                                  .fn = aq_coll_or_bytes};
     gex_Event_Wait(aq_coll_begin(aq_coll_of(team), &call, 0));
-    memcpy((char *)all + bytes * team->head.rank, mine, bytes); // whatever other ranks sent for it
+    memcpy((char *)all + bytes * team->head.rank, mine,
+           bytes); // other ranks may have sent other bytes
 }
 
 // ---- the primordial team ----

@@ -4,8 +4,8 @@
 //
 //     k = 2, n = 8:   0 - 1, 2 - 3, 4 - (5, 6 - 7)      k >= n: all are children of 0
 //
-// The descendants of each number follow it without a gap, and so do the subtrees of its children,
-// in their order: operators that do not commute keep the order of the ranks.
+// The descendants of a number follow the number without a gap, ordered by the subtrees of its
+// children. So operators that do not commute are applied in the order of the ranks.
 #include <stdlib.h>
 
 #include "../core/fatal.h"
@@ -21,7 +21,8 @@ static uint32_t *allocate_words(size_t count)
     return words;
 }
 
-// Numbers the groups by their first members and counts these: start[g + 1] is the size of group g.
+// Numbers the groups by their first members and counts the members: start[g + 1] is the size of
+// group g.
 static uint32_t number_groups(uint32_t size, const uint32_t *nbrhd, uint32_t nbrhds,
                               uint32_t *group, uint32_t *start)
 {
@@ -118,7 +119,7 @@ uint32_t aq_coll_map_group(const aq_coll_map_t *map, uint32_t rank)
 
 // ---- one level ----
 
-// The children of v among 0 to n-1, ascending; returns how many.
+// Fills in the children of v among 0 to n-1, ascending; returns their number.
 static uint32_t children_of(uint32_t v, uint32_t n, uint32_t width, uint32_t *child)
 {
     uint32_t count = 0;
@@ -138,7 +139,7 @@ static uint32_t children_of_zero(uint32_t n, uint32_t width)
     return count;
 }
 
-// The parent of v, which is not 0, and which of its children v is.
+// Returns the parent of v, which is not 0; *index is the position of v among the parent's children.
 static uint32_t parent_of(uint32_t v, uint32_t width, uint32_t *index)
 {
     uint64_t weight = 1;
@@ -153,12 +154,12 @@ static uint32_t parent_of(uint32_t v, uint32_t width, uint32_t *index)
 // ---- both ----
 
 enum {
-    SMALL_BYTES = 4096, // up to here the number of messages in a row counts more than the bytes
+    SMALL_BYTES = 4096, // up to here consecutive messages cost more than bytes
     FLAT = 1 << 30,
 };
 
-// The flatter the tree, the fewer turns a process needs that shares its processor with others. A
-// large payload would keep the first process of a large neighbourhood busy for too long.
+// A flatter tree needs fewer turns of processes that share a processor. But a large payload would
+// keep the first process of a large neighbourhood busy for too long.
 aq_coll_shape_t aq_coll_shape(size_t bytes)
 {
     if (bytes <= SMALL_BYTES)
@@ -172,7 +173,8 @@ uint32_t aq_coll_tree_most(const aq_coll_map_t *map, aq_coll_shape_t shape)
            children_of_zero(map->groups, shape.across);
 }
 
-// The tree seen from the root: its group is number 0, and it is number 0 of its group.
+// The tree as seen from the root: the group of the root has number 0, and the root has number 0 in
+// its group.
 typedef struct view {
     const aq_coll_map_t *map;
     uint32_t root_group, root_index;

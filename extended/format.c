@@ -22,7 +22,8 @@ enum {
     OPS = sizeof op_names / sizeof op_names[0],
 };
 
-// Text that grows in a buffer, which is large enough; or NULL, then only its length is counted.
+// Text that grows in a sufficiently large buffer. If the buffer is NULL, only the length is
+// counted.
 typedef struct text {
     char *buf;
     size_t used;

@@ -20,7 +20,7 @@
 
 enum { FIRST_INDEX = 128, INDICES = AQ_HANDLERS - FIRST_INDEX };
 
-// The stage of init, which decides whether calls of GASNet-1 are allowed.
+// The stage of init, which determines whether GASNet-1 calls are allowed.
 static enum { NOT_STARTED, NOT_ENABLED, NOT_ATTACHED, READY } stage;
 
 gex_TM_t aq_api_gasnet1_team;
@@ -127,7 +127,8 @@ static int check_attach(int numentries, uintptr_t size)
     return aq_segment_check_limit("gasnet_attach", size);
 }
 
-// Registers handlers first: a node that returns from the attach of the segment may send at once.
+// Registers handlers before the segment is attached: a node that returns from that attach may send
+// at once.
 int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                   uintptr_t minheapoffset)
 {
@@ -173,7 +174,7 @@ gex_TM_t aq_api_gasnet1_check(const char *call, gasnet_node_t node)
 
 // ---- nodes ----
 
-// The number of entries to fill in, or -1 after a message.
+// Returns the number of entries to fill in, or -1 after a message.
 static int convert_entries(const char *call, int numentries)
 {
     if (numentries >= 0)

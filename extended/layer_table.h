@@ -1,10 +1,10 @@
-// The layers above the core: the index of each of their handlers, and the function by which each
-// layer joins a starting job. layer_table.c lists them.
+// The layers above the core: the indices of their handlers, and the functions by which they join a
+// starting job. layer_table.c lists the layers.
 #ifndef AQ_LAYER_TABLE_H
 #define AQ_LAYER_TABLE_H
 
-// Indices of the library's own handlers, below those that clients may use. All ranks of a job must
-// have the same. The core has 62 and 63 (core/exit_broadcast.h).
+// Indices of the library's own handlers, which are below those that clients may use. All ranks of a
+// job have the same indices. The core has 62 and 63 (core/exit_broadcast.h).
 enum {
     AQ_HANDLER_PUT = 1, // rma_am.c
     AQ_HANDLER_PUT_DONE,
@@ -25,7 +25,7 @@ enum {
     AQ_HANDLER_MEMSET_DONE,
 };
 
-// Each registers the handlers and tasks of a layer. Once, at init, before the first message can
+// Register the handlers and tasks of a layer. Called once, at init, before the first message can
 // arrive.
 void aq_rma_am_register(void);
 void aq_vis_am_register(void);
@@ -34,8 +34,8 @@ void aq_ratomic_am_register(void);
 void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);
 void aq_coll_check_register(void);
-// As above; these also make the team and the tables that calls of GASNet-1 use, and the barriers
-// and collectives of the primordial team.
+// As above. These also prepare GASNet-1 calls, and the barriers and collectives of the primordial
+// team.
 void aq_gasnet1_start(void);
 void aq_coll_team_start_job(void);
 

@@ -12,22 +12,22 @@ typedef enum aq_pending_kind {
     AQ_PENDING_PUT, // contiguous or not
     AQ_PENDING_GET,
     AQ_PENDING_ATOMIC,
-    AQ_PENDING_FETCH, // an atomic whose old value is wanted
+    AQ_PENDING_FETCH, // an atomic that returns the old value
     AQ_PENDING_VIS_GET,
     AQ_PENDING_MEMSET
 } aq_pending_kind_t;
 
-// Before sending a request to a job rank: records the operation that the answer completes. context:
-// the part of the event to end, or a pointer of the caller. dest: where the nbytes of the answer
-// go. Ends the job if memory is out. Any thread; does not block.
+// Records an operation before its request to a job rank is sent; the answer completes the
+// operation. context: the part of an event, or a pointer of the caller. dest: destination of the
+// nbytes of the answer. Ends the job if memory is exhausted. Any thread; does not block.
 aq_cookie_t aq_pending_add(aq_pending_kind_t kind, uint32_t rank, void *context, void *dest,
                            size_t nbytes);
 
 // Removes an operation whose request was not sent.
 void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank);
 
-// In the handler of an answer: finds and removes its operation. Ends the job if no operation waits
-// for such an answer of this peer. Any thread; does not block.
+// For the handler of an answer: removes the operation and returns it. Ends the job if no operation
+// waits for such an answer of this peer. Any thread; does not block.
 aq_pending_op_t aq_pending_end(aq_pending_kind_t kind, gex_Token_t token, aq_cookie_t cookie);
 
 // As above, for an answer that must bring exactly as many bytes as the operation asked for.
@@ -37,7 +37,7 @@ aq_pending_op_t aq_pending_end_sized(aq_pending_kind_t kind, gex_Token_t token, 
 // "a get", with the article.
 const char *aq_pending_name(aq_pending_kind_t kind);
 
-// At the target: ends the job with a message that names the peer unless these bytes are in a
+// For the target: ends the job with a message that names the peer unless these bytes are in a
 // segment of this process.
 void aq_pending_check_target(aq_pending_kind_t kind, gex_Token_t token, const void *addr,
                              size_t nbytes);

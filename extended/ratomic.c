@@ -11,8 +11,8 @@ _Static_assert(sizeof(aq_api_atomic_t) == 48, "pinned: changes only with AQ_API_
 
 // ---- domains ----
 
-// Makes a domain without communication: an operation carries all that its target needs, so it may
-// arrive before the target has made its own domain.
+// Creates a domain without communication: an operation carries all data that its target needs, so
+// it may arrive before the target has created its own domain.
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     aq_job_need("gex_AD_Create");
@@ -93,8 +93,8 @@ static aq_part_t part_of(gex_OP_t op)
     return op == GEX_OP_SET ? AQ_PART_PUT : op == GEX_OP_GET ? AQ_PART_GET : AQ_PART_RMW;
 }
 
-// Target not mapped: starts the operation by the conduit or over active messages. Returns non-zero
-// if IMMEDIATE was given and nothing was done.
+// Starts an operation on a target that is not mapped, by the conduit or over active messages.
+// Returns non-zero if IMMEDIATE was given and nothing was done.
 static int start_away(gex_AD_t ad, gex_Rank_t jobrank, const aq_api_atomic_t *atomic,
                       gex_Event_t part)
 {

@@ -6,9 +6,8 @@
 //     else:         the conduit's own, if it has them for this peer and operation; or
 //                   request --> [handler: the processor's atomics at the target] --> reply
 //
-// These ways may be mixed on the same memory: some ranks may reach a location in one way and others
-// in another. Messages use the same processor instructions; a conduit that offers its own
-// operations guarantees the same, see aq_conduit_ops_t.
+// Ranks may use different ways on the same memory. Messages use the same processor instructions; a
+// conduit with its own operations guarantees that they are atomic with these, see aq_conduit_ops_t.
 #ifndef AQ_RATOMIC_H
 #define AQ_RATOMIC_H
 
@@ -40,8 +39,8 @@ static inline size_t aq_ratomic_bytes(gex_DT_t dt)
 
 // ---- ratomic_eval.c ----
 
-// The result (as bits) of an arithmetic operation on `old`. op: not a fetching one; of the integer
-// operations only those without a processor instruction.
+// Returns the result (as bits) of an arithmetic operation on `old`. op is a non-fetching operation;
+// for integers, one without a processor instruction.
 uint64_t aq_ratomic_eval(gex_DT_t dt, gex_OP_t op, uint64_t old, uint64_t operand);
 
 // Performs any operation on memory of this process; returns the previous value.
@@ -53,9 +52,6 @@ uint64_t aq_ratomic_apply(void *at, gex_DT_t dt, gex_OP_t op, uint64_t operand1,
 // The operations that remote atomics allow for a type; 0 if the type is not supported.
 gex_OP_t aq_ratomic_ops_of(gex_DT_t dt);
 
-// "GEX_OP_ADD" or, for several, "GEX_OP_ADD|GEX_OP_GET"; bits that mean nothing as a number. Writes
-// to `text` and returns it.
-
 // Ends the job if a domain cannot be made with this type and these operations.
 void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);
 
@@ -64,21 +60,20 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
 
 // ---- ratomic_native.c ----
 
-// What an operation is to a conduit: whether it has a form of its own there. ops: all those of its
-// domain.
+// Translates an operation for a conduit. Returns false if conduits have no such operation. ops: all
+// operations of the domain.
 bool aq_ratomic_translate(const aq_api_atomic_t *atomic, gex_OP_t ops, aq_atomic_t *out);
 
-// Begins an operation on a job rank by the conduit itself, counted in `part` until it is done.
-// AQ_ERR_ABSENT: the conduit cannot do it. Blocks for resources, polling, unless atomic->flags has
-// IMMEDIATE: then AQ_AGAIN when nothing was done.
+// Starts an operation on a job rank by the conduit itself; `part` counts it until completion.
+// Returns AQ_ERR_ABSENT if the conduit does not support it. Blocks for resources and polls; if
+// atomic->flags has IMMEDIATE, returns AQ_AGAIN instead and does nothing.
 aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
                               gex_Event_t part);
 
 // ---- ratomic_am.c ----
 
-// Sends an operation to a job rank, counted in `part` (event.h) until its reply. Blocks for
-// resources, polling, unless atomic->flags has IMMEDIATE: then returns non-zero when nothing was
-// done.
+// Sends an operation to a job rank; `part` (event.h) counts it until the reply. Blocks for
+// resources and polls; if atomic->flags has IMMEDIATE, returns non-zero instead and does nothing.
 int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Event_t part);
 
 #endif

@@ -1,5 +1,5 @@
-// Remote atomics by the conduit itself: those that networks have, a sum or a compare-and-swap of 64
-// bits, and what can be expressed by them.
+// Remote atomics by the conduit itself: additions and compare-and-swaps of 64 bits, which networks
+// have, and operations that can be expressed by these.
 #include <stdatomic.h>
 
 #include "../core/event.h"
@@ -14,7 +14,8 @@
     (GEX_OP_ADD | GEX_OP_FADD | GEX_OP_SUB | GEX_OP_FSUB | GEX_OP_INC | GEX_OP_FINC | GEX_OP_DEC | \
      GEX_OP_FDEC)
 
-// The operations on a type that translate. Reading adds nothing: to a real, 0 in bits.
+// The operations on a type that can be translated. Reading is an addition of 0; the bits of the
+// real 0 are 0.
 static gex_OP_t known_ops(gex_DT_t dt)
 {
     if (!(dt & AQ_API_DT_64))
@@ -76,6 +77,6 @@ aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, g
     if (status != AQ_OK && status != AQ_AGAIN && status != AQ_ERR_ABSENT)
         aq_fatal("a remote atomic on rank %u failed: %s", jobrank, aq_status_name(status));
     if (status == AQ_OK)
-        aq_progress_poll_sending(); // a client that only does atomics still serves others
+        aq_progress_poll_sending(); // a client that only does atomics still serves other ranks
     return status;
 }

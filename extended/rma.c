@@ -71,8 +71,8 @@ static int rma_start_nbi(const aq_rma_op_t *op)
     return aq_rma_start(op, part_for(op, aq_thread_nbi()));
 }
 
-// Only with GEX_EVENT_DEFER the library may use the source until the put is complete. Otherwise the
-// source may be reused when the call returns, so local completion is never outstanding.
+// With GEX_EVENT_DEFER the library may use the source until the put is complete. Otherwise the
+// client may reuse the source when the call returns, so local completion is never outstanding.
 static unsigned stability_flags(const gex_Event_t *lc_opt)
 {
     return lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0;

@@ -1,4 +1,5 @@
-// Put and get to peers whose memory is not mapped here: by the conduit, or over active messages.
+// Put and get to peers whose memory is not mapped in this process: by the conduit, or over active
+// messages.
 #ifndef AQ_RMA_H
 #define AQ_RMA_H
 
@@ -16,12 +17,12 @@ typedef struct aq_rma_op {
     bool waits; // the caller waits for completion, and so polls
 } aq_rma_op_t;
 
-// Starts an operation in the best way, and counts its pieces in `part` (event.h) until they are
-// complete. Blocks for resources, polling, unless flags has IMMEDIATE: then returns non-zero if
-// nothing was done.
+// Starts an operation in the best way; `part` (event.h) counts its pieces until they are complete.
+// Blocks for resources and polls; if flags has IMMEDIATE, returns non-zero instead and does
+// nothing.
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part);
 
-// The two ways to a peer whose memory is not mapped here, with the arguments and the result of
+// The two ways to a peer whose memory is not mapped, with the arguments and the result of
 // aq_rma_start.
 int aq_rma_native(const aq_rma_op_t *op, gex_Event_t part);  // rma_native.c: by the conduit
 int aq_rma_over_am(const aq_rma_op_t *op, gex_Event_t part); // rma_am.c: the default

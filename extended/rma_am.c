@@ -16,7 +16,7 @@
 #include "rma.h"
 #include "../other/base/minmax.h"
 
-// The conduit has not written the payload before it knew it to go into a segment.
+// The conduit has checked that the payload goes into a segment before it wrote the payload.
 static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t cookie_high,
                    int32_t cookie_low)
 {
@@ -52,7 +52,8 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
     aq_event_end(op.context);
 }
 
-// Sends one piece. Only the first may fail for IMMEDIATE's sake: after it the operation has begun.
+// Sends a piece. Only the first piece may fail because of IMMEDIATE: afterwards the operation has
+// begun.
 static int send_piece(const aq_rma_op_t *op, const aq_am_t *am, aq_cookie_t cookie,
                       gex_Event_t part, bool first)
 {

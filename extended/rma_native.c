@@ -10,7 +10,7 @@ int aq_rma_native(const aq_rma_op_t *op, gex_Event_t part)
         aq_native_rma(op->rank, &op->access, &part->pending, aq_retry_mode(op->flags, false));
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_AGAIN ? 1 : aq_rma_over_am(op, part);
-    // A client that only puts and gets still serves the requests of others.
+    // A client that only puts and gets still serves the requests of other ranks.
     if (!op->waits || !atomic_load_explicit(&part->pending, memory_order_relaxed))
         aq_progress_poll_sending();
     return 0;

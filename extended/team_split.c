@@ -1,10 +1,9 @@
-// Making and ending teams: gex_TM_Split, gex_TM_Create, gex_TM_Destroy, and other calls that all
-// members of a team make together.
+// Creation and destruction of teams: gex_TM_Split, gex_TM_Create, gex_TM_Destroy; and
+// gex_EP_PublishBoundSegment, which is also collective.
 //
-// Every member of the parent tells all others what it asks for (an all-gather), so that each member
-// can find the members of its new team by itself. Each member also offers a number that it has
-// reserved (core/team.h): the id of the new team contains the number of the member that becomes
-// rank 0.
+// The members of the parent exchange their requests by an all-gather, so each member can compute
+// the members of its new team. Each member also sends a number that it has reserved (core/team.h):
+// the id of the new team contains the number of the member that becomes rank 0.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@
 typedef struct wish {
     uint64_t number; // reserved for the new team
     uint32_t slot;   // for the collectives of the new team
-    int32_t color;   // -1: in no new team
+    int32_t color;   // -1: not in a new team
     int32_t key;
     gex_Rank_t parent_rank; // filled in by the receiver
 } wish_t;
@@ -37,8 +36,8 @@ static void *allocate_split(const char *call, size_t count, size_t bytes)
     return memory;
 }
 
-// All-gathers the wishes. The caller frees the result. Reserves before the exchange, since another
-// thread may make the same call with another parent.
+// All-gathers the wishes. The caller frees the result. Reserves number and slot before the
+// exchange, because another thread may make the same call with another parent.
 static wish_t *gather_wishes(const char *call, aq_team_t *parent, int color, int key)
 {
     wish_t mine = {.color = color, .key = key};
@@ -61,7 +60,7 @@ static int by_key(const void *a, const void *b)
     return x->parent_rank < y->parent_rank ? -1 : x->parent_rank > y->parent_rank;
 }
 
-// Moves the wishes for a color to the front, in the order of the new ranks; returns how many.
+// Moves the wishes for a color to the front, in the order of the new ranks; returns their number.
 static gex_Rank_t select_color(wish_t *all, gex_Rank_t size, int color)
 {
     gex_Rank_t count = 0;
@@ -72,7 +71,7 @@ static gex_Rank_t select_color(wish_t *all, gex_Rank_t size, int color)
     return count;
 }
 
-// The new team of the wishes [0, count), which are in the order of its ranks.
+// Creates the team of the wishes [0, count), which are in the order of the new ranks.
 static gex_TM_t make_team(const char *call, aq_team_t *parent, const wish_t *wishes,
                           gex_Rank_t count, gex_Flags_t flags)
 {
@@ -128,7 +127,7 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, 
 
 // ---- teams by a list of endpoints ----
 
-// The member of the parent that a location names.
+// Returns the rank in the parent of the member that a location names.
 static gex_Rank_t parent_rank(gex_TM_t parent_tm, const gex_EP_Location_t *place, gex_Flags_t flags)
 {
     gex_Rank_t rank = flags & GEX_FLAG_RANK_IS_JOBRANK
@@ -146,7 +145,7 @@ static gex_Rank_t parent_rank(gex_TM_t parent_tm, const gex_EP_Location_t *place
 
 enum { CHOSEN = -2 };
 
-// The rank in the parent of the next member of the list, which marks its wish.
+// Returns the rank in the parent of the next member of the list, and marks the wish of that member.
 static gex_Rank_t choose_member(gex_TM_t parent_tm, const gex_EP_Location_t *place,
                                 gex_Flags_t flags, wish_t *all, size_t members)
 {
@@ -199,7 +198,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
     return 0;
 }
 
-// The other members may still be in a collective that this one has finished, so all members
+// Other members may still be in a collective that this member has finished, so all members
 // synchronize first.
 int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 {
@@ -214,7 +213,7 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
     bool given = team->scratch.gex_len != 0;
     if (given && scratch_p)
         *scratch_p = team->scratch;
-    // Before its collectives end: a debug build may still receive the note of a call.
+    // Before the collectives of the team end: a debug build may still receive the note of a call.
     aq_team_hide(team);
     aq_coll_team_end(team);
     aq_team_free(team);

@@ -46,8 +46,8 @@ void aq_vis_check(const aq_vis_t *vis);
 
 // ---- shapes: strided sides with all that is contiguous merged ----
 
-// Each remaining dimension has at least two steps, so that no legal shape has more dimensions than
-// an address has bits.
+// Each dimension of a merged shape has at least two steps, so no legal shape has more dimensions
+// than an address has bits.
 enum { AQ_VIS_DIMS = 64 };
 
 typedef struct aq_vis_dim {
@@ -68,12 +68,12 @@ void aq_vis_shape(aq_vis_shape_t *shape, const aq_vis_side_t *a, const aq_vis_si
 // ---- cursors: a walk over the pieces of a side ----
 
 typedef struct aq_vis_cursor {
-    char *at;    // next byte of the side,
-    size_t left; // bytes left of its piece; 0 only at the end of the side
+    char *at;    // next byte of the side
+    size_t left; // bytes left in the current piece; 0 only at the end of the side
     aq_vis_kind_t kind;
     const void *list;
     size_t next, count, nbytes;
-    aq_vis_shape_t shape; // strided; last, since copies are cut behind its dimensions
+    aq_vis_shape_t shape; // strided; last, because copies omit the unused dimensions
 } aq_vis_cursor_t;
 
 void aq_vis_cursor_start(aq_vis_cursor_t *cursor, const aq_vis_side_t *side);
@@ -93,15 +93,15 @@ size_t aq_vis_side_bytes(const aq_vis_side_t *side);
 
 // ---- copies ----
 
-// `count` blocks of nbytes, each `stride` bytes behind the one before.
+// Copies `count` blocks of nbytes at distances of `stride` bytes.
 typedef void aq_vis_rows_fn_t(char *dest, ptrdiff_t dest_stride, const char *src,
                               ptrdiff_t src_stride, size_t count, size_t nbytes);
 aq_vis_rows_fn_t *aq_vis_rows(size_t nbytes); // the fastest one for this size
 
-// The whole transfer; the remote side lies `shift` bytes from its addresses.
+// Performs the whole transfer by copies; `shift` bytes are added to remote addresses.
 void aq_vis_copy(const aq_vis_t *vis, intptr_t shift);
 
-// Between memory in one piece and the next nbytes of a side.
+// Copy between contiguous memory and the next nbytes of a side.
 void aq_vis_gather(char *dest, aq_vis_cursor_t *from, size_t nbytes);
 void aq_vis_scatter(aq_vis_cursor_t *to, const char *src, size_t nbytes);
 
@@ -128,12 +128,12 @@ typedef struct aq_vis_pack {
     aq_vis_run_t last;
 } aq_vis_pack_t;
 
-// Adds the start of a piece; returns how many of its bytes still fit.
+// Adds the beginning of a piece; returns the number of its bytes that fit.
 size_t aq_vis_pack_add(aq_vis_pack_t *pack, const char *addr, size_t nbytes);
 void aq_vis_pack_end(aq_vis_pack_t *pack);
 
-// Checks a message of a peer: its runs have to be complete, lie in the memory from `start`, and
-// name *nbytes bytes, at most `limit`. Returns NULL, or what is wrong with it.
+// Checks a message of a peer: the runs have to be complete, lie in the memory from `start`, and
+// name *nbytes bytes, at most `limit`. Returns NULL, or the reason why the message is wrong.
 const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
                               uintptr_t memory, size_t limit, size_t *nbytes);
 
@@ -143,8 +143,8 @@ void aq_vis_repack(const char *runs, uint32_t count, char *data);
 
 // ---- peers that are not mapped (vis_am.c) ----
 
-// Counts in `part` from start to completion. Returns non-zero if IMMEDIATE was given and nothing
-// was done.
+// Starts a transfer over active messages; `part` counts it until completion. Returns non-zero if
+// IMMEDIATE was given and nothing was done.
 int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part);
 
 // ---- peer completion (vis_notice.c) ----
@@ -155,11 +155,11 @@ typedef struct aq_vis_notice {
     size_t nbytes;
 } aq_vis_notice_t;
 
-// Takes the notice that this thread has set for its next operation.
+// Returns the notice that this thread has set for its next operation, and clears it.
 aq_vis_notice_t aq_vis_notice_take(void);
 
-// Runs the handler at the target: now, or when nothing is pending in `pieces`, a record that this
-// call takes ownership of. Until then the notice counts in `part`.
+// Run the handler at the target: at once, or after nothing is pending in `pieces`. The latter call
+// takes ownership of that record, and `part` counts the notice until then.
 void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank);
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
                          gex_Event_t part);

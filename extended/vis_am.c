@@ -22,10 +22,10 @@
 #include "vis.h"
 #include "../other/base/minmax.h"
 
-// A message of a get that is not answered yet.
+// A message of a get that has not been answered.
 typedef struct chunk {
     gex_Event_t part;
-    aq_vis_cursor_t local; // where its data goes; last, see aq_vis_cursor_copy
+    aq_vis_cursor_t local; // destination of the data; last, see aq_vis_cursor_copy
 } chunk_t;
 
 // A transfer in progress.
@@ -106,7 +106,7 @@ static size_t common_bytes(const aq_vis_cursor_t *a, const aq_vis_cursor_t *b)
     return aq_min(a->left, b->left);
 }
 
-// The number of bytes from which on a piece travels by itself.
+// The smallest size in bytes of a piece that travels alone.
 static size_t large_bytes(void)
 {
     return aq_job.max_medium / 2;
@@ -201,7 +201,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     while (!no_op && t.remote.left && t.local.left) {
         size_t n = common_bytes(&t.remote, &t.local);
         no_op = n >= large_bytes() ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
-        t.immediate = 0; // only the first message may be refused: after it the operation has begun
+        t.immediate = 0; // only the first message may be refused; the operation has begun
     }
     free(t.buffer);
     return no_op;

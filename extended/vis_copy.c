@@ -1,4 +1,4 @@
-// Non-contiguous transfers by copies, where the memory of the peer is mapped here.
+// Non-contiguous transfers by copies, if the memory of the peer is mapped in this process.
 #include <string.h>
 
 #include "vis.h"
@@ -100,7 +100,7 @@ static void copy_grid(char *dest, const char *src, const aq_vis_side_t *to,
 
 // ---- lists of blocks of one size ----
 
-// The place of the blocks of an indexed side: in a list, or consecutive in a single piece.
+// The blocks of an indexed side: in a list, or consecutive in a single piece.
 typedef struct blocks {
     char *const *list; // NULL: a single piece
     char *first;
@@ -169,7 +169,7 @@ static bool copy_blocks(const aq_vis_side_t *to, const aq_vis_side_t *from, intp
     return true;
 }
 
-// ---- anything else ----
+// ---- all other transfers ----
 
 static inline void copy_piece(char *dest, const char *src, size_t nbytes)
 {
@@ -196,7 +196,7 @@ static void copy_pieces(const aq_vis_side_t *to, const aq_vis_side_t *from, intp
 }
 
 // Copies pairs of pieces of equal length, the usual case of vectors. Returns false at the first
-// pair that differs; the caller may then copy again what was copied.
+// pair of different lengths; the caller may then copy everything again.
 static bool copy_pairs(const aq_vis_side_t *to, const aq_vis_side_t *from, intptr_t dest_shift,
                        intptr_t src_shift)
 {

@@ -1,5 +1,5 @@
-// Peer completion of non-contiguous puts: a handler of the client that runs at the target, like
-// that of a reply, when the data has arrived.
+// Peer completion of non-contiguous puts: a handler of the client, like the handler of a reply,
+// that runs at the target after the data has arrived.
 //
 //     pieces of the put --> [target] --> all acknowledged --> Medium request: run handler h
 #include <stdlib.h>
@@ -53,8 +53,9 @@ void aq_vis_notice_send(const aq_vis_notice_t *notice, uint32_t jobrank)
 static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t handler)
 {
     if (handler < GEX_AM_INDEX_BASE || handler > UINT8_MAX)
-        aq_fatal("a peer completion of rank %u names handler %d, which is no client's",
-                 token->arrival->source, handler);
+        aq_fatal(
+            "a peer completion of rank %u names handler %d, which is not a handler of the client",
+            token->arrival->source, handler);
     aq_arrival_t arrival = {.payload = payload,
                             .nbytes = nbytes,
                             .source = token->arrival->source,
@@ -112,8 +113,8 @@ static waiting_t *take_ready(void)
     return ready;
 }
 
-// May be called again from the poll of a send: an entry taken from the list belongs to this call
-// alone.
+// The poll of a send may call this function again: an entry that was taken from the list belongs to
+// this call alone.
 static bool notice_turn(aq_task_t *task)
 {
     (void)task;

@@ -1,4 +1,4 @@
-// The runs of packed messages: written here, and checked and followed at the target.
+// The runs of packed messages: written by the initiator, checked and followed by the target.
 #include <string.h>
 
 #include "vis.h"
@@ -11,7 +11,7 @@ static aq_vis_run_t read_run(const char *runs, size_t number)
     return run;
 }
 
-// The number of data bytes that still fit beside `runs` runs.
+// The number of data bytes that fit beside `runs` runs.
 static size_t pack_room(const aq_vis_pack_t *pack, uint32_t runs)
 {
     size_t meta = runs * sizeof pack->last;

@@ -82,7 +82,7 @@ static void next_of_list(aq_vis_cursor_t *c)
     c->left = c->nbytes;
 }
 
-// Advances the indices like an odometer; at points behind the finished block.
+// Advances the indices like an odometer; at points to the end of the finished block.
 static void next_of_grid(aq_vis_cursor_t *c)
 {
     c->at -= c->shape.elem;

@@ -1,5 +1,5 @@
-// Start and completion of non-contiguous transfers: at once if the peer's memory is mapped, else
-// through an event of the pool.
+// Start and completion of non-contiguous transfers: at once if the peer's memory is mapped,
+// otherwise through an event.
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
@@ -43,7 +43,7 @@ static int start_far(const aq_vis_t *vis, uint32_t jobrank, const aq_vis_notice_
 // The result of a start.
 typedef enum outcome { DONE, PENDING } outcome_t;
 
-// Does the part of the operation that can be done at once: all of it if the peer is mapped.
+// Does the part of the operation that is possible at once: all of it if the peer is mapped.
 static outcome_t start_near(const aq_vis_t *vis, aq_vis_notice_t *notice, uint32_t *jobrank)
 {
     *notice = aq_vis_notice_take();
