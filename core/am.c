@@ -62,7 +62,7 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
     aq_am_check_payload(call, token->arrival->source, am);
 }
 
-// ---- out ----
+// ---- sending ----
 
 void *aq_am_map_local(uint32_t jobrank, void *dest)
 {
@@ -87,8 +87,9 @@ static aq_status_t send_attempt(void *context)
                                              attempt->am);
 }
 
-// After a first attempt that did not succeed. Returns non-zero when IMMEDIATE and there is no room.
-// A reply waits without running requests, since the handler that sends it may not be entered again.
+// Called after a first attempt without success. Returns non-zero if flags has IMMEDIATE and there
+// is no room. A reply waits without running requests, because the handler that sends the reply may
+// not be entered again.
 static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flags,
                       aq_status_t status)
 {
@@ -121,7 +122,7 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
     if (__builtin_expect(status != AQ_OK, 0))
         return request_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll_sending(); // a client that only sends still serves others
+        aq_progress_poll_sending(); // a client that only sends still serves other ranks
     return 0;
 }
 
@@ -135,7 +136,8 @@ static void wait_for_zero(const atomic_uint *pending, uint32_t jobrank)
     aq_report_go_on();
 }
 
-// Puts the payload of a Long that is longer than the conduit sends: complete when this returns.
+// Puts the payload of a Long that is too long for the conduit's send. The put is complete on
+// return.
 static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq_am_t *am)
 {
     atomic_uint pending = 0;
@@ -281,9 +283,9 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
     return no_op;
 }
 
-// ---- in ----
+// ---- delivery ----
 
-// "Request" or "Reply": with the category behind it, what the sender called.
+// "Request" or "Reply"; followed by the category, the name of the sender's call.
 static const char *direction_name(const aq_arrival_t *arrival)
 {
     return arrival->reply ? "Reply" : "Request";
@@ -297,7 +299,8 @@ static gex_Flags_t direction_flag(const aq_arrival_t *arrival)
     return arrival->reply ? GEX_FLAG_AM_REPLY : GEX_FLAG_AM_REQUEST;
 }
 
-// Whether the handler is registered for this message. refuse_arrival says what does not match.
+// Whether the handler is registered for this message. If not, refuse_arrival reports what does not
+// match.
 static bool is_registered(const gex_AM_Entry_t *entry, const aq_arrival_t *arrival)
 {
     return entry->gex_fnptr && arrival->category <= AQ_AM_LONG &&
@@ -307,7 +310,7 @@ static bool is_registered(const gex_AM_Entry_t *entry, const aq_arrival_t *arriv
            (entry->gex_flags & direction_flag(arrival));
 }
 
-// Ends the job, since no correct peer sends this message.
+// Ends the job: no correct peer sends this message.
 static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_AM_Entry_t *entry,
                                                                      const aq_arrival_t *arrival)
 {
@@ -358,7 +361,7 @@ static inline bool run_handler(gex_AM_Fn_t fn, const aq_arrival_t *arrival)
     return token.replied;
 }
 
-// For a message that does not have the only shape that its handler is registered for.
+// Delivers a message whose handler is registered for several shapes, or refuses the message.
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
     const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];

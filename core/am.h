@@ -1,4 +1,4 @@
-// Active messages: the way out (request, reply) and the way in (deliver).
+// Active messages: sending (request, reply) and delivery.
 //
 // gex_AM_RequestShort2 -> aq_api_request_short -> aq_am_request -> conduit->send ~~> conduit->poll
 //                                                                                            |
@@ -11,25 +11,26 @@
 #include "gasnetex_am.h"
 #include "job.h"
 
-// What a handler's token points to; lives on the stack of aq_am_deliver.
+// The object behind a handler's token, on the stack of aq_am_deliver.
 struct aq_token {
     const aq_arrival_t *arrival;
     bool replied;
 };
 
-// Sends a request to a job rank. Blocks for room, polling, unless flags has IMMEDIATE: then returns
-// non-zero if there is no room.
+// Sends a request to a job rank. Blocks for room and polls; if flags has IMMEDIATE, returns
+// non-zero instead.
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
 
-// As aq_am_request, for a Long, whose payload may have to be put first. Then it always blocks.
+// As aq_am_request, for a Long. If the payload has to be put first, the call blocks even with
+// IMMEDIATE.
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 
-// Whether the requests sent to a job rank until *mark was set (by the call that finds 0 there) have
-// left this process: else they do with a later poll.
+// Whether the requests sent to a job rank before *mark was set have left this process; otherwise a
+// later poll sends them. The call that finds 0 in *mark sets *mark.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 
 // Sends the reply of a request's handler, with the cookie of the request in am->cookie. Blocks for
-// room, polling for replies, unless IMMEDIATE.
+// room and polls for replies; if flags has IMMEDIATE, returns non-zero instead.
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
 // The conduit and the link by which a message reaches a peer.
@@ -38,15 +39,15 @@ typedef struct aq_am_route {
     void *link;
 } aq_am_route_t;
 
-// The route of a request to a job rank; connects first if need be.
+// Returns the route of a request to a job rank; connects first if needed.
 static inline aq_am_route_t aq_am_request_route(uint32_t jobrank)
 {
     const uintptr_t link = aq_job_link(jobrank);
     return (aq_am_route_t){aq_link_conduit(link), aq_link_pointer(link)};
 }
 
-// The route of the reply to a request: the link of the request, where the conduit has named it.
-// Copies the cookie of the request to the reply.
+// Returns the route of the reply to a request: the link of the request if the conduit has named
+// one. Copies the cookie of the request to the reply.
 static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am_t *reply)
 {
     const aq_return_path_t *path = request->path;
@@ -64,7 +65,8 @@ bool aq_am_deliver(const aq_arrival_t *arrival);
 // Calls a handler with the arguments of the message.
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 
-// The address in this process of a place in the segment of a rank; NULL where that is not mapped.
+// Returns the address in this process of dest, an address in the segment of a rank, or NULL if the
+// segment is not mapped.
 void *aq_am_map_local(uint32_t jobrank, void *dest);
 
 // Checks of a debug build, shared with the negotiated-payload calls.

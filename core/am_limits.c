@@ -1,5 +1,5 @@
-// Payload limits. The limits of a conduit hold for any number of arguments. The least limit of all
-// open conduits applies to every peer, so that the answer does not depend on the peer in question.
+// Payload limits. The limits of a conduit apply to any number of arguments. The smallest limit of
+// all open conduits applies to every peer, so that the answer does not depend on the peer.
 #include "job.h"
 #include "srcdesc.h"
 #include "../other/base/minmax.h"
@@ -63,7 +63,7 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
     return medium_limit(flags);
 }
 
-// Limits that every network supports. Clients ask for them before init.
+// A limit that every network supports, for clients that query limits before init.
 enum { LEAST_LIMIT = 512 };
 
 static size_t limit_of_all(const char *call, size_t limit)

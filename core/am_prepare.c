@@ -9,7 +9,7 @@
 #include "team.h"
 #include "../other/base/minmax.h"
 
-// By `reply`; the category stands behind it.
+// The names of the calls without their category, indexed by `reply`.
 static const char *const prepare_names[] = {"gex_AM_PrepareRequest", "gex_AM_PrepareReply"};
 static const char *const commit_names[] = {"gex_AM_CommitRequest", "gex_AM_CommitReply"};
 static const char *const cancel_names[] = {"gex_AM_CancelRequest", "gex_AM_CancelReply"};
@@ -66,7 +66,7 @@ static aq_status_t reserve_attempt(void *context)
                                      &sd->reservation);
 }
 
-// Reserves room inside the message in the conduit. Returns false if there is none now.
+// Reserves room in a message of the conduit. Returns false if there is no room now.
 static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_t flags)
 {
     reserve_attempt_t attempt = {sd, least, most};
@@ -85,14 +85,14 @@ static size_t long_limit(const aq_am_t *am)
     return am->reply ? aq_job.max_long : aq_job.max_long_request;
 }
 
-// Most bytes of a buffer of the library's own.
+// The largest size in bytes of a buffer of the library.
 static size_t own_room(const aq_am_t *am)
 {
     return am->category == AQ_AM_LONG ? aq_min(AQ_PREPARE_LONG_ROOM, long_limit(am))
                                       : aq_job.max_medium;
 }
 
-// Finds the route of the message. Returns whether its conduit has room of its own for payloads.
+// Finds the route of the message. Returns whether its conduit can reserve room for payloads.
 static bool conduit_reserves(struct aq_srcdesc *sd)
 {
     const aq_am_route_t route = sd->token ? aq_am_reply_route(sd->token->arrival, &sd->am)
@@ -102,7 +102,7 @@ static bool conduit_reserves(struct aq_srcdesc *sd)
     return route.conduit->ops->prepare;
 }
 
-// Finds room for the payload. Returns false if IMMEDIATE was given and there is none now.
+// Finds room for the payload. Returns false if IMMEDIATE was given and there is no room now.
 static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t least, size_t most,
                       gex_Flags_t flags)
 {

@@ -4,9 +4,9 @@
 // What is always true:
 // - A conduit's global symbols are its table, and its profile with the rows of its settings. A
 //   conduit never includes another one.
-// - Several conduits are open at once: smp for the processes of the own neighbourhood, and at most
-//   one network for the rest. A peer is bound on first use, and for good, to the first open conduit
-//   whose match accepts the peer.
+// - Several conduits are open at once: smp for the processes of this process's neighbourhood, and
+// at most one network for the other processes. On first use a peer is bound, permanently, to the
+// first open conduit whose match accepts the peer.
 // - A message is delivered exactly once; order is not promised. Requests and replies travel in
 //   separate classes: a full request class never keeps a reply from getting through.
 // - An open conduit is the receive side of one endpoint of this process: what arrives there, its
@@ -14,11 +14,11 @@
 //   endpoint 0.
 // - A link leads from that endpoint to one endpoint of a peer. Several ways to the peer (rails) are
 //   inside a link: the conduit chooses one for each operation, and the core sees one link.
-// - Ownership: what an operation gets by pointer stays the caller's and is valid during the call,
-//   unless the operation says otherwise. Conduit and links are the conduit's; they stay valid until
-//   close.
-// - Locks: the core holds a lock of its own only in connect. A conduit holds none of its own while
-//   it calls deliver or poll_replies.
+// - Ownership: objects that an operation gets by pointer belong to the caller and are valid during
+// the call, unless the operation says otherwise. The conduit owns itself and its links, which stay
+// valid until close.
+// - Locks: the core calls only connect with a lock of the core held. A conduit calls deliver and
+// poll_replies without holding its own locks.
 // - Threads: operations marked "any thread" may run at the same time in several threads if
 //   env->threads is set. The others are called by one thread, in the same order at all ranks.
 // - Statuses: AQ_OK; AQ_AGAIN and AQ_ERR_ABSENT where the operation allows them, unlogged. On any
@@ -28,7 +28,7 @@
 //                                                                                    |
 //      handler <- env->deliver <- ops->poll ...... wire ...... ops->send <- am.c <-- reply
 //
-// To write a new one, read conduits/smp first; it is the smallest.
+// To write a new conduit, read conduits/smp first, which is the smallest.
 #ifndef AQ_CONDUIT_H
 #define AQ_CONDUIT_H
 
@@ -49,8 +49,8 @@
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 #define AQ_AM_MAX_ARGS 16
 
-// Kinds of messages. From AQ_AM_CONTROL on the numbers are a conduit's own, for messages that it
-// sends to itself at the peer (credits, acknowledgements ...). They never reach the core.
+// Kinds of messages. A conduit may use numbers from AQ_AM_CONTROL on for its own messages to the
+// same conduit of the peer (credits, acknowledgements ...), which never reach the core.
 typedef enum aq_am_category {
     AQ_AM_SHORT,
     AQ_AM_MEDIUM,
@@ -58,7 +58,7 @@ typedef enum aq_am_category {
     AQ_AM_CONTROL
 } aq_am_category_t;
 
-// A message on its way out. All pointers are the caller's and valid during the call only.
+// An outgoing message. All pointers belong to the caller and are valid during the call only.
 typedef struct aq_am {
     const int32_t *args;
     const void *payload; // nbytes of it; a Long goes to dest in the memory of the receiver
@@ -78,11 +78,11 @@ typedef struct aq_am {
 typedef struct aq_return_path {
     struct aq_conduit *conduit;
     void *link;      // to the sender, ready for messages; NULL: the core connects by rank
-    uint64_t cookie; // the conduit's; send or prepare gets it back with the reply
+    uint64_t cookie; // of the conduit; send or prepare gets it back with the reply
 } aq_return_path_t;
 
-// A message that has arrived. A Medium's payload is aligned to 8 bytes, may be changed by the
-// handler, and is the conduit's again when deliver returns.
+// A message that has arrived. The payload of a Medium is aligned to 8 bytes; the handler may change
+// it, and it belongs to the conduit again when deliver returns.
 typedef struct aq_arrival {
     const int32_t *args;
     void *payload;
@@ -98,28 +98,28 @@ typedef struct aq_arrival {
 // Room for a message whose payload is written in place (see prepare).
 typedef struct aq_reservation {
     void *payload;   // aligned to 16 bytes
-    size_t size;     // bytes there
-    uint64_t cookie; // the conduit's
+    size_t size;     // bytes at payload
+    uint64_t cookie; // of the conduit
 } aq_reservation_t;
 
 typedef struct aq_conduit aq_conduit_t;
 
-// The other end of a link. The core's; valid during the call.
+// The other end of a link. Owned by the core; valid during the call.
 typedef struct aq_peer {
     uint32_t rank;           // job rank
     uint16_t endpoint;       // index of an endpoint of that rank; always 0 today
     const char *description; // what the peer's describe has written, description_bytes of it
 } aq_peer_t;
 
-// What the client was compiled for: a segment that may be pinned as a whole, one that may be larger
-// than that, or all memory of a process. The same at all ranks.
+// The segment that the client was compiled for: one that may be pinned as a whole, one that may be
+// larger than that, or all memory of a process. The same at all ranks.
 typedef enum aq_segment_mode {
     AQ_SEGMENT_FAST,
     AQ_SEGMENT_LARGE,
     AQ_SEGMENT_EVERYTHING
 } aq_segment_mode_t;
 
-// What a conduit is told at open. Owned by the core, valid until close.
+// The environment that a conduit gets at open. Owned by the core, valid until close.
 typedef struct aq_conduit_env {
     aq_boot_t *boot;
     uint32_t rank, size;
@@ -127,8 +127,8 @@ typedef struct aq_conduit_env {
     uint32_t nbrhd_size, nbrhd_index;
     bool threads; // several threads may call at once
     aq_segment_mode_t segment_mode;
-    // The segment of each rank's primordial endpoint, as that sees it; size 0: there is none. After
-    // attach they do not change. With AQ_SEGMENT_EVERYTHING they say nothing.
+    // The segment of each rank's primordial endpoint, with the address in that rank; size 0: there
+    // is none. These do not change after attach, and are undefined with AQ_SEGMENT_EVERYTHING.
     const uintptr_t *segment_addr, *segment_size;
     uint64_t exit_timeout_ns; // see aq_exit_timeout_ns
 
@@ -136,17 +136,16 @@ typedef struct aq_conduit_env {
     // if the handler of a request has sent its reply. The handler may call send (a reply) and
     // poll_replies of this conduit before deliver returns. Any thread, inside poll only.
     bool (*deliver)(const aq_arrival_t *arrival);
-    // Whether peers may write and read all these bytes of this process; true for 0 bytes. A conduit
-    // asks before it uses an address that came over the network, also before it writes the payload
-    // of a Long. Any thread; does not block; allowed under a lock of the conduit.
+    // Whether peers may access all these bytes of this process; true for 0 bytes. A conduit checks
+    // every address that arrives over the network before it uses the address, also before it writes
+    // the payload of a Long. Any thread; does not block; allowed under a lock of the conduit.
     bool (*segment_holds)(const void *addr, size_t nbytes);
-    // Delivers replies of all conduits that have arrived. For a conduit that must wait inside an
-    // operation; the conduit holds no lock. Any thread.
+    // Delivers arrived replies of all conduits. For a conduit that must wait in an operation; the
+    // conduit holds no lock. Any thread.
     void (*poll_replies)(void);
 } aq_conduit_env_t;
 
-// Where a job rank stands among the processes that share memory with this one; UINT32_MAX: it is
-// none of them.
+// Returns the index of a job rank in the neighbourhood of this process, or UINT32_MAX.
 static inline uint32_t aq_index_in_nbrhd(const aq_conduit_env_t *env, uint32_t rank)
 {
     uint32_t low = 0, high = env->nbrhd_size;
@@ -164,32 +163,31 @@ struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
     uint16_t endpoint; // index of the endpoint of this process that receives here; always 0 today
-    // Payload limits for any number of arguments. Constant after open, but that attach may lower
-    // those of Longs, at all ranks alike.
+    // Payload limits in bytes for any number of arguments. Constant after open, except that attach
+    // may lower the limits of Longs, at all ranks alike.
     size_t max_medium;
     size_t max_long;
     size_t max_long_unmapped; // of a Long without dest_mapped, at most max_long
-    // More than max_long: requests may be longer than send takes them, up to this, into memory that
-    // rma reaches. The core puts the payload first, and when it is there, sends the Long with
-    // payload_delivered.
-    // 0: no longer than max_long.
+    // If larger than max_long: the limit of Long requests into memory that rma reaches. The core
+    // puts a payload that is too long for send, and sends the Long with payload_delivered when the
+    // put is complete. 0: the limit is max_long.
     size_t max_long_ahead;
 };
 
 // What to poll for.
 #define AQ_POLL_REPLIES 1u
 #define AQ_POLL_REQUESTS 2u
-#define AQ_POLL_SENDING 4u // from a send that does not wait for anything: may be put off
-#define AQ_POLL_AGAIN 8u   // from one who spins: polled a moment ago, and will again, if need be
+#define AQ_POLL_SENDING 4u // from a send that does not wait: the conduit may defer the poll
+#define AQ_POLL_AGAIN 8u   // from a spinning wait, which polls continuously
 
 typedef struct aq_traffic {
     uint64_t frames, packets; // messages, puts and gets; what they travelled in, each once
 } aq_traffic_t;
 
-// What peers cost this process, in a network that has connections.
+// Resources that peers need in this process, in a network with connections.
 typedef struct aq_peer_costs {
-    size_t unspoken_bytes;  // for each rank, spoken to or not
-    size_t connected_bytes; // more for each peer that was spoken to: its connection
+    size_t unspoken_bytes;  // for each rank of the job
+    size_t connected_bytes; // in addition for each connected peer
     size_t connections, receive_buffers;
 } aq_peer_costs_t;
 
@@ -208,7 +206,7 @@ typedef struct aq_rma {
     uint8_t flags; // AQ_RMA_STABLE
 } aq_rma_t;
 
-// Leaves the rest of an operation whose first bytes have begun.
+// Removes the first bytes, which have begun, from an operation.
 static inline void aq_rma_advance(aq_rma_t *rma, size_t begun)
 {
     rma->remote = (char *)rma->remote + begun;
@@ -216,16 +214,16 @@ static inline void aq_rma_advance(aq_rma_t *rma, size_t begun)
     rma->nbytes -= begun;
 }
 
-// An operation on 8 bytes of the peer's segment, aligned to 8, that nothing comes between.
+// An atomic operation on 8 bytes of the peer's segment, aligned to 8.
 typedef enum aq_atomic_kind {
-    AQ_ATOMIC_ADD, // operand1 is added
-    AQ_ATOMIC_CAS, // operand2 is written if operand1 is there
+    AQ_ATOMIC_ADD, // adds operand1
+    AQ_ATOMIC_CAS, // stores operand2 if the old value is operand1
 } aq_atomic_kind_t;
 
 typedef struct aq_atomic {
     void *dest; // as the peer sees it
     uint64_t operand1, operand2;
-    void *result; // takes what was there; NULL: nobody asks
+    void *result; // receives the old value; may be NULL
     aq_atomic_kind_t kind;
     // All operations that the client may use on this memory are of these kinds.
     bool exclusive_ops;
@@ -234,10 +232,10 @@ typedef struct aq_atomic {
 typedef struct aq_conduit_ops {
     const char *name;
     uint32_t abi; // AQ_CONDUIT_ABI
-    uint32_t
-        description_bytes; // how much of a description peers need, at most AQ_DESCRIPTION_BYTES
-    const aq_conduit_profile_t
-        *profile; // of a module: its settings, and how its jobs start; or NULL
+    // Bytes of a description that peers need, at most AQ_DESCRIPTION_BYTES.
+    uint32_t description_bytes;
+    // Of a module: its settings, and how its jobs start; or NULL.
+    const aq_conduit_profile_t *profile;
 
     // ---- mandatory ----
 
@@ -258,10 +256,10 @@ typedef struct aq_conduit_ops {
     // block.
     bool (*match)(aq_conduit_t *conduit, const aq_peer_t *peer);
 
-    // Makes ready to talk to a peer; once for each peer, by one thread at a time, with a lock of
-    // the core held. May block, but neither polls nor calls the core: other threads that want a
-    // peer wait meanwhile. On AQ_OK *link is a pointer to an even address, ready for send and rma
-    // from any thread.
+    // Connects to a peer; once for each peer, by one thread at a time, with a lock of the core
+    // held. May block, but neither polls nor calls the core: other threads that connect to a peer
+    // wait meanwhile. On AQ_OK *link is a pointer to an even address, ready for send and rma from
+    // any thread.
     aq_status_t (*connect)(aq_conduit_t *conduit, const aq_peer_t *peer, void **link);
 
     // Sends a message. Any thread; does not block and runs no handlers. On AQ_OK the message will
@@ -271,9 +269,9 @@ typedef struct aq_conduit_ops {
     aq_status_t (*send)(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 
     // Delivers arrived messages of the classes in `what` (AQ_POLL_...), a bounded number, and
-    // advances the conduit's own work; returns how much was done, 0 for nothing. Any thread, also
-    // inside a handler for AQ_POLL_REPLIES. Does not block: where another thread is receiving, this
-    // one returns.
+    // advances the conduit's own work. Returns the number of messages and steps, 0 if nothing was
+    // done. Any thread, also inside a handler for AQ_POLL_REPLIES. Does not block: returns if
+    // another thread is receiving.
     unsigned (*poll)(aq_conduit_t *conduit, unsigned what);
 
     // Ends the conduit. Not collective: peers may be gone already, and other threads may still be
@@ -301,9 +299,9 @@ typedef struct aq_conduit_ops {
     bool (*requests_flushed)(aq_conduit_t *conduit, void *link, uint64_t *mark);
 
     // Waiting. Between arm and disarm every arrival wakes sleepers. sleep returns when something
-    // has arrived since the arm that returned `armed`, or after limit_ns at most; it is the only
-    // one that blocks. Any thread; pairs of arm and disarm do not nest. A conduit has all three or
-    // none. Default: the core sleeps for short, bounded times.
+    // has arrived since the arm that returned `armed`, or after limit_ns nanoseconds; only sleep
+    // blocks. Any thread; pairs of arm and disarm do not nest. A conduit has all three or none.
+    // Default: the core sleeps for short, limited times.
     uint32_t (*arm)(aq_conduit_t *conduit);
     void (*sleep)(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
     void (*disarm)(aq_conduit_t *conduit);
@@ -312,11 +310,11 @@ typedef struct aq_conduit_ops {
     void (*wake)(aq_conduit_t *conduit, bool neighbourhood);
 
     // Allocates this rank's segment and maps the segments of all ranks that can be mapped, at least
-    // those of the neighbourhood. Element r of sizes and of here (out; NULL on entry, and where
-    // nothing is mapped) belongs to rank r. The memory is the conduit's and stays until the process
-    // ends. Called by all ranks, at most once; may block. The core synchronizes the ranks before
-    // the memory is used. A network is asked before smp; AQ_ERR_ABSENT, unlogged, at all ranks
-    // alike leaves the segments to the next conduit.
+    // those of the neighbourhood. Element r of sizes (in bytes) and of here (out; NULL on entry,
+    // and if nothing is mapped) belongs to rank r. The conduit owns the memory, which stays mapped
+    // until the process ends. Called by all ranks, at most once; may block. The core synchronizes
+    // the ranks before the memory is used. A network is asked before smp; AQ_ERR_ABSENT, unlogged,
+    // at all ranks alike leaves the segments to the next conduit.
     aq_status_t (*share_segments)(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
     // Collective over the job, at most once: this rank's segment is in place. The conduit prepares
     // the memory for the network, and may exchange through env->boot. No rank accesses a segment
@@ -341,23 +339,24 @@ typedef struct aq_conduit_ops {
     aq_status_t (*rma)(aq_conduit_t *conduit, void *link, const aq_rma_t *rma, atomic_uint *pending,
                        size_t *begun);
 
-    // Begins a remote atomic, for memory and with statuses and *pending as with rma; result, if not
-    // NULL, stays in use until the operation is complete. Any thread; does not block. Other ranks
-    // may access the same memory by the processor's atomics, and operations of other kinds do (see
-    // exclusive_ops): where the conduit's operation is not atomic beside those, the conduit returns
-    // AQ_ERR_ABSENT. Default: active messages.
+    // Begins a remote atomic; memory, statuses and *pending are as with rma. result, if not NULL,
+    // stays in use until the operation is complete. Any thread; does not block. Other ranks may
+    // access the same memory with atomics of the processor, and operations of other kinds do (see
+    // exclusive_ops): if the conduit's operation is not atomic with respect to those, the conduit
+    // returns AQ_ERR_ABSENT. Default: active messages.
     aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                           atomic_uint *pending);
 
     // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.
     size_t (*memory_bytes)(aq_conduit_t *conduit);
-    // Describes for gasnet_info what of this machine the conduit could use, and why not the rest:
-    // calls print for each line; a line with the label "" continues the line before. Works without
-    // open; may block for a moment.
+    // Describes for gasnet_info the devices of this host that the conduit could use, and why it
+    // could not use others: calls print for each line; a line with the label "" continues the
+    // previous line. Works without open; may block for a moment.
     void (*print_info)(void (*print)(void *arg, const char *label, const char *text), void *arg);
-    // Adds to *sum what this process has sent so far. Any thread; may take locks of the conduit.
+    // Adds the traffic that this process has sent so far to *sum. Any thread; may take locks of the
+    // conduit.
     void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
-    // Adds to *sum what peers cost now. Any thread; does not block.
+    // Adds the current costs of peers to *sum. Any thread; does not block.
     void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
     // Prints queues and counters on standard error. Called in a handler of a signal: takes no
     // locks, and may read state that another thread is changing.

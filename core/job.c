@@ -9,10 +9,10 @@ aq_boot_t aq_job_no_boot = {.exit_word = &no_exit_word};
 aq_job_t aq_job = {.boot = &aq_job_no_boot};
 
 _Static_assert(sizeof(atomic_uintptr_t) + sizeof(intptr_t) + 2 * sizeof(uintptr_t) <= 32,
-               "a rank that was never spoken to costs at most 32 bytes");
+               "a rank without communication costs at most 32 bytes");
 
-// How long the other ranks wait for rank 0 to report a fault that all ranks have. Then the end of
-// one rank ends all.
+// How long the other ranks wait for rank 0 to report a fault that all ranks have. Afterwards the
+// end of one rank ends all ranks.
 #define SPEECH_NS 3000000000u
 
 static aq_lock_t bind_lock;
@@ -85,7 +85,7 @@ void aq_job_exit_if_ended(void)
         aq_job.exit->if_ended();
 }
 
-// The rank's endpoint 0, as the open conduit with this index knows it.
+// Describes endpoint 0 of a rank to the open conduit with this index.
 static aq_peer_t peer_of(uint32_t rank, unsigned conduit)
 {
     const char *descriptions = (const char *)aq_job.descriptions[conduit];
@@ -94,7 +94,7 @@ static aq_peer_t peer_of(uint32_t rank, unsigned conduit)
                        .description = descriptions ? descriptions + rank * bytes : ""};
 }
 
-// Returns 0 if no conduit reaches the rank.
+// Returns the link, or 0 if no conduit reaches the rank.
 static uintptr_t connect_peer(uint32_t rank)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
