@@ -7,8 +7,9 @@
 #                                  /include/CONDUIT-conduit/*.mak       makefile fragments
 #                                  /lib/pkgconfig/gasnet-CONDUIT-*.pc   package files
 #
-# MODE is fast, large and everything. Fragments and package files are copies of the installed ones, with the define
-# of the segment mode added. They refer to the installation, so run this again after moving it.
+# MODE is fast, large and everything. Fragments and package files are copies of the installed ones,
+# with the define of the segment mode added. They refer to the installation, so run this again after
+# moving it.
 set -eu
 
 fail()

@@ -98,8 +98,9 @@ missing_needed_row()
     [ "$2" = needed ] && [ "$3" = missing ] && echo "$1"
 }
 
-# Installs the named packages, and refreshes the package lists only if that fails. A package that this
-# release of Debian does not have must not block the others, so they are then installed one by one.
+# Installs the named packages, and refreshes the package lists only if that fails. A package that
+# this release of Debian does not have must not block the others, so they are then installed one by
+# one.
 install_packages()
 {
     local package failed=0
