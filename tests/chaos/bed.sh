@@ -1,11 +1,13 @@
-# The network of tests/chaos/run. Three network namespaces; ranks with odd numbers live in the one "there":
+# The network of tests/chaos/run. Three network namespaces; ranks with odd numbers live in the one
+# "there":
 #
 #     here                  middle                    there
 #     near 10.84.0.1 ------ left [bridge] right ----- far 10.84.0.2
 #     launcher, even ranks                            odd ranks
 #
-# In a round of the fault "middle" the program chaos_middle takes the place of the bridge. The mounts are those of
-# the test alone: an empty /dev/shm, so that what a job leaves there is seen, and a small /tmp that can be filled.
+# In a round of the fault "middle" the program chaos_middle replaces the bridge. The mounts are
+# private to the test: an empty /dev/shm, in which files that a job leaves behind are noticed, and a
+# small /tmp that can be filled.
 
 network=10.84.0
 
@@ -19,7 +21,7 @@ in_middle()
     nsenter --net="/proc/$middle/ns/net" "$@"
 }
 
-# A namespace lives as long as a process that ends with this script, however that ends.
+# Each namespace exists as long as a process that ends with this script in any case.
 bed_keepers()
 {
     coproc keeper_there { exec unshare --net sh -c 'echo ready; exec cat'; }
@@ -60,8 +62,8 @@ bed_mounts()
     mount --make-rprivate / && mount -t tmpfs -o size=64m chaos /dev/shm
 }
 
-# Goes on in namespaces of its own, as root or as somebody who is root in there only. Where that cannot be,
-# the faults that need them are left out, each with this reason: $no_bed.
+# Continues in namespaces of its own, as root or as a user who is root only in them. If that is not
+# possible, the faults that need them are left out, with the reason $no_bed.
 bed_enter()
 {
     local alone

@@ -1,5 +1,6 @@
 #!/bin/bash
-# chaos-plan: equal seeds give equal schedules, other seeds give others, and every fault comes up.
+# chaos-plan: equal seeds give equal schedules, different seeds different ones, and every fault
+# occurs.
 set -u
 run=$AQ_SRC/tests/chaos/run
 

@@ -1,14 +1,15 @@
-# What each fault does. A fault NAME (see plan.sh) has up to four functions:
+# The actions of each fault. A fault NAME (see plan.sh) has up to four functions:
 #
-#     before_NAME   ahead of the start of the job: may set variables for it in $settings, words in front of the launcher
-#                   in $front, $program_front in front of the program, $redirect for its standard output
-#     during_NAME   $after tenths of a second after the first round of the job; may take $length of them; fails
-#                   when the fault could not be made
-#     after_NAME    when the job is over: puts everything back
-#     says_NAME     prints an extended expression for what the messages of a job that ends must have
+#     before_NAME   before the job starts: may add variables of the job to $settings, words in front
+#                   of the launcher to $front, words in front of the program to $program_front, and
+#                   a file for its standard output to $redirect
+#     during_NAME   $after tenths of a second after the first round of the job; may take $length of
+#                   them; fails if the fault could not be made
+#     after_NAME    when the job is over: restores everything
+#     says_NAME     prints an extended regular expression that the messages of a job that ends match
 #
-# and $expected_code, where the job must end with that one. A job of which nothing is said here
-# needs no sentence.
+# It sets $expected_code if the job must end with that code. A fault without says_NAME needs no
+# message.
 
 pause()
 {
@@ -22,7 +23,7 @@ signal_for_a_while()
     kill -CONT "$1"
 }
 
-# The processes of the ranks, in their order.
+# Prints the processes of the ranks, in the order of the ranks.
 ranks_of_job()
 {
     cat "/proc/$launcher/task/$launcher/children" 2>/dev/null
@@ -47,7 +48,7 @@ during_stop_launcher() { signal_for_a_while "$launcher"; }
 
 # ---- the network ----
 
-# A failure of the network that is to be survived may not be taken for the end of a host.
+# A job that must survive a failure of the network must not take it for the end of a host.
 before_partition() { settings+=(GASNET_UDP_PEER_TIMEOUT=60); }
 before_route() { before_partition; }
 before_mtu() { before_partition; }
@@ -85,7 +86,7 @@ during_mtu()
     ip link set near mtu 1500 && in_there ip link set far mtu 1500
 }
 
-# insert_attacker KIND: takes the place of the bridge.
+# insert_attacker KIND: replaces the bridge with an attacker of that kind.
 insert_attacker()
 {
     bed_bridge off
@@ -115,13 +116,14 @@ remove_attacker()
     [[ $remark =~ [1-9][0-9]*\ replaced ]] || not_made="nobody replaced a datagram"
 }
 
-# Nothing but the protection under test may refuse what they send.
+# Only the protection under test may refuse the attacker's datagrams, so checksums are off.
 before_listener() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); insert_attacker listener; }
 after_listener() { remove_attacker; }
 before_middle() { before_partition; settings+=(GASNET_UDP_CHECKSUM=no); insert_attacker middle; }
 after_middle() { remove_attacker; }
 
-# Each rank changes some of its datagrams before they are sealed, which nobody can who has no key.
+# Each rank changes some of its datagrams before they are sealed, which is impossible without the
+# key.
 before_insider() { before_noise; settings+=(GASNET_UDP_FAULT_FORGE="$((rate + 1)).5"); }
 says_insider() { echo 'GASNet: |chaos_work: '; }
 
@@ -209,7 +211,7 @@ code_of_fault()
 
 # ---- what can be done here ----
 
-# Prints why a fault cannot be tried here; nothing when it can.
+# Prints why a fault cannot be made on this machine; nothing if it can.
 lacks()
 {
     case $1 in

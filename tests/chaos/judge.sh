@@ -1,8 +1,8 @@
-# One round of tests/chaos/run: starts the job, lets the fault happen, and says what came of it.
+# One round of tests/chaos/run: starts the job, makes the fault, and judges the result.
 
-PATIENCE=60 # seconds behind the end of a job, or behind the fault that is to end it
+PATIENCE=60 # seconds after the expected end of a job, or after the fault that must end it
 
-# The processes of the jobs, wherever they are: all have the mark in their environment.
+# Prints the processes of the jobs, in any namespace: all have the mark in their environment.
 processes_of_job()
 {
     grep -lsF "CHAOS_MARK=$work" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 |
@@ -22,8 +22,8 @@ kill_processes_of_job()
     done
 }
 
-# The build of the round; a sanitizer's only where it was made, and where memory is not what is
-# scarce.
+# Chooses the build of the round; one with sanitizers only if it exists and the fault does not limit
+# memory.
 choose_build()
 {
     build=$AQ_BUILD
@@ -33,7 +33,7 @@ choose_build()
     fi
 }
 
-# A build that does not know a way of protection takes the strictest that it knows.
+# Prints the mode of protection, or the strictest that the build knows if it does not know this one.
 known_auth()
 {
     "$AQ_BUILD/gasnet_info" -e | grep -A1 '^GASNET_UDP_AUTH$' | grep -qw -- "$auth" || auth=full
@@ -58,7 +58,7 @@ prepare_job()
         --seconds "$seconds" --threads "$threads" --seed "$seed_of_round" --split)
 }
 
-# call STEP: the function of the fault for it, if it has one.
+# call STEP: calls the fault's function for this step, if there is one.
 call()
 {
     local name=$1_${fault//-/_}
@@ -73,7 +73,7 @@ start_job()
     launcher=$job
 }
 
-# Behind a program that forks (unshare --fork) the launcher is its child.
+# If a program in front of the launcher forks (unshare --fork), the launcher is its child.
 find_launcher()
 {
     [ ${#front[@]} = 0 ] || [ "${front[0]}" != unshare ] ||
@@ -85,7 +85,7 @@ job_runs()
     [ -d "/proc/$job" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$job/status" 2>/dev/null
 }
 
-# Waits for the first round of the job, or for its end. Fails when there is neither.
+# Waits for the first round of the job, or for its end. Fails if neither comes.
 wait_for_work()
 {
     local tenths=0 most=$((PATIENCE * 10))
@@ -97,7 +97,8 @@ wait_for_work()
     done
 }
 
-# Waits so many tenths of a second for the end of the job; fails when it does not end.
+# ends_within TENTHS: waits that many tenths of a second for the end of the job; fails if it does
+# not end.
 ends_within()
 {
     local tenths=$1
@@ -107,7 +108,7 @@ ends_within()
     done
 }
 
-# The same for as long as the outcome of the round allows.
+# As ends_within, for as long as the outcome of the round allows.
 wait_for_end()
 {
     local tenths=$(((seconds + PATIENCE) * 10))
@@ -116,7 +117,7 @@ wait_for_end()
     ends_within $tenths
 }
 
-# What a liar has made a rank wait for never comes; the job must still end when it is asked to.
+# A rank may wait for something that a forged message promised; the job must still end on request.
 ask_to_end()
 {
     asked=yes
@@ -124,7 +125,7 @@ ask_to_end()
     ends_within $((PATIENCE * 10))
 }
 
-# Nothing of the job may be left a while after its end. Sets $orphans_now.
+# Counts the processes that are left a while after the end of the job. Sets $orphans_now.
 count_orphans()
 {
     local _
@@ -135,7 +136,7 @@ count_orphans()
     done
 }
 
-# A fault that cannot be made is one of the test, unless the job was over before.
+# A fault that cannot be made is a failure of the test, unless the job had ended before.
 make_fault()
 {
     job_runs || return
@@ -161,9 +162,9 @@ run_job()
     call after >>"$work/said" 2>&1
 }
 
-# ---- what came of it ----
+# ---- the result ----
 
-# The counts of the workload's last line. Sets $counted: yes if there is one.
+# Reads the counts in the last line of the workload. Sets $counted: yes if there is such a line.
 read_counts()
 {
     local line
@@ -178,7 +179,7 @@ sanitizer_findings()
     grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:' "$work/err"
 }
 
-# Prints what is wrong with a job that went on to its end; nothing when all is well.
+# Prints what is wrong with a job that should have completed; nothing if all is well.
 faults_of_whole()
 {
     if [ "$code" != 0 ]; then
@@ -188,7 +189,7 @@ faults_of_whole()
     fi
 }
 
-# The same of a job that was to end.
+# As faults_of_whole, for a job that the fault should have ended.
 faults_of_ended()
 {
     local wanted says
@@ -204,7 +205,7 @@ faults_of_ended()
     fi
 }
 
-# The same of a job in which somebody lies.
+# As faults_of_whole, for a job with a process that sends forged messages.
 faults_of_deceived()
 {
     case $code in
@@ -229,7 +230,7 @@ faults_of_job()
     [ -n "$no_bed" ] || [ -z "$(ls -A /dev/shm)" ] || echo "files are left in /dev/shm: $(ls -A /dev/shm)"
 }
 
-# Adds to the counts. Sets $verdict, and $bad if it is one.
+# Adds the round to the counts. Sets $verdict, and $bad if the round failed.
 judge()
 {
     local fault_text
@@ -242,7 +243,7 @@ judge()
         fault_text=$(faults_of_job | tr '\n' ';')
         [ -z "$fault_text" ] || { wrong=$((wrong + 1)) bad="WRONG: ${fault_text%;}"; }
     fi
-    [ "$outcome" != unharmed ] || lost_now=0 twice_now=0 wrong_now=0 # lies are not told from data
+    [ "$outcome" != unharmed ] || lost_now=0 twice_now=0 wrong_now=0 # forged messages cannot be distinguished from data
     lost=$((lost + lost_now)) twice=$((twice + twice_now)) wrong=$((wrong + wrong_now))
     [ "$lost_now $twice_now $wrong_now" = '0 0 0' ] || bad+=" lost $lost_now, twice $twice_now, wrong $wrong_now"
     [ "$orphans_now" = 0 ] || {
@@ -254,7 +255,7 @@ judge()
     verdict=${bad:-$verdict}${remark:+ ($remark)}
 }
 
-# What a bad round printed, for whoever looks for the reason; kept, too.
+# Prints the end of the output of a failed round, and keeps all of it.
 show_bad()
 {
     local kept=$AQ_BUILD/chaos-logs/seed$seed-round$number file

@@ -1,8 +1,10 @@
-# The schedule of tests/chaos/run: which fault comes in which round, and how. All of it follows from the seed.
+# The schedule of tests/chaos/run: the fault of each round and its parameters. The seed determines
+# all of it.
 
-# Faults, and for each: the conduits, whether the job goes on or ends, and a note for readers. "either": the
-# job may do both, as long as the result is exact or a sentence tells why it ended. "unharmed": a process of the
-# job lies, so that data may be wrong, and the job may end or wait; but no process dies of a signal.
+# The faults, and for each: the conduits, the outcome (whether the job goes on or ends), and a note
+# for readers. "either": the job may do both, if the result is exact or a message says why it ended.
+# "unharmed": a process of the job sends forged messages, so data may be wrong, and the job may end
+# or wait; but no process may die of a signal.
 #
 # name | conduits | outcome | what happens
 faults='
@@ -34,7 +36,8 @@ field()
     awk -F'|' -v name="$1" -v n="$2" '{ gsub(/^ +| +$/, "", $1) } $1 == name { gsub(/^ +| +$/, "", $n); print $n }' <<<"$faults"
 }
 
-# Numbers from the seed (a linear congruential generator of 64 bits). Sets $random, below the limit.
+# Random numbers from the seed (a linear congruential generator of 64 bits). Sets $random, below the
+# limit.
 plan_state=0
 
 plan_random()
@@ -50,7 +53,7 @@ plan_choose()
     chosen=$1
 }
 
-# A deck of all faults, in another order each time: each comes up before any comes twice. Sets $deck.
+# Shuffles a deck of all faults, so that each fault occurs once before any occurs twice. Sets $deck.
 plan_shuffle()
 {
     local i swap
@@ -68,8 +71,8 @@ plan_start()
     deck=()
 }
 
-# The next round: sets fault, conduit, ranks, threads, variant, auth, victim, after, length (tenths of a
-# second), rate (percent) and seed_of_round, and $planned, a line that tells them.
+# Plans the next round: sets fault, conduit, ranks, threads, variant, auth, victim, after, length
+# (tenths of a second), rate (percent) and seed_of_round, and $planned, a line that prints them.
 plan_next()
 {
     [ ${#deck[@]} -gt 0 ] || plan_shuffle

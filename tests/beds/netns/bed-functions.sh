@@ -1,5 +1,5 @@
-# Shell functions for the tests that run in a bed (see the script bed). They come with those of the launch
-# tests: expect, says, silent, fail.
+# Shell functions for the tests that run in a bed (see the script bed), in addition to those of the
+# launch tests: expect, says, silent, fail.
 . "$AQ_SRC/tests/launch/launch-functions.sh"
 run=$AQ_BUILD/gasnetrun_udp
 export GASNET_CONDUIT=udp # for programs that are linked for smp
@@ -19,13 +19,13 @@ expect()
     [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $*"
 }
 
-# The names of hosts $1 to $2, with commas between.
+# Prints the names of hosts $1 to $2, separated by commas.
 hosts()
 {
     seq -s, -f 'n%g' "$1" "$2"
 }
 
-# Runs a command on a host, past the launcher.
+# Runs a command on a host, without the launcher.
 on_host()
 {
     local pid
@@ -34,7 +34,8 @@ on_host()
     timeout -k 1 30 nsenter -t "$pid" -a "$@"
 }
 
-# Numbers (here) of the processes of all hosts but their listening sshd, and of launchers and remote shells.
+# Prints the process ids (in this namespace) of all hosts except their listening sshd, and those of
+# launchers and remote shells.
 processes()
 {
     awk '$1 == "Name:" { name = $2 }
@@ -44,7 +45,7 @@ processes()
         }' /proc/[0-9]*/status 2>/dev/null
 }
 
-# none_left [SECONDS]: in that time (10) all of them end.
+# none_left [SECONDS]: fails unless all of these processes end within that time (10).
 none_left()
 {
     local end=$((SECONDS + ${1:-10} + 1))
@@ -56,7 +57,7 @@ none_left()
     fail "these processes are left"
 }
 
-# Numbers (here) of the processes of that name on a host.
+# Prints the process ids (in this namespace) of the processes of that name on a host.
 find_on()
 {
     local host=$1 ours pid
@@ -75,7 +76,7 @@ start_job()
     wait_lines "$count"
 }
 
-# The job started last ends with CODE in time, and nothing is left.
+# job_ends CODE: fails unless the last job ends with CODE in time and leaves no process.
 job_ends()
 {
     local code=0

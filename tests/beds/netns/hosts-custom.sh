@@ -1,6 +1,7 @@
 #!/bin/bash
-# Jobs that a command of the user starts on two hosts of the bed (spawner custom), by ssh: one job over both, its
-# exit codes, and no process stays. ssh passes no environment on, so the key goes with the command.
+# Jobs that a command of the user starts by ssh on two hosts of the bed (spawner custom): one job
+# over both, its exit codes, and no process is left. ssh does not pass the environment on, so the
+# command carries the key.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 export GASNET_SPAWNFN=C GASNET_CSPAWN_KEY=command GASNET_CONNECT_TIMEOUT=20 GASNET_EXITTIMEOUT=20
@@ -37,7 +38,7 @@ start_job 4 "$run" -n 4 sh -c 'echo ready; exec "$0" sleep 100' "$conform"
 kill -KILL "$sup"
 job_ends 137
 
-# Where it does not start: one sentence of the launcher, whatever the hosts.
+# A job that does not start: the launcher prints one sentence, whichever the hosts are.
 GASNET_CSPAWN_KEY=environment GASNET_CONNECT_TIMEOUT=5 expect 1 "$run" -n 4 "$hello"
 says 'has called without the key of the job'
 none_left

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Hosts that cannot be started, each with its own reason: the launcher tells how many of how many
-# started, which did not and why, and nothing stays. The bed has the names refuses and wrongkey for
-# it.
+# Hosts that cannot be started, each for its own reason: the launcher reports how many of how many
+# started, and which did not and why; no process is left. The bed has the names refuses and wrongkey
+# for this test.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 
-# lacks HOST PATTERN options ...: the job does not start for want of this host.
+# lacks HOST PATTERN options ...: the job does not start, because this host cannot be started.
 lacks()
 {
     local host=$1 pattern=$2
@@ -28,24 +28,24 @@ lacks nosuch 'Could not resolve' -n 2 -H n1,nosuch
 lacks refuses 'Connection refused' -n 2 -H refuses,wrongkey
 grep -q 'host wrongkey: ' "$work/err" && grep -q '0 of 2 hosts started' "$work/err" || fail "no message names both"
 
-# Behind a host that fails there are others.
+# A host fails that should have started others.
 GASNET_SSH_OUT_DEGREE=1 lacks refuses 'Connection refused' -n 4 -H n1,refuses,n2,n3
 grep -q 'host n3: host refuses should have started it' "$work/err" || fail "no message names the hosts behind"
 grep -q '1 of 4 hosts started' "$work/err" || fail "no message says that 1 of 4 started"
 
-# One that hangs.
+# A host that hangs.
 listener=$(pgrep -P "$(cat "$AQ_BED/n3/pid")")
 kill -STOP "$listener"
 GASNET_SPAWN_TIMEOUT=1 lacks n3 'did not answer within 1 seconds' -n 3 -H n1,n2,n3
 kill -CONT "$listener"
 
-# One that is down.
+# A host that is down.
 on_host n3 ip link set eth0 down
 GASNET_SPAWN_TIMEOUT=1 lacks n3 '(did not answer within|No route to host)' -n 3 -H n1,n2,n3
 on_host n3 ip link set eth0 up
 on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
 
-# Aqueduct is not installed there; another version is; the shell says things of its own.
+# Aqueduct is not installed on a host; another version is; the shell prints output of its own.
 printf 'n1\nn2 prefix=/nonexistent\n' >"$work/nodes"
 GASNET_SSH_NODEFILE=$work/nodes lacks n2 '(No such file|not found)' -n 2
 mkdir -p "$work/other/bin"
@@ -75,7 +75,7 @@ on_host n2 pkill -x sleep
 none_left
 expect 0 env GASNET_MASTERIP=10.77.0.254 "$run" -n 2 -H n1,n2 "$hello"
 
-# A name that leads to the loopback interface, from where the launcher runs.
+# A name that resolves to the loopback interface of the launcher's host.
 expect 0 on_host n1 "$run" -n 4 -H loop,n2,n3 "$hello"
 says "host loop: its name resolves to the loopback address 127.0.0.1"
 [ "$(wc -l <"$work/out")" -eq 4 ] || fail "not all ranks have said hello"
@@ -98,8 +98,7 @@ says "the working directory /nonexistent: No such file"
 expect 2 env GASNET_SSH_CMD=no-such-shell "$run" -n 1 -H n1 "$hello"
 says "the remote shell 'no-such-shell' is not installed"
 
-# A default route that leads elsewhere than to the other hosts: the interface that reaches them is
-# taken.
+# The default route does not lead to the other hosts: the interface that reaches them is used.
 for i in 1 2; do
     on_host n$i sh -c "ip link add aux0 type veth peer name aux1 && ip link set aux1 up &&
         ip addr add 10.99.$i.1/24 dev aux0 && ip link set aux0 up && ip route add default via 10.99.$i.2"

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Any way a job ends: launcher, helper, supervisor or rank killed, network lost, the launcher killed
-# at random moments. Nothing is left on any host within 10 seconds.
+# All ways in which a job is killed: launcher, helper, supervisor or rank killed, network lost, the
+# launcher killed at random moments. After 10 seconds no process is left on any host.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 all=$(hosts 1 4)
 
-# job: ranks that stay, with a process of their own each, which a tree of depth 2 has started.
+# Starts a job by a tree of depth 2, whose ranks sleep and have one child process each.
 job()
 {
     GASNET_SSH_OUT_DEGREE=2 start_job 4 "$run" -n 4 -H "$all" sh -c 'sleep 1000 & echo ready; wait'
@@ -30,13 +30,14 @@ kill -KILL "$(find_on n2 sh)"
 job_ends 137
 grep -q 'on host n2: rank 1 of 4 .* was killed by SIGKILL' "$work/err" || fail "no message names the rank"
 
-# Ranks that ignore what they are asked, and all at once.
+# Ranks that ignore the request to end; and all processes at once.
 GASNET_EXITTIMEOUT=0.5 start_job 4 "$run" -n 4 -H "$all" bash -c 'trap "" TERM QUIT; echo ready; while :; do sleep 1; done'
 kill -TERM "$sup"
 job_ends 143
 
-# The network of a host is lost: it and the others notice by themselves, which takes the kernel some
-# seconds; strangers call meanwhile. So does a helper that has greeted and hears no more.
+# The network of a host is lost: the host and the others notice that without help, which takes the
+# kernel some seconds; meanwhile strangers call. So does a helper that has greeted and gets no
+# answer.
 mkfifo "$work/silence"
 exec 7<>"$work/silence"
 on_host n4 "$AQ_BUILD/gasnetrun" --helper <&7 >"$work/greeting" 2>&1 &
@@ -44,9 +45,9 @@ job
 lost=$sup
 on_host n3 ip link set eth0 down
 
-# stranger TEXT: somebody on n4 calls the launcher and makes up a proof; he is refused with TEXT,
-# and the job starts all the same. The launcher listens only while hosts start, which may be over
-# before he calls: then another job is started.
+# stranger TEXT: a program on n4 calls the launcher with an invented proof; the launcher refuses it
+# with TEXT, and the job starts nevertheless. The launcher listens only while hosts start, which may
+# be over before the call: then another job is started.
 stranger()
 {
     local text=$1 code _
@@ -76,8 +77,8 @@ grep -q 'host n3: the connection to it is lost' "$work/err" || fail "no message 
 on_host n3 ip link set eth0 up
 on_host n3 ip addr show eth0 | grep -q 10.77.0.3 || on_host n3 ip addr add 10.77.0.3/24 dev eth0
 
-# At 50 random moments of the start, and a little behind it: ms is one and a half times what a start
-# takes.
+# At 50 random moments during the start and shortly after it: ms is one and a half times the time of
+# a start.
 RANDOM=${AQ_SEED:-1}
 begin=${EPOCHREALTIME/./}
 expect 0 "$run" -n 2 -H n1,n2 true

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs that mpirun starts on several hosts of the bed, by ssh: one job over all of them, its codes,
-# and no process stays. Spawners mpi, and pmi by PMIx and PMI-2.
+# Jobs that mpirun starts by ssh on several hosts of the bed: one job over all of them, its exit
+# codes, and no process is left. Spawner mpi, and spawner pmi by PMIx and PMI-2.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 . "$AQ_SRC/tests/run-functions.sh"
@@ -23,7 +23,7 @@ ends()
     expect "$code" $start -np "$ranks" "$@"
 }
 
-# can MPI MODULE: whether both are there; says what is left out.
+# can MPI MODULE: whether both are available; otherwise reports what is left out.
 can()
 {
     if [ ! -e "$AQ_BUILD/modules/aq_mpi_$2.so" ]; then
@@ -44,12 +44,13 @@ jobs()
     [ "$(grep -c 'of 4, greeted' "$work/out")" = 4 ] || fail "not one job of 4 ranks by $mpi and $2"
     [ "$(grep -cx n1 "$work/out") $(grep -cx n2 "$work/out")" = '2 2' ] || fail "not 2 ranks on each host"
     GASNET_EXITTIMEOUT=20 ends 6 "$mpi" 4 "$conform" code 6
-    # An exit of one rank is heard of on the other host.
+    # The exit of one rank reaches the ranks of the other host.
     GASNET_EXITTIMEOUT=20 ends 5 "$mpi" 4 "$conform" one 1 5
     ! grep -q 'some ranks do not leave the job' "$work/err" || fail "ranks do not hear of the exit of one"
-    # MPICH's does not know the abort of PMI-2 and ends everything at once, with a code of its own.
+    # MPICH's mpirun does not know the abort of PMI-2 and ends everything at once, with a code of
+    # its own.
     case $mpi$2 in mpichpmi) code=255 ;; *) code=9 ;; esac
-    # Ranks that do not look are left to mpirun.
+    # mpirun ends ranks that do not poll.
     GASNET_EXITTIMEOUT=2 ends $code "$mpi" 4 "$conform" compute 1 9
     [ $code = 255 ] || grep -q 'some ranks do not leave the job' "$work/err" || fail "no message says that mpirun has to end ranks"
     none_left 20

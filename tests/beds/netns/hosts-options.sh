@@ -1,10 +1,10 @@
 #!/bin/bash
-# What the launcher is told reaches the ranks on other hosts: places, environment, arguments, input.
+# Options of the launcher reach the ranks on other hosts: placement, environment, arguments, input.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 all=$(hosts 1 4)
 
-# places WANTED options ...: the hosts of the ranks, in order.
+# places WANTED options ...: fails unless these are the hosts of the ranks, in order.
 places()
 {
     local wanted=$1
@@ -13,12 +13,12 @@ places()
     [ "$(sort -t'[' -k2n "$work/out" | sed 's/.*\] //' | tr '\n' ' ')" = "$wanted " ] || fail "ranks are not on $wanted: $*"
 }
 
-# A reader that is slow, for longer than a link may be silent, gets everything: looked at below, since it
-# has time until then.
+# A reader that is slow for longer than a link may be silent gets everything. The result is checked
+# below, when the reader has ended.
 GASNET_SSH_OUT_DEGREE=1 timeout 60 "$run" -n 3 -H n1,n2,n3 seq 300000 2>&1 | (sleep 8; wc -l) >"$work/slow" &
 slow=$!
 
-# Where hosts are named, and which rank goes where.
+# Sources of the list of hosts, and the placement of ranks.
 places "n1 n1 n2 n3" -n 4 -H n1,n2,n3
 places "n1 n2 n3 n1" -n 4 -H n1,n2,n3 -cyclic
 places "n1 n1 n2 n2" -n 4 -N 2 -H "$all"
@@ -39,7 +39,7 @@ GASNET_SSH_SERVERS=n1,n2 GASNET_UDP_SPAWNER=fork places "front front" -n 2
 GASNET_SSH_SERVERS=n1,n2 places "front front" -spawner=fork -n 2
 places "front n1" -n 2 -H front,n1
 
-# Addresses of IPv6 are names like others; conduit smp runs on one host.
+# IPv6 addresses are legal names of hosts; conduit smp runs on one host.
 expect 0 "$run" -n 3 -H '[fd77::1]:1,fd77::2,[fd77::3]' "$hello"
 silent
 [ "$(wc -l <"$work/out")" -eq 3 ] || fail "not all ranks have said hello"
@@ -49,18 +49,18 @@ GASNET_SSH_SERVERS=n1,n2 expect 0 "$AQ_BUILD/gasnetrun_smp" -n 1 hostname
 grep -qx front "$work/out" || fail "a list that is meant for others moves a job of smp"
 expect 0 env -u GASNET_CONDUIT "$run" -n 2 -H n1,n2 "$hello"
 says "hello is linked for conduit smp but runs over udp, because gasnetrun_udp starts it"
-grep -q '^\*\*\* GASNet: rank 0 of 2 on host n1: ' "$work/err" || fail "another than rank 0 speaks"
+grep -q '^\*\*\* GASNet: rank 0 of 2 on host n1: ' "$work/err" || fail "another rank than 0 prints the message"
 expect 0 env -u GASNET_CONDUIT "$run" -n 2 -H n1,n2 "${conform}_udp" pid
 silent
 expect 2 "$AQ_BUILD/gasnetrun_smp" -n 2 -N 2 -H n1,n2 "$hello"
 says "conduit smp joins processes of one host"
 
-# How far the start is, on a terminal, when there are many hosts.
+# The progress of the start with many hosts, on a terminal.
 many=$(seq -s, -f 'm%g' 17)
 timeout 30 script -qec "$run -n 17 -H $many true" /dev/null </dev/null >"$work/out"
 grep -q '1 of 17 hosts started' "$work/out" || fail "the progress is not shown"
 (
-    ulimit -Sn 64 # all at once need more, which the launcher sees to
+    ulimit -Sn 64 # all hosts at once need more, so the launcher raises the limit
     GASNET_SSH_OUT_DEGREE=0 expect 0 "$run" -n 17 -H "$many" true
     silent
 ) || exit 1
@@ -80,13 +80,13 @@ says "no hosts are named"
 expect 0 "$run" -n 2 -H n1,n1 hostname
 says "host n1 is given twice"
 
-# -v -v says why others were not taken, -t starts nothing.
+# -v -v prints why other spawners were not chosen; -t starts nothing.
 expect 0 "$run" -t -v -v -n 4 -H n1,n2 "$hello"
 grep -q 'spawner fork is not taken: ssh has a higher priority' "$work/out" || fail "-v -v does not tell of fork"
 grep -q 'ranks 2-3 on host n2' "$work/out" || fail "-v does not tell the places"
 ! grep -q Hello "$work/out" || fail "-t starts the job"
 
-# Arguments and environment, whatever is in them.
+# Arguments and environment with any characters.
 strange=$(printf "a b\n'c' \"d\" \$HOME \\\\ \`e\` \001\177\377!*")
 big=$(head -c 100000 /dev/zero | tr '\0' 'x')
 export AQ_STRANGE=$strange AQ_BIG=$big AQ_OTHER=1
@@ -103,7 +103,7 @@ grep -qx /usr "$work/out" || fail "GASNET_SSH_REMOTE_PATH is not taken"
 wait "$slow"
 [ "$(cat "$work/slow")" -eq 900000 ] || fail "a slow reader loses output"
 
-# The key is in no argument list and no environment, of whatever process.
+# The key is in no argument list and no environment of any process.
 start_job 2 env GASNET_SPAWN_VERBOSE=1 "$run" -n 2 -H n1,n2 sh -c 'echo ready; exec sleep 100'
 for pid in $(processes | cut -d' ' -f1); do
     tr '\0' '\n' <"/proc/$pid/cmdline"
@@ -113,7 +113,7 @@ done 2>/dev/null | grep -aE '^GASNET_SPAWN|--helper' | sort -u >"$work/seen"
 kill -TERM "$sup"
 job_ends 143
 
-# Input goes to rank 0, output comes in whole lines.
+# Input goes to rank 0, and output arrives in whole lines.
 seq 200000 >"$work/lines"
 timeout 20 "$run" -n 2 -H n1,n2 cat <"$work/lines" | cmp -s - "$work/lines" || fail "input and output differ"
 head -c 3000000 /dev/urandom >"$work/bytes"

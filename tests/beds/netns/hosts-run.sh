@@ -1,11 +1,12 @@
 #!/bin/bash
-# Jobs on all hosts of the bed: they run, their codes come back, and nothing stays.
+# Jobs on all hosts of the bed: they run, the launcher returns their exit codes, and no process is
+# left.
 set -u
 . "$AQ_SRC/tests/beds/netns/bed-functions.sh"
 all=$(hosts 1 "$AQ_BED_HOSTS")
 count=$AQ_BED_HOSTS
 
-# The launcher holds as many connections as the tree is wide, however many hosts there are.
+# The launcher's number of connections is the width of the tree, however many hosts there are.
 GASNET_SSH_OUT_DEGREE=2 start_job "$count" "$run" -n "$count" -H "$all" sh -c 'echo ready; exec sleep 1000'
 while [ -n "$(pgrep -x ssh)" ]; do
     sleep 0.05
@@ -14,7 +15,7 @@ done
 kill -TERM "$sup"
 job_ends 143
 
-# All three ways to start say and do the same.
+# All three algorithms of the start have the same result.
 [ "$count" -gt 4 ] || for algorithm in window linear; do
     expect 0 env GASNET_SPAWN_ALGORITHM=$algorithm "$run" -n "$count" -H "$all" "$hello"
     silent
