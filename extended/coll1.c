@@ -55,9 +55,9 @@ static void check_bytes(const char *name, const char *what, const void *addr, si
 {
     AQ_CHECK(addr || !nbytes, "%s: %s is NULL", name, what);
     AQ_CHECK(!promise || aq_segment_holds(addr, nbytes),
-             "%s: flags promise that %s is in the segment of this rank (%#x), but %p and %zu bytes "
-             "behind it are not",
-             name, what, promise, addr, nbytes);
+             "%s: flags promise that %s is in the segment of this rank (%#x), but %zu bytes at %p "
+             "are not",
+             name, what, promise, nbytes, addr);
 }
 
 static void check_buffers(const aq_coll_call_t *call, const struct gex_tm *tm, int flags)
