@@ -18,14 +18,14 @@ static void check_size(const char *call, const aq_am_t *am, size_t limit)
              call, category_names[am->category], am->nbytes, limit);
 }
 
-void aq_am_check_payload(const char *call, uint32_t jobrank, const aq_am_t *am)
+void aq_am_check_payload(const char *call, uint32_t jobrank, gex_EP_Index_t ep, const aq_am_t *am)
 {
     if (am->category == AQ_AM_MEDIUM)
         check_size(call, am, aq_job.max_medium);
     if (am->category != AQ_AM_LONG)
         return;
-    check_size(call, am, am->reply ? aq_job.max_long : aq_job.max_long_request);
-    aq_segment_check(call, category_names[am->category], jobrank, 0, am->dest, am->nbytes);
+    check_size(call, am, aq_am_long_limit(am->reply, ep));
+    aq_segment_check(call, category_names[am->category], jobrank, ep, am->dest, am->nbytes);
 }
 
 void aq_am_check_handler(const char *call, const aq_am_t *am)
@@ -41,13 +41,11 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const a
              category_names[am->category], rank, tm->size);
     aq_thread_check_context(call, category_names[am->category]);
     aq_am_check_handler(call, am);
-    AQ_CHECK(
-        !aq_team_of(tm)->remote_ep && !aq_team_of(tm)->ep->index,
-        "%s%s from endpoint %u to endpoint %u of rank %u: only primordial endpoints, number 0, "
-        "have active messages",
-        call, category_names[am->category], aq_team_of(tm)->ep->index, aq_team_of(tm)->remote_ep,
-        rank);
-    aq_am_check_payload(call, aq_tm_jobrank(tm, rank), am);
+    const aq_team_t *team = aq_team_of(tm);
+    AQ_CHECK(team->ep->handlers,
+             "%s%s from endpoint %u, which was created without GEX_EP_CAPABILITY_AM", call,
+             category_names[am->category], team->ep->index);
+    aq_am_check_payload(call, aq_team_jobrank(team, rank), team->route.to, am);
 }
 
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
@@ -59,14 +57,14 @@ void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)
              category_names[am->category], token->arrival->source, token->arrival->handler);
     if (token->arrival->handler >= GEX_AM_INDEX_BASE) // the library's own reply to each other
         aq_am_check_handler(call, am);
-    aq_am_check_payload(call, token->arrival->source, am);
+    aq_am_check_payload(call, token->arrival->source, token->route.from, am);
 }
 
 // ---- sending ----
 
-void *aq_am_map_local(uint32_t jobrank, void *dest)
+void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest)
 {
-    intptr_t shift = jobrank < aq_job.size ? aq_job.shift[jobrank] : AQ_UNMAPPED;
+    intptr_t shift = jobrank < aq_job.size ? aq_team_shift(jobrank, ep) : AQ_UNMAPPED;
     return shift & 1 ? NULL : (void *)((uintptr_t)dest + (uintptr_t)shift);
 }
 
@@ -115,7 +113,8 @@ static __attribute__((noinline, cold)) int reply_again(const aq_arrival_t *reque
                       status);
 }
 
-int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+static inline __attribute__((always_inline)) int send_request(uint32_t jobrank, const aq_am_t *am,
+                                                              gex_Flags_t flags)
 {
     send_attempt_t attempt = {aq_am_request_route(jobrank), am};
     const aq_status_t status = send_attempt(&attempt);
@@ -124,6 +123,11 @@ int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
     if (!(flags & GEX_FLAG_IMMEDIATE))
         aq_progress_poll_sending(); // a client that only sends still serves other ranks
     return 0;
+}
+
+int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+{
+    return send_request(jobrank, am, flags);
 }
 
 static void wait_for_zero(const atomic_uint *pending, uint32_t jobrank)
@@ -185,6 +189,39 @@ int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
     return 0;
 }
 
+// Sends a client's request in a team that has a list of members or a route.
+static __attribute__((noinline)) int request_in_team(const aq_team_t *team, uint32_t jobrank,
+                                                     aq_am_t *am, gex_Flags_t flags)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    if (aq_route_needed(team->route))
+        aq_route_wrap(team->route, am, args);
+    return am->category == AQ_AM_LONG ? aq_am_request_long(jobrank, am, flags)
+                                      : aq_am_request(jobrank, am, flags);
+}
+
+static __attribute__((noinline)) int reply_routed(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_route_wrap(aq_token_reply_route(token), am, args);
+    return aq_am_reply(token, am, flags);
+}
+
+static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+{
+    if (__builtin_expect(aq_route_needed(token->route), 0))
+        return reply_routed(token, am, flags);
+    return aq_am_reply(token, am, flags);
+}
+
+static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
+{
+    const aq_team_t *team = aq_team_of(tm);
+    if (team->members)
+        return request_in_team(team, team->members[rank], am, flags);
+    return send_request(rank, am, flags);
+}
+
 int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,
                          unsigned nargs, const gex_AM_Arg_t *args)
 {
@@ -192,7 +229,7 @@ int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, g
         .args = args, .category = AQ_AM_SHORT, .handler = handler, .nargs = (uint8_t)nargs};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    return aq_am_request(aq_tm_jobrank(tm, rank), &am, flags);
+    return request_by_route(tm, rank, &am, flags);
 }
 
 int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
@@ -207,7 +244,7 @@ int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, 
                   .nargs = (uint8_t)nargs};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    int no_op = aq_am_request(aq_tm_jobrank(tm, rank), &am, flags);
+    int no_op = request_by_route(tm, rank, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }
@@ -225,9 +262,10 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
                   .nargs = (uint8_t)nargs};
     if (AQ_CHECKS)
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    am.dest_mapped = aq_am_map_local(jobrank, dest);
-    int no_op = aq_am_request_long(jobrank, &am, flags);
+    const aq_team_t *team = aq_team_of(tm);
+    const uint32_t jobrank = aq_team_jobrank(team, rank);
+    am.dest_mapped = aq_am_map_local(jobrank, team->route.to, dest);
+    int no_op = request_in_team(team, jobrank, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }
@@ -242,7 +280,7 @@ int aq_api_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t fl
                   .reply = true};
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
-    return aq_am_reply(token, &am, flags);
+    return reply_by_route(token, &am, flags);
 }
 
 int aq_api_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
@@ -258,7 +296,7 @@ int aq_api_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *s
                   .reply = true};
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
-    int no_op = aq_am_reply(token, &am, flags);
+    int no_op = reply_by_route(token, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }
@@ -271,14 +309,14 @@ int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src
                   .payload = src,
                   .nbytes = nbytes,
                   .dest = dest,
-                  .dest_mapped = aq_am_map_local(token->arrival->source, dest),
+                  .dest_mapped = aq_am_map_local(token->arrival->source, token->route.from, dest),
                   .category = AQ_AM_LONG,
                   .handler = handler,
                   .nargs = (uint8_t)nargs,
                   .reply = true};
     if (AQ_CHECKS)
         aq_am_check_reply("gex_AM_Reply", token, &am);
-    int no_op = aq_am_reply(token, &am, flags);
+    int no_op = reply_by_route(token, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }
@@ -304,7 +342,7 @@ static gex_Flags_t direction_flag(const aq_arrival_t *arrival)
 static bool is_registered(const gex_AM_Entry_t *entry, const aq_arrival_t *arrival)
 {
     return entry->gex_fnptr && arrival->category <= AQ_AM_LONG &&
-           arrival->nargs <= AQ_AM_MAX_ARGS &&
+           arrival->nargs <= AQ_HANDLER_MAX_ARGS &&
            (entry->gex_nargs == arrival->nargs || entry->gex_nargs == AQ_ANY_NARGS) &&
            (entry->gex_flags & category_flags[arrival->category]) &&
            (entry->gex_flags & direction_flag(arrival));
@@ -315,7 +353,7 @@ static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_A
                                                                      const aq_arrival_t *arrival)
 {
     const char *name = entry->gex_name ? entry->gex_name : "(no name)";
-    if (arrival->category > AQ_AM_LONG || arrival->nargs > AQ_AM_MAX_ARGS)
+    if (arrival->category > AQ_AM_LONG || arrival->nargs > AQ_HANDLER_MAX_ARGS)
         aq_fatal("a message of rank %u is none: category %u, %u arguments, handler %u",
                  arrival->source, arrival->category, arrival->nargs, arrival->handler);
     const char *category = category_names[arrival->category];
@@ -338,7 +376,7 @@ static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_A
 // Runs the handler in a debug build, which tracks the context of this thread.
 static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
 {
-    const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
+    const gex_AM_Entry_t *entry = &aq_token_endpoint(token)->handlers->entry[arrival->handler];
     aq_thread_handler_depth++;
     aq_am_call(entry->gex_fnptr, token, arrival);
     aq_thread_handler_depth--;
@@ -351,34 +389,41 @@ static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
              entry->gex_name ? entry->gex_name : "(no name)");
 }
 
-static inline bool run_handler(gex_AM_Fn_t fn, const aq_arrival_t *arrival)
+static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
 {
-    struct aq_token token = {arrival, false};
     if (AQ_CHECKS)
-        call_checked(&token, arrival);
+        call_checked(token, token->arrival);
     else
-        aq_am_call(fn, &token, arrival);
-    return token.replied;
+        aq_am_call(fn, token, token->arrival);
+    return token->replied;
 }
 
-// Delivers a message whose handler is registered for several shapes, or refuses the message.
+// Delivers a message that has a route, or whose handler is registered for several shapes, or refuses
+// the message.
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
-    const gex_AM_Entry_t *entry = &aq_endpoint.handlers[arrival->handler];
+    aq_arrival_t inner;
+    aq_route_t route = {0};
+    if (arrival->handler == AQ_HANDLER_ROUTE) {
+        if (!aq_route_read(arrival, &inner, &route))
+            return false;
+        arrival = &inner;
+    }
+    const gex_AM_Entry_t *entry = &aq_endpoint_at(route.to)->handlers->entry[arrival->handler];
     if (!is_registered(entry, arrival))
         refuse_arrival(entry, arrival);
-    return run_handler(entry->gex_fnptr, arrival);
+    return run_handler(entry->gex_fnptr, &(struct aq_token){.arrival = arrival, .route = route});
 }
 
 bool aq_am_deliver(const aq_arrival_t *arrival)
 {
-    const aq_dispatch_t *to = &aq_endpoint.dispatch[arrival->handler];
+    const aq_dispatch_t *to = &aq_handlers.dispatch[arrival->handler];
     const unsigned differs = (unsigned)(to->category ^ arrival->category) |
                              (unsigned)(to->nargs ^ arrival->nargs) |
                              (unsigned)(to->reply ^ arrival->reply);
     if (__builtin_expect(differs, 0)) // one branch for all three
         return deliver_several(arrival);
-    return run_handler(to->fn, arrival);
+    return run_handler(to->fn, &(struct aq_token){.arrival = arrival});
 }
 
 // ---- queries ----
@@ -387,9 +432,10 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
 {
     (void)mask;
     const aq_arrival_t *arrival = token->arrival;
+    const gex_EP_t ep = aq_token_endpoint(token);
     *info = (gex_Token_Info_t){.gex_srcrank = arrival->source,
-                               .gex_ep = &aq_endpoint,
-                               .gex_entry = &aq_endpoint.handlers[arrival->handler],
+                               .gex_ep = ep,
+                               .gex_entry = &ep->handlers->entry[arrival->handler],
                                .gex_is_req = !arrival->reply,
                                .gex_is_long = arrival->category == AQ_AM_LONG};
     return GEX_TI_ALL;
@@ -397,5 +443,5 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
 
 unsigned int gex_AM_MaxArgs(void)
 {
-    return AQ_AM_MAX_ARGS;
+    return AQ_HANDLER_MAX_ARGS;
 }

@@ -7,6 +7,7 @@
 #ifndef AQ_AM_H
 #define AQ_AM_H
 
+#include "am_route.h"
 #include "conduit.h"
 #include "gasnetex_am.h"
 #include "job.h"
@@ -15,10 +16,21 @@
 struct aq_token {
     const aq_arrival_t *arrival;
     bool replied;
+    aq_route_t route; // of the arrival; the reply takes it in the other direction
 };
 
-// Sends a request to a job rank. Blocks for room and polls; if flags has IMMEDIATE, returns
-// non-zero instead.
+// The endpoint that a handler runs for.
+static inline gex_EP_t aq_token_endpoint(gex_Token_t token)
+{
+    return aq_endpoint_at(token->route.to);
+}
+static inline aq_route_t aq_token_reply_route(gex_Token_t token)
+{
+    return (aq_route_t){.from = token->route.to, .to = token->route.from};
+}
+
+// Sends a request to endpoint 0 of a job rank. Blocks for room and polls; if flags has IMMEDIATE,
+// returns non-zero instead.
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
 
 // As aq_am_request, for a Long. If the payload has to be put first, the call blocks even with
@@ -29,8 +41,9 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 // later poll sends them. The call that finds 0 in *mark sets *mark.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 
-// Sends the reply of a request's handler, with the cookie of the request in am->cookie. Blocks for
-// room and polls for replies; if flags has IMMEDIATE, returns non-zero instead.
+// Sends the reply of a request's handler, with the cookie of the request in am->cookie. A reply that
+// needs a route is wrapped already. Blocks for room and polls for replies; if flags has IMMEDIATE,
+// returns non-zero instead.
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
 // The conduit and the link by which a message reaches a peer.
@@ -62,16 +75,19 @@ static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.
 bool aq_am_deliver(const aq_arrival_t *arrival);
 
+// Most bytes of a Long to endpoint `to`. Conduits map segments of endpoint 0 only.
+size_t aq_am_long_limit(bool reply, gex_EP_Index_t to);
+
 // Calls a handler with the arguments of the message.
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 
-// Returns the address in this process of dest, an address in the segment of a rank, or NULL if the
-// segment is not mapped.
-void *aq_am_map_local(uint32_t jobrank, void *dest);
+// Returns the address in this process of dest, an address in the segment of an endpoint of a rank, or
+// NULL if the segment is not mapped.
+void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest);
 
 // Checks of a debug build, shared with the negotiated-payload calls.
 // `call` is the name of the call without its category.
-void aq_am_check_payload(const char *call, uint32_t jobrank, const aq_am_t *am);
+void aq_am_check_payload(const char *call, uint32_t jobrank, gex_EP_Index_t ep, const aq_am_t *am);
 void aq_am_check_handler(const char *call, const aq_am_t *am);
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const aq_am_t *am);
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am);

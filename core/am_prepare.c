@@ -80,16 +80,16 @@ static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most,
     return status == AQ_OK;
 }
 
-static size_t long_limit(const aq_am_t *am)
+static size_t long_limit(const struct aq_srcdesc *sd)
 {
-    return am->reply ? aq_job.max_long : aq_job.max_long_request;
+    return aq_am_long_limit(sd->am.reply, sd->route.to);
 }
 
 // The largest size in bytes of a buffer of the library.
-static size_t own_room(const aq_am_t *am)
+static size_t own_room(const struct aq_srcdesc *sd)
 {
-    return am->category == AQ_AM_LONG ? aq_min(AQ_PREPARE_LONG_ROOM, long_limit(am))
-                                      : aq_job.max_medium;
+    return sd->am.category == AQ_AM_LONG ? aq_min(AQ_PREPARE_LONG_ROOM, long_limit(sd))
+                                         : aq_job.max_medium;
 }
 
 // Finds the route of the message. Returns whether its conduit can reserve room for payloads.
@@ -110,10 +110,10 @@ static bool find_room(struct aq_srcdesc *sd, const void *client_buf, size_t leas
     if (client_buf) {
         sd->room = AQ_ROOM_CLIENT;
         sd->payload = client_buf;
-        sd->size = aq_min(most, is_long ? long_limit(&sd->am) : aq_job.max_medium);
+        sd->size = aq_min(most, is_long ? long_limit(sd) : aq_job.max_medium);
         return true;
     }
-    size_t most_here = aq_min(most, own_room(&sd->am));
+    size_t most_here = aq_min(most, own_room(sd));
     if (!is_long && conduit_reserves(sd))
         return reserve_in_conduit(sd, least, most_here, flags);
     use_buffer(sd, most_here);
@@ -124,12 +124,13 @@ static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *clien
                                         size_t most, gex_Flags_t flags)
 {
     size_t limit = sd->am.category == AQ_AM_MEDIUM ? aq_job.max_medium
-                   : client_buf                    ? long_limit(&sd->am)
-                                                   : own_room(&sd->am);
+                   : client_buf                    ? long_limit(sd)
+                                                   : own_room(sd);
     AQ_CHECK(least <= most, "%s%s: least_payload %zu is more than most_payload %zu",
              prepare_names[sd->am.reply], category_name(&sd->am), least, most);
     AQ_CHECK(least <= limit, "%s%s: least_payload %zu is more than the limit of %zu",
              prepare_names[sd->am.reply], category_name(&sd->am), least, limit);
+    sd->am.nargs += aq_route_needed(sd->route);
     if (!find_room(sd, client_buf, least, most, flags)) {
         put_back(sd);
         return GEX_AM_SRCDESC_NO_OP;
@@ -140,8 +141,8 @@ static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *clien
 
 static void check_nargs(const aq_am_t *am, unsigned nargs)
 {
-    AQ_CHECK(nargs <= AQ_AM_MAX_ARGS, "%s%s: %u arguments, at most %d are possible",
-             prepare_names[am->reply], category_name(am), nargs, AQ_AM_MAX_ARGS);
+    AQ_CHECK(nargs <= AQ_HANDLER_MAX_ARGS, "%s%s: %u arguments, at most %d are possible",
+             prepare_names[am->reply], category_name(am), nargs, AQ_HANDLER_MAX_ARGS);
 }
 
 static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t category,
@@ -157,6 +158,7 @@ static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t ca
     struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = aq_tm_jobrank(tm, rank);
+    sd->route = aq_team_of(tm)->route;
     sd->token = NULL;
     sd->lc_opt = lc_opt;
     sd->dest = dest;
@@ -176,6 +178,7 @@ static gex_AM_SrcDesc_t prepare_reply(gex_Token_t token, uint8_t category, const
     struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = token->arrival->source;
+    sd->route = aq_token_reply_route(token);
     sd->token = token;
     sd->lc_opt = lc_opt;
     sd->dest = dest;
@@ -247,13 +250,14 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs,
     const char *call = commit_names[sd->am.reply], *category = category_name(&sd->am);
     AQ_CHECK(am->nbytes <= sd->size, "%s%s: %zu bytes are more than the %zu prepared", call,
              category, am->nbytes, sd->size);
-    AQ_CHECK(nargs == sd->am.nargs, "%s%s: %u arguments, but %u were prepared", call, category,
-             nargs, sd->am.nargs);
+    const unsigned prepared = sd->am.nargs - aq_route_needed(sd->route);
+    AQ_CHECK(nargs == prepared, "%s%s: %u arguments, but %u were prepared", call, category, nargs,
+             prepared);
     AQ_CHECK(!sd->dest || sd->dest == am->dest,
              "%s%s: dest_addr %p is not the one given to Prepare, %p", call, category, am->dest,
              sd->dest);
     aq_am_check_handler(call, am);
-    aq_am_check_payload(call, sd->jobrank, am);
+    aq_am_check_payload(call, sd->jobrank, sd->route.to, am);
 }
 
 static int request_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
@@ -272,9 +276,26 @@ static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
     return no_op;
 }
 
+// Adds what Commit knows to the message. routed: room for the arguments of a message with a route.
+static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
+                             const gex_AM_Arg_t *args, int32_t routed[AQ_AM_MAX_ARGS])
+{
+    sd->am.handler = handler;
+    sd->am.args = args;
+    sd->am.payload = sd->payload;
+    sd->am.nbytes = nbytes;
+    sd->am.dest = dest;
+    sd->am.dest_mapped = aq_am_map_local(sd->jobrank, sd->route.to, dest);
+    if (aq_route_needed(sd->route)) {
+        sd->am.nargs--; // Prepare has counted the route already
+        aq_route_wrap(sd->route, &sd->am, routed);
+    }
+}
+
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
                   gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args, unsigned kind)
 {
+    int32_t routed[AQ_AM_MAX_ARGS];
     if (AQ_CHECKS)
         check_commit(sd,
                      &(aq_am_t){.nbytes = nbytes,
@@ -283,12 +304,7 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
                                 .reply = kind & AQ_API_SD_REPLY,
                                 .category = kind & AQ_API_SD_LONG ? AQ_AM_LONG : AQ_AM_MEDIUM},
                      nargs, kind);
-    sd->am.handler = handler;
-    sd->am.args = args;
-    sd->am.payload = sd->payload;
-    sd->am.nbytes = nbytes;
-    sd->am.dest = dest;
-    sd->am.dest_mapped = aq_am_map_local(sd->jobrank, dest);
+    complete_message(sd, handler, nbytes, dest, args, routed);
     if (sd->room == AQ_ROOM_CONDUIT) {
         sd->conduit->ops->commit(sd->conduit, sd->link, &sd->am, &sd->reservation);
         if (sd->token)

@@ -47,7 +47,9 @@
 #define AQ_CONDUIT_MAJOR 256u
 #define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 2)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
-#define AQ_AM_MAX_ARGS 16
+// Arguments of a message: one more than a client's, for the route of a message between further
+// endpoints (core/am_route.h).
+#define AQ_AM_MAX_ARGS 17
 
 // Kinds of messages. A conduit may use numbers from AQ_AM_CONTROL on for its own messages to the
 // same conduit of the peer (credits, acknowledgements ...), which never reach the core.

@@ -1,5 +1,6 @@
 #include "endpoint.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "conduit.h"
@@ -7,17 +8,22 @@
 #include "job.h"
 #include "thread.h"
 
-struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL};
+aq_handlers_t aq_handlers;
+struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL, .handlers = &aq_handlers};
 
-#define FURTHER_CAPABILITIES (GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_VIS)
-
+// An entry is written once, before the count that includes it.
 static gex_EP_t endpoints[GASNET_MAXEPS] = {&aq_endpoint};
-static gex_EP_Index_t endpoint_count = 1;
+static atomic_uint endpoint_count = 1;
 aq_lock_t aq_endpoint_lock;
+
+gex_EP_Index_t aq_endpoint_count(void)
+{
+    return (gex_EP_Index_t)atomic_load_explicit(&endpoint_count, memory_order_acquire);
+}
 
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
 {
-    return index < GASNET_MAXEPS ? endpoints[index] : NULL;
+    return index < aq_endpoint_count() ? endpoints[index] : NULL;
 }
 
 static int refuse_endpoint(int error, const char *what, unsigned value)
@@ -27,23 +33,49 @@ static int refuse_endpoint(int error, const char *what, unsigned value)
     return error;
 }
 
+static void clear_dispatch(aq_handlers_t *handlers)
+{
+    for (unsigned i = 0; i < AQ_HANDLERS; i++)
+        handlers->dispatch[i] = (aq_dispatch_t){NULL, AQ_SHAPE_NONE, AQ_SHAPE_NONE, AQ_SHAPE_NONE};
+}
+
+// Returns NULL when memory is out.
+static gex_EP_t new_endpoint(gex_EP_Capabilities_t capabilities)
+{
+    gex_EP_t ep = calloc(1, sizeof *ep);
+    if (!ep)
+        return NULL;
+    ep->capabilities = capabilities;
+    if (!(capabilities & GEX_EP_CAPABILITY_AM))
+        return ep;
+    ep->handlers = calloc(1, sizeof *ep->handlers);
+    if (!ep->handlers) {
+        free(ep);
+        return NULL;
+    }
+    clear_dispatch(ep->handlers);
+    return ep;
+}
+
+// With the lock held.
 static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                            gex_Flags_t flags)
 {
-    if (endpoint_count == GASNET_MAXEPS)
+    const gex_EP_Index_t index = aq_endpoint_count();
+    if (index == GASNET_MAXEPS)
         return refuse_endpoint(
             GASNET_ERR_RESOURCE,
             "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
             GASNET_MAXEPS);
-    gex_EP_t ep = calloc(1, sizeof *ep);
+    gex_EP_t ep = new_endpoint(capabilities);
     if (!ep)
         return refuse_endpoint(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
-                               endpoint_count);
+                               index);
     ep->client = client;
-    ep->capabilities = capabilities;
     ep->flags = flags;
-    ep->index = endpoint_count;
-    endpoints[endpoint_count++] = ep;
+    ep->index = index;
+    endpoints[index] = ep;
+    atomic_store_explicit(&endpoint_count, index + 1u, memory_order_release);
     *ep_p = ep;
     return GASNET_OK;
 }
@@ -52,11 +84,11 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
                   gex_Flags_t flags)
 {
     aq_job_need("gex_EP_Create");
-    if (!capabilities || (capabilities & ~FURTHER_CAPABILITIES))
+    if (!capabilities || (capabilities & ~GEX_EP_CAPABILITY_ALL))
         return refuse_endpoint(
             GASNET_ERR_BAD_ARG,
-            "gex_EP_Create: capabilities 0x%x: an endpoint beside the primordial one can "
-            "have GEX_EP_CAPABILITY_RMA, GEX_EP_CAPABILITY_VIS or both, and no other",
+            "gex_EP_Create: capabilities 0x%x: give one or more of GEX_EP_CAPABILITY_RMA, "
+            "_AM, _VIS, _COLL and _AD, or GEX_EP_CAPABILITY_ALL",
             capabilities);
     aq_lock_take(&aq_endpoint_lock);
     int result = create_endpoint(ep_p, client, capabilities, flags);
@@ -105,7 +137,7 @@ static aq_dispatch_t dispatch_of(const gex_AM_Entry_t *entry)
     const gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     const gex_Flags_t direction = entry->gex_flags & GEX_FLAG_AM_REQREP;
     if ((category & (category - 1)) || (direction & (direction - 1)) ||
-        entry->gex_nargs > AQ_AM_MAX_ARGS)
+        entry->gex_nargs > AQ_HANDLER_MAX_ARGS)
         return (aq_dispatch_t){entry->gex_fnptr, .category = AQ_SHAPE_SEVERAL};
     return (aq_dispatch_t){entry->gex_fnptr, .category = (uint8_t)__builtin_ctz(category),
                            .nargs = (uint8_t)entry->gex_nargs,
@@ -114,8 +146,8 @@ static aq_dispatch_t dispatch_of(const gex_AM_Entry_t *entry)
 
 void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry)
 {
-    ep->handlers[entry->gex_index] = *entry;
-    ep->dispatch[entry->gex_index] = dispatch_of(entry);
+    ep->handlers->entry[entry->gex_index] = *entry;
+    ep->handlers->dispatch[entry->gex_index] = dispatch_of(entry);
 }
 
 void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flags, unsigned nargs,
@@ -125,11 +157,9 @@ void aq_endpoint_internal(gex_AM_Index_t index, gex_AM_Fn_t fn, gex_Flags_t flag
     aq_endpoint_set_handler(&aq_endpoint, &entry);
 }
 
-static __attribute__((constructor)) void clear_dispatch(void)
+static __attribute__((constructor)) void clear_primordial_dispatch(void)
 {
-    for (unsigned i = 0; i < AQ_HANDLERS; i++)
-        aq_endpoint.dispatch[i] =
-            (aq_dispatch_t){NULL, AQ_SHAPE_NONE, AQ_SHAPE_NONE, AQ_SHAPE_NONE};
+    clear_dispatch(&aq_handlers);
 }
 
 static const char *entry_name(const gex_AM_Entry_t *entry)
@@ -152,7 +182,7 @@ static int check_entry(const gex_AM_Entry_t *entry, size_t place)
     gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     if (!entry->gex_fnptr)
         return complain_of_entry(entry, place, "gex_fnptr is NULL");
-    if (entry->gex_nargs > AQ_AM_MAX_ARGS)
+    if (entry->gex_nargs > AQ_HANDLER_MAX_ARGS)
         return complain_of_entry(entry, place,
                                  "gex_nargs is more than gex_AM_MaxArgs(), which is 16");
     if (!category || ((category & GEX_FLAG_AM_SHORT) && category != GEX_FLAG_AM_SHORT))
@@ -169,7 +199,7 @@ static int register_fixed(gex_EP_t ep, const gex_AM_Entry_t *entry, size_t place
     if (entry->gex_index < GEX_AM_INDEX_BASE)
         return complain_of_entry(
             entry, place, "the index is below GEX_AM_INDEX_BASE (64); give 0 to have one chosen");
-    if (ep->handlers[entry->gex_index].gex_fnptr)
+    if (ep->handlers->entry[entry->gex_index].gex_fnptr)
         return complain_of_entry(entry, place, "the index is registered already");
     aq_endpoint_set_handler(ep, entry);
     return GASNET_OK;
@@ -178,7 +208,7 @@ static int register_fixed(gex_EP_t ep, const gex_AM_Entry_t *entry, size_t place
 static int register_anywhere(gex_EP_t ep, gex_AM_Entry_t *entry, size_t place)
 {
     for (unsigned index = AQ_HANDLERS - 1; index >= GEX_AM_INDEX_BASE; index--) {
-        if (!ep->handlers[index].gex_fnptr) {
+        if (!ep->handlers->entry[index].gex_fnptr) {
             entry->gex_index = (gex_AM_Index_t)index;
             aq_endpoint_set_handler(ep, entry);
             return GASNET_OK;
@@ -203,7 +233,7 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t count)
 {
     aq_job_need("gex_EP_RegisterHandlers");
     int result = GASNET_OK;
-    if (!(ep->capabilities & GEX_EP_CAPABILITY_AM))
+    if (!ep->handlers)
         return refuse_endpoint(
             GASNET_ERR_BAD_ARG,
             "gex_EP_RegisterHandlers: endpoint %u has no capability for active messages",

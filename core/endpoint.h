@@ -8,6 +8,7 @@
 #include "lock.h"
 
 #define AQ_HANDLERS 256
+#define AQ_HANDLER_MAX_ARGS 16
 #define AQ_ANY_NARGS ~0u // gex_nargs of a handler that was registered without this number
 
 struct gex_client {
@@ -37,6 +38,13 @@ enum {
     AQ_SHAPE_NONE = 0xff // in all three fields of an index without a handler
 };
 
+// The handlers of an endpoint.
+typedef struct aq_handlers {
+    gex_AM_Entry_t entry[AQ_HANDLERS];   // gex_fnptr NULL: not registered; 1 to
+                                         // GEX_AM_INDEX_BASE-1: the library's own
+    aq_dispatch_t dispatch[AQ_HANDLERS]; // of the same
+} aq_handlers_t;
+
 struct gex_ep {
     gex_Client_t client;
     gex_Segment_t segment;
@@ -44,22 +52,24 @@ struct gex_ep {
     gex_EP_Index_t index;
     gex_Flags_t flags;
     gex_EP_Capabilities_t capabilities;
-    gex_AM_Entry_t handlers[AQ_HANDLERS]; // gex_fnptr NULL: not registered; 1 to
-                                          // GEX_AM_INDEX_BASE-1: the library's own
-    aq_dispatch_t dispatch[AQ_HANDLERS];  // of the same
+    aq_handlers_t *handlers; // NULL: the endpoint has no active messages
 };
 
 // The primordial objects; there is one client for now.
 extern struct gex_client aq_client;
 extern struct gex_ep aq_endpoint;
+extern aq_handlers_t aq_handlers; // of the primordial endpoint
 
 // Protects the list of endpoints, the segment of each endpoint, and the registration of handlers.
 // Calls of handlers do not take this lock: the client ensures that no message for a handler arrives
 // before the handler is registered.
 extern aq_lock_t aq_endpoint_lock;
 
-// Returns the endpoint of this process with an index, or NULL. The caller holds aq_endpoint_lock.
+// Returns the endpoint of this process with an index, or NULL. Any thread.
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
+
+// Number of endpoints of this process; their indices are below it. Any thread.
+gex_EP_Index_t aq_endpoint_count(void);
 
 // Makes an entry the handler of its index. No message for that index may be in flight.
 void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry);

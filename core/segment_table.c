@@ -152,7 +152,7 @@ bool aq_segment_holds_bound(const void *addr, size_t nbytes)
 {
     bool holds = nbytes == 0;
     aq_lock_take(&bound_lock);
-    for (unsigned i = 0; !holds && i < GASNET_MAXEPS; i++) {
+    for (unsigned i = 0; !holds && i < aq_endpoint_count(); i++) {
         const uintptr_t offset = (uintptr_t)addr - bound[i].addr;
         holds = offset <= bound[i].size && nbytes <= bound[i].size - offset;
     }
@@ -176,7 +176,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
     AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
              rank, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    gex_EP_Index_t ep = aq_team_of(tm)->remote_ep;
+    gex_EP_Index_t ep = aq_team_of(tm)->route.to;
     uintptr_t addr = 0, size = 0;
     aq_segment_bounds(jobrank, ep, &addr, &size);
     if (size_p)
@@ -195,7 +195,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
     AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
              rank, tm->size);
     uintptr_t addr, size;
-    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, &addr, &size))
+    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_of(tm)->route.to, &addr, &size))
         return GASNET_ERR_NOT_READY;
     gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);
     return GASNET_OK;

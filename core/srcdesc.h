@@ -8,6 +8,7 @@
 
 #include "conduit.h"
 #include "gasnetex_am.h"
+#include "route.h"
 
 // The largest buffer in bytes that Prepare provides for a Long.
 #define AQ_PREPARE_LONG_ROOM ((size_t)64 << 10)
@@ -25,6 +26,7 @@ typedef struct aq_srcdesc {
     size_t size; // limit in bytes for Commit
     const void *payload;
     uint32_t jobrank;
+    aq_route_t route;      // where needed, it adds one to am.nargs from Prepare on
     aq_conduit_t *conduit; // AQ_ROOM_CONDUIT: Commit and Cancel use the route of Prepare
     void *link;
     gex_Token_t token; // of a reply

@@ -62,6 +62,7 @@ aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t siz
     memcpy(copy, members, size * sizeof *copy);
     *team = (aq_team_t){.head = {rank, size, shifts},
                         .ep = ep,
+                        .route.from = ep->index,
                         .flags = flags,
                         .members = copy,
                         .id = id,
@@ -145,6 +146,21 @@ static intptr_t *pair_shifts(void)
     return shifts;
 }
 
+// The members of pairs whose messages need a route: every rank, in order.
+static const gex_Rank_t *all_members(void)
+{
+    static gex_Rank_t *all;
+    if (!all) {
+        all = malloc(aq_job.size * sizeof *all);
+        if (!all)
+            aq_fatal("gex_TM_Pair: out of memory for %u ranks", aq_job.size);
+        for (gex_Rank_t r = 0; r < aq_job.size; r++)
+            all[r] = r;
+    }
+    return all;
+}
+
+// With the lock held.
 static aq_team_t *new_pair(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
     aq_team_t *pair = calloc(1, sizeof *pair);
@@ -154,7 +170,8 @@ static aq_team_t *new_pair(gex_EP_t ep, gex_EP_Index_t remote_ep)
     pair->head = (struct gex_tm){aq_job.rank, aq_job.size, remote_ep ? pair->shifts : job_shifts()};
     pair->ep = ep;
     pair->pair = true;
-    pair->remote_ep = remote_ep;
+    pair->route = (aq_route_t){.from = ep->index, .to = remote_ep};
+    pair->members = aq_route_needed(pair->route) ? all_members() : NULL;
     pair->next = pairs;
     pairs = pair;
     return pair;
@@ -171,7 +188,7 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
         return GEX_TM_INVALID;
     aq_lock_take(&list_lock);
     aq_team_t *pair = pairs;
-    while (pair && (pair->ep != local_ep || pair->remote_ep != remote_ep_index))
+    while (pair && (pair->ep != local_ep || pair->route.to != remote_ep_index))
         pair = pair->next;
     if (!pair)
         pair = new_pair(local_ep, remote_ep_index);
@@ -225,7 +242,7 @@ gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
 {
     aq_job_need("gex_TM_TranslateJobrankToRank");
     const aq_team_t *team = aq_team_of(tm);
-    if (!team->members)
+    if (!team->members || team->pair)
         return jobrank < tm->size ? jobrank : GEX_RANK_INVALID;
     for (gex_Rank_t r = 0; r < tm->size; r++)
         if (team->members[r] == jobrank)
@@ -237,5 +254,5 @@ gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Fla
 {
     aq_job_need("gex_TM_TranslateRankToEP");
     (void)flags;
-    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), aq_team_of(tm)->remote_ep};
+    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), aq_team_of(tm)->route.to};
 }

@@ -16,15 +16,17 @@
 
 #include "endpoint.h"
 #include "job.h"
+#include "route.h"
 
 typedef struct aq_team {
     struct gex_tm head;
+    // Job rank of each rank. NULL: the same number, and messages need no route.
+    const gex_Rank_t *members;
     gex_EP_t ep;
     void *cdata;
     gex_Flags_t flags;
-    const gex_Rank_t *members; // job rank of each rank; NULL: the same number
     uint64_t id;
-    gex_EP_Index_t remote_ep; // index of the endpoints that the ranks name; not 0 only in pairs
+    aq_route_t route; // endpoints of messages; `to` is not 0 only in pairs
     bool pair;
     gex_Memvec_t scratch; // of the client; unused; gex_TM_Destroy returns it
     intptr_t *shifts;     // the table of head.peer_shift if this team owns it, else NULL

@@ -70,7 +70,7 @@ static int choose_index(const gasnet_handlerentry_t *table, int count, gasnet_ha
     bool taken[AQ_HANDLERS];
     unsigned free_index = AQ_HANDLERS - 1;
     for (int i = 0; i < AQ_HANDLERS; i++)
-        taken[i] = aq_endpoint.handlers[i].gex_fnptr != NULL;
+        taken[i] = aq_handlers.entry[i].gex_fnptr != NULL;
     int result = choose_fixed(table, count, taken);
     for (int i = 0; i < count && result == GASNET_OK; i++) {
         while (!table[i].index && taken[free_index] && free_index >= FIRST_INDEX)
@@ -253,7 +253,7 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *requ
         aq_segment_check("gasnet_memset", "", node, 0, request->dest, request->nbytes);
     }
     uint32_t jobrank = aq_tm_jobrank(tm, node);
-    void *here = aq_am_map_local(jobrank, request->dest);
+    void *here = aq_am_map_local(jobrank, 0, request->dest);
     if (here) {
         memset(here, request->val, request->nbytes);
         atomic_thread_fence(memory_order_release);

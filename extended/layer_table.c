@@ -1,9 +1,10 @@
 #include "layer_table.h"
 
+#include "../core/am_route.h"
 #include "../core/exit_broadcast.h"
 #include "../core/layers.h"
 
-_Static_assert(AQ_HANDLER_MEMSET_DONE < (int)AQ_HANDLER_EXIT_ASK,
+_Static_assert(AQ_HANDLER_MEMSET_DONE < (int)AQ_HANDLER_ROUTE,
                "the handlers of the layers stand below those of the core");
 
 const aq_layer_t aq_layer_table[] = {

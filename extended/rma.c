@@ -16,7 +16,7 @@ static void check_access(const char *call, gex_TM_t tm, gex_Rank_t rank, const v
 {
     aq_thread_check_context(call, "");
     AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
-    aq_segment_check(call, "", aq_tm_jobrank(tm, rank), aq_team_of(tm)->remote_ep, remote, nbytes);
+    aq_segment_check(call, "", aq_tm_jobrank(tm, rank), aq_team_of(tm)->route.to, remote, nbytes);
 }
 
 static bool is_get(const aq_rma_op_t *op)
@@ -85,7 +85,7 @@ static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, a
         check_access(call, tm, rank, access.remote, access.nbytes);
     return (aq_rma_op_t){.access = access,
                          .rank = aq_tm_jobrank(tm, rank),
-                         .ep = aq_team_of(tm)->remote_ep,
+                         .ep = aq_team_of(tm)->route.to,
                          .flags = flags};
 }
 

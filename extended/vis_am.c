@@ -190,7 +190,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
 {
     transfer_t t;
     t.jobrank = jobrank;
-    t.ep = aq_team_of(vis->tm)->remote_ep;
+    t.ep = aq_team_of(vis->tm)->route.to;
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.part = part;
     t.is_get = vis->is_get;

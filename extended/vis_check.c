@@ -65,7 +65,7 @@ void aq_vis_check(const aq_vis_t *vis)
              vis->rank, vis->tm->size);
     AQ_CHECK(remote == local, "%s: the remote side (rank %u) has %zu bytes, the local one %zu",
              vis->call, vis->rank, remote, local);
-    check_segment(vis->call, aq_tm_jobrank(vis->tm, vis->rank), aq_team_of(vis->tm)->remote_ep,
+    check_segment(vis->call, aq_tm_jobrank(vis->tm, vis->rank), aq_team_of(vis->tm)->route.to,
                   &vis->remote);
     check_overlap(vis->call, vis->is_get ? &vis->local : &vis->remote);
 }

@@ -55,7 +55,7 @@ static outcome_t start_near(const aq_vis_t *vis, aq_vis_notice_t *notice, uint32
     if (nothing && !tell)
         return DONE;
     *jobrank = aq_tm_jobrank(vis->tm, vis->rank);
-    intptr_t shift = aq_team_shift(*jobrank, aq_team_of(vis->tm)->remote_ep);
+    intptr_t shift = aq_team_shift(*jobrank, aq_team_of(vis->tm)->route.to);
     if (shift & 1 && !nothing)
         return PENDING;
     if (!nothing)

@@ -122,7 +122,7 @@ void conform_register(gex_AM_Entry_t *table, size_t n)
         dynamic[i] = table[i].gex_index == 0;
         index_taken[table[i].gex_index] = 1;
     }
-    err = gex_EP_RegisterHandlers(job.ep, table, n);
+    err = gex_EP_RegisterHandlers(job.am_ep, table, n);
     CHECK(err == GASNET_OK, "registration must return GASNET_OK, but returned %d", err);
     for (size_t i = 0; i < n; i++) {
         if (!dynamic[i])

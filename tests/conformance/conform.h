@@ -44,6 +44,8 @@ typedef struct {
     gex_Client_t client;
     gex_EP_t ep;
     gex_TM_t tm;
+    gex_EP_t am_ep; /* the endpoint whose messages are tested: ep, or that of CONFORM_ENDPOINT */
+    gex_TM_t am;    /* where messages go: tm, or the pair of those endpoints */
     gex_Segment_t segment;
     gex_Rank_t rank;
     gex_Rank_t size;

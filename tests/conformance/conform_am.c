@@ -209,8 +209,8 @@ static size_t load_max(argn_cat_t cat, gex_Rank_t to, int way)
     size_t max;
 
     if (cat == ARGN_MEDIUM)
-        return gex_AM_MaxRequestMedium(job.tm, to, lcs[way], 0, LOAD_ARGS);
-    max = gex_AM_MaxRequestLong(job.tm, to, lcs[way], 0, LOAD_ARGS);
+        return gex_AM_MaxRequestMedium(job.am, to, lcs[way], 0, LOAD_ARGS);
+    max = gex_AM_MaxRequestLong(job.am, to, lcs[way], 0, LOAD_ARGS);
     return max < room ? max : room;
 }
 
@@ -277,7 +277,7 @@ static void check_token(gex_Token_t token, int is_request, int is_long, int whic
     CHECK((known & GEX_TI_SRCRANK) && (known & GEX_TI_EP), "SRCRANK and EP are required");
     CHECK(info.gex_srcrank == (gex_Rank_t)sender, "the token names rank %u, but the sender is %d",
           (unsigned)info.gex_srcrank, (int)sender);
-    CHECK(info.gex_ep == job.ep, "the token names another endpoint");
+    CHECK(info.gex_ep == job.am_ep, "the token names another endpoint");
     if (known & GEX_TI_ENTRY) {
         CHECK(info.gex_entry->gex_index == entries[which].gex_index,
               "the token's entry has index %u, not %u", (unsigned)info.gex_entry->gex_index,
@@ -306,9 +306,9 @@ static void check_token_max(gex_Token_t token, gex_Rank_t from)
             const size_t medium = gex_Token_MaxReplyMedium(token, lcs[i], 0, n);
             const size_t longs = gex_Token_MaxReplyLong(token, lcs[i], 0, n);
 
-            CHECK(medium == gex_AM_MaxReplyMedium(job.tm, from, lcs[i], 0, n),
+            CHECK(medium == gex_AM_MaxReplyMedium(job.am, from, lcs[i], 0, n),
                   "the token limits Medium replies to %zu bytes, the team to another size", medium);
-            CHECK(longs == gex_AM_MaxReplyLong(job.tm, from, lcs[i], 0, n),
+            CHECK(longs == gex_AM_MaxReplyLong(job.am, from, lcs[i], 0, n),
                   "the token limits Long replies to %zu bytes, the team to another size", longs);
             CHECK(medium >= 512 && longs >= 512, "limits of %zu and %zu bytes are below 512",
                   medium, longs);
@@ -367,10 +367,10 @@ static void test_token(void)
 
     conform_fill(load, sizeof(load), 4711);
     phase_start();
-    send_tokens(job.tm, load, sizeof(load));
+    send_tokens(job.am, load, sizeof(load));
     phase_finish((uint64_t)job.size * 3);
     phase_start();
-    send_tokens(gex_TM_Pair(job.ep, 0), load, sizeof(load));
+    send_tokens(gex_TM_Pair(job.am_ep, gex_EP_QueryIndex(job.am_ep)), load, sizeof(load));
     phase_finish((uint64_t)job.size * 3);
 }
 
@@ -420,12 +420,12 @@ static void test_infer(void)
 
     phase_start();
     for (gex_Rank_t r = 0; r < job.size; r++) {
-        gex_AM_RequestShort(job.tm, r, entries[INFER_0].gex_index, 0);
-        gex_AM_RequestShort(job.tm, r, entries[INFER_1].gex_index, 0, INT32_MIN);
-        gex_AM_RequestMedium(job.tm, r, entries[INFER_LOAD_2].gex_index, &load, sizeof(load),
+        gex_AM_RequestShort(job.am, r, entries[INFER_0].gex_index, 0);
+        gex_AM_RequestShort(job.am, r, entries[INFER_1].gex_index, 0, INT32_MIN);
+        gex_AM_RequestMedium(job.am, r, entries[INFER_LOAD_2].gex_index, &load, sizeof(load),
                              GEX_EVENT_NOW, 0, -1, INT32_MAX);
         GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= (uint64_t)r * 4 + 3);
-        gex_AM_RequestLong(job.tm, r, entries[INFER_LOAD_2].gex_index, &load, sizeof(load),
+        gex_AM_RequestLong(job.am, r, entries[INFER_LOAD_2].gex_index, &load, sizeof(load),
                            conform_slot(r, job.rank, 0), GEX_EVENT_NOW, 0, -1, INT32_MAX);
         GASNET_BLOCKUNTIL(atomic_load(&got_replies) >= (uint64_t)r * 4 + 4);
     }
@@ -471,7 +471,7 @@ static void test_reply_event(void)
         atomic_store(&event_given, 0);
         conform_barrier();
         for (int i = 0; i < EVENTS; i++)
-            gex_AM_RequestShort1(job.tm, to, entries[EVENT_REQUEST].gex_index, 0,
+            gex_AM_RequestShort1(job.am, to, entries[EVENT_REQUEST].gex_index, 0,
                                  round * EVENTS + i);
         GASNET_BLOCKUNTIL(atomic_load(&event_ready) == EVENTS);
         gex_Event_WaitAll(events, EVENTS, 0);
@@ -518,7 +518,7 @@ static void send_long_zero(gex_Rank_t rank, void *dest)
     const uint64_t word = (uintptr_t)dest;
     unsigned char nothing = 0;
 
-    gex_AM_RequestLong2(job.tm, rank, entries[ZERO_REQUEST].gex_index, &nothing, 0, dest,
+    gex_AM_RequestLong2(job.am, rank, entries[ZERO_REQUEST].gex_index, &nothing, 0, dest,
                         GEX_EVENT_NOW, 0, (gex_AM_Arg_t)(uint32_t)(word >> 32),
                         (gex_AM_Arg_t)(uint32_t)word);
 }

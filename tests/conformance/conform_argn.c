@@ -46,14 +46,14 @@ static int reject_number(unsigned n)
 
 #define REQUEST_SHORT(n)                                                                           \
     case n:                                                                                        \
-        return CALL(gex_AM_RequestShort##n, job.tm, rank, m->handler, m->flags V##n);
+        return CALL(gex_AM_RequestShort##n, job.am, rank, m->handler, m->flags V##n);
 #define REQUEST_MEDIUM(n)                                                                          \
     case n:                                                                                        \
-        return CALL(gex_AM_RequestMedium##n, job.tm, rank, m->handler, m->src, m->nbytes, m->lc,   \
+        return CALL(gex_AM_RequestMedium##n, job.am, rank, m->handler, m->src, m->nbytes, m->lc,   \
                     m->flags V##n);
 #define REQUEST_LONG(n)                                                                            \
     case n:                                                                                        \
-        return CALL(gex_AM_RequestLong##n, job.tm, rank, m->handler, m->src, m->nbytes, m->dest,   \
+        return CALL(gex_AM_RequestLong##n, job.am, rank, m->handler, m->src, m->nbytes, m->dest,   \
                     m->lc, m->flags V##n);
 
 static int request_short(gex_Rank_t rank, const argn_msg_t *m)

@@ -155,7 +155,7 @@ static void test_with_messages(void)
     atomic_store(&thanks, 0);
     conform_barrier();
     for (uint64_t i = 1; i <= MANY / 2; i++) {
-        gex_AM_RequestShort1(job.tm, (job.rank + (gex_Rank_t)i) % job.size, entries[0].gex_index, 0,
+        gex_AM_RequestShort1(job.am, (job.rank + (gex_Rank_t)i) % job.size, entries[0].gex_index, 0,
                              (gex_AM_Arg_t)i);
         if (i % 4 == 0)
             GASNET_BLOCKUNTIL(atomic_load(&thanks) == i);
@@ -214,7 +214,7 @@ static void serve_by_barrier(void (*barrier)(void))
     atomic_store(&thanks, 0);
     conform_barrier();
     if (job.rank > 0 || job.size == 1)
-        gex_AM_RequestShort1(job.tm, 0, entries[0].gex_index, 0, 0);
+        gex_AM_RequestShort1(job.am, 0, entries[0].gex_index, 0, 0);
     else
         conform_nap(5);
     barrier();

@@ -545,7 +545,7 @@ static void *handler_body(void *arg)
     while (atomic_load(&registering) < (uint64_t)thread_count())
         ;
     for (int i = 0; i < HANDLERS; i++) { /* one at a time, so that threads meet more often */
-        const int err = gex_EP_RegisterHandlers(job.ep, &tables[me][i], 1);
+        const int err = gex_EP_RegisterHandlers(job.am_ep, &tables[me][i], 1);
 
         CHECK(err == GASNET_OK, "gex_EP_RegisterHandlers returned %d", err);
     }
@@ -574,7 +574,7 @@ static void test_handlers(void)
     memset(calls, 0, sizeof(calls));
     for (int t = 0; t < thread_count(); t++)
         for (int i = 0; i < HANDLERS; i++)
-            gex_AM_RequestShort0(job.tm, job.rank, tables[t][i].gex_index, 0);
+            gex_AM_RequestShort0(job.am, job.rank, tables[t][i].gex_index, 0);
     for (int t = 0; t < thread_count(); t++)
         for (int i = 0; i < HANDLERS; i++) {
             GASNET_BLOCKUNTIL(atomic_load(&calls[t][i]) > 0);

@@ -218,9 +218,9 @@ static void request_negotiated(argn_cat_t cat, gex_Rank_t to, argn_msg_t *m)
     gex_AM_SrcDesc_t sd;
 
     if (cat == ARGN_MEDIUM)
-        sd = gex_AM_PrepareRequestMedium(job.tm, to, own, m->nbytes, m->nbytes, lc, 0, m->n);
+        sd = gex_AM_PrepareRequestMedium(job.am, to, own, m->nbytes, m->nbytes, lc, 0, m->n);
     else
-        sd = gex_AM_PrepareRequestLong(job.tm, to, own, m->nbytes, m->nbytes, m->dest, lc, 0, m->n);
+        sd = gex_AM_PrepareRequestLong(job.am, to, own, m->nbytes, m->nbytes, m->dest, lc, 0, m->n);
     CHECK(sd != GEX_AM_SRCDESC_NO_OP, "prepare without IMMEDIATE must give a descriptor");
     if (own == NULL)
         memcpy(gex_AM_SrcDescAddr(sd), m->src, m->nbytes);

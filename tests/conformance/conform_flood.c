@@ -133,7 +133,7 @@ static void test_flood_short(void)
     ledgers_open(each);
     for (uint64_t i = 0; i < each; i++) {
         for (gex_Rank_t r = 0; r < job.size; r++)
-            gex_AM_RequestShort1(job.tm, r, entries[FLOOD_SHORT].gex_index, 0, (gex_AM_Arg_t)i);
+            gex_AM_RequestShort1(job.am, r, entries[FLOOD_SHORT].gex_index, 0, (gex_AM_Arg_t)i);
     }
     ledgers_close(each * job.size);
 }
@@ -150,11 +150,11 @@ static void test_flood_mixed(void)
             const size_t nbytes = conform_random(&stream) % (sizeof(load) + 1);
 
             if (nbytes % 3 == 0) {
-                gex_AM_RequestShort1(job.tm, r, entries[FLOOD_SHORT].gex_index, 0, (gex_AM_Arg_t)i);
+                gex_AM_RequestShort1(job.am, r, entries[FLOOD_SHORT].gex_index, 0, (gex_AM_Arg_t)i);
                 continue;
             }
             conform_fill(load, nbytes, conform_mix(job.rank, i, 9));
-            gex_AM_RequestMedium1(job.tm, r, entries[FLOOD_MEDIUM].gex_index, load, nbytes,
+            gex_AM_RequestMedium1(job.am, r, entries[FLOOD_MEDIUM].gex_index, load, nbytes,
                                   GEX_EVENT_NOW, 0, (gex_AM_Arg_t)i);
         }
     }
@@ -178,7 +178,7 @@ static void big_request(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_
 static void big_reply(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t sequence)
 {
     const gex_Rank_t from = conform_source(token);
-    const size_t want = gex_AM_MaxReplyMedium(job.tm, from, GEX_EVENT_NOW, 0, 1);
+    const size_t want = gex_AM_MaxReplyMedium(job.am, from, GEX_EVENT_NOW, 0, 1);
 
     CHECK(nbytes == want, "the largest reply has %zu bytes, but %zu came", want, nbytes);
     CHECK_FILL(buf, nbytes, 21, "largest reply");
@@ -189,8 +189,8 @@ static void big_load_init(void)
 {
     big_bytes = 0;
     for (gex_Rank_t r = 0; r < job.size; r++) {
-        const size_t reply = gex_AM_MaxReplyMedium(job.tm, r, GEX_EVENT_NOW, 0, 1);
-        const size_t request = gex_AM_MaxRequestMedium(job.tm, r, GEX_EVENT_NOW, 0, 2);
+        const size_t reply = gex_AM_MaxReplyMedium(job.am, r, GEX_EVENT_NOW, 0, 1);
+        const size_t request = gex_AM_MaxRequestMedium(job.am, r, GEX_EVENT_NOW, 0, 2);
 
         big_bytes = reply > big_bytes ? reply : big_bytes;
         big_bytes = request > big_bytes ? request : big_bytes;
@@ -207,10 +207,10 @@ static void test_deadlock(void)
     ledgers_open(each);
     for (uint64_t i = 0; i < each; i++) {
         for (gex_Rank_t r = 0; r < job.size; r++) {
-            const size_t request = gex_AM_MaxRequestMedium(job.tm, r, GEX_EVENT_NOW, 0, 2);
-            const size_t reply = gex_AM_MaxReplyMedium(job.tm, r, GEX_EVENT_NOW, 0, 1);
+            const size_t request = gex_AM_MaxRequestMedium(job.am, r, GEX_EVENT_NOW, 0, 2);
+            const size_t reply = gex_AM_MaxReplyMedium(job.am, r, GEX_EVENT_NOW, 0, 1);
 
-            gex_AM_RequestMedium2(job.tm, r, entries[BIG_REQUEST].gex_index, big_load, request,
+            gex_AM_RequestMedium2(job.am, r, entries[BIG_REQUEST].gex_index, big_load, request,
                                   GEX_EVENT_NOW, 0, (gex_AM_Arg_t)i, (gex_AM_Arg_t)reply);
         }
     }
@@ -247,7 +247,7 @@ static void on_total(gex_Token_t token, gex_AM_Arg_t count)
  * ranks and checks that there are no more. */
 static void report_total(gex_Rank_t target, uint64_t count)
 {
-    gex_AM_RequestShort1(job.tm, target, entries[TOTAL].gex_index, 0, (gex_AM_Arg_t)count);
+    gex_AM_RequestShort1(job.am, target, entries[TOTAL].gex_index, 0, (gex_AM_Arg_t)count);
     if (job.rank == target) {
         GASNET_BLOCKUNTIL(atomic_load(&announcements) == job.size);
         GASNET_BLOCKUNTIL(atomic_load(&asked.count) >= atomic_load(&announced));
@@ -271,11 +271,11 @@ static void test_sleeper(void)
         conform_nap(SLEEP_MS);
     for (int i = 0; i < SLEEP_SENDS; i++) {
         if (i % 4 != 0) {
-            gex_AM_RequestShort1(job.tm, target, entries[COUNT_SHORT].gex_index, 0, i);
+            gex_AM_RequestShort1(job.am, target, entries[COUNT_SHORT].gex_index, 0, i);
             continue;
         }
         conform_fill(load, sizeof(load), conform_mix(job.rank, (uint32_t)i, 10));
-        gex_AM_RequestMedium1(job.tm, target, entries[COUNT_LOAD].gex_index, load, sizeof(load),
+        gex_AM_RequestMedium1(job.am, target, entries[COUNT_LOAD].gex_index, load, sizeof(load),
                               GEX_EVENT_NOW, 0, i);
     }
     report_total(target, SLEEP_SENDS);
@@ -337,11 +337,11 @@ static void test_immediate_retry(void)
             const gex_AM_Index_t handler = entries[FLOOD_SHORT].gex_index;
             const gex_AM_Arg_t a = (gex_AM_Arg_t)i;
 
-            if (gex_AM_RequestShort1(job.tm, r, handler, GEX_FLAG_IMMEDIATE, a) == 0)
+            if (gex_AM_RequestShort1(job.am, r, handler, GEX_FLAG_IMMEDIATE, a) == 0)
                 continue;
             gasnet_AMPoll();
-            if (gex_AM_RequestShort1(job.tm, r, handler, GEX_FLAG_IMMEDIATE, a) != 0)
-                gex_AM_RequestShort1(job.tm, r, handler, 0, a);
+            if (gex_AM_RequestShort1(job.am, r, handler, GEX_FLAG_IMMEDIATE, a) != 0)
+                gex_AM_RequestShort1(job.am, r, handler, 0, a);
         }
     }
     ledgers_close(each * job.size);

@@ -71,7 +71,7 @@ void conform_handler_setup(void)
 {
     register_around();
     register_late();
-    CHECK(gex_EP_RegisterHandlers(job.ep, NULL, 0) == GASNET_OK, "an empty table is legal");
+    CHECK(gex_EP_RegisterHandlers(job.am_ep, NULL, 0) == GASNET_OK, "an empty table is legal");
 }
 
 static void test_handlers(void)
@@ -84,7 +84,7 @@ static void test_handlers(void)
     for (gex_Rank_t r = 0; r < job.size; r++) {
         for (int i = 0; i < 4; i++) {
             for (int times = 0; times <= i; times++)
-                gex_AM_RequestShort0(job.tm, r, indices[i], 0);
+                gex_AM_RequestShort0(job.am, r, indices[i], 0);
         }
     }
     for (int i = 0; i < 4; i++) {

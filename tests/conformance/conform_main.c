@@ -139,9 +139,30 @@ static void job_join(int *argc, char ***argv)
 }
 #endif
 
+/* Makes endpoints up to this index, which gets active messages and the segment of endpoint 0. */
+static void use_endpoint(unsigned index)
+{
+    int err = GASNET_OK;
+
+    while (err == GASNET_OK && gex_EP_QueryIndex(job.am_ep) < index)
+        err = gex_EP_Create(&job.am_ep, job.client, GEX_EP_CAPABILITY_ALL, 0);
+    CHECK(err == GASNET_OK, "gex_EP_Create must return GASNET_OK, but returned %d", err);
+    err = gex_EP_BindSegment(job.am_ep, job.segment, 0);
+    CHECK(err == GASNET_OK, "gex_EP_BindSegment must return GASNET_OK, but returned %d", err);
+    err = gex_EP_PublishBoundSegment(job.tm, &job.am_ep, 1, 0);
+    CHECK(err == GASNET_OK, "gex_EP_PublishBoundSegment must return GASNET_OK, not %d", err);
+    job.am = gex_TM_Pair(job.am_ep, (gex_EP_Index_t)index);
+}
+
 static void suite_start(int *argc, char ***argv)
 {
+    const char *endpoint = getenv("CONFORM_ENDPOINT");
+
     job_join(argc, argv);
+    job.am_ep = job.ep;
+    job.am = job.tm;
+    if (endpoint != NULL)
+        use_endpoint((unsigned)atoi(endpoint));
     CHECK(job.size <= 64, "the suite runs with up to 64 ranks, not with %u", (unsigned)job.size);
     find_segments();
     conform_argn_setup();

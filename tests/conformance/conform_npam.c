@@ -49,9 +49,9 @@ typedef struct {
 static gex_AM_SrcDesc_t prepare_request(gex_Rank_t to, const prepare_t *prep)
 {
     if (prep->cat == ARGN_MEDIUM)
-        return gex_AM_PrepareRequestMedium(job.tm, to, prep->own, prep->least, prep->most, prep->lc,
+        return gex_AM_PrepareRequestMedium(job.am, to, prep->own, prep->least, prep->most, prep->lc,
                                            prep->flags, ARGS);
-    return gex_AM_PrepareRequestLong(job.tm, to, prep->own, prep->least, prep->most, prep->dest,
+    return gex_AM_PrepareRequestLong(job.am, to, prep->own, prep->least, prep->most, prep->dest,
                                      prep->lc, prep->flags, ARGS);
 }
 
@@ -196,8 +196,8 @@ static size_t least_limit(const prepare_t *prep, gex_Rank_t to)
     const gex_Flags_t flag =
         prep->own != NULL ? GEX_FLAG_AM_PREPARE_LEAST_CLIENT : GEX_FLAG_AM_PREPARE_LEAST_ALLOC;
     const size_t max = prep->cat == ARGN_MEDIUM
-                           ? gex_AM_MaxRequestMedium(job.tm, to, prep->lc, flag, ARGS)
-                           : gex_AM_MaxRequestLong(job.tm, to, prep->lc, flag, ARGS);
+                           ? gex_AM_MaxRequestMedium(job.am, to, prep->lc, flag, ARGS)
+                           : gex_AM_MaxRequestLong(job.am, to, prep->lc, flag, ARGS);
     const size_t room = conform_slot_size() - 16;
 
     return max < room ? max : room;

@@ -63,7 +63,7 @@ static void ping_pong(int pings)
     atomic_store(&pongs, 0);
     conform_barrier();
     for (int i = 0; i < pings; i++) {
-        gex_AM_RequestShort1(job.tm, (job.rank + 1) % job.size, entries[PING].gex_index, 0, i);
+        gex_AM_RequestShort1(job.am, (job.rank + 1) % job.size, entries[PING].gex_index, 0, i);
         GASNET_BLOCKUNTIL(atomic_load(&pongs) == (uint64_t)i + 1);
     }
     conform_barrier();
@@ -84,7 +84,7 @@ static void pass_turns(void)
         if (lap == 5 && job.rank == 0)
             conform_nap(20); /* long enough for waiting ranks to block */
         if (turn + 1 < laps * job.size)
-            gex_AM_RequestShort1(job.tm, (job.rank + 1) % job.size, entries[TURN].gex_index, 0,
+            gex_AM_RequestShort1(job.am, (job.rank + 1) % job.size, entries[TURN].gex_index, 0,
                                  (gex_AM_Arg_t)(turn + 1));
     }
     conform_barrier();
@@ -183,7 +183,7 @@ static void test_hsl(void)
     atomic_store(&locked_answers, 0);
     conform_barrier();
     for (int i = 0; i < LOCKED; i++) {
-        gex_AM_RequestShort1(job.tm, (job.rank + (gex_Rank_t)(i / 2)) % job.size,
+        gex_AM_RequestShort1(job.am, (job.rank + (gex_Rank_t)(i / 2)) % job.size,
                              entries[LOCKED_ADD].gex_index, 0, i);
         add_locked(&static_lock, &static_total, i % 2);
         add_locked(&made_lock, &made_total, i % 3);

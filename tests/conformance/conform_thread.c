@@ -131,15 +131,15 @@ static void send_request(int me, int i, unsigned char *load)
     switch (i % 4) {
     case 0:
         conform_fill(load, nbytes, load_key(job.rank, me, i));
-        gex_AM_RequestMedium2(job.tm, to, medium, load, nbytes, GEX_EVENT_NOW, 0, me, i);
+        gex_AM_RequestMedium2(job.am, to, medium, load, nbytes, GEX_EVENT_NOW, 0, me, i);
         return;
     case 1:
-        sd = gex_AM_PrepareRequestMedium(job.tm, to, NULL, nbytes + 1, nbytes + 1, NULL, 0, 2);
+        sd = gex_AM_PrepareRequestMedium(job.am, to, NULL, nbytes + 1, nbytes + 1, NULL, 0, 2);
         conform_fill(gex_AM_SrcDescAddr(sd), nbytes + 1, load_key(job.rank, me, i));
         gex_AM_CommitRequestMedium2(sd, medium, nbytes + 1, me, i);
         return;
     default:
-        gex_AM_RequestShort2(job.tm, to, entries[COUNT_SHORT].gex_index, 0, me, i);
+        gex_AM_RequestShort2(job.am, to, entries[COUNT_SHORT].gex_index, 0, me, i);
     }
 }
 
@@ -375,7 +375,7 @@ static void *hsl_body(void *arg)
     for (int i = 0; i < LOCKED / job.threads; i++) {
         add_locked((i + me) % 8 == 0);
         if (i % 10 == 0)
-            gex_AM_RequestShort0(job.tm, (job.rank + 1) % job.size, entries[LOCK_REQUEST].gex_index,
+            gex_AM_RequestShort0(job.am, (job.rank + 1) % job.size, entries[LOCK_REQUEST].gex_index,
                                  0);
     }
     return NULL;
@@ -442,7 +442,7 @@ static void *churn_body(void *arg)
     uint64_t word = conform_mix(job.rank, number, 12), back = 0;
     gex_Event_t event;
 
-    gex_AM_RequestShort2(job.tm, to, entries[COUNT_SHORT].gex_index, 0, 0, 0);
+    gex_AM_RequestShort2(job.am, to, entries[COUNT_SHORT].gex_index, 0, 0, 0);
     event = gex_RMA_PutNB(job.tm, to, dest, &word, 8, GEX_EVENT_DEFER, 0);
     gex_RMA_PutNBI(job.tm, to, dest + 1, &word, 8, GEX_EVENT_DEFER, 0);
     gex_Event_Wait(event);

@@ -33,7 +33,7 @@ static struct {
     unsigned puts_left;   // puts that were incomplete when the newest message was sent
     unsigned polls_of[4]; // number of polls, by their argument (AQ_POLL_...)
     aq_am_t am;
-    int32_t args[AQ_AM_MAX_ARGS];
+    int32_t args[AQ_HANDLER_MAX_ARGS];
     void *link;
 } posted;
 
@@ -140,7 +140,7 @@ static void add_handler(unsigned index, gex_AM_Fn_t fn, gex_Flags_t category, un
 
 static struct {
     unsigned calls, nargs;
-    gex_AM_Arg_t args[AQ_AM_MAX_ARGS];
+    gex_AM_Arg_t args[AQ_HANDLER_MAX_ARGS];
     void *payload;
     size_t nbytes;
     gex_Token_Info_t info;
@@ -199,10 +199,10 @@ static const gex_AM_Fn_t takers[][2] = {PAIR(0),  PAIR(1),  PAIR(2),  PAIR(3),  
 
 static void deliver_one(unsigned category, unsigned nargs, bool reply)
 {
-    static int32_t args[AQ_AM_MAX_ARGS];
+    static int32_t args[AQ_HANDLER_MAX_ARGS];
     static char payload[24];
     bool is_short = category == AQ_AM_SHORT;
-    for (unsigned i = 0; i < AQ_AM_MAX_ARGS; i++)
+    for (unsigned i = 0; i < AQ_HANDLER_MAX_ARGS; i++)
         args[i] = (int32_t)(0x80000001u * (i + 1) - nargs - category);
     memset(&received, 0, sizeof received);
     unsigned index = 100 + 2 * nargs + !is_short;
@@ -222,7 +222,7 @@ static void deliver_one(unsigned category, unsigned nargs, bool reply)
     assert_int_equal(received.nbytes, arrival.nbytes);
     assert_int_equal(received.info.gex_srcrank, FAR);
     assert_ptr_equal(received.info.gex_ep, &aq_endpoint);
-    assert_ptr_equal(received.info.gex_entry, &aq_endpoint.handlers[index]);
+    assert_ptr_equal(received.info.gex_entry, &aq_handlers.entry[index]);
     assert_int_equal(!!received.info.gex_is_req, !reply);
     assert_int_equal(!!received.info.gex_is_long, category == AQ_AM_LONG);
 }
@@ -230,7 +230,7 @@ static void deliver_one(unsigned category, unsigned nargs, bool reply)
 static void test_deliver(void **state)
 {
     (void)state;
-    for (unsigned nargs = 0; nargs <= AQ_AM_MAX_ARGS; nargs++) {
+    for (unsigned nargs = 0; nargs <= AQ_HANDLER_MAX_ARGS; nargs++) {
         add_handler(100 + 2 * nargs, takers[nargs][0], GEX_FLAG_AM_SHORT, nargs);
         add_handler(101 + 2 * nargs, takers[nargs][1], GEX_FLAG_AM_MEDLONG, nargs);
         for (unsigned category = AQ_AM_SHORT; category <= AQ_AM_LONG; category++) {
@@ -238,7 +238,7 @@ static void test_deliver(void **state)
             deliver_one(category, nargs, true);
         }
     }
-    assert_int_equal(gex_AM_MaxArgs(), AQ_AM_MAX_ARGS);
+    assert_int_equal(gex_AM_MaxArgs(), AQ_HANDLER_MAX_ARGS);
 }
 
 // ---- sending: what the conduit is asked to send ----
@@ -445,10 +445,10 @@ static void test_reply_immediate(void **state)
 static void test_here(void **state)
 {
     (void)state;
-    assert_ptr_equal(aq_am_map_local(0, dest), dest);
-    assert_ptr_equal(aq_am_map_local(MAPPED, dest), (char *)dest + SHIFT);
-    assert_null(aq_am_map_local(FAR, dest));
-    assert_null(aq_am_map_local(RANKS, dest));
+    assert_ptr_equal(aq_am_map_local(0, 0, dest), dest);
+    assert_ptr_equal(aq_am_map_local(MAPPED, 0, dest), (char *)dest + SHIFT);
+    assert_null(aq_am_map_local(FAR, 0, dest));
+    assert_null(aq_am_map_local(RANKS, 0, dest));
 }
 
 int main(void)

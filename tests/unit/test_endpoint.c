@@ -16,12 +16,15 @@
 
 enum { FIRST = GEX_AM_INDEX_BASE, LAST = AQ_HANDLERS - 1, PLACES = AQ_HANDLERS - FIRST };
 
+static aq_handlers_t handlers;
 static struct gex_ep ep;
 
 static int clear_endpoint(void **state)
 {
     (void)state;
     memset(&ep, 0, sizeof ep);
+    memset(&handlers, 0, sizeof handlers);
+    ep.handlers = &handlers;
     ep.capabilities = GEX_EP_CAPABILITY_ALL;
     aq_job.size = 1;
     return 0;
@@ -45,7 +48,7 @@ static unsigned count_registered(void)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < AQ_HANDLERS; i++)
-        count += ep.handlers[i].gex_fnptr != NULL;
+        count += ep.handlers->entry[i].gex_fnptr != NULL;
     return count;
 }
 
@@ -65,7 +68,7 @@ static void test_fixed(void **state)
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 3), GASNET_OK);
     assert_int_equal(count_registered(), 3);
     for (unsigned i = 0; i < 3; i++) {
-        const gex_AM_Entry_t *got = &ep.handlers[table[i].gex_index];
+        const gex_AM_Entry_t *got = &ep.handlers->entry[table[i].gex_index];
         assert_true(got->gex_fnptr == table[i].gex_fnptr);
         assert_int_equal(got->gex_index, table[i].gex_index);
         assert_int_equal(got->gex_flags, table[i].gex_flags);
@@ -87,8 +90,8 @@ static void test_chosen(void **state)
     assert_int_equal(table[2].gex_index, LAST - 3);
     assert_int_equal(table[4].gex_index, LAST - 4);
     for (unsigned i = 0; i < 5; i++) {
-        assert_true(ep.handlers[table[i].gex_index].gex_fnptr == table[i].gex_fnptr);
-        assert_int_equal(ep.handlers[table[i].gex_index].gex_index, table[i].gex_index);
+        assert_true(ep.handlers->entry[table[i].gex_index].gex_fnptr == table[i].gex_fnptr);
+        assert_int_equal(ep.handlers->entry[table[i].gex_index].gex_index, table[i].gex_index);
     }
     gex_AM_Entry_t later = make_entry(0, handler_b);
     assert_int_equal(gex_EP_RegisterHandlers(&ep, &later, 1), GASNET_OK);
@@ -100,10 +103,10 @@ static void test_doubled(void **state)
     (void)state;
     assert_int_equal(register_one(100, handler_a), GASNET_OK);
     assert_int_equal(register_one(100, handler_b), GASNET_ERR_BAD_ARG);
-    assert_true(ep.handlers[100].gex_fnptr == handler_a);
+    assert_true(ep.handlers->entry[100].gex_fnptr == handler_a);
     gex_AM_Entry_t table[] = {make_entry(101, handler_a), make_entry(101, handler_b)};
     assert_int_equal(gex_EP_RegisterHandlers(&ep, table, 2), GASNET_ERR_BAD_ARG);
-    assert_true(ep.handlers[101].gex_fnptr == handler_a);
+    assert_true(ep.handlers->entry[101].gex_fnptr == handler_a);
 }
 
 static void test_reserved(void **state)
@@ -129,7 +132,7 @@ static void test_full(void **state)
     assert_int_equal(more.gex_index, 0);
     assert_int_equal(count_registered(), PLACES);
     for (unsigned i = 0; i < FIRST; i++)
-        assert_null(ep.handlers[i].gex_fnptr);
+        assert_null(ep.handlers->entry[i].gex_fnptr);
 }
 
 // A debug build refuses entries that violate the specification.

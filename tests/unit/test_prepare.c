@@ -175,7 +175,7 @@ static void test_reply_route(void **state)
     const aq_return_path_t path = {
         .conduit = aq_job.conduits[0], .link = &link, .cookie = UINT64_C(1) << 63 | 5};
     const aq_arrival_t arrival = {.path = &path, .handler = 200, .category = AQ_AM_SHORT};
-    struct aq_token token = {&arrival, false};
+    struct aq_token token = {.arrival = &arrival};
     gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(&token, NULL, 8, 48, NULL, 0, 0);
     assert_route(&link, path.cookie);
     gex_AM_CommitReplyMedium(sd, 200, 5);
@@ -194,7 +194,7 @@ static void test_reply_route(void **state)
 static void reply_meanwhile(void)
 {
     const aq_arrival_t arrival = {.source = 0, .handler = 200, .category = AQ_AM_SHORT};
-    struct aq_token token = {&arrival, false};
+    struct aq_token token = {.arrival = &arrival};
     aq_thread_handler_depth++;
     gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(&token, "a reply", 1, 8, GEX_EVENT_NOW, 0, 3);
     assert_string_equal(gex_AM_SrcDescAddr(sd), "a reply");

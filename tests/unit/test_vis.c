@@ -332,7 +332,7 @@ static void a_get_asks_for_full_messages(void **state)
     assert_int_equal(count_pending(), 4);
     forget_pending();
     const aq_arrival_t answer = {.source = FAR};
-    struct aq_token token = {&answer, false};
+    struct aq_token token = {.arrival = &answer};
     for (unsigned i = 0; i < 4; i++)
         free(aq_pending_end(AQ_PENDING_VIS_GET, &token, post.asked[i]).context);
 }

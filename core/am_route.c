@@ -1,0 +1,66 @@
+#include "am_route.h"
+
+#include <string.h>
+
+#include "fatal.h"
+
+// The first argument: to (12 bits), from (12 bits), handler (8 bits).
+enum { ENDPOINT_BITS = 12, HANDLER_BITS = 8 };
+
+_Static_assert(GASNET_MAXEPS <= 1 << ENDPOINT_BITS, "the index of an endpoint fits into a route");
+_Static_assert(AQ_HANDLERS <= 1 << HANDLER_BITS, "a handler fits into a route");
+
+static uint32_t route_pack(aq_route_t route, unsigned handler)
+{
+    return ((uint32_t)route.to << ENDPOINT_BITS | route.from) << HANDLER_BITS | handler;
+}
+
+static aq_route_t route_unpack(uint32_t word)
+{
+    const uint32_t mask = (1u << ENDPOINT_BITS) - 1;
+    return (aq_route_t){.from = (gex_EP_Index_t)(word >> HANDLER_BITS & mask),
+                        .to = (gex_EP_Index_t)(word >> (HANDLER_BITS + ENDPOINT_BITS))};
+}
+
+void aq_route_wrap(aq_route_t route, aq_am_t *am, int32_t args[AQ_AM_MAX_ARGS])
+{
+    args[0] = (int32_t)route_pack(route, am->handler);
+    if (am->nargs)
+        memcpy(args + 1, am->args, am->nargs * sizeof *args);
+    am->args = args;
+    am->nargs++;
+    am->handler = AQ_HANDLER_ROUTE;
+}
+
+// A peer may name an endpoint that this process has not created yet, or never creates. Neither
+// process needs to end for it.
+static bool has_messages(const aq_arrival_t *inner, aq_route_t route)
+{
+    const gex_EP_t ep = aq_endpoint_at(route.to);
+    if (ep && ep->handlers)
+        return true;
+    aq_log_error(
+        "a message from endpoint %u of rank %u to handler %u of endpoint %u is dropped: %s",
+        route.from, inner->source, inner->handler, route.to,
+        ep ? "that endpoint was created without GEX_EP_CAPABILITY_AM"
+           : "this process has created no such endpoint; create it, and synchronize, "
+             "before peers send to it");
+    return false;
+}
+
+bool aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route)
+{
+    if (!arrival->nargs || arrival->category > AQ_AM_LONG)
+        aq_fatal("a message of rank %u to a further endpoint is none: category %u, %u arguments",
+                 arrival->source, arrival->category, arrival->nargs);
+    const uint32_t word = (uint32_t)arrival->args[0];
+    *route = route_unpack(word);
+    *inner = *arrival;
+    inner->args = arrival->args + 1;
+    inner->nargs--;
+    inner->handler = (uint8_t)(word & ((1u << HANDLER_BITS) - 1));
+    if (inner->handler < GEX_AM_INDEX_BASE)
+        aq_fatal("a message from endpoint %u of rank %u names handler %u, which is not a client's",
+                 route->from, arrival->source, inner->handler);
+    return has_messages(inner, *route);
+}

@@ -1,0 +1,30 @@
+// Messages from or to further endpoints.
+//
+// Conduits receive for endpoint 0. A message between other endpoints travels as a message to the
+// library's handler AQ_HANDLER_ROUTE of endpoint 0. Its first argument is the route: both endpoints
+// and the handler of the client. The arguments of the client follow, and the payload is the same.
+//
+//     client  -> am.c -> aq_route_wrap -> conduit ~~~> conduit -> aq_am_deliver -> aq_route_read
+//                                                       handler of the endpoint <----+
+#ifndef AQ_AM_ROUTE_H
+#define AQ_AM_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conduit.h"
+#include "endpoint.h"
+#include "route.h"
+
+enum { AQ_HANDLER_ROUTE = GEX_AM_INDEX_BASE - 3 };
+
+// Turns a message with the client's handler and arguments into one with a route. args becomes the
+// arguments of the message and has to live as long as the message.
+void aq_route_wrap(aq_route_t route, aq_am_t *am, int32_t args[AQ_AM_MAX_ARGS]);
+
+// Reads a message to AQ_HANDLER_ROUTE: fills in *inner, the client's message, and *route. Returns
+// false, logged, if this process has no such endpoint with active messages: then the message is
+// dropped. Ends the job if the message is none that a correct peer sends.
+bool aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route);
+
+#endif
