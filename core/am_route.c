@@ -1,11 +1,14 @@
 #include "am_route.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "fatal.h"
 
 // The first argument: to (12 bits), from (12 bits), handler (8 bits).
 enum { ENDPOINT_BITS = 12, HANDLER_BITS = 8 };
+
+enum { LOGGED_MOST = 4 }; // messages that were dropped, of which each is logged
 
 _Static_assert(GASNET_MAXEPS <= 1 << ENDPOINT_BITS, "the index of an endpoint fits into a route");
 _Static_assert(AQ_HANDLERS <= 1 << HANDLER_BITS, "a handler fits into a route");
@@ -32,19 +35,28 @@ void aq_route_wrap(aq_route_t route, aq_am_t *am, int32_t args[AQ_AM_MAX_ARGS])
     am->handler = AQ_HANDLER_ROUTE;
 }
 
+static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char *why)
+{
+    static atomic_uint dropped;
+    const unsigned before = atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+    if (before < LOGGED_MOST)
+        aq_log_error("a message from endpoint %u of rank %u to handler %u of endpoint %u is "
+                     "dropped: %s%s",
+                     route.from, inner->source, inner->handler, route.to, why,
+                     before + 1 < LOGGED_MOST ? "" : " (further ones are not logged)");
+}
+
 // A peer may name an endpoint that this process has not created yet, or never creates. Neither
 // process needs to end for it.
-static bool has_messages(const aq_arrival_t *inner, aq_route_t route)
+static bool can_receive(const aq_arrival_t *inner, aq_route_t route)
 {
     const gex_EP_t ep = aq_endpoint_at(route.to);
     if (ep && ep->handlers)
         return true;
-    aq_log_error(
-        "a message from endpoint %u of rank %u to handler %u of endpoint %u is dropped: %s",
-        route.from, inner->source, inner->handler, route.to,
-        ep ? "that endpoint was created without GEX_EP_CAPABILITY_AM"
-           : "this process has created no such endpoint; create it, and synchronize, "
-             "before peers send to it");
+    log_dropped(inner, route,
+                ep ? "that endpoint was created without GEX_EP_CAPABILITY_AM"
+                   : "this process has created no such endpoint; create it, and synchronize, "
+                     "before peers send to it");
     return false;
 }
 
@@ -62,5 +74,5 @@ bool aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t 
     if (inner->handler < GEX_AM_INDEX_BASE)
         aq_fatal("a message from endpoint %u of rank %u names handler %u, which is not a client's",
                  route->from, arrival->source, inner->handler);
-    return has_messages(inner, *route);
+    return can_receive(inner, *route);
 }

@@ -55,6 +55,16 @@ on_fake()
         env GASNET_CONDUIT=fake GASNET_SUPERNODE_MAXSIZE="${GASNET_SUPERNODE_MAXSIZE:-1}" "$@"
 }
 
+# Runs the subtests on active messages at endpoint $1; the other words start the conformance program.
+at_endpoint()
+{
+    local endpoint=$1
+    shift
+    CONFORM_ENDPOINT=$endpoint "$@" handlers am_args am_infer am_medium am_long am_long_zero am_token am_reply_event \
+        am_flood_short am_flood_mixed am_deadlock am_sleeper am_immediate am_immediate_retry npam_args npam_sizes \
+        npam_many npam_cancel npam_immediate barrier_am barrier_serves blockuntil
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()

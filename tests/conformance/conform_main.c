@@ -12,10 +12,11 @@
 #include <string.h>
 
 static const conform_test_t *const test_tables[] = {
+    conform_endpoint_tests,
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
 #else
-    conform_query_tests,   conform_team_tests,
+    conform_query_tests,    conform_team_tests,
 #endif
     conform_handler_tests,    conform_am_tests,          conform_flood_tests,
     conform_npam_tests,       conform_rma_tests,         conform_event_tests,
