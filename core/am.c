@@ -398,8 +398,8 @@ static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
     return token->replied;
 }
 
-// Delivers a message that has a route, or whose handler is registered for several shapes, or refuses
-// the message.
+// Delivers a message that has a route, or whose handler is registered for several shapes, or
+// refuses the message.
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
     aq_arrival_t inner;

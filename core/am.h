@@ -41,9 +41,9 @@ int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags);
 // later poll sends them. The call that finds 0 in *mark sets *mark.
 bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark);
 
-// Sends the reply of a request's handler, with the cookie of the request in am->cookie. A reply that
-// needs a route is wrapped already. Blocks for room and polls for replies; if flags has IMMEDIATE,
-// returns non-zero instead.
+// Sends the reply of a request's handler, with the cookie of the request in am->cookie. A reply
+// that needs a route is wrapped already. Blocks for room and polls for replies; if flags has
+// IMMEDIATE, returns non-zero instead.
 int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags);
 
 // The conduit and the link by which a message reaches a peer.
@@ -81,8 +81,8 @@ size_t aq_am_long_limit(bool reply, gex_EP_Index_t to);
 // Calls a handler with the arguments of the message.
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);
 
-// Returns the address in this process of dest, an address in the segment of an endpoint of a rank, or
-// NULL if the segment is not mapped.
+// Returns the address in this process of dest, an address in the segment of an endpoint of a rank,
+// or NULL if the segment is not mapped.
 void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest);
 
 // Checks of a debug build, shared with the negotiated-payload calls.
