@@ -205,11 +205,17 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 
 // ---- further endpoints (API: "Memory Kinds", chapter 3) ----
 
-// Creates an endpoint of this process. Indices count from 1 in the order of the calls. Only the
-// primordial endpoint has all capabilities; the others can have RMA and VIS, and peers reach the
-// memory bound to them with gex_TM_Pair. Returns GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0
-// or has other bits; GASNET_ERR_RESOURCE if GASNET_MAXEPS endpoints exist. Endpoints live as long
-// as the process. Local.
+// Creates an endpoint of this process. Indices count from 1 in the order of the calls. Peers name
+// the endpoint with gex_TM_Pair: its bound memory by RMA and VIS, and its handlers by active
+// messages. COLL and AD are accepted but have no use yet, since teams consist of primordial
+// endpoints. Returns GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0 or has other bits;
+// GASNET_ERR_RESOURCE if GASNET_MAXEPS endpoints exist or memory is out (with AM an endpoint takes
+// 17 KB). Endpoints live as long as the process. Local.
+//
+// A message to an endpoint that its process has not created, or has created without AM, is dropped,
+// and that process logs it. A Long to a further endpoint is at most gex_AM_MaxRequestLong(pair,
+// ...) bytes, or gex_Token_MaxReplyLong(token, ...): less than gex_AM_LUBRequestLong() where ranks
+// share memory, since only segments of primordial endpoints are mapped.
 AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                          gex_Flags_t flags);
 // Binds a segment to an endpoint that has none. ep may not be the primordial endpoint, whose
