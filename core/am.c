@@ -24,7 +24,7 @@ void aq_am_check_payload(const char *call, uint32_t jobrank, gex_EP_Index_t ep, 
         check_size(call, am, aq_job.max_medium);
     if (am->category != AQ_AM_LONG)
         return;
-    check_size(call, am, aq_am_long_limit(am->reply, ep));
+    check_size(call, am, am->reply ? aq_job.max_long : aq_job.max_long_request);
     aq_segment_check(call, category_names[am->category], jobrank, ep, am->dest, am->nbytes);
 }
 
@@ -66,68 +66,6 @@ void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest)
 {
     intptr_t shift = jobrank < aq_job.size ? aq_team_shift(jobrank, ep) : AQ_UNMAPPED;
     return shift & 1 ? NULL : (void *)((uintptr_t)dest + (uintptr_t)shift);
-}
-
-static void __attribute__((noreturn, cold)) send_failed(uint32_t jobrank, aq_status_t status)
-{
-    aq_fatal("sending to rank %u failed: %s", jobrank, aq_status_name(status));
-}
-
-typedef struct send_attempt {
-    aq_am_route_t route;
-    const aq_am_t *am;
-} send_attempt_t;
-
-static aq_status_t send_attempt(void *context)
-{
-    const send_attempt_t *attempt = context;
-    return attempt->route.conduit->ops->send(attempt->route.conduit, attempt->route.link,
-                                             attempt->am);
-}
-
-// Called after a first attempt without success. Returns non-zero if flags has IMMEDIATE and there
-// is no room. A reply waits without running requests, because the handler that sends the reply may
-// not be entered again.
-static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flags,
-                      aq_status_t status)
-{
-    if (status == AQ_AGAIN)
-        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, attempt.am->reply), jobrank);
-    if (status == AQ_AGAIN)
-        return 1;
-    if (status != AQ_OK)
-        send_failed(jobrank, status);
-    return 0;
-}
-
-static __attribute__((noinline, cold)) int request_again(uint32_t jobrank, const aq_am_t *am,
-                                                         gex_Flags_t flags, aq_status_t status)
-{
-    return send_again((send_attempt_t){aq_am_request_route(jobrank), am}, jobrank, flags, status);
-}
-
-static __attribute__((noinline, cold)) int reply_again(const aq_arrival_t *request, aq_am_t *am,
-                                                       gex_Flags_t flags, aq_status_t status)
-{
-    return send_again((send_attempt_t){aq_am_reply_route(request, am), am}, request->source, flags,
-                      status);
-}
-
-static inline __attribute__((always_inline)) int send_request(uint32_t jobrank, const aq_am_t *am,
-                                                              gex_Flags_t flags)
-{
-    send_attempt_t attempt = {aq_am_request_route(jobrank), am};
-    const aq_status_t status = send_attempt(&attempt);
-    if (__builtin_expect(status != AQ_OK, 0))
-        return request_again(jobrank, am, flags, status);
-    if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll_sending(); // a client that only sends still serves other ranks
-    return 0;
-}
-
-int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
-{
-    return send_request(jobrank, am, flags);
 }
 
 static void wait_for_zero(const atomic_uint *pending, uint32_t jobrank)
@@ -177,148 +115,6 @@ bool aq_am_requests_flushed(uint32_t jobrank, uint64_t *mark)
     aq_conduit_t *conduit = aq_link_conduit(link);
     return !conduit->ops->requests_flushed ||
            conduit->ops->requests_flushed(conduit, aq_link_pointer(link), mark);
-}
-
-int aq_am_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
-{
-    send_attempt_t attempt = {aq_am_reply_route(token->arrival, am), am};
-    const aq_status_t status = send_attempt(&attempt);
-    if (__builtin_expect(status != AQ_OK, 0) && reply_again(token->arrival, am, flags, status))
-        return 1;
-    token->replied = true;
-    return 0;
-}
-
-// Sends a client's request in a team that has a list of members or a route.
-static __attribute__((noinline)) int request_in_team(const aq_team_t *team, uint32_t jobrank,
-                                                     aq_am_t *am, gex_Flags_t flags)
-{
-    int32_t args[AQ_AM_MAX_ARGS];
-    if (aq_route_needed(team->route))
-        aq_route_wrap(team->route, am, args);
-    return am->category == AQ_AM_LONG ? aq_am_request_long(jobrank, am, flags)
-                                      : aq_am_request(jobrank, am, flags);
-}
-
-static __attribute__((noinline)) int reply_routed(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
-{
-    int32_t args[AQ_AM_MAX_ARGS];
-    aq_route_wrap(aq_token_reply_route(token), am, args);
-    return aq_am_reply(token, am, flags);
-}
-
-static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
-{
-    if (__builtin_expect(aq_route_needed(token->route), 0))
-        return reply_routed(token, am, flags);
-    return aq_am_reply(token, am, flags);
-}
-
-static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
-{
-    const aq_team_t *team = aq_team_of(tm);
-    if (team->members)
-        return request_in_team(team, team->members[rank], am, flags);
-    return send_request(rank, am, flags);
-}
-
-int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,
-                         unsigned nargs, const gex_AM_Arg_t *args)
-{
-    aq_am_t am = {
-        .args = args, .category = AQ_AM_SHORT, .handler = handler, .nargs = (uint8_t)nargs};
-    if (AQ_CHECKS)
-        aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    return request_by_route(tm, rank, &am, flags);
-}
-
-int aq_api_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
-                          size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
-                          const gex_AM_Arg_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .payload = src,
-                  .nbytes = nbytes,
-                  .category = AQ_AM_MEDIUM,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs};
-    if (AQ_CHECKS)
-        aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    int no_op = request_by_route(tm, rank, &am, flags);
-    aq_api_lc_done(lc_opt);
-    return no_op;
-}
-
-int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
-                        size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
-                        unsigned nargs, const gex_AM_Arg_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .payload = src,
-                  .nbytes = nbytes,
-                  .dest = dest,
-                  .category = AQ_AM_LONG,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs};
-    if (AQ_CHECKS)
-        aq_am_check_request("gex_AM_Request", tm, rank, &am);
-    const aq_team_t *team = aq_team_of(tm);
-    const uint32_t jobrank = aq_team_jobrank(team, rank);
-    am.dest_mapped = aq_am_map_local(jobrank, team->route.to, dest);
-    int no_op = request_in_team(team, jobrank, &am, flags);
-    aq_api_lc_done(lc_opt);
-    return no_op;
-}
-
-int aq_api_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
-                       const gex_AM_Arg_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .category = AQ_AM_SHORT,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs,
-                  .reply = true};
-    if (AQ_CHECKS)
-        aq_am_check_reply("gex_AM_Reply", token, &am);
-    return reply_by_route(token, &am, flags);
-}
-
-int aq_api_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
-                        gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
-                        const gex_AM_Arg_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .payload = src,
-                  .nbytes = nbytes,
-                  .category = AQ_AM_MEDIUM,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs,
-                  .reply = true};
-    if (AQ_CHECKS)
-        aq_am_check_reply("gex_AM_Reply", token, &am);
-    int no_op = reply_by_route(token, &am, flags);
-    aq_api_lc_done(lc_opt);
-    return no_op;
-}
-
-int aq_api_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
-                      void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
-                      const gex_AM_Arg_t *args)
-{
-    aq_am_t am = {.args = args,
-                  .payload = src,
-                  .nbytes = nbytes,
-                  .dest = dest,
-                  .dest_mapped = aq_am_map_local(token->arrival->source, token->route.from, dest),
-                  .category = AQ_AM_LONG,
-                  .handler = handler,
-                  .nargs = (uint8_t)nargs,
-                  .reply = true};
-    if (AQ_CHECKS)
-        aq_am_check_reply("gex_AM_Reply", token, &am);
-    int no_op = reply_by_route(token, &am, flags);
-    aq_api_lc_done(lc_opt);
-    return no_op;
 }
 
 // ---- delivery ----
@@ -398,21 +194,32 @@ static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
     return token->replied;
 }
 
+// A reply that is deferred is not one that the conduit has sent.
+static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route)
+{
+    const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
+    if (!is_registered(entry, arrival))
+        refuse_arrival(entry, arrival);
+    struct aq_token token = {.arrival = arrival, .route = route};
+    return run_handler(entry->gex_fnptr, &token) && !token.deferred;
+}
+
+bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
+{
+    return aq_route_accepts(arrival, route) &&
+           deliver_to(aq_endpoint_at(route.to)->handlers, arrival, route);
+}
+
 // Delivers a message that has a route, or whose handler is registered for several shapes, or
 // refuses the message.
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
     aq_arrival_t inner;
     aq_route_t route = {0};
-    if (arrival->handler == AQ_HANDLER_ROUTE) {
-        if (!aq_route_read(arrival, &inner, &route))
-            return false;
-        arrival = &inner;
-    }
-    const gex_AM_Entry_t *entry = &aq_endpoint_at(route.to)->handlers->entry[arrival->handler];
-    if (!is_registered(entry, arrival))
-        refuse_arrival(entry, arrival);
-    return run_handler(entry->gex_fnptr, &(struct aq_token){.arrival = arrival, .route = route});
+    if (arrival->handler != AQ_HANDLER_ROUTE)
+        return deliver_to(&aq_handlers, arrival, route);
+    aq_route_read(arrival, &inner, &route);
+    return aq_am_deliver_routed(&inner, route);
 }
 
 bool aq_am_deliver(const aq_arrival_t *arrival)

@@ -16,6 +16,7 @@
 struct aq_token {
     const aq_arrival_t *arrival;
     bool replied;
+    bool deferred;    // the reply is sent by a later poll, as requests; see long_push.h
     aq_route_t route; // of the arrival; the reply takes it in the other direction
 };
 
@@ -75,8 +76,9 @@ static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.
 bool aq_am_deliver(const aq_arrival_t *arrival);
 
-// Most bytes of a Long to endpoint `to`. Conduits map segments of endpoint 0 only.
-size_t aq_am_long_limit(bool reply, gex_EP_Index_t to);
+// Runs the handler of a message with a route, as aq_am_deliver. Returns false, too, if the message
+// is dropped because this process has no such endpoint.
+bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route);
 
 // Calls a handler with the arguments of the message.
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);

@@ -1,21 +1,13 @@
 // Payload limits. The limits of a conduit apply to any number of arguments. The smallest limit of
 // all open conduits applies to every peer, so that the answer does not depend on the peer.
-#include "am.h"
 #include "job.h"
 #include "srcdesc.h"
-#include "team.h"
 #include "../other/base/minmax.h"
 
 static size_t medium_limit(gex_Flags_t flags)
 {
     (void)flags;
     return aq_job.max_medium;
-}
-
-size_t aq_am_long_limit(bool reply, gex_EP_Index_t to)
-{
-    const size_t most = reply ? aq_job.max_long : aq_job.max_long_request;
-    return to ? aq_min(most, aq_job.max_long_unmapped) : most;
 }
 
 static size_t long_limit(size_t most, gex_Flags_t flags)
@@ -29,16 +21,16 @@ size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *l
                              gex_Flags_t flags, unsigned int nargs)
 {
     aq_job_need("gex_AM_MaxRequestLong");
-    (void)other, (void)lc_opt, (void)nargs;
-    return long_limit(aq_am_long_limit(false, aq_team_of(tm)->route.to), flags);
+    (void)tm, (void)other, (void)lc_opt, (void)nargs;
+    return long_limit(aq_job.max_long_request, flags);
 }
 
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                            gex_Flags_t flags, unsigned int nargs)
 {
     aq_job_need("gex_AM_MaxReplyLong");
-    (void)other, (void)lc_opt, (void)nargs;
-    return long_limit(aq_am_long_limit(true, aq_team_of(tm)->route.to), flags);
+    (void)tm, (void)other, (void)lc_opt, (void)nargs;
+    return long_limit(aq_job.max_long, flags);
 }
 
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
@@ -60,8 +52,8 @@ size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *l
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned int nargs)
 {
-    (void)lc_opt, (void)nargs;
-    return long_limit(aq_am_long_limit(true, token->route.from), flags);
+    (void)token, (void)lc_opt, (void)nargs;
+    return long_limit(aq_job.max_long, flags);
 }
 
 size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,

@@ -4,6 +4,7 @@
 #include "fatal.h"
 #include "gasnetex_am.h"
 #include "job.h"
+#include "long_push.h"
 #include "retry.h"
 #include "srcdesc.h"
 #include "team.h"
@@ -82,7 +83,7 @@ static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most,
 
 static size_t long_limit(const struct aq_srcdesc *sd)
 {
-    return aq_am_long_limit(sd->am.reply, sd->route.to);
+    return sd->am.reply ? aq_job.max_long : aq_job.max_long_request;
 }
 
 // The largest size in bytes of a buffer of the library.
@@ -260,8 +261,20 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs,
     aq_am_check_payload(call, sd->jobrank, sd->route.to, am);
 }
 
+static int reply_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    if (!aq_long_push_needed(sd->jobrank, sd->route, &sd->am))
+        return aq_am_reply(sd->token, &sd->am, flags);
+    aq_long_push_reply(sd->token, &sd->am);
+    return 0;
+}
+
 static int request_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
+    if (aq_long_push_needed(sd->jobrank, sd->route, &sd->am)) {
+        aq_long_push_request(sd->jobrank, sd->route, &sd->am);
+        return 0;
+    }
     return sd->am.category == AQ_AM_LONG ? aq_am_request_long(sd->jobrank, &sd->am, flags)
                                          : aq_am_request(sd->jobrank, &sd->am, flags);
 }
@@ -269,8 +282,7 @@ static int request_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     aq_thread_self()->prepared = NULL; // sending may poll, and handlers may prepare replies
-    int no_op =
-        sd->am.reply ? aq_am_reply(sd->token, &sd->am, flags) : request_committed(sd, flags);
+    int no_op = sd->am.reply ? reply_committed(sd, flags) : request_committed(sd, flags);
     if (no_op)
         aq_thread_self()->prepared = sd;
     return no_op;
@@ -286,10 +298,11 @@ static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t
     sd->am.nbytes = nbytes;
     sd->am.dest = dest;
     sd->am.dest_mapped = aq_am_map_local(sd->jobrank, sd->route.to, dest);
-    if (aq_route_needed(sd->route)) {
-        sd->am.nargs--; // Prepare has counted the route already
+    if (!aq_route_needed(sd->route))
+        return;
+    sd->am.nargs--; // Prepare has counted the route already
+    if (!aq_long_push_needed(sd->jobrank, sd->route, &sd->am))
         aq_route_wrap(sd->route, &sd->am, routed);
-    }
 }
 
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,

@@ -48,7 +48,7 @@ static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char 
 
 // A peer may name an endpoint that this process has not created yet, or never creates. Neither
 // process needs to end for it.
-static bool can_receive(const aq_arrival_t *inner, aq_route_t route)
+bool aq_route_accepts(const aq_arrival_t *inner, aq_route_t route)
 {
     const gex_EP_t ep = aq_endpoint_at(route.to);
     if (ep && ep->handlers)
@@ -60,7 +60,7 @@ static bool can_receive(const aq_arrival_t *inner, aq_route_t route)
     return false;
 }
 
-bool aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route)
+void aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route)
 {
     if (!arrival->nargs || arrival->category > AQ_AM_LONG)
         aq_fatal("a message of rank %u to a further endpoint is none: category %u, %u arguments",
@@ -74,5 +74,4 @@ bool aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t 
     if (inner->handler < GEX_AM_INDEX_BASE)
         aq_fatal("a message from endpoint %u of rank %u names handler %u, which is not a client's",
                  route->from, arrival->source, inner->handler);
-    return can_receive(inner, *route);
 }

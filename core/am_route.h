@@ -22,9 +22,12 @@ enum { AQ_HANDLER_ROUTE = GEX_AM_INDEX_BASE - 3 };
 // arguments of the message and has to live as long as the message.
 void aq_route_wrap(aq_route_t route, aq_am_t *am, int32_t args[AQ_AM_MAX_ARGS]);
 
-// Reads a message to AQ_HANDLER_ROUTE: fills in *inner, the client's message, and *route. Returns
-// false, logged, if this process has no such endpoint with active messages: then the message is
-// dropped. Ends the job if the message is none that a correct peer sends.
-bool aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route);
+// Reads a message to AQ_HANDLER_ROUTE: fills in *inner, the client's message, and *route. Ends the
+// job if no correct peer sends this message.
+void aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route);
+
+// Whether this process has the endpoint that the message leads to, with active messages. If not,
+// logs that the message is dropped.
+bool aq_route_accepts(const aq_arrival_t *inner, aq_route_t route);
 
 #endif

@@ -15,6 +15,7 @@
 #include "job.h"
 #include "job_start.h"
 #include "layers.h"
+#include "long_push.h"
 #include "null_handle.h"
 #include "progress.h"
 #include "report.h"
@@ -141,6 +142,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
         aq_segment_everything();
     make_objects(name, flags);
     aq_exit_broadcast_start();
+    aq_long_push_start();
     aq_layers_start(aq_layer_table);
     status = aq_segment_agree_on_limit(); // also the barrier at the end of init
     aq_boot_meanwhile(aq_progress_poll);

@@ -213,9 +213,9 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 // 17 KB). Endpoints live as long as the process. Local.
 //
 // A message to an endpoint that its process has not created, or has created without AM, is dropped,
-// and that process logs it. A Long to a further endpoint is at most gex_AM_MaxRequestLong(pair,
-// ...) bytes, or gex_Token_MaxReplyLong(token, ...): less than gex_AM_LUBRequestLong() where ranks
-// share memory, since only segments of primordial endpoints are mapped.
+// and that process logs it. A Long to a further endpoint that does not fit into one message travels
+// in pieces, since only the segments of primordial endpoints are mapped and registered: a request
+// blocks until the target has acknowledged them, also with IMMEDIATE; a reply is copied.
 AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                          gex_Flags_t flags);
 // Binds a segment to an endpoint that has none. ep may not be the primordial endpoint, whose

@@ -1,10 +1,10 @@
 #include "layer_table.h"
 
-#include "../core/am_route.h"
 #include "../core/exit_broadcast.h"
 #include "../core/layers.h"
+#include "../core/long_push.h"
 
-_Static_assert(AQ_HANDLER_MEMSET_DONE < (int)AQ_HANDLER_ROUTE,
+_Static_assert(AQ_HANDLER_MEMSET_DONE < (int)AQ_HANDLER_LONG_PIECE,
                "the handlers of the layers stand below those of the core");
 
 const aq_layer_t aq_layer_table[] = {

@@ -1,0 +1,38 @@
+// The first attempt to send a message, inline in the calls of the client.
+#ifndef AQ_AM_SEND_H
+#define AQ_AM_SEND_H
+
+#include "am.h"
+#include "progress.h"
+
+// Continue after a first attempt that returned `status`; as aq_am_request and aq_am_reply.
+int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
+    __attribute__((cold));
+int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,
+                      aq_status_t status) __attribute__((cold));
+
+// As aq_am_request.
+static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+{
+    const aq_am_route_t route = aq_am_request_route(jobrank);
+    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    if (__builtin_expect(status != AQ_OK, 0))
+        return aq_am_request_again(jobrank, am, flags, status);
+    if (!(flags & GEX_FLAG_IMMEDIATE))
+        aq_progress_poll_sending(); // a client that only sends still serves other ranks
+    return 0;
+}
+
+// As aq_am_reply.
+static inline int aq_am_send_reply(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
+{
+    const aq_am_route_t route = aq_am_reply_route(token->arrival, am);
+    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    if (__builtin_expect(status != AQ_OK, 0) &&
+        aq_am_reply_again(token->arrival, am, flags, status))
+        return 1;
+    token->replied = true;
+    return 0;
+}
+
+#endif

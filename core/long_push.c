@@ -1,0 +1,250 @@
+#include "long_push.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arg64.h"
+#include "cookie.h"
+#include "fatal.h"
+#include "progress.h"
+#include "report.h"
+#include "../other/base/minmax.h"
+
+// The message without its payload, as it travels.
+typedef struct pushed {
+    uint64_t dest, nbytes;
+    uint16_t from, to;
+    uint8_t handler, nargs, reply, zero;
+    int32_t args[AQ_HANDLER_MAX_ARGS];
+} pushed_t;
+
+typedef struct push {
+    struct push *next; // of a reply
+    uint32_t jobrank;
+    pushed_t message;
+    const char *payload;
+    size_t sent;        // bytes whose pieces were sent
+    atomic_uint pieces; // sent and not acknowledged
+    aq_cookie_t cookie;
+} push_t;
+
+static aq_cookies_t pushes; // by cookie
+static aq_lock_t cookies_lock;
+
+static push_t *replies; // that polls send
+static aq_lock_t replies_lock;
+static atomic_uint sending; // a thread sends them
+
+static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+{
+    *push = (push_t){.jobrank = jobrank,
+                     .payload = am->payload,
+                     .message = {.dest = (uintptr_t)am->dest,
+                                 .nbytes = am->nbytes,
+                                 .from = route.from,
+                                 .to = route.to,
+                                 .handler = am->handler,
+                                 .nargs = am->nargs,
+                                 .reply = am->reply}};
+    if (am->nargs)
+        memcpy(push->message.args, am->args, am->nargs * sizeof *am->args);
+    aq_lock_take(&cookies_lock);
+    push->cookie = aq_cookies_add(&pushes, &(aq_pending_op_t){.context = push, .rank = jobrank});
+    aq_lock_drop(&cookies_lock);
+    if (!push->cookie)
+        aq_fatal("out of memory for a Long of %zu bytes to rank %u", am->nbytes, jobrank);
+}
+
+static void push_end(push_t *push)
+{
+    aq_pending_op_t op;
+    aq_lock_take(&cookies_lock);
+    (void)aq_cookies_take(&pushes, push->cookie, push->jobrank, &op);
+    aq_lock_drop(&cookies_lock);
+}
+
+// Returns false if IMMEDIATE and there is no room.
+static bool send_piece(push_t *push, gex_Flags_t flags)
+{
+    const int32_t args[] = {aq_high(push->cookie), aq_low(push->cookie)};
+    const aq_conduit_t *conduit = aq_am_request_route(push->jobrank).conduit;
+    const size_t rest = push->message.nbytes - push->sent;
+    const aq_am_t am = {.args = args,
+                        .nargs = 2,
+                        .category = AQ_AM_LONG,
+                        .handler = AQ_HANDLER_LONG_PIECE,
+                        .payload = push->payload + push->sent,
+                        .nbytes = aq_min(rest, conduit->max_long_unmapped),
+                        .dest = (char *)(uintptr_t)push->message.dest + push->sent};
+    push->sent += am.nbytes; // before a handler can run
+    atomic_fetch_add_explicit(&push->pieces, 1, memory_order_relaxed);
+    if (aq_am_request(push->jobrank, &am, flags) == 0)
+        return true;
+    push->sent -= am.nbytes;
+    atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_relaxed);
+    return false;
+}
+
+static bool send_message(const push_t *push, gex_Flags_t flags)
+{
+    const aq_am_t am = {.category = AQ_AM_MEDIUM,
+                        .handler = AQ_HANDLER_LONG_PUSHED,
+                        .payload = &push->message,
+                        .nbytes = sizeof push->message};
+    return aq_am_request(push->jobrank, &am, flags) == 0;
+}
+
+// Sends what can be sent. Returns whether the message was sent.
+static bool push_advance(push_t *push, gex_Flags_t flags)
+{
+    while (push->sent < push->message.nbytes)
+        if (!send_piece(push, flags))
+            return false;
+    return !atomic_load_explicit(&push->pieces, memory_order_acquire) && send_message(push, flags);
+}
+
+bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+{
+    return am->category == AQ_AM_LONG && route.to && !am->dest_mapped &&
+           am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped;
+}
+
+void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
+{
+    push_t push;
+    aq_api_wait_t wait = {0};
+    push_start(&push, jobrank, route, am);
+    aq_report_wait(NULL, jobrank);
+    while (!push_advance(&push, 0))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    aq_report_go_on();
+    push_end(&push);
+}
+
+void aq_long_push_reply(gex_Token_t token, const aq_am_t *am)
+{
+    push_t *push = malloc(sizeof *push + am->nbytes);
+    if (!push)
+        aq_fatal("out of memory for a Long reply of %zu bytes to rank %u", am->nbytes,
+                 token->arrival->source);
+    push_start(push, token->arrival->source, aq_token_reply_route(token), am);
+    push->payload = memcpy(push + 1, am->payload, am->nbytes);
+    aq_lock_take(&replies_lock);
+    push->next = replies;
+    replies = push;
+    aq_lock_drop(&replies_lock);
+    token->replied = token->deferred = true;
+    aq_progress_busy(1);
+}
+
+static push_t *take_replies(void)
+{
+    aq_lock_take(&replies_lock);
+    push_t *all = replies;
+    replies = NULL;
+    aq_lock_drop(&replies_lock);
+    return all;
+}
+
+static void put_back_replies(push_t *first, push_t **last)
+{
+    if (!first)
+        return;
+    aq_lock_take(&replies_lock);
+    *last = replies;
+    replies = first;
+    aq_lock_drop(&replies_lock);
+}
+
+// Does nothing when called again from a poll inside of it.
+static bool send_replies(aq_task_t *task)
+{
+    bool any = false;
+    push_t *left = NULL, **last = &left;
+    (void)task;
+    if (atomic_exchange_explicit(&sending, 1, memory_order_acquire))
+        return false;
+    for (push_t *push = take_replies(), *next; push; push = next) {
+        next = push->next;
+        if (!push_advance(push, GEX_FLAG_IMMEDIATE)) {
+            *last = push;
+            last = &push->next;
+            continue;
+        }
+        push_end(push);
+        free(push);
+        aq_progress_busy(-1);
+        any = true;
+    }
+    put_back_replies(left, last);
+    atomic_store_explicit(&sending, 0, memory_order_release);
+    return any;
+}
+
+// ---- at the receiver, and acknowledgements ----
+
+// The conduit has checked that the payload goes into a segment before it wrote the payload.
+static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t high, int32_t low)
+{
+    (void)payload, (void)nbytes;
+    gex_AM_ReplyShort2(token, AQ_HANDLER_LONG_PIECE_DONE, 0, high, low);
+}
+
+static void on_piece_done(gex_Token_t token, int32_t high, int32_t low)
+{
+    const uint32_t rank = token->arrival->source;
+    aq_lock_take(&cookies_lock);
+    const aq_pending_op_t *op = aq_cookies_find(&pushes, aq_join(high, low), rank);
+    push_t *push = op ? op->context : NULL;
+    const bool expected = push && atomic_load_explicit(&push->pieces, memory_order_relaxed);
+    if (expected)
+        atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_release);
+    aq_lock_drop(&cookies_lock);
+    if (!expected)
+        aq_fatal("rank %u has acknowledged a piece of a Long that was not sent (cookie 0x%llx)",
+                 rank, (unsigned long long)aq_join(high, low));
+}
+
+static void check_pushed(const aq_arrival_t *arrival, const pushed_t *message)
+{
+    if (arrival->nbytes != sizeof *message || message->nargs > AQ_HANDLER_MAX_ARGS ||
+        message->handler < GEX_AM_INDEX_BASE ||
+        !aq_job.env.segment_holds((void *)(uintptr_t)message->dest, message->nbytes))
+        aq_fatal(
+            "rank %u announces a Long of %llu bytes at 0x%llx to handler %u with %u arguments, "
+            "which is none, or not inside of a segment",
+            arrival->source, (unsigned long long)message->nbytes, (unsigned long long)message->dest,
+            message->handler, message->nargs);
+}
+
+static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
+{
+    const aq_arrival_t *carrier = token->arrival;
+    pushed_t message = {0};
+    memcpy(&message, payload, aq_min(nbytes, sizeof message));
+    check_pushed(carrier, &message);
+    const aq_arrival_t inner = {.args = message.args,
+                                .payload = (void *)(uintptr_t)message.dest,
+                                .nbytes = message.nbytes,
+                                .path = carrier->path,
+                                .source = carrier->source,
+                                .category = AQ_AM_LONG,
+                                .handler = message.handler,
+                                .nargs = message.nargs,
+                                .reply = message.reply};
+    const aq_route_t route = {.from = message.from, .to = message.to};
+    token->replied = aq_am_deliver_routed(&inner, route);
+}
+
+void aq_long_push_start(void)
+{
+    static aq_task_t task = {.turn = send_replies};
+    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE, (gex_AM_Fn_t)on_piece,
+                         GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, "piece of a Long");
+    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_DONE, (gex_AM_Fn_t)on_piece_done,
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "piece of a Long, done");
+    aq_endpoint_internal(AQ_HANDLER_LONG_PUSHED, (gex_AM_Fn_t)on_pushed,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "Long in pieces");
+    aq_progress_add(&task);
+}

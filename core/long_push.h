@@ -1,0 +1,32 @@
+// Longs to further endpoints that are too large for one message: conduits map and register the
+// segments of endpoint 0 only.
+//
+//     sender                                            receiver
+//     pieces (Long requests into the segment) ------->  acknowledge each
+//     all acknowledged: the message without payload --> runs the client's handler
+//
+// A request blocks until its pieces are acknowledged. The handler that replies cannot wait for a
+// peer to run handlers, so a reply is copied, and later polls send it.
+#ifndef AQ_LONG_PUSH_H
+#define AQ_LONG_PUSH_H
+
+#include "am.h"
+
+enum {
+    AQ_HANDLER_LONG_PIECE = AQ_HANDLER_ROUTE - 3,
+    AQ_HANDLER_LONG_PIECE_DONE,
+    AQ_HANDLER_LONG_PUSHED
+};
+
+// Registers the handlers and the task; once, at init.
+void aq_long_push_start(void);
+
+// Whether a message with this route is a Long that the conduit of the job rank cannot carry.
+bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
+
+// Sends a request, or the reply of a request's handler, with the client's handler and arguments.
+// The payload may be reused when the call returns. Ends the job if memory is out.
+void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
+void aq_long_push_reply(gex_Token_t token, const aq_am_t *am);
+
+#endif
