@@ -1,9 +1,9 @@
 // Active messages: sending (request, reply) and delivery.
 //
-// gex_AM_RequestShort2 -> aq_api_request_short -> aq_am_request -> conduit->send ~~> conduit->poll
+// gex_AM_RequestShort2 -> aq_api_request_short -> conduit->send ~~~~~~~~~~~~~~~~~~~~> conduit->poll
 //                                                                                            |
 //                               handler <- aq_am_call <- aq_am_deliver <--------------------+
-//                            `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> aq_am_reply -> ...
+//                            `-> gex_AM_ReplyShort1 -> aq_api_reply_short -> conduit->send ...
 #ifndef AQ_AM_H
 #define AQ_AM_H
 

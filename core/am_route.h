@@ -4,7 +4,7 @@
 // library's handler AQ_HANDLER_ROUTE of endpoint 0. Its first argument is the route: both endpoints
 // and the handler of the client. The arguments of the client follow, and the payload is the same.
 //
-//     client  -> am.c -> aq_route_wrap -> conduit ~~~> conduit -> aq_am_deliver -> aq_route_read
+//     client -> am_api.c -> aq_route_wrap -> conduit ~~~> conduit -> aq_am_deliver -> aq_route_read
 //                                                       handler of the endpoint <----+
 #ifndef AQ_AM_ROUTE_H
 #define AQ_AM_ROUTE_H

@@ -18,15 +18,15 @@
 // the call, unless the operation says otherwise. The conduit owns itself and its links, which stay
 // valid until close.
 // - Locks: the core calls only connect with a lock of the core held. A conduit calls deliver and
-// poll_replies without holding its own locks.
+//   poll_replies without holding its own locks.
 // - Threads: operations marked "any thread" may run at the same time in several threads if
 //   env->threads is set. The others are called by one thread, in the same order at all ranks.
 // - Statuses: AQ_OK; AQ_AGAIN and AQ_ERR_ABSENT where the operation allows them, unlogged. On any
 //   other status the conduit has logged the fault, once, and the core ends the job.
 //
-//      client -> am.c -> ops->send ...... wire ...... ops->poll -> env->deliver -> handler
+//      client -> am_api.c -> ops->send .... wire .... ops->poll -> env->deliver -> handler
 //                                                                                    |
-//      handler <- env->deliver <- ops->poll ...... wire ...... ops->send <- am.c <-- reply
+//      handler <- env->deliver <- ops->poll .... wire .... ops->send <- am_api.c <- reply
 //
 // To write a new conduit, read conduits/smp first, which is the smallest.
 #ifndef AQ_CONDUIT_H

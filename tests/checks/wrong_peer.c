@@ -49,6 +49,10 @@ enum {
     H_COLL_READY,
     H_MEMSET = 40,
     H_MEMSET_DONE,
+    H_LONG_PIECE = 58, // core/long_push.h
+    H_LONG_PIECE_DONE,
+    H_LONG_PUSHED,
+    H_ROUTE, // core/am_route.h
 };
 
 typedef struct wrong_mode {
@@ -398,6 +402,75 @@ static void memset_done_cut_off(gex_Token_t to)
     gex_AM_ReplyMedium0(to, H_MEMSET_DONE, bytes, 0, GEX_EVENT_NOW, 0);
 }
 
+// ---- further endpoints ----
+
+static void route_missing(void)
+{
+    gex_AM_RequestShort0(tm, 0, H_ROUTE, 0);
+}
+
+// To endpoint 0, for the library's own handler of puts.
+static void route_internal(void)
+{
+    gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_PUT);
+}
+
+static void route_unregistered(void)
+{
+    gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_NONE);
+}
+
+typedef struct pushed {
+    void *dest;
+    uint64_t nbytes;
+    uint16_t from, to;
+    uint8_t handler, nargs, reply, zero;
+    int32_t args[16];
+} pushed_t;
+
+static void send_pushed(pushed_t message, size_t nbytes)
+{
+    gex_AM_RequestMedium0(tm, 0, H_LONG_PUSHED, &message, nbytes, GEX_EVENT_NOW, 0);
+}
+
+static void pushed_outside(void)
+{
+    send_pushed((pushed_t){.dest = guard, .nbytes = 64, .handler = H_LONG}, sizeof(pushed_t));
+}
+
+static void pushed_across(void)
+{
+    send_pushed((pushed_t){.dest = segment + 1, .nbytes = SEGMENT, .handler = H_LONG},
+                sizeof(pushed_t));
+}
+
+static void pushed_arguments(void)
+{
+    send_pushed((pushed_t){.dest = segment, .nbytes = 8, .handler = H_LONG, .nargs = 17},
+                sizeof(pushed_t));
+}
+
+static void pushed_internal(void)
+{
+    send_pushed((pushed_t){.dest = segment, .nbytes = 8, .handler = H_PUT, .nargs = 2},
+                sizeof(pushed_t));
+}
+
+static void pushed_cut_off(void)
+{
+    send_pushed((pushed_t){.dest = segment, .nbytes = 8, .handler = H_LONG}, 16);
+}
+
+static void piece_outside(void)
+{
+    gex_AM_RequestLong2(tm, 0, H_LONG_PIECE, bytes, 64, guard, GEX_EVENT_NOW, 0, 0, 1);
+}
+
+static void piece_done_forged(gex_Token_t to)
+{
+    gex_AM_ReplyShort2(to, H_LONG_PIECE_DONE, 0, BOTH(guard));
+}
+
 // ---- the table ----
 
 #define OUTSIDE "not inside a segment of this process"
@@ -493,6 +566,23 @@ static const wrong_mode_t modes[] = {
      .request = memset_across},
     {"memset-cut-off", "a memset of rank 1 has 8 bytes of arguments", .request = memset_cut_off},
     {"memset-done-forged", "rank 1 has answered a memset " FORGED, .reply = memset_done_forged},
+    {"route-missing", "a message of rank 1 to a further endpoint is none",
+     .request = route_missing},
+    {"route-internal", "of rank 1 names handler 1, which is not", .request = route_internal},
+    {"route-unregistered", "gex_AM_RequestShort of rank 1: handler 250 is not registered here",
+     .request = route_unregistered},
+    {"pushed-outside",
+     "rank 1 announces a Long of 64 bytes at 0x[0-9a-f]+ to handler 104 .* not inside",
+     .request = pushed_outside},
+    {"pushed-across", "rank 1 announces a Long of 65536 bytes .* not inside",
+     .request = pushed_across},
+    {"pushed-arguments", "rank 1 announces a Long of .* with 17 arguments",
+     .request = pushed_arguments},
+    {"pushed-internal", "rank 1 announces a Long of .* to handler 1 ", .request = pushed_internal},
+    {"pushed-cut-off", "rank 1 announces a Long of ", .request = pushed_cut_off},
+    {"piece-outside", LONG, .request = piece_outside},
+    {"piece-done-forged", "rank 1 has acknowledged a piece of a Long that was not sent",
+     .reply = piece_done_forged},
     {"memset-done-cut-off", "the answer of rank 1 to a memset has 0 bytes",
      .reply = memset_done_cut_off},
 };
