@@ -51,7 +51,7 @@ static void null_dst(void)
 
 static void src_outside(void)
 {
-    bad_expect("%p and 16 bytes", (void *)in);
+    bad_expect("16 bytes at %p", (void *)in);
     gasnet_coll_exchange(GASNET_TEAM_ALL, out, in, 8, GOOD | GASNET_COLL_SRC_IN_SEGMENT);
 }
 
