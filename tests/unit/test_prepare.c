@@ -176,6 +176,7 @@ static void test_reply_route(void **state)
         .conduit = aq_job.conduits[0], .link = &link, .cookie = UINT64_C(1) << 63 | 5};
     const aq_arrival_t arrival = {.path = &path, .handler = 200, .category = AQ_AM_SHORT};
     struct aq_token token = {.arrival = &arrival};
+    aq_thread_handler_depth++; // as in the handler of the request
     gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(&token, NULL, 8, 48, NULL, 0, 0);
     assert_route(&link, path.cookie);
     gex_AM_CommitReplyMedium(sd, 200, 5);
@@ -184,6 +185,7 @@ static void test_reply_route(void **state)
     token.replied = false;
     sd = gex_AM_PrepareReplyMedium(&token, NULL, 8, 48, NULL, 0, 0);
     gex_AM_CancelReplyMedium(sd, 0);
+    aq_thread_handler_depth--;
     assert_route(&link, path.cookie);
     gex_AM_CancelRequestMedium(prepare_medium(0), 0);
     assert_int_equal(last_cookie, 0);
