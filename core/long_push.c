@@ -34,6 +34,8 @@ static aq_lock_t cookies_lock;
 static push_t *replies; // that polls send
 static aq_lock_t replies_lock;
 static atomic_uint sending; // a thread sends them
+static aq_task_t task;      // sends them
+static bool send_replies(aq_task_t *unused);
 
 static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
@@ -133,6 +135,10 @@ void aq_long_push_reply(gex_Token_t token, const aq_am_t *am)
     aq_lock_take(&replies_lock);
     push->next = replies;
     replies = push;
+    if (!task.turn) { // added with the first reply: all tasks get turns while a barrier is busy
+        task.turn = send_replies;
+        aq_progress_add(&task);
+    }
     aq_lock_drop(&replies_lock);
     token->replied = token->deferred = true;
     aq_progress_busy(1);
@@ -158,11 +164,11 @@ static void put_back_replies(push_t *first, push_t **last)
 }
 
 // Does nothing when called again from a poll inside of it.
-static bool send_replies(aq_task_t *task)
+static bool send_replies(aq_task_t *unused)
 {
     bool any = false;
     push_t *left = NULL, **last = &left;
-    (void)task;
+    (void)unused;
     if (atomic_exchange_explicit(&sending, 1, memory_order_acquire))
         return false;
     for (push_t *push = take_replies(), *next; push; push = next) {
@@ -239,12 +245,10 @@ static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
 
 void aq_long_push_start(void)
 {
-    static aq_task_t task = {.turn = send_replies};
     aq_endpoint_internal(AQ_HANDLER_LONG_PIECE, (gex_AM_Fn_t)on_piece,
                          GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, "piece of a Long");
     aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_DONE, (gex_AM_Fn_t)on_piece_done,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "piece of a Long, done");
     aq_endpoint_internal(AQ_HANDLER_LONG_PUSHED, (gex_AM_Fn_t)on_pushed,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "Long in pieces");
-    aq_progress_add(&task);
 }

@@ -18,7 +18,7 @@ enum {
     AQ_HANDLER_LONG_PUSHED
 };
 
-// Registers the handlers and the task; once, at init.
+// Registers the handlers; once, at init.
 void aq_long_push_start(void);
 
 // Whether a message with this route is a Long that the conduit of the job rank cannot carry.
