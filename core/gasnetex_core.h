@@ -559,28 +559,6 @@ AQ_API void gasnet_exit(int exitcode) __attribute__((noreturn));
 // and stays valid.
 AQ_API char *gasnet_getenv(const char *name);
 
-// Extension: memory of the runtime in bytes (the part of the peer table for each rank that this
-// process never communicated with; the message rings of this process), and the number of peers
-// bound so far. Each output may be NULL.
-#define GASNETX_MEMORY 1
-AQ_API void gasnetx_memory(size_t *peer_table_bytes_per_rank, size_t *ring_bytes,
-                           size_t *bound_peers);
-
-// Extension: resources that a connection-oriented conduit (ibv) needs in this process beside the
-// peer table: bytes for each rank of the job; additional bytes for each connected peer, without
-// shared memory and without a ring for the messages of that peer; the number of connections; and
-// the number of receive buffers for all peers together. All are 0 with other conduits. Each output
-// may be NULL.
-#define GASNETX_PEER_COSTS 1
-AQ_API void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
-                               size_t *receive_buffers);
-
-// Extension: the number of frames (messages, puts, gets and their replies) that this process has
-// sent over its network, and of packets that carried these frames, each counted once. Both are 0
-// with a conduit that does not pack frames. Each output may be NULL.
-#define GASNETX_TRAFFIC 1
-AQ_API void gasnetx_traffic(uint64_t *frames, uint64_t *packets);
-
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
+#include "aqueduct.h"
 #include "endpoint.h"
 #include "fatal.h"
 #include "job.h"

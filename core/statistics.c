@@ -1,7 +1,7 @@
 // Sums the counts of all conduits for the client: traffic, connections, memory.
 #include <stddef.h>
 
-#include "gasnetex_core.h"
+#include "aqueduct.h"
 #include "job.h"
 
 void gasnetx_traffic(uint64_t *frames, uint64_t *packets)

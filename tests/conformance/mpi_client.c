@@ -8,6 +8,7 @@
 //   stuck     MPI_Finalize, which gasnet_exit(3) calls, does not return
 //   single, funneled   the client initializes MPI with that level of thread support: too low
 #include <gasnetex.h>
+#include <aqueduct.h>
 #include <mpi.h>
 
 #include <stdio.h>

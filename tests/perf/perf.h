@@ -19,6 +19,9 @@
 #define PERF_H
 
 #include <gasnetex.h>
+#if __has_include(<aqueduct.h>)
+#include <aqueduct.h>
+#endif
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>

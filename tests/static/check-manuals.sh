@@ -4,7 +4,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 prefix=$AQ_BUILD/installed
-pages="man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man7/gasnet.7"
+pages="man3/aqueduct.3 man1/gasnetrun.1 man1/gasnet_info.1 man1/gasnet_perf.1 man1/gasnet_recon.1 man1/gasnet_wipe.1 man7/gasnet.7"
 
 faults()
 {
@@ -31,6 +31,14 @@ unnamed_variables()
     done
 }
 
+extensions_without_text()
+{
+    local name
+    for name in $(grep -oE '\bgasnetx_[A-Za-z_]+' "$prefix/include/aqueduct.h" | sort -u); do
+        grep -q "\b$name\b" man3/aqueduct.3 || echo "aqueduct(3) does not describe $name."
+    done
+}
+
 programs_without_page()
 {
     local program
@@ -48,5 +56,6 @@ fail_on_output "The manual pages have to say all." unnamed man1/gasnet_info.1 "$
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_perf.1 "$prefix/bin/gasnet_perf" --help
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_recon.1 "$prefix/bin/gasnet_recon" --help
 fail_on_output "The manual pages have to say all." unnamed man1/gasnet_wipe.1 "$prefix/bin/gasnet_wipe" --help
+fail_on_output "Each extension has to be described." extensions_without_text
 fail_on_output "The list comes from gasnet_info --man." unnamed_variables
 [ "$(grep -c '^\.B GASNET_' man7/gasnet.7)" -gt 20 ]
