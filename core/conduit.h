@@ -10,8 +10,9 @@
 // - A message is delivered exactly once; order is not promised. Requests and replies travel in
 //   separate classes: a full request class never keeps a reply from getting through.
 // - An open conduit is the receive side of one endpoint of this process: what arrives there, its
-//   credits, locks and links belong to that endpoint. Today the core opens each conduit once, for
-//   endpoint 0.
+//   credits, locks and links belong to that endpoint. `open` opens the one of endpoint 0, and
+//   open_window those of further endpoints (windows), which are aq_conduit_t objects with the same
+//   table. Windows communicate with windows only, endpoint 0 with endpoint 0.
 // - A link leads from that endpoint to one endpoint of a peer. Several ways to the peer (rails) are
 //   inside a link: the conduit chooses one for each operation, and the core sees one link.
 // - Ownership: objects that an operation gets by pointer belong to the caller and are valid during
@@ -45,7 +46,7 @@
 // Version of this contract: major * AQ_CONDUIT_MAJOR + minor. A module works with the library that
 // has the same number only. Modules of version 1 have numbers below AQ_CONDUIT_MAJOR.
 #define AQ_CONDUIT_MAJOR 256u
-#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 2)
+#define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 3)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
 // Arguments of a message: one more than a client's, for the route of a message between further
 // endpoints (core/am_route.h).
@@ -109,8 +110,8 @@ typedef struct aq_conduit aq_conduit_t;
 // The other end of a link. Owned by the core; valid during the call.
 typedef struct aq_peer {
     uint32_t rank;           // job rank
-    uint16_t endpoint;       // index of an endpoint of that rank; always 0 today
-    const char *description; // what the peer's describe has written, description_bytes of it
+    uint16_t endpoint;       // index of an endpoint of that rank; 0 unless both ends are windows
+    const char *description; // what the describe of the peer's receive side has written
 } aq_peer_t;
 
 // The segment that the client was compiled for: one that may be pinned as a whole, one that may be
@@ -164,7 +165,7 @@ static inline uint32_t aq_index_in_nbrhd(const aq_conduit_env_t *env, uint32_t r
 struct aq_conduit {
     const struct aq_conduit_ops *ops;
     const aq_conduit_env_t *env;
-    uint16_t endpoint; // index of the endpoint of this process that receives here; always 0 today
+    uint16_t endpoint; // index of the endpoint of this process that receives here
     // Payload limits in bytes for any number of arguments. Constant after open, except that attach
     // may lower the limits of Longs, at all ranks alike.
     size_t max_medium;
@@ -348,6 +349,19 @@ typedef struct aq_conduit_ops {
     // returns AQ_ERR_ABSENT. Default: active messages.
     aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                           atomic_uint *pending);
+
+    // Opens the receive side of endpoint number `endpoint` (1 or more) of this process, at most once
+    // for each number. Threads that use different windows must share nothing that is written. Not
+    // collective: the core tells a peer of the window when the two communicate first, with all
+    // AQ_DESCRIPTION_BYTES of describe, and then both call connect with the other's window as peer.
+    // A peer sends to this window only after this process has returned from connect. Of the table
+    // the core uses describe, connect, send, poll, prepare, commit, cancel, requests_flushed, arm,
+    // sleep, disarm, rma, atomic and the reports of a window. Payload limits are not smaller than
+    // those of `conduit`. The window stays open until close of `conduit`, which closes it too. By
+    // one thread at a time, while others use `conduit`; may block for a moment. On an error the
+    // conduit has logged the fault. Default: messages between further endpoints travel between the
+    // receive sides of endpoint 0.
+    aq_status_t (*open_window)(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
 
     // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.
     size_t (*memory_bytes)(aq_conduit_t *conduit);
