@@ -1,38 +1,137 @@
 #include "event.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fatal.h"
 #include "gasnetex_core.h"
 #include "lock.h"
 
-enum { RECORDS_AT_A_TIME = 64 };
+// Records move between a thread and the shared pool in batches, so that threads that start and
+// complete operations write no common memory.
+enum { BATCH = 64, CACHE_LINE = 64 };
 
-static aq_event_t *free_records;
-static aq_lock_t free_lock;
+// A list of free records.
+typedef struct batch {
+    aq_event_t *first;
+    unsigned count;
+} batch_t;
 
-// Called with free_lock held.
-static void add_records(void)
+// The free records of one thread. A record goes to the thread that frees it, whichever thread took
+// it.
+typedef struct pool {
+    batch_t free;  // the list that records are taken from and freed to
+    batch_t spare; // empty, or a full batch
+    unsigned room; // BATCH; 0 in a thread that has not used the pool yet
+} pool_t;
+
+static _Thread_local pool_t own __attribute__((tls_model("initial-exec")));
+
+// The shared pool: lists that no thread has at the moment.
+static batch_t *shared;
+static size_t shared_count, shared_room;
+static aq_lock_t shared_lock;
+
+static pthread_key_t pool_key;
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+
+static batch_t batch_new(void)
 {
-    aq_event_t *records = calloc(RECORDS_AT_A_TIME, sizeof *records);
+    aq_event_t *records = aligned_alloc(CACHE_LINE, BATCH * sizeof *records);
     if (!records)
-        aq_fatal("out of memory for events (%zu bytes)", RECORDS_AT_A_TIME * sizeof *records);
-    for (unsigned i = 0; i < RECORDS_AT_A_TIME; i++) {
+        aq_fatal("out of memory for events (%zu bytes)", BATCH * sizeof *records);
+    memset(records, 0, BATCH * sizeof *records);
+    for (unsigned i = 0; i < BATCH; i++) {
         for (uint32_t p = 0; p < AQ_PART_COUNT; p++)
             records[i].part[p].index = p;
-        records[i].next = free_records;
-        free_records = &records[i];
+        records[i].next = i + 1 < BATCH ? &records[i + 1] : NULL;
     }
+    return (batch_t){records, BATCH};
+}
+
+// Moves a list to the shared pool and empties *batch.
+static void batch_share(batch_t *batch)
+{
+    if (!batch->count)
+        return;
+    aq_lock_take(&shared_lock);
+    if (shared_count == shared_room) {
+        shared_room = shared_room ? 2 * shared_room : BATCH;
+        shared = realloc(shared, shared_room * sizeof *shared);
+        if (!shared)
+            aq_fatal("out of memory for %zu lists of events", shared_room);
+    }
+    shared[shared_count++] = *batch;
+    aq_lock_drop(&shared_lock);
+    *batch = (batch_t){0};
+}
+
+// Takes a list from the shared pool. Returns an empty one if there is none.
+static batch_t batch_unshare(void)
+{
+    batch_t batch = {0};
+    aq_lock_take(&shared_lock);
+    if (shared_count)
+        batch = shared[--shared_count];
+    aq_lock_drop(&shared_lock);
+    return batch;
+}
+
+// Runs when a thread ends. The destructors of other keys may free records afterwards, which then
+// starts the pool of this thread again.
+static void pool_end(void *unused)
+{
+    (void)unused;
+    batch_share(&own.free);
+    batch_share(&own.spare);
+    own.room = 0;
+}
+
+static void make_pool_key(void)
+{
+    if (pthread_key_create(&pool_key, pool_end) != 0)
+        aq_fatal("no thread-specific key is left: the client uses all that the system allows");
+}
+
+static void pool_start(void)
+{
+    pthread_once(&pool_once, make_pool_key);
+    pthread_setspecific(pool_key, &own);
+    own.room = BATCH;
+}
+
+// Called when the thread has no free record. Like pool_make_room it is not inline, because it is
+// called once for many records.
+static __attribute__((noinline, cold)) void pool_refill(void)
+{
+    if (!own.room)
+        pool_start();
+    own.free = own.spare.count ? own.spare : batch_unshare();
+    own.spare = (batch_t){0};
+    if (!own.free.count)
+        own.free = batch_new();
+}
+
+// Called when the list of the thread is full, and before its first use.
+static __attribute__((noinline, cold)) void pool_make_room(void)
+{
+    if (!own.room) {
+        pool_start();
+        return;
+    }
+    batch_share(&own.spare);
+    own.spare = own.free;
+    own.free = (batch_t){0};
 }
 
 aq_event_t *aq_event_new(void)
 {
-    aq_lock_take(&free_lock);
-    if (!free_records)
-        add_records();
-    aq_event_t *event = free_records;
-    free_records = event->next;
-    aq_lock_drop(&free_lock);
+    if (__builtin_expect(!own.free.first, 0))
+        pool_refill();
+    aq_event_t *event = own.free.first;
+    own.free.first = event->next;
+    own.free.count--;
     event->next = NULL;
     if (AQ_CHECKS)
         aq_event_begin(&event->part[AQ_PART_ROOT]); // see check_event
@@ -43,10 +142,11 @@ void aq_event_free(aq_event_t *event)
 {
     if (AQ_CHECKS)
         aq_event_end(&event->part[AQ_PART_ROOT]);
-    aq_lock_take(&free_lock);
-    event->next = free_records;
-    free_records = event;
-    aq_lock_drop(&free_lock);
+    if (__builtin_expect(own.free.count == own.room, 0))
+        pool_make_room();
+    event->next = own.free.first;
+    own.free.first = event;
+    own.free.count++;
 }
 
 bool aq_event_idle(aq_event_t *event, unsigned parts)

@@ -5,7 +5,8 @@
 // - Each part counts operations (or steps of one) that are pending in its category. A leaf event is
 //   complete when its part is zero, a root event when all parts are.
 // - A handle points to a part of a record. Records come from a pool whose memory is never freed, so
-// that a stale handle reads a counter and not freed memory.
+// that a stale handle reads a counter and not freed memory. Each thread has free records of its own
+// (at most 128) and exchanges batches of them with a shared pool.
 // - The record of a root event goes back to the pool when that event is synchronized, by
 //   any thread.
 // - An access region (NBI) is also such a record; its thread owns it.
@@ -39,8 +40,9 @@ typedef struct aq_event {
     struct aq_event *next; // while free
 } aq_event_t;
 
-// Takes a record with nothing pending from the pool. Ends the job if memory is out.
+// Takes a record with nothing pending from the pool. Ends the job if memory is out. Any thread.
 aq_event_t *aq_event_new(void);
+// Gives a record back to the pool. Any thread, not only the one that took the record.
 void aq_event_free(aq_event_t *event);
 
 static inline gex_Event_t aq_event_part(aq_event_t *event, aq_part_t part)

@@ -106,6 +106,104 @@ static void test_pool(void **state)
     aq_event_free(again);
 }
 
+enum { BATCH = 64 }; // records that move between a thread and the shared pool at a time
+
+static void take_records(aq_event_t **records, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        records[i] = aq_event_new();
+}
+
+static void free_records(aq_event_t **records, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        aq_event_free(records[i]);
+}
+
+static void *take_others(void *mine)
+{
+    aq_event_t *records[4 * BATCH];
+    void *found = NULL;
+    take_records(records, 4 * BATCH);
+    for (unsigned i = 0; i < 4 * BATCH; i++)
+        found = records[i] == mine ? mine : found;
+    free_records(records, 4 * BATCH);
+    return found;
+}
+
+// A thread keeps the records that it freed last: another thread does not get them.
+static void test_own_records(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *found;
+    aq_event_t *mine = aq_event_new();
+    aq_event_free(mine);
+    aq_threads = true;
+    assert_int_equal(pthread_create(&thread, NULL, take_others, mine), 0);
+    pthread_join(thread, &found);
+    aq_threads = false;
+    assert_null(found);
+    assert_ptr_equal(aq_event_new(), mine);
+    aq_event_free(mine);
+}
+
+enum { PASSED = 5 * BATCH, PASSES = 100 };
+static aq_event_t *passed[PASSED];
+
+static void *free_passed(void *unused)
+{
+    (void)unused;
+    free_records(passed, PASSED);
+    return NULL;
+}
+
+static void *take_passed(void *unused)
+{
+    (void)unused;
+    take_records(passed, PASSED);
+    return NULL;
+}
+
+// Counts the records that the pool has made, as seen in `passed`.
+static unsigned add_seen(aq_event_t **seen, unsigned count)
+{
+    for (unsigned i = 0; i < PASSED; i++) {
+        unsigned at = 0;
+        while (at < count && seen[at] != passed[i])
+            at++;
+        if (at == count)
+            seen[count++] = passed[i];
+    }
+    return count;
+}
+
+// Other threads take what this thread frees and free what it takes, and end. They give back all
+// records, so that the pool does not grow after the first rounds.
+static void test_pass_records(void **state)
+{
+    (void)state;
+    enum { MOST = PASSED + 6 * BATCH }; // in use, and kept by two threads
+    static aq_event_t *seen[MOST + PASSED];
+    unsigned count = 0;
+    aq_threads = true;
+    for (unsigned i = 0; i < PASSES && count <= MOST; i++) {
+        pthread_t thread;
+        take_records(passed, PASSED);
+        count = add_seen(seen, count);
+        assert_int_equal(pthread_create(&thread, NULL, i % 2 ? free_passed : take_others, NULL), 0);
+        pthread_join(thread, NULL);
+        if (i % 2)
+            continue;
+        free_records(passed, PASSED);
+        assert_int_equal(pthread_create(&thread, NULL, take_passed, NULL), 0);
+        pthread_join(thread, NULL);
+        free_records(passed, PASSED);
+    }
+    aq_threads = false;
+    assert_in_range(count, PASSED, MOST);
+}
+
 static void test_idle(void **state)
 {
     (void)state;
@@ -233,45 +331,51 @@ static void test_waits(void **state)
         assert_ptr_equal(events[i], GEX_EVENT_INVALID);
 }
 
-// Allocates records until it gets the victim, and begins an operation on the victim that never
-// ends.
+// Takes more and more records until the victim is among them, and begins an operation on the victim
+// that never ends.
 static aq_event_t *stolen;
 static atomic_bool thief_running, thief_ready;
 
 static void *steal_record(void *victim)
 {
+    enum { MOST = 16 * BATCH };
+    aq_event_t *loot[MOST];
     atomic_store(&thief_ready, true);
-    while (atomic_load(&thief_running)) {
-        aq_event_t *record = aq_event_new();
-        if (record == victim) {
-            part_begin(record, AQ_PART_LC);
-            stolen = record;
-            break;
-        }
-        aq_event_free(record);
+    for (unsigned count = BATCH; atomic_load(&thief_running) && !stolen;
+         count = count < MOST ? count + BATCH : BATCH) {
+        take_records(loot, count);
+        for (unsigned i = 0; i < count; i++)
+            if (loot[i] == victim) {
+                part_begin(victim, AQ_PART_LC);
+                stolen = victim;
+                loot[i] = aq_event_new();
+            }
+        free_records(loot, count);
     }
     return NULL;
 }
 
 // In an array, leaves may stand behind their root. The leaves are tested first: testing the root
 // frees the record, and another thread may then begin an operation on it, which must not count for
-// the leaves.
+// the leaves. There are so many roots that the first records reach the shared pool.
 static void test_leaf_before_root(void **state)
 {
     (void)state;
-    enum { ENTRIES = 20000, ROUNDS = 20 };
+    enum { ROOTS = 3 * BATCH, ENTRIES = 20000, ROUNDS = 20 };
     gex_Event_t *events = malloc(ENTRIES * sizeof *events);
     aq_threads = true;
     for (unsigned round = 0; round < ROUNDS; round++) {
         pthread_t thread;
-        aq_event_t *record = aq_event_new();
-        events[0] = root_of(record);
-        for (unsigned i = 1; i < ENTRIES; i++)
-            events[i] = gex_Event_QueryLeaf(root_of(record), GEX_EC_LC);
+        aq_event_t *records[ROOTS];
+        take_records(records, ROOTS);
+        for (unsigned i = 0; i < ROOTS; i++)
+            events[i] = root_of(records[i]);
+        for (unsigned i = ROOTS; i < ENTRIES; i++)
+            events[i] = gex_Event_QueryLeaf(events[0], GEX_EC_LC);
         stolen = NULL;
         atomic_store(&thief_running, true);
         atomic_store(&thief_ready, false);
-        assert_int_equal(pthread_create(&thread, NULL, steal_record, record), 0);
+        assert_int_equal(pthread_create(&thread, NULL, steal_record, records[0]), 0);
         while (!atomic_load(&thief_ready))
             sched_yield();
         assert_int_equal(gex_Event_TestAll(events, ENTRIES, 0), GASNET_OK);
@@ -402,7 +506,8 @@ static void test_region(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool),           cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_pool),           cmocka_unit_test(test_own_records),
+        cmocka_unit_test(test_pass_records),   cmocka_unit_test(test_idle),
         cmocka_unit_test(test_masks),          cmocka_unit_test(test_root),
         cmocka_unit_test(test_leaf),           cmocka_unit_test(test_some),
         cmocka_unit_test(test_waits),          cmocka_unit_test(test_leaf_before_root),
