@@ -206,8 +206,8 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
 
 bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
 {
-    return aq_route_accepts(arrival, route) &&
-           deliver_to(aq_endpoint_at(route.to)->handlers, arrival, route);
+    const gex_EP_t ep = aq_route_endpoint(arrival, route);
+    return ep && deliver_to(ep->handlers, arrival, route);
 }
 
 // Delivers a message that has a route, or whose handler is registered for several shapes, or

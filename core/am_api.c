@@ -1,39 +1,13 @@
 // The calls of the client that send active messages of fixed payload.
+#include "am_routed.h"
 #include "am_send.h"
 #include "fatal.h"
-#include "long_push.h"
 #include "team.h"
-
-// Sends a client's request in a team that has a list of members or a route.
-static __attribute__((noinline)) int request_in_team(const aq_team_t *team, uint32_t jobrank,
-                                                     aq_am_t *am, gex_Flags_t flags)
-{
-    int32_t args[AQ_AM_MAX_ARGS];
-    if (aq_long_push_needed(jobrank, team->route, am)) {
-        aq_long_push_request(jobrank, team->route, am);
-        return 0;
-    }
-    if (aq_route_needed(team->route))
-        aq_route_wrap(team->route, am, args);
-    return am->category == AQ_AM_LONG ? aq_am_request_long(jobrank, am, flags)
-                                      : aq_am_request(jobrank, am, flags);
-}
-
-static __attribute__((noinline)) int reply_routed(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
-{
-    int32_t args[AQ_AM_MAX_ARGS];
-    if (aq_long_push_needed(token->arrival->source, aq_token_reply_route(token), am)) {
-        aq_long_push_reply(token, am);
-        return 0;
-    }
-    aq_route_wrap(aq_token_reply_route(token), am, args);
-    return aq_am_reply(token, am, flags);
-}
 
 static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t flags)
 {
     if (__builtin_expect(aq_route_needed(token->route), 0))
-        return reply_routed(token, am, flags);
+        return aq_am_reply_routed(token, am, flags);
     return aq_am_send_reply(token, am, flags);
 }
 
@@ -41,7 +15,7 @@ static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, ge
 {
     const aq_team_t *team = aq_team_of(tm);
     if (team->members)
-        return request_in_team(team, team->members[rank], am, flags);
+        return aq_am_request_routed(team->route, team->members[rank], am, flags);
     return aq_am_send_request(rank, am, flags);
 }
 
@@ -88,7 +62,7 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
     const aq_team_t *team = aq_team_of(tm);
     const uint32_t jobrank = aq_team_jobrank(team, rank);
     am.dest_mapped = aq_am_map_local(jobrank, team->route.to, dest);
-    int no_op = request_in_team(team, jobrank, &am, flags);
+    int no_op = aq_am_request_routed(team->route, jobrank, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }

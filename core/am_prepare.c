@@ -1,13 +1,13 @@
 #include <stdlib.h>
 
-#include "am.h"
+#include "am_routed.h"
 #include "fatal.h"
 #include "gasnetex_am.h"
 #include "job.h"
-#include "long_push.h"
 #include "retry.h"
 #include "srcdesc.h"
 #include "team.h"
+#include "window_connect.h"
 #include "../other/base/minmax.h"
 
 // The names of the calls without their category, indexed by `reply`.
@@ -54,6 +54,14 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
     sd->size = size;
 }
 
+// The message that the conduit sees, whose arguments include the route.
+static aq_am_t message_of_conduit(const struct aq_srcdesc *sd)
+{
+    aq_am_t am = sd->am;
+    am.nargs += aq_route_needed(sd->route);
+    return am;
+}
+
 typedef struct reserve_attempt {
     struct aq_srcdesc *sd;
     size_t least, most;
@@ -63,7 +71,8 @@ static aq_status_t reserve_attempt(void *context)
 {
     const reserve_attempt_t *attempt = context;
     struct aq_srcdesc *sd = attempt->sd;
-    return sd->conduit->ops->prepare(sd->conduit, sd->link, &sd->am, attempt->least, attempt->most,
+    const aq_am_t am = message_of_conduit(sd);
+    return sd->conduit->ops->prepare(sd->conduit, sd->link, &am, attempt->least, attempt->most,
                                      &sd->reservation);
 }
 
@@ -96,8 +105,9 @@ static size_t own_room(const struct aq_srcdesc *sd)
 // Finds the route of the message. Returns whether its conduit can reserve room for payloads.
 static bool conduit_reserves(struct aq_srcdesc *sd)
 {
-    const aq_am_route_t route = sd->token ? aq_am_reply_route(sd->token->arrival, &sd->am)
-                                          : aq_am_request_route(sd->jobrank);
+    const aq_am_route_t route = sd->token
+                                    ? aq_window_reply_route(sd->route, sd->token->arrival, &sd->am)
+                                    : aq_window_request_route(sd->route, sd->jobrank);
     sd->conduit = route.conduit;
     sd->link = route.link;
     return route.conduit->ops->prepare;
@@ -131,7 +141,6 @@ static gex_AM_SrcDesc_t prepare_payload(struct aq_srcdesc *sd, const void *clien
              prepare_names[sd->am.reply], category_name(&sd->am), least, most);
     AQ_CHECK(least <= limit, "%s%s: least_payload %zu is more than the limit of %zu",
              prepare_names[sd->am.reply], category_name(&sd->am), least, limit);
-    sd->am.nargs += aq_route_needed(sd->route);
     if (!find_room(sd, client_buf, least, most, flags)) {
         put_back(sd);
         return GEX_AM_SRCDESC_NO_OP;
@@ -251,9 +260,8 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs,
     const char *call = commit_names[sd->am.reply], *category = category_name(&sd->am);
     AQ_CHECK(am->nbytes <= sd->size, "%s%s: %zu bytes are more than the %zu prepared", call,
              category, am->nbytes, sd->size);
-    const unsigned prepared = sd->am.nargs - aq_route_needed(sd->route);
-    AQ_CHECK(nargs == prepared, "%s%s: %u arguments, but %u were prepared", call, category, nargs,
-             prepared);
+    AQ_CHECK(nargs == sd->am.nargs, "%s%s: %u arguments, but %u were prepared", call, category,
+             nargs, sd->am.nargs);
     AQ_CHECK(!sd->dest || sd->dest == am->dest,
              "%s%s: dest_addr %p is not the one given to Prepare, %p", call, category, am->dest,
              sd->dest);
@@ -261,36 +269,19 @@ static void check_commit(gex_AM_SrcDesc_t sd, const aq_am_t *am, unsigned nargs,
     aq_am_check_payload(call, sd->jobrank, sd->route.to, am);
 }
 
-static int reply_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
-{
-    if (!aq_long_push_needed(sd->jobrank, sd->route, &sd->am))
-        return aq_am_reply(sd->token, &sd->am, flags);
-    aq_long_push_reply(sd->token, &sd->am);
-    return 0;
-}
-
-static int request_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
-{
-    if (aq_long_push_needed(sd->jobrank, sd->route, &sd->am)) {
-        aq_long_push_request(sd->jobrank, sd->route, &sd->am);
-        return 0;
-    }
-    return sd->am.category == AQ_AM_LONG ? aq_am_request_long(sd->jobrank, &sd->am, flags)
-                                         : aq_am_request(sd->jobrank, &sd->am, flags);
-}
-
 static int send_committed(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
 {
     aq_thread_self()->prepared = NULL; // sending may poll, and handlers may prepare replies
-    int no_op = sd->am.reply ? reply_committed(sd, flags) : request_committed(sd, flags);
+    int no_op = sd->am.reply ? aq_am_reply_routed(sd->token, &sd->am, flags)
+                             : aq_am_request_routed(sd->route, sd->jobrank, &sd->am, flags);
     if (no_op)
         aq_thread_self()->prepared = sd;
     return no_op;
 }
 
-// Adds what Commit knows to the message. routed: room for the arguments of a message with a route.
+// Adds what Commit knows to the message.
 static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
-                             const gex_AM_Arg_t *args, int32_t routed[AQ_AM_MAX_ARGS])
+                             const gex_AM_Arg_t *args)
 {
     sd->am.handler = handler;
     sd->am.args = args;
@@ -298,17 +289,23 @@ static void complete_message(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t
     sd->am.nbytes = nbytes;
     sd->am.dest = dest;
     sd->am.dest_mapped = aq_am_map_local(sd->jobrank, sd->route.to, dest);
-    if (!aq_route_needed(sd->route))
-        return;
-    sd->am.nargs--; // Prepare has counted the route already
-    if (!aq_long_push_needed(sd->jobrank, sd->route, &sd->am))
-        aq_route_wrap(sd->route, &sd->am, routed);
+}
+
+static void commit_in_conduit(gex_AM_SrcDesc_t sd)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t am = sd->am;
+    if (aq_route_needed(sd->route))
+        aq_route_wrap(sd->route, &am, args);
+    sd->conduit->ops->commit(sd->conduit, sd->link, &am, &sd->reservation);
+    if (sd->token)
+        sd->token->replied = true;
+    aq_thread_self()->prepared = NULL;
 }
 
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
                   gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args, unsigned kind)
 {
-    int32_t routed[AQ_AM_MAX_ARGS];
     if (AQ_CHECKS)
         check_commit(sd,
                      &(aq_am_t){.nbytes = nbytes,
@@ -317,12 +314,9 @@ int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, vo
                                 .reply = kind & AQ_API_SD_REPLY,
                                 .category = kind & AQ_API_SD_LONG ? AQ_AM_LONG : AQ_AM_MEDIUM},
                      nargs, kind);
-    complete_message(sd, handler, nbytes, dest, args, routed);
+    complete_message(sd, handler, nbytes, dest, args);
     if (sd->room == AQ_ROOM_CONDUIT) {
-        sd->conduit->ops->commit(sd->conduit, sd->link, &sd->am, &sd->reservation);
-        if (sd->token)
-            sd->token->replied = true;
-        aq_thread_self()->prepared = NULL;
+        commit_in_conduit(sd);
     } else if (send_committed(sd, flags)) {
         return 1;
     }
@@ -336,8 +330,9 @@ static int cancel_prepared(gex_AM_SrcDesc_t sd, unsigned kind)
 {
     if (AQ_CHECKS)
         check_descriptor(cancel_names, sd, kind);
+    const aq_am_t am = message_of_conduit(sd);
     if (sd->room == AQ_ROOM_CONDUIT)
-        sd->conduit->ops->cancel(sd->conduit, sd->link, &sd->am, &sd->reservation);
+        sd->conduit->ops->cancel(sd->conduit, sd->link, &am, &sd->reservation);
     aq_thread_self()->prepared = NULL;
     put_back(sd);
     return GASNET_OK;

@@ -46,18 +46,18 @@ static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char 
                      before + 1 < LOGGED_MOST ? "" : " (further ones are not logged)");
 }
 
-// A peer may name an endpoint that this process has not created yet, or never creates. Neither
-// process needs to end for it.
-bool aq_route_accepts(const aq_arrival_t *inner, aq_route_t route)
+// A peer may name an endpoint that this process has not created yet, never creates, or has
+// destroyed. Neither process needs to end for it.
+gex_EP_t aq_route_endpoint(const aq_arrival_t *inner, aq_route_t route)
 {
     const gex_EP_t ep = aq_endpoint_at(route.to);
     if (ep && ep->handlers)
-        return true;
+        return ep;
     log_dropped(inner, route,
                 ep ? "that endpoint was created without GEX_EP_CAPABILITY_AM"
-                   : "this process has created no such endpoint; create it, and synchronize, "
+                   : "this process has no such endpoint; create it, and synchronize, "
                      "before peers send to it");
-    return false;
+    return NULL;
 }
 
 void aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route)

@@ -26,8 +26,8 @@ void aq_route_wrap(aq_route_t route, aq_am_t *am, int32_t args[AQ_AM_MAX_ARGS]);
 // job if no correct peer sends this message.
 void aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t *route);
 
-// Whether this process has the endpoint that the message leads to, with active messages. If not,
-// logs that the message is dropped.
-bool aq_route_accepts(const aq_arrival_t *inner, aq_route_t route);
+// Returns the endpoint of this process that the message leads to. NULL: there is none, or none with
+// active messages; logs that the message is dropped.
+gex_EP_t aq_route_endpoint(const aq_arrival_t *inner, aq_route_t route);
 
 #endif

@@ -5,11 +5,16 @@
 #include "am.h"
 #include "progress.h"
 
-// Continue after a first attempt that returned `status`; as aq_am_request and aq_am_reply.
+// Continue after a first attempt that returned `status`; as aq_am_request and aq_am_reply. They
+// find the route again, so that the first attempt need not keep it in registers.
 int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
     __attribute__((cold));
 int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,
                       aq_status_t status) __attribute__((cold));
+
+// As aq_am_request and aq_am_reply, by a route that the caller has found.
+int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
+int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
 
 // As aq_am_request.
 static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)

@@ -13,6 +13,30 @@
 extern "C" {
 #endif
 
+// ---- endpoints and windows ----
+//
+// A window is the receive side of a further endpoint: its own rings, sockets or queue pairs. Where
+// the conduit offers windows, threads that have an endpoint each, are bound to it and communicate
+// with endpoints other than 0 of their peers, share nothing that is written. A window opens on
+// first use. Where a conduit offers none (mpi), messages of all endpoints travel through the
+// receive side of endpoint 0, and these calls still work.
+#define GASNETX_WINDOWS 1
+
+// Binds the calling thread to an endpoint that has GEX_EP_CAPABILITY_AM: polls and waits of this
+// thread serve that endpoint first, and everything else of this process now and then. The
+// primordial endpoint or GEX_EP_INVALID ends the binding. May block for a moment; not in a handler.
+AQ_API int gasnetx_EP_BindThread(gex_EP_t ep);
+
+// Delivers what has arrived for one endpoint, and for no other if it has a window. Any thread; runs
+// handlers; not in a handler.
+AQ_API int gasnetx_EP_Poll(gex_EP_t ep);
+
+// Destroys an endpoint that gex_EP_Create has made: unbinds its segment, and gives its index back,
+// which the next gex_EP_Create may return. The client ensures that no thread uses the endpoint any
+// more. Not collective: a message that arrives later is dropped, with a line on standard error.
+// GASNET_ERR_BAD_ARG: the primordial endpoint, or one that is destroyed already.
+AQ_API int gasnetx_EP_Destroy(gex_EP_t ep);
+
 // ---- memory and traffic of this process ----
 
 // Memory of the runtime in bytes (the part of the peer table for each rank that this

@@ -11,8 +11,8 @@
 //   separate classes: a full request class never keeps a reply from getting through.
 // - An open conduit is the receive side of one endpoint of this process: what arrives there, its
 //   credits, locks and links belong to that endpoint. `open` opens the one of endpoint 0, and
-//   open_window those of further endpoints (windows), which are aq_conduit_t objects with the same
-//   table. Windows communicate with windows only, endpoint 0 with endpoint 0.
+//   open_window those of further endpoints (windows), which are aq_conduit_t objects, too. Windows
+//   communicate with windows only, endpoint 0 with endpoint 0.
 // - A link leads from that endpoint to one endpoint of a peer. Several ways to the peer (rails) are
 //   inside a link: the conduit chooses one for each operation, and the core sees one link.
 // - Ownership: objects that an operation gets by pointer belong to the caller and are valid during
@@ -350,17 +350,17 @@ typedef struct aq_conduit_ops {
     aq_status_t (*atomic)(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,
                           atomic_uint *pending);
 
-    // Opens the receive side of endpoint number `endpoint` (1 or more) of this process, at most once
-    // for each number. Threads that use different windows must share nothing that is written. Not
-    // collective: the core tells a peer of the window when the two communicate first, with all
+    // Opens the receive side of endpoint number `endpoint` (1 or more) of this process, at most
+    // once for each number. Threads that use different windows must share nothing that is written.
+    // Not collective: the core tells a peer of the window when the two communicate first, with all
     // AQ_DESCRIPTION_BYTES of describe, and then both call connect with the other's window as peer.
-    // A peer sends to this window only after this process has returned from connect. Of the table
-    // the core uses describe, connect, send, poll, prepare, commit, cancel, requests_flushed, arm,
-    // sleep, disarm, rma, atomic and the reports of a window. Payload limits are not smaller than
-    // those of `conduit`. The window stays open until close of `conduit`, which closes it too. By
-    // one thread at a time, while others use `conduit`; may block for a moment. On an error the
-    // conduit has logged the fault. Default: messages between further endpoints travel between the
-    // receive sides of endpoint 0.
+    // A peer sends requests to this window only after this process has returned from connect. The
+    // window may have a table of its own; the core uses describe, connect, send, poll, prepare,
+    // commit, cancel, requests_flushed, arm, sleep, disarm, rma, atomic and the reports of a
+    // window. Payload limits are not smaller than those of `conduit`. The window stays open until
+    // close of `conduit`, which closes it too. By one thread at a time, while others use `conduit`;
+    // may block for a moment. On an error the conduit has logged the fault. Default: messages
+    // between further endpoints travel between the receive sides of endpoint 0.
     aq_status_t (*open_window)(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
 
     // Bytes that this process holds for messages (rings, buffers). Any thread; does not block.

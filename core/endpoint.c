@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "conduit.h"
 #include "fatal.h"
@@ -11,8 +12,9 @@
 aq_handlers_t aq_handlers;
 struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL, .handlers = &aq_handlers};
 
-// An entry is written once, before the count that includes it.
-static gex_EP_t endpoints[GASNET_MAXEPS] = {&aq_endpoint};
+// An object is never freed: a message to a destroyed endpoint may be on its way.
+static gex_EP_t objects[GASNET_MAXEPS] = {&aq_endpoint};
+static _Atomic(gex_EP_t) endpoints[GASNET_MAXEPS] = {&aq_endpoint};
 static atomic_uint endpoint_count = 1;
 aq_lock_t aq_endpoint_lock;
 
@@ -23,7 +25,8 @@ gex_EP_Index_t aq_endpoint_count(void)
 
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
 {
-    return index < aq_endpoint_count() ? endpoints[index] : NULL;
+    return index < GASNET_MAXEPS ? atomic_load_explicit(&endpoints[index], memory_order_acquire)
+                                 : NULL;
 }
 
 static int refuse_endpoint(int error, const char *what, unsigned value)
@@ -39,45 +42,78 @@ static void clear_dispatch(aq_handlers_t *handlers)
         handlers->dispatch[i] = (aq_dispatch_t){NULL, AQ_SHAPE_NONE, AQ_SHAPE_NONE, AQ_SHAPE_NONE};
 }
 
-// Returns NULL when memory is out.
-static gex_EP_t new_endpoint(gex_EP_Capabilities_t capabilities)
+static void clear_handlers(aq_handlers_t *handlers)
 {
-    gex_EP_t ep = calloc(1, sizeof *ep);
-    if (!ep)
-        return NULL;
-    ep->capabilities = capabilities;
+    memset(handlers->entry, 0, sizeof handlers->entry);
+    clear_dispatch(handlers);
+}
+
+// Returns the object of an index, without capabilities; NULL when memory is out. With the lock
+// held.
+static gex_EP_t endpoint_object(gex_EP_Index_t index)
+{
+    if (!objects[index])
+        objects[index] = calloc(1, sizeof *objects[index]);
+    return objects[index];
+}
+
+// Gives an endpoint a table of handlers if it has active messages. Returns false when memory is
+// out.
+static bool endpoint_equip(gex_EP_t ep, gex_EP_Capabilities_t capabilities)
+{
+    static aq_handlers_t *tables[GASNET_MAXEPS]; // by index, kept as the objects are
+    ep->handlers = NULL;
     if (!(capabilities & GEX_EP_CAPABILITY_AM))
-        return ep;
-    ep->handlers = calloc(1, sizeof *ep->handlers);
-    if (!ep->handlers) {
-        free(ep);
-        return NULL;
-    }
-    clear_dispatch(ep->handlers);
-    return ep;
+        return true;
+    if (!tables[ep->index])
+        tables[ep->index] = malloc(sizeof *tables[ep->index]);
+    ep->handlers = tables[ep->index];
+    if (ep->handlers)
+        clear_handlers(ep->handlers);
+    return ep->handlers;
+}
+
+// The lowest index without an endpoint; GASNET_MAXEPS: there is none. With the lock held.
+static unsigned free_index(void)
+{
+    unsigned index = 1;
+    while (index < GASNET_MAXEPS && aq_endpoint_at((gex_EP_Index_t)index))
+        index++;
+    return index;
 }
 
 // With the lock held.
 static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                            gex_Flags_t flags)
 {
-    const gex_EP_Index_t index = aq_endpoint_count();
+    const unsigned index = free_index();
     if (index == GASNET_MAXEPS)
         return refuse_endpoint(
             GASNET_ERR_RESOURCE,
             "gex_EP_Create: this process has all of its %u endpoints (GASNET_MAXEPS)",
             GASNET_MAXEPS);
-    gex_EP_t ep = new_endpoint(capabilities);
-    if (!ep)
+    gex_EP_t ep = endpoint_object((gex_EP_Index_t)index);
+    if (ep)
+        *ep = (struct gex_ep){.client = client,
+                              .flags = flags,
+                              .index = (gex_EP_Index_t)index,
+                              .capabilities = capabilities};
+    if (!ep || !endpoint_equip(ep, capabilities))
         return refuse_endpoint(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
                                index);
-    ep->client = client;
-    ep->flags = flags;
-    ep->index = index;
-    endpoints[index] = ep;
-    atomic_store_explicit(&endpoint_count, index + 1u, memory_order_release);
+    atomic_store_explicit(&endpoints[index], ep, memory_order_release);
+    if (index >= aq_endpoint_count())
+        atomic_store_explicit(&endpoint_count, index + 1, memory_order_release);
     *ep_p = ep;
     return GASNET_OK;
+}
+
+void aq_endpoint_destroy(gex_EP_t ep)
+{
+    aq_lock_take(&aq_endpoint_lock);
+    atomic_store_explicit(&endpoints[ep->index], NULL, memory_order_release);
+    ep->segment = NULL;
+    aq_lock_drop(&aq_endpoint_lock);
 }
 
 int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,

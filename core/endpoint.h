@@ -65,11 +65,14 @@ extern aq_handlers_t aq_handlers; // of the primordial endpoint
 // before the handler is registered.
 extern aq_lock_t aq_endpoint_lock;
 
-// Returns the endpoint of this process with an index, or NULL. Any thread.
+// Returns the endpoint of this process with an index, or NULL if there is none. Any thread.
 gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
 
-// Number of endpoints of this process; their indices are below it. Any thread.
+// The indices of the endpoints of this process are below this number. Any thread.
 gex_EP_Index_t aq_endpoint_count(void);
+
+// Destroys a further endpoint. Its index and its memory are those of a later endpoint.
+void aq_endpoint_destroy(gex_EP_t ep);
 
 // Makes an entry the handler of its index. No message for that index may be in flight.
 void aq_endpoint_set_handler(gex_EP_t ep, const gex_AM_Entry_t *entry);

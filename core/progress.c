@@ -8,6 +8,7 @@
 #include "../other/base/settings.h"
 #include "fatal.h"
 #include "job.h"
+#include "window.h"
 
 enum {
     // Fruitless polls before a wait checks whether another rank is on this processor, before it
@@ -17,6 +18,8 @@ enum {
     LOOP_TURNS = 16,
     // One of this many fruitless polls in a row is as thorough as the first.
     AGAIN_TURNS = 8,
+    // One of this many polls of a thread with a window serves everything else too.
+    OTHERS_TURNS = 16,
     // A wait yields at least this often and for this time before it sleeps, and longer for each
     // rank that shares the processor: waking from a sleep costs far more than a yield.
     YIELD_TURNS = 8,
@@ -42,7 +45,8 @@ static unsigned own_processors = 1; // processors for each rank
 static bool adapt;                  // the user has not chosen a mode
 
 static _Atomic(aq_task_t *) tasks;
-static atomic_uint busy_tasks;
+static atomic_uint busy_tasks; // and WINDOWS_OPEN, so that a poll tests both at once
+#define WINDOWS_OPEN (1u << 31)
 static aq_lock_t task_lock;
 
 static void set_spin(bool spin)
@@ -125,15 +129,43 @@ void aq_progress_wake(void)
     }
 }
 
+void aq_progress_serve_windows(void)
+{
+    if (!(atomic_load_explicit(&busy_tasks, memory_order_relaxed) & WINDOWS_OPEN))
+        atomic_fetch_or_explicit(&busy_tasks, WINDOWS_OPEN, memory_order_relaxed);
+}
+
+static unsigned poll_everything(unsigned what)
+{
+    return poll_conduits(what) + aq_window_poll_others(what);
+}
+
+static unsigned poll_own_window(const aq_window_t *own, unsigned what)
+{
+    static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
+    const unsigned done = aq_window_poll(own, what);
+    return ++turns % OTHERS_TURNS ? done : done + poll_everything(what);
+}
+
+static __attribute__((noinline)) unsigned poll_with_windows(unsigned what)
+{
+    const aq_window_t *own = aq_window_own;
+    return own ? poll_own_window(own, what) : poll_everything(what);
+}
+
 static inline unsigned poll_all(unsigned what)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
     unsigned done = 0;
     // Tasks first: this poll sends their messages. The next poll may come much later.
-    if (atomic_load_explicit(&busy_tasks, memory_order_relaxed))
+    const unsigned busy = atomic_load_explicit(&busy_tasks, memory_order_relaxed);
+    if (busy & ~WINDOWS_OPEN)
         done += turn_tasks();
-    done += poll_conduits(what);
+    if (__builtin_expect(busy & WINDOWS_OPEN, 0))
+        done += poll_with_windows(what);
+    else
+        done += poll_conduits(what);
     if (aq_threads && done)
         aq_progress_wake(); // another thread may wait for what these handlers did
     return done;
@@ -153,8 +185,18 @@ void aq_progress_poll_replies(void)
 {
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
-    if (poll_conduits(AQ_POLL_REPLIES) && aq_threads)
+    if (poll_everything(AQ_POLL_REPLIES) && aq_threads)
         aq_progress_wake();
+}
+
+unsigned aq_progress_poll_window(const aq_window_t *window)
+{
+    if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
+        aq_job_exit_requested();
+    const unsigned done = aq_window_poll(window, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    if (aq_threads && done)
+        aq_progress_wake();
+    return done;
 }
 
 void aq_progress_wait_replies(unsigned turns)
@@ -188,15 +230,16 @@ int gasnet_AMPoll(void)
     return GASNET_OK;
 }
 
-// The conduit that waits of this process block in: the first one that can wake it, or the last one,
-// the network, in a process that shares memory with no other. Waits poll the other conduits after
-// each bounded sleep.
+// The conduit that waits of this thread block in, of its window if it has one: the first one that
+// can wake it, or the last one, the network, in a process that shares memory with no other. Waits
+// poll the other conduits after each bounded sleep.
 static aq_conduit_t *wakeup_conduit(void)
 {
+    aq_conduit_t *const *conduits = aq_window_own ? aq_window_own->conduits : aq_job.conduits;
     aq_conduit_t *found = NULL;
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
-        if (aq_job.conduits[i]->ops->arm && (!found || aq_job.nbrhd.size == 1))
-            found = aq_job.conduits[i];
+        if (conduits[i]->ops->arm && (!found || aq_job.nbrhd.size == 1))
+            found = conduits[i];
     return found;
 }
 
@@ -205,8 +248,9 @@ static aq_conduit_t *wakeup_conduit(void)
 // to wake it.
 static bool others_may_call(const aq_conduit_t *sleeping)
 {
-    return aq_job.conduit_count > 1 &&
-           (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]);
+    return aq_window_any() ||
+           (aq_job.conduit_count > 1 &&
+            (aq_job.nbrhd.size > 1 || sleeping != aq_job.conduits[aq_job.conduit_count - 1]));
 }
 
 // Publishes the processor that this process waits on, 0 for none (waiting_cpus in aq_boot_t).

@@ -12,6 +12,7 @@
 #include "../other/base/settings_lists.h"
 #include "event.h"
 #include "job.h"
+#include "window.h"
 
 enum { TELLERS = 8 };
 
@@ -84,6 +85,7 @@ static void on_report_signal(int number)
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         if (aq_job.conduits[i]->ops->dump_state)
             aq_job.conduits[i]->ops->dump_state(aq_job.conduits[i]);
+    aq_window_dump_state();
     errno = saved;
 }
 

@@ -297,7 +297,7 @@ static void unbind_segment(gex_Segment_t seg)
     aq_lock_take(&aq_endpoint_lock);
     for (gex_EP_Index_t i = 0; i < aq_endpoint_count(); i++) {
         gex_EP_t ep = aq_endpoint_at(i);
-        if (ep->segment != seg)
+        if (!ep || ep->segment != seg)
             continue;
         ep->segment = GEX_SEGMENT_INVALID;
         aq_segment_bind_bounds(i, 0, 0); // before the memory is freed

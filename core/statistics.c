@@ -3,6 +3,7 @@
 
 #include "aqueduct.h"
 #include "job.h"
+#include "window.h"
 
 void gasnetx_traffic(uint64_t *frames, uint64_t *packets)
 {
@@ -44,6 +45,7 @@ void gasnetx_memory(size_t *peer_bytes, size_t *ring_bytes, size_t *bound_peers)
         aq_conduit_t *conduit = aq_job.conduits[i];
         rings += conduit->ops->memory_bytes ? conduit->ops->memory_bytes(conduit) : 0;
     }
+    rings += aq_window_memory_bytes();
     if (peer_bytes)
         *peer_bytes = sizeof *aq_job.link + sizeof *aq_job.shift + sizeof *aq_job.segment_addr +
                       sizeof *aq_job.segment_size;

@@ -60,9 +60,8 @@ void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas)
     aq_mail_sleep_start(mail);
 }
 
-void aq_mail_link(const aq_mail_t *mail, uint32_t index, aq_mail_link_t *link)
+void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *link)
 {
-    aq_mailbox_t *peer = aq_mailbox_at(mail, index);
     link->doorbell = &peer->doorbell;
     for (unsigned i = 0; i < 2; i++)
         link->out[i] = (aq_ring_out_t){

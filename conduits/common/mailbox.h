@@ -73,8 +73,8 @@ size_t aq_mailbox_bytes(void);
 
 // Opens the mailbox of this process; base.env is there.
 void aq_mail_open(aq_mail_t *mail, const aq_mail_areas_t *areas);
-// Fills in the link to a process of the group.
-void aq_mail_link(const aq_mail_t *mail, uint32_t index, aq_mail_link_t *link);
+// Fills in the link to the owner of a mailbox, which is mapped in this process.
+void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *link);
 
 // ---- operations, as core/conduit.h has them; a link is an aq_mail_link_t ----
 

@@ -189,7 +189,7 @@ void mpi_shared_link(const mpi_conduit_t *mpi, uint32_t rank, mpi_link_t *link)
 {
     const uint32_t place = group_index(&mpi->shm_group, rank);
     if (mpi->by_mail && place < mpi->shm_group.size)
-        aq_mail_link(&mpi->mail, place, &link->mail);
+        aq_mail_link(&mpi->mail, aq_mailbox_at(&mpi->mail, place), &link->mail);
 }
 
 // ---- segments ----

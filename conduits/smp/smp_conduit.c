@@ -6,6 +6,7 @@
 // - conduits/common/mailbox.h and .c: the rings of a process, and the operations on them
 // - smp_memory.c: where mailboxes and segments are in memory
 // - conduits/common/mailbox_sleep.c: how a process waits
+// - smp_window.c: mailboxes of further endpoints
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,7 @@ static aq_status_t smp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         .max_long = (size_t)1 << 30,
         .max_long_unmapped = AQ_RING_MAX_MEDIUM,
     };
+    smp->windows_fd = -1;
     aq_status_t status = smp_memory_open(smp);
     if (status != AQ_OK) {
         free(smp);
@@ -89,7 +91,8 @@ static aq_status_t smp_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
                      sizeof *link);
         return AQ_ERR_RESOURCE;
     }
-    aq_mail_link(aq_mail_of(conduit), aq_index_in_nbrhd(conduit->env, peer->rank), link);
+    const aq_mail_t *mail = aq_mail_of(conduit);
+    aq_mail_link(mail, aq_mailbox_at(mail, aq_index_in_nbrhd(conduit->env, peer->rank)), link);
     *out = link;
     return AQ_OK;
 }
@@ -133,6 +136,7 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .wake = aq_mail_wake,
     .share_segments = smp_memory_share_segments,
     .shared_scratch = smp_shared_scratch,
+    .open_window = smp_window_open,
     .memory_bytes = smp_memory_bytes,
     .dump_state = aq_mail_dump_state,
 };

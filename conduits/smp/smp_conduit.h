@@ -1,4 +1,4 @@
-// The state of the smp conduit, and what its two files offer each other.
+// The state of the smp conduit, and what its files offer each other.
 //
 // The first process of a neighbourhood creates one anonymous file; all processes map all of it:
 //
@@ -19,6 +19,9 @@ typedef struct smp_conduit {
     char *shared;
     char *scratch;
     size_t segments_offset; // in the file
+
+    int windows_fd; // of the file with the mailboxes of windows; -1: none yet
+    size_t windows_bytes;
 } smp_conduit_t;
 
 static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
@@ -32,5 +35,10 @@ static inline smp_conduit_t *smp_of(aq_conduit_t *conduit)
 // Collective. Returns AQ_ERR_RESOURCE after it has logged the fault.
 aq_status_t smp_memory_open(smp_conduit_t *smp);
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here);
+
+// ---- smp_window.c ----
+
+// See open_window in core/conduit.h. A link of a window is an aq_mail_link_t.
+aq_status_t smp_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
 
 #endif

@@ -1,0 +1,36 @@
+#include "am_routed.h"
+
+#include "am_send.h"
+#include "long_push.h"
+#include "window_connect.h"
+
+int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t routed = *am;
+    if (aq_long_push_needed(jobrank, route, am)) {
+        aq_long_push_request(jobrank, route, am);
+        return 0;
+    }
+    if (aq_route_needed(route))
+        aq_route_wrap(route, &routed, args);
+    if (am->category == AQ_AM_LONG && !route.to) // may be longer than one message
+        return aq_am_request_long(jobrank, &routed, flags);
+    return aq_am_request_by(aq_window_request_route(route, jobrank), jobrank, &routed, flags);
+}
+
+int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
+{
+    const aq_route_t route = aq_token_reply_route(token);
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t routed = *am;
+    if (aq_long_push_needed(token->arrival->source, route, am)) {
+        aq_long_push_reply(token, am);
+        return 0;
+    }
+    if (!aq_route_needed(route))
+        return aq_am_send_reply(token, &routed, flags);
+    aq_route_wrap(route, &routed, args);
+    return aq_am_reply_by(aq_window_reply_route(route, token->arrival, &routed), token, &routed,
+                          flags);
+}

@@ -1,0 +1,57 @@
+// The calls of the client on windows, and the end of an endpoint.
+#include "aqueduct.h"
+#include "fatal.h"
+#include "progress.h"
+#include "segment.h"
+#include "window_connect.h"
+
+static int refuse_window(const char *call, gex_EP_t ep, const char *why)
+{
+    if (gex_System_GetVerboseErrors())
+        aq_log_error("%s of endpoint %u: %s", call, ep->index, why);
+    return GASNET_ERR_BAD_ARG;
+}
+
+// Destroying waits for nothing: a message that arrives later is dropped, with a notice.
+int gasnetx_EP_Destroy(gex_EP_t ep)
+{
+    aq_job_need("gasnetx_EP_Destroy");
+    if (!ep->index)
+        return refuse_window("gasnetx_EP_Destroy", ep,
+                             "the primordial endpoint lives as long as "
+                             "the job");
+    if (aq_endpoint_at(ep->index) != ep)
+        return refuse_window("gasnetx_EP_Destroy", ep, "it is destroyed already");
+    aq_segment_bind_bounds(ep->index, 0, 0);
+    aq_endpoint_destroy(ep);
+    return GASNET_OK;
+}
+
+int gasnetx_EP_BindThread(gex_EP_t ep)
+{
+    aq_job_need("gasnetx_EP_BindThread");
+    if (AQ_CHECKS)
+        aq_thread_check_context("gasnetx_EP_BindThread", "");
+    if (ep == GEX_EP_INVALID || !ep->index) {
+        aq_window_own = NULL;
+        return GASNET_OK;
+    }
+    if (!ep->handlers)
+        return refuse_window("gasnetx_EP_BindThread", ep,
+                             "it was created without GEX_EP_CAPABILITY_AM");
+    aq_window_t *window = aq_window_use(ep->index);
+    aq_window_own = window && window->whole ? window : NULL;
+    return GASNET_OK;
+}
+
+int gasnetx_EP_Poll(gex_EP_t ep)
+{
+    if (AQ_CHECKS)
+        aq_thread_check_context("gasnetx_EP_Poll", "");
+    const aq_window_t *window = atomic_load_explicit(&aq_windows[ep->index], memory_order_acquire);
+    if (window && window->whole)
+        aq_progress_poll_window(window);
+    else
+        aq_progress_poll();
+    return GASNET_OK;
+}
