@@ -10,7 +10,6 @@
 aq_team_t aq_team;
 
 static aq_team_t *teams; // all but the primordial one
-static aq_team_t *pairs;
 static aq_lock_t list_lock;
 static _Atomic uint64_t last_number; // reserved for a team
 
@@ -133,27 +132,46 @@ void aq_team_refresh(void)
 
 // ---- pairs ----
 
-// The shifts of a pair with a further endpoint: only the memory of this process is mapped.
-static intptr_t *pair_shifts(void)
+// The pairs of an endpoint, by the index of the remote endpoint.
+typedef struct pairs {
+    _Atomic(aq_team_t *) with[GASNET_MAXEPS];
+} pairs_t;
+
+// By the index of the local endpoint. Tables and pairs are made on first use, under list_lock, are
+// read without a lock, and are never freed: those of an endpoint that ends go to the next endpoint
+// with its index.
+static _Atomic(pairs_t *) pairs_of[GASNET_MAXEPS];
+
+static void *pair_memory(size_t count, size_t size)
 {
-    intptr_t *shifts = malloc(aq_job.size * sizeof *shifts);
-    if (!shifts)
-        aq_fatal("gex_TM_Pair: out of memory for %u ranks", aq_job.size);
-    for (gex_Rank_t r = 0; r < aq_job.size; r++)
-        shifts[r] = AQ_UNMAPPED;
-    if (!AQ_CHECKS)
+    void *memory = calloc(count, size);
+    if (!memory)
+        aq_fatal("gex_TM_Pair: out of memory (%zu bytes)", count * size);
+    return memory;
+}
+
+// The shifts of all pairs with further endpoints: only the memory of this process is mapped. With
+// the lock held.
+static const intptr_t *further_shifts(void)
+{
+    static intptr_t *shifts;
+    if (AQ_CHECKS)
+        return aq_team_unmapped();
+    if (!shifts) {
+        shifts = pair_memory(aq_job.size, sizeof *shifts);
+        for (gex_Rank_t r = 0; r < aq_job.size; r++)
+            shifts[r] = AQ_UNMAPPED;
         shifts[aq_job.rank] = 0;
+    }
     return shifts;
 }
 
-// The members of pairs whose messages need a route: every rank, in order.
+// The members of pairs whose messages need a route: every rank, in order. With the lock held.
 static const gex_Rank_t *all_members(void)
 {
     static gex_Rank_t *all;
     if (!all) {
-        all = malloc(aq_job.size * sizeof *all);
-        if (!all)
-            aq_fatal("gex_TM_Pair: out of memory for %u ranks", aq_job.size);
+        all = pair_memory(aq_job.size, sizeof *all);
         for (gex_Rank_t r = 0; r < aq_job.size; r++)
             all[r] = r;
     }
@@ -161,19 +179,43 @@ static const gex_Rank_t *all_members(void)
 }
 
 // With the lock held.
-static aq_team_t *new_pair(gex_EP_t ep, gex_EP_Index_t remote_ep)
+static aq_team_t *pair_new(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
-    aq_team_t *pair = calloc(1, sizeof *pair);
-    if (!pair)
-        aq_fatal("gex_TM_Pair: out of memory");
-    pair->shifts = remote_ep ? pair_shifts() : NULL;
-    pair->head = (struct gex_tm){aq_job.rank, aq_job.size, remote_ep ? pair->shifts : job_shifts()};
+    aq_team_t *pair = pair_memory(1, sizeof *pair);
+    pair->head =
+        (struct gex_tm){aq_job.rank, aq_job.size, remote_ep ? further_shifts() : job_shifts()};
     pair->ep = ep;
     pair->pair = true;
     pair->route = (aq_route_t){.from = ep->index, .to = remote_ep};
     pair->members = aq_route_needed(pair->route) ? all_members() : NULL;
-    pair->next = pairs;
-    pairs = pair;
+    return pair;
+}
+
+// Returns NULL if the endpoint has no such pair yet.
+static aq_team_t *pair_find(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    pairs_t *pairs = atomic_load_explicit(&pairs_of[ep->index], memory_order_acquire);
+    aq_team_t *pair =
+        pairs ? atomic_load_explicit(&pairs->with[remote_ep], memory_order_acquire) : NULL;
+    return pair && pair->ep == ep ? pair : NULL;
+}
+
+// Makes the pair unless another thread has just made it.
+static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    aq_lock_take(&list_lock);
+    if (!atomic_load_explicit(&pairs_of[ep->index], memory_order_relaxed))
+        atomic_store_explicit(&pairs_of[ep->index], pair_memory(1, sizeof(pairs_t)),
+                              memory_order_release);
+    _Atomic(aq_team_t *) *place = &pairs_of[ep->index]->with[remote_ep];
+    aq_team_t *pair = atomic_load_explicit(place, memory_order_relaxed);
+    if (pair) {
+        pair->ep = ep;
+    } else {
+        pair = pair_new(ep, remote_ep);
+        atomic_store_explicit(place, pair, memory_order_release);
+    }
+    aq_lock_drop(&list_lock);
     return pair;
 }
 
@@ -186,14 +228,8 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
              GASNET_MAXEPS);
     if (remote_ep_index >= GASNET_MAXEPS)
         return GEX_TM_INVALID;
-    aq_lock_take(&list_lock);
-    aq_team_t *pair = pairs;
-    while (pair && (pair->ep != local_ep || pair->route.to != remote_ep_index))
-        pair = pair->next;
-    if (!pair)
-        pair = new_pair(local_ep, remote_ep_index);
-    aq_lock_drop(&list_lock);
-    return &pair->head;
+    aq_team_t *pair = pair_find(local_ep, remote_ep_index);
+    return pair ? &pair->head : &pair_add(local_ep, remote_ep_index)->head;
 }
 
 // ---- queries ----

@@ -31,7 +31,7 @@ typedef struct aq_team {
     gex_Memvec_t scratch; // of the client; unused; gex_TM_Destroy returns it
     intptr_t *shifts;     // the table of head.peer_shift if this team owns it, else NULL
     void *coll;           // state of the collectives (extended/coll.h)
-    struct aq_team *next; // all teams of this process but the primordial one
+    struct aq_team *next; // all teams of this process but the primordial one and pairs
 } aq_team_t;
 
 extern aq_team_t aq_team; // the primordial one

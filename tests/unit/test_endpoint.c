@@ -1,4 +1,5 @@
-// The table of handlers: fixed indices, indices that the library chooses, and invalid entries.
+// The table of handlers: fixed indices, indices that the library chooses, and invalid entries. The
+// pairs of an endpoint.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <string.h>
 
 #include "../../core/endpoint.h"
@@ -164,6 +166,59 @@ static void test_client_data(void **state)
     assert_int_equal(gex_EP_QueryIndex(&ep), 0);
 }
 
+// ---- pairs ----
+
+enum { PAIRING_THREADS = 4 };
+
+static gex_TM_t made[PAIRING_THREADS][GASNET_MAXEPS];
+
+static void *make_pairs(void *to)
+{
+    gex_TM_t *pairs = to;
+    for (unsigned i = 0; i < GASNET_MAXEPS; i++)
+        pairs[i] = gex_TM_Pair(&ep, (gex_EP_Index_t)i);
+    return NULL;
+}
+
+// Threads that ask for the same pairs at the same time get the same handles.
+static void test_pairs(void **state)
+{
+    (void)state;
+    pthread_t threads[PAIRING_THREADS];
+    aq_threads = true;
+    for (unsigned t = 0; t < PAIRING_THREADS; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, make_pairs, made[t]), 0);
+    for (unsigned t = 0; t < PAIRING_THREADS; t++)
+        pthread_join(threads[t], NULL);
+    aq_threads = false;
+    for (unsigned i = 0; i < GASNET_MAXEPS; i++) {
+        assert_ptr_equal(gex_TM_QueryEP(made[0][i]), &ep);
+        assert_int_equal(gex_TM_TranslateRankToEP(made[0][i], 0, 0).gex_ep_index, i);
+        for (unsigned t = 1; t < PAIRING_THREADS; t++)
+            assert_ptr_equal(made[t][i], made[0][i]);
+        assert_true(i == 0 || made[0][i] != made[0][i - 1]);
+    }
+}
+
+// All pairs with further endpoints share one table of as many words as the job has ranks.
+static void test_pairs_share_shifts(void **state)
+{
+    (void)state;
+    struct gex_ep other = {.index = 7, .capabilities = GEX_EP_CAPABILITY_ALL};
+    const intptr_t *shifts = gex_TM_Pair(&ep, 1)->peer_shift;
+    assert_ptr_equal(gex_TM_Pair(&ep, GASNET_MAXEPS - 1)->peer_shift, shifts);
+    assert_ptr_equal(gex_TM_Pair(&other, 5)->peer_shift, shifts);
+}
+
+// An endpoint that takes over the index of another one gets pairs of its own.
+static void test_pairs_of_next(void **state)
+{
+    (void)state;
+    struct gex_ep next = {.index = 9}, last = {.index = 9};
+    assert_ptr_equal(gex_TM_QueryEP(gex_TM_Pair(&last, 3)), &last);
+    assert_ptr_equal(gex_TM_QueryEP(gex_TM_Pair(&next, 3)), &next);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +229,9 @@ int main(void)
         cmocka_unit_test_setup(test_full, clear_endpoint),
         cmocka_unit_test_setup(test_entries, clear_endpoint),
         cmocka_unit_test_setup(test_client_data, clear_endpoint),
+        cmocka_unit_test_setup(test_pairs, clear_endpoint),
+        cmocka_unit_test_setup(test_pairs_share_shifts, clear_endpoint),
+        cmocka_unit_test_setup(test_pairs_of_next, clear_endpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
