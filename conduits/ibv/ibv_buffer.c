@@ -6,10 +6,7 @@
 #include "../../other/base/log.h"
 #include "ibv_wire.h"
 
-enum {
-    SPARES = 64, // arrivals that handlers may hold without a copy, and those posted ahead
-    FEWEST_BOUNCES = 2,
-};
+enum { FEWEST_BOUNCES = 2 };
 
 // ---- pools ----
 
@@ -58,13 +55,13 @@ static size_t ring_bytes(const aq_ibv_limits_t *limits)
 // The minimum: the buffers that credits stand for, and those that a single operation may need.
 static size_t least_bytes(const aq_ibv_limits_t *limits)
 {
-    size_t small = (size_t)limits->arrivals + SPARES + FEWEST_BOUNCES;
+    size_t small = (size_t)limits->arrivals + limits->spares + FEWEST_BOUNCES;
     return small * AQ_IBV_BUFFER_BYTES + limits->bounce_bytes;
 }
 
 static size_t all_bytes(const aq_ibv_limits_t *limits)
 {
-    size_t small = (size_t)limits->arrivals + SPARES + limits->bounces;
+    size_t small = (size_t)limits->arrivals + limits->spares + limits->bounces;
     return small * AQ_IBV_BUFFER_BYTES + limits->large_bounces * limits->bounce_bytes +
            limits->rings * ring_bytes(limits);
 }
@@ -106,14 +103,19 @@ static aq_status_t slab_register(aq_ibv_buffers_t *buffers, aq_ibv_limits_t *lim
         if (aq_log_is_first())
             aq_log_warn("%s", why);
     }
-    return aq_boot_agree(boot, count ? AQ_OK : AQ_ERR_RESOURCE, count ? "" : why);
+    if (boot)
+        return aq_boot_agree(boot, count ? AQ_OK : AQ_ERR_RESOURCE, count ? "" : why);
+    if (!count)
+        aq_log_error("%s", why);
+    return count ? AQ_OK : AQ_ERR_RESOURCE;
 }
 
 static bool pools_fill(aq_ibv_buffers_t *buffers, const aq_ibv_limits_t *limits)
 {
     buffers->rings = buffers->slab;
     uint8_t **at = &buffers->rings;
-    return pool_fill(&buffers->arrivals, limits->arrivals + SPARES, AQ_IBV_BUFFER_BYTES, at) &&
+    return pool_fill(&buffers->arrivals, limits->arrivals + limits->spares, AQ_IBV_BUFFER_BYTES,
+                     at) &&
            pool_fill(&buffers->bounces, limits->bounces, AQ_IBV_BUFFER_BYTES, at) &&
            pool_fill(&buffers->large_bounces, limits->large_bounces, limits->bounce_bytes, at);
 }

@@ -1,5 +1,6 @@
-// Registered buffers: for messages that arrive and to send from. All of them lie in one slab with
-// one registration, made at the start.
+// Registered buffers: for messages that arrive and to send from. All those of an endpoint
+// lie in one slab with one registration: of endpoint 0 made at the start, of a window with its
+// first link.
 //
 //      slab:  | arrivals | bounces | large bounces | rings |
 #ifndef AQ_IBV_BUFFER_H
@@ -41,7 +42,7 @@ typedef struct aq_ibv_buffers {
 } aq_ibv_buffers_t;
 
 // Registers as many buffers as the limits say; where the device allows less, lowers the limits.
-// Collective over the job. AQ_ERR_RESOURCE: no memory (logged).
+// Collective over the job, unless boot is NULL. AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_ibv_buffers_open(aq_ibv_buffers_t *buffers, aq_ibv_limits_t *limits,
                                 aq_ibv_memory_t *memory, aq_boot_t *boot);
 void aq_ibv_buffers_close(aq_ibv_buffers_t *buffers, aq_ibv_memory_t *memory);

@@ -15,33 +15,30 @@
 static void senders_join(aq_ibv_conduit_t *ibv)
 {
     ibv->peers.limits = &ibv->limits;
-    ibv->losses.env = ibv->base.env;
-    ibv->losses.wake = -1;
+    ibv->peers.rank = ibv->base.env->rank;
+    ibv->peers.endpoint = ibv->base.endpoint;
     ibv->send_queue.limits = &ibv->limits;
-    ibv->send_queue.losses = &ibv->losses;
-    ibv->send_queue.cq = ibv->device.send_cq;
+    ibv->send_queue.losses = &ibv->shared->losses;
     ibv->ring_writer.limits = &ibv->limits;
-    ibv->sender = (aq_ibv_sender_t){.rank = ibv->base.env->rank,
-                                    .limits = &ibv->limits,
+    ibv->sender = (aq_ibv_sender_t){.limits = &ibv->limits,
                                     .buffers = &ibv->buffers,
                                     .queue = &ibv->send_queue,
-                                    .keys = &ibv->keys,
+                                    .keys = &ibv->shared->keys,
                                     .peers = &ibv->peers};
 }
 
 // The parts for put, get and atomics.
 static void paths_join(aq_ibv_conduit_t *ibv)
 {
-    ibv->rma = (aq_ibv_rma_path_t){.limits = &ibv->limits,
-                                   .buffers = &ibv->buffers,
-                                   .keys = &ibv->keys,
-                                   .queue = &ibv->send_queue};
-    ibv->atomic = (aq_ibv_atomic_path_t){
-        .buffers = &ibv->buffers, .keys = &ibv->keys, .queue = &ibv->send_queue};
+    aq_ibv_keys_t *keys = &ibv->shared->keys;
+    ibv->rma = (aq_ibv_rma_path_t){
+        .limits = &ibv->limits, .buffers = &ibv->buffers, .keys = keys, .queue = &ibv->send_queue};
+    ibv->atomic =
+        (aq_ibv_atomic_path_t){.buffers = &ibv->buffers, .keys = keys, .queue = &ibv->send_queue};
     ibv->ondemand.env = ibv->base.env;
     ibv->ondemand.limits = &ibv->limits;
     ibv->ondemand.peers = &ibv->peers;
-    ibv->ondemand.keys = &ibv->keys;
+    ibv->ondemand.keys = keys;
     ibv->ondemand.sender = &ibv->sender;
     ibv->ondemand.path = &ibv->rma;
 }
@@ -62,9 +59,8 @@ static void receivers_join(aq_ibv_conduit_t *ibv)
     receiver->writer = &ibv->ring_writer;
     receiver->rings = &ibv->rings;
     receiver->ondemand = &ibv->ondemand;
-    receiver->cq = ibv->device.receive_cq;
-    receiver->srq = ibv->device.srq;
-    ibv->sleeper.device = &ibv->device;
+    atomic_init(&receiver->cq, &aq_ibv_empty_cq);
+    ibv->sleeper.queues = &ibv->queues;
     ibv->sleeper.receiver = receiver;
 }
 
@@ -73,37 +69,36 @@ void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
     senders_join(ibv);
     paths_join(ibv);
     receivers_join(ibv);
-    ibv->connector.env = ibv->base.env;
-    ibv->connector.limits = &ibv->limits;
-    ibv->connector.device = &ibv->device;
-    ibv->connector.addresses = &ibv->addresses;
-    ibv->connector.peers = &ibv->peers;
-    ibv->connector.losses = &ibv->losses;
+    ibv->end.limits = &ibv->limits;
+    ibv->end.queues = &ibv->queues;
+    ibv->end.peers = &ibv->peers;
 }
 
 aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
 {
     const uint32_t ranks = ibv->base.env->size;
-    aq_status_t status =
-        aq_ibv_buffers_open(&ibv->buffers, &ibv->limits, &ibv->memory, ibv->base.env->boot);
+    aq_status_t status = aq_ibv_buffers_open(&ibv->buffers, &ibv->limits, &ibv->shared->memory,
+                                             ibv->base.endpoint ? NULL : ibv->base.env->boot);
     if (status != AQ_OK)
         return status;
-    ibv->peers.by_rank = calloc(ranks, sizeof *ibv->peers.by_rank);
-    if (!ibv->peers.by_rank || !aq_ibv_send_queue_open(&ibv->send_queue) ||
+    if (!aq_ibv_peers_open(&ibv->peers, ranks) || !aq_ibv_send_queue_open(&ibv->send_queue) ||
         !aq_ibv_rings_open(&ibv->rings, &ibv->buffers)) {
         aq_log_error("out of memory for %u operations and %u ranks of conduit ibv: lower "
                      "GASNET_NETWORKDEPTH_TOTAL",
                      ibv->limits.depth_total, ranks);
         return AQ_ERR_RESOURCE;
     }
-    aq_ibv_credits_open(&ibv->peers);
+    ibv->send_queue.cq = ibv->queues.send_cq;
+    ibv->receiver.srq = ibv->queues.srq;
+    ibv->end.own = aq_ibv_own_private_data(ibv);
     aq_ibv_receiver_open(&ibv->receiver);
+    atomic_store_explicit(&ibv->receiver.cq, ibv->queues.receive_cq, memory_order_release);
     return AQ_OK;
 }
 
 void aq_ibv_parts_close(aq_ibv_conduit_t *ibv)
 {
-    aq_ibv_buffers_close(&ibv->buffers, &ibv->memory);
+    aq_ibv_buffers_close(&ibv->buffers, &ibv->shared->memory);
     aq_ibv_rings_close(&ibv->rings);
     aq_ibv_peers_free(&ibv->peers);
     free(ibv->send_queue.ops);
@@ -111,12 +106,14 @@ void aq_ibv_parts_close(aq_ibv_conduit_t *ibv)
 
 aq_ibv_conn_private_data_t aq_ibv_own_private_data(const aq_ibv_conduit_t *ibv)
 {
-    return (aq_ibv_conn_private_data_t){.rank = ibv->base.env->rank,
-                                        .rings_at = (uintptr_t)ibv->buffers.rings,
-                                        .rings_key = ibv->buffers.slab_mr->rkey,
-                                        .ring_depth =
-                                            ibv->rings.all ? (uint16_t)ibv->limits.ring_depth : 0,
-                                        .atomics = (uint8_t)ibv->device.atomics};
+    return (aq_ibv_conn_private_data_t){
+        .rank = ibv->base.env->rank,
+        .rings_at = ibv->rings.all ? (uintptr_t)ibv->buffers.rings : 0,
+        .rings_key = ibv->rings.all ? ibv->buffers.slab_mr->rkey : 0,
+        .endpoint = ibv->base.endpoint,
+        .ring_depth = ibv->rings.all ? ibv->limits.ring_depth & 63 : 0,
+        .atomics = (uint32_t)ibv->shared->device.atomics & 3,
+    };
 }
 
 // ---- open ----
@@ -129,11 +126,11 @@ static void set_payloads(aq_ibv_conduit_t *ibv)
     ibv->base.max_long = ibv->limits.bounce_bytes;
     ibv->base.max_long_ahead = 0;
     // One write is enough, since the regions of a segment overlap by as much.
-    if (ibv->keys.setup.mode == AQ_SEGMENT_FAST)
+    if (ibv->shared->keys.setup.mode == AQ_SEGMENT_FAST)
         return;
     // A Long may take several writes whose keys have to be asked for, and a handler cannot wait.
     ibv->base.max_long = ibv->base.max_long_unmapped;
-    if (ibv->keys.reaches)
+    if (ibv->shared->keys.reaches)
         ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
 }
 
@@ -141,44 +138,63 @@ static void set_payloads(aq_ibv_conduit_t *ibv)
 static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
+    aq_ibv_shared_t *shared = ibv->shared;
     const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
-                                       .memory = &ibv->memory,
+                                       .memory = &shared->memory,
                                        .device_regions = ibv->limits.regions,
-                                       .processes = ibv->device.processes,
+                                       .processes = shared->device.processes,
                                        .ranks = env->size,
                                        .peers = ibv->limits.peers,
                                        .starts = env->segment_addr,
                                        .lengths = env->segment_size,
                                        .request = aq_ibv_ondemand_request,
                                        .context = &ibv->ondemand};
-    return aq_ibv_keys_start(&ibv->keys, &setup);
+    return aq_ibv_keys_start(&shared->keys, &setup);
 }
 
 static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 {
-    ibv->connector.own = aq_ibv_own_private_data(ibv);
-    aq_status_t status = aq_ibv_connector_start(&ibv->connector);
+    aq_ibv_shared_t *shared = ibv->shared;
+    aq_ibv_connector_t *connector = &shared->connector;
+    connector->env = ibv->base.env;
+    connector->device = &shared->device;
+    connector->addresses = &shared->addresses;
+    connector->losses = &shared->losses;
+    connector->ends[0] = &ibv->end;
+    aq_status_t status = aq_ibv_connector_start(connector);
     if (status == AQ_OK)
         status = aq_ibv_sleeper_open(&ibv->sleeper);
     if (status == AQ_OK)
-        status = aq_ibv_addresses_exchange(ibv->base.env->boot, &ibv->device.here, &ibv->addresses);
+        status = aq_ibv_addresses_exchange(ibv->base.env->boot, &shared->device.here,
+                                           &shared->addresses);
     return status == AQ_OK && aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC))
-               ? aq_ibv_connect_all(&ibv->connector)
+               ? aq_ibv_connect_all(connector)
                : status;
+}
+
+static aq_status_t device_open(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    aq_ibv_device_t *device = &ibv->shared->device;
+    const bool thread = aq_ibv_sleeper_wants_thread(&ibv->sleeper, env->threads);
+    aq_status_t status = aq_ibv_device_open(device, env, env->size - env->nbrhd_size, &ibv->limits,
+                                            &ibv->shared->memory);
+    if (status == AQ_OK)
+        status = aq_ibv_queues_open(&ibv->queues, device->pd, &ibv->limits, thread);
+    if (status == AQ_OK)
+        ibv->limits.inline_bytes = aq_ibv_queues_find_inline(&ibv->queues, device->pd);
+    return status;
 }
 
 static aq_status_t conduit_set_up(aq_ibv_conduit_t *ibv)
 {
-    const aq_conduit_env_t *env = ibv->base.env;
     if (sodium_init() < 0) {
         aq_log_error("libsodium cannot start; install the package libsodium23 of this machine's "
                      "distribution");
         return AQ_ERR_RESOURCE;
     }
-    aq_status_t status = aq_ibv_device_open(
-        &ibv->device, env, env->size - env->nbrhd_size,
-        aq_ibv_sleeper_wants_thread(&ibv->sleeper, env->threads), &ibv->limits, &ibv->memory);
     aq_ibv_parts_join(ibv);
+    aq_status_t status = device_open(ibv);
     if (status == AQ_OK)
         status = aq_ibv_parts_open(ibv);
     if (status == AQ_OK)
@@ -189,35 +205,99 @@ static aq_status_t conduit_set_up(aq_ibv_conduit_t *ibv)
     return connector_open(ibv);
 }
 
+static aq_ibv_conduit_t *log_no_memory(uint16_t endpoint)
+{
+    aq_log_error("out of memory for endpoint %u of conduit ibv (%zu bytes)", endpoint,
+                 sizeof(aq_ibv_conduit_t));
+    return NULL;
+}
+
+static aq_ibv_conduit_t *conduit_make(const aq_conduit_ops_t *ops, const aq_conduit_env_t *env)
+{
+    aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
+    aq_ibv_shared_t *shared = calloc(1, sizeof *shared);
+    if (!ibv || !shared) {
+        free(ibv);
+        free(shared);
+        return log_no_memory(0);
+    }
+    ibv->base = (aq_conduit_t){.ops = ops, .env = env};
+    ibv->shared = shared;
+    shared->losses.env = env;
+    shared->losses.wake = -1;
+    return ibv;
+}
+
 aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_env_t *env,
                                 aq_ibv_conduit_t **out)
 {
-    aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
-    if (!ibv) {
-        aq_log_error("out of memory for the ibv conduit (%zu bytes)", sizeof *ibv);
+    aq_ibv_conduit_t *ibv = conduit_make(ops, env);
+    if (!ibv)
         return AQ_ERR_RESOURCE;
-    }
-    ibv->base = (aq_conduit_t){.ops = ops, .env = env};
+    aq_ibv_shared_t *shared = ibv->shared;
     aq_status_t status = conduit_set_up(ibv);
     if (status == AQ_OK) {
         *out = ibv;
         return AQ_OK;
     }
-    if (ibv->keys.firehose)
-        aq_ibv_keys_stop(&ibv->keys);
+    if (shared->keys.firehose)
+        aq_ibv_keys_stop(&shared->keys);
     aq_ibv_parts_close(ibv);
-    aq_ibv_device_close(&ibv->device);
+    aq_ibv_queues_close(&ibv->queues);
+    aq_ibv_device_close(&shared->device);
     aq_ibv_sleeper_close(&ibv->sleeper);
-    aq_ibv_addresses_free(&ibv->addresses);
+    aq_ibv_addresses_free(&shared->addresses);
+    free(shared);
     free(ibv);
     return status;
 }
 
 aq_status_t aq_ibv_conduit_attach(aq_ibv_conduit_t *ibv, void *segment, size_t size)
 {
-    aq_status_t status = aq_ibv_keys_attach(&ibv->keys, ibv->base.env->boot, segment, size);
+    aq_status_t status = aq_ibv_keys_attach(&ibv->shared->keys, ibv->base.env->boot, segment, size);
     set_payloads(ibv);
+    for (aq_ibv_conduit_t *window = ibv->shared->windows; window; window = window->next)
+        set_payloads(window);
     return status;
+}
+
+// ---- windows ----
+
+// See furnish of aq_ibv_end_t.
+static bool window_furnish(aq_ibv_end_t *end)
+{
+    aq_ibv_conduit_t *window =
+        (aq_ibv_conduit_t *)(void *)((char *)end - offsetof(aq_ibv_conduit_t, end));
+    aq_ibv_sleeper_t *sleeper = &window->sleeper;
+    const bool thread = aq_ibv_sleeper_wants_thread(sleeper, window->base.env->threads);
+    aq_status_t status =
+        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits, thread);
+    if (status == AQ_OK)
+        status = aq_ibv_parts_open(window);
+    if (status == AQ_OK)
+        status = aq_ibv_sleeper_open(sleeper);
+    end->furnish = NULL;
+    end->failed = status != AQ_OK;
+    return status == AQ_OK;
+}
+
+aq_ibv_conduit_t *aq_ibv_window_open(aq_ibv_conduit_t *main, uint16_t endpoint)
+{
+    aq_ibv_shared_t *shared = main->shared;
+    aq_ibv_conduit_t *window = calloc(1, sizeof *window);
+    if (!window)
+        return log_no_memory(endpoint);
+    window->base =
+        (aq_conduit_t){.ops = main->base.ops, .env = main->base.env, .endpoint = endpoint};
+    window->shared = shared;
+    window->limits = aq_ibv_limits_of_window(&main->limits);
+    aq_ibv_parts_join(window);
+    set_payloads(window);
+    window->end.furnish = window_furnish;
+    window->next = atomic_load(&shared->windows);
+    atomic_store(&shared->windows, window);
+    aq_ibv_connector_add(&shared->connector, endpoint, &window->end);
+    return window;
 }
 
 // ---- close ----
@@ -225,56 +305,82 @@ aq_status_t aq_ibv_conduit_attach(aq_ibv_conduit_t *ibv, void *segment, size_t s
 static void print_counters(const aq_ibv_conduit_t *ibv)
 {
     const aq_ibv_rings_t *rings = &ibv->rings;
+    char name[40] = "";
+    if (ibv->base.endpoint)
+        snprintf(name, sizeof name, ", endpoint %u", ibv->base.endpoint);
     fprintf(stderr,
-            "ibv: rank %u in all: connected to %u peers by %u queue pairs, %u calls at once; "
+            "ibv: rank %u%s in all: connected to %u peers by %u queue pairs, %u calls at once; "
             "received %lu messages in buffers (%lu "
             "copied), %lu in rings; %lu rings granted, %lu freed; %lu atomics by the device\n",
-            ibv->base.env->rank, atomic_load(&ibv->peers.count),
-            atomic_load(&ibv->connector.queue_pairs), ibv->connector.most_calling,
+            ibv->base.env->rank, name, atomic_load(&ibv->peers.count),
+            atomic_load(&ibv->end.queue_pairs), ibv->shared->connector.most_calling,
             atomic_load(&ibv->receiver.arrived), atomic_load(&ibv->receiver.copies),
             atomic_load(&rings->messages), atomic_load(&rings->granted), atomic_load(&rings->freed),
             atomic_load(&ibv->atomic.begun));
 }
 
+// Of all endpoints.
 static void print_memory(const aq_ibv_conduit_t *ibv)
 {
+    const aq_ibv_shared_t *shared = ibv->shared;
     aq_firehose_stats_t stats;
-    aq_firehose_stats(ibv->keys.firehose, &stats);
+    unsigned long by_device = atomic_load(&ibv->rma.by_device);
+    unsigned long by_peer = atomic_load(&ibv->ondemand.by_peer);
+    for (aq_ibv_conduit_t *window = shared->windows; window; window = window->next) {
+        by_device += atomic_load(&window->rma.by_device);
+        by_peer += atomic_load(&window->ondemand.by_peer);
+    }
+    aq_firehose_stats(shared->keys.firehose, &stats);
     fprintf(stderr,
             "ibv: rank %u in memory: %lu puts and gets by the device, %lu pieces copied by peers; "
             "%llu moves asked, %llu served, %llu refused; %llu pins, %llu unpins, %llu evictions; "
             "%u regions left\n",
-            ibv->base.env->rank, atomic_load(&ibv->rma.by_device),
-            atomic_load(&ibv->ondemand.by_peer), (unsigned long long)stats.moves_asked,
+            ibv->base.env->rank, by_device, by_peer, (unsigned long long)stats.moves_asked,
             (unsigned long long)stats.moves_served, (unsigned long long)stats.refused,
             (unsigned long long)stats.pins, (unsigned long long)stats.unpins,
-            (unsigned long long)stats.evictions, atomic_load(&ibv->memory.regions));
+            (unsigned long long)stats.evictions, atomic_load(&shared->memory.regions));
 }
 
 // The buffers stay registered, since the queue pairs use them, and firehose may have regions in
 // use. Any other region was lost.
 static void check_memory(const aq_ibv_conduit_t *ibv)
 {
+    const aq_ibv_shared_t *shared = ibv->shared;
     aq_firehose_stats_t stats;
-    const uint32_t left = atomic_load(&ibv->memory.regions);
-    aq_firehose_stats(ibv->keys.firehose, &stats);
-    if (left != 1 + stats.main.regions + stats.victim.regions)
+    const uint32_t left = atomic_load(&shared->memory.regions);
+    unsigned slabs = 1;
+    for (aq_ibv_conduit_t *window = shared->windows; window; window = window->next)
+        slabs += window->buffers.slab_mr != NULL;
+    aq_firehose_stats(shared->keys.firehose, &stats);
+    if (left != slabs + stats.main.regions + stats.victim.regions)
         aq_log_error("conduit ibv did not release %u registered regions; this is a mistake in the "
                      "runtime, please report it",
-                     left - 1);
+                     left - slabs);
+}
+
+// What an endpoint does at the end before the connector ends.
+static void endpoint_finish(aq_ibv_conduit_t *ibv)
+{
+    if (aq_settings_bool(AQ_SET_STATS) && atomic_load(&ibv->peers.count) >= !!ibv->base.endpoint)
+        print_counters(ibv);
+    if (ibv->base.env->boot->exit_stays_here)
+        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
 }
 
 // Queue pairs and what they use end with the process: other threads may still use them, and a peer
 // that waits for an acknowledgement gets it until then.
 void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
 {
-    if (aq_settings_bool(AQ_SET_STATS))
-        print_counters(ibv);
-    if (ibv->base.env->boot->exit_stays_here)
-        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
-    aq_ibv_connector_stop(&ibv->connector);
+    aq_ibv_shared_t *shared = ibv->shared;
+    aq_ibv_conduit_t *const windows = shared->windows;
+    endpoint_finish(ibv);
+    for (aq_ibv_conduit_t *window = windows; window; window = window->next)
+        endpoint_finish(window);
+    aq_ibv_connector_stop(&shared->connector);
     aq_ibv_sleeper_stop_thread(&ibv->sleeper);
-    if (!aq_ibv_keys_quit(&ibv->keys))
+    for (aq_ibv_conduit_t *window = windows; window; window = window->next)
+        aq_ibv_sleeper_stop_thread(&window->sleeper);
+    if (!aq_ibv_keys_quit(&shared->keys))
         return;
     if (AQ_CHECKS)
         check_memory(ibv);

@@ -1,5 +1,6 @@
 // The ibv conduit: messages, put, get and atomics over a verbs device (InfiniBand, RoCE, iWARP).
-// This header has the process's instance of it, made of parts that each have a header of their own.
+// This header has its instances, one for each endpoint of this process that receives messages. They
+// are made of parts that each have a header of their own.
 //
 // What is always true:
 // - A peer that this process never contacted has no queue pair and no link. librdmacm makes a
@@ -11,6 +12,12 @@
 // - The number of everything is decided at the start: buffers, operations, credits. A caller
 //   that finds none gets AQ_AGAIN. The completion of an operation gives its resources back, and
 //   needs the peer's device but not its process: so replies always get through.
+// - Endpoint 0 and each window have queues, queue pairs, buffers, credits and locks of their own.
+//   They share what aq_ibv_shared_t has, which does not change while messages travel, except
+//   firehose and the connector.
+// - A window that has no link yet has no queues and buffers. The connector makes them with its
+// first
+//   link, and publishes the completion queue of arrivals last; until then polls find an empty one.
 // - Names begin with aq_ibv_, since libibverbs uses ibv_.
 // - Each part includes only the parts below it:
 //
@@ -22,7 +29,7 @@
 //      send         messages out                         rma        put and get with a key
 //      ring_writer  rings of peers                       atomic     remote atomics
 //      send_queue   operations, posts and completions    device     port and shared objects
-//      lost         peers that are lost
+//      lost         peers that are lost                  queues     queues of an endpoint
 //      peer         links and credits                    proof      the key of the job
 //      buffer       registered buffers                   firehose   keys of memory
 //      limits       how many of everything               memory, segments
@@ -36,15 +43,27 @@
 #include "ibv_device.h"
 #include "ibv_sleep.h"
 
-typedef struct aq_ibv_conduit {
-    aq_conduit_t base;
-    aq_ibv_limits_t limits;
+// What all endpoints of this process use.
+typedef struct aq_ibv_shared {
     aq_ibv_device_t device;
     aq_ibv_memory_t memory; // what is registered
     aq_ibv_keys_t keys;     // of the segments, and of other memory here
+    aq_ibv_losses_t losses;
+    aq_ibv_addresses_t addresses;
+    aq_ibv_connector_t connector;
+    // The windows, the newest first; changed by open_window only.
+    _Atomic(struct aq_ibv_conduit *) windows;
+} aq_ibv_shared_t;
+
+typedef struct aq_ibv_conduit {
+    aq_conduit_t base;
+    aq_ibv_shared_t *shared;
+    struct aq_ibv_conduit *next; // window
+    aq_ibv_end_t end;            // for the connector
+    aq_ibv_limits_t limits;
+    aq_ibv_queues_t queues;
     aq_ibv_buffers_t buffers;
     aq_ibv_peers_t peers;
-    aq_ibv_losses_t losses;
     aq_ibv_send_queue_t send_queue;
     aq_ibv_ring_writer_t ring_writer;
     aq_ibv_sender_t sender;
@@ -54,8 +73,6 @@ typedef struct aq_ibv_conduit {
     aq_ibv_ondemand_t ondemand;
     aq_ibv_receiver_t receiver;
     aq_ibv_sleeper_t sleeper;
-    aq_ibv_addresses_t addresses;
-    aq_ibv_connector_t connector;
 } aq_ibv_conduit_t;
 
 static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
@@ -63,21 +80,25 @@ static inline aq_ibv_conduit_t *aq_ibv_of(aq_conduit_t *conduit)
     return (aq_ibv_conduit_t *)(void *)conduit;
 }
 
-// Connects the parts with each other; base.env is set. Called first.
+// Connects the parts with each other; base and shared are set. Called first.
 void aq_ibv_parts_join(aq_ibv_conduit_t *ibv);
 
-// Buffers, operations, rings and credits, as the limits say; posts the first receive buffers. The
-// device, its limits and the memory are there. Logs faults.
+// Buffers, operations, rings and credits, as the limits say; posts the first receive buffers, and
+// begins to receive. The limits, the queues and the memory are there. Logs faults.
 aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv);
 void aq_ibv_parts_close(aq_ibv_conduit_t *ibv);
 
-// The private data of this process for a connection, without grant, nonce and proof.
+// The private data of this endpoint for a connection, as far as they are the same for all peers.
 aq_ibv_conn_private_data_t aq_ibv_own_private_data(const aq_ibv_conduit_t *ibv);
 
 // Makes an instance whose table is ops. Logs faults.
 aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_env_t *env,
                                 aq_ibv_conduit_t **out);
 void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv);
+
+// Makes the instance of another endpoint; see open_window of aq_conduit_ops_t. NULL: no memory
+// (logged).
+aq_ibv_conduit_t *aq_ibv_window_open(aq_ibv_conduit_t *main, uint16_t endpoint);
 
 // Collective over the job: the segment of this process is in place.
 aq_status_t aq_ibv_conduit_attach(aq_ibv_conduit_t *ibv, void *segment, size_t size);

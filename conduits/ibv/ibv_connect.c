@@ -25,7 +25,7 @@ enum {
 };
 
 // Why a request was refused, in one byte of the refusal.
-enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR };
+enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED_NO_ENDPOINT };
 
 // ---- both sides ----
 
@@ -38,21 +38,39 @@ static void link_set_state(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, a
     pthread_cond_broadcast(&connector->connected);
 }
 
-static bool queue_pair_make(aq_ibv_connector_t *connector, struct rdma_cm_id *id)
+static aq_ibv_end_t *end_of(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
 {
-    const aq_ibv_device_t *device = connector->device;
+    return connector->ends[link->here];
+}
+
+static bool end_furnish(aq_ibv_end_t *end)
+{
+    return end->furnish ? end->furnish(end) : !end->failed;
+}
+
+// The link of an endpoint to one of a peer, with what the endpoint needs for it. NULL: there is no
+// memory for either (logged).
+static aq_ibv_peer_t *link_get(aq_ibv_end_t *end, uint32_t rank, uint16_t endpoint)
+{
+    return end_furnish(end) ? aq_ibv_peer_get(end->peers, rank, endpoint) : NULL;
+}
+
+static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
+                            struct rdma_cm_id *id)
+{
     struct ibv_qp_init_attr attr = {
-        .send_cq = device->send_cq,
-        .recv_cq = device->receive_cq,
-        .srq = device->srq,
-        .cap = {.max_send_wr = connector->limits->depth_each,
+        .qp_context = end,
+        .send_cq = end->queues->send_cq,
+        .recv_cq = end->queues->receive_cq,
+        .srq = end->queues->srq,
+        .cap = {.max_send_wr = end->limits->depth_each,
                 .max_send_sge = 1,
-                .max_inline_data = connector->limits->inline_bytes},
+                .max_inline_data = end->limits->inline_bytes},
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 0,
     };
-    if (rdma_create_qp(id, device->pd, &attr) == 0) {
-        atomic_fetch_add_explicit(&connector->queue_pairs, 1, memory_order_relaxed);
+    if (rdma_create_qp(id, connector->device->pd, &attr) == 0) {
+        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
         return true;
     }
     aq_log_error(
@@ -70,26 +88,27 @@ static uint8_t rnr_retries(const aq_ibv_limits_t *limits)
     return limits->peers <= limits->grants ? RNR_RETRIES : RNR_WITHOUT_END;
 }
 
-static struct rdma_conn_param conn_parameters(const aq_ibv_connector_t *connector,
+static struct rdma_conn_param conn_parameters(const aq_ibv_limits_t *limits,
                                               const aq_ibv_conn_private_data_t *mine)
 {
     return (struct rdma_conn_param){
         .private_data = mine,
         .private_data_len = sizeof *mine,
-        .responder_resources = connector->limits->reads,
-        .initiator_depth = connector->limits->reads,
+        .responder_resources = limits->reads,
+        .initiator_depth = limits->reads,
         .retry_count = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
-        .rnr_retry_count = rnr_retries(connector->limits),
+        .rnr_retry_count = rnr_retries(limits),
     };
 }
 
 // What this process says to a peer, without nonce and proof; chooses the grant of a new peer.
-static aq_ibv_conn_private_data_t private_data_for(aq_ibv_connector_t *connector,
-                                                   aq_ibv_peer_t *link)
+static aq_ibv_conn_private_data_t private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link)
 {
-    aq_ibv_conn_private_data_t mine = connector->own;
-    link->grant = link->grant ? link->grant : aq_ibv_peer_grant(connector->peers);
+    aq_ibv_conn_private_data_t mine = end->own;
+    link->grant = link->grant ? link->grant : aq_ibv_peer_grant(end->peers);
     mine.grant = (uint16_t)link->grant;
+    mine.to_endpoint = link->endpoint;
+    mine.number = link->here ? (uint16_t)link->number : 0;
     return mine;
 }
 
@@ -102,11 +121,12 @@ static void id_set_timeout(struct rdma_cm_id *id)
 }
 
 // All events of the id must have been acknowledged.
-static void id_end(aq_ibv_connector_t *connector, struct rdma_cm_id *id)
+static void id_end(struct rdma_cm_id *id)
 {
     if (id->qp) {
+        aq_ibv_end_t *end = id->qp->qp_context;
         rdma_destroy_qp(id);
-        atomic_fetch_sub_explicit(&connector->queue_pairs, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&end->queue_pairs, 1, memory_order_relaxed);
     }
     rdma_destroy_id(id);
 }
@@ -149,10 +169,18 @@ static aq_status_t link_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     return AQ_ERR_RESOURCE;
 }
 
-aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint32_t rank, void **out)
+void aq_ibv_connector_add(aq_ibv_connector_t *connector, uint16_t endpoint, aq_ibv_end_t *end)
 {
     pthread_mutex_lock(&connector->lock);
-    aq_ibv_peer_t *link = aq_ibv_peer_get(connector->peers, rank);
+    connector->ends[endpoint] = end;
+    pthread_mutex_unlock(&connector->lock);
+}
+
+aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint16_t endpoint, const aq_peer_t *peer,
+                           void **out)
+{
+    pthread_mutex_lock(&connector->lock);
+    aq_ibv_peer_t *link = link_get(connector->ends[endpoint], peer->rank, peer->endpoint);
     while (link && link->conn.state != AQ_IBV_READY && link->conn.state != AQ_IBV_FAILED)
         if (link->conn.state != AQ_IBV_IDLE || link_call(connector, link) == AQ_OK)
             pthread_cond_wait(&connector->connected, &connector->lock);
@@ -171,9 +199,10 @@ static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint
                       aq_status_t *status)
 {
     const unsigned most = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_CONNECT_CALLS));
+    const aq_ibv_end_t *first = connector->ends[0];
     uint32_t ready = 0;
     for (uint32_t i = 0; i < count; i++) {
-        aq_ibv_peer_t *link = aq_ibv_peer_get(connector->peers, ranks[i]);
+        aq_ibv_peer_t *link = aq_ibv_peer_get(first->peers, ranks[i], 0);
         if (!link || link->conn.state == AQ_IBV_FAILED ||
             (link->conn.state == AQ_IBV_IDLE && connector->calling < most &&
              link_call(connector, link) != AQ_OK)) {
@@ -182,7 +211,7 @@ static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint
         }
         ready += link->conn.state == AQ_IBV_READY;
     }
-    return ready == count && atomic_load(&connector->queue_pairs) == count;
+    return ready == count && atomic_load(&first->queue_pairs) == count;
 }
 
 static aq_status_t ranks_connect(aq_ibv_connector_t *connector, const uint32_t *ranks,
@@ -219,16 +248,17 @@ aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector)
 
 static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct rdma_cm_id *id)
 {
+    aq_ibv_end_t *end = end_of(connector, link);
     aq_ibv_conn_private_data_t mine;
     struct rdma_conn_param parameters;
-    if (!queue_pair_make(connector, id)) {
+    if (!queue_pair_make(connector, end, id)) {
         link_set_state(connector, link, AQ_IBV_FAILED);
         return;
     }
-    mine = private_data_for(connector, link);
+    mine = private_data_for(end, link);
     aq_ibv_prove_call(connector->env->boot->key, link->rank, &mine);
     memcpy(link->conn.nonce, mine.nonce, sizeof link->conn.nonce);
-    parameters = conn_parameters(connector, &mine);
+    parameters = conn_parameters(end->limits, &mine);
     if (rdma_connect(id, &parameters) == 0)
         return;
     aq_log_error("librdmacm cannot connect to rank %u: %s", link->rank, strerror(errno));
@@ -279,20 +309,21 @@ static bool request_counts(const aq_ibv_connector_t *connector, aq_ibv_peer_t *l
 static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                            struct rdma_cm_id *id, const aq_ibv_conn_private_data_t *theirs)
 {
+    aq_ibv_end_t *end = end_of(connector, link);
     aq_ibv_conn_private_data_t mine;
-    if (!queue_pair_make(connector, id)) {
+    if (!queue_pair_make(connector, end, id)) {
         request_refuse(id, REFUSED_NO_QUEUE_PAIR);
         return false;
     }
     id_set_timeout(id);
     id->context = link;
     link->id = id;
-    mine = private_data_for(connector, link);
+    mine = private_data_for(end, link);
     aq_ibv_prove_accept(connector->env->boot->key, link->rank, theirs->nonce, &mine);
-    struct rdma_conn_param parameters = conn_parameters(connector, &mine);
+    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine);
     link_set_state(connector, link, AQ_IBV_ANSWERING);
     if (!atomic_load_explicit(&link->started, memory_order_relaxed))
-        aq_ibv_peer_start(connector->peers, link, theirs);
+        aq_ibv_peer_start(end->peers, link, theirs);
     if (rdma_accept(id, &parameters) == 0)
         return true;
     link->id = NULL;
@@ -311,7 +342,12 @@ static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event
         request_refuse(event->id, REFUSED_STRANGER);
         return true;
     }
-    aq_ibv_peer_t *link = aq_ibv_peer_get(connector->peers, theirs.rank);
+    aq_ibv_end_t *end = connector->ends[theirs.to_endpoint];
+    if (!end || !theirs.endpoint != !theirs.to_endpoint) {
+        request_refuse(event->id, REFUSED_NO_ENDPOINT);
+        return true;
+    }
+    aq_ibv_peer_t *link = link_get(end, theirs.rank, theirs.endpoint);
     if (link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce)) {
         request_refuse(event->id, REFUSED_STRANGER);
         return true;
@@ -333,14 +369,15 @@ static void on_established(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     if (link->conn.state == AQ_IBV_CALLING) {
         if (!aq_ibv_accept_genuine(env->boot->key, env->rank, link->rank, link->conn.nonce,
                                    event->param.conn.private_data,
-                                   event->param.conn.private_data_len, &theirs)) {
+                                   event->param.conn.private_data_len, &theirs) ||
+            !aq_ibv_private_data_between(&theirs, link->endpoint, link->here)) {
             aq_log_error("the process that answers for rank %u does not know the key of the job: "
                          "check which hosts are in the network of the verbs devices",
                          link->rank);
             link_set_state(connector, link, AQ_IBV_FAILED);
             return;
         }
-        aq_ibv_peer_start(connector->peers, link, &theirs);
+        aq_ibv_peer_start(end_of(connector, link)->peers, link, &theirs);
     }
     link_set_state(connector, link, AQ_IBV_READY);
 }
@@ -389,7 +426,7 @@ static void events_take(aq_ibv_connector_t *connector)
         bool end = event_handle(connector, event);
         rdma_ack_cm_event(event);
         if (end) {
-            id_end(connector, id);
+            id_end(id);
             pthread_cond_broadcast(&connector->connected);
         }
         pthread_mutex_unlock(&connector->lock);

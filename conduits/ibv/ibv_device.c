@@ -4,7 +4,6 @@
 #include "ibv_device.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -131,73 +130,6 @@ static aq_status_t find_port(aq_ibv_device_t *device, char *why, size_t why_size
     return AQ_ERR_RESOURCE;
 }
 
-// ---- what connections share ----
-
-static bool inline_is_possible(const aq_ibv_device_t *device, unsigned inline_bytes)
-{
-    struct ibv_qp_init_attr attr = {
-        .send_cq = device->send_cq,
-        .recv_cq = device->receive_cq,
-        .srq = device->srq,
-        .cap = {.max_send_wr = 2, .max_send_sge = 1, .max_inline_data = inline_bytes},
-        .qp_type = IBV_QPT_RC,
-    };
-    struct ibv_qp *qp = ibv_create_qp(device->pd, &attr);
-    if (!qp)
-        return false;
-    ibv_destroy_qp(qp);
-    return true;
-}
-
-// A device does not report its limit on inline data; it refuses queue pairs that exceed the limit.
-static unsigned find_inline(const aq_ibv_device_t *device)
-{
-    int64_t wanted = aq_setting_int(aq_ibv_setting(IBV_SET_INLINESEND_LIMIT));
-    unsigned bytes =
-        wanted < 0 || wanted > AQ_IBV_INLINE_MOST ? AQ_IBV_INLINE_MOST : (unsigned)wanted;
-    while (bytes && !inline_is_possible(device, bytes))
-        bytes = bytes < 16 ? 0 : bytes / 2;
-    return bytes;
-}
-
-static bool channels_make(aq_ibv_device_t *device, bool thread)
-{
-    if (thread && !(device->arrivals = ibv_create_comp_channel(device->verbs)))
-        return false;
-    device->completions = ibv_create_comp_channel(device->verbs);
-    if (!device->completions)
-        return false;
-    int flags = fcntl(device->completions->fd, F_GETFL);
-    return fcntl(device->completions->fd, F_SETFL, flags | O_NONBLOCK) == 0;
-}
-
-static aq_status_t objects_make(aq_ibv_device_t *device, bool thread, aq_ibv_limits_t *limits)
-{
-    struct ibv_srq_init_attr srq = {
-        .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
-    const int sends = (int)(limits->depth_total + limits->unsignaled_total),
-              arrivals = (int)srq.attr.max_wr;
-    if (channels_make(device, thread) && (device->pd = ibv_alloc_pd(device->verbs)) != NULL &&
-        (device->send_cq = ibv_create_cq(device->verbs, sends, NULL, device->completions, 0)) !=
-            NULL &&
-        (device->receive_cq = ibv_create_cq(device->verbs, arrivals, NULL,
-                                            thread ? device->arrivals : device->completions, 0)) !=
-            NULL &&
-        (device->srq = ibv_create_srq(device->pd, &srq)) != NULL) {
-        limits->inline_bytes = find_inline(device);
-        return AQ_OK;
-    }
-    aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(device->verbs->device),
-                 !device->completions  ? "a completion channel"
-                 : !device->pd         ? "a protection domain"
-                 : !device->send_cq    ? "a completion queue for sends"
-                 : !device->receive_cq ? "a completion queue for arrivals"
-                                       : "a shared receive queue",
-                 strerror(errno),
-                 !device->send_cq ? "GASNET_NETWORKDEPTH_TOTAL" : "GASNET_AM_CREDITS_TOTAL");
-    return AQ_ERR_RESOURCE;
-}
-
 // ---- open and close ----
 
 static uint32_t processes_here(const aq_boot_t *boot)
@@ -236,7 +168,7 @@ static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
 }
 
 aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *env, uint32_t peers,
-                               bool thread, aq_ibv_limits_t *limits, aq_ibv_memory_t *memory)
+                               aq_ibv_limits_t *limits, aq_ibv_memory_t *memory)
 {
     struct ibv_device_attr can;
     struct ibv_port_attr port;
@@ -254,22 +186,19 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
     aq_ibv_limits_find(limits, peers, env->threads, &can, &port);
     device->processes = processes_here(env->boot);
     device->atomics = aq_ibv_atomics_of(can.atomic_cap);
-    status = objects_make(device, thread, limits);
-    if (status == AQ_OK)
-        *memory = memory_of(device, limits, &can);
-    return status;
+    device->pd = ibv_alloc_pd(device->verbs);
+    if (!device->pd) {
+        aq_log_error("device %s refuses a protection domain (%s): start fewer processes on this "
+                     "host",
+                     ibv_get_device_name(device->verbs->device), strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    *memory = memory_of(device, limits, &can);
+    return AQ_OK;
 }
 
 void aq_ibv_device_close(aq_ibv_device_t *device)
 {
-    if (device->srq)
-        ibv_destroy_srq(device->srq);
-    if (device->receive_cq)
-        ibv_destroy_cq(device->receive_cq);
-    if (device->send_cq)
-        ibv_destroy_cq(device->send_cq);
-    if (device->completions)
-        ibv_destroy_comp_channel(device->completions);
     if (device->pd)
         ibv_dealloc_pd(device->pd);
     if (device->listener)

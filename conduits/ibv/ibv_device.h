@@ -1,4 +1,4 @@
-// The device and port of this process, and the objects that all its connections share.
+// The device and port of this process, and the objects that all its endpoints share.
 //
 // librdmacm finds verbs devices by the addresses of their network interfaces: this process listens
 // at the first address of this host that belongs to the port that GASNET_IBV_PORTS and the rules of
@@ -21,18 +21,14 @@ typedef struct aq_ibv_device {
     struct ibv_context *verbs;    // the device, owned by librdmacm
     uint8_t port;
     struct ibv_pd *pd;
-    struct ibv_comp_channel *completions; // wakes sleepers; does not block
-    struct ibv_comp_channel *arrivals;    // wakes the receive thread; NULL: there is none
-    struct ibv_cq *send_cq, *receive_cq;
-    struct ibv_srq *srq;
     aq_ibv_atomics_t atomics; // on memory here
     uint32_t processes;       // of the job on this host, this one included
 } aq_ibv_device_t;
 
-// Finds device and port, listens there, fills in limits and memory, and makes the shared objects.
-// thread: there is to be a receive thread. Collective over the job. Logs faults.
+// Finds device and port, listens there, fills in memory and the limits of endpoint 0 except
+// inline_bytes, and makes the protection domain. Collective over the job. Logs faults.
 aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *env, uint32_t peers,
-                               bool thread, aq_ibv_limits_t *limits, aq_ibv_memory_t *memory);
+                               aq_ibv_limits_t *limits, aq_ibv_memory_t *memory);
 void aq_ibv_device_close(aq_ibv_device_t *device);
 
 #endif

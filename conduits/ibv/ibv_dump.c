@@ -31,17 +31,28 @@ static void ring_describe(const aq_ibv_peer_t *link, char *text, size_t room)
         snprintf(text, room, "no ring there");
 }
 
+// "rank 3"; of a window "rank 3, from endpoint 2 to endpoint 5".
+static void name_describe(const aq_ibv_peer_t *link, char *text, size_t room)
+{
+    if (link->here)
+        snprintf(text, room, "rank %" PRIu32 ", from endpoint %u to endpoint %u", link->rank,
+                 link->here, link->endpoint);
+    else
+        snprintf(text, room, "rank %" PRIu32, link->rank);
+}
+
 static void link_dump(const aq_ibv_limits_t *limits, const aq_ibv_peer_t *link)
 {
-    char ring[80];
+    char ring[80], name[64];
+    name_describe(link, name, sizeof name);
     if (!atomic_load_explicit(&link->started, memory_order_acquire)) {
-        aq_log_notice("ibv: rank %" PRIu32 ": %s", link->rank, state_of(link));
+        aq_log_notice("ibv: %s: %s", name, state_of(link));
         return;
     }
     ring_describe(link, ring, sizeof ring);
-    aq_log_notice("ibv: rank %" PRIu32 ": %s; %u of %u entries of the send queue used; credits for "
+    aq_log_notice("ibv: %s: %s; %u of %u entries of the send queue used; credits for "
                   "%u more requests, %u to give back; %s; %s ring here",
-                  link->rank, state_of(link),
+                  name, state_of(link),
                   limits->depth_each - counter_read(&link->slots) - counter_read(&link->unsignaled),
                   limits->depth_each, counter_read(&link->credit.free),
                   counter_read(&link->credit.banked), ring, link->in.owned ? "a" : "no");
@@ -52,6 +63,10 @@ void aq_ibv_dump(const aq_ibv_receiver_t *receiver)
     const aq_ibv_limits_t *limits = receiver->limits;
     const aq_ibv_peers_t *peers = receiver->peers;
     const aq_ibv_rings_t *rings = receiver->rings;
+    if (peers->endpoint && !atomic_load(&peers->first))
+        return; // a window that nobody uses
+    if (peers->endpoint)
+        aq_log_notice("ibv: endpoint %u:", peers->endpoint);
     aq_log_notice("ibv: %u of %u operations under way, %u puts and gets that had to ask; credits "
                   "for %u of %u more requests in all; %u requests and %u replies wait for a poll; "
                   "%lu messages came in buffers, %lu in %u rings",

@@ -14,6 +14,14 @@ enum {
     POSTED_AHEAD = 16,
     MOST_UNSIGNALED = 7,
     MOST_UNSIGNALED_TOTAL = 1024,
+    SPARES = 64,
+    WINDOW_PEERS = 1 << 16, // more than there are grants
+    WINDOW_GRANTS = 256,
+    WINDOW_CREDITS = 128,
+    WINDOW_DEPTH = 256,
+    WINDOW_SPARES = 24,
+    WINDOW_BOUNCES = 64,
+    WINDOW_LARGE_BOUNCES = 2,
     RINGS_MOST = 250,      // one byte of the header names a ring
     VENDOR_RXE = 0xffffff, // rdma_rxe
     VENDOR_SIW = 0x626d74, // siw
@@ -141,4 +149,45 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
     limits->reads = reads_of(can);
     limits->in_software = is_in_software(can);
     limits->regions = (uint32_t)can->max_mr;
+    limits->spares = SPARES;
+    limits->queue_entries = (unsigned)can->max_cqe;
+    limits->queue_arrivals = most_arrivals(can);
+}
+
+// GASNET_NETWORKDEPTH_TOTAL and GASNET_AM_CREDITS_TOTAL lower what a window has, too.
+static void find_window_credits(aq_ibv_limits_t *window)
+{
+    const unsigned most = window->queue_arrivals;
+    aq_credit_limits_t wanted = window->credits;
+    wanted.each =
+        aq_min((unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_PP)), window->depth_each);
+    wanted.total = aq_min(setting_or(IBV_SET_AM_CREDITS_TOTAL, WINDOW_CREDITS),
+                          aq_min(window->depth_total, WINDOW_CREDITS));
+    wanted.slack = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_SLACK));
+    window->grants = aq_min(WINDOW_GRANTS, most / 2);
+    wanted.total = aq_min(wanted.total, most - window->grants);
+    window->credits = aq_credit_fit(wanted, 1);
+    window->arrivals = window->grants + window->credits.total;
+    window->ahead = aq_min(POSTED_AHEAD, most - window->arrivals);
+    window->ring_replies = 0;
+}
+
+aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main)
+{
+    aq_ibv_limits_t window = *main;
+    window.peers = WINDOW_PEERS;
+    window.depth_total =
+        aq_min(setting_or(IBV_SET_NETWORKDEPTH_TOTAL, WINDOW_DEPTH), (unsigned)WINDOW_DEPTH);
+    window.depth_total = aq_min(window.depth_total, main->queue_entries);
+    window.depth_total = window.depth_total < 2 ? 2 : window.depth_total;
+    find_window_credits(&window);
+    window.rings = 0;
+    window.ring_bytes = 0;
+    window.unsignaled_total =
+        aq_min((unsigned)WINDOW_DEPTH, main->queue_entries - window.depth_total);
+    window.spares = WINDOW_SPARES;
+    window.bounces =
+        aq_min(setting_or(IBV_SET_BBUF_COUNT, WINDOW_BOUNCES), (unsigned)WINDOW_BOUNCES);
+    window.large_bounces = WINDOW_LARGE_BOUNCES;
+    return window;
 }

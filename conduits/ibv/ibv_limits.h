@@ -1,4 +1,4 @@
-// How many of everything a process of conduit ibv has, computed once from the settings and from
+// How many of everything an endpoint of conduit ibv has, computed once from the settings and from
 // what the device supports.
 #ifndef AQ_IBV_LIMITS_H
 #define AQ_IBV_LIMITS_H
@@ -17,7 +17,7 @@ enum {
 };
 
 typedef struct aq_ibv_limits {
-    uint32_t peers; // processes that are reached through the device
+    uint32_t peers; // of endpoint 0: processes that are reached through the device
     aq_credit_limits_t credits;
     unsigned depth_each, depth_total; // send queue entries of a link, and of the process
     unsigned unsignaled_each;  // send queue entries of a link that may be without a completion
@@ -27,6 +27,7 @@ typedef struct aq_ibv_limits {
     unsigned ahead;        // receive buffers beyond these, so that several are replaced at a time
     unsigned grants;       // of the arrivals, for requests
     unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
+    unsigned spares;       // receive buffers that handlers may hold, and those posted ahead
     unsigned bounces, large_bounces;
     unsigned inline_bytes;                  // the most that travels inside a work request
     size_t packed_long;                     // the longest Long whose payload travels in its message
@@ -38,11 +39,17 @@ typedef struct aq_ibv_limits {
     uint8_t reads;                          // RDMA reads of a connection that may be outstanding
     uint32_t regions;                       // memory regions that the device supports
     bool in_software;                       // the kernel does the device's work
+    unsigned queue_entries;                 // the longest completion queue of the device
+    unsigned queue_arrivals;                // the longest queue of receive buffers of the device
 } aq_ibv_limits_t;
 
 // Fills in all limits except inline_bytes, which only a trial on the device shows. threads: the
 // client may have several.
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
                         const struct ibv_device_attr *can, const struct ibv_port_attr *port);
+
+// The limits of a window, from those of endpoint 0: fewer of everything, and no rings. A window
+// does not know how many peers it will have, so it keeps grants back for later ones.
+aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main);
 
 #endif

@@ -1,5 +1,5 @@
-// Peers: what this process keeps for each process that it is connected to, the table that finds
-// them by rank, and the credits that they share.
+// Peers: what one endpoint of this process keeps for each endpoint that it is connected to, the
+// table that finds them by number, and the credits that they share.
 #ifndef AQ_IBV_PEER_H
 #define AQ_IBV_PEER_H
 
@@ -64,6 +64,9 @@ typedef struct aq_ibv_ring_in {
 typedef struct aq_ibv_peer {
     struct aq_ibv_peer *next; // all peers that were ever spoken to
     uint32_t rank;
+    uint16_t endpoint, here;  // of the peer, and of this process; both 0, or both windows
+    uint32_t number;          // in the table of peers here
+    uint32_t number_there;    // of this process in the peer's table
     unsigned grant;           // requests that this process lets the peer have outstanding
     struct rdma_cm_id *id;    // has the queue pair; changes under the connector's lock until READY
     atomic_bool started;      // the credits below count
@@ -77,9 +80,15 @@ typedef struct aq_ibv_peer {
     aq_ibv_connection_t conn;
 } aq_ibv_peer_t;
 
+// Every message names its sender by the sender's number in the receiver's table. Numbers of
+// endpoint 0 are ranks. A window gives its peers numbers from 0 on, and tells them when they
+// connect.
 typedef struct aq_ibv_peers {
     const aq_ibv_limits_t *limits;
-    _Atomic(aq_ibv_peer_t *) *by_rank; // NULL: never spoken to
+    uint32_t rank;                       // of this process
+    uint16_t endpoint;                   // of this process
+    uint32_t numbers;                    // size of the table
+    _Atomic(aq_ibv_peer_t *) *by_number; // NULL: never spoken to
     _Atomic(aq_ibv_peer_t *) first;
     atomic_uint count;
     aq_credit_pool_t credits;
@@ -87,12 +96,15 @@ typedef struct aq_ibv_peers {
     unsigned ungranted; // peers that have no grant yet
 } aq_ibv_peers_t;
 
-// The credits that this process has and those that it can grant: all of them, by the limits.
+// The credits that this endpoint has and those that it can grant: all of them, by the limits.
 void aq_ibv_credits_open(aq_ibv_peers_t *peers);
 
-// Under the connector's lock: the link of a rank, created if there is none. NULL: no memory
-// (logged).
-aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_peers_t *peers, uint32_t rank);
+// Makes the table, for a job of so many ranks, and the credits. False: no memory.
+bool aq_ibv_peers_open(aq_ibv_peers_t *peers, uint32_t ranks);
+
+// Under the connector's lock: the link of an endpoint of a rank, created if there is none. NULL: no
+// memory, or a window has no number left (logged).
+aq_ibv_peer_t *aq_ibv_peer_get(aq_ibv_peers_t *peers, uint32_t rank, uint16_t endpoint);
 
 // Under the connector's lock: how many requests a new peer may have outstanding; at least 1.
 unsigned aq_ibv_peer_grant(aq_ibv_peers_t *peers);

@@ -6,8 +6,8 @@
 static const uint8_t no_nonce[AQ_IBV_NONCE_BYTES];
 
 // Anything else that is derived from the job's key uses another name.
-static const char call_name[] = "aqueduct conduit ibv, version 2, request";
-static const char accept_name[] = "aqueduct conduit ibv, version 2, accept";
+static const char call_name[] = "aqueduct conduit ibv, version 3, request";
+static const char accept_name[] = "aqueduct conduit ibv, version 3, accept";
 
 static void proof_make(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32_t to,
                        const uint8_t called[AQ_IBV_NONCE_BYTES],

@@ -6,7 +6,8 @@
 //      valid for A: connected <---------------  accept: nonce B, MAC that covers A
 //
 // The MAC is keyed BLAKE2b over its purpose (request or accept), both ranks, A, and all the rest of
-// the message, so that without the key nobody can change, for example, an address in it.
+// the message, so that without the key nobody can change, for example, an address or an endpoint
+// in it.
 //
 // - Replay of an accept fails: A is new with each call.
 // - Replay of a request to another process or job fails, since the MAC covers the ranks and depends
@@ -29,7 +30,8 @@
 enum {
     AQ_IBV_PROOF_BYTES = 16,
     AQ_IBV_NONCE_BYTES = 16,
-    AQ_IBV_CALLS_MOST = 5, // calls to a peer before it counts as unreachable
+    AQ_IBV_CALLS_MOST = 5,   // calls to a peer before it counts as unreachable
+    AQ_IBV_ENDPOINTS = 1024, // of a process, as many as the private data can name
 };
 
 // The private data of request and accept, in the byte order of the machine.
@@ -39,10 +41,13 @@ typedef struct aq_ibv_conn_private_data {
     uint64_t rings_at;
     uint32_t rank;
     uint32_t rings_key;
-    uint16_t ring_depth; // 0: there are no rings
-    uint16_t grant;      // requests that the other side may have outstanding
-    uint8_t atomics;     // aq_ibv_atomics_t
-    uint8_t unused[3];
+    uint32_t endpoint : 10;    // that sends this
+    uint32_t to_endpoint : 10; // that this is for
+    uint32_t ring_depth : 6;   // 0: there are no rings
+    uint32_t atomics : 2;      // aq_ibv_atomics_t
+    uint32_t unused : 4;
+    uint16_t grant;  // requests that the other side may have outstanding
+    uint16_t number; // of a window: with which messages of the other side name it; else 0
 } aq_ibv_conn_private_data_t;
 
 _Static_assert(sizeof(aq_ibv_conn_private_data_t) == 56,
@@ -78,5 +83,13 @@ bool aq_ibv_request_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint
 bool aq_ibv_accept_genuine(const uint8_t key[AQ_KEY_BYTES], uint32_t rank, uint32_t peer,
                            const uint8_t called[AQ_IBV_NONCE_BYTES], const void *data, size_t bytes,
                            aq_ibv_conn_private_data_t *theirs);
+
+// Whether a peer's private data belong to a connection from its endpoint `from` to endpoint `to` of
+// this process.
+static inline bool aq_ibv_private_data_between(const aq_ibv_conn_private_data_t *theirs,
+                                               uint32_t from, uint32_t to)
+{
+    return theirs->endpoint == from && theirs->to_endpoint == to;
+}
 
 #endif

@@ -103,10 +103,14 @@ static const aq_ibv_head_t *head_of(const aq_ibv_buffer_t *buffer)
     return (const aq_ibv_head_t *)(const void *)buffer->bytes;
 }
 
-// Ends the job: a correct peer does not send this.
+// Ends the job: a correct peer does not send this. source: as in the header of a message.
 static _Noreturn __attribute__((cold)) void message_refuse(const aq_ibv_receiver_t *receiver,
-                                                           uint32_t rank, const char *why)
+                                                           uint32_t source, const char *why)
 {
+    const aq_ibv_peers_t *peers = receiver->peers;
+    const aq_ibv_peer_t *link =
+        source < peers->numbers ? atomic_load(&peers->by_number[source]) : NULL;
+    const uint32_t rank = link ? link->rank : source;
     aq_log_error("fatal: a message of rank %u is wrong: %s", rank, why);
     receiver->env->boot->ops->abort(receiver->env->boot, 1);
 }
@@ -121,12 +125,11 @@ static size_t bytes_carried(const aq_ibv_head_t *head)
 // Checks a header against the number of bytes that have arrived.
 static void head_check(const aq_ibv_receiver_t *receiver, const aq_ibv_buffer_t *buffer)
 {
-    const aq_conduit_env_t *env = receiver->env;
     const aq_ibv_head_t *head = head_of(buffer);
     const size_t bytes = buffer->nbytes;
-    if (bytes < sizeof *head || head->source >= env->size)
-        message_refuse(receiver, bytes < sizeof *head ? env->rank : head->source,
-                       "it names no rank");
+    if (bytes < sizeof *head || head->source >= receiver->peers->numbers)
+        message_refuse(receiver, bytes < sizeof *head ? receiver->env->rank : head->source,
+                       "it names no sender");
     if (head->kind > AQ_IBV_COPY || head->nargs > AQ_AM_MAX_ARGS)
         message_refuse(receiver, head->source, "there is no such kind, or too many arguments");
     if (head->kind == AQ_IBV_CREDITS || head->kind == AQ_IBV_ASK)
@@ -149,7 +152,8 @@ static unsigned take_batch(aq_ibv_receiver_t *receiver)
 {
     struct ibv_wc wc[AQ_IBV_BATCH];
     aq_ibv_buffer_t *spares = NULL;
-    int count = ibv_poll_cq(receiver->cq, AQ_IBV_BATCH, wc);
+    int count =
+        ibv_poll_cq(atomic_load_explicit(&receiver->cq, memory_order_acquire), AQ_IBV_BATCH, wc);
     if (count <= 0)
         return 0;
     aq_lock_take(&receiver->queue_lock);
@@ -229,45 +233,45 @@ bool aq_ibv_rings_quiet(aq_ibv_receiver_t *receiver, bool ask)
 
 // ---- to the handlers ----
 
-static aq_ibv_peer_t *link_started(const aq_ibv_receiver_t *receiver, uint32_t rank)
+static aq_ibv_peer_t *link_started(const aq_ibv_receiver_t *receiver, uint32_t source)
 {
     aq_ibv_peer_t *link =
-        atomic_load_explicit(&receiver->peers->by_rank[rank], memory_order_acquire);
+        atomic_load_explicit(&receiver->peers->by_number[source], memory_order_acquire);
     return link && atomic_load_explicit(&link->started, memory_order_acquire) ? link : NULL;
 }
 
 // A message may overtake the event that tells the connector that its sender is connected; the event
-// is then only moments away. A rank that is still not connected after the exit timeout has put a
+// is then only moments away. A sender that is still not connected after the exit timeout has put a
 // wrong name into its messages.
-static aq_ibv_peer_t *link_await(const aq_ibv_receiver_t *receiver, uint32_t rank)
+static aq_ibv_peer_t *link_await(const aq_ibv_receiver_t *receiver, uint32_t source)
 {
     const uint64_t end = aq_clock_ns() + receiver->env->exit_timeout_ns;
     aq_ibv_peer_t *link;
-    while (!(link = link_started(receiver, rank))) {
+    while (!(link = link_started(receiver, source))) {
         if (aq_clock_ns() > end)
-            message_refuse(receiver, rank, "that rank is not connected");
+            message_refuse(receiver, source, "that rank is not connected");
         sched_yield();
     }
     return link;
 }
 
-static aq_ibv_peer_t *sender_of(const aq_ibv_receiver_t *receiver, uint32_t rank)
+static aq_ibv_peer_t *sender_of(const aq_ibv_receiver_t *receiver, uint32_t source)
 {
-    aq_ibv_peer_t *link = link_started(receiver, rank);
-    return __builtin_expect(link != NULL, 1) ? link : link_await(receiver, rank);
+    aq_ibv_peer_t *link = link_started(receiver, source);
+    return __builtin_expect(link != NULL, 1) ? link : link_await(receiver, source);
 }
 
 // Checks that a Long goes into a segment of this process, before anything is written. A payload
 // that the device has written went where a key of this process allowed it.
-static void place_check(const aq_ibv_receiver_t *receiver, const aq_ibv_head_t *head,
-                        uint64_t place)
+static void place_check(const aq_ibv_receiver_t *receiver, const aq_ibv_peer_t *link,
+                        const aq_ibv_head_t *head, uint64_t place)
 {
     void *dest = (void *)(uintptr_t)place;
     if (__builtin_expect(receiver->env->segment_holds(dest, head->nbytes), 1))
         return;
     aq_log_error("fatal: a Long of rank %u (%u bytes to %p) is not inside a segment of this "
                  "process",
-                 head->source, head->nbytes, dest);
+                 link->rank, head->nbytes, dest);
     receiver->env->boot->ops->abort(receiver->env->boot, 1);
 }
 
@@ -284,7 +288,7 @@ static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8
         .payload = message + aq_ibv_payload_at(head->kind, head->nargs),
         .nbytes = head->nbytes,
         .path = &path,
-        .source = head->source,
+        .source = link->rank,
         .category = head->kind,
         .handler = head->handler,
         .nargs = head->nargs,
@@ -293,7 +297,7 @@ static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8
     if (head->kind == AQ_AM_LONG) {
         uint64_t place;
         memcpy(&place, message + aq_ibv_place_at(head->nargs), sizeof place);
-        place_check(receiver, head, place);
+        place_check(receiver, link, head, place);
         if (head->flags & AQ_IBV_PACKED && head->nbytes)
             memcpy((void *)(uintptr_t)place, arrival.payload, head->nbytes);
         arrival.payload = (void *)(uintptr_t)place;

@@ -33,7 +33,7 @@ typedef struct aq_ibv_receiver {
     aq_ibv_ring_writer_t *writer;
     aq_ibv_rings_t *rings;
     aq_ibv_ondemand_t *ondemand;
-    struct ibv_cq *cq;
+    _Atomic(struct ibv_cq *) cq; // without the arrivals of a window that has no link yet
     struct ibv_srq *srq;
     aq_lock_t lock;      // only ever tried; of the completion queue and the rings
     unsigned ring_turns; // polls that found messages in rings

@@ -234,7 +234,7 @@ static void ring_regain(aq_ibv_rings_t *rings, aq_ibv_peer_t *link)
 void aq_ibv_ring_count(aq_ibv_rings_t *rings, const aq_ibv_head_t *head)
 {
     aq_ibv_peer_t *link =
-        atomic_load_explicit(&rings->peers->by_rank[head->source], memory_order_acquire);
+        atomic_load_explicit(&rings->peers->by_number[head->source], memory_order_acquire);
     if (!rings->limits->rings || !link)
         return;
     take_answer(rings, link, head);

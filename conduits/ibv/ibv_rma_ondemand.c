@@ -100,7 +100,8 @@ void aq_ibv_ondemand_request(void *context, uint32_t peer, const aq_firehose_mes
                         .category = AQ_IBV_FIREHOSE,
                         .nargs = FIREHOSE_ARGS};
     message_send_or_defer(
-        ondemand, atomic_load_explicit(&ondemand->peers->by_rank[peer], memory_order_acquire), &am);
+        ondemand, atomic_load_explicit(&ondemand->peers->by_number[peer], memory_order_acquire),
+        &am);
 }
 
 // ---- transfers ----

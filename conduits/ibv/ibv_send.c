@@ -75,13 +75,12 @@ static bool is_clients(const aq_am_t *am)
     return am->category < AQ_AM_CONTROL;
 }
 
-static void message_write(const aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const outgoing_t *out,
-                          uint8_t *to)
+static void message_write(aq_ibv_peer_t *link, const outgoing_t *out, uint8_t *to)
 {
     const aq_am_t *am = out->am;
     const bool has_payload = am->category != AQ_AM_SHORT && am->nbytes;
     aq_ibv_head_t head = {
-        .source = sender->rank,
+        .source = link->number_there,
         .nbytes = has_payload ? (uint32_t)am->nbytes : 0,
         .credits = (uint16_t)out->credits,
         .kind = am->category,
@@ -128,7 +127,7 @@ static void message_post(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const out
     unsigned count = 0;
     if (out->written)
         work[count++] = payload_work(sender, out, key);
-    message_write(sender, link, out, message);
+    message_write(link, out, message);
     work[count++] = (aq_ibv_work_t){.op = out->op,
                                     .opcode = IBV_WR_SEND,
                                     .local = message,
@@ -207,7 +206,7 @@ static bool send_hidden(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, uint8_t ki
             aq_ibv_op_put(sender->queue, op);
         return false;
     }
-    aq_ibv_head_t head = {.source = sender->rank,
+    aq_ibv_head_t head = {.source = link->number_there,
                           .credits = (uint16_t)aq_credit_collect(&link->credit, UINT16_MAX),
                           .kind = kind,
                           .flags = flags};

@@ -15,7 +15,6 @@
 #include "ibv_ring_writer.h"
 
 typedef struct aq_ibv_sender {
-    uint32_t rank; // of this process
     const aq_ibv_limits_t *limits;
     aq_ibv_buffers_t *buffers;
     aq_ibv_send_queue_t *queue;

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../other/base/clock.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
 
@@ -16,6 +17,7 @@ enum {
     RING_NAP_NS = 100000, // the first sleep beside rings; afterwards their owners are asked to
                           // leave them, and until all have left each sleep is twice as long
     NAP_DOUBLINGS = 5,
+    UNLINKED_NAP_NS = 1000000, // of a window that nothing can wake, because it has no link
 };
 
 // ---- the receive thread ----
@@ -49,8 +51,8 @@ int aq_ibv_poll_by_thread(void *context)
 
 static aq_status_t thread_start(aq_ibv_sleeper_t *sleeper)
 {
-    sleeper->arrivals.channel = sleeper->device->arrivals;
-    sleeper->arrivals.cq = sleeper->device->receive_cq;
+    sleeper->arrivals.channel = sleeper->queues->arrivals;
+    sleeper->arrivals.cq = sleeper->queues->receive_cq;
     aq_status_t status = aq_ibv_source_open(&sleeper->arrivals, &sleeper->thread_setup);
     if (status != AQ_OK)
         return status;
@@ -78,7 +80,12 @@ aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
             strerror(errno));
         return AQ_ERR_RESOURCE;
     }
-    return sleeper->thread_wanted ? thread_start(sleeper) : AQ_OK;
+    aq_status_t status = sleeper->thread_wanted ? thread_start(sleeper) : AQ_OK;
+    if (status == AQ_OK) {
+        atomic_store(&sleeper->open, true);
+        aq_ibv_wake(sleeper); // those that sleep for short times only, see aq_ibv_sleep
+    }
+    return status;
 }
 
 void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
@@ -92,9 +99,11 @@ void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
 uint32_t aq_ibv_arm(aq_ibv_sleeper_t *sleeper)
 {
     atomic_fetch_add(&sleeper->sleepers, 1);
+    if (!atomic_load(&sleeper->open))
+        return 1;
     if (!sleeper->thread_wanted) // otherwise arrivals wake the receive thread
-        ibv_req_notify_cq(sleeper->device->receive_cq, 0);
-    ibv_req_notify_cq(sleeper->device->send_cq, 0);
+        ibv_req_notify_cq(sleeper->queues->receive_cq, 0);
+    ibv_req_notify_cq(sleeper->queues->send_cq, 0);
     return 1;
 }
 
@@ -108,7 +117,7 @@ static void events_take(aq_ibv_sleeper_t *sleeper)
     struct ibv_cq *cq;
     void *context;
     uint64_t count;
-    while (ibv_get_cq_event(sleeper->device->completions, &cq, &context) == 0)
+    while (ibv_get_cq_event(sleeper->queues->completions, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
     if (read(sleeper->bell, &count, sizeof count) < 0)
         return; // nothing was written to the bell
@@ -126,7 +135,11 @@ static uint64_t nap_length(aq_ibv_rings_t *rings)
 void aq_ibv_sleep(aq_ibv_sleeper_t *sleeper, uint64_t limit_ns)
 {
     aq_ibv_rings_t *rings = sleeper->receiver->rings;
-    struct pollfd ready[] = {{.fd = sleeper->device->completions->fd, .events = POLLIN},
+    if (!atomic_load(&sleeper->open)) {
+        aq_clock_sleep_ns(aq_min(limit_ns, UNLINKED_NAP_NS));
+        return;
+    }
+    struct pollfd ready[] = {{.fd = sleeper->queues->completions->fd, .events = POLLIN},
                              {.fd = sleeper->bell, .events = POLLIN}};
     if (!aq_ibv_rings_quiet(sleeper->receiver,
                             atomic_load_explicit(&rings->nap, memory_order_relaxed)))

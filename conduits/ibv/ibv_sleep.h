@@ -4,14 +4,15 @@
 #ifndef AQ_IBV_SLEEP_H
 #define AQ_IBV_SLEEP_H
 
-#include "ibv_device.h"
+#include "ibv_queues.h"
 #include "ibv_receive.h"
 #include "ibv_thread.h"
 
 typedef struct aq_ibv_sleeper {
-    const aq_ibv_device_t *device;
+    const aq_ibv_queues_t *queues;
     aq_ibv_receiver_t *receiver;
-    int bell; // an eventfd; 0: not open
+    atomic_bool open; // of a window: only when it has a link
+    int bell;         // an eventfd; 0: not open
     atomic_uint sleepers;
     bool thread_wanted;
     aq_ibv_thread_t *thread; // NULL: there is none

@@ -48,12 +48,20 @@ static void ibv_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_
 
 static bool ibv_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
-    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->addresses, peer->rank);
+    return aq_ibv_addresses_has(&aq_ibv_of(conduit)->shared->addresses, peer->rank);
 }
 
 static aq_status_t ibv_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **link)
 {
-    return aq_ibv_connect(&aq_ibv_of(conduit)->connector, peer->rank, link);
+    const aq_ibv_shared_t *shared = aq_ibv_of(conduit)->shared;
+    aq_ibv_connector_t *connector = &aq_ibv_of(conduit)->shared->connector;
+    const aq_peer_t main = {.rank = peer->rank};
+    aq_status_t status = AQ_OK;
+    void *main_link;
+    // Requests of firehose travel between endpoints 0.
+    if (peer->endpoint && shared->keys.reaches)
+        status = aq_ibv_connect(connector, 0, &main, &main_link);
+    return status == AQ_OK ? aq_ibv_connect(connector, conduit->endpoint, peer, link) : status;
 }
 
 // ---- messages ----
@@ -102,8 +110,8 @@ static aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, siz
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     aq_ibv_hold_t there;
     *begun = 0;
-    switch (aq_ibv_keys_look(&ibv->keys, rma->link->rank, rma->remote, rma->nbytes, !rma->is_get,
-                             &there)) {
+    switch (aq_ibv_keys_look(&ibv->shared->keys, rma->link->rank, rma->remote, rma->nbytes,
+                             !rma->is_get, &there)) {
     case AQ_IBV_REACHED:
         *begun = aq_ibv_rma_begin(&ibv->rma, rma, &there);
         if (*begun)
@@ -146,7 +154,8 @@ static void ibv_dump_state(aq_conduit_t *conduit)
 static size_t ibv_memory_bytes(aq_conduit_t *conduit)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    return ibv->buffers.slab_bytes + ibv->limits.depth_total * sizeof *ibv->send_queue.ops +
+    const size_t ops = ibv->send_queue.ops ? ibv->limits.depth_total : 0;
+    return sizeof *ibv + ibv->buffers.slab_bytes + ops * sizeof *ibv->send_queue.ops +
            atomic_load_explicit(&ibv->peers.count, memory_order_relaxed) * sizeof(aq_ibv_peer_t);
 }
 
@@ -157,11 +166,16 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     const aq_ibv_limits_t *limits = &ibv->limits;
     const uint32_t ranks = ibv->base.env->size;
-    const size_t tables = ranks * sizeof *ibv->peers.by_rank + aq_ibv_keys_table_bytes(&ibv->keys) +
-                          aq_ibv_addresses_bytes(&ibv->addresses, ranks);
-    sum->unspoken_bytes += (tables + ranks - 1) / ranks;
-    sum->connected_bytes +=
-        sizeof(aq_ibv_peer_t) + limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
+    const aq_ibv_shared_t *shared = ibv->shared;
+    const size_t tables = ranks * sizeof *ibv->peers.by_number +
+                          aq_ibv_keys_table_bytes(&shared->keys) +
+                          aq_ibv_addresses_bytes(&shared->addresses, ranks);
+    // A window keeps nothing for ranks that it never contacted, and its connections cost as much.
+    if (!conduit->endpoint) {
+        sum->unspoken_bytes += (tables + ranks - 1) / ranks;
+        sum->connected_bytes += sizeof(aq_ibv_peer_t) +
+                                limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
+    }
     sum->connections += atomic_load_explicit(&ibv->peers.count, memory_order_relaxed);
     sum->receive_buffers += ibv->buffers.arrivals.count;
 }

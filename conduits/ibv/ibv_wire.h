@@ -35,7 +35,7 @@ enum {
 // The header. Behind it: the arguments, padded to a multiple of 8; the destination of a Long
 // (8 bytes); the payload of a Medium or of a packed Long.
 typedef struct aq_ibv_head {
-    uint32_t source;  // job rank
+    uint32_t source;  // number of the sender at the receiver; of endpoint 0 the job rank
     uint32_t nbytes;  // of the payload, packed or not
     uint16_t credits; // banked credits that return with this message
     uint8_t kind;     // aq_am_category_t or one of the above

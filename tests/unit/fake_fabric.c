@@ -281,13 +281,14 @@ static void start_conduit(unsigned number)
     aq_ibv_conduit_t *ibv = calloc(1, sizeof *ibv);
     assert_non_null(ibv);
     fake_nodes[number] = (fake_node_t){.ibv = ibv};
-    ibv->base.env = &device->env;
-    ibv->device = (aq_ibv_device_t){.verbs = &device->context,
-                                    .pd = &device->pd,
-                                    .srq = &device->srq,
-                                    .send_cq = &device->sent.cq,
-                                    .receive_cq = &device->received.cq};
-    ibv->memory = (aq_ibv_memory_t){
+    ibv->shared = calloc(1, sizeof *ibv->shared);
+    assert_non_null(ibv->shared);
+    ibv->base.env = ibv->shared->losses.env = &device->env;
+    ibv->shared->losses.wake = -1;
+    ibv->shared->device = (aq_ibv_device_t){.verbs = &device->context, .pd = &device->pd};
+    ibv->queues = (aq_ibv_queues_t){
+        .srq = &device->srq, .send_cq = &device->sent.cq, .receive_cq = &device->received.cq};
+    ibv->shared->memory = (aq_ibv_memory_t){
         .calls = &fake_verbs_calls, .pd = &device->pd, .region_bytes = 1 << 30, .most = 1 << 30};
     aq_ibv_limits_find(&ibv->limits, node_count - 1, device->env.threads, &can, &port);
     ibv->limits.inline_bytes = 128;
@@ -320,6 +321,7 @@ void fake_fabric_end(void)
         aq_ibv_conduit_t *ibv = fake_nodes[i].ibv;
         free_pairs(ibv);
         aq_ibv_parts_close(ibv);
+        free(ibv->shared);
         free(ibv);
         free(devices[i]->waiting);
         free(devices[i]);
@@ -329,7 +331,7 @@ void fake_fabric_end(void)
 
 static aq_ibv_peer_t *connect_one_way(unsigned from, unsigned to)
 {
-    aq_ibv_peer_t *link = aq_ibv_peer_get(&fake_nodes[from].ibv->peers, to);
+    aq_ibv_peer_t *link = aq_ibv_peer_get(&fake_nodes[from].ibv->peers, to, 0);
     pair_t *pair = calloc(1, sizeof *pair);
     assert_true(link && pair);
     pair->from = from;
@@ -344,7 +346,7 @@ static aq_ibv_peer_t *connect_one_way(unsigned from, unsigned to)
 
 aq_ibv_peer_t *fake_fabric_link(unsigned from, unsigned to)
 {
-    aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->peers.by_rank[to]), *theirs;
+    aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->peers.by_number[to]), *theirs;
     aq_ibv_conn_private_data_t private_data;
     if (mine)
         return mine;

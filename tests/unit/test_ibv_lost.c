@@ -46,25 +46,25 @@ static void start_fabric(uint64_t timeout)
     env.boot = &boot;
     env.exit_timeout_ns = timeout;
     ibv->base.env = &env;
-    ibv->losses.env = &env;
-    ibv->losses.wake = eventfd(0, EFD_CLOEXEC);
+    ibv->shared->losses.env = &env;
+    ibv->shared->losses.wake = eventfd(0, EFD_CLOEXEC);
 }
 
 static void end_fabric(void)
 {
-    close(ibv->losses.wake);
+    close(ibv->shared->losses.wake);
     fake_fabric_end();
 }
 
 static void lose_connection(uint64_t ago)
 {
-    aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "it was closed");
-    ibv->losses.at = aq_clock_ns() - ago;
+    aq_ibv_peer_lost(&ibv->shared->losses, fake_fabric_link(0, 1), "it was closed");
+    ibv->shared->losses.at = aq_clock_ns() - ago;
 }
 
 static void watch_losses(void)
 {
-    (void)aq_ibv_losses_watch(&ibv->losses);
+    (void)aq_ibv_losses_watch(&ibv->shared->losses);
 }
 
 // Returns whether the watch ends the job; if so, it must print this message.
@@ -86,9 +86,9 @@ static void test_waits_for_half_of_the_timeout(void **state)
 {
     (void)state;
     start_fabric(2000 * SECOND);
-    assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
+    assert_int_equal(aq_ibv_losses_watch(&ibv->shared->losses), -1);
     lose_connection(500 * SECOND);
-    assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
+    assert_true(aq_ibv_losses_watch(&ibv->shared->losses) > 0);
     assert_false(loss_ends_job());
     lose_connection(1000 * SECOND);
     assert_true(loss_ends_job());
@@ -110,7 +110,7 @@ static void test_end_of_job_is_no_loss(void **state)
     start_fabric(SECOND);
     lose_connection(1000 * SECOND);
     exit_word = 1;
-    assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
+    assert_int_equal(aq_ibv_losses_watch(&ibv->shared->losses), -1);
     assert_false(loss_ends_job());
     end_fabric();
 }
@@ -131,17 +131,17 @@ static void test_unreached(void **state)
     pthread_t thread;
     (void)state;
     start_fabric(2000 * SECOND);
-    aq_ibv_losses_await_end(&ibv->losses); // returns at once: no peer was lost
-    aq_ibv_peer_unreached(&ibv->losses, fake_fabric_link(0, 1), &why);
-    aq_ibv_peer_lost(&ibv->losses, fake_fabric_link(0, 1), "a second loss is not logged");
-    assert_true(aq_ibv_losses_watch(&ibv->losses) > 0);
-    ibv->losses.at -= 1000 * SECOND;
+    aq_ibv_losses_await_end(&ibv->shared->losses); // returns at once: no peer was lost
+    aq_ibv_peer_unreached(&ibv->shared->losses, fake_fabric_link(0, 1), &why);
+    aq_ibv_peer_lost(&ibv->shared->losses, fake_fabric_link(0, 1), "a second loss is not logged");
+    assert_true(aq_ibv_losses_watch(&ibv->shared->losses) > 0);
+    ibv->shared->losses.at -= 1000 * SECOND;
     assert_true(loss_ends_job_with("rank 1 cannot be reached through the verbs device "
                                    "(RDMA_CM_EVENT_REJECTED, status 8)"));
     assert_int_equal(pthread_create(&thread, NULL, end_later, NULL), 0);
-    aq_ibv_losses_await_end(&ibv->losses);
+    aq_ibv_losses_await_end(&ibv->shared->losses);
     assert_int_equal(exit_word, 1);
-    assert_int_equal(aq_ibv_losses_watch(&ibv->losses), -1);
+    assert_int_equal(aq_ibv_losses_watch(&ibv->shared->losses), -1);
     assert_int_equal(pthread_join(thread, NULL), 0);
     end_fabric();
 }
@@ -155,8 +155,8 @@ static void test_starved(void **state)
     fake_nodes[0].cut_off = fake_nodes[0].starved = true;
     assert_int_equal(fake_fabric_request(0, 1, 512, false), AQ_OK);
     (void)fake_fabric_poll(0);
-    assert_true(ibv->losses.at != 0 && fake_fabric_link(0, 1)->dead);
-    ibv->losses.at -= SECOND;
+    assert_true(ibv->shared->losses.at != 0 && fake_fabric_link(0, 1)->dead);
+    ibv->shared->losses.at -= SECOND;
     assert_true(loss_ends_job_with("rank 1 has no buffer for a message of this rank"));
     fake_nodes[0].cut_off = fake_nodes[0].starved = false;
     end_fabric();

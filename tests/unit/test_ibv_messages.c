@@ -616,16 +616,16 @@ static void test_unsignaled_messages_fail(void **state)
     fake_fabric_start(2, false);
     aq_ibv_conduit_t *ibv = fake_nodes[0].ibv;
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
-    ibv->losses.wake = eventfd(0, EFD_CLOEXEC);
+    ibv->shared->losses.wake = eventfd(0, EFD_CLOEXEC);
     fake_nodes[0].cut_off = true;
     assert_int_equal(fake_fabric_request(0, 1, 0, true), AQ_OK);
     assert_int_equal(ibv->send_queue.ops_used, 0);
-    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->losses.at); i++)
+    for (unsigned i = 0; i < 64 && !atomic_load(&ibv->shared->losses.at); i++)
         fake_fabric_poll(0);
-    assert_true(ibv->losses.at);
-    assert_non_null(strstr(ibv->losses.why, "the connection to rank 1 is lost"));
+    assert_true(ibv->shared->losses.at);
+    assert_non_null(strstr(ibv->shared->losses.why, "the connection to rank 1 is lost"));
     assert_true(link->dead);
-    close(ibv->losses.wake);
+    close(ibv->shared->losses.wake);
 }
 
 // A poll that finds nothing polls the receive completion queue once, and rarely the send completion

@@ -49,7 +49,7 @@ static unsigned room, sent; // messages that may still be sent; messages sent
 
 aq_status_t aq_ibv_send(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const aq_am_t *am)
 {
-    assert_ptr_equal(link, &links[sender->rank]);
+    assert_ptr_equal(link, &links[sender - senders]);
     assert_true(am->nargs <= AQ_AM_MAX_ARGS);
     assert_true(aq_ibv_payload_at(am->category, am->nargs) + am->nbytes <= AQ_IBV_BUFFER_BYTES);
     if (room == 0)
@@ -58,14 +58,14 @@ aq_status_t aq_ibv_send(aq_ibv_sender_t *sender, aq_ibv_peer_t *link, const aq_a
     sent++;
     message_t *message = calloc(1, sizeof *message);
     assert_non_null(message);
-    message->from = sender->rank;
+    message->from = (uint32_t)(sender - senders);
     memcpy(message->args, am->args, am->nargs * sizeof *am->args);
     if (am->nbytes > 0)
         memcpy(message->payload, am->payload, am->nbytes);
     message->arrival = (aq_arrival_t){.args = message->args,
                                       .payload = message->payload,
                                       .nbytes = am->nbytes,
-                                      .source = sender->rank,
+                                      .source = link->number_there,
                                       .category = am->category,
                                       .nargs = am->nargs,
                                       .reply = am->reply};
@@ -159,14 +159,13 @@ static void start(aq_segment_mode_t mode)
                                            .region_bytes = 1 << 30,
                                            .most = 1 << 26};
         envs[rank] = (aq_conduit_env_t){.boot = &boot, .rank = rank, .size = RANKS};
-        peers[rank].by_rank = link_of[rank];
-        senders[rank].rank = rank;
+        peers[rank].by_number = link_of[rank];
         ondemands[rank] = (aq_ibv_ondemand_t){.env = &envs[rank],
                                               .limits = &limits,
                                               .peers = &peers[rank],
                                               .keys = &keys[rank],
                                               .sender = &senders[rank]};
-        links[rank] = (aq_ibv_peer_t){.rank = 1 - rank};
+        links[rank] = (aq_ibv_peer_t){.rank = 1 - rank, .number_there = rank};
         link_of[rank][1 - rank] = &links[rank];
         const aq_ibv_keys_setup_t setup = {.mode = mode,
                                            .memory = &memories[rank],

@@ -1,0 +1,31 @@
+// The queues of one endpoint of this process: where the device reports what was sent and what has
+// arrived, the shared receive queue of all its queue pairs, and the channels that wake threads.
+#ifndef AQ_IBV_QUEUES_H
+#define AQ_IBV_QUEUES_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+#include "../../other/base/status.h"
+#include "ibv_limits.h"
+
+typedef struct aq_ibv_queues {
+    struct ibv_comp_channel *completions; // wakes sleepers; does not block
+    struct ibv_comp_channel *arrivals;    // wakes the receive thread; NULL: there is none
+    struct ibv_cq *send_cq, *receive_cq;
+    struct ibv_srq *srq;
+} aq_ibv_queues_t;
+
+// A completion queue that is always empty, for windows that have no link yet.
+extern struct ibv_cq aq_ibv_empty_cq;
+
+// Makes queues in a protection domain as large as the limits say. thread: there is to be a receive
+// thread. AQ_ERR_RESOURCE: the device refuses one (logged).
+aq_status_t aq_ibv_queues_open(aq_ibv_queues_t *queues, struct ibv_pd *pd,
+                               const aq_ibv_limits_t *limits, bool thread);
+void aq_ibv_queues_close(aq_ibv_queues_t *queues);
+
+// How many bytes may travel inside a work request, by trial: a device does not report it.
+unsigned aq_ibv_queues_find_inline(const aq_ibv_queues_t *queues, struct ibv_pd *pd);
+
+#endif
