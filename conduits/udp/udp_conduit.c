@@ -107,19 +107,29 @@ static unsigned queue_most(size_t bytes)
     return (unsigned)(bytes / UDP_SLOT_BYTES - UDP_SLOTS) / UDP_CLASSES;
 }
 
-static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
+udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, uint16_t endpoint)
 {
-    udp_conduit_t *udp = calloc(1, sizeof *udp);
+    udp_conduit_t *udp = udp_alloc_lines(sizeof *udp);
     if (!udp) {
         aq_log_error("out of memory for the udp conduit (%zu bytes)", sizeof *udp);
-        return AQ_ERR_RESOURCE;
+        return NULL;
     }
-    udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env};
+    udp->base = (aq_conduit_t){.ops = &aq_udp_conduit, .env = env, .endpoint = endpoint};
+    udp->party = udp_party(env->rank, endpoint);
+    udp->main = udp;
     atomic_init(&udp->deadline, UDP_NEVER);
     udp->queue_most = queue_most((size_t)aq_setting_bytes(aq_udp_setting(UDP_SET_RECEIVE_MEMORY)));
     udp_watch_start(&udp->watch);
     for (unsigned c = 0; c < UDP_CLASSES; c++)
         udp->queue[c].last = &udp->queue[c].first;
+    return udp;
+}
+
+static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
+{
+    udp_conduit_t *udp = udp_conduit_new(env, 0);
+    if (!udp)
+        return AQ_ERR_RESOURCE;
     aq_status_t status = open_socket(udp);
     if (status == AQ_OK)
         status = exchange_peer_info(udp);
@@ -135,12 +145,6 @@ static aq_status_t udp_open(const aq_conduit_env_t *env, aq_conduit_t **out)
     return AQ_OK;
 }
 
-// The ranks exchange their addresses when the conduit opens, so nothing is left to describe.
-static void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
-{
-    (void)conduit, (void)description;
-}
-
 static bool udp_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 {
     return peer->rank != conduit->env->rank;
@@ -148,6 +152,8 @@ static bool udp_match(aq_conduit_t *conduit, const aq_peer_t *peer)
 
 static aq_status_t udp_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **link)
 {
+    if (conduit->endpoint)
+        return udp_window_connect(udp_of(conduit), peer, link);
     *link = udp_link_get(udp_of(conduit), peer->rank);
     return *link ? AQ_OK : AQ_ERR_RESOURCE;
 }
@@ -220,7 +226,7 @@ static void udp_wake(aq_conduit_t *conduit, bool neighbourhood)
 
 // ---- the end ----
 
-static void print_stats(udp_conduit_t *udp)
+static void print_stats(const udp_conduit_t *udp)
 {
     udp_stats_t sum = {0};
     for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
@@ -230,11 +236,11 @@ static void print_stats(udp_conduit_t *udp)
             if (link->sender[c].rtt > peer.rtt_ns)
                 peer.rtt_ns = link->sender[c].rtt;
         }
-        udp_stats_print_peer(stderr, udp->base.env->rank, link->rank, &peer);
+        udp_stats_print_peer(stderr, udp->party, link->party, &peer);
         udp_stats_add(&sum, &peer);
     }
-    sum.memory = (uint64_t)(udp->queued_peak + UDP_SLOTS) * UDP_SLOT_BYTES;
-    udp_stats_print_all(stderr, udp->base.env->rank, &sum, &udp->strangers, &udp->socket);
+    sum.memory = (uint64_t)(udp->queued_peak + udp->socket.slots) * UDP_SLOT_BYTES;
+    udp_stats_print_all(stderr, udp->party, &sum, &udp->strangers, &udp->socket);
 }
 
 // ---- gasnet_info ----
@@ -258,6 +264,7 @@ static void udp_print_info(void (*tell)(void *arg, const char *label, const char
              udp_seal_has_aes() ? "AES-256-GCM" : "ChaCha20-Poly1305 (no instructions for AES)",
              udp_seal_bulk_name());
     tell(arg, "encryption", text);
+    tell(arg, "further endpoints", "each has a socket and a port of its own");
 }
 
 static void udp_dump_state(aq_conduit_t *conduit)
@@ -266,28 +273,44 @@ static void udp_dump_state(aq_conduit_t *conduit)
 }
 
 // Frees nothing, because other threads may still be inside the conduit.
-static void udp_close(aq_conduit_t *conduit)
+static void side_close(udp_conduit_t *udp)
 {
-    udp_conduit_t *udp = udp_of(conduit);
     udp_flush(udp, &(uint64_t){0});
     if (aq_settings_bool(AQ_SET_STATS))
         print_stats(udp);
 }
 
-static size_t udp_memory_bytes(aq_conduit_t *conduit)
+static void udp_close(aq_conduit_t *conduit)
 {
-    udp_conduit_t *udp = udp_of(conduit);
-    return (udp->buffers + UDP_SLOTS) * UDP_SLOT_BYTES;
+    udp_conduit_t *udp = udp_of(conduit), *window = atomic_load(&udp->windows);
+    side_close(udp);
+    for (; window; window = window->next_window)
+        side_close(window);
 }
 
-static void udp_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
+static size_t udp_memory_bytes(aq_conduit_t *conduit)
 {
-    for (udp_link_t *link = atomic_load(&udp_of(conduit)->links); link; link = link->next) {
+    const udp_conduit_t *udp = udp_of(conduit);
+    return (udp->buffers + udp->socket.slots) * UDP_SLOT_BYTES;
+}
+
+static void side_add_traffic(const udp_conduit_t *udp, aq_traffic_t *sum)
+{
+    for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
         aq_lock_take(&link->lock);
         sum->frames += link->stats.frames_out;
         sum->packets += link->stats.datagrams_out - link->stats.resent;
         aq_lock_drop(&link->lock);
     }
+}
+
+// Includes the windows of the main receive side.
+static void udp_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
+{
+    const udp_conduit_t *udp = udp_of(conduit), *window = atomic_load(&udp->windows);
+    side_add_traffic(udp, sum);
+    for (; window; window = window->next_window)
+        side_add_traffic(window, sum);
 }
 
 const aq_conduit_ops_t aq_udp_conduit = {
@@ -307,6 +330,7 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .sleep = udp_sleep,
     .disarm = udp_disarm,
     .wake = udp_wake,
+    .open_window = udp_open_window,
     .memory_bytes = udp_memory_bytes,
     .traffic = udp_traffic,
     .dump_state = udp_dump_state,

@@ -12,10 +12,11 @@
 #include "../../other/base/minmax.h"
 
 enum {
+    LINE = 64,             // bytes of a cache line
     ACK_DELAY_NS = 200000, // an acknowledgement waits this long for a datagram that can carry it
     RTO_FIRST_NS = 5000000,
     RTO_LEAST_NS = 1000000,
-    CONNECTED_MOST = 64, // links with a connected socket, each of which takes a file descriptor
+    CONNECTED_MOST = 64, // connected sockets of a process, each of which takes a file descriptor
     LEAST_CREDIT = 4,    // datagrams
     FIRST_DATAGRAMS = 8, // the initial congestion window
 };
@@ -23,9 +24,16 @@ static const uint64_t rto_most = UINT64_C(1000000000);
 
 // ---- buffers ----
 
+void *udp_alloc_lines(size_t bytes)
+{
+    const size_t whole = (bytes + LINE - 1) / LINE * LINE;
+    void *memory = aligned_alloc(LINE, whole);
+    return memory ? memset(memory, 0, whole) : NULL;
+}
+
 static udp_buffer_t *make_buffer(void)
 {
-    udp_buffer_t *buffer = malloc(sizeof *buffer);
+    udp_buffer_t *buffer = udp_alloc_lines(sizeof *buffer);
     uint8_t *bytes = aligned_alloc(64, UDP_SLOT_BYTES);
     if (!buffer || !bytes) {
         free(buffer);
@@ -108,26 +116,37 @@ static aq_status_t start_sender(udp_conduit_t *udp, udp_link_t *link, unsigned c
 
 static void link_start_auth(const udp_conduit_t *udp, udp_link_t *link)
 {
-    const uint32_t here = udp->base.env->rank, there = link->rank;
+    const uint32_t here = udp->party, there = link->party;
     link->token_out = udp_auth_token(&udp->auth, here, there);
     link->token_in = udp_auth_token(&udp->auth, there, here);
     udp_seal_start(&link->sealing, &udp->auth, udp->cipher, here, there);
     udp_seal_start(&link->opening, &udp->auth, udp->cipher, there, here);
 }
 
-static udp_link_t *make_link(udp_conduit_t *udp, uint32_t rank)
+// The first links of a process have connected sockets.
+static int connected_socket(udp_conduit_t *udp, const udp_sockaddr_t *to)
 {
-    udp_link_t *link = calloc(1, sizeof *link);
-    if (!link || !udp_address_read(&udp->peer_info[rank].address, &link->to))
+    atomic_uint *count = &udp->main->connected;
+    if (atomic_load(count) >= CONNECTED_MOST)
+        return -1;
+    const int fd = udp_socket_connect(&udp->socket, to);
+    if (fd >= 0)
+        atomic_fetch_add(count, 1);
+    return fd;
+}
+
+static udp_link_t *make_link(udp_conduit_t *udp, uint32_t party, const udp_address_t *address)
+{
+    udp_link_t *link = udp_alloc_lines(sizeof *link);
+    if (!link || !udp_address_read(address, &link->to))
         goto err_free;
-    link->rank = rank;
+    link->party = party;
+    link->rank = udp_party_rank(party);
     path_refresh(udp, link);
     link->heard = atomic_load_explicit(&udp->watch.listened, memory_order_relaxed);
     link->host = udp_watch_host(udp, link);
     link_start_auth(udp, link);
-    link->connected_fd = atomic_load(&udp->link_count) < CONNECTED_MOST
-                             ? udp_socket_connect(&udp->socket, &link->to)
-                             : -1;
+    link->connected_fd = connected_socket(udp, &link->to);
     for (unsigned c = 0; c < UDP_CLASSES; c++) {
         if (start_sender(udp, link, c) != AQ_OK)
             goto err_stop;
@@ -154,6 +173,20 @@ static void share_credit(udp_conduit_t *udp, unsigned links)
     atomic_store(&udp->credit, (uint32_t)(share > least ? share : least));
 }
 
+udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t party, const udp_address_t *address)
+{
+    udp_link_t *link = make_link(udp, party, address);
+    if (!link) {
+        aq_log_error("out of memory for the connection to rank %u (%zu bytes)",
+                     udp_party_rank(party), sizeof *link);
+        return NULL;
+    }
+    link->next = atomic_load_explicit(&udp->links, memory_order_relaxed);
+    atomic_store_explicit(&udp->links, link, memory_order_release);
+    share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
+    return link;
+}
+
 udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
 {
     udp_link_t *link = atomic_load_explicit(&udp->link_of[rank], memory_order_acquire);
@@ -161,17 +194,12 @@ udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank)
         return link;
     aq_lock_take(&udp->links_lock);
     link = atomic_load_explicit(&udp->link_of[rank], memory_order_relaxed);
-    if (!link && (link = make_link(udp, rank))) {
-        link->next = atomic_load_explicit(&udp->links, memory_order_relaxed);
-        atomic_store_explicit(&udp->links, link, memory_order_release);
+    if (!link && (link = udp_link_new(udp, rank, &udp->peer_info[rank].address))) {
         atomic_store_explicit(&udp->link_of[rank], link, memory_order_release);
-        share_credit(udp, atomic_fetch_add(&udp->link_count, 1) + 1);
         if (udp->watch.peer_timeout || link->host)
             udp_links_due(udp, 0); // monitor it from now on
     }
     aq_lock_drop(&udp->links_lock);
-    if (!link)
-        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
     return link;
 }
 

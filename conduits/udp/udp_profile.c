@@ -16,7 +16,9 @@ const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
     [UDP_SET_PORTS] =
         {"GASNET_UDP_PORTS", AQ_TYPE_PORTS, "", 0, 0, NULL,
          "Ports that conduit udp may use, for example 50000-50100 if a firewall opens only these; "
-         "each process of a host takes one. Default: the kernel chooses."},
+         "each process of a host takes one, and another one for each further endpoint that sends "
+         "or "
+         "receives messages. Default: the kernel chooses."},
     [UDP_SET_RCVBUF] = {"GASNET_UDP_RCVBUF", AQ_TYPE_BYTES, "4MB", 4096, 1 << 30, NULL,
                         "Size of the kernel's receive buffer for the datagrams of a process of "
                         "conduit udp. The kernel grants at most net.core.rmem_max."},
@@ -26,8 +28,9 @@ const aq_setting_t aq_udp_rows[UDP_SET_COUNT] = {
     [UDP_SET_RECEIVE_MEMORY] =
         {"GASNET_UDP_RECEIVE_MEMORY", AQ_TYPE_BYTES, "10MB", 3 << 20, 1 << 30, NULL,
          "Memory in which a process of conduit udp keeps received datagrams until it handles their "
-         "messages, in addition to the kernel's buffer, for all peers together. Datagrams that do "
-         "not fit are dropped, and the peer retransmits them."},
+         "messages, in addition to the kernel's buffer, for all peers together; as much again for "
+         "each further endpoint that receives messages. Datagrams that do not fit are dropped, and "
+         "the peer retransmits them."},
     [UDP_SET_AUTH] =
         {"GASNET_UDP_AUTH", AQ_TYPE_CHOICE, "auto", 0, 0, "auto encrypt full header token off",
          "How conduit udp protects its datagrams. auto: encrypt between hosts, token on the "

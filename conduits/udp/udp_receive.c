@@ -73,14 +73,29 @@ static void drop_stranger(udp_conduit_t *udp, udp_drop_t kind, const udp_incomin
         udp->socket.names = NAMES;
 }
 
+// Finds the link to the party that a datagram names as its source, which is not authenticated yet.
+// The main receive side may have none (*link is NULL). UDP_DROPS: the datagram is not dropped.
+static udp_drop_t link_find(const udp_conduit_t *udp, const udp_header_t *header, udp_link_t **link)
+{
+    if (header->dest != udp->party)
+        return UDP_DROP_MISDIRECTED;
+    if (!udp->link_of) {
+        *link = udp_window_find(udp, header->source);
+        return *link ? UDP_DROPS : UDP_DROP_UNCONNECTED;
+    }
+    if (header->source >= udp->base.env->size || header->source == udp->party)
+        return UDP_DROP_MISDIRECTED;
+    *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
+    return UDP_DROPS;
+}
+
 // Whether a datagram is authentic, as far as the mode of authentication can tell. In mode encrypt
 // the frames are decrypted in place. A link is created only after a peer was authenticated, so that
 // strangers cannot make this process allocate memory.
 static bool datagram_authenticate(udp_conduit_t *udp, const udp_incoming_t *in,
-                                  const udp_header_t *header)
+                                  const udp_header_t *header, udp_link_t *link)
 {
     const udp_auth_t *auth = &udp->auth;
-    udp_link_t *link = atomic_load_explicit(&udp->link_of[header->source], memory_order_acquire);
     if (auth->mode != UDP_AUTH_ENCRYPT) {
         uint64_t token = 0;
         if (auth->mode == UDP_AUTH_TOKEN)
@@ -95,9 +110,10 @@ static bool datagram_authenticate(udp_conduit_t *udp, const udp_incoming_t *in,
     return genuine;
 }
 
-// Why a datagram is dropped before its sender is known to be a peer; UDP_DROPS: it is not dropped.
+// Why a datagram is dropped before its sender is known to be a peer; UDP_DROPS: it is not dropped,
+// and *link is the link to its sender. NULL: the main receive side has none yet.
 static udp_drop_t datagram_examine(udp_conduit_t *udp, const udp_incoming_t *in,
-                                   udp_header_t *header)
+                                   udp_header_t *header, udp_link_t **link)
 {
     static const udp_drop_t faults[UDP_FAULTS] = {
         [UDP_FINE] = UDP_DROPS,
@@ -109,12 +125,12 @@ static udp_drop_t datagram_examine(udp_conduit_t *udp, const udp_incoming_t *in,
     udp_fault_t fault = udp_header_decode(in->bytes, in->length, header);
     if (fault != UDP_FINE)
         return faults[fault];
-    const aq_conduit_env_t *env = udp->base.env;
     if (header->job != udp->auth.job_tag)
         return UDP_DROP_FOREIGN;
-    if (header->dest != env->rank || header->source >= env->size || header->source == env->rank)
-        return UDP_DROP_MISDIRECTED;
-    if (!datagram_authenticate(udp, in, header))
+    const udp_drop_t drop = link_find(udp, header, link);
+    if (drop != UDP_DROPS)
+        return drop;
+    if (!datagram_authenticate(udp, in, header, *link))
         return UDP_DROP_FORGED;
     return udp_auth_intact(&udp->auth, header, in->bytes) ? UDP_DROPS : UDP_DROP_CORRUPTED;
 }
@@ -267,12 +283,14 @@ static udp_buffer_t *datagram_handle(udp_conduit_t *udp, const udp_incoming_t *i
                                      uint64_t now)
 {
     udp_header_t *header = &udp->deferred.header; // no acknowledgements are deferred at this point
-    udp_drop_t drop = datagram_examine(udp, in, header);
+    udp_link_t *link;
+    udp_drop_t drop = datagram_examine(udp, in, header, &link);
     if (drop != UDP_DROPS) {
         drop_stranger(udp, drop, in);
         return NULL;
     }
-    udp_link_t *link = udp_link_get(udp, header->source);
+    if (!link)
+        link = udp_link_get(udp, header->source);
     udp_buffer_t *buffer = udp_buffer_take(udp);
     if (link) {
         arrival_t arrival = {
@@ -325,6 +343,7 @@ static next_t receive_in_place(udp_conduit_t *udp)
     uint8_t head[UDP_ALONE_BYTES];
     udp_header_t header;
     udp_frame_t frame;
+    udp_link_t *link;
     arrival_t arrival = {.header = &header, .frame = &frame};
     ssize_t length = udp_socket_peek(&udp->socket, head, sizeof head);
     if (length < 0)
@@ -332,11 +351,8 @@ static next_t receive_in_place(udp_conduit_t *udp)
     arrival.length = (size_t)length;
     const udp_incoming_t in = {
         .bytes = head, .length = arrival.length, .at_hand = aq_min(arrival.length, sizeof head)};
-    if (arrival.length < LARGE || datagram_examine(udp, &in, &header) != UDP_DROPS ||
-        header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame))
-        return NEXT_OTHER;
-    udp_link_t *link = udp_link_get(udp, header.source);
-    if (!link)
+    if (arrival.length < LARGE || datagram_examine(udp, &in, &header, &link) != UDP_DROPS ||
+        header.kind != UDP_DATA || !udp_frame_alone(head, &header, &frame) || !link)
         return NEXT_OTHER;
     arrival.now = aq_clock_ns();
     atomic_store_explicit(&udp->came_at, arrival.now, memory_order_relaxed);

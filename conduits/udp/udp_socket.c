@@ -81,22 +81,30 @@ static void reset_slot(struct udp_socket_io *io, unsigned i)
                                         .msg_controllen = sizeof io->reported[i]};
 }
 
-static aq_status_t make_batch(udp_socket_t *socket)
+// Gives memory to the first `wanted` slots, or to fewer if memory is out; returns their number.
+static unsigned slots_make(udp_socket_t *socket, unsigned wanted)
 {
-    struct udp_socket_io *io = calloc(1, sizeof *io);
-    bool whole = io != NULL;
-    socket->io = io;
-    for (unsigned i = 0; whole && i < UDP_SLOTS; i++) {
-        io->slot[i] = (struct iovec){aligned_alloc(64, UDP_SLOT_BYTES), UDP_SLOT_BYTES};
-        whole = io->slot[i].iov_base != NULL;
-        reset_slot(io, i);
+    struct udp_socket_io *io = socket->io;
+    unsigned made = atomic_load_explicit(&socket->slots, memory_order_relaxed);
+    for (; made < wanted; made++) {
+        io->slot[made] = (struct iovec){aligned_alloc(64, UDP_SLOT_BYTES), UDP_SLOT_BYTES};
+        if (!io->slot[made].iov_base)
+            break;
+        reset_slot(io, made);
     }
-    if (!whole) {
+    atomic_store_explicit(&socket->slots, made, memory_order_relaxed);
+    return aq_min(wanted, made);
+}
+
+static aq_status_t make_batch(udp_socket_t *socket, unsigned slots)
+{
+    socket->io = calloc(1, sizeof *socket->io);
+    if (!socket->io || slots_make(socket, slots) < slots) {
         aq_log_error("out of memory for the buffers of conduit udp (%zu bytes)",
-                     sizeof *io + (size_t)UDP_SLOTS * UDP_SLOT_BYTES);
+                     sizeof *socket->io + (size_t)slots * UDP_SLOT_BYTES);
         return AQ_ERR_RESOURCE;
     }
-    io->expected = 1;
+    socket->io->expected = 1;
     return AQ_OK;
 }
 
@@ -115,7 +123,8 @@ static aq_status_t log_bind_fault(const udp_socket_t *socket, const udp_socket_s
     unsigned ports = setup->port_high - setup->port_low + 1u;
     if (error == EADDRINUSE && setup->port_low)
         aq_log_error("GASNET_UDP_PORTS: every port from %u to %u is taken on interface %s; give a "
-                     "wider range (these are %u, and each process of a host takes one)",
+                     "wider range (these are %u; each process of a host takes one, and another "
+                     "for each further endpoint with messages)",
                      setup->port_low, setup->port_high, socket->interface, ports);
     else if (error == EACCES && setup->port_low)
         aq_log_error("GASNET_UDP_PORTS: the ports from %u to %u are not open to this user (%s); "
@@ -195,16 +204,32 @@ static aq_status_t make_socket(udp_socket_t *out)
     return AQ_OK;
 }
 
-static aq_status_t use_interface(udp_socket_t *socket, const udp_interface_t *interface)
+static void use_interface_of(udp_socket_t *socket, const udp_socket_t *beside)
 {
+    socket->here = beside->here;
+    set_port(&socket->here, 0);
+    socket->loopback = beside->loopback;
+    socket->datagram_bytes = beside->datagram_bytes;
+    memcpy(socket->interface, beside->interface, sizeof socket->interface);
+}
+
+static aq_status_t use_interface(udp_socket_t *socket, const udp_socket_setup_t *setup)
+{
+    udp_interface_t interface;
     size_t mtu;
-    aq_status_t status = udp_interface_mtu(interface, &mtu);
+    if (setup->beside) {
+        use_interface_of(socket, setup->beside);
+        return AQ_OK;
+    }
+    aq_status_t status = udp_interface_choose(&setup->interface, &interface);
+    if (status == AQ_OK)
+        status = udp_interface_mtu(&interface, &mtu);
     if (status != AQ_OK)
         return status;
-    socket->here = interface->address;
-    socket->loopback = interface->loopback;
-    socket->datagram_bytes = udp_interface_datagram(mtu, interface->address.any.sa_family);
-    snprintf(socket->interface, sizeof socket->interface, "%s", interface->name);
+    socket->here = interface.address;
+    socket->loopback = interface.loopback;
+    socket->datagram_bytes = udp_interface_datagram(mtu, interface.address.any.sa_family);
+    snprintf(socket->interface, sizeof socket->interface, "%s", interface.name);
     return AQ_OK;
 }
 
@@ -221,18 +246,15 @@ static void log_opened(const udp_socket_t *socket, const udp_socket_setup_t *set
 aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setup,
                             struct udp_faults *faults)
 {
-    udp_interface_t interface;
     *socket = (udp_socket_t){
         .fd = -1, .wake_fd = -1, .faults = faults, .fixed_ports = setup->port_low != 0};
-    aq_status_t status = udp_interface_choose(&setup->interface, &interface);
-    if (status == AQ_OK)
-        status = use_interface(socket, &interface);
+    aq_status_t status = use_interface(socket, setup);
     if (status == AQ_OK)
         status = make_socket(socket);
     if (status == AQ_OK)
         status = bind_port(socket, setup);
     if (status == AQ_OK)
-        status = make_batch(socket);
+        status = make_batch(socket, setup->beside ? 1 : UDP_SLOTS);
     if (status != AQ_OK) {
         udp_socket_close(socket);
         return status;
@@ -627,6 +649,8 @@ static aq_status_t slots_fill(udp_socket_t *socket, unsigned most, unsigned look
     if (!filled && slots == 1) // the usual case of a poll
         return AQ_OK;
     io->expected = aq_min(io->filled == slots ? 4 * slots : io->filled + 1, UDP_SLOTS);
+    if (io->expected > atomic_load_explicit(&socket->slots, memory_order_relaxed))
+        io->expected = slots_make(socket, io->expected);
     return AQ_OK;
 }
 

@@ -50,9 +50,12 @@ typedef struct udp_socket_counts {
 
 typedef struct udp_socket_setup {
     udp_interface_wish_t interface;
+    // A socket of this process: the new one has a port of its own at the same address, and obtains
+    // its slots one by one when they are needed. NULL: `interface` decides.
+    const struct udp_socket *beside;
     uint16_t port_low, port_high;       // 0: the kernel chooses
     uint64_t receive_bytes, send_bytes; // requested from the kernel
-    uint32_t spread;                    // offset into the range of ports: the rank
+    uint32_t spread;                    // offset into the range of ports
 } udp_socket_setup_t;
 
 // Wake-ups of waiting threads. Under the lock:
@@ -85,6 +88,7 @@ typedef struct udp_socket {
     atomic_bool left;          // slots hold datagrams that the last receive did not return
     atomic_int broken;         // errno with which the socket became unusable; 0: it works
     struct udp_faults *faults; // NULL: no faults are injected
+    atomic_uint slots;         // slots that have memory; the receiver's, which only adds
     struct udp_socket_io *io;  // owned: slots and message headers
     // Counters of sends belong to senders, those of receives to the receiver.
     udp_socket_counts_t counts;

@@ -2,8 +2,13 @@
 // itself.
 //
 // What is always true:
-// - A link is created when this process first sends to a peer or first receives from it, and it
-//   stays. Without a link a peer costs only its address and a pointer.
+// - A udp_conduit_t is one receive side: that of endpoint 0 (the main one), or a window, that of a
+//   further endpoint. A window has its own socket, links, flows, timers, queues, buffers and locks.
+//   Its threads write nothing that threads of another receive side access, except to set up a link.
+// - A link joins two receive sides (parties, udp_wire.h). The main one creates a link when it first
+//   sends to a peer or first receives from it; without a link a peer costs only its address and a
+//   pointer. A window has the links that the core has asked for (connect), because it cannot know
+//   where another peer's window is, and drops all other datagrams. A link stays.
 // - Lock order, outermost first: `receiving` (a try-lock), the lock of a link, then at most one
 //   lock of the conduit. No handler runs and no thread waits under any of them.
 // - Frames of one class are coalesced in the link's open datagram, which is sent when it is full or
@@ -27,6 +32,7 @@
 //   udp_receive.c  socket -> header -> flow -> memory, or queue of the class -> handlers
 //   udp_link.c     timers: retransmissions, new epochs, acknowledgements without data
 //   udp_watch.c    silent peers and hosts
+//   udp_window.c   windows
 #ifndef AQ_UDP_STATE_H
 #define AQ_UDP_STATE_H
 
@@ -74,8 +80,9 @@ typedef struct udp_buffer {
 struct udp_host;
 
 typedef struct udp_link {
-    struct udp_link *next; // all links of the process
+    struct udp_link *next; // all links of the receive side
     uint32_t rank;
+    uint32_t party; // the other end
     udp_sockaddr_t to;
     int connected_fd;   // see udp_socket_connect; -1: none
     uint64_t token_out; // mode token; constant
@@ -160,17 +167,28 @@ typedef struct udp_watch {
 
 // ---- the conduit ----
 
+// The links of a window by party: a hash table with linear probing, of which at most half is used.
+// Readers take no lock, so entries are never removed, and a table that became too small is kept.
+typedef struct udp_link_table {
+    struct udp_link_table *older; // the one that this one replaced
+    uint32_t mask, count;         // one less than the number of places, a power of two; links
+    _Atomic(udp_link_t *) places[];
+} udp_link_table_t;
+
 typedef struct udp_conduit {
     aq_conduit_t base;
+    uint32_t party;           // this receive side
+    struct udp_conduit *main; // the receive side of endpoint 0, possibly this one
     udp_socket_t socket;
     udp_faults_t *faults;
     udp_auth_t auth;
     udp_cipher_t cipher;        // mode encrypt; the same at all ranks
     size_t datagram_bytes;      // the longest datagram that this process sends
-    udp_peer_info_t *peer_info; // of all ranks
+    udp_peer_info_t *peer_info; // of all ranks; NULL in a window
 
-    aq_lock_t links_lock;           // for adding to the two members below
-    _Atomic(udp_link_t *) *link_of; // by rank; NULL: no link yet
+    aq_lock_t links_lock;              // for adding to the three members below
+    _Atomic(udp_link_t *) *link_of;    // by rank; NULL: no link yet. NULL in a window
+    _Atomic(udp_link_table_t *) table; // of a window
     _Atomic(udp_link_t *) links;
     _Atomic uint32_t credit; // bytes that each peer may have in flight to this process
     atomic_uint link_count;
@@ -182,7 +200,7 @@ typedef struct udp_conduit {
 
     aq_lock_t buffer_lock;
     udp_buffer_t *free_buffers;
-    size_t buffers;
+    _Atomic size_t buffers; // changed under the lock
 
     aq_lock_t batch_lock;         // for sending a batch through the socket
     aq_lock_t receiving;          // try-lock
@@ -206,6 +224,10 @@ typedef struct udp_conduit {
     atomic_uint sleepers;
 
     udp_watch_t watch;
+
+    atomic_uint connected;                 // of the main one: connected sockets of the process
+    _Atomic(struct udp_conduit *) windows; // of the main one: the first window
+    struct udp_conduit *next_window;       // constant
 } udp_conduit_t;
 
 static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)
@@ -223,8 +245,13 @@ static inline uint64_t udp_time(uint64_t *now)
 
 // ---- udp_link.c ----
 
-// The link to a rank, created if there is none yet. Any thread. NULL: no memory (logged).
+// The link of the main receive side to a rank, created if there is none yet. Any thread. NULL: no
+// memory (logged).
 udp_link_t *udp_link_get(udp_conduit_t *udp, uint32_t rank);
+
+// With links_lock held: creates a link to a party at this address, of which there is none yet.
+// NULL: no memory, or the address is invalid (logged).
+udp_link_t *udp_link_new(udp_conduit_t *udp, uint32_t party, const udp_address_t *address);
 
 // With the link's lock held: retransmits and acknowledges what is due. Returns when the link has to
 // be served again.
@@ -243,6 +270,10 @@ static inline void udp_link_heard(const udp_conduit_t *udp, udp_link_t *link)
     link->asked = 0;
     link->met = true;
 }
+
+// Memory of zeros in cache lines of its own, so that threads of different receive sides do not
+// disturb each other. The caller frees it with free. NULL: there is no memory.
+void *udp_alloc_lines(size_t bytes);
 
 // A buffer that the caller owns until it puts it back. Ends the job when memory is exhausted: to
 // drop received datagrams instead would make peers wait for ever.
@@ -356,6 +387,22 @@ static inline void udp_check_socket(const udp_conduit_t *udp)
     if (__builtin_expect(atomic_load_explicit(&udp->socket.broken, memory_order_relaxed), 0))
         udp_end_without_socket(udp);
 }
+
+// A receive side whose members have their first values. Owned by the caller until it is open. NULL:
+// no memory (logged).
+udp_conduit_t *udp_conduit_new(const aq_conduit_env_t *env, uint16_t endpoint);
+
+// ---- udp_window.c ----
+
+// See aq_conduit_ops_t.
+aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
+void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES]);
+
+// The link of a window to a party. Any thread. NULL: the core has not connected the two.
+udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t party);
+
+// As connect of aq_conduit_ops_t, for a window. Logs faults.
+aq_status_t udp_window_connect(udp_conduit_t *window, const aq_peer_t *peer, void **link);
 
 // ---- udp_receive.c ----
 

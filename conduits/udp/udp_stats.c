@@ -13,6 +13,7 @@ static const char *const names[UDP_DROPS] = {
     [UDP_DROP_FORGED] = "forged",
     [UDP_DROP_CORRUPTED] = "corrupted",
     [UDP_DROP_MISDIRECTED] = "for another rank",
+    [UDP_DROP_UNCONNECTED] = "not connected",
     [UDP_DROP_REPLAYED] = "replayed",
     [UDP_DROP_DUPLICATE] = "duplicate",
     [UDP_DROP_OLD_EPOCH] = "old epoch",
@@ -142,23 +143,36 @@ static void line_print(FILE *out, udp_line_t *line)
     fflush(out);
 }
 
-void udp_stats_print_peer(FILE *out, uint32_t rank, uint32_t peer, const udp_stats_t *stats)
+static void line_add_party(udp_line_t *line, uint32_t party)
+{
+    line_add(line, "rank %" PRIu32, udp_party_rank(party));
+    if (udp_party_endpoint(party))
+        line_add(line, " endpoint %u", udp_party_endpoint(party));
+}
+
+void udp_stats_print_peer(FILE *out, uint32_t party, uint32_t peer, const udp_stats_t *stats)
 {
     udp_line_t line = {.length = 0};
-    line_add(&line, "udp: rank %" PRIu32 " with rank %" PRIu32 ": ", rank, peer);
+    line_add(&line, "udp: ");
+    line_add_party(&line, party);
+    line_add(&line, " with ");
+    line_add_party(&line, peer);
+    line_add(&line, ": ");
     line_add_traffic(&line, stats);
     line_add_drops(&line, stats->drops);
     line_print(out, &line);
 }
 
-void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
+void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
                          const udp_strangers_t *strangers, const udp_socket_t *socket)
 {
     udp_line_t line = {.length = 0};
     udp_stats_t all = *sum;
     for (unsigned kind = 0; kind < UDP_DROPS; kind++)
         all.drops[kind] += strangers->drops[kind];
-    line_add(&line, "udp: rank %" PRIu32 " in all: ", rank);
+    line_add(&line, "udp: ");
+    line_add_party(&line, party);
+    line_add(&line, " in all: ");
     line_add_traffic(&line, &all);
     line_add_drops(&line, all.drops);
     line_add(&line, "; arrived datagrams took up to %" PRIu64 " bytes", all.memory);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "udp_socket.h"
+#include "udp_wire.h"
 
 // Why a received datagram was dropped.
 typedef enum udp_drop {
@@ -19,7 +20,8 @@ typedef enum udp_drop {
     UDP_DROP_FOREIGN,     // of another job
     UDP_DROP_FORGED,      // its keyed hash is wrong
     UDP_DROP_CORRUPTED,   // its checksum is wrong
-    UDP_DROP_MISDIRECTED, // for another rank
+    UDP_DROP_MISDIRECTED, // for another rank or endpoint
+    UDP_DROP_UNCONNECTED, // from an endpoint that this one is not connected to
     UDP_DROP_REPLAYED,    // its packet number was seen before, or is too old
     UDP_DROP_DUPLICATE,
     UDP_DROP_OLD_EPOCH,
@@ -64,11 +66,11 @@ bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_s
 // The name of a kind: "forged", "old epoch" ...
 const char *udp_drop_name(udp_drop_t kind);
 
-// Prints one line about a peer, in one write.
-void udp_stats_print_peer(FILE *out, uint32_t rank, uint32_t peer, const udp_stats_t *stats);
-// Prints one line about the process: the sum of the peers, datagrams of strangers, and the counters
-// of the socket.
-void udp_stats_print_all(FILE *out, uint32_t rank, const udp_stats_t *sum,
+// Prints one line about a peer of a receive side, in one write. Both are parties (udp_wire.h).
+void udp_stats_print_peer(FILE *out, uint32_t party, uint32_t peer, const udp_stats_t *stats);
+// Prints one line about a receive side: the sum of the peers, datagrams of strangers, and the
+// counters of the socket.
+void udp_stats_print_all(FILE *out, uint32_t party, const udp_stats_t *sum,
                          const udp_strangers_t *strangers, const udp_socket_t *socket);
 
 #endif

@@ -63,10 +63,11 @@ static uint64_t listened_ns(const udp_watch_t *watch)
 
 // ---- peers ----
 
-static void warn_of_silence(udp_watch_t *watch, const udp_link_t *link)
+static void warn_of_silence(const udp_conduit_t *udp, const udp_link_t *link)
 {
+    const udp_watch_t *watch = &udp->watch;
     char text[UDP_ADDRESS_TEXT];
-    if (atomic_exchange(&watch->warned, true))
+    if (atomic_exchange(&udp->main->watch.warned, true))
         return;
     if (link->met)
         aq_log_warn("rank %u at %s has not answered for %.3g s: it computes without polling, or is "
@@ -96,12 +97,13 @@ static bool link_owes(const udp_link_t *link)
 }
 
 // A peer that owes an acknowledgement was asked by the data itself, and is asked again by requests
-// for an epoch. Any other peer is pinged after it was silent for half of the timeout.
+// for an epoch. Any other peer is pinged after it was silent for half of the timeout, but not by
+// windows: the main receive side knows whether the process is alive.
 static void watch_peer(udp_conduit_t *udp, udp_link_t *link, bool owes, uint64_t now)
 {
     const uint64_t time = udp->watch.peer_timeout;
     const uint64_t here = listened_ns(&udp->watch);
-    if (!link->asked && here - link->heard >= time / 2)
+    if (!link->asked && !udp->base.endpoint && here - link->heard >= time / 2)
         link->asked = here + 1;
     if (link->asked && here >= link->asked + time)
         fail_silent_peer(&udp->watch, link);
@@ -118,11 +120,12 @@ uint64_t udp_watch_link(udp_conduit_t *udp, udp_link_t *link, uint64_t now)
     if (!link->asked && owes)
         link->asked = listened_ns(watch) + 1;
     if (owes && watch->silence && listened_ns(watch) >= link->asked + watch->silence)
-        warn_of_silence(watch, link);
-    if (watch->peer_timeout)
+        warn_of_silence(udp, link);
+    const bool limited = watch->peer_timeout && (owes || !udp->base.endpoint);
+    if (limited)
         watch_peer(udp, link, owes, now);
-    const bool may_warn = owes && watch->silence && !atomic_load(&watch->warned);
-    return watch->peer_timeout || may_warn ? now + watch->step : UDP_NEVER;
+    const bool may_warn = owes && watch->silence && !atomic_load(&udp->main->watch.warned);
+    return limited || may_warn ? now + watch->step : UDP_NEVER;
 }
 
 // ---- hosts ----
@@ -140,7 +143,8 @@ udp_host_t *udp_watch_host(udp_conduit_t *udp, const udp_link_t *link)
 {
     udp_watch_t *watch = &udp->watch;
     udp_host_t *first = atomic_load(&watch->hosts), *host = first;
-    if (!watch->host_timeout || udp->socket.loopback || same_host(&link->to, &udp->socket.here))
+    if (udp->base.endpoint || !watch->host_timeout || udp->socket.loopback ||
+        same_host(&link->to, &udp->socket.here))
         return NULL;
     while (host && !same_host(&host->address, &link->to))
         host = host->next;
@@ -334,7 +338,7 @@ static const udp_link_t *wait_for_neighbours(udp_conduit_t *udp, udp_link_t *con
         if (waited >= watch->connect_timeout)
             return unmet;
         if (watch->silence && waited >= watch->silence)
-            warn_of_silence(watch, unmet);
+            warn_of_silence(udp, unmet);
         if (now >= ping_at) {
             ping_unmet(udp, links, count, now);
             ping_at = now + pause;

@@ -13,6 +13,8 @@
 // - Time counts only while this process is able to receive (`listened`): the clock advances when a
 //   receive found the socket empty, by at most one step. So a peer is not considered silent while
 //   its answer waits in the socket, or because this process computed.
+// - Windows watch neither hosts nor peers that have nothing to acknowledge; the main receive side
+//   does. A peer's window that owes an acknowledgement is watched like any other peer.
 #ifndef AQ_UDP_WATCH_H
 #define AQ_UDP_WATCH_H
 

@@ -24,6 +24,27 @@
 
 #define UDP_VERSION 3
 
+// A party: one receive side of the job, that is, one endpoint of one rank. The rank is in the lower
+// 16 bits, so that the party of an endpoint 0 is its rank. Keys, tokens and packet numbers belong
+// to a pair of parties and a direction.
+enum { UDP_PARTY_RANK_BITS = 16 };
+_Static_assert(AQ_JOB_RANKS_MAX <= 1 << UDP_PARTY_RANK_BITS, "a party has room for each rank");
+
+static inline uint32_t udp_party(uint32_t rank, uint16_t endpoint)
+{
+    return (uint32_t)endpoint << UDP_PARTY_RANK_BITS | rank;
+}
+
+static inline uint32_t udp_party_rank(uint32_t party)
+{
+    return party & ((1u << UDP_PARTY_RANK_BITS) - 1);
+}
+
+static inline uint16_t udp_party_endpoint(uint32_t party)
+{
+    return (uint16_t)(party >> UDP_PARTY_RANK_BITS);
+}
+
 enum {
     UDP_PROOF_BYTES = 16, // at the front of the header; written by udp_auth.h
     UDP_ACK_BYTES = 16,
@@ -65,7 +86,7 @@ typedef struct udp_header {
     bool selective;        // acknowledgements cover numbers above cumulative
     uint16_t bytes;        // of the whole datagram
     uint32_t job;          // a tag derived from the job's key
-    uint32_t source, dest; // job ranks
+    uint32_t source, dest; // parties
     uint64_t packet;       // counts all transmissions from source to dest; never repeats
     uint64_t sequence;     // of data; otherwise 0
     uint32_t epoch;

@@ -1,0 +1,162 @@
+// Windows: the receive sides of further endpoints. A window is a udp_conduit_t that shares with the
+// main one only what is constant, so that all of udp_send.c, udp_receive.c ... works for both.
+//
+// Each direction of a pair of windows has its own keys and packet numbers, because these belong to
+// parties (udp_wire.h). So a datagram that is replayed at another window is dropped.
+#include "udp_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/base/log.h"
+
+enum { FIRST_PLACES = 16 };
+
+_Static_assert(sizeof(udp_address_t) <= AQ_DESCRIPTION_BYTES,
+               "a description has room for an address");
+
+// ---- opening ----
+
+static aq_status_t window_open_socket(udp_conduit_t *window)
+{
+    const aq_boot_t *boot = window->base.env->boot;
+    udp_socket_setup_t setup =
+        udp_socket_settings(false, boot->rank + (uint32_t)window->base.endpoint * boot->size);
+    setup.beside = &window->main->socket;
+    aq_status_t status = udp_faults_start(window->party, &window->faults);
+    if (status == AQ_OK)
+        status = udp_socket_open(&window->socket, &setup, window->faults);
+    return status;
+}
+
+static void window_take_constants(udp_conduit_t *window, udp_conduit_t *main)
+{
+    const uint16_t endpoint = window->base.endpoint;
+    window->base = main->base;
+    window->base.endpoint = endpoint;
+    window->main = main;
+    window->auth = main->auth;
+    window->cipher = main->cipher;
+    window->datagram_bytes = main->datagram_bytes;
+    window->receives_there = main->receives_there;
+    window->answers_there = main->answers_there;
+}
+
+aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out)
+{
+    udp_conduit_t *main = udp_of(conduit), *window = udp_conduit_new(conduit->env, endpoint);
+    if (!window)
+        return AQ_ERR_RESOURCE;
+    window_take_constants(window, main);
+    aq_status_t status = window_open_socket(window);
+    if (status != AQ_OK) {
+        udp_faults_stop(window->faults);
+        free(window);
+        return status;
+    }
+    window->next_window = atomic_load_explicit(&main->windows, memory_order_relaxed);
+    atomic_store_explicit(&main->windows, window, memory_order_release);
+    *out = &window->base;
+    return AQ_OK;
+}
+
+// Of the main receive sides, the ranks have exchanged the addresses when the conduit opened.
+void udp_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
+{
+    udp_address_t address;
+    if (!conduit->endpoint)
+        return;
+    udp_address_write(&udp_of(conduit)->socket.here, &address);
+    memcpy(description, &address, sizeof address);
+}
+
+// ---- links ----
+
+// Multiplies by 2^64 divided by the golden ratio, so that neighbouring parties spread.
+static uint32_t party_hash(uint32_t party)
+{
+    return (uint32_t)(party * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+// The place of a party: either that of its link, or the free one where its link belongs.
+static _Atomic(udp_link_t *) *table_place(udp_link_table_t *table, uint32_t party)
+{
+    uint32_t at = party_hash(party) & table->mask;
+    for (;; at = (at + 1) & table->mask) {
+        const udp_link_t *link = atomic_load_explicit(&table->places[at], memory_order_acquire);
+        if (!link || link->party == party)
+            return &table->places[at];
+    }
+}
+
+udp_link_t *udp_window_find(const udp_conduit_t *window, uint32_t party)
+{
+    udp_link_table_t *table = atomic_load_explicit(&window->table, memory_order_acquire);
+    return table ? atomic_load_explicit(table_place(table, party), memory_order_acquire) : NULL;
+}
+
+static void table_add(udp_link_table_t *table, udp_link_t *link)
+{
+    atomic_store_explicit(table_place(table, link->party), link, memory_order_release);
+    table->count++;
+}
+
+static udp_link_table_t *table_new(udp_link_table_t *old)
+{
+    const uint32_t places = old ? 2 * (old->mask + 1) : FIRST_PLACES;
+    udp_link_table_t *table =
+        udp_alloc_lines(sizeof *table + (size_t)places * sizeof table->places[0]);
+    if (!table)
+        return NULL;
+    table->older = old;
+    table->mask = places - 1;
+    for (uint32_t i = 0; old && i <= old->mask; i++)
+        if (old->places[i])
+            table_add(table, old->places[i]);
+    return table;
+}
+
+// With links_lock held: makes room for one more link. False: no memory.
+static bool window_reserve(udp_conduit_t *window)
+{
+    udp_link_table_t *table = atomic_load_explicit(&window->table, memory_order_relaxed);
+    if (table && table->count < (table->mask + 1) / 2)
+        return true;
+    table = table_new(table);
+    if (table)
+        atomic_store_explicit(&window->table, table, memory_order_release);
+    return table;
+}
+
+// With links_lock held: creates a link that is in no table yet.
+static udp_link_t *window_add(udp_conduit_t *window, const aq_peer_t *peer, uint32_t party)
+{
+    udp_address_t address;
+    memcpy(&address, peer->description, sizeof address);
+    if (!udp_address_read(&address, &(udp_sockaddr_t){0})) {
+        aq_log_error("rank %u has described its endpoint %u by no address of conduit udp; run the "
+                     "same release of the library at all ranks",
+                     peer->rank, peer->endpoint);
+        return NULL;
+    }
+    if (!window_reserve(window)) {
+        aq_log_error("out of memory for the connections of endpoint %u", window->base.endpoint);
+        return NULL;
+    }
+    udp_link_t *link = udp_link_new(window, party, &address);
+    if (link)
+        table_add(atomic_load_explicit(&window->table, memory_order_relaxed), link);
+    return link;
+}
+
+aq_status_t udp_window_connect(udp_conduit_t *window, const aq_peer_t *peer, void **out)
+{
+    const uint32_t party = udp_party(peer->rank, peer->endpoint);
+    aq_lock_take(&window->links_lock);
+    udp_link_t *link = udp_window_find(window, party);
+    if (!link)
+        link = window_add(window, peer, party);
+    aq_lock_drop(&window->links_lock);
+    *out = link;
+    return link ? AQ_OK : AQ_ERR_RESOURCE;
+}
