@@ -61,6 +61,46 @@ AQ_API void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, 
 #define GASNETX_TRAFFIC 1
 AQ_API void gasnetx_traffic(uint64_t *frames, uint64_t *packets);
 
+// ---- errors of puts, gets and atomics ----
+
+// In a job with GASNET_ERRORS=return, a put, get, atomic or memset to memory that its target does
+// not have does not end the job. Nothing is written, neither at the target nor, by a get or a
+// fetching atomic, here; but a large transfer whose end is wrong may have done its beginning if
+// only the target could find the fault. The operation completes, and the call that synchronizes it
+// (gex_Event_Wait, gex_NBI_Test ..., or the blocking call itself) hands its error to the calling
+// thread.
+#define GASNETX_ERRORS 1
+
+// Why an operation failed.
+#define GASNETX_ERROR_OUTSIDE 1    // not all bytes are inside the target's segment
+#define GASNETX_ERROR_NO_SEGMENT 2 // the target has no segment, or has not published it
+#define GASNETX_ERROR_MISALIGNED 3 // the address of an atomic is not aligned to its size
+#define GASNETX_ERROR_UNMAPPED 4   // GASNET_SEGMENT_EVERYTHING: the target has no memory there
+
+// A failed operation. Of a non-contiguous one, addr and nbytes are one of the wrong pieces.
+typedef struct gasnetx_error {
+    // The event whose synchronization found the error, for comparison with handles that the caller
+    // has kept; GEX_EVENT_INVALID of implicit operations; no meaning after a blocking call.
+    gex_Event_t event;
+    const char *operation; // the call, or, if the target found the error, "put", "get" ...
+    int reason;            // GASNETX_ERROR_...
+    gex_Rank_t rank;       // job rank of the target
+    gex_EP_Index_t ep_index;
+    void *addr; // in the target
+    size_t nbytes;
+    void *segment_addr; // the segment of the target, as this process knows it; size 0: none
+    size_t segment_size;
+} gasnetx_error_t;
+
+// Takes the oldest error of the operations that this thread has synchronized: stores it and returns
+// GASNET_OK, or returns GASNET_ERR_NOT_READY if there is none. A process keeps 256 errors and then
+// drops the oldest that a thread could have read. Any thread; does not block.
+AQ_API int gasnetx_Error_Next(gasnetx_error_t *error);
+
+// The number of operations of this process that have failed, and how many of their errors were
+// dropped. Each output may be NULL. Any thread; does not block.
+AQ_API void gasnetx_Error_Counts(uint64_t *failed, uint64_t *dropped);
+
 #ifdef __cplusplus
 }
 #endif

@@ -88,6 +88,7 @@ static void make_objects(const char *name, gex_Flags_t flags)
     aq_client.name = strdup(name ? name : "");
     aq_client.flags = flags;
     aq_endpoint.client = &aq_client;
+    aq_job.returns_errors = strcmp(aq_settings_text(AQ_SET_ERRORS), "return") == 0;
     aq_team_start(&aq_endpoint);
 }
 

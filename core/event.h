@@ -35,6 +35,10 @@ struct gex_event_part {
     uint32_t index; // the position of this part in the record
 };
 
+// Added to the counter of a part with an operation that has failed (access.h), so that the part is
+// not idle until a call has synchronized it and collected the error.
+#define AQ_EVENT_FAILED 0x80000000u
+
 typedef struct aq_event {
     struct gex_event_part part[AQ_PART_COUNT];
     struct aq_event *next; // while free

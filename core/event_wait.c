@@ -1,4 +1,5 @@
 // The client's calls that test events and wait for them, and those for implicit operations (NBI).
+#include "access.h"
 #include "event.h"
 #include "fatal.h"
 #include "gasnetex_core.h"
@@ -33,10 +34,11 @@ static bool try_event(const char *call, gex_Event_t event)
         return true;
     if (AQ_CHECKS)
         check_event(call, event);
-    if (!is_root(event))
-        return atomic_load_explicit(&event->pending, memory_order_acquire) == 0;
     aq_event_t *record = record_of(event);
-    if (!aq_event_idle(record, ~0u))
+    if (!is_root(event))
+        return atomic_load_explicit(&event->pending, memory_order_acquire) == 0 ||
+               aq_access_collect(record, 1u << event->index, event);
+    if (!aq_event_idle(record, ~0u) && !aq_access_collect(record, ~0u, event))
         return false;
     aq_event_free(record);
     return true;
@@ -155,7 +157,9 @@ static bool try_nbi(const char *call, gex_EC_t mask)
 {
     if (AQ_CHECKS)
         aq_thread_check_context(call, "");
-    return aq_event_idle(aq_thread_self()->nbi, aq_event_parts_of(mask));
+    aq_event_t *record = aq_thread_self()->nbi;
+    const unsigned parts = aq_event_parts_of(mask);
+    return aq_event_idle(record, parts) || aq_access_collect(record, parts, GEX_EVENT_INVALID);
 }
 
 int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)

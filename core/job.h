@@ -40,6 +40,7 @@ typedef struct aq_job {
     aq_boot_t *boot;
     uint32_t rank, size; // size is 0 before init and after a failed init
     bool failed;         // init has failed
+    bool returns_errors; // GASNET_ERRORS=return; see access.h
     aq_group_t host, nbrhd;
 
     aq_conduit_t *conduits[AQ_MAX_CONDUITS];

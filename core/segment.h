@@ -68,8 +68,12 @@ static inline bool aq_segment_holds(const void *addr, size_t nbytes)
 // the call.
 int aq_segment_check_limit(const char *call, uintptr_t size);
 
-// For debug builds: ends the job unless these bytes are in that segment. The message names the call
+// Ends the job with one sentence: these bytes are not in that segment. The message names the call
 // as call followed by kind.
+void aq_segment_refuse(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
+                       const void *addr, size_t nbytes) __attribute__((noreturn, cold));
+
+// For debug builds: as above, unless the bytes are in the segment.
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
                       const void *addr, size_t nbytes);
 

@@ -90,21 +90,29 @@ bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, siz
     return offset <= size && nbytes <= size - offset;
 }
 
+void aq_segment_refuse(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
+                       const void *addr, size_t nbytes)
+{
+    uintptr_t start = 0, size = 0;
+    const bool bound = aq_segment_bounds(rank, ep, &start, &size);
+    if (!bound && !ep)
+        aq_fatal("%s%s: %zu bytes at %p are not inside the segment of rank %u, which has none "
+                 "attached",
+                 call, kind, nbytes, addr, rank);
+    if (!bound)
+        aq_fatal("%s%s: %zu bytes at %p: endpoint %u of rank %u has published no segment to this "
+                 "rank",
+                 call, kind, nbytes, addr, ep, rank);
+    aq_fatal("%s%s: %zu bytes at %p are not inside the segment of rank %u (%p to %p, %lu bytes)",
+             call, kind, nbytes, addr, rank, (void *)start, (void *)(start + size),
+             (unsigned long)size);
+}
+
 void aq_segment_check(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
                       const void *addr, size_t nbytes)
 {
-    uintptr_t start = 0, size = 0;
-    bool bound = aq_segment_bounds(rank, ep, &start, &size);
-    AQ_CHECK(!nbytes || bound || ep,
-             "%s%s: %zu bytes at %p are not inside the segment of rank %u, which has none attached",
-             call, kind, nbytes, addr, rank);
-    AQ_CHECK(!nbytes || bound,
-             "%s%s: %zu bytes at %p: endpoint %u of rank %u has published no segment to this rank",
-             call, kind, nbytes, addr, ep, rank);
-    AQ_CHECK(!nbytes || aq_segment_contains(rank, ep, addr, nbytes),
-             "%s%s: %zu bytes at %p are not inside the segment of rank %u (%p to %p, %lu bytes)",
-             call, kind, nbytes, addr, rank, (void *)start, (void *)(start + size),
-             (unsigned long)size);
+    if (AQ_CHECKS && nbytes && !aq_segment_contains(rank, ep, addr, nbytes))
+        aq_segment_refuse(call, kind, rank, ep, addr, nbytes);
 }
 
 // ---- memory of this process that peers may write and read ----

@@ -28,7 +28,7 @@ const intptr_t *aq_team_unmapped(void)
 
 static const intptr_t *job_shifts(void)
 {
-    return AQ_CHECKS ? aq_team_unmapped() : aq_job.shift;
+    return aq_team_checks_mapped() ? aq_team_unmapped() : aq_job.shift;
 }
 
 void aq_team_start(gex_EP_t ep)
@@ -155,7 +155,7 @@ static void *pair_memory(size_t count, size_t size)
 static const intptr_t *further_shifts(void)
 {
     static intptr_t *shifts;
-    if (AQ_CHECKS)
+    if (aq_team_checks_mapped())
         return aq_team_unmapped();
     if (!shifts) {
         shifts = pair_memory(aq_job.size, sizeof *shifts);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "endpoint.h"
+#include "fatal.h"
 #include "job.h"
 #include "route.h"
 
@@ -61,9 +62,16 @@ static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
     return aq_job.shift[jobrank];
 }
 
-// A table of shifts in which no rank is mapped. A debug build gives it to the client's inline put
-// and get, so that each of them calls the library, which checks the arguments.
+// A table of shifts in which no rank is mapped. A debug build, and a job with GASNET_ERRORS=return,
+// gives it to the client's inline put and get, so that each of them calls the library, which checks
+// the arguments.
 const intptr_t *aq_team_unmapped(void);
+
+// Whether puts, gets and atomics on mapped memory are checked too.
+static inline bool aq_team_checks_mapped(void)
+{
+    return AQ_CHECKS || aq_job.returns_errors;
+}
 
 // Makes the primordial team, at init.
 void aq_team_start(gex_EP_t ep);

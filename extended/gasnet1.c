@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/access.h"
 #include "../core/am.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
@@ -248,11 +249,14 @@ static void on_memset_done(gex_Token_t token, const aq_cookie_t *cookie, size_t 
 static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *request,
                          gex_Event_t part)
 {
-    if (AQ_CHECKS) {
+    if (AQ_CHECKS)
         aq_thread_check_context("gasnet_memset", "");
-        aq_segment_check("gasnet_memset", "", node, 0, request->dest, request->nbytes);
-    }
     uint32_t jobrank = aq_tm_jobrank(tm, node);
+    if (__builtin_expect(!aq_access_fits(jobrank, 0, request->dest, request->nbytes), 0)) {
+        const aq_access_t wrong = {"gasnet_memset", request->dest, request->nbytes, jobrank, 0};
+        aq_access_refuse(&wrong, 0, part);
+        return;
+    }
     void *here = aq_am_map_local(jobrank, 0, request->dest);
     if (here) {
         memset(here, request->val, request->nbytes);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "../core/access.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/team.h"
@@ -75,17 +76,22 @@ static gex_Rank_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
                : aq_tm_jobrank(aq_domain_of(ad)->tm, atomic->rank);
 }
 
+// REFUSED: the target does not have the memory.
+typedef enum outcome { DONE, AWAY, REFUSED } outcome_t;
+
 // Performs the operation at once if the target is mapped.
-static bool done_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
+static outcome_t try_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
 {
-    intptr_t shift = aq_team_shift(jobrank, 0); // only pairs name further endpoints
+    const intptr_t shift = aq_team_shift(jobrank, 0); // only pairs name further endpoints
+    if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(jobrank, atomic))
+        return REFUSED;
     if (shift & 1)
-        return false;
+        return AWAY;
     uint64_t old = aq_ratomic_apply((char *)atomic->addr + shift, atomic->dt, atomic->op,
                                     atomic->operand1, atomic->operand2, atomic->flags);
     if (atomic->op & AQ_API_OP_FETCHING)
         aq_api_put_bits(atomic->result, old, aq_ratomic_bytes(atomic->dt));
-    return true;
+    return DONE;
 }
 
 static aq_part_t part_of(gex_OP_t op)
@@ -109,10 +115,14 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNB", ad, atomic);
     gex_Rank_t jobrank = target_of(ad, atomic);
-    if (done_here(jobrank, atomic))
+    const outcome_t outcome = try_here(jobrank, atomic);
+    if (outcome == DONE)
         return GEX_EVENT_INVALID;
     aq_event_t *event = aq_event_new();
-    if (start_away(ad, jobrank, atomic, aq_event_part(event, part_of(atomic->op)))) {
+    const gex_Event_t part = aq_event_part(event, part_of(atomic->op));
+    if (outcome == REFUSED) {
+        aq_ratomic_refuse(jobrank, atomic, false, part);
+    } else if (start_away(ad, jobrank, atomic, part)) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -124,7 +134,12 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNBI", ad, atomic);
     gex_Rank_t jobrank = target_of(ad, atomic);
-    if (done_here(jobrank, atomic))
+    const outcome_t outcome = try_here(jobrank, atomic);
+    if (outcome == DONE)
         return 0;
-    return start_away(ad, jobrank, atomic, aq_event_part(aq_thread_nbi(), part_of(atomic->op)));
+    const gex_Event_t part = aq_event_part(aq_thread_nbi(), part_of(atomic->op));
+    if (outcome == AWAY)
+        return start_away(ad, jobrank, atomic, part);
+    aq_ratomic_refuse(jobrank, atomic, true, part);
+    return 0;
 }

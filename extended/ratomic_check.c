@@ -1,10 +1,10 @@
-// Which remote atomics are legal.
+// Which remote atomics are legal, and whether their targets have the memory.
 #include <stdio.h>
 #include <string.h>
 
+#include "../core/access.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/segment.h"
 #include "../core/team.h"
 #include "format.h"
 #include "ratomic.h"
@@ -96,7 +96,6 @@ static void check_op(const char *call, const aq_domain_t *domain, const aq_api_a
 void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
     char full[32];
-    const size_t bytes = aq_ratomic_bytes(atomic->dt);
     snprintf(full, sizeof full, "%s_%s", call, aq_dt_name(atomic->dt) + strlen("GEX_DT_"));
     aq_thread_check_context(full, "");
     AQ_CHECK(ad, "%s: the domain is GEX_AD_INVALID", full);
@@ -106,7 +105,28 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
              full);
     gex_Rank_t jobrank = check_rank(full, aq_domain_of(ad), atomic);
     check_place(full, atomic, jobrank);
-    AQ_CHECK((uintptr_t)atomic->addr % bytes == 0, "%s: the target %p is not aligned to %zu bytes",
-             full, atomic->addr, bytes);
-    aq_segment_check(full, "", jobrank, 0, atomic->addr, bytes);
+}
+
+// The name of the call with its type, which a string constant has.
+static const char *call_name(bool implicit, gex_DT_t dt)
+{
+    static const char *const names[][2] = {
+        {"gex_AD_OpNB_I32", "gex_AD_OpNBI_I32"}, {"gex_AD_OpNB_U32", "gex_AD_OpNBI_U32"},
+        {"gex_AD_OpNB_I64", "gex_AD_OpNBI_I64"}, {"gex_AD_OpNB_U64", "gex_AD_OpNBI_U64"},
+        {"gex_AD_OpNB_FLT", "gex_AD_OpNBI_FLT"}, {"gex_AD_OpNB_DBL", "gex_AD_OpNBI_DBL"}};
+    return names[__builtin_ctz(dt & 63 ? dt & 63 : 1)][implicit];
+}
+
+bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
+{
+    const size_t bytes = aq_ratomic_bytes(atomic->dt);
+    return (uintptr_t)atomic->addr % bytes == 0 && aq_access_fits(jobrank, 0, atomic->addr, bytes);
+}
+
+void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit,
+                       gex_Event_t part)
+{
+    const size_t bytes = aq_ratomic_bytes(atomic->dt);
+    const aq_access_t access = {call_name(implicit, atomic->dt), atomic->addr, bytes, jobrank, 0};
+    aq_access_refuse(&access, (uintptr_t)atomic->addr % bytes ? bytes : 0, part);
 }

@@ -4,19 +4,17 @@
 
 #include <string.h>
 
+#include "../core/access.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/progress.h"
-#include "../core/segment.h"
 #include "../core/team.h"
 #include "gasnetex_rma.h"
 
-static void check_access(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
-                         size_t nbytes)
+static void check_call(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
     aq_thread_check_context(call, "");
     AQ_CHECK(rank < tm->size, "%s: rank %u is not below the team's size %u", call, rank, tm->size);
-    aq_segment_check(call, "", aq_tm_jobrank(tm, rank), aq_team_of(tm)->route.to, remote, nbytes);
 }
 
 static bool is_get(const aq_rma_op_t *op)
@@ -38,6 +36,17 @@ int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
     return 0;
 }
 
+// Starts an operation of the client, or ends it if the target does not have this memory.
+static int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
+{
+    const aq_rma_t *access = &op->access;
+    if (__builtin_expect(aq_access_fits(op->rank, op->ep, access->remote, access->nbytes), 1))
+        return aq_rma_start(op, part);
+    const aq_access_t refused = {op->call, access->remote, access->nbytes, op->rank, op->ep};
+    aq_access_refuse(&refused, 0, part);
+    return 0;
+}
+
 // The counter of an event for operations of this kind.
 static gex_Event_t part_for(const aq_rma_op_t *op, aq_event_t *event)
 {
@@ -47,7 +56,7 @@ static gex_Event_t part_for(const aq_rma_op_t *op, aq_event_t *event)
 static gex_Event_t rma_start_nb(const aq_rma_op_t *op)
 {
     aq_event_t *event = aq_event_new();
-    if (aq_rma_start(op, part_for(op, event))) {
+    if (rma_start_checked(op, part_for(op, event))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -59,7 +68,7 @@ static int rma_start_blocking(aq_rma_op_t *op)
     aq_event_t *event = aq_event_new();
     const gex_Event_t part = part_for(op, event);
     op->waits = true;
-    const int refused = aq_rma_start(op, part);
+    const int refused = rma_start_checked(op, part);
     if (!refused)
         gex_Event_Wait(part);
     aq_event_free(event);
@@ -68,7 +77,7 @@ static int rma_start_blocking(aq_rma_op_t *op)
 
 static int rma_start_nbi(const aq_rma_op_t *op)
 {
-    return aq_rma_start(op, part_for(op, aq_thread_nbi()));
+    return rma_start_checked(op, part_for(op, aq_thread_nbi()));
 }
 
 // With GEX_EVENT_DEFER the library may use the source until the put is complete. Otherwise the
@@ -82,8 +91,9 @@ static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, a
                                gex_Flags_t flags)
 {
     if (AQ_CHECKS)
-        check_access(call, tm, rank, access.remote, access.nbytes);
-    return (aq_rma_op_t){.access = access,
+        check_call(call, tm, rank);
+    return (aq_rma_op_t){.call = call,
+                         .access = access,
                          .rank = aq_tm_jobrank(tm, rank),
                          .ep = aq_team_of(tm)->route.to,
                          .flags = flags};

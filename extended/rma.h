@@ -10,6 +10,7 @@
 
 // A put or get of the client.
 typedef struct aq_rma_op {
+    const char *call; // the function that the client called; a string constant
     aq_rma_t access;
     uint32_t rank;     // job rank of the peer
     gex_EP_Index_t ep; // the peer's endpoint, whose segment has access.remote

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../core/access.h"
 #include "../core/event.h"
 #include "../core/gasnetex_core.h"
 
@@ -43,6 +44,10 @@ int aq_vis_start_nbi(const aq_vis_t *vis);
 
 // For debug builds: ends the job if the description is wrong.
 void aq_vis_check(const aq_vis_t *vis);
+
+// Whether the target has all remote pieces, of which there is at least one. If not, *wrong is the
+// first piece that it does not have.
+bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong);
 
 // ---- shapes: strided sides with all that is contiguous merged ----
 

@@ -30,6 +30,7 @@ typedef struct chunk {
 
 // A transfer in progress.
 typedef struct transfer {
+    const char *call;
     uint32_t jobrank;
     gex_EP_Index_t ep;
     gex_Flags_t immediate; // until the first message was sent
@@ -172,7 +173,8 @@ static int get_chunk(transfer_t *t)
 
 static int send_large(transfer_t *t, size_t nbytes)
 {
-    const aq_rma_op_t op = {.access = {.remote = t->remote.at,
+    const aq_rma_op_t op = {.call = t->call,
+                            .access = {.remote = t->remote.at,
                                        .local = t->local.at,
                                        .nbytes = nbytes,
                                        .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT},
@@ -189,6 +191,7 @@ static int send_large(transfer_t *t, size_t nbytes)
 int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
 {
     transfer_t t;
+    t.call = vis->call;
     t.jobrank = jobrank;
     t.ep = aq_team_of(vis->tm)->route.to;
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;

@@ -40,29 +40,44 @@ static int start_far(const aq_vis_t *vis, uint32_t jobrank, const aq_vis_notice_
     return 0;
 }
 
-// The result of a start.
-typedef enum outcome { DONE, PENDING } outcome_t;
+// The result of a start. REFUSED: the target does not have the memory.
+typedef enum outcome { DONE, PENDING, REFUSED } outcome_t;
+
+// An operation as it starts.
+typedef struct start {
+    aq_vis_notice_t notice;
+    uint32_t jobrank;
+    aq_access_t wrong; // REFUSED
+} start_t;
+
+// Copies if the peer is mapped.
+static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
+{
+    const intptr_t shift = aq_team_shift(start->jobrank, aq_team_of(vis->tm)->route.to);
+    const bool mapped = !(shift & 1);
+    if ((!mapped || aq_team_checks_mapped()) && !aq_vis_fits(vis, start->jobrank, &start->wrong))
+        return REFUSED;
+    if (mapped)
+        aq_vis_copy(vis, shift);
+    return mapped ? DONE : PENDING;
+}
 
 // Does the part of the operation that is possible at once: all of it if the peer is mapped.
-static outcome_t start_near(const aq_vis_t *vis, aq_vis_notice_t *notice, uint32_t *jobrank)
+static outcome_t start_near(const aq_vis_t *vis, start_t *start)
 {
-    *notice = aq_vis_notice_take();
+    start->notice = aq_vis_notice_take();
     if (AQ_CHECKS) {
         aq_vis_check(vis);
-        check_notice(vis, notice);
+        check_notice(vis, &start->notice);
     }
-    bool nothing = is_nothing(&vis->remote), tell = notice->handler && !vis->is_get;
+    bool nothing = is_nothing(&vis->remote), tell = start->notice.handler && !vis->is_get;
     if (nothing && !tell)
         return DONE;
-    *jobrank = aq_tm_jobrank(vis->tm, vis->rank);
-    intptr_t shift = aq_team_shift(*jobrank, aq_team_of(vis->tm)->route.to);
-    if (shift & 1 && !nothing)
-        return PENDING;
-    if (!nothing)
-        aq_vis_copy(vis, shift);
-    if (tell)
-        aq_vis_notice_send(notice, *jobrank);
-    return DONE;
+    start->jobrank = aq_tm_jobrank(vis->tm, vis->rank);
+    const outcome_t outcome = nothing ? DONE : try_copy(vis, start);
+    if (tell && outcome == DONE)
+        aq_vis_notice_send(&start->notice, start->jobrank);
+    return outcome;
 }
 
 static aq_part_t part_of(const aq_vis_t *vis)
@@ -70,14 +85,24 @@ static aq_part_t part_of(const aq_vis_t *vis)
     return vis->is_get ? AQ_PART_GET : AQ_PART_PUT;
 }
 
+// Starts what start_near has left. Returns non-zero if IMMEDIATE was given and nothing was done.
+static int start_rest(const aq_vis_t *vis, const start_t *start, outcome_t outcome,
+                      gex_Event_t part)
+{
+    if (outcome == PENDING)
+        return start_far(vis, start->jobrank, &start->notice, part);
+    aq_access_refuse(&start->wrong, 0, part);
+    return 0;
+}
+
 gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
 {
-    aq_vis_notice_t notice;
-    uint32_t jobrank;
-    if (start_near(vis, &notice, &jobrank) == DONE)
+    start_t start;
+    const outcome_t outcome = start_near(vis, &start);
+    if (outcome == DONE)
         return GEX_EVENT_INVALID;
     aq_event_t *event = aq_event_new();
-    if (start_far(vis, jobrank, &notice, aq_event_part(event, part_of(vis)))) {
+    if (start_rest(vis, &start, outcome, aq_event_part(event, part_of(vis)))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -95,9 +120,9 @@ int aq_vis_start_blocking(const aq_vis_t *vis)
 
 int aq_vis_start_nbi(const aq_vis_t *vis)
 {
-    aq_vis_notice_t notice;
-    uint32_t jobrank;
-    if (start_near(vis, &notice, &jobrank) == DONE)
+    start_t start;
+    const outcome_t outcome = start_near(vis, &start);
+    if (outcome == DONE)
         return 0;
-    return start_far(vis, jobrank, &notice, aq_event_part(aq_thread_nbi(), part_of(vis)));
+    return start_rest(vis, &start, outcome, aq_event_part(aq_thread_nbi(), part_of(vis)));
 }

@@ -239,6 +239,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_FREEZE_SIGNAL", AQ_TYPE_SIGNALS, "", 0, 0, NULL,
          "Signal, by name, at which a process stops until a debugger attaches, for example "
          "SIGUSR1, which the launcher forwards to all ranks."},
+    [AQ_SET_ERRORS] =
+        {"GASNET_ERRORS", AQ_TYPE_CHOICE, "end", 0, 0, "end return",
+         "What happens if a put, get, atomic or memset names memory that its target does not have. "
+         "end: the job ends with a message; return: the program reads the error with "
+         "gasnetx_Error_Next (aqueduct(3)), and the job continues. With return each such operation "
+         "is checked, which costs some instructions where ranks share memory."},
     [AQ_SET_BACKTRACE] =
         {"GASNET_BACKTRACE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Whether a process prints its stack on standard error at a fatal error or signal."},

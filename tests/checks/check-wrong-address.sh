@@ -1,0 +1,51 @@
+#!/bin/bash
+# wrong-address: puts, gets, atomics and the like to memory that their target does not have
+# (wrong_address.c).
+#   check-wrong-address.sh START return            one job with GASNET_ERRORS=return makes them all, and
+#                                                  reads an error of each
+#   check-wrong-address.sh START OPERATION:PLACE   each in a job of its own (also several, or shell patterns),
+#                                                  which ends with one sentence of the initiator
+#   START: the function that starts a job (on_fake, on_udp ...), with its words
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+. "$AQ_SRC/tests/checks/check-functions.sh"
+export LC_ALL=C
+work=${TMPDIR:-/tmp}
+failed=0 ran=0
+read -ra start <<<"$1"
+shift
+
+run()
+{
+    code=0
+    "${start[@]}" 2 "$AQ_BUILD/wrong_address" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    [ $code -ne 77 ] || skip "$(tail -1 "$work/out")"
+    ran=$((ran + 1))
+}
+
+if [ "$1" = return ]; then
+    name=return
+    GASNET_ERRORS=return run return
+    [ $code -eq 0 ] || complain "the exit code is $code"
+    grep -qE '^[1-9][0-9]* errors, 0 complaints$' "$work/out" || complain "the job did not go on to its end"
+    [ ! -s "$work/err" ] || complain "there are messages"
+    sed 's/^/return: /' "$work/out"
+    [ $failed = 0 ]
+    exit
+fi
+
+while read -r operation place; do
+    name=$operation:$place
+    is_chosen "$@" || continue
+    run "$operation" "$place"
+    [ $code -eq 1 ] || complain "the exit code is $code, not 1"
+    ! grep -q '^went on' "$work/out" || complain "nobody found that the address is wrong"
+    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one sentence that something is fatal"
+    grep -E '^\*\*\* GASNet: rank 0 of 2 on host [^ ]*: fatal: ' "$work/err" >"$work/said" || complain "rank 0 says nothing"
+    while read -r text; do
+        grep -qF -- "${text#expect: }" "$work/said" || complain "the sentence does not say '${text#expect: }'"
+    done < <(grep '^expect: ' "$work/out")
+done < <("$AQ_BUILD/wrong_address" --list; echo put no-segment; echo get no-segment)
+
+echo "$ran wrong accesses, $failed complaints"
+[ $failed = 0 ] && [ $ran -gt 0 ]
