@@ -329,8 +329,9 @@ static unsigned long number_before(const char *line, const char *name)
 
 static void line_read(const char *line)
 {
-    static const char *const unauthentic[] = {" forged",    " truncated", " other version",
-                                              " malformed", " other job", " for another rank"};
+    static const char *const unauthentic[] = {" forged",       " truncated", " other version",
+                                              " malformed",    " other job", " for another rank",
+                                              " not connected"};
     fprintf(stderr, "%s\n", line);
     if (!strstr(line, " in all: "))
         return;
