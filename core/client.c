@@ -12,6 +12,7 @@
 #include "exit.h"
 #include "exit_broadcast.h"
 #include "fatal.h"
+#include "fault.h"
 #include "job.h"
 #include "job_start.h"
 #include "layers.h"
@@ -138,7 +139,9 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
     aq_exit_catch_signals();
+    aq_fault_note_signals();
     aq_debug_start(aq_job.rank);
+    aq_fault_start();
     aq_report_start();
     if (mode == AQ_SEGMENT_EVERYTHING)
         aq_segment_everything();

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../other/base/log.h"
@@ -59,7 +60,47 @@ aq_status_t smp_memory_open(smp_conduit_t *smp)
     return AQ_OK;
 }
 
-// The segments lie behind the scratch, one after the other. Each process maps all of them at once.
+// Maps all segments with a guard on both sides of each, that of this process last: if the processes
+// have the same base, a segment is lower here than in its owner, so that the owner's address NULL
+// is not one of this process and faults. Returns AQ_ERR_ABSENT if there is no room for the guards.
+static aq_status_t map_guarded(const smp_conduit_t *smp, const uintptr_t *sizes, size_t total,
+                               void **here)
+{
+    const aq_conduit_env_t *env = smp->mail.base.env;
+    const uint32_t count = env->nbrhd_size;
+    const size_t room = total + (count + (size_t)1) * AQ_SEGMENT_GUARD;
+    char *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    aq_status_t status = base == MAP_FAILED ? AQ_ERR_ABSENT : AQ_OK;
+    char *at = base + room;
+    for (uint32_t k = 0; status == AQ_OK && k < count; k++) {
+        const uint32_t i = (env->nbrhd_index + count - k) % count;
+        at -= round_up(sizes[env->nbrhd[i]], PAGE) + AQ_SEGMENT_GUARD;
+        here[env->nbrhd[i]] = at;
+    }
+    size_t offset = smp->segments_offset;
+    for (uint32_t i = 0; status == AQ_OK && i < count; i++) {
+        const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
+        status = aq_memfile_map_at(smp->fd, offset, size, here[env->nbrhd[i]]);
+        offset += size;
+    }
+    return status;
+}
+
+// Maps all segments at once.
+static aq_status_t map_plain(const smp_conduit_t *smp, const uintptr_t *sizes, size_t total,
+                             void **here)
+{
+    const aq_conduit_env_t *env = smp->mail.base.env;
+    char *base;
+    aq_status_t status = aq_memfile_map(smp->fd, smp->segments_offset, total, (void **)&base);
+    for (uint32_t i = 0; status == AQ_OK && i < env->nbrhd_size; i++) {
+        here[env->nbrhd[i]] = base;
+        base += round_up(sizes[env->nbrhd[i]], PAGE);
+    }
+    return status;
+}
+
+// The segments lie behind the scratch, one after the other.
 aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *sizes, void **here)
 {
     smp_conduit_t *smp = smp_of(conduit);
@@ -75,15 +116,12 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
                      total, strerror(error));
         return AQ_ERR_RESOURCE;
     }
-    char *base;
-    aq_status_t status = aq_memfile_map(smp->fd, smp->segments_offset, total, (void **)&base);
+    aq_status_t status = map_guarded(smp, sizes, total, here);
+    if (status == AQ_ERR_ABSENT)
+        status = map_plain(smp, sizes, total, here);
     if (status != AQ_OK)
         return status;
     close(smp->fd);
     smp->fd = -1;
-    for (uint32_t i = 0; i < env->nbrhd_size; i++) {
-        here[env->nbrhd[i]] = base;
-        base += round_up(sizes[env->nbrhd[i]], PAGE);
-    }
     return AQ_OK;
 }

@@ -182,6 +182,14 @@ aq_status_t aq_memfile_map(int fd, size_t offset, size_t size, void **out)
     return AQ_OK;
 }
 
+aq_status_t aq_memfile_map_at(int fd, size_t offset, size_t size, void *addr)
+{
+    const int flags = MAP_SHARED | MAP_FIXED;
+    if (size && mmap(addr, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset) == MAP_FAILED)
+        return map_fault(size);
+    return AQ_OK;
+}
+
 void aq_memfile_unmap(void *addr, size_t size)
 {
     if (addr)

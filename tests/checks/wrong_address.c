@@ -447,6 +447,18 @@ static void run_return(void)
     end();
 }
 
+// The byte at which a mapped access fails: the first one behind the end, if the rest is inside.
+static const void *first_wrong(const place_t *place)
+{
+    void *here = NULL;
+    gex_Segment_QueryBound(tm, target, NULL, &here, NULL);
+#ifndef GASNET_DEBUG
+    if (here && place->at == at_end)
+        return segment + segment_size;
+#endif
+    return place->at();
+}
+
 static void run_end(const operation_t *operation, const place_t *place)
 {
     const double from = (double)gasnett_ticks_to_ns(gasnett_ticks_now());
@@ -454,7 +466,7 @@ static void run_end(const operation_t *operation, const place_t *place)
         attach();
     if (me == 0) {
         void *const at = place->at();
-        printf("expect: %p\nexpect: rank %u\n", at, target);
+        printf("expect: %p\nexpect: rank %u\n", first_wrong(place), target);
         fflush(stdout);
         synchronize(operation, operation->start(at));
     }
