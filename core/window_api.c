@@ -27,6 +27,18 @@ int gasnetx_EP_Destroy(gex_EP_t ep)
     return GASNET_OK;
 }
 
+static aq_window_t *whole_window(gex_EP_t ep)
+{
+    aq_window_t *window = ep->index && ep->handlers ? aq_window_use(ep->index) : NULL;
+    return window && window->whole ? window : NULL;
+}
+
+int gasnetx_EP_HasWindow(gex_EP_t ep)
+{
+    aq_job_need("gasnetx_EP_HasWindow");
+    return whole_window(ep) != NULL;
+}
+
 int gasnetx_EP_BindThread(gex_EP_t ep)
 {
     aq_job_need("gasnetx_EP_BindThread");
@@ -39,8 +51,7 @@ int gasnetx_EP_BindThread(gex_EP_t ep)
     if (!ep->handlers)
         return refuse_window("gasnetx_EP_BindThread", ep,
                              "it was created without GEX_EP_CAPABILITY_AM");
-    aq_window_t *window = aq_window_use(ep->index);
-    aq_window_own = window && window->whole ? window : NULL;
+    aq_window_own = whole_window(ep);
     return GASNET_OK;
 }
 

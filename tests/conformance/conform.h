@@ -130,6 +130,7 @@ extern const conform_test_t conform_rma_tests[];
 extern const conform_test_t conform_event_tests[];
 extern const conform_test_t conform_barrier_tests[];
 extern const conform_test_t conform_endpoint_tests[];
+extern const conform_test_t conform_window_tests[];
 extern const conform_test_t conform_sync_tests[];
 extern const conform_test_t conform_thread_tests[];
 extern const conform_test_t conform_concurrent_tests[];

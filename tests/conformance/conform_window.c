@@ -1,0 +1,290 @@
+/* Windows: the receive sides of further endpoints, the threads that are bound to them, and
+ * endpoints that come and go. Over a conduit without windows the messages still arrive. */
+#include "conform.h"
+
+#include <aqueduct.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    INDEX = 90, /* of the handlers at each endpoint */
+    BACK = 91,
+    WINDOWS = 2,
+    BURST = 8,
+    TRIALS = 50,
+    ROUNDS = 300,
+    MOST_THREADS = 64,
+    CHURNS = 100000, /* in a job of one rank; else fewer */
+    FEW_CHURNS = 2000,
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    RESIDENT_MOST = 64 << 20, /* a sanitizer keeps freed memory */
+#else
+    RESIDENT_MOST = 1 << 20,
+#endif
+};
+
+typedef struct {
+    gex_EP_t ep;
+    gex_EP_Index_t index;
+    gex_TM_t pair; /* with the endpoint of the same index of each rank */
+    conform_count_t requests, replies;
+} place_t;
+
+static place_t *place_here(gex_Token_t token)
+{
+    gex_Token_Info_t info;
+
+    gex_Token_Info(token, &info, GEX_TI_ENTRY);
+    return (place_t *)(uintptr_t)info.gex_entry->gex_cdata;
+}
+
+static void on_request(gex_Token_t token, gex_AM_Arg_t wants_reply)
+{
+    atomic_fetch_add(&place_here(token)->requests, 1);
+    if (wants_reply)
+        gex_AM_ReplyShort0(token, BACK, 0);
+}
+
+static void on_reply(gex_Token_t token)
+{
+    atomic_fetch_add(&place_here(token)->replies, 1);
+}
+
+static void open_place(place_t *place)
+{
+    gex_AM_Entry_t entries[] = {
+        {INDEX, (gex_AM_Fn_t)on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, place,
+         "request"},
+        {BACK, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, place, "reply"}};
+
+    CHECK(gex_EP_Create(&place->ep, job.client, GEX_EP_CAPABILITY_ALL, 0) == GASNET_OK,
+          "gex_EP_Create must return GASNET_OK");
+    CHECK(gex_EP_RegisterHandlers(place->ep, entries, 2) == GASNET_OK,
+          "the handlers of a new endpoint must be registered");
+    place->index = gex_EP_QueryIndex(place->ep);
+    place->pair = gex_TM_Pair(place->ep, place->index);
+}
+
+static place_t places[WINDOWS];
+
+static void open_places(void)
+{
+    for (int i = 0; i < WINDOWS; i++) {
+        if (!places[i].ep)
+            open_place(&places[i]);
+        places[i].requests = places[i].replies = 0;
+    }
+    conform_barrier();
+}
+
+static void round_trip(place_t *place, gex_Rank_t to)
+{
+    const unsigned before = place->replies;
+
+    gex_AM_RequestShort1(place->pair, to, INDEX, 0, 1);
+    GASNET_BLOCKUNTIL(place->replies != before);
+}
+
+/* One trial: the rank before sends a burst to place 1, then a signal to place 0. Returns whether
+ * polls of place 0 delivered the signal and none of the burst. */
+static int burst_waits(gex_Rank_t next)
+{
+    unsigned early;
+
+    places[0].requests = places[1].requests = 0;
+    conform_barrier();
+    for (int i = 0; i < BURST; i++)
+        gex_AM_RequestShort1(places[1].pair, next, INDEX, GEX_FLAG_IMMEDIATE, 0);
+    while (gex_AM_RequestShort1(places[0].pair, next, INDEX, GEX_FLAG_IMMEDIATE, 0))
+        gasnetx_EP_Poll(places[0].ep);
+    while (!places[0].requests)
+        gasnetx_EP_Poll(places[0].ep);
+    early = places[1].requests;
+    while (places[1].requests < BURST)
+        gasnetx_EP_Poll(places[1].ep);
+    conform_barrier();
+    return early == 0;
+}
+
+/* Polls of one endpoint leave the messages of another one where they are. The windows are connected
+ * after a few round trips. */
+static void test_polls_of_one(void)
+{
+    const gex_Rank_t next = (job.rank + 1) % job.size;
+    int apart = 0;
+
+    open_places();
+    if (!gasnetx_EP_HasWindow(places[0].ep)) {
+        conform_barrier();
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        for (int p = 0; p < WINDOWS; p++)
+            round_trip(&places[p], next);
+    conform_barrier();
+    for (int i = 0; i < TRIALS; i++)
+        apart += burst_waits(next);
+    CHECK(apart > TRIALS / 2, "polls of an endpoint delivered messages of another one in %d of %d",
+          TRIALS - apart, (int)TRIALS);
+}
+
+/* ---- endpoints that come and go ---- */
+
+static unsigned open_files(void)
+{
+    unsigned n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    CHECK(file && fscanf(file, "%lu %lu", &all, &resident) == 2, "/proc/self/statm cannot be read");
+    if (file)
+        fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t ring_bytes(void)
+{
+    size_t rings;
+
+    gasnetx_memory(NULL, &rings, NULL);
+    return rings;
+}
+
+static void churn(gex_EP_Index_t want)
+{
+    place_t place = {.ep = GEX_EP_INVALID};
+
+    open_place(&place);
+    CHECK(place.index == want, "endpoint %u was created, not %u again", (unsigned)place.index,
+          (unsigned)want);
+    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+}
+
+static void test_churn(void)
+{
+    const int n = job.size > 1 ? FEW_CHURNS : CHURNS;
+    static place_t place;
+    unsigned files;
+    size_t resident, rings;
+
+    open_places();
+    open_place(&place);
+    round_trip(&place, job.rank); /* its window opens */
+    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_ERR_BAD_ARG, "an endpoint was destroyed twice");
+    CHECK(gasnetx_EP_Destroy(job.ep) == GASNET_ERR_BAD_ARG, "endpoint 0 was destroyed");
+    for (int i = 0; i < 100; i++)
+        churn(place.index);
+    files = open_files();
+    resident = resident_bytes();
+    rings = ring_bytes();
+    for (int i = 0; i < n; i++)
+        churn(place.index);
+    CHECK(open_files() == files, "%u files are open, %u were", open_files(), files);
+    CHECK(ring_bytes() == rings, "the rings take more memory than before");
+    CHECK(resident_bytes() < resident + RESIDENT_MOST, "%llu bytes are resident, %llu were",
+          (unsigned long long)resident_bytes(), (unsigned long long)resident);
+    open_place(&place); /* the window is used again */
+    round_trip(&place, job.rank);
+    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+    conform_barrier();
+}
+
+/* A message to an endpoint that was destroyed is dropped; later ones to a new endpoint arrive. */
+static void test_destroyed(void)
+{
+    const gex_Rank_t next = (job.rank + 1) % job.size;
+    static place_t place;
+
+    open_places();
+    open_place(&place);
+    conform_barrier();
+    round_trip(&place, next);
+    conform_barrier();
+    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+    conform_barrier();
+    gex_AM_RequestShort1(gex_TM_Pair(places[0].ep, place.index), next, INDEX, 0, 0);
+    round_trip(&places[0], next);
+    conform_barrier();
+    open_place(&place);
+    conform_barrier();
+    round_trip(&place, next);
+    conform_barrier();
+    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+    conform_barrier();
+}
+
+#ifndef GASNET_SEQ
+/* ---- threads ---- */
+
+static place_t owned[MOST_THREADS];
+
+/* Each thread, bound to its endpoint, talks to the same thread of all ranks. */
+static void *talk(void *arg)
+{
+    place_t *place = &owned[*(int *)arg];
+    const unsigned want = ROUNDS * job.size;
+
+    CHECK(gasnetx_EP_BindThread(place->ep) == GASNET_OK, "the thread must be bound");
+    for (int i = 0; i < ROUNDS; i++)
+        for (gex_Rank_t r = 0; r < job.size; r++)
+            gex_AM_RequestShort1(place->pair, r, INDEX, 0, 1);
+    GASNET_BLOCKUNTIL(place->requests == want && place->replies == want);
+    CHECK(gasnetx_EP_BindThread(GEX_EP_INVALID) == GASNET_OK, "the binding must end");
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    for (int i = 0; i < job.threads; i++) {
+        if (!owned[i].ep)
+            open_place(&owned[i]);
+        owned[i].requests = owned[i].replies = 0;
+    }
+    conform_barrier();
+    conform_in_threads(job.threads, talk);
+    conform_barrier();
+}
+
+/* All threads share one endpoint. */
+static void *talk_together(void *arg)
+{
+    (void)arg;
+    CHECK(gasnetx_EP_BindThread(places[0].ep) == GASNET_OK, "the thread must be bound");
+    for (int i = 0; i < ROUNDS; i++)
+        gex_AM_RequestShort1(places[0].pair, (job.rank + 1) % job.size, INDEX, 0, 1);
+    GASNET_BLOCKUNTIL(places[0].replies == (unsigned)(ROUNDS * job.threads));
+    return NULL;
+}
+
+static void test_shared(void)
+{
+    open_places();
+    conform_in_threads(job.threads, talk_together);
+    GASNET_BLOCKUNTIL(places[0].requests == (unsigned)(ROUNDS * job.threads));
+    conform_barrier();
+}
+#endif
+
+const conform_test_t conform_window_tests[] = {
+    {"window_polls", test_polls_of_one, "polls of an endpoint leave others' messages alone"},
+    {"window_churn", test_churn, "endpoints are made and destroyed; nothing grows"},
+    {"window_destroyed", test_destroyed, "a message to a destroyed endpoint is dropped"},
+#ifndef GASNET_SEQ
+    {"window_threads", test_threads, "each thread is bound to an endpoint of its own"},
+    {"window_shared", test_shared, "all threads are bound to one endpoint"},
+#endif
+    {NULL, NULL, NULL},
+};
