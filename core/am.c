@@ -88,11 +88,11 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
                           .nbytes = am->nbytes,
                           .kind = AQ_RMA_PUT,
                           .flags = AQ_RMA_STABLE};
-    if (aq_native_rma(jobrank, &put, &pending, AQ_RETRY_POLL) != AQ_OK)
+    const aq_am_route_t route = aq_am_request_route(jobrank);
+    if (aq_native_rma(route.conduit, route.link, jobrank, &put, &pending, AQ_RETRY_POLL) != AQ_OK)
         aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
                  "%zu are the most",
-                 am->nbytes, am->dest, jobrank,
-                 aq_link_conduit(aq_job_link(jobrank))->max_long_unmapped);
+                 am->nbytes, am->dest, jobrank, route.conduit->max_long_unmapped);
     wait_for_zero(&pending, jobrank);
 }
 
@@ -172,7 +172,9 @@ static __attribute__((noreturn, cold, noinline)) void refuse_arrival(const gex_A
 // Runs the handler in a debug build, which tracks the context of this thread.
 static void call_checked(gex_Token_t token, const aq_arrival_t *arrival)
 {
-    const gex_AM_Entry_t *entry = &aq_token_endpoint(token)->handlers->entry[arrival->handler];
+    const aq_handlers_t *handlers =
+        arrival->handler < GEX_AM_INDEX_BASE ? &aq_handlers : aq_token_endpoint(token)->handlers;
+    const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     aq_thread_handler_depth++;
     aq_am_call(entry->gex_fnptr, token, arrival);
     aq_thread_handler_depth--;
@@ -206,6 +208,8 @@ static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arriva
 
 bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
 {
+    if (arrival->handler < GEX_AM_INDEX_BASE) // of the library, for all endpoints
+        return deliver_to(&aq_handlers, arrival, route);
     const gex_EP_t ep = aq_route_endpoint(arrival, route);
     return ep && deliver_to(ep->handlers, arrival, route);
 }

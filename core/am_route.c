@@ -71,7 +71,7 @@ void aq_route_read(const aq_arrival_t *arrival, aq_arrival_t *inner, aq_route_t 
     inner->args = arrival->args + 1;
     inner->nargs--;
     inner->handler = (uint8_t)(word & ((1u << HANDLER_BITS) - 1));
-    if (inner->handler < GEX_AM_INDEX_BASE)
-        aq_fatal("a message from endpoint %u of rank %u names handler %u, which is not a client's",
-                 route->from, arrival->source, inner->handler);
+    if (inner->handler == AQ_HANDLER_ROUTE)
+        aq_fatal("a message from endpoint %u of rank %u has two routes", route->from,
+                 arrival->source);
 }

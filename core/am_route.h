@@ -3,6 +3,8 @@
 // Conduits receive for endpoint 0. A message between other endpoints travels as a message to the
 // library's handler AQ_HANDLER_ROUTE of endpoint 0. Its first argument is the route: both endpoints
 // and the handler of the client. The arguments of the client follow, and the payload is the same.
+// Messages of the library itself (a put, a get) take a route, too, so that they travel between the
+// windows of the endpoints; the handlers of the library serve all endpoints.
 //
 //     client -> am_api.c -> aq_route_wrap -> conduit ~~~> conduit -> aq_am_deliver -> aq_route_read
 //                                                       handler of the endpoint <----+

@@ -27,8 +27,8 @@ extern "C" {
 // primordial endpoint or GEX_EP_INVALID ends the binding. May block for a moment; not in a handler.
 AQ_API int gasnetx_EP_BindThread(gex_EP_t ep);
 
-// Whether this process has a window for an endpoint over every conduit of the job: 1 or 0. Opens the
-// window if need be. May block for a moment.
+// Whether this process has a window for an endpoint over every conduit of the job: 1 or 0. Opens
+// the window if need be. May block for a moment.
 AQ_API int gasnetx_EP_HasWindow(gex_EP_t ep);
 
 // Delivers what has arrived for one endpoint, and for no other if it has a window. Any thread; runs

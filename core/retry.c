@@ -54,11 +54,10 @@ static __attribute__((noreturn, cold)) void rma_failed(uint32_t jobrank, const a
              rma->nbytes, jobrank, aq_status_name(status));
 }
 
-aq_status_t aq_native_rma(uint32_t jobrank, const aq_rma_t *rma, atomic_uint *pending,
-                          aq_retry_mode_t mode)
+aq_status_t aq_native_rma(aq_conduit_t *conduit, void *link, uint32_t jobrank, const aq_rma_t *rma,
+                          atomic_uint *pending, aq_retry_mode_t mode)
 {
-    const uintptr_t link = aq_job_link(jobrank);
-    rma_attempt_t attempt = {aq_link_conduit(link), aq_link_pointer(link), pending, *rma};
+    rma_attempt_t attempt = {conduit, link, pending, *rma};
     while (attempt.rest.nbytes) {
         const bool first = attempt.rest.nbytes == rma->nbytes;
         const aq_status_t status = aq_try(rma_attempt_piece, &attempt, mode, jobrank);

@@ -40,11 +40,11 @@ static inline aq_status_t aq_try(aq_attempt_t *attempt, void *context, aq_retry_
                                                    : aq_retry(attempt, context, mode, jobrank);
 }
 
-// Starts all pieces of a put or get through the conduit of a job rank, which has the operation rma;
-// *pending counts the pieces that are not complete. Returns AQ_AGAIN if there is no room and mode
-// is AQ_RETRY_NEVER, or AQ_ERR_ABSENT if the conduit does not reach this memory; then nothing was
-// started. Ends the job on any other failure.
-aq_status_t aq_native_rma(uint32_t jobrank, const aq_rma_t *rma, atomic_uint *pending,
-                          aq_retry_mode_t mode);
+// Starts all pieces of a put or get with a job rank over a link of a conduit that has the operation
+// rma; *pending counts the pieces that are not complete. Returns AQ_AGAIN if there is no room and
+// mode is AQ_RETRY_NEVER, or AQ_ERR_ABSENT if the conduit does not reach this memory; then nothing
+// was started. Ends the job on any other failure.
+aq_status_t aq_native_rma(aq_conduit_t *conduit, void *link, uint32_t jobrank, const aq_rma_t *rma,
+                          atomic_uint *pending, aq_retry_mode_t mode);
 
 #endif

@@ -9,6 +9,7 @@
 #include "../core/job.h"
 #include "../core/progress.h"
 #include "../core/team.h"
+#include "../core/window_connect.h"
 #include "gasnetex_rma.h"
 
 static void check_call(const char *call, gex_TM_t tm, gex_Rank_t rank)
@@ -25,10 +26,11 @@ static bool is_get(const aq_rma_op_t *op)
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
-    const intptr_t shift = aq_team_shift(op->rank, op->ep);
-    if (shift & 1)
-        return aq_link_conduit(aq_job_link(op->rank))->ops->rma ? aq_rma_native(op, part)
-                                                                : aq_rma_over_am(op, part);
+    const intptr_t shift = aq_team_shift(op->rank, op->route.to);
+    if (shift & 1) {
+        const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
+        return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+    }
     if (is_get(op))
         aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
     else
@@ -40,9 +42,9 @@ int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 static int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
-    if (__builtin_expect(aq_access_fits(op->rank, op->ep, access->remote, access->nbytes), 1))
+    if (__builtin_expect(aq_access_fits(op->rank, op->route.to, access->remote, access->nbytes), 1))
         return aq_rma_start(op, part);
-    const aq_access_t refused = {op->call, access->remote, access->nbytes, op->rank, op->ep};
+    const aq_access_t refused = {op->call, access->remote, access->nbytes, op->rank, op->route.to};
     aq_access_refuse(&refused, 0, part);
     return 0;
 }
@@ -95,7 +97,7 @@ static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, a
     return (aq_rma_op_t){.call = call,
                          .access = access,
                          .rank = aq_tm_jobrank(tm, rank),
-                         .ep = aq_team_of(tm)->route.to,
+                         .route = aq_team_of(tm)->route,
                          .flags = flags};
 }
 

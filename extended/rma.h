@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "../core/am.h"
 #include "../core/conduit.h"
 #include "../core/gasnetex_core.h"
 
@@ -12,8 +13,8 @@
 typedef struct aq_rma_op {
     const char *call; // the function that the client called; a string constant
     aq_rma_t access;
-    uint32_t rank;     // job rank of the peer
-    gex_EP_Index_t ep; // the peer's endpoint, whose segment has access.remote
+    uint32_t rank;    // job rank of the peer
+    aq_route_t route; // to: the peer's endpoint, whose segment has access.remote
     gex_Flags_t flags;
     bool waits; // the caller waits for completion, and so polls
 } aq_rma_op_t;
@@ -25,7 +26,8 @@ int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part);
 
 // The two ways to a peer whose memory is not mapped, with the arguments and the result of
 // aq_rma_start.
-int aq_rma_native(const aq_rma_op_t *op, gex_Event_t part);  // rma_native.c: by the conduit
+// rma_native.c: by the conduit of this way to the peer
+int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part);
 int aq_rma_over_am(const aq_rma_op_t *op, gex_Event_t part); // rma_am.c: the default
 
 #endif

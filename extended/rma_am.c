@@ -4,7 +4,7 @@
 //     get:  Short request for a piece --> [target] --> Medium reply with it: copied, one piece done
 #include <string.h>
 
-#include "../core/am.h"
+#include "../core/am_routed.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
@@ -58,7 +58,8 @@ static int send_piece(const aq_rma_op_t *op, const aq_am_t *am, aq_cookie_t cook
                       gex_Event_t part, bool first)
 {
     aq_event_begin(part);
-    if (aq_am_request(op->rank, am, first ? op->flags & GEX_FLAG_IMMEDIATE : 0) == 0)
+    const gex_Flags_t flags = first ? op->flags & GEX_FLAG_IMMEDIATE : 0;
+    if (aq_am_request_routed(op->route, op->rank, am, flags) == 0)
         return 0;
     aq_pending_cancel(cookie, op->rank);
     aq_event_end(part);

@@ -4,10 +4,10 @@
 #include "../core/retry.h"
 #include "rma.h"
 
-int aq_rma_native(const aq_rma_op_t *op, gex_Event_t part)
+int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part)
 {
-    const aq_status_t status =
-        aq_native_rma(op->rank, &op->access, &part->pending, aq_retry_mode(op->flags, false));
+    const aq_status_t status = aq_native_rma(way.conduit, way.link, op->rank, &op->access,
+                                             &part->pending, aq_retry_mode(op->flags, false));
     if (__builtin_expect(status != AQ_OK, 0))
         return status == AQ_AGAIN ? 1 : aq_rma_over_am(op, part);
     // A client that only puts and gets still serves the requests of other ranks.

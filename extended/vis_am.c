@@ -7,7 +7,7 @@
 // A piece that fills a message by itself travels as a contiguous put or get, without the copies.
 #include <stdlib.h>
 
-#include "../core/am.h"
+#include "../core/am_routed.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
@@ -32,7 +32,7 @@ typedef struct chunk {
 typedef struct transfer {
     const char *call;
     uint32_t jobrank;
-    gex_EP_Index_t ep;
+    aq_route_t route;
     gex_Flags_t immediate; // until the first message was sent
     gex_Event_t part;
     bool is_get;
@@ -135,7 +135,7 @@ static aq_vis_pack_t pack_runs(transfer_t *t)
 static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack, size_t data,
                        aq_cookie_t cookie)
 {
-    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->ep, aq_high(cookie), aq_low(cookie)};
+    int32_t args[] = {(int32_t)pack->runs, (int32_t)t->route.to, aq_high(cookie), aq_low(cookie)};
     aq_am_t am = {.args = args,
                   .payload = t->buffer,
                   .nbytes = pack->runs * sizeof pack->last + data,
@@ -143,7 +143,7 @@ static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack
                   .handler = handler,
                   .nargs = 4};
     aq_event_begin(t->part);
-    if (aq_am_request(t->jobrank, &am, t->immediate) == 0)
+    if (aq_am_request_routed(t->route, t->jobrank, &am, t->immediate) == 0)
         return 0;
     aq_pending_cancel(cookie, t->jobrank);
     aq_event_end(t->part);
@@ -179,7 +179,7 @@ static int send_large(transfer_t *t, size_t nbytes)
                                        .nbytes = nbytes,
                                        .kind = t->is_get ? AQ_RMA_GET : AQ_RMA_PUT},
                             .rank = t->jobrank,
-                            .ep = t->ep,
+                            .route = t->route,
                             .flags = t->immediate};
     if (aq_rma_start(&op, t->part))
         return 1;
@@ -193,7 +193,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     transfer_t t;
     t.call = vis->call;
     t.jobrank = jobrank;
-    t.ep = aq_team_of(vis->tm)->route.to;
+    t.route = aq_team_of(vis->tm)->route;
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.part = part;
     t.is_get = vis->is_get;

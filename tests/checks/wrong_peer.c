@@ -410,9 +410,9 @@ static void route_missing(void)
 }
 
 // To endpoint 0, for the library's own handler of puts.
-static void route_internal(void)
+static void route_twice(void)
 {
-    gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_PUT);
+    gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_ROUTE);
 }
 
 static void route_unregistered(void)
@@ -568,7 +568,7 @@ static const wrong_mode_t modes[] = {
     {"memset-done-forged", "rank 1 has answered a memset " FORGED, .reply = memset_done_forged},
     {"route-missing", "a message of rank 1 to a further endpoint is none",
      .request = route_missing},
-    {"route-internal", "of rank 1 names handler 1, which is not", .request = route_internal},
+    {"route-twice", "a message from endpoint 1 of rank 1 has two routes", .request = route_twice},
     {"route-unregistered", "gex_AM_RequestShort of rank 1: handler 250 is not registered here",
      .request = route_unregistered},
     {"pushed-outside",

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+typedef enum { COUNT, REPLY, GO } wish_t; /* of a request */
+
 enum {
     INDEX = 90, /* of the handlers at each endpoint */
     BACK = 91,
@@ -28,7 +30,7 @@ typedef struct {
     gex_EP_t ep;
     gex_EP_Index_t index;
     gex_TM_t pair; /* with the endpoint of the same index of each rank */
-    conform_count_t requests, replies;
+    conform_count_t requests, replies, goes;
 } place_t;
 
 static place_t *place_here(gex_Token_t token)
@@ -39,10 +41,12 @@ static place_t *place_here(gex_Token_t token)
     return (place_t *)(uintptr_t)info.gex_entry->gex_cdata;
 }
 
-static void on_request(gex_Token_t token, gex_AM_Arg_t wants_reply)
+static void on_request(gex_Token_t token, gex_AM_Arg_t wish)
 {
-    atomic_fetch_add(&place_here(token)->requests, 1);
-    if (wants_reply)
+    place_t *place = place_here(token);
+
+    atomic_fetch_add(wish == GO ? &place->goes : &place->requests, 1);
+    if (wish == REPLY)
         gex_AM_ReplyShort0(token, BACK, 0);
 }
 
@@ -82,25 +86,34 @@ static void round_trip(place_t *place, gex_Rank_t to)
 {
     const unsigned before = place->replies;
 
-    gex_AM_RequestShort1(place->pair, to, INDEX, 0, 1);
+    gex_AM_RequestShort1(place->pair, to, INDEX, 0, REPLY);
     GASNET_BLOCKUNTIL(place->replies != before);
 }
 
+static void send_in_polls(const place_t *place, gex_Rank_t to, wish_t wish)
+{
+    while (gex_AM_RequestShort1(place->pair, to, INDEX, GEX_FLAG_IMMEDIATE, wish))
+        gasnetx_EP_Poll(places[0].ep);
+}
+
 /* One trial: the rank before sends a burst to place 1, then a signal to place 0. Returns whether
- * polls of place 0 delivered the signal and none of the burst. */
-static int burst_waits(gex_Rank_t next)
+ * polls of place 0 delivered the signal and none of the burst. A rank says go when it has left the
+ * barrier, whose polls serve every endpoint. */
+static int burst_waits(gex_Rank_t before, gex_Rank_t next)
 {
     unsigned early;
 
-    places[0].requests = places[1].requests = 0;
+    places[0].requests = places[1].requests = places[0].goes = 0;
     conform_barrier();
-    for (int i = 0; i < BURST; i++)
-        gex_AM_RequestShort1(places[1].pair, next, INDEX, GEX_FLAG_IMMEDIATE, 0);
-    while (gex_AM_RequestShort1(places[0].pair, next, INDEX, GEX_FLAG_IMMEDIATE, 0))
+    send_in_polls(&places[0], before, GO);
+    while (!places[0].goes)
         gasnetx_EP_Poll(places[0].ep);
+    for (int i = 0; i < BURST; i++)
+        send_in_polls(&places[1], next, COUNT);
+    send_in_polls(&places[0], next, COUNT);
     while (!places[0].requests)
         gasnetx_EP_Poll(places[0].ep);
-    early = places[1].requests;
+    early = (unsigned)places[1].requests;
     while (places[1].requests < BURST)
         gasnetx_EP_Poll(places[1].ep);
     conform_barrier();
@@ -112,6 +125,7 @@ static int burst_waits(gex_Rank_t next)
 static void test_polls_of_one(void)
 {
     const gex_Rank_t next = (job.rank + 1) % job.size;
+    const gex_Rank_t before = (job.rank + job.size - 1) % job.size;
     int apart = 0;
 
     open_places();
@@ -119,13 +133,13 @@ static void test_polls_of_one(void)
         conform_barrier();
         return;
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         for (int p = 0; p < WINDOWS; p++)
-            round_trip(&places[p], next);
+            round_trip(&places[p], i % 2 ? next : before);
     conform_barrier();
     for (int i = 0; i < TRIALS; i++)
-        apart += burst_waits(next);
-    CHECK(apart > TRIALS / 2, "polls of an endpoint delivered messages of another one in %d of %d",
+        apart += burst_waits(before, next);
+    CHECK(apart == TRIALS, "polls of an endpoint delivered messages of another one in %d of %d",
           TRIALS - apart, (int)TRIALS);
 }
 
@@ -215,7 +229,7 @@ static void test_destroyed(void)
     conform_barrier();
     CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
     conform_barrier();
-    gex_AM_RequestShort1(gex_TM_Pair(places[0].ep, place.index), next, INDEX, 0, 0);
+    gex_AM_RequestShort1(gex_TM_Pair(places[0].ep, place.index), next, INDEX, 0, COUNT);
     round_trip(&places[0], next);
     conform_barrier();
     open_place(&place);
@@ -240,7 +254,7 @@ static void *talk(void *arg)
     CHECK(gasnetx_EP_BindThread(place->ep) == GASNET_OK, "the thread must be bound");
     for (int i = 0; i < ROUNDS; i++)
         for (gex_Rank_t r = 0; r < job.size; r++)
-            gex_AM_RequestShort1(place->pair, r, INDEX, 0, 1);
+            gex_AM_RequestShort1(place->pair, r, INDEX, 0, REPLY);
     GASNET_BLOCKUNTIL(place->requests == want && place->replies == want);
     CHECK(gasnetx_EP_BindThread(GEX_EP_INVALID) == GASNET_OK, "the binding must end");
     return NULL;
@@ -264,7 +278,7 @@ static void *talk_together(void *arg)
     (void)arg;
     CHECK(gasnetx_EP_BindThread(places[0].ep) == GASNET_OK, "the thread must be bound");
     for (int i = 0; i < ROUNDS; i++)
-        gex_AM_RequestShort1(places[0].pair, (job.rank + 1) % job.size, INDEX, 0, 1);
+        gex_AM_RequestShort1(places[0].pair, (job.rank + 1) % job.size, INDEX, 0, REPLY);
     GASNET_BLOCKUNTIL(places[0].replies == (unsigned)(ROUNDS * job.threads));
     return NULL;
 }
