@@ -9,6 +9,7 @@
 
 #include "am_route.h"
 #include "conduit.h"
+#include "counters.h"
 #include "gasnetex_am.h"
 #include "job.h"
 
@@ -71,6 +72,23 @@ static inline aq_am_route_t aq_am_reply_route(const aq_arrival_t *request, aq_am
             return (aq_am_route_t){path->conduit, path->link};
     }
     return aq_am_request_route(request->source);
+}
+
+// The count of messages of this kind.
+static inline aq_count_t aq_am_count_of(const aq_am_t *am)
+{
+    return (aq_count_t)((am->reply ? AQ_COUNT_REPLY_SHORT : AQ_COUNT_REQUEST_SHORT) + am->category);
+}
+
+// Counts a message of the client, which has left an endpoint of this process.
+static inline void aq_am_count_sent(gex_EP_Index_t from, aq_count_t count, size_t nbytes)
+{
+    if (count == AQ_COUNT_REQUEST_SHORT || count == AQ_COUNT_REPLY_SHORT)
+        aq_count_at(from, count);
+    else if (count < AQ_COUNT_REPLY_SHORT)
+        aq_count_bytes_at(from, count, AQ_COUNT_REQUEST_BYTES, nbytes);
+    else
+        aq_count_bytes_at(from, count, AQ_COUNT_REPLY_BYTES, nbytes);
 }
 
 // Runs the handler of a message that has arrived; see aq_conduit_env_t.

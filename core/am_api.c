@@ -8,7 +8,11 @@ static inline int reply_by_route(gex_Token_t token, aq_am_t *am, gex_Flags_t fla
 {
     if (__builtin_expect(aq_route_needed(token->route), 0))
         return aq_am_reply_routed(token, am, flags);
-    return aq_am_send_reply(token, am, flags);
+    const aq_count_t count = aq_am_count_of(am);
+    const int refused = aq_am_send_reply(token, am, flags);
+    if (!refused && am->handler >= GEX_AM_INDEX_BASE) // handlers of the library reply, too
+        aq_am_count_sent(0, count, am->nbytes);
+    return refused;
 }
 
 static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, gex_Flags_t flags)
@@ -16,7 +20,11 @@ static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, ge
     const aq_team_t *team = aq_team_of(tm);
     if (team->members)
         return aq_am_request_routed(team->route, team->members[rank], am, flags);
-    return aq_am_send_request(rank, am, flags);
+    const aq_count_t count = aq_am_count_of(am);
+    const int refused = aq_am_send_request(rank, am, flags);
+    if (!refused)
+        aq_am_count_sent(0, count, am->nbytes);
+    return refused;
 }
 
 int aq_api_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,

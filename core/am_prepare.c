@@ -80,8 +80,8 @@ static aq_status_t reserve_attempt(void *context)
 static bool reserve_in_conduit(struct aq_srcdesc *sd, size_t least, size_t most, gex_Flags_t flags)
 {
     reserve_attempt_t attempt = {sd, least, most};
-    const aq_status_t status =
-        aq_try(reserve_attempt, &attempt, aq_retry_mode(flags, sd->am.reply), sd->jobrank);
+    const aq_status_t status = aq_try(reserve_attempt, &attempt, aq_retry_mode(flags, sd->am.reply),
+                                      sd->conduit->endpoint, sd->jobrank);
     if (status != AQ_OK && status != AQ_AGAIN)
         aq_fatal("preparing a message to rank %u failed: %s", sd->jobrank, aq_status_name(status));
     sd->room = AQ_ROOM_CONDUIT;
@@ -301,6 +301,7 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
     if (sd->token)
         sd->token->replied = true;
     aq_thread_self()->prepared = NULL;
+    aq_am_count_sent(sd->route.from, aq_am_count_of(&sd->am), sd->am.nbytes);
 }
 
 int aq_api_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,

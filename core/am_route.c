@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "counters.h"
 #include "fatal.h"
 
 // The first argument: to (12 bits), from (12 bits), handler (8 bits).
@@ -35,6 +36,14 @@ void aq_route_wrap(aq_route_t route, aq_am_t *am, int32_t args[AQ_AM_MAX_ARGS])
     am->handler = AQ_HANDLER_ROUTE;
 }
 
+// The index of an endpoint that was destroyed keeps its counters. One that never was has none.
+static void count_dropped(gex_EP_t ep, gex_EP_Index_t to)
+{
+    const bool existed = to < aq_endpoint_count();
+    aq_count_at(existed ? to : 0,
+                existed && !ep ? AQ_COUNT_DROP_DESTROYED : AQ_COUNT_DROP_ENDPOINT);
+}
+
 static void log_dropped(const aq_arrival_t *inner, aq_route_t route, const char *why)
 {
     static atomic_uint dropped;
@@ -53,6 +62,7 @@ gex_EP_t aq_route_endpoint(const aq_arrival_t *inner, aq_route_t route)
     const gex_EP_t ep = aq_endpoint_at(route.to);
     if (ep && ep->handlers)
         return ep;
+    count_dropped(ep, route.to);
     log_dropped(inner, route,
                 ep ? "that endpoint was created without GEX_EP_CAPABILITY_AM"
                    : "this process has no such endpoint; create it, and synchronize, "

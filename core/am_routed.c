@@ -4,7 +4,7 @@
 #include "long_push.h"
 #include "window_connect.h"
 
-int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+static int send_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
@@ -19,7 +19,7 @@ int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, 
     return aq_am_request_by(aq_window_request_route(route, jobrank), jobrank, &routed, flags);
 }
 
-int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
+static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
 {
     const aq_route_t route = aq_token_reply_route(token);
     int32_t args[AQ_AM_MAX_ARGS];
@@ -33,4 +33,20 @@ int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     aq_route_wrap(route, &routed, args);
     return aq_am_reply_by(aq_window_reply_route(route, token->arrival, &routed), token, &routed,
                           flags);
+}
+
+int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+{
+    const int refused = send_request(route, jobrank, am, flags);
+    if (!refused)
+        aq_am_count_sent(route.from, aq_am_count_of(am), am->nbytes);
+    return refused;
+}
+
+int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
+{
+    const int refused = send_reply(token, am, flags);
+    if (!refused)
+        aq_am_count_sent(token->route.to, aq_am_count_of(am), am->nbytes);
+    return refused;
 }

@@ -27,7 +27,8 @@ static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flag
                       aq_status_t status)
 {
     if (status == AQ_AGAIN)
-        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, attempt.am->reply), jobrank);
+        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, attempt.am->reply),
+                          attempt.route.conduit->endpoint, jobrank);
     if (status == AQ_AGAIN)
         return 1;
     if (status != AQ_OK)

@@ -41,7 +41,7 @@ AQ_API int gasnetx_EP_Poll(gex_EP_t ep);
 // GASNET_ERR_BAD_ARG: the primordial endpoint, or one that is destroyed already.
 AQ_API int gasnetx_EP_Destroy(gex_EP_t ep);
 
-// ---- memory and traffic of this process ----
+// ---- memory of this process ----
 
 // Memory of the runtime in bytes (the part of the peer table for each rank that this
 // process never communicated with; the message rings of this process), and the number of peers
@@ -59,11 +59,76 @@ AQ_API void gasnetx_memory(size_t *peer_table_bytes_per_rank, size_t *ring_bytes
 AQ_API void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
                                size_t *receive_buffers);
 
-// The number of frames (messages, puts, gets and their replies) that this process has
-// sent over its network, and of packets that carried these frames, each counted once. Both are 0
-// with a conduit that does not pack frames. Each output may be NULL.
-#define GASNETX_TRAFFIC 1
-AQ_API void gasnetx_traffic(uint64_t *frames, uint64_t *packets);
+// ---- counters ----
+
+// Reasons why something was dropped: indices of `dropped` below.
+enum {
+    GASNETX_DROP_ENDPOINT,    // message to an endpoint that is not there, or has no active messages
+    GASNETX_DROP_DESTROYED,   // message to an endpoint that was destroyed
+    GASNETX_DROP_IDENTITY,    // of an identity that the endpoint does not accept
+    GASNETX_DROP_FOREIGN,     // packet of another job
+    GASNETX_DROP_FORGED,      // packet that is not authentic
+    GASNETX_DROP_CORRUPTED,   // packet whose checksum is wrong, or that is cut short
+    GASNETX_DROP_MALFORMED,   // packet of another version, or with an invalid header or frame
+    GASNETX_DROP_MISDIRECTED, // packet for another rank, or of a peer that is not connected
+    GASNETX_DROP_REPLAYED,    // authentic packet that has arrived before, or is too old to tell
+    GASNETX_DROP_DUPLICATE,   // data that a retransmitted packet brought a second time
+    GASNETX_DROP_STALE,       // packet of an epoch that is not the current one
+    GASNETX_DROP_FULL,        // packet that found the window or the queue of arrivals full
+    GASNETX_DROP_INJECTED,    // packet that this process did not send: GASNET_UDP_FAULT_DROP
+    GASNETX_DROP_REASONS = 20 // with room for more
+};
+
+// Counters of one endpoint of this process, or of all of them. Everything only grows. An inline
+// put, get or atomic on mapped memory is a store or a load, and is not counted. Operations of the
+// library itself (barriers, collectives, acknowledgements of puts) appear under frames only, except
+// that a non-contiguous put or get counts the long pieces that it puts or gets one by one.
+#define GASNETX_COUNTERS_VERSION 1u
+typedef struct gasnetx_counters {
+    uint32_t version;  // GASNETX_COUNTERS_VERSION; grows when a field changes its meaning
+    uint32_t size;     // bytes of this block; fields may be added at the end
+    uint64_t endpoint; // index; UINT64_MAX: the sum of all endpoints
+    uint64_t updates;  // grows by 2 with each update; odd while the library writes the block
+    uint64_t time_ns;  // of the last update: CLOCK_MONOTONIC
+
+    // Operations of the client on this endpoint, counted by the process that starts them. A message
+    // that GEX_FLAG_IMMEDIATE refused is not among them.
+    uint64_t request_shorts, request_mediums, request_longs;
+    uint64_t reply_shorts, reply_mediums, reply_longs;
+    uint64_t request_bytes, reply_bytes; // payload of Mediums and Longs
+    uint64_t puts, put_bytes, gets, get_bytes, atomics;
+
+    // Operations that found no room, since credits, ring or queue were used up: how many there were
+    // in all, and how many of them GEX_FLAG_IMMEDIATE refused. The others waited for room.
+    uint64_t no_room, refused;
+
+    // The network; 0 with a conduit that does not tell. A frame is a message, a put, a get or a
+    // reply, also the library's own; a packet (datagram) carries one or more.
+    uint64_t frames_sent, frames_received;
+    uint64_t packets_sent, packets_received; // with frames; each packet sent counts once
+    uint64_t bytes_sent, bytes_received;     // of all packets, with their headers
+    uint64_t retransmissions;                // packets sent again
+    uint64_t dropped[GASNETX_DROP_REASONS];
+} gasnetx_counters_t;
+
+// Returns the counters of an endpoint of this process, or with GEX_EP_INVALID those of all
+// endpoints. The block stays mapped, at this address, until the process ends; the index of a
+// destroyed endpoint keeps its block. NULL if memory is out. The first call starts the updates:
+// polls of this process then update all blocks that were asked for, once in each tick of the
+// kernel's clock (1 to 10 ms); a process that does not poll updates nothing. While other threads
+// may poll, read each field with gasnetx_counter. Any thread; does not block.
+#define GASNETX_COUNTERS 1
+AQ_API const volatile gasnetx_counters_t *gasnetx_Counters(gex_EP_t ep);
+
+// Updates all blocks that were asked for, now: they then have all that this thread did before. Any
+// thread, also in a handler; takes locks of the conduits for a short time.
+AQ_API void gasnetx_Counters_Update(void);
+
+// Reads a field of a block; makes no call.
+static inline uint64_t gasnetx_counter(const volatile uint64_t *field)
+{
+    return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
 
 // ---- errors of puts, gets and atomics ----
 

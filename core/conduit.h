@@ -183,9 +183,7 @@ struct aq_conduit {
 #define AQ_POLL_SENDING 4u // from a send that does not wait: the conduit may defer the poll
 #define AQ_POLL_AGAIN 8u   // from a spinning wait, which polls continuously
 
-typedef struct aq_traffic {
-    uint64_t frames, packets; // messages, puts and gets; what they travelled in, each once
-} aq_traffic_t;
+struct gasnetx_counters; // aqueduct.h
 
 // Resources that peers need in this process, in a network with connections.
 typedef struct aq_peer_costs {
@@ -369,9 +367,10 @@ typedef struct aq_conduit_ops {
     // could not use others: calls print for each line; a line with the label "" continues the
     // previous line. Works without open; may block for a moment.
     void (*print_info)(void (*print)(void *arg, const char *label, const char *text), void *arg);
-    // Adds the traffic that this process has sent so far to *sum. Any thread; may take locks of the
-    // conduit.
-    void (*traffic)(aq_conduit_t *conduit, aq_traffic_t *sum);
+    // Adds what this receive side and its links have counted so far to *sum: the fields about the
+    // network, and what the conduit has dropped. Any thread, also in a handler; may take locks of
+    // the conduit for a short time.
+    void (*counters)(aq_conduit_t *conduit, struct gasnetx_counters *sum);
     // Adds the current costs of peers to *sum. Any thread; does not block.
     void (*peer_costs)(aq_conduit_t *conduit, aq_peer_costs_t *sum);
     // Prints queues and counters on standard error. Called in a handler of a signal: takes no

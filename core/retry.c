@@ -1,18 +1,23 @@
 #include "retry.h"
 
+#include "counters.h"
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
 #include "report.h"
 
 // A wait inside a handler is not reported, so that the report still names the wait around it.
-aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode, uint32_t jobrank)
+aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
+                     gex_EP_Index_t endpoint, uint32_t jobrank)
 {
     const bool in_handler = mode == AQ_RETRY_REPLIES;
     aq_status_t status = AQ_AGAIN;
     aq_api_wait_t wait = {0};
-    if (mode == AQ_RETRY_NEVER)
+    aq_count_at(endpoint, AQ_COUNT_NO_ROOM);
+    if (mode == AQ_RETRY_NEVER) {
+        aq_count_at(endpoint, AQ_COUNT_REFUSED);
         return AQ_AGAIN;
+    }
     if (!in_handler)
         aq_report_wait(NULL, jobrank);
     for (unsigned turns = 0; status == AQ_AGAIN; turns++) {
@@ -60,7 +65,8 @@ aq_status_t aq_native_rma(aq_conduit_t *conduit, void *link, uint32_t jobrank, c
     rma_attempt_t attempt = {conduit, link, pending, *rma};
     while (attempt.rest.nbytes) {
         const bool first = attempt.rest.nbytes == rma->nbytes;
-        const aq_status_t status = aq_try(rma_attempt_piece, &attempt, mode, jobrank);
+        const aq_status_t status =
+            aq_try(rma_attempt_piece, &attempt, mode, attempt.conduit->endpoint, jobrank);
         if (__builtin_expect(status != AQ_OK, 0)) {
             if (first && (status == AQ_AGAIN || status == AQ_ERR_ABSENT))
                 return status;

@@ -26,18 +26,20 @@ static inline aq_retry_mode_t aq_retry_mode(gex_Flags_t flags, bool in_handler)
 typedef aq_status_t aq_attempt_t(void *context);
 
 // After a first attempt that returned AQ_AGAIN: polls and tries again until the result is not
-// AQ_AGAIN, and returns that result. With AQ_RETRY_NEVER returns AQ_AGAIN at once. jobrank is the
-// peer, for the report of GASNET_REPORT_SIGNAL.
-aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode, uint32_t jobrank)
-    __attribute__((cold));
+// AQ_AGAIN, and returns that result. With AQ_RETRY_NEVER returns AQ_AGAIN at once. Counts for this
+// process's endpoint that there was no room. jobrank is the peer, for the report of
+// GASNET_REPORT_SIGNAL.
+aq_status_t aq_retry(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
+                     gex_EP_Index_t endpoint, uint32_t jobrank) __attribute__((cold));
 
 // Calls an operation, and retries it as aq_retry does.
 static inline aq_status_t aq_try(aq_attempt_t *attempt, void *context, aq_retry_mode_t mode,
-                                 uint32_t jobrank)
+                                 gex_EP_Index_t endpoint, uint32_t jobrank)
 {
     const aq_status_t status = attempt(context);
-    return __builtin_expect(status != AQ_AGAIN, 1) ? status
-                                                   : aq_retry(attempt, context, mode, jobrank);
+    return __builtin_expect(status != AQ_AGAIN, 1)
+               ? status
+               : aq_retry(attempt, context, mode, endpoint, jobrank);
 }
 
 // Starts all pieces of a put or get with a job rank over a link of a conduit that has the operation

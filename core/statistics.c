@@ -1,23 +1,9 @@
-// Sums the counts of all conduits for the client: traffic, connections, memory.
+// Sums the resources of all conduits for the client: connections, memory.
 #include <stddef.h>
 
 #include "aqueduct.h"
 #include "job.h"
 #include "window.h"
-
-void gasnetx_traffic(uint64_t *frames, uint64_t *packets)
-{
-    aq_traffic_t sum = {0};
-    for (unsigned i = 0; i < aq_job.conduit_count; i++) {
-        aq_conduit_t *conduit = aq_job.conduits[i];
-        if (conduit->ops->traffic)
-            conduit->ops->traffic(conduit, &sum);
-    }
-    if (frames)
-        *frames = sum.frames;
-    if (packets)
-        *packets = sum.packets;
-}
 
 void gasnetx_peer_costs(size_t *unspoken_bytes, size_t *connected_bytes, size_t *connections,
                         size_t *receive_buffers)

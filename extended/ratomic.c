@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../core/access.h"
+#include "../core/counters.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/team.h"
@@ -104,10 +105,12 @@ static aq_part_t part_of(gex_OP_t op)
 static int start_away(gex_AD_t ad, gex_Rank_t jobrank, const aq_api_atomic_t *atomic,
                       gex_Event_t part)
 {
-    aq_status_t status = aq_ratomic_native(jobrank, atomic, aq_domain_of(ad)->ops, part);
-    if (status == AQ_ERR_ABSENT)
-        return aq_ratomic_over_am(jobrank, atomic, part);
-    return status == AQ_AGAIN;
+    const aq_status_t status = aq_ratomic_native(jobrank, atomic, aq_domain_of(ad)->ops, part);
+    const int refused =
+        status == AQ_ERR_ABSENT ? aq_ratomic_over_am(jobrank, atomic, part) : status == AQ_AGAIN;
+    if (!refused)
+        aq_count(AQ_COUNT_ATOMIC);
+    return refused;
 }
 
 gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)

@@ -72,8 +72,8 @@ aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, g
         return AQ_ERR_ABSENT;
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);
-    const aq_status_t status =
-        aq_try(atomic_attempt, &attempt, aq_retry_mode(atomic->flags, false), jobrank);
+    const aq_status_t status = aq_try(atomic_attempt, &attempt, aq_retry_mode(atomic->flags, false),
+                                      attempt.conduit->endpoint, jobrank);
     if (status != AQ_OK && status != AQ_AGAIN && status != AQ_ERR_ABSENT)
         aq_fatal("a remote atomic on rank %u failed: %s", jobrank, aq_status_name(status));
     if (status == AQ_OK)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../core/access.h"
+#include "../core/counters.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/progress.h"
@@ -23,14 +24,27 @@ static bool is_get(const aq_rma_op_t *op)
     return op->access.kind == AQ_RMA_GET;
 }
 
+// Starts an operation on memory that is not mapped.
+static int start_away(const aq_rma_op_t *op, gex_Event_t part)
+{
+    const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
+    const int refused =
+        way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+    if (refused)
+        return refused;
+    if (is_get(op))
+        aq_count_bytes_at(op->route.from, AQ_COUNT_GET, AQ_COUNT_GET_BYTES, op->access.nbytes);
+    else
+        aq_count_bytes_at(op->route.from, AQ_COUNT_PUT, AQ_COUNT_PUT_BYTES, op->access.nbytes);
+    return 0;
+}
+
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
     const intptr_t shift = aq_team_shift(op->rank, op->route.to);
-    if (shift & 1) {
-        const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
-        return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
-    }
+    if (shift & 1)
+        return start_away(op, part);
     if (is_get(op))
         aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
     else

@@ -122,7 +122,8 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
                               bool reply)
 {
     unsigned done = 0;
-    while (done < budget && aq_ring_ready(ring)) {
+    bool ready;
+    while ((ready = aq_ring_ready(ring)) && done < budget) {
         if (done) // the lines of the last message are released below
             tell_senders(ring, false);
         uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -134,7 +135,7 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
         ring->released = head + lines;
         done++;
     }
-    tell_senders(ring, !aq_ring_ready(ring));
+    tell_senders(ring, !ready);
     return done;
 }
 
@@ -222,9 +223,11 @@ static unsigned receive_shared(aq_ring_in_t *ring, unsigned budget, const aq_con
 {
     unsigned done = 0;
     held_t held = {0, 0};
-    while (receive_next(ring, &held, done < budget && aq_ring_peek(ring))) {
+    bool more = done < budget; // the caller has just seen a message
+    while (receive_next(ring, &held, more)) {
         deliver_message(header_at(ring, held.position), env, reply);
         done++;
+        more = done < budget && aq_ring_peek(ring);
     }
     return done;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/aqueduct.h"
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
@@ -226,12 +227,12 @@ static size_t mpi_memory_bytes(aq_conduit_t *conduit)
     return mpi_of(conduit)->bytes;
 }
 
-static void mpi_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
+static void mpi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_enter(mpi);
-    sum->frames += mpi->messages + mpi->accesses;
-    sum->packets += mpi->messages + mpi->accesses;
+    sum->frames_sent += mpi->messages + mpi->accesses;
+    sum->packets_sent += mpi->messages + mpi->accesses;
     mpi_leave(mpi);
 }
 
@@ -269,6 +270,6 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .disarm = aq_mail_disarm,
     .wake = aq_mail_wake,
     .memory_bytes = mpi_memory_bytes,
-    .traffic = mpi_traffic,
+    .counters = mpi_counters,
     .dump_state = mpi_dump_state,
 };

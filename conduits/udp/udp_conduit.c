@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/aqueduct.h"
 #include "../../core/fatal.h"
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
@@ -294,23 +295,17 @@ static size_t udp_memory_bytes(aq_conduit_t *conduit)
     return (udp->buffers + udp->socket.slots) * UDP_SLOT_BYTES;
 }
 
-static void side_add_traffic(const udp_conduit_t *udp, aq_traffic_t *sum)
+static void udp_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
+    udp_conduit_t *udp = udp_of(conduit);
     for (udp_link_t *link = atomic_load(&udp->links); link; link = link->next) {
         aq_lock_take(&link->lock);
-        sum->frames += link->stats.frames_out;
-        sum->packets += link->stats.datagrams_out - link->stats.resent;
+        udp_stats_publish(&link->stats, sum);
         aq_lock_drop(&link->lock);
     }
-}
-
-// Includes the windows of the main receive side.
-static void udp_traffic(aq_conduit_t *conduit, aq_traffic_t *sum)
-{
-    const udp_conduit_t *udp = udp_of(conduit), *window = atomic_load(&udp->windows);
-    side_add_traffic(udp, sum);
-    for (; window; window = window->next_window)
-        side_add_traffic(window, sum);
+    udp_strangers_publish(&udp->strangers, sum);
+    if (udp->faults)
+        sum->dropped[GASNETX_DROP_INJECTED] += udp_faults_count(udp->faults).dropped;
 }
 
 const aq_conduit_ops_t aq_udp_conduit = {
@@ -332,7 +327,7 @@ const aq_conduit_ops_t aq_udp_conduit = {
     .wake = udp_wake,
     .open_window = udp_open_window,
     .memory_bytes = udp_memory_bytes,
-    .traffic = udp_traffic,
+    .counters = udp_counters,
     .dump_state = udp_dump_state,
     .print_info = udp_print_info,
 };

@@ -1,8 +1,10 @@
 #include "udp_stats.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 
+#include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
 
 static const char *const names[UDP_DROPS] = {
@@ -20,6 +22,24 @@ static const char *const names[UDP_DROPS] = {
     [UDP_DROP_FUTURE_EPOCH] = "future epoch",
     [UDP_DROP_BEYOND] = "beyond window",
     [UDP_DROP_NO_MEMORY] = "no memory",
+};
+
+// The reason that the client sees (core/aqueduct.h).
+static const uint8_t reasons[UDP_DROPS] = {
+    [UDP_DROP_TRUNCATED] = GASNETX_DROP_CORRUPTED,
+    [UDP_DROP_VERSION] = GASNETX_DROP_MALFORMED,
+    [UDP_DROP_MALFORMED] = GASNETX_DROP_MALFORMED,
+    [UDP_DROP_FOREIGN] = GASNETX_DROP_FOREIGN,
+    [UDP_DROP_FORGED] = GASNETX_DROP_FORGED,
+    [UDP_DROP_CORRUPTED] = GASNETX_DROP_CORRUPTED,
+    [UDP_DROP_MISDIRECTED] = GASNETX_DROP_MISDIRECTED,
+    [UDP_DROP_UNCONNECTED] = GASNETX_DROP_MISDIRECTED,
+    [UDP_DROP_REPLAYED] = GASNETX_DROP_REPLAYED,
+    [UDP_DROP_DUPLICATE] = GASNETX_DROP_DUPLICATE,
+    [UDP_DROP_OLD_EPOCH] = GASNETX_DROP_STALE,
+    [UDP_DROP_FUTURE_EPOCH] = GASNETX_DROP_STALE,
+    [UDP_DROP_BEYOND] = GASNETX_DROP_FULL,
+    [UDP_DROP_NO_MEMORY] = GASNETX_DROP_FULL,
 };
 
 // What the user can do about many datagrams of a kind.
@@ -53,6 +73,26 @@ void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more)
         sum->drops[kind] += more->drops[kind];
     if (more->rtt_ns > sum->rtt_ns)
         sum->rtt_ns = more->rtt_ns;
+}
+
+void udp_stats_publish(const udp_stats_t *stats, gasnetx_counters_t *sum)
+{
+    sum->frames_sent += stats->frames_out;
+    sum->frames_received += stats->frames_in;
+    sum->packets_sent += stats->datagrams_out - stats->resent;
+    sum->packets_received += stats->datagrams_in;
+    sum->bytes_sent += stats->bytes_out;
+    sum->bytes_received += stats->bytes_in;
+    sum->retransmissions += stats->resent;
+    for (unsigned kind = 0; kind < UDP_DROPS; kind++)
+        sum->dropped[reasons[kind]] += stats->drops[kind];
+}
+
+void udp_strangers_publish(const udp_strangers_t *strangers, gasnetx_counters_t *sum)
+{
+    for (unsigned kind = 0; kind < UDP_DROPS; kind++)
+        sum->dropped[reasons[kind]] +=
+            atomic_load_explicit(&strangers->drops[kind], memory_order_relaxed);
 }
 
 bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from)

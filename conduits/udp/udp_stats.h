@@ -12,6 +12,8 @@
 #include "udp_socket.h"
 #include "udp_wire.h"
 
+struct gasnetx_counters; // core/aqueduct.h
+
 // Why a received datagram was dropped.
 typedef enum udp_drop {
     UDP_DROP_TRUNCATED,   // shorter than a header, or than the header says
@@ -46,6 +48,9 @@ typedef struct udp_stats {
 
 void udp_stats_add(udp_stats_t *sum, const udp_stats_t *more);
 
+// Adds the counters of a peer to those that the client sees.
+void udp_stats_publish(const udp_stats_t *stats, struct gasnetx_counters *sum);
+
 // ---- drops before a peer is known ----
 
 enum { UDP_STRANGERS_WARN = 100 };
@@ -53,13 +58,16 @@ enum { UDP_STRANGERS_WARN = 100 };
 // Counts datagrams that are not authentic, and warns once after UDP_STRANGERS_WARN of one kind. The
 // warning names the sender of the last one; after twice as many it is printed without a name.
 typedef struct udp_strangers {
-    uint64_t drops[UDP_DROPS];
+    _Atomic uint64_t drops[UDP_DROPS]; // written by the receiver
     bool warned;
 } udp_strangers_t;
 
 // from: length 0 if the sender is unknown. Returns whether the source address of the next datagrams
 // is needed for the warning.
 bool udp_strangers_drop(udp_strangers_t *strangers, udp_drop_t kind, const udp_sockaddr_t *from);
+
+// As udp_stats_publish.
+void udp_strangers_publish(const udp_strangers_t *strangers, struct gasnetx_counters *sum);
 
 // ---- printing ----
 

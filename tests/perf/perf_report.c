@@ -89,16 +89,22 @@ static void report_status(const char *test, const char *field)
         aq_perf_report(test, 0, value, "KB");
 }
 
-#ifdef GASNETX_TRAFFIC
+#ifdef GASNETX_COUNTERS
 void aq_perf_report_frames(const char *test, size_t bytes)
 {
     static uint64_t last_frames, last_packets;
+    const volatile gasnetx_counters_t *counters;
     uint64_t frames, packets;
     char name[64];
 
     if (!aq_perf_options.frames)
         return;
-    gasnetx_traffic(&frames, &packets);
+    counters = gasnetx_Counters(GEX_EP_INVALID);
+    if (!counters)
+        return;
+    gasnetx_Counters_Update();
+    frames = gasnetx_counter(&counters->frames_sent);
+    packets = gasnetx_counter(&counters->packets_sent);
     if (test && packets > last_packets) {
         snprintf(name, sizeof name, "%s-frames", test);
         aq_perf_report(name, bytes,
