@@ -65,6 +65,34 @@ at_endpoint()
         npam_many npam_cancel npam_immediate barrier_am barrier_serves blockuntil
 }
 
+# Measures with $1 threads of each rank and endpoints $2; the other words start the job. Each test has
+# its figures, all above 0, and the title names the threads.
+perf_threads()
+{
+    local threads=$1 endpoints=$2 rows
+    shift 2
+    "$@" gasnet_perf_par --threads "$threads" --endpoints "$endpoints" --iters 20 --time 0.001 --size 8,64 >messages ||
+        return
+    cat messages
+    grep -q "^gasnet_perf: conduit .*, ranks [0-9]*, threads $threads, endpoints $endpoints\$" messages || return
+    rows=$(awk 'NR > 2 && $3 > 0 { print $1, $2 }' messages | sort | tr '\n' ',')
+    [ "$rows" = "am-flood 0,am-flood-sum 0,am-short 0,am-short-sum 0,get 64,get 8,get-rate 64,get-rate 8,\
+get-sum 64,get-sum 8,put 64,put 8,put-rate 64,put-rate 8,put-sum 64,put-sum 8," ] || {
+        echo "These rows are not those of the tests with threads: $rows"
+        return 1
+    }
+}
+
+# perf_refuses WHY PROGRAM ...: the program ends with code 2 and a message that contains WHY.
+perf_refuses()
+{
+    local why=$1 code=0
+    shift
+    gasnetrun_smp -n 2 "$@" >messages 2>&1 || code=$?
+    cat messages
+    [ "$code" = 2 ] && grep -qF -- "$why" messages
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()

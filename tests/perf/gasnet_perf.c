@@ -10,6 +10,7 @@ const aq_perf_test_t aq_perf_tests[] = {
     {.name = "am-short",
      .part = AQ_PERF_PAIR,
      .lead = aq_perf_short,
+     .by_thread = aq_perf_thread_short,
      .about = "round trip of a short request and its reply, us"},
     {.name = "am-medium",
      .part = AQ_PERF_PAIR,
@@ -31,26 +32,33 @@ const aq_perf_test_t aq_perf_tests[] = {
     {.name = "am-flood",
      .part = AQ_PERF_PAIR,
      .lead = aq_perf_flood,
+     .by_thread = aq_perf_thread_flood,
      .about = "short requests one way until the last one is acknowledged, us each"},
     {.name = "put",
      .part = AQ_PERF_PAIR,
      .sizes = SIZES,
      .lead = aq_perf_put,
+     .by_thread = aq_perf_thread_put,
      .about = "blocking put, us"},
     {.name = "get",
      .part = AQ_PERF_PAIR,
      .sizes = SIZES,
      .lead = aq_perf_get,
+     .by_thread = aq_perf_thread_get,
      .about = "blocking get, us"},
     {.name = "put-rate",
      .part = AQ_PERF_PAIR,
      .sizes = "8",
      .lead = aq_perf_put_rate,
+     .by_thread = aq_perf_thread_put_rate,
+     .window = AQ_PERF_RATE_WINDOW,
      .about = "NBI puts, 64 between waits, M/s (millions per second)"},
     {.name = "get-rate",
      .part = AQ_PERF_PAIR,
      .sizes = "8",
      .lead = aq_perf_get_rate,
+     .by_thread = aq_perf_thread_get_rate,
+     .window = AQ_PERF_RATE_WINDOW,
      .about = "NBI gets, 64 between waits, M/s"},
     {.name = "put-bw",
      .part = AQ_PERF_PAIR,
@@ -170,10 +178,10 @@ static aq_perf_sizes_t sizes_of(const aq_perf_test_t *test)
     return sizes;
 }
 
-/* The size of half a segment that all tests need, in bytes. */
+/* The size of half a segment that each test needs, or each thread of it, in bytes. */
 static size_t largest_room(void)
 {
-    size_t largest = 1;
+    size_t largest = aq_perf_options.threads ? 64 * AQ_PERF_RATE_WINDOW : 1;
 
     for (size_t t = 0; t < aq_perf_options.ntests; t++) {
         const aq_perf_test_t *test = aq_perf_options.tests[t];
@@ -187,22 +195,43 @@ static size_t largest_room(void)
     return largest;
 }
 
+/* The same for half of the segment that all threads share. */
+static size_t shared_room(void)
+{
+    const aq_perf_options_t *o = &aq_perf_options;
+
+    if (o->own)
+        return 1;
+    return largest_room() * (o->threads ? o->threads : 1);
+}
+
 static void lead_size(const aq_perf_test_t *test, size_t bytes)
 {
     aq_perf_report_frames(NULL, 0);
-    if (test->each)
+    if (aq_perf_options.threads)
+        aq_perf_threads_lead(test, bytes);
+    else if (test->each)
         aq_perf_report(test->name, bytes, 1e6 * aq_perf_together_measure(test->each, bytes), "us");
     else
         test->lead(bytes);
     aq_perf_report_frames(test->name, bytes);
 }
 
+static size_t size_limit(const aq_perf_test_t *test)
+{
+    if (aq_perf_options.threads)
+        return aq_perf_thread_limit();
+    return test->limit ? test->limit() : aq_perf_job.half;
+}
+
 static void lead_test(const aq_perf_test_t *test)
 {
     aq_perf_sizes_t sizes = sizes_of(test);
-    size_t limit = test->limit ? test->limit() : aq_perf_job.half;
+    size_t limit = size_limit(test);
 
     aq_perf_phase_open();
+    if (aq_perf_options.threads)
+        aq_perf_threads_start();
     for (size_t s = 0; s < sizes.count; s++) {
         if (sizes.bytes[s] <= limit)
             lead_size(test, sizes.bytes[s]);
@@ -212,6 +241,8 @@ static void lead_test(const aq_perf_test_t *test)
     }
     if (test->each)
         aq_perf_together_close();
+    if (aq_perf_options.threads)
+        aq_perf_threads_end();
     aq_perf_phase_close();
 }
 
@@ -234,6 +265,8 @@ static void run_test(const aq_perf_test_t *test)
         aq_perf_phase_sleep(phase);
     else if (test->each)
         aq_perf_together_follow(test->each);
+    else if (aq_perf_options.threads)
+        aq_perf_threads_serve(phase);
     else if (test->follow)
         test->follow(phase);
     aq_perf_phase_serve(phase); /* until rank 0 closes the phase */
@@ -260,6 +293,8 @@ static void set_up_all(void)
     for (size_t t = 0; t < aq_perf_options.ntests; t++)
         if (aq_perf_options.tests[t]->set_up)
             aq_perf_options.tests[t]->set_up();
+    if (aq_perf_options.threads)
+        aq_perf_thread_set_up(largest_room());
     aq_perf_job_barrier();
 }
 
@@ -289,7 +324,7 @@ int main(int argc, char **argv)
             list_tests();
         aq_perf_job_exit(0);
     }
-    aq_perf_job_attach(largest_room());
+    aq_perf_job_attach(shared_room());
     if (lead_rank) {
         aq_perf_report_title();
         if (aq_perf_options.memory)

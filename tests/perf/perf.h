@@ -9,6 +9,8 @@
  *   perf_measure.c   warm-up, batches, median
  *   perf_report.c    the table, JSON, memory figures
  *   perf_together.c  tests in which every rank takes part
+ *   perf_threads.c   tests by several threads (--threads)
+ *   perf_thread.c    what one thread of such a test does, and its endpoint
  *   perf_am.c perf_rma.c perf_vis.c perf_atomic.c perf_barrier.c perf_coll.c perf_raw.c   the tests
  *
  * Rank 0 measures, and its peer is rank 1 (itself in a job of one rank). A phase is one test with
@@ -29,13 +31,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32 };
+enum { AQ_PERF_MAX_SIZES = 32, AQ_PERF_MAX_TESTS = 32, AQ_PERF_MAX_THREADS = 1000 };
 
 /* Runs a batch of n operations of so many bytes each; returns its seconds. */
 typedef double (*aq_perf_batch_t)(size_t bytes, unsigned long n);
 
 /* Runs n operations of so many bytes each, on every rank. */
 typedef void (*aq_perf_each_t)(size_t bytes, unsigned long n);
+
+typedef struct aq_perf_thread aq_perf_thread_t;
+
+/* Runs n operations of so many bytes each, in one of the threads of --threads. */
+typedef void (*aq_perf_by_thread_t)(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
 
 typedef enum aq_perf_part {
     AQ_PERF_ALONE, /* rank 0; all other ranks sleep */
@@ -46,13 +53,16 @@ typedef enum aq_perf_part {
 typedef struct aq_perf_test {
     const char *name;
     aq_perf_part_t part;
-    const char *sizes;        /* the sizes unless --size is given; NULL: the test has none */
-    size_t (*limit)(void);    /* the largest legal size; NULL: half the segment */
-    size_t (*room)(size_t);   /* bytes of half a segment that a size needs; NULL: the size */
-    void (*set_up)(void);     /* every rank calls it before the first test; NULL: no call */
-    aq_perf_each_t each;      /* every rank runs it, in a test of all ranks; else NULL */
-    void (*lead)(size_t);     /* rank 0 runs it for one size */
-    void (*follow)(unsigned); /* the peer runs it in that phase; NULL: the peer serves */
+    const char *sizes;             /* the sizes unless --size is given; NULL: the test has none */
+    size_t (*limit)(void);         /* the largest legal size; NULL: half the segment */
+    size_t (*room)(size_t);        /* bytes of half a segment that a size needs; NULL: the size */
+    void (*set_up)(void);          /* every rank calls it before the first test; NULL: no call */
+    aq_perf_each_t each;           /* every rank runs it, in a test of all ranks; else NULL */
+    void (*lead)(size_t);          /* rank 0 runs it for one size */
+    void (*follow)(unsigned);      /* the peer runs it in that phase; NULL: the peer serves */
+    aq_perf_by_thread_t by_thread; /* each thread runs it; NULL: no test for threads */
+    unsigned
+        window; /* > 0: by_thread makes so many operations of each, and the rate is the result */
     const char *about;
 } aq_perf_test_t;
 
@@ -66,7 +76,9 @@ typedef struct aq_perf_options {
     unsigned long iters; /* operations in a batch; 0: as many as fit in `seconds` */
     double seconds;      /* for the batches of one measurement */
     aq_perf_sizes_t sizes;
-    size_t blocks; /* of a non-contiguous operation */
+    size_t blocks;    /* of a non-contiguous operation */
+    unsigned threads; /* of each rank that takes part; 0: neither --threads nor --endpoints */
+    bool own;         /* each thread has an endpoint */
     size_t ntests;
     const aq_perf_test_t *tests[AQ_PERF_MAX_TESTS];
 } aq_perf_options_t;
@@ -102,7 +114,11 @@ enum aq_perf_handler {
     AQ_PERF_FLOOD_GOAL,
     AQ_PERF_SHORT_BACK,
     AQ_PERF_MEDIUM_BACK,
-    AQ_PERF_LONG_BACK
+    AQ_PERF_LONG_BACK,
+    AQ_PERF_THREAD_SHORT,
+    AQ_PERF_THREAD_FLOOD,
+    AQ_PERF_THREAD_FLOOD_END,
+    AQ_PERF_THREAD_BACK
 };
 
 /* perf_options.c: returns false, with a message in `why`, if the command line is wrong. `room` is
@@ -110,6 +126,7 @@ enum aq_perf_handler {
 bool aq_perf_options_parse(int argc, char **argv, char *why, size_t room);
 bool aq_perf_sizes_parse(const char *text, aq_perf_sizes_t *sizes);
 void aq_perf_help(void);
+const char *aq_perf_endpoints(void); /* the word of --endpoints */
 
 /* perf_job.c */
 void aq_perf_job_init(int *argc, char ***argv);
@@ -126,6 +143,27 @@ void aq_perf_phase_sleep(unsigned k); /* others: poll, with pauses, until phase 
 /* perf_measure.c */
 double aq_perf_now(void);
 double aq_perf_measure(aq_perf_batch_t batch, size_t bytes); /* median seconds per operation */
+
+/* perf_threads.c */
+void aq_perf_threads_lead(const aq_perf_test_t *test, size_t bytes); /* rank 0: measures, reports */
+void aq_perf_threads_start(void);           /* rank 0: starts the threads, which wait */
+void aq_perf_threads_end(void);             /* rank 0 */
+void aq_perf_threads_serve(unsigned phase); /* peer: all threads poll until the phase is closed */
+
+/* perf_thread.c: the threads of this rank, from 0 to aq_perf_options.threads - 1. */
+/* Every rank calls it once, with the bytes of the largest put or get. Ends the job if the threads
+ * cannot have endpoints. */
+void aq_perf_thread_set_up(size_t room);
+aq_perf_thread_t *aq_perf_thread_at(unsigned index);
+void aq_perf_thread_bind(aq_perf_thread_t *thread); /* the calling thread, to its endpoint */
+void aq_perf_thread_unbind(void);
+size_t aq_perf_thread_limit(void); /* the largest size of a put or get in bytes */
+void aq_perf_thread_short(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
+void aq_perf_thread_flood(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
+void aq_perf_thread_put(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
+void aq_perf_thread_get(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
+void aq_perf_thread_put_rate(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
+void aq_perf_thread_get_rate(aq_perf_thread_t *thread, size_t bytes, unsigned long n);
 
 /* perf_together.c */
 void aq_perf_together_register(void);
@@ -155,6 +193,7 @@ void aq_perf_reqreq_follow(unsigned phase);
 void aq_perf_flood(size_t bytes);
 
 /* perf_rma.c */
+enum { AQ_PERF_RATE_WINDOW = 64 }; /* operations between two waits, for a rate */
 void aq_perf_put(size_t bytes);
 void aq_perf_get(size_t bytes);
 void aq_perf_put_rate(size_t bytes);

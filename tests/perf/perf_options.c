@@ -13,7 +13,8 @@ aq_perf_options_t aq_perf_options = {.seconds = 0.2, .blocks = 256};
 
 static const char *const usage =
     "usage: gasnet_perf [TEST...] [--size N[,N...]] [--blocks N] [--iters N]\n"
-    "                   [--time SECONDS] [--json] [--memory] [--frames] [--list] [--help]\n\n"
+    "                   [--time SECONDS] [--threads T] [--endpoints shared|own]\n"
+    "                   [--json] [--memory] [--frames] [--list] [--help]\n\n"
     "Runs the named tests, or all. Rank 0 measures with rank 1 (with itself in a job of one);\n"
     "other ranks sleep, except in collectives. A measurement is a warm-up and at least 7 batches\n"
     "of operations; the median of the batches is reported.\n\n"
@@ -22,6 +23,11 @@ static const char *const usage =
     "  --json          one object per line instead of a table\n"
     "  --iters N       operations in a batch, instead of as many as fit in the time\n"
     "  --time SECONDS  for the batches of one measurement (0.2)\n"
+    "  --threads T     threads of rank 0 and of its peer; thread i works with thread i. NAME is "
+    "the\n"
+    "                  time in each thread, NAME-sum the rate of all. Above 1 only in a program\n"
+    "                  that was compiled with GASNET_PAR, such as gasnet_perf_par\n"
+    "  --endpoints E   shared: all threads use one endpoint (the default); own: one for each\n"
     "  --memory        the memory of the runtime on rank 0 before the first message, in KB; with\n"
     "                  a TEST also the cost of peers after the tests\n"
     "  --frames        after each test, the number of messages, puts and gets per packet\n"
@@ -106,6 +112,32 @@ static bool parse_blocks(const char *text)
     return *text >= '0' && *text <= '9' && *end == '\0' && !errno && blocks >= 1 && blocks <= 65536;
 }
 
+static bool parse_threads(const char *text)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long threads = strtoul(text, &end, 10);
+    aq_perf_options.threads = (unsigned)threads;
+    return *text >= '0' && *text <= '9' && *end == '\0' && !errno && threads >= 1 &&
+           threads <= AQ_PERF_MAX_THREADS;
+}
+
+static const char *const endpoint_words[] = {"shared", "own"};
+
+const char *aq_perf_endpoints(void)
+{
+    return endpoint_words[aq_perf_options.own];
+}
+
+static bool parse_endpoints(const char *text)
+{
+    aq_perf_options.own = strcmp(text, endpoint_words[1]) == 0;
+    if (!aq_perf_options.threads)
+        aq_perf_options.threads = 1;
+    return aq_perf_options.own || strcmp(text, endpoint_words[0]) == 0;
+}
+
 static bool parse_seconds(const char *text)
 {
     char *end;
@@ -131,8 +163,11 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
     } values[] = {{"--size", "1 to 32 numbers of bytes, from 1 to 1024M, such as 8,64K,1M"},
                   {"--iters", "a number from 1 to 1000000000"},
                   {"--blocks", "a number from 1 to 65536"},
-                  {"--time", "seconds, above 0 and up to 3600"}};
-    bool (*const parse[])(const char *) = {parse_sizes, parse_iters, parse_blocks, parse_seconds};
+                  {"--time", "seconds, above 0 and up to 3600"},
+                  {"--threads", "a number from 1 to 1000"},
+                  {"--endpoints", "shared or own"}};
+    bool (*const parse[])(const char *) = {parse_sizes,   parse_iters,   parse_blocks,
+                                           parse_seconds, parse_threads, parse_endpoints};
 
     for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
         if (strcmp(option, values[v].option) != 0)
@@ -144,9 +179,35 @@ static bool parse_value(const char *option, const char *text, char *why, size_t 
     }
     return set_error(
         why, room,
-        "there is no option \"%s\"; the options are --size, --blocks, --iters, --time, --json, "
-        "--memory, --frames, --list and --help",
+        "there is no option \"%s\"; the options are --size, --blocks, --iters, --time, "
+        "--threads, --endpoints, --json, --memory, --frames, --list and --help",
         option);
+}
+
+/* Whether this program can have the threads, and the tests that are named can use them. */
+static bool check_threads(char *why, size_t room)
+{
+    const aq_perf_options_t *o = &aq_perf_options;
+
+#ifndef GASNET_PAR
+    if (o->threads > 1)
+        return set_error(why, room,
+                         "--threads %u needs a program that was compiled with GASNET_PAR, and this "
+                         "one was not: run gasnet_perf_par",
+                         o->threads);
+#endif
+    if (o->own && o->threads >= GASNET_MAXEPS)
+        return set_error(why, room,
+                         "--endpoints own needs %u endpoints, and this GASNet has at most %d: use "
+                         "--endpoints shared",
+                         o->threads + 1, (int)GASNET_MAXEPS);
+    for (size_t t = 0; t < o->ntests; t++)
+        if (!o->tests[t]->by_thread)
+            return set_error(why, room,
+                             "the test %s cannot use --threads or --endpoints; am-short, am-flood, "
+                             "put, get, put-rate and get-rate can",
+                             o->tests[t]->name);
+    return true;
 }
 
 static bool unknown_test(const char *name, char *why, size_t room)
@@ -212,6 +273,7 @@ bool aq_perf_options_parse(int argc, char **argv, char *why, size_t room)
     }
     if (o->ntests == 0 && !o->memory)
         for (const aq_perf_test_t *test = aq_perf_tests; test->name; test++)
-            o->tests[o->ntests++] = test;
-    return true;
+            if (test->by_thread || !o->threads)
+                o->tests[o->ntests++] = test;
+    return !o->threads || check_threads(why, room);
 }

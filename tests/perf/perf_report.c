@@ -31,7 +31,10 @@ void aq_perf_report_title(void)
 {
     if (aq_perf_options.json)
         return;
-    printf("gasnet_perf: conduit %s, ranks %u\n", aq_perf_conduit(), (unsigned)aq_perf_job.size);
+    printf("gasnet_perf: conduit %s, ranks %u", aq_perf_conduit(), (unsigned)aq_perf_job.size);
+    if (aq_perf_options.threads)
+        printf(", threads %u, endpoints %s", aq_perf_options.threads, aq_perf_endpoints());
+    putchar('\n');
     printf("%-20s %10s %14s  %s\n", "test", "bytes", "value", "unit");
     fflush(stdout);
 }
@@ -47,15 +50,24 @@ static void format_value(double value, char text[32])
         snprintf(text, 32, aq_perf_options.json ? "%.6g" : "%.4f", value);
 }
 
+static void report_json(const char *test, size_t bytes, const char *value, const char *unit)
+{
+    printf("{\"conduit\":\"%s\",\"ranks\":%u,\"test\":\"%s\",\"bytes\":%zu,\"value\":%s,"
+           "\"unit\":\"%s\"",
+           aq_perf_conduit(), (unsigned)aq_perf_job.size, test, bytes, value, unit);
+    if (aq_perf_options.threads)
+        printf(",\"threads\":%u,\"endpoints\":\"%s\"", aq_perf_options.threads,
+               aq_perf_endpoints());
+    puts("}");
+}
+
 void aq_perf_report(const char *test, size_t bytes, double value, const char *unit)
 {
     char text[32];
 
     format_value(value, text);
     if (aq_perf_options.json)
-        printf("{\"conduit\":\"%s\",\"ranks\":%u,\"test\":\"%s\",\"bytes\":%zu,\"value\":%s,"
-               "\"unit\":\"%s\"}\n",
-               aq_perf_conduit(), (unsigned)aq_perf_job.size, test, bytes, text, unit);
+        report_json(test, bytes, text, unit);
     else
         printf("%-20s %10zu %14s  %s\n", test, bytes, text, unit);
     fflush(stdout);

@@ -1,7 +1,7 @@
 /* Put and get: blocking latency, NBI rate, NBI bandwidth. */
 #include "perf.h"
 
-enum { RATE_WINDOW = 64, BW_WINDOW = 16 }; /* operations between two waits */
+enum { BW_WINDOW = 16 }; /* operations between two waits, for a bandwidth */
 
 static double put_batch(size_t bytes, unsigned long n)
 {
@@ -53,12 +53,12 @@ static double get_windows(size_t bytes, unsigned long n, unsigned window)
 
 static double put_rate_batch(size_t bytes, unsigned long n)
 {
-    return put_windows(bytes, n, RATE_WINDOW);
+    return put_windows(bytes, n, AQ_PERF_RATE_WINDOW);
 }
 
 static double get_rate_batch(size_t bytes, unsigned long n)
 {
-    return get_windows(bytes, n, RATE_WINDOW);
+    return get_windows(bytes, n, AQ_PERF_RATE_WINDOW);
 }
 
 static double put_bw_batch(size_t bytes, unsigned long n)
@@ -83,7 +83,7 @@ void aq_perf_get(size_t bytes)
 
 static void report_rate(const char *test, aq_perf_batch_t batch, size_t bytes)
 {
-    aq_perf_report(test, bytes, 1e-6 * RATE_WINDOW / aq_perf_measure(batch, bytes), "M/s");
+    aq_perf_report(test, bytes, 1e-6 * AQ_PERF_RATE_WINDOW / aq_perf_measure(batch, bytes), "M/s");
 }
 
 static void report_bw(const char *test, aq_perf_batch_t batch, size_t bytes)
