@@ -14,27 +14,45 @@
 #include "job.h"
 #include "window.h"
 
-enum { TELLERS = 8 };
+enum {
+    TELLERS = 8,
+    WAITS = 64, // further threads share the places of the first ones
+};
 
-static struct {
-    atomic_bool on;
+// What a thread waits for; each in a cache line of its own. Never freed: a handler of a signal
+// reads it.
+typedef struct report_wait {
+    _Alignas(64) atomic_bool on;
     _Atomic(gex_Event_t) event;
     _Atomic int64_t room_to;
-} waiting;
+} report_wait_t;
+
+static report_wait_t waits[WAITS];
+static atomic_uint wait_count; // threads that have waited
 
 static void (*tellers[TELLERS])(void);
 static unsigned teller_count;
 
+// Returns the place of this thread.
+static report_wait_t *own_wait(void)
+{
+    static _Thread_local report_wait_t *own __attribute__((tls_model("initial-exec")));
+    if (!own)
+        own = &waits[atomic_fetch_add_explicit(&wait_count, 1, memory_order_relaxed) % WAITS];
+    return own;
+}
+
 void aq_report_wait(gex_Event_t event, int64_t room_to)
 {
-    atomic_store_explicit(&waiting.event, event, memory_order_relaxed);
-    atomic_store_explicit(&waiting.room_to, room_to, memory_order_relaxed);
-    atomic_store_explicit(&waiting.on, true, memory_order_release);
+    report_wait_t *wait = own_wait();
+    atomic_store_explicit(&wait->event, event, memory_order_relaxed);
+    atomic_store_explicit(&wait->room_to, room_to, memory_order_relaxed);
+    atomic_store_explicit(&wait->on, true, memory_order_release);
 }
 
 void aq_report_go_on(void)
 {
-    atomic_store_explicit(&waiting.on, false, memory_order_release);
+    atomic_store_explicit(&own_wait()->on, false, memory_order_release);
 }
 
 void aq_report_add(void (*tell)(void))
@@ -59,27 +77,36 @@ static void describe_event(gex_Event_t event, char *text, size_t room)
     }
 }
 
-static void tell_wait(void)
+// Returns whether the thread of this place waits.
+static bool tell_wait(const report_wait_t *wait)
 {
-    const bool on = atomic_load_explicit(&waiting.on, memory_order_acquire);
-    const int64_t room_to = atomic_load_explicit(&waiting.room_to, memory_order_relaxed);
-    const gex_Event_t event = atomic_load_explicit(&waiting.event, memory_order_relaxed);
+    const bool on = atomic_load_explicit(&wait->on, memory_order_acquire);
+    const int64_t room_to = atomic_load_explicit(&wait->room_to, memory_order_relaxed);
+    const gex_Event_t event = atomic_load_explicit(&wait->event, memory_order_relaxed);
     char text[256];
-    if (!on) {
-        aq_log_notice("report: waits for nothing in the library, or for a condition of the client");
-    } else if (room_to >= 0) {
+    if (on && room_to >= 0) {
         aq_log_notice("report: waits for room to send to rank %" PRId64, room_to);
-    } else {
+    } else if (on) {
         describe_event(event, text, sizeof text);
         aq_log_notice("report: waits for an event (pending: %s)", text);
     }
+    return on;
+}
+
+static void tell_waits(void)
+{
+    unsigned on = 0;
+    for (unsigned i = 0; i < WAITS; i++)
+        on += tell_wait(&waits[i]);
+    if (!on)
+        aq_log_notice("report: waits for nothing in the library, or for a condition of the client");
 }
 
 static void on_report_signal(int number)
 {
     const int saved = errno;
     (void)number;
-    tell_wait();
+    tell_waits();
     for (unsigned i = 0; i < teller_count; i++)
         tellers[i]();
     for (unsigned i = 0; i < aq_job.conduit_count; i++)

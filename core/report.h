@@ -1,6 +1,5 @@
 // When a signal arrives (GASNET_REPORT_SIGNAL), prints on standard error what this process waits
-// for, to diagnose a job that hangs. If several threads wait, the report is about the wait that
-// began last.
+// for, to diagnose a job that hangs: a line for each thread that waits.
 #ifndef AQ_REPORT_H
 #define AQ_REPORT_H
 
@@ -8,8 +7,8 @@
 
 #include "gasnetex_core.h"
 
-// Mark the beginning of a wait for an event (or NULL) or for room to send to a rank (or -1), and
-// its end.
+// Mark the beginning of a wait of this thread for an event (or NULL) or for room to send to a rank
+// (or -1), and its end.
 void aq_report_wait(gex_Event_t event, int64_t room_to);
 void aq_report_go_on(void);
 
