@@ -380,8 +380,9 @@ typedef struct aq_conduit_ops {
 
 #define AQ_SCRATCH_BYTES ((size_t)64 << 10)
 
-// Bytes without access that share_segments leaves on both sides of each segment that it maps, if the
-// address space has room for them, so that an access outside of a segment is found (core/fault.h).
+// Bytes without access that share_segments leaves on both sides of each segment that it maps, if
+// the address space has room for them, so that an access outside of a segment is found
+// (core/fault.h).
 #define AQ_SEGMENT_GUARD ((size_t)16 << 20)
 
 // Name under which a module (NAME.so in $libdir/gasnet or GASNET_MODULE_PATH) exports its table.
