@@ -93,6 +93,15 @@ perf_refuses()
     [ "$code" = 2 ] && grep -qF -- "$why" messages
 }
 
+# Runs all subtests about counters; the words start the conformance program.
+counting()
+{
+    local subtests
+    subtests=$(conform-seq --list | awk '/^counters_/ { print $1 }')
+    # shellcheck disable=SC2086
+    "$@" $subtests
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()

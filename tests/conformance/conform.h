@@ -129,6 +129,7 @@ extern const conform_test_t conform_npam_tests[];
 extern const conform_test_t conform_rma_tests[];
 extern const conform_test_t conform_event_tests[];
 extern const conform_test_t conform_barrier_tests[];
+extern const conform_test_t conform_counters_tests[];
 extern const conform_test_t conform_endpoint_tests[];
 extern const conform_test_t conform_window_tests[];
 extern const conform_test_t conform_sync_tests[];

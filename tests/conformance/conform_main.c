@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const conform_test_t *const test_tables[] = {
-    conform_endpoint_tests,   conform_window_tests,
+    conform_counters_tests,   conform_endpoint_tests,    conform_window_tests,
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
 #else
