@@ -35,10 +35,16 @@ static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
                           flags);
 }
 
+// The library puts and gets in this way, too.
+static bool is_of_client(const aq_am_t *am)
+{
+    return am->handler >= GEX_AM_INDEX_BASE;
+}
+
 int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
     const int refused = send_request(route, jobrank, am, flags);
-    if (!refused)
+    if (!refused && is_of_client(am))
         aq_am_count_sent(route.from, aq_am_count_of(am), am->nbytes);
     return refused;
 }
@@ -46,7 +52,7 @@ int aq_am_request_routed(aq_route_t route, uint32_t jobrank, const aq_am_t *am, 
 int aq_am_reply_routed(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
 {
     const int refused = send_reply(token, am, flags);
-    if (!refused)
+    if (!refused && is_of_client(am))
         aq_am_count_sent(token->route.to, aq_am_count_of(am), am->nbytes);
     return refused;
 }
