@@ -375,6 +375,29 @@ ibv_connections()
         counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' -n 4 conform-par --threads 4 am_flood_short
 }
 
+# Windows: messages between further endpoints travel through queue pairs of their own. First between
+# all pairs of three endpoints of each rank, then one endpoint for each of four threads, then the
+# subtests at the last endpoint.
+ibv_windows()
+{
+    local to=' in all: connected to' by='.* received'
+    counters_say 6 ", endpoint [1-3]$to 3 peers by 3 queue pairs,$by [1-9]" \
+        -n 2 conform-par --repeat 3 endpoint_am endpoint_long &&
+        counters_say 8 ", endpoint [1-4]$to 1 peers by 1 queue pairs,$by [1-9]" \
+            -n 2 conform-par --threads 4 --repeat 2 endpoint_threads &&
+        at_endpoint 1023 counters_say 2 ", endpoint 1023$to 1 peers by 1 queue pairs,$by [0-9]{4}" \
+            -n 2 conform-seq
+}
+
+# With so little lockable memory that endpoint 0 gets its buffers and windows do not, a rank says so,
+# and the messages travel with those of endpoint 0.
+ibv_no_window()
+{
+    GASNET_STATS=1 ibv_with_memlock 2400000 gasnetrun_ibv -n 2 conform-par --repeat 2 endpoint_am 2>messages || return
+    cat messages
+    grep -q 'endpoint [1-3] gets no window over conduit ibv' messages && ! grep -q ', endpoint [1-3] in all' messages
+}
+
 # What gasnet_perf --memory prints about conduit ibv: rank 0 of 6 is connected to the ranks that it
 # contacted, or that contacted it, at the start, which rank 3 did not. A connection takes at most 16
 # KiB, and a rank that was never contacted 32 bytes.

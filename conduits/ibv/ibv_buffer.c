@@ -106,7 +106,7 @@ static aq_status_t slab_register(aq_ibv_buffers_t *buffers, aq_ibv_limits_t *lim
     if (boot)
         return aq_boot_agree(boot, count ? AQ_OK : AQ_ERR_RESOURCE, count ? "" : why);
     if (!count)
-        aq_log_error("%s", why);
+        aq_log_warn("%s", why);
     return count ? AQ_OK : AQ_ERR_RESOURCE;
 }
 

@@ -51,6 +51,7 @@ static void receivers_join(aq_ibv_conduit_t *ibv)
     ibv->rings.peers = &ibv->peers;
     ibv->rings.sender = &ibv->sender;
     receiver->env = ibv->base.env;
+    receiver->window = ibv->base.endpoint ? &ibv->base : NULL;
     receiver->limits = &ibv->limits;
     receiver->peers = &ibv->peers;
     receiver->buffers = &ibv->buffers;
@@ -268,16 +269,20 @@ static bool window_furnish(aq_ibv_end_t *end)
 {
     aq_ibv_conduit_t *window =
         (aq_ibv_conduit_t *)(void *)((char *)end - offsetof(aq_ibv_conduit_t, end));
-    aq_ibv_sleeper_t *sleeper = &window->sleeper;
-    const bool thread = aq_ibv_sleeper_wants_thread(sleeper, window->base.env->threads);
+    // There is no receive thread: the core opens no windows with GASNET_RCV_THREAD.
     aq_status_t status =
-        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits, thread);
+        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits, false);
     if (status == AQ_OK)
         status = aq_ibv_parts_open(window);
     if (status == AQ_OK)
-        status = aq_ibv_sleeper_open(sleeper);
+        status = aq_ibv_sleeper_open(&window->sleeper);
     end->furnish = NULL;
     end->failed = status != AQ_OK;
+    if (end->failed)
+        aq_log_warn(
+            "endpoint %u gets no window over conduit ibv: its messages travel with those of "
+            "endpoint 0",
+            window->base.endpoint);
     return status == AQ_OK;
 }
 
@@ -358,13 +363,12 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
                      left - slabs);
 }
 
-// What an endpoint does at the end before the connector ends.
-static void endpoint_finish(aq_ibv_conduit_t *ibv)
+static void print_all_counters(const aq_ibv_conduit_t *ibv)
 {
-    if (aq_settings_bool(AQ_SET_STATS) && atomic_load(&ibv->peers.count) >= !!ibv->base.endpoint)
-        print_counters(ibv);
-    if (ibv->base.env->boot->exit_stays_here)
-        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
+    print_counters(ibv);
+    for (aq_ibv_conduit_t *window = ibv->shared->windows; window; window = window->next)
+        if (atomic_load(&window->peers.count))
+            print_counters(window);
 }
 
 // Queue pairs and what they use end with the process: other threads may still use them, and a peer
@@ -372,14 +376,12 @@ static void endpoint_finish(aq_ibv_conduit_t *ibv)
 void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_shared_t *shared = ibv->shared;
-    aq_ibv_conduit_t *const windows = shared->windows;
-    endpoint_finish(ibv);
-    for (aq_ibv_conduit_t *window = windows; window; window = window->next)
-        endpoint_finish(window);
+    if (aq_settings_bool(AQ_SET_STATS))
+        print_all_counters(ibv);
+    if (ibv->base.env->boot->exit_stays_here)
+        aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
     aq_ibv_connector_stop(&shared->connector);
     aq_ibv_sleeper_stop_thread(&ibv->sleeper);
-    for (aq_ibv_conduit_t *window = windows; window; window = window->next)
-        aq_ibv_sleeper_stop_thread(&window->sleeper);
     if (!aq_ibv_keys_quit(&shared->keys))
         return;
     if (AQ_CHECKS)

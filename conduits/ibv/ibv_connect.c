@@ -25,7 +25,7 @@ enum {
 };
 
 // Why a request was refused, in one byte of the refusal.
-enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED_NO_ENDPOINT };
+enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED_NO_WINDOW };
 
 // ---- both sides ----
 
@@ -276,6 +276,10 @@ static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     link->id = NULL;
     if (refused && reason[0] == REFUSED_MINE_COUNTS)
         return true; // the peer's own request is on its way, or here
+    if (refused && reason[0] == REFUSED_NO_WINDOW) { // which the peer has logged
+        link_set_state(connector, link, AQ_IBV_FAILED);
+        return true;
+    }
     if (link->conn.tries < AQ_IBV_CALLS_MOST && !(refused && reason[0] == REFUSED_STRANGER)) {
         link_set_state(connector, link, AQ_IBV_IDLE); // the thread that waits calls again
         return true;
@@ -344,10 +348,14 @@ static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event
     }
     aq_ibv_end_t *end = connector->ends[theirs.to_endpoint];
     if (!end || !theirs.endpoint != !theirs.to_endpoint) {
-        request_refuse(event->id, REFUSED_NO_ENDPOINT);
+        request_refuse(event->id, REFUSED_NO_WINDOW);
         return true;
     }
     aq_ibv_peer_t *link = link_get(end, theirs.rank, theirs.endpoint);
+    if (!link && theirs.to_endpoint) {
+        request_refuse(event->id, REFUSED_NO_WINDOW);
+        return true;
+    }
     if (link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce)) {
         request_refuse(event->id, REFUSED_STRANGER);
         return true;

@@ -280,9 +280,13 @@ static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8
                          bool by_ring)
 {
     const aq_ibv_head_t *head = (const aq_ibv_head_t *)(const void *)message;
-    // No link: a request may overtake the news that the connection is ready, and the core waits for
-    // that before it replies.
-    const aq_return_path_t path = {.cookie = by_ring ? AQ_IBV_COOKIE_RING : 0};
+    // Endpoint 0 names no link: a request may overtake the news that the connection is ready, and
+    // the core waits for that before it replies. A window gets requests only when it is ready.
+    aq_return_path_t path = {.cookie = by_ring ? AQ_IBV_COOKIE_RING : 0};
+    if (__builtin_expect(receiver->window != NULL, 0)) {
+        path.conduit = receiver->window;
+        path.link = link;
+    }
     aq_arrival_t arrival = {
         .args = (const int32_t *)(const void *)(message + sizeof *head),
         .payload = message + aq_ibv_payload_at(head->kind, head->nargs),

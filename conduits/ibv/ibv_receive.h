@@ -25,6 +25,7 @@ typedef struct aq_ibv_queue {
 
 typedef struct aq_ibv_receiver {
     const aq_conduit_env_t *env;
+    aq_conduit_t *window; // NULL: endpoint 0
     const aq_ibv_limits_t *limits;
     const aq_ibv_peers_t *peers;
     aq_ibv_buffers_t *buffers;

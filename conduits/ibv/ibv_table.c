@@ -64,6 +64,13 @@ static aq_status_t ibv_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
     return status == AQ_OK ? aq_ibv_connect(connector, conduit->endpoint, peer, link) : status;
 }
 
+static aq_status_t ibv_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out)
+{
+    aq_ibv_conduit_t *window = aq_ibv_window_open(aq_ibv_of(conduit), endpoint);
+    *out = window ? &window->base : NULL;
+    return window ? AQ_OK : AQ_ERR_RESOURCE;
+}
+
 // ---- messages ----
 
 static aq_status_t ibv_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
@@ -202,6 +209,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .disarm = ibv_disarm,
     .wake = ibv_wake,
     .attach = ibv_attach,
+    .open_window = ibv_open_window,
     .rma = ibv_rma,
     .atomic = ibv_atomic,
     .memory_bytes = ibv_memory_bytes,

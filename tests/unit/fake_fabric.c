@@ -40,7 +40,7 @@ typedef struct device {
     unsigned waiting_count;
     aq_boot_t boot;
     aq_conduit_env_t env;
-    uint32_t self;
+    uint32_t self, rank;
 } device_t;
 
 // A queue pair of node `from`, connected to node `to`.
@@ -54,8 +54,19 @@ fake_node_t fake_nodes[FAKE_NODES];
 unsigned fake_most_buffers;
 static device_t *devices[FAKE_NODES];
 static unsigned node_count, polling_node;
+static unsigned endpoints_each; // windows of a rank; 0: nodes are ranks
 static uint32_t host_of_rank[FAKE_NODES];
 static _Atomic int32_t exit_word;
+
+static uint32_t rank_of(unsigned node)
+{
+    return endpoints_each ? node / endpoints_each : node;
+}
+
+static uint16_t endpoint_of(unsigned node)
+{
+    return endpoints_each ? (uint16_t)(1 + node % endpoints_each) : 0;
+}
 
 static bool holds_all(const void *addr, size_t nbytes)
 {
@@ -226,7 +237,13 @@ static bool node_deliver(const aq_arrival_t *arrival)
     if (arrival->reply || !arrival->args[0])
         return false;
     const aq_am_t am = {.category = AQ_AM_SHORT, .cookie = arrival->path->cookie, .reply = true};
-    while (send_am(here, arrival->source, &am) == AQ_AGAIN)
+    aq_ibv_conduit_t *ibv = fake_nodes[here].ibv;
+    aq_ibv_peer_t *link = arrival->path->link;
+    assert_ptr_equal(arrival->path->conduit, endpoints_each ? &ibv->base : NULL);
+    if (!endpoints_each)
+        link = fake_fabric_link(here, arrival->source);
+    assert_int_equal(link->rank, arrival->source);
+    while (aq_ibv_send(&ibv->sender, link, &am) == AQ_AGAIN)
         aq_ibv_poll(&fake_nodes[here].ibv->receiver, AQ_POLL_REPLIES);
     return true;
 }
@@ -245,6 +262,7 @@ static void start_device(unsigned number, bool threads)
     assert_non_null(device);
     devices[number] = device;
     device->self = number;
+    device->rank = rank_of(number);
     device->waiting = calloc(WAITING, sizeof *device->waiting);
     device->context.ops.poll_cq = poll_cq;
     device->context.ops.req_notify_cq = req_notify_cq;
@@ -254,14 +272,14 @@ static void start_device(unsigned number, bool threads)
     start_queue(&device->sent, device);
     start_queue(&device->received, device);
     device->boot = (aq_boot_t){.ops = &boot_ops,
-                               .rank = number,
-                               .size = node_count,
+                               .rank = device->rank,
+                               .size = rank_of(node_count),
                                .host_of_rank = host_of_rank,
                                .exit_word = &exit_word};
     device->env = (aq_conduit_env_t){.boot = &device->boot,
-                                     .rank = number,
-                                     .size = node_count,
-                                     .nbrhd = &device->self,
+                                     .rank = device->rank,
+                                     .size = rank_of(node_count),
+                                     .nbrhd = &device->rank,
                                      .nbrhd_size = ONLY,
                                      .threads = threads,
                                      .deliver = node_deliver,
@@ -290,8 +308,11 @@ static void start_conduit(unsigned number)
         .srq = &device->srq, .send_cq = &device->sent.cq, .receive_cq = &device->received.cq};
     ibv->shared->memory = (aq_ibv_memory_t){
         .calls = &fake_verbs_calls, .pd = &device->pd, .region_bytes = 1 << 30, .most = 1 << 30};
-    aq_ibv_limits_find(&ibv->limits, node_count - 1, device->env.threads, &can, &port);
+    aq_ibv_limits_find(&ibv->limits, rank_of(node_count) - 1, device->env.threads, &can, &port);
     ibv->limits.inline_bytes = 128;
+    ibv->base.endpoint = endpoint_of(number);
+    if (endpoints_each)
+        ibv->limits = aq_ibv_limits_of_window(&ibv->limits);
     aq_ibv_parts_join(ibv);
     assert_int_equal(aq_ibv_parts_open(ibv), AQ_OK);
     assert_true(device->in - device->out <= BUFFERS);
@@ -307,6 +328,12 @@ void fake_fabric_start(unsigned nodes, bool threads)
         start_conduit(i);
     }
     fake_fabric_clear_counts();
+}
+
+void fake_fabric_start_windows(unsigned ranks, unsigned endpoints)
+{
+    endpoints_each = endpoints;
+    fake_fabric_start(ranks * endpoints, false);
 }
 
 static void free_pairs(aq_ibv_conduit_t *ibv)
@@ -326,12 +353,13 @@ void fake_fabric_end(void)
         free(devices[i]->waiting);
         free(devices[i]);
     }
-    node_count = 0;
+    node_count = endpoints_each = 0;
 }
 
 static aq_ibv_peer_t *connect_one_way(unsigned from, unsigned to)
 {
-    aq_ibv_peer_t *link = aq_ibv_peer_get(&fake_nodes[from].ibv->peers, to, 0);
+    aq_ibv_peer_t *link =
+        aq_ibv_peer_get(&fake_nodes[from].ibv->peers, rank_of(to), endpoint_of(to));
     pair_t *pair = calloc(1, sizeof *pair);
     assert_true(link && pair);
     pair->from = from;
@@ -344,19 +372,35 @@ static aq_ibv_peer_t *connect_one_way(unsigned from, unsigned to)
     return link;
 }
 
+// What the node of a link tells the peer.
+static aq_ibv_conn_private_data_t private_data_of(unsigned node, const aq_ibv_peer_t *link)
+{
+    aq_ibv_conn_private_data_t mine = aq_ibv_own_private_data(fake_nodes[node].ibv);
+    mine.grant = (uint16_t)link->grant;
+    mine.to_endpoint = link->endpoint;
+    mine.number = (uint16_t)link->number;
+    return mine;
+}
+
+static aq_ibv_peer_t *find_link(unsigned from, unsigned to)
+{
+    aq_ibv_peer_t *link = atomic_load(&fake_nodes[from].ibv->peers.first);
+    while (link && (link->rank != rank_of(to) || link->endpoint != endpoint_of(to)))
+        link = link->next;
+    return link;
+}
+
 aq_ibv_peer_t *fake_fabric_link(unsigned from, unsigned to)
 {
-    aq_ibv_peer_t *mine = atomic_load(&fake_nodes[from].ibv->peers.by_number[to]), *theirs;
+    aq_ibv_peer_t *mine = find_link(from, to), *theirs;
     aq_ibv_conn_private_data_t private_data;
     if (mine)
         return mine;
     mine = connect_one_way(from, to);
     theirs = connect_one_way(to, from);
-    private_data = aq_ibv_own_private_data(fake_nodes[to].ibv);
-    private_data.grant = (uint16_t)theirs->grant;
+    private_data = private_data_of(to, theirs);
     aq_ibv_peer_start(&fake_nodes[from].ibv->peers, mine, &private_data);
-    private_data = aq_ibv_own_private_data(fake_nodes[from].ibv);
-    private_data.grant = (uint16_t)mine->grant;
+    private_data = private_data_of(from, mine);
     aq_ibv_peer_start(&fake_nodes[to].ibv->peers, theirs, &private_data);
     return mine;
 }

@@ -42,6 +42,10 @@ extern unsigned fake_most_buffers;
 
 // Starts `nodes` nodes with the current settings (GASNET_...). No nodes are connected yet.
 void fake_fabric_start(unsigned nodes, bool threads);
+
+// The same for nodes that are windows: node n is endpoint 1 + n % endpoints of rank n / endpoints.
+// The windows of a rank do not connect to each other.
+void fake_fabric_start_windows(unsigned ranks, unsigned endpoints);
 void fake_fabric_end(void);
 
 // The link between two nodes; connects them on first use.
