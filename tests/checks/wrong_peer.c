@@ -49,7 +49,8 @@ enum {
     H_COLL_READY,
     H_MEMSET = 40,
     H_MEMSET_DONE,
-    H_LONG_PIECE = 58, // core/long_push.h
+    H_WINDOW = 57, // core/window_connect.h
+    H_LONG_PIECE,  // core/long_push.h
     H_LONG_PIECE_DONE,
     H_LONG_PUSHED,
     H_ROUTE, // core/am_route.h
@@ -461,6 +462,49 @@ static void pushed_cut_off(void)
     send_pushed((pushed_t){.dest = segment, .nbytes = 8, .handler = H_LONG}, 16);
 }
 
+// core/window_connect.c
+typedef struct hello {
+    uint16_t from, to;
+    uint8_t conduit, verdict, zero[2];
+    char description[64];
+} hello_t;
+
+static void send_hello(hello_t message, size_t nbytes)
+{
+    gex_AM_RequestMedium0(tm, 0, H_WINDOW, &message, nbytes, GEX_EVENT_NOW, 0);
+}
+
+static void hello_cut_off(void)
+{
+    send_hello((hello_t){.from = 1, .to = 1, .conduit = 1}, 8);
+}
+
+static void hello_primordial(void)
+{
+    send_hello((hello_t){.from = 1, .to = 0, .conduit = 1}, sizeof(hello_t));
+}
+
+static void hello_endpoint(void)
+{
+    send_hello((hello_t){.from = GASNET_MAXEPS, .to = 1, .conduit = 1}, sizeof(hello_t));
+}
+
+static void hello_conduit(void)
+{
+    send_hello((hello_t){.from = 1, .to = 1, .conduit = 7}, sizeof(hello_t));
+}
+
+static void hello_verdict(void)
+{
+    send_hello((hello_t){.from = 1, .to = 1, .conduit = 1, .verdict = 1}, sizeof(hello_t));
+}
+
+static void hello_not_asked(gex_Token_t to)
+{
+    const hello_t answer = {.from = 1, .to = 1, .conduit = 1, .verdict = 1};
+    gex_AM_ReplyMedium0(to, H_WINDOW, (void *)(uintptr_t)&answer, sizeof answer, GEX_EVENT_NOW, 0);
+}
+
 static void piece_outside(void)
 {
     gex_AM_RequestLong2(tm, 0, H_LONG_PIECE, bytes, 64, guard, GEX_EVENT_NOW, 0, 0, 1);
@@ -473,6 +517,7 @@ static void piece_done_forged(gex_Token_t to)
 
 // ---- the table ----
 
+#define HELLO "a message of rank 1 about the window of endpoint [0-9]+ is none"
 #define OUTSIDE "not inside a segment of this process"
 // Conduit udp has a sentence of its own.
 #define LONG                                                                                       \
@@ -580,6 +625,13 @@ static const wrong_mode_t modes[] = {
      .request = pushed_arguments},
     {"pushed-internal", "rank 1 announces a Long of .* to handler 1 ", .request = pushed_internal},
     {"pushed-cut-off", "rank 1 announces a Long of ", .request = pushed_cut_off},
+    {"hello-cut-off", HELLO, .request = hello_cut_off},
+    {"hello-primordial", HELLO, .request = hello_primordial},
+    {"hello-endpoint", HELLO, .request = hello_endpoint},
+    {"hello-conduit", HELLO, .request = hello_conduit},
+    {"hello-verdict", HELLO, .request = hello_verdict},
+    {"hello-not-asked", "rank 1 has answered for the window of its endpoint 1, which endpoint 1",
+     .reply = hello_not_asked},
     {"piece-outside", LONG, .request = piece_outside},
     {"piece-done-forged", "rank 1 has acknowledged a piece of a Long that was not sent",
      .reply = piece_done_forged},
