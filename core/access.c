@@ -115,13 +115,15 @@ bool aq_access_pass_on(gex_Event_t from, gex_Event_t to)
 static int reason_of(const aq_access_t *access, size_t alignment)
 {
     uintptr_t start, size;
+    if (access->reason)
+        return access->reason;
     if (alignment)
         return GASNETX_ERROR_MISALIGNED;
     return aq_segment_bounds(access->rank, access->ep, &start, &size) ? GASNETX_ERROR_OUTSIDE
                                                                       : GASNETX_ERROR_NO_SEGMENT;
 }
 
-void aq_access_refused(const aq_access_t *access, int reason, gex_Event_t part)
+static void access_fail(const aq_access_t *access, int reason, gex_Event_t part)
 {
     uintptr_t start = 0, size = 0;
     (void)aq_segment_bounds(access->rank, access->ep, &start, &size);
@@ -140,7 +142,7 @@ void aq_access_refused(const aq_access_t *access, int reason, gex_Event_t part)
 void aq_access_refuse(const aq_access_t *access, size_t alignment, gex_Event_t part)
 {
     if (aq_job.returns_errors) {
-        aq_access_refused(access, reason_of(access, alignment), part);
+        access_fail(access, reason_of(access, alignment), part);
         return;
     }
     if (alignment)

@@ -26,6 +26,7 @@ typedef struct aq_access {
     size_t nbytes;
     uint32_t rank; // job rank
     gex_EP_Index_t ep;
+    int reason; // GASNETX_ERROR_..., if the target has given one
 } aq_access_t;
 
 // Whether all bytes are in the segment of endpoint ep of a rank. Zero bytes are anywhere. Any
@@ -42,10 +43,6 @@ static inline bool aq_access_fits(uint32_t rank, gex_EP_Index_t ep, const void *
 // Ends the job with one sentence, or records an error of the operation of `part` for the call that
 // synchronizes it. alignment: 0, or the alignment in bytes that the address lacks.
 void aq_access_refuse(const aq_access_t *access, size_t alignment, gex_Event_t part)
-    __attribute__((cold));
-
-// As above, for an access that the target has refused for a reason (GASNETX_ERROR_...).
-void aq_access_refused(const aq_access_t *access, int reason, gex_Event_t part)
     __attribute__((cold));
 
 // For a synchronizing call, if not all of these parts (1u << part) of a record are idle: if only

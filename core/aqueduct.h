@@ -134,10 +134,10 @@ static inline uint64_t gasnetx_counter(const volatile uint64_t *field)
 
 // In a job with GASNET_ERRORS=return, a put, get, atomic or memset to memory that its target does
 // not have does not end the job. Nothing is written, neither at the target nor, by a get or a
-// fetching atomic, here; but a large transfer whose end is wrong may have done its beginning if
-// only the target could find the fault. The operation completes, and the call that synchronizes it
+// fetching atomic, here. The operation completes, and the call that synchronizes it
 // (gex_Event_Wait, gex_NBI_Test ..., or the blocking call itself) hands its error to the calling
-// thread.
+// thread. Operations on segments of gex_Segment_Create, and all with GASNET_SEGMENT_EVERYTHING,
+// first ask the target, and block for this round trip.
 #define GASNETX_ERRORS 1
 
 // Why an operation failed.

@@ -60,7 +60,7 @@ void aq_segment_everything(void)
     for (uint32_t r = 0; r < aq_job.size; r++)
         aq_job.segment_size[r] = UINTPTR_MAX;
     aq_job.shift[aq_job.rank] = 0;
-    aq_segment_attach_bounds(0, UINTPTR_MAX);
+    aq_segment_all_memory();
 }
 
 uintptr_t gasnet_getMaxLocalSegmentSize(void)

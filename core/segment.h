@@ -33,8 +33,8 @@ bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, siz
 
 // ---- memory of this process that peers may write and read ----
 
-// The segment of gex_Segment_Attach, or all memory (GASNET_SEGMENT_EVERYTHING). It changes once,
-// when the segment is attached.
+// The segment of gex_Segment_Attach. It changes once, when the segment is attached. Empty with
+// GASNET_SEGMENT_EVERYTHING, so that each check asks the kernel whether the memory exists.
 typedef struct aq_segment_attached {
     atomic_uintptr_t addr, size;
 } aq_segment_attached_t;
@@ -48,7 +48,13 @@ bool aq_segment_holds_bound(const void *addr, size_t nbytes);
 // Records the attached segment, and the segment bound to an endpoint of this process from now on;
 // size 0: none.
 void aq_segment_attach_bounds(uintptr_t addr, uintptr_t size);
+// Makes all memory of this process the segment of its primordial endpoint.
+void aq_segment_all_memory(void);
 void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
+
+// Whether memory in the known segment of the primordial endpoint of a rank may not exist: if all
+// memory is the segment, or if some rank has published one that it may have destroyed.
+bool aq_segment_may_vanish(void);
 
 // Whether peers may access these bytes: whether all of them are in one segment of this process.
 // Zero bytes are always allowed. Every address in a message is checked with this function before

@@ -5,6 +5,7 @@
 
 #include "fatal.h"
 #include "job.h"
+#include "mapped.h"
 #include "segment.h"
 #include "team.h"
 
@@ -13,6 +14,8 @@ typedef struct published {
     gex_EP_Index_t ep;
     uintptr_t addr, size;
 } published_t;
+
+static atomic_bool any_published; // a segment of a primordial endpoint, by gex_EP_BindSegment
 
 static void *tree; // of published_t, by rank and ep
 static aq_lock_t tree_lock;
@@ -30,6 +33,7 @@ static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
 {
     if (aq_job.segment_addr[rank] == addr && aq_job.segment_size[rank] == size)
         return; // recorded by gex_Segment_Attach
+    atomic_store_explicit(&any_published, true, memory_order_relaxed);
     aq_job.segment_addr[rank] = addr;
     aq_job.segment_size[rank] = size;
     aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
@@ -132,6 +136,18 @@ void aq_segment_attach_bounds(uintptr_t addr, uintptr_t size)
     atomic_store_explicit(&aq_segment_attached.size, size, memory_order_release);
 }
 
+static bool all_memory; // GASNET_SEGMENT_EVERYTHING
+
+void aq_segment_all_memory(void)
+{
+    all_memory = true;
+}
+
+bool aq_segment_may_vanish(void)
+{
+    return all_memory || atomic_load_explicit(&any_published, memory_order_relaxed);
+}
+
 void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
 {
     aq_lock_take(&bound_lock);
@@ -144,6 +160,10 @@ bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
     *addr = *size = 0;
     if (ep >= GASNET_MAXEPS)
         return false;
+    if (ep == 0 && all_memory) {
+        *size = UINTPTR_MAX;
+        return true;
+    }
     if (ep == 0 &&
         (*size = atomic_load_explicit(&aq_segment_attached.size, memory_order_acquire))) {
         *addr = atomic_load_explicit(&aq_segment_attached.addr, memory_order_relaxed);
@@ -159,6 +179,8 @@ bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
 bool aq_segment_holds_bound(const void *addr, size_t nbytes)
 {
     bool holds = nbytes == 0;
+    if (all_memory)
+        return aq_mapped(addr, nbytes, false);
     aq_lock_take(&bound_lock);
     for (unsigned i = 0; !holds && i < aq_endpoint_count(); i++) {
         const uintptr_t offset = (uintptr_t)addr - bound[i].addr;

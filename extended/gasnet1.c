@@ -18,6 +18,7 @@
 #include "../core/team.h"
 #include "layer_table.h"
 #include "pending.h"
+#include "rma_probe.h"
 
 enum { FIRST_INDEX = 128, INDICES = AQ_HANDLERS - FIRST_INDEX };
 
@@ -252,9 +253,10 @@ static void start_memset(gex_TM_t tm, gasnet_node_t node, memset_request_t *requ
     if (AQ_CHECKS)
         aq_thread_check_context("gasnet_memset", "");
     uint32_t jobrank = aq_tm_jobrank(tm, node);
-    if (__builtin_expect(!aq_access_fits(jobrank, 0, request->dest, request->nbytes), 0)) {
-        const aq_access_t wrong = {"gasnet_memset", request->dest, request->nbytes, jobrank, 0};
-        aq_access_refuse(&wrong, 0, part);
+    aq_access_t access = {"gasnet_memset", request->dest, request->nbytes, jobrank, 0, 0};
+    if (!aq_access_fits(jobrank, 0, request->dest, request->nbytes) ||
+        (aq_probe_needed(0) && !aq_probe(&access, true))) {
+        aq_access_refuse(&access, 0, part);
         return;
     }
     void *here = aq_am_map_local(jobrank, 0, request->dest);

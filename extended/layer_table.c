@@ -4,11 +4,12 @@
 #include "../core/layers.h"
 #include "../core/long_push.h"
 
-_Static_assert(AQ_HANDLER_MEMSET_DONE < (int)AQ_HANDLER_LONG_PIECE,
+_Static_assert(AQ_HANDLER_PROBED < (int)AQ_HANDLER_LONG_PIECE,
                "the handlers of the layers stand below those of the core");
 
 const aq_layer_t aq_layer_table[] = {
     {"put and get", aq_rma_am_register, AQ_HANDLER_PUT, AQ_HANDLER_GET_DONE},
+    {"probes of memory", aq_rma_probe_register, AQ_HANDLER_PROBE, AQ_HANDLER_PROBED},
     {"VIS", aq_vis_am_register, AQ_HANDLER_VIS_PUT, AQ_HANDLER_VIS_GET_DONE},
     {"VIS notice", aq_vis_notice_register, AQ_HANDLER_VIS_NOTICE, AQ_HANDLER_VIS_NOTICE},
     {"atomics", aq_ratomic_am_register, AQ_HANDLER_RATOMIC_OP, AQ_HANDLER_RATOMIC_FETCHED},

@@ -23,11 +23,14 @@ enum {
     AQ_HANDLER_COLL_CALL,   // coll_check.c, in debug builds only
     AQ_HANDLER_MEMSET = 40, // gasnet1.c
     AQ_HANDLER_MEMSET_DONE,
+    AQ_HANDLER_PROBE = 52, // rma_probe.c
+    AQ_HANDLER_PROBED,
 };
 
 // Register the handlers and tasks of a layer. Called once, at init, before the first message can
 // arrive.
 void aq_rma_am_register(void);
+void aq_rma_probe_register(void);
 void aq_vis_am_register(void);
 void aq_vis_notice_register(void);
 void aq_ratomic_am_register(void);

@@ -11,7 +11,8 @@ static aq_lock_t lock; // guards the table
 const char *aq_pending_name(aq_pending_kind_t kind)
 {
     static const char *const names[] = {
-        "a put", "a get", "an atomic", "a fetching atomic", "a non-contiguous get", "a memset"};
+        "a put",    "a get",  "an atomic", "a fetching atomic", "a non-contiguous get",
+        "a memset", "a probe"};
     return names[kind];
 }
 

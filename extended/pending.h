@@ -14,7 +14,8 @@ typedef enum aq_pending_kind {
     AQ_PENDING_ATOMIC,
     AQ_PENDING_FETCH, // an atomic that returns the old value
     AQ_PENDING_VIS_GET,
-    AQ_PENDING_MEMSET
+    AQ_PENDING_MEMSET,
+    AQ_PENDING_PROBE
 } aq_pending_kind_t;
 
 // Records an operation before its request to a job rank is sent; the answer completes the

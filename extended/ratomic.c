@@ -80,11 +80,11 @@ static gex_Rank_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
 // REFUSED: the target does not have the memory.
 typedef enum outcome { DONE, AWAY, REFUSED } outcome_t;
 
-// Performs the operation at once if the target is mapped.
-static outcome_t try_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
+// Performs the operation at once if the target is mapped. Sets *reason only if REFUSED.
+static outcome_t try_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, int *reason)
 {
     const intptr_t shift = aq_team_shift(jobrank, 0); // only pairs name further endpoints
-    if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(jobrank, atomic))
+    if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(jobrank, atomic, reason))
         return REFUSED;
     if (shift & 1)
         return AWAY;
@@ -118,13 +118,14 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNB", ad, atomic);
     gex_Rank_t jobrank = target_of(ad, atomic);
-    const outcome_t outcome = try_here(jobrank, atomic);
+    int reason;
+    const outcome_t outcome = try_here(jobrank, atomic, &reason);
     if (outcome == DONE)
         return GEX_EVENT_INVALID;
     aq_event_t *event = aq_event_new();
     const gex_Event_t part = aq_event_part(event, part_of(atomic->op));
     if (outcome == REFUSED) {
-        aq_ratomic_refuse(jobrank, atomic, false, part);
+        aq_ratomic_refuse(jobrank, atomic, false, reason, part);
     } else if (start_away(ad, jobrank, atomic, part)) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
@@ -137,12 +138,13 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNBI", ad, atomic);
     gex_Rank_t jobrank = target_of(ad, atomic);
-    const outcome_t outcome = try_here(jobrank, atomic);
+    int reason;
+    const outcome_t outcome = try_here(jobrank, atomic, &reason);
     if (outcome == DONE)
         return 0;
     const gex_Event_t part = aq_event_part(aq_thread_nbi(), part_of(atomic->op));
     if (outcome == AWAY)
         return start_away(ad, jobrank, atomic, part);
-    aq_ratomic_refuse(jobrank, atomic, true, part);
+    aq_ratomic_refuse(jobrank, atomic, true, reason, part);
     return 0;
 }

@@ -58,11 +58,12 @@ void aq_ratomic_check_domain(gex_DT_t dt, gex_OP_t ops);
 // For debug builds: ends the job if an operation is not legal. call: gex_AD_OpNB or gex_AD_OpNBI.
 void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atomic);
 
-// Whether the target has the value, at an aligned address.
-bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic);
+// Whether the target has the value, at an aligned address. *reason: why not, if the target has
+// answered that, otherwise 0. May block (rma_probe.h).
+bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, int *reason);
 
 // Ends an operation that does not fit, or the job (core/access.h).
-void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit,
+void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit, int reason,
                        gex_Event_t part) __attribute__((cold));
 
 // ---- ratomic_native.c ----

@@ -8,6 +8,7 @@
 #include "../core/team.h"
 #include "format.h"
 #include "ratomic.h"
+#include "rma_probe.h"
 
 #define BITWISE (GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR)
 #define ARITHMETIC                                                                                 \
@@ -117,16 +118,24 @@ static const char *call_name(bool implicit, gex_DT_t dt)
     return names[__builtin_ctz(dt & 63 ? dt & 63 : 1)][implicit];
 }
 
-bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic)
+bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, int *reason)
 {
     const size_t bytes = aq_ratomic_bytes(atomic->dt);
-    return (uintptr_t)atomic->addr % bytes == 0 && aq_access_fits(jobrank, 0, atomic->addr, bytes);
+    *reason = 0;
+    if ((uintptr_t)atomic->addr % bytes || !aq_access_fits(jobrank, 0, atomic->addr, bytes))
+        return false;
+    aq_access_t access = {.addr = atomic->addr, .nbytes = bytes, .rank = jobrank};
+    if (aq_probe_needed(0))
+        (void)aq_probe(&access, atomic->op != GEX_OP_GET);
+    *reason = access.reason;
+    return !access.reason;
 }
 
-void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit,
+void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit, int reason,
                        gex_Event_t part)
 {
     const size_t bytes = aq_ratomic_bytes(atomic->dt);
-    const aq_access_t access = {call_name(implicit, atomic->dt), atomic->addr, bytes, jobrank, 0};
+    const aq_access_t access = {
+        call_name(implicit, atomic->dt), atomic->addr, bytes, jobrank, 0, reason};
     aq_access_refuse(&access, (uintptr_t)atomic->addr % bytes ? bytes : 0, part);
 }

@@ -12,6 +12,7 @@
 #include "../core/team.h"
 #include "../core/window_connect.h"
 #include "gasnetex_rma.h"
+#include "rma_probe.h"
 
 static void check_call(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
@@ -55,11 +56,14 @@ int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 // Starts an operation of the client, or ends it if the target does not have this memory.
 static int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
 {
-    const aq_rma_t *access = &op->access;
-    if (__builtin_expect(aq_access_fits(op->rank, op->route.to, access->remote, access->nbytes), 1))
+    const aq_rma_t *rma = &op->access;
+    const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
+    if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
         return aq_rma_start(op, part);
-    const aq_access_t refused = {op->call, access->remote, access->nbytes, op->rank, op->route.to};
-    aq_access_refuse(&refused, 0, part);
+    aq_access_t access = {op->call, rma->remote, rma->nbytes, op->rank, op->route.to, 0};
+    if (fits && aq_probe(&access, !is_get(op)))
+        return aq_rma_start(op, part);
+    aq_access_refuse(&access, 0, part);
     return 0;
 }
 

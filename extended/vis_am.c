@@ -6,6 +6,7 @@
 //
 // A piece that fills a message by itself travels as a contiguous put or get, without the copies.
 #include <stdlib.h>
+#include <string.h>
 
 #include "../core/am_routed.h"
 #include "../core/endpoint.h"
@@ -48,8 +49,21 @@ static void *allocate_buffer(size_t nbytes)
     return memory;
 }
 
-static void check_message(gex_Token_t token, const void *message, size_t size, uint32_t runs,
-                          int32_t ep, size_t *nbytes)
+// With GASNET_SEGMENT_EVERYTHING any address is in the segment, but may not exist.
+static void check_memory(aq_pending_kind_t kind, gex_Token_t token, const char *message,
+                         uint32_t runs)
+{
+    for (uint32_t i = 0; i < runs; i++) {
+        aq_vis_run_t run;
+        memcpy(&run, message + i * sizeof run, sizeof run);
+        for (uint32_t k = 0; k < run.count; k++)
+            aq_pending_check_target(
+                kind, token, (void *)(uintptr_t)(run.addr + (uint64_t)run.stride * k), run.nbytes);
+    }
+}
+
+static void check_message(aq_pending_kind_t kind, gex_Token_t token, const void *message,
+                          size_t size, uint32_t runs, int32_t ep, size_t *nbytes)
 {
     uintptr_t start = 0, memory = 0;
     aq_segment_own_bounds((gex_EP_Index_t)ep, &start, &memory);
@@ -60,6 +74,8 @@ static void check_message(gex_Token_t token, const void *message, size_t size, u
                  "endpoint %u is wrong: %s (%p to %p)",
                  token->arrival->source, size, runs, (unsigned)ep, wrong, (void *)start,
                  (void *)(start + memory));
+    if (memory == UINTPTR_MAX)
+        check_memory(kind, token, message, runs);
 }
 
 // ---- at the target ----
@@ -68,7 +84,7 @@ static void on_put(gex_Token_t token, void *payload, size_t size, int32_t runs, 
                    int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes, meta = (uint32_t)runs * sizeof(aq_vis_run_t);
-    check_message(token, payload, size, (uint32_t)runs, ep, &nbytes);
+    check_message(AQ_PENDING_PUT, token, payload, size, (uint32_t)runs, ep, &nbytes);
     if (size - meta != nbytes)
         aq_fatal("a non-contiguous put from rank %u names %zu bytes and brings %zu",
                  token->arrival->source, nbytes, size - meta);
@@ -80,7 +96,7 @@ static void on_get(gex_Token_t token, void *payload, size_t size, int32_t runs, 
                    int32_t cookie_high, int32_t cookie_low)
 {
     size_t nbytes;
-    check_message(token, payload, size, (uint32_t)runs, ep, &nbytes);
+    check_message(AQ_PENDING_VIS_GET, token, payload, size, (uint32_t)runs, ep, &nbytes);
     char *data = allocate_buffer(nbytes + 1);
     aq_vis_repack(payload, (uint32_t)runs, data);
     gex_AM_ReplyMedium2(token, AQ_HANDLER_VIS_GET_DONE, data, nbytes, GEX_EVENT_NOW, 0, cookie_high,

@@ -5,6 +5,8 @@
 #include "../core/segment.h"
 #include "../core/team.h"
 #include "../core/thread.h"
+#include "../other/base/minmax.h"
+#include "rma_probe.h"
 #include "vis.h"
 
 typedef struct piece {
@@ -61,21 +63,53 @@ static bool grid_fits(const aq_vis_side_t *side, uintptr_t start, uintptr_t size
     return low >= start && high <= (wide_t)start + size;
 }
 
+// The range from the first to the last byte of all remote pieces.
+static aq_access_t pieces_range(const aq_vis_t *vis, uint32_t jobrank, gex_EP_Index_t ep)
+{
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    aq_vis_cursor_t cursor;
+    aq_vis_cursor_start(&cursor, &vis->remote);
+    for (; cursor.left; aq_vis_cursor_skip(&cursor, cursor.left)) {
+        low = aq_min(low, (uintptr_t)cursor.at);
+        high = aq_max(high, (uintptr_t)cursor.at + cursor.left);
+    }
+    return (aq_access_t){
+        .addr = (void *)low, .nbytes = high > low ? high - low : 0, .rank = jobrank, .ep = ep};
+}
+
+// Calls fits for each remote piece until it returns false; then *wrong is that piece.
+static bool each_piece(const aq_vis_t *vis, uint32_t jobrank, gex_EP_Index_t ep,
+                       bool (*fits)(aq_access_t *access, bool writes), aq_access_t *wrong)
+{
+    aq_vis_cursor_t cursor;
+    aq_vis_cursor_start(&cursor, &vis->remote);
+    for (; cursor.left; aq_vis_cursor_skip(&cursor, cursor.left)) {
+        *wrong = (aq_access_t){vis->call, cursor.at, cursor.left, jobrank, ep, 0};
+        if (!fits(wrong, !vis->is_get))
+            return false;
+    }
+    return true;
+}
+
+static bool piece_fits(aq_access_t *access, bool writes)
+{
+    (void)writes;
+    return aq_access_fits(access->rank, access->ep, access->addr, access->nbytes);
+}
+
 bool aq_vis_fits(const aq_vis_t *vis, uint32_t jobrank, aq_access_t *wrong)
 {
     const gex_EP_Index_t ep = aq_team_of(vis->tm)->route.to;
     uintptr_t start, size;
-    if (vis->remote.kind == AQ_VIS_STRIDED && aq_segment_bounds(jobrank, ep, &start, &size) &&
-        grid_fits(&vis->remote, start, size))
+    const bool is_grid = vis->remote.kind == AQ_VIS_STRIDED &&
+                         aq_segment_bounds(jobrank, ep, &start, &size) &&
+                         grid_fits(&vis->remote, start, size);
+    if (!is_grid && !each_piece(vis, jobrank, ep, piece_fits, wrong))
+        return false;
+    if (!aq_probe_needed(ep))
         return true;
-    aq_vis_cursor_t cursor;
-    aq_vis_cursor_start(&cursor, &vis->remote);
-    for (; cursor.left; aq_vis_cursor_skip(&cursor, cursor.left)) {
-        *wrong = (aq_access_t){vis->call, cursor.at, cursor.left, jobrank, ep};
-        if (!aq_access_fits(jobrank, ep, cursor.at, cursor.left))
-            return false;
-    }
-    return true;
+    aq_access_t range = pieces_range(vis, jobrank, ep); // one question suffices if all of it exists
+    return aq_probe(&range, !vis->is_get) || each_piece(vis, jobrank, ep, aq_probe, wrong);
 }
 
 void aq_vis_check(const aq_vis_t *vis)

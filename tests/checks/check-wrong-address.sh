@@ -6,19 +6,21 @@
 #   check-wrong-address.sh START OPERATION:PLACE   each in a job of its own (also several, or shell patterns),
 #                                                  which ends with one sentence of the initiator
 #   START: the function that starts a job (on_fake, on_udp ...), with its words
+#   PROGRAM=wrong_address_everything: all memory is the segment, and the sentence is one of the target
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
 export LC_ALL=C
 work=${TMPDIR:-/tmp}
 failed=0 ran=0
+program=${PROGRAM:-wrong_address}
 read -ra start <<<"$1"
 shift
 
 run()
 {
     code=0
-    "${start[@]}" 2 "$AQ_BUILD/wrong_address" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    "${start[@]}" 2 "$AQ_BUILD/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
     [ $code -ne 77 ] || skip "$(tail -1 "$work/out")"
     ran=$((ran + 1))
 }
@@ -41,11 +43,11 @@ while read -r operation place; do
     [ $code -eq 1 ] || complain "the exit code is $code, not 1"
     ! grep -q '^went on' "$work/out" || complain "nobody found that the address is wrong"
     [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one sentence that something is fatal"
-    grep -E '^\*\*\* GASNet: rank 0 of 2 on host [^ ]*: fatal: ' "$work/err" >"$work/said" || complain "rank 0 says nothing"
+    grep -E '^\*\*\* GASNet: rank [01] of 2 on host [^ ]*: fatal: ' "$work/err" >"$work/said" || complain "no rank says why"
     while read -r text; do
         grep -qF -- "${text#expect: }" "$work/said" || complain "the sentence does not say '${text#expect: }'"
     done < <(grep '^expect: ' "$work/out")
-done < <("$AQ_BUILD/wrong_address" --list; echo put no-segment; echo get no-segment)
+done < <("$AQ_BUILD/$program" --list; echo put no-segment; echo get no-segment)
 
 echo "$ran wrong accesses, $failed complaints"
 [ $failed = 0 ] && [ $ran -gt 0 ]

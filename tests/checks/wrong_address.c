@@ -1,14 +1,22 @@
-/*
- * wrong_address: rank 0 of a job of 2 names memory that rank 1 does not have, in all ways, at all
- * places.
- *   wrong_address --list     prints a line for each wrong access that can end a job: OPERATION
- * PLACE wrong_address OPERATION PLACE makes this access, which has to end the job; prints "expect:
- * TEXT" for the texts that the message must have, and "went on" if it does not end wrong_address
- * return     makes all of them in one job with GASNET_ERRORS=return, reads the error of each, and
- * prints their number
- */
+// wrong_address: rank 0 of a job of 2 names memory that rank 1 does not have, in all ways, at all
+// places. wrong_address_everything is the same program, with all memory of rank 1 as its segment.
+//
+//     wrong_address --list
+//
+// prints a line for each wrong access: OPERATION PLACE.
+//
+//     wrong_address OPERATION PLACE
+//
+// makes this access, which has to end the job. It prints "expect: TEXT" for the texts that the
+// message must have, and "went on" if the job does not end.
+//
+//     wrong_address return
+//
+// makes all of them in one job with GASNET_ERRORS=return, reads the error of each, and prints their
+// number.
 #include <aqueduct.h>
 #include <gasnet.h>
+#include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
 #include <gasnet_vis.h>
 #include <gasnet_tools.h>
@@ -38,11 +46,19 @@ typedef struct place {
     void *(*at)(void);
 } place_t;
 
+#ifdef GASNET_SEGMENT_EVERYTHING
+enum { EVERYTHING = 1, ABSENT = GASNETX_ERROR_UNMAPPED };
+#else
+enum { EVERYTHING = 0, ABSENT = GASNETX_ERROR_OUTSIDE };
+#endif
+
 static gex_TM_t tm;
 static gex_Rank_t me, target = 1;
 static gex_AD_t integers, reals;
 static char *segment, *inside; // of rank 1; inside: a place that it has
 static uintptr_t segment_size;
+static void *known; // the segment of rank 1 as the library knows it
+static uintptr_t known_size;
 static uint64_t local[2];
 static unsigned long errors, complaints;
 
@@ -239,9 +255,12 @@ static void *at_odd(void)
 }
 
 static const place_t places[] = {
-    {"before", GASNETX_ERROR_OUTSIDE, at_before}, {"start", GASNETX_ERROR_OUTSIDE, at_start},
-    {"end", GASNETX_ERROR_OUTSIDE, at_end},       {"behind", GASNETX_ERROR_OUTSIDE, at_behind},
-    {"wrap", GASNETX_ERROR_OUTSIDE, at_wrap},     {"null", GASNETX_ERROR_OUTSIDE, at_null},
+    {"before", ABSENT, at_before},
+    {"start", ABSENT, at_start},
+    {"end", ABSENT, at_end},
+    {"behind", ABSENT, at_behind},
+    {"wrap", GASNETX_ERROR_OUTSIDE, at_wrap},
+    {"null", ABSENT, at_null},
     {"odd", GASNETX_ERROR_MISALIGNED, at_odd},
 };
 enum { PLACES = sizeof places / sizeof places[0] };
@@ -286,7 +305,7 @@ static void check_error(const operation_t *operation, const place_t *place, cons
                  error.rank, error.ep_index, error.nbytes, error.addr);
     if (operation->sync != BLOCKING && error.event != event)
         complain("%s %s: the error is of another event\n", operation->name, place->name);
-    if (error.segment_addr != segment || error.segment_size != segment_size)
+    if (error.segment_addr != known || error.segment_size != known_size)
         complain("%s %s: the error has another segment\n", operation->name, place->name);
 }
 
@@ -395,11 +414,8 @@ static void try_all(void)
 // The memory of rank 1 is as it was.
 static void check_segment_clean(void)
 {
-    const char *own;
-    uintptr_t size;
-    gex_Segment_QueryBound(tm, me, (void **)&own, NULL, &size);
-    for (uintptr_t i = 0; i < size; i++)
-        if (own[i]) {
+    for (uintptr_t i = 0; me == target && i < segment_size; i++)
+        if (segment[i]) {
             complain("byte %lu of the segment has changed\n", (unsigned long)i);
             return;
         }
@@ -415,12 +431,30 @@ static void begin(int *argc, char ***argv)
     gex_AD_Create(&reals, tm, GEX_DT_DBL, GEX_OP_MULT, 0);
 }
 
+// Memory of rank 1 between pages without access.
+static void make_memory(void)
+{
+    segment_size = PAGES * GASNET_PAGESIZE;
+    if (me == target) {
+        char *room = mmap(NULL, segment_size + 2 * GASNET_PAGESIZE, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        segment = room + GASNET_PAGESIZE;
+        if (room == MAP_FAILED || mprotect(segment, segment_size, PROT_READ | PROT_WRITE) != 0)
+            gasnet_exit(3);
+    }
+    gex_Event_Wait(gex_Coll_BroadcastNB(tm, target, &segment, &segment, sizeof segment, 0));
+}
+
 static void attach(void)
 {
     gex_Segment_t own;
     if (gex_Segment_Attach(&own, tm, PAGES * GASNET_PAGESIZE) != GASNET_OK)
         gasnet_exit(3);
-    gex_Segment_QueryBound(tm, target, (void **)&segment, NULL, &segment_size);
+    gex_Segment_QueryBound(tm, target, &known, NULL, &known_size);
+    segment = known;
+    segment_size = known_size;
+    if (EVERYTHING)
+        make_memory();
     inside = segment + GASNET_PAGESIZE;
     gex_Coll_BarrierBlocking(tm, 0);
 }
@@ -437,7 +471,7 @@ static void end(void)
 
 static void run_return(void)
 {
-    for (unsigned o = 0; me == 0 && o < OPERATIONS; o++)
+    for (unsigned o = 0; !EVERYTHING && me == 0 && o < OPERATIONS; o++)
         if (strncmp(operations[o].call, "gex_VIS", 7) != 0) // has pieces in the segment
             try_access(&operations[o], &no_segment);
     gex_Coll_BarrierBlocking(tm, 0);
@@ -466,7 +500,9 @@ static void run_end(const operation_t *operation, const place_t *place)
         attach();
     if (me == 0) {
         void *const at = place->at();
-        printf("expect: %p\nexpect: rank %u\n", first_wrong(place), target);
+        // Only the target knows what memory it has; its sentence names this rank.
+        printf("expect: %p\nexpect: rank %u\n", first_wrong(place),
+               EVERYTHING && place->reason == ABSENT ? me : target);
         fflush(stdout);
         synchronize(operation, operation->start(at));
     }

@@ -68,7 +68,7 @@ static void test_indices(void **state)
             owner[i] = layer;
         }
     }
-    assert_int_equal(layers, 9);
+    assert_int_equal(layers, 10);
 }
 
 int main(void)

@@ -13,9 +13,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../../core/endpoint.h"
 #include "../../core/job.h"
+#include "../../core/mapped.h"
 #include "../../core/segment.h"
 #include "../../core/team.h"
 #include "../../other/base/settings.h"
@@ -441,15 +443,25 @@ static void test_holds_attached(void **state)
     gex_Segment_Destroy(second, 0);
 }
 
-// All memory is the segment, but a range that wraps around the end of memory is still refused.
+// All memory is the segment, as far as it exists.
 static void test_holds_everything(void **state)
 {
     (void)state;
     aq_segment_everything();
-    assert_true(segment_holds(0, 1) && segment_holds((uintptr_t)&stub, sizeof stub) &&
-                segment_holds(UINTPTR_MAX - 1, 1));
+    char *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    assert_true(segment_holds((uintptr_t)&stub, sizeof stub) && segment_holds(0, 0));
+    assert_true(segment_holds((uintptr_t)pages, 3 * PAGE));
+    munmap(pages + PAGE, PAGE);
+    assert_true(segment_holds((uintptr_t)pages, PAGE));
+    assert_true(segment_holds((uintptr_t)pages + 2 * PAGE, PAGE));
+    assert_false(segment_holds((uintptr_t)pages + PAGE - 1, 2));
+    assert_false(segment_holds((uintptr_t)pages + 2 * PAGE - 1, 1));
+    assert_false(segment_holds(0, 1) || segment_holds(UINTPTR_MAX - 1, 1));
     assert_false(segment_holds(UINTPTR_MAX - 1, 2) || segment_holds(2, SIZE_MAX) ||
                  segment_holds(UINTPTR_MAX, 1));
+    assert_true(aq_mapped(pages, PAGE, true));
+    munmap(pages, 3 * PAGE);
 }
 
 int main(void)
