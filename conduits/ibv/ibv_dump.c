@@ -65,8 +65,6 @@ void aq_ibv_dump(const aq_ibv_receiver_t *receiver)
     const aq_ibv_rings_t *rings = receiver->rings;
     if (peers->endpoint && !atomic_load(&peers->first))
         return; // a window that nobody uses
-    if (peers->endpoint)
-        aq_log_notice("ibv: endpoint %u:", peers->endpoint);
     aq_log_notice("ibv: %u of %u operations under way, %u puts and gets that had to ask; credits "
                   "for %u of %u more requests in all; %u requests and %u replies wait for a poll; "
                   "%lu messages came in buffers, %lu in %u rings",

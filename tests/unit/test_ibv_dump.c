@@ -122,6 +122,24 @@ static void test_links_that_are_not_ready(void **state)
     fake_fabric_end();
 }
 
+// A link of a window names both endpoints; a window without a link prints nothing.
+static void test_windows(void **state)
+{
+    (void)state;
+    start_fabric("0");
+    fake_fabric_end();
+    fake_fabric_start_windows(2, 3);
+    char *text = child_errors(dump_first);
+    assert_string_equal(text, "");
+    free(text);
+    (void)fake_fabric_link(0, 4);
+    assert_line("ibv: rank 1",
+                "ibv: rank 1, from endpoint 1 to endpoint 2: connected; 0 of 24 entries of the "
+                "send queue used; credits for 12 more requests, 0 to give back; no ring there; no "
+                "ring here");
+    fake_fabric_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_credits_to_give_back),
         cmocka_unit_test(test_rings),
         cmocka_unit_test(test_links_that_are_not_ready),
+        cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,25 @@ static void test_each_bit(void **state)
     }
 }
 
+// The endpoints at both ends belong to what is proved, and tell which window a connection is for.
+static void test_endpoints(void **state)
+{
+    (void)state;
+    aq_ibv_conn_private_data_t call = make_private_data(CALLER), theirs;
+    call.endpoint = 1023;
+    call.to_endpoint = 7;
+    aq_ibv_prove_call(key, PEER, &call);
+    assert_true(aq_ibv_request_genuine(key, PEER, OTHER + 1, &call, sizeof call, &theirs));
+    assert_true(aq_ibv_private_data_between(&theirs, 1023, 7));
+    assert_false(aq_ibv_private_data_between(&theirs, 7, 1023));
+    assert_false(aq_ibv_private_data_between(&theirs, 1023, 0));
+    call.to_endpoint = 8;
+    assert_false(aq_ibv_request_genuine(key, PEER, OTHER + 1, &call, sizeof call, &theirs));
+    call.to_endpoint = 7;
+    call.endpoint = 0;
+    assert_false(aq_ibv_request_genuine(key, PEER, OTHER + 1, &call, sizeof call, &theirs));
+}
+
 // Replayed requests, and one request more than a peer may make, are refused.
 static void test_replay(void **state)
 {
@@ -89,10 +108,9 @@ static void test_replay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_call),
-        cmocka_unit_test(test_accept),
-        cmocka_unit_test(test_each_bit),
-        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_call),      cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_each_bit),  cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_endpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,9 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "../../other/base/settings.h"
 #include "default_settings.h"
@@ -129,6 +132,24 @@ static void test_slack(void **state)
     assert_in_range(slack, total / 2, total - 1);
 }
 
+// A failed message of a window counts as the loss of its peer.
+static void test_lost_peer(void **state)
+{
+    (void)state;
+    fake_fabric_start_windows(2, 2);
+    aq_ibv_losses_t *losses = &fake_nodes[1].ibv->shared->losses;
+    losses->wake = eventfd(0, EFD_CLOEXEC);
+    fake_fabric_round(1, 2, true);
+    fake_nodes[1].cut_off = true;
+    assert_int_equal(fake_fabric_request(1, 2, 1000, true), AQ_OK);
+    for (unsigned i = 0; i < 64 && !atomic_load(&losses->at); i++)
+        fake_fabric_poll(1);
+    assert_true(losses->at);
+    assert_non_null(strstr(losses->why, "the connection to rank 1 is lost"));
+    assert_true(fake_fabric_link(1, 2)->dead);
+    close(losses->wake);
+}
+
 // A window without a link has neither buffers nor queues; its polls find nothing, and the memory
 // that it needs does not depend on the job.
 static void test_unused_window(void **state)
@@ -162,6 +183,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_grants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slack, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost_peer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unused_window, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
