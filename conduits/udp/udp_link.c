@@ -52,13 +52,12 @@ udp_buffer_t *udp_buffer_take(udp_conduit_t *udp)
         udp->free_buffers = buffer->next;
     else if ((buffer = make_buffer()))
         udp->buffers++;
-    const size_t made = udp->buffers;
     aq_lock_drop(&udp->buffer_lock);
     if (!buffer)
         aq_fatal(
             "out of memory for the next datagram (%zu buffers of %d bytes are in use); run fewer "
             "ranks on this host, or raise the limit of memory",
-            made, UDP_SLOT_BYTES);
+            atomic_load(&udp->buffers), UDP_SLOT_BYTES);
     return buffer;
 }
 

@@ -187,12 +187,13 @@ static void discover_path_mtu(int fd, sa_family_t family)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof want6);
 }
 
-static aq_status_t make_socket(udp_socket_t *out)
+static aq_status_t make_socket(udp_socket_t *out, bool wakes)
 {
     int only = 1;
     out->fd = socket(out->here.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    out->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (out->fd < 0 || out->wake_fd < 0) {
+    if (wakes)
+        out->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (out->fd < 0 || (wakes && out->wake_fd < 0)) {
         aq_log_error("a UDP socket cannot be opened: %s; allow the process more open files "
                      "(ulimit -n), and sockets",
                      strerror(errno));
@@ -250,7 +251,7 @@ aq_status_t udp_socket_open(udp_socket_t *socket, const udp_socket_setup_t *setu
         .fd = -1, .wake_fd = -1, .faults = faults, .fixed_ports = setup->port_low != 0};
     aq_status_t status = use_interface(socket, setup);
     if (status == AQ_OK)
-        status = make_socket(socket);
+        status = make_socket(socket, !setup->beside);
     if (status == AQ_OK)
         status = bind_port(socket, setup);
     if (status == AQ_OK)

@@ -50,8 +50,9 @@ typedef struct udp_socket_counts {
 
 typedef struct udp_socket_setup {
     udp_interface_wish_t interface;
-    // A socket of this process: the new one has a port of its own at the same address, and obtains
-    // its slots one by one when they are needed. NULL: `interface` decides.
+    // A socket of this process: the new one has a port of its own at the same address. It takes few
+    // resources: its slots obtain memory when they are needed, and udp_socket_wake does not work.
+    // NULL: `interface` decides.
     const struct udp_socket *beside;
     uint16_t port_low, port_high;       // 0: the kernel chooses
     uint64_t receive_bytes, send_bytes; // requested from the kernel
@@ -71,7 +72,7 @@ struct udp_faults;
 struct udp_socket_io;
 
 typedef struct udp_socket {
-    int fd, wake_fd;
+    int fd, wake_fd; // wake_fd -1: this socket has none
     udp_wakings_t wakings;
     bool loopback;
     // Longest datagram that is useful on this interface: a multiple of UDP_ALIGNMENT.

@@ -228,6 +228,7 @@ typedef struct udp_conduit {
     atomic_uint connected;                 // of the main one: connected sockets of the process
     _Atomic(struct udp_conduit *) windows; // of the main one: the first window
     struct udp_conduit *next_window;       // constant
+    bool windows_exhausted;                // of the main one: opening a window has failed
 } udp_conduit_t;
 
 static inline udp_conduit_t *udp_of(aq_conduit_t *conduit)

@@ -42,17 +42,28 @@ static void window_take_constants(udp_conduit_t *window, udp_conduit_t *main)
     window->answers_there = main->answers_there;
 }
 
+// NULL: logged.
+static udp_conduit_t *window_new(udp_conduit_t *main, uint16_t endpoint)
+{
+    udp_conduit_t *window = udp_conduit_new(main->base.env, endpoint);
+    if (!window)
+        return NULL;
+    window_take_constants(window, main);
+    if (window_open_socket(window) == AQ_OK)
+        return window;
+    udp_faults_stop(window->faults);
+    free(window);
+    return NULL;
+}
+
 aq_status_t udp_open_window(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out)
 {
-    udp_conduit_t *main = udp_of(conduit), *window = udp_conduit_new(conduit->env, endpoint);
-    if (!window)
+    udp_conduit_t *main = udp_of(conduit), *window = NULL;
+    if (!main->windows_exhausted)
+        window = window_new(main, endpoint);
+    if (!window) {
+        main->windows_exhausted = true; // and the user knows why
         return AQ_ERR_RESOURCE;
-    window_take_constants(window, main);
-    aq_status_t status = window_open_socket(window);
-    if (status != AQ_OK) {
-        udp_faults_stop(window->faults);
-        free(window);
-        return status;
     }
     window->next_window = atomic_load_explicit(&main->windows, memory_order_relaxed);
     atomic_store_explicit(&main->windows, window, memory_order_release);

@@ -191,6 +191,10 @@ static void token_refuses_what_lacks_it(void **state)
     // Each pair has its own token, in each direction.
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 2, 1));
     assert_true(udp_auth_token(&auth, 1, 2) != udp_auth_token(&auth, 1, 3));
+    // And so has each pair of endpoints.
+    assert_true(udp_auth_token(&auth, udp_party(1, 1), 2) != udp_auth_token(&auth, 1, 2));
+    assert_true(udp_auth_token(&auth, udp_party(1, 1), udp_party(2, 1)) !=
+                udp_auth_token(&auth, udp_party(1, 2), udp_party(2, 1)));
     header.source = 0;
     memcpy(datagram + 24, &(uint32_t){0}, 4);
     assert_false(auth_accepts(&auth, datagram, length));
@@ -267,16 +271,20 @@ static void keys_follow_from_the_job(void **state)
     assert_memory_not_equal(a.header_key, job_key, sizeof job_key);
 }
 
-static void every_direction_and_generation_has_a_key(void **state)
+static void every_direction_endpoint_and_generation_has_a_key(void **state)
 {
+    enum { KEYS = 7 };
     (void)state;
     udp_auth_t auth = derive_auth(job_key, UDP_AUTH_ENCRYPT, false);
-    uint8_t keys[4][UDP_SEAL_KEY_BYTES];
+    uint8_t keys[KEYS][UDP_SEAL_KEY_BYTES];
     udp_auth_seal_key(&auth, 1, 2, 0, keys[0]);
     udp_auth_seal_key(&auth, 2, 1, 0, keys[1]);
     udp_auth_seal_key(&auth, 1, 2, 1, keys[2]);
     udp_auth_seal_key(&auth, 1, 3, 0, keys[3]);
-    for (unsigned i = 0; i < 4; i++)
+    udp_auth_seal_key(&auth, udp_party(1, 5), 2, 0, keys[4]);
+    udp_auth_seal_key(&auth, 1, udp_party(2, 5), 0, keys[5]);
+    udp_auth_seal_key(&auth, udp_party(1, 5), udp_party(2, 5), 0, keys[6]);
+    for (unsigned i = 0; i < KEYS; i++)
         for (unsigned k = 0; k < i; k++)
             assert_memory_not_equal(keys[i], keys[k], UDP_SEAL_KEY_BYTES);
 }
@@ -351,7 +359,7 @@ int main(void)
         cmocka_unit_test_setup(another_job_or_mode_is_refused, set_up),
         cmocka_unit_test_setup(pieces_do_not_matter, set_up),
         cmocka_unit_test_setup(keys_follow_from_the_job, set_up),
-        cmocka_unit_test_setup(every_direction_and_generation_has_a_key, set_up),
+        cmocka_unit_test_setup(every_direction_endpoint_and_generation_has_a_key, set_up),
         cmocka_unit_test_setup(a_checksum_covers_fields_and_frames, set_up),
         cmocka_unit_test_setup(stronger_modes_need_no_checksum, set_up),
         cmocka_unit_test_setup(settings_choose_mode_and_checksum, set_up),

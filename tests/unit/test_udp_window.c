@@ -13,9 +13,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "child_errors.h"
 #include "udp_alone.h"
 #include "../../conduits/udp/udp_watch.h"
 #include "../../core/aqueduct.h"
@@ -276,6 +278,44 @@ static void a_datagram_from_an_unconnected_window_is_sent_again(void **state)
     }
 }
 
+// ---- what cannot be opened ----
+
+static void a_bad_description_is_refused(void **state)
+{
+    (void)state;
+    rank_t *rank = ranks_open("token");
+    udp_conduit_t *a = window_open(&rank[0], 1);
+    const char description[AQ_DESCRIPTION_BYTES] = "no address";
+    const aq_peer_t peer = {.rank = 1, .endpoint = 1, .description = description};
+    void *link = NULL;
+    assert_int_equal(a->base.ops->connect(&a->base, &peer, &link), AQ_ERR_RESOURCE);
+    assert_null(link);
+    assert_null(a->links);
+}
+
+// The fault is logged once, however many windows the program asks for.
+static void open_too_many(void)
+{
+    rank_t *rank = ranks_open("token");
+    aq_conduit_t *main = &rank[0].main->base, *window;
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    if (setrlimit(RLIMIT_NOFILE, &none) != 0)
+        _exit(1);
+    for (uint16_t endpoint = 1; endpoint < 10; endpoint++)
+        if (main->ops->open_window(main, endpoint, &window) != AQ_ERR_RESOURCE)
+            _exit(1);
+}
+
+static void a_lack_of_files_is_reported_once(void **state)
+{
+    (void)state;
+    char *said = child_errors(open_too_many);
+    const char *first = strstr(said, "a UDP socket cannot be opened: Too many open files; allow");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "a UDP socket"));
+    free(said);
+}
+
 // ---- attacks ----
 
 typedef struct datagram {
@@ -469,6 +509,8 @@ int main(void)
         cmocka_unit_test(an_idle_window_is_not_polled),
         cmocka_unit_test(put_and_get_reach_the_segment),
         cmocka_unit_test(a_datagram_from_an_unconnected_window_is_sent_again),
+        cmocka_unit_test(a_bad_description_is_refused),
+        cmocka_unit_test(a_lack_of_files_is_reported_once),
         cmocka_unit_test(a_datagram_is_good_once_and_for_one_window),
         cmocka_unit_test(a_forged_endpoint_is_dropped),
         cmocka_unit_test(windows_and_main_do_not_mix),
