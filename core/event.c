@@ -43,7 +43,7 @@ static batch_t batch_new(void)
         aq_fatal("out of memory for events (%zu bytes)", BATCH * sizeof *records);
     memset(records, 0, BATCH * sizeof *records);
     for (unsigned i = 0; i < BATCH; i++) {
-        for (uint32_t p = 0; p < AQ_PART_COUNT; p++)
+        for (uint16_t p = 0; p < AQ_PART_COUNT; p++)
             records[i].part[p].index = p;
         records[i].next = i + 1 < BATCH ? &records[i + 1] : NULL;
     }
@@ -142,6 +142,8 @@ void aq_event_free(aq_event_t *event)
 {
     if (AQ_CHECKS)
         aq_event_end(&event->part[AQ_PART_ROOT]);
+    atomic_store_explicit(&event->part[AQ_PART_ROOT].uses, (uint16_t)(aq_event_uses(event) + 1),
+                          memory_order_release);
     if (__builtin_expect(own.free.count == own.room, 0))
         pool_make_room();
     event->next = own.free.first;

@@ -32,7 +32,8 @@ typedef enum aq_part {
 
 struct gex_event_part {
     atomic_uint pending;
-    uint32_t index; // the position of this part in the record
+    uint16_t index;     // the position of this part in the record
+    atomic_ushort uses; // of part ROOT: how often the record was freed, see aq_event_uses
 };
 
 // Added to the counter of a part with an operation that has failed (access.h), so that the part is
@@ -52,6 +53,13 @@ void aq_event_free(aq_event_t *event);
 static inline gex_Event_t aq_event_part(aq_event_t *event, aq_part_t part)
 {
     return &event->part[part];
+}
+
+// A number that changes when the record is freed. If it has not changed since an operation began,
+// the parts count that operation; the number repeats after 65,536 uses.
+static inline uint16_t aq_event_uses(aq_event_t *event)
+{
+    return atomic_load_explicit(&event->part[AQ_PART_ROOT].uses, memory_order_acquire);
 }
 
 static inline void aq_event_begin(gex_Event_t part)

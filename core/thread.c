@@ -42,6 +42,7 @@ uint64_t aq_thread_limit(void)
 static void end_thread(void *pointer)
 {
     aq_thread_t *thread = pointer;
+    aq_begun_leave(thread->begun);
     // Implicit operations that the thread did not wait for may still complete into the record. Then
     // the record stays out of the pool.
     if (aq_event_idle(thread->nbi, ~0u))
@@ -70,6 +71,7 @@ static aq_thread_t *make_thread(void)
     if (!thread)
         aq_fatal("out of memory for the state of a thread (%zu bytes)", sizeof *thread);
     thread->nbi = aq_event_new();
+    thread->begun = aq_begun_take(thread->nbi);
     pthread_setspecific(thread_end, thread);
     self = thread;
     return thread;

@@ -113,6 +113,17 @@ static int start_away(gex_AD_t ad, gex_Rank_t jobrank, const aq_api_atomic_t *at
     return refused;
 }
 
+// The parts of an event in which an operation uses the client's memory until it is complete.
+static unsigned local_parts(gex_OP_t op)
+{
+    return op & AQ_API_OP_FETCHING ? 1u << part_of(op) : 0;
+}
+
+static gex_EP_Index_t endpoint_of(gex_AD_t ad)
+{
+    return aq_team_of(aq_domain_of(ad)->tm)->route.from;
+}
+
 gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
     if (AQ_CHECKS)
@@ -130,6 +141,7 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
+    aq_begun_add(aq_thread_self()->begun, event, endpoint_of(ad), local_parts(atomic->op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
@@ -142,6 +154,7 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
     const outcome_t outcome = try_here(jobrank, atomic, &reason);
     if (outcome == DONE)
         return 0;
+    aq_begun_implicit(aq_thread_self()->begun, endpoint_of(ad), local_parts(atomic->op));
     const gex_Event_t part = aq_event_part(aq_thread_nbi(), part_of(atomic->op));
     if (outcome == AWAY)
         return start_away(ad, jobrank, atomic, part);

@@ -73,13 +73,22 @@ static gex_Event_t part_for(const aq_rma_op_t *op, aq_event_t *event)
     return aq_event_part(event, is_get(op) ? AQ_PART_GET : AQ_PART_PUT);
 }
 
-static gex_Event_t rma_start_nb(const aq_rma_op_t *op)
+// The parts of an event in which an operation uses the client's memory until it is complete.
+static unsigned local_parts(const aq_rma_op_t *op)
+{
+    if (is_get(op))
+        return 1u << AQ_PART_GET;
+    return op->access.flags & AQ_RMA_STABLE ? 1u << AQ_PART_PUT : 0;
+}
+
+static gex_Event_t rma_start_nb(gex_TM_t tm, const aq_rma_op_t *op)
 {
     aq_event_t *event = aq_event_new();
     if (rma_start_checked(op, part_for(op, event))) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
+    aq_begun_add(aq_thread_self()->begun, event, aq_team_of(tm)->route.from, local_parts(op));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
@@ -95,8 +104,9 @@ static int rma_start_blocking(aq_rma_op_t *op)
     return refused;
 }
 
-static int rma_start_nbi(const aq_rma_op_t *op)
+static int rma_start_nbi(gex_TM_t tm, const aq_rma_op_t *op)
 {
+    aq_begun_implicit(aq_thread_self()->begun, aq_team_of(tm)->route.from, local_parts(op));
     return rma_start_checked(op, part_for(op, aq_thread_nbi()));
 }
 
@@ -146,7 +156,7 @@ int aq_api_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, si
 {
     const aq_rma_op_t op = describe_op("gex_RMA_PutNBI", tm, rank,
                                        put_of(dest, src, nbytes, stability_flags(lc_opt)), flags);
-    return rma_start_nbi(&op);
+    return rma_start_nbi(tm, &op);
 }
 
 gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
@@ -154,7 +164,7 @@ gex_Event_t aq_api_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
 {
     const aq_rma_op_t op = describe_op("gex_RMA_PutNB", tm, rank,
                                        put_of(dest, src, nbytes, stability_flags(lc_opt)), flags);
-    gex_Event_t event = rma_start_nb(&op);
+    gex_Event_t event = rma_start_nb(tm, &op);
     aq_api_lc_done(lc_opt);
     return event;
 }
@@ -171,12 +181,12 @@ int aq_api_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t n
 {
     const aq_rma_op_t op =
         describe_op("gex_RMA_GetNBI", tm, rank, get_of(dest, src, nbytes), flags);
-    return rma_start_nbi(&op);
+    return rma_start_nbi(tm, &op);
 }
 
 gex_Event_t aq_api_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
     const aq_rma_op_t op = describe_op("gex_RMA_GetNB", tm, rank, get_of(dest, src, nbytes), flags);
-    return rma_start_nb(&op);
+    return rma_start_nb(tm, &op);
 }

@@ -95,6 +95,12 @@ static int start_rest(const aq_vis_t *vis, const start_t *start, outcome_t outco
     return 0;
 }
 
+// A put copies its source before the call returns.
+static unsigned local_parts(const aq_vis_t *vis)
+{
+    return vis->is_get ? 1u << AQ_PART_GET : 0;
+}
+
 gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
 {
     start_t start;
@@ -106,6 +112,7 @@ gex_Event_t aq_vis_start_nb(const aq_vis_t *vis)
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
+    aq_begun_add(aq_thread_self()->begun, event, aq_team_of(vis->tm)->route.from, local_parts(vis));
     return aq_event_part(event, AQ_PART_ROOT);
 }
 
@@ -124,5 +131,6 @@ int aq_vis_start_nbi(const aq_vis_t *vis)
     const outcome_t outcome = start_near(vis, &start);
     if (outcome == DONE)
         return 0;
+    aq_begun_implicit(aq_thread_self()->begun, aq_team_of(vis->tm)->route.from, local_parts(vis));
     return start_rest(vis, &start, outcome, aq_event_part(aq_thread_nbi(), part_of(vis)));
 }
