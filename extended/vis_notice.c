@@ -9,9 +9,9 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
-#include "../core/progress.h"
 #include "../core/thread.h"
 #include "gasnet_vis.h"
+#include "later.h"
 #include "layer_table.h"
 #include "vis.h"
 
@@ -68,7 +68,7 @@ static void on_notice(gex_Token_t token, void *payload, size_t nbytes, int32_t h
 // ---- notices that wait for the pieces of their put ----
 
 typedef struct waiting {
-    struct waiting *next;
+    aq_later_t later;
     aq_event_t *pieces;
     gex_Event_t part;
     uint32_t jobrank;
@@ -76,8 +76,19 @@ typedef struct waiting {
     char payload[GEX_VIS_MAX_PEERCOMPLETION];
 } waiting_t;
 
-static waiting_t *waiting;
-static aq_lock_t lock;
+static bool notice_ready(aq_later_t *later)
+{
+    return aq_event_idle(((waiting_t *)later)->pieces, ~0u);
+}
+
+static void notice_end(aq_later_t *later)
+{
+    waiting_t *w = (waiting_t *)later;
+    aq_vis_notice_send(&w->notice, w->jobrank);
+    aq_event_free(w->pieces);
+    aq_event_end(w->part);
+    free(w);
+}
 
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,
                          gex_Event_t part)
@@ -85,6 +96,7 @@ void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_eve
     waiting_t *w = malloc(sizeof *w);
     if (!w)
         aq_fatal("out of memory for a peer completion (%zu bytes)", sizeof *w);
+    w->later = (aq_later_t){.ready = notice_ready, .run = notice_end};
     w->pieces = pieces;
     w->part = part;
     w->jobrank = jobrank;
@@ -93,46 +105,11 @@ void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_eve
     if (notice->nbytes)
         memcpy(w->payload, notice->payload, notice->nbytes);
     aq_event_begin(part);
-    aq_lock_take(&lock);
-    w->next = waiting;
-    waiting = w;
-    aq_lock_drop(&lock);
-    aq_progress_busy(1);
-}
-
-static waiting_t *take_ready(void)
-{
-    aq_lock_take(&lock);
-    waiting_t **place = &waiting;
-    while (*place && !aq_event_idle((*place)->pieces, ~0u))
-        place = &(*place)->next;
-    waiting_t *ready = *place;
-    if (ready)
-        *place = ready->next;
-    aq_lock_drop(&lock);
-    return ready;
-}
-
-// The poll of a send may call this function again: an entry that was taken from the list belongs to
-// this call alone.
-static bool notice_turn(aq_task_t *task)
-{
-    (void)task;
-    waiting_t *ready = take_ready();
-    if (!ready)
-        return false;
-    aq_progress_busy(-1);
-    aq_vis_notice_send(&ready->notice, ready->jobrank);
-    aq_event_free(ready->pieces);
-    aq_event_end(ready->part);
-    free(ready);
-    return true;
+    aq_later_add(&w->later);
 }
 
 void aq_vis_notice_register(void)
 {
-    static aq_task_t task = {notice_turn, NULL};
-    aq_progress_add(&task);
     aq_endpoint_internal(AQ_HANDLER_VIS_NOTICE, (gex_AM_Fn_t)on_notice,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, "VIS notice");
 }
