@@ -170,6 +170,82 @@ AQ_API int gasnetx_Error_Next(gasnetx_error_t *error);
 // dropped. Each output may be NULL. Any thread; does not block.
 AQ_API void gasnetx_Error_Counts(uint64_t *failed, uint64_t *dropped);
 
+// ---- fences ----
+
+// A fence completes when the operations that were begun before it are complete:
+//
+// - tm GEX_TM_INVALID: operations of the calling thread, through all endpoints; else operations of
+//   all threads of this process through the endpoint of tm, a team or a pair.
+// - Global: puts and atomics are complete at their targets, and gets here. Stores to mapped memory
+//   are visible to all processors before the fence completes, and before any later access of the
+//   calling thread.
+// - Local: the client's buffers may be reused, and results of gets and fetching atomics are here.
+//   Puts from a source that the library has copied do not count.
+//
+// Blocking, explicit and implicit operations, open access regions, non-contiguous transfers and
+// gasnet_memset count, with the counters of notices (below). Messages do not count, nor do handlers
+// of notices, barriers and collectives: a request tells of its handler by its reply. Events stay as
+// they are: the client still synchronizes them, and gets the error of an operation that has failed.
+// A thread has one count of its implicit operations of each kind, so a fence may also wait for some
+// that the thread begins later, or that it began through another endpoint.
+//
+// Fences are counted: a fence sends no message, since targets acknowledge these operations in any
+// case, and with nothing outstanding it makes no system call. Fence_Local and Fence_Global block,
+// poll and run handlers. The NB calls do not block, and return an event, GEX_EVENT_INVALID if the
+// fence is complete. Not allowed in handlers. flags: 0.
+#define GASNETX_FENCE 1
+AQ_API void gasnetx_Fence_Local(gex_TM_t tm, gex_Flags_t flags);
+AQ_API void gasnetx_Fence_Global(gex_TM_t tm, gex_Flags_t flags);
+AQ_API gex_Event_t gasnetx_Fence_LocalNB(gex_TM_t tm, gex_Flags_t flags);
+AQ_API gex_Event_t gasnetx_Fence_GlobalNB(gex_TM_t tm, gex_Flags_t flags);
+
+// ---- puts that notify their target ----
+
+// What a put does at the target after its data is there: increases a counter, or runs a handler, or
+// both in this order.
+//
+// - counter: 8 bytes in the segment of the target, aligned to 8, as the target sees them; NULL:
+//   none. They grow by `add` atomically, with the atomics of the processor; a reader that loads the
+//   counter with acquire semantics sees the data. To wait, the target uses
+//   GASNET_BLOCKUNTIL(__atomic_load_n(&counter, __ATOMIC_ACQUIRE) >= n), which a notice wakes.
+// - handler: index at the endpoint of tm that the rank names; 0: none. It is registered with
+//   GEX_FLAG_AM_SHORT and GEX_FLAG_AM_REPLY (or _REQREP) and nargs arguments, and may not reply.
+//
+// Initialize with a designated initializer: fields may be added.
+#define GASNETX_NOTICE 1
+#define GASNETX_NOTICE_MAX_ARGS 8
+typedef struct {
+    uint64_t *counter;
+    uint64_t add;
+    gex_AM_Index_t handler;
+    unsigned nargs; // 0 to GASNETX_NOTICE_MAX_ARGS
+    gex_AM_Arg_t args[GASNETX_NOTICE_MAX_ARGS];
+} gasnetx_notice_t;
+
+// As gex_RMA_Put..., with a notice, which the calls copy. Over a network a put of at most
+// gex_AM_LUBRequestMedium() bytes is one message with its notice; a longer one is followed by a
+// message when it is complete. The operation is complete when the counter has grown; the handler of
+// a notice may run later.
+//
+// Return GASNET_OK; GASNET_ERR_BAD_ARG, with nothing done, if the rank is not in tm, if the data or
+// the counter is not inside the segment of that rank's endpoint (for a further endpoint: the
+// segment that it has published), if the counter is not aligned, if there is no notice, if the
+// handler is below GEX_AM_INDEX_BASE, or if it has too many arguments; GASNET_ERR_NOT_READY if
+// flags has GEX_FLAG_IMMEDIATE and there was no room: then there is no notice, though the data may
+// have been written. *event gets the event, GEX_EVENT_INVALID if the operation is complete, and is
+// unchanged on an error. If the handler is not registered at the target, the target ends the job.
+// Block for room, poll and run handlers, unless flags has GEX_FLAG_IMMEDIATE. Not allowed in
+// handlers.
+AQ_API int gasnetx_RMA_PutNotifyBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                                         size_t nbytes, const gasnetx_notice_t *notice,
+                                         gex_Flags_t flags);
+AQ_API int gasnetx_RMA_PutNotifyNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                                   size_t nbytes, const gasnetx_notice_t *notice,
+                                   gex_Event_t *lc_opt, gex_Event_t *event, gex_Flags_t flags);
+AQ_API int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                                    size_t nbytes, const gasnetx_notice_t *notice,
+                                    gex_Event_t *lc_opt, gex_Flags_t flags);
+
 #ifdef __cplusplus
 }
 #endif

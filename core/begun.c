@@ -54,7 +54,7 @@ static bool op_is_freed(const aq_begun_op_t *op)
 
 static bool op_is_outstanding(const aq_begun_op_t *op, unsigned parts)
 {
-    return parts && !op_is_freed(op) && !aq_event_idle(op->event, parts);
+    return parts && !op_is_freed(op) && !aq_event_finished(op->event, parts);
 }
 
 // Drops each part on its own: implicit operations of one kind may begin without end while those of
@@ -129,7 +129,7 @@ void aq_begun_leave(aq_begun_t *begun)
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
     aq_lock_take(&all_lock);
     aq_lock_take(&begun->lock);
-    if (!aq_event_idle(begun->implicit, AQ_BEGUN_PARTS))
+    if (!aq_event_finished(begun->implicit, AQ_BEGUN_PARTS))
         list_append(&begun->list,
                     op_of(begun->implicit, (gex_EP_Index_t)(scope >> SCOPE_BITS), scope));
     begun->implicit = NULL;
@@ -167,7 +167,7 @@ static void begun_append(aq_begun_t *begun, aq_begun_op_t op)
 
 void aq_begun_add(aq_begun_t *begun, aq_event_t *event, gex_EP_Index_t ep, unsigned local)
 {
-    if (!aq_event_idle(event, AQ_BEGUN_PARTS))
+    if (!aq_event_finished(event, AQ_BEGUN_PARTS))
         begun_append(begun, op_of(event, ep, local));
 }
 
@@ -183,7 +183,7 @@ static void begun_widen(aq_begun_t *begun, gex_EP_Index_t ep, unsigned local)
 {
     const unsigned scope = atomic_load_explicit(&begun->scope, memory_order_relaxed);
     unsigned wide = ep;
-    if (!aq_event_idle(begun->implicit, AQ_BEGUN_PARTS)) {
+    if (!aq_event_finished(begun->implicit, AQ_BEGUN_PARTS)) {
         wide = scope >> SCOPE_BITS == ep ? ep : AQ_BEGUN_ANY_EP;
         local |= scope & ((1u << SCOPE_BITS) - 1);
     }
@@ -235,7 +235,7 @@ void aq_begun_of_thread(aq_begun_t *begun, bool local, aq_begun_list_t *list)
     aq_lock_take(&begun->lock);
     begun_sweep(&begun->list);
     aq_lock_drop(&begun->lock);
-    if (aq_event_idle(begun->implicit, AQ_BEGUN_PARTS))
+    if (aq_event_finished(begun->implicit, AQ_BEGUN_PARTS))
         atomic_store_explicit(&begun->scope, (unsigned)NO_EP << SCOPE_BITS, memory_order_relaxed);
 }
 

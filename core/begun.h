@@ -6,7 +6,7 @@
 // - An operation that completes in the call that begins it is never noted. So the inline paths to
 //   mapped memory have no part in this.
 // - Nothing is noted when an operation completes or is synchronized, which any thread may do. A
-//   noted operation is over when its event is idle, or when its record has been freed since
+//   noted operation is over when its event is finished, or when its record has been freed since
 //   (`uses` of the record differs).
 // - Only its own thread adds operations and drops those that are over; other threads read. So the
 //   lock is rarely contended.

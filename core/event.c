@@ -160,6 +160,16 @@ bool aq_event_idle(aq_event_t *event, unsigned parts)
     return true;
 }
 
+bool aq_event_finished(aq_event_t *event, unsigned parts)
+{
+    for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++)
+        if ((parts & (1u << p)) &&
+            (atomic_load_explicit(&event->part[p].pending, memory_order_acquire) &
+             ~AQ_EVENT_FAILED))
+            return false;
+    return true;
+}
+
 unsigned aq_event_parts_of(gex_EC_t mask)
 {
     unsigned parts = 0;

@@ -81,6 +81,9 @@ static inline void aq_event_end(gex_Event_t part)
 // Whether nothing is pending in the parts whose bits are set (1u << part).
 bool aq_event_idle(aq_event_t *event, unsigned parts);
 
+// As aq_event_idle, but operations that have failed do not count: nothing is pending any more.
+bool aq_event_finished(aq_event_t *event, unsigned parts);
+
 // The bits of the parts in an event mask (GEX_EC_*).
 unsigned aq_event_parts_of(gex_EC_t mask);
 

@@ -12,6 +12,7 @@ const aq_layer_t aq_layer_table[] = {
     {"probes of memory", aq_rma_probe_register, AQ_HANDLER_PROBE, AQ_HANDLER_PROBED},
     {"VIS", aq_vis_am_register, AQ_HANDLER_VIS_PUT, AQ_HANDLER_VIS_GET_DONE},
     {"VIS notice", aq_vis_notice_register, AQ_HANDLER_VIS_NOTICE, AQ_HANDLER_VIS_NOTICE},
+    {"notices", aq_notice_register, AQ_HANDLER_NOTICE_COUNT, AQ_HANDLER_NOTICE_RUN_PUT},
     {"atomics", aq_ratomic_am_register, AQ_HANDLER_RATOMIC_OP, AQ_HANDLER_RATOMIC_FETCHED},
     {"barriers", aq_barrier_am_register, AQ_HANDLER_BARRIER, AQ_HANDLER_BARRIER},
     {"collectives", aq_coll_mail_register, AQ_HANDLER_COLL_PART, AQ_HANDLER_COLL_READY},

@@ -14,7 +14,11 @@ enum {
     AQ_HANDLER_VIS_PUT = 16, // vis_am.c
     AQ_HANDLER_VIS_GET,
     AQ_HANDLER_VIS_GET_DONE,
-    AQ_HANDLER_VIS_NOTICE,      // vis_notice.c
+    AQ_HANDLER_VIS_NOTICE,   // vis_notice.c
+    AQ_HANDLER_NOTICE_COUNT, // notice.c
+    AQ_HANDLER_NOTICE_COUNT_PUT,
+    AQ_HANDLER_NOTICE_RUN,
+    AQ_HANDLER_NOTICE_RUN_PUT,
     AQ_HANDLER_RATOMIC_OP = 24, // ratomic_am.c
     AQ_HANDLER_RATOMIC_DONE,
     AQ_HANDLER_RATOMIC_FETCHED,
@@ -33,6 +37,7 @@ void aq_rma_am_register(void);
 void aq_rma_probe_register(void);
 void aq_vis_am_register(void);
 void aq_vis_notice_register(void);
+void aq_notice_register(void);
 void aq_ratomic_am_register(void);
 void aq_barrier_am_register(void);
 void aq_coll_mail_register(void);

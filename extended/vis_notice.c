@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/access.h"
 #include "../core/am.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
@@ -78,13 +79,15 @@ typedef struct waiting {
 
 static bool notice_ready(aq_later_t *later)
 {
-    return aq_event_idle(((waiting_t *)later)->pieces, ~0u);
+    return aq_event_finished(((waiting_t *)later)->pieces, ~0u);
 }
 
+// A put that has failed notifies nobody; the error goes to the event of the client.
 static void notice_end(aq_later_t *later)
 {
     waiting_t *w = (waiting_t *)later;
-    aq_vis_notice_send(&w->notice, w->jobrank);
+    if (!aq_access_pass_on(aq_event_part(w->pieces, AQ_PART_PUT), w->part))
+        aq_vis_notice_send(&w->notice, w->jobrank);
     aq_event_free(w->pieces);
     aq_event_end(w->part);
     free(w);

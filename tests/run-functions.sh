@@ -102,6 +102,12 @@ counting()
     "$@" $subtests
 }
 
+# Prints the subtests on fences and notices of a conformance program in thread mode $1.
+fences()
+{
+    "conform-$1" --list | awk '$1 ~ /^(fence|notice)_/ { print $1 }'
+}
+
 # Runs the program $2 with $1 ranks over conduit udp; no ranks share memory unless
 # GASNET_SUPERNODE_MAXSIZE is set.
 on_udp()

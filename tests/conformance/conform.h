@@ -106,6 +106,7 @@ void conform_barrier_setup(void);
 void conform_sync_setup(void);
 void conform_handler_setup(void);
 void conform_vis_setup(void);
+void conform_fence_setup(void);
 #ifndef GASNET_SEQ
 void conform_thread_setup(void);
 /* Runs `body` in `count` threads, at most 64, and waits for all. The calling thread is one of them
@@ -132,6 +133,7 @@ extern const conform_test_t conform_barrier_tests[];
 extern const conform_test_t conform_counters_tests[];
 extern const conform_test_t conform_endpoint_tests[];
 extern const conform_test_t conform_window_tests[];
+extern const conform_test_t conform_fence_tests[];
 extern const conform_test_t conform_sync_tests[];
 extern const conform_test_t conform_thread_tests[];
 extern const conform_test_t conform_concurrent_tests[];

@@ -13,6 +13,7 @@
 
 static const conform_test_t *const test_tables[] = {
     conform_counters_tests,   conform_endpoint_tests,    conform_window_tests,
+    conform_fence_tests,
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
 #else
@@ -174,6 +175,7 @@ static void suite_start(int *argc, char ***argv)
     conform_sync_setup();
     conform_handler_setup();
     conform_vis_setup();
+    conform_fence_setup();
 #ifndef GASNET_SEQ
     conform_thread_setup();
 #endif

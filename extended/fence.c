@@ -1,0 +1,107 @@
+// Fences: wait for the operations that core/begun.c has noted. Every operation is acknowledged by
+// its target in any case, so a fence sends nothing: it looks at the counters of what is
+// outstanding.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "../core/aqueduct.h"
+#include "../core/begun.h"
+#include "../core/event.h"
+#include "../core/fatal.h"
+#include "../core/job.h"
+#include "../core/report.h"
+#include "../core/team.h"
+#include "../core/thread.h"
+#include "later.h"
+
+// Lists what is outstanding. Operations on mapped memory are complete except that stores of this
+// processor may not be visible yet.
+static void fence_list(const char *call, gex_TM_t tm, bool local, aq_begun_list_t *list)
+{
+    aq_job_need(call);
+    if (AQ_CHECKS)
+        aq_thread_check_context(call, "");
+    atomic_thread_fence(memory_order_seq_cst);
+    if (tm == GEX_TM_INVALID)
+        aq_begun_of_thread(aq_thread_self()->begun, local, list);
+    else
+        aq_begun_of_endpoint(aq_team_of(tm)->route.from, local, list);
+}
+
+static void fence_wait(const char *call, gex_TM_t tm, bool local)
+{
+    aq_begun_list_t list = {0};
+    aq_api_wait_t wait = {0};
+    fence_list(call, tm, local, &list);
+    if (!list.count)
+        return;
+    aq_report_wait(aq_event_part(list.ops[0].event, AQ_PART_ROOT), -1);
+    while (!aq_begun_list_done(&list))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    aq_report_go_on();
+    aq_begun_list_free(&list);
+}
+
+void gasnetx_Fence_Local(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    fence_wait("gasnetx_Fence_Local", tm, true);
+}
+
+void gasnetx_Fence_Global(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    fence_wait("gasnetx_Fence_Global", tm, false);
+}
+
+// ---- fences with an event ----
+
+typedef struct fence {
+    aq_later_t later;
+    aq_begun_list_t list;
+    gex_Event_t part; // counts the fence
+} fence_t;
+
+static bool fence_ready(aq_later_t *later)
+{
+    return aq_begun_list_done(&((fence_t *)later)->list);
+}
+
+static void fence_end(aq_later_t *later)
+{
+    fence_t *fence = (fence_t *)later;
+    aq_event_end(fence->part);
+    aq_begun_list_free(&fence->list);
+    free(fence);
+}
+
+static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)
+{
+    aq_begun_list_t list = {0};
+    fence_list(call, tm, local, &list);
+    if (!list.count)
+        return GEX_EVENT_INVALID;
+    fence_t *fence = malloc(sizeof *fence);
+    if (!fence)
+        aq_fatal("%s: out of memory (%zu bytes)", call, sizeof *fence);
+    aq_event_t *event = aq_event_new();
+    *fence = (fence_t){.later = {.ready = fence_ready, .run = fence_end},
+                       .list = list,
+                       .part = aq_event_part(event, AQ_PART_OTHER)};
+    aq_event_begin(fence->part);
+    aq_later_add(&fence->later);
+    return aq_event_part(event, AQ_PART_ROOT);
+}
+
+gex_Event_t gasnetx_Fence_LocalNB(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    return fence_start("gasnetx_Fence_LocalNB", tm, true);
+}
+
+gex_Event_t gasnetx_Fence_GlobalNB(gex_TM_t tm, gex_Flags_t flags)
+{
+    (void)flags;
+    return fence_start("gasnetx_Fence_GlobalNB", tm, false);
+}
