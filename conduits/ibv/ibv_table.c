@@ -5,6 +5,7 @@
 #include "ibv_profile.h"
 #include "ibv_settings.h"
 
+#include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
@@ -187,6 +188,16 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     sum->receive_buffers += ibv->buffers.arrivals.count;
 }
 
+// What this process sends is not counted: each message would pay for that.
+static void ibv_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
+{
+    const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    const uint64_t messages = atomic_load_explicit(&ibv->receiver.arrived, memory_order_relaxed) +
+                              atomic_load_explicit(&ibv->rings.messages, memory_order_relaxed);
+    sum->frames_received += messages;
+    sum->packets_received += messages;
+}
+
 // ---- the table ----
 
 const aq_conduit_ops_t aq_conduit_module = {
@@ -203,6 +214,7 @@ const aq_conduit_ops_t aq_conduit_module = {
     .send = ibv_send,
     .poll = ibv_poll,
     .close = ibv_close,
+    .counters = ibv_counters,
     .dump_state = ibv_dump_state,
     .arm = ibv_arm,
     .sleep = ibv_sleep,

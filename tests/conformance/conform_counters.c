@@ -349,6 +349,8 @@ static void test_network(void)
     CHECK(!after.dropped[GASNETX_DROP_FORGED] == !getenv("GASNET_UDP_FAULT_FLIP"),
           "%llu packets were not authentic",
           (unsigned long long)after.dropped[GASNETX_DROP_FORGED]);
+    CHECK(!getenv("CONFORM_RECEIVED") || after.frames_received >= (uint64_t)2 * ROUND_TRIPS,
+          "%llu frames were received", (unsigned long long)after.frames_received);
     CHECK(!getenv("CONFORM_FRAMES") || (after.frames_sent >= ROUND_TRIPS && after.packets_sent &&
                                         after.packets_sent <= after.frames_sent),
           "%llu frames in %llu packets", (unsigned long long)after.frames_sent,
