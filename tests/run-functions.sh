@@ -96,8 +96,11 @@ perf_refuses()
 # Runs all subtests about counters; the words start the conformance program.
 counting()
 {
-    local subtests
-    subtests=$(conform-seq --list | awk '/^counters_/ { print $1 }')
+    local subtests word program
+    for word; do
+        [[ $word != conform-* ]] || program=$word
+    done
+    subtests=$("$program" --list | awk '/^counters_/ { print $1 }')
     # shellcheck disable=SC2086
     "$@" $subtests
 }
