@@ -379,6 +379,43 @@ static void try_several(void)
     errors += 4;
 }
 
+// A segment of another endpoint of rank 1, which exists at first, and then does not. Both ranks
+// call.
+static void try_endpoint(void)
+{
+    gasnetx_error_t error;
+    gex_EP_t ep;
+    gex_Segment_t extra;
+    gex_Addr_t there;
+    uintptr_t size;
+    if (gex_EP_Create(&ep, gex_TM_QueryClient(tm), GEX_EP_CAPABILITY_RMA, 0) != GASNET_OK ||
+        gex_Segment_Create(&extra, gex_TM_QueryClient(tm), NULL, GASNET_PAGESIZE, GEX_MK_HOST, 0) !=
+            GASNET_OK ||
+        gex_EP_BindSegment(ep, extra, 0) != GASNET_OK ||
+        gex_EP_PublishBoundSegment(tm, &ep, 1, 0) != GASNET_OK)
+        gasnet_exit(3);
+    const gex_TM_t pair = gex_TM_Pair(gex_TM_QueryEP(tm), gex_EP_QueryIndex(ep));
+    gex_Segment_QueryBound(pair, target, &there, NULL, &size);
+    for (int gone = 0; gone < 2; gone++) {
+        if (me == 0)
+            gex_RMA_PutBlocking(pair, target, there, local, NBYTES, 0);
+        if (me == 0 && (gasnetx_Error_Next(&error) == GASNET_OK) != gone)
+            complain("a put to another endpoint: there is %s error\n", gone ? "no" : "an");
+        if (me == 0 && gone &&
+            (error.reason != GASNETX_ERROR_NO_SEGMENT || error.ep_index != gex_EP_QueryIndex(ep)))
+            complain("a put to another endpoint: reason %d\n", error.reason);
+        if (me == 0)
+            gex_RMA_GetBlocking(pair, local, target, (char *)there + size - 1, NBYTES, 0);
+        if (me == 0 && (gasnetx_Error_Next(&error) != GASNET_OK || error.nbytes != NBYTES))
+            complain("a get from another endpoint: there is no error\n");
+        gex_Coll_BarrierBlocking(tm, 0);
+        if (me == target && !gone)
+            gex_Segment_Destroy(extra, 0);
+        gex_Coll_BarrierBlocking(tm, 0);
+    }
+    errors += me == 0 ? 3 : 0;
+}
+
 // More errors than a process keeps.
 static void try_many(void)
 {
@@ -476,6 +513,7 @@ static void run_return(void)
             try_access(&operations[o], &no_segment);
     gex_Coll_BarrierBlocking(tm, 0);
     attach();
+    try_endpoint();
     if (me == 0)
         try_all();
     end();
