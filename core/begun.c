@@ -165,9 +165,22 @@ static void begun_append(aq_begun_t *begun, aq_begun_op_t op)
     aq_lock_drop(&begun->lock);
 }
 
+static unsigned pending_in(aq_event_t *event, aq_part_t part)
+{
+    return atomic_load_explicit(&event->part[part].pending, memory_order_acquire);
+}
+
+// As aq_event_finished for AQ_BEGUN_PARTS, without a loop: each explicit operation asks.
+static bool is_complete(aq_event_t *event)
+{
+    return !((pending_in(event, AQ_PART_GET) | pending_in(event, AQ_PART_PUT) |
+              pending_in(event, AQ_PART_RMW)) &
+             ~AQ_EVENT_FAILED);
+}
+
 void aq_begun_add(aq_begun_t *begun, aq_event_t *event, gex_EP_Index_t ep, unsigned local)
 {
-    if (!aq_event_finished(event, AQ_BEGUN_PARTS))
+    if (!is_complete(event))
         begun_append(begun, op_of(event, ep, local));
 }
 
