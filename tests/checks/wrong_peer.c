@@ -42,6 +42,10 @@ enum {
     H_VIS_GET,
     H_VIS_GET_DONE,
     H_VIS_NOTICE,
+    H_NOTICE_COUNT,
+    H_NOTICE_COUNT_PUT,
+    H_NOTICE_RUN,
+    H_NOTICE_RUN_PUT,
     H_ATOMIC = 24,
     H_ATOMIC_DONE,
     H_ATOMIC_FETCHED,
@@ -292,6 +296,45 @@ static void vis_notice_unregistered(void)
 static void vis_notice_far(void)
 {
     gex_AM_RequestMedium1(tm, 0, H_VIS_NOTICE, bytes, 64, GEX_EVENT_NOW, 0, 256 + H_MEDIUM);
+}
+
+// ---- notices of puts ----
+
+static void notice_outside(void)
+{
+    gex_AM_RequestShort6(tm, 0, H_NOTICE_COUNT, 0, BOTH(1), BOTH(guard), BOTH(1));
+}
+
+static void notice_misaligned(void)
+{
+    gex_AM_RequestShort6(tm, 0, H_NOTICE_COUNT, 0, BOTH(1), BOTH(segment + 4), BOTH(1));
+}
+
+static void notice_put_outside(void)
+{
+    gex_AM_RequestLong6(tm, 0, H_NOTICE_COUNT_PUT, bytes, 64, segment, GEX_EVENT_NOW, 0, BOTH(1),
+                        BOTH(guard), BOTH(1));
+}
+
+static void notice_run(int32_t handler)
+{
+    gex_AM_RequestShort15(tm, 0, H_NOTICE_RUN, 0, BOTH(1), BOTH(0), BOTH(1), handler, 1, 2, 3, 4, 5,
+                          6, 7, 8);
+}
+
+static void notice_internal(void)
+{
+    notice_run(H_MEMSET_DONE);
+}
+
+static void notice_unregistered(void)
+{
+    notice_run(H_NONE);
+}
+
+static void notice_long(void)
+{
+    notice_run(9 << 8 | H_NONE);
 }
 
 // ---- collectives: the first broadcast of rank 0 awaits 64 bytes from rank 1 ----
@@ -587,6 +630,18 @@ static const wrong_mode_t modes[] = {
     {"vis-notice-far",
      "a peer completion of rank 1 names handler 359, which is not a handler of the client",
      .request = vis_notice_far},
+    {"notice-outside", "a notice of rank 1 has a counter at .*, which is not inside a segment",
+     .request = notice_outside},
+    {"notice-misaligned", "a notice of rank 1 has a counter at .*, which is not aligned to 8 bytes",
+     .request = notice_misaligned},
+    {"notice-put-outside", "a notice of rank 1 has a counter at .*, which is not inside a segment",
+     .request = notice_put_outside},
+    {"notice-internal", "a notice of rank 1 names handler 41 with 0 arguments, which is not",
+     .request = notice_internal},
+    {"notice-unregistered", "of rank 1: handler 250 is not registered here",
+     .request = notice_unregistered},
+    {"notice-long", "a notice of rank 1 names handler 250 with 9 arguments, which is not",
+     .request = notice_long},
     {"coll-row", "a message of a collective from rank 1 is wrong", .request = coll_row,
      .before = begin_broadcast},
     {"coll-part", "a message of a collective from rank 1 is wrong", .request = coll_part_number,
