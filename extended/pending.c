@@ -1,12 +1,66 @@
 #include "pending.h"
 
+#include <stdatomic.h>
+
 #include "../core/am.h"
 #include "../core/fatal.h"
 #include "../core/lock.h"
 #include "../core/segment.h"
 
-static aq_cookies_t table;
-static aq_lock_t lock; // guards the table
+// Each thread has a table, so that threads write no common memory; more than TABLES threads share
+// them. The upper bits of a cookie's index are the number of its table, which is 0 while one thread
+// at a time uses the library.
+enum { TABLES = 64, INDEX_BITS = 26, APART = 128 };
+
+typedef struct table {
+    _Alignas(APART) aq_cookies_t cookies;
+    aq_lock_t lock;
+    uint32_t upper_bits; // of the cookies
+} table_t;
+
+static table_t tables[TABLES];
+
+static table_t *own_table(void)
+{
+    static atomic_uint threads;
+    static _Thread_local table_t *own __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(!own, 0)) {
+        const uint32_t number =
+            atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % TABLES;
+        own = &tables[number];
+        aq_lock_take(&own->lock);
+        own->upper_bits = number << INDEX_BITS;
+        aq_lock_drop(&own->lock);
+    }
+    return own;
+}
+
+// Returns 0 if memory is out, or if a table has all that its indices can name.
+static aq_cookie_t add_pending(const aq_pending_op_t *op)
+{
+    if (!aq_threads)
+        return aq_cookies_add(&tables[0].cookies, op);
+    table_t *own = own_table();
+    aq_lock_take(&own->lock);
+    const aq_cookie_t cookie = aq_cookies_add(&own->cookies, op);
+    const uint32_t upper_bits = own->upper_bits;
+    aq_lock_drop(&own->lock);
+    if (__builtin_expect(!cookie || (uint32_t)cookie >> INDEX_BITS, 0))
+        return 0;
+    return cookie | upper_bits;
+}
+
+static bool take_pending(aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
+{
+    if (!aq_threads)
+        return aq_cookies_take(&tables[0].cookies, cookie, rank, op);
+    const uint32_t number = (uint32_t)cookie >> INDEX_BITS;
+    table_t *table = &tables[number];
+    aq_lock_take(&table->lock);
+    const bool found = aq_cookies_take(&table->cookies, cookie ^ (number << INDEX_BITS), rank, op);
+    aq_lock_drop(&table->lock);
+    return found;
+}
 
 const char *aq_pending_name(aq_pending_kind_t kind)
 {
@@ -20,20 +74,10 @@ aq_cookie_t aq_pending_add(aq_pending_kind_t kind, uint32_t rank, void *context,
                            size_t nbytes)
 {
     const aq_pending_op_t op = {context, dest, nbytes, kind, rank};
-    aq_lock_take(&lock);
-    const aq_cookie_t cookie = aq_cookies_add(&table, &op);
-    aq_lock_drop(&lock);
+    const aq_cookie_t cookie = add_pending(&op);
     if (__builtin_expect(!cookie, 0))
         aq_fatal("out of memory for %s to rank %u", aq_pending_name(kind), rank);
     return cookie;
-}
-
-static bool take_pending(aq_cookie_t cookie, uint32_t rank, aq_pending_op_t *op)
-{
-    aq_lock_take(&lock);
-    const bool found = aq_cookies_take(&table, cookie, rank, op);
-    aq_lock_drop(&lock);
-    return found;
 }
 
 void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank)

@@ -1,5 +1,6 @@
 // Cookies: each cookie finds its own operation, once, and only for the operation's peer, whatever
-// else is in the table. No other number finds an operation.
+// else is in the table. No other number finds an operation. The same holds for the operations that
+// wait for the answers of peers, which each thread keeps in a table of its own.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,10 +10,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../core/am.h"
 #include "../../core/cookie.h"
+#include "../../core/lock.h"
+#include "../../extended/pending.h"
 
 enum { MANY = 1000, PEERS = 5, STEPS = 200000, GUESSES = 100000 };
 
@@ -193,6 +198,68 @@ static void test_stop(void **state)
     take_op(add_op(4), 4);
 }
 
+// ---- operations that wait for the answers of peers ----
+
+enum { PENDING_THREADS = 3, PENDING = 500 };
+
+static aq_cookie_t pending[PENDING_THREADS][PENDING];
+
+static void *add_pending_ops(void *cookies)
+{
+    aq_cookie_t *to = cookies;
+    for (unsigned i = 0; i < PENDING; i++)
+        to[i] = aq_pending_add(AQ_PENDING_GET, i % PEERS, &to[i], NULL, i);
+    return NULL;
+}
+
+static void run_adders(void)
+{
+    pthread_t threads[PENDING_THREADS];
+    for (unsigned t = 0; t < PENDING_THREADS; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, add_pending_ops, pending[t]), 0);
+    for (unsigned t = 0; t < PENDING_THREADS; t++)
+        pthread_join(threads[t], NULL);
+}
+
+// This thread ends operations that other threads began, the last ones first.
+static void end_pending_ops(unsigned thread)
+{
+    for (unsigned i = PENDING; i-- > 0;) {
+        const aq_arrival_t arrival = {.source = i % PEERS};
+        struct aq_token token = {.arrival = &arrival};
+        const aq_pending_op_t op =
+            aq_pending_end_sized(AQ_PENDING_GET, &token, pending[thread][i], i);
+        assert_ptr_equal(op.context, &pending[thread][i]);
+    }
+}
+
+static void test_pending(void **state)
+{
+    (void)state;
+    aq_threads = true;
+    run_adders();
+    for (unsigned t = 0; t < PENDING_THREADS; t++)
+        end_pending_ops(t);
+    aq_threads = false;
+}
+
+// Threads that add and end operations at the same time write no common memory: the first slot of
+// each thread's table has the same place, and the number of the table tells them apart.
+static void test_pending_tables(void **state)
+{
+    (void)state;
+    const uint32_t place = (1u << 26) - 1;
+    aq_threads = true;
+    run_adders();
+    for (unsigned t = 1; t < PENDING_THREADS; t++) {
+        assert_int_equal(pending[t][0] & place, pending[0][0] & place);
+        assert_int_not_equal((uint32_t)pending[t][0], (uint32_t)pending[0][0]);
+    }
+    for (unsigned t = 0; t < PENDING_THREADS; t++)
+        end_pending_ops(t);
+    aq_threads = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +272,8 @@ int main(void)
         cmocka_unit_test_teardown(test_random, stop_table),
         cmocka_unit_test_teardown(test_guesses, stop_table),
         cmocka_unit_test_teardown(test_stop, stop_table),
+        cmocka_unit_test(test_pending_tables),
+        cmocka_unit_test(test_pending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
