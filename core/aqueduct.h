@@ -245,6 +245,42 @@ AQ_API int gasnetx_RMA_PutNotifyNB(gex_TM_t tm, gex_Rank_t rank, void *dest, con
 AQ_API int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                     size_t nbytes, const gasnetx_notice_t *notice,
                                     gex_Event_t *lc_opt, gex_Flags_t flags);
+// ---- a global address space ----
+
+// A location of the global address space is a rank and an address. All ranks reserve the same range
+// of addresses; each rank allocates parts of it for itself, and only the rank that has allocated a
+// part has memory there. Several ranks may allocate the same addresses: each has its own memory.
+// Puts, gets, atomics and Longs name the location by rank and address, as always.
+#define GASNETX_SEGMENT_RESERVED 1
+
+// As gex_Segment_Attach, in its place: attaches a segment of size bytes (a multiple of
+// GASNET_PAGESIZE, not 0, the same at all ranks) at the same address at all ranks, of which nothing
+// is allocated yet. The segment takes address space, but no memory, so size may be far above
+// gasnet_getMaxLocalSegmentSize(). Neighbours do not map it: they access it by messages, and a Long
+// is limited as to a rank of another host. gasnet_client_attach_hook is not called. flags is 0.
+// Collective over the primordial team; blocks. Returns the same at all ranks: GASNET_OK;
+// GASNET_ERR_BAD_ARG for a size that is none or differs; GASNET_ERR_RESOURCE if no range is free at
+// all ranks, or if there is a segment already. After an error nothing is reserved anywhere, and the
+// ranks may try again or attach another segment.
+AQ_API int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size,
+                                          gex_Flags_t flags);
+
+// Allocates whole pages of a reserved segment at this rank: size bytes at addr, both multiples of
+// GASNET_PAGESIZE. Afterwards this process loads and stores there, and peers may access the memory,
+// which is filled with zeros and takes physical memory where it is touched. Free gives memory back,
+// also a part of what one call has allocated; peers must have completed their operations on it.
+// Local; any thread; may block for a moment; not in handlers. Both return GASNET_OK;
+// GASNET_ERR_BAD_ARG, without any effect, for bytes that are no whole pages, or not inside of the
+// segment, or of which some are allocated already (Allocate) or are not (Free); or
+// GASNET_ERR_RESOURCE, without any effect, if the kernel has no more mappings.
+AQ_API int gasnetx_Segment_Allocate(gex_Segment_t segment, void *addr, uintptr_t size);
+AQ_API int gasnetx_Segment_Free(gex_Segment_t segment, void *addr, uintptr_t size);
+
+// Whether the segments of all ranks begin at the same address: 1 or 0, the same at all ranks. 0
+// before they are attached. True for reserved segments, for those of gex_Segment_Attach and
+// gasnet_attach where GASNET_ALIGN_SEGMENTS=1 has succeeded, and with GASNET_SEGMENT_EVERYTHING.
+// Allowed in handlers.
+AQ_API int gasnetx_Segments_Aligned(void);
 
 #ifdef __cplusplus
 }

@@ -133,6 +133,10 @@ typedef struct aq_conduit_env {
     // The segment of each rank's primordial endpoint, with the address in that rank; size 0: there
     // is none. These do not change after attach, and are undefined with AQ_SEGMENT_EVERYTHING.
     const uintptr_t *segment_addr, *segment_size;
+    // Parts of the segments are no memory: every access to this rank's needs segment_holds, and a
+    // rank may not have what its size suggests. Set at attach, which then calls neither
+    // share_segments nor attach.
+    bool segment_sparse;
     uint64_t exit_timeout_ns; // see aq_exit_timeout_ns
 
     // Runs the handler of a message in the calling thread; the conduit holds no lock. Returns true

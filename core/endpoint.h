@@ -24,6 +24,7 @@ struct gex_segment {
     void *cdata;
     bool attached;  // by gex_Segment_Attach: the segment lives as long as the job
     bool allocated; // gex_Segment_Create has allocated the memory
+    bool reserved;  // by gasnetx_Segment_AttachReserved; attached too
 };
 
 // A handler and the one shape of message that it accepts, so that three comparisons check an

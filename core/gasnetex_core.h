@@ -45,7 +45,11 @@ extern "C" {
 #define GASNET_PAGESIZE 4096
 #define GASNET_MAXNODES 0x7fffffffu
 #define GASNET_MAXEPS 1024
+// 1: gasnet_attach provides segments at the same address at all ranks, or fails. One library serves
+// all programs, so the program chooses, with -DGASNET_ALIGNED_SEGMENTS=1.
+#ifndef GASNET_ALIGNED_SEGMENTS
 #define GASNET_ALIGNED_SEGMENTS 0
+#endif
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
 #define SIZEOF_GEX_RMA_VALUE_T 8
 

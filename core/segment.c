@@ -1,11 +1,13 @@
 #include "segment.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "../other/base/settings.h"
 #include "../other/base/size.h"
+#include "address_range.h"
 #include "aqueduct.h"
 #include "endpoint.h"
 #include "fatal.h"
@@ -13,11 +15,11 @@
 #include "team.h"
 #include "../other/base/minmax.h"
 
-#define ADDRESS_SPACE (1ul << 47) // of a process on x86-64; other systems have no more
-
 static uint64_t local_limit, global_limit;
 static struct gex_segment segment;
 static bool everything;
+static bool aligned;         // the segments of all ranks begin at the same address
+static bool must_be_aligned; // the client needs that
 
 void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
@@ -83,12 +85,12 @@ static const char *limit_setting(void)
 
 static int check_pages(const char *call, uintptr_t size)
 {
-    if (size && size % GASNET_PAGESIZE == 0 && size <= ADDRESS_SPACE)
+    if (size && size % GASNET_PAGESIZE == 0 && size <= AQ_ADDRESS_SPACE)
         return GASNET_OK;
-    if (size > ADDRESS_SPACE)
+    if (size > AQ_ADDRESS_SPACE)
         aq_log_error("%s: a segment of %lu bytes is larger than the address space of a process "
                      "(%lu); ask for at most gasnet_getMaxLocalSegmentSize() (%lu)",
-                     call, size, ADDRESS_SPACE, local_limit);
+                     call, size, AQ_ADDRESS_SPACE, local_limit);
     else
         aq_log_error("%s: a size of %lu bytes is no non-zero multiple of GASNET_PAGESIZE (%d)",
                      call, size, GASNET_PAGESIZE);
@@ -149,14 +151,68 @@ static aq_status_t tell_conduits(void)
     return status;
 }
 
+void aq_segment_require_aligned(void)
+{
+    must_be_aligned = true;
+}
+
+// Reserves the same address at all ranks. If there is none, *base stays NULL, and the job continues
+// without one unless the client needs it.
+static aq_status_t agree_on_base(uintptr_t size, bool needed, void **base)
+{
+    char why[256];
+    aq_status_t status = aq_range_agree(aq_job.boot, size, base, why, sizeof why);
+    if (status != AQ_ERR_ABSENT)
+        return status;
+    if (needed) {
+        if (aq_job.rank == 0)
+            aq_log_error(
+                "gasnet_attach: the program was compiled with GASNET_ALIGNED_SEGMENTS=1, but "
+                "the segments cannot be at the same address at all ranks: %s",
+                why);
+        return AQ_ERR_RESOURCE;
+    }
+    if (aq_job.rank == 0)
+        aq_log_warn("GASNET_ALIGN_SEGMENTS=1: the segments are not at the same address at all "
+                    "ranks: %s",
+                    why);
+    return AQ_OK;
+}
+
+// Moves the segment of this rank, which a conduit has mapped, into the reserved range.
+static void move_segment(void **segment_p, void *base)
+{
+    const uintptr_t size = aq_job.segment_size[aq_job.rank];
+    void *moved = mremap(*segment_p, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base);
+    if (moved != MAP_FAILED) {
+        *segment_p = moved;
+        return;
+    }
+    aq_log_warn("the segment of this rank cannot be moved to %p, the same address at all ranks "
+                "(%s); raise the number of mappings of a process (sysctl vm.max_map_count)",
+                base, strerror(errno));
+    munmap(base, size);
+}
+
+static bool check_aligned(void)
+{
+    for (uint32_t r = 1; r < aq_job.size; r++)
+        if (aq_job.segment_addr[r] != aq_job.segment_addr[0])
+            return false;
+    return true;
+}
+
 // A conduit maps the segments of this host; then all ranks exchange the addresses of theirs.
-static aq_status_t map_segments(void **here)
+static aq_status_t map_segments(void **here, void *base)
 {
     aq_status_t status = share_segments(here);
     if (status != AQ_OK)
         return status;
+    if (base)
+        move_segment(&here[aq_job.rank], base);
     uintptr_t mine = (uintptr_t)here[aq_job.rank];
     status = aq_job.boot->ops->exchange(aq_job.boot, &mine, sizeof mine, aq_job.segment_addr);
+    aligned = status == AQ_OK && check_aligned();
     for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++)
         if (here[r])
             aq_team_map(r, (intptr_t)((uintptr_t)here[r] - aq_job.segment_addr[r]));
@@ -167,20 +223,43 @@ static aq_status_t map_segments(void **here)
     return status;
 }
 
-static aq_status_t attach_segment(uintptr_t size)
+// The sizes of all ranks. Sizes are whole pages, so the lowest bits of what a rank tells are free:
+// they say whether it wants aligned segments. Returns what all ranks together want.
+enum { WANTS_ALIGNED = 1, NEEDS_ALIGNED = 2 };
+
+static aq_status_t exchange_sizes(uintptr_t size, unsigned *wanted)
 {
+    if (must_be_aligned)
+        size |= NEEDS_ALIGNED | WANTS_ALIGNED;
+    else if (aq_settings_bool(AQ_SET_ALIGN_SEGMENTS))
+        size |= WANTS_ALIGNED;
     aq_status_t status =
         aq_job.boot->ops->exchange(aq_job.boot, &size, sizeof size, aq_job.segment_size);
-    if (status != AQ_OK)
-        return status;
-    warn_of_limit();
-    void **here = calloc(aq_job.size, sizeof *here);
-    if (here) {
-        status = map_segments(here);
-    } else {
+    *wanted = 0;
+    for (uint32_t r = 0; status == AQ_OK && r < aq_job.size; r++) {
+        *wanted |= aq_job.segment_size[r] % GASNET_PAGESIZE;
+        aq_job.segment_size[r] -= aq_job.segment_size[r] % GASNET_PAGESIZE;
+    }
+    return status;
+}
+
+static aq_status_t attach_segment(uintptr_t size)
+{
+    unsigned wanted;
+    void *base = NULL, **here = calloc(aq_job.size, sizeof *here);
+    aq_status_t status = exchange_sizes(size, &wanted);
+    if (status == AQ_OK)
+        warn_of_limit();
+    if (status == AQ_OK && !here) {
         aq_log_error("out of memory for the segments of %u ranks", aq_job.size);
         status = AQ_ERR_RESOURCE;
     }
+    if (status == AQ_OK && wanted)
+        status = agree_on_base(size, wanted & NEEDS_ALIGNED, &base);
+    if (status == AQ_OK)
+        status = map_segments(here, base);
+    if (status == AQ_OK && !aligned && wanted & NEEDS_ALIGNED)
+        status = AQ_ERR_RESOURCE;
     free(here);
     if (status != AQ_OK)
         memset(aq_job.segment_size, 0, aq_job.size * sizeof *aq_job.segment_size);
@@ -205,6 +284,16 @@ static int attach_nothing(gex_Segment_t *segment_p)
     return end_attach();
 }
 
+static void bind_attached(gex_EP_t ep, uintptr_t size)
+{
+    segment.client = ep->client;
+    segment.size = size;
+    segment.attached = true;
+    aq_lock_take(&aq_endpoint_lock);
+    ep->segment = &segment;
+    aq_lock_drop(&aq_endpoint_lock);
+}
+
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
     aq_job_need("gex_Segment_Attach");
@@ -225,14 +314,29 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
         aq_job_exit_if_ended();
         return GASNET_ERR_RESOURCE;
     }
-    segment.client = ep->client;
-    segment.size = size;
-    segment.attached = true;
-    aq_lock_take(&aq_endpoint_lock);
-    ep->segment = &segment;
-    aq_lock_drop(&aq_endpoint_lock);
+    bind_attached(ep, size);
     aq_segment_attach_bounds((uintptr_t)segment.addr, size);
     aq_team_refresh();
+    if (segment_p)
+        *segment_p = &segment;
+    return end_attach();
+}
+
+int aq_segment_attach_reserved(gex_Segment_t *segment_p, gex_EP_t ep, void *addr, uintptr_t size)
+{
+    for (uint32_t r = 0; r < aq_job.size; r++) {
+        aq_job.segment_addr[r] = (uintptr_t)addr;
+        aq_job.segment_size[r] = size;
+    }
+    aq_team_map(aq_job.rank, 0);
+    aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
+    segment.addr = addr;
+    segment.reserved = true;
+    aq_job.env.segment_sparse = true;
+    bind_attached(ep, size);
+    aq_segment_bind_bounds(0, (uintptr_t)addr, size); // further checks: aq_reserved_allows
+    aq_team_refresh();
+    aligned = true;
     if (segment_p)
         *segment_p = &segment;
     return end_attach();
@@ -352,6 +456,12 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
 }
 
 // ---- queries ----
+
+int gasnetx_Segments_Aligned(void)
+{
+    aq_job_need("gasnetx_Segments_Aligned");
+    return aligned || everything;
+}
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t seg)
 {

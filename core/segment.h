@@ -8,13 +8,24 @@
 #include <stdint.h>
 
 #include "../other/base/status.h"
-#include "gasnet_fwd.h"
+#include "gasnetex_core.h"
 
 // Computes the smallest limit of all ranks. Collective, at init; also a barrier. Logs faults.
 aq_status_t aq_segment_agree_on_limit(void);
 
 // For a client of GASNET_SEGMENT_EVERYTHING: makes all memory of each rank its segment. At init.
 void aq_segment_everything(void);
+
+#define AQ_ADDRESS_SPACE (1ul << 47) // of a process on x86-64; other systems have no more
+
+// Makes size bytes at addr, which are reserved at all ranks, the segment of ep, the primordial
+// endpoint. Other ranks do not map it. Collective, once, instead of gex_Segment_Attach; blocks.
+// Returns GASNET_OK or GASNET_ERR_RESOURCE.
+int aq_segment_attach_reserved(gex_Segment_t *segment_p, gex_EP_t ep, void *addr, uintptr_t size);
+
+// For a client that needs segments at the same address at all ranks: gex_Segment_Attach fails at
+// all ranks if it cannot provide them. Before the segment is attached.
+void aq_segment_require_aligned(void);
 
 // Gets the segment of endpoint ep of a rank: the owner's address, and the size in bytes. Returns
 // false if this process knows of none.

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "mapped.h"
+#include "reserved.h"
 #include "segment.h"
 #include "team.h"
 
@@ -187,7 +188,7 @@ bool aq_segment_holds_bound(const void *addr, size_t nbytes)
         holds = offset <= bound[i].size && nbytes <= bound[i].size - offset;
     }
     aq_lock_drop(&bound_lock);
-    return holds;
+    return holds && aq_reserved_allows(addr, nbytes);
 }
 
 // The address at which this process has mapped the segment of an endpoint, or NULL.

@@ -66,8 +66,15 @@ AQ_API_INLINE int gasnet_init(int *argc, char ***argv)
 // these indices into the table. The caller may free the table afterwards. Collective, once, after
 // gasnet_init; blocks. Returns GASNET_OK; GASNET_ERR_NOT_INIT (not after gasnet_init, or called
 // twice) or GASNET_ERR_BAD_ARG, both with a message and without any effect; or GASNET_ERR_RESOURCE.
+// In a program that is compiled with GASNET_ALIGNED_SEGMENTS=1 the segments of all nodes begin at
+// the same address; if that is not possible, the call returns GASNET_ERR_RESOURCE with a message.
+#if GASNET_ALIGNED_SEGMENTS
+AQ_API int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
+                         uintptr_t minheapoffset) __asm__("aq_api_attach_aligned");
+#else
 AQ_API int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                          uintptr_t minheapoffset);
+#endif
 
 // Returns the GASNet-EX objects that the calls of this header use. Each output may be NULL. The
 // segment is GEX_SEGMENT_INVALID before gasnet_attach. Allowed in handlers.

@@ -147,6 +147,17 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
     return result;
 }
 
+AQ_API int aq_api_attach_aligned(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
+                                 uintptr_t minheapoffset);
+
+// gasnet_attach of a program that was compiled with GASNET_ALIGNED_SEGMENTS=1.
+int aq_api_attach_aligned(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
+                          uintptr_t minheapoffset)
+{
+    aq_segment_require_aligned();
+    return gasnet_attach(table, numentries, segsize, minheapoffset);
+}
+
 void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM_t *tm_p,
                             gex_Segment_t *segment_p)
 {

@@ -1,6 +1,7 @@
 // The runs of packed messages: written by the initiator, checked and followed by the target.
 #include <string.h>
 
+#include "../core/reserved.h"
 #include "vis.h"
 #include "../other/base/minmax.h"
 
@@ -93,6 +94,15 @@ static const char *check_run(const aq_vis_run_t *run, uintptr_t start, uintptr_t
     return NULL;
 }
 
+static bool run_is_allocated(const aq_vis_run_t *run)
+{
+    uint32_t i = 0;
+    while (i < run->count &&
+           aq_reserved_allows((void *)(run->addr + (uint64_t)run->stride * i), run->nbytes))
+        i++;
+    return i == run->count;
+}
+
 const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, uintptr_t start,
                               uintptr_t memory, size_t limit, size_t *nbytes)
 {
@@ -107,6 +117,8 @@ const char *aq_vis_pack_check(const void *message, size_t size, uint32_t runs, u
         uint64_t sum = (uint64_t)run.nbytes * run.count;
         if (sum > limit - *nbytes)
             return "the runs name more bytes than a message holds";
+        if (aq_reserved.size && !run_is_allocated(&run))
+            return "a run is in a part of the reserved segment that is not allocated";
         *nbytes += sum;
     }
     return NULL;

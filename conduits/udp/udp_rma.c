@@ -62,7 +62,8 @@ uint64_t udp_place_of(const udp_conduit_t *udp, uint32_t rank, const void *addr)
 {
     const aq_conduit_env_t *env = udp->base.env;
     const uintptr_t offset = (uintptr_t)addr - env->segment_addr[rank];
-    if (env->segment_mode != AQ_SEGMENT_EVERYTHING && offset < env->segment_size[rank])
+    if (env->segment_mode != AQ_SEGMENT_EVERYTHING && !env->segment_sparse &&
+        offset < env->segment_size[rank])
         return udp_place_make(UDP_KEY_SEGMENT, offset);
     return udp_place_make(UDP_KEY_MEMORY, (uintptr_t)addr);
 }
@@ -72,8 +73,9 @@ void *udp_place_memory(const udp_conduit_t *udp, uint32_t peer, uint64_t place, 
     const aq_conduit_env_t *env = udp->base.env;
     const unsigned key = udp_place_key(place);
     const uint64_t offset = udp_place_offset(place);
-    const size_t size = key == UDP_KEY_SEGMENT ? env->segment_size[env->rank] : 0;
-    if (key == UDP_KEY_SEGMENT && offset <= size && nbytes <= size - offset)
+    const bool whole = key == UDP_KEY_SEGMENT && !env->segment_sparse;
+    const size_t size = whole ? env->segment_size[env->rank] : 0;
+    if (whole && offset <= size && nbytes <= size - offset)
         return (void *)(env->segment_addr[env->rank] + (uintptr_t)offset);
     if (key == UDP_KEY_MEMORY && env->segment_holds((void *)(uintptr_t)offset, nbytes))
         return (void *)(uintptr_t)offset;

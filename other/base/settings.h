@@ -61,12 +61,13 @@ typedef enum aq_setting_id {
     AQ_SET_PHYSMEM_WARN,
     AQ_SET_PINNED_REGIONS_MAX,
     AQ_SET_MAXIMIZE_MEMLOCK,
-    AQ_SET_MODULE_PATH, // GASNET_MODULE_PATH: where conduit modules are looked for first
-    AQ_SET_MAX_SEGSIZE, // GASNET_MAX_SEGSIZE
-    AQ_SET_MAX_THREADS, // GASNET_MAX_THREADS
-    AQ_SET_WAITMODE,    // GASNET_WAITMODE: auto spin block spinblock
-    AQ_SET_SPIN_US,     // GASNET_SPIN_US: microseconds a wait spins before it yields
-    AQ_SET_EXITTIMEOUT, // GASNET_EXITTIMEOUT and its family: seconds
+    AQ_SET_MODULE_PATH,    // GASNET_MODULE_PATH: where conduit modules are looked for first
+    AQ_SET_ALIGN_SEGMENTS, // GASNET_ALIGN_SEGMENTS
+    AQ_SET_MAX_SEGSIZE,    // GASNET_MAX_SEGSIZE
+    AQ_SET_MAX_THREADS,    // GASNET_MAX_THREADS
+    AQ_SET_WAITMODE,       // GASNET_WAITMODE: auto spin block spinblock
+    AQ_SET_SPIN_US,        // GASNET_SPIN_US: microseconds a wait spins before it yields
+    AQ_SET_EXITTIMEOUT,    // GASNET_EXITTIMEOUT and its family: seconds
     AQ_SET_EXITTIMEOUT_MIN,
     AQ_SET_EXITTIMEOUT_MAX,
     AQ_SET_EXITTIMEOUT_FACTOR,

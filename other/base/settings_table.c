@@ -194,6 +194,12 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MODULE_PATH] = {"GASNET_MODULE_PATH", AQ_TYPE_TEXT, "", 0, 0, NULL,
                             "Directories, separated by colons, that are searched for conduit and "
                             "spawner modules before the installed ones."},
+    [AQ_SET_ALIGN_SEGMENTS] =
+        {"GASNET_ALIGN_SEGMENTS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Whether the segments of gex_Segment_Attach and gasnet_attach are at the same address at "
+         "all ranks. If no range is free at all ranks, rank 0 warns, and the job goes on without. "
+         "A program that was compiled with -DGASNET_ALIGNED_SEGMENTS=1 always gets such segments, "
+         "or an error from gasnet_attach."},
     [AQ_SET_MAX_SEGSIZE] =
         {"GASNET_MAX_SEGSIZE", AQ_TYPE_LIMIT, "0.85/H", 0, 0, NULL,
          "Most memory that segments may take: bytes (4GB) or a fraction of the memory of the host "

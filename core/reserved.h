@@ -1,0 +1,30 @@
+// The reserved segment of a process: the same range of addresses at all ranks
+// (gasnetx_Segment_AttachReserved), of which each rank allocates parts for itself later. A part
+// that this rank has not allocated is mapped without access, takes no memory, and is no memory that
+// peers may access.
+#ifndef AQ_RESERVED_H
+#define AQ_RESERVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The range of the reserved segment, size 0: there is none; and a bit for each of its pages: this
+// rank has allocated the page. Range and table change once, when the segment is attached.
+typedef struct aq_reserved {
+    uintptr_t addr, size;
+    _Atomic uint64_t *pages;
+} aq_reserved_t;
+
+extern aq_reserved_t aq_reserved;
+
+bool aq_reserved_is_allocated(const void *addr, size_t nbytes);
+
+// Whether all these bytes that are in the reserved segment are allocated; true for other memory.
+// The bytes do not wrap around. Any thread; does not block.
+static inline bool aq_reserved_allows(const void *addr, size_t nbytes)
+{
+    return !aq_reserved.size || aq_reserved_is_allocated(addr, nbytes);
+}
+
+#endif
