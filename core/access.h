@@ -17,6 +17,7 @@
 #include "aqueduct.h"
 #include "event.h"
 #include "job.h"
+#include "reserved.h"
 #include "segment.h"
 
 // An access of this process. call: the function that the client called; a string constant.
@@ -33,7 +34,7 @@ typedef struct aq_access {
 // thread; does not block for endpoint 0.
 static inline bool aq_access_fits(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes)
 {
-    if (__builtin_expect(ep, 0))
+    if (__builtin_expect(ep || aq_reserved.size, 0))
         return !nbytes || aq_segment_contains(rank, ep, addr, nbytes);
     const uintptr_t size = aq_job.segment_size[rank];
     const uintptr_t offset = (uintptr_t)addr - aq_job.segment_addr[rank];

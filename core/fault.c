@@ -9,6 +9,7 @@
 #include "conduit.h"
 #include "fatal.h"
 #include "job.h"
+#include "reserved.h"
 
 #define NULL_BYTES ((uintptr_t)4096)        // around NULL of this process
 #define FAR_NULL_BYTES ((uintptr_t)1 << 16) // around NULL of another rank
@@ -24,12 +25,18 @@ static bool is_near_null(uintptr_t addr, uintptr_t bytes)
     return addr + bytes < 2 * bytes;
 }
 
-// The distance of an address from the segment of a rank, outside of it.
+// Whether an address is in a part of the reserved segment that this rank has not allocated.
+static bool is_missing(uint32_t rank, uintptr_t addr)
+{
+    return rank == aq_job.rank && !aq_reserved_allows((void *)addr, 1);
+}
+
+// The distance of an address from the memory of a rank's segment, outside of it.
 static uintptr_t distance_from(uint32_t rank, uintptr_t addr)
 {
     const uintptr_t start = aq_job.segment_addr[rank], size = aq_job.segment_size[rank];
     if (addr - start < size)
-        return UINTPTR_MAX;
+        return is_missing(rank, addr) ? 0 : UINTPTR_MAX;
     const uintptr_t before = start - addr, behind = addr - (start + size);
     return before < behind ? before : behind;
 }
@@ -75,6 +82,11 @@ static __attribute__((noreturn)) void end_job(const char *access, const aq_fault
 {
     const uintptr_t start = aq_job.segment_addr[place->rank],
                     size = aq_job.segment_size[place->rank];
+    if (place->addr - start < size)
+        aq_fatal("%s, or a load or store of the program, has reached %p of rank %u, where it has "
+                 "not allocated its reserved segment (%p to %p, %lu bytes)",
+                 access, (void *)place->addr, place->rank, (void *)start, (void *)(start + size),
+                 (unsigned long)size);
     aq_fatal("%s has reached %p of rank %u, which is not inside the segment of rank %u (%p to %p, "
              "%lu bytes); with GASNET_ERRORS=return the program can ask for the call and its "
              "length",

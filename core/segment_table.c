@@ -91,8 +91,9 @@ bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, siz
     uintptr_t start, size;
     if (!aq_segment_bounds(rank, ep, &start, &size))
         return nbytes == 0;
-    uintptr_t offset = (uintptr_t)addr - start;
-    return offset <= size && nbytes <= size - offset;
+    const uintptr_t offset = (uintptr_t)addr - start;
+    return offset <= size && nbytes <= size - offset &&
+           (rank != aq_job.rank || aq_reserved_allows(addr, nbytes));
 }
 
 void aq_segment_refuse(const char *call, const char *kind, uint32_t rank, gex_EP_Index_t ep,
