@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "../other/base/log.h"
+#include "conduit.h"
 
 enum { PLACES = 64 };
 #define FIRST_PLACE ((uintptr_t)16 << 40) // what lies below may be memory of a sanitizer
@@ -38,35 +39,36 @@ typedef struct search {
     void *base;      // what this rank has reserved, or NULL
 } search_t;
 
-// Reserves the range there, or anywhere for 0. Returns NULL, or without effect another address on
-// kernels that do not know MAP_FIXED_NOREPLACE, if the range is not free.
-static void *range_map(uintptr_t place, size_t size)
+static void range_unmap(char *base, size_t size)
+{
+    if (base)
+        munmap(base - AQ_SEGMENT_GUARD, size + 2 * AQ_SEGMENT_GUARD);
+}
+
+// Reserves the range there, or anywhere for 0, and guards beside it. Returns NULL if it is not
+// free. Kernels that do not know MAP_FIXED_NOREPLACE map another place then.
+static char *range_map(uintptr_t place, size_t size)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *got =
-        mmap((void *)place, size, PROT_NONE, place ? flags | MAP_FIXED_NOREPLACE : flags, -1, 0);
+    if (size > SIZE_MAX - 2 * AQ_SEGMENT_GUARD)
+        return NULL;
+    char *got = mmap(place ? (void *)(place - AQ_SEGMENT_GUARD) : NULL, size + 2 * AQ_SEGMENT_GUARD,
+                     PROT_NONE, place ? flags | MAP_FIXED_NOREPLACE : flags, -1, 0);
     if (got == MAP_FAILED)
         return NULL;
-    if (!place || (uintptr_t)got == place)
-        return got;
-    munmap(got, size);
+    char *base = got + AQ_SEGMENT_GUARD;
+    if (!place || (uintptr_t)base == place)
+        return base;
+    range_unmap(base, size);
     return NULL;
 }
 
-static bool range_is_free(uintptr_t place, size_t size)
+// Where a range is free: there, or anywhere for 0. Returns 0 if it is not.
+static uintptr_t range_find(uintptr_t place, size_t size)
 {
-    void *got = range_map(place, size);
-    if (got)
-        munmap(got, size);
-    return got != NULL;
-}
-
-static uint64_t find_own(size_t size)
-{
-    void *got = range_map(0, size);
-    if (got)
-        munmap(got, size);
-    return (uintptr_t)got;
+    char *base = range_map(place, size);
+    range_unmap(base, size);
+    return (uintptr_t)base;
 }
 
 static offer_t make_offer(const search_t *search)
@@ -79,9 +81,9 @@ static offer_t make_offer(const search_t *search)
         return offer;
     }
     for (unsigned i = 0; i < PLACES; i++)
-        if (search->places[i] && range_is_free(search->places[i], search->size))
+        if (search->places[i] && range_find(search->places[i], search->size))
             offer.free |= (uint64_t)1 << i;
-    offer.own = find_own(search->size);
+    offer.own = range_find(0, search->size);
     return offer;
 }
 
@@ -102,8 +104,8 @@ static aq_status_t place_reserve(search_t *search, uintptr_t place, bool *everyw
     const uint8_t mine = search->base || !search->size;
     aq_status_t status = boot->ops->exchange(boot, &mine, sizeof mine, search->done);
     *everywhere = status == AQ_OK && memchr(search->done, 0, boot->size) == NULL;
-    if (!*everywhere && search->base)
-        munmap(search->base, search->size);
+    if (!*everywhere)
+        range_unmap(search->base, search->size);
     if (*everywhere)
         search->base = (void *)place;
     return status;
