@@ -14,6 +14,12 @@
 //
 // makes all of them in one job with GASNET_ERRORS=return, reads the error of each, and prints their
 // number.
+//
+//     wrong_address handler
+//     wrong_address pointer
+//
+// A put behind a segment, by a program with a handler of SIGSEGV, which ends the process with code
+// 7; and a wild pointer of the program itself, at which it dies as if there were no library.
 #include <aqueduct.h>
 #include <gasnet.h>
 #include <gasnet_coll.h>
@@ -21,11 +27,13 @@
 #include <gasnet_vis.h>
 #include <gasnet_tools.h>
 #include <gasnetex.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PAGES = 4, NBYTES = 8, LINGER_SECONDS = 5 };
 
@@ -550,6 +558,30 @@ static void run_end(const operation_t *operation, const place_t *place)
     gasnet_exit(0);
 }
 
+static void on_segv(int number)
+{
+    (void)number;
+    _exit(7);
+}
+
+static void run_handler(void)
+{
+    attach();
+    if (me == 0)
+        do_put(at_behind());
+    gex_Coll_BarrierBlocking(tm, 0);
+    gasnet_exit(0);
+}
+
+static void run_pointer(void)
+{
+    attach();
+    if (me == 0)
+        *(volatile char *)(uintptr_t)0x5123456000 = 1;
+    gex_Coll_BarrierBlocking(tm, 0);
+    gasnet_exit(0);
+}
+
 static void list(void)
 {
     for (unsigned o = 0; o < OPERATIONS; o++)
@@ -572,7 +604,13 @@ int main(int argc, char **argv)
         list();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "handler") == 0)
+        signal(SIGSEGV, on_segv);
     begin(&argc, &argv);
+    if (argc == 2 && strcmp(argv[1], "handler") == 0)
+        run_handler();
+    if (argc == 2 && strcmp(argv[1], "pointer") == 0)
+        run_pointer();
     if (argc == 2 && strcmp(argv[1], "return") == 0)
         run_return();
     for (unsigned o = 0; argc == 3 && o < OPERATIONS; o++)
