@@ -252,12 +252,12 @@ static conform_count_t began, fenced;
 static void *put_in_thread(void *arg)
 {
     const int me = *(int *)arg;
-    uint64_t *dest = words_from(next_rank(), job.rank) + me;
+    uint64_t *dest = words_from(next_rank(), job.rank) + me * (OPS + 1);
 
     for (int i = 0; i < OPS; i++)
-        thread_events[me][i] =
-            gex_RMA_PutNB(job.tm, next_rank(), dest, &thread_words[me], WORD, GEX_EVENT_DEFER, 0);
-    gex_RMA_PutNBI(job.tm, next_rank(), dest, &thread_words[me], WORD, GEX_EVENT_DEFER, 0);
+        thread_events[me][i] = gex_RMA_PutNB(job.tm, next_rank(), dest + i, &thread_words[me], WORD,
+                                             GEX_EVENT_DEFER, 0);
+    gex_RMA_PutNBI(job.tm, next_rank(), dest + OPS, &thread_words[me], WORD, GEX_EVENT_DEFER, 0);
     atomic_fetch_add(&began, 1);
     if (me) {
         GASNET_BLOCKUNTIL(fenced);
@@ -282,10 +282,10 @@ static void test_threads(void)
         conform_in_threads(job.threads, put_in_thread);
         memset(thread_words, 0, sizeof(thread_words));
         conform_barrier();
-        for (int t = 0; t < job.threads; t++)
-            CHECK(words_from(job.rank, previous_rank())[t] ==
-                      conform_mix(previous_rank(), (uint64_t)t, (uint64_t)round),
-                  "the put of thread %d has not arrived", t);
+        for (int i = 0; i < job.threads * (OPS + 1); i++)
+            CHECK(words_from(job.rank, previous_rank())[i] ==
+                      conform_mix(previous_rank(), (uint64_t)(i / (OPS + 1)), (uint64_t)round),
+                  "put %d of the threads has not arrived", i);
         conform_barrier();
     }
 }
@@ -294,12 +294,12 @@ static void test_threads(void)
 static void *pass_events(void *arg)
 {
     const int me = *(int *)arg, other = (me + 1) % job.threads;
-    uint64_t *dest = words_from(next_rank(), job.rank) + me;
+    uint64_t *dest = words_from(next_rank(), job.rank) + me * (OPS + 1);
 
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < OPS; i++)
-            thread_events[me][i] = gex_RMA_PutNB(job.tm, next_rank(), dest, &thread_words[me], WORD,
-                                                 GEX_EVENT_DEFER, 0);
+            thread_events[me][i] = gex_RMA_PutNB(job.tm, next_rank(), dest + i, &thread_words[me],
+                                                 WORD, GEX_EVENT_DEFER, 0);
         atomic_fetch_add(&began, 1);
         GASNET_BLOCKUNTIL(began >= round * (uint64_t)job.threads);
         if (me % 2)
