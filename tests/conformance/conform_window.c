@@ -114,8 +114,10 @@ static int burst_waits(gex_Rank_t before, gex_Rank_t next)
     while (!places[0].requests)
         gasnetx_EP_Poll(places[0].ep);
     early = (unsigned)places[1].requests;
-    while (places[1].requests < BURST)
+    while (places[1].requests < BURST) {
         gasnetx_EP_Poll(places[1].ep);
+        gasnetx_EP_Poll(places[0].ep); /* over udp, this sends the signal of this rank */
+    }
     conform_barrier();
     return early == 0;
 }
