@@ -148,6 +148,10 @@ void aq_access_refuse(const aq_access_t *access, size_t alignment, gex_Event_t p
     if (alignment)
         aq_fatal("%s: the target %p is not aligned to %zu bytes (a value of rank %u)", access->call,
                  access->addr, alignment, access->rank);
+    if (access->reason == GASNETX_ERROR_IDENTITY)
+        aq_fatal("%s: %zu bytes at %p: endpoint %u of rank %u does not accept the identity of the "
+                 "endpoint that accesses it (gasnetx_EP_Create)",
+                 access->call, access->nbytes, access->addr, access->ep, access->rank);
     aq_segment_refuse(access->call, "", access->rank, access->ep, access->addr, access->nbytes);
 }
 

@@ -27,7 +27,7 @@ typedef struct aq_access {
     size_t nbytes;
     uint32_t rank; // job rank
     gex_EP_Index_t ep;
-    int reason; // GASNETX_ERROR_..., if the target has given one
+    int reason; // GASNETX_ERROR_..., if it is known
 } aq_access_t;
 
 // Whether all bytes are in the segment of endpoint ep of a rank. Zero bytes are anywhere. Any

@@ -197,21 +197,42 @@ static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
 }
 
 // A reply that is deferred is not one that the conduit has sent.
-static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route)
+static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
+                       aq_tag_t tag)
 {
     const gex_AM_Entry_t *entry = &handlers->entry[arrival->handler];
     if (!is_registered(entry, arrival))
         refuse_arrival(entry, arrival);
-    struct aq_token token = {.arrival = arrival, .route = route};
+    struct aq_token token = {.arrival = arrival, .route = route, .tag = (uint8_t)tag};
     return run_handler(entry->gex_fnptr, &token) && !token.deferred;
 }
 
 bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
 {
     if (arrival->handler < GEX_AM_INDEX_BASE) // of the library, for all endpoints
-        return deliver_to(&aq_handlers, arrival, route);
+        return deliver_to(&aq_handlers, arrival, route, AQ_TAG_NONE);
     const gex_EP_t ep = aq_route_endpoint(arrival, route);
-    return ep && deliver_to(ep->handlers, arrival, route);
+    return ep && deliver_to(ep->handlers, arrival, route, AQ_TAG_NONE);
+}
+
+// Handlers of the library look at the tag themselves.
+bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag)
+{
+    if (arrival->handler < GEX_AM_INDEX_BASE)
+        return deliver_to(&aq_handlers, arrival, route, tag);
+    const gex_EP_t ep = aq_route_endpoint_tagged(arrival, route, tag);
+    return ep && deliver_to(ep->handlers, arrival, route, tag);
+}
+
+// Delivers a message without a route, or from an endpoint with an identity.
+static __attribute__((noinline)) bool deliver_other(const aq_arrival_t *arrival)
+{
+    aq_arrival_t inner;
+    aq_route_t route = {0};
+    if (arrival->handler != AQ_HANDLER_ROUTE_TAGGED)
+        return deliver_to(&aq_handlers, arrival, route, AQ_TAG_NONE);
+    const aq_tag_t tag = aq_route_read_tagged(arrival, &inner, &route);
+    return aq_am_deliver_tagged(&inner, route, tag);
 }
 
 // Delivers a message that has a route, or whose handler is registered for several shapes, or
@@ -219,9 +240,9 @@ bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
 static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arrival)
 {
     aq_arrival_t inner;
-    aq_route_t route = {0};
+    aq_route_t route;
     if (arrival->handler != AQ_HANDLER_ROUTE)
-        return deliver_to(&aq_handlers, arrival, route);
+        return deliver_other(arrival);
     aq_route_read(arrival, &inner, &route);
     return aq_am_deliver_routed(&inner, route);
 }

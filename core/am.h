@@ -18,6 +18,7 @@ struct aq_token {
     const aq_arrival_t *arrival;
     bool replied;
     bool deferred;    // the reply is sent by a later poll, as requests; see long_push.h
+    uint8_t tag;      // aq_tag_t
     aq_route_t route; // of the arrival; the reply takes it in the other direction
 };
 
@@ -97,6 +98,9 @@ bool aq_am_deliver(const aq_arrival_t *arrival);
 // Runs the handler of a message with a route, as aq_am_deliver. Returns false, too, if the message
 // is dropped because this process has no such endpoint.
 bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route);
+
+// As aq_am_deliver_routed, for a message with or without a tag.
+bool aq_am_deliver_tagged(const aq_arrival_t *arrival, aq_route_t route, aq_tag_t tag);
 
 // Calls a handler with the arguments of the message.
 void aq_am_call(gex_AM_Fn_t fn, gex_Token_t token, const aq_arrival_t *arrival);

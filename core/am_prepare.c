@@ -58,7 +58,7 @@ static void use_buffer(struct aq_srcdesc *sd, size_t size)
 static aq_am_t message_of_conduit(const struct aq_srcdesc *sd)
 {
     aq_am_t am = sd->am;
-    am.nargs += aq_route_needed(sd->route);
+    am.nargs += aq_route_nargs(sd->route);
     return am;
 }
 
@@ -296,7 +296,7 @@ static void commit_in_conduit(gex_AM_SrcDesc_t sd)
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t am = sd->am;
     if (aq_route_needed(sd->route))
-        aq_route_wrap(sd->route, &am, args);
+        aq_route_wrap(sd->route, sd->jobrank, &am, args);
     sd->conduit->ops->commit(sd->conduit, sd->link, &am, &sd->reservation);
     if (sd->token)
         sd->token->replied = true;

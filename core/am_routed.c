@@ -2,19 +2,31 @@
 
 #include "am_send.h"
 #include "long_push.h"
+#include "segment.h"
 #include "window_connect.h"
+
+// Whether a Long from an endpoint without an identity goes to one with an identity, which drops it.
+// It travels without its payload, because a payload for memory that is not open to all ends the
+// job.
+static bool is_unwanted(aq_route_t route, uint32_t jobrank)
+{
+    return aq_segment_guarded(jobrank, route.to) && !aq_route_tagged(route);
+}
 
 static int send_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
 {
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
-    if (aq_long_push_needed(jobrank, route, am)) {
+    if (am->category == AQ_AM_LONG && is_unwanted(route, jobrank)) {
+        routed.category = AQ_AM_SHORT;
+        routed.nbytes = 0;
+    } else if (aq_long_push_needed(jobrank, route, am)) {
         aq_long_push_request(jobrank, route, am);
         return 0;
     }
     if (aq_route_needed(route))
-        aq_route_wrap(route, &routed, args);
-    if (am->category == AQ_AM_LONG && !route.to) // may be longer than one message
+        aq_route_wrap(route, jobrank, &routed, args);
+    if (routed.category == AQ_AM_LONG && !route.to) // may be longer than one message
         return aq_am_request_long(jobrank, &routed, flags);
     return aq_am_request_by(aq_window_request_route(route, jobrank), jobrank, &routed, flags);
 }
@@ -30,7 +42,7 @@ static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     }
     if (!aq_route_needed(route))
         return aq_am_send_reply(token, &routed, flags);
-    aq_route_wrap(route, &routed, args);
+    aq_route_wrap(route, token->arrival->source, &routed, args);
     return aq_am_reply_by(aq_window_reply_route(route, token->arrival, &routed), token, &routed,
                           flags);
 }

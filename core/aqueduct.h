@@ -42,6 +42,29 @@ AQ_API int gasnetx_EP_Poll(gex_EP_t ep);
 // GASNET_ERR_BAD_ARG: the primordial endpoint, or one that is destroyed already.
 AQ_API int gasnetx_EP_Destroy(gex_EP_t ep);
 
+// ---- identities: endpoints for a subset of the tasks ----
+//
+// An endpoint may be made with an identity, a secret that a subset of the job's tasks shares. It
+// then accepts messages, puts and gets only from endpoints with the same identity; the rest is
+// dropped and counted, and the job goes on. The secret never travels: each message carries 64 bits
+// (SipHash-2-4) that prove it for this sender and this receiver.
+#define GASNETX_IDENTITIES 1
+
+// The client chooses the bytes, for example at random on one rank, and sends them to the others of
+// the subset, over messages that it trusts (GASNET_UDP_AUTH).
+typedef struct gasnetx_identity {
+    uint8_t bytes[16];
+} gasnetx_identity_t;
+
+// As gex_EP_Create, for an endpoint that sends and accepts with an identity, which is copied.
+// NULL: as gex_EP_Create. What the endpoint does not accept, and what it sends to an endpoint of
+// another identity or of none, endpoint 0 included, is dropped at the receiver. A segment that is
+// bound to this endpoint only, of gex_Segment_Create, is not accessible by other endpoints of other
+// processes. Threads of one process share its memory, whatever their endpoints.
+AQ_API int gasnetx_EP_Create(gex_EP_t *ep_p, gex_Client_t client,
+                             gex_EP_Capabilities_t capabilities, gex_Flags_t flags,
+                             const gasnetx_identity_t *accepts);
+
 // ---- memory of this process ----
 
 // Memory of the runtime in bytes (the part of the peer table for each rank that this
@@ -146,6 +169,7 @@ static inline uint64_t gasnetx_counter(const volatile uint64_t *field)
 #define GASNETX_ERROR_NO_SEGMENT 2 // the target has no segment, or has not published it
 #define GASNETX_ERROR_MISALIGNED 3 // the address of an atomic is not aligned to its size
 #define GASNETX_ERROR_UNMAPPED 4   // GASNET_SEGMENT_EVERYTHING: the target has no memory there
+#define GASNETX_ERROR_IDENTITY 5   // the two endpoints have different identities
 
 // A failed operation. Of a non-contiguous one, addr and nbytes are one of the wrong pieces.
 typedef struct gasnetx_error {

@@ -48,9 +48,9 @@
 #define AQ_CONDUIT_MAJOR 256u
 #define AQ_CONDUIT_ABI (2 * AQ_CONDUIT_MAJOR + 3)
 #define AQ_DESCRIPTION_BYTES 64 // room for a conduit's description of itself, with its final zero
-// Arguments of a message: one more than a client's, for the route of a message between further
-// endpoints (core/am_route.h).
-#define AQ_AM_MAX_ARGS 17
+// Arguments of a message: three more than a client's, for the route and the tag of a message
+// between further endpoints (core/am_route.h).
+#define AQ_AM_MAX_ARGS 19
 
 // Kinds of messages. A conduit may use numbers from AQ_AM_CONTROL on for its own messages to the
 // same conduit of the peer (credits, acknowledgements ...), which never reach the core.

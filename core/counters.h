@@ -29,6 +29,7 @@ typedef enum aq_count {
     AQ_COUNT_REFUSED,        // those of them that were refused, with GEX_FLAG_IMMEDIATE
     AQ_COUNT_DROP_ENDPOINT,  // arrived messages to an endpoint that was never there
     AQ_COUNT_DROP_DESTROYED, // arrived messages to an endpoint that was destroyed
+    AQ_COUNT_DROP_IDENTITY,  // arrived messages, puts and gets of another identity
     AQ_COUNT_OPERATIONS,
     // Bytes.
     AQ_COUNT_REQUEST_BYTES = AQ_COUNT_OPERATIONS,

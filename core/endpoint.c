@@ -6,6 +6,7 @@
 
 #include "conduit.h"
 #include "fatal.h"
+#include "identity.h"
 #include "job.h"
 #include "thread.h"
 
@@ -57,12 +58,15 @@ static gex_EP_t endpoint_object(gex_EP_Index_t index)
     return objects[index];
 }
 
-// Gives an endpoint a table of handlers if it has active messages. Returns false when memory is
-// out.
-static bool endpoint_equip(gex_EP_t ep, gex_EP_Capabilities_t capabilities)
+// Gives an endpoint its identity, and a table of handlers if it has active messages. Returns false
+// when memory is out.
+static bool endpoint_equip(gex_EP_t ep, gex_EP_Capabilities_t capabilities,
+                           const gasnetx_identity_t *accepts)
 {
     static aq_handlers_t *tables[GASNET_MAXEPS]; // by index, kept as the objects are
     ep->handlers = NULL;
+    if (!aq_identity_set(ep->index, accepts, &ep->identity))
+        return false;
     if (!(capabilities & GEX_EP_CAPABILITY_AM))
         return true;
     if (!tables[ep->index])
@@ -84,7 +88,7 @@ static unsigned free_index(void)
 
 // With the lock held.
 static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
-                           gex_Flags_t flags)
+                           gex_Flags_t flags, const gasnetx_identity_t *accepts)
 {
     const unsigned index = free_index();
     if (index == GASNET_MAXEPS)
@@ -98,7 +102,7 @@ static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilit
                               .flags = flags,
                               .index = (gex_EP_Index_t)index,
                               .capabilities = capabilities};
-    if (!ep || !endpoint_equip(ep, capabilities))
+    if (!ep || !endpoint_equip(ep, capabilities, accepts))
         return refuse_endpoint(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
                                index);
     atomic_store_explicit(&endpoints[index], ep, memory_order_release);
@@ -116,10 +120,9 @@ void aq_endpoint_destroy(gex_EP_t ep)
     aq_lock_drop(&aq_endpoint_lock);
 }
 
-int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
-                  gex_Flags_t flags)
+int aq_endpoint_create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                       gex_Flags_t flags, const gasnetx_identity_t *accepts)
 {
-    aq_job_need("gex_EP_Create");
     if (!capabilities || (capabilities & ~GEX_EP_CAPABILITY_ALL))
         return refuse_endpoint(
             GASNET_ERR_BAD_ARG,
@@ -127,9 +130,16 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
             "_AM, _VIS, _COLL and _AD, or GEX_EP_CAPABILITY_ALL",
             capabilities);
     aq_lock_take(&aq_endpoint_lock);
-    int result = create_endpoint(ep_p, client, capabilities, flags);
+    int result = create_endpoint(ep_p, client, capabilities, flags, accepts);
     aq_lock_drop(&aq_endpoint_lock);
     return result;
+}
+
+int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                  gex_Flags_t flags)
+{
+    aq_job_need("gex_EP_Create");
+    return aq_endpoint_create(ep_p, client, capabilities, flags, NULL);
 }
 
 gex_Client_t gex_EP_QueryClient(gex_EP_t ep)

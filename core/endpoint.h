@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "gasnetex_core.h"
+#include "aqueduct.h"
 #include "lock.h"
 
 #define AQ_HANDLERS 256
@@ -53,7 +53,8 @@ struct gex_ep {
     gex_EP_Index_t index;
     gex_Flags_t flags;
     gex_EP_Capabilities_t capabilities;
-    aq_handlers_t *handlers; // NULL: the endpoint has no active messages
+    aq_handlers_t *handlers;      // NULL: the endpoint has no active messages
+    struct aq_identity *identity; // of all that it sends and accepts; NULL: none (identity.h)
 };
 
 // The primordial objects; there is one client for now.
@@ -71,6 +72,10 @@ gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
 
 // The indices of the endpoints of this process are below this number. Any thread.
 gex_EP_Index_t aq_endpoint_count(void);
+
+// As gasnetx_EP_Create.
+int aq_endpoint_create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                       gex_Flags_t flags, const gasnetx_identity_t *accepts);
 
 // Destroys a further endpoint. Its index and its memory are those of a later endpoint.
 void aq_endpoint_destroy(gex_EP_t ep);

@@ -8,6 +8,7 @@
 #include "fatal.h"
 #include "progress.h"
 #include "report.h"
+#include "segment.h"
 #include "../other/base/minmax.h"
 
 // The message without its payload, as it travels.
@@ -21,6 +22,8 @@ typedef struct pushed {
 typedef struct push {
     struct push *next; // of a reply
     uint32_t jobrank;
+    aq_route_t route;
+    bool tagged; // the sending endpoint has an identity
     pushed_t message;
     const char *payload;
     size_t sent;        // bytes whose pieces were sent
@@ -40,6 +43,8 @@ static bool send_replies(aq_task_t *unused);
 static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
     *push = (push_t){.jobrank = jobrank,
+                     .route = route,
+                     .tagged = aq_route_tagged(route),
                      .payload = am->payload,
                      .message = {.dest = (uintptr_t)am->dest,
                                  .nbytes = am->nbytes,
@@ -66,7 +71,18 @@ static void push_end(push_t *push)
 }
 
 // Returns false if IMMEDIATE and there is no room.
-static bool send_piece(push_t *push, gex_Flags_t flags)
+static bool send_piece(push_t *push, const aq_am_t *am, gex_Flags_t flags)
+{
+    push->sent += am->nbytes; // before a handler can run
+    atomic_fetch_add_explicit(&push->pieces, 1, memory_order_relaxed);
+    if (aq_am_request(push->jobrank, am, flags) == 0)
+        return true;
+    push->sent -= am->nbytes;
+    atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_relaxed);
+    return false;
+}
+
+static bool send_plain_piece(push_t *push, gex_Flags_t flags)
 {
     const int32_t args[] = {aq_high(push->cookie), aq_low(push->cookie)};
     const aq_conduit_t *conduit = aq_am_request_route(push->jobrank).conduit;
@@ -78,21 +94,35 @@ static bool send_piece(push_t *push, gex_Flags_t flags)
                         .payload = push->payload + push->sent,
                         .nbytes = aq_min(rest, conduit->max_long_unmapped),
                         .dest = (char *)(uintptr_t)push->message.dest + push->sent};
-    push->sent += am.nbytes; // before a handler can run
-    atomic_fetch_add_explicit(&push->pieces, 1, memory_order_relaxed);
-    if (aq_am_request(push->jobrank, &am, flags) == 0)
-        return true;
-    push->sent -= am.nbytes;
-    atomic_fetch_sub_explicit(&push->pieces, 1, memory_order_relaxed);
-    return false;
+    return send_piece(push, &am, flags);
+}
+
+static bool send_tagged_piece(push_t *push, gex_Flags_t flags)
+{
+    int32_t routed[AQ_AM_MAX_ARGS];
+    const uint64_t dest = push->message.dest + push->sent;
+    const size_t rest = push->message.nbytes - push->sent;
+    const int32_t args[] = {aq_high(dest), aq_low(dest), aq_high(push->cookie),
+                            aq_low(push->cookie)};
+    aq_am_t am = {.args = args,
+                  .nargs = 4,
+                  .category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_LONG_PIECE_TAGGED,
+                  .payload = push->payload + push->sent,
+                  .nbytes = aq_min(rest, aq_job.max_medium)};
+    aq_route_wrap(push->route, push->jobrank, &am, routed);
+    return send_piece(push, &am, flags);
 }
 
 static bool send_message(const push_t *push, gex_Flags_t flags)
 {
-    const aq_am_t am = {.category = AQ_AM_MEDIUM,
-                        .handler = AQ_HANDLER_LONG_PUSHED,
-                        .payload = &push->message,
-                        .nbytes = sizeof push->message};
+    int32_t routed[AQ_AM_MAX_ARGS];
+    aq_am_t am = {.category = AQ_AM_MEDIUM,
+                  .handler = AQ_HANDLER_LONG_PUSHED,
+                  .payload = &push->message,
+                  .nbytes = sizeof push->message};
+    if (push->tagged)
+        aq_route_wrap(push->route, push->jobrank, &am, routed);
     return aq_am_request(push->jobrank, &am, flags) == 0;
 }
 
@@ -100,15 +130,18 @@ static bool send_message(const push_t *push, gex_Flags_t flags)
 static bool push_advance(push_t *push, gex_Flags_t flags)
 {
     while (push->sent < push->message.nbytes)
-        if (!send_piece(push, flags))
+        if (!(push->tagged ? send_tagged_piece(push, flags) : send_plain_piece(push, flags)))
             return false;
     return !atomic_load_explicit(&push->pieces, memory_order_acquire) && send_message(push, flags);
 }
 
 bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
-    return am->category == AQ_AM_LONG && route.to && !am->dest_mapped &&
-           am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped;
+    if (am->category != AQ_AM_LONG)
+        return false;
+    return aq_route_tagged(route) ||
+           (route.to && !am->dest_mapped &&
+            am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped);
 }
 
 void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
@@ -197,6 +230,21 @@ static void on_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t hi
     gex_AM_ReplyShort2(token, AQ_HANDLER_LONG_PIECE_DONE, 0, high, low);
 }
 
+// Without the identity the piece is not written. The message that follows the pieces counts as
+// dropped.
+static void on_tagged_piece(gex_Token_t token, void *payload, size_t nbytes, int32_t dest_high,
+                            int32_t dest_low, int32_t high, int32_t low)
+{
+    void *dest = aq_join_pointer(dest_high, dest_low);
+    if (token->tag == AQ_TAG_RIGHT) {
+        if (!aq_segment_admits(token->route.to, dest, nbytes))
+            aq_fatal("a Long of rank %u (%zu bytes to %p) is not inside a segment of this process",
+                     token->arrival->source, nbytes, dest);
+        memcpy(dest, payload, nbytes);
+    }
+    gex_AM_ReplyShort2(token, AQ_HANDLER_LONG_PIECE_DONE, 0, high, low);
+}
+
 static void on_piece_done(gex_Token_t token, int32_t high, int32_t low)
 {
     const uint32_t rank = token->arrival->source;
@@ -212,11 +260,15 @@ static void on_piece_done(gex_Token_t token, int32_t high, int32_t low)
                  rank, (unsigned long long)aq_join(high, low));
 }
 
-static void check_pushed(const aq_arrival_t *arrival, const pushed_t *message)
+static void check_pushed(gex_Token_t token, const pushed_t *message, gex_EP_Index_t to)
 {
+    const aq_arrival_t *arrival = token->arrival;
+    const void *dest = (void *)(uintptr_t)message->dest;
     if (arrival->nbytes != sizeof *message || message->nargs > AQ_HANDLER_MAX_ARGS ||
-        message->handler < GEX_AM_INDEX_BASE ||
-        !aq_job.env.segment_holds((void *)(uintptr_t)message->dest, message->nbytes))
+        message->handler < GEX_AM_INDEX_BASE || message->from >= GASNET_MAXEPS ||
+        message->to >= GASNET_MAXEPS ||
+        !(token->tag == AQ_TAG_RIGHT ? aq_segment_admits(to, dest, message->nbytes)
+                                     : aq_segment_holds(dest, message->nbytes)))
         aq_fatal(
             "rank %u announces a Long of %llu bytes at 0x%llx to handler %u with %u arguments, "
             "which is none, or not inside of a segment",
@@ -224,23 +276,30 @@ static void check_pushed(const aq_arrival_t *arrival, const pushed_t *message)
             message->handler, message->nargs);
 }
 
+static aq_arrival_t pushed_arrival(const aq_arrival_t *carrier, const pushed_t *message)
+{
+    return (aq_arrival_t){.args = message->args,
+                          .payload = (void *)(uintptr_t)message->dest,
+                          .nbytes = message->nbytes,
+                          .path = carrier->path,
+                          .source = carrier->source,
+                          .category = AQ_AM_LONG,
+                          .handler = message->handler,
+                          .nargs = message->nargs,
+                          .reply = message->reply};
+}
+
+// A message with a tag has arrived with its route.
 static void on_pushed(gex_Token_t token, void *payload, size_t nbytes)
 {
-    const aq_arrival_t *carrier = token->arrival;
     pushed_t message = {0};
     memcpy(&message, payload, aq_min(nbytes, sizeof message));
-    check_pushed(carrier, &message);
-    const aq_arrival_t inner = {.args = message.args,
-                                .payload = (void *)(uintptr_t)message.dest,
-                                .nbytes = message.nbytes,
-                                .path = carrier->path,
-                                .source = carrier->source,
-                                .category = AQ_AM_LONG,
-                                .handler = message.handler,
-                                .nargs = message.nargs,
-                                .reply = message.reply};
-    const aq_route_t route = {.from = message.from, .to = message.to};
-    token->replied = aq_am_deliver_routed(&inner, route);
+    const aq_route_t named = {.from = message.from, .to = message.to};
+    const aq_route_t route = token->tag == AQ_TAG_NONE ? named : token->route;
+    const aq_arrival_t inner = pushed_arrival(token->arrival, &message);
+    if (token->tag != AQ_TAG_WRONG)
+        check_pushed(token, &message, route.to);
+    token->replied = aq_am_deliver_tagged(&inner, route, token->tag);
 }
 
 void aq_long_push_start(void)
@@ -251,4 +310,6 @@ void aq_long_push_start(void)
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "piece of a Long, done");
     aq_endpoint_internal(AQ_HANDLER_LONG_PUSHED, (gex_AM_Fn_t)on_pushed,
                          GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, "Long in pieces");
+    aq_endpoint_internal(AQ_HANDLER_LONG_PIECE_TAGGED, (gex_AM_Fn_t)on_tagged_piece,
+                         GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 4, "tagged piece of a Long");
 }

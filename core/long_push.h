@@ -5,6 +5,9 @@
 //     pieces (Long requests into the segment) ------->  acknowledge each
 //     all acknowledged: the message without payload --> runs the client's handler
 //
+// A Long from an endpoint with an identity always travels in pieces, as Mediums with a tag
+// (identity.h): conduits write to memory that every endpoint may access only.
+//
 // A request blocks until its pieces are acknowledged. The handler that replies cannot wait for a
 // peer to run handlers, so a reply is copied, and later polls send it.
 #ifndef AQ_LONG_PUSH_H
@@ -15,13 +18,15 @@
 enum {
     AQ_HANDLER_LONG_PIECE = AQ_HANDLER_ROUTE - 3,
     AQ_HANDLER_LONG_PIECE_DONE,
-    AQ_HANDLER_LONG_PUSHED
+    AQ_HANDLER_LONG_PUSHED,
+    AQ_HANDLER_LONG_PIECE_TAGGED = AQ_HANDLER_ROUTE_TAGGED - 1
 };
 
 // Registers the handlers; once, at init.
 void aq_long_push_start(void);
 
-// Whether a message with this route is a Long that the conduit of the job rank cannot carry.
+// Whether a message with this route is a Long that the conduit of the job rank cannot carry, or may
+// not.
 bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
 
 // Sends a request, or the reply of a request's handler, with the client's handler and arguments.

@@ -448,7 +448,7 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t seg, gex_Flags_t flags)
                               "gex_EP_BindSegment: endpoint %lu has a bound segment already",
                               ep->index);
     if (!ep->index) {
-        aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size);
+        aq_segment_publish(aq_job.rank, 0, (uintptr_t)seg->addr, seg->size, false);
         aq_team_map(aq_job.rank, 0);
         aq_team_refresh();
     }

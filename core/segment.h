@@ -35,9 +35,18 @@ bool aq_segment_bounds(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintpt
 // empty segment if there is none. Other threads may bind and destroy segments meanwhile.
 bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
 
+// As aq_segment_own_bounds, for messages without a tag: the segment of an endpoint with an identity
+// is empty.
+bool aq_segment_open_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size);
+
 // Records the segment that a process has published for one of its endpoints; also that the
 // primordial endpoint of this process was bound.
-void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
+void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size,
+                        bool guarded);
+
+// Whether the segment of an endpoint of a rank is guarded: the endpoint has an identity. False if
+// this process knows of no segment there. Any thread.
+bool aq_segment_guarded(uint32_t rank, gex_EP_Index_t ep);
 
 // Whether [addr, addr + nbytes) is inside that segment.
 bool aq_segment_contains(uint32_t rank, gex_EP_Index_t ep, const void *addr, size_t nbytes);
@@ -67,9 +76,13 @@ void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size);
 // memory is the segment, or if some rank has published one that it may have destroyed.
 bool aq_segment_may_vanish(void);
 
-// Whether peers may access these bytes: whether all of them are in one segment of this process.
-// Zero bytes are always allowed. Every address in a message is checked with this function before
-// use. Any thread; does not block.
+// For messages that prove the identity of an endpoint of this process: whether all of these bytes
+// are in the segment of that endpoint, or aq_segment_holds is true. ep may have any value.
+bool aq_segment_admits(gex_EP_Index_t ep, const void *addr, size_t nbytes);
+
+// Whether peers may access these bytes: whether all of them are in one segment of this process, of
+// an endpoint without an identity. Zero bytes are always allowed. Every address in a message is
+// checked with this function before use. Any thread; does not block.
 static inline bool aq_segment_holds(const void *addr, size_t nbytes)
 {
     const uintptr_t size =

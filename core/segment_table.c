@@ -13,6 +13,7 @@
 typedef struct published {
     uint32_t rank;
     gex_EP_Index_t ep;
+    bool guarded; // the endpoint has an identity
     uintptr_t addr, size;
 } published_t;
 
@@ -20,6 +21,7 @@ static atomic_bool any_published; // a segment of a primordial endpoint, by gex_
 
 static void *tree; // of published_t, by rank and ep
 static aq_lock_t tree_lock;
+static atomic_bool any_guarded; // in the tree, now or earlier
 
 static int compare_published(const void *a, const void *b)
 {
@@ -40,7 +42,8 @@ static void publish_primordial(uint32_t rank, uintptr_t addr, uintptr_t size)
     aq_job.max_long = aq_job.max_long_request = aq_job.max_long_unmapped;
 }
 
-void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
+void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintptr_t size,
+                        bool guarded)
 {
     if (ep == 0) {
         publish_primordial(rank, addr, size);
@@ -49,7 +52,9 @@ void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintpt
     published_t *entry = malloc(sizeof *entry);
     if (!entry)
         aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);
-    *entry = (published_t){rank, ep, addr, size};
+    *entry = (published_t){rank, ep, guarded, addr, size};
+    if (guarded)
+        atomic_store_explicit(&any_guarded, true, memory_order_relaxed);
     aq_lock_take(&tree_lock);
     published_t **found = tsearch(entry, &tree, compare_published);
     if (found && *found != entry) {
@@ -59,6 +64,18 @@ void aq_segment_publish(uint32_t rank, gex_EP_Index_t ep, uintptr_t addr, uintpt
     aq_lock_drop(&tree_lock);
     if (!found)
         aq_fatal("gex_EP_PublishBoundSegment: out of memory for endpoint %u of rank %u", ep, rank);
+}
+
+bool aq_segment_guarded(uint32_t rank, gex_EP_Index_t ep)
+{
+    const published_t key = {.rank = rank, .ep = ep};
+    if (!atomic_load_explicit(&any_guarded, memory_order_relaxed))
+        return false;
+    aq_lock_take(&tree_lock);
+    published_t **found = tfind(&key, &tree, compare_published);
+    const bool guarded = found && (*found)->guarded;
+    aq_lock_drop(&tree_lock);
+    return guarded;
 }
 
 static bool find_published(uint32_t rank, gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
@@ -127,6 +144,7 @@ aq_segment_attached_t aq_segment_attached;
 
 typedef struct bounds {
     uintptr_t addr, size;
+    bool guarded; // the endpoint has an identity
 } bounds_t;
 
 static bounds_t bound[GASNET_MAXEPS]; // size 0: no segment of gex_Segment_Create is bound
@@ -152,8 +170,10 @@ bool aq_segment_may_vanish(void)
 
 void aq_segment_bind_bounds(gex_EP_Index_t ep, uintptr_t addr, uintptr_t size)
 {
+    const gex_EP_t made = aq_endpoint_at(ep);
+    const bool guarded = made && made->identity;
     aq_lock_take(&bound_lock);
-    bound[ep] = (bounds_t){addr, size};
+    bound[ep] = (bounds_t){addr, size, guarded};
     aq_lock_drop(&bound_lock);
 }
 
@@ -178,18 +198,41 @@ bool aq_segment_own_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
     return *size != 0;
 }
 
+bool aq_segment_open_bounds(gex_EP_Index_t ep, uintptr_t *addr, uintptr_t *size)
+{
+    aq_lock_take(&bound_lock);
+    const bool guarded = ep < GASNET_MAXEPS && bound[ep].guarded;
+    aq_lock_drop(&bound_lock);
+    if (!guarded)
+        return aq_segment_own_bounds(ep, addr, size);
+    *addr = *size = 0;
+    return false;
+}
+
+static bool bounds_hold(const bounds_t *bounds, const void *addr, size_t nbytes)
+{
+    const uintptr_t offset = (uintptr_t)addr - bounds->addr;
+    return offset <= bounds->size && nbytes <= bounds->size - offset;
+}
+
 bool aq_segment_holds_bound(const void *addr, size_t nbytes)
 {
     bool holds = nbytes == 0;
     if (all_memory)
         return aq_mapped(addr, nbytes, false);
     aq_lock_take(&bound_lock);
-    for (unsigned i = 0; !holds && i < aq_endpoint_count(); i++) {
-        const uintptr_t offset = (uintptr_t)addr - bound[i].addr;
-        holds = offset <= bound[i].size && nbytes <= bound[i].size - offset;
-    }
+    for (unsigned i = 0; !holds && i < aq_endpoint_count(); i++)
+        holds = !bound[i].guarded && bounds_hold(&bound[i], addr, nbytes);
     aq_lock_drop(&bound_lock);
     return holds && aq_reserved_allows(addr, nbytes);
+}
+
+bool aq_segment_admits(gex_EP_Index_t ep, const void *addr, size_t nbytes)
+{
+    aq_lock_take(&bound_lock);
+    const bool own = ep < GASNET_MAXEPS && bound[ep].size && bounds_hold(&bound[ep], addr, nbytes);
+    aq_lock_drop(&bound_lock);
+    return own || aq_segment_holds(addr, nbytes);
 }
 
 // The address at which this process has mapped the segment of an endpoint, or NULL.

@@ -178,12 +178,20 @@ static const gex_Rank_t *all_members(void)
     return all;
 }
 
+// From an endpoint with an identity everything goes by messages, which prove it. With the lock
+// held.
+static const intptr_t *pair_shifts(gex_EP_t ep, gex_EP_Index_t remote_ep)
+{
+    if (ep->identity)
+        return aq_team_unmapped();
+    return remote_ep ? further_shifts() : job_shifts();
+}
+
 // With the lock held.
 static aq_team_t *pair_new(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
     aq_team_t *pair = pair_memory(1, sizeof *pair);
-    pair->head =
-        (struct gex_tm){aq_job.rank, aq_job.size, remote_ep ? further_shifts() : job_shifts()};
+    pair->head = (struct gex_tm){aq_job.rank, aq_job.size, pair_shifts(ep, remote_ep)};
     pair->ep = ep;
     pair->pair = true;
     pair->route = (aq_route_t){.from = ep->index, .to = remote_ep};
@@ -211,6 +219,7 @@ static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
     aq_team_t *pair = atomic_load_explicit(place, memory_order_relaxed);
     if (pair) {
         pair->ep = ep;
+        pair->head.peer_shift = pair_shifts(ep, remote_ep);
     } else {
         pair = pair_new(ep, remote_ep);
         atomic_store_explicit(place, pair, memory_order_release);
@@ -219,8 +228,18 @@ static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
     return pair;
 }
 
+void aq_team_forget_pairs(gex_EP_Index_t ep)
+{
+    aq_lock_take(&list_lock);
+    for (unsigned i = 0; pairs_of[ep] && i < GASNET_MAXEPS; i++)
+        if (pairs_of[ep]->with[i])
+            pairs_of[ep]->with[i]->ep = NULL;
+    aq_lock_drop(&list_lock);
+}
+
 // The same arguments give the same handle, so that clients can compare handles and need not free
-// them.
+// them. An endpoint that was destroyed may have left pairs for a later one in its place, which may
+// have an identity where the earlier one had none.
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
 {
     AQ_CHECK(remote_ep_index < GASNET_MAXEPS,

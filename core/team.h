@@ -100,4 +100,8 @@ uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank);
 void aq_team_map(uint32_t jobrank, intptr_t shift);
 void aq_team_refresh(void);
 
+// For an endpoint that gets or loses an identity: the next gex_TM_Pair makes its pairs anew, in
+// their old places.
+void aq_team_forget_pairs(gex_EP_Index_t ep);
+
 #endif

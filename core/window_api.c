@@ -3,6 +3,7 @@
 #include "fatal.h"
 #include "progress.h"
 #include "segment.h"
+#include "team.h"
 #include "window_connect.h"
 
 static int refuse_window(const char *call, gex_EP_t ep, const char *why)
@@ -10,6 +11,16 @@ static int refuse_window(const char *call, gex_EP_t ep, const char *why)
     if (gex_System_GetVerboseErrors())
         aq_log_error("%s of endpoint %u: %s", call, ep->index, why);
     return GASNET_ERR_BAD_ARG;
+}
+
+int gasnetx_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                      gex_Flags_t flags, const gasnetx_identity_t *accepts)
+{
+    aq_job_need("gasnetx_EP_Create");
+    const int result = aq_endpoint_create(ep_p, client, capabilities, flags, accepts);
+    if (result == GASNET_OK && accepts)
+        aq_team_forget_pairs((*ep_p)->index);
+    return result;
 }
 
 // Destroying waits for nothing: a message that arrives later is dropped, with a notice.
@@ -23,6 +34,8 @@ int gasnetx_EP_Destroy(gex_EP_t ep)
     if (aq_endpoint_at(ep->index) != ep)
         return refuse_window("gasnetx_EP_Destroy", ep, "it is destroyed already");
     aq_segment_bind_bounds(ep->index, 0, 0);
+    if (ep->identity)
+        aq_team_forget_pairs(ep->index);
     aq_endpoint_destroy(ep);
     return GASNET_OK;
 }

@@ -10,6 +10,8 @@ _Static_assert(AQ_HANDLER_PROBED < (int)AQ_HANDLER_LONG_PIECE,
 const aq_layer_t aq_layer_table[] = {
     {"put and get", aq_rma_am_register, AQ_HANDLER_PUT, AQ_HANDLER_GET_DONE},
     {"probes of memory", aq_rma_probe_register, AQ_HANDLER_PROBE, AQ_HANDLER_PROBED},
+    {"tagged put and get", aq_rma_tagged_register, AQ_HANDLER_PUT_TAGGED,
+     AQ_HANDLER_TAGGED_REFUSED},
     {"VIS", aq_vis_am_register, AQ_HANDLER_VIS_PUT, AQ_HANDLER_VIS_GET_DONE},
     {"VIS notice", aq_vis_notice_register, AQ_HANDLER_VIS_NOTICE, AQ_HANDLER_VIS_NOTICE},
     {"notices", aq_notice_register, AQ_HANDLER_NOTICE_COUNT, AQ_HANDLER_NOTICE_RUN_PUT},

@@ -10,7 +10,10 @@ enum {
     AQ_HANDLER_PUT_DONE,
     AQ_HANDLER_GET,
     AQ_HANDLER_GET_DONE,
-    AQ_HANDLER_BARRIER,      // barrier_am.c
+    AQ_HANDLER_BARRIER,    // barrier_am.c
+    AQ_HANDLER_PUT_TAGGED, // rma_tagged.c
+    AQ_HANDLER_GET_TAGGED,
+    AQ_HANDLER_TAGGED_REFUSED,
     AQ_HANDLER_VIS_PUT = 16, // vis_am.c
     AQ_HANDLER_VIS_GET,
     AQ_HANDLER_VIS_GET_DONE,
@@ -35,6 +38,7 @@ enum {
 // arrive.
 void aq_rma_am_register(void);
 void aq_rma_probe_register(void);
+void aq_rma_tagged_register(void);
 void aq_vis_am_register(void);
 void aq_vis_notice_register(void);
 void aq_notice_register(void);

@@ -104,6 +104,9 @@ static int put_check(const put_t *put)
     const uint64_t *counter = put->notice->counter;
     if (put->rank >= put->tm->size)
         return put_refuse("the rank is not below the size of the team", put, put->tm->size);
+    if (aq_route_tagged(put->op.route) || aq_segment_guarded(put->op.rank, put->op.route.to))
+        return put_refuse("endpoints with an identity do not notify (gasnetx_EP_Create)", put,
+                          put->op.route.to);
     if (!put_reaches(put, access->remote, access->nbytes))
         return put_refuse_place("the destination", put, access->remote, access->nbytes);
     if (counter && !put_reaches(put, counter, sizeof *counter))

@@ -6,6 +6,7 @@
 
 #include "../core/access.h"
 #include "../core/counters.h"
+#include "../core/am_route.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/progress.h"
@@ -25,12 +26,17 @@ static bool is_get(const aq_rma_op_t *op)
     return op->access.kind == AQ_RMA_GET;
 }
 
-// Starts an operation on memory that is not mapped.
-static int start_away(const aq_rma_op_t *op, gex_Event_t part)
+static int start_by_best_way(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_am_route_t way = aq_window_request_route(op->route, op->rank);
-    const int refused =
-        way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+    return way.conduit->ops->rma ? aq_rma_native(op, way, part) : aq_rma_over_am(op, part);
+}
+
+// Starts an operation on memory that is not mapped, with this function.
+static inline int start_away(const aq_rma_op_t *op, gex_Event_t part,
+                             int (*begin)(const aq_rma_op_t *op, gex_Event_t part))
+{
+    const int refused = begin(op, part);
     if (refused)
         return refused;
     if (is_get(op))
@@ -40,12 +46,40 @@ static int start_away(const aq_rma_op_t *op, gex_Event_t part)
     return 0;
 }
 
+static aq_access_t access_of(const aq_rma_op_t *op, int reason)
+{
+    return (aq_access_t){op->call, op->access.remote, op->access.nbytes,
+                         op->rank, op->route.to,      reason};
+}
+
+// An endpoint with an identity proves it to the target, which refuses a wrong one. One without does
+// not even ask.
+static __attribute__((noinline, cold)) int start_guarded(const aq_rma_op_t *op, gex_Event_t part)
+{
+    if (aq_route_tagged(op->route))
+        return start_away(op, part, aq_rma_tagged);
+    const aq_access_t refused = access_of(op, GASNETX_ERROR_IDENTITY);
+    aq_access_refuse(&refused, 0, part);
+    return 0;
+}
+
+static bool is_guarded(const aq_rma_op_t *op)
+{
+    return aq_route_tagged(op->route) || aq_segment_guarded(op->rank, op->route.to);
+}
+
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part)
 {
     const aq_rma_t *access = &op->access;
-    const intptr_t shift = aq_team_shift(op->rank, op->route.to);
+    intptr_t shift = 0;
+    if (__builtin_expect(!aq_route_needed(op->route), 1))
+        shift = aq_team_shift(op->rank, 0);
+    else if (__builtin_expect(is_guarded(op), 0))
+        return start_guarded(op, part);
+    else
+        shift = aq_team_shift(op->rank, op->route.to);
     if (shift & 1)
-        return start_away(op, part);
+        return start_away(op, part, start_by_best_way);
     if (is_get(op))
         aq_api_copy_in(access->local, access->remote, access->nbytes, shift);
     else
@@ -60,7 +94,7 @@ static int rma_start_checked(const aq_rma_op_t *op, gex_Event_t part)
     const bool fits = aq_access_fits(op->rank, op->route.to, rma->remote, rma->nbytes);
     if (__builtin_expect(fits && !aq_probe_needed(op->route.to), 1))
         return aq_rma_start(op, part);
-    aq_access_t access = {op->call, rma->remote, rma->nbytes, op->rank, op->route.to, 0};
+    aq_access_t access = access_of(op, 0);
     if (fits && aq_probe(&access, !is_get(op)))
         return aq_rma_start(op, part);
     aq_access_refuse(&access, 0, part);

@@ -24,6 +24,10 @@ typedef struct aq_rma_op {
 // nothing.
 int aq_rma_start(const aq_rma_op_t *op, gex_Event_t part);
 
+// From an endpoint with an identity (rma_tagged.c), with the arguments and the result of
+// aq_rma_start.
+int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part);
+
 // The two ways to a peer whose memory is not mapped, with the arguments and the result of
 // aq_rma_start.
 // rma_native.c: by the conduit of this way to the peer

@@ -225,13 +225,14 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 typedef struct notice {
     uint64_t addr, size;
     uint32_t ep;
+    uint32_t guarded; // the endpoint has an identity
 } notice_t;
 
 static notice_t notice_of(gex_EP_t ep)
 {
     gex_Segment_t segment = ep->segment;
     return (notice_t){segment ? (uintptr_t)segment->addr : 0, segment ? segment->size : 0,
-                      ep->index};
+                      ep->index, ep->identity != NULL};
 }
 
 static size_t most_endpoints(const uint64_t *counts, gex_TM_t tm)
@@ -254,7 +255,8 @@ static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
                  "%u",
                  jobrank, notice->ep, (unsigned)GASNET_MAXEPS);
     if (notice->size)
-        aq_segment_publish(jobrank, (gex_EP_Index_t)notice->ep, notice->addr, notice->size);
+        aq_segment_publish(jobrank, (gex_EP_Index_t)notice->ep, notice->addr, notice->size,
+                           notice->guarded);
 }
 
 // Two rounds: the number of notices, then that many from each member. A notice of size 0 is empty.

@@ -34,6 +34,7 @@ typedef struct transfer {
     const char *call;
     uint32_t jobrank;
     aq_route_t route;
+    bool alone;            // each piece travels alone: one of the endpoints has an identity
     gex_Flags_t immediate; // until the first message was sent
     gex_Event_t part;
     bool is_get;
@@ -66,7 +67,7 @@ static void check_message(aq_pending_kind_t kind, gex_Token_t token, const void 
                           size_t size, uint32_t runs, int32_t ep, size_t *nbytes)
 {
     uintptr_t start = 0, memory = 0;
-    aq_segment_own_bounds((gex_EP_Index_t)ep, &start, &memory);
+    aq_segment_open_bounds((gex_EP_Index_t)ep, &start, &memory);
     const char *wrong =
         aq_vis_pack_check(message, size, runs, start, memory, aq_job.max_medium, nbytes);
     if (wrong)
@@ -210,6 +211,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     t.call = vis->call;
     t.jobrank = jobrank;
     t.route = aq_team_of(vis->tm)->route;
+    t.alone = aq_route_tagged(t.route) || aq_segment_guarded(jobrank, t.route.to);
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.part = part;
     t.is_get = vis->is_get;
@@ -219,7 +221,9 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     int no_op = 0;
     while (!no_op && t.remote.left && t.local.left) {
         size_t n = common_bytes(&t.remote, &t.local);
-        no_op = n >= large_bytes() ? send_large(&t, n) : t.is_get ? get_chunk(&t) : put_chunk(&t);
+        no_op = t.alone || n >= large_bytes() ? send_large(&t, n)
+                : t.is_get                    ? get_chunk(&t)
+                                              : put_chunk(&t);
         t.immediate = 0; // only the first message may be refused; the operation has begun
     }
     free(t.buffer);

@@ -1,5 +1,6 @@
 // Start and completion of non-contiguous transfers: at once if the peer's memory is mapped,
 // otherwise through an event.
+#include "../core/am_route.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
@@ -54,7 +55,7 @@ typedef struct start {
 static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 {
     const intptr_t shift = aq_team_shift(start->jobrank, aq_team_of(vis->tm)->route.to);
-    const bool mapped = !(shift & 1);
+    const bool mapped = !(shift & 1) && !aq_route_tagged(aq_team_of(vis->tm)->route);
     if ((!mapped || aq_team_checks_mapped()) && !aq_vis_fits(vis, start->jobrank, &start->wrong))
         return REFUSED;
     if (mapped)

@@ -459,6 +459,17 @@ static void route_twice(void)
     gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_ROUTE);
 }
 
+// Beyond the indices of endpoints.
+static void route_from_beyond(void)
+{
+    gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1024 << 8 | H_PUT_DONE);
+}
+
+static void route_to_beyond(void)
+{
+    gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1024 << 20 | H_PUT_DONE);
+}
+
 static void route_unregistered(void)
 {
     gex_AM_RequestShort1(tm, 0, H_ROUTE, 0, 1 << 8 | H_NONE);
@@ -669,6 +680,10 @@ static const wrong_mode_t modes[] = {
     {"route-missing", "a message of rank 1 to a further endpoint is none",
      .request = route_missing},
     {"route-twice", "a message from endpoint 1 of rank 1 has two routes", .request = route_twice},
+    {"route-from-beyond", "of rank 1 goes from endpoint 1024 to endpoint 0, and indices are below",
+     .request = route_from_beyond},
+    {"route-to-beyond", "of rank 1 goes from endpoint 0 to endpoint 1024, and indices are below",
+     .request = route_to_beyond},
     {"route-unregistered", "gex_AM_RequestShort of rank 1: handler 250 is not registered here",
      .request = route_unregistered},
     {"pushed-outside",

@@ -68,7 +68,7 @@ static void test_indices(void **state)
             owner[i] = layer;
         }
     }
-    assert_int_equal(layers, 10);
+    assert_int_equal(layers, 12);
 }
 
 int main(void)
