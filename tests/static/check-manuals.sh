@@ -34,7 +34,7 @@ unnamed_variables()
 extensions_without_text()
 {
     local name
-    for name in $(grep -oE '\bgasnetx_[A-Za-z_]+' "$prefix/include/aqueduct.h" | sort -u); do
+    for name in $(grep -oE '\bgasnetx_[A-Za-z_]+(\(|_t\b)' "$prefix/include/aqueduct.h" | tr -d '(' | sort -u); do
         grep -q "\b$name\b" man3/aqueduct.3 || echo "aqueduct(3) does not describe $name."
     done
 }
