@@ -31,9 +31,10 @@ AQ_API int gasnetx_EP_BindThread(gex_EP_t ep);
 // the window if need be. May block for a moment.
 AQ_API int gasnetx_EP_HasWindow(gex_EP_t ep);
 
-// Delivers what has arrived for one endpoint, and for no other if it has a window. Likewise, over
-// udp, a message that another endpoint has sent may wait for a poll of that endpoint. Any thread;
-// runs handlers; not in a handler.
+// Delivers what has arrived for one endpoint, and for no other if it has a window or is the
+// primordial one. A loop of such polls serves nothing else: barriers and puts of the team need
+// polls of the primordial endpoint or gasnet_AMPoll, and over udp a message waits, also to be sent
+// again, for polls of the endpoint that has sent it. Any thread; runs handlers; not in a handler.
 AQ_API int gasnetx_EP_Poll(gex_EP_t ep);
 
 // Destroys an endpoint that gex_EP_Create has made: unbinds its segment, and gives its index back,

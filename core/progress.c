@@ -189,11 +189,12 @@ void aq_progress_poll_replies(void)
         aq_progress_wake();
 }
 
-unsigned aq_progress_poll_window(const aq_window_t *window)
+unsigned aq_progress_poll_endpoint(const aq_window_t *window)
 {
+    const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     if (__builtin_expect(aq_boot_ended(aq_job.boot), 0))
         aq_job_exit_requested();
-    const unsigned done = aq_window_poll(window, AQ_POLL_REPLIES | AQ_POLL_REQUESTS);
+    const unsigned done = window ? aq_window_poll(window, what) : poll_conduits(what);
     if (aq_threads && done)
         aq_progress_wake();
     return done;

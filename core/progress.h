@@ -19,9 +19,9 @@ void aq_progress_poll_in_loop(void);
 // As aq_progress_poll, after a send: conduits may defer the poll, to send and receive in batches.
 void aq_progress_poll_sending(void);
 
-// Polls one window only. Returns the number of messages and steps.
+// Polls one window only, or with NULL endpoint 0 only. Returns the number of messages and steps.
 struct aq_window;
-unsigned aq_progress_poll_window(const struct aq_window *window);
+unsigned aq_progress_poll_endpoint(const struct aq_window *window);
 
 // From now on polls serve windows (window.h): those of the calling thread's window first, those of
 // all others in turn. Any thread.

@@ -73,8 +73,8 @@ int gasnetx_EP_Poll(gex_EP_t ep)
     if (AQ_CHECKS)
         aq_thread_check_context("gasnetx_EP_Poll", "");
     const aq_window_t *window = atomic_load_explicit(&aq_windows[ep->index], memory_order_acquire);
-    if (window && window->whole)
-        aq_progress_poll_window(window);
+    if (!ep->index || (window && window->whole))
+        aq_progress_poll_endpoint(window);
     else
         aq_progress_poll();
     return GASNET_OK;

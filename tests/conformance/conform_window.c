@@ -90,10 +90,18 @@ static void round_trip(place_t *place, gex_Rank_t to)
     GASNET_BLOCKUNTIL(place->replies != before);
 }
 
+/* Polls endpoint 0, whose last barrier message may have been lost, and the first n places. */
+static void poll_places(int n)
+{
+    gasnetx_EP_Poll(job.ep);
+    for (int i = 0; i < n; i++)
+        gasnetx_EP_Poll(places[i].ep);
+}
+
 static void send_in_polls(const place_t *place, gex_Rank_t to, wish_t wish)
 {
     while (gex_AM_RequestShort1(place->pair, to, INDEX, GEX_FLAG_IMMEDIATE, wish))
-        gasnetx_EP_Poll(places[0].ep);
+        poll_places(1);
 }
 
 /* One trial: the rank before sends a burst to place 1, then a signal to place 0. Returns whether
@@ -107,17 +115,15 @@ static int burst_waits(gex_Rank_t before, gex_Rank_t next)
     conform_barrier();
     send_in_polls(&places[0], before, GO);
     while (!places[0].goes)
-        gasnetx_EP_Poll(places[0].ep);
+        poll_places(1);
     for (int i = 0; i < BURST; i++)
         send_in_polls(&places[1], next, COUNT);
     send_in_polls(&places[0], next, COUNT);
     while (!places[0].requests)
-        gasnetx_EP_Poll(places[0].ep);
+        poll_places(1);
     early = (unsigned)places[1].requests;
-    while (places[1].requests < BURST) {
-        gasnetx_EP_Poll(places[1].ep);
-        gasnetx_EP_Poll(places[0].ep); /* over udp, this sends the signal of this rank */
-    }
+    while (places[1].requests < BURST)
+        poll_places(2); /* over udp, this also sends the signal of this rank */
     conform_barrier();
     return early == 0;
 }
