@@ -288,6 +288,7 @@ static void *talk_together(void *arg)
     for (int i = 0; i < ROUNDS; i++)
         gex_AM_RequestShort1(places[0].pair, (job.rank + 1) % job.size, INDEX, 0, REPLY);
     GASNET_BLOCKUNTIL(places[0].replies == (unsigned)(ROUNDS * job.threads));
+    gasnetx_EP_BindThread(GEX_EP_INVALID);
     return NULL;
 }
 
