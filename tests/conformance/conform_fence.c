@@ -222,7 +222,8 @@ static void test_region(void)
     check_words(words_from(job.rank, previous_rank()), previous_rank(), "a region");
 }
 
-/* COUNT puts and a fence: as many messages as puts. Rank 0 communicates alone. */
+/* COUNT puts and a fence: as many messages as puts. Rank 0 communicates alone. Where the count is
+ * not exact, a conduit may return a credit with a message of its own. */
 static void test_frames(void)
 {
     const char *exact = getenv("CONFORM_COUNT");
@@ -240,7 +241,7 @@ static void test_frames(void)
     gasnetx_Fence_Global(GEX_TM_INVALID, 0);
     gasnetx_Fence_Global(job.tm, 0);
     sent = frames_sent() - before;
-    CHECK(exact && job.size > 1 ? sent == COUNT : sent <= COUNT,
+    CHECK(exact && job.size > 1 ? sent == COUNT : sent <= 2 * COUNT,
           "%d puts and three fences were %llu messages", COUNT, (unsigned long long)sent);
 }
 
@@ -487,7 +488,7 @@ static void test_notice_frames(void)
                                  GEX_EVENT_NOW, 0);
     gasnetx_Fence_Global(GEX_TM_INVALID, 0);
     sent = frames_sent() - before;
-    CHECK(exact && job.size > 1 ? sent == COUNT : sent <= COUNT,
+    CHECK(exact && job.size > 1 ? sent == COUNT : sent <= 2 * COUNT,
           "%d puts with notices were %llu messages", COUNT, (unsigned long long)sent);
 }
 
