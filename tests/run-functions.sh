@@ -439,7 +439,19 @@ ibv_started()
     by_mpirun "$2" 2 conform-seq am_args rma_segment || return
     by_mpirun "$2" 2 conform_exit one 1 5
     [ $? = 5 ] || return
-    ! pgrep -x conform_exit
+    none_left conform_exit
+}
+
+# Fails if a process with this name is there after 5 s. mpirun may end a moment before its processes.
+none_left()
+{
+    local i
+    for i in $(seq 50); do
+        pgrep -x "$1" >/dev/null || return 0
+        sleep 0.1
+    done
+    pgrep -xa "$1"
+    return 1
 }
 
 # Runs the command $2, and fails unless its exit code is $1.
