@@ -92,9 +92,8 @@ bool aq_access_collect(aq_event_t *record, unsigned parts, gex_Event_t event)
 {
     if (!aq_job.returns_errors)
         return false;
-    for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++)
-        if ((parts & (1u << p)) && (pending_of(&record->part[p]) & ~AQ_EVENT_FAILED))
-            return false;
+    if (!aq_event_finished(record, parts))
+        return false;
     for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++)
         if ((parts & (1u << p)) && pending_of(&record->part[p]))
             errors_move(&record->part[p], NULL, event);

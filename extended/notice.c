@@ -153,12 +153,7 @@ static int notice_send(notice_t *notice, const aq_rma_t *data, gex_Event_t part,
     }
     notice->args[COOKIE_HIGH] = aq_high(cookie);
     notice->args[COOKIE_LOW] = aq_low(cookie);
-    aq_event_begin(part);
-    if (aq_am_request_routed(notice->route, notice->jobrank, &am, flags & GEX_FLAG_IMMEDIATE) == 0)
-        return 0;
-    aq_pending_cancel(cookie, notice->jobrank);
-    aq_event_end(part);
-    return 1;
+    return aq_pending_request(notice->route, notice->jobrank, &am, flags, cookie, part);
 }
 
 // ---- notices that wait for their put ----

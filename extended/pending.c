@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "../core/am.h"
+#include "../core/am_routed.h"
 #include "../core/fatal.h"
 #include "../core/lock.h"
 #include "../core/segment.h"
@@ -84,6 +84,17 @@ void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank)
 {
     aq_pending_op_t op;
     (void)take_pending(cookie, rank, &op);
+}
+
+int aq_pending_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
+                       aq_cookie_t cookie, gex_Event_t part)
+{
+    aq_event_begin(part);
+    if (aq_am_request_routed(route, jobrank, am, flags & GEX_FLAG_IMMEDIATE) == 0)
+        return 0;
+    aq_pending_cancel(cookie, jobrank);
+    aq_event_end(part);
+    return 1;
 }
 
 aq_pending_op_t aq_pending_end(aq_pending_kind_t kind, gex_Token_t token, aq_cookie_t cookie)

@@ -3,6 +3,7 @@
 #ifndef AQ_PENDING_H
 #define AQ_PENDING_H
 
+#include "../core/am.h"
 #include "../core/cookie.h"
 #include "../core/event.h"
 #include "../core/gasnetex_core.h"
@@ -26,6 +27,12 @@ aq_cookie_t aq_pending_add(aq_pending_kind_t kind, uint32_t rank, void *context,
 
 // Removes an operation whose request was not sent.
 void aq_pending_cancel(aq_cookie_t cookie, uint32_t rank);
+
+// Sends the request of a recorded operation; `part` counts the operation until its answer. If flags
+// has IMMEDIATE and there is no room, removes the operation and returns non-zero. Blocks and polls
+// otherwise.
+int aq_pending_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
+                       aq_cookie_t cookie, gex_Event_t part);
 
 // For the handler of an answer: removes the operation and returns it. Ends the job if no operation
 // waits for such an answer of this peer. Any thread; does not block.

@@ -57,13 +57,7 @@ static void on_get_done(gex_Token_t token, void *payload, size_t nbytes, int32_t
 static int send_piece(const aq_rma_op_t *op, const aq_am_t *am, aq_cookie_t cookie,
                       gex_Event_t part, bool first)
 {
-    aq_event_begin(part);
-    const gex_Flags_t flags = first ? op->flags & GEX_FLAG_IMMEDIATE : 0;
-    if (aq_am_request_routed(op->route, op->rank, am, flags) == 0)
-        return 0;
-    aq_pending_cancel(cookie, op->rank);
-    aq_event_end(part);
-    return 1;
+    return aq_pending_request(op->route, op->rank, am, first ? op->flags : 0, cookie, part);
 }
 
 static size_t piece_at(const aq_rma_op_t *op, size_t offset, size_t limit)

@@ -103,13 +103,8 @@ static int send_piece(const aq_rma_op_t *op, size_t offset, size_t n, gex_Event_
                          .nargs = 4};
     const aq_am_t get = {
         .args = get_args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_GET_TAGGED, .nargs = 5};
-    const gex_Flags_t flags = offset ? 0 : op->flags & GEX_FLAG_IMMEDIATE;
-    aq_event_begin(part);
-    if (aq_am_request_routed(op->route, op->rank, is_get ? &get : &put, flags) == 0)
-        return 0;
-    aq_pending_cancel(cookie, op->rank);
-    aq_event_end(part);
-    return 1;
+    const gex_Flags_t flags = offset ? 0 : op->flags;
+    return aq_pending_request(op->route, op->rank, is_get ? &get : &put, flags, cookie, part);
 }
 
 int aq_rma_tagged(const aq_rma_op_t *op, gex_Event_t part)

@@ -159,12 +159,7 @@ static int send_packed(transfer_t *t, uint8_t handler, const aq_vis_pack_t *pack
                   .category = AQ_AM_MEDIUM,
                   .handler = handler,
                   .nargs = 4};
-    aq_event_begin(t->part);
-    if (aq_am_request_routed(t->route, t->jobrank, &am, t->immediate) == 0)
-        return 0;
-    aq_pending_cancel(cookie, t->jobrank);
-    aq_event_end(t->part);
-    return 1;
+    return aq_pending_request(t->route, t->jobrank, &am, t->immediate, cookie, t->part);
 }
 
 static int put_chunk(transfer_t *t)
