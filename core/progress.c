@@ -18,8 +18,10 @@ enum {
     LOOP_TURNS = 16,
     // One of this many fruitless polls in a row is as thorough as the first.
     AGAIN_TURNS = 8,
-    // One of this many polls of a thread with a window serves everything else too.
-    OTHERS_TURNS = 16,
+    // One of this many polls of a thread with a window serves endpoint 0 too, and one of this many
+    // another window. Coming by a window that its own thread polls costs both threads a cache miss.
+    ENDPOINT0_TURNS = 16,
+    OTHERS_TURNS = 64,
     // A wait yields at least this often and for this time before it sleeps, and longer for each
     // rank that shares the processor: waking from a sleep costs far more than a yield.
     YIELD_TURNS = 8,
@@ -140,16 +142,21 @@ static unsigned poll_everything(unsigned what)
     return poll_conduits(what) + aq_window_poll_others(what);
 }
 
-static unsigned poll_own_window(const aq_window_t *own, unsigned what)
+static unsigned poll_own_window(aq_window_t *own, unsigned what)
 {
     static _Thread_local unsigned turns __attribute__((tls_model("initial-exec")));
     const unsigned done = aq_window_poll(own, what);
-    return ++turns % OTHERS_TURNS ? done : done + poll_everything(what);
+    if (++turns % ENDPOINT0_TURNS)
+        return done;
+    if (turns % OTHERS_TURNS)
+        return done + poll_conduits(what);
+    aq_window_attend(own);
+    return done + poll_everything(what);
 }
 
 static __attribute__((noinline)) unsigned poll_with_windows(unsigned what)
 {
-    const aq_window_t *own = aq_window_own;
+    aq_window_t *own = aq_window_own;
     return own ? poll_own_window(own, what) : poll_everything(what);
 }
 

@@ -1,6 +1,7 @@
 #include "window.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../other/base/settings.h"
 #include "fatal.h"
@@ -42,12 +43,13 @@ static void window_open_conduits(aq_window_t *window)
 // With the lock held. A window that no conduit could open stays, so that it is not tried again.
 static aq_window_t *window_new(gex_EP_Index_t endpoint)
 {
-    aq_window_t *window = calloc(1, sizeof *window);
+    aq_window_t *window = aligned_alloc(AQ_CACHE_LINE, sizeof *window);
     if (!window) {
         aq_log_error("out of memory for the window of endpoint %u (%zu bytes)", endpoint,
                      sizeof *window);
         return NULL;
     }
+    memset(window, 0, sizeof *window);
     window->endpoint = endpoint;
     window_open_conduits(window);
     const unsigned count = atomic_load_explicit(&opened_count, memory_order_relaxed);
@@ -106,6 +108,16 @@ static unsigned poll_all_windows(unsigned what)
     return done;
 }
 
+// Whether a bound thread has polled the window since a thread last came by.
+static bool window_is_attended(aq_window_t *window)
+{
+    const unsigned count = atomic_load_explicit(&window->attended, memory_order_relaxed);
+    if (count == atomic_load_explicit(&window->seen, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&window->seen, count, memory_order_relaxed);
+    return true;
+}
+
 unsigned aq_window_poll_others(unsigned what)
 {
     static _Thread_local unsigned turn __attribute__((tls_model("initial-exec")));
@@ -114,7 +126,8 @@ unsigned aq_window_poll_others(unsigned what)
         return 0;
     if (!(what & AQ_POLL_REQUESTS))
         return poll_all_windows(what);
-    return aq_window_poll(opened[turn++ % count], what);
+    aq_window_t *window = opened[turn++ % count];
+    return window == aq_window_own || window_is_attended(window) ? 0 : aq_window_poll(window, what);
 }
 
 size_t aq_window_memory_bytes(void)

@@ -12,7 +12,8 @@
 //   between their endpoints travel between the receive sides of endpoint 0. Both ways carry the
 //   same message, which names its endpoints itself (am_route.h).
 // - A thread polls the window that it is bound to, and now and then everything. A thread without a
-//   window polls endpoint 0, and one window in turn.
+//   window polls endpoint 0, and one window in turn. Both leave out a window whose own thread has
+//   polled since they last came by: its lines stay in the cache of that thread's processor.
 #ifndef AQ_WINDOW_H
 #define AQ_WINDOW_H
 
@@ -20,6 +21,8 @@
 
 #include "job.h"
 #include "route.h"
+
+#define AQ_CACHE_LINE 64 // bytes
 
 // The way from a window to a window of a job rank.
 typedef struct aq_window_link {
@@ -30,9 +33,14 @@ typedef struct aq_window_link {
 
 typedef struct aq_window {
     gex_EP_Index_t endpoint;
-    bool whole;                                       // every conduit of the job offers this window
-    aq_conduit_t *conduits[AQ_MAX_CONDUITS];          // as aq_job.conduits; NULL: offers no windows
-    _Atomic(aq_window_link_t *) links[GASNET_MAXEPS]; // by endpoint of the peer, then job rank
+    bool whole;                              // every conduit of the job offers this window
+    aq_conduit_t *conduits[AQ_MAX_CONDUITS]; // as aq_job.conduits; NULL: offers no windows
+    // Counts now and then while a bound thread polls the window, and its value when another thread
+    // came by. Each is on a cache line of its own.
+    _Alignas(AQ_CACHE_LINE) atomic_uint attended;
+    _Alignas(AQ_CACHE_LINE) atomic_uint seen;
+    _Alignas(AQ_CACHE_LINE) _Atomic(aq_window_link_t *) links[GASNET_MAXEPS]; // by endpoint of the
+                                                                              // peer, then job rank
 } aq_window_t;
 
 // By endpoint; NULL: not open.
@@ -70,8 +78,16 @@ bool aq_window_any(void);
 // Polls the open conduits of a window. Returns the number of messages and steps.
 unsigned aq_window_poll(const aq_window_t *window, unsigned what);
 
-// Polls all windows for replies, or one window in turn for everything.
+// Polls all windows for replies, or one window in turn for everything, unless it is the calling
+// thread's or attended.
 unsigned aq_window_poll_others(unsigned what);
+
+// Tells other threads that a bound thread polls the window.
+static inline void aq_window_attend(aq_window_t *window)
+{
+    const unsigned count = atomic_load_explicit(&window->attended, memory_order_relaxed);
+    atomic_store_explicit(&window->attended, count + 1, memory_order_relaxed);
+}
 
 // Bytes that all windows hold for messages.
 size_t aq_window_memory_bytes(void);
