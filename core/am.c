@@ -196,6 +196,14 @@ static inline bool run_handler(gex_AM_Fn_t fn, gex_Token_t token)
     return token->replied;
 }
 
+// Whether a handler does not accept this shape of message, as far as its dispatch tells: one branch
+// for all three.
+static inline bool dispatch_differs(const aq_dispatch_t *to, const aq_arrival_t *arrival)
+{
+    return ((unsigned)(to->category ^ arrival->category) | (unsigned)(to->nargs ^ arrival->nargs) |
+            (unsigned)(to->reply ^ arrival->reply)) != 0;
+}
+
 // A reply that is deferred is not one that the conduit has sent.
 static bool deliver_to(const aq_handlers_t *handlers, const aq_arrival_t *arrival, aq_route_t route,
                        aq_tag_t tag)
@@ -212,7 +220,13 @@ bool aq_am_deliver_routed(const aq_arrival_t *arrival, aq_route_t route)
     if (arrival->handler < GEX_AM_INDEX_BASE) // of the library, for all endpoints
         return deliver_to(&aq_handlers, arrival, route, AQ_TAG_NONE);
     const gex_EP_t ep = aq_route_endpoint(arrival, route);
-    return ep && deliver_to(ep->handlers, arrival, route, AQ_TAG_NONE);
+    if (!ep)
+        return false;
+    const aq_dispatch_t *to = &ep->handlers->dispatch[arrival->handler];
+    if (__builtin_expect(dispatch_differs(to, arrival), 0))
+        return deliver_to(ep->handlers, arrival, route, AQ_TAG_NONE);
+    struct aq_token token = {.arrival = arrival, .route = route};
+    return run_handler(to->fn, &token) && !token.deferred;
 }
 
 // Handlers of the library look at the tag themselves.
@@ -250,10 +264,7 @@ static __attribute__((noinline)) bool deliver_several(const aq_arrival_t *arriva
 bool aq_am_deliver(const aq_arrival_t *arrival)
 {
     const aq_dispatch_t *to = &aq_handlers.dispatch[arrival->handler];
-    const unsigned differs = (unsigned)(to->category ^ arrival->category) |
-                             (unsigned)(to->nargs ^ arrival->nargs) |
-                             (unsigned)(to->reply ^ arrival->reply);
-    if (__builtin_expect(differs, 0)) // one branch for all three
+    if (__builtin_expect(dispatch_differs(to, arrival), 0))
         return deliver_several(arrival);
     return run_handler(to->fn, &(struct aq_token){.arrival = arrival});
 }

@@ -13,22 +13,45 @@ static bool is_unwanted(aq_route_t route, uint32_t jobrank)
     return aq_segment_guarded(jobrank, route.to) && !aq_route_tagged(route);
 }
 
-static int send_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
+static int send_wrapped_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am,
+                                gex_Flags_t flags)
 {
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
-    if (am->category == AQ_AM_LONG && is_unwanted(route, jobrank)) {
+    aq_route_wrap(route, jobrank, &routed, args);
+    return aq_am_request_by(aq_window_request_route(route, jobrank), jobrank, &routed, flags);
+}
+
+// A Long to endpoint 0 may be longer than one message.
+static __attribute__((noinline)) int send_long_request(aq_route_t route, uint32_t jobrank,
+                                                       const aq_am_t *am, gex_Flags_t flags)
+{
+    int32_t args[AQ_AM_MAX_ARGS];
+    aq_am_t routed = *am;
+    if (is_unwanted(route, jobrank)) {
         routed.category = AQ_AM_SHORT;
         routed.nbytes = 0;
-    } else if (aq_long_push_needed(jobrank, route, am)) {
+        return send_wrapped_request(route, jobrank, &routed, flags);
+    }
+    if (aq_long_push_needed(jobrank, route, am)) {
         aq_long_push_request(jobrank, route, am);
         return 0;
     }
-    if (aq_route_needed(route))
+    if (route.to)
+        return send_wrapped_request(route, jobrank, am, flags);
+    if (route.from)
         aq_route_wrap(route, jobrank, &routed, args);
-    if (routed.category == AQ_AM_LONG && !route.to) // may be longer than one message
-        return aq_am_request_long(jobrank, &routed, flags);
-    return aq_am_request_by(aq_window_request_route(route, jobrank), jobrank, &routed, flags);
+    return aq_am_request_long(jobrank, &routed, flags);
+}
+
+static inline int send_request(aq_route_t route, uint32_t jobrank, const aq_am_t *am,
+                               gex_Flags_t flags)
+{
+    if (am->category == AQ_AM_LONG)
+        return send_long_request(route, jobrank, am, flags);
+    if (!aq_route_needed(route))
+        return aq_am_send_request(jobrank, am, flags);
+    return send_wrapped_request(route, jobrank, am, flags);
 }
 
 static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
@@ -36,7 +59,7 @@ static int send_reply(gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
     const aq_route_t route = aq_token_reply_route(token);
     int32_t args[AQ_AM_MAX_ARGS];
     aq_am_t routed = *am;
-    if (aq_long_push_needed(token->arrival->source, route, am)) {
+    if (am->category == AQ_AM_LONG && aq_long_push_needed(token->arrival->source, route, am)) {
         aq_long_push_reply(token, am);
         return 0;
     }

@@ -36,6 +36,12 @@ static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flag
     return 0;
 }
 
+int aq_am_again_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
+                   aq_status_t status)
+{
+    return send_again((send_attempt_t){route, am}, jobrank, flags, status);
+}
+
 int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
 {
     return send_again((send_attempt_t){aq_am_request_route(jobrank), am}, jobrank, flags, status);
@@ -46,26 +52,6 @@ int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flag
 {
     return send_again((send_attempt_t){aq_am_reply_route(request, am), am}, request->source, flags,
                       status);
-}
-
-int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)
-{
-    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
-    if (__builtin_expect(status != AQ_OK, 0))
-        return send_again((send_attempt_t){route, am}, jobrank, flags, status);
-    if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_progress_poll_sending();
-    return 0;
-}
-
-int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am, gex_Flags_t flags)
-{
-    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
-    if (__builtin_expect(status != AQ_OK, 0) &&
-        send_again((send_attempt_t){route, am}, token->arrival->source, flags, status))
-        return 1;
-    token->replied = true;
-    return 0;
 }
 
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)

@@ -12,9 +12,31 @@ int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, 
 int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,
                       aq_status_t status) __attribute__((cold));
 
+// As aq_am_request_again and aq_am_reply_again, by a route that the caller has found.
+int aq_am_again_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
+                   aq_status_t status) __attribute__((cold));
+
 // As aq_am_request and aq_am_reply, by a route that the caller has found.
-int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags);
-int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am, gex_Flags_t flags);
+static inline int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am,
+                                   gex_Flags_t flags)
+{
+    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    if (__builtin_expect(status != AQ_OK, 0))
+        return aq_am_again_by(route, jobrank, am, flags, status);
+    if (!(flags & GEX_FLAG_IMMEDIATE))
+        aq_progress_poll_sending();
+    return 0;
+}
+static inline int aq_am_reply_by(aq_am_route_t route, gex_Token_t token, const aq_am_t *am,
+                                 gex_Flags_t flags)
+{
+    const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
+    if (__builtin_expect(status != AQ_OK, 0) &&
+        aq_am_again_by(route, token->arrival->source, am, flags, status))
+        return 1;
+    token->replied = true;
+    return 0;
+}
 
 // As aq_am_request.
 static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)

@@ -37,6 +37,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "../other/base/profile.h"
 #include "../other/base/status.h"
@@ -60,6 +61,19 @@ typedef enum aq_am_category {
     AQ_AM_LONG,
     AQ_AM_CONTROL
 } aq_am_category_t;
+
+// Copies the arguments of a message, n <= 31; a call of memcpy would cost more than the copy.
+static inline void aq_am_copy_args(int32_t *to, const int32_t *from, unsigned n)
+{
+    for (unsigned piece = 16; n; piece /= 2) {
+        if (n & piece) {
+            memcpy(to, from, piece * sizeof *to);
+            to += piece;
+            from += piece;
+            n -= piece;
+        }
+    }
+}
 
 // An outgoing message. All pointers belong to the caller and are valid during the call only.
 typedef struct aq_am {

@@ -84,11 +84,9 @@ static aq_cells_t *make_cells(aq_thread_counts_t *counts, gex_EP_Index_t endpoin
     return cells;
 }
 
-aq_cells_t *aq_counts_further(gex_EP_Index_t endpoint)
+aq_cells_t *aq_counts_make(gex_EP_Index_t endpoint)
 {
     aq_thread_counts_t *counts = &aq_thread_counts;
-    if (__builtin_expect(counts->further && counts->further[endpoint], 1))
-        return counts->further[endpoint];
     aq_counts_join();
     take_lock();
     aq_cells_t *cells = make_cells(counts, endpoint);

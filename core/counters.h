@@ -58,8 +58,16 @@ extern _Thread_local aq_thread_counts_t aq_thread_counts __attribute__((tls_mode
 // Adds the cells of this thread to the list of all, before they are first used.
 void aq_counts_join(void) __attribute__((cold, noinline));
 
+// Makes the cells of this thread for an endpoint other than 0, which exists.
+aq_cells_t *aq_counts_make(gex_EP_Index_t endpoint) __attribute__((cold, noinline));
+
 // The cells of this thread for an endpoint other than 0, which exists.
-aq_cells_t *aq_counts_further(gex_EP_Index_t endpoint);
+static inline aq_cells_t *aq_counts_further(gex_EP_Index_t endpoint)
+{
+    aq_cells_t **further = aq_thread_counts.further;
+    aq_cells_t *cells = further ? further[endpoint] : NULL;
+    return __builtin_expect(cells != NULL, 1) ? cells : aq_counts_make(endpoint);
+}
 
 // Increments a cell of this thread; returns whether the result is 0. The thread sanitizer does not
 // see what an asm statement does, so its build, as other processors, uses C.

@@ -15,19 +15,13 @@ struct gex_ep aq_endpoint = {.capabilities = GEX_EP_CAPABILITY_ALL, .handlers = 
 
 // An object is never freed: a message to a destroyed endpoint may be on its way.
 static gex_EP_t objects[GASNET_MAXEPS] = {&aq_endpoint};
-static _Atomic(gex_EP_t) endpoints[GASNET_MAXEPS] = {&aq_endpoint};
+_Atomic(gex_EP_t) aq_endpoints[GASNET_MAXEPS] = {&aq_endpoint};
 static atomic_uint endpoint_count = 1;
 aq_lock_t aq_endpoint_lock;
 
 gex_EP_Index_t aq_endpoint_count(void)
 {
     return (gex_EP_Index_t)atomic_load_explicit(&endpoint_count, memory_order_acquire);
-}
-
-gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
-{
-    return index < GASNET_MAXEPS ? atomic_load_explicit(&endpoints[index], memory_order_acquire)
-                                 : NULL;
 }
 
 static int refuse_endpoint(int error, const char *what, unsigned value)
@@ -105,7 +99,7 @@ static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilit
     if (!ep || !endpoint_equip(ep, capabilities, accepts))
         return refuse_endpoint(GASNET_ERR_RESOURCE, "gex_EP_Create: out of memory for endpoint %u",
                                index);
-    atomic_store_explicit(&endpoints[index], ep, memory_order_release);
+    atomic_store_explicit(&aq_endpoints[index], ep, memory_order_release);
     if (index >= aq_endpoint_count())
         atomic_store_explicit(&endpoint_count, index + 1, memory_order_release);
     *ep_p = ep;
@@ -115,7 +109,7 @@ static int create_endpoint(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilit
 void aq_endpoint_destroy(gex_EP_t ep)
 {
     aq_lock_take(&aq_endpoint_lock);
-    atomic_store_explicit(&endpoints[ep->index], NULL, memory_order_release);
+    atomic_store_explicit(&aq_endpoints[ep->index], NULL, memory_order_release);
     ep->segment = NULL;
     aq_lock_drop(&aq_endpoint_lock);
 }

@@ -2,6 +2,7 @@
 #ifndef AQ_ENDPOINT_H
 #define AQ_ENDPOINT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "aqueduct.h"
@@ -67,8 +68,15 @@ extern aq_handlers_t aq_handlers; // of the primordial endpoint
 // before the handler is registered.
 extern aq_lock_t aq_endpoint_lock;
 
+// The endpoints of this process by index; NULL: there is none.
+extern _Atomic(gex_EP_t) aq_endpoints[GASNET_MAXEPS];
+
 // Returns the endpoint of this process with an index, or NULL if there is none. Any thread.
-gex_EP_t aq_endpoint_at(gex_EP_Index_t index);
+static inline gex_EP_t aq_endpoint_at(gex_EP_Index_t index)
+{
+    return index < GASNET_MAXEPS ? atomic_load_explicit(&aq_endpoints[index], memory_order_acquire)
+                                 : NULL;
+}
 
 // The indices of the endpoints of this process are below this number. Any thread.
 gex_EP_Index_t aq_endpoint_count(void);

@@ -137,8 +137,6 @@ static bool push_advance(push_t *push, gex_Flags_t flags)
 
 bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
-    if (am->category != AQ_AM_LONG)
-        return false;
     return aq_route_tagged(route) ||
            (route.to && !am->dest_mapped &&
             am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped);

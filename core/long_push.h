@@ -25,8 +25,7 @@ enum {
 // Registers the handlers; once, at init.
 void aq_long_push_start(void);
 
-// Whether a message with this route is a Long that the conduit of the job rank cannot carry, or may
-// not.
+// Whether the conduit of the job rank cannot carry a Long with this route, or may not.
 bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am);
 
 // Sends a request, or the reply of a request's handler, with the client's handler and arguments.

@@ -74,25 +74,12 @@ void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *lin
 
 // ---- sending ----
 
-// Copies a few words; a call of memcpy would cost more than the copy.
-static inline void copy_args(int32_t *to, const int32_t *from, unsigned n)
-{
-    for (unsigned piece = 16; n; piece /= 2) {
-        if (n & piece) {
-            memcpy(to, from, piece * sizeof *to);
-            to += piece;
-            from += piece;
-            n -= piece;
-        }
-    }
-}
-
 static inline void write_header(const aq_mail_t *mail, aq_ring_header_t *header, const aq_am_t *am,
                                 size_t nbytes)
 {
     header->descriptor = aq_ring_descriptor(am->handler, am->nargs, am->category, nbytes);
     header->source = mail->base.env->rank;
-    copy_args(aq_ring_args(header), am->args, am->nargs);
+    aq_am_copy_args(aq_ring_args(header), am->args, am->nargs);
 }
 
 // Writes the payload directly to its destination if that is mapped; else puts it behind the body,
