@@ -1,11 +1,11 @@
 #include "counters.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include "fatal.h"
 #include "lock.h"
+#include "thread_life.h"
 
 enum { LEAVING_TURNS = 10000 };
 
@@ -21,8 +21,6 @@ _Thread_local aq_thread_counts_t aq_thread_counts = NOTHING;
 static aq_thread_counts_t ended = NOTHING; // what threads that have ended counted
 static aq_thread_counts_t *threads = &ended;
 static atomic_uint lock; // of the list, and of the tables `further`
-static pthread_key_t thread_end;
-static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 // An aq_lock_t does nothing in mode parsync, where threads may end at the same time. As with an
 // aq_lock_t, the thread that ends the process gives up at last (see aq_lock_leaving).
@@ -111,10 +109,10 @@ static void move_to_ended(aq_thread_counts_t *counts)
     counts->further = NULL;
 }
 
-// A destructor that runs later may use the library once more; then the thread joins again.
-static void end_thread(void *pointer)
+// If the thread uses the library once more afterwards, it joins again.
+static void end_thread(void)
 {
-    aq_thread_counts_t *counts = pointer, **at = &threads;
+    aq_thread_counts_t *counts = &aq_thread_counts, **at = &threads;
     take_lock();
     while (*at != counts)
         at = &(*at)->next;
@@ -124,19 +122,13 @@ static void end_thread(void *pointer)
     drop_lock();
 }
 
-static void make_key(void)
-{
-    if (pthread_key_create(&thread_end, end_thread) != 0)
-        aq_fatal("no thread-specific key is left: the client uses all that the system allows");
-}
-
 void aq_counts_join(void)
 {
+    static _Thread_local aq_thread_end_t end = {.run = end_thread};
     aq_thread_counts_t *counts = &aq_thread_counts;
     if (counts->joined)
         return;
-    pthread_once(&thread_once, make_key);
-    pthread_setspecific(thread_end, counts);
+    aq_thread_at_end(&end);
     take_lock();
     counts->joined = true;
     counts->next = threads;

@@ -1,12 +1,12 @@
 #include "event.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fatal.h"
 #include "gasnetex_core.h"
 #include "lock.h"
+#include "thread_life.h"
 
 // Records move between a thread and the shared pool in batches, so that threads that start and
 // complete operations write no common memory.
@@ -32,9 +32,6 @@ static _Thread_local pool_t own __attribute__((tls_model("initial-exec")));
 static batch_t *shared;
 static size_t shared_count, shared_room;
 static aq_lock_t shared_lock;
-
-static pthread_key_t pool_key;
-static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 static batch_t batch_new(void)
 {
@@ -78,26 +75,18 @@ static batch_t batch_unshare(void)
     return batch;
 }
 
-// Runs when a thread ends. The destructors of other keys may free records afterwards, which then
-// starts the pool of this thread again.
-static void pool_end(void *unused)
+// Runs when a thread ends. If the thread frees records afterwards, that starts its pool again.
+static void pool_end(void)
 {
-    (void)unused;
     batch_share(&own.free);
     batch_share(&own.spare);
     own.room = 0;
 }
 
-static void make_pool_key(void)
-{
-    if (pthread_key_create(&pool_key, pool_end) != 0)
-        aq_fatal("no thread-specific key is left: the client uses all that the system allows");
-}
-
 static void pool_start(void)
 {
-    pthread_once(&pool_once, make_pool_key);
-    pthread_setspecific(pool_key, &own);
+    static _Thread_local aq_thread_end_t end = {.run = pool_end};
+    aq_thread_at_end(&end);
     own.room = BATCH;
 }
 

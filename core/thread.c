@@ -1,18 +1,16 @@
 #include "thread.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../other/base/settings.h"
 #include "fatal.h"
+#include "thread_life.h"
 
 _Thread_local unsigned aq_thread_handler_depth;
 _Thread_local unsigned aq_thread_held_locks;
 
 static _Thread_local aq_thread_t *self __attribute__((tls_model("initial-exec")));
-static pthread_key_t thread_end;
-static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 static atomic_ulong live_threads;
 static bool one_thread = true;
 
@@ -39,9 +37,9 @@ uint64_t aq_thread_limit(void)
     return one_thread ? 1 : (uint64_t)aq_settings_int(AQ_SET_MAX_THREADS);
 }
 
-static void end_thread(void *pointer)
+static void end_thread(void)
 {
-    aq_thread_t *thread = pointer;
+    aq_thread_t *thread = self;
     aq_begun_leave(thread->begun);
     // Implicit operations that the thread did not wait for may still complete into the record. Then
     // the record stays out of the pool.
@@ -53,15 +51,9 @@ static void end_thread(void *pointer)
     atomic_fetch_sub_explicit(&live_threads, 1, memory_order_relaxed);
 }
 
-static void make_key(void)
-{
-    if (pthread_key_create(&thread_end, end_thread) != 0)
-        aq_fatal("no thread-specific key is left: the client uses all that the system allows");
-}
-
 static aq_thread_t *make_thread(void)
 {
-    pthread_once(&thread_once, make_key);
+    static _Thread_local aq_thread_end_t end = {.run = end_thread};
     unsigned long live = atomic_fetch_add_explicit(&live_threads, 1, memory_order_relaxed) + 1;
     if (live > aq_thread_limit() && !one_thread)
         aq_fatal(
@@ -72,7 +64,7 @@ static aq_thread_t *make_thread(void)
         aq_fatal("out of memory for the state of a thread (%zu bytes)", sizeof *thread);
     thread->nbi = aq_event_new();
     thread->begun = aq_begun_take(thread->nbi);
-    pthread_setspecific(thread_end, thread);
+    aq_thread_at_end(&end);
     self = thread;
     return thread;
 }

@@ -18,6 +18,7 @@
 #include "../../core/event.h"
 #include "../../core/gasnetex_core.h"
 #include "../../core/thread.h"
+#include "../../core/thread_life.h"
 #include "../../other/base/settings.h"
 
 enum { THREADS = 4, TURNS = 20000, THREADS_IN_TURN = 50 };
@@ -159,6 +160,53 @@ static void test_end_keeps_pending(void **state)
     aq_event_free(theirs);
 }
 
+// ---- the end of a thread ----
+
+static char runs[16]; // a letter for each piece of work that has run
+
+static void run_first(void)
+{
+    strcat(runs, "f");
+}
+
+static void add_first(void *unused)
+{
+    static _Thread_local aq_thread_end_t end = {.run = run_first};
+    (void)unused;
+    aq_thread_at_end(&end);
+}
+
+// Like the end of a thread that frees an event, after the thread has given its events back.
+static void run_last(void)
+{
+    static _Thread_local aq_thread_end_t end = {.run = run_first};
+    strcat(runs, "l");
+    aq_thread_at_end(&end);
+}
+
+static void *use_ends(void *key)
+{
+    static _Thread_local aq_thread_end_t end = {.run = run_last};
+    add_first(NULL);
+    aq_thread_at_end(&end);
+    pthread_setspecific(*(pthread_key_t *)key, &end);
+    return NULL;
+}
+
+// The latest work runs first, and work that is added at the end runs, too: by other work, and by
+// the destructor of a key of the client, which comes after the library's.
+static void test_ends(void **state)
+{
+    pthread_key_t key;
+    (void)state;
+    runs[0] = '\0';
+    add_first(NULL); // makes the library's key
+    assert_int_equal(pthread_key_create(&key, add_first), 0);
+    run_in_thread(use_ends, &key);
+    assert_string_equal(runs, "lfff");
+    pthread_key_delete(key);
+}
+
 // ---- the limit ----
 
 static void *take_state_and_stay(void *barrier)
@@ -295,12 +343,12 @@ static void test_lock_is_unused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),          cmocka_unit_test(test_default_limit),
-        cmocka_unit_test(test_modes),          cmocka_unit_test(test_bad_modes),
-        cmocka_unit_test(test_self),           cmocka_unit_test(test_in_turn),
-        cmocka_unit_test(test_end_frees),      cmocka_unit_test(test_end_keeps_pending),
-        cmocka_unit_test(test_exclusion),      cmocka_unit_test(test_try),
-        cmocka_unit_test(test_lock_is_unused),
+        cmocka_unit_test(test_limit),     cmocka_unit_test(test_default_limit),
+        cmocka_unit_test(test_modes),     cmocka_unit_test(test_bad_modes),
+        cmocka_unit_test(test_self),      cmocka_unit_test(test_in_turn),
+        cmocka_unit_test(test_end_frees), cmocka_unit_test(test_end_keeps_pending),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_exclusion),
+        cmocka_unit_test(test_try),       cmocka_unit_test(test_lock_is_unused),
     };
     return cmocka_run_group_tests(tests, allow_two, NULL);
 }

@@ -1,0 +1,33 @@
+#include "thread_life.h"
+
+#include <pthread.h>
+
+#include "fatal.h"
+
+static _Thread_local aq_thread_end_t *ends __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void ends_run(void *unused)
+{
+    (void)unused;
+    while (ends) {
+        aq_thread_end_t *end = ends;
+        ends = end->next;
+        end->run();
+    }
+}
+
+static void make_key(void)
+{
+    if (pthread_key_create(&key, ends_run) != 0)
+        aq_fatal("no thread-specific key is left: the client uses all that the system allows");
+}
+
+void aq_thread_at_end(aq_thread_end_t *end)
+{
+    pthread_once(&once, make_key);
+    pthread_setspecific(key, &ends);
+    end->next = ends;
+    ends = end;
+}

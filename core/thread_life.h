@@ -1,0 +1,17 @@
+// The life of a thread: work at its end.
+#ifndef AQ_THREAD_LIFE_H
+#define AQ_THREAD_LIFE_H
+
+// Work at the end of a thread. Thread-local memory of the caller, zero but for run.
+typedef struct aq_thread_end {
+    void (*run)(void);
+    struct aq_thread_end *next;
+} aq_thread_end_t;
+
+// Calls end->run when the calling thread ends, the latest one first, in that thread. run may use
+// the library, and so add ends again. The destructors of the client's thread-specific data may run
+// later and use the library, too. So call this on each first use, also after run. end may be added
+// again only after run. Does not block. Ends the job if the client uses all keys of the system.
+void aq_thread_at_end(aq_thread_end_t *end);
+
+#endif
