@@ -2,6 +2,7 @@
 
 #include "fatal.h"
 #include "thread.h"
+#include "thread_life.h"
 
 // ---- errors ----
 //
@@ -21,16 +22,6 @@ typedef struct kept_error {
 static kept_error_t table[ERRORS];
 static uint64_t failed, dropped;
 static aq_lock_t table_lock;
-
-// The number of the calling thread, which no other thread of this process ever has.
-static uint64_t own_number(void)
-{
-    static _Thread_local uint64_t own __attribute__((tls_model("initial-exec")));
-    static _Atomic uint64_t last;
-    if (!own)
-        own = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    return own;
-}
 
 // With the lock held: the oldest entry that the thread may read; thread 0: that any thread may.
 static kept_error_t *oldest_of(uint64_t thread)
@@ -70,7 +61,7 @@ static void error_keep(const gasnetx_error_t *error, gex_Event_t part)
 // Errors in the order of their operations are read in that order, since they keep their numbers.
 static void errors_move(gex_Event_t from, gex_Event_t to, gex_Event_t event)
 {
-    const uint64_t thread = own_number();
+    const uint64_t thread = aq_thread_number();
     aq_lock_take(&table_lock);
     for (unsigned i = 0; i < ERRORS; i++) {
         if (!table[i].number || table[i].part != from)
@@ -159,7 +150,7 @@ void aq_access_refuse(const aq_access_t *access, size_t alignment, gex_Event_t p
 int gasnetx_Error_Next(gasnetx_error_t *error)
 {
     aq_job_need("gasnetx_Error_Next");
-    const uint64_t thread = own_number();
+    const uint64_t thread = aq_thread_number();
     aq_lock_take(&table_lock);
     kept_error_t *entry = oldest_of(thread);
     if (entry) {

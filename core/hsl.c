@@ -1,21 +1,17 @@
 // Handler-safe locks: a mutex if threads run at the same time, otherwise only the checks of a debug
 // build.
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "fatal.h"
 #include "gasnetex_core.h"
 #include "thread.h"
+#include "thread_life.h"
 
 // The value of aq_held while this thread holds a lock: the number of the thread in a debug build,
 // else 1. 0 means free.
 static int holder_number(void)
 {
-    static atomic_int threads;
-    static _Thread_local int number;
-    if (AQ_CHECKS && !number)
-        number = atomic_fetch_add(&threads, 1) + 1;
-    return AQ_CHECKS ? number : 1;
+    return AQ_CHECKS ? (int)aq_thread_number() : 1;
 }
 
 // Other threads may take or release the lock meanwhile, but neither stores the number of this

@@ -12,6 +12,7 @@
 #include "../other/base/settings_lists.h"
 #include "event.h"
 #include "job.h"
+#include "thread_life.h"
 #include "window.h"
 
 enum {
@@ -28,7 +29,6 @@ typedef struct report_wait {
 } report_wait_t;
 
 static report_wait_t waits[WAITS];
-static atomic_uint wait_count; // threads that have waited
 
 static void (*tellers[TELLERS])(void);
 static unsigned teller_count;
@@ -38,7 +38,7 @@ static report_wait_t *own_wait(void)
 {
     static _Thread_local report_wait_t *own __attribute__((tls_model("initial-exec")));
     if (!own)
-        own = &waits[atomic_fetch_add_explicit(&wait_count, 1, memory_order_relaxed) % WAITS];
+        own = &waits[aq_thread_number() % WAITS];
     return own;
 }
 

@@ -1,12 +1,22 @@
 #include "thread_life.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "fatal.h"
 
 static _Thread_local aq_thread_end_t *ends __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+uint64_t aq_thread_number(void)
+{
+    static _Thread_local uint64_t own __attribute__((tls_model("initial-exec")));
+    static _Atomic uint64_t last;
+    if (!own)
+        own = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return own;
+}
 
 static void ends_run(void *unused)
 {

@@ -1,6 +1,12 @@
-// The life of a thread: work at its end.
+// The life of a thread: its number, and work at its end.
 #ifndef AQ_THREAD_LIFE_H
 #define AQ_THREAD_LIFE_H
+
+#include <stdint.h>
+
+// The number of the calling thread, from 1; no other thread of this process ever has it. Does not
+// block.
+uint64_t aq_thread_number(void);
 
 // Work at the end of a thread. Thread-local memory of the caller, zero but for run.
 typedef struct aq_thread_end {
