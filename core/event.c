@@ -140,23 +140,24 @@ void aq_event_free(aq_event_t *event)
     own.free.count++;
 }
 
-bool aq_event_idle(aq_event_t *event, unsigned parts)
+// Whether the counters of the parts are 0, apart from the bits that are ignored.
+static inline bool parts_are_zero(aq_event_t *event, unsigned parts, unsigned ignored)
 {
     for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++)
         if ((parts & (1u << p)) &&
-            atomic_load_explicit(&event->part[p].pending, memory_order_acquire))
+            (atomic_load_explicit(&event->part[p].pending, memory_order_acquire) & ~ignored))
             return false;
     return true;
 }
 
+bool aq_event_idle(aq_event_t *event, unsigned parts)
+{
+    return parts_are_zero(event, parts, 0);
+}
+
 bool aq_event_finished(aq_event_t *event, unsigned parts)
 {
-    for (unsigned p = AQ_PART_GET; p < AQ_PART_COUNT; p++)
-        if ((parts & (1u << p)) &&
-            (atomic_load_explicit(&event->part[p].pending, memory_order_acquire) &
-             ~AQ_EVENT_FAILED))
-            return false;
-    return true;
+    return parts_are_zero(event, parts, AQ_EVENT_FAILED);
 }
 
 unsigned aq_event_parts_of(gex_EC_t mask)
