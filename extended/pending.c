@@ -124,3 +124,9 @@ void aq_pending_check_target(aq_pending_kind_t kind, gex_Token_t token, const vo
         aq_fatal("%s of rank %u (%zu bytes at %p) is not inside a segment of this process",
                  aq_pending_name(kind), token->arrival->source, nbytes, addr);
 }
+
+void aq_pending_refuse_size(gex_Token_t token, size_t nbytes)
+{
+    aq_fatal("a get of rank %u asks for %zu bytes, and a message holds %zu", token->arrival->source,
+             nbytes, aq_job.max_medium);
+}

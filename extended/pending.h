@@ -50,4 +50,17 @@ const char *aq_pending_name(aq_pending_kind_t kind);
 void aq_pending_check_target(aq_pending_kind_t kind, gex_Token_t token, const void *addr,
                              size_t nbytes);
 
+// Ends the job: a get of the peer asks for more than an answer can bring.
+_Noreturn void aq_pending_refuse_size(gex_Token_t token, size_t nbytes) __attribute__((cold));
+
+// For the target of a get: the bytes that the request asks for. Ends the job unless they fit into
+// one answer.
+static inline size_t aq_pending_get_size(gex_Token_t token, int32_t size)
+{
+    const size_t nbytes = (uint32_t)size;
+    if (__builtin_expect(nbytes > aq_job.max_medium, 0))
+        aq_pending_refuse_size(token, nbytes);
+    return nbytes;
+}
+
 #endif

@@ -7,7 +7,6 @@
 #include "../core/am_routed.h"
 #include "../core/endpoint.h"
 #include "../core/event.h"
-#include "../core/fatal.h"
 #include "../core/job.h"
 #include "../core/arg64.h"
 #include "gasnetex.h"
@@ -32,11 +31,8 @@ static void on_put_done(gex_Token_t token, int32_t cookie_high, int32_t cookie_l
 static void on_get(gex_Token_t token, int32_t src_high, int32_t src_low, int32_t size,
                    int32_t cookie_high, int32_t cookie_low)
 {
-    const size_t nbytes = (uint32_t)size;
+    const size_t nbytes = aq_pending_get_size(token, size);
     const void *src = aq_join_pointer(src_high, src_low);
-    if (__builtin_expect(nbytes > aq_job.max_medium, 0))
-        aq_fatal("a get of rank %u asks for %zu bytes, and a message holds %zu",
-                 token->arrival->source, nbytes, aq_job.max_medium);
     aq_pending_check_target(AQ_PENDING_GET, token, src, nbytes);
     gex_AM_ReplyMedium2(token, AQ_HANDLER_GET_DONE, src, nbytes, GEX_EVENT_NOW, 0, cookie_high,
                         cookie_low);

@@ -46,11 +46,8 @@ static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t addr
 static void on_get(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32_t size,
                    int32_t cookie_high, int32_t cookie_low)
 {
-    const size_t nbytes = (uint32_t)size;
+    const size_t nbytes = aq_pending_get_size(token, size);
     const void *src = aq_join_pointer(addr_high, addr_low);
-    if (nbytes > aq_job.max_medium)
-        aq_fatal("a get of rank %u asks for %zu bytes, and a message holds %zu",
-                 token->arrival->source, nbytes, aq_job.max_medium);
     const int reason = reason_of(token, src, nbytes);
     if (reason)
         gex_AM_ReplyShort6(token, AQ_HANDLER_TAGGED_REFUSED, 0, AQ_PENDING_GET, reason, addr_high,
