@@ -3,7 +3,6 @@
 #include "fatal.h"
 #include "job.h"
 #include "progress.h"
-#include "report.h"
 #include "retry.h"
 #include "segment.h"
 #include "team.h"
@@ -68,14 +67,9 @@ void *aq_am_map_local(uint32_t jobrank, gex_EP_Index_t ep, void *dest)
     return shift & 1 ? NULL : (void *)((uintptr_t)dest + (uintptr_t)shift);
 }
 
-static void wait_for_zero(const atomic_uint *pending, uint32_t jobrank)
+static bool is_zero(void *pending)
 {
-    aq_api_wait_t wait = {0};
-    aq_report_wait(NULL, jobrank);
-    while (atomic_load_explicit(pending, memory_order_acquire))
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
-    aq_report_go_on();
+    return atomic_load_explicit((atomic_uint *)pending, memory_order_acquire) == 0;
 }
 
 // Puts the payload of a Long that is too long for the conduit's send. The put is complete on
@@ -93,7 +87,7 @@ static __attribute__((noinline, cold)) void put_ahead(uint32_t jobrank, const aq
         aq_fatal("a Long of %zu bytes to %p of rank %u is not in its attached segment, where "
                  "%zu are the most",
                  am->nbytes, am->dest, jobrank, route.conduit->max_long_unmapped);
-    wait_for_zero(&pending, jobrank);
+    aq_progress_wait_until(is_zero, &pending, NULL, jobrank);
 }
 
 int aq_am_request_long(uint32_t jobrank, aq_am_t *am, gex_Flags_t flags)

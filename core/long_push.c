@@ -7,7 +7,6 @@
 #include "cookie.h"
 #include "fatal.h"
 #include "progress.h"
-#include "report.h"
 #include "segment.h"
 #include "../other/base/minmax.h"
 
@@ -142,16 +141,16 @@ bool aq_long_push_needed(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
             am->nbytes > aq_am_request_route(jobrank).conduit->max_long_unmapped);
 }
 
+static bool push_advance_all(void *push)
+{
+    return push_advance(push, 0);
+}
+
 void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
     push_t push;
-    aq_api_wait_t wait = {0};
     push_start(&push, jobrank, route, am);
-    aq_report_wait(NULL, jobrank);
-    while (!push_advance(&push, 0))
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
-    aq_report_go_on();
+    aq_progress_wait_until(push_advance_all, &push, NULL, jobrank);
     push_end(&push);
 }
 

@@ -8,6 +8,7 @@
 #include "../other/base/settings.h"
 #include "fatal.h"
 #include "job.h"
+#include "report.h"
 #include "window.h"
 
 enum {
@@ -372,4 +373,15 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         sched_yield();
     else
         block_in_conduit(wait, waited);
+}
+
+void aq_progress_wait_until(bool (*done)(void *context), void *context, gex_Event_t event,
+                            int64_t room_to)
+{
+    aq_api_wait_t wait = {0};
+    aq_report_wait(event, room_to);
+    while (!done(context))
+        aq_api_wait_turn(&wait);
+    aq_api_wait_end(&wait);
+    aq_report_go_on();
 }

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gasnet_fwd.h"
+
 // Reads the settings. ranks_here: number of ranks that compete for the processors of this host.
 void aq_progress_start(uint32_t ranks_here);
 
@@ -29,6 +31,11 @@ void aq_progress_serve_windows(void);
 
 // Delivers replies only; for waits in the handler of a request.
 void aq_progress_poll_replies(void);
+
+// Polls and sleeps until done(context) is true. Meanwhile the report of GASNET_REPORT_SIGNAL says
+// that this thread waits for an event (or NULL), or for room to send to a rank (or -1).
+void aq_progress_wait_until(bool (*done)(void *context), void *context, gex_Event_t event,
+                            int64_t room_to);
 
 // One turn of a wait that polls for replies only; yields the processor when the wait gets long.
 void aq_progress_wait_replies(unsigned turns);

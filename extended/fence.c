@@ -9,7 +9,7 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
-#include "../core/report.h"
+#include "../core/progress.h"
 #include "../core/team.h"
 #include "../core/thread.h"
 #include "later.h"
@@ -28,18 +28,18 @@ static void fence_list(const char *call, gex_TM_t tm, bool local, aq_begun_list_
         aq_begun_of_endpoint(aq_team_of(tm)->route.from, local, list);
 }
 
+static bool list_is_done(void *list)
+{
+    return aq_begun_list_done(list);
+}
+
 static void fence_wait(const char *call, gex_TM_t tm, bool local)
 {
     aq_begun_list_t list = {0};
-    aq_api_wait_t wait = {0};
     fence_list(call, tm, local, &list);
     if (!list.count)
         return;
-    aq_report_wait(aq_event_part(list.ops[0].event, AQ_PART_ROOT), -1);
-    while (!aq_begun_list_done(&list))
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
-    aq_report_go_on();
+    aq_progress_wait_until(list_is_done, &list, aq_event_part(list.ops[0].event, AQ_PART_ROOT), -1);
     aq_begun_list_free(&list);
 }
 

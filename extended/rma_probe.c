@@ -44,6 +44,11 @@ static void on_probed(gex_Token_t token, int32_t reason, int32_t cookie_high, in
     atomic_store_explicit(answer, reason & 0xff, memory_order_release);
 }
 
+static bool is_answered(void *answer)
+{
+    return atomic_load_explicit((atomic_int *)answer, memory_order_acquire) != NO_ANSWER;
+}
+
 static int ask(const aq_access_t *access, bool writes)
 {
     atomic_int answer = NO_ANSWER;
@@ -53,11 +58,8 @@ static int ask(const aq_access_t *access, bool writes)
                             aq_high(size), aq_low(size), aq_high(cookie), aq_low(cookie)};
     const aq_am_t am = {
         .args = args, .category = AQ_AM_SHORT, .handler = AQ_HANDLER_PROBE, .nargs = 8};
-    aq_api_wait_t wait = {0};
     (void)aq_am_request(access->rank, &am, 0);
-    while (atomic_load_explicit(&answer, memory_order_acquire) == NO_ANSWER)
-        aq_api_wait_turn(&wait);
-    aq_api_wait_end(&wait);
+    aq_progress_wait_until(is_answered, &answer, NULL, access->rank);
     return atomic_load_explicit(&answer, memory_order_relaxed);
 }
 
