@@ -106,23 +106,24 @@ static void send_in_polls(const place_t *place, gex_Rank_t to, wish_t wish)
 
 /* One trial: the rank before sends a burst to place 1, then a signal to place 0. Returns whether
  * polls of place 0 delivered the signal and none of the burst. A rank says go when it has left the
- * barrier, whose polls serve every endpoint. */
+ * barrier, whose polls serve every endpoint. The replies to a burst return its credits: otherwise a
+ * later burst, which does not poll place 1, could wait for ever for credits that arrive there. */
 static int burst_waits(gex_Rank_t before, gex_Rank_t next)
 {
     unsigned early;
 
-    places[0].requests = places[1].requests = places[0].goes = 0;
+    places[0].requests = places[1].requests = places[1].replies = places[0].goes = 0;
     conform_barrier();
     send_in_polls(&places[0], before, GO);
     while (!places[0].goes)
         poll_places(1);
     for (int i = 0; i < BURST; i++)
-        send_in_polls(&places[1], next, COUNT);
+        send_in_polls(&places[1], next, REPLY);
     send_in_polls(&places[0], next, COUNT);
     while (!places[0].requests)
         poll_places(1);
     early = (unsigned)places[1].requests;
-    while (places[1].requests < BURST)
+    while (places[1].requests < BURST || places[1].replies < BURST)
         poll_places(2); /* over udp, this also sends the signal of this rank */
     conform_barrier();
     return early == 0;
