@@ -386,7 +386,7 @@ ibv_connections()
 
 # Windows: messages between further endpoints travel through queue pairs of their own. First between
 # all pairs of three endpoints of each rank, then one endpoint for each of four threads, then the
-# subtests at the last endpoint.
+# subtests at one endpoint, the first one with rings and the last one without.
 ibv_windows()
 {
     local to=' in all: connected to' by='.* received'
@@ -394,8 +394,10 @@ ibv_windows()
         -n 2 conform-par --repeat 3 endpoint_am endpoint_long &&
         counters_say 8 ", endpoint [1-4]$to 1 peers by 1 queue pairs,$by [1-9]" \
             -n 2 conform-par --threads 4 --repeat 2 endpoint_threads &&
-        at_endpoint 1023 counters_say 2 ", endpoint 1023$to 1 peers by 1 queue pairs,$by [0-9]{4}" \
-            -n 2 conform-seq
+        GASNET_AMRDMA_CYCLE=32 at_endpoint 1 counters_say 2 ", endpoint 1$to .* [0-9]{3,} in rings; [1-9]" \
+            -n 2 conform-par --threads 2 &&
+        GASNET_AMRDMA_MAX_PEERS=0 at_endpoint 1023 counters_say 2 \
+            ", endpoint 1023$to 1 peers by 1 queue pairs,$by [0-9]{4}.* 0 in rings; 0 rings" -n 2 conform-seq
 }
 
 # With so little lockable memory that endpoint 0 gets its buffers and windows do not, a rank says so,

@@ -22,6 +22,7 @@ enum {
     WINDOW_SPARES = 24,
     WINDOW_BOUNCES = 64,
     WINDOW_LARGE_BOUNCES = 2,
+    WINDOW_RINGS = 4,      // and as many receive buffers as they have slots
     RINGS_MOST = 250,      // one byte of the header names a ring
     VENDOR_RXE = 0xffffff, // rdma_rxe
     VENDOR_SIW = 0x626d74, // siw
@@ -168,8 +169,19 @@ static void find_window_credits(aq_ibv_limits_t *window)
     wanted.total = aq_min(wanted.total, most - window->grants);
     window->credits = aq_credit_fit(wanted, 1);
     window->arrivals = window->grants + window->credits.total;
+}
+
+// A window has fewer rings than endpoint 0, but they do not depend on the number of ranks, since
+// each rank may have many endpoints.
+static void find_window_rings(aq_ibv_limits_t *window, const aq_ibv_limits_t *main)
+{
+    const unsigned most = window->queue_arrivals;
+    const unsigned wanted = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_AMRDMA_MAX_PEERS));
+    window->rings = main->rings ? aq_min(wanted, (unsigned)WINDOW_RINGS) : 0;
+    window->rings = aq_min(window->rings, (most - window->arrivals) / window->ring_depth);
+    window->ring_replies = window->rings * window->ring_depth;
+    window->arrivals += window->ring_replies;
     window->ahead = aq_min(POSTED_AHEAD, most - window->arrivals);
-    window->ring_replies = 0;
 }
 
 aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main)
@@ -181,8 +193,7 @@ aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main)
     window.depth_total = aq_min(window.depth_total, main->queue_entries);
     window.depth_total = window.depth_total < 2 ? 2 : window.depth_total;
     find_window_credits(&window);
-    window.rings = 0;
-    window.ring_bytes = 0;
+    find_window_rings(&window, main);
     window.unsignaled_total =
         aq_min((unsigned)WINDOW_DEPTH, main->queue_entries - window.depth_total);
     window.spares = WINDOW_SPARES;

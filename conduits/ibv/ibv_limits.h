@@ -48,8 +48,8 @@ typedef struct aq_ibv_limits {
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
                         const struct ibv_device_attr *can, const struct ibv_port_attr *port);
 
-// The limits of a window, from those of endpoint 0: fewer of everything, and no rings. A window
-// does not know how many peers it will have, so it keeps grants back for later ones.
+// The limits of a window, from those of endpoint 0: fewer of everything. A window does not know how
+// many peers it will have, so it keeps grants back for later ones.
 aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main);
 
 #endif

@@ -100,7 +100,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
                               "that has a ring has its own."},
     [IBV_SET_AMRDMA_MAX_PEERS] = {"GASNET_AMRDMA_MAX_PEERS", AQ_TYPE_INT, "32", 0, 65535, NULL,
                                   "Conduit ibv: largest number of peers that have a ring at a "
-                                  "process at the same time. 0: none."},
+                                  "process at the same time, and, up to 4, at each of its "
+                                  "further endpoints. 0: none."},
     [IBV_SET_AMRDMA_CYCLE] = {"GASNET_AMRDMA_CYCLE", AQ_TYPE_POWER, "1024", 0, 1 << 30, NULL,
                               "Conduit ibv: number of messages (of at most GASNET_AMRDMA_LIMIT) "
                               "after which a process decides again which peers have a ring. 1: a "

@@ -24,6 +24,14 @@ static int set_up(void **state)
     return aq_settings_load(err, sizeof err) == AQ_OK ? 0 : -1;
 }
 
+static void load_settings(const char *name, const char *value)
+{
+    char err[512];
+    setenv(name, value, 1);
+    if (aq_settings_load(err, sizeof err) != AQ_OK)
+        fail_msg("%s", err);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -65,18 +73,22 @@ static void test_all_pairs(void **state)
     }
 }
 
-// Credits of a window come back to the link that they are from.
-static void test_credits_come_back(void **state)
+// Sends requests of many lengths between all windows, with and without replies.
+static void send_many(unsigned count)
 {
-    (void)state;
     fake_fabric_start_windows(RANKS, EACH);
-    for (unsigned i = 0; i < 6000; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const unsigned from = i % NODES, to = (i * 7 + i / 5) % NODES;
         if (may_talk(from, to) && fake_fabric_request(from, to, i % 5 * 300, i % 7 < 4) == AQ_AGAIN)
             fake_fabric_poll(to);
         fake_fabric_poll(i * 11 % NODES);
     }
     fake_fabric_settle();
+}
+
+// All credits have returned to the links that they are from, and no message waited for a buffer.
+static void check_credits(void)
+{
     for (unsigned a = 0; a < NODES; a++) {
         unsigned away = 0;
         assert_int_equal(counts_of(a)->waits, 0);
@@ -90,6 +102,63 @@ static void test_credits_come_back(void **state)
         assert_int_equal(atomic_load(&fake_nodes[a].ibv->peers.credits.free) + away,
                          fake_nodes[a].ibv->limits.credits.total);
     }
+}
+
+static void test_credits_come_back(void **state)
+{
+    (void)state;
+    send_many(6000);
+    check_credits();
+}
+
+// A window has at most 4 rings for its peers, and its messages travel through them.
+static void test_rings(void **state)
+{
+    (void)state;
+    load_settings("GASNET_AMRDMA_CYCLE", "1");
+    load_settings("GASNET_AMRDMA_DEPTH", "4");
+    send_many(6000);
+    check_credits();
+    unsigned long in_rings = 0;
+    for (unsigned node = 0; node < NODES; node++) {
+        const aq_ibv_conduit_t *ibv = fake_nodes[node].ibv;
+        assert_int_equal(ibv->limits.rings, 4);
+        assert_in_range(ibv->rings.active_count, 1, 4);
+        assert_in_range(atomic_load(&ibv->ring_writer.held), 1, 4);
+        assert_true(ibv->rings.messages > 0);
+        in_rings += ibv->rings.messages;
+    }
+    assert_true(in_rings > 1000);
+}
+
+static void test_no_rings(void **state)
+{
+    (void)state;
+    load_settings("GASNET_AMRDMA_CYCLE", "1");
+    load_settings("GASNET_AMRDMA_MAX_PEERS", "0");
+    send_many(600);
+    for (unsigned node = 0; node < NODES; node++) {
+        assert_int_equal(fake_nodes[node].ibv->limits.ring_replies, 0);
+        assert_int_equal(counts_of(node)->writes, 0);
+    }
+}
+
+// A window that sleeps takes its rings back, so that any message wakes it.
+static void test_sleeper_has_no_rings(void **state)
+{
+    (void)state;
+    load_settings("GASNET_AMRDMA_CYCLE", "1");
+    fake_fabric_start_windows(2, 1);
+    for (unsigned i = 0; i < 4; i++)
+        fake_fabric_round(1, 0, true);
+    aq_ibv_receiver_t *receiver = &fake_nodes[0].ibv->receiver;
+    assert_false(aq_ibv_rings_quiet(receiver, true));
+    fake_fabric_settle();
+    assert_true(aq_ibv_rings_quiet(receiver, true));
+    fake_fabric_clear_counts();
+    fake_fabric_round(1, 0, true);
+    assert_int_equal(counts_of(1)->sends, 1);
+    assert_int_equal(counts_of(1)->writes, 0);
 }
 
 // The first peers of a window get credits with buffers, and a window never grants all that it has
@@ -201,6 +270,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_pairs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_grants, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slack, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_small_device, set_up, tear_down),
