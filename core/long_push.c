@@ -6,6 +6,7 @@
 #include "arg64.h"
 #include "cookie.h"
 #include "fatal.h"
+#include "later.h"
 #include "progress.h"
 #include "segment.h"
 #include "../other/base/minmax.h"
@@ -19,7 +20,7 @@ typedef struct pushed {
 } pushed_t;
 
 typedef struct push {
-    struct push *next; // of a reply
+    aq_later_t later; // of a reply
     uint32_t jobrank;
     aq_route_t route;
     bool tagged; // the sending endpoint has an identity
@@ -32,12 +33,6 @@ typedef struct push {
 
 static aq_cookies_t pushes; // by cookie
 static aq_lock_t cookies_lock;
-
-static push_t *replies; // that polls send
-static aq_lock_t replies_lock;
-static atomic_uint sending; // a thread sends them
-static aq_task_t task;      // sends them
-static bool send_replies(aq_task_t *unused);
 
 static void push_start(push_t *push, uint32_t jobrank, aq_route_t route, const aq_am_t *am)
 {
@@ -154,6 +149,31 @@ void aq_long_push_request(uint32_t jobrank, aq_route_t route, const aq_am_t *am)
     push_end(&push);
 }
 
+// ---- replies ----
+
+// This thread sends a reply. The polls of that send no others, which could go on without end.
+static _Thread_local bool in_reply;
+
+static bool reply_ready(aq_later_t *later)
+{
+    const push_t *push = (const push_t *)later;
+    return !in_reply && (push->sent < push->message.nbytes ||
+                         !atomic_load_explicit(&push->pieces, memory_order_acquire));
+}
+
+static bool reply_run(aq_later_t *later)
+{
+    push_t *push = (push_t *)later;
+    in_reply = true;
+    const bool sent = push_advance(push, GEX_FLAG_IMMEDIATE);
+    in_reply = false;
+    if (!sent)
+        return false;
+    push_end(push);
+    free(push);
+    return true;
+}
+
 void aq_long_push_reply(gex_Token_t token, const aq_am_t *am)
 {
     push_t *push = malloc(sizeof *push + am->nbytes);
@@ -162,60 +182,9 @@ void aq_long_push_reply(gex_Token_t token, const aq_am_t *am)
                  token->arrival->source);
     push_start(push, token->arrival->source, aq_token_reply_route(token), am);
     push->payload = memcpy(push + 1, am->payload, am->nbytes);
-    aq_lock_take(&replies_lock);
-    push->next = replies;
-    replies = push;
-    if (!task.turn) { // added with the first reply: all tasks get turns while a barrier is busy
-        task.turn = send_replies;
-        aq_progress_add(&task);
-    }
-    aq_lock_drop(&replies_lock);
+    push->later = (aq_later_t){.ready = reply_ready, .run = reply_run};
     token->replied = token->deferred = true;
-    aq_progress_busy(1);
-}
-
-static push_t *take_replies(void)
-{
-    aq_lock_take(&replies_lock);
-    push_t *all = replies;
-    replies = NULL;
-    aq_lock_drop(&replies_lock);
-    return all;
-}
-
-static void put_back_replies(push_t *first, push_t **last)
-{
-    if (!first)
-        return;
-    aq_lock_take(&replies_lock);
-    *last = replies;
-    replies = first;
-    aq_lock_drop(&replies_lock);
-}
-
-// Does nothing when called again from a poll inside of it.
-static bool send_replies(aq_task_t *unused)
-{
-    bool any = false;
-    push_t *left = NULL, **last = &left;
-    (void)unused;
-    if (atomic_exchange_explicit(&sending, 1, memory_order_acquire))
-        return false;
-    for (push_t *push = take_replies(), *next; push; push = next) {
-        next = push->next;
-        if (!push_advance(push, GEX_FLAG_IMMEDIATE)) {
-            *last = push;
-            last = &push->next;
-            continue;
-        }
-        push_end(push);
-        free(push);
-        aq_progress_busy(-1);
-        any = true;
-    }
-    put_back_replies(left, last);
-    atomic_store_explicit(&sending, 0, memory_order_release);
-    return any;
+    aq_later_add(&push->later);
 }
 
 // ---- at the receiver, and acknowledgements ----

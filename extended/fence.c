@@ -9,10 +9,10 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../core/later.h"
 #include "../core/progress.h"
 #include "../core/team.h"
 #include "../core/thread.h"
-#include "later.h"
 
 // Lists what is outstanding. Operations on mapped memory are complete except that stores of this
 // processor may not be visible yet.
@@ -68,12 +68,13 @@ static bool fence_ready(aq_later_t *later)
     return aq_begun_list_done(&((fence_t *)later)->list);
 }
 
-static void fence_end(aq_later_t *later)
+static bool fence_end(aq_later_t *later)
 {
     fence_t *fence = (fence_t *)later;
     aq_event_end(fence->part);
     aq_begun_list_free(&fence->list);
     free(fence);
+    return true;
 }
 
 static gex_Event_t fence_start(const char *call, gex_TM_t tm, bool local)

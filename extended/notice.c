@@ -16,12 +16,12 @@
 #include "../core/event.h"
 #include "../core/fatal.h"
 #include "../core/job.h"
+#include "../core/later.h"
 #include "../core/segment.h"
 #include "../core/team.h"
 #include "../core/thread.h"
 #include "../other/base/minmax.h"
 #include "gasnetex_rma.h"
-#include "later.h"
 #include "layer_table.h"
 #include "pending.h"
 #include "rma.h"
@@ -171,7 +171,7 @@ static bool waiting_is_ready(aq_later_t *later)
 }
 
 // A put that has failed notifies nobody; the error goes to the event of the client.
-static void waiting_end(aq_later_t *later)
+static bool waiting_end(aq_later_t *later)
 {
     waiting_t *w = (waiting_t *)later;
     const bool failed = aq_access_pass_on(aq_event_part(w->pieces, AQ_PART_PUT), w->part);
@@ -180,6 +180,7 @@ static void waiting_end(aq_later_t *later)
         (void)notice_send(&w->notice, NULL, w->part, 0);
     aq_event_end(w->part);
     free(w);
+    return true;
 }
 
 static int put_large(const put_t *put, gex_Event_t part)

@@ -10,9 +10,9 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
+#include "../core/later.h"
 #include "../core/thread.h"
 #include "gasnet_vis.h"
-#include "later.h"
 #include "layer_table.h"
 #include "vis.h"
 
@@ -83,7 +83,7 @@ static bool notice_ready(aq_later_t *later)
 }
 
 // A put that has failed notifies nobody; the error goes to the event of the client.
-static void notice_end(aq_later_t *later)
+static bool notice_end(aq_later_t *later)
 {
     waiting_t *w = (waiting_t *)later;
     if (!aq_access_pass_on(aq_event_part(w->pieces, AQ_PART_PUT), w->part))
@@ -91,6 +91,7 @@ static void notice_end(aq_later_t *later)
     aq_event_free(w->pieces);
     aq_event_end(w->part);
     free(w);
+    return true;
 }
 
 void aq_vis_notice_later(const aq_vis_notice_t *notice, uint32_t jobrank, aq_event_t *pieces,

@@ -2,10 +2,11 @@
 
 #include <stddef.h>
 
-#include "../core/lock.h"
-#include "../core/progress.h"
+#include "lock.h"
+#include "progress.h"
 
-static aq_later_t *waiting;
+// In the order in which they were added, so that each gets its turn.
+static aq_later_t *waiting, **waiting_end = &waiting;
 static aq_lock_t lock; // guards the list
 
 static aq_later_t *later_take(void)
@@ -15,8 +16,11 @@ static aq_later_t *later_take(void)
     while (*place && !(*place)->ready(*place))
         place = &(*place)->next;
     aq_later_t *ready = *place;
-    if (ready)
+    if (ready) {
         *place = ready->next;
+        if (waiting_end == &ready->next)
+            waiting_end = place;
+    }
     aq_lock_drop(&lock);
     return ready;
 }
@@ -30,16 +34,19 @@ static bool later_turn(aq_task_t *task)
     if (!ready)
         return false;
     aq_progress_busy(-1);
-    ready->run(ready);
-    return true;
+    const bool done = ready->run(ready);
+    if (!done)
+        aq_later_add(ready);
+    return done;
 }
 
 void aq_later_add(aq_later_t *later)
 {
     static aq_task_t task;
     aq_lock_take(&lock);
-    later->next = waiting;
-    waiting = later;
+    later->next = NULL;
+    *waiting_end = later;
+    waiting_end = &later->next;
     if (!task.turn) { // added on first use: all tasks get turns while a barrier is busy
         task.turn = later_turn;
         aq_progress_add(&task);

@@ -1,5 +1,5 @@
 // Work that a poll does as soon as something else is complete: a notice behind its put, the end of
-// a fence that does not block.
+// a fence that does not block, a Long reply in pieces.
 #ifndef AQ_LATER_H
 #define AQ_LATER_H
 
@@ -10,11 +10,13 @@ typedef struct aq_later {
     struct aq_later *next;
     // Whether the time has come. Called under a lock; does not block and sends nothing.
     bool (*ready)(struct aq_later *later);
-    // Called once, without locks, after ready has returned true; may send and free the object.
-    void (*run)(struct aq_later *later);
+    // Called without locks after ready has returned true; may send, and so poll. Returns true if
+    // the work is done, and may have freed the object then; false to be called again by a later
+    // poll.
+    bool (*run)(struct aq_later *later);
 } aq_later_t;
 
-// The object belongs to the library until run. Any thread; does not block.
+// The object belongs to the library until run returns true. Any thread; does not block.
 void aq_later_add(aq_later_t *later);
 
 #endif
