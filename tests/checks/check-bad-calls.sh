@@ -6,9 +6,6 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
-export LC_ALL=C
-work=${TMPDIR:-/tmp}
-failed=0 ran=0
 
 debug=no
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" && debug=yes
@@ -40,7 +37,7 @@ check_fatal()
 {
     [ "$code" -ne 0 ] || complain "the exit code is 0"
     ! grep -q '^went on' "$work/out" || complain "the call was not refused"
-    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one message that something is fatal"
+    one_is_fatal
     has_message "$rank" "$pattern" || complain "no message of rank $rank like '$pattern'"
     grep -q ': fatal: ' "$work/found" || complain "the message does not say that this is fatal"
     check_expected
@@ -80,5 +77,4 @@ while read -r name end rank pattern; do
     try_mode
 done < <("$AQ_BUILD/bad_calls" --list)
 
-echo "$ran wrong calls, $failed complaints"
-[ $failed = 0 ] && [ $ran -gt 0 ]
+conclude 'wrong calls'

@@ -7,10 +7,7 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
-export LC_ALL=C
-work=${TMPDIR:-/tmp}
-failed=0 ran=0
-read -ra start <<<"$1"
+start=$1
 shift
 
 grep -q '^#define AQ_DEBUG 1' "$AQ_BUILD/config.h" &&
@@ -23,17 +20,14 @@ make_guard()
 
 while read -r name pattern; do
     is_chosen "$@" || continue
-    code=0
     make_guard >"$work/guard"
-    "${start[@]}" 2 "$AQ_BUILD/wrong_peer" "$name" "$work/guard" >"$work/out" 2>"$work/err" </dev/null || code=$?
-    [ $code -ne 0 ] || complain "the exit code is 0"
+    job "$start" 2 wrong_peer "$name" "$work/guard"
+    [ "$code" -ne 0 ] || complain "the exit code is 0"
     ! grep -q '^went on' "$work/out" || complain "the message was not found to be wrong"
-    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one sentence that something is fatal"
+    one_is_fatal
     grep -qE "^\*\*\* GASNet: rank 0 of 2 on host [^ ]*: fatal: .*$pattern" "$work/err" ||
         complain "no sentence of rank 0 like '$pattern'"
     make_guard | cmp -s - "$work/guard" || complain "memory outside of the segment has changed"
-    ran=$((ran + 1))
 done < <("$AQ_BUILD/wrong_peer" --list)
 
-echo "$ran wrong messages, $failed complaints"
-[ $failed = 0 ] && [ $ran -gt 0 ]
+conclude 'wrong messages'
