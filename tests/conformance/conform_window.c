@@ -185,6 +185,22 @@ static size_t ring_bytes(void)
     return rings;
 }
 
+static void destroy_place(const place_t *place)
+{
+    CHECK(gasnetx_EP_Destroy(place->ep) == GASNET_OK, "the endpoint must be destroyed");
+}
+
+/* Makes an endpoint at all ranks, talks to the one of a rank, and destroys it. */
+static void come_and_go(place_t *place, gex_Rank_t to)
+{
+    open_place(place);
+    conform_barrier();
+    round_trip(place, to); /* its window opens */
+    conform_barrier();
+    destroy_place(place);
+    conform_barrier();
+}
+
 static void churn(gex_EP_Index_t want)
 {
     place_t place = {.ep = GEX_EP_INVALID};
@@ -192,7 +208,7 @@ static void churn(gex_EP_Index_t want)
     open_place(&place);
     CHECK(place.index == want, "endpoint %u was created, not %u again", (unsigned)place.index,
           (unsigned)want);
-    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+    destroy_place(&place);
 }
 
 static void test_churn(void)
@@ -203,9 +219,7 @@ static void test_churn(void)
     size_t resident, rings;
 
     open_places();
-    open_place(&place);
-    round_trip(&place, job.rank); /* its window opens */
-    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
+    come_and_go(&place, job.rank);
     CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_ERR_BAD_ARG, "an endpoint was destroyed twice");
     CHECK(gasnetx_EP_Destroy(job.ep) == GASNET_ERR_BAD_ARG, "endpoint 0 was destroyed");
     for (int i = 0; i < 100; i++)
@@ -219,10 +233,7 @@ static void test_churn(void)
     CHECK(ring_bytes() == rings, "the rings take more memory than before");
     CHECK(resident_bytes() < resident + RESIDENT_MOST, "%llu bytes are resident, %llu were",
           (unsigned long long)resident_bytes(), (unsigned long long)resident);
-    open_place(&place); /* the window is used again */
-    round_trip(&place, job.rank);
-    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
-    conform_barrier();
+    come_and_go(&place, job.rank); /* the window is used again */
 }
 
 /* A message to an endpoint that was destroyed is dropped; later ones to a new endpoint arrive. */
@@ -232,21 +243,11 @@ static void test_destroyed(void)
     static place_t place;
 
     open_places();
-    open_place(&place);
-    conform_barrier();
-    round_trip(&place, next);
-    conform_barrier();
-    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
-    conform_barrier();
+    come_and_go(&place, next);
     gex_AM_RequestShort1(gex_TM_Pair(places[0].ep, place.index), next, INDEX, 0, COUNT);
     round_trip(&places[0], next);
     conform_barrier();
-    open_place(&place);
-    conform_barrier();
-    round_trip(&place, next);
-    conform_barrier();
-    CHECK(gasnetx_EP_Destroy(place.ep) == GASNET_OK, "the endpoint must be destroyed");
-    conform_barrier();
+    come_and_go(&place, next);
 }
 
 #ifndef GASNET_SEQ
