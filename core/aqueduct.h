@@ -40,6 +40,8 @@ AQ_API int gasnetx_EP_Poll(gex_EP_t ep);
 // Destroys an endpoint that gex_EP_Create has made: unbinds its segment, and gives its index back,
 // which the next gex_EP_Create may return. The client ensures that no thread uses the endpoint any
 // more. Not collective: a message that arrives later is dropped, with a line on standard error.
+// Neighbours that have mapped the segment of the endpoint give it up when they poll; if the segment
+// is destroyed, too, what they access there faults at once. Does not block.
 // GASNET_ERR_BAD_ARG: the primordial endpoint, or one that is destroyed already.
 AQ_API int gasnetx_EP_Destroy(gex_EP_t ep);
 

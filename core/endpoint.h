@@ -7,6 +7,7 @@
 
 #include "aqueduct.h"
 #include "lock.h"
+#include "segment_map.h"
 
 #define AQ_HANDLERS 256
 #define AQ_HANDLER_MAX_ARGS 16
@@ -23,9 +24,10 @@ struct gex_segment {
     void *addr;
     uintptr_t size;
     void *cdata;
-    bool attached;  // by gex_Segment_Attach: the segment lives as long as the job
-    bool allocated; // gex_Segment_Create has allocated the memory
-    bool reserved;  // by gasnetx_Segment_AttachReserved; attached too
+    bool attached;              // by gex_Segment_Attach: the segment lives as long as the job
+    bool allocated;             // gex_Segment_Create has allocated the memory:
+    aq_segment_memory_t memory; // this
+    bool reserved;              // by gasnetx_Segment_AttachReserved; attached too
 };
 
 // A handler and the one shape of message that it accepts, so that three comparisons check an
@@ -54,6 +56,8 @@ struct gex_ep {
     gex_EP_Index_t index;
     gex_Flags_t flags;
     gex_EP_Capabilities_t capabilities;
+    uint64_t bound_serial;        // of the binding to its segment; see segment_map.h
+    bool published;               // that binding was published
     aq_handlers_t *handlers;      // NULL: the endpoint has no active messages
     struct aq_identity *identity; // of all that it sends and accepts; NULL: none (identity.h)
 };

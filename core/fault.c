@@ -41,10 +41,18 @@ static uintptr_t distance_from(uint32_t rank, uintptr_t addr)
     return before < behind ? before : behind;
 }
 
+static aq_fault_place_t place_of(uint32_t rank, uintptr_t addr)
+{
+    return (aq_fault_place_t){.rank = rank,
+                              .addr = addr,
+                              .start = aq_job.segment_addr[rank],
+                              .size = aq_job.segment_size[rank]};
+}
+
 // A fault beside a mapping is surely one of an access to it. Otherwise the address NULL of a rank
 // is more likely than a wild pointer of the client, unless that rank's memory has the same
 // addresses here.
-bool aq_fault_find(uintptr_t here, aq_fault_place_t *place)
+static bool find_primordial(uintptr_t here, aq_fault_place_t *place)
 {
     uintptr_t nearest = AQ_SEGMENT_GUARD;
     bool found = false;
@@ -60,10 +68,15 @@ bool aq_fault_find(uintptr_t here, aq_fault_place_t *place)
             continue;
         if (distance < nearest)
             nearest = distance;
-        *place = (aq_fault_place_t){r, addr};
+        *place = place_of(r, addr);
         found = true;
     }
     return found;
+}
+
+bool aq_fault_find(uintptr_t here, aq_fault_place_t *place)
+{
+    return aq_segment_map_find(here, place) || find_primordial(here, place);
 }
 
 // What the access was, as far as the processor tells.
@@ -78,20 +91,36 @@ static const char *access_name(const void *context)
 #endif
 }
 
+static __attribute__((noreturn)) void end_job_further(const char *access,
+                                                      const aq_fault_place_t *place)
+{
+    if (place->gone)
+        aq_fatal("%s has reached %p of rank %u, in a segment that endpoint %u of rank %u does not "
+                 "have any more (%p to %p, %lu bytes)",
+                 access, (void *)place->addr, place->rank, place->ep, place->rank,
+                 (void *)place->start, (void *)(place->start + place->size),
+                 (unsigned long)place->size);
+    aq_fatal("%s has reached %p of rank %u, which is not inside the segment of endpoint %u of rank "
+             "%u (%p to %p, %lu bytes); with GASNET_ERRORS=return the program can ask for the call "
+             "and its length",
+             access, (void *)place->addr, place->rank, place->ep, place->rank, (void *)place->start,
+             (void *)(place->start + place->size), (unsigned long)place->size);
+}
+
 static __attribute__((noreturn)) void end_job(const char *access, const aq_fault_place_t *place)
 {
-    const uintptr_t start = aq_job.segment_addr[place->rank],
-                    size = aq_job.segment_size[place->rank];
-    if (place->addr - start < size)
+    if (place->ep)
+        end_job_further(access, place);
+    if (place->addr - place->start < place->size)
         aq_fatal("%s, or a load or store of the program, has reached %p of rank %u, where it has "
                  "not allocated its reserved segment (%p to %p, %lu bytes)",
-                 access, (void *)place->addr, place->rank, (void *)start, (void *)(start + size),
-                 (unsigned long)size);
+                 access, (void *)place->addr, place->rank, (void *)place->start,
+                 (void *)(place->start + place->size), (unsigned long)place->size);
     aq_fatal("%s has reached %p of rank %u, which is not inside the segment of rank %u (%p to %p, "
              "%lu bytes); with GASNET_ERRORS=return the program can ask for the call and its "
              "length",
-             access, (void *)place->addr, place->rank, place->rank, (void *)start,
-             (void *)(start + size), (unsigned long)size);
+             access, (void *)place->addr, place->rank, place->rank, (void *)place->start,
+             (void *)(place->start + place->size), (unsigned long)place->size);
 }
 
 // Near NULL of this process the pointer may well be the client's own, so the signal takes its

@@ -11,17 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "segment_map.h"
+
 // Call it before and after handlers of the debugging aids are installed: the first call notes which
 // of the signals have no handler of the client, the second call catches these. A fault that is not
 // recognized goes on to the handler of the debugging aids, or ends the process like before.
 void aq_fault_note_signals(void);
 void aq_fault_start(void);
 
-// How a fault is related to the memory of a rank.
-typedef struct aq_fault_place {
-    uint32_t rank;
-    uintptr_t addr; // as that rank sees it
-} aq_fault_place_t;
+// How a fault is related to the memory of a rank: to its segment of endpoint ep.
+typedef aq_segment_near_t aq_fault_place_t;
 
 // Whether an access of this process to an address here was probably one to another rank's memory,
 // and which one. Async-signal-safe.

@@ -217,8 +217,8 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 // 17 KB). Endpoints live as long as the process. Local.
 //
 // A message to an endpoint that its process has not created, or has created without AM, is dropped,
-// and that process logs it. A Long to a further endpoint that does not fit into one message travels
-// in pieces, since only the segments of primordial endpoints are mapped and registered: a request
+// and that process logs it. A Long to a further endpoint that does not fit into one message, and
+// whose segment is not mapped here (gex_EP_PublishBoundSegment), travels in pieces: a request
 // blocks until the target has acknowledged them, also with IMMEDIATE; a reply is copied.
 AQ_API int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                          gex_Flags_t flags);
@@ -228,6 +228,12 @@ AQ_API int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t fl
 // Makes the segments of these endpoints known to the members of tm. Collective over tm; blocks.
 // Other threads may publish other endpoints over other teams at the same time. Endpoints without a
 // segment are ignored. Returns GASNET_OK or GASNET_ERR_RESOURCE.
+//
+// A process of the same neighbourhood maps the segment of a further endpoint if gex_Segment_Create
+// has allocated its memory: gex_EP_QueryBoundSegmentNB then gives its address there, and puts and
+// gets with gex_TM_Pair are inline. Other segments are accessed by messages: memory of the client,
+// that of an endpoint with an identity, and what is more than 8,192 segments in one process, or
+// more than half of the files that the owner may open.
 AQ_API int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps,
                                       gex_Flags_t flags);
 

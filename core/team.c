@@ -150,13 +150,17 @@ static void *pair_memory(size_t count, size_t size)
     return memory;
 }
 
-// The shifts of all pairs with further endpoints: only the memory of this process is mapped. With
-// the lock held.
-static const intptr_t *further_shifts(void)
+// The shifts of pairs with a further endpoint. While no neighbour's segment is mapped, all indices
+// share a table, in which only the memory of this process is mapped. With the lock held.
+static const intptr_t *further_shifts(gex_EP_Index_t remote_ep)
 {
     static intptr_t *shifts;
     if (aq_team_checks_mapped())
         return aq_team_unmapped();
+    const intptr_t *own =
+        atomic_load_explicit(&aq_segment_map_shifts[remote_ep], memory_order_acquire);
+    if (own)
+        return own;
     if (!shifts) {
         shifts = pair_memory(aq_job.size, sizeof *shifts);
         for (gex_Rank_t r = 0; r < aq_job.size; r++)
@@ -184,7 +188,7 @@ static const intptr_t *pair_shifts(gex_EP_t ep, gex_EP_Index_t remote_ep)
 {
     if (ep->identity)
         return aq_team_unmapped();
-    return remote_ep ? further_shifts() : job_shifts();
+    return remote_ep ? further_shifts(remote_ep) : job_shifts();
 }
 
 // With the lock held.
@@ -226,6 +230,20 @@ static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
     }
     aq_lock_drop(&list_lock);
     return pair;
+}
+
+// Other threads may use these pairs for other ranks meanwhile: both tables are right for those.
+void aq_team_refresh_pairs(gex_EP_Index_t remote_ep)
+{
+    aq_lock_take(&list_lock);
+    for (unsigned i = 0; i < GASNET_MAXEPS; i++) {
+        pairs_t *pairs = atomic_load_explicit(&pairs_of[i], memory_order_relaxed);
+        aq_team_t *pair = pairs ? pairs->with[remote_ep] : NULL;
+        if (pair && pair->ep)
+            __atomic_store_n(&pair->head.peer_shift, pair_shifts(pair->ep, remote_ep),
+                             __ATOMIC_RELEASE);
+    }
+    aq_lock_drop(&list_lock);
 }
 
 void aq_team_forget_pairs(gex_EP_Index_t ep)

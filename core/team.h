@@ -18,6 +18,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "route.h"
+#include "segment_map.h"
 
 typedef struct aq_team {
     struct gex_tm head;
@@ -58,7 +59,7 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
 static inline intptr_t aq_team_shift(uint32_t jobrank, gex_EP_Index_t ep)
 {
     if (ep)
-        return jobrank == aq_job.rank ? 0 : AQ_UNMAPPED;
+        return jobrank == aq_job.rank ? 0 : aq_segment_map_shift(jobrank, ep);
     return aq_job.shift[jobrank];
 }
 
@@ -99,6 +100,9 @@ uint64_t aq_team_id(uint64_t number, gex_Rank_t jobrank);
 // meanwhile.
 void aq_team_map(uint32_t jobrank, intptr_t shift);
 void aq_team_refresh(void);
+
+// For a new table of aq_segment_map_shifts: gives it to the pairs with this remote endpoint.
+void aq_team_refresh_pairs(gex_EP_Index_t remote_ep);
 
 // For an endpoint that gets or loses an identity: the next gex_TM_Pair makes its pairs anew, in
 // their old places.

@@ -3,6 +3,7 @@
 #include "fatal.h"
 #include "progress.h"
 #include "segment.h"
+#include "segment_revoke.h"
 #include "team.h"
 #include "window_connect.h"
 
@@ -23,7 +24,9 @@ int gasnetx_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t
     return result;
 }
 
-// Destroying waits for nothing: a message that arrives later is dropped, with a notice.
+// Destroying waits for nothing: a message that arrives later is dropped, with a notice. If the
+// segment of the endpoint lives on, neighbours may still access it until they have read that it
+// belongs to this endpoint no longer.
 int gasnetx_EP_Destroy(gex_EP_t ep)
 {
     aq_job_need("gasnetx_EP_Destroy");
@@ -34,6 +37,7 @@ int gasnetx_EP_Destroy(gex_EP_t ep)
     if (aq_endpoint_at(ep->index) != ep)
         return refuse_window("gasnetx_EP_Destroy", ep, "it is destroyed already");
     aq_segment_bind_bounds(ep->index, 0, 0);
+    aq_segment_revoke(ep);
     if (ep->identity)
         aq_team_forget_pairs(ep->index);
     aq_endpoint_destroy(ep);

@@ -223,16 +223,26 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 // ---- segments of further endpoints ----
 
 typedef struct notice {
-    uint64_t addr, size;
+    aq_segment_source_t source;
     uint32_t ep;
     uint32_t guarded; // the endpoint has an identity
 } notice_t;
 
+// Neighbours do not map a guarded segment: messages prove the identity.
 static notice_t notice_of(gex_EP_t ep)
 {
-    gex_Segment_t segment = ep->segment;
-    return (notice_t){segment ? (uintptr_t)segment->addr : 0, segment ? segment->size : 0,
-                      ep->index, ep->identity != NULL};
+    const struct gex_segment *segment = ep->segment;
+    notice_t notice = {.ep = ep->index, .guarded = ep->identity != NULL};
+    if (!segment)
+        return notice;
+    notice.source.addr = (uintptr_t)segment->addr;
+    notice.source.size = segment->size;
+    notice.source.serial = ep->bound_serial;
+    if (segment->allocated && segment->memory.fd >= 0 && !notice.guarded &&
+        aq_memfile_ticket(segment->memory.fd, &notice.source.file) != AQ_OK)
+        notice.source.file = (aq_memfile_ticket_t){0};
+    ep->published = true;
+    return notice;
 }
 
 static size_t most_endpoints(const uint64_t *counts, gex_TM_t tm)
@@ -254,9 +264,13 @@ static void take_notice(gex_Rank_t jobrank, const notice_t *notice)
         aq_fatal("gex_EP_PublishBoundSegment: rank %u publishes endpoint %u, and indices are below "
                  "%u",
                  jobrank, notice->ep, (unsigned)GASNET_MAXEPS);
-    if (notice->size)
-        aq_segment_publish(jobrank, (gex_EP_Index_t)notice->ep, notice->addr, notice->size,
-                           notice->guarded);
+    const gex_EP_Index_t ep = (gex_EP_Index_t)notice->ep;
+    const aq_segment_source_t *source = &notice->source;
+    if (!source->size)
+        return;
+    aq_segment_publish(jobrank, ep, source->addr, source->size, notice->guarded);
+    if (ep && aq_segment_map(jobrank, ep, source))
+        aq_team_refresh_pairs(ep);
 }
 
 // Two rounds: the number of notices, then that many from each member. A notice of size 0 is empty.

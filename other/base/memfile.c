@@ -65,6 +65,17 @@ int aq_memfile_resize(int fd, size_t size)
     return error;
 }
 
+int aq_memfile_try_create(const char *name, size_t size, int *fd_out)
+{
+    const int fd = create_anonymous(name);
+    const int error = fd < 0 ? errno : aq_memfile_resize(fd, size);
+    if (error == 0)
+        *fd_out = fd;
+    else if (fd >= 0)
+        close(fd);
+    return error;
+}
+
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)
 {
     if (size == 0 || size > INT64_MAX) {
@@ -74,14 +85,9 @@ aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out)
             name, size);
         return AQ_ERR_ARG;
     }
-    int fd = create_anonymous(name);
-    int error = fd < 0 ? errno : aq_memfile_resize(fd, size);
-    if (error == 0) {
-        *fd_out = fd;
+    const int error = aq_memfile_try_create(name, size, fd_out);
+    if (error == 0)
         return AQ_OK;
-    }
-    if (fd >= 0)
-        close(fd);
     aq_log_error("shared memory '%s' of %zu bytes cannot be created (%s); %s", name, size,
                  strerror(error), create_remedy(error));
     return AQ_ERR_RESOURCE;
@@ -136,27 +142,36 @@ static int open_ticket(const aq_memfile_ticket_t *ticket)
     return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out)
+int aq_memfile_try_open(const aq_memfile_ticket_t *ticket, int *fd_out)
 {
-    int fd = open_ticket(ticket);
-    if (fd < 0) {
-        int error = errno;
-        aq_log_error("shared memory of process %d: /proc/%d/fd/%d cannot be opened (%s); %s",
-                     (int)ticket->pid, (int)ticket->pid, (int)ticket->fd, strerror(error),
-                     open_remedy(error));
-        return AQ_ERR_RESOURCE;
-    }
     struct stat st;
+    const int fd = open_ticket(ticket);
+    if (fd < 0)
+        return errno;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_ino != ticket->inode) {
         close(fd);
+        return ESTALE;
+    }
+    *fd_out = fd;
+    return 0;
+}
+
+aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out)
+{
+    const int error = aq_memfile_try_open(ticket, fd_out);
+    if (error == 0)
+        return AQ_OK;
+    if (error == ESTALE) {
         aq_log_error("shared memory of process %d: /proc/%d/fd/%d is now another file; either that "
                      "process has ended, or the processes of this host do not share one process id "
                      "namespace (for containers, the option --pid=host)",
                      (int)ticket->pid, (int)ticket->pid, (int)ticket->fd);
         return AQ_ERR_PEER;
     }
-    *fd_out = fd;
-    return AQ_OK;
+    aq_log_error("shared memory of process %d: /proc/%d/fd/%d cannot be opened (%s); %s",
+                 (int)ticket->pid, (int)ticket->pid, (int)ticket->fd, strerror(error),
+                 open_remedy(error));
+    return AQ_ERR_RESOURCE;
 }
 
 static aq_status_t map_fault(size_t size)

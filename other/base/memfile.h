@@ -22,6 +22,9 @@ typedef struct aq_memfile_ticket {
 // only for people (it appears in /proc). Logs faults.
 aq_status_t aq_memfile_create(const char *name, size_t size, int *fd_out);
 
+// As aq_memfile_create, for callers that do without the file: returns 0 or errno, and logs nothing.
+int aq_memfile_try_create(const char *name, size_t size, int *fd_out);
+
 // Resizes the file. Returns 0 or errno: EFBIG if the limit of file sizes (ulimit -f) is exceeded; a
 // plain ftruncate would end the process by a signal then. Any thread.
 int aq_memfile_resize(int fd, size_t size);
@@ -32,6 +35,10 @@ aq_status_t aq_memfile_ticket(int fd, aq_memfile_ticket_t *out);
 // Opens the file of another process (or of this one) again; the caller closes it. Logs faults with
 // their reason and remedy. AQ_ERR_PEER: pid and fd refer to a different file by now.
 aq_status_t aq_memfile_open(const aq_memfile_ticket_t *ticket, int *fd_out);
+
+// As aq_memfile_open, for callers that do without the file: returns 0 or errno (ESTALE: pid and fd
+// refer to a different file by now), and logs nothing.
+int aq_memfile_try_open(const aq_memfile_ticket_t *ticket, int *fd_out);
 
 // Maps size bytes from offset (a multiple of the page size), readable, writable and shared. Logs
 // faults.

@@ -1,0 +1,23 @@
+#!/bin/bash
+# maps: wrong puts to segments of further endpoints, which this process has mapped (conform_maps wrong).
+#   check-maps.sh START PLACE=TEXT ...    each in a job of its own, which ends with one sentence that has the text
+#   START: the function that starts a job (on_fake, on_udp ...), with its words
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+. "$AQ_SRC/tests/checks/check-functions.sh"
+export LC_ALL=C
+work=${TMPDIR:-/tmp}
+failed=0
+read -ra start <<<"$1"
+shift
+
+for wrong in "$@"; do
+    name=${wrong%%=*} text=${wrong#*=} code=0
+    "${start[@]}" 2 "$AQ_BUILD/conform_maps" wrong "$name" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    [ $code -ne 77 ] || skip "$(tail -1 "$work/out")"
+    [ $code -eq 1 ] || complain "the exit code is $code, not 1"
+    ! grep -q '^went on' "$work/out" || complain "nobody found that the address is wrong"
+    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one sentence that something is fatal"
+    grep -qE "^\*\*\* GASNet: rank [01] of 2 on host [^ ]*: fatal: .*$text" "$work/err" || complain "the sentence does not say '$text'"
+done
+[ $failed = 0 ]
