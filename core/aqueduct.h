@@ -18,7 +18,7 @@ extern "C" {
 // A window is the receive side of a further endpoint: its own rings, sockets or queue pairs. Where
 // the conduit offers windows, threads that have an endpoint each, are bound to it and communicate
 // with endpoints other than 0 of their peers, share nothing that is written. A window opens on
-// first use. Where a conduit offers none (mpi), messages of all endpoints travel through the
+// first use. Where a conduit offers none, messages of all endpoints travel through the
 // receive side of endpoint 0, and these calls still work.
 #define GASNETX_WINDOWS 1
 

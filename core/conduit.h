@@ -255,6 +255,9 @@ typedef struct aq_conduit_ops {
     uint32_t description_bytes;
     // Of a module: its settings, and how its jobs start; or NULL.
     const aq_conduit_profile_t *profile;
+    // A request that arrives at endpoint 0 without a path must be answered between the receive
+    // sides of endpoint 0, even if the windows of the two endpoints have connected meanwhile.
+    bool replies_keep_way;
 
     // ---- mandatory ----
 

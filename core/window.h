@@ -28,6 +28,7 @@
 typedef struct aq_window_link {
     atomic_uintptr_t ready;     // 0: no messages yet; else the link, bit 0: index of the conduit
     atomic_uintptr_t connected; // as ready, from the moment at which this process is connected
+    atomic_uintptr_t replies;   // as connected, for replies to requests that came without a path
     atomic_uint asked;          // the peer was asked to connect
 } aq_window_link_t;
 

@@ -52,7 +52,7 @@ static inline aq_am_route_t aq_window_reply_route(aq_route_t route, const aq_arr
     const aq_window_link_t *between =
         request->path ? NULL : aq_window_find_link(route, request->source);
     const uintptr_t link =
-        between ? atomic_load_explicit(&between->connected, memory_order_acquire) : 0;
+        between ? atomic_load_explicit(&between->replies, memory_order_acquire) : 0;
     return link ? aq_window_route(route, link) : aq_am_reply_route(request, reply);
 }
 

@@ -489,14 +489,14 @@ static aq_status_t find_hosts(mpi_boot_t *self)
 
 // ---- joining ----
 
-static aq_mpilib_level_t wanted_level(void)
+static aq_mpilib_level_t wanted_level(const aq_mpilib_table_t *mpi)
 {
     static const char *const words[] = {"SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"};
     const char *word = aq_settings_text(AQ_SET_MPI_THREAD);
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0)
             return (aq_mpilib_level_t)i;
-    return aq_mpilib_one_thread ? AQ_MPILIB_SINGLE : AQ_MPILIB_SERIALIZED;
+    return aq_mpilib_one_thread ? AQ_MPILIB_SINGLE : mpi->level_for_threads;
 }
 
 // Initializes MPI unless the client has done so.
@@ -510,7 +510,7 @@ static aq_status_t start_mpi(mpi_boot_t *self)
     self->ours = !self->mpi->started();
     if (!self->ours)
         return AQ_OK;
-    int error = self->mpi->start(wanted_level());
+    int error = self->mpi->start(wanted_level(self->mpi));
     if (!error)
         return AQ_OK;
     char why[256];

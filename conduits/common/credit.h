@@ -56,6 +56,12 @@ aq_credit_limits_t aq_credit_fit(aq_credit_limits_t wanted, uint32_t peers);
 
 void aq_credit_pool_start(aq_credit_pool_t *pool, unsigned total);
 
+// Adds n requests to the limit of a pool, before their peer is added.
+static inline void aq_credit_pool_grow(aq_credit_pool_t *pool, unsigned n)
+{
+    atomic_fetch_add_explicit(&pool->free, n, memory_order_relaxed);
+}
+
 // Adds a peer: `free` requests may be sent to it, `granted` ones may arrive from it. The pool must
 // outlive it.
 void aq_credit_start(aq_credit_t *credit, aq_credit_pool_t *pool, unsigned free, unsigned granted,

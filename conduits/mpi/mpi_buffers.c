@@ -6,13 +6,11 @@
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
 
-static bool make_slots(mpi_conduit_t *mpi, unsigned count, size_t bytes, mpi_slot_t **out)
+// Gives slots their buffers.
+static bool slots_furnish(mpi_conduit_t *mpi, mpi_slot_t *slots, unsigned count, size_t bytes)
 {
-    mpi_slot_t *slots = calloc(count, sizeof *slots);
-    char *memory = aligned_alloc(64, count * bytes);
-    if (!slots || !memory) {
-        free(slots);
-        free(memory);
+    char *memory = slots ? aligned_alloc(64, count * bytes) : NULL;
+    if (!memory) {
         aq_log_error("out of memory for %u messages of %zu bytes; set AMMPI_CREDITS_PP or "
                      "GASNET_NETWORKDEPTH lower",
                      count, bytes);
@@ -21,7 +19,6 @@ static bool make_slots(mpi_conduit_t *mpi, unsigned count, size_t bytes, mpi_slo
     for (unsigned i = 0; i < count; i++)
         slots[i].buffer = memory + i * bytes;
     mpi->bytes += count * bytes;
-    *out = slots;
     return true;
 }
 
@@ -43,9 +40,11 @@ static mpi_slot_t *slot_pop(mpi_slot_t **list)
 
 static bool open_sends(mpi_conduit_t *mpi, mpi_sends_t *sends, unsigned count, size_t bytes)
 {
-    mpi_slot_t *slots;
-    if (!make_slots(mpi, count, bytes, &slots))
+    mpi_slot_t *slots = calloc(count, sizeof *slots);
+    if (!slots_furnish(mpi, slots, count, bytes)) {
+        free(slots);
         return false;
+    }
     for (unsigned i = 0; i < count; i++)
         slot_push(&sends->free, &slots[i]);
     return true;
@@ -54,7 +53,7 @@ static bool open_sends(mpi_conduit_t *mpi, mpi_sends_t *sends, unsigned count, s
 static uint32_t *place_in_order(const mpi_receives_t *in, uint32_t i)
 {
     const uint32_t place = in->first + i;
-    return &in->order[place < in->all ? place : place - in->all];
+    return &in->order[place < in->room ? place : place - in->room];
 }
 
 static void receive_post(mpi_conduit_t *mpi, mpi_receives_t *in, mpi_slot_t *slot)
@@ -65,22 +64,40 @@ static void receive_post(mpi_conduit_t *mpi, mpi_receives_t *in, mpi_slot_t *slo
     *place_in_order(in, in->posted++) = (uint32_t)(slot - in->slots);
 }
 
-static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t needed)
+// Makes and posts `more` receives.
+static aq_status_t receives_add(mpi_conduit_t *mpi, unsigned class, uint32_t more)
 {
     mpi_receives_t *in = &mpi->in[class];
-    in->all = needed + MPI_SPARES;
-    in->order = calloc(in->all, sizeof *in->order);
-    if (!in->order || !make_slots(mpi, in->all, MPI_MESSAGE_BYTES, &in->slots))
+    if (!slots_furnish(mpi, in->slots + in->all, more, MPI_MESSAGE_BYTES))
         return AQ_ERR_RESOURCE;
-    for (uint32_t i = 0; i < in->all; i++) {
-        mpi_slot_t *slot = &in->slots[i];
-        int error = mpi->mpi->receive(mpi->comm, slot->buffer, MPI_MESSAGE_BYTES, (int)class,
-                                      &slot->request);
+    for (uint32_t i = 0; i < more; i++) {
+        mpi_slot_t *slot = &in->slots[in->all];
+        int error = mpi->mpi->receive(mpi->comm, slot->buffer, MPI_MESSAGE_BYTES,
+                                      mpi->tag + (int)class, &slot->request);
         if (error)
             return mpi_conduit_error(mpi, "MPI_Recv_init", error);
+        in->all++;
         receive_post(mpi, in, slot);
     }
     return AQ_OK;
+}
+
+// Makes room for `most` receives and the spares.
+static aq_status_t receives_reserve(mpi_receives_t *in, uint32_t most)
+{
+    in->room = most + MPI_SPARES;
+    in->order = calloc(in->room, sizeof *in->order);
+    in->slots = calloc(in->room, sizeof *in->slots);
+    if (in->order && in->slots)
+        return AQ_OK;
+    aq_log_error("out of memory for %u receives of MPI", in->room);
+    return AQ_ERR_RESOURCE;
+}
+
+static aq_status_t open_receives(mpi_conduit_t *mpi, unsigned class, uint32_t needed)
+{
+    const aq_status_t status = receives_reserve(&mpi->in[class], needed);
+    return status == AQ_OK ? receives_add(mpi, class, needed + MPI_SPARES) : status;
 }
 
 aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
@@ -98,6 +115,30 @@ aq_status_t mpi_buffers_open(mpi_conduit_t *mpi)
             return status;
     }
     return AQ_OK;
+}
+
+aq_status_t mpi_window_buffers_open(mpi_conduit_t *window)
+{
+    for (unsigned c = 0; c < MPI_CLASSES; c++) {
+        if (!open_sends(window, &window->small[c], MPI_WINDOW_SMALL_SLOTS, MPI_SMALL_BYTES) ||
+            !open_sends(window, &window->large[c], MPI_WINDOW_LARGE_SLOTS, MPI_MESSAGE_BYTES))
+            return AQ_ERR_RESOURCE;
+        aq_status_t status = receives_reserve(&window->in[c], MPI_WINDOW_RECEIVES_MOST);
+        if (status == AQ_OK)
+            status = receives_add(window, c, MPI_SPARES);
+        if (status != AQ_OK)
+            return status;
+    }
+    return AQ_OK;
+}
+
+aq_status_t mpi_window_buffers_add(mpi_conduit_t *window)
+{
+    aq_status_t status = AQ_OK;
+    for (unsigned c = 0; c < MPI_CLASSES && status == AQ_OK; c++)
+        if (window->in[c].all + window->limits.each <= window->in[c].room)
+            status = receives_add(window, c, window->limits.each);
+    return status;
 }
 
 void mpi_buffers_withdraw(mpi_conduit_t *mpi)
@@ -154,11 +195,11 @@ mpi_slot_t *mpi_slot_take(mpi_conduit_t *mpi, unsigned class, size_t bytes)
 }
 
 aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, size_t bytes,
-                          uint32_t rank)
+                          const mpi_link_t *link)
 {
     mpi_sends_t *sends = sends_for(mpi, class, bytes);
-    int error =
-        mpi->mpi->send(mpi->comm, slot->buffer, (int)bytes, rank, (int)class, &slot->request);
+    int error = mpi->mpi->send(link->comm, slot->buffer, (int)bytes, link->rank,
+                               link->tag + (int)class, &slot->request);
     if (error)
         return mpi_conduit_error(mpi, "MPI_Isend", error);
     slot->next = NULL;
@@ -208,8 +249,9 @@ int mpi_receive_next(mpi_conduit_t *mpi, unsigned what, mpi_slot_t **slot, size_
     mpi_receives_t *in = &mpi->in[class_of[which]];
     *slot = receive_oldest(in);
     *bytes = (size_t)length;
-    in->first = in->first + 1 < in->all ? in->first + 1 : 0;
+    in->first = in->first + 1 < in->room ? in->first + 1 : 0;
     in->posted--;
+    mpi->received++;
     return (int)class_of[which];
 }
 

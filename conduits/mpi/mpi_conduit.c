@@ -106,6 +106,11 @@ static aq_status_t agree_on_limits(mpi_conduit_t *mpi)
     return status;
 }
 
+static mpi_conduit_t *windows_of(const mpi_conduit_t *mpi)
+{
+    return atomic_load_explicit(&mpi->windows, memory_order_acquire);
+}
+
 // Called at all ranks before MPI_Finalize does anything, even if the client calls MPI_Finalize.
 static void mpi_is_ending(void)
 {
@@ -114,6 +119,8 @@ static void mpi_is_ending(void)
     atomic_store(&opened->lost, !opened->closed);
     mpi_rma_end(opened);
     mpi_buffers_withdraw(opened);
+    for (mpi_conduit_t *window = windows_of(opened); window; window = window->next_window)
+        mpi_buffers_withdraw(window);
 }
 
 static aq_status_t open_comm(mpi_conduit_t *mpi)
@@ -127,6 +134,8 @@ static aq_status_t open_comm(mpi_conduit_t *mpi)
     aq_status_t status = mpi_shared_open(mpi);
     if (status == AQ_OK && mpi->far)
         status = mpi_buffers_open(mpi);
+    if (status == AQ_OK)
+        status = mpi_windows_prepare(mpi);
     if (status != AQ_OK)
         return status;
     opened = mpi;
@@ -151,6 +160,8 @@ static aq_status_t mpi_open(const aq_conduit_env_t *env, aq_conduit_t **out)
         return AQ_ERR_RESOURCE;
     }
     memset(mpi, 0, sizeof *mpi);
+    mpi->main = mpi;
+    mpi->lock = &mpi->own_lock;
     mpi->links = links;
     mpi->mail.base = (aq_conduit_t){.ops = &aq_mpi_conduit,
                                     .env = env,
@@ -198,15 +209,28 @@ static aq_status_t mpi_connect(aq_conduit_t *conduit, const aq_peer_t *peer, voi
 // mailbox are.
 static void print_counters(const mpi_conduit_t *mpi)
 {
+    uint64_t messages = mpi->messages, accesses = mpi->accesses;
+    for (const mpi_conduit_t *window = windows_of(mpi); window; window = window->next_window) {
+        messages += window->messages;
+        accesses += window->accesses;
+    }
     fprintf(stderr,
             "mpi: rank %u in all: %lu messages and %lu puts and gets by MPI; took %lu lines of "
             "requests and %lu of replies out of its mailbox; %u peers are reached by MPI only\n",
-            mpi->mail.base.env->rank, (unsigned long)mpi->messages, (unsigned long)mpi->accesses,
+            mpi->mail.base.env->rank, (unsigned long)messages, (unsigned long)accesses,
             (unsigned long)mpi->mail.in[0].head, (unsigned long)mpi->mail.in[1].head, mpi->far);
 }
 
-// Sends make progress only if MPI is polled. The receives stay posted until MPI_Finalize, because
-// other ranks may still send.
+// Waits until MPI has sent what it was given, until a point of time. Sends make progress only if
+// MPI is polled.
+static void drain_sends(mpi_conduit_t *mpi, uint64_t limit)
+{
+    while (mpi_slots_busy(mpi) && aq_clock_ns() < limit)
+        mpi_slots_reclaim(mpi);
+}
+
+// The receives stay posted until MPI_Finalize, because other ranks may still send. The locks stay
+// taken: no other thread may enter any more.
 static void mpi_close(aq_conduit_t *conduit)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
@@ -217,22 +241,28 @@ static void mpi_close(aq_conduit_t *conduit)
         return;
     const uint64_t limit = aq_clock_ns() + DRAIN_NS;
     mpi_enter(mpi);
-    while (mpi_slots_busy(mpi) && aq_clock_ns() < limit)
-        mpi_slots_reclaim(mpi);
-    aq_mpilib_inside = false; // keep the lock: no other thread may enter any more
+    drain_sends(mpi, limit);
+    for (mpi_conduit_t *window = windows_of(mpi); window; window = window->next_window) {
+        if (mpi->parallel)
+            mpi_enter(window);
+        drain_sends(window, limit);
+    }
+    aq_mpilib_inside = false;
 }
 
-static size_t mpi_memory_bytes(aq_conduit_t *conduit)
+size_t mpi_memory_bytes(aq_conduit_t *conduit)
 {
     return mpi_of(conduit)->bytes;
 }
 
-static void mpi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
+void mpi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_enter(mpi);
     sum->frames_sent += mpi->messages + mpi->accesses;
     sum->packets_sent += mpi->messages + mpi->accesses;
+    sum->frames_received += mpi->received;
+    sum->packets_received += mpi->received;
     mpi_leave(mpi);
 }
 
@@ -254,6 +284,7 @@ static void mpi_dump_state(aq_conduit_t *conduit)
 const aq_conduit_ops_t aq_mpi_conduit = {
     .name = "mpi",
     .abi = AQ_CONDUIT_ABI,
+    .replies_keep_way = true,
     .usable = mpi_usable,
     .open = mpi_open,
     .describe = mpi_describe,
@@ -263,6 +294,7 @@ const aq_conduit_ops_t aq_mpi_conduit = {
     .share_segments = mpi_share_segments,
     .attach = mpi_rma_attach,
     .rma = mpi_rma,
+    .open_window = mpi_window_open,
     .poll = mpi_conduit_poll,
     .close = mpi_close,
     .arm = aq_mail_arm,

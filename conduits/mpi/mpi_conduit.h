@@ -17,6 +17,10 @@
 //   are posted than needed, and at most that many are with their handlers: so a receive is posted
 //   again after its handler, when no peer waits for it.
 // - MPI is called only with `lock` held and aq_mpilib_inside set. No handler runs under the lock.
+// - A window (mpi_window.c) is an mpi_conduit_t of its own, with its own receives, sends, credits
+//   and messages, on a communicator that was made for windows when the job started. It has its own
+//   lock if MPI lets several threads call at the same time, else that of endpoint 0. Its peers are
+//   all far: windows have no mailboxes.
 //
 //   send: credit -> send buffer -> MPI_Isend  ~~~>  oldest receive -> handler -> posted again
 //            ^                                                        |
@@ -51,6 +55,15 @@ enum {
     MPI_SPARES = 4,            // most handlers of a class that run at the same time
     MPI_PASSES = 8, // polls by a busy sender for each poll of MPI, if there are mailboxes
 
+    // Of a window, whose buffers are made when it gets links.
+    MPI_WINDOW_EACH = 8,           // most credits for each link
+    MPI_WINDOW_RECEIVES_MOST = 64, // most receives posted for each class, without the spares
+    MPI_WINDOW_SMALL_SLOTS = 16,
+    MPI_WINDOW_LARGE_SLOTS = 2,
+    MPI_WINDOW_PLACES = 64, // of the table of links
+    // Communicators of all windows, if several threads may call MPI at the same time; else one.
+    MPI_WINDOW_COMMS = 8,
+
     // Further categories: a Long whose payload its sender has written into place, and a message
     // that only returns credits.
     MPI_PLACED = AQ_AM_CONTROL,
@@ -62,8 +75,8 @@ typedef struct mpi_header {
     uint8_t handler;
     uint8_t nargs;
     uint8_t unused;
-    uint16_t credits; // returned credits, in addition to that of a reply
-    uint16_t unused_too;
+    uint16_t credits;  // returned credits, in addition to that of a reply
+    uint16_t endpoint; // of the sender
 } mpi_header_t;
 
 _Static_assert(sizeof(mpi_header_t) == 8, "the arguments of a message are aligned");
@@ -81,11 +94,12 @@ typedef struct mpi_sends {
 } mpi_sends_t;
 
 // The receives of a class. The slots between first and first + posted in the ring `order` are
-// posted, the oldest first; the others are with their handlers.
+// posted, the oldest first; the others of `all` are with their handlers.
 typedef struct mpi_receives {
     mpi_slot_t *slots;
     uint32_t *order; // indices of slots
     uint32_t first, posted, all;
+    uint32_t room; // the size of slots and order; `all` grows up to it
 } mpi_receives_t;
 
 // An outstanding put or get.
@@ -95,12 +109,16 @@ typedef struct mpi_access {
 } mpi_access_t;
 
 typedef struct mpi_link {
-    aq_mail_link_t mail; // first member; its doorbell is NULL if the peer is far
-    aq_credit_t credit;  // this and the members below: for far peers
+    aq_mail_link_t mail;    // first member; its doorbell is NULL if the peer is far
+    aq_credit_t credit;     // this and the members below: for far peers
+    aq_mpilib_comm_t *comm; // on which the peer receives, with the tags tag + class
+    int tag;
     uint32_t rank;
-    uint32_t taken;    // requests of the peer whose credit was not returned: at most its credits
+    uint16_t endpoint; // of the peer
     bool credits_owed; // in the list of links to which credits have to be returned
+    uint32_t taken;    // requests of the peer whose credit was not returned: at most its credits
     struct mpi_link *next_owed;
+    struct mpi_link *next; // of a window: at the same place of the table
 } mpi_link_t;
 
 // The processes that share windows with this one, including itself.
@@ -110,12 +128,17 @@ typedef struct mpi_shm_group {
     uint32_t size;
 } mpi_shm_group_t;
 
+// The receive side of an endpoint: of endpoint 0, or a window. The members from `closed` to `lost`
+// and from `shm_group` to `window` are used in that of endpoint 0 only.
 typedef struct mpi_conduit {
     // First member: a pointer to the mpi conduit is also a pointer to its mailboxes and its base.
     aq_mail_t mail;
     const aq_mpilib_table_t *mpi;
-    aq_mpilib_comm_t *comm;
-    aq_lock_t lock;
+    struct mpi_conduit *main; // that of endpoint 0
+    aq_mpilib_comm_t *comm;   // on which this endpoint receives, with the tags tag + class
+    int tag;
+    aq_lock_t *lock; // own_lock of this one, or of main
+    aq_lock_t own_lock;
     atomic_bool closed; // this conduit was closed
     atomic_bool ended;  // MPI was finalized, or is being finalized
     atomic_bool lost;   // and not by this library
@@ -127,10 +150,19 @@ typedef struct mpi_conduit {
     mpi_sends_t small[MPI_CLASSES], large[MPI_CLASSES];
     aq_credit_limits_t limits;
     aq_credit_pool_t pool;
-    mpi_link_t **links; // by rank; NULL: no link yet
+    mpi_link_t **links; // by rank, of a window by a hash; NULL: no link yet
     mpi_link_t *credits_owed;
     size_t bytes; // size of all buffers
     uint64_t messages, accesses;
+    uint64_t received; // messages
+
+    // Windows.
+    bool parallel; // several threads may call MPI at the same time
+    uint32_t window_comm_count;
+    aq_mpilib_comm_t *window_comms[MPI_WINDOW_COMMS];
+    _Atomic(struct mpi_conduit *) windows; // all of them, the newest first
+    struct mpi_conduit *next_window;
+    atomic_bool linked; // of a window: it has links, and its buffers are made
 
     mpi_shm_group_t shm_group;
     bool by_mail;                  // the group has mailboxes
@@ -165,24 +197,30 @@ static inline size_t mpi_payload_at(unsigned category, unsigned nargs)
 
 extern const aq_conduit_ops_t aq_mpi_conduit;
 
+struct gasnetx_counters; // core/aqueduct.h
+
+// As in aq_conduit_ops_t, for endpoint 0 and for windows.
+size_t mpi_memory_bytes(aq_conduit_t *conduit);
+void mpi_counters(aq_conduit_t *conduit, struct gasnetx_counters *sum);
+
 // ---- around every call of MPI ----
 
 static inline bool mpi_try_enter(mpi_conduit_t *mpi)
 {
-    if (!aq_lock_try(&mpi->lock))
+    if (!aq_lock_try(mpi->lock))
         return false;
     aq_mpilib_inside = true;
     return true;
 }
 static inline void mpi_enter(mpi_conduit_t *mpi)
 {
-    aq_lock_take(&mpi->lock);
+    aq_lock_take(mpi->lock);
     aq_mpilib_inside = true;
 }
 static inline void mpi_leave(mpi_conduit_t *mpi)
 {
     aq_mpilib_inside = false;
-    aq_lock_drop(&mpi->lock);
+    aq_lock_drop(mpi->lock);
 }
 
 // Logs MPI's text for an error of one of its calls. Returns AQ_ERR_RESOURCE.
@@ -198,6 +236,11 @@ void mpi_conduit_fail(mpi_conduit_t *mpi, const char *call, int error) __attribu
 
 // Creates and posts the receives, and creates the send buffers. Logs faults.
 aq_status_t mpi_buffers_open(mpi_conduit_t *mpi);
+// As mpi_buffers_open, for a window without links. Under the lock.
+aq_status_t mpi_window_buffers_open(mpi_conduit_t *window);
+// Posts receives of both classes for one more link of a window, as far as there may be more. Logs
+// faults. Under the lock.
+aq_status_t mpi_window_buffers_add(mpi_conduit_t *window);
 // Frees the receive requests before MPI_Finalize.
 void mpi_buffers_withdraw(mpi_conduit_t *mpi);
 
@@ -205,9 +248,9 @@ void mpi_buffers_withdraw(mpi_conduit_t *mpi);
 
 // A send buffer for a message of this length; NULL: none is free now.
 mpi_slot_t *mpi_slot_take(mpi_conduit_t *mpi, unsigned class, size_t bytes);
-// Sends a slot's message to a rank.
+// Sends a slot's message to the peer of a link.
 aq_status_t mpi_slot_send(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot, size_t bytes,
-                          uint32_t rank);
+                          const mpi_link_t *link);
 // Frees the send buffers that MPI has finished with.
 void mpi_slots_reclaim(mpi_conduit_t *mpi);
 // Whether MPI still uses any send buffer.
@@ -224,11 +267,27 @@ void mpi_receive_done(mpi_conduit_t *mpi, unsigned class, mpi_slot_t *slot);
 
 // The link of a rank, created on first use; NULL: no memory (logged). Under the lock.
 mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank);
+// A link to an endpoint of a rank, which is in no table yet, with the credits of this conduit;
+// NULL: no memory (logged).
+mpi_link_t *mpi_link_new(mpi_conduit_t *mpi, uint32_t rank, uint16_t endpoint);
 
 aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what);
+// Polls MPI, unless another thread does.
+unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what);
+// Ends the job if MPI was finalized by somebody else.
+void mpi_check_lost(mpi_conduit_t *mpi);
 // Messages of MPI do not wake a sleeping process: if some may arrive, sleeps are short.
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns);
+
+// ---- mpi_window.c ----
+
+// Makes the communicators of the windows. Collective. Logs faults.
+aq_status_t mpi_windows_prepare(mpi_conduit_t *main);
+// Open_window of aq_conduit_ops_t.
+aq_status_t mpi_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit_t **out);
+// The link of a window to an endpoint of a rank; NULL: there is none. Under the lock.
+mpi_link_t *mpi_window_find(const mpi_conduit_t *window, uint32_t rank, uint16_t endpoint);
 
 // ---- mpi_shared.c ----
 

@@ -4,26 +4,55 @@
 
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 #include "mpi_conduit.h"
 
 // ---- links ----
+
+mpi_link_t *mpi_link_new(mpi_conduit_t *mpi, uint32_t rank, uint16_t endpoint)
+{
+    mpi_link_t *link = aligned_alloc(_Alignof(mpi_link_t), sizeof *link);
+    if (!link) {
+        aq_log_error("out of memory for the connection to endpoint %u of rank %u (%zu bytes)",
+                     endpoint, rank, sizeof *link);
+        return NULL;
+    }
+    memset(link, 0, sizeof *link);
+    link->comm = mpi->comm;
+    link->rank = rank;
+    link->endpoint = endpoint;
+    aq_credit_start(&link->credit, &mpi->pool, mpi->limits.each, mpi->limits.each,
+                    mpi->limits.slack);
+    return link;
+}
 
 mpi_link_t *mpi_link_of(mpi_conduit_t *mpi, uint32_t rank)
 {
     mpi_link_t *link = mpi->links[rank];
     if (link)
         return link;
-    link = aligned_alloc(_Alignof(mpi_link_t), sizeof *link);
-    if (!link) {
-        aq_log_error("out of memory for the connection to rank %u (%zu bytes)", rank, sizeof *link);
+    link = mpi_link_new(mpi, rank, 0);
+    if (!link)
         return NULL;
-    }
-    memset(link, 0, sizeof *link);
-    link->rank = rank;
     mpi_shared_link(mpi, rank, link);
-    aq_credit_start(&link->credit, &mpi->pool, mpi->limits.each, mpi->limits.each,
-                    mpi->limits.slack);
     mpi->links[rank] = link;
+    return link;
+}
+
+// The link that a message came by; NULL: no memory (logged). Under the lock.
+static mpi_link_t *link_of_message(mpi_conduit_t *mpi, const mpi_slot_t *slot, size_t bytes,
+                                   uint32_t source)
+{
+    mpi_header_t header = {0};
+    memcpy(&header, slot->buffer, aq_min(bytes, sizeof header));
+    if (mpi == mpi->main && !header.endpoint)
+        return mpi_link_of(mpi, source);
+    mpi_link_t *link = mpi == mpi->main ? NULL : mpi_window_find(mpi, source, header.endpoint);
+    if (!link)
+        aq_fatal(
+            "a message of %zu bytes from endpoint %u of rank %u has come to endpoint %u, which "
+            "is not connected to it; start all ranks with the same version of the library",
+            bytes, header.endpoint, source, mpi->mail.base.endpoint);
     return link;
 }
 
@@ -51,13 +80,14 @@ static void fill_placed(char *buffer, const aq_am_t *am)
         memmove(am->dest_mapped, am->payload, am->nbytes);
 }
 
-static void message_fill(char *buffer, const aq_am_t *am, unsigned credits)
+static void message_fill(char *buffer, const aq_am_t *am, unsigned credits, uint16_t endpoint)
 {
     const bool placed = is_placed(am);
     const mpi_header_t header = {.category = placed ? MPI_PLACED : am->category,
                                  .handler = am->handler,
                                  .nargs = am->nargs,
-                                 .credits = (uint16_t)credits};
+                                 .credits = (uint16_t)credits,
+                                 .endpoint = endpoint};
     memcpy(buffer, &header, sizeof header);
     if (am->nargs)
         memcpy(buffer + sizeof header, am->args, am->nargs * sizeof *am->args);
@@ -81,8 +111,8 @@ static aq_status_t send_now(mpi_conduit_t *mpi, mpi_link_t *link, const aq_am_t 
         return AQ_AGAIN;
     const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
     link->taken -= credits + am->reply;
-    message_fill(slot->buffer, am, credits);
-    return mpi_slot_send(mpi, class, slot, bytes, link->rank);
+    message_fill(slot->buffer, am, credits, mpi->mail.base.endpoint);
+    return mpi_slot_send(mpi, class, slot, bytes, link);
 }
 
 aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
@@ -94,7 +124,7 @@ aq_status_t mpi_conduit_send(aq_conduit_t *conduit, void *pointer, const aq_am_t
     if (!am->reply && !aq_credit_take(&link->credit))
         return AQ_AGAIN;
     mpi_enter(mpi);
-    if (mpi->lost)
+    if (mpi->main->lost)
         mpi_conduit_fail(mpi, NULL, 0);
     aq_status_t status = send_now(mpi, link, am);
     mpi_leave(mpi);
@@ -112,10 +142,11 @@ static bool return_credits(mpi_conduit_t *mpi, mpi_link_t *link)
     if (!slot)
         return false;
     const unsigned credits = aq_credit_collect(&link->credit, UINT16_MAX);
-    const mpi_header_t header = {.category = MPI_HIDDEN, .credits = (uint16_t)credits};
+    const mpi_header_t header = {
+        .category = MPI_HIDDEN, .credits = (uint16_t)credits, .endpoint = mpi->mail.base.endpoint};
     link->taken -= credits;
     memcpy(slot->buffer, &header, sizeof header);
-    if (mpi_slot_send(mpi, MPI_REPLIES, slot, sizeof header, link->rank) != AQ_OK)
+    if (mpi_slot_send(mpi, MPI_REPLIES, slot, sizeof header, link) != AQ_OK)
         mpi_conduit_fail(mpi, "MPI_Isend", 0);
     return true;
 }
@@ -212,7 +243,7 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     int class = mpi_receive_next(mpi, what, &slot, &bytes, &source);
     if (class < 0)
         return false;
-    mpi_link_t *link = mpi_link_of(mpi, source);
+    mpi_link_t *link = link_of_message(mpi, slot, bytes, source);
     if (!link)
         mpi_conduit_fail(mpi, NULL, 0);
     link->taken += class == MPI_REQUESTS;
@@ -222,7 +253,7 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
     mpi_leave(mpi);
     bool due = message_deliver(mpi, link, slot, bytes, class == MPI_REPLIES);
     mpi_enter(mpi);
-    if (mpi->lost)
+    if (mpi->main->lost)
         mpi_conduit_fail(mpi, NULL, 0);
     mpi_receive_done(mpi, (unsigned)class, slot);
     if (due)
@@ -231,7 +262,7 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
 }
 
 // A busy sender does not flush after each put or get, so that one flush completes many.
-static unsigned poll_mpi(mpi_conduit_t *mpi, unsigned what)
+unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what)
 {
     unsigned done = 0;
     if (!mpi_try_enter(mpi))
@@ -257,15 +288,20 @@ static bool passes_mpi(mpi_conduit_t *mpi, unsigned what)
            atomic_fetch_add_explicit(&mpi->passes, 1, memory_order_relaxed) % MPI_PASSES;
 }
 
-unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
+void mpi_check_lost(mpi_conduit_t *mpi)
 {
-    mpi_conduit_t *mpi = mpi_of(conduit);
-    if (__builtin_expect(atomic_load_explicit(&mpi->lost, memory_order_relaxed), 0)) {
+    if (__builtin_expect(atomic_load_explicit(&mpi->main->lost, memory_order_relaxed), 0)) {
         mpi_enter(mpi);
         mpi_conduit_fail(mpi, NULL, 0);
     }
+}
+
+unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
+{
+    mpi_conduit_t *mpi = mpi_of(conduit);
+    mpi_check_lost(mpi);
     const unsigned done = mpi->by_mail ? aq_mail_poll(conduit, what) : 0;
-    return passes_mpi(mpi, what) ? done : done + poll_mpi(mpi, what);
+    return passes_mpi(mpi, what) ? done : done + mpi_poll_messages(mpi, what);
 }
 
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)

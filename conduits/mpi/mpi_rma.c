@@ -155,10 +155,10 @@ static aq_status_t access_begin(mpi_conduit_t *mpi, const mpi_link_t *link, cons
                                 size_t nbytes, size_t *at, size_t *begun)
 {
     *begun = 0;
-    if (!mpi->window || !find_place(link, remote, nbytes, at))
+    if (!mpi->main->window || !find_place(link, remote, nbytes, at))
         return AQ_ERR_ABSENT;
     mpi_enter(mpi);
-    if (mpi->lost)
+    if (mpi->main->lost)
         mpi_conduit_fail(mpi, NULL, 0);
     if (mpi->begun_count == MPI_ACCESSES) {
         mpi_leave(mpi);
@@ -178,9 +178,9 @@ static void call_check(mpi_conduit_t *mpi, const char *call, int error)
 static void put_begin(mpi_conduit_t *mpi, uint32_t rank, const aq_rma_t *put, size_t nbytes,
                       size_t at)
 {
-    call_check(mpi, "MPI_Put", mpi->mpi->put(mpi->window, put->local, (int)nbytes, rank, at));
+    call_check(mpi, "MPI_Put", mpi->mpi->put(mpi->main->window, put->local, (int)nbytes, rank, at));
     if (!(put->flags & AQ_RMA_STABLE))
-        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->window, rank));
+        call_check(mpi, "MPI_Win_flush_local", mpi->mpi->flush_local(mpi->main->window, rank));
 }
 
 aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, const aq_rma_t *rma, atomic_uint *pending,
@@ -196,7 +196,7 @@ aq_status_t mpi_rma(aq_conduit_t *conduit, void *pointer, const aq_rma_t *rma, a
         put_begin(mpi, link->rank, rma, *begun, at);
     else
         call_check(mpi, "MPI_Get",
-                   mpi->mpi->get(mpi->window, rma->local, (int)*begun, link->rank, at));
+                   mpi->mpi->get(mpi->main->window, rma->local, (int)*begun, link->rank, at));
     access_record(mpi, link->rank, pending);
     mpi_leave(mpi);
     return AQ_OK;
@@ -209,7 +209,8 @@ unsigned mpi_rma_complete(mpi_conduit_t *mpi)
     const unsigned count = mpi->begun_count;
     for (unsigned i = 0; i < count; i++)
         if (i == 0 || mpi->begun[i].rank != mpi->begun[i - 1].rank)
-            call_check(mpi, "MPI_Win_flush", mpi->mpi->flush(mpi->window, mpi->begun[i].rank));
+            call_check(mpi, "MPI_Win_flush",
+                       mpi->mpi->flush(mpi->main->window, mpi->begun[i].rank));
     mpi->begun_count = 0;
     for (unsigned i = 0; i < count; i++)
         atomic_fetch_sub_explicit(mpi->begun[i].pending, 1, memory_order_release);

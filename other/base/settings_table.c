@@ -26,8 +26,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
     [AQ_SET_MPI_THREAD] = {"GASNET_MPI_THREAD", AQ_TYPE_CHOICE, "auto", 0, 0,
                            "auto SINGLE FUNNELED SERIALIZED MULTIPLE",
                            "Thread support that the library requests when it initializes MPI. "
-                           "auto: SINGLE for conduit mpi in thread mode seq, which is faster, "
-                           "otherwise SERIALIZED. A program of mode seq needs FUNNELED if it "
+                           "auto: SINGLE for conduit mpi in thread mode seq, which is faster; "
+                           "otherwise MULTIPLE with Open MPI, so that threads with endpoints of "
+                           "their own run in parallel, and SERIALIZED with MPICH. A program of "
+                           "mode seq needs FUNNELED if it "
                            "starts threads of its own, and MULTIPLE if these threads call MPI."},
     [AQ_SET_MPI_FINALIZE] = {"GASNET_MPI_FINALIZE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
                              "Whether gasnet_exit finalizes MPI in a job that mpirun started. If "

@@ -66,6 +66,14 @@ static void mpi_explain(int error, char *text, size_t room)
 static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                              MPI_THREAD_MULTIPLE};
 
+// MPICH with one lock for the whole library, as distributions build it, gains nothing by several
+// threads (docs/decisions/windows-mpi.md).
+#ifdef MPICH_VERSION
+#define LEVEL_FOR_THREADS AQ_MPILIB_SERIALIZED
+#else
+#define LEVEL_FOR_THREADS AQ_MPILIB_MULTIPLE
+#endif
+
 static int mpi_start(aq_mpilib_level_t wanted)
 {
     int got;
@@ -372,6 +380,7 @@ extern const aq_mpilib_table_t aq_mpi_module;
 __attribute__((visibility("default"))) const aq_mpilib_table_t aq_mpi_module = {
     .abi = AQ_MPILIB_ABI,
     .name = AQ_MPILIB_NAME,
+    .level_for_threads = LEVEL_FOR_THREADS,
     .version = mpi_version,
     .started = mpi_started,
     .finished = mpi_finished,

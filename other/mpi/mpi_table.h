@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_MPILIB_ABI 3
+#define AQ_MPILIB_ABI 4
 
 // The levels of MPI's thread support, in MPI's order.
 typedef enum aq_mpilib_level {
@@ -40,6 +40,9 @@ typedef struct aq_mpilib_request {
 typedef struct aq_mpilib_table {
     uint32_t abi;
     const char *name; // as in the file name of the module
+    // The level to ask for if several threads will call: AQ_MPILIB_MULTIPLE if this library lets
+    // them run at the same time and one thread alone pays almost nothing for it.
+    aq_mpilib_level_t level_for_threads;
 
     // The library. All of these may be called before start.
     void (*version)(char *text, size_t room); // first line of its version text

@@ -166,6 +166,8 @@ static void run_messages(bool replies)
     *mpi = (mpi_conduit_t){.mail = {.base = {&aq_mpi_conduit, &env, 0, 0, 0, 0}},
                            .far = PEERS,
                            .mpi = &table,
+                           .main = mpi,
+                           .lock = &mpi->own_lock,
                            .links = links,
                            .limits = {EACH, TOTAL, EACH - 1}};
     aq_credit_pool_start(&mpi->pool, TOTAL);
