@@ -17,6 +17,7 @@
 #include "job_start.h"
 #include "layers.h"
 #include "long_push.h"
+#include "loopback.h"
 #include "null_handle.h"
 #include "progress.h"
 #include "report.h"
@@ -149,6 +150,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     make_objects(name, flags);
     aq_exit_broadcast_start();
     aq_long_push_start();
+    aq_loopback_start();
     aq_window_connect_start();
     aq_segment_revoke_start();
     aq_layers_start(aq_layer_table);

@@ -113,18 +113,33 @@ static uintptr_t connect_peer(uint32_t rank)
     return 0;
 }
 
-uintptr_t aq_job_bind(uint32_t rank)
+// Binds a rank unless another thread has bound it, and writes its link to *at.
+static uintptr_t bind_once(uint32_t rank, atomic_uintptr_t *at)
 {
-    AQ_CHECK(rank < aq_job.size, "rank %u is not in this job of %u ranks", rank, aq_job.size);
     aq_lock_take(&bind_lock);
-    uintptr_t link = atomic_load_explicit(&aq_job.link[rank], memory_order_relaxed);
+    uintptr_t link = atomic_load_explicit(at, memory_order_relaxed);
     if (!link) {
         link = connect_peer(rank);
-        atomic_store_explicit(&aq_job.link[rank], link, memory_order_release);
+        atomic_store_explicit(at, link, memory_order_release);
     }
     aq_lock_drop(&bind_lock);
     if (link)
         return link;
     aq_job_exit_if_ended(); // then the peer has left, which is no fault
     aq_fatal("no conduit reaches rank %u of %u", rank, aq_job.size);
+}
+
+uintptr_t aq_job_own_link(void)
+{
+    const uintptr_t link = atomic_load_explicit(&aq_job.own_link, memory_order_acquire);
+    return link ? link : bind_once(aq_job.rank, &aq_job.own_link);
+}
+
+uintptr_t aq_job_bind(uint32_t rank)
+{
+    AQ_CHECK(rank < aq_job.size, "rank %u is not in this job of %u ranks", rank, aq_job.size);
+    if (rank != aq_job.rank || !aq_job.conduits[AQ_LOOPBACK])
+        return bind_once(rank, &aq_job.link[rank]);
+    atomic_store_explicit(&aq_job.link[rank], AQ_LOOPBACK, memory_order_release);
+    return AQ_LOOPBACK;
 }

@@ -3,7 +3,7 @@
 // The table has 32 bytes for each rank (asserted in job.c): link and segment. A rank that this
 // process never communicated with costs nothing else.
 //
-//     rank r:   link[r]          0: not bound; else the link, bit 0: index of the conduit
+//     rank r:   link[r]          0: not bound; else the link, bits 0 and 1: index of the conduit
 //               shift[r]         from addresses of r to addresses here; odd: not mapped
 //               segment_addr[r], segment_size[r]    as r sees them; size 0: no segment
 #ifndef AQ_JOB_H
@@ -43,8 +43,8 @@ typedef struct aq_job {
     bool returns_errors; // GASNET_ERRORS=return; see access.h
     aq_group_t host, nbrhd;
 
-    aq_conduit_t *conduits[AQ_MAX_CONDUITS];
-    unsigned conduit_count;
+    aq_conduit_t *conduits[AQ_MAX_CONDUITS + 1]; // the last one is AQ_LOOPBACK
+    unsigned conduit_count;                      // without the loopback
     // Number of the first conduits that need no poll, because only this process could send to
     // itself through them and has not done so yet.
     _Atomic unsigned unused_conduits;
@@ -52,6 +52,7 @@ typedef struct aq_job {
         *descriptions[AQ_MAX_CONDUITS]; // of all ranks, description_bytes each; NULL: none needed
 
     atomic_uintptr_t *link;
+    atomic_uintptr_t own_link; // of this rank by the conduit that reaches it; 0: not bound yet
     intptr_t *shift;
     uintptr_t *segment_addr;
     uintptr_t *segment_size;
@@ -103,6 +104,13 @@ static inline void aq_job_need(const char *call)
 // Computes the payload limits; called at init and after the limits of a conduit may have changed.
 void aq_job_find_limits(void);
 
+// The conduit of a link is in its lowest bits.
+enum { AQ_LINK_INDEX = 3, AQ_LOOPBACK = AQ_MAX_CONDUITS };
+_Static_assert(AQ_LOOPBACK <= AQ_LINK_INDEX, "the index of a conduit fits into a link");
+
+// The link of this rank to itself by a conduit; bound on first use, as by aq_job_bind.
+uintptr_t aq_job_own_link(void);
+
 // Binds a rank to a conduit on first use and returns the link; may block. If no conduit reaches the
 // rank, ends this process: with a fault, or because the job has ended. Any thread.
 uintptr_t aq_job_bind(uint32_t rank);
@@ -113,13 +121,24 @@ static inline uintptr_t aq_job_link(uint32_t rank)
     uintptr_t link = atomic_load_explicit(&aq_job.link[rank], memory_order_acquire);
     return __builtin_expect(link != 0, 1) ? link : aq_job_bind(rank);
 }
+static inline unsigned aq_link_index(uintptr_t link)
+{
+    return link & AQ_LINK_INDEX;
+}
 static inline aq_conduit_t *aq_link_conduit(uintptr_t link)
 {
-    return aq_job.conduits[link & 1];
+    return aq_job.conduits[aq_link_index(link)];
 }
 static inline void *aq_link_pointer(uintptr_t link)
 {
-    return (void *)(link & ~(uintptr_t)1);
+    return (void *)(link & ~(uintptr_t)AQ_LINK_INDEX);
+}
+
+// As aq_job_link, for atomics and windows: this rank reaches itself by a conduit, as its peers do,
+// and not by the loopback (loopback.h).
+static inline uintptr_t aq_job_conduit_link(uint32_t rank)
+{
+    return rank == aq_job.rank ? aq_job_own_link() : aq_job_link(rank);
 }
 
 #endif

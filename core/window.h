@@ -26,7 +26,7 @@
 
 // The way from a window to a window of a job rank.
 typedef struct aq_window_link {
-    atomic_uintptr_t ready;     // 0: no messages yet; else the link, bit 0: index of the conduit
+    atomic_uintptr_t ready;     // 0: no messages yet; else the link, with the index of the conduit
     atomic_uintptr_t connected; // as ready, from the moment at which this process is connected
     atomic_uintptr_t replies;   // as connected, for replies to requests that came without a path
     atomic_uint asked;          // the peer was asked to connect
@@ -70,7 +70,8 @@ static inline aq_window_link_t *aq_window_find_link(aq_route_t route, uint32_t j
 
 static inline aq_conduit_t *aq_window_conduit(gex_EP_Index_t endpoint, uintptr_t link)
 {
-    return atomic_load_explicit(&aq_windows[endpoint], memory_order_relaxed)->conduits[link & 1];
+    return atomic_load_explicit(&aq_windows[endpoint], memory_order_relaxed)
+        ->conduits[aq_link_index(link)];
 }
 
 // Whether this process has windows.

@@ -44,7 +44,7 @@ void aq_window_ask(aq_route_t route, uint32_t jobrank)
 {
     aq_window_t *window = aq_window_use(route.from);
     aq_window_link_t *link = window ? aq_window_link(window, route.to, jobrank) : NULL;
-    const uint8_t index = (uint8_t)(aq_job_link(jobrank) & 1);
+    const uint8_t index = (uint8_t)aq_link_index(aq_job_conduit_link(jobrank));
     if (!link || !window->conduits[index] ||
         atomic_exchange_explicit(&link->asked, 1, memory_order_relaxed))
         return;
@@ -82,7 +82,7 @@ static void check_hello(const hello_t *hello, uint32_t source, size_t nbytes, bo
 {
     const bool fits = nbytes == sizeof *hello && hello->from && hello->from < GASNET_MAXEPS &&
                       hello->to && hello->to < GASNET_MAXEPS &&
-                      hello->conduit == (aq_job_link(source) & 1) &&
+                      hello->conduit == aq_link_index(aq_job_conduit_link(source)) &&
                       hello->verdict <= VERDICT_NEVER && answer == (hello->verdict != VERDICT_NONE);
     if (!fits)
         aq_fatal("a message of rank %u about the window of endpoint %u is none: %zu bytes, "

@@ -65,7 +65,7 @@ static aq_status_t atomic_attempt(void *context)
 aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_OP_t ops,
                               gex_Event_t part)
 {
-    const uintptr_t link = aq_job_link(jobrank);
+    const uintptr_t link = aq_job_conduit_link(jobrank);
     atomic_attempt_t attempt = {
         .conduit = aq_link_conduit(link), .link = aq_link_pointer(link), .pending = &part->pending};
     if (!attempt.conduit->ops->atomic || !aq_ratomic_translate(atomic, ops, &attempt.atomic))
