@@ -131,6 +131,25 @@ static void test_rings(void **state)
     assert_true(in_rings > 1000);
 }
 
+// A request and its reply through rings are two writes: no receive buffer is used up.
+static void test_rings_need_no_buffers(void **state)
+{
+    (void)state;
+    load_settings("GASNET_AMRDMA_CYCLE", "1");
+    fake_fabric_start_windows(2, 1);
+    for (unsigned i = 0; i < 4; i++)
+        fake_fabric_round(0, 1, true);
+    fake_fabric_clear_counts();
+    const unsigned long before = fake_nodes[0].ibv->receiver.arrived;
+    for (unsigned i = 0; i < 10; i++)
+        fake_fabric_round(0, 1, true);
+    assert_int_equal(counts_of(1)->requests, 10);
+    assert_int_equal(counts_of(0)->replies, 10);
+    assert_int_equal(counts_of(0)->writes + counts_of(1)->writes, 20);
+    assert_int_equal(counts_of(0)->sends + counts_of(1)->sends, 0);
+    assert_int_equal(fake_nodes[0].ibv->receiver.arrived, before);
+}
+
 static void test_no_rings(void **state)
 {
     (void)state;
@@ -271,6 +290,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_all_pairs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_credits_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rings_need_no_buffers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sleeper_has_no_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_grants, set_up, tear_down),
