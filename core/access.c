@@ -109,8 +109,11 @@ static int reason_of(const aq_access_t *access, size_t alignment)
         return access->reason;
     if (alignment)
         return GASNETX_ERROR_MISALIGNED;
-    return aq_segment_bounds(access->rank, access->ep, &start, &size) ? GASNETX_ERROR_OUTSIDE
-                                                                      : GASNETX_ERROR_NO_SEGMENT;
+    if (!aq_segment_bounds(access->rank, access->ep, &start, &size))
+        return GASNETX_ERROR_NO_SEGMENT;
+    const uintptr_t offset = (uintptr_t)access->addr - start;
+    return offset < size && access->nbytes <= size - offset ? GASNETX_ERROR_UNMAPPED
+                                                            : GASNETX_ERROR_OUTSIDE;
 }
 
 static void access_fail(const aq_access_t *access, int reason, gex_Event_t part)

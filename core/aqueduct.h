@@ -163,15 +163,15 @@ static inline uint64_t gasnetx_counter(const volatile uint64_t *field)
 // not have does not end the job. Nothing is written, neither at the target nor, by a get or a
 // fetching atomic, here. The operation completes, and the call that synchronizes it
 // (gex_Event_Wait, gex_NBI_Test ..., or the blocking call itself) hands its error to the calling
-// thread. Operations on segments of gex_Segment_Create, and all with GASNET_SEGMENT_EVERYTHING,
-// first ask the target, and block for this round trip.
+// thread. Operations on segments of gex_Segment_Create and on reserved ones, and all with
+// GASNET_SEGMENT_EVERYTHING, first ask the target, and block for this round trip.
 #define GASNETX_ERRORS 1
 
 // Why an operation failed.
 #define GASNETX_ERROR_OUTSIDE 1    // not all bytes are inside the target's segment
 #define GASNETX_ERROR_NO_SEGMENT 2 // the target has no segment, or has not published it
 #define GASNETX_ERROR_MISALIGNED 3 // the address of an atomic is not aligned to its size
-#define GASNETX_ERROR_UNMAPPED 4   // GASNET_SEGMENT_EVERYTHING: the target has no memory there
+#define GASNETX_ERROR_UNMAPPED 4   // no memory there: not allocated, or GASNET_SEGMENT_EVERYTHING
 #define GASNETX_ERROR_IDENTITY 5   // the two endpoints have different identities
 
 // A failed operation. Of a non-contiguous one, addr and nbytes are one of the wrong pieces.
@@ -284,23 +284,26 @@ AQ_API int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, co
 // As gex_Segment_Attach, in its place: attaches a segment of size bytes (a multiple of
 // GASNET_PAGESIZE, not 0, the same at all ranks) at the same address at all ranks, of which nothing
 // is allocated yet. The segment takes address space, but no memory, so size may be far above
-// gasnet_getMaxLocalSegmentSize(). Neighbours do not map it: they access it by messages, and a Long
-// is limited as to a rank of another host. gasnet_client_attach_hook is not called. flags is 0.
-// Collective over the primordial team; blocks. Returns the same at all ranks: GASNET_OK;
-// GASNET_ERR_BAD_ARG for a size that is none or differs; GASNET_ERR_RESOURCE if no range is free at
-// all ranks, or if there is a segment already. After an error nothing is reserved anywhere, and the
-// ranks may try again or attach another segment.
+// gasnet_getMaxLocalSegmentSize(). Neighbours map it, each at other addresses
+// (gex_EP_QueryBoundSegmentNB), as far as their address space has room, which is 127 TiB for all of
+// them, and where userfaultfd is allowed; otherwise they access it by messages, and one rank says
+// why. A Long is limited as to a rank of another host. gasnet_client_attach_hook is not called.
+// flags is 0. Collective over the primordial team; blocks. Returns the same at all ranks:
+// GASNET_OK; GASNET_ERR_BAD_ARG for a size that is none or differs; GASNET_ERR_RESOURCE if no range
+// is free at all ranks, or if there is a segment already. After an error nothing is reserved
+// anywhere, and the ranks may try again or attach another segment.
 AQ_API int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size,
                                           gex_Flags_t flags);
 
 // Allocates whole pages of a reserved segment at this rank: size bytes at addr, both multiples of
 // GASNET_PAGESIZE. Afterwards this process loads and stores there, and peers may access the memory,
-// which is filled with zeros and takes physical memory where it is touched. Free gives memory back,
-// also a part of what one call has allocated; peers must have completed their operations on it.
-// Local; any thread; may block for a moment; not in handlers. Both return GASNET_OK;
-// GASNET_ERR_BAD_ARG, without any effect, for bytes that are no whole pages, or not inside of the
-// segment, or of which some are allocated already (Allocate) or are not (Free); or
-// GASNET_ERR_RESOURCE, without any effect, if the kernel has no more mappings.
+// which is filled with zeros. It takes physical memory at once if neighbours may map it, else where
+// it is touched. Free releases memory to the system, also a part of what one call has allocated;
+// peers must have completed their operations on it, and later ones are refused. Local; any thread;
+// may block for a moment; not in handlers. Both return GASNET_OK; GASNET_ERR_BAD_ARG, without any
+// effect, for bytes that are no whole pages, or not inside of the segment, or of which some are
+// allocated already (Allocate) or are not (Free); or GASNET_ERR_RESOURCE, without any effect, if
+// the kernel has no more mappings or memory.
 AQ_API int gasnetx_Segment_Allocate(gex_Segment_t segment, void *addr, uintptr_t size);
 AQ_API int gasnetx_Segment_Free(gex_Segment_t segment, void *addr, uintptr_t size);
 

@@ -25,10 +25,11 @@ static bool is_near_null(uintptr_t addr, uintptr_t bytes)
     return addr + bytes < 2 * bytes;
 }
 
-// Whether an address is in a part of the reserved segment that this rank has not allocated.
+// Whether an address, which is in the segment of a rank, is in a part of its reserved segment that
+// it has not allocated. Only such parts of another rank's fault here.
 static bool is_missing(uint32_t rank, uintptr_t addr)
 {
-    return rank == aq_job.rank && !aq_reserved_allows((void *)addr, 1);
+    return aq_reserved.size && (rank != aq_job.rank || !aq_reserved_allows((void *)addr, 1));
 }
 
 // The distance of an address from the memory of a rank's segment, outside of it.

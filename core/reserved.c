@@ -10,6 +10,7 @@
 #include "aqueduct.h"
 #include "endpoint.h"
 #include "job.h"
+#include "reserved_map.h"
 #include "segment.h"
 #include "team.h"
 
@@ -177,6 +178,10 @@ int gasnetx_Segment_AttachReserved(gex_Segment_t *segment_p, gex_TM_t tm, uintpt
     aq_job_exit_if_ended();
     if (result != GASNET_OK)
         return result;
+    if (aq_reserved_map_share((void *)aq_reserved.addr, size) != AQ_OK) {
+        aq_job_exit_if_ended();
+        return GASNET_ERR_RESOURCE;
+    }
     return aq_segment_attach_reserved(segment_p, ep, (void *)aq_reserved.addr, size);
 }
 
@@ -228,6 +233,30 @@ static int refuse_mapping(const change_t *change, int error)
     return refuse(GASNET_ERR_RESOURCE, sentence);
 }
 
+static size_t offset_of(const change_t *change)
+{
+    return change->addr - aq_reserved.addr;
+}
+
+// Return 0 or errno. Without a file, a new mapping in place of the old one gives back the memory,
+// and never leaves a moment in which another thread could map something there.
+static int pages_open(const change_t *change)
+{
+    void *addr = (void *)change->addr;
+    if (aq_reserved_file >= 0)
+        return aq_reserved_map_allocate(addr, change->size, offset_of(change));
+    return mprotect(addr, change->size, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
+}
+
+static int pages_close(const change_t *change)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    void *addr = (void *)change->addr;
+    if (aq_reserved_file >= 0)
+        return aq_reserved_map_free(addr, change->size, offset_of(change));
+    return mmap(addr, change->size, PROT_NONE, flags, -1, 0) != MAP_FAILED ? 0 : errno;
+}
+
 // With the lock held.
 static int allocate(const change_t *change)
 {
@@ -235,14 +264,14 @@ static int allocate(const change_t *change)
     const uint64_t taken = run_find(run, true);
     if (taken != run.end)
         return refuse_page(change, taken, "already allocated");
-    if (mprotect((void *)change->addr, change->size, PROT_READ | PROT_WRITE) != 0)
-        return refuse_mapping(change, errno);
+    const int error = pages_open(change);
+    if (error)
+        return refuse_mapping(change, error);
     run_mark(run, true);
     return GASNET_OK;
 }
 
-// With the lock held. A new mapping in place of the old one gives back the memory, and never leaves
-// a moment in which another thread could map something there.
+// With the lock held.
 static int give_back(const change_t *change)
 {
     const run_t run = run_of(change->addr, change->size);
@@ -250,10 +279,9 @@ static int give_back(const change_t *change)
     if (missing != run.end)
         return refuse_page(change, missing, "not allocated");
     run_mark(run, false);
-    if (mmap((void *)change->addr, change->size, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
+    const int error = pages_close(change);
+    if (!error)
         return GASNET_OK;
-    const int error = errno;
     run_mark(run, true);
     return refuse_mapping(change, error);
 }

@@ -19,8 +19,8 @@ void aq_segment_everything(void);
 #define AQ_ADDRESS_SPACE (1ul << 47) // of a process on x86-64; other systems have no more
 
 // Makes size bytes at addr, which are reserved at all ranks, the segment of ep, the primordial
-// endpoint. Other ranks do not map it. Collective, once, instead of gex_Segment_Attach; blocks.
-// Returns GASNET_OK or GASNET_ERR_RESOURCE.
+// endpoint. Neighbours have mapped it already. Collective, once, instead of gex_Segment_Attach;
+// blocks. Returns GASNET_OK or GASNET_ERR_RESOURCE.
 int aq_segment_attach_reserved(gex_Segment_t *segment_p, gex_EP_t ep, void *addr, uintptr_t size);
 
 // For a client that needs segments at the same address at all ranks: gex_Segment_Attach fails at

@@ -23,7 +23,9 @@ static int reason_here(gex_EP_Index_t ep, const void *addr, size_t nbytes, bool 
     const uintptr_t offset = (uintptr_t)addr - start;
     if (offset > size || nbytes > size - offset)
         return GASNETX_ERROR_OUTSIDE;
-    return aq_mapped(addr, nbytes, writes) ? 0 : GASNETX_ERROR_UNMAPPED;
+    return aq_reserved_allows(addr, nbytes) && aq_mapped(addr, nbytes, writes)
+               ? 0
+               : GASNETX_ERROR_UNMAPPED;
 }
 
 static void on_probe(gex_Token_t token, int32_t ep, int32_t writes, int32_t addr_high,

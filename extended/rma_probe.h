@@ -1,6 +1,7 @@
 // Asks a target whether it has the memory of an operation, in jobs with GASNET_ERRORS=return, if
-// the initiator cannot know: all memory is the segment (GASNET_SEGMENT_EVERYTHING), or the segment
-// is one of gex_Segment_Create, which the target may have destroyed.
+// the initiator cannot know: all memory is the segment (GASNET_SEGMENT_EVERYTHING), the segment is
+// one of gex_Segment_Create, which the target may have destroyed, or it is a reserved one, of which
+// the target has allocated parts.
 #ifndef AQ_RMA_PROBE_H
 #define AQ_RMA_PROBE_H
 
@@ -11,7 +12,8 @@
 // Whether an operation that fits into the known segment still has to be probed.
 static inline bool aq_probe_needed(gex_EP_Index_t ep)
 {
-    return __builtin_expect(aq_job.returns_errors, 0) && (ep || aq_segment_may_vanish());
+    return __builtin_expect(aq_job.returns_errors, 0) &&
+           (ep || aq_reserved.size || aq_segment_may_vanish());
 }
 
 // Whether the target has the memory; if not, sets access->reason. Blocks for a round trip, and

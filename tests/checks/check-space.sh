@@ -1,6 +1,6 @@
 #!/bin/bash
 # Reserved and aligned segments (conform_space), by what they print.
-#   check-space.sh refused|stray|unaligned RANKS COMMAND ...    the command starts a program
+#   check-space.sh refused|stray|released|narrow|unaligned RANKS COMMAND ...    the command starts a program
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 what=$1 ranks=$2
@@ -42,9 +42,17 @@ refused)
     said 1 "Allocate: rank $last has already allocated the page at 0x[0-9a-f]*, one of 8192 bytes"
     said 1 "Free: rank $last has not allocated the page at 0x[0-9a-f]*, one of 69632 bytes"
     ;;
-stray)
-    [ "$code" != 0 ] && ! grep -q "went on" output || fail "The put to memory that is not allocated went on."
-    said 1 "rank 0.*1 bytes .*in.* a segment"
+stray | released)
+    [ "$code" != 0 ] && ! grep -q "went on" output || fail "The access to memory that is not allocated went on."
+    if [ "$1" = gasnetrun_smp ]; then
+        said 1 "fatal: a (put or atomic|get), .* of rank $((ranks - 1)), where it has not allocated its reserved segment"
+    else
+        said 1 "rank 0.*1 bytes .*in.* a segment"
+    fi
+    ;;
+narrow)
+    [ "$code" = 0 ] || fail "The program ended with exit code $code."
+    said 1 "AttachReserved: rank 2 accesses the segments of 1 of its 2 neighbours by messages"
     ;;
 unaligned)
     [ "$code" = 0 ] || fail "The program ended with exit code $code."

@@ -3,6 +3,10 @@
  *   reserved        1 TiB at every rank, with blocks of 64 KiB that one or every rank has allocated
  *   refused         reservations and allocations that cannot be, then one that can
  *   stray           rank 0 puts to a page that the last rank has not allocated: ends the job
+ *   released        as stray, to a page that the last rank has given back
+ *   returned        the same, and more, with GASNET_ERRORS=return: errors, and the job goes on
+ *   threads         threads allocate, use and give back parts of the segment at the same time
+ *   narrow          not all neighbours find room for the segments of the others
  *   aligned         the segments of gex_Segment_Attach, of different sizes, begin at one address
  *   unaligned       as aligned, but no address is free at all ranks: they begin at several
  * If something is wrong, the program prints a message and exits with 1.
@@ -18,12 +22,17 @@
 
 #include "conform_modes.h"
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define TIB ((uintptr_t)1 << 40)
 #define BLOCK ((uintptr_t)64 << 10)
@@ -121,6 +130,21 @@ static size_t resident(const char *start, size_t size)
 
 /* ---- the reserved segment ---- */
 
+/* Whether the library maps the segment of a rank: a neighbour's, where there is userfaultfd. */
+static int can_map(gex_Rank_t rank)
+{
+    gex_RankInfo_t *near;
+    gex_Rank_t count, i = 0;
+    const int watch = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1);
+    if (watch < 0)
+        return 0;
+    close(watch);
+    gex_System_QueryNbrhdInfo(&near, &count, NULL);
+    while (i < count && near[i].gex_jobrank != rank)
+        i++;
+    return i < count;
+}
+
 static int attach_reserved(uintptr_t size)
 {
     return gasnetx_Segment_AttachReserved(&segment, team, size, 0);
@@ -138,7 +162,8 @@ static void attach_space(void)
         uintptr_t size;
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, r, &there, &local, &size, 0));
         CHECK(there == base && size == TIB, "the segment is elsewhere at rank", r);
-        CHECK(r == me ? local == base : !local, "another address is mapped for rank", r);
+        CHECK(r == me ? local == base : can_map(r) == (local != NULL),
+              "another address is mapped for rank", r);
     }
     CHECK(resident(base, TIB) == 0, "an empty space takes bytes:", resident(base, TIB));
 }
@@ -379,6 +404,167 @@ static int do_stray(char **arg)
     return 0;
 }
 
+static int do_released(char **arg)
+{
+    char byte = 1, back = 0;
+    (void)arg;
+    attach_space();
+    allocate(base, BLOCK);
+    wait_barrier();
+    if (me == 0) {
+        gex_RMA_PutBlocking(team, ranks - 1, base + BLOCK / 2, &byte, 1, 0);
+        gex_RMA_GetBlocking(team, &back, ranks - 1, base + BLOCK / 2, 1, 0);
+        CHECK(back == byte, "a get brought", (unsigned long)back);
+    }
+    wait_barrier();
+    give_back(base + BLOCK / 2, BLOCK / 2);
+    wait_barrier();
+    if (me == 0)
+        gex_RMA_GetBlocking(team, &back, ranks - 1, base + BLOCK / 2, 1, 0);
+    wait_barrier();
+    printf("went on\n");
+    return 0;
+}
+
+/* An error of an operation on pages of a rank that are not there. */
+static void expect_error(gex_Rank_t rank, const void *addr)
+{
+    gasnetx_error_t error;
+    CHECK(gasnetx_Error_Next(&error) == GASNET_OK, "no error of rank", rank);
+    CHECK(error.reason == GASNETX_ERROR_UNMAPPED, "the reason is", (unsigned long)error.reason);
+    CHECK(error.rank == rank && error.addr == addr, "the error is of rank", error.rank);
+    CHECK(gasnetx_Error_Next(&error) == GASNET_ERR_NOT_READY, "two errors of rank", rank);
+}
+
+static void expect_errors(gex_AD_t domain, gex_Rank_t r, char *at)
+{
+    uint64_t word = 7;
+    gex_Memvec_t pieces[] = {{base, 8}, {at, 8}}, mine = {&word, 8};
+    gex_RMA_PutBlocking(team, r, at, &word, 8, 0);
+    expect_error(r, at);
+    gex_RMA_GetBlocking(team, &word, r, at, 8, 0);
+    expect_error(r, at);
+    gex_Event_Wait(gex_RMA_PutNB(team, r, at, &word, 8, GEX_EVENT_NOW, 0));
+    expect_error(r, at);
+    gex_RMA_GetNBI(team, &word, r, at, 8, 0);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    expect_error(r, at);
+    gex_Event_Wait(gex_AD_OpNB_U64(domain, &word, r, at, GEX_OP_FADD, 1, 0, 0));
+    expect_error(r, at);
+    gex_Event_Wait(gex_VIS_VectorPutNB(team, r, 1, &pieces[1], 1, &mine, 0));
+    expect_error(r, at);
+    CHECK(word == 7, "the errors have changed a word to", word);
+    /* The page before is allocated, and gets nothing of a put that goes beyond it. */
+    gex_RMA_PutBlocking(team, r, base + BLOCK - 4, &word, 8, 0);
+    expect_error(r, base + BLOCK - 4);
+    gex_RMA_GetBlocking(team, &word, r, base + BLOCK - 8, 8, 0);
+    CHECK(word == 0, "the page before has", word);
+}
+
+static int do_returned(char **arg)
+{
+    gex_AD_t domain;
+    (void)arg;
+    attach_space();
+    gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD, 0);
+    allocate(base, 2 * BLOCK);
+    wait_barrier();
+    give_back(base + BLOCK, BLOCK);
+    wait_barrier();
+    for (gex_Rank_t r = 0; r < ranks; r++) {
+        expect_errors(domain, r, base + BLOCK);
+        expect_errors(domain, r, base + TIB - 8);
+    }
+    CHECK(resident(base + BLOCK, BLOCK) == 0, "pages were made:", resident(base + BLOCK, BLOCK));
+    wait_barrier();
+    allocate(base + BLOCK, BLOCK);
+    wait_barrier();
+    for (gex_Rank_t r = 0; r < ranks; r++) {
+        gasnetx_error_t error;
+        uint64_t word = 8;
+        gex_RMA_PutBlocking(team, r, base + BLOCK + 8 * me, &word, 8, 0);
+        CHECK(gasnetx_Error_Next(&error) == GASNET_ERR_NOT_READY, "an error of rank", r);
+    }
+    wait_barrier();
+    gex_AD_Destroy(domain);
+    return 0;
+}
+
+/* Each thread has every fourth of some pages side by side, so that all change the same words of the
+ * table of pages. */
+enum { THREADS = 4, ROUNDS = 200, SIDE = 4 };
+
+static void *allocate_in_turn(void *arg)
+{
+    const unsigned number = (unsigned)(uintptr_t)arg;
+    const size_t page = GASNET_PAGESIZE;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char *at = base + (round % SIDE * THREADS + number) * page;
+        uint64_t word = round * 100ul + number, back = 0;
+        allocate(at, page);
+        CHECK(*(uint64_t *)(void *)at == 0, "new pages have", *(unsigned long *)(void *)at);
+        gex_RMA_PutBlocking(team, me, at, &word, sizeof word, 0);
+        gex_RMA_GetBlocking(team, &back, me, at, sizeof back, 0);
+        CHECK(back == word && *(uint64_t *)(void *)at == word, "a page has", back);
+        CHECK(gasnetx_Segment_Allocate(segment, at, page) == GASNET_ERR_BAD_ARG,
+              "allocated twice in round", round);
+        give_back(at, page);
+    }
+    return NULL;
+}
+
+/* The ranks put to other pages meanwhile. */
+static int do_threads(char **arg)
+{
+    pthread_t threads[THREADS];
+    const size_t size = (size_t)64 << 20;
+    (void)arg;
+    gex_System_SetVerboseErrors(0);
+    CHECK(attach_reserved(size) == GASNET_OK, "no segment at rank", me);
+    base = gex_Segment_QueryAddr(segment);
+    allocate(base + size / 2, BLOCK);
+    wait_barrier();
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, allocate_in_turn, (void *)i) == 0, "no thread", i);
+    for (uint64_t i = 1; i <= 1000; i++)
+        for (gex_Rank_t r = 0; r < ranks; r++)
+            gex_RMA_PutBlocking(team, r, base + size / 2 + 8 * me, &i, sizeof i, 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    wait_barrier();
+    for (gex_Rank_t r = 0; r < ranks; r++)
+        CHECK(((uint64_t *)(void *)(base + size / 2))[r] == 1000, "too few puts of rank", r);
+    CHECK(resident(base, BLOCK) == 0, "what was given back takes bytes:", resident(base, BLOCK));
+    wait_barrier();
+    return 0;
+}
+
+/* The last rank has room for two segments, its own and one of a neighbour. */
+static int do_narrow(char **arg)
+{
+    struct rlimit limit = {5 * (TIB / 2), 5 * (TIB / 2)};
+    unsigned mapped = 0;
+    (void)arg;
+    if (me == ranks - 1)
+        CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "no limit at rank", me);
+    CHECK(attach_reserved(TIB) == GASNET_OK, "no segment at rank", me);
+    base = gex_Segment_QueryAddr(segment);
+    allocate(base, BLOCK);
+    wait_barrier();
+    for (gex_Rank_t r = 0; r < ranks; r++) {
+        void *local;
+        uint64_t word = me + 1, back = 0;
+        gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, r, NULL, &local, NULL, 0));
+        mapped += r != me && local;
+        gex_RMA_PutBlocking(team, r, base + 8 * me, &word, sizeof word, 0);
+        gex_RMA_GetBlocking(team, &back, r, base + 8 * me, sizeof back, 0);
+        CHECK(back == word, "a get brought", back);
+    }
+    CHECK(mapped == (me == ranks - 1 ? 1 : ranks - 1), "neighbours are mapped:", mapped);
+    wait_barrier();
+    return 0;
+}
+
 /* ---- ordinary segments ---- */
 
 static void attach_ordinary(uintptr_t size)
@@ -420,8 +606,9 @@ static int do_unaligned(char **arg)
 }
 
 static const conform_mode_t modes[] = {
-    {"reserved", 0, do_reserved}, {"refused", 0, do_refused},     {"stray", 0, do_stray},
-    {"aligned", 0, do_aligned},   {"unaligned", 0, do_unaligned},
+    {"reserved", 0, do_reserved}, {"refused", 0, do_refused},   {"stray", 0, do_stray},
+    {"released", 0, do_released}, {"returned", 0, do_returned}, {"threads", 0, do_threads},
+    {"narrow", 0, do_narrow},     {"aligned", 0, do_aligned},   {"unaligned", 0, do_unaligned},
 };
 
 int main(int argc, char **argv)
