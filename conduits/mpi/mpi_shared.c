@@ -5,11 +5,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../core/gasnetex_core.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
+#include "../common/guarded.h"
 #include "mpi_conduit.h"
 #include "mpi_profile.h"
 
@@ -77,25 +79,16 @@ static aq_status_t find_shm_group(mpi_conduit_t *mpi)
     return error ? mpi_conduit_error(mpi, "MPI_Comm_split_type", error) : AQ_OK;
 }
 
-// Maps the whole window a second time and translates parts (in, out): MPI_Finalize unmaps MPI's own
-// mapping, while threads or signal handlers of the client may still use the memory as the job ends.
-static aq_status_t window_remap(uint32_t count, size_t bytes, void **parts)
-{
-    const uintptr_t first = (uintptr_t)parts[0] / PAGE * PAGE;
-    char *base = mremap((void *)first, 0, bytes, MREMAP_MAYMOVE);
-    if (base == MAP_FAILED) {
-        aq_log_error("the shared window of MPI cannot be mapped a second time; raise the limit of "
-                     "virtual memory (ulimit -v), or set GASNET_MPI_SHARED_MAXSIZE=1");
-        return AQ_ERR_RESOURCE;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        parts[i] = base + round_up((uintptr_t)parts[i] - first);
-    return AQ_OK;
-}
+// Maps a window a second time, and translates the address of each part (in, out), which is then on
+// a page of its own: MPI_Finalize unmaps MPI's own mapping, while threads or signal handlers of the
+// client may still use the memory as the job ends. sizes: of the parts of all ranks, or NULL.
+// Returns false if there is no room.
+typedef bool window_remap_t(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts);
 
-// Creates a window with `mine` bytes of this process and `all` of the group. Returns the address of
-// each part, each on a page of its own; the caller owns the array. NULL: fault (logged).
-static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpilib_window_t **window)
+// Creates a window with `mine` bytes of this process; sizes: what remap needs. Returns the address
+// of each part; the caller owns the array. NULL: fault (logged).
+static void **window_share(mpi_conduit_t *mpi, size_t mine, const uintptr_t *sizes,
+                           window_remap_t *remap, aq_mpilib_window_t **window)
 {
     mpi_shm_group_t *group = &mpi->shm_group;
     void **parts = malloc(group->size * sizeof *parts);
@@ -103,14 +96,16 @@ static void **window_share(mpi_conduit_t *mpi, size_t mine, size_t all, aq_mpili
         aq_log_error("out of memory for a shared window of %u ranks", group->size);
         return NULL;
     }
-    int error = mpi->mpi->share(group->comm, mine, parts, window);
+    const int error = mpi->mpi->share(group->comm, mine, parts, window);
+    if (!error && remap(mpi, sizes, parts))
+        return parts;
     if (error)
         (void)mpi_conduit_error(mpi, "MPI_Win_allocate_shared", error);
-    if (error || window_remap(group->size, all, parts) != AQ_OK) {
-        free(parts);
-        return NULL;
-    }
-    return parts;
+    else
+        aq_log_error("the shared window of MPI cannot be mapped a second time; raise the limit of "
+                     "virtual memory (ulimit -v), or set GASNET_MPI_SHARED_MAXSIZE=1");
+    free(parts);
+    return NULL;
 }
 
 // ---- mailboxes ----
@@ -130,12 +125,24 @@ static aq_status_t open_own_mailbox(mpi_conduit_t *mpi)
     return AQ_OK;
 }
 
+// The distances between the mailboxes stay as they are.
+static bool remap_mailboxes(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts)
+{
+    const mpi_shm_group_t *group = &mpi->shm_group;
+    const uintptr_t first = (uintptr_t)parts[0] / PAGE * PAGE;
+    char *base = mremap((void *)first, 0, mailboxes_bytes(group), MREMAP_MAYMOVE);
+    (void)sizes;
+    for (uint32_t i = 0; base != MAP_FAILED && i < group->size; i++)
+        parts[i] = base + round_up((uintptr_t)parts[i] - first);
+    return base != MAP_FAILED;
+}
+
 static aq_status_t open_mailboxes(mpi_conduit_t *mpi)
 {
     const mpi_shm_group_t *group = &mpi->shm_group;
     const size_t mine = bytes_of(aq_mailbox_bytes());
     mpi_enter(mpi);
-    void **parts = window_share(mpi, mine, mailboxes_bytes(group), &mpi->mailboxes);
+    void **parts = window_share(mpi, mine, NULL, remap_mailboxes, &mpi->mailboxes);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;
@@ -214,12 +221,50 @@ static bool window_suffices(const mpi_conduit_t *mpi, const uintptr_t *sizes)
     return has_room(bytes_of_all(group, sizes) + (mpi->by_mail ? mailboxes_bytes(group) : 0));
 }
 
+// Addresses for the segments, with guards between them if there is room for these. Returns NULL if
+// there is none at all; the caller owns the array.
+static uintptr_t *find_places(const mpi_conduit_t *mpi, const uintptr_t *sizes)
+{
+    const mpi_shm_group_t *group = &mpi->shm_group;
+    const uint32_t own = group_index(group, mpi->mail.base.env->rank);
+    uintptr_t *places = malloc(group->size * sizeof *places);
+    for (uint32_t i = 0; places && i < group->size; i++)
+        places[i] = round_up(sizes[group->ranks[i]]);
+    if (places && (aq_guarded_reserve(places, group->size, own, true) ||
+                   aq_guarded_reserve(places, group->size, own, false)))
+        return places;
+    free(places);
+    return NULL;
+}
+
+// UCX replaces mremap by a function that loses the new address, so this asks the kernel itself.
+static bool map_again(void *from, size_t size, void *to)
+{
+    const long flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+    return syscall(SYS_mremap, from, (size_t)0, size, flags, to) == (long)to;
+}
+
+static bool remap_segments(const mpi_conduit_t *mpi, const uintptr_t *sizes, void **parts)
+{
+    const mpi_shm_group_t *group = &mpi->shm_group;
+    uintptr_t *places = find_places(mpi, sizes);
+    bool mapped = places != NULL;
+    for (uint32_t i = 0; mapped && i < group->size; i++) {
+        const size_t size = round_up(sizes[group->ranks[i]]);
+        void *const from = (void *)round_up((uintptr_t)parts[i]), *const to = (void *)places[i];
+        mapped = !size || map_again(from, size, to);
+        parts[i] = to;
+    }
+    free(places);
+    return mapped;
+}
+
 static aq_status_t share_in_window(mpi_conduit_t *mpi, const uintptr_t *sizes, void **here)
 {
     const mpi_shm_group_t *group = &mpi->shm_group;
     const size_t mine = bytes_of(sizes[mpi->mail.base.env->rank]);
     mpi_enter(mpi);
-    void **parts = window_share(mpi, mine, bytes_of_all(group, sizes), &mpi->shared);
+    void **parts = window_share(mpi, mine, sizes, remap_segments, &mpi->shared);
     mpi_leave(mpi);
     if (!parts)
         return AQ_ERR_RESOURCE;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../other/base/log.h"
+#include "../common/guarded.h"
 #include "gasnetex_core.h"
 #include "smp_conduit.h"
 
@@ -60,43 +61,38 @@ aq_status_t smp_memory_open(smp_conduit_t *smp)
     return AQ_OK;
 }
 
-// Maps all segments with a guard on both sides of each, that of this process last: if the processes
-// have the same base, a segment is lower here than in its owner, so that the owner's address NULL
-// is not one of this process and faults. Returns AQ_ERR_ABSENT if there is no room for the guards.
-static aq_status_t map_guarded(const smp_conduit_t *smp, const uintptr_t *sizes, size_t total,
-                               void **here)
+// Finds addresses for the segments, with guards between them if the address space has room for
+// these.
+static aq_status_t find_places(const smp_conduit_t *smp, const uintptr_t *sizes, uintptr_t *places)
 {
     const aq_conduit_env_t *env = smp->mail.base.env;
-    const uint32_t count = env->nbrhd_size;
-    const size_t room = total + (count + (size_t)1) * AQ_SEGMENT_GUARD;
-    char *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    aq_status_t status = base == MAP_FAILED ? AQ_ERR_ABSENT : AQ_OK;
-    char *at = base + room;
-    for (uint32_t k = 0; status == AQ_OK && k < count; k++) {
-        const uint32_t i = (env->nbrhd_index + count - k) % count;
-        at -= round_up(sizes[env->nbrhd[i]], PAGE) + AQ_SEGMENT_GUARD;
-        here[env->nbrhd[i]] = at;
-    }
-    size_t offset = smp->segments_offset;
-    for (uint32_t i = 0; status == AQ_OK && i < count; i++) {
-        const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
-        status = aq_memfile_map_at(smp->fd, offset, size, here[env->nbrhd[i]]);
-        offset += size;
-    }
-    return status;
+    for (uint32_t i = 0; i < env->nbrhd_size; i++)
+        places[i] = round_up(sizes[env->nbrhd[i]], PAGE);
+    if (aq_guarded_reserve(places, env->nbrhd_size, env->nbrhd_index, true) ||
+        aq_guarded_reserve(places, env->nbrhd_size, env->nbrhd_index, false))
+        return AQ_OK;
+    aq_log_error("the segments of this host do not fit into the address space; ask for less or "
+                 "raise the limit of virtual memory (ulimit -v)");
+    return AQ_ERR_RESOURCE;
 }
 
-// Maps all segments at once.
-static aq_status_t map_plain(const smp_conduit_t *smp, const uintptr_t *sizes, size_t total,
-                             void **here)
+static aq_status_t map_segments(const smp_conduit_t *smp, const uintptr_t *sizes, void **here)
 {
     const aq_conduit_env_t *env = smp->mail.base.env;
-    char *base;
-    aq_status_t status = aq_memfile_map(smp->fd, smp->segments_offset, total, (void **)&base);
-    for (uint32_t i = 0; status == AQ_OK && i < env->nbrhd_size; i++) {
-        here[env->nbrhd[i]] = base;
-        base += round_up(sizes[env->nbrhd[i]], PAGE);
+    uintptr_t *places = malloc(env->nbrhd_size * sizeof *places);
+    if (!places) {
+        aq_log_error("out of memory for the segments of %u ranks", env->nbrhd_size);
+        return AQ_ERR_RESOURCE;
     }
+    aq_status_t status = find_places(smp, sizes, places);
+    size_t offset = smp->segments_offset;
+    for (uint32_t i = 0; status == AQ_OK && i < env->nbrhd_size; i++) {
+        const size_t size = round_up(sizes[env->nbrhd[i]], PAGE);
+        here[env->nbrhd[i]] = (void *)places[i];
+        status = aq_memfile_map_at(smp->fd, offset, size, (void *)places[i]);
+        offset += size;
+    }
+    free(places);
     return status;
 }
 
@@ -116,9 +112,7 @@ aq_status_t smp_memory_share_segments(aq_conduit_t *conduit, const uintptr_t *si
                      total, strerror(error));
         return AQ_ERR_RESOURCE;
     }
-    aq_status_t status = map_guarded(smp, sizes, total, here);
-    if (status == AQ_ERR_ABSENT)
-        status = map_plain(smp, sizes, total, here);
+    aq_status_t status = map_segments(smp, sizes, here);
     if (status != AQ_OK)
         return status;
     close(smp->fd);

@@ -1,0 +1,16 @@
+// Addresses for the segments of processes that share memory, with AQ_SEGMENT_GUARD bytes without
+// access on both sides of each, so that an access outside of a segment is found (core/fault.h).
+#ifndef AQ_GUARDED_H
+#define AQ_GUARDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Reserves addresses for `count` segments. Element i of places is the size of a segment in bytes,
+// a multiple of the page size, on entry, and its address on return; `own` is the segment of this
+// process. The caller maps memory there. guards false: there are none, as in an address space that
+// has no room for them. Returns false, and changes nothing, if there is no room.
+bool aq_guarded_reserve(uintptr_t *places, uint32_t count, uint32_t own, bool guards);
+
+#endif
