@@ -132,6 +132,7 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     // other conduits may have threads of their own
     aq_mpilib_one_thread = aq_thread_limit() == 1 && aq_profile_find(wanted_conduit())->needs_mpi;
     aq_exit_start();
+    aq_fault_note_signals();
     aq_status_t status = aq_job_start(wanted_conduit(), ranks, mode);
     if (status != AQ_OK)
         return status;
@@ -141,7 +142,6 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
         aq_settings_print_given(stderr);
     aq_exit_catch_signals();
-    aq_fault_note_signals();
     aq_debug_start(aq_job.rank);
     aq_fault_start();
     aq_report_start();

@@ -1,84 +1,24 @@
 #include "fault.h"
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include "../other/base/settings_lists.h"
 #include "../other/base/settings.h"
-#include "conduit.h"
 #include "fatal.h"
+#include "fault_place.h"
 #include "job.h"
-#include "reserved.h"
 
-#define NULL_BYTES ((uintptr_t)4096)        // around NULL of this process
-#define FAR_NULL_BYTES ((uintptr_t)1 << 16) // around NULL of another rank
+enum { CANDIDATES = 3 }; // ranks that a sentence names at most
 
 static const int signals[] = {SIGSEGV, SIGBUS};
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static bool is_free[SIGNALS];
 static struct sigaction previous[SIGNALS];
-
-// Whether an address is within `bytes` of 0, or of the end of all addresses.
-static bool is_near_null(uintptr_t addr, uintptr_t bytes)
-{
-    return addr + bytes < 2 * bytes;
-}
-
-// Whether an address, which is in the segment of a rank, is in a part of its reserved segment that
-// it has not allocated. Only such parts of another rank's fault here.
-static bool is_missing(uint32_t rank, uintptr_t addr)
-{
-    return aq_reserved.size && (rank != aq_job.rank || !aq_reserved_allows((void *)addr, 1));
-}
-
-// The distance of an address from the memory of a rank's segment, outside of it.
-static uintptr_t distance_from(uint32_t rank, uintptr_t addr)
-{
-    const uintptr_t start = aq_job.segment_addr[rank], size = aq_job.segment_size[rank];
-    if (addr - start < size)
-        return is_missing(rank, addr) ? 0 : UINTPTR_MAX;
-    const uintptr_t before = start - addr, behind = addr - (start + size);
-    return before < behind ? before : behind;
-}
-
-static aq_fault_place_t place_of(uint32_t rank, uintptr_t addr)
-{
-    return (aq_fault_place_t){.rank = rank,
-                              .addr = addr,
-                              .start = aq_job.segment_addr[rank],
-                              .size = aq_job.segment_size[rank]};
-}
-
-// A fault beside a mapping is surely one of an access to it. Otherwise the address NULL of a rank
-// is more likely than a wild pointer of the client, unless that rank's memory has the same
-// addresses here.
-static bool find_primordial(uintptr_t here, aq_fault_place_t *place)
-{
-    uintptr_t nearest = AQ_SEGMENT_GUARD;
-    bool found = false;
-    for (uint32_t r = 0; r < aq_job.size; r++) {
-        const intptr_t shift = aq_job.shift[r];
-        const uintptr_t addr = here - (uintptr_t)shift;
-        if ((shift & 1) || aq_job.segment_size[r] == UINTPTR_MAX)
-            continue;
-        const uintptr_t distance = distance_from(r, addr);
-        const bool null =
-            shift && is_near_null(addr, FAR_NULL_BYTES) && !is_near_null(here, NULL_BYTES);
-        if (distance >= nearest && !(null && !found))
-            continue;
-        if (distance < nearest)
-            nearest = distance;
-        *place = place_of(r, addr);
-        found = true;
-    }
-    return found;
-}
-
-bool aq_fault_find(uintptr_t here, aq_fault_place_t *place)
-{
-    return aq_segment_map_find(here, place) || find_primordial(here, place);
-}
 
 // What the access was, as far as the processor tells.
 static const char *access_name(const void *context)
@@ -108,8 +48,21 @@ static __attribute__((noreturn)) void end_job_further(const char *access,
              (void *)(place->start + place->size), (unsigned long)place->size);
 }
 
+// Where an address is, as seen from the segment of its rank: "8 bytes behind the end of".
+static void position_write(const aq_fault_place_t *place, char *text, size_t text_size)
+{
+    const uintptr_t end = place->start + place->size;
+    if (place->addr < place->start)
+        snprintf(text, text_size, "%lu bytes before the start of",
+                 (unsigned long)(place->start - place->addr));
+    else
+        snprintf(text, text_size, "%lu bytes behind the end of",
+                 (unsigned long)(place->addr - end));
+}
+
 static __attribute__((noreturn)) void end_job(const char *access, const aq_fault_place_t *place)
 {
+    char position[64];
     if (place->ep)
         end_job_further(access, place);
     if (place->addr - place->start < place->size)
@@ -117,11 +70,79 @@ static __attribute__((noreturn)) void end_job(const char *access, const aq_fault
                  "not allocated its reserved segment (%p to %p, %lu bytes)",
                  access, (void *)place->addr, place->rank, (void *)place->start,
                  (void *)(place->start + place->size), (unsigned long)place->size);
-    aq_fatal("%s has reached %p of rank %u, which is not inside the segment of rank %u (%p to %p, "
-             "%lu bytes); with GASNET_ERRORS=return the program can ask for the call and its "
-             "length",
-             access, (void *)place->addr, place->rank, place->rank, (void *)place->start,
+    position_write(place, position, sizeof position);
+    aq_fatal("%s has reached %p of rank %u, %s the segment of rank %u (%p to %p, %lu bytes); "
+             "with GASNET_ERRORS=return the program can ask for the call and its length",
+             access, (void *)place->addr, place->rank, position, place->rank, (void *)place->start,
              (void *)(place->start + place->size), (unsigned long)place->size);
+}
+
+// ---- addresses far from all segments ----
+
+// "0x5000 of rank 1" for the ranks to which an inline operation could have had this address here;
+// empty: none.
+static void candidates_write(uintptr_t here, char *text, size_t text_size)
+{
+    size_t at = 0;
+    unsigned count = 0;
+    text[0] = '\0';
+    for (uint32_t r = 0; r < aq_job.size; r++) {
+        if (!aq_fault_reaches(r) || count++ >= CANDIDATES)
+            continue;
+        at +=
+            (size_t)snprintf(text + at, text_size - at, "%s%p of rank %u", count > 1 ? " or " : "",
+                             (void *)(here - (uintptr_t)aq_job.shift[r]), r);
+    }
+    if (count > CANDIDATES)
+        snprintf(text + at, text_size - at, " or one of %u more ranks", count - CANDIDATES);
+}
+
+static void tell_of_rank(const char *access, uintptr_t here, uint32_t rank)
+{
+    const uintptr_t start = aq_job.segment_addr[rank], size = aq_job.segment_size[rank];
+    aq_log_error("%p was accessed, which this process may not do: by a pointer of the program, or "
+                 "by %s at %p of rank %u, which is not inside the segment of rank %u (%p to %p, "
+                 "%lu bytes); GASNET_ERRORS=return finds such operations before they start",
+                 (void *)here, access, (void *)(here - (uintptr_t)aq_job.shift[rank]), rank, rank,
+                 (void *)start, (void *)(start + size), (unsigned long)size);
+}
+
+static void tell_of_address(const char *access, uintptr_t here)
+{
+    char candidates[CANDIDATES * 48 + 48];
+    candidates_write(here, candidates, sizeof candidates);
+    if (candidates[0])
+        aq_log_error("%p was accessed, which this process may not do: by a pointer of the program, "
+                     "or by %s to an address that no segment has (%s); GASNET_ERRORS=return finds "
+                     "such operations before they start",
+                     (void *)here, access, candidates);
+    else
+        aq_log_error("%p was accessed, which this process may not do: by a pointer of the program, "
+                     "or because it is the local address of an operation",
+                     (void *)here);
+}
+
+// The processor does not tell an address that no process can have.
+static void tell_of_no_address(const void *context)
+{
+    uint32_t rank;
+    if (aq_fault_rank_in_registers(context, &rank))
+        aq_log_error("an address that no process can have was accessed: by a pointer of the "
+                     "program, or by a put, get or atomic to rank %u; GASNET_ERRORS=return finds "
+                     "such operations before they start",
+                     rank);
+    else
+        aq_log_error("an address that no process can have was accessed: by a pointer of the "
+                     "program, or by a put, get or atomic; GASNET_ERRORS=return finds such "
+                     "operations before they start");
+}
+
+static void tell_of_segment(const aq_fault_place_t *place)
+{
+    aq_log_error("%p of rank %u cannot be accessed, although it is inside the segment of rank %u: "
+                 "this host may have no memory left for it (see /dev/shm), or the program has "
+                 "changed its protection",
+                 (void *)place->addr, place->rank, place->rank);
 }
 
 // Near NULL of this process the pointer may well be the client's own, so the signal takes its
@@ -136,6 +157,8 @@ static void tell_of_null(const siginfo_t *info)
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *action = &previous[number == SIGSEGV ? 0 : 1];
+    if (action->sa_flags & (int)SA_RESETHAND)
+        (void)signal(number, SIG_DFL);
     if (action->sa_flags & SA_SIGINFO) {
         action->sa_sigaction(number, info, context);
     } else if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN) {
@@ -147,14 +170,35 @@ static void pass_on(int number, siginfo_t *info, void *context)
     }
 }
 
+// What is known of a fault that ends the process by its signal.
+static void tell(const siginfo_t *info, const void *context, const aq_fault_place_t *inside)
+{
+    const uintptr_t here = (uintptr_t)info->si_addr;
+    uint32_t rank;
+    if (info->si_code == SI_KERNEL)
+        tell_of_no_address(context);
+    else if (inside)
+        tell_of_segment(inside);
+    else if (aq_fault_is_null(here))
+        tell_of_null(info);
+    else if (aq_fault_rank_in_registers(context, &rank))
+        tell_of_rank(access_name(context), here, rank);
+    else
+        tell_of_address(access_name(context), here);
+}
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
+    static atomic_flag told;
     aq_fault_place_t place;
+    aq_fault_finding_t finding = AQ_FAULT_UNKNOWN;
     const bool fault = info->si_code > 0 && aq_job_running();
-    if (fault && aq_fault_find((uintptr_t)info->si_addr, &place))
+    if (fault && info->si_code != SI_KERNEL)
+        finding = aq_fault_find((uintptr_t)info->si_addr, &place);
+    if (finding == AQ_FAULT_BESIDE)
         end_job(access_name(context), &place);
-    if (fault && info->si_code != SI_KERNEL && is_near_null((uintptr_t)info->si_addr, NULL_BYTES))
-        tell_of_null(info);
+    if (fault && !atomic_flag_test_and_set(&told))
+        tell(info, context, finding == AQ_FAULT_INSIDE ? &place : NULL);
     pass_on(number, info, context);
 }
 

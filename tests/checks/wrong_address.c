@@ -15,11 +15,13 @@
 // makes all of them in one job with GASNET_ERRORS=return, reads the error of each, and prints their
 // number.
 //
-//     wrong_address handler
+//     wrong_address handler | late-handler | chained-handler
 //     wrong_address pointer
 //
 // A put behind a segment, by a program with a handler of SIGSEGV, which ends the process with code
-// 7; and a wild pointer of the program itself, at which it dies as if there were no library.
+// 7; a put far from all segments, by a program that installs such a handler after attach; the same
+// with a handler that calls the one before it; and a wild pointer of the program itself, at which
+// it dies by the signal.
 #include <aqueduct.h>
 #include <gasnet.h>
 #include <gasnet_coll.h>
@@ -247,6 +249,11 @@ static void *at_behind(void)
     return segment + segment_size;
 }
 
+static void *at_beyond(void)
+{
+    return segment + segment_size + (1 << 16);
+}
+
 static void *at_wrap(void)
 {
     return (void *)(uintptr_t)-NBYTES;
@@ -255,6 +262,18 @@ static void *at_wrap(void)
 static void *at_null(void)
 {
     return NULL;
+}
+
+// Neither a segment nor anything else of a process is there.
+static void *at_far(void)
+{
+    return (void *)(uintptr_t)0x300000000000;
+}
+
+// The processor does not tell such an address.
+static void *at_impossible(void)
+{
+    return (void *)(uintptr_t)0x8888888888888888;
 }
 
 static void *at_odd(void)
@@ -267,16 +286,22 @@ static const place_t places[] = {
     {"start", ABSENT, at_start},
     {"end", ABSENT, at_end},
     {"behind", ABSENT, at_behind},
+    {"beyond", ABSENT, at_beyond},
     {"wrap", GASNETX_ERROR_OUTSIDE, at_wrap},
     {"null", ABSENT, at_null},
+    {"far", ABSENT, at_far},
+    {"impossible", ABSENT, at_impossible},
     {"odd", GASNETX_ERROR_MISALIGNED, at_odd},
 };
 enum { PLACES = sizeof places / sizeof places[0] };
 static const place_t no_segment = {"no-segment", GASNETX_ERROR_NO_SEGMENT, at_null};
 
-// An address that is not aligned is wrong for atomics only, and the first fault that they have.
+// An address that is not aligned is wrong for atomics only, and the first fault that they have. If
+// all memory is the segment, there may be some behind the guard page.
 static int is_wrong(const operation_t *operation, const place_t *place)
 {
+    if (EVERYTHING && place->at == at_beyond)
+        return 0;
     return place->reason != GASNETX_ERROR_MISALIGNED || is_atomic(operation);
 }
 
@@ -539,18 +564,39 @@ static const void *first_wrong(const place_t *place)
     return place->at();
 }
 
+// Whether a wrong operation ends this process by a signal: the program does it without a call, and
+// nothing tells from the address that the operation was one to rank 1.
+static int is_wild(const place_t *place)
+{
+    void *here = NULL;
+    gex_Segment_QueryBound(tm, target, NULL, &here, NULL);
+#ifdef GASNET_DEBUG
+    here = NULL;
+#endif
+    return here && !EVERYTHING && (place->at == at_far || place->at == at_impossible);
+}
+
+static void print_expected(const place_t *place)
+{
+    // Only the target knows what memory it has; its sentence names this rank.
+    const gex_Rank_t named = EVERYTHING && place->reason == ABSENT ? me : target;
+    if (is_wild(place))
+        puts("wild");
+    if (is_wild(place) && place->at == at_impossible)
+        puts("expect: an address that no process can have");
+    else
+        printf("expect: %p\nexpect: rank %u\n", first_wrong(place), named);
+    fflush(stdout);
+}
+
 static void run_end(const operation_t *operation, const place_t *place)
 {
     const double from = (double)gasnett_ticks_to_ns(gasnett_ticks_now());
     if (place != &no_segment)
         attach();
     if (me == 0) {
-        void *const at = place->at();
-        // Only the target knows what memory it has; its sentence names this rank.
-        printf("expect: %p\nexpect: rank %u\n", first_wrong(place),
-               EVERYTHING && place->reason == ABSENT ? me : target);
-        fflush(stdout);
-        synchronize(operation, operation->start(at));
+        print_expected(place);
+        synchronize(operation, operation->start(place->at()));
     }
     while ((double)gasnett_ticks_to_ns(gasnett_ticks_now()) - from < LINGER_SECONDS * 1e9)
         gasnet_AMPoll();
@@ -564,13 +610,32 @@ static void on_segv(int number)
     _exit(7);
 }
 
-static void run_handler(void)
+static void run_put(void *(*at)(void))
 {
-    attach();
     if (me == 0)
-        do_put(at_behind());
+        do_put(at());
     gex_Coll_BarrierBlocking(tm, 0);
     gasnet_exit(0);
+}
+
+static struct sigaction before; // the handler that was there before that of the program
+
+static void on_segv_chained(int number, siginfo_t *info, void *context)
+{
+    (void)!write(STDOUT_FILENO, "chained\n", 8);
+    before.sa_sigaction(number, info, context);
+}
+
+static void run_late_handler(int chained)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    if (chained)
+        action.sa_sigaction = on_segv_chained;
+    else
+        action.sa_handler = on_segv;
+    attach();
+    sigaction(SIGSEGV, &action, &before);
+    run_put(at_far);
 }
 
 static void run_pointer(void)
@@ -607,8 +672,12 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "handler") == 0)
         signal(SIGSEGV, on_segv);
     begin(&argc, &argv);
-    if (argc == 2 && strcmp(argv[1], "handler") == 0)
-        run_handler();
+    if (argc == 2 && strcmp(argv[1], "handler") == 0) {
+        attach();
+        run_put(at_behind);
+    }
+    if (argc == 2 && strstr(argv[1], "-handler"))
+        run_late_handler(strcmp(argv[1], "chained-handler") == 0);
     if (argc == 2 && strcmp(argv[1], "pointer") == 0)
         run_pointer();
     if (argc == 2 && strcmp(argv[1], "return") == 0)
