@@ -65,6 +65,25 @@ at_endpoint()
         npam_many npam_cancel npam_immediate barrier_am barrier_serves blockuntil
 }
 
+# Two ranks name endpoints that were never made or were destroyed, and make more than there are; the
+# words start the conformance program. Each rank says so, once for each, and the job goes on.
+bad_endpoints()
+{
+    local rank prefix dropped='is dropped: this process has no such endpoint'
+    "$@" endpoint_absent window_destroyed endpoint_limits >out 2>messages || return
+    cat out messages
+    for rank in 0 1; do
+        prefix="^\*\*\* GASNet: rank $rank of 2 on host [^ ]*: "
+        [ "$(grep -cE "$prefix" messages)" = 3 ] &&
+            grep -qE "${prefix}a message from endpoint 1 of rank $((1 - rank)) to handler 77 of endpoint 1000 $dropped" messages &&
+            grep -qE "${prefix}a message from endpoint 4 of rank $((1 - rank)) to handler 90 of endpoint 6 $dropped" messages &&
+            grep -qE "${prefix}gex_EP_Create: this process has all of its 1024 endpoints" messages || {
+            echo "rank $rank does not say what is wrong"
+            return 1
+        }
+    done
+}
+
 # Measures with $1 threads of each rank and endpoints $2; the other words start the job. Each test has
 # its figures, all above 0, and the title names the threads.
 perf_threads()

@@ -357,9 +357,9 @@ static void endpoint_limits(void)
            gex_EP_Create(&ep, job.client, GEX_EP_CAPABILITY_RMA, 0) == GASNET_OK)
         made++;
     CHECK(made < GASNET_MAXEPS, "%u endpoints were created in addition to the first one", made);
+    gex_System_SetVerboseErrors(1); /* one sentence */
     CHECK(gex_EP_Create(&ep, job.client, GEX_EP_CAPABILITY_RMA, 0) == GASNET_ERR_RESOURCE,
           "an endpoint above GASNET_MAXEPS must be refused");
-    gex_System_SetVerboseErrors(1);
 }
 
 #endif
