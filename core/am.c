@@ -44,7 +44,7 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank, const a
     AQ_CHECK(team->ep->handlers,
              "%s%s from endpoint %u, which was created without GEX_EP_CAPABILITY_AM", call,
              category_names[am->category], team->ep->index);
-    aq_am_check_payload(call, aq_team_jobrank(team, rank), team->route.to, am);
+    aq_am_check_payload(call, aq_team_jobrank(team, rank), aq_team_route(team, rank).to, am);
 }
 
 void aq_am_check_reply(const char *call, gex_Token_t token, const aq_am_t *am)

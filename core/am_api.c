@@ -19,7 +19,7 @@ static inline int request_by_route(gex_TM_t tm, gex_Rank_t rank, aq_am_t *am, ge
 {
     const aq_team_t *team = aq_team_of(tm);
     if (team->members)
-        return aq_am_request_routed(team->route, team->members[rank], am, flags);
+        return aq_am_request_routed(aq_team_route(team, rank), team->members[rank], am, flags);
     const aq_count_t count = aq_am_count_of(am);
     const int refused = aq_am_send_request(rank, am, flags);
     if (!refused)
@@ -69,8 +69,9 @@ int aq_api_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, co
         aq_am_check_request("gex_AM_Request", tm, rank, &am);
     const aq_team_t *team = aq_team_of(tm);
     const uint32_t jobrank = aq_team_jobrank(team, rank);
-    am.dest_mapped = aq_am_map_local(jobrank, team->route.to, dest);
-    int no_op = aq_am_request_routed(team->route, jobrank, &am, flags);
+    const aq_route_t route = aq_team_route(team, rank);
+    am.dest_mapped = aq_am_map_local(jobrank, route.to, dest);
+    int no_op = aq_am_request_routed(route, jobrank, &am, flags);
     aq_api_lc_done(lc_opt);
     return no_op;
 }

@@ -168,7 +168,7 @@ static gex_AM_SrcDesc_t prepare_request(gex_TM_t tm, gex_Rank_t rank, uint8_t ca
     struct aq_srcdesc *sd = take_descriptor();
     sd->am = am;
     sd->jobrank = aq_tm_jobrank(tm, rank);
-    sd->route = aq_team_of(tm)->route;
+    sd->route = aq_team_route(aq_team_of(tm), rank);
     sd->token = NULL;
     sd->lc_opt = lc_opt;
     sd->dest = dest;

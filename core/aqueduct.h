@@ -42,7 +42,8 @@ AQ_API int gasnetx_EP_Poll(gex_EP_t ep);
 // more. Not collective: a message that arrives later is dropped, with a line on standard error.
 // Neighbours that have mapped the segment of the endpoint give it up when they poll; if the segment
 // is destroyed, too, what they access there faults at once. Does not block.
-// GASNET_ERR_BAD_ARG: the primordial endpoint, or one that is destroyed already.
+// GASNET_ERR_BAD_ARG: the primordial endpoint, a member of a team (gex_TM_Destroy it first), or one
+// that is destroyed already.
 AQ_API int gasnetx_EP_Destroy(gex_EP_t ep);
 
 // ---- identities: endpoints for a subset of the tasks ----

@@ -191,8 +191,16 @@ AQ_API gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 // While a team is being destroyed, no other call may use that team.
 //
 // gex_TM_Split: the members of a new team are the callers with the same color (0 or more) and a
-// new_tm_p other than NULL, ordered by key and then by rank in the parent. gex_TM_Create: the
-// members are the endpoints in args, in that order; they have to be primordial endpoints.
+// new_tm_p other than NULL, ordered by key and then by rank in the parent; each comes with its
+// endpoint in the parent. gex_TM_Create: the members are the endpoints in args, in that order, at
+// most one of each process. new_tms[0] becomes GEX_TM_INVALID at all members, each of which says
+// why, if an endpoint does not exist, two are of one process, the lists differ, a listed process
+// does not ask for a team, or members have different identities (gasnetx_EP_Create). A rank that is
+// no member of the parent, a member that is listed twice, and a list without the caller end the
+// job.
+//
+// Messages, puts, gets and atomics over a team use the endpoints of its members. Barriers and
+// collectives travel between the receive sides of the primordial endpoints.
 //
 // The library needs no scratch space; gex_TM_Destroy returns the scratch space that the client
 // gave. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED or _MIN nothing is created, and the call returns
@@ -211,10 +219,10 @@ AQ_API int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flag
 
 // Creates an endpoint of this process. Indices count from 1 in the order of the calls. Peers name
 // the endpoint with gex_TM_Pair: its bound memory by RMA and VIS, and its handlers by active
-// messages. COLL and AD are accepted but have no use yet, since teams consist of primordial
-// endpoints. Returns GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0 or has other bits;
-// GASNET_ERR_RESOURCE if GASNET_MAXEPS endpoints exist or memory is out (with AM an endpoint takes
-// 17 KB). Endpoints live as long as the process. Local.
+// messages. Teams of endpoints have collectives and
+// atomics, whatever the capabilities. Returns GASNET_OK; GASNET_ERR_BAD_ARG if capabilities is 0 or
+// has other bits; GASNET_ERR_RESOURCE if GASNET_MAXEPS endpoints exist or memory is out (with AM an
+// endpoint takes 17 KB). Endpoints live as long as the process. Local.
 //
 // A message to an endpoint that its process has not created, or has created without AM, is dropped,
 // and that process logs it. A Long to a further endpoint that does not fit into one message, and

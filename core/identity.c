@@ -9,6 +9,7 @@
 #include "fatal.h"
 #include "job.h"
 
+enum { NOBODY = UINT16_MAX }; // no endpoint has this index
 enum { DROPPED_TOLD = 1000 }; // dropped messages after which one line tells it
 
 _Static_assert(sizeof(gasnetx_identity_t) == crypto_shorthash_siphash24_KEYBYTES,
@@ -132,6 +133,16 @@ bool aq_identity_proven(aq_identity_t *identity, aq_route_t route, uint32_t jobr
         tag_keep(&identity->received[route.from], jobrank, tag);
     aq_lock_drop(&identity_lock);
     return proven;
+}
+
+// No message has the endpoint NOBODY, so a proof is no tag.
+uint64_t aq_identity_proof(const aq_identity_t *identity, gex_EP_Index_t ep, uint32_t jobrank)
+{
+    const aq_route_t route = {.from = ep, .to = NOBODY};
+    aq_lock_take(&identity_lock);
+    const uint64_t proof = tag_compute(identity, route, jobrank, jobrank);
+    aq_lock_drop(&identity_lock);
+    return proof;
 }
 
 void aq_identity_drop(aq_route_t route, uint32_t jobrank)

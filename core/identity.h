@@ -50,6 +50,10 @@ uint64_t aq_identity_tag(aq_route_t route, uint32_t jobrank);
 // endpoint route.to of this process. Any thread; does not block.
 bool aq_identity_proven(aq_identity_t *identity, aq_route_t route, uint32_t jobrank, uint64_t tag);
 
+// Returns a number that only an owner of the identity can compute, and all of them can: the proof
+// that endpoint ep of a job rank has it. Any thread; does not block.
+uint64_t aq_identity_proof(const aq_identity_t *identity, gex_EP_Index_t ep, uint32_t jobrank);
+
 // Counts a dropped message or refused operation for endpoint route.to of this process. One line on
 // standard error tells when there have been 1,000 in this process.
 void aq_identity_drop(aq_route_t route, uint32_t jobrank) __attribute__((cold));

@@ -251,7 +251,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
     AQ_CHECK(rank < tm->size, "gex_EP_QueryBoundSegmentNB: rank %u is not below the team's size %u",
              rank, tm->size);
     uint32_t jobrank = aq_tm_jobrank(tm, rank);
-    gex_EP_Index_t ep = aq_team_of(tm)->route.to;
+    gex_EP_Index_t ep = aq_team_route(aq_team_of(tm), rank).to;
     uintptr_t addr = 0, size = 0;
     aq_segment_bounds(jobrank, ep, &addr, &size);
     if (size_p)
@@ -270,7 +270,8 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
     AQ_CHECK(rank < tm->size, "gex_Segment_QueryBound: rank %u is not below the team's size %u",
              rank, tm->size);
     uintptr_t addr, size;
-    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_of(tm)->route.to, &addr, &size))
+    if (!aq_segment_bounds(aq_tm_jobrank(tm, rank), aq_team_route(aq_team_of(tm), rank).to, &addr,
+                           &size))
         return GASNET_ERR_NOT_READY;
     gex_EP_QueryBoundSegmentNB(tm, rank, owneraddr_p, localaddr_p, size_p, GEX_FLAG_IMMEDIATE);
     return GASNET_OK;

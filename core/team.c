@@ -37,33 +37,50 @@ void aq_team_start(gex_EP_t ep)
     aq_team.ep = ep;
 }
 
-// The caller holds the lock.
+// From an endpoint with an identity everything goes by messages, which prove it. Puts and gets to
+// further endpoints of other processes call the library, since their mappings come and go. The
+// caller holds the lock.
 static void fill_shifts(aq_team_t *team)
 {
-    const intptr_t *from = job_shifts();
-    for (gex_Rank_t r = 0; r < team->head.size; r++)
-        team->shifts[r] = from[aq_team_jobrank(team, r)];
+    const intptr_t *from = team->ep->identity ? aq_team_unmapped() : job_shifts();
+    for (gex_Rank_t r = 0; r < team->head.size; r++) {
+        const gex_Rank_t jobrank = aq_team_jobrank(team, r);
+        const bool foreign = aq_team_route(team, r).to && jobrank != aq_job.rank;
+        team->shifts[r] = foreign ? AQ_UNMAPPED : from[jobrank];
+    }
+}
+
+// Returns NULL when memory is out.
+static void *array_copy(const void *array, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    if (copy)
+        memcpy(copy, array, bytes);
+    return copy;
 }
 
 aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
-                       const gex_Rank_t *members, gex_Flags_t flags)
+                       const gex_Rank_t *members, const gex_EP_Index_t *endpoints,
+                       gex_Flags_t flags)
 {
     aq_team_t *team = calloc(1, sizeof *team);
-    gex_Rank_t *copy = malloc(size * sizeof *copy);
+    gex_Rank_t *copy = array_copy(members, size * sizeof *copy);
+    gex_EP_Index_t *eps = endpoints ? array_copy(endpoints, size * sizeof *eps) : NULL;
     intptr_t *shifts = malloc(size * sizeof *shifts);
-    if (!team || !copy || !shifts) {
+    if (!team || !copy || (endpoints && !eps) || !shifts) {
         aq_log_error("out of memory for a team of %u ranks", size);
         free(team);
         free(copy);
+        free(eps);
         free(shifts);
         return NULL;
     }
-    memcpy(copy, members, size * sizeof *copy);
     *team = (aq_team_t){.head = {rank, size, shifts},
                         .ep = ep,
                         .route.from = ep->index,
                         .flags = flags,
                         .members = copy,
+                        .endpoints = eps,
                         .id = id,
                         .shifts = shifts};
     aq_lock_take(&list_lock);
@@ -89,6 +106,7 @@ void aq_team_free(aq_team_t *team)
 {
     aq_team_hide(team);
     free((void *)(uintptr_t)team->members);
+    free((void *)(uintptr_t)team->endpoints);
     free(team->shifts);
     free(team);
 }
@@ -100,6 +118,16 @@ aq_team_t *aq_team_find(uint64_t id)
     aq_lock_take(&list_lock);
     aq_team_t *team = teams;
     while (team && team->id != id)
+        team = team->next;
+    aq_lock_drop(&list_lock);
+    return team;
+}
+
+bool aq_team_has_endpoint(gex_EP_Index_t ep)
+{
+    aq_lock_take(&list_lock);
+    const aq_team_t *team = teams;
+    while (team && team->ep->index != ep)
         team = team->next;
     aq_lock_drop(&list_lock);
     return team;
@@ -327,5 +355,6 @@ gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Fla
 {
     aq_job_need("gex_TM_TranslateRankToEP");
     (void)flags;
-    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank), aq_team_of(tm)->route.to};
+    return (gex_EP_Location_t){gex_TM_TranslateRankToJobrank(tm, rank),
+                               aq_team_route(aq_team_of(tm), rank).to};
 }

@@ -1,12 +1,13 @@
 // Teams: ordered sets of endpoints, and the pairs that name one endpoint of each process.
 //
-//     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, id, scratch ... ]
+//     gex_TM_t --> [ public head: rank, size, peer_shift | endpoint, members, endpoints, id ... ]
 //
 // - The primordial team has every rank, in order: members is NULL and its id is 0.
 // - A team has the same id at all members, and no other team of the job ever has that id, so
 // messages can name a team. One rank chooses the id: rank 0 of the new team has reserved a number
 // before the members exchange their requests. So calls that create teams of different parents may
 // run at the same time in one process, in any order.
+// - A team has at most one endpoint of each process. endpoints is NULL if all are primordial ones.
 // - peer_shift of the primordial team is the table of the job; other teams have their own, which
 //   aq_team_refresh fills again when segments are attached.
 #ifndef AQ_TEAM_H
@@ -24,11 +25,12 @@ typedef struct aq_team {
     struct gex_tm head;
     // Job rank of each rank. NULL: the same number, and messages need no route.
     const gex_Rank_t *members;
+    const gex_EP_Index_t *endpoints; // of each member; NULL: route.to
     gex_EP_t ep;
     void *cdata;
     gex_Flags_t flags;
     uint64_t id;
-    aq_route_t route; // endpoints of messages; `to` is not 0 only in pairs
+    aq_route_t route; // endpoints of messages, see aq_team_route
     bool pair;
     gex_Memvec_t scratch; // of the client; unused; gex_TM_Destroy returns it
     intptr_t *shifts;     // the table of head.peer_shift if this team owns it, else NULL
@@ -51,6 +53,15 @@ static inline gex_Rank_t aq_team_jobrank(const aq_team_t *team, gex_Rank_t rank)
 static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
 {
     return aq_team_jobrank(aq_team_of(tm), rank);
+}
+
+// The endpoints of messages to a member, and of operations on its memory. Does not check the rank.
+static inline aq_route_t aq_team_route(const aq_team_t *team, gex_Rank_t rank)
+{
+    aq_route_t route = team->route;
+    if (__builtin_expect(team->endpoints != NULL, 0))
+        route.to = team->endpoints[rank];
+    return route;
 }
 
 // The number to add to an address in the segment of endpoint ep of a job rank to reach that byte in
@@ -77,10 +88,14 @@ static inline bool aq_team_checks_mapped(void)
 // Makes the primordial team, at init.
 void aq_team_start(gex_EP_t ep);
 
-// Creates a team of size members, in which this process has number rank. Copies members. Returns
-// NULL if memory is exhausted (logged). Not collective.
+// Creates a team of size members, in which endpoint ep of this process has number rank. Copies
+// members (job ranks) and endpoints (their indices; NULL: all are 0). Returns NULL if memory is
+// exhausted (logged). Not collective.
 aq_team_t *aq_team_new(gex_EP_t ep, uint64_t id, gex_Rank_t rank, gex_Rank_t size,
-                       const gex_Rank_t *members, gex_Flags_t flags);
+                       const gex_Rank_t *members, const gex_EP_Index_t *endpoints,
+                       gex_Flags_t flags);
+// Whether an endpoint of this process is a member of a team other than the primordial one.
+bool aq_team_has_endpoint(gex_EP_Index_t ep);
 // Hides the team from aq_team_find.
 void aq_team_hide(aq_team_t *team);
 // Hides the team and frees it. A message that names the team must not arrive any more.

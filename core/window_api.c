@@ -36,6 +36,9 @@ int gasnetx_EP_Destroy(gex_EP_t ep)
                              "the job");
     if (aq_endpoint_at(ep->index) != ep)
         return refuse_window("gasnetx_EP_Destroy", ep, "it is destroyed already");
+    if (aq_team_has_endpoint(ep->index))
+        return refuse_window("gasnetx_EP_Destroy", ep,
+                             "it is a member of a team; destroy the team first");
     aq_segment_bind_bounds(ep->index, 0, 0);
     aq_segment_revoke(ep);
     if (ep->identity)

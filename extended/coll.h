@@ -34,6 +34,8 @@ void aq_coll_allgather(aq_team_t *team, const void *mine, size_t bytes, void *al
 // AQ_COLL_NO_SLOT. The caller exchanges the slot with the other members.
 #define AQ_COLL_NO_SLOT UINT32_MAX
 uint32_t aq_coll_slot_take(void);
+// Gives a slot back that no team uses; AQ_COLL_NO_SLOT: does nothing.
+void aq_coll_slot_drop(uint32_t slot);
 
 // Starts the collectives of a team with the slots of all members, in rank order. Afterwards the
 // team may be used. Local: other members may return earlier or later.

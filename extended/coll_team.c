@@ -41,6 +41,15 @@ uint32_t aq_coll_slot_take(void)
     return slot < SLOTS ? slot : AQ_COLL_NO_SLOT;
 }
 
+void aq_coll_slot_drop(uint32_t slot)
+{
+    if (slot == AQ_COLL_NO_SLOT)
+        return;
+    aq_lock_take(&slot_lock);
+    slot_taken[slot] = false;
+    aq_lock_drop(&slot_lock);
+}
+
 // ---- start ----
 
 static uint32_t nbrhd_index(uint32_t jobrank)
@@ -157,11 +166,7 @@ void aq_coll_team_end(aq_team_t *team)
     aq_lock_drop(&aq_coll_lock);
     if (AQ_CHECKS)
         aq_coll_check_end(coll);
-    if (coll->slot != AQ_COLL_NO_SLOT) {
-        aq_lock_take(&slot_lock);
-        slot_taken[coll->slot] = false;
-        aq_lock_drop(&slot_lock);
-    }
+    aq_coll_slot_drop(coll->slot);
     aq_coll_map_free(&coll->map);
     free(coll);
 }

@@ -296,7 +296,7 @@ static put_t put_describe(const char *call, gex_TM_t tm, gex_Rank_t rank, void *
                                      .kind = AQ_RMA_PUT,
                                      .flags = lc_opt == GEX_EVENT_DEFER ? AQ_RMA_STABLE : 0},
                           .rank = rank < tm->size ? aq_tm_jobrank(tm, rank) : rank,
-                          .route = aq_team_of(tm)->route,
+                          .route = aq_team_route(aq_team_of(tm), rank < tm->size ? rank : 0),
                           .flags = flags},
                    .tm = tm,
                    .rank = rank,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../core/access.h"
+#include "../core/am_route.h"
 #include "../core/counters.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
@@ -70,21 +71,37 @@ void *gex_AD_QueryCData(gex_AD_t ad)
 
 // ---- operations ----
 
-static gex_Rank_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
+static __attribute__((noinline)) aq_route_t route_of(const aq_team_t *team,
+                                                     const aq_api_atomic_t *atomic)
 {
-    return atomic->flags & GEX_FLAG_RANK_IS_JOBRANK
-               ? atomic->rank
-               : aq_tm_jobrank(aq_domain_of(ad)->tm, atomic->rank);
+    if (atomic->flags & GEX_FLAG_RANK_IS_JOBRANK)
+        return aq_team_route(
+            team, gex_TM_TranslateJobrankToRank((gex_TM_t)(uintptr_t)&team->head, atomic->rank));
+    return aq_team_route(team, atomic->rank);
+}
+
+static aq_atomic_target_t target_of(gex_AD_t ad, const aq_api_atomic_t *atomic)
+{
+    const aq_team_t *team = aq_team_of(aq_domain_of(ad)->tm);
+    aq_atomic_target_t target = {.jobrank = atomic->flags & GEX_FLAG_RANK_IS_JOBRANK
+                                                ? atomic->rank
+                                                : aq_team_jobrank(team, atomic->rank),
+                                 .route = team->route};
+    if (__builtin_expect(team->endpoints != NULL, 0))
+        target.route = route_of(team, atomic);
+    return target;
 }
 
 // REFUSED: the target does not have the memory.
 typedef enum outcome { DONE, AWAY, REFUSED } outcome_t;
 
 // Performs the operation at once if the target is mapped. Sets *reason only if REFUSED.
-static outcome_t try_here(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, int *reason)
+static outcome_t try_here(aq_atomic_target_t target, const aq_api_atomic_t *atomic, int *reason)
 {
-    const intptr_t shift = aq_team_shift(jobrank, 0); // only pairs name further endpoints
-    if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(jobrank, atomic, reason))
+    intptr_t shift = aq_team_shift(target.jobrank, target.route.to);
+    if (__builtin_expect(target.route.from, 0) && aq_route_tagged(target.route))
+        shift = AQ_UNMAPPED; // the target looks at the identity
+    if (((shift & 1) || aq_team_checks_mapped()) && !aq_ratomic_fits(target, atomic, reason))
         return REFUSED;
     if (shift & 1)
         return AWAY;
@@ -100,16 +117,19 @@ static aq_part_t part_of(gex_OP_t op)
     return op == GEX_OP_SET ? AQ_PART_PUT : op == GEX_OP_GET ? AQ_PART_GET : AQ_PART_RMW;
 }
 
-// Starts an operation on a target that is not mapped, by the conduit or over active messages.
-// Returns non-zero if IMMEDIATE was given and nothing was done.
-static int start_away(gex_AD_t ad, gex_Rank_t jobrank, const aq_api_atomic_t *atomic,
+// Starts an operation on a target that is not mapped, by the conduit or over active messages; the
+// segments of further endpoints are not registered with the network. Returns non-zero if IMMEDIATE
+// was given and nothing was done.
+static int start_away(gex_AD_t ad, aq_atomic_target_t target, const aq_api_atomic_t *atomic,
                       gex_Event_t part)
 {
-    const aq_status_t status = aq_ratomic_native(jobrank, atomic, aq_domain_of(ad)->ops, part);
+    aq_status_t status = AQ_ERR_ABSENT;
+    if (__builtin_expect(!aq_route_needed(target.route), 1))
+        status = aq_ratomic_native(target.jobrank, atomic, aq_domain_of(ad)->ops, part);
     const int refused =
-        status == AQ_ERR_ABSENT ? aq_ratomic_over_am(jobrank, atomic, part) : status == AQ_AGAIN;
+        status == AQ_ERR_ABSENT ? aq_ratomic_over_am(target, atomic, part) : status == AQ_AGAIN;
     if (!refused)
-        aq_count(AQ_COUNT_ATOMIC);
+        aq_count_at(target.route.from, AQ_COUNT_ATOMIC);
     return refused;
 }
 
@@ -128,16 +148,16 @@ gex_Event_t aq_api_atomic_nb(gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNB", ad, atomic);
-    gex_Rank_t jobrank = target_of(ad, atomic);
+    const aq_atomic_target_t target = target_of(ad, atomic);
     int reason;
-    const outcome_t outcome = try_here(jobrank, atomic, &reason);
+    const outcome_t outcome = try_here(target, atomic, &reason);
     if (outcome == DONE)
         return GEX_EVENT_INVALID;
     aq_event_t *event = aq_event_new();
     const gex_Event_t part = aq_event_part(event, part_of(atomic->op));
     if (outcome == REFUSED) {
-        aq_ratomic_refuse(jobrank, atomic, false, reason, part);
-    } else if (start_away(ad, jobrank, atomic, part)) {
+        aq_ratomic_refuse(target, atomic, false, reason, part);
+    } else if (start_away(ad, target, atomic, part)) {
         aq_event_free(event);
         return GEX_EVENT_NO_OP;
     }
@@ -149,15 +169,15 @@ int aq_api_atomic_nbi(gex_AD_t ad, const aq_api_atomic_t *atomic)
 {
     if (AQ_CHECKS)
         aq_ratomic_check("gex_AD_OpNBI", ad, atomic);
-    gex_Rank_t jobrank = target_of(ad, atomic);
+    const aq_atomic_target_t target = target_of(ad, atomic);
     int reason;
-    const outcome_t outcome = try_here(jobrank, atomic, &reason);
+    const outcome_t outcome = try_here(target, atomic, &reason);
     if (outcome == DONE)
         return 0;
     aq_begun_implicit(aq_thread_self()->begun, endpoint_of(ad), local_parts(atomic->op));
     const gex_Event_t part = aq_event_part(aq_thread_nbi(), part_of(atomic->op));
     if (outcome == AWAY)
-        return start_away(ad, jobrank, atomic, part);
-    aq_ratomic_refuse(jobrank, atomic, true, reason, part);
+        return start_away(ad, target, atomic, part);
+    aq_ratomic_refuse(target, atomic, true, reason, part);
     return 0;
 }

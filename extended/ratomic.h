@@ -16,6 +16,7 @@
 
 #include "../core/conduit.h"
 #include "../core/gasnetex_core.h"
+#include "../core/route.h"
 #include "gasnet_ratomic.h"
 
 typedef struct aq_domain {
@@ -31,6 +32,12 @@ static inline aq_domain_t *aq_domain_of(gex_AD_t ad)
 {
     return (aq_domain_t *)(uintptr_t)ad;
 }
+
+// Where an operation goes.
+typedef struct aq_atomic_target {
+    gex_Rank_t jobrank;
+    aq_route_t route;
+} aq_atomic_target_t;
 
 static inline size_t aq_ratomic_bytes(gex_DT_t dt)
 {
@@ -60,11 +67,11 @@ void aq_ratomic_check(const char *call, gex_AD_t ad, const aq_api_atomic_t *atom
 
 // Whether the target has the value, at an aligned address. *reason: why not, if the target has
 // answered that, otherwise 0. May block (rma_probe.h).
-bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, int *reason);
+bool aq_ratomic_fits(aq_atomic_target_t target, const aq_api_atomic_t *atomic, int *reason);
 
 // Ends an operation that does not fit, or the job (core/access.h).
-void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit, int reason,
-                       gex_Event_t part) __attribute__((cold));
+void aq_ratomic_refuse(aq_atomic_target_t target, const aq_api_atomic_t *atomic, bool implicit,
+                       int reason, gex_Event_t part) __attribute__((cold));
 
 // ---- ratomic_native.c ----
 
@@ -80,8 +87,8 @@ aq_status_t aq_ratomic_native(uint32_t jobrank, const aq_api_atomic_t *atomic, g
 
 // ---- ratomic_am.c ----
 
-// Sends an operation to a job rank; `part` (event.h) counts it until the reply. Blocks for
+// Sends an operation to its target; `part` (event.h) counts it until the reply. Blocks for
 // resources and polls; if atomic->flags has IMMEDIATE, returns non-zero instead and does nothing.
-int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Event_t part);
+int aq_ratomic_over_am(aq_atomic_target_t target, const aq_api_atomic_t *atomic, gex_Event_t part);
 
 #endif

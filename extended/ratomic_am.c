@@ -8,11 +8,13 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
+#include "../core/identity.h"
 #include "../core/arg64.h"
 #include "format.h"
 #include "layer_table.h"
 #include "pending.h"
 #include "ratomic.h"
+#include "rma_tagged.h"
 
 // One argument of the request holds the data type in its low half and the order in its high half.
 #define ORDER_FLAGS (GEX_FLAG_AD_ACQ | GEX_FLAG_AD_REL)
@@ -21,7 +23,12 @@ _Static_assert((ORDER_FLAGS << ORDER_SHIFT >> ORDER_SHIFT) == ORDER_FLAGS, "the 
 _Static_assert((AQ_API_DT_64 | AQ_API_DT_REAL | GEX_DT_I32 | GEX_DT_U32) < 1 << ORDER_SHIFT,
                "the data type fits");
 
-// Ends the job unless the operation of a peer is legal and its target is in a segment.
+static aq_pending_kind_t kind_of(gex_OP_t op)
+{
+    return op & AQ_API_OP_FETCHING ? AQ_PENDING_FETCH : AQ_PENDING_ATOMIC;
+}
+
+// Ends the job unless the operation of a peer is legal.
 static void check_op(gex_Token_t token, gex_OP_t op, gex_DT_t dt, const void *at)
 {
     const uint32_t source = token->arrival->source;
@@ -34,7 +41,17 @@ static void check_op(gex_Token_t token, gex_OP_t op, gex_DT_t dt, const void *at
     const size_t nbytes = aq_ratomic_bytes(dt);
     if (__builtin_expect((uintptr_t)at % nbytes != 0, 0))
         aq_fatal("an atomic of rank %u (%zu bytes at %p) is not aligned", source, nbytes, at);
+}
+
+// Whether the target of a legal operation is in a segment. Otherwise ends the job, or, if the
+// sender has an identity, refuses the operation.
+static bool admits_op(gex_Token_t token, gex_OP_t op, const void *at, size_t nbytes,
+                      int32_t cookie_high, int32_t cookie_low)
+{
+    if (__builtin_expect(token->tag != AQ_TAG_NONE, 0))
+        return aq_tagged_admits(token, kind_of(op), at, nbytes, cookie_high, cookie_low);
     aq_pending_check_target(AQ_PENDING_ATOMIC, token, at, nbytes);
+    return true;
 }
 
 static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t addr_high,
@@ -45,6 +62,8 @@ static void on_op(gex_Token_t token, int32_t op, int32_t type_flags, int32_t add
     gex_DT_t dt = (gex_DT_t)type_flags & ((1u << ORDER_SHIFT) - 1);
     void *at = aq_join_pointer(addr_high, addr_low);
     check_op(token, (gex_OP_t)op, dt, at);
+    if (!admits_op(token, (gex_OP_t)op, at, aq_ratomic_bytes(dt), cookie_high, cookie_low))
+        return;
     uint64_t old = aq_ratomic_apply(at, dt, (gex_OP_t)op, aq_join(a_high, a_low),
                                     aq_join(b_high, b_low), flags);
     if ((gex_OP_t)op & AQ_API_OP_FETCHING)
@@ -70,12 +89,10 @@ static void on_fetched(gex_Token_t token, int32_t old_high, int32_t old_low, int
     aq_event_end(op.context);
 }
 
-int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Event_t part)
+int aq_ratomic_over_am(aq_atomic_target_t target, const aq_api_atomic_t *atomic, gex_Event_t part)
 {
-    const bool fetches = atomic->op & AQ_API_OP_FETCHING;
-    const aq_cookie_t cookie =
-        aq_pending_add(fetches ? AQ_PENDING_FETCH : AQ_PENDING_ATOMIC, jobrank, part,
-                       atomic->result, aq_ratomic_bytes(atomic->dt));
+    const aq_cookie_t cookie = aq_pending_add(kind_of(atomic->op), target.jobrank, part,
+                                              atomic->result, aq_ratomic_bytes(atomic->dt));
     const uint64_t addr = (uintptr_t)atomic->addr, a = atomic->operand1, b = atomic->operand2;
     const int32_t args[] = {
         (int32_t)atomic->op, (int32_t)(atomic->dt | (atomic->flags & ORDER_FLAGS) << ORDER_SHIFT),
@@ -89,12 +106,8 @@ int aq_ratomic_over_am(uint32_t jobrank, const aq_api_atomic_t *atomic, gex_Even
                         .nargs = sizeof args / sizeof args[0]};
     if (atomic->flags & GEX_FLAG_AD_REL)
         atomic_thread_fence(memory_order_release);
-    aq_event_begin(part);
-    if (aq_am_request(jobrank, &am, atomic->flags & GEX_FLAG_IMMEDIATE) == 0)
-        return 0;
-    aq_pending_cancel(cookie, jobrank);
-    aq_event_end(part);
-    return 1;
+    return aq_pending_request(target.route, target.jobrank, &am, atomic->flags & GEX_FLAG_IMMEDIATE,
+                              cookie, part);
 }
 
 void aq_ratomic_am_register(void)

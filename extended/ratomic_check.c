@@ -118,24 +118,30 @@ static const char *call_name(bool implicit, gex_DT_t dt)
     return names[__builtin_ctz(dt & 63 ? dt & 63 : 1)][implicit];
 }
 
-bool aq_ratomic_fits(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, int *reason)
+bool aq_ratomic_fits(aq_atomic_target_t target, const aq_api_atomic_t *atomic, int *reason)
 {
     const size_t bytes = aq_ratomic_bytes(atomic->dt);
     *reason = 0;
-    if ((uintptr_t)atomic->addr % bytes || !aq_access_fits(jobrank, 0, atomic->addr, bytes))
+    if ((uintptr_t)atomic->addr % bytes ||
+        !aq_access_fits(target.jobrank, target.route.to, atomic->addr, bytes))
         return false;
-    aq_access_t access = {.addr = atomic->addr, .nbytes = bytes, .rank = jobrank};
-    if (aq_probe_needed(0))
+    aq_access_t access = {
+        .addr = atomic->addr, .nbytes = bytes, .rank = target.jobrank, .ep = target.route.to};
+    if (aq_probe_needed(target.route.to))
         (void)aq_probe(&access, atomic->op != GEX_OP_GET);
     *reason = access.reason;
     return !access.reason;
 }
 
-void aq_ratomic_refuse(gex_Rank_t jobrank, const aq_api_atomic_t *atomic, bool implicit, int reason,
-                       gex_Event_t part)
+void aq_ratomic_refuse(aq_atomic_target_t target, const aq_api_atomic_t *atomic, bool implicit,
+                       int reason, gex_Event_t part)
 {
     const size_t bytes = aq_ratomic_bytes(atomic->dt);
-    const aq_access_t access = {
-        call_name(implicit, atomic->dt), atomic->addr, bytes, jobrank, 0, reason};
+    const aq_access_t access = {call_name(implicit, atomic->dt),
+                                atomic->addr,
+                                bytes,
+                                target.jobrank,
+                                target.route.to,
+                                reason};
     aq_access_refuse(&access, (uintptr_t)atomic->addr % bytes ? bytes : 0, part);
 }

@@ -159,7 +159,7 @@ static aq_rma_op_t describe_op(const char *call, gex_TM_t tm, gex_Rank_t rank, a
     return (aq_rma_op_t){.call = call,
                          .access = access,
                          .rank = aq_tm_jobrank(tm, rank),
-                         .route = aq_team_of(tm)->route,
+                         .route = aq_team_route(aq_team_of(tm), rank),
                          .flags = flags};
 }
 

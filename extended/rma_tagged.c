@@ -4,6 +4,9 @@
 //     put:  Medium request with a piece  --> [target checks tag and address, copies] --> put done
 //     get:  Short request for a piece    --> [target checks tag and address] --> get done, with it
 //     another identity, or memory that the target does not have: --> refused, with the reason
+//
+// Atomics and puts that notify go their own ways (ratomic_am.c, notice.c), and are refused in this
+// one.
 #include <string.h>
 
 #include "../core/access.h"
@@ -15,6 +18,7 @@
 #include "layer_table.h"
 #include "pending.h"
 #include "rma.h"
+#include "rma_tagged.h"
 #include "../other/base/minmax.h"
 
 // ---- at the target ----
@@ -29,16 +33,23 @@ static int reason_of(gex_Token_t token, const void *addr, size_t nbytes)
     return aq_segment_admits(token->route.to, addr, nbytes) ? 0 : GASNETX_ERROR_OUTSIDE;
 }
 
+bool aq_tagged_admits(gex_Token_t token, aq_pending_kind_t kind, const void *addr, size_t nbytes,
+                      int32_t cookie_high, int32_t cookie_low)
+{
+    const uint64_t at = (uintptr_t)addr;
+    const int reason = reason_of(token, addr, nbytes);
+    if (reason)
+        gex_AM_ReplyShort6(token, AQ_HANDLER_TAGGED_REFUSED, 0, (int32_t)kind, reason, aq_high(at),
+                           aq_low(at), cookie_high, cookie_low);
+    return !reason;
+}
+
 static void on_put(gex_Token_t token, void *payload, size_t nbytes, int32_t addr_high,
                    int32_t addr_low, int32_t cookie_high, int32_t cookie_low)
 {
     void *dest = aq_join_pointer(addr_high, addr_low);
-    const int reason = reason_of(token, dest, nbytes);
-    if (reason) {
-        gex_AM_ReplyShort6(token, AQ_HANDLER_TAGGED_REFUSED, 0, AQ_PENDING_PUT, reason, addr_high,
-                           addr_low, cookie_high, cookie_low);
+    if (!aq_tagged_admits(token, AQ_PENDING_PUT, dest, nbytes, cookie_high, cookie_low))
         return;
-    }
     memcpy(dest, payload, nbytes);
     gex_AM_ReplyShort2(token, AQ_HANDLER_PUT_DONE, 0, cookie_high, cookie_low);
 }
@@ -48,29 +59,40 @@ static void on_get(gex_Token_t token, int32_t addr_high, int32_t addr_low, int32
 {
     const size_t nbytes = aq_pending_get_size(token, size);
     const void *src = aq_join_pointer(addr_high, addr_low);
-    const int reason = reason_of(token, src, nbytes);
-    if (reason)
-        gex_AM_ReplyShort6(token, AQ_HANDLER_TAGGED_REFUSED, 0, AQ_PENDING_GET, reason, addr_high,
-                           addr_low, cookie_high, cookie_low);
-    else
+    if (aq_tagged_admits(token, AQ_PENDING_GET, src, nbytes, cookie_high, cookie_low))
         gex_AM_ReplyMedium2(token, AQ_HANDLER_GET_DONE, src, nbytes, GEX_EVENT_NOW, 0, cookie_high,
                             cookie_low);
 }
 
 // ---- at the initiator ----
 
+// What an error says was refused; NULL: the target never refuses such an operation.
+static const char *refused_name(int32_t kind)
+{
+    switch (kind) {
+    case AQ_PENDING_PUT:
+        return "put";
+    case AQ_PENDING_GET:
+        return "get";
+    case AQ_PENDING_ATOMIC:
+    case AQ_PENDING_FETCH:
+        return "atomic";
+    default:
+        return NULL;
+    }
+}
+
 static void on_refused(gex_Token_t token, int32_t kind, int32_t reason, int32_t addr_high,
                        int32_t addr_low, int32_t cookie_high, int32_t cookie_low)
 {
-    const bool is_put = kind == AQ_PENDING_PUT;
+    const char *name = refused_name(kind);
     const uint32_t source = token->arrival->source;
-    if ((!is_put && kind != AQ_PENDING_GET) ||
-        (reason != GASNETX_ERROR_IDENTITY && reason != GASNETX_ERROR_OUTSIDE))
+    if (!name || (reason != GASNETX_ERROR_IDENTITY && reason != GASNETX_ERROR_OUTSIDE))
         aq_fatal("rank %u has refused an operation in a way that is none: kind %d, reason %d",
                  source, kind, reason);
     const aq_pending_op_t op =
         aq_pending_end((aq_pending_kind_t)kind, token, aq_join(cookie_high, cookie_low));
-    const aq_access_t access = {.call = is_put ? "put" : "get",
+    const aq_access_t access = {.call = name,
                                 .addr = aq_join_pointer(addr_high, addr_low),
                                 .nbytes = op.nbytes,
                                 .rank = source,
@@ -121,5 +143,5 @@ void aq_rma_tagged_register(void)
     aq_endpoint_internal(AQ_HANDLER_GET_TAGGED, (gex_AM_Fn_t)on_get,
                          GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 5, "tagged get");
     aq_endpoint_internal(AQ_HANDLER_TAGGED_REFUSED, (gex_AM_Fn_t)on_refused,
-                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 6, "tagged put or get refused");
+                         GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 6, "tagged operation refused");
 }

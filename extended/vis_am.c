@@ -205,7 +205,7 @@ int aq_vis_over_am(const aq_vis_t *vis, uint32_t jobrank, gex_Event_t part)
     transfer_t t;
     t.call = vis->call;
     t.jobrank = jobrank;
-    t.route = aq_team_of(vis->tm)->route;
+    t.route = aq_team_route(aq_team_of(vis->tm), vis->rank);
     t.alone = aq_route_tagged(t.route) || aq_segment_guarded(jobrank, t.route.to);
     t.immediate = vis->flags & GEX_FLAG_IMMEDIATE;
     t.part = part;

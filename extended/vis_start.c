@@ -54,8 +54,9 @@ typedef struct start {
 // Copies if the peer is mapped.
 static outcome_t try_copy(const aq_vis_t *vis, start_t *start)
 {
-    const intptr_t shift = aq_team_shift(start->jobrank, aq_team_of(vis->tm)->route.to);
-    const bool mapped = !(shift & 1) && !aq_route_tagged(aq_team_of(vis->tm)->route);
+    const aq_route_t route = aq_team_route(aq_team_of(vis->tm), vis->rank);
+    const intptr_t shift = aq_team_shift(start->jobrank, route.to);
+    const bool mapped = !(shift & 1) && !aq_route_tagged(route);
     if ((!mapped || aq_team_checks_mapped()) && !aq_vis_fits(vis, start->jobrank, &start->wrong))
         return REFUSED;
     if (mapped)

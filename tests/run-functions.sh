@@ -124,6 +124,12 @@ counting()
     "$@" $subtests
 }
 
+# Prints the subtests on teams of further endpoints.
+further()
+{
+    conform-seq --list | awk '$1 ~ /^further_/ { print $1 }'
+}
+
 # Prints the subtests on fences and notices of a conformance program in thread mode $1.
 fences()
 {

@@ -133,6 +133,7 @@ extern const conform_test_t conform_barrier_tests[];
 extern const conform_test_t conform_counters_tests[];
 extern const conform_test_t conform_endpoint_tests[];
 extern const conform_test_t conform_window_tests[];
+extern const conform_test_t conform_further_tests[];
 extern const conform_test_t conform_fence_tests[];
 extern const conform_test_t conform_sync_tests[];
 extern const conform_test_t conform_thread_tests[];

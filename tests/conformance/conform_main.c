@@ -13,7 +13,7 @@
 
 static const conform_test_t *const test_tables[] = {
     conform_counters_tests,   conform_endpoint_tests,    conform_window_tests,
-    conform_fence_tests,
+    conform_further_tests,    conform_fence_tests,
 #ifdef GASNET_SEGMENT_EVERYTHING
     conform_everything_tests,
 #else
@@ -141,6 +141,18 @@ static void job_join(int *argc, char ***argv)
 }
 #endif
 
+/* Messages go over a team of the endpoints with this index. */
+static void use_team(gex_EP_Index_t index)
+{
+    gex_EP_Location_t *members = conform_alloc(job.size * sizeof *members);
+
+    for (gex_Rank_t r = 0; r < job.size; r++)
+        members[r] = (gex_EP_Location_t){r, index};
+    gex_TM_Create(&job.am, 1, job.tm, members, job.size, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    CHECK(job.am != GEX_TM_INVALID, "gex_TM_Create must make a team of endpoints %u", index);
+    free(members);
+}
+
 /* Makes endpoints up to this index, which gets active messages and the segment of endpoint 0. */
 static void use_endpoint(unsigned index)
 {
@@ -154,6 +166,8 @@ static void use_endpoint(unsigned index)
     err = gex_EP_PublishBoundSegment(job.tm, &job.am_ep, 1, 0);
     CHECK(err == GASNET_OK, "gex_EP_PublishBoundSegment must return GASNET_OK, not %d", err);
     job.am = gex_TM_Pair(job.am_ep, (gex_EP_Index_t)index);
+    if (getenv("CONFORM_TEAM") != NULL)
+        use_team((gex_EP_Index_t)index);
 }
 
 static void suite_start(int *argc, char ***argv)
