@@ -130,8 +130,10 @@ typedef struct gasnetx_counters {
     // in all, and how many of them GEX_FLAG_IMMEDIATE refused. The others waited for room.
     uint64_t no_room, refused;
 
-    // The network; 0 with a conduit that does not tell. A frame is a message, a put, a get or a
-    // reply, also the library's own; a packet (datagram) carries one or more.
+    // The network and mailboxes in shared memory; 0 with a conduit that does not tell. A frame is a
+    // message, a put, a get or a reply, also the library's own; a packet (datagram) carries one or
+    // more. Over ibv a packet is a work request with one frame; a mailbox has frames, and no
+    // packets.
     uint64_t frames_sent, frames_received;
     uint64_t packets_sent, packets_received; // with frames; each packet sent counts once
     uint64_t bytes_sent, bytes_received;     // of all packets, with their headers

@@ -13,9 +13,9 @@ enum { LEAVING_TURNS = 10000 };
 #define NONE_4 NONE, NONE, NONE, NONE
 #define NOTHING                                                                                    \
     {                                                                                              \
-        .endpoint0.cell = { NONE_4, NONE_4, NONE_4, NONE, NONE }                                   \
+        .endpoint0.cell = { NONE_4, NONE_4, NONE_4, NONE, NONE, NONE }                             \
     }
-_Static_assert(AQ_COUNT_OPERATIONS == 14, "as many are listed");
+_Static_assert(AQ_COUNT_OPERATIONS == 15, "as many are listed");
 
 _Thread_local aq_thread_counts_t aq_thread_counts = NOTHING;
 static aq_thread_counts_t ended = NOTHING; // what threads that have ended counted

@@ -30,6 +30,7 @@ typedef enum aq_count {
     AQ_COUNT_DROP_ENDPOINT,  // arrived messages to an endpoint that was never there
     AQ_COUNT_DROP_DESTROYED, // arrived messages to an endpoint that was destroyed
     AQ_COUNT_DROP_IDENTITY,  // arrived messages, puts and gets of another identity
+    AQ_COUNT_FRAME_SENT,     // messages into a mailbox, also the library's own
     AQ_COUNT_OPERATIONS,
     // Bytes.
     AQ_COUNT_REQUEST_BYTES = AQ_COUNT_OPERATIONS,

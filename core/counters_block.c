@@ -45,6 +45,7 @@ static const size_t place_of[AQ_COUNTS] = {
     [AQ_COUNT_DROP_ENDPOINT] = offsetof(gasnetx_counters_t, dropped[GASNETX_DROP_ENDPOINT]),
     [AQ_COUNT_DROP_DESTROYED] = offsetof(gasnetx_counters_t, dropped[GASNETX_DROP_DESTROYED]),
     [AQ_COUNT_DROP_IDENTITY] = offsetof(gasnetx_counters_t, dropped[GASNETX_DROP_IDENTITY]),
+    [AQ_COUNT_FRAME_SENT] = offsetof(gasnetx_counters_t, frames_sent),
     [AQ_COUNT_REQUEST_BYTES] = offsetof(gasnetx_counters_t, request_bytes),
     [AQ_COUNT_REPLY_BYTES] = offsetof(gasnetx_counters_t, reply_bytes),
     [AQ_COUNT_PUT_BYTES] = offsetof(gasnetx_counters_t, put_bytes),

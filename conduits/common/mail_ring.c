@@ -1,5 +1,6 @@
 #include "mail_ring.h"
 
+#include "../../core/counters.h"
 #include "../../core/fatal.h"
 
 static inline void prefetch_to_write(const char *line)
@@ -86,10 +87,10 @@ static __attribute__((noinline)) void deliver_long(const aq_conduit_env_t *env,
     env->deliver(arrival);
 }
 
-static void deliver_message(aq_ring_header_t *header, const aq_conduit_env_t *env, bool reply)
+static void deliver_message(aq_ring_header_t *header, uint32_t descriptor,
+                            const aq_conduit_env_t *env, bool reply)
 {
     aq_ring_arrives();
-    uint32_t descriptor = header->descriptor;
     unsigned nargs = aq_ring_descriptor_nargs(descriptor);
     aq_arrival_t arrival = {
         .args = aq_ring_args(header),
@@ -118,8 +119,8 @@ static inline void tell_senders(aq_ring_in_t *ring, bool empty)
 }
 
 // With one thread: needs no lock, and a message is finished when its handler has returned.
-static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
-                              bool reply)
+unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
+                               const aq_conduit_env_t *env)
 {
     unsigned done = 0;
     bool ready;
@@ -128,13 +129,16 @@ static unsigned receive_alone(aq_ring_in_t *ring, unsigned budget, const aq_cond
             tell_senders(ring, false);
         uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
         aq_ring_header_t *header = header_at(ring, head);
-        uint64_t lines = aq_ring_descriptor_lines(header->descriptor);
+        const uint32_t descriptor = header->descriptor;
+        uint64_t lines = aq_ring_descriptor_lines(descriptor);
         atomic_store_explicit(&ring->head, head + lines, memory_order_relaxed);
-        if (aq_ring_descriptor_category(header->descriptor) != AQ_RING_SKIP)
-            deliver_message(header, env, reply);
+        if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP) {
+            deliver_message(header, descriptor, env, reply);
+            done++;
+        }
         ring->released = head + lines;
-        done++;
     }
+    aq_cell_add(&ring->messages, done);
     tell_senders(ring, !ready);
     return done;
 }
@@ -179,11 +183,13 @@ typedef struct held {
 // marks it. Avoids writing its line, since the sender needs it next.
 static void settle_held(aq_ring_in_t *ring, held_t *held)
 {
-    if (held->lines && ring->released == held->position)
-        ring->released += held->lines;
-    else if (held->lines)
-        mark_done(ring, held->position);
-    held->lines = 0;
+    if (held->lines) {
+        if (ring->released == held->position)
+            ring->released += held->lines;
+        else
+            mark_done(ring, held->position);
+        held->lines = 0;
+    }
     release_done(ring);
 }
 
@@ -195,8 +201,10 @@ static bool claim_next(aq_ring_in_t *ring, held_t *held)
         uint32_t descriptor = header_at(ring, position)->descriptor;
         *held = (held_t){position, aq_ring_descriptor_lines(descriptor)};
         atomic_store_explicit(&ring->head, position + held->lines, memory_order_relaxed);
-        if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP)
+        if (aq_ring_descriptor_category(descriptor) != AQ_RING_SKIP) {
+            aq_cell_increment(&ring->messages);
             return true;
+        }
         settle_held(ring, held);
     }
     return false;
@@ -218,23 +226,17 @@ static bool receive_next(aq_ring_in_t *ring, held_t *held, bool more)
     return found;
 }
 
-static unsigned receive_shared(aq_ring_in_t *ring, unsigned budget, const aq_conduit_env_t *env,
-                               bool reply)
+unsigned aq_ring_receive_shared(aq_ring_in_t *ring, unsigned budget, bool reply,
+                                const aq_conduit_env_t *env)
 {
     unsigned done = 0;
     held_t held = {0, 0};
     bool more = done < budget; // the caller has just seen a message
     while (receive_next(ring, &held, more)) {
-        deliver_message(header_at(ring, held.position), env, reply);
+        aq_ring_header_t *header = header_at(ring, held.position);
+        deliver_message(header, header->descriptor, env, reply);
         done++;
         more = done < budget && aq_ring_peek(ring);
     }
     return done;
-}
-
-unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool reply,
-                         const aq_conduit_env_t *env)
-{
-    return env->threads ? receive_shared(ring, budget, env, reply)
-                        : receive_alone(ring, budget, env, reply);
 }

@@ -52,6 +52,7 @@ typedef struct aq_ring_in {
     _Atomic uint64_t head;
     uint64_t released;
     _Atomic uint64_t published; // the last value written to freed
+    _Atomic uint64_t messages;  // how many were taken in all; guarded as head
     atomic_uint lock;
 } aq_ring_in_t;
 
@@ -137,8 +138,18 @@ static inline bool aq_ring_busy(aq_ring_in_t *ring)
                                      atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
-// Delivers up to budget messages, as replies or requests; returns how many.
-unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool reply,
-                         const aq_conduit_env_t *env);
+// Delivers up to budget messages, as replies or requests; returns how many. The first function is
+// for a process in which one thread at a time receives, the second for any.
+unsigned aq_ring_receive_alone(aq_ring_in_t *ring, unsigned budget, bool reply,
+                               const aq_conduit_env_t *env);
+unsigned aq_ring_receive_shared(aq_ring_in_t *ring, unsigned budget, bool reply,
+                                const aq_conduit_env_t *env);
+
+static inline unsigned aq_ring_receive(aq_ring_in_t *ring, unsigned budget, bool reply,
+                                       const aq_conduit_env_t *env)
+{
+    return env->threads ? aq_ring_receive_shared(ring, budget, reply, env)
+                        : aq_ring_receive_alone(ring, budget, reply, env);
+}
 
 #endif

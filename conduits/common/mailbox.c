@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../../core/aqueduct.h"
+#include "../../core/counters.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "gasnetex_core.h"
@@ -101,9 +103,8 @@ static inline size_t bytes_inside(const aq_am_t *am)
                : 0;
 }
 
-aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
+static inline aq_status_t mail_send(aq_conduit_t *conduit, aq_mail_link_t *link, const aq_am_t *am)
 {
-    aq_mail_link_t *link = pointer;
     aq_ring_out_t *ring = &link->out[am->reply];
     size_t inside = bytes_inside(am);
     aq_ring_run_t run;
@@ -117,6 +118,22 @@ aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am
     aq_ring_publish(ring, &run);
     aq_mail_wake_peer(aq_mail_of(conduit), link);
     return AQ_OK;
+}
+
+aq_status_t aq_mail_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+{
+    const aq_status_t status = mail_send(conduit, link, am);
+    if (status == AQ_OK)
+        aq_count(AQ_COUNT_FRAME_SENT);
+    return status;
+}
+
+aq_status_t aq_mail_send_further(aq_conduit_t *conduit, void *link, const aq_am_t *am)
+{
+    const aq_status_t status = mail_send(conduit, link, am);
+    if (status == AQ_OK)
+        aq_count_at(conduit->endpoint, AQ_COUNT_FRAME_SENT);
+    return status;
 }
 
 // ---- payload written in place ----
@@ -159,6 +176,7 @@ void aq_mail_commit(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
                  am->nbytes);
     finish_send(aq_mail_of(conduit), link, am, room,
                 aq_ring_lines(am->nargs, AQ_AM_MEDIUM, am->nbytes));
+    aq_count_at(conduit->endpoint, AQ_COUNT_FRAME_SENT);
 }
 
 void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
@@ -169,18 +187,37 @@ void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
 
 // ---- receiving ----
 
+static unsigned poll_alone(aq_mail_t *mail, unsigned what)
+{
+    unsigned done = 0;
+    if (aq_ring_ready(&mail->in[1]))
+        done += aq_ring_receive_alone(&mail->in[1], POLL_BUDGET, true, mail->base.env);
+    if (what & AQ_POLL_REQUESTS && aq_ring_ready(&mail->in[0]))
+        done += aq_ring_receive_alone(&mail->in[0], POLL_BUDGET, false, mail->base.env);
+    return done;
+}
+
+static unsigned poll_shared(aq_mail_t *mail, unsigned what)
+{
+    unsigned done = 0;
+    if (aq_ring_busy(&mail->in[1]))
+        done += aq_ring_receive_shared(&mail->in[1], POLL_BUDGET, true, mail->base.env);
+    if (what & AQ_POLL_REQUESTS && aq_ring_busy(&mail->in[0]))
+        done += aq_ring_receive_shared(&mail->in[0], POLL_BUDGET, false, mail->base.env);
+    return done;
+}
+
 unsigned aq_mail_poll(aq_conduit_t *conduit, unsigned what)
 {
     aq_mail_t *mail = aq_mail_of(conduit);
-    unsigned done = 0;
-    bool threads = conduit->env->threads;
-    if (threads ? aq_ring_busy(&mail->in[1]) : aq_ring_ready(&mail->in[1]))
-        done += aq_ring_receive(&mail->in[1], POLL_BUDGET, true, conduit->env);
-    if (!(what & AQ_POLL_REQUESTS))
-        return done;
-    if (threads ? aq_ring_busy(&mail->in[0]) : aq_ring_ready(&mail->in[0]))
-        done += aq_ring_receive(&mail->in[0], POLL_BUDGET, false, conduit->env);
-    return done;
+    return conduit->env->threads ? poll_shared(mail, what) : poll_alone(mail, what);
+}
+
+void aq_mail_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
+{
+    const aq_mail_t *mail = aq_mail_of(conduit);
+    for (unsigned i = 0; i < 2; i++)
+        sum->frames_received += atomic_load_explicit(&mail->in[i].messages, memory_order_relaxed);
 }
 
 void aq_mail_dump_state(aq_conduit_t *conduit)

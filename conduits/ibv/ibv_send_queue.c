@@ -124,9 +124,11 @@ static void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work, struct
     }
 }
 
-static void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, struct ibv_send_wr *wr)
+static void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, struct ibv_send_wr *wr,
+                       unsigned count)
 {
     struct ibv_send_wr *bad;
+    atomic_fetch_add_explicit(&queue->posted, count, memory_order_relaxed);
     int error = ibv_post_send(link->id->qp, wr, &bad);
     if (error)
         aq_ibv_peer_lost(queue->losses, link, strerror(error));
@@ -155,7 +157,7 @@ static void list_post_locked(aq_ibv_send_queue_t *queue)
         list->ops[i + 1]->before = list->ops[i];
     }
     op_cover_unsignaled(list->link, list->ops[count - 1]);
-    chain_post(queue, list->link, list->wr);
+    chain_post(queue, list->link, list->wr, count);
 }
 
 static void list_post(aq_ibv_send_queue_t *queue)
@@ -180,7 +182,7 @@ void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_w
     }
     if (work->op)
         op_cover_unsignaled(link, work->op);
-    chain_post(queue, link, wr);
+    chain_post(queue, link, wr, count);
     if (!work->op) // not before: an operation that covers it may be posted ahead of it
         atomic_fetch_add_explicit(&link->unsignaled, 1, memory_order_release);
 }

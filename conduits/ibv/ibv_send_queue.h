@@ -56,7 +56,8 @@ typedef struct aq_ibv_send_queue {
     atomic_uint ops_used;
     atomic_uint unsignaled; // entries of all links that are posted without an operation
     atomic_uint idle_reaps;
-    aq_lock_t reaping; // only ever tried
+    aq_lock_t reaping;   // only ever tried
+    atomic_ulong posted; // work requests in all
     aq_ibv_list_t list;
 } aq_ibv_send_queue_t;
 

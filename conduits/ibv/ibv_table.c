@@ -188,12 +188,15 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     sum->receive_buffers += ibv->buffers.arrivals.count;
 }
 
-// What this process sends is not counted: each message would pay for that.
+// A frame that is sent is a work request: a message, a put, a get or an atomic.
 static void ibv_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    const uint64_t posted = atomic_load_explicit(&ibv->send_queue.posted, memory_order_relaxed);
     const uint64_t messages = atomic_load_explicit(&ibv->receiver.arrived, memory_order_relaxed) +
                               atomic_load_explicit(&ibv->rings.messages, memory_order_relaxed);
+    sum->frames_sent += posted;
+    sum->packets_sent += posted;
     sum->frames_received += messages;
     sum->packets_received += messages;
 }

@@ -258,6 +258,7 @@ size_t mpi_memory_bytes(aq_conduit_t *conduit)
 void mpi_counters(aq_conduit_t *conduit, gasnetx_counters_t *sum)
 {
     mpi_conduit_t *mpi = mpi_of(conduit);
+    aq_mail_counters(conduit, sum);
     mpi_enter(mpi);
     sum->frames_sent += mpi->messages + mpi->accesses;
     sum->packets_sent += mpi->messages + mpi->accesses;

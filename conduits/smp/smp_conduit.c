@@ -138,5 +138,6 @@ const aq_conduit_ops_t aq_smp_conduit = {
     .shared_scratch = smp_shared_scratch,
     .open_window = smp_window_open,
     .memory_bytes = smp_memory_bytes,
+    .counters = aq_mail_counters,
     .dump_state = aq_mail_dump_state,
 };

@@ -110,7 +110,7 @@ static const aq_conduit_ops_t smp_window_ops = {
     .abi = AQ_CONDUIT_ABI,
     .describe = smp_window_describe,
     .connect = smp_window_connect,
-    .send = aq_mail_send,
+    .send = aq_mail_send_further,
     .poll = aq_mail_poll,
     .prepare = aq_mail_prepare,
     .commit = aq_mail_commit,
@@ -120,6 +120,7 @@ static const aq_conduit_ops_t smp_window_ops = {
     .disarm = aq_mail_disarm,
     .wake = aq_mail_wake,
     .memory_bytes = smp_window_memory_bytes,
+    .counters = aq_mail_counters,
     .dump_state = aq_mail_dump_state,
 };
 

@@ -27,14 +27,14 @@ GASNET_MPI_THREAD=MULTIPLE on_mpi "$mpi" 2 "$client" ours >out 2>&1 ||
 # one-sided calls, and neither does in a shared window. (mpirun may mix the lines of ranks.)
 puts()
 {
-    local wanted=$1 rank frames
+    local wanted=$1 rank packets
     shift
     (export "$@" && on_mpi "$mpi" 2 "$client" puts) >out 2>&1 ||
         fail "mode puts ends with exit code $?."
     for rank in 0 1; do
-        frames=$(grep -o "200 puts, rank $rank sent [0-9]* frames" out | cut -d' ' -f6)
-        [ -n "$frames" ] && [ $((frames >= 200)) = "${wanted:$rank:1}" ] ||
-            fail "with $* rank $rank sent '$frames' frames."
+        packets=$(grep -o "200 puts, rank $rank sent [0-9]* packets" out | cut -d' ' -f6)
+        [ -n "$packets" ] && [ $((packets >= 200)) = "${wanted:$rank:1}" ] ||
+            fail "with $* rank $rank sent '$packets' packets."
     done
 }
 puts 11 GASNET_MPI_RMA=0 GASNET_MPI_SHARED_MAXSIZE=1
@@ -76,7 +76,7 @@ if unshare -m true 2>/dev/null; then
     }
     GASNET_MPI_RMA=1 small_store 30m "$mpi" 2 "$client" puts >out 2>&1 ||
         fail "with a small /dev/shm the exit code is $?."
-    grep -q '200 puts, rank 0 sent [2-9][0-9][0-9] frames' out ||
+    grep -q '200 puts, rank 0 sent [2-9][0-9][0-9] packets' out ||
         fail "there is a shared window although /dev/shm has no room for it."
     if [ "$mpi" = openmpi ]; then # MPICH does not start with 1 MiB
         GASNET_STATS=1 small_store 1m "$mpi" 2 conform-seq am_args >out 2>&1 ||

@@ -355,6 +355,10 @@ static void test_network(void)
           (unsigned long long)after.dropped[GASNETX_DROP_FORGED]);
     CHECK(!getenv("CONFORM_RECEIVED") || after.frames_received >= (uint64_t)2 * ROUND_TRIPS,
           "%llu frames were received", (unsigned long long)after.frames_received);
+    CHECK(!getenv("CONFORM_RECORDS") ||
+              (after.frames_sent >= (uint64_t)2 * ROUND_TRIPS && !after.packets_sent),
+          "%llu frames were sent through mailboxes, and %llu packets",
+          (unsigned long long)after.frames_sent, (unsigned long long)after.packets_sent);
     CHECK(!getenv("CONFORM_FRAMES") || (after.frames_sent >= ROUND_TRIPS && after.packets_sent &&
                                         after.packets_sent <= after.frames_sent),
           "%llu frames in %llu packets", (unsigned long long)after.frames_sent,

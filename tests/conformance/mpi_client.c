@@ -4,7 +4,7 @@
 //   both      the client initializes and finalizes MPI, and returns from main
 //   before    the client finalizes MPI before gex_Client_Init, which must fail
 //   meanwhile the client finalizes MPI and continues to use GASNet, which must fail
-//   puts      rank 0 puts to rank 1, and both print how many frames they sent meanwhile
+//   puts      rank 0 puts to rank 1, and both print how many packets they sent meanwhile
 //   stuck     MPI_Finalize, which gasnet_exit(3) calls, does not return
 //   single, funneled   the client initializes MPI with that level of thread support: too low
 #include <gasnetex.h>
@@ -98,17 +98,17 @@ static void exchange_with_mpi(gex_TM_t team)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-static uint64_t frames_sent(void)
+static uint64_t packets_sent(void)
 {
     const volatile gasnetx_counters_t *counters = gasnetx_Counters(GEX_EP_INVALID);
     if (!counters)
         exit(2);
     gasnetx_Counters_Update();
-    return gasnetx_counter(&counters->frames_sent);
+    return gasnetx_counter(&counters->packets_sent);
 }
 
-// The number of frames shows how the library puts: with active messages each put is acknowledged,
-// with one-sided calls none is, and with stores no frames are sent.
+// The number of packets shows how the library puts: with active messages each put is acknowledged,
+// with one-sided calls none is, and with stores and mailboxes no packets are sent.
 static void puts_of_rank_0(gex_TM_t team)
 {
     gex_Segment_t segment;
@@ -119,14 +119,14 @@ static void puts_of_rank_0(gex_TM_t team)
     void *there;
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, 1, &there, NULL, NULL, 0));
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
-    before = frames_sent();
+    before = packets_sent();
     for (uint64_t i = 1; me == 0 && i <= ROUNDS; i++)
         gex_RMA_PutBlocking(team, 1, (uint64_t *)there + i % 64, &i, sizeof i, 0);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
-    after = frames_sent();
+    after = packets_sent();
     for (uint64_t i = ROUNDS - 63; me == 1 && i <= ROUNDS; i++)
         check_or_exit(mine[i % 64] == i, "a value that was put has not arrived");
-    printf("mpi_client: %d puts, rank %u sent %u frames\n", (int)ROUNDS, (unsigned)me,
+    printf("mpi_client: %d puts, rank %u sent %u packets\n", (int)ROUNDS, (unsigned)me,
            (unsigned)(after - before));
     fflush(stdout);
 }
