@@ -49,9 +49,9 @@ AQ_API int gasnetx_EP_Destroy(gex_EP_t ep);
 // ---- identities: endpoints for a subset of the tasks ----
 //
 // An endpoint may be made with an identity, a secret that a subset of the job's tasks shares. It
-// then accepts messages, puts and gets only from endpoints with the same identity; the rest is
-// dropped and counted, and the job goes on. The secret never travels: each message carries 64 bits
-// (SipHash-2-4) that prove it for this sender and this receiver.
+// then accepts messages, puts, gets and atomics only from endpoints with the same identity; the
+// rest is dropped and counted, and the job goes on. The secret never travels: each message carries
+// 64 bits (SipHash-2-4) that prove it for this sender and this receiver.
 #define GASNETX_IDENTITIES 1
 
 // The client chooses the bytes, for example at random on one rank, and sends them to the others of

@@ -2,7 +2,8 @@
 //
 //     mapped:  copy --> add to the counter --> Short request: run handler h
 //     small:   Long request with data and notice --> [target: add, run h] --> Short reply: done
-//     else:    put --> complete --> Short request with the notice --> [target] --> reply: done
+//     else:    (also between endpoints with an identity)
+//              put --> complete --> Short request with the notice --> [target] --> reply: done
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "../core/endpoint.h"
 #include "../core/event.h"
 #include "../core/fatal.h"
+#include "../core/identity.h"
 #include "../core/job.h"
 #include "../core/later.h"
 #include "../core/segment.h"
@@ -25,6 +27,7 @@
 #include "layer_table.h"
 #include "pending.h"
 #include "rma.h"
+#include "rma_tagged.h"
 
 // Arguments of a message. Those after COUNT_ARGS only if a handler is to run.
 enum {
@@ -104,9 +107,10 @@ static int put_check(const put_t *put)
     const uint64_t *counter = put->notice->counter;
     if (put->rank >= put->tm->size)
         return put_refuse("the rank is not below the size of the team", put, put->tm->size);
-    if (aq_route_tagged(put->op.route) || aq_segment_guarded(put->op.rank, put->op.route.to))
-        return put_refuse("endpoints with an identity do not notify (gasnetx_EP_Create)", put,
-                          put->op.route.to);
+    if (!aq_route_tagged(put->op.route) && aq_segment_guarded(put->op.rank, put->op.route.to))
+        return put_refuse("the endpoint of the target has an identity, and that of the caller has "
+                          "none (gasnetx_EP_Create)",
+                          put, put->op.route.to);
     if (!put_reaches(put, access->remote, access->nbytes))
         return put_refuse_place("the destination", put, access->remote, access->nbytes);
     if (counter && !put_reaches(put, counter, sizeof *counter))
@@ -208,10 +212,11 @@ static bool fits_into_message(size_t nbytes)
     return nbytes <= aq_min(aq_job.max_medium, aq_job.max_long_unmapped);
 }
 
+// A Long proves no identity before its payload is written.
 static int put_away(const put_t *put, gex_Event_t part)
 {
     notice_t notice;
-    if (!fits_into_message(put->op.access.nbytes))
+    if (!fits_into_message(put->op.access.nbytes) || aq_route_tagged(put->op.route))
         return put_large(put, part);
     notice_fill(&notice, put, put->notice->counter);
     if (notice_send(&notice, &put->op.access, part, put->op.flags))
@@ -251,6 +256,15 @@ static void counter_add(uint64_t *counter, uint64_t add)
 static unsigned put_local_parts(const put_t *put)
 {
     return put->op.access.flags & AQ_RMA_STABLE ? 1u << AQ_PART_PUT : 0;
+}
+
+// The number to add to addresses of the target; odd: not mapped, or the target looks at the
+// identity.
+static intptr_t put_shift(const put_t *put)
+{
+    if (aq_route_tagged(put->op.route))
+        return AQ_UNMAPPED;
+    return aq_team_shift(put->op.rank, put->op.route.to);
 }
 
 // Whether the calling thread can do everything but run a handler itself. With both a counter
@@ -316,7 +330,7 @@ static int put_nb(const put_t *put, gex_Event_t *event)
     const int wrong = put_begin_checks(put);
     if (wrong)
         return wrong;
-    const intptr_t shift = aq_team_shift(put->op.rank, put->op.route.to);
+    const intptr_t shift = put_shift(put);
     if (put_is_direct(put, shift)) {
         if (put_direct(put, shift))
             return GASNET_ERR_NOT_READY;
@@ -366,7 +380,7 @@ int gasnetx_RMA_PutNotifyNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const voi
     const int wrong = put_begin_checks(&put);
     if (wrong)
         return wrong;
-    const intptr_t shift = aq_team_shift(put.op.rank, put.op.route.to);
+    const intptr_t shift = put_shift(&put);
     if (put_is_direct(&put, shift))
         return put_direct(&put, shift) ? GASNET_ERR_NOT_READY : GASNET_OK;
     aq_begun_implicit(aq_thread_self()->begun, put.op.route.from, put_local_parts(&put));
@@ -383,10 +397,21 @@ static void notice_check_counter(gex_Token_t token, const uint64_t *counter)
     if (__builtin_expect((uintptr_t)counter % sizeof *counter != 0, 0))
         aq_fatal("a notice of rank %u has a counter at %p, which is not aligned to 8 bytes", source,
                  (const void *)counter);
-    if (__builtin_expect(!aq_segment_holds(counter, sizeof *counter), 0))
+    if (token->tag == AQ_TAG_NONE &&
+        __builtin_expect(!aq_segment_holds(counter, sizeof *counter), 0))
         aq_fatal("a notice of rank %u has a counter at %p, which is not inside a segment of this "
                  "process",
                  source, (const void *)counter);
+}
+
+// Whether a notice is accepted: one with a tag needs the identity of the endpoint, and a counter in
+// its segment. Otherwise it is refused, which its sender learns.
+static bool notice_admits(gex_Token_t token, const int32_t *args)
+{
+    const uint64_t *counter = aq_join_pointer(args[COUNTER_HIGH], args[COUNTER_LOW]);
+    return __builtin_expect(token->tag == AQ_TAG_NONE, 1) ||
+           aq_tagged_admits(token, AQ_PENDING_PUT, counter, counter ? sizeof *counter : 0,
+                            args[COOKIE_HIGH], args[COOKIE_LOW]);
 }
 
 static void notice_count(gex_Token_t token, const int32_t *args)
@@ -412,7 +437,10 @@ static void notice_run(gex_Token_t token, const int32_t *args)
         aq_fatal("a notice of rank %u names handler %u with %u arguments, which is not a handler "
                  "of the client",
                  token->arrival->source, handler, nargs);
-    (void)aq_am_deliver_routed(&inner, token->route);
+    if (token->tag == AQ_TAG_NONE)
+        (void)aq_am_deliver_routed(&inner, token->route);
+    else
+        (void)aq_am_deliver_tagged(&inner, token->route, token->tag);
 }
 
 static void notice_answer(gex_Token_t token, const int32_t *args)
@@ -425,6 +453,8 @@ static void on_count(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int3
                      int32_t a0)
 {
     const int32_t args[] = {c1, c0, p1, p0, a1, a0};
+    if (!notice_admits(token, args))
+        return;
     notice_count(token, args);
     notice_answer(token, args);
 }
@@ -442,6 +472,8 @@ static void on_run(gex_Token_t token, int32_t c1, int32_t c0, int32_t p1, int32_
                    int32_t b4, int32_t b5, int32_t b6, int32_t b7)
 {
     const int32_t args[] = {c1, c0, p1, p0, a1, a0, what, b0, b1, b2, b3, b4, b5, b6, b7};
+    if (!notice_admits(token, args))
+        return;
     notice_count(token, args);
     notice_run(token, args);
     notice_answer(token, args);

@@ -56,7 +56,7 @@ while read -r name check; do
     eval "$check"
 done <<EOT
 accept goes_on 0 0 0 accept; warns 0
-drop goes_on 45 0 6 drop; warns 0
+drop goes_on 47 0 6 drop; warns 0
 forge goes_on 12 0 0 forge
 quiet goes_on 999 0 0 drops 999; warns 0
 loud goes_on 1000 0 0 drops 1000; warns 1

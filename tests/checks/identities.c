@@ -12,6 +12,7 @@
  */
 #include <aqueduct.h>
 #include <gasnet_coll.h>
+#include <gasnet_ratomic.h>
 #include <gasnet_vis.h>
 #include <gasnetex.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ enum {
     H_REQUEST_LONG,
     H_REPLY_SHORT,
     H_REPLY_MEDIUM,
-    H_REPLY_LONG
+    H_REPLY_LONG,
+    H_NOTICE
 };
 
 // The library's own: core/am_route.h, core/long_push.h.
@@ -42,7 +44,7 @@ static gex_Client_t client;
 static gex_Rank_t me;
 static char *segments[3]; // of endpoint 1 of each rank
 static gasnetx_identity_t identity;
-static volatile int has_identity, requests, replies;
+static volatile int has_identity, requests, replies, notices;
 static unsigned long complaints;
 static char buffer[SEGMENT];
 
@@ -123,6 +125,14 @@ static void on_reply_payload(gex_Token_t token, void *payload, size_t nbytes, ge
     replies++;
 }
 
+static void on_notice(gex_Token_t token, gex_AM_Arg_t key)
+{
+    (void)token;
+    if (key != 77)
+        complain("a notice has the argument %d\n", key);
+    notices++;
+}
+
 static void register_at(gex_EP_t ep)
 {
     const gex_Flags_t shorts = GEX_FLAG_AM_SHORT, mediums = GEX_FLAG_AM_MEDIUM,
@@ -134,7 +144,8 @@ static void register_at(gex_EP_t ep)
         {H_REQUEST_LONG, (gex_AM_Fn_t)on_request_long, longs | request, 1, NULL, "long"},
         {H_REPLY_SHORT, (gex_AM_Fn_t)on_reply_short, shorts | reply, 1, NULL, "short reply"},
         {H_REPLY_MEDIUM, (gex_AM_Fn_t)on_reply_payload, mediums | reply, 1, NULL, "medium reply"},
-        {H_REPLY_LONG, (gex_AM_Fn_t)on_reply_payload, longs | reply, 1, NULL, "long reply"}};
+        {H_REPLY_LONG, (gex_AM_Fn_t)on_reply_payload, longs | reply, 1, NULL, "long reply"},
+        {H_NOTICE, (gex_AM_Fn_t)on_notice, shorts | GEX_FLAG_AM_REQREP, 1, NULL, "notice"}};
     if (gex_EP_RegisterHandlers(ep, table, sizeof table / sizeof table[0]) != GASNET_OK)
         complain("handlers are refused\n");
 }
@@ -289,12 +300,85 @@ static void strided(gex_Rank_t to)
     barrier();
 }
 
+// A put of each size with a counter and a handler.
+static void notify(gex_Rank_t to)
+{
+    static const size_t sizes[] = {0, 8, 4096, 100003};
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
+    const gex_TM_t pair = gex_TM_Pair(own[1], 1);
+    uint64_t *counter = (uint64_t *)(void *)(segments[me < 2 ? to : me] + HALF);
+    const gasnetx_notice_t notice = {
+        .counter = counter, .add = 3, .handler = H_NOTICE, .nargs = 1, .args = {77}};
+    memset(segments[me] + HALF, 0, sizeof *counter);
+    notices = 0;
+    barrier();
+    for (unsigned i = 0; i < SIZES && me < 2; i++) {
+        gex_Event_t event;
+        fill(buffer, sizes[i], i + me);
+        if (gasnetx_RMA_PutNotifyBlocking(pair, to, segments[to], buffer, sizes[i], &notice, 0) ||
+            gasnetx_RMA_PutNotifyNB(pair, to, segments[to], buffer, sizes[i], &notice,
+                                    GEX_EVENT_NOW, &event, 0))
+            complain("a put that notifies is refused\n");
+        else
+            gex_Event_Wait(event);
+    }
+    if (me < 2)
+        GASNET_BLOCKUNTIL(notices == 2 * SIZES);
+    barrier();
+    if (me < 2 && __atomic_load_n((uint64_t *)(void *)(segments[me] + HALF), __ATOMIC_ACQUIRE) !=
+                      (uint64_t)6 * SIZES)
+        complain("the counter of the notices is wrong\n");
+    if (me < 2 && !is_filled(segments[me], sizes[SIZES - 1], SIZES - 1 + to))
+        complain("the bytes of the puts are wrong\n");
+    barrier();
+}
+
+// The team of endpoint 1 of these ranks, from 0 on; GEX_TM_INVALID: it is refused.
+static gex_TM_t make_team(gex_Rank_t size)
+{
+    gex_EP_Location_t members[] = {{0, 1}, {1, 1}, {2, 1}};
+    gex_TM_t team = tm;
+    gex_TM_Create(&team, me < size, tm, members, me < size ? size : 0, NULL, 0,
+                  GEX_FLAG_TM_NO_SCRATCH);
+    return team;
+}
+
+// Atomics and collectives of the two endpoints of identity A.
+static void team_works(void)
+{
+    const gex_TM_t team = make_team(2);
+    const uint64_t mine = me + 1;
+    uint64_t old[2] = {0}, sum = 0;
+    gex_AD_t ad;
+    memset(segments[me], 0, 64);
+    barrier();
+    if (me < 2) {
+        gex_AD_Create(&ad, team, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD, 0);
+        for (gex_Rank_t r = 0; r < 2; r++) {
+            gex_Event_Wait(gex_AD_OpNB_U64(ad, NULL, r, segments[r], GEX_OP_ADD, 5, 0, 0));
+            gex_AD_OpNBI_U64(ad, &old[r], r, segments[r], GEX_OP_FADD, 5, 0, 0);
+            gex_NBI_Wait(GEX_EC_ALL, 0);
+            if (old[r] != 5 && old[r] != 10 && old[r] != 15)
+                complain("the old value of rank %u was %lu\n", r, (unsigned long)old[r]);
+        }
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &sum, &mine, GEX_DT_U64, sizeof mine, 1,
+                                              GEX_OP_ADD, NULL, NULL, 0));
+        if (sum != 3 || *(uint64_t *)(void *)segments[me] != 20)
+            complain("the sum is %lu\n", (unsigned long)sum);
+        gex_AD_Destroy(ad);
+        gex_TM_Destroy(team, NULL, 0);
+    }
+    barrier();
+}
+
 static void accept_all(void)
 {
     const gex_Rank_t to = 1 - me;
     messages(to);
     puts_and_gets(to);
     strided(to);
+    notify(to);
+    team_works();
     if (drops(1) || drops(2))
         complain("%lu and %lu were dropped\n", (unsigned long)drops(1), (unsigned long)drops(2));
 }
@@ -379,6 +463,26 @@ static void refused_accesses(gex_TM_t pair, char *at, int reason)
         complain("a get that was refused has changed memory\n");
 }
 
+// A put that notifies, from another identity and from none.
+static void refused_notices(void)
+{
+    const gasnetx_notice_t notice = {
+        .counter = (uint64_t *)(void *)segments[0], .add = 1, .handler = H_NOTICE, .nargs = 1};
+    if (gasnetx_RMA_PutNotifyBlocking(gex_TM_Pair(own[1], 1), 0, segments[0], buffer, 8, &notice,
+                                      0) != GASNET_OK)
+        complain("a put that notifies is not sent\n");
+    expect_error("put with a notice", GASNETX_ERROR_IDENTITY);
+    if (gasnetx_RMA_PutNotifyBlocking(gex_TM_Pair(own[1], 1), 0, segments[0], buffer, 0, &notice,
+                                      0) != GASNET_OK)
+        complain("a notice is not sent\n");
+    expect_error("notice", GASNETX_ERROR_IDENTITY);
+    gex_System_SetVerboseErrors(0);
+    if (gasnetx_RMA_PutNotifyBlocking(gex_TM_Pair(own[2], 1), 0, segments[0], buffer, 8, &notice,
+                                      0) != GASNET_ERR_BAD_ARG)
+        complain("a put that notifies is not refused\n");
+    gex_System_SetVerboseErrors(1);
+}
+
 // Other identities are refused by the target, which counts them; the rest by the initiator.
 static void drop_accesses(uint64_t dropped[3])
 {
@@ -388,11 +492,16 @@ static void drop_accesses(uint64_t dropped[3])
         refused_accesses(gex_TM_Pair(own[1], 1), segments[0], GASNETX_ERROR_IDENTITY);
         refused_accesses(gex_TM_Pair(own[2], 1), segments[0], GASNETX_ERROR_IDENTITY);
         refused_accesses(tm, segments[0], GASNETX_ERROR_OUTSIDE);
+        refused_notices();
     }
     if (me == 1)
         refused_accesses(gex_TM_Pair(own[1], 1), segments[0] + SEGMENT, GASNETX_ERROR_OUTSIDE);
     if (me == 0)
-        dropped[1] += 5;
+        dropped[1] += 7;
+    gex_System_SetVerboseErrors(0);
+    if (make_team(3) != GEX_TM_INVALID)
+        complain("there is a team of different identities\n");
+    gex_System_SetVerboseErrors(1);
     barrier();
     await_drops(1, dropped[1]);
     for (size_t i = 0; i < SEGMENT; i++)
