@@ -5,19 +5,15 @@
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 . "$AQ_SRC/tests/checks/check-functions.sh"
-export LC_ALL=C
-work=${TMPDIR:-/tmp}
-failed=0
-read -ra start <<<"$1"
+start=$1
 shift
 
 for wrong in "$@"; do
-    name=${wrong%%=*} text=${wrong#*=} code=0
-    "${start[@]}" 2 "$AQ_BUILD/conform_maps" wrong "$name" >"$work/out" 2>"$work/err" </dev/null || code=$?
-    [ $code -ne 77 ] || skip "$(tail -1 "$work/out")"
+    name=${wrong%%=*} text=${wrong#*=}
+    job "$start" 2 conform_maps wrong "$name"
     [ $code -eq 1 ] || complain "the exit code is $code, not 1"
     ! grep -q '^went on' "$work/out" || complain "nobody found that the address is wrong"
-    [ "$(grep -c 'fatal: ' "$work/err")" -eq 1 ] || complain "not exactly one sentence that something is fatal"
+    one_is_fatal
     grep -qE "^\*\*\* GASNet: rank [01] of 2 on host [^ ]*: fatal: .*$text" "$work/err" || complain "the sentence does not say '$text'"
 done
-[ $failed = 0 ]
+conclude "wrong puts"

@@ -7,6 +7,7 @@
 #                                                  which ends with one sentence of the initiator, and
 #                                                  with a signal if the address is far from all segments
 #   START: the function that starts a job (on_fake, on_udp ...), with its words
+#   WRONG_FURTHER=1: to the segment of endpoint 1
 #   PROGRAM=wrong_address_everything: all memory is the segment, and the sentence is one of the target
 set -u
 . "$AQ_SRC/tests/run-functions.sh"

@@ -15,6 +15,10 @@
 // makes all of them in one job with GASNET_ERRORS=return, reads the error of each, and prints their
 // number.
 //
+//     WRONG_FURTHER=1 wrong_address ...
+//
+// The same, for the segment of endpoint 1 of rank 1.
+//
 //     wrong_address handler | late-handler | chained-handler
 //     wrong_address pointer
 //
@@ -62,7 +66,8 @@ enum { EVERYTHING = 1, ABSENT = GASNETX_ERROR_UNMAPPED };
 enum { EVERYTHING = 0, ABSENT = GASNETX_ERROR_OUTSIDE };
 #endif
 
-static gex_TM_t tm;
+static gex_TM_t team, tm; // tm: of the operations
+static int further;       // tm leads to endpoint 1
 static gex_Rank_t me, target = 1;
 static gex_AD_t integers, reals;
 static char *segment, *inside; // of rank 1; inside: a place that it has
@@ -297,9 +302,12 @@ enum { PLACES = sizeof places / sizeof places[0] };
 static const place_t no_segment = {"no-segment", GASNETX_ERROR_NO_SEGMENT, at_null};
 
 // An address that is not aligned is wrong for atomics only, and the first fault that they have. If
-// all memory is the segment, there may be some behind the guard page.
+// all memory is the segment, there may be some behind the guard page. Atomics and memset lead to
+// endpoint 0 only.
 static int is_wrong(const operation_t *operation, const place_t *place)
 {
+    if (further && (is_atomic(operation) || operation->start == do_memset))
+        return 0;
     if (EVERYTHING && place->at == at_beyond)
         return 0;
     return place->reason != GASNETX_ERROR_MISALIGNED || is_atomic(operation);
@@ -333,7 +341,8 @@ static void check_error(const operation_t *operation, const place_t *place, cons
         complain("%s %s: the error is of %s\n", operation->name, place->name, error.operation);
     if (error.reason != reason_of(operation, place, at))
         complain("%s %s: reason %d\n", operation->name, place->name, error.reason);
-    if (error.rank != target || error.ep_index != 0 || error.addr != at || error.nbytes != NBYTES)
+    if (error.rank != target || error.ep_index != (further ? 1 : 0) || error.addr != at ||
+        error.nbytes != NBYTES)
         complain("%s %s: rank %u, endpoint %u, %zu bytes at %p\n", operation->name, place->name,
                  error.rank, error.ep_index, error.nbytes, error.addr);
     if (operation->sync != BLOCKING && error.event != event)
@@ -421,13 +430,13 @@ static void try_endpoint(void)
     gex_Segment_t extra;
     gex_Addr_t there;
     uintptr_t size;
-    if (gex_EP_Create(&ep, gex_TM_QueryClient(tm), GEX_EP_CAPABILITY_RMA, 0) != GASNET_OK ||
-        gex_Segment_Create(&extra, gex_TM_QueryClient(tm), NULL, GASNET_PAGESIZE, GEX_MK_HOST, 0) !=
-            GASNET_OK ||
+    if (gex_EP_Create(&ep, gex_TM_QueryClient(team), GEX_EP_CAPABILITY_RMA, 0) != GASNET_OK ||
+        gex_Segment_Create(&extra, gex_TM_QueryClient(team), NULL, GASNET_PAGESIZE, GEX_MK_HOST,
+                           0) != GASNET_OK ||
         gex_EP_BindSegment(ep, extra, 0) != GASNET_OK ||
-        gex_EP_PublishBoundSegment(tm, &ep, 1, 0) != GASNET_OK)
+        gex_EP_PublishBoundSegment(team, &ep, 1, 0) != GASNET_OK)
         gasnet_exit(3);
-    const gex_TM_t pair = gex_TM_Pair(gex_TM_QueryEP(tm), gex_EP_QueryIndex(ep));
+    const gex_TM_t pair = gex_TM_Pair(gex_TM_QueryEP(team), gex_EP_QueryIndex(ep));
     gex_Segment_QueryBound(pair, target, &there, NULL, &size);
     for (int gone = 0; gone < 2; gone++) {
         if (me == 0)
@@ -441,10 +450,10 @@ static void try_endpoint(void)
             gex_RMA_GetBlocking(pair, local, target, (char *)there + size - 1, NBYTES, 0);
         if (me == 0 && (gasnetx_Error_Next(&error) != GASNET_OK || error.nbytes != NBYTES))
             complain("a get from another endpoint: there is no error\n");
-        gex_Coll_BarrierBlocking(tm, 0);
+        gex_Coll_BarrierBlocking(team, 0);
         if (me == target && !gone)
             gex_Segment_Destroy(extra, 0);
-        gex_Coll_BarrierBlocking(tm, 0);
+        gex_Coll_BarrierBlocking(team, 0);
     }
     errors += me == 0 ? 3 : 0;
 }
@@ -495,10 +504,26 @@ static void check_segment_clean(void)
 
 static void begin(int *argc, char ***argv)
 {
-    gex_Client_Init(NULL, NULL, &tm, "wrong_address", argc, argv, GEX_FLAG_USES_GASNET1);
-    me = gex_TM_QueryRank(tm);
-    gex_AD_Create(&integers, tm, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD | GEX_OP_SWAP, 0);
-    gex_AD_Create(&reals, tm, GEX_DT_DBL, GEX_OP_MULT, 0);
+    gex_Client_Init(NULL, NULL, &team, "wrong_address", argc, argv, GEX_FLAG_USES_GASNET1);
+    tm = team;
+    me = gex_TM_QueryRank(team);
+    gex_AD_Create(&integers, team, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD | GEX_OP_SWAP, 0);
+    gex_AD_Create(&reals, team, GEX_DT_DBL, GEX_OP_MULT, 0);
+}
+
+// Endpoint 1 of each rank, with a segment, which neighbours map.
+static void attach_further(void)
+{
+    const gex_Client_t client = gex_TM_QueryClient(team);
+    gex_Segment_t own;
+    gex_EP_t ep;
+    if (gex_EP_Create(&ep, client, GEX_EP_CAPABILITY_ALL, 0) != GASNET_OK ||
+        gex_Segment_Create(&own, client, NULL, PAGES * GASNET_PAGESIZE, GEX_MK_HOST, 0) !=
+            GASNET_OK ||
+        gex_EP_BindSegment(ep, own, 0) != GASNET_OK ||
+        gex_EP_PublishBoundSegment(team, &ep, 1, 0) != GASNET_OK)
+        gasnet_exit(3);
+    tm = gex_TM_Pair(ep, gex_EP_QueryIndex(ep));
 }
 
 // Memory of rank 1 between pages without access.
@@ -512,28 +537,30 @@ static void make_memory(void)
         if (room == MAP_FAILED || mprotect(segment, segment_size, PROT_READ | PROT_WRITE) != 0)
             gasnet_exit(3);
     }
-    gex_Event_Wait(gex_Coll_BroadcastNB(tm, target, &segment, &segment, sizeof segment, 0));
+    gex_Event_Wait(gex_Coll_BroadcastNB(team, target, &segment, &segment, sizeof segment, 0));
 }
 
 static void attach(void)
 {
     gex_Segment_t own;
-    if (gex_Segment_Attach(&own, tm, PAGES * GASNET_PAGESIZE) != GASNET_OK)
+    if (gex_Segment_Attach(&own, team, PAGES * GASNET_PAGESIZE) != GASNET_OK)
         gasnet_exit(3);
+    if (further)
+        attach_further();
     gex_Segment_QueryBound(tm, target, &known, NULL, &known_size);
     segment = known;
     segment_size = known_size;
     if (EVERYTHING)
         make_memory();
     inside = segment + GASNET_PAGESIZE;
-    gex_Coll_BarrierBlocking(tm, 0);
+    gex_Coll_BarrierBlocking(team, 0);
 }
 
 static void end(void)
 {
-    gex_Coll_BarrierBlocking(tm, 0);
+    gex_Coll_BarrierBlocking(team, 0);
     check_segment_clean();
-    gex_Coll_BarrierBlocking(tm, 0);
+    gex_Coll_BarrierBlocking(team, 0);
     if (me == 0)
         printf("%lu errors, %lu complaints\n", errors, complaints);
     gasnet_exit(complaints != 0);
@@ -541,12 +568,13 @@ static void end(void)
 
 static void run_return(void)
 {
-    for (unsigned o = 0; !EVERYTHING && me == 0 && o < OPERATIONS; o++)
+    for (unsigned o = 0; !EVERYTHING && !further && me == 0 && o < OPERATIONS; o++)
         if (strncmp(operations[o].call, "gex_VIS", 7) != 0) // has pieces in the segment
             try_access(&operations[o], &no_segment);
-    gex_Coll_BarrierBlocking(tm, 0);
+    gex_Coll_BarrierBlocking(team, 0);
     attach();
-    try_endpoint();
+    if (!further)
+        try_endpoint();
     if (me == 0)
         try_all();
     end();
@@ -614,7 +642,7 @@ static void run_put(void *(*at)(void))
 {
     if (me == 0)
         do_put(at());
-    gex_Coll_BarrierBlocking(tm, 0);
+    gex_Coll_BarrierBlocking(team, 0);
     gasnet_exit(0);
 }
 
@@ -643,7 +671,7 @@ static void run_pointer(void)
     attach();
     if (me == 0)
         *(volatile char *)(uintptr_t)0x5123456000 = 1;
-    gex_Coll_BarrierBlocking(tm, 0);
+    gex_Coll_BarrierBlocking(team, 0);
     gasnet_exit(0);
 }
 
@@ -665,6 +693,7 @@ static const place_t *find_place(const char *name)
 
 int main(int argc, char **argv)
 {
+    further = getenv("WRONG_FURTHER") != NULL;
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         list();
         return 0;

@@ -213,10 +213,36 @@ static void end_station(station_t *station)
     CHECK(gasnetx_EP_Destroy(station->ep) == GASNET_OK, "gasnetx_EP_Destroy at rank", me);
 }
 
+/* The segment of an endpoint with an identity is not mapped: puts have to prove the identity. */
+static void check_guarded(void)
+{
+    const gasnetx_identity_t secret = {{1, 2, 3}};
+    station_t station;
+    CHECK(gasnetx_EP_Create(&station.ep, client, GEX_EP_CAPABILITY_ALL, 0, &secret) == GASNET_OK,
+          "gasnetx_EP_Create at rank", me);
+    bind_segment(&station, NULL, BYTES);
+    publish(&station);
+    wait_barrier();
+    const gex_TM_t pair = pair_of(&station, station.ep);
+    for (gex_Rank_t r = 0; r < ranks; r++) {
+        uint64_t word = me + 1, back = 0, *here;
+        uintptr_t size;
+        uint64_t *there = find_segment(pair, r, &here, &size) + me;
+        CHECK(r == me || !here, "mapped in spite of its identity: rank", r);
+        gex_RMA_PutBlocking(pair, r, there, &word, sizeof word, 0);
+        gex_RMA_GetBlocking(pair, &back, r, there, sizeof back, 0);
+        CHECK(back == word, "a get brought", back);
+    }
+    wait_barrier();
+    end_station(&station);
+    wait_barrier();
+}
+
 static int do_mapped(char **arg)
 {
     static uint64_t memory[WORDS];
     (void)arg;
+    check_guarded();
     station_t station = make_station(NULL, BYTES), brought = make_station(memory, BYTES);
     wait_barrier();
     (void)exchange_words(pair_of(NULL, station.ep), 0, 1);
