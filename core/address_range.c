@@ -45,6 +45,13 @@ static void range_unmap(char *base, size_t size)
         munmap(base - AQ_SEGMENT_GUARD, size + 2 * AQ_SEGMENT_GUARD);
 }
 
+// The thread sanitizer turns an address that it keeps for itself into 0, which this flag would map.
+#ifdef __SANITIZE_THREAD__
+enum { AT_PLACE = 0 };
+#else
+enum { AT_PLACE = MAP_FIXED_NOREPLACE };
+#endif
+
 // Reserves the range there, or anywhere for 0, and guards beside it. Returns NULL if it is not
 // free. Kernels that do not know MAP_FIXED_NOREPLACE map another place then.
 static char *range_map(uintptr_t place, size_t size)
@@ -53,7 +60,7 @@ static char *range_map(uintptr_t place, size_t size)
     if (size > SIZE_MAX - 2 * AQ_SEGMENT_GUARD)
         return NULL;
     char *got = mmap(place ? (void *)(place - AQ_SEGMENT_GUARD) : NULL, size + 2 * AQ_SEGMENT_GUARD,
-                     PROT_NONE, place ? flags | MAP_FIXED_NOREPLACE : flags, -1, 0);
+                     PROT_NONE, place ? flags | AT_PLACE : flags, -1, 0);
     if (got == MAP_FAILED)
         return NULL;
     char *base = got + AQ_SEGMENT_GUARD;
