@@ -10,6 +10,7 @@
 #include "../other/base/quiet_thread.h"
 #include "../other/base/settings.h"
 #include "lock.h"
+#include "window.h"
 
 // The sleep has a limit because a polling thread of the client may stop before it has handled all
 // messages, without waking this thread.
@@ -25,9 +26,10 @@ static struct {
 
 static bool attendant_polls(void)
 {
+    const unsigned what = AQ_POLL_REPLIES | AQ_POLL_REQUESTS;
     aq_conduit_t *conduit = attendant.conduit;
     if (atomic_load(&attendant.ending) ||
-        !conduit->ops->poll(conduit, AQ_POLL_REPLIES | AQ_POLL_REQUESTS))
+        !(conduit->ops->poll(conduit, what) + aq_window_poll_conduit(0, what)))
         return false;
     attendant.wake();
     return true;

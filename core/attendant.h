@@ -12,8 +12,9 @@
 #include "conduit.h"
 
 // Starts the thread if the setting asks for it and several threads may use the library. conduit is
-// the open conduit of ranks that share memory; it has the operations arm, sleep and disarm. The
-// thread calls wake after handlers have run, for threads that wait for their effect. Returns
+// the open conduit of ranks that share memory, the first one of the job; it has the operations arm,
+// sleep and disarm. The thread serves its windows, too: their senders wake the sleepers of conduit.
+// The thread calls wake after handlers have run, for threads that wait for their effect. Returns
 // AQ_ERR_RESOURCE if the thread cannot be started (logged).
 aq_status_t aq_attendant_start(aq_conduit_t *conduit, void (*wake)(void));
 

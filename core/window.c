@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../other/base/settings.h"
 #include "fatal.h"
 
 _Atomic(aq_window_t *) aq_windows[GASNET_MAXEPS];
@@ -19,13 +18,12 @@ bool aq_window_any(void)
     return atomic_load_explicit(&opened_count, memory_order_acquire);
 }
 
-// The thread of GASNET_RCV_THREAD serves endpoint 0 only, so that messages must not go elsewhere.
 static bool window_is_offered(void)
 {
     bool any = false;
     for (unsigned i = 0; i < aq_job.conduit_count; i++)
         any |= aq_job.conduits[i]->ops->open_window != NULL;
-    return any && !aq_settings_bool(AQ_SET_RCV_THREAD);
+    return any;
 }
 
 static void window_open_conduits(aq_window_t *window)
@@ -116,6 +114,18 @@ static bool window_is_attended(aq_window_t *window)
         return false;
     atomic_store_explicit(&window->seen, count, memory_order_relaxed);
     return true;
+}
+
+unsigned aq_window_poll_conduit(unsigned index, unsigned what)
+{
+    const unsigned count = atomic_load_explicit(&opened_count, memory_order_acquire);
+    unsigned done = 0;
+    for (unsigned i = 0; i < count; i++) {
+        aq_conduit_t *conduit = opened[i]->conduits[index];
+        if (conduit)
+            done += conduit->ops->poll(conduit, what);
+    }
+    return done;
 }
 
 unsigned aq_window_poll_others(unsigned what)

@@ -91,6 +91,9 @@ static inline void aq_window_attend(aq_window_t *window)
     atomic_store_explicit(&window->attended, count + 1, memory_order_relaxed);
 }
 
+// Polls one conduit of all windows: that of this index in aq_job.conduits.
+unsigned aq_window_poll_conduit(unsigned index, unsigned what);
+
 // Bytes that all windows hold for messages.
 size_t aq_window_memory_bytes(void);
 

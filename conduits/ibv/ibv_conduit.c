@@ -269,9 +269,9 @@ static bool window_furnish(aq_ibv_end_t *end)
 {
     aq_ibv_conduit_t *window =
         (aq_ibv_conduit_t *)(void *)((char *)end - offsetof(aq_ibv_conduit_t, end));
-    // There is no receive thread: the core opens no windows with GASNET_RCV_THREAD.
+    const bool thread = aq_ibv_sleeper_wants_thread(&window->sleeper, window->base.env->threads);
     aq_status_t status =
-        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits, false);
+        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits, thread);
     if (status == AQ_OK)
         status = aq_ibv_parts_open(window);
     if (status == AQ_OK)
@@ -382,6 +382,8 @@ void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
         aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
     aq_ibv_connector_stop(&shared->connector);
     aq_ibv_sleeper_stop_thread(&ibv->sleeper);
+    for (aq_ibv_conduit_t *window = shared->windows; window; window = window->next)
+        aq_ibv_sleeper_stop_thread(&window->sleeper);
     if (!aq_ibv_keys_quit(&shared->keys))
         return;
     if (AQ_CHECKS)

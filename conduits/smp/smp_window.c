@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/settings.h"
 
 // Where a mailbox is; what a window describes to its peers.
 typedef struct smp_place {
     aq_memfile_ticket_t file;
     uint64_t offset;
+    uint64_t attended; // 1: senders ring the doorbell of endpoint 0
 } smp_place_t;
 
 _Static_assert(sizeof(smp_place_t) <= AQ_DESCRIPTION_BYTES, "a place fits into a description");
@@ -18,6 +20,7 @@ _Static_assert(sizeof(smp_place_t) <= AQ_DESCRIPTION_BYTES, "a place fits into a
 typedef struct smp_window {
     aq_mail_t mail; // first member
     smp_place_t place;
+    const smp_conduit_t *main;
 } smp_window_t;
 
 // All windows of a process share one file, because a descriptor for each could exceed the limit of
@@ -52,7 +55,16 @@ static aq_status_t map_mailbox(smp_conduit_t *smp, smp_window_t *window)
     if (status != AQ_OK)
         return status;
     aq_mail_open(&window->mail, &(aq_mail_areas_t){.first = memory, .stride = bytes, .count = 1});
+    if (window->place.attended)
+        window->mail.doorbell = smp->mail.doorbell;
     return AQ_OK;
+}
+
+// The receive thread sleeps at one doorbell, so with GASNET_RCV_THREAD all windows have that of
+// endpoint 0.
+static bool is_attended(const aq_conduit_env_t *env)
+{
+    return env->threads && env->nbrhd_size > 1 && aq_settings_bool(AQ_SET_RCV_THREAD);
 }
 
 static void smp_window_describe(aq_conduit_t *conduit, char description[AQ_DESCRIPTION_BYTES])
@@ -62,11 +74,10 @@ static void smp_window_describe(aq_conduit_t *conduit, char description[AQ_DESCR
 }
 
 // Maps the mailbox of a peer's window. The mapping keeps the file alive.
-static aq_status_t map_peer(const aq_peer_t *peer, void **mailbox)
+static aq_status_t map_peer(const aq_peer_t *peer, const smp_place_t *description, void **mailbox)
 {
-    smp_place_t place;
+    const smp_place_t place = *description;
     int fd;
-    memcpy(&place, peer->description, sizeof place);
     if (place.offset != peer->endpoint * aq_mailbox_bytes()) {
         aq_log_error("rank %u describes the mailbox of its endpoint %u at %llu, where it is not",
                      peer->rank, peer->endpoint, (unsigned long long)place.offset);
@@ -82,6 +93,8 @@ static aq_status_t map_peer(const aq_peer_t *peer, void **mailbox)
 
 static aq_status_t smp_window_connect(aq_conduit_t *conduit, const aq_peer_t *peer, void **out)
 {
+    const aq_mail_t *main = &((const smp_window_t *)(const void *)conduit)->main->mail;
+    smp_place_t place;
     void *mailbox;
     aq_mail_link_t *link = aligned_alloc(AQ_RING_LINE, sizeof *link);
     if (!link) {
@@ -89,12 +102,17 @@ static aq_status_t smp_window_connect(aq_conduit_t *conduit, const aq_peer_t *pe
                      peer->endpoint, peer->rank, sizeof *link);
         return AQ_ERR_RESOURCE;
     }
-    const aq_status_t status = map_peer(peer, &mailbox);
+    memcpy(&place, peer->description, sizeof place);
+    const aq_status_t status = map_peer(peer, &place, &mailbox);
     if (status != AQ_OK) {
         free(link);
         return status;
     }
     aq_mail_link(aq_mail_of(conduit), mailbox, link);
+    if (place.attended) {
+        const uint32_t index = aq_index_in_nbrhd(conduit->env, peer->rank);
+        link->doorbell = &aq_mailbox_at(main, index)->doorbell;
+    }
     *out = link;
     return AQ_OK;
 }
@@ -137,6 +155,8 @@ aq_status_t smp_window_open(aq_conduit_t *conduit, uint16_t endpoint, aq_conduit
     window->mail.base = *conduit;
     window->mail.base.ops = &smp_window_ops;
     window->mail.base.endpoint = endpoint;
+    window->main = smp_of(conduit);
+    window->place.attended = is_attended(conduit->env);
     const aq_status_t status = map_mailbox(smp_of(conduit), window);
     if (status != AQ_OK) {
         free(window);

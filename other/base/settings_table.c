@@ -138,7 +138,10 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Whether a thread of the runtime sleeps until messages arrive and handles them while the "
          "program computes, in programs of mode par or parsync: messages of ranks that share "
          "memory, and those of conduit ibv, which then works without the rings of "
-         "GASNET_AMRDMA_LIMIT. Without an idle processor the thread takes time from the program."},
+         "GASNET_AMRDMA_LIMIT. Messages of further endpoints are handled too; over ibv each "
+         "endpoint "
+         "has a thread of its own. Without an idle processor the thread takes time from the "
+         "program."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned at first use and stays "
