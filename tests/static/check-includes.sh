@@ -23,6 +23,7 @@ tests/conduits: conduits/* core firehose spawner other/*
 tests/chaos: public
 tests/checks: public
 tests/conformance: public
+tests/lines: public
 tests/perf: public
 tests/plugin: public
 tests/tools: public
