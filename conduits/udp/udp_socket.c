@@ -2,12 +2,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include "../../core/thread.h"
@@ -187,15 +190,49 @@ static void discover_path_mtu(int fd, sa_family_t family)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof want6);
 }
 
+static int new_socket(const udp_socket_t *out)
+{
+    return socket(out->here.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+// Moves a descriptor behind those that select() can name; keeps it if that is not allowed.
+static int move_up(int fd)
+{
+    const int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_SETSIZE);
+    if (high >= 0)
+        close(fd);
+    return high >= 0 ? high : fd;
+}
+
+// The socket of a window. A process may have more windows than its limit of open files, which is
+// usually 1,024 and may be raised up to a second limit. It is raised for this call only: the limit
+// concerns the numbers of new descriptors, and a client that uses select() must not get larger ones
+// than it allows. As our sockets have large numbers, the client has as many small ones as before.
+static int new_window_socket(const udp_socket_t *out)
+{
+    struct rlimit before, raised;
+    const bool known = getrlimit(RLIMIT_NOFILE, &before) == 0;
+    raised = before;
+    raised.rlim_cur = before.rlim_max;
+    const bool raises =
+        known && before.rlim_cur < before.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0;
+    const int fd = move_up(new_socket(out));
+    const int error = errno;
+    if (raises)
+        setrlimit(RLIMIT_NOFILE, &before);
+    errno = error;
+    return fd;
+}
+
 static aq_status_t make_socket(udp_socket_t *out, bool wakes)
 {
     int only = 1;
-    out->fd = socket(out->here.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    out->fd = wakes ? new_socket(out) : new_window_socket(out);
     if (wakes)
         out->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (out->fd < 0 || (wakes && out->wake_fd < 0)) {
         aq_log_error("a UDP socket cannot be opened: %s; allow the process more open files "
-                     "(ulimit -n), and sockets",
+                     "(ulimit -n, and ulimit -Hn for windows), and sockets",
                      strerror(errno));
         return AQ_ERR_RESOURCE;
     }

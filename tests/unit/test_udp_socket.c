@@ -16,6 +16,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../conduits/udp/udp_faults.h"
@@ -179,6 +182,57 @@ static void test_ports(void **state)
     free(said);
     for (unsigned i = 0; i < PORTS; i++)
         udp_socket_close(&sockets[i]);
+}
+
+// Opens windows with a limit of open files that is lower than their number; returns how many.
+static unsigned open_windows(udp_socket_t *windows, unsigned most)
+{
+    udp_socket_setup_t setup = local;
+    unsigned opened = 0;
+    setup.beside = &here;
+    while (opened < most && udp_socket_open(&windows[opened], &setup, NULL) == AQ_OK)
+        opened++;
+    return opened;
+}
+
+// Windows neither end at the soft limit of open files, nor change it, nor take small descriptors
+// from the client. In a child, because the limits change.
+static void try_limits(rlim_t soft, rlim_t hard, unsigned least, unsigned most)
+{
+    enum { WINDOWS = 100 };
+    static udp_socket_t windows[WINDOWS];
+    struct rlimit limit = {soft, hard}, after;
+    const int client = dup(0);
+    close(client);
+    exit_unless(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const unsigned opened = open_windows(windows, WINDOWS);
+    exit_unless(opened >= least && opened <= most);
+    exit_unless(getrlimit(RLIMIT_NOFILE, &after) == 0 && after.rlim_cur == soft);
+    for (unsigned i = 0; hard > FD_SETSIZE + WINDOWS && i < opened; i++)
+        exit_unless(windows[i].fd >= FD_SETSIZE);
+    exit_unless(hard <= FD_SETSIZE || dup(0) == client);
+    _exit(0);
+}
+
+static void in_child(rlim_t soft, rlim_t hard, unsigned least, unsigned most)
+{
+    int code;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        try_limits(soft, hard, least, most);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
+static void test_open_files(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max > FD_SETSIZE + 200)
+        in_child(40, FD_SETSIZE + 200, 100, 100);
+    in_child(40, 60, 20, 60); // the hard limit holds
 }
 
 static void test_spread(void **state)
@@ -793,6 +847,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_address),
         cmocka_unit_test(test_sizes),
+        WITH_BOTH(test_open_files),
         WITH_BOTH(test_open),
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_spread),
