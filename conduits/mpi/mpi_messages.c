@@ -262,7 +262,7 @@ static bool take_one(mpi_conduit_t *mpi, unsigned what)
 }
 
 // A busy sender does not flush after each put or get, so that one flush completes many.
-unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what)
+static inline unsigned poll_messages(mpi_conduit_t *mpi, unsigned what)
 {
     unsigned done = 0;
     if (!mpi_try_enter(mpi))
@@ -274,6 +274,11 @@ unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what)
     return_all_credits(mpi);
     mpi_leave(mpi);
     return done;
+}
+
+unsigned mpi_poll_messages(mpi_conduit_t *mpi, unsigned what)
+{
+    return poll_messages(mpi, what);
 }
 
 // Whether a poll skips MPI, which takes longer to poll than the mailbox. If there are mailboxes, a
@@ -301,7 +306,7 @@ unsigned mpi_conduit_poll(aq_conduit_t *conduit, unsigned what)
     mpi_conduit_t *mpi = mpi_of(conduit);
     mpi_check_lost(mpi);
     const unsigned done = mpi->by_mail ? aq_mail_poll(conduit, what) : 0;
-    return passes_mpi(mpi, what) ? done : done + mpi_poll_messages(mpi, what);
+    return passes_mpi(mpi, what) ? done : done + poll_messages(mpi, what);
 }
 
 void mpi_conduit_sleep(aq_conduit_t *conduit, uint32_t armed, uint64_t limit_ns)
