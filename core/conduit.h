@@ -164,6 +164,9 @@ typedef struct aq_conduit_env {
     // Delivers arrived replies of all conduits. For a conduit that must wait in an operation; the
     // conduit holds no lock. Any thread.
     void (*poll_replies)(void);
+    // Counts a frame that has left for an endpoint's peer (frames_sent of aqueduct.h), for a
+    // conduit that does not count frames itself. Any thread; does not block.
+    void (*count_frame)(uint16_t endpoint);
 } aq_conduit_env_t;
 
 // Returns the index of a job rank in the neighbourhood of this process, or UINT32_MAX.

@@ -136,6 +136,11 @@ void aq_counts_join(void)
     drop_lock();
 }
 
+void aq_counts_frame(uint16_t endpoint)
+{
+    aq_count_at(endpoint, AQ_COUNT_FRAME_SENT);
+}
+
 void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS])
 {
     take_lock();

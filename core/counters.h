@@ -129,6 +129,9 @@ static inline void aq_count_bytes_at(gex_EP_Index_t endpoint, aq_count_t operati
     }
 }
 
+// As aq_count_at for AQ_COUNT_FRAME_SENT; for conduits (conduit.h).
+void aq_counts_frame(uint16_t endpoint);
+
 // Adds what all threads have counted for an endpoint to sum.
 void aq_counts_sum(gex_EP_Index_t endpoint, uint64_t sum[AQ_COUNTS]);
 

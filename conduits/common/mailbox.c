@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../../core/aqueduct.h"
-#include "../../core/counters.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "gasnetex_core.h"
@@ -103,8 +102,9 @@ static inline size_t bytes_inside(const aq_am_t *am)
                : 0;
 }
 
-static inline aq_status_t mail_send(aq_conduit_t *conduit, aq_mail_link_t *link, const aq_am_t *am)
+aq_status_t aq_mail_send(aq_conduit_t *conduit, void *pointer, const aq_am_t *am)
 {
+    aq_mail_link_t *link = pointer;
     aq_ring_out_t *ring = &link->out[am->reply];
     size_t inside = bytes_inside(am);
     aq_ring_run_t run;
@@ -117,23 +117,8 @@ static inline aq_status_t mail_send(aq_conduit_t *conduit, aq_mail_link_t *link,
         memcpy(aq_ring_body(run.header, am->nargs), am->payload, inside);
     aq_ring_publish(ring, &run);
     aq_mail_wake_peer(aq_mail_of(conduit), link);
+    conduit->env->count_frame(conduit->endpoint);
     return AQ_OK;
-}
-
-aq_status_t aq_mail_send(aq_conduit_t *conduit, void *link, const aq_am_t *am)
-{
-    const aq_status_t status = mail_send(conduit, link, am);
-    if (status == AQ_OK)
-        aq_count(AQ_COUNT_FRAME_SENT);
-    return status;
-}
-
-aq_status_t aq_mail_send_further(aq_conduit_t *conduit, void *link, const aq_am_t *am)
-{
-    const aq_status_t status = mail_send(conduit, link, am);
-    if (status == AQ_OK)
-        aq_count_at(conduit->endpoint, AQ_COUNT_FRAME_SENT);
-    return status;
 }
 
 // ---- payload written in place ----
@@ -176,7 +161,7 @@ void aq_mail_commit(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,
                  am->nbytes);
     finish_send(aq_mail_of(conduit), link, am, room,
                 aq_ring_lines(am->nargs, AQ_AM_MEDIUM, am->nbytes));
-    aq_count_at(conduit->endpoint, AQ_COUNT_FRAME_SENT);
+    conduit->env->count_frame(conduit->endpoint);
 }
 
 void aq_mail_cancel(aq_conduit_t *conduit, void *pointer, const aq_am_t *am,

@@ -79,8 +79,6 @@ void aq_mail_link(const aq_mail_t *mail, aq_mailbox_t *peer, aq_mail_link_t *lin
 // ---- operations, as core/conduit.h has them; a link is an aq_mail_link_t ----
 
 aq_status_t aq_mail_send(aq_conduit_t *conduit, void *link, const aq_am_t *am);
-// Of the conduits of further endpoints. It is longer, because they count elsewhere.
-aq_status_t aq_mail_send_further(aq_conduit_t *conduit, void *link, const aq_am_t *am);
 aq_status_t aq_mail_prepare(aq_conduit_t *conduit, void *link, const aq_am_t *am, size_t least,
                             size_t most, aq_reservation_t *out);
 void aq_mail_commit(aq_conduit_t *conduit, void *link, const aq_am_t *am,
