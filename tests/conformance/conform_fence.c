@@ -1,5 +1,6 @@
 /* Extensions of Aqueduct: local and global fences, and puts that notify their target. With
- * CONFORM_COUNT=N a put between ranks must be N messages: 1 over udp, 0 through mapped memory. */
+ * CONFORM_COUNT=N a put between ranks must be N messages: 1 over udp, 0 through mapped memory. With
+ * CONFORM_SPARE=M the conduit may send M messages of its own beside a test, such as credits. */
 #include "conform.h"
 
 #include <aqueduct.h>
@@ -13,6 +14,7 @@ enum {
     ROUNDS = 20,
     WORD = 8,
     COUNT = 200, /* of puts whose messages are counted */
+    FENCES = 10, /* of each kind that follow */
     DATA = 64,   /* offset of the data in a slot; the counter is before it */
     MOST_THREADS = 64,
     INDEX = 88, /* of the handler of further endpoints */
@@ -42,6 +44,22 @@ static uint64_t *words_from(gex_Rank_t owner, gex_Rank_t peer)
     return (uint64_t *)(void *)(conform_slot(owner, peer, 0) + DATA);
 }
 
+static uint64_t setting(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text ? strtoul(text, NULL, 10) : 0;
+}
+
+/* Whether COUNT puts may be that many messages. */
+static int are_messages_of_puts(uint64_t sent)
+{
+    if (!getenv("CONFORM_COUNT") || job.size == 1)
+        return sent <= 2 * COUNT;
+    const uint64_t puts = setting("CONFORM_COUNT") * COUNT;
+    return sent >= puts && sent <= puts + setting("CONFORM_SPARE");
+}
+
 /* ---- fences ---- */
 
 static void check_nothing_outstanding(const char *what)
@@ -65,7 +83,8 @@ static void test_none(void)
         gasnetx_Fence_Global(job.tm, 0);
         check_nothing_outstanding("nothing");
     }
-    CHECK(frames_sent() == before, "fences with nothing outstanding sent %llu messages",
+    CHECK(frames_sent() <= before + setting("CONFORM_SPARE"),
+          "fences with nothing outstanding sent %llu messages",
           (unsigned long long)(frames_sent() - before));
 }
 
@@ -226,7 +245,6 @@ static void test_region(void)
  * not exact, a conduit may return a credit with a message of its own. */
 static void test_frames(void)
 {
-    const char *exact = getenv("CONFORM_COUNT");
     uint64_t *dest = words_from(next_rank(), job.rank);
     const uint64_t value = 1;
     uint64_t before, sent;
@@ -237,12 +255,14 @@ static void test_frames(void)
     before = frames_sent();
     for (int i = 0; i < COUNT; i++)
         gex_RMA_PutNBI(job.tm, next_rank(), dest, &value, WORD, GEX_EVENT_NOW, 0);
-    gasnetx_Fence_Local(GEX_TM_INVALID, 0);
-    gasnetx_Fence_Global(GEX_TM_INVALID, 0);
-    gasnetx_Fence_Global(job.tm, 0);
+    for (int i = 0; i < FENCES; i++) {
+        gasnetx_Fence_Local(GEX_TM_INVALID, 0);
+        gasnetx_Fence_Global(GEX_TM_INVALID, 0);
+        gasnetx_Fence_Global(job.tm, 0);
+    }
     sent = frames_sent() - before;
-    CHECK(exact && job.size > 1 ? sent == strtoul(exact, NULL, 10) * COUNT : sent <= 2 * COUNT,
-          "%d puts and three fences were %llu messages", COUNT, (unsigned long long)sent);
+    CHECK(are_messages_of_puts(sent), "%d puts and fences were %llu messages", COUNT,
+          (unsigned long long)sent);
 }
 
 #ifndef GASNET_SEQ
@@ -469,7 +489,6 @@ static void test_handler(void)
 /* A small put with its notice is one message. Rank 0 communicates alone. */
 static void test_notice_frames(void)
 {
-    const char *exact = getenv("CONFORM_COUNT");
     const gex_Rank_t to = next_rank();
     const gasnetx_notice_t notice = {.counter = counter_of(to, job.rank), .add = 1};
     const uint64_t value = 5;
@@ -488,8 +507,8 @@ static void test_notice_frames(void)
                                  GEX_EVENT_NOW, 0);
     gasnetx_Fence_Global(GEX_TM_INVALID, 0);
     sent = frames_sent() - before;
-    CHECK(exact && job.size > 1 ? sent == strtoul(exact, NULL, 10) * COUNT : sent <= 2 * COUNT,
-          "%d puts with notices were %llu messages", COUNT, (unsigned long long)sent);
+    CHECK(are_messages_of_puts(sent), "%d puts with notices were %llu messages", COUNT,
+          (unsigned long long)sent);
 }
 
 static int try_notify(gex_Rank_t to, void *dest, size_t n, gasnetx_notice_t notice)
