@@ -3,9 +3,8 @@
 //
 //     owner       a sparse file of the size of the segment; Allocate makes its pages, Free takes
 //                 them away
-//     neighbour   maps all of the file, with userfaultfd: an access to a page that is not there is
-//     a
-//                 fault (SIGBUS), and makes no page
+//     neighbour   maps all of the file, with userfaultfd: an access to a page that is not there
+//                 is a fault (SIGBUS), and makes no page
 //
 // Without userfaultfd, or without room in the address space, the segments go by messages.
 #ifndef AQ_RESERVED_MAP_H
