@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -158,9 +159,9 @@ static aq_status_t link_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     aq_ibv_addresses_get(connector->addresses, link->rank, &to);
     link_set_state(connector, link, AQ_IBV_CALLING);
     link->conn.tries++;
-    if (rdma_create_id(connector->device->channel, &link->id, link, RDMA_PS_TCP) == 0) {
-        id_set_timeout(link->id);
-        if (rdma_resolve_addr(link->id, (struct sockaddr *)&from, (struct sockaddr *)&to,
+    if (rdma_create_id(connector->device->channel, &link->conn.id, link, RDMA_PS_TCP) == 0) {
+        id_set_timeout(link->conn.id);
+        if (rdma_resolve_addr(link->conn.id, (struct sockaddr *)&from, (struct sockaddr *)&to,
                               RESOLVE_MS) == 0)
             return AQ_OK;
     }
@@ -255,6 +256,7 @@ static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct 
         link_set_state(connector, link, AQ_IBV_FAILED);
         return;
     }
+    link->qp = id->qp;
     mine = private_data_for(end, link);
     aq_ibv_prove_call(connector->env->boot->key, link->rank, &mine);
     memcpy(link->conn.nonce, mine.nonce, sizeof link->conn.nonce);
@@ -270,10 +272,11 @@ static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct 
 static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                            const struct rdma_cm_event *event)
 {
+    char why[80];
     const uint8_t *reason = event->param.conn.private_data;
     bool refused =
         event->event == RDMA_CM_EVENT_REJECTED && reason && event->param.conn.private_data_len;
-    link->id = NULL;
+    link->conn.id = NULL;
     if (refused && reason[0] == REFUSED_MINE_COUNTS)
         return true; // the peer's own request is on its way, or here
     if (refused && reason[0] == REFUSED_NO_WINDOW) { // which the peer has logged
@@ -284,7 +287,8 @@ static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
         link_set_state(connector, link, AQ_IBV_IDLE); // the thread that waits calls again
         return true;
     }
-    aq_ibv_peer_unreached(connector->losses, link, event);
+    snprintf(why, sizeof why, "%s, status %d", rdma_event_str(event->event), event->status);
+    aq_ibv_peer_unreached(connector->losses, link, why);
     link_set_state(connector, link, AQ_IBV_FAILED);
     return true;
 }
@@ -303,10 +307,10 @@ static bool request_counts(const aq_ibv_connector_t *connector, aq_ibv_peer_t *l
     const aq_ibv_state_t state = link->conn.state;
     if (state == AQ_IBV_READY || state == AQ_IBV_FAILED)
         return false;
-    if (state == AQ_IBV_CALLING && link->id && connector->env->rank < link->rank)
+    if (state == AQ_IBV_CALLING && link->conn.id && connector->env->rank < link->rank)
         return false;
-    if (link->id)
-        link->id->context = NULL; // the next event of that id ends it
+    if (link->conn.id)
+        link->conn.id->context = NULL; // the next event of that id ends it
     return true;
 }
 
@@ -321,7 +325,8 @@ static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     }
     id_set_timeout(id);
     id->context = link;
-    link->id = id;
+    link->conn.id = id;
+    link->qp = id->qp;
     mine = private_data_for(end, link);
     aq_ibv_prove_accept(connector->env->boot->key, link->rank, theirs->nonce, &mine);
     struct rdma_conn_param parameters = conn_parameters(end->limits, &mine);
@@ -330,7 +335,7 @@ static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
         aq_ibv_peer_start(end->peers, link, theirs);
     if (rdma_accept(id, &parameters) == 0)
         return true;
-    link->id = NULL;
+    link->conn.id = NULL;
     link_set_state(connector, link, AQ_IBV_IDLE); // the peer calls again
     return false;
 }

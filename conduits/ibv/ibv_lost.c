@@ -58,14 +58,13 @@ void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_w
         link->rank, ibv_wc_status_str(status));
 }
 
-void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link,
-                           const struct rdma_cm_event *why)
+void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *why)
 {
     loss_record(losses,
-                "rank %u cannot be reached through the verbs device (%s, status %d): if that "
+                "rank %u cannot be reached through the verbs device (%s): if that "
                 "process and its host have not ended, see that the addresses of the devices of all "
                 "hosts reach each other ('rping' tries it)",
-                link->rank, rdma_event_str(why->event), why->status);
+                link->rank, why);
 }
 
 // A process with much memory takes a while to end after its connections are closed.

@@ -26,8 +26,7 @@ void aq_ibv_peer_lost(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *
 void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_wc_status status);
 
 // The same where no connection came about; why: the outcome of the last attempt.
-void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link,
-                           const struct rdma_cm_event *why);
+void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *why);
 
 // If a peer was lost, blocks until the job ends.
 void aq_ibv_losses_await_end(const aq_ibv_losses_t *losses);

@@ -32,6 +32,7 @@ typedef enum aq_ibv_state {
 typedef struct aq_ibv_connection {
     aq_ibv_state_t state;
     unsigned tries;
+    struct rdma_cm_id *id; // of the call or answer under way, and of the connection; NULL: none
     uint8_t nonce[AQ_IBV_NONCE_BYTES]; // of this process's last request
     aq_ibv_heard_t heard;              // requests of the peer
 } aq_ibv_connection_t;
@@ -68,7 +69,7 @@ typedef struct aq_ibv_peer {
     uint32_t number;          // in the table of peers here
     uint32_t number_there;    // of this process in the peer's table
     unsigned grant;           // requests that this process lets the peer have outstanding
-    struct rdma_cm_id *id;    // has the queue pair; changes under the connector's lock until READY
+    struct ibv_qp *qp;        // changes under the connector's lock until READY
     atomic_bool started;      // the credits below count
     atomic_bool dead;         // nothing completes any more
     aq_ibv_atomics_t atomics; // on the peer's memory

@@ -129,7 +129,7 @@ static void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, struct i
 {
     struct ibv_send_wr *bad;
     atomic_fetch_add_explicit(&queue->posted, count, memory_order_relaxed);
-    int error = ibv_post_send(link->id->qp, wr, &bad);
+    int error = ibv_post_send(link->qp, wr, &bad);
     if (error)
         aq_ibv_peer_lost(queue->losses, link, strerror(error));
 }

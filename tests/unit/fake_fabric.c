@@ -45,8 +45,7 @@ typedef struct device {
 
 // A queue pair of node `from`, connected to node `to`.
 typedef struct pair {
-    struct rdma_cm_id id;
-    struct ibv_qp qp;
+    struct ibv_qp qp; // first: free_pairs frees the pair by it
     unsigned from, to;
 } pair_t;
 
@@ -339,7 +338,7 @@ void fake_fabric_start_windows(unsigned ranks, unsigned endpoints)
 static void free_pairs(aq_ibv_conduit_t *ibv)
 {
     for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
-        free(link->id);
+        free(link->qp);
 }
 
 void fake_fabric_end(void)
@@ -365,8 +364,7 @@ static aq_ibv_peer_t *connect_one_way(unsigned from, unsigned to)
     pair->from = from;
     pair->to = to;
     pair->qp.context = &devices[from]->context;
-    pair->id.qp = &pair->qp;
-    link->id = &pair->id;
+    link->qp = &pair->qp;
     link->conn.state = AQ_IBV_READY;
     link->grant = aq_ibv_peer_grant(&fake_nodes[from].ibv->peers);
     return link;

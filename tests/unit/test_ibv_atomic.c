@@ -26,7 +26,6 @@ static aq_ibv_buffers_t pools;
 static aq_ibv_keys_t keys;
 static aq_ibv_atomic_path_t path;
 static aq_ibv_peer_t peer;
-static struct rdma_cm_id id;
 static struct ibv_mr slab_mr;
 static aq_ibv_op_t ops[OPS];
 static aq_ibv_buffer_t buffers[OPS];
@@ -97,14 +96,13 @@ static int start(void **state)
     starts[PEER] = segment.start;
     lengths[PEER] = segment.bytes;
     segment_keys[PEER] = segment.pieces[0]->rkey;
-    id.qp = &qp;
     slab_mr.lkey = 77;
     queue = (aq_ibv_send_queue_t){.limits = &limits, .cq = &cq};
     pools = (aq_ibv_buffers_t){.slab_mr = &slab_mr};
     path = (aq_ibv_atomic_path_t){.buffers = &pools, .keys = &keys, .queue = &queue};
     keys.segments = (aq_ibv_segments_t){
         .starts = starts, .lengths = lengths, .keys = segment_keys, .stride = 1, .cut = cut};
-    peer = (aq_ibv_peer_t){.rank = PEER, .id = &id, .atomics = AQ_IBV_ATOMICS_ALL};
+    peer = (aq_ibv_peer_t){.rank = PEER, .qp = &qp, .atomics = AQ_IBV_ATOMICS_ALL};
     atomic_init(&peer.slots, OPS);
     for (int i = 0; i < OPS; i++) {
         buffers[i] = (aq_ibv_buffer_t){.bytes = slab[i], .home = &pools.bounces};
