@@ -1,4 +1,5 @@
 #include "ibv_conduit.h"
+#include "ibv_connect_cm.h"
 #include "ibv_profile.h"
 
 #include <sodium.h>
@@ -157,6 +158,7 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_shared_t *shared = ibv->shared;
     aq_ibv_connector_t *connector = &shared->connector;
+    connector->ops = &aq_ibv_connect_cm;
     connector->env = ibv->base.env;
     connector->device = &shared->device;
     connector->addresses = &shared->addresses;

@@ -5,32 +5,25 @@
 #include "ibv_profile.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 #include "../../other/base/quiet_thread.h"
 #include "../../other/base/settings.h"
 
 enum {
-    RESOLVE_MS = 5000,
     RNR_RETRIES = 6, // a few seconds: a wait lasts 655 ms, unless the device has another time
     RNR_WITHOUT_END = 7,
 };
 
-// Why a request was refused, in one byte of the refusal.
-enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED_NO_WINDOW };
+// ---- links ----
 
-// ---- both sides ----
-
-static void link_set_state(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, aq_ibv_state_t state)
+void aq_ibv_link_set_state(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, aq_ibv_state_t state)
 {
     connector->calling += (state == AQ_IBV_CALLING) - (link->conn.state == AQ_IBV_CALLING);
     if (connector->calling > connector->most_calling)
@@ -39,7 +32,7 @@ static void link_set_state(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, a
     pthread_cond_broadcast(&connector->connected);
 }
 
-static aq_ibv_end_t *end_of(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
+aq_ibv_end_t *aq_ibv_link_end(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
 {
     return connector->ends[link->here];
 }
@@ -49,61 +42,20 @@ static bool end_furnish(aq_ibv_end_t *end)
     return end->furnish ? end->furnish(end) : !end->failed;
 }
 
-// The link of an endpoint to one of a peer, with what the endpoint needs for it. NULL: there is no
-// memory for either (logged).
-static aq_ibv_peer_t *link_get(aq_ibv_end_t *end, uint32_t rank, uint16_t endpoint)
+aq_ibv_peer_t *aq_ibv_link_get(aq_ibv_end_t *end, uint32_t rank, uint16_t endpoint)
 {
     return end_furnish(end) ? aq_ibv_peer_get(end->peers, rank, endpoint) : NULL;
-}
-
-static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
-                            struct rdma_cm_id *id)
-{
-    struct ibv_qp_init_attr attr = {
-        .qp_context = end,
-        .send_cq = end->queues->send_cq,
-        .recv_cq = end->queues->receive_cq,
-        .srq = end->queues->srq,
-        .cap = {.max_send_wr = end->limits->depth_each,
-                .max_send_sge = 1,
-                .max_inline_data = end->limits->inline_bytes},
-        .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 0,
-    };
-    if (rdma_create_qp(id, connector->device->pd, &attr) == 0) {
-        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
-        return true;
-    }
-    aq_log_error(
-        "the verbs device refuses a queue pair (%s): start fewer processes on this host, or "
-        "lower GASNET_NETWORKDEPTH_PP",
-        strerror(errno));
-    return false;
 }
 
 // How often the device retries a message for which the peer has no buffer (RNR). As long as each
 // credit has a buffer that does not happen, so it is a fault, and the job should end. With more
 // peers than grants, a peer that computes may lack a buffer for any length of time.
-static uint8_t rnr_retries(const aq_ibv_limits_t *limits)
+uint8_t aq_ibv_rnr_retries(const aq_ibv_limits_t *limits)
 {
     return limits->peers <= limits->grants ? RNR_RETRIES : RNR_WITHOUT_END;
 }
 
-static struct rdma_conn_param conn_parameters(const aq_ibv_limits_t *limits,
-                                              const aq_ibv_conn_private_data_t *mine)
-{
-    return (struct rdma_conn_param){
-        .private_data = mine,
-        .private_data_len = sizeof *mine,
-        .responder_resources = limits->reads,
-        .initiator_depth = limits->reads,
-        .retry_count = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
-        .rnr_retry_count = rnr_retries(limits),
-    };
-}
-
-// What this process says to a peer, without nonce and proof; chooses the grant of a new peer.
-static aq_ibv_conn_private_data_t private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link)
+aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link)
 {
     aq_ibv_conn_private_data_t mine = end->own;
     link->grant = link->grant ? link->grant : aq_ibv_peer_grant(end->peers);
@@ -113,62 +65,7 @@ static aq_ibv_conn_private_data_t private_data_for(const aq_ibv_end_t *end, aq_i
     return mine;
 }
 
-// Some kernels and devices do not support the option; then the connection keeps the default of its
-// path.
-static void id_set_timeout(struct rdma_cm_id *id)
-{
-    uint8_t timeout = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_TIMEOUT));
-    (void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout);
-}
-
-// All events of the id must have been acknowledged.
-static void id_end(struct rdma_cm_id *id)
-{
-    if (id->qp) {
-        aq_ibv_end_t *end = id->qp->qp_context;
-        rdma_destroy_qp(id);
-        atomic_fetch_sub_explicit(&end->queue_pairs, 1, memory_order_relaxed);
-    }
-    rdma_destroy_id(id);
-}
-
-// ---- calling ----
-
-// The address of this process, with any port.
-static struct sockaddr_storage own_address(const aq_ibv_connector_t *connector)
-{
-    struct sockaddr_storage own = connector->device->here;
-    if (own.ss_family == AF_INET)
-        ((struct sockaddr_in *)&own)->sin_port = 0;
-    else
-        ((struct sockaddr_in6 *)&own)->sin6_port = 0;
-    return own;
-}
-
-// With the lock held.
-static aq_status_t link_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
-{
-    struct sockaddr_storage from = own_address(connector), to;
-    if (!aq_ibv_addresses_has(connector->addresses, link->rank)) {
-        aq_log_error("one of rank %u and this rank has an IPv4 address, and the other an IPv6 "
-                     "address: give the verbs ports of all hosts addresses of one family",
-                     link->rank);
-        link_set_state(connector, link, AQ_IBV_FAILED);
-        return AQ_ERR_PEER;
-    }
-    aq_ibv_addresses_get(connector->addresses, link->rank, &to);
-    link_set_state(connector, link, AQ_IBV_CALLING);
-    link->conn.tries++;
-    if (rdma_create_id(connector->device->channel, &link->conn.id, link, RDMA_PS_TCP) == 0) {
-        id_set_timeout(link->conn.id);
-        if (rdma_resolve_addr(link->conn.id, (struct sockaddr *)&from, (struct sockaddr *)&to,
-                              RESOLVE_MS) == 0)
-            return AQ_OK;
-    }
-    aq_log_error("librdmacm cannot call rank %u: %s", link->rank, strerror(errno));
-    link_set_state(connector, link, AQ_IBV_FAILED);
-    return AQ_ERR_RESOURCE;
-}
+// ---- on behalf of threads that need a connection ----
 
 void aq_ibv_connector_add(aq_ibv_connector_t *connector, uint16_t endpoint, aq_ibv_end_t *end)
 {
@@ -181,9 +78,9 @@ aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint16_t endpoint, con
                            void **out)
 {
     pthread_mutex_lock(&connector->lock);
-    aq_ibv_peer_t *link = link_get(connector->ends[endpoint], peer->rank, peer->endpoint);
+    aq_ibv_peer_t *link = aq_ibv_link_get(connector->ends[endpoint], peer->rank, peer->endpoint);
     while (link && link->conn.state != AQ_IBV_READY && link->conn.state != AQ_IBV_FAILED)
-        if (link->conn.state != AQ_IBV_IDLE || link_call(connector, link) == AQ_OK)
+        if (link->conn.state != AQ_IBV_IDLE || connector->ops->call(connector, link) == AQ_OK)
             pthread_cond_wait(&connector->connected, &connector->lock);
     bool ready = link && link->conn.state == AQ_IBV_READY;
     pthread_mutex_unlock(&connector->lock);
@@ -206,7 +103,7 @@ static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint
         aq_ibv_peer_t *link = aq_ibv_peer_get(first->peers, ranks[i], 0);
         if (!link || link->conn.state == AQ_IBV_FAILED ||
             (link->conn.state == AQ_IBV_IDLE && connector->calling < most &&
-             link_call(connector, link) != AQ_OK)) {
+             connector->ops->call(connector, link) != AQ_OK)) {
             *status = AQ_ERR_PEER;
             return true;
         }
@@ -247,237 +144,50 @@ aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector)
     return status;
 }
 
-static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct rdma_cm_id *id)
-{
-    aq_ibv_end_t *end = end_of(connector, link);
-    aq_ibv_conn_private_data_t mine;
-    struct rdma_conn_param parameters;
-    if (!queue_pair_make(connector, end, id)) {
-        link_set_state(connector, link, AQ_IBV_FAILED);
-        return;
-    }
-    link->qp = id->qp;
-    mine = private_data_for(end, link);
-    aq_ibv_prove_call(connector->env->boot->key, link->rank, &mine);
-    memcpy(link->conn.nonce, mine.nonce, sizeof link->conn.nonce);
-    parameters = conn_parameters(end->limits, &mine);
-    if (rdma_connect(id, &parameters) == 0)
-        return;
-    aq_log_error("librdmacm cannot connect to rank %u: %s", link->rank, strerror(errno));
-    link_set_state(connector, link, AQ_IBV_FAILED);
-}
-
-// The call failed: tries again, unless there were enough tries. Returns true if the id has to be
-// ended.
-static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
-                           const struct rdma_cm_event *event)
-{
-    char why[80];
-    const uint8_t *reason = event->param.conn.private_data;
-    bool refused =
-        event->event == RDMA_CM_EVENT_REJECTED && reason && event->param.conn.private_data_len;
-    link->conn.id = NULL;
-    if (refused && reason[0] == REFUSED_MINE_COUNTS)
-        return true; // the peer's own request is on its way, or here
-    if (refused && reason[0] == REFUSED_NO_WINDOW) { // which the peer has logged
-        link_set_state(connector, link, AQ_IBV_FAILED);
-        return true;
-    }
-    if (link->conn.tries < AQ_IBV_CALLS_MOST && !(refused && reason[0] == REFUSED_STRANGER)) {
-        link_set_state(connector, link, AQ_IBV_IDLE); // the thread that waits calls again
-        return true;
-    }
-    snprintf(why, sizeof why, "%s, status %d", rdma_event_str(event->event), event->status);
-    aq_ibv_peer_unreached(connector->losses, link, why);
-    link_set_state(connector, link, AQ_IBV_FAILED);
-    return true;
-}
-
-// ---- being called ----
-
-static void request_refuse(struct rdma_cm_id *id, uint8_t reason)
-{
-    rdma_reject(id, &reason, sizeof reason);
-}
-
-// Whether a request counts, against this process's own call to the same peer. A call that does not
-// count any more is dropped.
-static bool request_counts(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
-{
-    const aq_ibv_state_t state = link->conn.state;
-    if (state == AQ_IBV_READY || state == AQ_IBV_FAILED)
-        return false;
-    if (state == AQ_IBV_CALLING && link->conn.id && connector->env->rank < link->rank)
-        return false;
-    if (link->conn.id)
-        link->conn.id->context = NULL; // the next event of that id ends it
-    return true;
-}
-
-static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
-                           struct rdma_cm_id *id, const aq_ibv_conn_private_data_t *theirs)
-{
-    aq_ibv_end_t *end = end_of(connector, link);
-    aq_ibv_conn_private_data_t mine;
-    if (!queue_pair_make(connector, end, id)) {
-        request_refuse(id, REFUSED_NO_QUEUE_PAIR);
-        return false;
-    }
-    id_set_timeout(id);
-    id->context = link;
-    link->conn.id = id;
-    link->qp = id->qp;
-    mine = private_data_for(end, link);
-    aq_ibv_prove_accept(connector->env->boot->key, link->rank, theirs->nonce, &mine);
-    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine);
-    link_set_state(connector, link, AQ_IBV_ANSWERING);
-    if (!atomic_load_explicit(&link->started, memory_order_relaxed))
-        aq_ibv_peer_start(end->peers, link, theirs);
-    if (rdma_accept(id, &parameters) == 0)
-        return true;
-    link->conn.id = NULL;
-    link_set_state(connector, link, AQ_IBV_IDLE); // the peer calls again
-    return false;
-}
-
-// Returns true if the id has to be ended.
-static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event *event)
-{
-    const aq_conduit_env_t *env = connector->env;
-    aq_ibv_conn_private_data_t theirs;
-    if (!aq_ibv_request_genuine(env->boot->key, env->rank, env->size,
-                                event->param.conn.private_data, event->param.conn.private_data_len,
-                                &theirs)) {
-        request_refuse(event->id, REFUSED_STRANGER);
-        return true;
-    }
-    aq_ibv_end_t *end = connector->ends[theirs.to_endpoint];
-    if (!end || !theirs.endpoint != !theirs.to_endpoint) {
-        request_refuse(event->id, REFUSED_NO_WINDOW);
-        return true;
-    }
-    aq_ibv_peer_t *link = link_get(end, theirs.rank, theirs.endpoint);
-    if (!link && theirs.to_endpoint) {
-        request_refuse(event->id, REFUSED_NO_WINDOW);
-        return true;
-    }
-    if (link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce)) {
-        request_refuse(event->id, REFUSED_STRANGER);
-        return true;
-    }
-    if (!link || !request_counts(connector, link)) {
-        request_refuse(event->id, REFUSED_MINE_COUNTS);
-        return true;
-    }
-    return !request_accept(connector, link, event->id, &theirs);
-}
-
-// ---- events ----
-
-static void on_established(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
-                           const struct rdma_cm_event *event)
-{
-    const aq_conduit_env_t *env = connector->env;
-    aq_ibv_conn_private_data_t theirs;
-    if (link->conn.state == AQ_IBV_CALLING) {
-        if (!aq_ibv_accept_genuine(env->boot->key, env->rank, link->rank, link->conn.nonce,
-                                   event->param.conn.private_data,
-                                   event->param.conn.private_data_len, &theirs) ||
-            !aq_ibv_private_data_between(&theirs, link->endpoint, link->here)) {
-            aq_log_error("the process that answers for rank %u does not know the key of the job: "
-                         "check which hosts are in the network of the verbs devices",
-                         link->rank);
-            link_set_state(connector, link, AQ_IBV_FAILED);
-            return;
-        }
-        aq_ibv_peer_start(end_of(connector, link)->peers, link, &theirs);
-    }
-    link_set_state(connector, link, AQ_IBV_READY);
-}
-
-// With the lock held. Returns true if the event's id has to be ended.
-static bool event_handle(aq_ibv_connector_t *connector, const struct rdma_cm_event *event)
-{
-    aq_ibv_peer_t *link = event->id->context;
-    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-        return on_request(connector, event);
-    if (event->id == connector->device->listener)
-        return false;
-    if (!link)
-        return true; // the peer's request counted in place of this call
-    switch (event->event) {
-    case RDMA_CM_EVENT_ADDR_RESOLVED:
-        return rdma_resolve_route(event->id, RESOLVE_MS) != 0 &&
-               on_call_failed(connector, link, event);
-    case RDMA_CM_EVENT_ROUTE_RESOLVED:
-        on_route(connector, link, event->id);
-        return false;
-    case RDMA_CM_EVENT_ESTABLISHED:
-        on_established(connector, link, event);
-        return false;
-    case RDMA_CM_EVENT_ADDR_ERROR:
-    case RDMA_CM_EVENT_ROUTE_ERROR:
-    case RDMA_CM_EVENT_CONNECT_ERROR:
-    case RDMA_CM_EVENT_UNREACHABLE:
-    case RDMA_CM_EVENT_REJECTED:
-        return on_call_failed(connector, link, event);
-    case RDMA_CM_EVENT_DISCONNECTED:
-    case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        aq_ibv_peer_lost(connector->losses, link, "it was closed");
-        return false;
-    default:
-        return false;
-    }
-}
-
-static void events_take(aq_ibv_connector_t *connector)
-{
-    struct rdma_cm_event *event;
-    while (rdma_get_cm_event(connector->device->channel, &event) == 0) {
-        struct rdma_cm_id *id = event->id;
-        pthread_mutex_lock(&connector->lock);
-        bool end = event_handle(connector, event);
-        rdma_ack_cm_event(event);
-        if (end) {
-            id_end(id);
-            pthread_cond_broadcast(&connector->connected);
-        }
-        pthread_mutex_unlock(&connector->lock);
-    }
-}
-
 // ---- the thread ----
+
+// The time for which the thread may sleep, in ms; -1: until it is woken.
+static int connector_timeout(aq_ibv_connector_t *connector)
+{
+    const int losses = aq_ibv_losses_watch(connector->losses),
+              method = connector->ops->timeout(connector);
+    if (losses < 0 || method < 0)
+        return losses < 0 ? method : losses;
+    return (int)aq_min((uint64_t)losses, (uint64_t)method);
+}
 
 static void *connector_run(void *pointer)
 {
     aq_ibv_connector_t *connector = pointer;
     const aq_ibv_losses_t *losses = connector->losses;
-    struct pollfd ready[] = {{.fd = connector->device->channel->fd, .events = POLLIN},
+    struct pollfd ready[] = {{.fd = connector->fd, .events = POLLIN},
                              {.fd = losses->wake, .events = POLLIN}};
     while (!atomic_load(&losses->closing)) {
         uint64_t count;
-        poll(ready, 2, aq_ibv_losses_watch(losses));
+        poll(ready, 2, connector_timeout(connector));
         if (ready[1].revents && read(losses->wake, &count, sizeof count) < 0 && errno != EAGAIN)
             break;
-        if (ready[0].revents)
-            events_take(connector);
+        connector->ops->progress(connector);
     }
     return NULL;
 }
 
+void aq_ibv_connector_wake(aq_ibv_connector_t *connector)
+{
+    const uint64_t one = 1;
+    if (write(connector->losses->wake, &one, sizeof one) < 0)
+        aq_log_error("the connector thread of conduit ibv cannot be woken");
+}
+
 aq_status_t aq_ibv_connector_start(aq_ibv_connector_t *connector)
 {
-    const int channel = connector->device->channel->fd;
     int *wake = &connector->losses->wake;
-    if (sodium_init() < 0) {
-        aq_log_error("libsodium cannot start; install the package libsodium23 of this machine's "
-                     "distribution");
-        return AQ_ERR_RESOURCE;
-    }
+    aq_status_t status = connector->ops->open(connector);
+    if (status != AQ_OK)
+        return status;
     pthread_mutex_init(&connector->lock, NULL);
     pthread_cond_init(&connector->connected, NULL);
     *wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    fcntl(channel, F_SETFL, fcntl(channel, F_GETFL) | O_NONBLOCK);
     int error =
         *wake < 0 ? errno : aq_quiet_thread_create(&connector->thread, connector_run, connector);
     if (!error)

@@ -1,23 +1,18 @@
-// Connections, made by librdmacm. The connector is a thread that handles all its events, those of
-// the connections that this process asks for and those that peers ask for. So a process that
-// computes can be connected to.
+// Connections: what is common to both ways of making them, by librdmacm (ibv_connect_cm.h) and by
+// datagrams (ibv_connect_ud.h). The connector is a thread that handles all events, those of the
+// connections that this process asks for and those that peers ask for. So a process that computes
+// can be connected to.
 //
-//      caller                            connector                        peer's connector
-//      aq_ibv_connect:
-//      resolve address, waits
-//                    address resolved:   resolve route
-//                    route resolved:     queue pair, connect  -------->   request: queue pair,
-//                                                                         accept
-//      <-- READY --- established  <-----------------------------------    ... established: READY
+//      thread that needs a link          connector                           peer's connector
+//      aq_ibv_connect: ops->call ------> ops->progress  <--- messages --->   ops->progress
+//      waits
+//      <-------------- READY ----------- queue pair connected                READY
 //
-// - If two processes call each other at the same time, the request of the lower rank counts: its
-//   process refuses the other request, and the peer drops its own.
 // - A process makes one connection at a time, or with GASNET_CONNECT_STATIC a few
 //   (GASNET_CONNECT_CALLS): so the requests that a process has to answer at the same time do not
 //   grow with the job.
-// - Each endpoint has connections of its own (aq_ibv_end). One listener and one thread make those
-// of
-//   all endpoints: the request says which endpoint of this process it is for.
+// - Each endpoint has connections of its own (aq_ibv_end). One connector makes those of all
+//   endpoints: the request says which endpoint of this process it is for.
 #ifndef AQ_IBV_CONNECT_H
 #define AQ_IBV_CONNECT_H
 
@@ -41,7 +36,25 @@ typedef struct aq_ibv_end {
     bool failed;
 } aq_ibv_end_t;
 
+struct aq_ibv_connector;
+
+// A way of making connections. The operations log faults.
+typedef struct aq_ibv_connect_ops {
+    const char *name; // as in GASNET_IBV_CONNECT
+    // Prepares; from now on peers may call. Sets the connector's fd.
+    aq_status_t (*open)(struct aq_ibv_connector *connector);
+    // Under the lock: begins to connect an idle link, whose state becomes CALLING, or FAILED.
+    aq_status_t (*call)(struct aq_ibv_connector *connector, aq_ibv_peer_t *link);
+    // In the connector's thread: handles all events that are there. Takes the lock.
+    void (*progress)(struct aq_ibv_connector *connector);
+    // In the connector's thread: how long it may sleep without an event, in ms; -1: for ever. Takes
+    // the lock if it needs it.
+    int (*timeout)(struct aq_ibv_connector *connector);
+} aq_ibv_connect_ops_t;
+
 typedef struct aq_ibv_connector {
+    const aq_ibv_connect_ops_t *ops;
+    int fd; // readable if there is an event
     const aq_conduit_env_t *env;
     const aq_ibv_device_t *device;
     const aq_ibv_addresses_t *addresses;
@@ -53,7 +66,7 @@ typedef struct aq_ibv_connector {
     unsigned calling, most_calling;       // calls under way, and the most at a time; under the lock
 } aq_ibv_connector_t;
 
-// Starts the thread. Logs faults.
+// Starts the thread; ops, env, device, addresses and losses are set. Logs faults.
 aq_status_t aq_ibv_connector_start(aq_ibv_connector_t *connector);
 void aq_ibv_connector_stop(aq_ibv_connector_t *connector);
 
@@ -69,5 +82,29 @@ aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint16_t endpoint, con
 // few at a time, and waits for all. AQ_ERR_PEER: one cannot be reached. AQ_ERR_RESOURCE: no memory.
 // Both are logged.
 aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector);
+
+// ---- for the ways of making connections; under the lock ----
+
+// Sets the state of a link, and wakes the threads that wait for it.
+void aq_ibv_link_set_state(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
+                           aq_ibv_state_t state);
+
+// The endpoint of this process that a link belongs to.
+aq_ibv_end_t *aq_ibv_link_end(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link);
+
+// The link of an endpoint of this process to one of a peer, with what the endpoint needs for it.
+// NULL: there is no memory for either (logged).
+aq_ibv_peer_t *aq_ibv_link_get(aq_ibv_end_t *end, uint32_t rank, uint16_t endpoint);
+
+// How often the device retries a message for which the peer has no buffer (RNR). As long as each
+// credit has a buffer that does not happen, so it is a fault, and the job should end. With more
+// peers than grants, a peer that computes may lack a buffer for any length of time.
+uint8_t aq_ibv_rnr_retries(const aq_ibv_limits_t *limits);
+
+// What this process says to a peer, without nonce and proof; chooses the grant of a new peer.
+aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link);
+
+// Wakes the connector's thread, so that it calls ops->timeout again. Any thread.
+void aq_ibv_connector_wake(aq_ibv_connector_t *connector);
 
 #endif

@@ -1,0 +1,343 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "ibv_connect_cm.h"
+#include "ibv_profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../other/base/log.h"
+#include "../../other/base/settings.h"
+
+enum { RESOLVE_MS = 5000 };
+
+// Why a request was refused, in one byte of the refusal.
+enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED_NO_WINDOW };
+
+// ---- both sides ----
+
+static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
+                            struct rdma_cm_id *id)
+{
+    struct ibv_qp_init_attr attr = {
+        .qp_context = end,
+        .send_cq = end->queues->send_cq,
+        .recv_cq = end->queues->receive_cq,
+        .srq = end->queues->srq,
+        .cap = {.max_send_wr = end->limits->depth_each,
+                .max_send_sge = 1,
+                .max_inline_data = end->limits->inline_bytes},
+        .qp_type = IBV_QPT_RC,
+        .sq_sig_all = 0,
+    };
+    if (rdma_create_qp(id, connector->device->pd, &attr) == 0) {
+        atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
+        return true;
+    }
+    aq_log_error(
+        "the verbs device refuses a queue pair (%s): start fewer processes on this host, or "
+        "lower GASNET_NETWORKDEPTH_PP",
+        strerror(errno));
+    return false;
+}
+
+static struct rdma_conn_param conn_parameters(const aq_ibv_limits_t *limits,
+                                              const aq_ibv_conn_private_data_t *mine)
+{
+    return (struct rdma_conn_param){
+        .private_data = mine,
+        .private_data_len = sizeof *mine,
+        .responder_resources = limits->reads,
+        .initiator_depth = limits->reads,
+        .retry_count = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
+        .rnr_retry_count = aq_ibv_rnr_retries(limits),
+    };
+}
+
+// Some kernels and devices do not support the option; then the connection keeps the default of its
+// path.
+static void id_set_timeout(struct rdma_cm_id *id)
+{
+    uint8_t timeout = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_TIMEOUT));
+    (void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout);
+}
+
+// All events of the id must have been acknowledged.
+static void id_end(struct rdma_cm_id *id)
+{
+    if (id->qp) {
+        aq_ibv_end_t *end = id->qp->qp_context;
+        rdma_destroy_qp(id);
+        atomic_fetch_sub_explicit(&end->queue_pairs, 1, memory_order_relaxed);
+    }
+    rdma_destroy_id(id);
+}
+
+// ---- calling ----
+
+// The address of this process, with any port.
+static struct sockaddr_storage own_address(const aq_ibv_connector_t *connector)
+{
+    struct sockaddr_storage own = connector->device->here;
+    if (own.ss_family == AF_INET)
+        ((struct sockaddr_in *)&own)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *)&own)->sin6_port = 0;
+    return own;
+}
+
+// With the lock held.
+static aq_status_t cm_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
+{
+    struct sockaddr_storage from = own_address(connector), to;
+    if (!aq_ibv_addresses_has(connector->addresses, link->rank)) {
+        aq_log_error("one of rank %u and this rank has an IPv4 address, and the other an IPv6 "
+                     "address: give the verbs ports of all hosts addresses of one family",
+                     link->rank);
+        aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+        return AQ_ERR_PEER;
+    }
+    aq_ibv_addresses_get(connector->addresses, link->rank, &to);
+    aq_ibv_link_set_state(connector, link, AQ_IBV_CALLING);
+    link->conn.tries++;
+    if (rdma_create_id(connector->device->channel, &link->conn.id, link, RDMA_PS_TCP) == 0) {
+        id_set_timeout(link->conn.id);
+        if (rdma_resolve_addr(link->conn.id, (struct sockaddr *)&from, (struct sockaddr *)&to,
+                              RESOLVE_MS) == 0)
+            return AQ_OK;
+    }
+    aq_log_error("librdmacm cannot call rank %u: %s", link->rank, strerror(errno));
+    aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+    return AQ_ERR_RESOURCE;
+}
+
+// ---- the answer ----
+
+static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct rdma_cm_id *id)
+{
+    aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
+    aq_ibv_conn_private_data_t mine;
+    struct rdma_conn_param parameters;
+    if (!queue_pair_make(connector, end, id)) {
+        aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+        return;
+    }
+    link->qp = id->qp;
+    mine = aq_ibv_private_data_for(end, link);
+    aq_ibv_prove_call(connector->env->boot->key, link->rank, &mine);
+    memcpy(link->conn.nonce, mine.nonce, sizeof link->conn.nonce);
+    parameters = conn_parameters(end->limits, &mine);
+    if (rdma_connect(id, &parameters) == 0)
+        return;
+    aq_log_error("librdmacm cannot connect to rank %u: %s", link->rank, strerror(errno));
+    aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+}
+
+// The call failed: tries again, unless there were enough tries. Returns true if the id has to be
+// ended.
+static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
+                           const struct rdma_cm_event *event)
+{
+    char why[80];
+    const uint8_t *reason = event->param.conn.private_data;
+    bool refused =
+        event->event == RDMA_CM_EVENT_REJECTED && reason && event->param.conn.private_data_len;
+    link->conn.id = NULL;
+    if (refused && reason[0] == REFUSED_MINE_COUNTS)
+        return true; // the peer's own request is on its way, or here
+    if (refused && reason[0] == REFUSED_NO_WINDOW) { // which the peer has logged
+        aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+        return true;
+    }
+    if (link->conn.tries < AQ_IBV_CALLS_MOST && !(refused && reason[0] == REFUSED_STRANGER)) {
+        aq_ibv_link_set_state(connector, link, AQ_IBV_IDLE); // the thread that waits calls again
+        return true;
+    }
+    snprintf(why, sizeof why, "%s, status %d", rdma_event_str(event->event), event->status);
+    aq_ibv_peer_unreached(connector->losses, link, why);
+    aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+    return true;
+}
+
+// ---- being called ----
+
+static void request_refuse(struct rdma_cm_id *id, uint8_t reason)
+{
+    rdma_reject(id, &reason, sizeof reason);
+}
+
+// Whether a request counts, against this process's own call to the same peer. A call that does not
+// count any more is dropped.
+static bool request_counts(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
+{
+    const aq_ibv_state_t state = link->conn.state;
+    if (state == AQ_IBV_READY || state == AQ_IBV_FAILED)
+        return false;
+    if (state == AQ_IBV_CALLING && link->conn.id && connector->env->rank < link->rank)
+        return false;
+    if (link->conn.id)
+        link->conn.id->context = NULL; // the next event of that id ends it
+    return true;
+}
+
+static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
+                           struct rdma_cm_id *id, const aq_ibv_conn_private_data_t *theirs)
+{
+    aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
+    aq_ibv_conn_private_data_t mine;
+    if (!queue_pair_make(connector, end, id)) {
+        request_refuse(id, REFUSED_NO_QUEUE_PAIR);
+        return false;
+    }
+    id_set_timeout(id);
+    id->context = link;
+    link->conn.id = id;
+    link->qp = id->qp;
+    mine = aq_ibv_private_data_for(end, link);
+    aq_ibv_prove_accept(connector->env->boot->key, link->rank, theirs->nonce, &mine);
+    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine);
+    aq_ibv_link_set_state(connector, link, AQ_IBV_ANSWERING);
+    if (!atomic_load_explicit(&link->started, memory_order_relaxed))
+        aq_ibv_peer_start(end->peers, link, theirs);
+    if (rdma_accept(id, &parameters) == 0)
+        return true;
+    link->conn.id = NULL;
+    aq_ibv_link_set_state(connector, link, AQ_IBV_IDLE); // the peer calls again
+    return false;
+}
+
+// Returns true if the id has to be ended.
+static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event *event)
+{
+    const aq_conduit_env_t *env = connector->env;
+    aq_ibv_conn_private_data_t theirs;
+    if (!aq_ibv_request_genuine(env->boot->key, env->rank, env->size,
+                                event->param.conn.private_data, event->param.conn.private_data_len,
+                                &theirs)) {
+        request_refuse(event->id, REFUSED_STRANGER);
+        return true;
+    }
+    aq_ibv_end_t *end = connector->ends[theirs.to_endpoint];
+    if (!end || !theirs.endpoint != !theirs.to_endpoint) {
+        request_refuse(event->id, REFUSED_NO_WINDOW);
+        return true;
+    }
+    aq_ibv_peer_t *link = aq_ibv_link_get(end, theirs.rank, theirs.endpoint);
+    if (!link && theirs.to_endpoint) {
+        request_refuse(event->id, REFUSED_NO_WINDOW);
+        return true;
+    }
+    if (link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce)) {
+        request_refuse(event->id, REFUSED_STRANGER);
+        return true;
+    }
+    if (!link || !request_counts(connector, link)) {
+        request_refuse(event->id, REFUSED_MINE_COUNTS);
+        return true;
+    }
+    return !request_accept(connector, link, event->id, &theirs);
+}
+
+// ---- events ----
+
+static void on_established(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
+                           const struct rdma_cm_event *event)
+{
+    const aq_conduit_env_t *env = connector->env;
+    aq_ibv_conn_private_data_t theirs;
+    if (link->conn.state == AQ_IBV_CALLING) {
+        if (!aq_ibv_accept_genuine(env->boot->key, env->rank, link->rank, link->conn.nonce,
+                                   event->param.conn.private_data,
+                                   event->param.conn.private_data_len, &theirs) ||
+            !aq_ibv_private_data_between(&theirs, link->endpoint, link->here)) {
+            aq_log_error("the process that answers for rank %u does not know the key of the job: "
+                         "check which hosts are in the network of the verbs devices",
+                         link->rank);
+            aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+            return;
+        }
+        aq_ibv_peer_start(aq_ibv_link_end(connector, link)->peers, link, &theirs);
+    }
+    aq_ibv_link_set_state(connector, link, AQ_IBV_READY);
+}
+
+// With the lock held. Returns true if the event's id has to be ended.
+static bool event_handle(aq_ibv_connector_t *connector, const struct rdma_cm_event *event)
+{
+    aq_ibv_peer_t *link = event->id->context;
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+        return on_request(connector, event);
+    if (event->id == connector->device->listener)
+        return false;
+    if (!link)
+        return true; // the peer's request counted in place of this call
+    switch (event->event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+        return rdma_resolve_route(event->id, RESOLVE_MS) != 0 &&
+               on_call_failed(connector, link, event);
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+        on_route(connector, link, event->id);
+        return false;
+    case RDMA_CM_EVENT_ESTABLISHED:
+        on_established(connector, link, event);
+        return false;
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_REJECTED:
+        return on_call_failed(connector, link, event);
+    case RDMA_CM_EVENT_DISCONNECTED:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+        aq_ibv_peer_lost(connector->losses, link, "it was closed");
+        return false;
+    default:
+        return false;
+    }
+}
+
+static void cm_progress(aq_ibv_connector_t *connector)
+{
+    struct rdma_cm_event *event;
+    while (rdma_get_cm_event(connector->device->channel, &event) == 0) {
+        struct rdma_cm_id *id = event->id;
+        pthread_mutex_lock(&connector->lock);
+        bool end = event_handle(connector, event);
+        rdma_ack_cm_event(event);
+        if (end) {
+            id_end(id);
+            pthread_cond_broadcast(&connector->connected);
+        }
+        pthread_mutex_unlock(&connector->lock);
+    }
+}
+
+// ---- the table ----
+
+static aq_status_t cm_open(aq_ibv_connector_t *connector)
+{
+    const int channel = connector->device->channel->fd;
+    connector->fd = channel;
+    if (fcntl(channel, F_SETFL, fcntl(channel, F_GETFL) | O_NONBLOCK) == 0)
+        return AQ_OK;
+    aq_log_error("the event channel of librdmacm cannot be used: %s", strerror(errno));
+    return AQ_ERR_RESOURCE;
+}
+
+static int cm_timeout(aq_ibv_connector_t *connector)
+{
+    (void)connector;
+    return -1;
+}
+
+const aq_ibv_connect_ops_t aq_ibv_connect_cm = {
+    .name = "rdmacm",
+    .open = cm_open,
+    .call = cm_call,
+    .progress = cm_progress,
+    .timeout = cm_timeout,
+};
