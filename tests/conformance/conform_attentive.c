@@ -13,90 +13,130 @@
 #include <string.h>
 #include <time.h>
 
-enum { QUESTION = GEX_AM_INDEX_BASE, ANSWER, QUESTIONS = 20, PATIENCE_MS = 60000 };
+enum { QUESTION = GEX_AM_INDEX_BASE, GREETING, ANSWER, QUESTIONS = 20, PATIENCE_MS = 60000 };
 
+static gex_EP_t endpoint;
 static atomic_uint questions, answers;
+static atomic_bool window_used; /* by the rank that answered last */
+
+static uint64_t frames_received(void)
+{
+    const volatile gasnetx_counters_t *counters = gasnetx_Counters(endpoint);
+
+    return counters ? gasnetx_counter(&counters->frames_received) : 0;
+}
 
 static void on_question(gex_Token_t token)
 {
-    gex_AM_ReplyShort0(token, ANSWER, 0);
+    gex_AM_ReplyShort1(token, ANSWER, 0, frames_received() > 0);
     atomic_fetch_add(&questions, 1);
 }
 
-static void on_answer(gex_Token_t token)
+static void on_greeting(gex_Token_t token)
+{
+    gex_AM_ReplyShort1(token, ANSWER, 0, frames_received() > 0);
+}
+
+static void on_answer(gex_Token_t token, gex_AM_Arg_t used)
 {
     (void)token;
+    atomic_store(&window_used, used);
     atomic_fetch_add(&answers, 1);
+}
+
+/* Sends a message to a rank and waits for its answer. */
+static void ask(gex_TM_t team, gex_Rank_t rank, gex_AM_Index_t handler)
+{
+    const unsigned before = atomic_load(&answers);
+
+    gex_AM_RequestShort0(team, rank, handler, 0);
+    GASNET_BLOCKUNTIL(atomic_load(&answers) > before);
 }
 
 static void ask_all(gex_TM_t team, gex_Rank_t ranks)
 {
-    unsigned wanted = 0;
-
     for (unsigned i = 0; i < QUESTIONS; i++)
-        for (gex_Rank_t rank = 1; rank < ranks; rank++) {
-            gex_AM_RequestShort0(team, rank, QUESTION, 0);
-            wanted++;
-            GASNET_BLOCKUNTIL(atomic_load(&answers) == wanted);
-        }
+        for (gex_Rank_t rank = 1; rank < ranks; rank++)
+            ask(team, rank, QUESTION);
+}
+
+static void pause_1ms(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    nanosleep(&moment, NULL);
+}
+
+/* Greets a rank until its window has received a message: the first ones travel to endpoint 0 while
+ * the windows connect. Returns false if that takes longer than PATIENCE_MS. */
+static bool connect_window(gex_TM_t team, gex_Rank_t rank)
+{
+    atomic_store(&window_used, false);
+    for (unsigned i = 0; i < PATIENCE_MS && !atomic_load(&window_used); i++) {
+        ask(team, rank, GREETING);
+        pause_1ms();
+    }
+    return atomic_load(&window_used);
+}
+
+static bool connect_windows(gex_TM_t team, gex_Rank_t ranks)
+{
+    bool connected = true;
+
+    for (gex_Rank_t rank = 1; rank < ranks; rank++)
+        connected &= connect_window(team, rank);
+    return connected;
 }
 
 /* Returns false if not all questions have arrived within PATIENCE_MS. */
 static bool wait_without_a_call(void)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
-
     for (unsigned i = 0; i < PATIENCE_MS && atomic_load(&questions) < QUESTIONS; i++)
-        nanosleep(&moment, NULL);
+        pause_1ms();
     return atomic_load(&questions) == QUESTIONS;
 }
 
 /* Creates an endpoint, and returns the pair of it with that of the same index of each rank. */
-static gex_TM_t open_window(gex_Client_t client, gex_EP_t *endpoint)
+static gex_TM_t open_window(gex_Client_t client)
 {
-    if (gex_EP_Create(endpoint, client, GEX_EP_CAPABILITY_AM, 0) != GASNET_OK)
+    if (gex_EP_Create(&endpoint, client, GEX_EP_CAPABILITY_AM, 0) != GASNET_OK)
         gasnet_exit(1);
-    return gex_TM_Pair(*endpoint, gex_EP_QueryIndex(*endpoint));
+    return gex_TM_Pair(endpoint, gex_EP_QueryIndex(endpoint));
 }
 
-/* Whether most messages have come to the window of an endpoint: the first ones travel to endpoint 0
- * while the windows connect. */
-static bool has_received(gex_EP_t endpoint)
+static void leave(gex_TM_t team, const char *reason)
 {
-    const volatile gasnetx_counters_t *counters = gasnetx_Counters(endpoint);
-
-    return counters && gasnetx_counter(&counters->frames_received) >= QUESTIONS / 2;
+    printf("Rank %u: %s.\n", (unsigned)gex_TM_QueryRank(team), reason);
+    gasnet_exit(1);
 }
 
 int main(int argc, char **argv)
 {
     gex_Client_t client;
-    gex_EP_t endpoint;
     gex_TM_t team, between = NULL;
     gex_AM_Entry_t handlers[] = {
         {QUESTION, (gex_AM_Fn_t)on_question, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
          "question"},
-        {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "answer"}};
+        {GREETING, (gex_AM_Fn_t)on_greeting, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
+         "greeting"},
+        {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL, "answer"}};
 
     if (gex_Client_Init(&client, &endpoint, &team, "conform_attentive", &argc, &argv, 0) !=
         GASNET_OK)
         return 1;
     if (argc > 1 && strcmp(argv[1], "window") == 0)
-        between = open_window(client, &endpoint);
-    gex_EP_RegisterHandlers(endpoint, handlers, 2);
+        between = open_window(client);
+    gex_EP_RegisterHandlers(endpoint, handlers, 3);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
-    if (gex_TM_QueryRank(team) == 0)
+    if (gex_TM_QueryRank(team) == 0) {
+        if (between && !connect_windows(between, gex_TM_QuerySize(team)))
+            leave(team, "the windows of the endpoints did not connect");
         ask_all(between ? between : team, gex_TM_QuerySize(team));
-    else if (!wait_without_a_call()) {
-        printf("Rank %u: no thread handled the messages that came while the program was away.\n",
-               (unsigned)gex_TM_QueryRank(team));
-        gasnet_exit(1);
+    } else if (!wait_without_a_call()) {
+        leave(team, "no thread handled the messages that came while the program was away");
     }
-    if (between && gex_TM_QuerySize(team) > 1 && !has_received(endpoint)) {
-        printf("Rank %u: the messages did not go to the window of the endpoint.\n",
-               (unsigned)gex_TM_QueryRank(team));
-        gasnet_exit(1);
-    }
+    if (between && gex_TM_QueryRank(team) && frames_received() < QUESTIONS)
+        leave(team, "the messages did not go to the window of the endpoint");
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     gasnet_exit(0);
 }
