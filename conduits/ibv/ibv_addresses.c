@@ -8,33 +8,43 @@
 
 // What each process announces to the others.
 typedef struct record {
-    uint8_t address[16]; // AF_INET uses the first 4; the rest is 0
-    uint16_t family;
-    uint16_t port;
+    aq_ibv_listens_t listens; // begins with the address, by which records are sorted
     uint32_t rank;
 } record_t;
 
-_Static_assert(sizeof(record_t) == 24, "a record travels without padding");
+_Static_assert(sizeof(record_t) == 32, "a record travels without padding");
 
-static record_t record_of(const struct sockaddr_storage *here, uint32_t rank)
+aq_ibv_listens_t aq_ibv_listens_at(const struct sockaddr_storage *here)
 {
-    record_t record = {.family = here->ss_family, .rank = rank};
-    if (record.family == AF_INET) {
+    aq_ibv_listens_t listens = {.family = here->ss_family};
+    if (listens.family == AF_INET) {
         const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)here;
-        memcpy(record.address, &four->sin_addr, sizeof four->sin_addr);
-        record.port = four->sin_port;
+        memcpy(listens.address, &four->sin_addr, sizeof four->sin_addr);
+        listens.port = four->sin_port;
     } else {
         const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)here;
-        memcpy(record.address, &six->sin6_addr, sizeof six->sin6_addr);
-        record.port = six->sin6_port;
+        memcpy(listens.address, &six->sin6_addr, sizeof six->sin6_addr);
+        listens.port = six->sin6_port;
     }
-    return record;
+    return listens;
+}
+
+aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair)
+{
+    aq_ibv_listens_t listens = {.family = AQ_IBV_DATAGRAMS, .port = 1, .queue_pair = queue_pair};
+    memcpy(listens.address, port, sizeof *port);
+    return listens;
+}
+
+static uint16_t bytes_of(uint16_t family)
+{
+    return family == AF_INET ? 4 : family == AF_INET6 ? 16 : AQ_IBV_ADDRESS_BYTES;
 }
 
 static int record_compare(const void *a, const void *b)
 {
-    return memcmp(((const record_t *)a)->address, ((const record_t *)b)->address,
-                  sizeof((const record_t *)a)->address);
+    return memcmp(((const record_t *)a)->listens.address, ((const record_t *)b)->listens.address,
+                  AQ_IBV_ADDRESS_BYTES);
 }
 
 // The records are sorted by address, so each new address gets the next number.
@@ -43,8 +53,10 @@ static aq_status_t addresses_fill(aq_ibv_addresses_t *out, const record_t *recor
 {
     const record_t *last = NULL;
     for (const record_t *record = records; record < records + boot->size; record++) {
-        if (record->family != out->family)
+        if (record->listens.family != out->family) {
+            out->others++;
             continue;
+        }
         const bool differs = !last || record_compare(last, record) != 0;
         if (differs && out->count == AQ_IBV_ADDRESSES_MOST) {
             if (boot->rank == 0)
@@ -55,8 +67,12 @@ static aq_status_t addresses_fill(aq_ibv_addresses_t *out, const record_t *recor
             return AQ_ERR_RESOURCE;
         }
         if (differs)
-            memcpy(out->list + (size_t)out->count++ * out->bytes, record->address, out->bytes);
-        out->rows[record->rank] = (aq_ibv_address_row_t){(uint16_t)(out->count - 1), record->port};
+            memcpy(out->list + (size_t)out->count++ * out->bytes, record->listens.address,
+                   out->bytes);
+        out->rows[record->rank] =
+            (aq_ibv_address_row_t){(uint16_t)(out->count - 1), record->listens.port};
+        if (out->queue_pairs)
+            out->queue_pairs[record->rank] = record->listens.queue_pair;
         last = record;
     }
     return AQ_OK;
@@ -69,15 +85,24 @@ static void give_back_rest(aq_ibv_addresses_t *out)
         out->list = shorter;
 }
 
-aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_storage *here,
+// Makes room for the addresses of all ranks. False: no memory.
+static bool addresses_make(aq_ibv_addresses_t *out, uint16_t family, uint32_t ranks)
+{
+    *out = (aq_ibv_addresses_t){.family = family, .bytes = bytes_of(family)};
+    out->rows = calloc(ranks, sizeof *out->rows);
+    out->list = calloc(ranks, out->bytes);
+    if (family == AQ_IBV_DATAGRAMS)
+        out->queue_pairs = calloc(ranks, sizeof *out->queue_pairs);
+    return out->rows && out->list && (out->queue_pairs || family != AQ_IBV_DATAGRAMS);
+}
+
+aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const aq_ibv_listens_t *here,
                                       aq_ibv_addresses_t *out)
 {
-    const record_t mine = record_of(here, boot->rank);
-    *out = (aq_ibv_addresses_t){.family = mine.family, .bytes = mine.family == AF_INET ? 4 : 16};
+    const record_t mine = {*here, boot->rank};
     record_t *records = calloc(boot->size, sizeof *records);
-    out->rows = calloc(boot->size, sizeof *out->rows);
-    out->list = calloc(boot->size, out->bytes);
-    aq_status_t status = records && out->rows && out->list ? AQ_OK : AQ_ERR_RESOURCE;
+    aq_status_t status =
+        addresses_make(out, here->family, boot->size) && records ? AQ_OK : AQ_ERR_RESOURCE;
     if (status != AQ_OK)
         aq_log_error("out of memory for the addresses of %u ranks; free some", boot->size);
     else
@@ -97,6 +122,7 @@ aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_sto
 void aq_ibv_addresses_free(aq_ibv_addresses_t *addresses)
 {
     free(addresses->rows);
+    free(addresses->queue_pairs);
     free(addresses->list);
     *addresses = (aq_ibv_addresses_t){0};
 }
@@ -118,4 +144,12 @@ socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t ran
     six->sin6_port = row->port;
     memcpy(&six->sin6_addr, address, sizeof six->sin6_addr);
     return sizeof *six;
+}
+
+aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses, uint32_t rank)
+{
+    aq_ibv_port_address_t port;
+    memcpy(&port, addresses->list + (size_t)addresses->rows[rank].address * addresses->bytes,
+           sizeof port);
+    return port;
 }

@@ -1,11 +1,13 @@
-// Where the ranks of a job listen. Hosts have few addresses, so each address is stored once.
+// Where the ranks of a job listen: with librdmacm at an IP address and a port, otherwise at a port
+// of a verbs device (its GID and LID) and a queue pair for datagrams. Hosts have few addresses, so
+// each address is stored once.
 //
 //      rows       [ 0, port ]  [ 0, port ]  [ 1, port ]     by rank: the number of the address
 //      addresses  [ 10.84.0.1 ]  [ 10.84.0.2 ]
 //
 // What is always true:
-// - All addresses are different, and of the address family of this process. A rank that listens at
-//   an address of another family cannot be reached: its port is 0.
+// - All addresses are different, and of the family of this process. A rank that listens at an
+//   address of another family cannot be reached: its port is 0.
 // - The table does not change after the exchange, so readers take no lock.
 #ifndef AQ_IBV_ADDRESSES_H
 #define AQ_IBV_ADDRESSES_H
@@ -17,24 +19,51 @@
 
 #include "../../spawner/boot.h"
 
-enum { AQ_IBV_ADDRESSES_MOST = UINT16_MAX + 1 };
+enum {
+    AQ_IBV_ADDRESSES_MOST = UINT16_MAX + 1,
+    AQ_IBV_ADDRESS_BYTES = 20, // of the longest address
+    AQ_IBV_DATAGRAMS = 0x7fff, // the family of those that are no IP addresses
+};
+
+// The address of a port of a verbs device.
+typedef struct aq_ibv_port_address {
+    uint8_t gid[16];
+    uint16_t lid; // InfiniBand
+    uint16_t unused;
+} aq_ibv_port_address_t;
+
+_Static_assert(sizeof(aq_ibv_port_address_t) <= AQ_IBV_ADDRESS_BYTES, "it is one of the addresses");
+
+// Where a process listens.
+typedef struct aq_ibv_listens {
+    uint8_t address[AQ_IBV_ADDRESS_BYTES]; // the rest is 0
+    uint16_t family;                       // AF_INET, AF_INET6 or AQ_IBV_DATAGRAMS
+    uint16_t port;                         // network byte order; of datagrams 1
+    uint32_t queue_pair;                   // of datagrams
+} aq_ibv_listens_t;
 
 typedef struct aq_ibv_address_row {
     uint16_t address; // number of the address
-    uint16_t port;    // network byte order
+    uint16_t port;    // see aq_ibv_listens_t
 } aq_ibv_address_row_t;
 
 typedef struct aq_ibv_addresses {
     aq_ibv_address_row_t *rows; // by rank; NULL: not exchanged
+    uint32_t *queue_pairs;      // by rank; NULL: librdmacm
     uint8_t *list;              // the addresses, back to back
     uint32_t count;
-    uint16_t family; // AF_INET or AF_INET6
+    uint32_t others; // ranks that listen at an address of another family
+    uint16_t family; // of this process
     uint16_t bytes;  // of an address
 } aq_ibv_addresses_t;
 
-// Collective over the job: tells all ranks the address and port at which this process listens, and
-// learns theirs. AQ_ERR_RESOURCE: no memory, or more addresses than rows can number (logged).
-aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const struct sockaddr_storage *here,
+// Where a process listens that librdmacm has given an address, or a queue pair for datagrams.
+aq_ibv_listens_t aq_ibv_listens_at(const struct sockaddr_storage *here);
+aq_ibv_listens_t aq_ibv_listens_on(const aq_ibv_port_address_t *port, uint32_t queue_pair);
+
+// Collective over the job: tells all ranks where this process listens, and learns where they do.
+// AQ_ERR_RESOURCE: no memory, or more addresses than rows can number (logged).
+aq_status_t aq_ibv_addresses_exchange(aq_boot_t *boot, const aq_ibv_listens_t *here,
                                       aq_ibv_addresses_t *out);
 void aq_ibv_addresses_free(aq_ibv_addresses_t *addresses);
 
@@ -44,14 +73,20 @@ static inline bool aq_ibv_addresses_has(const aq_ibv_addresses_t *addresses, uin
     return addresses->rows[rank].port != 0;
 }
 
-// If so: the address and port, and returns the length of *out. Not to be called for other ranks.
+// If so, with librdmacm: the address and port, and returns the length of *out. Not to be called for
+// other ranks.
 socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t rank,
                                struct sockaddr_storage *out);
+
+// The same with datagrams.
+aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses, uint32_t rank);
 
 // Bytes of the table of a job of so many ranks.
 static inline size_t aq_ibv_addresses_bytes(const aq_ibv_addresses_t *addresses, uint32_t ranks)
 {
-    return ranks * sizeof *addresses->rows + (size_t)addresses->count * addresses->bytes;
+    const size_t each =
+        sizeof *addresses->rows + (addresses->queue_pairs ? sizeof *addresses->queue_pairs : 0);
+    return ranks * each + (size_t)addresses->count * addresses->bytes;
 }
 
 #endif

@@ -1,5 +1,6 @@
 #include "ibv_conduit.h"
 #include "ibv_connect_cm.h"
+#include "ibv_connect_ud.h"
 #include "ibv_profile.h"
 
 #include <sodium.h>
@@ -154,22 +155,51 @@ static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
     return aq_ibv_keys_start(&shared->keys, &setup);
 }
 
+// Tells all ranks where this process listens, and learns where they do.
+static aq_status_t addresses_exchange(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_shared_t *shared = ibv->shared;
+    aq_ibv_connector_t *connector = &shared->connector;
+    aq_status_t status = AQ_OK;
+    if (connector->ops == &aq_ibv_connect_ud && !connector->ud)
+        status = aq_ibv_ud_open(connector);
+    if (status != AQ_OK)
+        return status;
+    const aq_ibv_listens_t here =
+        connector->ud ? aq_ibv_ud_listens(connector) : aq_ibv_listens_at(&shared->device.here);
+    return aq_ibv_addresses_exchange(ibv->base.env->boot, &here, &shared->addresses);
+}
+
+// Chooses how connections are made: by datagrams if not all ranks listen at IP addresses of one
+// family.
+static aq_status_t connector_choose(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_shared_t *shared = ibv->shared;
+    aq_ibv_connector_t *connector = &shared->connector;
+    connector->ops = shared->device.datagrams_only ? &aq_ibv_connect_ud : &aq_ibv_connect_cm;
+    aq_status_t status = addresses_exchange(ibv);
+    if (status != AQ_OK || !shared->addresses.others)
+        return status;
+    if (aq_ibv_connect_choice() == AQ_IBV_CONNECT_AUTO)
+        connector->ops = &aq_ibv_connect_ud;
+    aq_ibv_addresses_free(&shared->addresses);
+    return addresses_exchange(ibv);
+}
+
 static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_shared_t *shared = ibv->shared;
     aq_ibv_connector_t *connector = &shared->connector;
-    connector->ops = &aq_ibv_connect_cm;
     connector->env = ibv->base.env;
     connector->device = &shared->device;
     connector->addresses = &shared->addresses;
     connector->losses = &shared->losses;
     connector->ends[0] = &ibv->end;
-    aq_status_t status = aq_ibv_connector_start(connector);
+    aq_status_t status = connector_choose(ibv);
+    if (status == AQ_OK)
+        status = aq_ibv_connector_start(connector);
     if (status == AQ_OK)
         status = aq_ibv_sleeper_open(&ibv->sleeper);
-    if (status == AQ_OK)
-        status = aq_ibv_addresses_exchange(ibv->base.env->boot, &shared->device.here,
-                                           &shared->addresses);
     return status == AQ_OK && aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC))
                ? aq_ibv_connect_all(connector)
                : status;
@@ -245,6 +275,7 @@ aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_en
     }
     if (shared->keys.firehose)
         aq_ibv_keys_stop(&shared->keys);
+    aq_ibv_ud_close(&shared->connector);
     aq_ibv_parts_close(ibv);
     aq_ibv_queues_close(&ibv->queues);
     aq_ibv_device_close(&shared->device);
@@ -326,6 +357,17 @@ static void print_counters(const aq_ibv_conduit_t *ibv)
             atomic_load(&ibv->atomic.begun));
 }
 
+static void print_datagrams(const aq_ibv_conduit_t *ibv)
+{
+    const aq_ibv_ud_counts_t counts = aq_ibv_ud_counts(&ibv->shared->connector);
+    if (ibv->shared->connector.ops == &aq_ibv_connect_ud)
+        fprintf(stderr,
+                "ibv: rank %u by datagrams: %lu sent (%lu of them again), %lu dropped here, %lu "
+                "received (%lu of them ignored)\n",
+                ibv->base.env->rank, counts.sent, counts.repeated, counts.dropped, counts.received,
+                counts.ignored);
+}
+
 // Of all endpoints.
 static void print_memory(const aq_ibv_conduit_t *ibv)
 {
@@ -368,6 +410,7 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
 static void print_all_counters(const aq_ibv_conduit_t *ibv)
 {
     print_counters(ibv);
+    print_datagrams(ibv);
     for (aq_ibv_conduit_t *window = ibv->shared->windows; window; window = window->next)
         if (atomic_load(&window->peers.count))
             print_counters(window);

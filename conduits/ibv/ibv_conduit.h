@@ -3,28 +3,28 @@
 // are made of parts that each have a header of their own.
 //
 // What is always true:
-// - A peer that this process never contacted has no queue pair and no link. librdmacm makes a
-//   connection when one of two processes first needs it. The connector, a thread of the conduit,
-//   answers, so that peers can connect to a process that computes.
+// - A peer that this process never contacted has no queue pair and no link. A connection is made
+//   when one of two processes first needs it. The connector, a thread of the conduit, answers, so
+//   that peers can connect to a process that computes.
 // - All messages arrive in buffers of one shared receive queue, or in rings. A request takes a
 //   credit, whose buffer is posted at the receiver; the reply finds the buffer that the sender of
 //   the request has posted for it.
-// - The number of everything is decided at the start: buffers, operations, credits. A caller
-//   that finds none gets AQ_AGAIN. The completion of an operation gives its resources back, and
-//   needs the peer's device but not its process: so replies always get through.
+// - The number of everything is decided at the start: buffers, operations, credits. A caller that
+//   finds none gets AQ_AGAIN. The completion of an operation gives its resources back, and needs
+//   the peer's device but not its process: so replies always get through.
 // - Endpoint 0 and each window have queues, queue pairs, buffers, credits and locks of their own.
 //   They share what aq_ibv_shared_t has, which does not change while messages travel, except
 //   firehose and the connector.
 // - A window that has no link yet has no queues and buffers. The connector makes them with its
-// first
-//   link, and publishes the completion queue of arrivals last; until then polls find an empty one.
+//   first link, and publishes the completion queue of arrivals last; until then polls find an empty
+//   one.
 // - Names begin with aq_ibv_, since libibverbs uses ibv_.
 // - Each part includes only the parts below it:
 //
 //      table        the operations that the core calls
 //      conduit      open and close                       dump       what is outstanding
-//      sleep        waiting, the receive thread          connect    the connector
-//      receive      messages in
+//      sleep        waiting, the receive thread          connect_cm, connect_ud
+//      receive      messages in                          connect    the connector
 //      ring         rings that peers write here          ondemand   put and get that have to ask
 //      send         messages out                         rma        put and get with a key
 //      ring_writer  rings of peers                       atomic     remote atomics

@@ -65,6 +65,29 @@ aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_i
     return mine;
 }
 
+struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end)
+{
+    return (struct ibv_qp_init_attr){
+        .qp_context = end,
+        .send_cq = end->queues->send_cq,
+        .recv_cq = end->queues->receive_cq,
+        .srq = end->queues->srq,
+        .cap = {.max_send_wr = end->limits->depth_each,
+                .max_send_sge = 1,
+                .max_inline_data = end->limits->inline_bytes},
+        .qp_type = IBV_QPT_RC,
+        .sq_sig_all = 0,
+    };
+}
+
+void aq_ibv_log_no_queue_pair(int error)
+{
+    aq_log_error(
+        "the verbs device refuses a queue pair (%s): start fewer processes on this host, or "
+        "lower GASNET_NETWORKDEPTH_PP",
+        strerror(error));
+}
+
 // ---- on behalf of threads that need a connection ----
 
 void aq_ibv_connector_add(aq_ibv_connector_t *connector, uint16_t endpoint, aq_ibv_end_t *end)

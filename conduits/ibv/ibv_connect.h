@@ -58,6 +58,7 @@ typedef struct aq_ibv_connector {
     const aq_conduit_env_t *env;
     const aq_ibv_device_t *device;
     const aq_ibv_addresses_t *addresses;
+    struct aq_ibv_ud *ud;    // see ibv_connect_ud.h; NULL: connections are not made by datagrams
     aq_ibv_losses_t *losses; // its eventfd wakes the thread
     pthread_t thread;
     pthread_mutex_t lock;
@@ -103,6 +104,12 @@ uint8_t aq_ibv_rnr_retries(const aq_ibv_limits_t *limits);
 
 // What this process says to a peer, without nonce and proof; chooses the grant of a new peer.
 aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link);
+
+// What a queue pair of an endpoint is to be like.
+struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);
+
+// Logs that the device refuses a queue pair.
+void aq_ibv_log_no_queue_pair(int error);
 
 // Wakes the connector's thread, so that it calls ops->timeout again. Any thread.
 void aq_ibv_connector_wake(aq_ibv_connector_t *connector);

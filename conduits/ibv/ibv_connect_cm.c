@@ -23,25 +23,12 @@ enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED
 static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
                             struct rdma_cm_id *id)
 {
-    struct ibv_qp_init_attr attr = {
-        .qp_context = end,
-        .send_cq = end->queues->send_cq,
-        .recv_cq = end->queues->receive_cq,
-        .srq = end->queues->srq,
-        .cap = {.max_send_wr = end->limits->depth_each,
-                .max_send_sge = 1,
-                .max_inline_data = end->limits->inline_bytes},
-        .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 0,
-    };
+    struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
     if (rdma_create_qp(id, connector->device->pd, &attr) == 0) {
         atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
         return true;
     }
-    aq_log_error(
-        "the verbs device refuses a queue pair (%s): start fewer processes on this host, or "
-        "lower GASNET_NETWORKDEPTH_PP",
-        strerror(errno));
+    aq_ibv_log_no_queue_pair(errno);
     return false;
 }
 

@@ -26,7 +26,20 @@ enum { LISTEN_BACKLOG = 1024 };
 typedef struct chosen {
     char device[AQ_IBV_NAME_BYTES];
     unsigned port;
+    aq_ibv_link_t link;
+    aq_ibv_port_address_t address;
+    uint32_t gid_index;
 } chosen_t;
+
+static chosen_t chosen_of(const aq_ibv_port_t *port)
+{
+    chosen_t chosen = {.port = port->number, .link = port->link, .address.lid = port->lid};
+    const aq_ibv_gid_t *gid = aq_ibv_best_gid(port);
+    memcpy(chosen.device, port->device, sizeof chosen.device);
+    memcpy(chosen.address.gid, gid->address, sizeof chosen.address.gid);
+    chosen.gid_index = gid->index;
+    return chosen;
+}
 
 static aq_status_t port_choose(chosen_t *chosen)
 {
@@ -39,10 +52,8 @@ static aq_status_t port_choose(chosen_t *chosen)
     if (uses)
         aq_ibv_choose(&ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), 1, uses);
     for (size_t i = 0; uses && i < ports.count; i++)
-        if (uses[i] == AQ_IBV_USED) {
-            memcpy(chosen->device, ports.list[i].device, sizeof chosen->device);
-            chosen->port = ports.list[i].number;
-        }
+        if (uses[i] == AQ_IBV_USED)
+            *chosen = chosen_of(&ports.list[i]);
     free(uses);
     aq_ibv_ports_free(&ports);
     return AQ_OK;
@@ -92,6 +103,84 @@ static struct rdma_cm_id *find_listener(struct rdma_event_channel *channel, cons
     return found;
 }
 
+// Listens with librdmacm. AQ_ERR_ABSENT: that is not possible on this port.
+static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
+                                 size_t why_size)
+{
+    device->channel = rdma_create_event_channel();
+    if (!device->channel) {
+        snprintf(why, why_size,
+                 "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit "
+                 "udp",
+                 strerror(errno));
+        return AQ_ERR_ABSENT;
+    }
+    device->listener = find_listener(device->channel, chosen);
+    if (!device->listener) {
+        snprintf(why, why_size,
+                 "port %u of verbs device %s has no network interface that is up with an IP "
+                 "address, by which its peers could call it: give it one, or choose another port "
+                 "with GASNET_IBV_PORTS",
+                 chosen->port, chosen->device);
+        return AQ_ERR_ABSENT;
+    }
+    device->verbs = device->listener->verbs;
+    if (rdma_listen(device->listener, LISTEN_BACKLOG) == 0) {
+        memcpy(&device->here, rdma_get_local_addr(device->listener), sizeof(struct sockaddr_in6));
+        return AQ_OK;
+    }
+    snprintf(why, why_size, "librdmacm refuses to listen on device %s: %s",
+             ibv_get_device_name(device->verbs->device), strerror(errno));
+    return AQ_ERR_RESOURCE;
+}
+
+// Opens the device without librdmacm.
+static aq_status_t device_open_itself(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
+                                      size_t why_size)
+{
+    struct ibv_device **all = ibv_get_device_list(NULL);
+    for (struct ibv_device **each = all; each && *each && !device->verbs; each++)
+        if (strcmp(ibv_get_device_name(*each), chosen->device) == 0)
+            device->verbs = ibv_open_device(*each);
+    if (all)
+        ibv_free_device_list(all);
+    device->datagrams_only = device->verbs;
+    if (device->verbs)
+        return AQ_OK;
+    snprintf(why, why_size, "verbs device %s cannot be opened: %s", chosen->device,
+             strerror(errno));
+    return AQ_ERR_RESOURCE;
+}
+
+aq_ibv_connect_choice_t aq_ibv_connect_choice(void)
+{
+    const char *text = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECT));
+    return strcmp(text, "ud") == 0       ? AQ_IBV_CONNECT_UD
+           : strcmp(text, "rdmacm") == 0 ? AQ_IBV_CONNECT_RDMACM
+                                         : AQ_IBV_CONNECT_AUTO;
+}
+
+// Opens the device as GASNET_IBV_CONNECT says. iWARP has no datagrams.
+static aq_status_t device_begin(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
+                                size_t why_size)
+{
+    const aq_ibv_connect_choice_t choice = aq_ibv_connect_choice();
+    if (choice == AQ_IBV_CONNECT_UD && chosen->link == AQ_IBV_LINK_IWARP) {
+        snprintf(why, why_size,
+                 "GASNET_IBV_CONNECT=ud needs datagrams, which device %s (iWARP) does not have; "
+                 "unset the variable",
+                 chosen->device);
+        return AQ_ERR_CONFIG;
+    }
+    if (choice != AQ_IBV_CONNECT_UD) {
+        aq_status_t status = device_listen(device, chosen, why, why_size);
+        if (status != AQ_ERR_ABSENT || choice == AQ_IBV_CONNECT_RDMACM ||
+            chosen->link == AQ_IBV_LINK_IWARP)
+            return status;
+    }
+    return device_open_itself(device, chosen, why, why_size);
+}
+
 static aq_status_t find_port(aq_ibv_device_t *device, char *why, size_t why_size)
 {
     chosen_t chosen;
@@ -102,32 +191,11 @@ static aq_status_t find_port(aq_ibv_device_t *device, char *why, size_t why_size
     }
     if (status != AQ_OK)
         return status;
-    device->channel = rdma_create_event_channel();
-    if (!device->channel) {
-        snprintf(why, why_size,
-                 "librdmacm cannot be used (%s): load the kernel module rdma_ucm, or use conduit "
-                 "udp",
-                 strerror(errno));
-        return AQ_ERR_ABSENT;
-    }
-    device->listener = find_listener(device->channel, &chosen);
-    if (!device->listener) {
-        snprintf(why, why_size,
-                 "port %u of verbs device %s has no network interface that is up with an IP "
-                 "address, by which its peers could call it: give it one, or choose another port "
-                 "with GASNET_IBV_PORTS",
-                 chosen.port, chosen.device);
-        return AQ_ERR_ABSENT;
-    }
-    device->verbs = device->listener->verbs;
-    device->port = device->listener->port_num;
-    if (rdma_listen(device->listener, LISTEN_BACKLOG) == 0) {
-        memcpy(&device->here, rdma_get_local_addr(device->listener), sizeof(struct sockaddr_in6));
-        return AQ_OK;
-    }
-    snprintf(why, why_size, "librdmacm refuses to listen on device %s: %s",
-             ibv_get_device_name(device->verbs->device), strerror(errno));
-    return AQ_ERR_RESOURCE;
+    device->port = (uint8_t)chosen.port;
+    device->address = chosen.address;
+    device->gid_index = (uint8_t)chosen.gid_index;
+    device->ethernet = chosen.link == AQ_IBV_LINK_ROCE;
+    return device_begin(device, &chosen, why, why_size);
 }
 
 // ---- open and close ----
@@ -184,6 +252,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
     if (status != AQ_OK)
         return status;
     aq_ibv_limits_find(limits, peers, env->threads, &can, &port);
+    device->mtu = (uint8_t)port.active_mtu;
     device->processes = processes_here(env->boot);
     device->atomics = aq_ibv_atomics_of(can.atomic_cap);
     device->pd = ibv_alloc_pd(device->verbs);
@@ -205,4 +274,6 @@ void aq_ibv_device_close(aq_ibv_device_t *device)
         rdma_destroy_id(device->listener);
     if (device->channel)
         rdma_destroy_event_channel(device->channel);
+    if (device->datagrams_only)
+        ibv_close_device(device->verbs);
 }

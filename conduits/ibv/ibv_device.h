@@ -1,15 +1,17 @@
 // The device and port of this process, and the objects that all its endpoints share.
 //
-// librdmacm finds verbs devices by the addresses of their network interfaces: this process listens
-// at the first address of this host that belongs to the port that GASNET_IBV_PORTS and the rules of
-// ibv_ports.h choose. So the GID of RoCE and the path of InfiniBand follow from addresses, and
-// iWARP needs nothing of its own.
+// GASNET_IBV_PORTS and the rules of ibv_ports.h choose the port. librdmacm finds verbs devices by
+// the addresses of their network interfaces: this process listens at the first address of this host
+// that belongs to the port. So the GID of RoCE and the path of InfiniBand follow from addresses,
+// and iWARP needs nothing of its own. If the port has no IP address, or GASNET_IBV_CONNECT=ud, this
+// process opens the device itself, and connections are made by datagrams (ibv_connect_ud.h).
 #ifndef AQ_IBV_DEVICE_H
 #define AQ_IBV_DEVICE_H
 
 #include <rdma/rdma_cma.h>
 
 #include "../../core/conduit.h"
+#include "ibv_addresses.h"
 #include "ibv_atomic.h"
 #include "ibv_limits.h"
 #include "ibv_memory.h"
@@ -18,8 +20,13 @@ typedef struct aq_ibv_device {
     struct rdma_event_channel *channel;
     struct rdma_cm_id *listener;
     struct sockaddr_storage here; // where it listens, with the port
-    struct ibv_context *verbs;    // the device, owned by librdmacm
+    struct ibv_context *verbs;    // the device; librdmacm owns it if there is a listener
     uint8_t port;
+    // For connections by datagrams.
+    aq_ibv_port_address_t address;
+    uint8_t gid_index, mtu; // enum ibv_mtu
+    bool ethernet;          // RoCE: peers are found by their GIDs, not by their LIDs
+    bool datagrams_only;    // there is no listener
     struct ibv_pd *pd;
     aq_ibv_atomics_t atomics; // on memory here
     uint32_t processes;       // of the job on this host, this one included
@@ -29,6 +36,15 @@ typedef struct aq_ibv_device {
 // inline_bytes, and makes the protection domain. Collective over the job. Logs faults.
 aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *env, uint32_t peers,
                                aq_ibv_limits_t *limits, aq_ibv_memory_t *memory);
+// What GASNET_IBV_CONNECT says.
+typedef enum aq_ibv_connect_choice {
+    AQ_IBV_CONNECT_AUTO,
+    AQ_IBV_CONNECT_RDMACM,
+    AQ_IBV_CONNECT_UD,
+} aq_ibv_connect_choice_t;
+
+aq_ibv_connect_choice_t aq_ibv_connect_choice(void);
+
 void aq_ibv_device_close(aq_ibv_device_t *device);
 
 #endif

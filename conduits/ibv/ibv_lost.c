@@ -63,7 +63,7 @@ void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, c
     loss_record(losses,
                 "rank %u cannot be reached through the verbs device (%s): if that "
                 "process and its host have not ended, see that the addresses of the devices of all "
-                "hosts reach each other ('rping' tries it)",
+                "hosts reach each other ('rping' or 'ibv_ud_pingpong' tries it)",
                 link->rank, why);
 }
 

@@ -10,6 +10,7 @@
 
 #include "../../core/lock.h"
 #include "../common/credit.h"
+#include "ibv_handshake.h"
 #include "ibv_limits.h"
 #include "ibv_proof.h"
 
@@ -28,9 +29,16 @@ typedef enum aq_ibv_state {
     AQ_IBV_FAILED,
 } aq_ibv_state_t;
 
+struct aq_ibv_peer;
+
 // How a connection comes about. Under the connector's lock.
 typedef struct aq_ibv_connection {
     aq_ibv_state_t state;
+    // By datagrams.
+    aq_ibv_handshake_t handshake;
+    uint32_t psn; // of the first packet that this process sends
+    struct aq_ibv_peer *next;
+    // By librdmacm.
     unsigned tries;
     struct rdma_cm_id *id; // of the call or answer under way, and of the connection; NULL: none
     uint8_t nonce[AQ_IBV_NONCE_BYTES]; // of this process's last request

@@ -37,6 +37,12 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "atomic with respect to those of processors; 0: never, the target performs all of them; "
          "1: also if they are not, for domains with no other operations: the program then "
          "guarantees that the ranks of the target's host do not access that memory meanwhile."},
+    [IBV_SET_CONNECT] =
+        {"GASNET_IBV_CONNECT", AQ_TYPE_CHOICE, "auto", 0, 0, "auto rdmacm ud",
+         "Conduit ibv: how processes connect to each other. rdmacm: with librdmacm, which needs an "
+         "IP address on the port of each process. ud: with datagrams of the verbs device itself, "
+         "which InfiniBand and RoCE have and iWARP does not. auto: rdmacm; ud for the whole job if "
+         "a port has no IP address, or the addresses are not of one family (IPv4, IPv6)."},
     [IBV_SET_CONNECT_STATIC] = {"GASNET_CONNECT_STATIC", AQ_TYPE_BOOL, "0", 0, 0, NULL,
                                 "Conduit ibv: whether every process connects to all others at the "
                                 "start. 0: a process connects to a peer at first use."},

@@ -8,6 +8,7 @@ static const uint8_t no_nonce[AQ_IBV_NONCE_BYTES];
 // Anything else that is derived from the job's key uses another name.
 static const char call_name[] = "aqueduct conduit ibv, version 3, request";
 static const char accept_name[] = "aqueduct conduit ibv, version 3, accept";
+static const char datagram_name[] = "aqueduct conduit ibv, version 3, datagram";
 
 static void proof_make(const uint8_t key[AQ_KEY_BYTES], const char *name, uint32_t to,
                        const uint8_t called[AQ_IBV_NONCE_BYTES],
@@ -57,6 +58,32 @@ bool aq_ibv_accept_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
                          const aq_ibv_conn_private_data_t *hello)
 {
     return proof_holds(key, accept_name, to, called, hello);
+}
+
+static void datagram_proof(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const uint8_t *datagram,
+                           size_t bytes, uint8_t proof[AQ_IBV_PROOF_BYTES])
+{
+    crypto_generichash_state state;
+    (void)crypto_generichash_init(&state, key, AQ_KEY_BYTES, AQ_IBV_PROOF_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)datagram_name, sizeof datagram_name);
+    (void)crypto_generichash_update(&state, (const uint8_t *)&to, sizeof to);
+    (void)crypto_generichash_update(&state, datagram + AQ_IBV_PROOF_BYTES,
+                                    bytes - AQ_IBV_PROOF_BYTES);
+    (void)crypto_generichash_final(&state, proof, AQ_IBV_PROOF_BYTES);
+}
+
+void aq_ibv_prove_datagram(const uint8_t key[AQ_KEY_BYTES], uint32_t to, void *datagram,
+                           size_t bytes)
+{
+    datagram_proof(key, to, datagram, bytes, datagram);
+}
+
+bool aq_ibv_datagram_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const void *datagram,
+                           size_t bytes)
+{
+    uint8_t proof[AQ_IBV_PROOF_BYTES];
+    datagram_proof(key, to, datagram, bytes, proof);
+    return sodium_memcmp(proof, datagram, sizeof proof) == 0;
 }
 
 bool aq_ibv_heard_note(aq_ibv_heard_t *heard, const uint8_t nonce[AQ_IBV_NONCE_BYTES])

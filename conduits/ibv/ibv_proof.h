@@ -19,10 +19,14 @@
 //   the accept, in which the caller could prove itself. Such an attacker gains little: verbs
 //   devices neither encrypt nor authenticate what follows, so the attacker could read and forge
 //   packets of every connection anyway. The network of verbs devices has to be trusted.
+//
+// Connections that are made by datagrams (ibv_datagram.h) have the same proof, without that
+// weakness.
 #ifndef AQ_IBV_PROOF_H
 #define AQ_IBV_PROOF_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../../spawner/boot.h"
@@ -66,6 +70,14 @@ void aq_ibv_prove_accept(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
 bool aq_ibv_accept_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to,
                          const uint8_t called[AQ_IBV_NONCE_BYTES],
                          const aq_ibv_conn_private_data_t *hello);
+
+// The same for a datagram of ibv_datagram.h to rank `to`: bytes, at least AQ_IBV_PROOF_BYTES, whose
+// first AQ_IBV_PROOF_BYTES are the proof of all the others. It has no nonce of its own, since all
+// datagrams about a connection say the same: a copy of one changes nothing.
+void aq_ibv_prove_datagram(const uint8_t key[AQ_KEY_BYTES], uint32_t to, void *datagram,
+                           size_t bytes);
+bool aq_ibv_datagram_holds(const uint8_t key[AQ_KEY_BYTES], uint32_t to, const void *datagram,
+                           size_t bytes);
 
 // The nonces of the genuine requests from one peer.
 typedef struct aq_ibv_heard {

@@ -15,7 +15,8 @@
 enum { RANKS = 600, MOST = 64 };
 
 static struct sockaddr_storage listens[RANKS];
-static char announced[RANKS * MOST]; // the announcement of each rank
+static aq_ibv_listens_t ports[RANKS]; // family 0: the rank listens at the address above
+static char announced[RANKS * MOST];  // the announcement of each rank
 static aq_ibv_addresses_t table;
 
 // Records the announcement of a rank, and fails, so that the rank learns nothing.
@@ -33,6 +34,11 @@ static aq_status_t exchange_learn(aq_boot_t *boot, const void *mine, size_t byte
     return AQ_OK;
 }
 
+static aq_ibv_listens_t listens_of(uint32_t rank)
+{
+    return ports[rank].family ? ports[rank] : aq_ibv_listens_at(&listens[rank]);
+}
+
 // Lets all ranks announce their addresses; afterwards `table` is that of the first rank.
 static void exchange_all(uint32_t ranks)
 {
@@ -40,13 +46,14 @@ static void exchange_all(uint32_t ranks)
                         learning = {.exchange = exchange_learn};
     aq_boot_t boot = {.ops = &telling, .size = ranks};
     for (boot.rank = 0; boot.rank < ranks; boot.rank++) {
-        assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[boot.rank], &table),
-                         AQ_ERR_PEER);
+        const aq_ibv_listens_t here = listens_of(boot.rank);
+        assert_int_equal(aq_ibv_addresses_exchange(&boot, &here, &table), AQ_ERR_PEER);
         assert_null(table.rows);
     }
     boot.rank = 0;
     boot.ops = &learning;
-    assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[0], &table), AQ_OK);
+    const aq_ibv_listens_t here = listens_of(0);
+    assert_int_equal(aq_ibv_addresses_exchange(&boot, &here, &table), AQ_OK);
 }
 
 static void listen_four(uint32_t rank, uint32_t address)
@@ -129,7 +136,33 @@ static void test_mixed(void **state)
         else
             assert_address(rank);
     assert_int_equal(table.count, 7);
+    assert_int_equal(table.others, 13);
     aq_ibv_addresses_free(&table);
+}
+
+// Ranks on 3 hosts whose ports have no IP addresses: 8 bytes each, plus one address per host. A
+// rank that listens at an IP address is unreachable.
+static void test_ports(void **state)
+{
+    (void)state;
+    for (uint32_t rank = 0; rank < 30; rank++) {
+        aq_ibv_port_address_t port = {.gid = {0xfe, 0x80}, .lid = (uint16_t)(1 + rank % 3)};
+        ports[rank] = aq_ibv_listens_on(&port, 100 + rank);
+    }
+    listen_four(29, 0x0a540001);
+    ports[29].family = 0;
+    exchange_all(30);
+    for (uint32_t rank = 0; rank < 29; rank++) {
+        assert_true(aq_ibv_addresses_has(&table, rank));
+        assert_int_equal(aq_ibv_addresses_port(&table, rank).lid, 1 + rank % 3);
+        assert_int_equal(aq_ibv_addresses_port(&table, rank).gid[0], 0xfe);
+        assert_int_equal(table.queue_pairs[rank], 100 + rank);
+    }
+    assert_false(aq_ibv_addresses_has(&table, 29));
+    assert_int_equal(table.others, 1);
+    assert_int_equal(aq_ibv_addresses_bytes(&table, 30), 30 * 8 + 3 * 20);
+    aq_ibv_addresses_free(&table);
+    memset(ports, 0, sizeof ports);
 }
 
 // Gives each rank a different address: the address is the first field of an announcement.
@@ -148,20 +181,20 @@ static void test_too_many(void **state)
     const aq_boot_ops_t ops = {.exchange = exchange_distinct};
     aq_boot_t boot = {.ops = &ops, .size = AQ_IBV_ADDRESSES_MOST};
     listen_four(0, 0x0a540001);
-    assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[0], &table), AQ_OK);
+    const aq_ibv_listens_t here = listens_of(0);
+    assert_int_equal(aq_ibv_addresses_exchange(&boot, &here, &table), AQ_OK);
     assert_int_equal(table.count, AQ_IBV_ADDRESSES_MOST);
     aq_ibv_addresses_free(&table);
     boot.size++;
-    assert_int_equal(aq_ibv_addresses_exchange(&boot, &listens[0], &table), AQ_ERR_RESOURCE);
+    assert_int_equal(aq_ibv_addresses_exchange(&boot, &here, &table), AQ_ERR_RESOURCE);
     assert_null(table.rows);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_one_rank_per_host),
-        cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_hosts),    cmocka_unit_test(test_one_rank_per_host),
+        cmocka_unit_test(test_mixed),    cmocka_unit_test(test_ports),
         cmocka_unit_test(test_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

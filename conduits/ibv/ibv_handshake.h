@@ -1,0 +1,90 @@
+// The handshake of a connection that is made by datagrams (ibv_connect_ud.h), as a state machine
+// without input and output: the caller sends the messages, and calls back with those that arrive
+// and when a deadline has passed.
+//
+// Both sides do the same. A link has one set of queue pairs for the life of the job, and each of
+// its messages carries the numbers of that set, and two flags:
+//
+//      KNOWN   the sender knows the receiver's queue pairs, and has connected its own with them
+//      WANT    the sender has not heard yet that the receiver knows the sender's
+//
+//      caller                                    peer
+//      call:            { WANT } ------------->  heard: connects its queue pairs
+//      heard: connects  <--- { KNOWN, WANT }
+//      READY            --- { KNOWN } -------->  READY
+//
+// What is always true:
+// - Messages may be lost, duplicated, delayed and reordered without bound, and both sides may call
+//   at the same time: `heard` and `known` only ever become true, and what a message says stays
+//   true.
+// - A side that is READY can send at once: the peer's queue pairs receive.
+// - Every message that has WANT is answered, and no other one is: so messages stop when both sides
+//   are READY. A side without an answer repeats its message, at growing intervals, and gives up
+//   after AQ_IBV_HANDSHAKE_TRIES.
+// - A refusal ends the handshake of a side that has heard nothing else.
+//
+// tests/model/ibv_handshake.pml is the model.
+#ifndef AQ_IBV_HANDSHAKE_H
+#define AQ_IBV_HANDSHAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    AQ_IBV_HANDSHAKE_TRIES = 26,     // about 40 seconds
+    AQ_IBV_HANDSHAKE_FIRST_MS = 100, // until the first repetition
+    AQ_IBV_HANDSHAKE_LONGEST_MS = 1600,
+};
+
+// Flags of a message.
+enum {
+    AQ_IBV_SAYS_KNOWN = 1,
+    AQ_IBV_SAYS_WANT = 2,
+    AQ_IBV_SAYS_NO = 4, // a refusal, alone
+};
+
+// What the caller has to do, in this order.
+enum {
+    AQ_IBV_DO_CONNECT = 1, // connect the queue pairs with those in the message
+    AQ_IBV_DO_SEND = 2,    // send a message with aq_ibv_handshake_flags
+    AQ_IBV_DO_READY = 4,   // the link may be used
+    AQ_IBV_DO_FAIL = 8,    // the peer does not answer, or refuses
+};
+
+#define AQ_IBV_NO_DEADLINE UINT64_MAX
+
+// Zero-initialized: idle.
+typedef struct aq_ibv_handshake {
+    bool begun;           // this side called, or the peer did
+    bool heard;           // queue pairs here are connected with the peer's
+    bool known;           // the peer's are connected with those here
+    bool failed;          // no action follows any more
+    unsigned tries;       // messages since anything was heard from the peer
+    uint64_t deadline_ms; // valid if begun
+} aq_ibv_handshake_t;
+
+// A thread here needs the link. No effect if the handshake has begun. Times are of any clock that
+// does not go back, in milliseconds. Returns what to do, as the next two functions do.
+unsigned aq_ibv_handshake_call(aq_ibv_handshake_t *handshake, uint64_t now_ms);
+
+// A message of the peer has arrived, whose proof holds. flags: those of the message; unknown ones
+// are ignored.
+unsigned aq_ibv_handshake_receive(aq_ibv_handshake_t *handshake, unsigned flags, uint64_t now_ms);
+
+// Time has passed. No effect before the deadline.
+unsigned aq_ibv_handshake_tick(aq_ibv_handshake_t *handshake, uint64_t now_ms);
+
+// The flags of the next message.
+static inline unsigned aq_ibv_handshake_flags(const aq_ibv_handshake_t *handshake)
+{
+    return (handshake->heard ? AQ_IBV_SAYS_KNOWN : 0u) | (handshake->known ? 0u : AQ_IBV_SAYS_WANT);
+}
+
+// When aq_ibv_handshake_tick has something to do; AQ_IBV_NO_DEADLINE: never.
+static inline uint64_t aq_ibv_handshake_deadline(const aq_ibv_handshake_t *handshake)
+{
+    const bool waits = handshake->begun && !handshake->known && !handshake->failed;
+    return waits ? handshake->deadline_ms : AQ_IBV_NO_DEADLINE;
+}
+
+#endif
