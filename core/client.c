@@ -126,6 +126,14 @@ static aq_segment_mode_t segment_mode(const char *name)
                                            : AQ_SEGMENT_FAST;
 }
 
+static void tell_settings(void)
+{
+    if (aq_settings_bool(AQ_SET_VERBOSEENV))
+        aq_settings_print_given(stderr);
+    else
+        aq_settings_warn_ignored();
+}
+
 static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags,
                              aq_segment_mode_t mode)
 {
@@ -139,8 +147,8 @@ static aq_status_t start_job(const char *name, uint32_t ranks, gex_Flags_t flags
     stay_loaded();
     tell_pairing();
     set_buffering();
-    if (aq_settings_bool(AQ_SET_VERBOSEENV) && aq_job.rank == 0)
-        aq_settings_print_given(stderr);
+    if (aq_job.rank == 0)
+        tell_settings();
     aq_exit_catch_signals();
     aq_debug_start(aq_job.rank);
     aq_fault_start();

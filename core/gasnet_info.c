@@ -301,6 +301,8 @@ static int print_settings(void)
     if (aq_settings_load(why, sizeof why) == AQ_OK) // a fault is reported below
         aq_registry_open_modules();
     aq_settings_print_table(stdout);
+    puts("\nVariables that GASNet and GASNet-EX describe and that have no effect here");
+    aq_settings_print_ignored(stdout);
     fflush(stdout);
     for (size_t i = 0; i < aq_settings_count(); i++) {
         char fault[512];
@@ -309,6 +311,7 @@ static int print_settings(void)
             code = EXIT_FAILURE;
         }
     }
+    aq_settings_warn_ignored();
     aq_settings_unknown(warn_unknown, NULL);
     return code;
 }
@@ -329,6 +332,19 @@ static void print_troff(const char *text)
     }
 }
 
+static void print_ignored(const aq_setting_ignored_t *entry)
+{
+    const char *tag = ".TP";
+    for (const char *name = entry->names; *name; tag = ".TQ") {
+        const int length = (int)strcspn(name, " ");
+        printf("%s\n.B %.*s\n", tag, length, name);
+        name += length + (name[length] == ' ');
+    }
+    print_troff("No effect: ");
+    print_troff(entry->why);
+    puts(".");
+}
+
 static int print_manual(void)
 {
     puts(".SH ENVIRONMENT");
@@ -344,6 +360,11 @@ static int print_manual(void)
         print_troff(*row->fallback ? row->fallback : "not set");
         puts(".");
     }
+    puts(".SH VARIABLES WITHOUT EFFECT\n"
+         "The manuals of GASNet and GASNet\\-EX describe these variables too.\n"
+         "They are accepted; a job that sets one prints the reason once.");
+    for (size_t i = 0; i < aq_settings_ignored_count(); i++)
+        print_ignored(aq_settings_ignored_at(i));
     return EXIT_SUCCESS;
 }
 

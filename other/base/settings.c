@@ -3,6 +3,7 @@
 #endif
 #include "settings.h"
 
+#include "log.h"
 #include "settings_lists.h"
 #include "minmax.h"
 
@@ -198,22 +199,29 @@ static void explain_fault(const aq_setting_t *row, const char *value, char *err,
                  legal);
 }
 
-// GASNet reads the variables of conduit udp's spawners under two more names, AMUDP_x and x.
+// GASNet reads some variables under more names: AMUDP_x, AMMPI_x, and those of conduit udp's
+// spawners also without a prefix.
 static const char *other_names(const aq_setting_t *row)
 {
-    static const aq_setting_id_t ids[] = {AQ_SET_SSH_CMD,         AQ_SET_SSH_OPTIONS,
-                                          AQ_SET_SSH_REMOTE_PATH, AQ_SET_CSPAWN_CMD,
-                                          AQ_SET_CSPAWN_SERVERS,  AQ_SET_CSPAWN_ROUTE_OUTPUT};
+    static const struct {
+        const char *name, *others[2];
+    } known[] = {
+        {"GASNET_SSH_CMD", {"AMUDP_SSH_CMD", "SSH_CMD"}},
+        {"GASNET_SSH_OPTIONS", {"AMUDP_SSH_OPTIONS", "SSH_OPTIONS"}},
+        {"GASNET_SSH_REMOTE_PATH", {"AMUDP_SSH_REMOTE_PATH", "SSH_REMOTE_PATH"}},
+        {"GASNET_CSPAWN_CMD", {"AMUDP_CSPAWN_CMD", "CSPAWN_CMD"}},
+        {"GASNET_CSPAWN_SERVERS", {"AMUDP_CSPAWN_SERVERS", "CSPAWN_SERVERS"}},
+        {"GASNET_CSPAWN_ROUTE_OUTPUT", {"AMUDP_CSPAWN_ROUTE_OUTPUT", "CSPAWN_ROUTE_OUTPUT"}},
+        {"GASNET_SPAWN_VERBOSE", {"AMUDP_SPAWN_VERBOSE", NULL}},
+        {"GASNET_VERBOSEENV", {"AMUDP_VERBOSEENV", NULL}},
+        {"GASNET_MPI_THREAD", {"AMMPI_MPI_THREAD", NULL}},
+        {"GASNET_NETWORKDEPTH", {"AMMPI_NETWORKDEPTH", NULL}},
+    };
     const char *text = NULL;
-    char name[NAME_MAX_BYTES];
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0] && text == NULL; i++) {
-        if (row != &aq_settings[ids[i]])
-            continue;
-        snprintf(name, sizeof name, "AMUDP_%s", row->name + strlen(PREFIX));
-        text = getenv(name);
-        if (text == NULL || *text == '\0')
-            text = getenv(row->name + strlen(PREFIX));
-    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        for (size_t j = 0; j < 2 && strcmp(row->name, known[i].name) == 0; j++)
+            if ((text == NULL || *text == '\0') && known[i].others[j] != NULL)
+                text = getenv(known[i].others[j]);
     return text;
 }
 
@@ -513,7 +521,7 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
 }
 
 // Prints text, indented, in lines of at most PAGE_COLUMNS.
-static void print_wrapped(FILE *out, const char *text)
+static void print_wrapped(FILE *out, int indent, const char *text)
 {
     int column = 0;
     size_t length = 0;
@@ -523,7 +531,7 @@ static void print_wrapped(FILE *out, const char *text)
             column = 0;
         }
         if (column == 0)
-            column = fprintf(out, "%*s", PAGE_INDENT, "");
+            column = fprintf(out, "%*s", indent, "");
         else
             column += fprintf(out, " ");
         column += fprintf(out, "%.*s", (int)length, word);
@@ -539,7 +547,18 @@ void aq_settings_print_table(FILE *out)
         aq_settings_describe(row, legal, sizeof legal);
         fprintf(out, "%s\n%*s%s; default: %s\n", row->name, PAGE_INDENT, "", legal,
                 *row->fallback ? row->fallback : "not set");
-        print_wrapped(out, row->help);
+        print_wrapped(out, PAGE_INDENT, row->help);
+    }
+}
+
+void aq_settings_print_ignored(FILE *out)
+{
+    for (size_t i = 0; i < aq_settings_ignored_count(); i++) {
+        const aq_setting_ignored_t *entry = aq_settings_ignored_at(i);
+        size_t length = 0;
+        for (const char *name = entry->names; (name = next_word(name, &length)) != NULL;)
+            fprintf(out, "%*s%.*s\n", PAGE_INDENT, "", (int)length, name);
+        print_wrapped(out, 2 * PAGE_INDENT, entry->why);
     }
 }
 
@@ -582,6 +601,54 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
     }
 }
 
+static bool is_known(const char *name)
+{
+    for (size_t g = 0; g < aq_settings_group_count; g++)
+        if (group_find(aq_settings_groups[g].group, name) != NULL)
+            return true;
+    return false;
+}
+
+// Calls back for each variable without effect that is set and that no owner brings.
+static void each_ignored(void (*tell)(const char *name, const char *value,
+                                      const aq_setting_ignored_t *entry, void *arg),
+                         void *arg)
+{
+    pthread_once(&aq_settings_once, load_defaults);
+    for (char **at = environ; at && *at; at++) {
+        const size_t length = strcspn(*at, "=");
+        if ((*at)[length] == '\0' || (*at)[length + 1] == '\0')
+            continue;
+        char *name = strndup(*at, length);
+        const aq_setting_ignored_t *entry = name ? aq_settings_ignored_find(name) : NULL;
+        if (entry && !is_known(name))
+            tell(name, *at + length + 1, entry, arg);
+        free(name);
+    }
+}
+
+static void warn_ignored(const char *name, const char *value, const aq_setting_ignored_t *entry,
+                         void *arg)
+{
+    (void)value;
+    (void)arg;
+    if (!entry->quiet)
+        aq_log_warn("%s has no effect: %s", name, entry->why);
+}
+
+void aq_settings_warn_ignored(void)
+{
+    each_ignored(warn_ignored, NULL);
+}
+
+static void print_ignored(const char *name, const char *value, const aq_setting_ignored_t *entry,
+                          void *out)
+{
+    char shown[SHOWN_VALUE];
+    aq_settings_quote(value, shown, sizeof shown);
+    fprintf(out, "%s = %s (no effect: %s)\n", name, shown, entry->why);
+}
+
 void aq_settings_print_given(FILE *out)
 {
     for (size_t i = 0; i < aq_settings_count(); i++) {
@@ -590,6 +657,7 @@ void aq_settings_print_given(FILE *out)
             row != &aq_settings[AQ_SET_SPAWN_CONDUIT] && aq_setting_given(row))
             print_value(out, row, value_of(row));
     }
+    each_ignored(print_ignored, out);
 }
 
 // The number of letters to insert, delete or replace to turn a into b, a name of the table
@@ -610,14 +678,6 @@ static size_t edit_distance(const char *a, const char *b)
         }
     }
     return row[width];
-}
-
-static bool is_known(const char *name)
-{
-    for (size_t g = 0; g < aq_settings_group_count; g++)
-        if (group_find(aq_settings_groups[g].group, name) != NULL)
-            return true;
-    return false;
 }
 
 static const char *nearest_name(const char *name)
@@ -649,7 +709,7 @@ void aq_settings_unknown(void (*tell)(const char *name, const char *nearest, voi
         char *name = strndup(*entry, length);
         if (!name)
             return;
-        if (!is_known(name))
+        if (!is_known(name) && !aq_settings_ignored_find(name))
             tell(name, nearest_name(name), arg);
         free(name);
     }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "settings_ignored.h"
 #include "size.h"
 #include "status.h"
 
@@ -58,7 +59,6 @@ typedef enum aq_setting_id {
     AQ_SET_FIREHOSE_VERBOSE,
     AQ_SET_PUTINMOVE_LIMIT,
     AQ_SET_PHYSMEM_MAX,
-    AQ_SET_PHYSMEM_WARN,
     AQ_SET_PINNED_REGIONS_MAX,
     AQ_SET_MAXIMIZE_MEMLOCK,
     AQ_SET_MODULE_PATH,    // GASNET_MODULE_PATH: where conduit modules are looked for first
@@ -217,11 +217,21 @@ void aq_settings_quote(const char *value, char *buf, size_t size);
 // gasnet_info -e.
 void aq_settings_print_table(FILE *out);
 
-// Prints one line for each variable that is set, with its value (GASNET_VERBOSEENV).
+// Prints one line for each variable that is set, with its value (GASNET_VERBOSEENV); those without
+// effect come last, with the reason.
 void aq_settings_print_given(FILE *out);
 
-// Calls back for each name in the environment that begins with GASNET_ and is not in the table,
-// with the nearest known name or NULL, so that a spelling mistake is noticed.
+// Prints the variables without effect (settings_ignored.h) with the reasons, at most 100 columns
+// wide; for gasnet_info -e.
+void aq_settings_print_ignored(FILE *out);
+
+// Warns of each variable without effect that is set and that no owner brings, with the reason; an
+// empty value counts as not set.
+void aq_settings_warn_ignored(void);
+
+// Calls back for each name in the environment that begins with GASNET_ and is neither in the table
+// nor among the variables without effect, with the nearest known name or NULL, so that a spelling
+// mistake is noticed.
 void aq_settings_unknown(void (*tell)(const char *name, const char *nearest, void *arg), void *arg);
 
 #endif

@@ -185,9 +185,6 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_PHYSMEM_MAX", AQ_TYPE_LIMIT, "2/3", 0, 0, "0",
          "Conduit ibv: most memory that all processes of a host pin together, in bytes (4GB) or as "
          "a fraction of the memory of the host; each process has an equal share. 0: 2/3."},
-    [AQ_SET_PHYSMEM_WARN] = {"GASNET_PHYSMEM_WARN", AQ_TYPE_BOOL, "1", 0, 0, NULL,
-                             "Accepted for conduit ibv without effect: it controls a warning about "
-                             "slow probes, and only GASNET_PHYSMEM_PROBE probes."},
     [AQ_SET_PINNED_REGIONS_MAX] =
         {"GASNET_PINNED_REGIONS_MAX", AQ_TYPE_LIMIT, "0", 0, 0, "0",
          "Conduit ibv: largest number of regions that all processes of a host pin together: a "

@@ -26,8 +26,8 @@ unnamed()
 unnamed_variables()
 {
     local variable
-    for variable in $("$prefix/bin/gasnet_info" -e | grep -oE '^[A-Z][A-Z_0-9]+$' | sort -u); do
-        grep -qx ".B $variable" man7/gasnet.7 || echo "gasnet(7) does not name $variable."
+    for variable in $("$prefix/bin/gasnet_info" -e | grep -oE '^(    )?[A-Z][A-Z_0-9*]+$' | sort -u); do
+        grep -qxF ".B $variable" man7/gasnet.7 || echo "gasnet(7) does not name $variable."
     done
 }
 

@@ -481,6 +481,50 @@ static void test_unknown(void **state)
     expect_nearest("GASNET_", "none");
 }
 
+// GASNet's manuals name these variables under more than one name.
+static void test_other_names(void **state)
+{
+    (void)state;
+    char err[512];
+    setenv("AMUDP_SPAWN_VERBOSE", "1", 1);
+    setenv("AMMPI_MPI_THREAD", "FUNNELED", 1);
+    setenv("SSH_CMD", "rsh", 1);
+    setenv("AMUDP_SSH_CMD", "lsh", 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_true(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
+    assert_string_equal(aq_settings_text(AQ_SET_MPI_THREAD), "FUNNELED");
+    assert_string_equal(aq_settings_text(AQ_SET_SSH_CMD), "lsh");
+    set_variable(AQ_SET_MPI_THREAD, "SINGLE");
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    assert_string_equal(aq_settings_text(AQ_SET_MPI_THREAD), "SINGLE");
+    unsetenv("AMUDP_SPAWN_VERBOSE");
+    unsetenv("AMMPI_MPI_THREAD");
+    unsetenv("SSH_CMD");
+    unsetenv("AMUDP_SSH_CMD");
+}
+
+static void test_ignored(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    assert_null(aq_settings_ignored_find("GASNET_TRACE"));
+    assert_null(aq_settings_ignored_find("GASNET_TRACEFILES"));
+    assert_non_null(aq_settings_ignored_find("GASNET_TRACEFILE"));
+    assert_non_null(aq_settings_ignored_find("GASNET_OFI_DEVICE_0"));
+    assert_true(aq_settings_ignored_find("GASNET_TEST_POLITE_SYNC")->quiet);
+    for (size_t i = 0; i < aq_settings_count(); i++)
+        assert_null(aq_settings_ignored_find(aq_settings_at(i)->name));
+    setenv("GASNET_TRACEFILE", "a\nb", 1);
+    setenv("GASNET_OFI_DEVICE_0", "", 1);
+    aq_settings_unknown(append_unknown, text);
+    assert_string_equal(text, "");
+    char *given = output_of(aq_settings_print_given);
+    assert_string_equal(given, "GASNET_TRACEFILE = a?b (no effect: the library writes no trace)\n");
+    free(given);
+    unsetenv("GASNET_TRACEFILE");
+    unsetenv("GASNET_OFI_DEVICE_0");
+}
+
 static void test_unknown_long_name(void **state)
 {
     (void)state;
@@ -636,6 +680,8 @@ int main(void)
         CLEAN(test_print_given),
         CLEAN(test_unknown),
         CLEAN(test_unknown_long_name),
+        CLEAN(test_other_names),
+        CLEAN(test_ignored),
         CLEAN(test_random_values),
         CLEAN(test_rows_of_a_module),
         CLEAN(test_owner_comes_again),
