@@ -398,6 +398,26 @@ ibv_atomics()
         counters_say 2 ' 0 atomics by the device' -n 2 conform-seq atomic-away
 }
 
+# The queue pairs have the attributes that the user chose, as the device reports them; a software
+# device has no service levels. Without a choice librdmacm decides.
+ibv_paths()
+{
+    counters_say 2 ' sends to rank [01] with MTU 1024, partition index 0, .* class 0$' \
+        -n 2 conform-seq am_args &&
+        GASNET_MAX_MTU=256 GASNET_IBV_PKEY=0x7fff GASNET_IBV_SERVICE_LEVEL=3 GASNET_IBV_TRAFFIC_CLASS=32 \
+            counters_say 2 ' sends to rank [01] with MTU 256, partition index 0, .* class 32$' \
+            -n 2 conform-par --threads 2 am_flood_mixed rma_nbi &&
+        GASNET_IBV_CONNECT=ud GASNET_IBV_GID_INDEX=1 GASNET_MAX_MTU=512 GASNET_IBV_TRAFFIC_CLASS=16 \
+            counters_say 2 ' sends to rank [01] with MTU 512, partition index 0, .* class 16$' \
+            -n 2 conform-seq rma_nbi &&
+        GASNET_MAX_MTU=512 GASNET_CONNECT_STATIC=1 \
+            counters_say 4 ' to 3 peers by 3 queue pairs, ' -n 4 conform-seq rma_values &&
+        { GASNET_IBV_PKEY=0x1234 gasnetrun_ibv -n 2 conform-seq am_args 2>&1 || true; } |
+            grep 'port 1 of verbs device rxe0 is in no partition 0x1234' &&
+        { GASNET_IBV_GID_INDEX=99 gasnetrun_ibv -n 2 conform-seq am_args 2>&1 || true; } |
+            grep 'port 1 of verbs device rxe0 has no GID with index 99'
+}
+
 # A peer that was never contacted has no queue pair. With static connections each peer has one,
 # whichever side calls, and no more calls are outstanding than allowed; the same holds if all
 # threads of all ranks call at the same time.

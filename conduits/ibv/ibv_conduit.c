@@ -368,6 +368,22 @@ static void print_datagrams(const aq_ibv_conduit_t *ibv)
                 counts.ignored);
 }
 
+// What the device says about the path of the connection that was made last.
+static void print_path(const aq_ibv_conduit_t *ibv)
+{
+    const aq_ibv_peer_t *link = atomic_load(&ibv->peers.first);
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    if (!link || !link->qp ||
+        ibv_query_qp(link->qp, &attr, IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_PKEY_INDEX, &init) != 0)
+        return;
+    fprintf(stderr,
+            "ibv: rank %u sends to rank %u with MTU %u, partition index %u, service level %u, "
+            "traffic class %u\n",
+            ibv->base.env->rank, link->rank, aq_ibv_mtu_bytes(attr.path_mtu), attr.pkey_index,
+            attr.ah_attr.sl, attr.ah_attr.grh.traffic_class);
+}
+
 // Of all endpoints.
 static void print_memory(const aq_ibv_conduit_t *ibv)
 {
@@ -411,6 +427,7 @@ static void print_all_counters(const aq_ibv_conduit_t *ibv)
 {
     print_counters(ibv);
     print_datagrams(ibv);
+    print_path(ibv);
     for (aq_ibv_conduit_t *window = ibv->shared->windows; window; window = window->next)
         if (atomic_load(&window->peers.count))
             print_counters(window);

@@ -33,7 +33,7 @@
 //      peer         links and credits                    proof      the key of the job
 //      buffer       registered buffers                   firehose   keys of memory
 //      limits       how many of everything               memory, segments
-//      wire         what travels                         addresses, ports, filter, settings
+//      wire         what travels                         addresses, ports, filter, path, settings
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H
 

@@ -20,11 +20,17 @@ enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED
 
 // ---- both sides ----
 
+// Makes the queue pair of a link. librdmacm takes it through its states, unless the user chose
+// attributes of its path: then queue_pair_connect does.
 static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *end,
-                            struct rdma_cm_id *id)
+                            struct rdma_cm_id *id, aq_ibv_peer_t *link)
 {
     struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
-    if (rdma_create_qp(id, connector->device->pd, &attr) == 0) {
+    if (connector->device->path.chosen)
+        link->qp = ibv_create_qp(connector->device->pd, &attr);
+    else
+        link->qp = rdma_create_qp(id, connector->device->pd, &attr) == 0 ? id->qp : NULL;
+    if (link->qp) {
         atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
         return true;
     }
@@ -32,8 +38,38 @@ static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *e
     return false;
 }
 
+static bool queue_pair_modify(const aq_ibv_path_t *path, struct rdma_cm_id *id, struct ibv_qp *qp,
+                              enum ibv_qp_state state)
+{
+    struct ibv_qp_attr attr = {.qp_state = state};
+    int mask;
+    if (rdma_init_qp_attr(id, &attr, &mask) != 0)
+        return false;
+    aq_ibv_path_set(path, &attr, mask);
+    return ibv_modify_qp(qp, &attr, mask) == 0;
+}
+
+// Connects a queue pair that librdmacm does not know (id->qp is NULL), after the peer has answered
+// or before this process answers; does nothing for others. False: the device refuses (logged).
+static bool queue_pair_connect(const aq_ibv_connector_t *connector, struct rdma_cm_id *id,
+                               const aq_ibv_peer_t *link)
+{
+    const aq_ibv_path_t *path = &connector->device->path;
+    if (id->qp || (queue_pair_modify(path, id, link->qp, IBV_QPS_INIT) &&
+                   queue_pair_modify(path, id, link->qp, IBV_QPS_RTR) &&
+                   queue_pair_modify(path, id, link->qp, IBV_QPS_RTS)))
+        return true;
+    aq_log_error("the verbs device cannot send to rank %u with MTU %u, partition index %u, service "
+                 "level %u and traffic class %u (%s): change GASNET_MAX_MTU, GASNET_IBV_PKEY, "
+                 "GASNET_IBV_SERVICE_LEVEL or GASNET_IBV_TRAFFIC_CLASS",
+                 link->rank, aq_ibv_mtu_bytes(path->mtu), path->pkey_index, path->service_level,
+                 path->traffic_class, strerror(errno));
+    return false;
+}
+
 static struct rdma_conn_param conn_parameters(const aq_ibv_limits_t *limits,
-                                              const aq_ibv_conn_private_data_t *mine)
+                                              const aq_ibv_conn_private_data_t *mine,
+                                              const struct ibv_qp *qp)
 {
     return (struct rdma_conn_param){
         .private_data = mine,
@@ -42,6 +78,8 @@ static struct rdma_conn_param conn_parameters(const aq_ibv_limits_t *limits,
         .initiator_depth = limits->reads,
         .retry_count = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
         .rnr_retry_count = aq_ibv_rnr_retries(limits),
+        .srq = 1,
+        .qp_num = qp->qp_num,
     };
 }
 
@@ -51,6 +89,18 @@ static void id_set_timeout(struct rdma_cm_id *id)
 {
     uint8_t timeout = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_TIMEOUT));
     (void)rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout);
+}
+
+// The id no longer belongs to the link; it keeps the queue pair that was made for it.
+static void link_leave_id(aq_ibv_peer_t *link)
+{
+    struct rdma_cm_id *id = link->conn.id;
+    if (!id)
+        return;
+    if (!id->qp)
+        id->qp = link->qp;
+    link->qp = NULL;
+    link->conn.id = NULL;
 }
 
 // All events of the id must have been acknowledged.
@@ -109,15 +159,14 @@ static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct 
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
     aq_ibv_conn_private_data_t mine;
     struct rdma_conn_param parameters;
-    if (!queue_pair_make(connector, end, id)) {
+    if (!queue_pair_make(connector, end, id, link)) {
         aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
         return;
     }
-    link->qp = id->qp;
     mine = aq_ibv_private_data_for(end, link);
     aq_ibv_prove_call(connector->env->boot->key, link->rank, &mine);
     memcpy(link->conn.nonce, mine.nonce, sizeof link->conn.nonce);
-    parameters = conn_parameters(end->limits, &mine);
+    parameters = conn_parameters(end->limits, &mine, link->qp);
     if (rdma_connect(id, &parameters) == 0)
         return;
     aq_log_error("librdmacm cannot connect to rank %u: %s", link->rank, strerror(errno));
@@ -133,7 +182,7 @@ static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     const uint8_t *reason = event->param.conn.private_data;
     bool refused =
         event->event == RDMA_CM_EVENT_REJECTED && reason && event->param.conn.private_data_len;
-    link->conn.id = NULL;
+    link_leave_id(link);
     if (refused && reason[0] == REFUSED_MINE_COUNTS)
         return true; // the peer's own request is on its way, or here
     if (refused && reason[0] == REFUSED_NO_WINDOW) { // which the peer has logged
@@ -168,6 +217,7 @@ static bool request_counts(const aq_ibv_connector_t *connector, aq_ibv_peer_t *l
         return false;
     if (link->conn.id)
         link->conn.id->context = NULL; // the next event of that id ends it
+    link_leave_id(link);
     return true;
 }
 
@@ -176,23 +226,22 @@ static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
     aq_ibv_conn_private_data_t mine;
-    if (!queue_pair_make(connector, end, id)) {
+    if (!queue_pair_make(connector, end, id, link)) {
         request_refuse(id, REFUSED_NO_QUEUE_PAIR);
         return false;
     }
     id_set_timeout(id);
     id->context = link;
     link->conn.id = id;
-    link->qp = id->qp;
     mine = aq_ibv_private_data_for(end, link);
     aq_ibv_prove_accept(connector->env->boot->key, link->rank, theirs->nonce, &mine);
-    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine);
+    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine, link->qp);
     aq_ibv_link_set_state(connector, link, AQ_IBV_ANSWERING);
     if (!atomic_load_explicit(&link->started, memory_order_relaxed))
         aq_ibv_peer_start(end->peers, link, theirs);
-    if (rdma_accept(id, &parameters) == 0)
+    if (queue_pair_connect(connector, id, link) && rdma_accept(id, &parameters) == 0)
         return true;
-    link->conn.id = NULL;
+    link_leave_id(link);
     aq_ibv_link_set_state(connector, link, AQ_IBV_IDLE); // the peer calls again
     return false;
 }
@@ -247,6 +296,11 @@ static void on_established(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
             aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
             return;
         }
+        if (event->event == RDMA_CM_EVENT_CONNECT_RESPONSE &&
+            (!queue_pair_connect(connector, event->id, link) || rdma_establish(event->id) != 0)) {
+            aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+            return;
+        }
         aq_ibv_peer_start(aq_ibv_link_end(connector, link)->peers, link, &theirs);
     }
     aq_ibv_link_set_state(connector, link, AQ_IBV_READY);
@@ -269,6 +323,7 @@ static bool event_handle(aq_ibv_connector_t *connector, const struct rdma_cm_eve
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
         on_route(connector, link, event->id);
         return false;
+    case RDMA_CM_EVENT_CONNECT_RESPONSE: // librdmacm does not know the queue pair
     case RDMA_CM_EVENT_ESTABLISHED:
         on_established(connector, link, event);
         return false;

@@ -53,11 +53,13 @@ static uint64_t now_ms(void)
 static struct ibv_ah_attr path_attr(const aq_ibv_device_t *device, const aq_ibv_port_address_t *to)
 {
     enum { PREFIX = 8 };
-    struct ibv_ah_attr attr = {.dlid = to->lid, .port_num = device->port};
+    struct ibv_ah_attr attr = {
+        .dlid = to->lid, .sl = device->path.service_level, .port_num = device->port};
     attr.is_global = device->ethernet || memcmp(device->address.gid, to->gid, PREFIX) != 0;
     memcpy(attr.grh.dgid.raw, to->gid, sizeof attr.grh.dgid.raw);
     attr.grh.sgid_index = device->gid_index;
     attr.grh.hop_limit = HOPS;
+    attr.grh.traffic_class = device->path.traffic_class;
     return attr;
 }
 
@@ -162,7 +164,8 @@ static void datagram_refuse(aq_ibv_connector_t *connector, const aq_ibv_datagram
 
 static bool pair_reset_to_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = device->port};
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .pkey_index = device->path.pkey_index, .port_num = device->port};
     attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     if (device->atomics != AQ_IBV_ATOMICS_NONE)
         attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
@@ -442,9 +445,12 @@ static bool queues_make(aq_ibv_ud_t *ud, struct ibv_pd *pd)
     return ud->qp && ibv_req_notify_cq(ud->receive_cq, 0) == 0;
 }
 
-static bool datagrams_begin(aq_ibv_ud_t *ud, uint8_t port)
+static bool datagrams_begin(aq_ibv_ud_t *ud, const aq_ibv_device_t *device)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = port, .qkey = QKEY};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = device->path.pkey_index,
+                               .port_num = device->port,
+                               .qkey = QKEY};
     errno =
         ibv_modify_qp(ud->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     attr.qp_state = IBV_QPS_RTR;
@@ -464,7 +470,7 @@ aq_status_t aq_ibv_ud_open(aq_ibv_connector_t *connector)
     const aq_ibv_device_t *device = connector->device;
     aq_ibv_ud_t *ud = connector->ud = calloc(1, sizeof *ud);
     if (ud && memory_make(ud, device->pd) && queues_make(ud, device->pd) &&
-        datagrams_begin(ud, device->port))
+        datagrams_begin(ud, device))
         return AQ_OK;
     aq_log_error("device %s refuses %s for the datagrams that make connections (%s): raise the "
                  "limit of locked memory (ulimit -l), or give its port an IP address",

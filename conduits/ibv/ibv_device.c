@@ -31,10 +31,20 @@ typedef struct chosen {
     uint32_t gid_index;
 } chosen_t;
 
+// The GID of GASNET_IBV_GID_INDEX, which aq_ibv_path_find checks, or the best one.
+static const aq_ibv_gid_t *gid_choose(const aq_ibv_port_t *port)
+{
+    const int64_t index = aq_setting_int(aq_ibv_setting(IBV_SET_GID_INDEX));
+    for (size_t i = 0; i < port->gid_count; i++)
+        if (port->gids[i].index == index)
+            return &port->gids[i];
+    return aq_ibv_best_gid(port);
+}
+
 static chosen_t chosen_of(const aq_ibv_port_t *port)
 {
     chosen_t chosen = {.port = port->number, .link = port->link, .address.lid = port->lid};
-    const aq_ibv_gid_t *gid = aq_ibv_best_gid(port);
+    const aq_ibv_gid_t *gid = gid_choose(port);
     memcpy(chosen.device, port->device, sizeof chosen.device);
     memcpy(chosen.address.gid, gid->address, sizeof chosen.address.gid);
     chosen.gid_index = gid->index;
@@ -247,12 +257,14 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
         status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
     if (status == AQ_OK)
         status = device_query(device, peers, &can, &port, why, sizeof why);
+    if (status == AQ_OK)
+        status = aq_ibv_path_find(device->verbs, device->port, &device->path, why, sizeof why);
     // The hosts of a job are alike, so one message for the job is enough.
     status = aq_boot_agree(env->boot, status, why);
     if (status != AQ_OK)
         return status;
     aq_ibv_limits_find(limits, peers, env->threads, &can, &port);
-    device->mtu = (uint8_t)port.active_mtu;
+    device->mtu = (uint8_t)device->path.mtu;
     device->processes = processes_here(env->boot);
     device->atomics = aq_ibv_atomics_of(can.atomic_cap);
     device->pd = ibv_alloc_pd(device->verbs);

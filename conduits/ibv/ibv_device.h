@@ -15,6 +15,7 @@
 #include "ibv_atomic.h"
 #include "ibv_limits.h"
 #include "ibv_memory.h"
+#include "ibv_path.h"
 
 typedef struct aq_ibv_device {
     struct rdma_event_channel *channel;
@@ -22,6 +23,7 @@ typedef struct aq_ibv_device {
     struct sockaddr_storage here; // where it listens, with the port
     struct ibv_context *verbs;    // the device; librdmacm owns it if there is a listener
     uint8_t port;
+    aq_ibv_path_t path; // of its packets
     // For connections by datagrams.
     aq_ibv_port_address_t address;
     uint8_t gid_index, mtu; // enum ibv_mtu

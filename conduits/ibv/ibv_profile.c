@@ -30,6 +30,28 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_QP_RD_ATOM] = {"GASNET_QP_RD_ATOM", AQ_TYPE_INT, "0", 0, 255, NULL,
                             "Conduit ibv: RDMA reads and atomics that may be outstanding on one "
                             "connection. 0: as many as the device allows."},
+    [IBV_SET_PKEY] =
+        {"GASNET_IBV_PKEY", AQ_TYPE_INT, "0", 0, 65535, NULL,
+         "Conduit ibv: partition key of the InfiniBand network to use, 2 to 32767 (0x7fff); the "
+         "membership bit 0x8000 is ignored. Ports that are not in the partition are refused. 0: "
+         "the partition of the path, or the first of the port's table."},
+    [IBV_SET_MAX_MTU] =
+        {"GASNET_MAX_MTU", AQ_TYPE_CHOICE, "0", 0, 0, "0 -1 256 512 1024 2048 4096",
+         "Conduit ibv: longest packet, in bytes; a port that is active with less uses less. 0 and "
+         "-1: as long as the path allows. No effect on iWARP, where TCP decides."},
+    [IBV_SET_SERVICE_LEVEL] =
+        {"GASNET_IBV_SERVICE_LEVEL", AQ_TYPE_INT, "0", 0, 15, NULL,
+         "Conduit ibv: service level of packets, on RoCE the priority of their VLAN. 0: that of "
+         "the path. No effect on iWARP."},
+    [IBV_SET_TRAFFIC_CLASS] =
+        {"GASNET_IBV_TRAFFIC_CLASS", AQ_TYPE_INT, "0", 0, 255, NULL,
+         "Conduit ibv: traffic class of packets with a global header, on RoCE version 2 the type "
+         "of service of the IP header: DSCP times 4. 0: that of the path. No effect on iWARP."},
+    [IBV_SET_GID_INDEX] =
+        {"GASNET_IBV_GID_INDEX", AQ_TYPE_INT, "-1", -1, 255, NULL,
+         "Conduit ibv: index of the GID, of those that gasnet_info lists, from which connections "
+         "without librdmacm are made; with librdmacm it follows from the IP address. -1: the best "
+         "one."},
     [IBV_SET_ATOMICS] =
         {"GASNET_IBV_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
          "Conduit ibv: whether the device performs remote atomics on 64-bit types, as far as it "
