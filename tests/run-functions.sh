@@ -431,6 +431,30 @@ ibv_connections()
         counters_say 4 ' to 3 peers by 3 queue pairs, [01] calls' -n 4 conform-par --threads 4 am_flood_short
 }
 
+# The same by datagrams, all of which are from the job.
+ibv_connect_ud()
+{
+    export GASNET_IBV_CONNECT=ud
+    ibv_connections && counters_say 2 ' by datagrams: [1-9][0-9]* sent .* 0 dropped here, [1-9][0-9]* received \(0 ' \
+        -n 2 conform-seq am_args && gasnet_info | grep 'connections .*GASNET_IBV_CONNECT=ud'
+    local code=$?
+    unset GASNET_IBV_CONNECT
+    return $code
+}
+
+# A port without an IP address: connections are made by datagrams, unless the user wants librdmacm;
+# then one rank names the port.
+ibv_connect_no_address()
+{
+    local wanted='port 1 of verbs device rxe0 has no network interface .* IP address, .*GASNET_IBV_CONNECT=ud'
+    ip address del 10.84.0.1/24 dev veth0 &&
+        counters_say 3 ' by datagrams: [1-9]' -n 3 conform-seq am_args endpoint_am rma_nbi coll_same &&
+        GASNET_CONNECT_STATIC=1 counters_say 4 ' to 3 peers by 3 queue pairs, ' -n 4 conform-par --threads 2 am_long &&
+        { GASNET_IBV_CONNECT=rdmacm expect_exit 1 gasnetrun_ibv -n 2 conform-seq am_args 2>messages; cat messages; } &&
+        [ "$(grep -c "$wanted" messages)" = 1 ] && ip address add 10.84.0.1/24 dev veth0 &&
+        counters_say 3 ' in all: connected to [12] peers' -n 3 conform-seq am_args && ! grep 'datagrams' messages
+}
+
 # Windows: messages between further endpoints travel through queue pairs of their own. First between
 # all pairs of three endpoints of each rank, then one endpoint for each of four threads, then the
 # subtests at one endpoint, the first one with rings and the last one without.

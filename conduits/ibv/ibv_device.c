@@ -129,8 +129,8 @@ static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen
     if (!device->listener) {
         snprintf(why, why_size,
                  "port %u of verbs device %s has no network interface that is up with an IP "
-                 "address, by which its peers could call it: give it one, or choose another port "
-                 "with GASNET_IBV_PORTS",
+                 "address, by which its peers could call it: give it one, choose another port "
+                 "with GASNET_IBV_PORTS, or, unless it is iWARP, set GASNET_IBV_CONNECT=ud",
                  chosen->port, chosen->device);
         return AQ_ERR_ABSENT;
     }

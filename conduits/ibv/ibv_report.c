@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../other/base/settings.h"
 
@@ -116,6 +117,19 @@ static void limits_print(const aq_ibv_port_t *port, print_line_t *print, void *a
     print(arg, "", text);
 }
 
+// How connections would be made. Only a job knows whether all of its ranks have IP addresses.
+static const char *connect_words(void)
+{
+    const char *choice = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECT));
+    return strcmp(choice, "ud") == 0
+               ? "made by datagrams, as GASNET_IBV_CONNECT=ud says; ports need "
+                 "no IP addresses"
+           : strcmp(choice, "rdmacm") == 0
+               ? "made by librdmacm, as GASNET_IBV_CONNECT=rdmacm says; ports need IP addresses"
+               : "made by librdmacm, or by datagrams if a port of the job has no IP address "
+                 "(GASNET_IBV_CONNECT)";
+}
+
 void aq_ibv_report(print_line_t *print, void *arg)
 {
     survey_t survey;
@@ -123,6 +137,7 @@ void aq_ibv_report(print_line_t *print, void *arg)
     print(arg, "protection",
           "connections prove the job's key; verbs devices do not protect what follows, so their "
           "network has to be trusted");
+    print(arg, "connections", connect_words());
     if (!survey_begin(&survey, why, sizeof why)) {
         print(arg, "ports", why);
         return;
