@@ -24,6 +24,7 @@ enum {
     WINDOW_LARGE_BOUNCES = 2,
     WINDOW_RINGS = 4,      // and as many receive buffers as they have slots
     RINGS_MOST = 250,      // one byte of the header names a ring
+    ENTRY_BYTES = 64,      // of a send queue entry, beside inline data
     VENDOR_RXE = 0xffffff, // rdma_rxe
     VENDOR_SIW = 0x626d74, // siw
 };
@@ -201,4 +202,9 @@ aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main)
         aq_min(setting_or(IBV_SET_BBUF_COUNT, WINDOW_BOUNCES), (unsigned)WINDOW_BOUNCES);
     window.large_bounces = WINDOW_LARGE_BOUNCES;
     return window;
+}
+
+size_t aq_ibv_pair_bytes(const aq_ibv_limits_t *limits)
+{
+    return limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
 }

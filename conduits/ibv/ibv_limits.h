@@ -52,4 +52,7 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
 // many peers it will have, so it keeps grants back for later ones.
 aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main);
 
+// Bytes of a queue pair: of its send queue, about; each device rounds up in its own way.
+size_t aq_ibv_pair_bytes(const aq_ibv_limits_t *limits);
+
 #endif

@@ -167,12 +167,9 @@ static size_t ibv_memory_bytes(aq_conduit_t *conduit)
            atomic_load_explicit(&ibv->peers.count, memory_order_relaxed) * sizeof(aq_ibv_peer_t);
 }
 
-enum { ENTRY_BYTES = 64 }; // of a send queue entry, beside inline data
-
 static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
 {
     const aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
-    const aq_ibv_limits_t *limits = &ibv->limits;
     const uint32_t ranks = ibv->base.env->size;
     const aq_ibv_shared_t *shared = ibv->shared;
     const size_t tables = ranks * sizeof *ibv->peers.by_number +
@@ -181,8 +178,7 @@ static void ibv_peer_costs(aq_conduit_t *conduit, aq_peer_costs_t *sum)
     // A window keeps nothing for ranks that it never contacted, and its connections cost as much.
     if (!conduit->endpoint) {
         sum->unspoken_bytes += (tables + ranks - 1) / ranks;
-        sum->connected_bytes += sizeof(aq_ibv_peer_t) +
-                                limits->depth_each * (limits->inline_bytes + (size_t)ENTRY_BYTES);
+        sum->connected_bytes += sizeof(aq_ibv_peer_t) + aq_ibv_pair_bytes(&ibv->limits);
     }
     sum->connections += atomic_load_explicit(&ibv->peers.count, memory_order_relaxed);
     sum->receive_buffers += ibv->buffers.arrivals.count;
