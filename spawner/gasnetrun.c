@@ -52,7 +52,7 @@ static const char common_usage[] =
     "  -l                 begin each line of output with the rank\n"
     "  -v                 print each step; -v -v also prints why other spawners are not taken\n"
     "  -t                 print the steps without running them\n"
-    "  -k                 keep temporary files (there are none)\n";
+    "  -k                 keep temporary files (there are none); also -v\n";
 
 static const char amudprun_usage[] =
     "  -np <ranks>        start that many ranks (also -n and -N)\n"
@@ -158,7 +158,7 @@ static bool take_flag(run_options_t *run, const char *word)
     } else if (strcmp(word, "-t") == 0)
         run->dry = run->start.verbose = true;
     else if (strcmp(word, "-k") == 0)
-        run->keep = true;
+        run->keep = run->start.verbose = true;
     else if (strcmp(word, "-cyclic") == 0)
         run->start.cyclic = true;
     else if (strcmp(word, "-l") == 0)

@@ -248,8 +248,24 @@ static bool set_text(aq_host_t *host, char **to, char *value)
     return true;
 }
 
+// Takes [user@]name.
+static bool take_name(const place_t *place, aq_host_t *host, char *value)
+{
+    char *at = strchr(value, '@');
+    host->name = at != NULL ? at + 1 : value;
+    if (at != NULL) {
+        *at = '\0';
+        host->user = value;
+    }
+    return (aq_hosts_legal_name(host->name) && (at == NULL || aq_hosts_legal_user(host->user))) ||
+           refuse_line(place, host->name,
+                       "not a name of a host: use letters, digits and . - _ : %");
+}
+
 static bool take_key(const place_t *place, aq_host_t *host, char *word, char *value)
 {
+    if (strcmp(word, "hostname") == 0)
+        return take_name(place, host, value);
     if (strcmp(word, "slots") == 0)
         return take_count(value, &host->slots) ||
                refuse_line(place, value, "not a number of slots: a whole number from 1 to 1024");
@@ -272,7 +288,7 @@ static bool take_key(const place_t *place, aq_host_t *host, char *word, char *va
 
 static bool is_known_key(const char *word)
 {
-    static const char *const known[] = {"slots", "cpu", "prefix", "user", "schedule"};
+    static const char *const known[] = {"hostname", "slots", "cpu", "prefix", "user", "schedule"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(word, known[i]) == 0)
             return true;
@@ -331,19 +347,15 @@ static bool take_words(const place_t *place, aq_host_t *host, char *text)
 
 static bool take_line(aq_hosts_t *hosts, const place_t *place, char *text)
 {
+    static const char key[] = "hostname=";
     aq_host_t host = {0};
-    host.name = cut_word(&text);
-    if (host.name == NULL)
+    char *name = cut_word(&text);
+    if (name == NULL)
         return true;
-    char *at = strchr(host.name, '@');
-    if (at != NULL) {
-        *at = '\0';
-        host.user = host.name;
-        host.name = at + 1;
-    }
-    if (!aq_hosts_legal_name(host.name) || (at != NULL && !aq_hosts_legal_user(host.user)))
-        return refuse_line(place, host.name,
-                           "not a name of a host: use letters, digits and . - _ : %");
+    if (strncmp(name, key, strlen(key)) == 0)
+        name += strlen(key);
+    if (!take_name(place, &host, name))
+        return false;
     bool ok =
         take_words(place, &host, text) && aq_hosts_add(hosts, &host, place->fault, place->room);
     free(host.keys);

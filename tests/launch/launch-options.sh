@@ -60,7 +60,7 @@ expect 3 "$AQ_BUILD/amudprun" -conduit=smp -np 2 -v "$conform" code 3
 expect 3 "$work/gasnetrun" -conduit=smp -n 2 "$conform" code 3
 expect 3 env GASNET_CONDUIT=smp "$work/gasnetrun" -n 2 "$conform" code 3
 
-for form in "-n 2" "-n2" "-n=2" "-np 2" "-N 1 -n 2" "-k -n 2 -spawner=fork" "-n 2 --"; do
+for form in "-n 2" "-n2" "-n=2" "-np 2" "-N 1 -n 2" "-n 2 -spawner=fork" "-n 2 --"; do
     # shellcheck disable=SC2086
     expect 3 "$run" $form "$conform" code 3
     silent
@@ -73,6 +73,10 @@ for name in gasnetrun_smp gasnetrun_udp gasnetrun_mpi amudprun; do
     case $name in *mpi) spawners=mpi ;; *) spawners='fork ssh custom mpi pmi' ;; esac
     grep -q -- "-spawner=.*: $spawners\$" "$work/out" || fail "$name -h has the wrong spawners"
 done
+
+# -k implies -v, as the manual of GASNet says.
+expect 3 "$run" -n 2 -k "$conform" code 3
+grep -q 'no temporary files to keep' "$work/out" || fail "-k does not imply -v"
 
 # -v prints each step; -v -v also spawners that were not requested.
 expect 3 "$run" -n 2 -v "$conform" code 3

@@ -83,6 +83,12 @@ static void test_files(void **state)
     assert_same_text(hosts.rows[2].keys, "colour=red rack=7");
     assert_row(&hosts, 3, "fe80::1", NULL, 0);
     aq_hosts_free(&hosts);
+    hosts = read_file("hostname=n1 slots=2\nann@n2 hostname=10.0.0.2\nn3 hostname=bob@n4 slots=3");
+    assert_int_equal(hosts.count, 3);
+    assert_row(&hosts, 0, "n1", NULL, 2);
+    assert_row(&hosts, 1, "10.0.0.2", "ann", 0);
+    assert_row(&hosts, 2, "n4", "bob", 3);
+    aq_hosts_free(&hosts);
     hosts = read_file("");
     assert_int_equal(hosts.count, 0);
     aq_hosts_free(&hosts);
@@ -103,6 +109,8 @@ static void test_file_faults(void **state)
     assert_file_refused("n1 schedule=maybe", "'maybe' is neither yes nor no");
     assert_file_refused("-oProxyCommand=x", "'-oProxyCommand=x' is not a name of a host");
     assert_file_refused("n1\nn;2", "line 2: 'n;2' is not a name of a host");
+    assert_file_refused("hostname=", "is not a name of a host");
+    assert_file_refused("n1 hostname=n;2", "'n;2' is not a name of a host");
     assert_file_refused("@n1", "is not a name of a host");
     assert_file_refused("n1\n\x01", "line 2: holds bytes that are not text");
     aq_hosts_t hosts = {0};
