@@ -196,6 +196,10 @@ struct aq_conduit {
     // puts a payload that is too long for send, and sends the Long with payload_delivered when the
     // put is complete. 0: the limit is max_long.
     size_t max_long_ahead;
+    // The shortest put that rma cannot begin without AQ_RMA_STABLE: for a put of this length or
+    // more whose source the client wants back at once, the core passes AQ_RMA_STABLE, and the
+    // client's call returns when the put is complete. 0: no put is too long.
+    size_t put_waits_from;
 };
 
 // What to poll for.

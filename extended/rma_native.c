@@ -4,8 +4,33 @@
 #include "../core/retry.h"
 #include "rma.h"
 
+// Whether the source of an operation has to be free at its return, and the conduit does not copy
+// that much.
+static bool has_to_wait(const aq_rma_op_t *op)
+{
+    return op->access.kind == AQ_RMA_PUT && !(op->access.flags & AQ_RMA_STABLE);
+}
+
+// A put that is complete at its return leaves its source free without a copy.
+static __attribute__((noinline, cold)) int put_and_wait(const aq_rma_op_t *op, aq_am_route_t way)
+{
+    aq_rma_op_t whole = *op;
+    aq_event_t *event = aq_event_new();
+    const gex_Event_t part = aq_event_part(event, AQ_PART_PUT);
+    whole.access.flags |= AQ_RMA_STABLE;
+    whole.waits = true;
+    const int refused = aq_rma_native(&whole, way, part);
+    if (!refused)
+        gex_Event_Wait(part);
+    aq_event_free(event);
+    return refused;
+}
+
 int aq_rma_native(const aq_rma_op_t *op, aq_am_route_t way, gex_Event_t part)
 {
+    // put_waits_from 0 wraps to the largest size.
+    if (__builtin_expect(op->access.nbytes > way.conduit->put_waits_from - 1, 0) && has_to_wait(op))
+        return put_and_wait(op, way);
     const aq_status_t status = aq_native_rma(way.conduit, way.link, op->rank, &op->access,
                                              &part->pending, aq_retry_mode(op->flags, false));
     if (__builtin_expect(status != AQ_OK, 0))

@@ -19,10 +19,11 @@ static void share_bytes(const aq_firehose_limits_t *limits, aq_firehose_params_t
 {
     uint64_t main = aq_settings_bytes(AQ_SET_FIREHOSE_M);
     uint64_t victim = aq_settings_bytes(AQ_SET_FIREHOSE_MAXVICTIM_M);
-    if (!main && victim && !limits->segment_pinned)
+    if (!main && victim)
         main = limits->bytes - aq_min(limits->bytes, victim);
-    else if (!main && !limits->segment_pinned)
-        main = limits->bytes / 4 * 3;
+    else if (!main)
+        main = limits->segment_pinned ? aq_min(limits->buffer_bytes, limits->bytes / 4 * 3)
+                                      : limits->bytes / 4 * 3;
     if (!victim)
         victim = limits->bytes - aq_min(limits->bytes, main);
     params->main.bytes = main & ~(params->page_bytes - 1);

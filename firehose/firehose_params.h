@@ -15,10 +15,11 @@ typedef struct aq_firehose_amount {
 
 // What the conduit knows about its limits.
 typedef struct aq_firehose_limits {
-    uint64_t bytes;      // bytes that this process may pin; see aq_firehose_pinnable
-    uint64_t regions;    // regions that the device can hold for this process
-    uint32_t peers;      // processes that access this one through the network
-    bool segment_pinned; // segment FAST: the conduit has pinned the whole segment
+    uint64_t bytes;        // bytes that this process may pin; see aq_firehose_pinnable
+    uint64_t regions;      // regions that the device can hold for this process
+    uint32_t peers;        // processes that access this one through the network
+    bool segment_pinned;   // segment FAST: the conduit has pinned the whole segment
+    uint64_t buffer_bytes; // of the conduit's own pinned buffers, through which it copies puts
 } aq_firehose_limits_t;
 
 typedef struct aq_firehose_params {

@@ -9,6 +9,7 @@
 
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
 #include "../../other/base/settings.h"
 
 // ---- parts ----
@@ -128,6 +129,8 @@ static void set_payloads(aq_ibv_conduit_t *ibv)
     ibv->base.max_long_unmapped = aq_ibv_longest_packed();
     ibv->base.max_long = ibv->limits.bounce_bytes;
     ibv->base.max_long_ahead = 0;
+    // What travels inline is copied by the device's driver.
+    ibv->base.put_waits_from = aq_max(ibv->limits.put_waits_from, ibv->limits.inline_bytes + 1);
     // One write is enough, since the regions of a segment overlap by as much.
     if (ibv->shared->keys.setup.mode == AQ_SEGMENT_FAST)
         return;
@@ -145,6 +148,7 @@ static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
     const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
                                        .memory = &shared->memory,
                                        .device_regions = ibv->limits.regions,
+                                       .buffer_bytes = aq_ibv_limits_bounce_bytes(&ibv->limits),
                                        .processes = shared->device.processes,
                                        .ranks = env->size,
                                        .peers = ibv->limits.peers,

@@ -62,6 +62,7 @@ static aq_firehose_limits_t limits_of(const aq_ibv_keys_setup_t *setup)
         .regions = aq_firehose_regions(setup->device_regions, setup->processes),
         .peers = setup->peers,
         .segment_pinned = setup->mode == AQ_SEGMENT_FAST,
+        .buffer_bytes = setup->buffer_bytes,
     };
     return limits;
 }

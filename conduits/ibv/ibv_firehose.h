@@ -33,6 +33,7 @@ typedef struct aq_ibv_keys_setup {
     aq_segment_mode_t mode;
     aq_ibv_memory_t *memory;
     uint32_t device_regions; // max_mr of the device
+    uint64_t buffer_bytes;   // of the bounce buffers
     uint32_t processes;      // of the job on this host, this one included
     uint32_t ranks;          // of the job
     uint32_t peers;          // ranks that are reached through the device

@@ -9,8 +9,7 @@ enum {
     APART_NS = 10000,
     LARGE_BOUNCES = 16,
     LONGEST_BOUNCE = 1 << 20,
-    MOST_GRANTS = 1024,   // buffers for requests, whatever the number of peers
-    DEFAULT_DEPTH = 4096, // outstanding operations, whatever the number of peers
+    MOST_GRANTS = 1024, // buffers for requests, whatever the number of peers
     POSTED_AHEAD = 16,
     MOST_UNSIGNALED = 7,
     MOST_UNSIGNALED_TOTAL = 1024,
@@ -46,8 +45,7 @@ static void find_depths(aq_ibv_limits_t *limits, uint64_t peers, const struct ib
     limits->depth_each = aq_min((unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_NETWORKDEPTH_PP)),
                                 (unsigned)can->max_qp_wr);
     uint64_t most = aq_min(limits->depth_each * peers, (unsigned)can->max_cqe);
-    limits->depth_total =
-        aq_min(setting_or(IBV_SET_NETWORKDEPTH_TOTAL, aq_min(most, DEFAULT_DEPTH)), most);
+    limits->depth_total = aq_min(setting_or(IBV_SET_NETWORKDEPTH_TOTAL, most), most);
     // A Long takes two entries at once.
     limits->depth_each = limits->depth_each < 2 ? 2 : limits->depth_each;
     limits->depth_total = limits->depth_total < 2 ? 2 : limits->depth_total;
@@ -118,6 +116,7 @@ static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port
     limits->bounce_bytes = aq_min(bounce, LONGEST_BOUNCE) & ~(size_t)4095;
     if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
         limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
+    limits->put_waits_from = bounce + 1;
     limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
 }
 
@@ -154,6 +153,12 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
     limits->spares = SPARES;
     limits->queue_entries = (unsigned)can->max_cqe;
     limits->queue_arrivals = most_arrivals(can);
+}
+
+uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits)
+{
+    return (uint64_t)limits->bounces * AQ_IBV_BUFFER_BYTES +
+           (uint64_t)limits->large_bounces * limits->bounce_bytes;
 }
 
 // GASNET_NETWORKDEPTH_TOTAL and GASNET_AM_CREDITS_TOTAL lower what a window has, too.

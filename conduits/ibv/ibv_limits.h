@@ -29,10 +29,11 @@ typedef struct aq_ibv_limits {
     unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
     unsigned spares;       // receive buffers that handlers may hold, and those posted ahead
     unsigned bounces, large_bounces;
-    unsigned inline_bytes;                  // the most that travels inside a work request
-    size_t packed_long;                     // the longest Long whose payload travels in its message
-    size_t bounce_bytes;                    // size of a large bounce buffer
-    size_t operation_bytes;                 // the longest put or get of the device
+    unsigned inline_bytes;  // the most that travels inside a work request
+    size_t packed_long;     // the longest Long whose payload travels in its message
+    size_t bounce_bytes;    // size of a large bounce buffer
+    size_t put_waits_from;  // the shortest put without AQ_RMA_STABLE that is not copied
+    size_t operation_bytes; // the longest put or get of the device
     unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
     size_t ring_bytes;                      // the longest message that goes into a ring
     uint64_t apart_ns;                      // operations further apart are not one burst
@@ -47,6 +48,9 @@ typedef struct aq_ibv_limits {
 // client may have several.
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
                         const struct ibv_device_attr *can, const struct ibv_port_attr *port);
+
+// Bytes of all bounce buffers.
+uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits);
 
 // The limits of a window, from those of endpoint 0: fewer of everything. A window does not know how
 // many peers it will have, so it keeps grants back for later ones.

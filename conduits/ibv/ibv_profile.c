@@ -90,16 +90,16 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_NONBULKPUT_BOUNCE_LIMIT] =
         {"GASNET_NONBULKPUT_BOUNCE_LIMIT", AQ_TYPE_BYTES, "64KB", 0, 1 << 30, NULL,
          "Conduit ibv: longest put that is copied into a buffer so that its source may be reused "
-         "at once; a longer one is written from its source, and the call waits. 0: no put is "
-         "copied."},
+         "at once. The call of a longer put that has to leave its source free returns when the put "
+         "is complete. 0: only puts that travel inline (GASNET_INLINESEND_LIMIT) are copied."},
     [IBV_SET_NETWORKDEPTH_PP] =
         {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
          "Conduit ibv: device operations (RDMA and messages) that a process "
          "may have outstanding to one peer: the depth of a send queue."},
     [IBV_SET_NETWORKDEPTH_TOTAL] =
-        {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "0", 0, 1e7, NULL,
+        {"GASNET_NETWORKDEPTH_TOTAL", AQ_TYPE_INT, "4096", 0, 1e7, NULL,
          "Conduit ibv: as GASNET_NETWORKDEPTH_PP, for all peers together. 0: as many as "
-         "GASNET_NETWORKDEPTH_PP and the device allow, at most 4096."},
+         "GASNET_NETWORKDEPTH_PP and the device allow."},
     [IBV_SET_AM_CREDITS_PP] = {"GASNET_AM_CREDITS_PP", AQ_TYPE_INT, "32", 1, 32768, NULL,
                                "Conduit ibv: unanswered requests that a process may have "
                                "outstanding to one peer, at most GASNET_NETWORKDEPTH_PP."},

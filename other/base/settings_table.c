@@ -152,7 +152,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for its peers (main pool). 0: what the "
          "process may pin less GASNET_FIREHOSE_MAXVICTIM_M; if that is not set either, 75% of it, "
-         "or nothing if the segment is pinned as a whole."},
+         "or as much as the bounce buffers if the segment is pinned as a whole."},
     [AQ_SET_FIREHOSE_R] =
         {"GASNET_FIREHOSE_R", AQ_TYPE_INT, "0", 0, 1e9, NULL,
          "Conduit ibv: largest number of regions in the main pool, shared evenly among the other "

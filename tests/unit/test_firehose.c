@@ -769,6 +769,14 @@ static void test_params(void **state)
     assert_int_equal(params.main.bytes, 0);
     assert_int_equal(params.main.regions, 0);
     assert_int_equal(params.victim.bytes, 1024 * MB);
+    limits.buffer_bytes = 5 * MB; // with FAST the main pool is as large as the conduit's buffers
+    read_params(&limits, &params);
+    assert_int_equal(params.main.bytes, 5 * MB);
+    assert_int_equal(params.victim.bytes, 1019 * MB);
+    limits.bytes = 4 * MB; // and leaves something for the victim pool
+    read_params(&limits, &params);
+    assert_int_equal(params.main.bytes, 3 * MB);
+    assert_int_equal(params.victim.bytes, MB);
 }
 
 static void test_params_given(void **state)
@@ -792,9 +800,13 @@ static void test_params_given(void **state)
     assert_int_equal(params.region_bytes, 2 * MB);
     unsetenv("GASNET_FIREHOSE_M");
     setenv("GASNET_FIREHOSE_MAXVICTIM_M", "24M", 1);
-    read_params(&limits, &params);
-    assert_int_equal(params.main.bytes, 1000 * MB);
-    assert_int_equal(params.victim.bytes, 24 * MB);
+    for (limits.segment_pinned = false;; limits.segment_pinned = true) {
+        read_params(&limits, &params);
+        assert_int_equal(params.main.bytes, 1000 * MB);
+        assert_int_equal(params.victim.bytes, 24 * MB);
+        if (limits.segment_pinned)
+            break;
+    }
 }
 
 // With 64 KiB of locked memory, regions are so short that several fit.

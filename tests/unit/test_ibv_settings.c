@@ -140,7 +140,7 @@ static void test_defaults(void **state)
         {IBV_SET_QP_RD_ATOM, 0},
         {IBV_SET_INLINESEND_LIMIT, -1},
         {IBV_SET_NETWORKDEPTH_PP, 64},
-        {IBV_SET_NETWORKDEPTH_TOTAL, 0},
+        {IBV_SET_NETWORKDEPTH_TOTAL, 4096},
         {IBV_SET_AM_CREDITS_PP, 32},
         {IBV_SET_AM_CREDITS_TOTAL, 1024},
         {IBV_SET_AM_CREDITS_SLACK, 1},
