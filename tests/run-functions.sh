@@ -398,6 +398,27 @@ ibv_atomics()
         counters_say 2 ' 0 atomics by the device' -n 2 conform-seq atomic-away
 }
 
+# Connect files: only the connections of the file are made at the start. A run writes those that it
+# has used, in one file or one for each rank, and the next run makes the same ones.
+ibv_connect_files()
+{
+    printf 'size: 4\n0: 1-2\n' >few &&
+        GASNET_CONNECT_STATIC=1 GASNET_CONNECTFILE_IN=$PWD/few \
+            counters_say 1 ' to 2 peers by 2 queue pairs' -n 4 conform_exit code 0 &&
+        grep -c ' to 1 peers by 1 queue pairs' messages | grep -x 2 &&
+        grep -c ' to 0 peers by 0 queue pairs' messages | grep -x 1 &&
+        GASNET_CONNECT_STATIC=1 GASNET_CONNECTFILE_IN=$PWD/few GASNET_CONNECTFILE_OUT=$PWD/used \
+            GASNET_CONNECTFILE_BASE=10 gasnetrun_ibv -n 4 conform-seq rma_values &&
+        GASNET_CONNECTFILE_OUT=$PWD/used.% gasnetrun_ibv -n 4 conform-seq rma_values &&
+        grep -h . used.[0-3] | awk '!/size|base/ || !seen[$1]++' >together &&
+        diff <(sed 's/^base: .*/base: 36/' used | sort) <(sort together) &&
+        [ "$(grep -c : used)" = 6 ] &&
+        GASNET_CONNECT_STATIC=1 GASNET_CONNECTFILE_IN=$PWD/together \
+            counters_say 4 ' to [1-3] peers by [1-3] queue pairs' -n 4 conform_exit code 0 &&
+        { GASNET_CONNECT_STATIC=1 GASNET_CONNECTFILE_IN=$PWD/few gasnetrun_ibv -n 3 conform-seq am_args 2>&1 || true; } |
+            grep "rank 0 of 3 .*: line 1 of the connect file .*/few (GASNET_CONNECTFILE_IN) is not"
+}
+
 # The queue pairs have the attributes that the user chose, as the device reports them; a software
 # device has no service levels. Without a choice librdmacm decides.
 ibv_paths()

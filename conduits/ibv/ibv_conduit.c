@@ -1,5 +1,6 @@
 #include "ibv_conduit.h"
 #include "ibv_connect_cm.h"
+#include "ibv_connect_file.h"
 #include "ibv_connect_ud.h"
 #include "ibv_profile.h"
 
@@ -190,6 +191,53 @@ static aq_status_t connector_choose(aq_ibv_conduit_t *ibv)
     return addresses_exchange(ibv);
 }
 
+// Empties the file of GASNET_CONNECTFILE_OUT before any rank can get to its end.
+static void connect_file_begin(const aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    const char *name = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECTFILE_OUT));
+    const unsigned base = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_CONNECTFILE_BASE));
+    if (*name)
+        ibv->shared->connect_file = aq_ibv_connect_file_begin(name, env->rank, env->size, base);
+}
+
+static void connect_file_end(const aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    const char *name = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECTFILE_OUT));
+    const unsigned base = (unsigned)aq_setting_int(aq_ibv_setting(IBV_SET_CONNECTFILE_BASE));
+    bool *peers = ibv->shared->connect_file ? calloc(env->size, sizeof *peers) : NULL;
+    if (!peers)
+        return;
+    for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
+        peers[link->rank] = link->conn.used;
+    (void)aq_ibv_connect_file_add(name, env->rank, env->size, base, peers);
+    free(peers);
+}
+
+// GASNET_CONNECT_STATIC: makes all connections, or those of GASNET_CONNECTFILE_IN.
+static aq_status_t connections_make(aq_ibv_conduit_t *ibv)
+{
+    const aq_conduit_env_t *env = ibv->base.env;
+    const char *name = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECTFILE_IN));
+    char why[512] = "";
+    if (!aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC)))
+        return AQ_OK;
+    if (!*name)
+        return aq_ibv_connect_all(&ibv->shared->connector, NULL);
+    bool *peers = calloc(env->size, sizeof *peers);
+    aq_status_t status = AQ_ERR_RESOURCE;
+    if (peers)
+        status = aq_ibv_connect_file_read(name, env->rank, env->size, peers, why, sizeof why);
+    else
+        snprintf(why, sizeof why, "out of memory for the peers of %u ranks", env->size);
+    status = aq_boot_agree(env->boot, status, why);
+    if (status == AQ_OK)
+        status = aq_ibv_connect_all(&ibv->shared->connector, peers);
+    free(peers);
+    return status;
+}
+
 static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_shared_t *shared = ibv->shared;
@@ -204,9 +252,9 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
         status = aq_ibv_connector_start(connector);
     if (status == AQ_OK)
         status = aq_ibv_sleeper_open(&ibv->sleeper);
-    return status == AQ_OK && aq_setting_bool(aq_ibv_setting(IBV_SET_CONNECT_STATIC))
-               ? aq_ibv_connect_all(connector)
-               : status;
+    if (status == AQ_OK)
+        connect_file_begin(ibv);
+    return status == AQ_OK ? connections_make(ibv) : status;
 }
 
 static aq_status_t device_open(aq_ibv_conduit_t *ibv)
@@ -442,6 +490,7 @@ static void print_all_counters(const aq_ibv_conduit_t *ibv)
 void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_shared_t *shared = ibv->shared;
+    connect_file_end(ibv);
     if (aq_settings_bool(AQ_SET_STATS))
         print_all_counters(ibv);
     if (ibv->base.env->boot->exit_stays_here)

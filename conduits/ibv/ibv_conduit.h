@@ -51,6 +51,7 @@ typedef struct aq_ibv_shared {
     aq_ibv_losses_t losses;
     aq_ibv_addresses_t addresses;
     aq_ibv_connector_t connector;
+    bool connect_file; // GASNET_CONNECTFILE_OUT is to be written at the end
     // The windows, the newest first; changed by open_window only.
     _Atomic(struct aq_ibv_conduit *) windows;
 } aq_ibv_shared_t;

@@ -106,6 +106,8 @@ aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint16_t endpoint, con
         if (link->conn.state != AQ_IBV_IDLE || connector->ops->call(connector, link) == AQ_OK)
             pthread_cond_wait(&connector->connected, &connector->lock);
     bool ready = link && link->conn.state == AQ_IBV_READY;
+    if (ready)
+        link->conn.used = true;
     pthread_mutex_unlock(&connector->lock);
     if (!ready)
         aq_ibv_losses_await_end(connector->losses);
@@ -114,8 +116,8 @@ aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint16_t endpoint, con
 }
 
 // With the lock held: calls ranks that were not called yet, as many at a time as are allowed.
-// Returns true when all have answered and no failed call is left to be cleaned up, or when one rank
-// cannot be reached.
+// Returns true when all have answered and (unless others may call, too) no failed call is left to
+// be cleaned up, or when one rank cannot be reached.
 static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint32_t count,
                       aq_status_t *status)
 {
@@ -132,7 +134,8 @@ static bool call_more(aq_ibv_connector_t *connector, const uint32_t *ranks, uint
         }
         ready += link->conn.state == AQ_IBV_READY;
     }
-    return ready == count && atomic_load(&first->queue_pairs) == count;
+    const bool all = count == connector->env->size - connector->env->nbrhd_size;
+    return ready == count && (!all || atomic_load(&first->queue_pairs) == count);
 }
 
 static aq_status_t ranks_connect(aq_ibv_connector_t *connector, const uint32_t *ranks,
@@ -150,7 +153,7 @@ static aq_status_t ranks_connect(aq_ibv_connector_t *connector, const uint32_t *
 
 // All ranks answer, since their connectors run before any of them gets here. Each rank begins with
 // the one behind itself, so that they do not all call the same one.
-aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector)
+aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector, const bool *peers)
 {
     const aq_conduit_env_t *env = connector->env;
     uint32_t count = 0;
@@ -159,9 +162,11 @@ aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector)
         aq_log_error("out of memory for the numbers of %u ranks", env->size);
         return AQ_ERR_RESOURCE;
     }
-    for (uint32_t i = 1; i < env->size; i++)
-        if (aq_index_in_nbrhd(env, (env->rank + i) % env->size) == UINT32_MAX)
-            ranks[count++] = (env->rank + i) % env->size;
+    for (uint32_t i = 1; i < env->size; i++) {
+        const uint32_t rank = (env->rank + i) % env->size;
+        if (aq_index_in_nbrhd(env, rank) == UINT32_MAX && (!peers || peers[rank]))
+            ranks[count++] = rank;
+    }
     aq_status_t status = ranks_connect(connector, ranks, count);
     free(ranks);
     return status;

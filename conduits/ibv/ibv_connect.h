@@ -79,10 +79,10 @@ void aq_ibv_connector_add(aq_ibv_connector_t *connector, uint16_t endpoint, aq_i
 aq_status_t aq_ibv_connect(aq_ibv_connector_t *connector, uint16_t endpoint, const aq_peer_t *peer,
                            void **link);
 
-// GASNET_CONNECT_STATIC: connects endpoint 0 to that of all ranks outside of the neighbourhood, a
-// few at a time, and waits for all. AQ_ERR_PEER: one cannot be reached. AQ_ERR_RESOURCE: no memory.
-// Both are logged.
-aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector);
+// GASNET_CONNECT_STATIC: connects endpoint 0 to that of all ranks outside of the neighbourhood, or
+// of those ranks r of which peers[r] is set, a few at a time, and waits for all. AQ_ERR_PEER: one
+// cannot be reached. AQ_ERR_RESOURCE: no memory. Both are logged.
+aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector, const bool *peers);
 
 // ---- for the ways of making connections; under the lock ----
 

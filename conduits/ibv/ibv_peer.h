@@ -34,6 +34,7 @@ struct aq_ibv_peer;
 // How a connection comes about. Under the connector's lock.
 typedef struct aq_ibv_connection {
     aq_ibv_state_t state;
+    bool used; // this process has asked for the link; see GASNET_CONNECTFILE_OUT
     // By datagrams.
     aq_ibv_handshake_t handshake;
     uint32_t psn; // of the first packet that this process sends

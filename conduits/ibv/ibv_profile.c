@@ -75,6 +75,20 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
         {"GASNET_CONNECT_CALLS", AQ_TYPE_INT, "16", 1, 65535, NULL,
          "Conduit ibv: largest number of connections that a process requests at the same time when "
          "GASNET_CONNECT_STATIC=1 makes it connect to all peers."},
+    [IBV_SET_CONNECTFILE_IN] =
+        {"GASNET_CONNECTFILE_IN", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Conduit ibv: file with the connections that GASNET_CONNECT_STATIC=1 makes at the start; "
+         "other ones are made at first use. Lines: 'rank: peer peer-peer ...'; optional: 'size: "
+         "N', the number of ranks; 'base: N', of the numbers that follow, 10 unless given. A % in "
+         "the name stands for the rank. Not set: all connections."},
+    [IBV_SET_CONNECTFILE_OUT] =
+        {"GASNET_CONNECTFILE_OUT", AQ_TYPE_TEXT, "", 0, 0, NULL,
+         "Conduit ibv: file in which each rank lists at the end the peers that it has called upon, "
+         "for GASNET_CONNECTFILE_IN of later runs. A % in the name stands for the rank: one file "
+         "for each, which file systems of several hosts need. Not set: none is written."},
+    [IBV_SET_CONNECTFILE_BASE] =
+        {"GASNET_CONNECTFILE_BASE", AQ_TYPE_INT, "36", 2, 36, NULL,
+         "Conduit ibv: base of the numbers in the file of GASNET_CONNECTFILE_OUT."},
     [IBV_SET_RCV_THREAD_RATE] = {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
                                  "Conduit ibv: largest number of times per second that the thread "
                                  "of GASNET_RCV_THREAD wakes up. 0: no limit."},

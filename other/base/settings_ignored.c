@@ -76,8 +76,6 @@ static const aq_setting_ignored_t ignored[] = {
      "GASNET_AM_CREDITS_TOTAL",
      false},
     {"GASNET_RATOMICBUF_COUNT", "atomics use the buffers of GASNET_BBUF_COUNT", false},
-    {"GASNET_CONNECTFILE_IN GASNET_CONNECTFILE_OUT GASNET_CONNECTFILE_BASE",
-     "connections are made at first use, or all of them by GASNET_CONNECT_STATIC=1", false},
     {"GASNET_CONNECT_SNDS GASNET_CONNECT_RCVS GASNET_CONNECT_RETRANS_MIN "
      "GASNET_CONNECT_RETRANS_MAX",
      "librdmacm makes connections, and has its own buffers and time-outs", false},
