@@ -467,7 +467,7 @@ ibv_connect_ud()
 # then one rank names the port.
 ibv_connect_no_address()
 {
-    local wanted='port 1 of verbs device rxe0 has no network interface .* IP address, .*GASNET_IBV_CONNECT=ud'
+    local wanted='port 1 of verbs device rxe0 has no network interface .* IP address, .*, or unset GASNET_IBV_CONNECT'
     ip address del 10.84.0.1/24 dev veth0 &&
         counters_say 3 ' by datagrams: [1-9]' -n 3 conform-seq am_args endpoint_am rma_nbi coll_same &&
         GASNET_CONNECT_STATIC=1 counters_say 4 ' to 3 peers by 3 queue pairs, ' -n 4 conform-par --threads 2 am_long &&

@@ -409,14 +409,19 @@ static void print_counters(const aq_ibv_conduit_t *ibv)
             atomic_load(&ibv->atomic.begun));
 }
 
-static void print_datagrams(const aq_ibv_conduit_t *ibv)
+static void print_connecting(const aq_ibv_conduit_t *ibv)
 {
-    const aq_ibv_ud_counts_t counts = aq_ibv_ud_counts(&ibv->shared->connector);
-    if (ibv->shared->connector.ops == &aq_ibv_connect_ud)
+    const uint32_t rank = ibv->base.env->rank;
+    aq_ibv_connector_t *connector = &ibv->shared->connector;
+    const aq_ibv_ud_counts_t counts = aq_ibv_ud_counts(connector);
+    if (connector->all_ns)
+        fprintf(stderr, "ibv: rank %u connected to all peers at the start by %s in %.1f ms\n", rank,
+                connector->ops->name, (double)connector->all_ns / 1e6);
+    if (connector->ops == &aq_ibv_connect_ud)
         fprintf(stderr,
                 "ibv: rank %u by datagrams: %lu sent (%lu of them again), %lu dropped here, %lu "
                 "received (%lu of them ignored)\n",
-                ibv->base.env->rank, counts.sent, counts.repeated, counts.dropped, counts.received,
+                rank, counts.sent, counts.repeated, counts.dropped, counts.received,
                 counts.ignored);
 }
 
@@ -478,7 +483,7 @@ static void check_memory(const aq_ibv_conduit_t *ibv)
 static void print_all_counters(const aq_ibv_conduit_t *ibv)
 {
     print_counters(ibv);
-    print_datagrams(ibv);
+    print_connecting(ibv);
     print_path(ibv);
     for (aq_ibv_conduit_t *window = ibv->shared->windows; window; window = window->next)
         if (atomic_load(&window->peers.count))

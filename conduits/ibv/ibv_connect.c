@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../other/base/clock.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
 #include "../../other/base/quiet_thread.h"
@@ -167,7 +168,9 @@ aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector, const bool *peers)
         if (aq_index_in_nbrhd(env, rank) == UINT32_MAX && (!peers || peers[rank]))
             ranks[count++] = rank;
     }
+    const uint64_t began = aq_clock_ns();
     aq_status_t status = ranks_connect(connector, ranks, count);
+    connector->all_ns = aq_clock_ns() - began;
     free(ranks);
     return status;
 }

@@ -65,6 +65,7 @@ typedef struct aq_ibv_connector {
     aq_ibv_end_t *ends[AQ_IBV_ENDPOINTS]; // by endpoint; NULL: not open. Under the lock
     pthread_cond_t connected;             // the state of a link has changed
     unsigned calling, most_calling;       // calls under way, and the most at a time; under the lock
+    uint64_t all_ns;                      // how long aq_ibv_connect_all took
 } aq_ibv_connector_t;
 
 // Starts the thread; ops, env, device, addresses and losses are set. Logs faults.

@@ -509,9 +509,14 @@ aq_ibv_listens_t aq_ibv_ud_listens(const aq_ibv_connector_t *connector)
     return aq_ibv_listens_on(&connector->device->address, connector->ud->qp->qp_num);
 }
 
-aq_ibv_ud_counts_t aq_ibv_ud_counts(const aq_ibv_connector_t *connector)
+aq_ibv_ud_counts_t aq_ibv_ud_counts(aq_ibv_connector_t *connector)
 {
-    return connector->ud ? connector->ud->counts : (aq_ibv_ud_counts_t){0};
+    aq_ibv_ud_counts_t counts = {0};
+    pthread_mutex_lock(&connector->lock);
+    if (connector->ud)
+        counts = connector->ud->counts;
+    pthread_mutex_unlock(&connector->lock);
+    return counts;
 }
 
 // ---- the table ----

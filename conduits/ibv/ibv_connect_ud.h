@@ -32,7 +32,7 @@ typedef struct aq_ibv_ud_counts {
     unsigned long received, ignored;       // ignored: of the received ones, not from the job
 } aq_ibv_ud_counts_t;
 
-// What happened so far; all 0 if connections are not made by datagrams.
-aq_ibv_ud_counts_t aq_ibv_ud_counts(const aq_ibv_connector_t *connector);
+// What happened so far; all 0 if connections are not made by datagrams. Takes the connector's lock.
+aq_ibv_ud_counts_t aq_ibv_ud_counts(aq_ibv_connector_t *connector);
 
 #endif

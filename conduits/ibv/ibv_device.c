@@ -29,6 +29,7 @@ typedef struct chosen {
     aq_ibv_link_t link;
     aq_ibv_port_address_t address;
     uint32_t gid_index;
+    bool is_ip; // packets with that GID are IP packets (RoCE v2)
 } chosen_t;
 
 // The GID of GASNET_IBV_GID_INDEX, which aq_ibv_path_find checks, or the best one.
@@ -48,6 +49,7 @@ static chosen_t chosen_of(const aq_ibv_port_t *port)
     memcpy(chosen.device, port->device, sizeof chosen.device);
     memcpy(chosen.address.gid, gid->address, sizeof chosen.address.gid);
     chosen.gid_index = gid->index;
+    chosen.is_ip = gid->type == AQ_IBV_GID_ROCE_V2;
     return chosen;
 }
 
@@ -113,6 +115,25 @@ static struct rdma_cm_id *find_listener(struct rdma_event_channel *channel, cons
     return found;
 }
 
+aq_ibv_connect_choice_t aq_ibv_connect_choice(void)
+{
+    const char *text = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECT));
+    return strcmp(text, "ud") == 0       ? AQ_IBV_CONNECT_UD
+           : strcmp(text, "rdmacm") == 0 ? AQ_IBV_CONNECT_RDMACM
+                                         : AQ_IBV_CONNECT_AUTO;
+}
+
+static void explain_no_address(const chosen_t *chosen, char *why, size_t why_size)
+{
+    const bool wants_rdmacm = aq_ibv_connect_choice() == AQ_IBV_CONNECT_RDMACM;
+    snprintf(
+        why, why_size,
+        "port %u of verbs device %s has no network interface that is up with an IP address, by "
+        "which its peers could call it: give it one, or choose another port with "
+        "GASNET_IBV_PORTS%s",
+        chosen->port, chosen->device, wants_rdmacm ? ", or unset GASNET_IBV_CONNECT" : "");
+}
+
 // Listens with librdmacm. AQ_ERR_ABSENT: that is not possible on this port.
 static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
                                  size_t why_size)
@@ -127,11 +148,7 @@ static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen
     }
     device->listener = find_listener(device->channel, chosen);
     if (!device->listener) {
-        snprintf(why, why_size,
-                 "port %u of verbs device %s has no network interface that is up with an IP "
-                 "address, by which its peers could call it: give it one, choose another port "
-                 "with GASNET_IBV_PORTS, or, unless it is iWARP, set GASNET_IBV_CONNECT=ud",
-                 chosen->port, chosen->device);
+        explain_no_address(chosen, why, why_size);
         return AQ_ERR_ABSENT;
     }
     device->verbs = device->listener->verbs;
@@ -144,10 +161,44 @@ static aq_status_t device_listen(aq_ibv_device_t *device, const chosen_t *chosen
     return AQ_ERR_RESOURCE;
 }
 
-// Opens the device without librdmacm.
+// Whether an address of an interface is that of a GID.
+static bool address_is_gid(const struct sockaddr *address, const uint8_t gid[16])
+{
+    if (!address || (address->sa_family != AF_INET && address->sa_family != AF_INET6))
+        return false;
+    if (address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+        return memcmp(&six->sin6_addr, gid, sizeof six->sin6_addr) == 0;
+    }
+    enum { MAPPED = 12 };
+    static const uint8_t prefix[MAPPED] = {[10] = 0xff, [11] = 0xff};
+    const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+    return memcmp(gid, prefix, sizeof prefix) == 0 &&
+           memcmp(gid + MAPPED, &four->sin_addr, sizeof four->sin_addr) == 0;
+}
+
+// Whether packets with the GID find their way: those of RoCE v2 need the address on an interface,
+// for which a link-local one is enough.
+static bool gid_works(const chosen_t *chosen)
+{
+    struct ifaddrs *all;
+    bool found = !chosen->is_ip;
+    if (found || getifaddrs(&all) != 0)
+        return found;
+    for (const struct ifaddrs *each = all; each && !found; each = each->ifa_next)
+        found = address_is_gid(each->ifa_addr, chosen->address.gid);
+    freeifaddrs(all);
+    return found;
+}
+
+// Opens the device without librdmacm. AQ_ERR_ABSENT: its port cannot carry datagrams.
 static aq_status_t device_open_itself(aq_ibv_device_t *device, const chosen_t *chosen, char *why,
                                       size_t why_size)
 {
+    if (!gid_works(chosen)) {
+        explain_no_address(chosen, why, why_size);
+        return AQ_ERR_ABSENT;
+    }
     struct ibv_device **all = ibv_get_device_list(NULL);
     for (struct ibv_device **each = all; each && *each && !device->verbs; each++)
         if (strcmp(ibv_get_device_name(*each), chosen->device) == 0)
@@ -160,14 +211,6 @@ static aq_status_t device_open_itself(aq_ibv_device_t *device, const chosen_t *c
     snprintf(why, why_size, "verbs device %s cannot be opened: %s", chosen->device,
              strerror(errno));
     return AQ_ERR_RESOURCE;
-}
-
-aq_ibv_connect_choice_t aq_ibv_connect_choice(void)
-{
-    const char *text = aq_setting_text(aq_ibv_setting(IBV_SET_CONNECT));
-    return strcmp(text, "ud") == 0       ? AQ_IBV_CONNECT_UD
-           : strcmp(text, "rdmacm") == 0 ? AQ_IBV_CONNECT_RDMACM
-                                         : AQ_IBV_CONNECT_AUTO;
 }
 
 // Opens the device as GASNET_IBV_CONNECT says. iWARP has no datagrams.

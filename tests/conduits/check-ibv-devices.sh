@@ -142,7 +142,9 @@ guest()
     ip link set veth0 up
     ip address flush dev veth0
     pattern='port 1 of verbs device rxe0 has no network interface .* with an IP address, '
-    refuses 1 "$pattern.*: give it one, or " env
+    refuses 1 "$pattern.*: give it one, or choose another port with GASNET_IBV_PORTS$" env
+    refuses 1 "$pattern.*: give it one, or choose another port with GASNET_IBV_PORTS$" env GASNET_IBV_CONNECT=ud
+    refuses 1 "$pattern.*, or unset GASNET_IBV_CONNECT$" env GASNET_IBV_CONNECT=rdmacm
     rdma link delete rxe0
     sees 1 '^ports +there is no verbs device$' '^not usable: no verbs device was found'
     pattern='no verbs device was found, and one with an active port is needed; load the driver '
