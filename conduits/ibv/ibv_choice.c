@@ -1,10 +1,13 @@
 // Chooses the ports to use from a list, and explains why the others are not used.
 #include "ibv_ports.h"
 #include "ibv_filter.h"
+#include "ibv_profile.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../other/base/settings.h"
 
 // ---- addresses ----
 
@@ -40,6 +43,15 @@ const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port)
         if (rank_of(&port->gids[i]) > rank_of(best))
             best = &port->gids[i];
     return best;
+}
+
+const aq_ibv_gid_t *aq_ibv_chosen_gid(const aq_ibv_port_t *port)
+{
+    const int64_t index = aq_setting_int(aq_ibv_setting(IBV_SET_GID_INDEX));
+    for (size_t i = 0; i < port->gid_count; i++)
+        if (port->gids[i].index == index)
+            return &port->gids[i];
+    return aq_ibv_best_gid(port);
 }
 
 // ---- the choice ----
@@ -79,12 +91,20 @@ static aq_ibv_use_t use_of(const aq_ibv_ports_t *ports, size_t i, const char *fi
     return use;
 }
 
+// Nothing says that such a port is in the same network as the ports of other hosts.
+static bool is_near_only(const aq_ibv_port_t *port)
+{
+    return port->link == AQ_IBV_LINK_ROCE && is_near(aq_ibv_best_gid(port)->address);
+}
+
 size_t aq_ibv_choose(const aq_ibv_ports_t *ports, const char *filter, size_t rails,
                      aq_ibv_use_t *uses)
 {
     size_t used = 0;
     for (size_t i = 0; i < ports->count; i++) {
         uses[i] = use_of(ports, i, filter);
+        if (uses[i] == AQ_IBV_USED && used && !*filter && is_near_only(&ports->list[i]))
+            uses[i] = AQ_IBV_NEAR_ONLY;
         if (uses[i] == AQ_IBV_USED && used == rails)
             uses[i] = AQ_IBV_SPARE;
         used += uses[i] == AQ_IBV_USED;
@@ -149,8 +169,11 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
     case AQ_IBV_NOT_FIRST:
         return "is not the first active one of its device; name it in GASNET_IBV_PORTS to have it";
     case AQ_IBV_SPARE:
-        return "is not needed, since this version uses one port; name it alone in GASNET_IBV_PORTS "
-               "to have it";
+        return "is not needed, since enough ports before it are used; name it in GASNET_IBV_PORTS, "
+               "or raise GASNET_NUM_QPS, to have it";
+    case AQ_IBV_NEAR_ONLY:
+        return "has no address that is valid beyond its own network; give its network interface an "
+               "IP address, or name it in GASNET_IBV_PORTS, to have it beside the first";
     case AQ_IBV_USED:
         break;
     }

@@ -31,6 +31,18 @@ static void senders_join(aq_ibv_conduit_t *ibv)
                                     .peers = &ibv->peers};
 }
 
+static void rails_join(aq_ibv_conduit_t *ibv)
+{
+    ibv->rails.env = ibv->base.env;
+    ibv->rails.limits = &ibv->limits;
+    ibv->rails.ports = &ibv->shared->device.rails;
+    ibv->rails.buffers = &ibv->buffers;
+    ibv->rails.keys = &ibv->shared->keys;
+    ibv->rails.queue = &ibv->send_queue;
+    ibv->rails.say = aq_ibv_ondemand_say;
+    ibv->rails.context = &ibv->ondemand;
+}
+
 // The parts for put, get and atomics.
 static void paths_join(aq_ibv_conduit_t *ibv)
 {
@@ -45,6 +57,8 @@ static void paths_join(aq_ibv_conduit_t *ibv)
     ibv->ondemand.keys = keys;
     ibv->ondemand.sender = &ibv->sender;
     ibv->ondemand.path = &ibv->rma;
+    ibv->ondemand.begin = aq_ibv_rma_begin;
+    rails_join(ibv);
 }
 
 // The parts for messages in, and for waiting.
@@ -64,6 +78,7 @@ static void receivers_join(aq_ibv_conduit_t *ibv)
     receiver->writer = &ibv->ring_writer;
     receiver->rings = &ibv->rings;
     receiver->ondemand = &ibv->ondemand;
+    receiver->rails = &ibv->rails;
     atomic_init(&receiver->cq, &aq_ibv_empty_cq);
     ibv->sleeper.queues = &ibv->queues;
     ibv->sleeper.receiver = receiver;
@@ -96,6 +111,10 @@ aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
     ibv->send_queue.cq = ibv->queues.send_cq;
     ibv->receiver.srq = ibv->queues.srq;
     ibv->end.own = aq_ibv_own_private_data(ibv);
+    if (aq_ibv_rails_exist(ibv->rails.ports)) {
+        ibv->rma.rails = &ibv->rails;
+        ibv->ondemand.begin = aq_ibv_rma_begin_on_rails;
+    }
     aq_ibv_receiver_open(&ibv->receiver);
     atomic_store_explicit(&ibv->receiver.cq, ibv->queues.receive_cq, memory_order_release);
     return AQ_OK;
@@ -148,6 +167,7 @@ static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
     aq_ibv_shared_t *shared = ibv->shared;
     const aq_ibv_keys_setup_t setup = {.mode = env->segment_mode,
                                        .memory = &shared->memory,
+                                       .rails = &shared->device.rails,
                                        .device_regions = ibv->limits.regions,
                                        .buffer_bytes = aq_ibv_limits_bounce_bytes(&ibv->limits),
                                        .processes = shared->device.processes,
@@ -392,12 +412,24 @@ aq_ibv_conduit_t *aq_ibv_window_open(aq_ibv_conduit_t *main, uint16_t endpoint)
 
 // ---- close ----
 
+static void print_rails(const aq_ibv_conduit_t *ibv, const char *name)
+{
+    const aq_ibv_rails_t *rails = &ibv->rails;
+    fprintf(stderr,
+            "ibv: rank %u%s over rails: %u ports, %u queue pairs a peer; %u of the further ones in "
+            "use; they did %lu pieces of puts and gets, and %lu moved to the first\n",
+            ibv->base.env->rank, name, rails->ports->count, rails->ports->queue_pairs,
+            atomic_load(&rails->up), atomic_load(&rails->pieces), atomic_load(&rails->moved));
+}
+
 static void print_counters(const aq_ibv_conduit_t *ibv)
 {
     const aq_ibv_rings_t *rings = &ibv->rings;
     char name[40] = "";
     if (ibv->base.endpoint)
         snprintf(name, sizeof name, ", endpoint %u", ibv->base.endpoint);
+    if (ibv->rma.rails)
+        print_rails(ibv, name);
     fprintf(stderr,
             "ibv: rank %u%s in all: connected to %u peers by %u queue pairs, %u calls at once; "
             "received %lu messages in buffers (%lu "

@@ -28,6 +28,7 @@
 //      ring         rings that peers write here          ondemand   put and get that have to ask
 //      send         messages out                         rma        put and get with a key
 //      ring_writer  rings of peers                       atomic     remote atomics
+//      rail         further queue pairs of links         rail_ports further ports
 //      send_queue   operations, posts and completions    device     port and shared objects
 //      lost         peers that are lost                  queues     queues of an endpoint
 //      peer         links and credits                    proof      the key of the job
@@ -70,6 +71,7 @@ typedef struct aq_ibv_conduit {
     aq_ibv_sender_t sender;
     aq_ibv_rings_t rings;
     aq_ibv_rma_path_t rma;
+    aq_ibv_rails_t rails;
     aq_ibv_atomic_path_t atomic;
     aq_ibv_ondemand_t ondemand;
     aq_ibv_receiver_t receiver;

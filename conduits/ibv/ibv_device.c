@@ -32,20 +32,10 @@ typedef struct chosen {
     bool is_ip; // packets with that GID are IP packets (RoCE v2)
 } chosen_t;
 
-// The GID of GASNET_IBV_GID_INDEX, which aq_ibv_path_find checks, or the best one.
-static const aq_ibv_gid_t *gid_choose(const aq_ibv_port_t *port)
-{
-    const int64_t index = aq_setting_int(aq_ibv_setting(IBV_SET_GID_INDEX));
-    for (size_t i = 0; i < port->gid_count; i++)
-        if (port->gids[i].index == index)
-            return &port->gids[i];
-    return aq_ibv_best_gid(port);
-}
-
 static chosen_t chosen_of(const aq_ibv_port_t *port)
 {
     chosen_t chosen = {.port = port->number, .link = port->link, .address.lid = port->lid};
-    const aq_ibv_gid_t *gid = gid_choose(port);
+    const aq_ibv_gid_t *gid = aq_ibv_chosen_gid(port);
     memcpy(chosen.device, port->device, sizeof chosen.device);
     memcpy(chosen.address.gid, gid->address, sizeof chosen.address.gid);
     chosen.gid_index = gid->index;
@@ -53,7 +43,21 @@ static chosen_t chosen_of(const aq_ibv_port_t *port)
     return chosen;
 }
 
-static aq_status_t port_choose(chosen_t *chosen)
+static aq_status_t chosen_find(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses,
+                               aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *why,
+                               size_t why_size)
+{
+    const char *filter = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS));
+    for (size_t i = 0; i < ports->count && !chosen->port; i++)
+        if (uses[i] == AQ_IBV_USED)
+            *chosen = chosen_of(&ports->list[i]);
+    return aq_ibv_rail_ports_choose(rails, ports, uses, filter, chosen->device, chosen->port, why,
+                                    why_size);
+}
+
+// Chooses the first port, and those that are used beside it.
+static aq_status_t port_choose(aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *why,
+                               size_t why_size)
 {
     aq_ibv_ports_t ports;
     *chosen = (chosen_t){0};
@@ -61,14 +65,14 @@ static aq_status_t port_choose(chosen_t *chosen)
     if (status != AQ_OK)
         return status;
     aq_ibv_use_t *uses = calloc(ports.count + 1, sizeof *uses);
-    if (uses)
-        aq_ibv_choose(&ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), 1, uses);
-    for (size_t i = 0; uses && i < ports.count; i++)
-        if (uses[i] == AQ_IBV_USED)
-            *chosen = chosen_of(&ports.list[i]);
+    if (uses) {
+        aq_ibv_choose(&ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), aq_ibv_ports_wanted(),
+                      uses);
+        status = chosen_find(&ports, uses, rails, chosen, why, why_size);
+    }
     free(uses);
     aq_ibv_ports_free(&ports);
-    return AQ_OK;
+    return status;
 }
 
 // Whether other hosts can use the address.
@@ -237,7 +241,7 @@ static aq_status_t device_begin(aq_ibv_device_t *device, const chosen_t *chosen,
 static aq_status_t find_port(aq_ibv_device_t *device, char *why, size_t why_size)
 {
     chosen_t chosen;
-    aq_status_t status = port_choose(&chosen);
+    aq_status_t status = port_choose(&device->rails, &chosen, why, why_size);
     if (status == AQ_OK && !chosen.port) {
         (void)aq_ibv_usable(why, why_size);
         status = AQ_ERR_ABSENT;
@@ -318,11 +322,15 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
         return AQ_ERR_RESOURCE;
     }
     *memory = memory_of(device, limits, &can);
+    const aq_ibv_rail_port_t first = {
+        .path = device->path, .verbs = device->verbs, .pd = device->pd, .memory = memory};
+    aq_ibv_rail_ports_open(&device->rails, &first);
     return AQ_OK;
 }
 
 void aq_ibv_device_close(aq_ibv_device_t *device)
 {
+    aq_ibv_rail_ports_close(&device->rails);
     if (device->pd)
         ibv_dealloc_pd(device->pd);
     if (device->listener)

@@ -16,6 +16,7 @@
 #include "ibv_limits.h"
 #include "ibv_memory.h"
 #include "ibv_path.h"
+#include "ibv_rail_ports.h"
 
 typedef struct aq_ibv_device {
     struct rdma_event_channel *channel;
@@ -30,8 +31,9 @@ typedef struct aq_ibv_device {
     bool ethernet;          // RoCE: peers are found by their GIDs, not by their LIDs
     bool datagrams_only;    // there is no listener
     struct ibv_pd *pd;
-    aq_ibv_atomics_t atomics; // on memory here
-    uint32_t processes;       // of the job on this host, this one included
+    aq_ibv_atomics_t atomics;  // on memory here
+    aq_ibv_rail_ports_t rails; // this port and further ones
+    uint32_t processes;        // of the job on this host, this one included
 } aq_ibv_device_t;
 
 // Finds device and port, listens there, fills in memory and the limits of endpoint 0 except

@@ -1,16 +1,20 @@
 #include "ibv_firehose.h"
 
+#include <stdlib.h>
+
 #include "../../other/base/log.h"
 
 // ---- what firehose calls ----
 
-// A key of firehose holds both keys of a region, so that a hit does not touch the region itself.
-static uint64_t join_keys(const struct ibv_mr *region)
+// With one port a key of firehose holds both keys of a region, so that a hit does not touch the
+// region itself. With several it holds the keys for peers at the first two ports, and the handle
+// has the regions of all.
+static uint64_t join_keys(uint32_t high, uint32_t low)
 {
-    return (uint64_t)region->lkey << 32 | region->rkey;
+    return (uint64_t)high << 32 | low;
 }
 
-static uint32_t local_key(const aq_firehose_region_t *region)
+static uint32_t high_key(const aq_firehose_region_t *region)
 {
     return (uint32_t)(region->key.remote >> 32);
 }
@@ -20,16 +24,62 @@ static uint32_t remote_key(const aq_firehose_region_t *region)
     return (uint32_t)region->key.remote;
 }
 
+// A place that is pinned at several ports.
+typedef struct pins {
+    struct ibv_mr *regions[AQ_IBV_RAIL_PORTS_MOST];
+} pins_t;
+
+static unsigned ports_of(const aq_ibv_keys_t *keys)
+{
+    return keys->setup.rails && keys->setup.rails->count > 1 ? keys->setup.rails->count : 1;
+}
+
+static uint32_t local_key(const aq_ibv_keys_t *keys, const aq_firehose_region_t *region)
+{
+    const pins_t *pins = region->key.handle;
+    return ports_of(keys) == 1 ? high_key(region) : pins->regions[0]->lkey;
+}
+
+static void pins_release(const aq_ibv_keys_t *keys, pins_t *pins, unsigned count)
+{
+    while (count-- > 0)
+        aq_ibv_memory_release(keys->setup.rails->list[count].memory, pins->regions[count]);
+    free(pins);
+}
+
+static aq_firehose_pinned_t pins_make(const aq_ibv_keys_t *keys, uintptr_t start, uint64_t bytes,
+                                      aq_ibv_access_t access, aq_firehose_key_t *key)
+{
+    aq_firehose_pinned_t outcome = AQ_FIREHOSE_PINNED;
+    pins_t *pins = calloc(1, sizeof *pins);
+    if (!pins)
+        return AQ_FIREHOSE_CGROUP;
+    for (unsigned i = 0; i < ports_of(keys); i++) {
+        outcome = aq_ibv_memory_try(keys->setup.rails->list[i].memory, (const void *)start, bytes,
+                                    access, &pins->regions[i]);
+        if (outcome != AQ_FIREHOSE_PINNED) {
+            pins_release(keys, pins, i);
+            return outcome;
+        }
+    }
+    *key = (aq_firehose_key_t){.handle = pins,
+                               .remote = join_keys(pins->regions[1]->rkey, pins->regions[0]->rkey)};
+    return outcome;
+}
+
 static aq_firehose_pinned_t keys_pin(void *context, uintptr_t start, uint64_t bytes, bool writable,
                                      aq_firehose_key_t *key)
 {
     const aq_ibv_keys_t *keys = context;
+    const aq_ibv_access_t access = writable ? AQ_IBV_WRITE : AQ_IBV_READ;
     struct ibv_mr *region;
+    if (ports_of(keys) > 1)
+        return pins_make(keys, start, bytes, access, key);
     aq_firehose_pinned_t outcome =
-        aq_ibv_memory_try(keys->setup.memory, (const void *)start, bytes,
-                          writable ? AQ_IBV_WRITE : AQ_IBV_READ, &region);
+        aq_ibv_memory_try(keys->setup.memory, (const void *)start, bytes, access, &region);
     if (outcome == AQ_FIREHOSE_PINNED)
-        *key = (aq_firehose_key_t){.handle = region, .remote = join_keys(region)};
+        *key =
+            (aq_firehose_key_t){.handle = region, .remote = join_keys(region->lkey, region->rkey)};
     return outcome;
 }
 
@@ -38,7 +88,10 @@ static void keys_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_
     const aq_ibv_keys_t *keys = context;
     (void)start;
     (void)bytes;
-    aq_ibv_memory_release(keys->setup.memory, key->handle);
+    if (ports_of(keys) > 1)
+        pins_release(keys, key->handle, ports_of(keys));
+    else
+        aq_ibv_memory_release(keys->setup.memory, key->handle);
 }
 
 static void keys_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
@@ -95,10 +148,17 @@ size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys)
            aq_ibv_segments_table_bytes(&keys->segments, keys->setup.ranks);
 }
 
+static void segments_release(aq_ibv_keys_t *keys)
+{
+    aq_ibv_segment_release(keys->setup.memory, &keys->segment);
+    for (unsigned i = 1; i < ports_of(keys); i++)
+        aq_ibv_segment_release(keys->setup.rails->list[i].memory, &keys->more_segments[i]);
+}
+
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
 {
     aq_firehose_stop(keys->firehose);
-    aq_ibv_segment_release(keys->setup.memory, &keys->segment);
+    segments_release(keys);
     aq_ibv_segments_free(&keys->segments);
 }
 
@@ -108,6 +168,10 @@ bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
         return false;
     for (uint32_t i = 0; i < keys->segment.count; i++)
         aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i]);
+    for (unsigned port = 1; port < ports_of(keys); port++)
+        for (uint32_t i = 0; i < keys->more_segments[port].count; i++)
+            aq_ibv_memory_release(keys->setup.rails->list[port].memory,
+                                  keys->more_segments[port].pieces[i]);
     return true;
 }
 
@@ -123,7 +187,7 @@ static void attach_parts(aq_ibv_keys_t *keys)
 // LARGE. Firehose starts again, with larger tables; nothing has used it before segments existed.
 static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
 {
-    aq_ibv_segment_release(keys->setup.memory, &keys->segment);
+    segments_release(keys);
     aq_firehose_stop(keys->firehose);
     keys->setup.mode = AQ_SEGMENT_LARGE;
     aq_status_t status = start_firehose(keys);
@@ -136,14 +200,36 @@ static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
     return status;
 }
 
+// Registers the segment at the further ports. A port that refuses it carries no puts and gets.
+static void segment_register_more(aq_ibv_keys_t *keys, aq_ibv_cut_t cut)
+{
+    char why[512] = "";
+    for (unsigned i = 1; keys->bytes && i < ports_of(keys); i++)
+        if (aq_ibv_segment_register(keys->setup.rails->list[i].memory, (void *)keys->start,
+                                    keys->bytes, cut, &keys->more_segments[i], why,
+                                    sizeof why) != AQ_OK)
+            aq_log_warn("%s. Puts and gets go without this port", why);
+}
+
+static aq_status_t keys_exchange(aq_ibv_keys_t *keys, aq_boot_t *boot, aq_ibv_cut_t cut,
+                                 uint32_t most_ports)
+{
+    const aq_ibv_keys_setup_t *setup = &keys->setup;
+    segment_register_more(keys, cut);
+    keys->more_segments[0] = keys->segment;
+    return aq_ibv_segments_exchange(boot, keys->more_segments, ports_of(keys), most_ports, cut,
+                                    setup->starts, setup->lengths, &keys->segments);
+}
+
 // FAST: registers the segment, and exchanges keys with all ranks.
 static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
 {
     const aq_ibv_keys_setup_t *setup = &keys->setup;
     char why[512] = "";
     bool first;
+    uint32_t ports = ports_of(keys);
     aq_ibv_cut_t cut = aq_ibv_segment_cut(setup->memory, keys->bytes);
-    aq_status_t status = aq_ibv_segments_agree_on_cut(boot, &cut);
+    aq_status_t status = aq_ibv_segments_agree(boot, &cut, &ports);
     if (status != AQ_OK)
         return status;
     if (keys->bytes > 0)
@@ -154,9 +240,7 @@ static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
         return fall_back(keys, first ? why : "");
     if (status != AQ_OK && first && *why)
         aq_log_error("%s", why);
-    return status == AQ_OK ? aq_ibv_segments_exchange(boot, &keys->segment, cut, setup->starts,
-                                                      setup->lengths, &keys->segments)
-                           : status;
+    return status == AQ_OK ? keys_exchange(keys, boot, cut, ports) : status;
 }
 
 aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segment, size_t bytes)
@@ -202,8 +286,20 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
         return AQ_ERR_ABSENT;
     aq_status_t status = aq_firehose_pin(keys->firehose, memory, bytes, write, &region);
     if (status == AQ_OK)
-        *hold = hold_of(region, address, bytes, local_key(region));
+        *hold = hold_of(region, address, bytes, local_key(keys, region));
     return status == AQ_ERR_RESOURCE ? AQ_ERR_ABSENT : status;
+}
+
+uint32_t aq_ibv_keys_local_at(const aq_ibv_keys_t *keys, unsigned port, const void *memory,
+                              const aq_ibv_hold_t *hold)
+{
+    const pins_t *pins = hold->region ? hold->region->key.handle : NULL;
+    const aq_ibv_segment_t *segment = port ? &keys->more_segments[port] : &keys->segment;
+    if (pins)
+        return port ? pins->regions[port]->lkey : hold->key;
+    return segment->count
+               ? segment->pieces[((uintptr_t)memory - segment->start) >> segment->cut.shift]->lkey
+               : 0;
 }
 
 // ---- memory of peers ----
@@ -264,6 +360,16 @@ aq_ibv_reached_t aq_ibv_keys_remote(aq_ibv_keys_t *keys, uint32_t peer, uintptr_
     default:
         return AQ_IBV_FULL;
     }
+}
+
+uint32_t aq_ibv_keys_remote_at(const aq_ibv_keys_t *keys, unsigned port, uint32_t peer,
+                               uintptr_t address, const aq_ibv_hold_t *hold)
+{
+    if (!port)
+        return hold->key;
+    if (hold->region)
+        return port == 1 ? high_key(hold->region) : 0;
+    return aq_ibv_segments_key_at(&keys->segments, port, peer, address);
 }
 
 bool aq_ibv_keys_legal(const aq_ibv_keys_t *keys, uint32_t peer, uint64_t address, uint64_t bytes)

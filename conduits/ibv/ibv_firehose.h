@@ -12,6 +12,8 @@
 // - A key is valid for the first `bytes` (at least one) of what was asked for, until the hold is
 //   released. The bytes behind them need another key.
 // - Nothing here waits. A caller that needs a firehose that is not there yet is called back.
+// - With several ports (ibv_rail_ports.h) memory is registered at each of them. The keys above are
+//   those of the first port. A firehose tells peers the keys of two ports at most.
 // - All ranks of a job have the same mode. It may change in attach, and never afterwards.
 //
 // Threads: any thread may ask and release at any time. Neither takes a lock when the key is known.
@@ -20,6 +22,7 @@
 
 #include "../../core/conduit.h"
 #include "ibv_memory.h"
+#include "ibv_rail_ports.h"
 #include "ibv_segments.h"
 
 // The right to use memory with a key.
@@ -32,11 +35,12 @@ typedef struct aq_ibv_hold {
 typedef struct aq_ibv_keys_setup {
     aq_segment_mode_t mode;
     aq_ibv_memory_t *memory;
-    uint32_t device_regions; // max_mr of the device
-    uint64_t buffer_bytes;   // of the bounce buffers
-    uint32_t processes;      // of the job on this host, this one included
-    uint32_t ranks;          // of the job
-    uint32_t peers;          // ranks that are reached through the device
+    const aq_ibv_rail_ports_t *rails; // NULL: there is one port only
+    uint32_t device_regions;          // max_mr of the device
+    uint64_t buffer_bytes;            // of the bounce buffers
+    uint32_t processes;               // of the job on this host, this one included
+    uint32_t ranks;                   // of the job
+    uint32_t peers;                   // ranks that are reached through the device
     // Where the segments of all ranks are; see aq_conduit_env_t.
     const uintptr_t *starts, *lengths;
     // Sends a request of firehose to a peer, which calls aq_ibv_keys_serve; see aq_firehose_ops_t.
@@ -53,8 +57,9 @@ typedef struct aq_ibv_keys {
     bool stays;            // memory outside of the segment may stay pinned
     uintptr_t start;       // the segment of this process; bytes 0: none
     size_t bytes;
-    aq_ibv_segment_t segment;   // FAST: its registration
-    aq_ibv_segments_t segments; // FAST, LARGE: of all ranks
+    aq_ibv_segment_t segment;                               // FAST: its registration
+    aq_ibv_segment_t more_segments[AQ_IBV_RAIL_PORTS_MOST]; // the same at further ports, from 1
+    aq_ibv_segments_t segments;                             // FAST, LARGE: of all ranks
 } aq_ibv_keys_t;
 
 // Bytes of the tables of all ranks, spoken to or not.
@@ -83,6 +88,15 @@ aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segme
 // pinned, or a limit refuses it: use a buffer. AQ_ERR_ARG: there is no such memory.
 aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t bytes, bool write,
                               aq_ibv_hold_t *hold);
+
+// The key that the first bytes of memory under a hold of aq_ibv_keys_local have at another port of
+// this process (ibv_rail_ports.h); 0: none.
+uint32_t aq_ibv_keys_local_at(const aq_ibv_keys_t *keys, unsigned port, const void *memory,
+                              const aq_ibv_hold_t *hold);
+
+// The same for memory of a peer under a hold, at another port of the peer.
+uint32_t aq_ibv_keys_remote_at(const aq_ibv_keys_t *keys, unsigned port, uint32_t peer,
+                               uintptr_t address, const aq_ibv_hold_t *hold);
 
 // The device has finished with the memory.
 static inline void aq_ibv_keys_release(const aq_ibv_hold_t *hold)

@@ -136,6 +136,7 @@ void aq_ibv_peers_free(aq_ibv_peers_t *peers)
     aq_ibv_peer_t *next;
     for (aq_ibv_peer_t *link = atomic_load(&peers->first); link; link = next) {
         next = link->next;
+        free(atomic_load_explicit(&link->rails, memory_order_relaxed));
         free(link);
     }
     if (!peers->endpoint)

@@ -88,6 +88,7 @@ typedef struct aq_ibv_peer {
     aq_ibv_ring_out_t out;
     aq_ibv_ring_in_t in;
     aq_ibv_connection_t conn;
+    _Atomic(struct aq_ibv_rail_set *) rails; // further queue pairs; NULL: none yet
 } aq_ibv_peer_t;
 
 // Every message names its sender by the sender's number in the receiver's table. Numbers of

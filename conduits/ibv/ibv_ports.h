@@ -104,10 +104,14 @@ typedef enum aq_ibv_use {
     AQ_IBV_NO_GID,    // RoCE without an address
     AQ_IBV_NOT_FIRST, // another port of the device is used, and the filter does not name this one
     AQ_IBV_SPARE,     // enough ports are used
+    AQ_IBV_NEAR_ONLY, // not the first port, without an address beyond its own network, and not
+                      // named
 } aq_ibv_use_t;
 
 // Decides for each port of the list; uses[i] belongs to list[i]. Uses the first usable ports of the
-// list, at most `rails`. Returns how many are used. aq_ibv_filter_check has accepted the filter.
+// list, at most `rails`. Further RoCE ports than the first need an address that is valid beyond
+// their own network, unless the filter names ports. Returns how many are used. aq_ibv_filter_check
+// has accepted the filter.
 size_t aq_ibv_choose(const aq_ibv_ports_t *ports, const char *filter, size_t rails,
                      aq_ibv_use_t *uses);
 
@@ -115,6 +119,9 @@ size_t aq_ibv_choose(const aq_ibv_ports_t *ports, const char *filter, size_t rai
 // host and its own network before one that is not, then version 2 before 1, then IPv4 before IPv6.
 // InfiniBand and iWARP: the first of the table.
 const aq_ibv_gid_t *aq_ibv_best_gid(const aq_ibv_port_t *port);
+
+// The address that a port uses: that of GASNET_IBV_GID_INDEX, if the port has it, or the best.
+const aq_ibv_gid_t *aq_ibv_chosen_gid(const aq_ibv_port_t *port);
 
 // ---- in words ----
 

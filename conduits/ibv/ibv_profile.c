@@ -9,7 +9,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "Ports that conduit ibv may use: devices separated by +, each followed by a colon and "
          "port numbers if not all of its ports are allowed: mlx5_0+mlx5_1:1,2. The list is a "
          "filter: ports that do not exist or are not active are skipped, and order has no meaning. "
-         "Default: every port is allowed. gasnet_info lists the ports and says which one is used."},
+         "Default: every port is allowed, but one of a device, and GASNET_NUM_QPS or two in all. "
+         "gasnet_info lists the ports and says which ones are used."},
     [IBV_SET_HCA_ID] =
         {"GASNET_HCA_ID", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},
@@ -18,8 +19,12 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},
     [IBV_SET_NUM_QPS] =
         {"GASNET_NUM_QPS", AQ_TYPE_INT, "0", 0, 64, NULL,
-         "Accepted for conduit ibv without effect: this version uses one port and one queue pair "
-         "for each peer; more queue pairs on the same port would share its bandwidth."},
+         "Conduit ibv: queue pairs over which puts and gets to a peer are spread if they are "
+         "longer "
+         "than 4096 bytes, in pieces of up to 128 KB; on as many ports, in turn, as there are and "
+         "GASNET_IBV_PORTS allows. A peer that has fewer decides. 0: one for each port, on two "
+         "ports or on all that GASNET_IBV_PORTS names. 1: one queue pair, on one port. Messages, "
+         "atomics and short puts and gets use the first port."},
     [IBV_SET_QP_TIMEOUT] =
         {"GASNET_QP_TIMEOUT", AQ_TYPE_INT, "18", 0, 31, NULL,
          "Conduit ibv: how long a device waits for an acknowledgement before it retransmits: 4.096 "

@@ -130,7 +130,7 @@ static void head_check(const aq_ibv_receiver_t *receiver, const aq_ibv_buffer_t 
     if (bytes < sizeof *head || head->source >= receiver->peers->numbers)
         message_refuse(receiver, bytes < sizeof *head ? receiver->env->rank : head->source,
                        "it names no sender");
-    if (head->kind > AQ_IBV_COPY || head->nargs > AQ_AM_MAX_ARGS)
+    if (head->kind > AQ_IBV_RAILS || head->nargs > AQ_AM_MAX_ARGS)
         message_refuse(receiver, head->source, "there is no such kind, or too many arguments");
     if (head->kind == AQ_IBV_CREDITS || head->kind == AQ_IBV_ASK)
         return;
@@ -275,6 +275,15 @@ static void place_check(const aq_ibv_receiver_t *receiver, const aq_ibv_peer_t *
     receiver->env->boot->ops->abort(receiver->env->boot, 1);
 }
 
+// A message about the rails of a link, which gets no reply.
+static bool rails_heard(const aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link,
+                        const aq_arrival_t *in)
+{
+    if (!aq_ibv_rails_arrived(receiver->rails, link, in->payload, in->nbytes))
+        message_refuse(receiver, link->number, "it names no queue pairs as it should");
+    return false;
+}
+
 // Returns whether there is a reply, or will be.
 static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8_t *message,
                          bool by_ring)
@@ -308,6 +317,8 @@ static bool handler_call(aq_ibv_receiver_t *receiver, aq_ibv_peer_t *link, uint8
     }
     if (head->kind < AQ_AM_CONTROL)
         return receiver->env->deliver(&arrival);
+    if (head->kind == AQ_IBV_RAILS)
+        return rails_heard(receiver, link, &arrival);
     aq_ibv_ondemand_arrived(receiver->ondemand, link, &arrival);
     return true;
 }

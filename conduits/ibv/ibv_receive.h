@@ -12,6 +12,7 @@
 #ifndef AQ_IBV_RECEIVE_H
 #define AQ_IBV_RECEIVE_H
 
+#include "ibv_rail.h"
 #include "ibv_ring.h"
 #include "ibv_rma_ondemand.h"
 
@@ -34,6 +35,7 @@ typedef struct aq_ibv_receiver {
     aq_ibv_ring_writer_t *writer;
     aq_ibv_rings_t *rings;
     aq_ibv_ondemand_t *ondemand;
+    aq_ibv_rails_t *rails;
     _Atomic(struct ibv_cq *) cq; // without the arrivals of a window that has no link yet
     struct ibv_srq *srq;
     aq_lock_t lock;      // only ever tried; of the completion queue and the rings

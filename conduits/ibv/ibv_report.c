@@ -2,6 +2,7 @@
 #include "ibv_ports.h"
 #include "ibv_filter.h"
 #include "ibv_profile.h"
+#include "ibv_settings.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <string.h>
 
 #include "../../other/base/settings.h"
-
-#define RAILS 1
 
 typedef struct survey {
     aq_ibv_ports_t ports;
@@ -38,8 +37,20 @@ static bool survey_begin(survey_t *survey, char *why, size_t why_size)
         survey_end(survey);
         return false;
     }
-    survey->used = aq_ibv_choose(&survey->ports, filter, RAILS, survey->uses);
+    survey->used = aq_ibv_choose(&survey->ports, filter, aq_ibv_ports_wanted(), survey->uses);
     return true;
+}
+
+// "port 1 of mlx5_0, InfiniBand; port 1 of mlx5_1, InfiniBand".
+static void used_name(const survey_t *survey, char *text, size_t room)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < survey->ports.count; i++) {
+        const aq_ibv_port_t *port = &survey->ports.list[i];
+        if (survey->uses[i] == AQ_IBV_USED && at < room)
+            at += (size_t)snprintf(text + at, room - at, "%sport %u of %s, %s", at ? "; " : "",
+                                   port->number, port->device, aq_ibv_link_name(port->link));
+    }
 }
 
 bool aq_ibv_usable(char *why, size_t why_size)
@@ -51,12 +62,8 @@ bool aq_ibv_usable(char *why, size_t why_size)
     if (used == 0)
         aq_ibv_explain(&survey.ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), survey.uses,
                        why, why_size);
-    for (size_t i = 0; i < survey.ports.count; i++) {
-        const aq_ibv_port_t *port = &survey.ports.list[i];
-        if (survey.uses[i] == AQ_IBV_USED)
-            snprintf(why, why_size, "port %u of %s, %s", port->number, port->device,
-                     aq_ibv_link_name(port->link));
-    }
+    else
+        used_name(&survey, why, why_size);
     survey_end(&survey);
     return used > 0;
 }

@@ -5,14 +5,6 @@
 #include "../../other/base/minmax.h"
 #include "ibv_wire.h"
 
-// How the next piece of an operation reaches local memory.
-typedef struct piece {
-    size_t nbytes;
-    bool in_line;
-    aq_ibv_hold_t hold;  // of local memory that is used in place
-    aq_ibv_pool_t *pool; // NULL: no buffer is needed
-} piece_t;
-
 static bool in_segment(const aq_ibv_keys_t *keys, const void *memory, size_t nbytes)
 {
     const uintptr_t offset = (uintptr_t)memory - keys->start;
@@ -28,12 +20,13 @@ static bool hold_in_place(aq_ibv_keys_t *keys, const void *local, size_t nbytes,
            aq_ibv_keys_local(keys, local, nbytes, is_get, hold) == AQ_OK;
 }
 
-static piece_t piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma, size_t nbytes)
+static inline aq_ibv_piece_t piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                                        size_t nbytes, size_t in_line)
 {
     const aq_ibv_limits_t *limits = path->limits;
-    piece_t piece = {.nbytes = aq_min(nbytes, limits->operation_bytes)};
+    aq_ibv_piece_t piece = {.nbytes = aq_min(nbytes, limits->operation_bytes)};
     const bool in_place = rma->is_get || rma->stable;
-    if (!rma->is_get && nbytes <= limits->inline_bytes) {
+    if (!rma->is_get && nbytes <= in_line) {
         piece.in_line = true;
     } else if (in_place &&
                hold_in_place(path->keys, rma->local, piece.nbytes, rma->is_get, &piece.hold)) {
@@ -48,26 +41,50 @@ static piece_t piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma, size
 }
 
 static aq_ibv_op_t *piece_take_op(aq_ibv_rma_path_t *path, aq_ibv_peer_t *link,
-                                  const piece_t *piece)
+                                  const aq_ibv_piece_t *piece)
 {
     return piece->pool ? aq_ibv_op_take_with(path->queue, link, piece->pool)
                        : aq_ibv_op_take(path->queue, link);
 }
 
-// The local memory that the device uses: the client's, or a buffer.
-static void work_set_local(const aq_ibv_rma_path_t *path, const piece_t *piece, void *local,
-                           aq_ibv_work_t *work)
+aq_ibv_piece_t aq_ibv_piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma, size_t nbytes,
+                                 bool in_line)
 {
+    return piece_plan(path, rma, nbytes, in_line ? path->limits->inline_bytes : 0);
+}
+
+// See aq_ibv_piece_begin.
+static inline void piece_begin(aq_ibv_rma_path_t *path, const aq_ibv_piece_t *piece,
+                               const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there,
+                               aq_ibv_work_t *work)
+{
+    aq_ibv_op_t *op = work->op;
     work->nbytes = (uint32_t)piece->nbytes;
     work->in_line = piece->in_line;
-    work->local = piece->pool ? work->op->buffer->bytes : local;
-    work->local_key = piece->pool ? path->buffers->slab_mr->lkey : piece->hold.key;
+    work->local = piece->pool ? op->buffer->bytes : (uint8_t *)rma->local;
+    op->pending = rma->pending;
+    op->hold = piece->hold;
+    op->there = *there;
+    if (rma->is_get && piece->pool) {
+        op->into = rma->local;
+        op->nbytes = (uint32_t)piece->nbytes;
+    } else if (piece->pool) {
+        memcpy(op->buffer->bytes, rma->local, piece->nbytes);
+    }
+    atomic_fetch_add_explicit(rma->pending, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&path->by_device, 1, memory_order_relaxed);
+}
+
+void aq_ibv_piece_begin(aq_ibv_rma_path_t *path, const aq_ibv_piece_t *piece,
+                        const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there, aq_ibv_work_t *work)
+{
+    piece_begin(path, piece, rma, there, work);
 }
 
 size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
                         const aq_ibv_hold_t *there)
 {
-    const piece_t piece = piece_plan(path, rma, there->bytes);
+    const aq_ibv_piece_t piece = piece_plan(path, rma, there->bytes, path->limits->inline_bytes);
     aq_ibv_op_t *op = piece_take_op(path, rma->link, &piece);
     if (!op && aq_ibv_reap(path->queue))
         op = piece_take_op(path, rma->link, &piece);
@@ -79,18 +96,8 @@ size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
                           .opcode = rma->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
                           .remote = rma->remote,
                           .remote_key = there->key};
-    work_set_local(path, &piece, rma->local, &work);
-    op->pending = rma->pending;
-    op->hold = piece.hold;
-    op->there = *there;
-    if (rma->is_get && piece.pool) {
-        op->into = rma->local;
-        op->nbytes = (uint32_t)piece.nbytes;
-    } else if (piece.pool) {
-        memcpy(op->buffer->bytes, rma->local, piece.nbytes);
-    }
-    atomic_fetch_add_explicit(rma->pending, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&path->by_device, 1, memory_order_relaxed);
+    work.local_key = piece.pool ? path->buffers->slab_mr->lkey : piece.hold.key;
+    piece_begin(path, &piece, rma, there, &work);
     aq_ibv_post_later(path->queue, rma->link, &work);
     return piece.nbytes;
 }

@@ -11,7 +11,8 @@ typedef struct aq_ibv_rma_path {
     aq_ibv_buffers_t *buffers;
     aq_ibv_keys_t *keys;
     aq_ibv_send_queue_t *queue;
-    atomic_ulong by_device; // puts and gets that the device has done
+    struct aq_ibv_rails *rails; // NULL: a link has one queue pair; see ibv_rail.h
+    atomic_ulong by_device;     // puts and gets that the device has done
 } aq_ibv_rma_path_t;
 
 // A put or get, or what is left of it.
@@ -25,9 +26,28 @@ typedef struct aq_ibv_rma {
     atomic_uint *pending;
 } aq_ibv_rma_t;
 
+// How the next piece of an operation reaches local memory.
+typedef struct aq_ibv_piece {
+    size_t nbytes;
+    bool in_line;
+    aq_ibv_hold_t hold;  // of local memory that is used in place
+    aq_ibv_pool_t *pool; // NULL: no buffer is needed
+} aq_ibv_piece_t;
+
+// For ibv_rail.c. Plans the first piece of at most so many bytes; it may travel inline if
+// `in_line`.
+aq_ibv_piece_t aq_ibv_piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma, size_t nbytes,
+                                 bool in_line);
+
+// Then, with the operation of the work: fills in both, except the keys of the work, copies a put
+// into its buffer, and counts it as begun. The caller posts the work.
+void aq_ibv_piece_begin(aq_ibv_rma_path_t *path, const aq_ibv_piece_t *piece,
+                        const aq_ibv_rma_t *rma, const aq_ibv_hold_t *there, aq_ibv_work_t *work);
+
 // Begins a put or get at its front, with a key for the first bytes of the peer's memory. Returns
 // how many bytes were begun; 0: there is no room now. Otherwise the hold belongs to the operation.
-size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
-                        const aq_ibv_hold_t *there);
+typedef size_t aq_ibv_rma_begin_t(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                                  const aq_ibv_hold_t *there);
+aq_ibv_rma_begin_t aq_ibv_rma_begin;
 
 #endif

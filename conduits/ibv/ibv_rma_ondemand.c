@@ -104,6 +104,14 @@ void aq_ibv_ondemand_request(void *context, uint32_t peer, const aq_firehose_mes
         &am);
 }
 
+void aq_ibv_ondemand_say(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes)
+{
+    static const int32_t none;
+    const aq_am_t am = {
+        .args = &none, .payload = message, .nbytes = bytes, .category = AQ_IBV_RAILS};
+    message_send_or_defer(context, link, &am);
+}
+
 // ---- transfers ----
 
 static void rma_advance(aq_ibv_rma_t *rma, size_t bytes)
@@ -198,7 +206,8 @@ static bool transfer_step(aq_ibv_transfer_t *transfer)
             transfer_keep(transfer);
         return reached == AQ_IBV_REACHED;
     }
-    size_t begun = aq_ibv_rma_begin(transfer->owner->path, &transfer->rma, &transfer->hold);
+    const aq_ibv_ondemand_t *owner = transfer->owner;
+    size_t begun = owner->begin(owner->path, &transfer->rma, &transfer->hold);
     if (!begun) {
         transfer_keep(transfer);
         return false;

@@ -31,7 +31,8 @@ typedef struct aq_ibv_ondemand {
     aq_ibv_keys_t *keys;
     aq_ibv_sender_t *sender;
     aq_ibv_rma_path_t *path;
-    aq_lock_t lock; // guards the two lists of what found no room
+    aq_ibv_rma_begin_t *begin; // a put or get on that path
+    aq_lock_t lock;            // guards the two lists of what found no room
     struct aq_ibv_transfer *transfers;
     struct aq_ibv_deferred_msg *deferred;
     atomic_bool any;
@@ -51,6 +52,10 @@ aq_status_t aq_ibv_ondemand_begin(aq_ibv_ondemand_t *ondemand, const aq_ibv_rma_
 // aq_ibv_ondemand_t.
 void aq_ibv_ondemand_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
                              const void *data, uint32_t data_bytes);
+
+// Sends a message of kind AQ_IBV_RAILS, which gets no answer, as soon as there is room. The context
+// is an aq_ibv_ondemand_t.
+void aq_ibv_ondemand_say(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);
 
 // Handles a message of kind AQ_IBV_FIREHOSE or AQ_IBV_COPY. A request is answered at once, or as
 // soon as there is room.

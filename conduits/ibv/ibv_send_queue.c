@@ -40,9 +40,11 @@ static bool counter_take(atomic_uint *counter)
     return true;
 }
 
-aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
+// slots: free entries of the send queue of the link that the operation takes.
+static inline aq_ibv_op_t *op_take_of(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                      atomic_uint *slots)
 {
-    if (!counter_take(&link->slots))
+    if (!counter_take(slots))
         return NULL;
     aq_lock_take(&queue->op_lock);
     aq_ibv_op_t *op = queue->free_ops;
@@ -54,8 +56,24 @@ aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
     if (op)
         *op = (aq_ibv_op_t){.link = link};
     else
-        atomic_fetch_add_explicit(&link->slots, 1, memory_order_release);
+        atomic_fetch_add_explicit(slots, 1, memory_order_release);
     return op;
+}
+
+aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
+{
+    return op_take_of(queue, link, &link->slots);
+}
+
+bool aq_ibv_entry_take(aq_ibv_peer_t *link)
+{
+    return counter_take(&link->slots);
+}
+
+aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                   atomic_uint *slots)
+{
+    return op_take_of(queue, link, slots);
 }
 
 aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
@@ -69,13 +87,13 @@ aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link
     return op;
 }
 
-void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
+static inline void op_put_of(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)
 {
     if (op->buffer)
         aq_ibv_buffer_put(op->buffer);
     aq_ibv_keys_release(&op->hold);
     aq_ibv_keys_release(&op->there);
-    atomic_fetch_add_explicit(&op->link->slots, 1 + op->covers, memory_order_release);
+    atomic_fetch_add_explicit(slots, 1 + op->covers, memory_order_release);
     if (op->covers)
         atomic_fetch_sub_explicit(&queue->unsignaled, op->covers, memory_order_relaxed);
     aq_lock_take(&queue->op_lock);
@@ -83,6 +101,16 @@ void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
     queue->free_ops = op;
     atomic_fetch_sub_explicit(&queue->ops_used, 1, memory_order_relaxed);
     aq_lock_drop(&queue->op_lock);
+}
+
+void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
+{
+    op_put_of(queue, op, &op->link->slots);
+}
+
+void aq_ibv_op_put_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)
+{
+    op_put_of(queue, op, slots);
 }
 
 // An unsignaled entry is known to be free only when a later one of its link completes, so each link
@@ -102,8 +130,8 @@ bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
 
 // ---- posting ----
 
-static void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work, struct ibv_send_wr *wr,
-                          struct ibv_sge *piece)
+static inline void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work,
+                                 struct ibv_send_wr *wr, struct ibv_sge *piece)
 {
     *piece = (struct ibv_sge){
         .addr = (uintptr_t)work->local, .length = work->nbytes, .lkey = work->local_key};
@@ -132,6 +160,16 @@ static void chain_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, struct i
     int error = ibv_post_send(link->qp, wr, &bad);
     if (error)
         aq_ibv_peer_lost(queue->losses, link, strerror(error));
+}
+
+int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_peer_t *link,
+                       const aq_ibv_work_t *work)
+{
+    struct ibv_send_wr wr, *bad;
+    struct ibv_sge piece;
+    work_describe(link, work, &wr, &piece);
+    atomic_fetch_add_explicit(&queue->posted, 1, memory_order_relaxed);
+    return ibv_post_send(qp, &wr, &bad);
 }
 
 // The completion of this operation covers all unsignaled entries posted before it.
@@ -252,14 +290,19 @@ void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq
 
 // ---- completions ----
 
-static void op_finish(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
+static inline void op_finish(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)
 {
     atomic_uint *pending = op->pending;
     if (op->into)
         memcpy(op->into, op->buffer->bytes, op->nbytes);
-    aq_ibv_op_put(queue, op);
+    op_put_of(queue, op, slots);
     if (pending)
         atomic_fetch_sub_explicit(pending, 1, memory_order_release);
+}
+
+void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)
+{
+    op_finish(queue, op, slots);
 }
 
 // The operation failed, or one before it did: its pending counter stays as it is, so that nobody
@@ -286,7 +329,7 @@ static void completion_handle(aq_ibv_send_queue_t *queue, const struct ibv_wc *w
     }
     for (; op; op = before) {
         before = op->before;
-        op_finish(queue, op);
+        op_finish(queue, op, &op->link->slots);
     }
 }
 

@@ -72,6 +72,16 @@ aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link
 // Gives an operation back, with its buffer, its holds and its entries of the send queue.
 void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op);
 
+// One entry of the link's send queue, for an operation that has none there. False: none is free.
+bool aq_ibv_entry_take(aq_ibv_peer_t *link);
+
+// For queue pairs of a link beside its first one (ibv_rail.h), of which `slots` counts the free
+// entries: the same two, and the end of an operation that has succeeded.
+aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                   atomic_uint *slots);
+void aq_ibv_op_put_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots);
+void aq_ibv_op_finish_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots);
+
 // An entry of the link's send queue for an unsignaled message. False: the message needs an
 // operation now.
 bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link);
@@ -93,6 +103,11 @@ typedef struct aq_ibv_work {
 // failure.
 void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                  unsigned count);
+
+// Posts one work request, which has an operation, to a queue pair beside the first one of the link.
+// Returns an errno, or 0.
+int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_peer_t *link,
+                       const aq_ibv_work_t *work);
 
 // Posts a put or get, at once or together with later ones; the next aq_ibv_post or aq_ibv_reap
 // posts it at the latest.

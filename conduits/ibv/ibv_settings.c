@@ -15,6 +15,22 @@ static void warn_of_old(const aq_setting_t *row)
                     row->name);
 }
 
+enum { DEFAULT_PORTS = 2 };
+
+size_t aq_ibv_ports_wanted(void)
+{
+    const int64_t pairs = aq_setting_int(aq_ibv_setting(IBV_SET_NUM_QPS));
+    if (pairs)
+        return (size_t)pairs;
+    return *aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)) ? SIZE_MAX : (size_t)DEFAULT_PORTS;
+}
+
+unsigned aq_ibv_queue_pairs_wanted(unsigned ports)
+{
+    const int64_t pairs = aq_setting_int(aq_ibv_setting(IBV_SET_NUM_QPS));
+    return pairs ? (unsigned)pairs : ports;
+}
+
 aq_status_t aq_ibv_settings_check(char *why, size_t why_size)
 {
     if (aq_log_is_first()) {
@@ -50,6 +66,8 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
         {IBV_SET_NETWORKDEPTH_TOTAL, to_all, can->max_cqe, "entries in a completion queue"},
         {IBV_SET_AM_CREDITS_TOTAL, aq_min(credits, to_all), can->max_srq_wr,
          "buffers in a shared receive queue"},
+        {IBV_SET_NUM_QPS, UINT64_MAX, (int)((uint64_t)can->max_qp / peers),
+         "queue pairs for each peer"},
         {IBV_SET_QP_RD_ATOM, UINT64_MAX, reads, "RDMA reads under way on a connection"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {

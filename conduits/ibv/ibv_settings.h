@@ -18,4 +18,12 @@ aq_status_t aq_ibv_settings_check(char *why, size_t why_size);
 aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr *can,
                                 uint64_t peers, char *why, size_t why_size);
 
+// How many ports a process may use: GASNET_NUM_QPS; unless that is set, two, or all that
+// GASNET_IBV_PORTS names.
+size_t aq_ibv_ports_wanted(void);
+
+// How many queue pairs a link has, given how many ports the process uses: GASNET_NUM_QPS, or one
+// for each port.
+unsigned aq_ibv_queue_pairs_wanted(unsigned ports);
+
 #endif

@@ -104,6 +104,7 @@ uint32_t aq_ibv_arm(aq_ibv_sleeper_t *sleeper)
     if (!sleeper->thread_wanted) // otherwise arrivals wake the receive thread
         ibv_req_notify_cq(sleeper->queues->receive_cq, 0);
     ibv_req_notify_cq(sleeper->queues->send_cq, 0);
+    aq_ibv_rails_arm(sleeper->receiver->rails);
     return 1;
 }
 
@@ -119,6 +120,7 @@ static void events_take(aq_ibv_sleeper_t *sleeper)
     uint64_t count;
     while (ibv_get_cq_event(sleeper->queues->completions, &cq, &context) == 0)
         ibv_ack_cq_events(cq, 1);
+    aq_ibv_rails_take_events(sleeper->receiver->rails);
     if (read(sleeper->bell, &count, sizeof count) < 0)
         return; // nothing was written to the bell
 }
@@ -139,15 +141,17 @@ void aq_ibv_sleep(aq_ibv_sleeper_t *sleeper, uint64_t limit_ns)
         aq_clock_sleep_ns(aq_min(limit_ns, UNLINKED_NAP_NS));
         return;
     }
-    struct pollfd ready[] = {{.fd = sleeper->queues->completions->fd, .events = POLLIN},
-                             {.fd = sleeper->bell, .events = POLLIN}};
+    struct pollfd ready[2 + AQ_IBV_RAIL_PORTS_MOST] = {
+        {.fd = sleeper->queues->completions->fd, .events = POLLIN},
+        {.fd = sleeper->bell, .events = POLLIN}};
+    const unsigned count = 2 + aq_ibv_rails_events(sleeper->receiver->rails, ready + 2);
     if (!aq_ibv_rings_quiet(sleeper->receiver,
                             atomic_load_explicit(&rings->nap, memory_order_relaxed)))
         limit_ns = aq_min(limit_ns, nap_length(rings));
     else
         atomic_store_explicit(&rings->nap, 0, memory_order_relaxed);
     const struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
-    if (ppoll(ready, 2, &limit, NULL) > 0)
+    if (ppoll(ready, count, &limit, NULL) > 0)
         events_take(sleeper);
 }
 

@@ -9,6 +9,34 @@
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 
+// ---- several rails ----
+
+// As aq_conduit_module, for a process whose links have several queue pairs: so a process whose
+// links have one does not test for that.
+static aq_conduit_ops_t ops_over_rails;
+
+static aq_status_t rma_over_rails(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
+                                  atomic_uint *pending, size_t *begun);
+
+static unsigned poll_over_rails(aq_conduit_t *conduit, unsigned what)
+{
+    aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
+    const unsigned done = aq_ibv_rails_reap(&ibv->rails);
+    return done + aq_ibv_poll(&ibv->receiver, what);
+}
+
+__attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
+
+static void ops_choose(aq_ibv_conduit_t *ibv)
+{
+    if (!ibv->rma.rails)
+        return;
+    ops_over_rails = aq_conduit_module;
+    ops_over_rails.rma = rma_over_rails;
+    ops_over_rails.poll = poll_over_rails;
+    ibv->base.ops = &ops_over_rails;
+}
+
 // ---- open and close ----
 
 static aq_status_t module_prepare(const aq_conduit_env_t *env)
@@ -21,17 +49,17 @@ static aq_status_t module_prepare(const aq_conduit_env_t *env)
     return status;
 }
 
-__attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_module;
-
 static aq_status_t ibv_open(const aq_conduit_env_t *env, aq_conduit_t **out)
 {
     aq_ibv_conduit_t *ibv;
     aq_status_t status = module_prepare(env);
     if (status == AQ_OK)
         status = aq_ibv_conduit_open(&aq_conduit_module, env, &ibv);
-    if (status == AQ_OK)
-        *out = &ibv->base;
-    return status;
+    if (status != AQ_OK)
+        return status;
+    ops_choose(ibv);
+    *out = &ibv->base;
+    return AQ_OK;
 }
 
 static void ibv_close(aq_conduit_t *conduit)
@@ -113,7 +141,8 @@ static aq_status_t ibv_attach(aq_conduit_t *conduit, void *segment, size_t size)
     return aq_ibv_conduit_attach(aq_ibv_of(conduit), segment, size);
 }
 
-static aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, size_t *begun)
+static inline aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma,
+                                    aq_ibv_rma_begin_t *begin, size_t *begun)
 {
     aq_ibv_conduit_t *ibv = aq_ibv_of(conduit);
     aq_ibv_hold_t there;
@@ -121,7 +150,7 @@ static aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, siz
     switch (aq_ibv_keys_look(&ibv->shared->keys, rma->link->rank, rma->remote, rma->nbytes,
                              !rma->is_get, &there)) {
     case AQ_IBV_REACHED:
-        *begun = aq_ibv_rma_begin(&ibv->rma, rma, &there);
+        *begun = begin(&ibv->rma, rma, &there);
         if (*begun)
             return AQ_OK;
         aq_ibv_keys_release(&there);
@@ -133,17 +162,29 @@ static aq_status_t rma_start(aq_conduit_t *conduit, const aq_ibv_rma_t *rma, siz
     }
 }
 
+static inline aq_ibv_rma_t transfer_of(void *link, const aq_rma_t *rma, atomic_uint *pending)
+{
+    return (aq_ibv_rma_t){.link = link,
+                          .remote = (uintptr_t)rma->remote,
+                          .local = rma->local,
+                          .nbytes = rma->nbytes,
+                          .is_get = rma->kind == AQ_RMA_GET,
+                          .stable = rma->flags & AQ_RMA_STABLE,
+                          .pending = pending};
+}
+
 static aq_status_t ibv_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
                            atomic_uint *pending, size_t *begun)
 {
-    const aq_ibv_rma_t transfer = {.link = link,
-                                   .remote = (uintptr_t)rma->remote,
-                                   .local = rma->local,
-                                   .nbytes = rma->nbytes,
-                                   .is_get = rma->kind == AQ_RMA_GET,
-                                   .stable = rma->flags & AQ_RMA_STABLE,
-                                   .pending = pending};
-    return rma_start(conduit, &transfer, begun);
+    const aq_ibv_rma_t transfer = transfer_of(link, rma, pending);
+    return rma_start(conduit, &transfer, aq_ibv_rma_begin, begun);
+}
+
+static aq_status_t rma_over_rails(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
+                                  atomic_uint *pending, size_t *begun)
+{
+    const aq_ibv_rma_t transfer = transfer_of(link, rma, pending);
+    return rma_start(conduit, &transfer, aq_ibv_rma_begin_on_rails, begun);
 }
 
 static aq_status_t ibv_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,

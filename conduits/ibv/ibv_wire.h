@@ -17,10 +17,11 @@ enum {
 enum {
     AQ_IBV_CREDITS = AQ_AM_CONTROL, // a hidden reply that returns credits
     AQ_IBV_ASK,                     // a hidden request: stop writing your ring here, and answer
-    // These two have the layout of a Medium: requests and answers of firehose, and the puts and
-    // gets that the peer has to copy.
+    // These have the layout of a Medium: requests and answers of firehose, and the puts and gets
+    // that the peer has to copy.
     AQ_IBV_FIREHOSE,
     AQ_IBV_COPY,
+    AQ_IBV_RAILS, // about the further queue pairs of a link; see ibv_rail_setup.c
 };
 
 // Flags of a message.

@@ -68,9 +68,15 @@ static const aq_setting_ignored_t ignored[] = {
     {"GASNET_USE_ODP GASNET_ODP_VERBOSE", "conduit ibv pins memory and does not page on demand",
      false},
     {"GASNET_USE_FENCED_PUTS",
-     "this version uses one port at a time, which delivers in order, so puts need no fence", false},
+     "a put over a further port is complete when the device there has acknowledged it, and no "
+     "fence "
+     "follows",
+     false},
     {"GASNET_PUT_STRIPE_SZ GASNET_GET_STRIPE_SZ",
-     "this version uses one port at a time, so there is nothing to stripe over", false},
+     "conduit ibv always stripes puts and gets over the queue pairs of GASNET_NUM_QPS, in pieces "
+     "of "
+     "128 KB",
+     false},
     {"GASNET_RBUF_COUNT GASNET_RBUF_SPARES",
      "the number of receive buffers follows from GASNET_AM_CREDITS_PP and "
      "GASNET_AM_CREDITS_TOTAL",

@@ -104,8 +104,8 @@ enum { BUSY = 64 };
 static aq_ibv_hold_t busy[BUSY];
 static unsigned busy_count, device_room, begun_count;
 
-size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
-                        const aq_ibv_hold_t *there)
+static size_t device_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                           const aq_ibv_hold_t *there)
 {
     (void)path;
     assert_ptr_equal(rma->pending, &pending);
@@ -164,7 +164,8 @@ static void start(aq_segment_mode_t mode)
                                               .limits = &limits,
                                               .peers = &peers[rank],
                                               .keys = &keys[rank],
-                                              .sender = &senders[rank]};
+                                              .sender = &senders[rank],
+                                              .begin = device_begin};
         links[rank] = (aq_ibv_peer_t){.rank = 1 - rank, .number_there = rank};
         link_of[rank][1 - rank] = &links[rank];
         const aq_ibv_keys_setup_t setup = {.mode = mode,

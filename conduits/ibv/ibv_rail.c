@@ -1,0 +1,311 @@
+#include "ibv_rail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
+#include "ibv_wire.h"
+
+// ---- open and close ----
+
+static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
+{
+    const aq_ibv_rail_port_t *at = &rails->ports->list[port];
+    aq_ibv_rail_queue_t *queue = &rails->queues[port];
+    char why[768] = "";
+    queue->channel = ibv_create_comp_channel(at->verbs);
+    if (!queue->channel)
+        return false;
+    const int flags = fcntl(queue->channel->fd, F_GETFL);
+    if (fcntl(queue->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return false;
+    queue->cq = ibv_create_cq(at->verbs, (int)rails->limits->depth_total, NULL, queue->channel, 0);
+    if (!queue->cq || !port)
+        return queue->cq;
+    if (aq_ibv_memory_register(at->memory, "the buffers", rails->buffers->slab,
+                               rails->buffers->slab_bytes, AQ_IBV_WRITE, &queue->slab, why,
+                               sizeof why) == AQ_OK)
+        return true;
+    aq_log_warn("%s", why);
+    return false;
+}
+
+static void queue_close(const aq_ibv_rails_t *rails, unsigned port)
+{
+    const aq_ibv_rail_queue_t *queue = &rails->queues[port];
+    if (queue->slab)
+        aq_ibv_memory_release(rails->ports->list[port].memory, queue->slab);
+    if (queue->cq)
+        ibv_destroy_cq(queue->cq);
+    if (queue->channel)
+        ibv_destroy_comp_channel(queue->channel);
+}
+
+bool aq_ibv_rails_open(aq_ibv_rails_t *rails)
+{
+    const unsigned ports = rails->ports->count;
+    unsigned opened = 0;
+    if (atomic_load_explicit(&rails->open, memory_order_relaxed) || rails->failed)
+        return !rails->failed;
+    rails->works = calloc(rails->limits->depth_total, sizeof *rails->works);
+    while (rails->works && opened < ports && queue_open(rails, opened))
+        opened++;
+    rails->failed = !rails->works || opened < ports;
+    if (rails->failed) {
+        aq_log_warn(
+            "rank %u uses one queue pair a peer, since port %u of device %s has no room for "
+            "more (%s): lower GASNET_NETWORKDEPTH_TOTAL",
+            rails->env->rank, rails->ports->list[opened % ports].number,
+            rails->ports->list[opened % ports].device, strerror(errno));
+        for (unsigned port = 0; port <= opened && port < ports; port++)
+            queue_close(rails, port);
+    }
+    atomic_store_explicit(&rails->open, !rails->failed, memory_order_release);
+    return !rails->failed;
+}
+
+// ---- a rail that fails ----
+
+// The first queue pair does the operation; False: it has no free entry now.
+static bool op_move(aq_ibv_rails_t *rails, aq_ibv_op_t *op)
+{
+    const aq_ibv_work_t *work = &rails->works[op - rails->queue->ops].again;
+    if (!aq_ibv_entry_take(op->link))
+        return false;
+    aq_ibv_post(rails->queue, op->link, work, 1);
+    return true;
+}
+
+static void op_strand(aq_ibv_rails_t *rails, aq_ibv_op_t *op)
+{
+    aq_lock_take(&rails->lock);
+    op->next = rails->stranded;
+    rails->stranded = op;
+    atomic_fetch_add_explicit(&rails->any_strands, 1, memory_order_relaxed);
+    aq_lock_drop(&rails->lock);
+}
+
+static void stranded_move(aq_ibv_rails_t *rails)
+{
+    aq_ibv_op_t *next, *op;
+    aq_lock_take(&rails->lock);
+    op = rails->stranded;
+    rails->stranded = NULL;
+    atomic_store_explicit(&rails->any_strands, 0, memory_order_relaxed);
+    aq_lock_drop(&rails->lock);
+    for (; op; op = next) {
+        next = op->next;
+        if (!op_move(rails, op))
+            op_strand(rails, op);
+    }
+}
+
+static void rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why)
+{
+    const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
+    const aq_ibv_rail_port_t *first = &rails->ports->list[0];
+    if (!atomic_exchange(&rail->up, false))
+        return;
+    atomic_fetch_sub_explicit(&rails->up, 1, memory_order_relaxed);
+    if (!aq_boot_ended(rails->env->boot) && !atomic_exchange(&rails->warned, true))
+        aq_log_warn(
+            "port %u of %s does not reach rank %u any more (%s): puts and gets take port %u "
+            "of %s; see that the ports of both hosts are up and their network is whole",
+            port->number, port->device, rail->peer->rank, why, first->number, first->device);
+}
+
+// The operation was not done, or it is not known: the first queue pair does it.
+static void op_fail(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, aq_ibv_op_t *op, const char *why)
+{
+    rail_give_up(rails, rail, why);
+    atomic_fetch_add_explicit(&rail->slots, 1, memory_order_release);
+    atomic_fetch_add_explicit(&rails->moved, 1, memory_order_relaxed);
+    if (!op_move(rails, op))
+        op_strand(rails, op);
+}
+
+// ---- completions ----
+
+static void completion_handle(aq_ibv_rails_t *rails, const struct ibv_wc *wc)
+{
+    aq_ibv_op_t *op = (aq_ibv_op_t *)(uintptr_t)wc->wr_id;
+    aq_ibv_rail_t *rail = rails->works[op - rails->queue->ops].rail;
+    if (wc->status != IBV_WC_SUCCESS) {
+        op_fail(rails, rail, op, ibv_wc_status_str(wc->status));
+        return;
+    }
+    atomic_fetch_add_explicit(&rails->pieces, 1, memory_order_relaxed);
+    aq_ibv_op_finish_beside(rails->queue, op, &rail->slots);
+}
+
+static unsigned queue_reap(aq_ibv_rails_t *rails, aq_ibv_rail_queue_t *queue)
+{
+    struct ibv_wc wc[AQ_IBV_BATCH];
+    if (!atomic_load_explicit(&queue->outstanding, memory_order_relaxed) ||
+        !aq_lock_try(&queue->reaping))
+        return 0;
+    const int count = ibv_poll_cq(queue->cq, AQ_IBV_BATCH, wc);
+    aq_lock_drop(&queue->reaping);
+    for (int i = 0; i < count; i++)
+        completion_handle(rails, &wc[i]);
+    if (count > 0)
+        atomic_fetch_sub_explicit(&queue->outstanding, (unsigned)count, memory_order_relaxed);
+    return count > 0 ? (unsigned)count : 0;
+}
+
+unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
+{
+    unsigned done = 0;
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return 0;
+    for (unsigned port = 0; port < rails->ports->count; port++)
+        done += queue_reap(rails, &rails->queues[port]);
+    if (atomic_load_explicit(&rails->any_strands, memory_order_relaxed))
+        stranded_move(rails);
+    return done;
+}
+
+// ---- waiting ----
+
+void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
+{
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return;
+    for (unsigned port = 0; port < rails->ports->count; port++)
+        ibv_req_notify_cq(rails->queues[port].cq, 0);
+}
+
+unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
+                             struct pollfd events[AQ_IBV_RAIL_PORTS_MOST])
+{
+    unsigned count = 0;
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return 0;
+    for (; count < rails->ports->count; count++)
+        events[count] = (struct pollfd){.fd = rails->queues[count].channel->fd, .events = POLLIN};
+    return count;
+}
+
+void aq_ibv_rails_take_events(aq_ibv_rails_t *rails)
+{
+    struct ibv_cq *cq;
+    void *context;
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return;
+    for (unsigned port = 0; port < rails->ports->count; port++)
+        while (ibv_get_cq_event(rails->queues[port].channel, &cq, &context) == 0)
+            ibv_ack_cq_events(cq, 1);
+}
+
+// ---- puts and gets ----
+
+void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail)
+{
+    atomic_fetch_add_explicit(&rails->up, 1, memory_order_relaxed);
+    atomic_store_explicit(&rail->up, true, memory_order_release);
+}
+
+static unsigned entries_used(const aq_ibv_rails_t *rails, const atomic_uint *slots)
+{
+    return rails->limits->depth_each - atomic_load_explicit(slots, memory_order_relaxed);
+}
+
+// The rail that has least to do. NULL: the first queue pair of the link has no more than any.
+static aq_ibv_rail_t *rail_pick(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
+{
+    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_acquire);
+    aq_ibv_rail_t *found = NULL;
+    if (!set) {
+        aq_ibv_rails_want(rails, link);
+        return NULL;
+    }
+    unsigned least = entries_used(rails, &link->slots);
+    for (unsigned i = 0; i < set->count && least; i++) {
+        aq_ibv_rail_t *rail = &set->list[i];
+        const unsigned used = entries_used(rails, &rail->slots);
+        if (used < least && atomic_load_explicit(&rail->up, memory_order_acquire)) {
+            found = rail;
+            least = used;
+        }
+    }
+    return found;
+}
+
+// The keys of both sides on a rail. False: some memory is not registered there.
+static bool keys_find(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail,
+                      const aq_ibv_rma_t *rma, const aq_ibv_piece_t *piece,
+                      const aq_ibv_hold_t *there, aq_ibv_work_t *work)
+{
+    const struct ibv_mr *slab =
+        rail->port ? rails->queues[rail->port].slab : rails->buffers->slab_mr;
+    work->local_key = piece->pool
+                          ? slab->lkey
+                          : aq_ibv_keys_local_at(rails->keys, rail->port, rma->local, &piece->hold);
+    work->remote_key =
+        aq_ibv_keys_remote_at(rails->keys, rail->port_there, rma->link->rank, rma->remote, there);
+    return work->local_key && work->remote_key;
+}
+
+static aq_ibv_op_t *op_take(const aq_ibv_rails_t *rails, aq_ibv_rail_t *rail,
+                            const aq_ibv_piece_t *piece)
+{
+    aq_ibv_op_t *op = aq_ibv_op_take_beside(rails->queue, rail->peer, &rail->slots);
+    if (op && piece->pool && !(op->buffer = aq_ibv_buffer_take(piece->pool))) {
+        aq_ibv_op_put_beside(rails->queue, op, &rail->slots);
+        op = NULL;
+    }
+    return op;
+}
+
+static void work_post(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const aq_ibv_work_t *work)
+{
+    aq_ibv_rail_queue_t *queue = &rails->queues[rail->port];
+    atomic_fetch_add_explicit(&queue->outstanding, 1, memory_order_relaxed);
+    const int error = aq_ibv_post_beside(rails->queue, rail->qp, rail->peer, work);
+    if (!error)
+        return;
+    atomic_fetch_sub_explicit(&queue->outstanding, 1, memory_order_relaxed);
+    op_fail(rails, rail, work->op, strerror(error));
+}
+
+// Begins the front of a put or get on a rail; returns how many bytes. 0: it has no room.
+static size_t begin_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, const aq_ibv_rma_t *rma,
+                       const aq_ibv_hold_t *there)
+{
+    aq_ibv_rails_t *rails = path->rails;
+    const aq_ibv_piece_t piece = aq_ibv_piece_plan(path, rma, there->bytes, false);
+    aq_ibv_work_t work = {.opcode = rma->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                          .remote = rma->remote};
+    if (keys_find(rails, rail, rma, &piece, there, &work))
+        work.op = op_take(rails, rail, &piece);
+    if (!work.op) {
+        aq_ibv_keys_release(&piece.hold);
+        return 0;
+    }
+    aq_ibv_piece_begin(path, &piece, rma, there, &work);
+    aq_ibv_rail_work_t *record = &rails->works[work.op - rails->queue->ops];
+    *record = (aq_ibv_rail_work_t){rail, work};
+    record->again.local_key = piece.pool ? path->buffers->slab_mr->lkey : piece.hold.key;
+    record->again.remote_key = there->key;
+    work_post(rails, rail, &work);
+    return piece.nbytes;
+}
+
+size_t aq_ibv_rma_begin_on_rails(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                                 const aq_ibv_hold_t *there)
+{
+    const bool is_long = there->bytes > AQ_IBV_BUFFER_BYTES;
+    aq_ibv_hold_t front = *there;
+    front.bytes = aq_min(there->bytes, (size_t)AQ_IBV_STRIPE_BYTES);
+    aq_ibv_rail_t *rail = is_long ? rail_pick(path->rails, rma->link) : NULL;
+    size_t begun = rail ? begin_on(path, rail, rma, &front) : 0;
+    if (!begun)
+        begun = aq_ibv_rma_begin(path, rma, &front);
+    if (begun || is_long || !atomic_load_explicit(&rma->link->rails, memory_order_acquire))
+        return begun;
+    rail = rail_pick(path->rails, rma->link);
+    return rail ? begin_on(path, rail, rma, &front) : 0;
+}

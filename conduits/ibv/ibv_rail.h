@@ -1,0 +1,132 @@
+// Rails: the queue pairs that a link has beside its first one, for puts and gets that are longer
+// than a buffer. Each is on one of the ports of ibv_rail_ports.h, in turn.
+//
+//      put of 512 KiB --+-- piece 0 --> first queue pair --> port 0 ==> port 0 of the peer
+//                       +-- piece 1 --> rail 1 ------------> port 1 ==> port 1
+//                       +-- piece 2 --> first queue pair
+//                       '-- piece 3 --> rail 1
+//
+// What is always true:
+// - Messages, atomics and short puts and gets take the first queue pair: so a Long is ordered
+// behind
+//   its payload, and all atomics on a memory are done by one device. Short puts and gets take a
+//   rail when the first queue pair has no free entry.
+// - A piece goes where fewest operations are outstanding; the first queue pair before the others.
+//   Each piece counts in the `pending` of its operation, which is complete when all pieces are.
+// - The first long put or get to a peer, of either side, makes the rails: each side tells the other
+//   about its queue pairs, in messages of the conduit's own (ibv_rail_setup.c). Nothing waits for
+//   them: until they are there, the first queue pair carries everything. A link has as many as the
+//   side that has fewer.
+// - Every operation on a rail is signaled, and can be posted again elsewhere: if it fails, the rail
+//   is given up, and the first queue pair does all that was outstanding on it. A put that was done
+//   but not acknowledged is done twice, with the same bytes, before it is complete. If the first
+//   queue pair fails, the peer is lost (ibv_lost.h).
+#ifndef AQ_IBV_RAIL_H
+#define AQ_IBV_RAIL_H
+
+#include <poll.h>
+
+#include "../../core/conduit.h"
+#include "ibv_rail_ports.h"
+#include "ibv_rma.h"
+
+enum { AQ_IBV_STRIPE_BYTES = 128 << 10 }; // longest piece
+
+// A queue pair, as the peer has to know it.
+typedef struct aq_ibv_rail_end {
+    uint8_t gid[16];
+    uint32_t qpn, psn;
+    uint16_t lid;
+    uint8_t mtu;   // enum ibv_mtu
+    uint8_t reads; // RDMA reads that it answers at a time
+    uint32_t link; // aq_ibv_link_t
+} aq_ibv_rail_end_t;
+
+typedef struct aq_ibv_rail {
+    struct ibv_qp *qp; // NULL: none
+    aq_ibv_peer_t *peer;
+    uint32_t psn;
+    unsigned port, port_there; // indices of ports, here and at the peer
+    atomic_uint slots;         // free entries of the send queue
+    atomic_bool up;            // takes puts and gets
+} aq_ibv_rail_t;
+
+// The rails of a link. Under the lock of aq_ibv_rails_t, except slots and up.
+typedef struct aq_ibv_rail_set {
+    unsigned count;
+    // Bit i says of rail i:
+    uint64_t tried, connected; // this side has tried to connect it, and has connected it
+    uint64_t ready;            // the peer has connected it
+    uint64_t started;          // it took puts and gets, whether or not it still does
+    aq_ibv_rail_t list[AQ_IBV_RAILS_MAX - 1];
+} aq_ibv_rail_set_t;
+
+// What the rails of one endpoint have in common at one port.
+typedef struct aq_ibv_rail_queue {
+    struct ibv_comp_channel *channel; // wakes sleepers; does not block
+    struct ibv_cq *cq;
+    struct ibv_mr *slab; // the buffers of the endpoint, registered there; of port 0 NULL
+    atomic_uint outstanding;
+    aq_lock_t reaping; // only ever tried
+} aq_ibv_rail_queue_t;
+
+// An operation on a rail, and how the first queue pair would do it.
+typedef struct aq_ibv_rail_work {
+    aq_ibv_rail_t *rail;
+    aq_ibv_work_t again;
+} aq_ibv_rail_work_t;
+
+typedef struct aq_ibv_rails {
+    const aq_conduit_env_t *env;
+    const aq_ibv_limits_t *limits;
+    const aq_ibv_rail_ports_t *ports;
+    aq_ibv_buffers_t *buffers;
+    aq_ibv_keys_t *keys;
+    aq_ibv_send_queue_t *queue;
+    // Sends a message of kind AQ_IBV_RAILS, now or later.
+    void (*say)(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);
+    void *context;
+    aq_lock_t lock;
+    atomic_bool open;   // the queues below exist
+    bool failed;        // they cannot be made (logged)
+    atomic_bool warned; // that a rail was given up
+    aq_ibv_rail_queue_t queues[AQ_IBV_RAIL_PORTS_MOST];
+    aq_ibv_rail_work_t *works; // by operation
+    aq_ibv_op_t *stranded;     // operations of failed rails, for which the first one has no room
+    atomic_uint any_strands;   // how many
+    atomic_ulong pieces;       // that rails have done
+    atomic_ulong moved;        // that rails have failed to do
+    atomic_uint up;            // rails that take puts and gets
+} aq_ibv_rails_t;
+
+// As aq_ibv_rma_begin, over the rails of the link.
+aq_ibv_rma_begin_t aq_ibv_rma_begin_on_rails;
+
+// Makes the queues of the endpoint, if there are none yet. False: they cannot be made (logged).
+// Under the lock.
+bool aq_ibv_rails_open(aq_ibv_rails_t *rails);
+
+// Takes out completions of rails and gives their resources back. Returns how many operations
+// completed. Any thread.
+unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails);
+
+// The rails of a link, which are to be used from now on. Under the lock.
+void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
+
+// Asks for a wake-up by the next completion on any rail; sets what to poll for it, and returns how
+// many; takes such events.
+void aq_ibv_rails_arm(aq_ibv_rails_t *rails);
+unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
+                             struct pollfd events[AQ_IBV_RAIL_PORTS_MOST]);
+void aq_ibv_rails_take_events(aq_ibv_rails_t *rails);
+
+// ---- ibv_rail_setup.c ----
+
+// Begins to make the rails of a link.
+void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link);
+
+// A message of kind AQ_IBV_RAILS. False: it is not as it should be.
+bool aq_ibv_rails_arrived(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const void *message,
+                          size_t bytes);
+
+#endif
