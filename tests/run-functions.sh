@@ -435,6 +435,8 @@ ibv_paths()
             counters_say 4 ' to 3 peers by 3 queue pairs, ' -n 4 conform-seq rma_values &&
         { GASNET_IBV_PKEY=0x1234 gasnetrun_ibv -n 2 conform-seq am_args 2>&1 || true; } |
             grep 'port 1 of verbs device rxe0 is in no partition 0x1234' &&
+        GASNET_USE_ODP=1 counters_say 2 ' sends to rank' -n 2 conform-seq rma_values &&
+        grep -c 'rank 0 .*warning: verbs device rxe0 cannot page memory on demand' messages | grep -x 1 &&
         { GASNET_IBV_GID_INDEX=99 gasnetrun_ibv -n 2 conform-seq am_args 2>&1 || true; } |
             grep 'port 1 of verbs device rxe0 has no GID with index 99'
 }

@@ -268,15 +268,17 @@ static uint32_t processes_here(const aq_boot_t *boot)
 static aq_ibv_memory_t memory_of(const aq_ibv_device_t *device, const aq_ibv_limits_t *limits,
                                  const struct ibv_device_attr *can)
 {
-    return (aq_ibv_memory_t){.calls = &aq_ibv_calls,
-                             .pd = device->pd,
-                             .device = ibv_get_device_name(device->verbs->device),
-                             .atomics = device->atomics != AQ_IBV_ATOMICS_NONE,
-                             .region_bytes = can->max_mr_size,
-                             .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
-                             .overlap = limits->bounce_bytes, // the longest Long
-                             .most = aq_firehose_pinnable(device->processes),
-                             .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
+    return (aq_ibv_memory_t){
+        .calls = &aq_ibv_calls,
+        .pd = device->pd,
+        .device = ibv_get_device_name(device->verbs->device),
+        .atomics = device->atomics != AQ_IBV_ATOMICS_NONE,
+        .paged = aq_ibv_memory_pages(device->verbs, device->atomics != AQ_IBV_ATOMICS_NONE),
+        .region_bytes = can->max_mr_size,
+        .piece_bytes = aq_ibv_memory_piece_bytes(can->max_mr_size),
+        .overlap = limits->bounce_bytes, // the longest Long
+        .most = aq_firehose_pinnable(device->processes),
+        .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
 }
 
 // Finds out what the device supports, and checks that it is enough for the settings.

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../../other/base/log.h"
 #include "../../other/base/settings.h"
 #include "../../other/base/minmax.h"
 
@@ -35,19 +36,45 @@ uint64_t aq_ibv_memory_piece_bytes(uint64_t device)
     return given != 0 ? aq_min(given, device) : device;
 }
 
+bool aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics)
+{
+    const uint32_t needed = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+                            (atomics ? IBV_ODP_SUPPORT_ATOMIC : 0u);
+    return caps->general_caps & IBV_ODP_SUPPORT &&
+           (caps->per_transport_caps.rc_odp_caps & needed) == needed;
+}
+
+bool aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics)
+{
+    struct ibv_device_attr_ex can = {.comp_mask = 0};
+    if (!aq_setting_bool(aq_ibv_setting(IBV_SET_USE_ODP)))
+        return false;
+    if (ibv_query_device_ex(verbs, NULL, &can) == 0 &&
+        aq_ibv_memory_can_page(&can.odp_caps, atomics))
+        return true;
+    if (aq_log_is_first() && aq_setting_int(aq_ibv_setting(IBV_SET_ODP_VERBOSE)))
+        aq_log_warn("verbs device %s cannot page memory on demand (GASNET_USE_ODP): memory is "
+                    "pinned; GASNET_ODP_VERBOSE=0 silences this",
+                    ibv_get_device_name(verbs->device));
+    return false;
+}
+
 // ---- one region ----
 
-// Whether GASNET_PHYSMEM_MAX leaves room for so many bytes.
-static bool memory_fits(const aq_ibv_memory_t *memory, uint64_t bytes)
+// Whether GASNET_PHYSMEM_MAX leaves room for so many bytes. It limits only what is pinned.
+static bool memory_fits(const aq_ibv_memory_t *memory, uint64_t bytes, aq_ibv_access_t access)
 {
     uint64_t now = memory->bytes;
-    return !memory->limited || (bytes <= memory->most && now <= memory->most - bytes);
+    return !memory->limited || (memory->paged && access != AQ_IBV_BUFFER) ||
+           (bytes <= memory->most && now <= memory->most - bytes);
 }
 
 static int flags_of(const aq_ibv_memory_t *memory, aq_ibv_access_t access)
 {
     int flags = IBV_ACCESS_REMOTE_READ;
-    if (access == AQ_IBV_WRITE)
+    if (memory->paged && access != AQ_IBV_BUFFER)
+        flags |= IBV_ACCESS_ON_DEMAND;
+    if (access != AQ_IBV_READ)
         flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                  (memory->atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0);
     return flags;
@@ -58,7 +85,7 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
 {
     if (bytes > memory->region_bytes)
         return AQ_FIREHOSE_DEVICE;
-    if (!memory_fits(memory, bytes))
+    if (!memory_fits(memory, bytes, access))
         return AQ_FIREHOSE_SETTING;
     errno = 0;
     *region = memory->calls->reg_mr(memory->pd, (void *)(uintptr_t)start, bytes,
@@ -95,10 +122,10 @@ static void refusal_explain(const aq_ibv_memory_t *memory, const char *what, uin
 }
 
 // As memory_fits(); if there is no room, writes the message into why.
-static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes, char *why,
-                     size_t why_size)
+static bool has_room(const aq_ibv_memory_t *memory, const char *what, uint64_t bytes,
+                     aq_ibv_access_t access, char *why, size_t why_size)
 {
-    if (memory_fits(memory, bytes))
+    if (memory_fits(memory, bytes, access))
         return true;
     snprintf(
         why, why_size,
@@ -114,7 +141,7 @@ aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, co
                                    size_t bytes, aq_ibv_access_t access, struct ibv_mr **region,
                                    char *why, size_t why_size)
 {
-    if (!has_room(memory, what, bytes, why, why_size))
+    if (!has_room(memory, what, bytes, access, why, why_size))
         return AQ_ERR_RESOURCE;
     aq_firehose_pinned_t outcome = aq_ibv_memory_try(memory, start, bytes, access, region);
     if (outcome == AQ_FIREHOSE_PINNED)
@@ -142,7 +169,7 @@ size_t aq_ibv_memory_register_pool(aq_ibv_memory_t *memory, const char *what, vo
     while (count >= least) {
         char *sentence = count == most ? first : why;
         size_t room = count == most ? sizeof first : why_size;
-        if (aq_ibv_memory_register(memory, what, start, count * unit, AQ_IBV_WRITE, region,
+        if (aq_ibv_memory_register(memory, what, start, count * unit, AQ_IBV_BUFFER, region,
                                    sentence, room) == AQ_OK) {
             if (count < most)
                 snprintf(why, why_size, "%s; continuing with %zu of %zu", first, count, most);
@@ -171,7 +198,7 @@ static uint64_t try_bytes(aq_ibv_memory_t *memory, char *start, uint64_t bytes)
     struct ibv_mr **regions = calloc(room, sizeof(struct ibv_mr *));
     for (; regions != NULL && done < bytes; count++) {
         uint64_t part = bytes - done < length ? bytes - done : length;
-        if (aq_ibv_memory_try(memory, start + done, part, AQ_IBV_WRITE, &regions[count]) !=
+        if (aq_ibv_memory_try(memory, start + done, part, AQ_IBV_BUFFER, &regions[count]) !=
             AQ_FIREHOSE_PINNED)
             break;
         done += part;
@@ -228,7 +255,7 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
 {
     const uint32_t count = aq_ibv_segment_pieces(cut, bytes);
     *segment = (aq_ibv_segment_t){.start = (uintptr_t)start, .bytes = bytes, .cut = cut};
-    if (!has_room(memory, "the segment", bytes, why, why_size))
+    if (!has_room(memory, "the segment", bytes, AQ_IBV_WRITE, why, why_size))
         return AQ_ERR_RESOURCE;
     segment->pieces = calloc(count, sizeof(struct ibv_mr *));
     if (segment->pieces == NULL) {

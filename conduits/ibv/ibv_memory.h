@@ -39,8 +39,9 @@ typedef struct aq_ibv_calls {
 extern const aq_ibv_calls_t aq_ibv_calls; // the real ones
 
 typedef enum aq_ibv_access {
-    AQ_IBV_READ,  // by this device, and by peers
-    AQ_IBV_WRITE, // as READ, and also written; and atomics if the device has them
+    AQ_IBV_READ,   // by this device, and by peers
+    AQ_IBV_WRITE,  // as READ, and also written; and atomics if the device has them
+    AQ_IBV_BUFFER, // as WRITE, and pinned, even if other memory is paged
 } aq_ibv_access_t;
 
 typedef struct aq_ibv_memory {
@@ -54,6 +55,7 @@ typedef struct aq_ibv_memory {
     uint64_t most;         // bytes that should be registered here; see aq_firehose_pinnable
     bool limited;          // the user set that limit, so it is strict
     bool atomics;          // the device has remote atomics
+    bool paged;            // GASNET_USE_ODP: the device follows the page tables; nothing is pinned
     // What is registered now.
     _Atomic uint64_t bytes;
     atomic_uint regions;
@@ -61,6 +63,13 @@ typedef struct aq_ibv_memory {
 
 // The longest piece of a segment: the limit of the device, or GASNET_PIN_MAXSZ if that is less.
 uint64_t aq_ibv_memory_piece_bytes(uint64_t device);
+
+// Whether a device can page all memory of the client on demand: that of puts, gets, Longs, and with
+// `atomics` of remote atomics.
+bool aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics);
+
+// Whether GASNET_USE_ODP asks for it and the device can. Warns (rank 0) if it asks in vain.
+bool aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics);
 
 // ---- one region ----
 

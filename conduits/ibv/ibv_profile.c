@@ -153,6 +153,15 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
                               "Conduit ibv: number of messages (of at most GASNET_AMRDMA_LIMIT) "
                               "after which a process decides again which peers have a ring. 1: a "
                               "peer gets a ring with its first message; 0: no peer has one."},
+    [IBV_SET_USE_ODP] =
+        {"GASNET_USE_ODP", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether devices that can page on demand access segments and other memory of "
+         "the program without pinning it; the buffers of the library stay pinned, and firehose "
+         "registers memory as before, but GASNET_PHYSMEM_MAX does not limit it. Devices that "
+         "cannot pin memory."},
+    [IBV_SET_ODP_VERBOSE] = {"GASNET_ODP_VERBOSE", AQ_TYPE_INT, "1", 0, 9, NULL,
+                             "Conduit ibv: 0: rank 0 does not warn if its device cannot do what "
+                             "GASNET_USE_ODP=1 asks for."},
     [IBV_SET_DISABLE_MUNMAP] =
         {"GASNET_DISABLE_MUNMAP", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether malloc keeps all memory of the process (mallopt), so that memory "

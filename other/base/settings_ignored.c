@@ -65,8 +65,6 @@ static const aq_setting_ignored_t ignored[] = {
     {"GASNET_AM_GATHER_MIN", "messages are always copied into one buffer", false},
     {"GASNET_USE_SRQ GASNET_USE_XRC",
      "conduit ibv always uses shared receive queues, and one queue pair for each peer", false},
-    {"GASNET_USE_ODP GASNET_ODP_VERBOSE", "conduit ibv pins memory and does not page on demand",
-     false},
     {"GASNET_USE_FENCED_PUTS",
      "a put over a further port is complete when the device there has acknowledged it, and no "
      "fence "

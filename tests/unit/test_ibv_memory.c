@@ -63,6 +63,51 @@ static void assert_contains(const char *why, const char *words)
 
 // ---- tests ----
 
+// A device that pages on demand pins buffers only, and only these are limited.
+static void test_paged(void **state)
+{
+    (void)state;
+    enum { WRITE = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+    struct ibv_mr *region, *buffers;
+    char why[512];
+    memory.paged = memory.limited = true;
+    memory.most = 4 * PAGE;
+    assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), PAGE, 8, 1,
+                                                 &buffers, why, sizeof why),
+                     4);
+    assert_int_equal(fake_verbs.access, WRITE);
+    assert_int_equal(aq_ibv_memory_try(&memory, at(99 * PAGE), 1 << 20, AQ_IBV_READ, &region),
+                     AQ_FIREHOSE_PINNED);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
+    aq_ibv_memory_release(&memory, region);
+    aq_ibv_segment_t segment;
+    const aq_ibv_cut_t cut = aq_ibv_segment_cut(&memory, 1 << 20);
+    assert_int_equal(
+        aq_ibv_segment_register(&memory, at(99 * PAGE), 1 << 20, cut, &segment, why, sizeof why),
+        AQ_OK);
+    assert_int_equal(fake_verbs.access, WRITE | IBV_ACCESS_ON_DEMAND);
+    aq_ibv_segment_release(&memory, &segment);
+    assert_int_equal(aq_ibv_memory_try(&memory, at(99 * PAGE), PAGE, AQ_IBV_BUFFER, &region),
+                     AQ_FIREHOSE_SETTING);
+    aq_ibv_memory_release(&memory, buffers);
+}
+
+static void test_can_page(void **state)
+{
+    (void)state;
+    enum { ALL = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ };
+    struct ibv_odp_caps caps = {.general_caps = IBV_ODP_SUPPORT,
+                                .per_transport_caps.rc_odp_caps = ALL};
+    assert_true(aq_ibv_memory_can_page(&caps, false));
+    assert_false(aq_ibv_memory_can_page(&caps, true));
+    caps.per_transport_caps.rc_odp_caps |= IBV_ODP_SUPPORT_ATOMIC;
+    assert_true(aq_ibv_memory_can_page(&caps, true));
+    caps.per_transport_caps.rc_odp_caps &= ~(uint32_t)IBV_ODP_SUPPORT_READ;
+    assert_false(aq_ibv_memory_can_page(&caps, false));
+    caps = (struct ibv_odp_caps){.per_transport_caps.rc_odp_caps = ALL};
+    assert_false(aq_ibv_memory_can_page(&caps, false));
+}
+
 static void test_access(void **state)
 {
     (void)state;
@@ -348,7 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         DEVICE_TEST(test_access), DEVICE_TEST(test_limits),  DEVICE_TEST(test_memlock),
         DEVICE_TEST(test_pool),   DEVICE_TEST(test_segment), DEVICE_TEST(test_pin_maxsz),
-        DEVICE_TEST(test_probe),
+        DEVICE_TEST(test_probe),  DEVICE_TEST(test_paged),   DEVICE_TEST(test_can_page),
 #ifndef AQ_SANITIZER
         DEVICE_TEST(test_keep),
 #endif
