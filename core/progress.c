@@ -17,6 +17,11 @@ enum {
     SHARE_TURNS = 16,
     SPIN_TURNS = 64,
     LOOP_TURNS = 16,
+    // If the threads of a rank outnumber its processors, a wait polls this many times (some
+    // microseconds) before it yields: the awaited thread may be running, and a message takes less
+    // time than a yield. After each vain attempt more of the thread's next waits yield at once.
+    BRIEF_TURNS = 256,
+    BRIEF_PAUSE_MAX = 3, // waits
     // One of this many fruitless polls in a row is as thorough as the first.
     AGAIN_TURNS = 8,
     // One of this many polls of a thread with a window serves endpoint 0 too, and one of this many
@@ -333,6 +338,42 @@ static uint64_t spin_time(void)
     return spin_ns;
 }
 
+// The attempts of a thread to wait without a yield.
+typedef struct brief {
+    unsigned pause; // waits that yielded at once after the last vain attempt
+    unsigned left;  // of these, still to come
+    bool trying;
+} brief_t;
+
+static void brief_begin(brief_t *brief)
+{
+    if (brief->trying) // no failure since, so the last attempt has succeeded
+        brief->pause = 0;
+    brief->trying = !brief->left;
+    brief->left -= !brief->trying;
+}
+
+static void brief_fail(brief_t *brief)
+{
+    brief->trying = false;
+    brief->pause = aq_min(2 * brief->pause + 1, BRIEF_PAUSE_MAX);
+    brief->left = brief->pause;
+}
+
+// Whether a wait that does not spin polls again before it yields. Not with more ranks than
+// processors: there a rank that yields at once lets the awaited one go on.
+static bool wait_is_brief(const aq_api_wait_t *wait)
+{
+    static _Thread_local brief_t brief __attribute__((tls_model("initial-exec")));
+    if (crowding > 1 || wait_mode == GASNET_WAIT_BLOCK || wait->armed)
+        return false;
+    if (wait->turns == 1)
+        brief_begin(&brief);
+    if (brief.trying && wait->turns == BRIEF_TURNS)
+        brief_fail(&brief);
+    return brief.trying;
+}
+
 // Most polls of a spinning wait are light, because the previous poll was a moment ago. A yield
 // precedes each thorough poll.
 static unsigned wait_poll(const aq_api_wait_t *wait)
@@ -363,6 +404,8 @@ void aq_api_wait_turn(aq_api_wait_t *wait)
         if (wait_mode == GASNET_WAIT_SPIN && crowding == 1)
             return;
     }
+    if (!spin && wait_is_brief(wait))
+        return;
     uint64_t now = aq_clock_ns();
     if (!wait->since)
         wait->since = now;
