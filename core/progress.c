@@ -9,6 +9,7 @@
 #include "fatal.h"
 #include "job.h"
 #include "report.h"
+#include "sleepers.h"
 #include "window.h"
 
 enum {
@@ -70,6 +71,8 @@ void aq_progress_start(uint32_t ranks_here)
     own_processors = processors > ranks_here ? processors / ranks_here : 1;
     own_processors = aq_min(own_processors, bound_to);
     yield_ns = YIELD_NS + (uint64_t)YIELD_NS_A_RANK * crowding;
+    if (aq_threads)
+        aq_sleepers_start();
     const char *mode = aq_settings_text(AQ_SET_WAITMODE);
     if (strcmp(mode, "spin") == 0)
         gasnet_set_waitmode(GASNET_WAIT_SPIN);
@@ -128,7 +131,7 @@ static unsigned poll_conduits(unsigned what)
     return done;
 }
 
-void aq_progress_wake(void)
+void aq_progress_wake_sleepers(void)
 {
     for (unsigned i = 0; i < aq_job.conduit_count; i++) {
         aq_conduit_t *conduit = aq_job.conduits[i];
@@ -303,6 +306,8 @@ static void block_in_conduit(aq_api_wait_t *wait, uint64_t waited)
         return;
     }
     if (!wait->armed) {
+        if (aq_threads)
+            aq_sleepers_enter();
         wait->armed = conduit->ops->arm(conduit) | 1;
         return;
     }
@@ -322,6 +327,8 @@ void aq_api_wait_end(aq_api_wait_t *wait)
     if (wait->armed) {
         aq_conduit_t *conduit = wakeup_conduit();
         conduit->ops->disarm(conduit);
+        if (aq_threads)
+            aq_sleepers_leave();
         wait->armed = 0;
     }
 }

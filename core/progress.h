@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "gasnet_fwd.h"
+#include "sleepers.h"
 
 // Reads the settings. ranks_here: number of ranks that compete for the processors of this host.
 void aq_progress_start(uint32_t ranks_here);
@@ -53,6 +54,11 @@ void aq_progress_add(aq_task_t *task);
 void aq_progress_busy(int change);
 
 // Wakes threads of this process that sleep in a wait, after a change that they may wait for.
-void aq_progress_wake(void);
+void aq_progress_wake_sleepers(void);
+static inline void aq_progress_wake(void)
+{
+    if (__builtin_expect(aq_sleepers_any(), 0))
+        aq_progress_wake_sleepers();
+}
 
 #endif

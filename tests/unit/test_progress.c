@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,7 @@
 #include "../../core/gasnetex_core.h"
 #include "../../core/job.h"
 #include "../../core/progress.h"
+#include "../../core/thread.h"
 #include "../../other/base/settings.h"
 #include "../../other/base/size.h"
 
@@ -298,27 +301,54 @@ static void test_all_conduits(void **state)
     aq_progress_wait_replies(0);
     aq_progress_wait_replies(1000);
     assert_int_equal(seen.polls_of[AQ_POLL_REPLIES], 4);
+    aq_progress_wake(); // nobody sleeps
+    assert_int_equal(seen.wakes, 0);
+    aq_sleepers_enter();
     aq_progress_wake(); // a conduit without this operation is skipped
     assert_int_equal(seen.wakes, 1);
+    aq_sleepers_leave();
+}
+
+static void poll_arrival(void)
+{
+    seen.arrived = 1;
+    aq_progress_poll();
+    seen.arrived = 1;
+    aq_progress_poll_replies();
 }
 
 // Only with threads can another waiter sleep until a poll makes progress.
 static void test_wakes(void **state)
 {
     (void)state;
-    seen.arrived = 1;
-    aq_progress_poll();
+    aq_sleepers_enter();
+    poll_arrival();
     assert_int_equal(seen.wakes, 0);
     aq_threads = true;
     aq_progress_poll();
     aq_progress_poll_replies();
     assert_int_equal(seen.wakes, 0);
-    seen.arrived = 1;
-    aq_progress_poll();
-    assert_int_equal(seen.wakes, 1);
-    seen.arrived = 1;
-    aq_progress_poll_replies();
+    poll_arrival();
     assert_int_equal(seen.wakes, 2);
+    aq_sleepers_leave();
+    poll_arrival();
+    assert_int_equal(seen.wakes, 2);
+    aq_threads = false;
+}
+
+// A wait of a job with threads counts as a sleeper before its last look.
+static void test_sleepers(void **state)
+{
+    (void)state;
+    aq_api_wait_t wait = {0};
+    aq_threads = true;
+    turn_until(&wait, &seen.arms);
+    assert_true(aq_sleepers_any());
+    turn_until(&wait, &seen.sleeps);
+    assert_false(aq_sleepers_any());
+    turn_until(&wait, &seen.arms);
+    aq_api_wait_end(&wait);
+    assert_false(aq_sleepers_any());
     aq_threads = false;
 }
 
@@ -542,12 +572,60 @@ static void test_bound(void **state)
     aq_job.boot->processors = 0;
 }
 
+static sem_t second_counted, second_may_end;
+
+static void *second_thread(void *unused)
+{
+    aq_thread_self();
+    sem_post(&second_counted);
+    sem_wait(&second_may_end);
+    return unused;
+}
+
+static pthread_t start_second_thread(void)
+{
+    pthread_t thread;
+    sem_init(&second_counted, 0, 0);
+    sem_init(&second_may_end, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, second_thread, NULL), 0);
+    sem_wait(&second_counted);
+    return thread;
+}
+
+// A wait of one of two threads on one processor polls for a moment before it yields. After a vain
+// attempt, some waits of the thread yield at once, and more after the next one, up to three.
+static void test_brief_polls(void **state)
+{
+    (void)state;
+    enum { MOMENT = 255 };
+    static const unsigned pauses[] = {1, 3, 3};
+    aq_job.boot->processors = 1;
+    gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
+    start_in_mode("auto", 1);
+    aq_threads = true;
+    const pthread_t second = start_second_thread();
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(count_yields(MOMENT + 1), 1);
+        for (unsigned j = 0; j < pauses[i]; j++)
+            assert_int_equal(count_yields(1), 1);
+    }
+    assert_int_equal(count_yields(MOMENT), 0); // it ends in time, so the pauses begin anew
+    assert_int_equal(count_yields(MOMENT + 1), 1);
+    assert_int_equal(count_yields(1), 1);
+    assert_int_equal(count_yields(MOMENT), 0);
+    sem_post(&second_may_end);
+    pthread_join(second, NULL);
+    aq_threads = false;
+    aq_job.boot->processors = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_tasks, clear_record),
         cmocka_unit_test_setup(test_all_conduits, clear_record),
         cmocka_unit_test_setup(test_wakes, clear_record),
+        cmocka_unit_test_setup(test_sleepers, clear_record),
         cmocka_unit_test_setup(test_order, clear_record),
         cmocka_unit_test_setup(test_progress_resets, clear_record),
         cmocka_unit_test_setup(test_limits, clear_record),
@@ -563,6 +641,7 @@ int main(void)
         cmocka_unit_test_setup(test_bad_mode, clear_record),
         cmocka_unit_test_setup(test_start, clear_record),
         cmocka_unit_test_setup(test_bound, clear_record),
+        cmocka_unit_test_setup(test_brief_polls, clear_record),
     };
     return cmocka_run_group_tests(tests, start_job, NULL);
 }
