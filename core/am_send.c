@@ -20,15 +20,15 @@ static aq_status_t send_attempt(void *context)
                                              attempt->am);
 }
 
-// Called after a first attempt without success. Returns non-zero if flags has IMMEDIATE and there
-// is no room. A reply waits without running requests, because the handler that sends the reply may
-// not be entered again.
-static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flags,
-                      aq_status_t status)
+// A reply waits without running requests, because the handler that sends the reply may not be
+// entered again.
+int aq_am_again_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
+                   aq_status_t status)
 {
+    send_attempt_t attempt = {route, am};
     if (status == AQ_AGAIN)
-        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, attempt.am->reply),
-                          attempt.route.conduit->endpoint, jobrank);
+        status = aq_retry(send_attempt, &attempt, aq_retry_mode(flags, am->reply),
+                          route.conduit->endpoint, jobrank);
     if (status == AQ_AGAIN)
         return 1;
     if (status != AQ_OK)
@@ -36,22 +36,15 @@ static int send_again(send_attempt_t attempt, uint32_t jobrank, gex_Flags_t flag
     return 0;
 }
 
-int aq_am_again_by(aq_am_route_t route, uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags,
-                   aq_status_t status)
-{
-    return send_again((send_attempt_t){route, am}, jobrank, flags, status);
-}
-
 int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
 {
-    return send_again((send_attempt_t){aq_am_request_route(jobrank), am}, jobrank, flags, status);
+    return aq_am_again_by(aq_am_request_route(jobrank), jobrank, am, flags, status);
 }
 
 int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,
                       aq_status_t status)
 {
-    return send_again((send_attempt_t){aq_am_reply_route(request, am), am}, request->source, flags,
-                      status);
+    return aq_am_again_by(aq_am_reply_route(request, am), request->source, am, flags, status);
 }
 
 int aq_am_request(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags)

@@ -5,8 +5,9 @@
 #include "am.h"
 #include "progress.h"
 
-// Continue after a first attempt that returned `status`; as aq_am_request and aq_am_reply. They
-// find the route again, so that the first attempt need not keep it in registers.
+// Continue after a first attempt that returned `status`, neither AQ_OK nor AQ_HANDLED; as
+// aq_am_request and aq_am_reply, which return non-zero if flags has IMMEDIATE and there is no room.
+// They find the route again, so that the first attempt need not keep it in registers.
 int aq_am_request_again(uint32_t jobrank, const aq_am_t *am, gex_Flags_t flags, aq_status_t status)
     __attribute__((cold));
 int aq_am_reply_again(const aq_arrival_t *request, aq_am_t *am, gex_Flags_t flags,
@@ -22,7 +23,7 @@ static inline int aq_am_request_by(aq_am_route_t route, uint32_t jobrank, const 
 {
     const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0))
-        return aq_am_again_by(route, jobrank, am, flags, status);
+        return status == AQ_HANDLED ? 0 : aq_am_again_by(route, jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
         aq_progress_poll_sending();
     return 0;
@@ -44,7 +45,7 @@ static inline int aq_am_send_request(uint32_t jobrank, const aq_am_t *am, gex_Fl
     const aq_am_route_t route = aq_am_request_route(jobrank);
     const aq_status_t status = route.conduit->ops->send(route.conduit, route.link, am);
     if (__builtin_expect(status != AQ_OK, 0))
-        return aq_am_request_again(jobrank, am, flags, status);
+        return status == AQ_HANDLED ? 0 : aq_am_request_again(jobrank, am, flags, status);
     if (!(flags & GEX_FLAG_IMMEDIATE))
         aq_progress_poll_sending(); // a client that only sends still serves other ranks
     return 0;

@@ -10,6 +10,7 @@ const char *aq_status_name(aq_status_t status)
         [AQ_ERR_CONFIG] = "illegal setting",
         [AQ_ERR_PEER] = "peer lost",
         [AQ_ERR_ABSENT] = "not available here",
+        [AQ_HANDLED] = "handled already",
     };
     unsigned index = (unsigned)status;
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";

@@ -12,6 +12,7 @@ typedef enum aq_status {
     AQ_ERR_CONFIG,   // a setting, option or file of the user is not legal
     AQ_ERR_PEER,     // another process has ended, or uses another protocol
     AQ_ERR_ABSENT,   // the request is not available on this machine or in this build
+    AQ_HANDLED,      // of the core: a message to this process itself, which needs no poll
 } aq_status_t;
 
 // The text of a status for messages; never NULL.

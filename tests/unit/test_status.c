@@ -16,7 +16,7 @@ static void test_names(void **state)
 {
     (void)state;
     const char *unknown = aq_status_name((aq_status_t)-1);
-    for (int i = AQ_OK; i <= AQ_ERR_ABSENT; i++) {
+    for (int i = AQ_OK; i <= AQ_HANDLED; i++) {
         const char *name = aq_status_name((aq_status_t)i);
         assert_non_null(name);
         assert_string_not_equal(name, "");
@@ -33,7 +33,7 @@ static void test_names(void **state)
 static void test_garbage(void **state)
 {
     (void)state;
-    static const int garbage[] = {-1, AQ_ERR_ABSENT + 1, 1000, INT_MAX, INT_MIN};
+    static const int garbage[] = {-1, AQ_HANDLED + 1, 1000, INT_MAX, INT_MIN};
     for (unsigned i = 0; i < sizeof garbage / sizeof garbage[0]; i++)
         assert_string_equal(aq_status_name((aq_status_t)garbage[i]), "unknown status");
 }
