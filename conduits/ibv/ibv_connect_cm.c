@@ -16,7 +16,13 @@
 enum { RESOLVE_MS = 5000 };
 
 // Why a request was refused, in one byte of the refusal.
-enum { REFUSED_MINE_COUNTS = 1, REFUSED_STRANGER, REFUSED_NO_QUEUE_PAIR, REFUSED_NO_WINDOW };
+enum {
+    REFUSED_MINE_COUNTS = 1,
+    REFUSED_STRANGER,
+    REFUSED_NO_QUEUE_PAIR,
+    REFUSED_NO_WINDOW,
+    REFUSED_HEARD
+};
 
 // ---- both sides ----
 
@@ -206,19 +212,21 @@ static void request_refuse(struct rdma_cm_id *id, uint8_t reason)
     rdma_reject(id, &reason, sizeof reason);
 }
 
-// Whether a request counts, against this process's own call to the same peer. A call that does not
-// count any more is dropped.
-static bool request_counts(const aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
+// Whether a request counts, against this process's own call to the same peer.
+static bool request_counts(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
 {
     const aq_ibv_state_t state = link->conn.state;
     if (state == AQ_IBV_READY || state == AQ_IBV_FAILED)
         return false;
-    if (state == AQ_IBV_CALLING && link->conn.id && connector->env->rank < link->rank)
-        return false;
+    return state != AQ_IBV_CALLING || !link->conn.id || connector->env->rank > link->rank;
+}
+
+// Drops this process's own call, which does not count any more.
+static void call_drop(aq_ibv_peer_t *link)
+{
     if (link->conn.id)
         link->conn.id->context = NULL; // the next event of that id ends it
     link_leave_id(link);
-    return true;
 }
 
 static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
@@ -267,14 +275,16 @@ static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event
         request_refuse(event->id, REFUSED_NO_WINDOW);
         return true;
     }
-    if (link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce)) {
-        request_refuse(event->id, REFUSED_STRANGER);
-        return true;
-    }
+    const bool heard = link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce);
     if (!link || !request_counts(connector, link)) {
         request_refuse(event->id, REFUSED_MINE_COUNTS);
         return true;
     }
+    if (heard) { // the kernel repeats a request whose refusal was lost or late, or it is a replay
+        request_refuse(event->id, REFUSED_HEARD);
+        return true;
+    }
+    call_drop(link);
     return !request_accept(connector, link, event->id, &theirs);
 }
 
