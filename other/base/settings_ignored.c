@@ -64,7 +64,8 @@ static const aq_setting_ignored_t ignored[] = {
     // ---- conduit ibv ----
     {"GASNET_AM_GATHER_MIN", "messages are always copied into one buffer", false},
     {"GASNET_USE_SRQ GASNET_USE_XRC",
-     "conduit ibv always uses shared receive queues, and one queue pair for each peer", false},
+     "conduit ibv always uses shared receive queues, and queue pairs of its own for each peer",
+     false},
     {"GASNET_USE_FENCED_PUTS",
      "a put over a further port is complete when the device there has acknowledged it, and no "
      "fence "
