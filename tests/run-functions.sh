@@ -266,12 +266,16 @@ on_netem()
         tc -s qdisc show dev lo | grep "dropped [1-9]"' bash "$@"
 }
 
-# on_ibv [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device, or in
-# the first of two. No ranks of jobs over conduit ibv share memory. The device must never have had
+# on_ibv [--rails N] [--two] COMMAND ...: runs the commands in one virtual machine with a verbs device
+# or several, or in the first of two. No ranks of jobs over conduit ibv share memory. The device must never have had
 # to wait for a buffer.
 on_ibv()
 {
     local options=(--rdma --time 540)
+    [ "$1" != --rails ] || {
+        options+=(--rails "$2")
+        shift 2
+    }
     [ "$1" != --two ] || {
         options+=(--two)
         shift

@@ -56,6 +56,7 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
         peers * (uint64_t)aq_setting_int(aq_ibv_setting(IBV_SET_AM_CREDITS_PP));
     const int reads = can->max_qp_rd_atom < can->max_qp_init_rd_atom ? can->max_qp_rd_atom
                                                                      : can->max_qp_init_rd_atom;
+    const int pairs = (uint64_t)can->max_qp > peers ? (int)((uint64_t)can->max_qp / peers) : 1;
     const struct {
         aq_ibv_setting_id_t id;
         uint64_t used; // more than this has no effect
@@ -66,8 +67,7 @@ aq_status_t aq_ibv_settings_fit(const char *device, const struct ibv_device_attr
         {IBV_SET_NETWORKDEPTH_TOTAL, to_all, can->max_cqe, "entries in a completion queue"},
         {IBV_SET_AM_CREDITS_TOTAL, aq_min(credits, to_all), can->max_srq_wr,
          "buffers in a shared receive queue"},
-        {IBV_SET_NUM_QPS, UINT64_MAX, (int)((uint64_t)can->max_qp / peers),
-         "queue pairs for each peer"},
+        {IBV_SET_NUM_QPS, UINT64_MAX, pairs, "queue pairs for each peer"},
         {IBV_SET_QP_RD_ATOM, UINT64_MAX, reads, "RDMA reads under way on a connection"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {

@@ -50,7 +50,7 @@ static void make_list(list_t *list, const char *text)
     }
 }
 
-static const char use_letters[] = "UDPCLAGFS"; // in the order of aq_ibv_use_t
+static const char use_letters[] = "UDPCLAGFSN"; // in the order of aq_ibv_use_t
 
 // Chooses ports of a list with a filter, and compares the decisions, one letter for each port, with
 // `wanted`.

@@ -91,6 +91,7 @@ static aq_status_t check_fit(uint64_t peers)
     const struct ibv_device_attr can = {.max_qp_wr = 100,
                                         .max_cqe = 300,
                                         .max_srq_wr = 250,
+                                        .max_qp = 200,
                                         .max_qp_rd_atom = 16,
                                         .max_qp_init_rd_atom = 8};
     *why_not = 0;
@@ -123,6 +124,16 @@ static void test_limits(void **state)
     assert_int_equal(check_fit(1), AQ_ERR_CONFIG);
     assert_non_null(strstr(why_not, "GASNET_QP_RD_ATOM=9"));
     assert_non_null(strstr(why_not, "at most 8 RDMA reads"));
+    load_setting("GASNET_QP_RD_ATOM", "8");
+    load_setting("GASNET_NUM_QPS", "64");
+    assert_int_equal(check_fit(4), AQ_ERR_CONFIG);
+    assert_string_equal(why_not,
+                        "GASNET_NUM_QPS=64 is more than verbs device mlx5_3 can do: it has "
+                        "at most 50 queue pairs for each peer; set it to that or less");
+    load_setting("GASNET_NUM_QPS", "50");
+    assert_int_equal(check_fit(4), AQ_OK);
+    load_setting("GASNET_NUM_QPS", "1"); // a process may have fewer connections than peers
+    assert_int_equal(check_fit(1000), AQ_OK);
 }
 
 // ---- the manual ----

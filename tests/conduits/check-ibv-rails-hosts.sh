@@ -1,0 +1,63 @@
+#!/bin/bash
+# ibv-rails-hosts, inside the first of two virtual machines that two wires join, with a verbs device
+# on each: jobs over both wires while the second one loses packets; and when it is cut in the
+# middle of puts and gets, which the first one then does.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+export GASNET_WAITMODE=block GASNET_STATS=1 GASNET_EXITTIMEOUT=30
+# A lost packet is sent again after 0.27 seconds, and a rail given up after about a second.
+export GASNET_QP_TIMEOUT=16 GASNET_QP_RETRY_COUNT=3
+
+fail()
+{
+    echo "check-ibv-rails-hosts: $*"
+    cat out 2>/dev/null
+    exit 1
+}
+
+# start ARGUMENT ...: starts a job of two ranks, and waits until the second device is in use.
+start()
+{
+    local before
+    before=$(packets)
+    timeout 150 gasnetrun_ibv -n 2 -H g1,g2 "$@" >out 2>&1 &
+    job=$!
+    for _ in $(seq 300); do
+        [ $(($(packets) - before)) -lt 300 ] || return 0
+        sleep 0.1
+    done
+    fail "the job does not use the second device"
+}
+
+# Prints how many packets the second device has sent.
+packets()
+{
+    cat /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts
+}
+
+# says RANKS PATTERN: as many ranks say that of their rails.
+says()
+{
+    [ "$(grep -cE -- "^ibv: rank [0-9]+ over rails: 2 ports, 2 queue pairs a peer; $2" out)" = "$1" ] ||
+        fail "not $1 lines match '$2'"
+}
+
+did='they did [1-9][0-9]* pieces of puts and gets, and'
+
+tc qdisc replace dev eth1 root netem loss 5% || fail "netem cannot be set"
+GASNET_QP_RETRY_COUNT=7 timeout 150 gasnetrun_ibv -n 2 -H g1,g2 conform-seq rma_segment >out 2>&1 ||
+    fail "a job with 5 % loss ends with exit code $?"
+tc -s qdisc show dev eth1 | grep -q 'dropped [1-9]' || fail "no packet was lost, although 5 % should be"
+says 2 "1 of the further ones in use; $did 0 moved to the first"
+tc qdisc replace dev eth1 root netem loss 0%
+
+start conform-seq --repeat 4 rma_segment
+ip link set eth1 down
+wait "$job" || fail "the job ends with exit code $? when the second wire is cut"
+says 2 "0 of the further ones in use; they did [0-9]+ pieces of puts and gets, and [1-9][0-9]* moved to the first"
+grep -q 'port 1 of rxe1 does not reach rank [01] any more (.*): puts and gets take port 1 of rxe0; ' out ||
+    fail "no rank says that port 1 of rxe1 is lost"
+ip link set eth1 up
+timeout 150 gasnetrun_ibv -n 2 -H g1,g2 conform-seq rma_segment >out 2>&1 || fail "the next job ends with $?"
+says 2 "1 of the further ones in use; $did 0 moved to the first"
+echo "check-ibv-rails-hosts: all is well"

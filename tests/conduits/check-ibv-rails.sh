@@ -1,0 +1,104 @@
+#!/bin/bash
+# ibv-rails, in a virtual machine with three verbs devices on links of their own: jobs of conduit
+# ibv over two and three ports, with as many queue pairs a peer or more; ranks with different numbers
+# of ports; a link that goes down in the middle; and what gasnet_info says about the ports.
+set -u
+. "$AQ_SRC/tests/run-functions.sh"
+# With block, ranks that wait leave the processors to the threads that carry packets.
+export GASNET_WAITMODE=block GASNET_STATS=1 GASNET_EXITTIMEOUT=30
+
+fail()
+{
+    echo "check-ibv-rails: $*"
+    cat out 2>/dev/null
+    exit 1
+}
+
+# spreads RANKS PATTERN ARGUMENT ...: the job succeeds, and as many ranks say that of their rails.
+spreads()
+{
+    local ranks=$1 pattern=$2
+    shift 2
+    echo "$*"
+    timeout 100 gasnetrun_ibv "$@" >out 2>&1 || fail "the job '$*' ends with exit code $?"
+    [ "$(grep -cE -- "^ibv: rank [0-9]+ over rails: $pattern" out)" = "$ranks" ] ||
+        fail "not $ranks lines of '$*' match '$pattern'"
+}
+
+# one_has SETTING: from now on ./one COMMAND runs the command, the first time with that setting.
+one_has()
+{
+    rmdir taken 2>/dev/null
+    printf '#!/bin/bash\nmkdir taken 2>/dev/null && export %s\nexec "$@"\n' "$1" >one
+    chmod +x one
+}
+
+# Prints how many packets the second device has sent.
+packets()
+{
+    cat /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts
+}
+
+# refuses PATTERN: a job of two ranks does not start, for this reason.
+refuses()
+{
+    timeout 60 gasnetrun_ibv -n 2 hello >out 2>&1 && fail "the job runs"
+    grep -qE -- "$1" out || fail "no line matches '$1'"
+}
+
+did='they did [1-9][0-9]* pieces of puts and gets, and'
+both="2 ports, 2 queue pairs a peer; 1 of the further ones in use; $did 0 moved to the first"
+
+gasnet_info >out 2>&1 || fail "gasnet_info fails"
+grep -qE '^ +rxe1 port 1 +used$' out || fail "rxe1 is not used"
+grep -qE '^ +rxe2 port 1 +not used: it is not needed, since enough ports before it are used' out ||
+    fail "nothing says why rxe2 is not used"
+
+# Two ports, which is the default; then three, with one and more queue pairs for each.
+spreads 2 "$both" -n 2 conform-seq am_long rma_heap rma_segment rma_nbi
+GASNET_NUM_QPS=4 spreads 2 "3 ports, 4 queue pairs a peer; 3 of the further ones in use; $did 0 " \
+    -n 2 conform-seq rma_heap rma_segment
+GASNET_IBV_PORTS=rxe0+rxe1+rxe2 spreads 3 "3 ports, 3 queue pairs a peer; 4 of the .* $did 0 " \
+    -n 3 conform-par --threads 2 rma_heap rma_segment rma_nbi
+GASNET_NUM_QPS=4 GASNET_IBV_PORTS=rxe1 spreads 2 "1 ports, 4 queue pairs a peer; 3 of .* $did 0 " \
+    -n 2 conform-seq rma_heap rma_segment
+spreads 2 "$both" -n 2 conform-large --threads 2 rma_heap rma_segment rma_nbi
+spreads 2 "$both" -n 2 conform-everything rma_heap rma_segment
+GASNET_IBV_CONNECT=ud spreads 2 "$both" -n 2 conform-seq am_long rma_segment
+GASNET_NUM_QPS=1 spreads 0 '' -n 2 conform-seq rma_segment
+
+# A rank with one port and one with two use one queue pair; one with two ports and one with three
+# use two, whose second one is on the second port of each.
+one_has GASNET_IBV_PORTS=rxe0
+spreads 1 '2 ports, 2 queue pairs a peer; 0 of the further ones in use; they did 0 ' \
+    -n 2 ./one conform-seq rma_heap rma_segment
+one_has GASNET_IBV_PORTS=rxe0+rxe1+rxe2
+spreads 2 "[23] ports, [23] queue pairs a peer; 1 of the further ones in use; $did 0 " \
+    -n 2 ./one conform-seq rma_heap rma_segment
+
+# The link of the second port goes down when it is in use, and comes up again. The first link does
+# what is left, and the next job uses both.
+timeout 120 gasnetrun_ibv -n 2 conform-seq --repeat 4 rma_heap rma_segment >out 2>&1 &
+job=$!
+before=$(packets)
+for _ in $(seq 300); do
+    [ $(($(packets) - before)) -lt 300 ] || break
+    sleep 0.1
+done
+ip link set veth2 down
+wait $job || fail "the job ends with exit code $? when a link goes down"
+[ "$(grep -c 'warning: port 1 of rxe1 does not reach rank [01] any more (.*): puts and gets take port 1 of rxe0; ' out)" = 2 ] ||
+    fail "not both ranks say that port 1 of rxe1 is lost"
+grep -qE "^ibv: rank 0 over rails: .*; 0 of the further ones in use; they did [0-9]+ .* and [1-9][0-9]* moved to the first" out ||
+    fail "rank 0 moved nothing"
+gasnet_info >out 2>&1
+grep -qE '^ +rxe1 port 1 +not used: it is down; ' out || fail "nothing says that rxe1 is down"
+ip link set veth2 up
+spreads 2 "$both" -n 2 conform-seq rma_segment
+
+# Ports that do not go together are not used together, and cannot be named together.
+ip link set veth2 mtu 4500
+spreads 0 '' -n 2 conform-seq rma_segment
+export GASNET_IBV_PORTS=rxe0+rxe1
+refuses 'rank [01] of 2 on host g1: .*port 1 of rxe0 \(RoCE, MTU 1024\) and port 1 of rxe1 \(RoCE, MTU 4096\) cannot be used together: give them the same MTU, or name only ports of one network in GASNET_IBV_PORTS'
+echo "check-ibv-rails: all is well"
