@@ -26,7 +26,7 @@ static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
     if (!queue->cq || !port)
         return queue->cq;
     if (aq_ibv_memory_register(at->memory, "the buffers", rails->buffers->slab,
-                               rails->buffers->slab_bytes, AQ_IBV_WRITE, &queue->slab, why,
+                               rails->buffers->slab_bytes, AQ_IBV_BUFFER, &queue->slab, why,
                                sizeof why) == AQ_OK)
         return true;
     aq_log_warn("%s", why);

@@ -132,6 +132,7 @@ static void test_limits(void **state)
                         "at most 50 queue pairs for each peer; set it to that or less");
     load_setting("GASNET_NUM_QPS", "50");
     assert_int_equal(check_fit(4), AQ_OK);
+    load_setting("GASNET_AM_CREDITS_TOTAL", "100");
     load_setting("GASNET_NUM_QPS", "1"); // a process may have fewer connections than peers
     assert_int_equal(check_fit(1000), AQ_OK);
 }
