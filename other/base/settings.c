@@ -4,6 +4,7 @@
 #include "settings.h"
 
 #include "log.h"
+#include "settings_family.h"
 #include "settings_lists.h"
 #include "minmax.h"
 
@@ -601,12 +602,30 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
     }
 }
 
+static const aq_setting_t *find_row(const char *name)
+{
+    const aq_setting_t *row = NULL;
+    for (size_t g = 0; g < aq_settings_group_count && row == NULL; g++)
+        row = group_find(aq_settings_groups[g].group, name);
+    return row;
+}
+
+// Whether a name is that of a variable of a family: the family NAME has a variable NAME_TYPE.
+static bool is_of_family(const char *name)
+{
+    for (size_t i = 0; i < aq_settings_count(); i++) {
+        const aq_setting_t *row = aq_settings_at(i);
+        char type[NAME_MAX_BYTES + 8];
+        snprintf(type, sizeof type, "%s_TYPE", row->name);
+        if (aq_setting_is_member(name, row->name) && find_row(type) != NULL)
+            return true;
+    }
+    return false;
+}
+
 static bool is_known(const char *name)
 {
-    for (size_t g = 0; g < aq_settings_group_count; g++)
-        if (group_find(aq_settings_groups[g].group, name) != NULL)
-            return true;
-    return false;
+    return find_row(name) != NULL || is_of_family(name);
 }
 
 // Calls back for each variable without effect that is set and that no owner brings.

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../../other/base/settings.h"
+#include "../../other/base/settings_family.h"
 #include "../../other/base/settings_lists.h"
 #include "../../conduits/ibv/ibv_profile.h"
 #include "default_settings.h"
@@ -503,6 +504,33 @@ static void test_other_names(void **state)
     unsetenv("AMUDP_SSH_CMD");
 }
 
+// GASNET_IBV_PORTS_TYPE makes GASNET_IBV_PORTS_0 and so on variables.
+static void test_family(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    static const char ports[] = "GASNET_IBV_PORTS", spin[] = "GASNET_SPIN_US";
+    assert_false(aq_setting_has_members(ports));
+    setenv("GASNET_IBV_PORTS_0_1", "", 1);
+    setenv("GASNET_IBV_PORTS_TWO", "mlx5_0", 1);
+    assert_false(aq_setting_has_members(ports));
+    setenv("GASNET_IBV_PORTS_2", "mlx5_2", 1);
+    assert_true(aq_setting_has_members(ports));
+    assert_false(aq_setting_has_members(spin));
+    assert_string_equal(aq_setting_member(ports, "2"), "mlx5_2");
+    assert_null(aq_setting_member(ports, "0_1"));
+    assert_null(aq_setting_member(ports, "1"));
+    setenv("GASNET_SPIN_US_1", "3", 1);
+    aq_settings_unknown(append_unknown, text);
+    assert_non_null(strstr(text, "GASNET_IBV_PORTS_TWO>"));
+    assert_non_null(strstr(text, "GASNET_SPIN_US_1>"));
+    assert_null(strstr(text, "GASNET_IBV_PORTS_2>"));
+    unsetenv("GASNET_IBV_PORTS_0_1");
+    unsetenv("GASNET_IBV_PORTS_TWO");
+    unsetenv("GASNET_IBV_PORTS_2");
+    unsetenv("GASNET_SPIN_US_1");
+}
+
 static void test_ignored(void **state)
 {
     (void)state;
@@ -682,6 +710,7 @@ int main(void)
         CLEAN(test_unknown_long_name),
         CLEAN(test_other_names),
         CLEAN(test_ignored),
+        CLEAN(test_family),
         CLEAN(test_random_values),
         CLEAN(test_rows_of_a_module),
         CLEAN(test_owner_comes_again),
