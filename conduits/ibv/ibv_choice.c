@@ -174,6 +174,8 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
     case AQ_IBV_NEAR_ONLY:
         return "has no address that is valid beyond its own network; give its network interface an "
                "IP address, or name it in GASNET_IBV_PORTS, to have it beside the first";
+    case AQ_IBV_FARTHER:
+        return "is not the one that GASNET_IBV_PORTS_TYPE=auto gives to this process";
     case AQ_IBV_USED:
         break;
     }

@@ -14,6 +14,7 @@
 #include "../../firehose/firehose.h"
 #include "../../other/base/log.h"
 #include "../../other/base/settings.h"
+#include "ibv_here.h"
 #include "ibv_ports.h"
 #include "ibv_settings.h"
 #include "ibv_profile.h"
@@ -44,10 +45,9 @@ static chosen_t chosen_of(const aq_ibv_port_t *port)
 }
 
 static aq_status_t chosen_find(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses,
-                               aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *why,
-                               size_t why_size)
+                               const char *filter, aq_ibv_rail_ports_t *rails, chosen_t *chosen,
+                               char *why, size_t why_size)
 {
-    const char *filter = aq_setting_text(aq_ibv_setting(IBV_SET_PORTS));
     for (size_t i = 0; i < ports->count && !chosen->port; i++)
         if (uses[i] == AQ_IBV_USED)
             *chosen = chosen_of(&ports->list[i]);
@@ -56,8 +56,8 @@ static aq_status_t chosen_find(const aq_ibv_ports_t *ports, const aq_ibv_use_t *
 }
 
 // Chooses the first port, and those that are used beside it.
-static aq_status_t port_choose(aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *why,
-                               size_t why_size)
+static aq_status_t port_choose(const aq_conduit_env_t *env, aq_ibv_rail_ports_t *rails,
+                               chosen_t *chosen, char *why, size_t why_size)
 {
     aq_ibv_ports_t ports;
     *chosen = (chosen_t){0};
@@ -65,10 +65,12 @@ static aq_status_t port_choose(aq_ibv_rail_ports_t *rails, chosen_t *chosen, cha
     if (status != AQ_OK)
         return status;
     aq_ibv_use_t *uses = calloc(ports.count + 1, sizeof *uses);
+    const char *filter;
     if (uses) {
-        aq_ibv_choose(&ports, aq_setting_text(aq_ibv_setting(IBV_SET_PORTS)), aq_ibv_ports_wanted(),
-                      uses);
-        status = chosen_find(&ports, uses, rails, chosen, why, why_size);
+        status =
+            aq_ibv_choose_here(env, &ports, aq_ibv_ports_wanted(), uses, &filter, why, why_size);
+        if (status == AQ_OK)
+            status = chosen_find(&ports, uses, filter, rails, chosen, why, why_size);
     }
     free(uses);
     aq_ibv_ports_free(&ports);
@@ -238,10 +240,11 @@ static aq_status_t device_begin(aq_ibv_device_t *device, const chosen_t *chosen,
     return device_open_itself(device, chosen, why, why_size);
 }
 
-static aq_status_t find_port(aq_ibv_device_t *device, char *why, size_t why_size)
+static aq_status_t find_port(aq_ibv_device_t *device, const aq_conduit_env_t *env, char *why,
+                             size_t why_size)
 {
     chosen_t chosen;
-    aq_status_t status = port_choose(&device->rails, &chosen, why, why_size);
+    aq_status_t status = port_choose(env, &device->rails, &chosen, why, why_size);
     if (status == AQ_OK && !chosen.port) {
         (void)aq_ibv_usable(why, why_size);
         status = AQ_ERR_ABSENT;
@@ -294,13 +297,41 @@ static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
     return AQ_ERR_RESOURCE;
 }
 
+static aq_ibv_network_t network_of(const aq_ibv_device_t *device)
+{
+    aq_ibv_network_t network = {.port = device->port, .link = AQ_IBV_LINK_INFINIBAND};
+    if (device->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+        network.link = AQ_IBV_LINK_IWARP;
+    else if (device->ethernet)
+        network.link = AQ_IBV_LINK_ROCE;
+    snprintf(network.device, sizeof network.device, "%s",
+             ibv_get_device_name(device->verbs->device));
+    snprintf(network.host, sizeof network.host, "%s", aq_log_host());
+    return network;
+}
+
+// Collective. Whether this process can reach rank 0, as far as the kinds of networks show.
+static aq_status_t network_check(aq_boot_t *boot, const aq_ibv_device_t *device, aq_status_t status,
+                                 char *why, size_t why_size)
+{
+    aq_ibv_network_t mine = {.port = 0}, first;
+    if (status == AQ_OK)
+        mine = network_of(device);
+    first = mine;
+    const aq_status_t told = boot->ops->broadcast(boot, &first, sizeof first, 0);
+    if (told != AQ_OK || status != AQ_OK || first.port == 0)
+        return told != AQ_OK ? told : status;
+    return aq_ibv_networks_meet(&mine, boot->rank, &first, 0, why, why_size) ? AQ_OK
+                                                                             : AQ_ERR_CONFIG;
+}
+
 aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *env, uint32_t peers,
                                aq_ibv_limits_t *limits, aq_ibv_memory_t *memory)
 {
     struct ibv_device_attr can;
     struct ibv_port_attr port;
     char why[512] = "";
-    aq_status_t status = find_port(device, why, sizeof why);
+    aq_status_t status = find_port(device, env, why, sizeof why);
     aq_ibv_memory_keep();
     if (status == AQ_OK)
         status = aq_ibv_memory_fork_safe(&aq_ibv_calls, why, sizeof why);
@@ -308,6 +339,7 @@ aq_status_t aq_ibv_device_open(aq_ibv_device_t *device, const aq_conduit_env_t *
         status = device_query(device, peers, &can, &port, why, sizeof why);
     if (status == AQ_OK)
         status = aq_ibv_path_find(device->verbs, device->port, &device->path, why, sizeof why);
+    status = network_check(env->boot, device, status, why, sizeof why);
     // The hosts of a job are alike, so one message for the job is enough.
     status = aq_boot_agree(env->boot, status, why);
     if (status != AQ_OK)

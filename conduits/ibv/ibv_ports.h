@@ -106,6 +106,7 @@ typedef enum aq_ibv_use {
     AQ_IBV_SPARE,     // enough ports are used
     AQ_IBV_NEAR_ONLY, // not the first port, without an address beyond its own network, and not
                       // named
+    AQ_IBV_FARTHER,   // type Auto gives this process another port
 } aq_ibv_use_t;
 
 // Decides for each port of the list; uses[i] belongs to list[i]. Uses the first usable ports of the

@@ -11,6 +11,20 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "filter: ports that do not exist or are not active are skipped, and order has no meaning. "
          "Default: every port is allowed, but one of a device, and GASNET_NUM_QPS or two in all. "
          "gasnet_info lists the ports and says which ones are used."},
+    [IBV_SET_PORTS_TYPE] =
+        {"GASNET_IBV_PORTS_TYPE", AQ_TYPE_TEXT, "Socket", 0, 0, NULL,
+         "Conduit ibv: by what the processes of a host differ in their ports; the same at all "
+         "processes. Auto: each has one of the ports of GASNET_IBV_PORTS, the nearest to its "
+         "processors and memory; processes with equally near ports share them evenly. None: "
+         "GASNET_IBV_PORTS holds for all. Otherwise GASNET_IBV_PORTS_N holds, if it is set, for "
+         "processes with the number N: JRank, HRank, NRank: their rank in the job, on the host, "
+         "in the neighbourhood; Socket, NUMANode, Core and other objects of hwloc: the object on "
+         "which they run, or several (GASNET_IBV_PORTS_0_1). '/ 8' or '% 4' behind it divides "
+         "the numbers or takes the remainder. gasnet_info says which rank takes which port."},
+    [IBV_SET_HWLOC_QUERY] =
+        {"GASNET_HWLOC_QUERY", AQ_TYPE_CHOICE, "thread", 0, 0, "thread process",
+         "Conduit ibv: whose processors GASNET_IBV_PORTS_TYPE looks at: those of the thread that "
+         "initializes the library, or those of the process with all its threads."},
     [IBV_SET_HCA_ID] =
         {"GASNET_HCA_ID", AQ_TYPE_TEXT, "", 0, 0, NULL,
          "Accepted for conduit ibv without effect, with a warning: use GASNET_IBV_PORTS instead."},

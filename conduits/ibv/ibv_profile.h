@@ -7,6 +7,8 @@
 typedef enum aq_ibv_setting_id {
     IBV_SET_SPAWNER,
     IBV_SET_PORTS,
+    IBV_SET_PORTS_TYPE,
+    IBV_SET_HWLOC_QUERY,
     IBV_SET_HCA_ID,
     IBV_SET_PORT_NUM,
     IBV_SET_NUM_QPS,

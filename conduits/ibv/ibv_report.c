@@ -1,4 +1,5 @@
 // What gasnet_info prints about the verbs devices of this host.
+#include "ibv_here.h"
 #include "ibv_ports.h"
 #include "ibv_filter.h"
 #include "ibv_profile.h"
@@ -157,5 +158,6 @@ void aq_ibv_report(print_line_t *print, void *arg)
         if (port->number == 1)
             limits_print(port, print, arg);
     }
+    aq_ibv_report_ranks(&survey.ports, aq_ibv_ports_wanted(), print, arg);
     survey_end(&survey);
 }

@@ -86,8 +86,6 @@ static const aq_setting_ignored_t ignored[] = {
      "librdmacm makes connections, and has its own buffers and time-outs", false},
     {"GASNET_IBV_LIST_PORTS GASNET_IBV_LIST_PORTS_NODES GASNET_IBV_PORTS_VERBOSE",
      "gasnet_info lists the ports and says which ones are used, and why not the others", false},
-    {"GASNET_IBV_PORTS_TYPE GASNET_IBV_PORTS_* GASNET_HWLOC_QUERY",
-     "each process uses the ports of GASNET_IBV_PORTS, whatever its place", false},
     {"GASNET_RCV_THREAD_IDLE GASNET_RCV_THREAD_LOAD GASNET_RCV_THREAD_POLL_MODE",
      "the receive thread sleeps as soon as nothing is left to do", false},
     {"GASNET_SND_THREAD GASNET_SND_THREAD_RATE GASNET_SND_THREAD_IDLE GASNET_SND_THREAD_POLL_MODE",

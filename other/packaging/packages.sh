@@ -21,7 +21,7 @@ libibverbs-dev     | optional | pkg-config --exists libibverbs | conduit ibv
 librdmacm-dev      | optional | pkg-config --exists librdmacm | the same
 ibverbs-providers  | optional | dpkg -s ibverbs-providers   | the same
 perftest           | optional | command -v ib_write_lat     | the comparison with gasnet_perf over ibv
-libhwloc-dev       | optional | pkg-config --exists hwloc   | processors in gasnet_info
+libhwloc-dev       | optional | pkg-config --exists hwloc   | nearest ports of conduit ibv, processors in gasnet_info
 libcmocka-dev      | optional | pkg-config --exists cmocka  | the unit tests
 g++                | optional | command -v c++              | the check of the headers in C++
 mandoc             | optional | command -v mandoc           | the check of the manual pages

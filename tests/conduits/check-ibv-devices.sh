@@ -80,6 +80,41 @@ refuses()
         fail "not exactly one process gives a reason: $(cat out)"
 }
 
+# reports PATTERN ...: gasnet_info prints lines that match.
+reports()
+{
+    timeout 60 "$AQ_BUILD/gasnet_info" >out 2>&1 || fail "gasnet_info failed: $(cat out)"
+    has "$@"
+}
+
+# Which rank takes which port. Software devices are equally near to all processors.
+check_places()
+{
+    (
+        export GASNET_IBV_PORTS=rxe0:1+rxe1:1
+        reports '^ +ranks +all take what is used above, wherever they run'
+        export GASNET_IBV_PORTS_TYPE=auto
+        reports '^ +ranks +each takes one port, the nearest \(GASNET_IBV_PORTS_TYPE\)$' \
+            '^ +rxe1 is equally near to all processors: the system knows no place for it, ' \
+            '^ +rank 0 of a host +port 1 of rxe0, on processors 0: one of 2 that are equally near' \
+            '^ +rank 1 of a host +port 1 of rxe1, on processors 1: one of 2 that are equally near'
+        export GASNET_IBV_PORTS_TYPE='HRank % 2' GASNET_IBV_PORTS_1=rxe1
+        reports '^ +rank 0 of a host +port 1 of rxe0.*: GASNET_IBV_PORTS_0 is not set, so ' \
+            '^ +rank 1 of a host +port 1 of rxe1.*: GASNET_IBV_PORTS_1 is set$'
+    ) || exit
+    refuses 1 "GASNET_IBV_PORTS_TYPE: 'Core 8' is none of None, Auto, .*; unset it or give one, " \
+        env GASNET_IBV_PORTS_TYPE='Core 8'
+    refuses 1 "GASNET_IBV_PORTS_TYPE: this host has no object that hwloc calls 'Pigeon'; use one " \
+        env GASNET_IBV_PORTS_TYPE=Pigeon GASNET_IBV_PORTS_0=rxe0
+    refuses 1 "no port that GASNET_IBV_PORTS='mlx5_0' names was found" \
+        env GASNET_IBV_PORTS_TYPE=JRank GASNET_IBV_PORTS_1=mlx5_0 GASNET_IBV_PORTS=mlx5_0
+    for type in auto HRank Socket; do
+        GASNET_CONDUIT=ibv GASNET_IBV_PORTS_TYPE=$type GASNET_IBV_PORTS_0=rxe0 \
+            GASNET_IBV_PORTS_1=rxe0 timeout 60 "$AQ_BUILD/gasnetrun_ibv" -n 2 "$AQ_BUILD/hello" \
+            >out 2>&1 || fail "type $type fails: $(cat out)"
+    done
+}
+
 check_settings()
 {
     local pattern
@@ -122,6 +157,7 @@ guest()
     timeout 30 "$AQ_BUILD/ibv_probe" thread rxe0 >out 2>&1 || fail "ibv_probe failed: $(cat out)"
     has '^thread: 15 completions, it woke up$'
     check_settings
+    check_places
     export GASNET_IBV_PORTS=rxe1:1
     sees 0 '^rxe0 port 1 +not used: it is of a device that is not in GASNET_IBV_PORTS' \
         '^rxe1 port 1 +used$' ' GID 0: fe80::[0-9a-f:]+, RoCE v2, used$' \

@@ -1,0 +1,200 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "ibv_near.h"
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool aq_ibv_near_device(const char *device, char *processors, size_t size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/local_cpulist", device);
+    FILE *file = fopen(path, "re");
+    bool known = file && fgets(processors, (int)size, file);
+    if (file)
+        fclose(file);
+    if (known)
+        processors[strcspn(processors, "\n")] = '\0';
+    return known && *processors;
+}
+
+#ifdef AQ_HAVE_HWLOC
+#include <hwloc.h>
+
+struct aq_ibv_near {
+    hwloc_topology_t topology;
+};
+
+aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_size)
+{
+    aq_ibv_near_t *near = calloc(1, sizeof *near);
+    if (near && hwloc_topology_init(&near->topology) != 0) {
+        free(near);
+        near = NULL;
+    }
+    if (near && (!synthetic || hwloc_topology_set_synthetic(near->topology, synthetic) == 0) &&
+        hwloc_topology_load(near->topology) == 0)
+        return near;
+    aq_ibv_near_close(near);
+    snprintf(why, why_size,
+             "hwloc cannot read the layout of this host; check that /sys and /proc are mounted");
+    return NULL;
+}
+
+void aq_ibv_near_close(aq_ibv_near_t *near)
+{
+    if (near)
+        hwloc_topology_destroy(near->topology);
+    free(near);
+}
+
+void aq_ibv_near_here(const aq_ibv_near_t *near, bool whole_process, aq_ibv_near_place_t *place)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    hwloc_membind_policy_t policy;
+    const int which = whole_process ? HWLOC_CPUBIND_PROCESS : HWLOC_CPUBIND_THREAD;
+    *place = (aq_ibv_near_place_t){0};
+    if (!set || hwloc_get_cpubind(near->topology, set, which) != 0 || hwloc_bitmap_iszero(set))
+        hwloc_bitmap_list_snprintf(place->processors, sizeof place->processors,
+                                   hwloc_topology_get_topology_cpuset(near->topology));
+    else
+        hwloc_bitmap_list_snprintf(place->processors, sizeof place->processors, set);
+    if (set &&
+        hwloc_get_membind(near->topology, set, &policy,
+                          HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_THREAD) == 0 &&
+        policy == HWLOC_MEMBIND_BIND)
+        hwloc_bitmap_list_snprintf(place->memory, sizeof place->memory, set);
+    hwloc_bitmap_free(set);
+}
+
+void aq_ibv_near_block(const aq_ibv_near_t *near, size_t index, size_t count,
+                       aq_ibv_near_place_t *place)
+{
+    const size_t all = (size_t)hwloc_get_nbobjs_by_type(near->topology, HWLOC_OBJ_PU);
+    const size_t from = index * all / count, to = (index + 1) * all / count;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    *place = (aq_ibv_near_place_t){0};
+    for (size_t i = from; set && i < (to > from ? to : from + 1); i++)
+        hwloc_bitmap_or(set, set,
+                        hwloc_get_obj_by_type(near->topology, HWLOC_OBJ_PU, (unsigned)i)->cpuset);
+    if (set)
+        hwloc_bitmap_list_snprintf(place->processors, sizeof place->processors, set);
+    hwloc_bitmap_free(set);
+}
+
+// Levels from the smallest object around `beside` up to the first that includes `wanted`.
+static unsigned levels_between(const aq_ibv_near_t *near, hwloc_const_bitmap_t beside,
+                               hwloc_const_bitmap_t wanted)
+{
+    unsigned levels = 0;
+    hwloc_obj_t object = hwloc_get_obj_covering_cpuset(near->topology, beside);
+    for (; object && object->parent && !hwloc_bitmap_isincluded(wanted, object->cpuset);
+         object = object->parent)
+        levels++;
+    return levels;
+}
+
+// The processors of a list that this host has; NULL: none, or no memory. The caller frees it.
+static hwloc_bitmap_t set_of(const aq_ibv_near_t *near, const char *list)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    if (set && hwloc_bitmap_list_sscanf(set, list) == 0)
+        hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(near->topology));
+    if (!set || !hwloc_bitmap_iszero(set))
+        return set;
+    hwloc_bitmap_free(set);
+    return NULL;
+}
+
+// The processors beside NUMA nodes.
+static hwloc_bitmap_t set_of_memory(const aq_ibv_near_t *near, const char *nodes)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc(), list = hwloc_bitmap_alloc();
+    if (!set || !list || hwloc_bitmap_list_sscanf(list, nodes) != 0 ||
+        hwloc_cpuset_from_nodeset(near->topology, set, list) != 0 || hwloc_bitmap_iszero(set)) {
+        hwloc_bitmap_free(set);
+        set = NULL;
+    }
+    hwloc_bitmap_free(list);
+    return set;
+}
+
+unsigned aq_ibv_near_distance(const aq_ibv_near_t *near, const char *beside,
+                              const aq_ibv_near_place_t *place)
+{
+    unsigned distance = 0;
+    hwloc_bitmap_t device = *beside ? set_of(near, beside) : NULL;
+    hwloc_bitmap_t processors = set_of(near, place->processors);
+    hwloc_bitmap_t memory = *place->memory ? set_of_memory(near, place->memory) : NULL;
+    if (device && processors)
+        distance += levels_between(near, device, processors);
+    if (device && memory)
+        distance += levels_between(near, device, memory);
+    hwloc_bitmap_free(device);
+    hwloc_bitmap_free(processors);
+    hwloc_bitmap_free(memory);
+    return distance;
+}
+
+size_t aq_ibv_near_numbers(const aq_ibv_near_t *near, const char *kind,
+                           const aq_ibv_near_place_t *place, uint32_t *numbers, size_t most)
+{
+    hwloc_obj_type_t type;
+    size_t count = 0;
+    hwloc_bitmap_t processors = set_of(near, place->processors);
+    hwloc_obj_t object = NULL;
+    if (processors && hwloc_type_sscanf(kind, &type, NULL, 0) == 0)
+        while (count < most &&
+               (object = hwloc_get_next_obj_by_type(near->topology, type, object)) != NULL)
+            if (object->cpuset && hwloc_bitmap_intersects(object->cpuset, processors))
+                numbers[count++] = object->logical_index;
+    hwloc_bitmap_free(processors);
+    return count;
+}
+#else
+aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_size)
+{
+    (void)synthetic;
+    snprintf(why, why_size,
+             "this version was built without hwloc; install libhwloc-dev and build again");
+    return NULL;
+}
+
+void aq_ibv_near_close(aq_ibv_near_t *near)
+{
+    (void)near;
+}
+
+void aq_ibv_near_here(const aq_ibv_near_t *near, bool whole_process, aq_ibv_near_place_t *place)
+{
+    (void)near, (void)whole_process;
+    *place = (aq_ibv_near_place_t){0};
+}
+
+void aq_ibv_near_block(const aq_ibv_near_t *near, size_t index, size_t count,
+                       aq_ibv_near_place_t *place)
+{
+    (void)near, (void)index, (void)count;
+    *place = (aq_ibv_near_place_t){0};
+}
+
+unsigned aq_ibv_near_distance(const aq_ibv_near_t *near, const char *beside,
+                              const aq_ibv_near_place_t *place)
+{
+    (void)near, (void)beside, (void)place;
+    return 0;
+}
+
+size_t aq_ibv_near_numbers(const aq_ibv_near_t *near, const char *kind,
+                           const aq_ibv_near_place_t *place, uint32_t *numbers, size_t most)
+{
+    (void)near, (void)kind, (void)place, (void)numbers, (void)most;
+    return 0;
+}
+#endif

@@ -1,0 +1,48 @@
+// How far devices are from processors and memory, by hwloc.
+//
+// The distance of a device is the number of levels of the tree of hwloc (core, cache, NUMA node,
+// package, host) from the processors beside the device up to the first object that also has all
+// processors of the process, and the same for the memory that the process is bound to. It is 0
+// for all devices of which the system does not know the place: those in software, for example.
+#ifndef AQ_IBV_NEAR_H
+#define AQ_IBV_NEAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct aq_ibv_near aq_ibv_near_t;
+
+// Where a process runs: processors as a list of hwloc ("0-3,8"); memory: the NUMA nodes to which it
+// is bound, "" for no binding.
+typedef struct aq_ibv_near_place {
+    char processors[512], memory[128];
+} aq_ibv_near_place_t;
+
+// Reads the layout of this host, or that of a text for hwloc_topology_set_synthetic. Takes some
+// milliseconds. NULL: this version was built without hwloc, or the layout cannot be read; why says
+// which. The caller closes it.
+aq_ibv_near_t *aq_ibv_near_open(const char *synthetic, char *why, size_t why_size);
+void aq_ibv_near_close(aq_ibv_near_t *near); // NULL: nothing happens
+
+// Where the calling thread runs, or its process as a whole (GASNET_HWLOC_QUERY). All of the host if
+// the system does not say.
+void aq_ibv_near_here(const aq_ibv_near_t *near, bool whole_process, aq_ibv_near_place_t *place);
+
+// The place of process `index` of `count`, which the launcher binds to processors in blocks.
+void aq_ibv_near_block(const aq_ibv_near_t *near, size_t index, size_t count,
+                       aq_ibv_near_place_t *place);
+
+// Processors beside a verbs device as a list; false: unknown.
+bool aq_ibv_near_device(const char *device, char *processors, size_t size);
+
+// The distance of processors beside a device from a place; 0 if `beside` is "".
+unsigned aq_ibv_near_distance(const aq_ibv_near_t *near, const char *beside,
+                              const aq_ibv_near_place_t *place);
+
+// The numbers of the objects of a kind that have processors of the place. Returns how many, at most
+// `most`; 0: hwloc knows no such kind, or the host has no such object.
+size_t aq_ibv_near_numbers(const aq_ibv_near_t *near, const char *kind,
+                           const aq_ibv_near_place_t *place, uint32_t *numbers, size_t most);
+
+#endif
