@@ -303,12 +303,37 @@ static void links_tick(aq_ibv_connector_t *connector)
     }
 }
 
+static bool gid_is_ipv4(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return memcmp(gid, mapped, sizeof mapped) == 0;
+}
+
+// Whether the device can find a path to a rank that listens with datagrams: RoCE has none between
+// an IPv4 and an IPv6 address. If not, logs why.
+static bool path_exists(const aq_ibv_connector_t *connector, uint32_t rank)
+{
+    const aq_ibv_device_t *device = connector->device;
+    const aq_ibv_port_address_t port = aq_ibv_addresses_port(connector->addresses, rank);
+    if (!device->ethernet || gid_is_ipv4(port.gid) == gid_is_ipv4(device->address.gid))
+        return true;
+    aq_log_error("one of rank %u and this rank has an IPv4 address (GID), and the other an IPv6 "
+                 "address: give the verbs ports of all hosts addresses of one family, or set "
+                 "GASNET_IBV_GID_INDEX to the index of their link-local addresses",
+                 rank);
+    return false;
+}
+
 static aq_status_t ud_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
     if (!aq_ibv_addresses_has(connector->addresses, link->rank)) {
         aq_log_error("rank %u listens with librdmacm and this rank with datagrams: set "
                      "GASNET_IBV_CONNECT to the same value on all hosts",
                      link->rank);
+        link_fail(connector, link, NULL);
+        return AQ_ERR_PEER;
+    }
+    if (!path_exists(connector, link->rank)) {
         link_fail(connector, link, NULL);
         return AQ_ERR_PEER;
     }
