@@ -20,6 +20,7 @@
 #include <aqueduct.h>
 #include <gasnet_vis.h>
 
+#include "conform_alone.h"
 #include "conform_modes.h"
 
 #include <pthread.h>
@@ -38,24 +39,6 @@ static gex_TM_t team;
 static gex_Rank_t me, ranks;
 static char *is_near; /* by rank: whether it shares memory with this one */
 static volatile unsigned longs;
-
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            end_wrong(__LINE__, #condition, __VA_ARGS__);                                          \
-    } while (0)
-
-static void end_wrong(int line, const char *condition, const char *what, unsigned long number)
-{
-    fprintf(stderr, "conform_maps.c:%d: rank %u: %s is false: %s %lu\n", line, (unsigned)me,
-            condition, what, number);
-    gasnet_exit(1);
-}
-
-static void wait_barrier(void)
-{
-    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
-}
 
 static void find_neighbours(void)
 {
@@ -146,7 +129,7 @@ static uint64_t exchange_words(gex_TM_t pair, unsigned place, int mapped)
         expected += inline_here ? 0 : 2;
     }
     CHECK(puts_so_far() == before + expected, "operations were counted:", puts_so_far() - before);
-    wait_barrier();
+    wait_barrier(team);
     return expected;
 }
 
@@ -177,7 +160,7 @@ static void send_longs(const station_t *station)
     uint64_t words[100], *here;
     uintptr_t size;
     CHECK(gex_EP_RegisterHandlers(station->ep, &entry, 1) == GASNET_OK, "handler", ON_LONG);
-    wait_barrier();
+    wait_barrier(team);
     const gex_TM_t pair = pair_of(station, station->ep);
     for (gex_Rank_t r = 0; r < ranks; r++) {
         uint64_t *there = find_segment(pair, r, &here, &size) + WORDS / 2 + 100 * me;
@@ -187,7 +170,7 @@ static void send_longs(const station_t *station)
                             (gex_AM_Arg_t)me);
     }
     GASNET_BLOCKUNTIL(longs == ranks);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 static void send_rows(const station_t *station)
@@ -204,7 +187,7 @@ static void send_rows(const station_t *station)
     gex_Event_Wait(gex_VIS_VectorPutNB(pair, next, 2, rows, 1, &mine, 0));
     gex_Event_Wait(gex_VIS_VectorGetNB(pair, 1, &again, next, 2, rows, 0));
     CHECK(!memcmp(bytes, back, sizeof bytes), "rows are wrong at rank", next);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 static void end_station(station_t *station)
@@ -222,7 +205,7 @@ static void check_guarded(void)
           "gasnetx_EP_Create at rank", me);
     bind_segment(&station, NULL, BYTES);
     publish(&station);
-    wait_barrier();
+    wait_barrier(team);
     const gex_TM_t pair = pair_of(&station, station.ep);
     for (gex_Rank_t r = 0; r < ranks; r++) {
         uint64_t word = me + 1, back = 0, *here;
@@ -233,9 +216,9 @@ static void check_guarded(void)
         gex_RMA_GetBlocking(pair, &back, r, there, sizeof back, 0);
         CHECK(back == word, "a get brought", back);
     }
-    wait_barrier();
+    wait_barrier(team);
     end_station(&station);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 static int do_mapped(char **arg)
@@ -244,7 +227,7 @@ static int do_mapped(char **arg)
     (void)arg;
     check_guarded();
     station_t station = make_station(NULL, BYTES), brought = make_station(memory, BYTES);
-    wait_barrier();
+    wait_barrier(team);
     (void)exchange_words(pair_of(NULL, station.ep), 0, 1);
     (void)exchange_words(pair_of(&station, station.ep), 1, 1);
     (void)exchange_words(pair_of(&brought, station.ep), 2, 1);
@@ -255,11 +238,11 @@ static int do_mapped(char **arg)
     send_longs(&station);
     send_rows(&station);
     publish(&station); /* again */
-    wait_barrier();
+    wait_barrier(team);
     (void)exchange_words(pair_of(NULL, station.ep), 3, 1);
     end_station(&brought);
     end_station(&station);
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -315,11 +298,11 @@ static void churn_once(unsigned round)
     uint64_t word = round * 1000ul + me, *here;
     uintptr_t size;
     CHECK(station.words[0] == 0, "new memory has", station.words[0]);
-    wait_barrier();
+    wait_barrier(team);
     uint64_t *there = find_segment(pair, next, &here, &size);
     CHECK(!is_near[next] || here, "not mapped in round", round);
     gex_RMA_PutBlocking(pair, next, there, &word, sizeof word, 0);
-    wait_barrier();
+    wait_barrier(team);
     CHECK(station.words[0] == round * 1000ul + last, "the put brought", station.words[0]);
     if (round % 2) {
         CHECK(gasnetx_EP_Destroy(station.ep) == GASNET_OK, "gasnetx_EP_Destroy in round", round);
@@ -344,7 +327,7 @@ static int do_churn(char **arg)
     CHECK(after.files <= before.files, "files more:", after.files - before.files);
     CHECK(after.kilobytes <= before.kilobytes + 2048,
           "kilobytes more:", after.kilobytes - before.kilobytes);
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -352,12 +335,12 @@ static int do_replaced(char **arg)
 {
     (void)arg;
     station_t station = make_station(NULL, BYTES);
-    wait_barrier();
+    wait_barrier(team);
     (void)exchange_words(pair_of(NULL, station.ep), 0, 1);
     gex_Segment_Destroy(station.segment, 0);
     bind_segment(&station, NULL, 3 * BYTES);
     publish(&station);
-    wait_barrier();
+    wait_barrier(team);
     (void)exchange_words(pair_of(NULL, station.ep), 1, 1);
     check_words(&station, 1);
     /* The segment lives on, and belongs to the next endpoint with this index. */
@@ -368,13 +351,13 @@ static int do_replaced(char **arg)
           gex_EP_QueryIndex(station.ep));
     CHECK(gex_EP_BindSegment(station.ep, station.segment, 0) == GASNET_OK, "bind of", index);
     publish(&station);
-    wait_barrier();
+    wait_barrier(team);
     (void)exchange_words(pair_of(NULL, station.ep), 2, 1);
     check_words(&station, 1);
     check_words(&station, 2);
-    wait_barrier();
+    wait_barrier(team);
     end_station(&station);
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -394,13 +377,13 @@ static int do_late(char **arg)
             eps[i] = stations[i].ep;
         CHECK(gex_EP_PublishBoundSegment(team, eps, STATIONS, 0) == GASNET_OK, "publish in",
               (unsigned long)round);
-        wait_barrier();
+        wait_barrier(team);
         if (me == ranks - 1)
             usleep(20000);
         for (int i = 0; i < STATIONS; i++)
             gex_Segment_Destroy(stations[i].segment, 0);
     }
-    wait_barrier();
+    wait_barrier(team);
     for (int i = 0; i < STATIONS; i++) {
         uint64_t *here = NULL;
         uintptr_t size;
@@ -408,7 +391,7 @@ static int do_late(char **arg)
             (find_segment(pair_of(NULL, stations[i].ep), (me + 1) % ranks, &here, &size),
              ranks == 1 || !here));
     }
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -425,17 +408,17 @@ static int do_files(char **arg)
         uintptr_t size;
         stations[i] = make_station(NULL, BYTES);
         const gex_TM_t pair = pair_of(NULL, stations[i].ep);
-        wait_barrier();
+        wait_barrier(team);
         uint64_t *there = find_segment(pair, (me + 1) % ranks, &here, &size);
         mapped += here != NULL;
         gex_RMA_PutBlocking(pair, (me + 1) % ranks, there, &word, sizeof word, 0);
-        wait_barrier();
+        wait_barrier(team);
         CHECK(stations[i].words[0] == (me + ranks - 1) % ranks, "a put brought",
               stations[i].words[0]);
     }
     CHECK(mapped > 0 && mapped < STATIONS, "mapped segments:", mapped);
     CHECK(count_files() <= FILES / 2 + 4, "files are open:", count_files());
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -469,17 +452,17 @@ static int do_threads(char **arg)
     (void)arg;
     for (int i = 0; i < THREADS; i++)
         own[i] = make_station(NULL, BYTES);
-    wait_barrier();
+    wait_barrier(team);
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, put_to_neighbours, &own[i]) == 0, "no thread",
               (unsigned long)i);
     for (unsigned round = 0; round < 40; round++)
         churn_once(round);
-    wait_barrier();
+    wait_barrier(team);
     __atomic_store_n(&stop_threads, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -511,7 +494,7 @@ static int do_wrong(char **arg)
     const gex_TM_t pair = pair_of(NULL, station.ep);
     char *at = (char *)find_segment(pair, 1, &here, &size);
     CHECK(here != NULL, "not mapped at rank", me);
-    wait_barrier();
+    wait_barrier(team);
     if (!strcmp(arg[0], "behind"))
         at += size;
     else if (!strcmp(arg[0], "before"))
@@ -525,10 +508,10 @@ static int do_wrong(char **arg)
     else
         destroy_unread(&station, &said);
     if (strcmp(arg[0], "unread"))
-        wait_barrier();
+        wait_barrier(team);
     if (me == 0)
         gex_RMA_PutBlocking(pair, 1, at, &word, sizeof word, 0);
-    wait_barrier();
+    wait_barrier(team);
     printf("went on\n");
     return 0;
 }

@@ -20,6 +20,7 @@
 #include <gasnet_ratomic.h>
 #include <gasnet_vis.h>
 
+#include "conform_alone.h"
 #include "conform_modes.h"
 
 #include <fcntl.h>
@@ -48,24 +49,6 @@ static gex_Rank_t me, ranks;
 static gex_Segment_t segment;
 static char *base;
 static volatile unsigned longs;
-
-static void wait_barrier(void)
-{
-    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
-}
-
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            end_wrong(__LINE__, #condition, __VA_ARGS__);                                          \
-    } while (0)
-
-static void end_wrong(int line, const char *condition, const char *what, unsigned long number)
-{
-    fprintf(stderr, "conform_space.c:%d: rank %u: %s is false: %s %lu\n", line, (unsigned)me,
-            condition, what, number);
-    gasnet_exit(1);
-}
 
 static void on_long(gex_Token_t token, void *bytes, size_t length, gex_AM_Arg_t source)
 {
@@ -198,13 +181,13 @@ static void use_blocks(void)
     for (unsigned b = 0; b < BLOCKS; b++)
         if (home_of(b) == me)
             allocate(block_at(b), BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     for (unsigned b = 0; b < BLOCKS; b++) {
         for (size_t i = 0; i < part / 8; i++)
             words[i] = b * 1000000 + me * 100000 + i;
         gex_RMA_PutBlocking(team, home_of(b), block_at(b) + me * part, words, part, 0);
     }
-    wait_barrier();
+    wait_barrier(team);
     for (unsigned b = me; b < BLOCKS * ranks; b += 7) {
         const unsigned block = b % BLOCKS, r = b / BLOCKS;
         memset(words, 0, part);
@@ -216,7 +199,7 @@ static void use_blocks(void)
         CHECK(*(uint64_t *)(void *)block_at(me) == me * 1000000ul, "a load brought",
               *(unsigned long *)(void *)block_at(me));
     free(words);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 /* Physical memory is where a block has its home, and nowhere else. */
@@ -235,20 +218,20 @@ static void use_same_address(gex_AD_t domain)
     const gex_Rank_t next = (me + 1) % ranks;
     uint64_t words[WORDS], old;
     allocate(at, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     for (gex_Rank_t r = 0; r < ranks; r++) {
         gex_Event_Wait(
             gex_AD_OpNB_U64(domain, &old, r, at, GEX_OP_FADD, 1ul << (8 * (me % 8)), 0, 0));
         gex_Event_Wait(gex_AD_OpNB_U64(domain, NULL, r, at + 8, GEX_OP_ADD, r + 1, 0, 0));
     }
-    wait_barrier();
+    wait_barrier(team);
     CHECK(((uint64_t *)(void *)at)[1] == (uint64_t)ranks * (me + 1), "atomics made",
           ((unsigned long *)(void *)at)[1]);
     for (unsigned i = 0; i < WORDS; i++)
         words[i] = me;
     gex_AM_RequestLong1(team, next, ON_LONG, words, sizeof words, at + 4096, GEX_EVENT_NOW, 0, me);
     GASNET_BLOCKUNTIL(longs == 1);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 /* Two rows of a matrix, in two blocks of the next rank. */
@@ -262,10 +245,10 @@ static void use_rows(void)
     gex_Event_Wait(gex_VIS_VectorPutNB(team, next, 2, rows, 1, &mine, 0));
     gex_Event_Wait(gex_VIS_VectorGetNB(team, 1, &again, next, 2, rows, 0));
     CHECK(!memcmp(bytes, back, sizeof bytes), "rows are wrong at rank", next);
-    wait_barrier();
+    wait_barrier(team);
     CHECK(block_at(me)[63] == 'a' + (int)((me + ranks - 1) % ranks), "a row begins with",
           (unsigned long)block_at(me)[63]);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 /* Half of a block is given back and allocated again. */
@@ -283,7 +266,7 @@ static void reuse_block(void)
     give_back(at, BLOCK);
     CHECK(resident(at, BLOCK) == 0,
           "a block that was given back takes bytes:", resident(at, BLOCK));
-    wait_barrier();
+    wait_barrier(team);
 }
 
 static int do_reserved(char **arg)
@@ -310,7 +293,7 @@ static void expect_refusal(uintptr_t size, int expected)
     CHECK(gasnetx_Segments_Aligned() == 0, "aligned after the error", (unsigned long)expected);
     CHECK(gex_EP_QuerySegment(endpoint) == GEX_SEGMENT_INVALID, "a segment after the error",
           (unsigned long)expected);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 static void refuse_sizes(void)
@@ -396,10 +379,10 @@ static int do_stray(char **arg)
     (void)arg;
     attach_space();
     allocate(base, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     if (me == 0)
         gex_RMA_PutBlocking(team, ranks - 1, base + BLOCK, &byte, 1, 0);
-    wait_barrier();
+    wait_barrier(team);
     printf("went on\n");
     return 0;
 }
@@ -410,18 +393,18 @@ static int do_released(char **arg)
     (void)arg;
     attach_space();
     allocate(base, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     if (me == 0) {
         gex_RMA_PutBlocking(team, ranks - 1, base + BLOCK / 2, &byte, 1, 0);
         gex_RMA_GetBlocking(team, &back, ranks - 1, base + BLOCK / 2, 1, 0);
         CHECK(back == byte, "a get brought", (unsigned long)back);
     }
-    wait_barrier();
+    wait_barrier(team);
     give_back(base + BLOCK / 2, BLOCK / 2);
-    wait_barrier();
+    wait_barrier(team);
     if (me == 0)
         gex_RMA_GetBlocking(team, &back, ranks - 1, base + BLOCK / 2, 1, 0);
-    wait_barrier();
+    wait_barrier(team);
     printf("went on\n");
     return 0;
 }
@@ -468,24 +451,24 @@ static int do_returned(char **arg)
     attach_space();
     gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD, 0);
     allocate(base, 2 * BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     give_back(base + BLOCK, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     for (gex_Rank_t r = 0; r < ranks; r++) {
         expect_errors(domain, r, base + BLOCK);
         expect_errors(domain, r, base + TIB - 8);
     }
     CHECK(resident(base + BLOCK, BLOCK) == 0, "pages were made:", resident(base + BLOCK, BLOCK));
-    wait_barrier();
+    wait_barrier(team);
     allocate(base + BLOCK, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     for (gex_Rank_t r = 0; r < ranks; r++) {
         gasnetx_error_t error;
         uint64_t word = 8;
         gex_RMA_PutBlocking(team, r, base + BLOCK + 8 * me, &word, 8, 0);
         CHECK(gasnetx_Error_Next(&error) == GASNET_ERR_NOT_READY, "an error of rank", r);
     }
-    wait_barrier();
+    wait_barrier(team);
     gex_AD_Destroy(domain);
     return 0;
 }
@@ -523,7 +506,7 @@ static int do_threads(char **arg)
     CHECK(attach_reserved(size) == GASNET_OK, "no segment at rank", me);
     base = gex_Segment_QueryAddr(segment);
     allocate(base + size / 2, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, allocate_in_turn, (void *)i) == 0, "no thread", i);
     for (uint64_t i = 1; i <= 1000; i++)
@@ -531,11 +514,11 @@ static int do_threads(char **arg)
             gex_RMA_PutBlocking(team, r, base + size / 2 + 8 * me, &i, sizeof i, 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    wait_barrier();
+    wait_barrier(team);
     for (gex_Rank_t r = 0; r < ranks; r++)
         CHECK(((uint64_t *)(void *)(base + size / 2))[r] == 1000, "too few puts of rank", r);
     CHECK(resident(base, BLOCK) == 0, "what was given back takes bytes:", resident(base, BLOCK));
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -550,7 +533,7 @@ static int do_narrow(char **arg)
     CHECK(attach_reserved(TIB) == GASNET_OK, "no segment at rank", me);
     base = gex_Segment_QueryAddr(segment);
     allocate(base, BLOCK);
-    wait_barrier();
+    wait_barrier(team);
     for (gex_Rank_t r = 0; r < ranks; r++) {
         void *local;
         uint64_t word = me + 1, back = 0;
@@ -561,7 +544,7 @@ static int do_narrow(char **arg)
         CHECK(back == word, "a get brought", back);
     }
     CHECK(mapped == (me == ranks - 1 ? 1 : ranks - 1), "neighbours are mapped:", mapped);
-    wait_barrier();
+    wait_barrier(team);
     return 0;
 }
 
@@ -582,10 +565,10 @@ static void attach_ordinary(uintptr_t size)
         gex_RMA_GetBlocking(team, &old, r, (uint64_t *)there + me, sizeof old, 0);
         CHECK(old == number, "a get brought", old);
     }
-    wait_barrier();
+    wait_barrier(team);
     for (gex_Rank_t r = 0; r < ranks; r++)
         CHECK(((uint64_t *)(void *)at)[r] == r + 1, "no put came from rank", r);
-    wait_barrier();
+    wait_barrier(team);
 }
 
 static int do_aligned(char **arg)
