@@ -285,6 +285,9 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
     aq_status_t status = aq_ibv_device_open(device, env, env->size - env->nbrhd_size, &ibv->limits,
                                             &ibv->shared->memory);
     if (status == AQ_OK)
+        snprintf(ibv->shared->losses.port, sizeof ibv->shared->losses.port, "port %u of %s",
+                 device->port, ibv_get_device_name(device->verbs->device));
+    if (status == AQ_OK)
         status = aq_ibv_queues_open(&ibv->queues, device->pd, &ibv->limits, thread);
     if (status == AQ_OK)
         ibv->limits.inline_bytes = aq_ibv_queues_find_inline(&ibv->queues, device->pd);

@@ -12,6 +12,7 @@
 
 typedef struct aq_ibv_losses {
     const aq_conduit_env_t *env;
+    char port[96];       // of this process, "port 1 of mlx5_0", for messages; empty: not known yet
     int wake;            // an eventfd that wakes the connector's thread
     atomic_bool closing; // this process ends in good order
     atomic_bool any;     // a peer was lost
