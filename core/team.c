@@ -237,7 +237,15 @@ static aq_team_t *pair_find(gex_EP_t ep, gex_EP_Index_t remote_ep)
     pairs_t *pairs = atomic_load_explicit(&pairs_of[ep->index], memory_order_acquire);
     aq_team_t *pair =
         pairs ? atomic_load_explicit(&pairs->with[remote_ep], memory_order_acquire) : NULL;
-    return pair && pair->ep == ep ? pair : NULL;
+    return pair && __atomic_load_n(&pair->ep, __ATOMIC_ACQUIRE) == ep ? pair : NULL;
+}
+
+// Gives the pair of an endpoint that has ended to its successor. Threads look the pair up without
+// the lock meanwhile, so that the endpoint is written last. With the lock held.
+static void pair_hand_on(aq_team_t *pair, gex_EP_t ep)
+{
+    __atomic_store_n(&pair->head.peer_shift, pair_shifts(ep, pair->route.to), __ATOMIC_RELAXED);
+    __atomic_store_n(&pair->ep, ep, __ATOMIC_RELEASE);
 }
 
 // Makes the pair unless another thread has just made it.
@@ -249,12 +257,11 @@ static aq_team_t *pair_add(gex_EP_t ep, gex_EP_Index_t remote_ep)
                               memory_order_release);
     _Atomic(aq_team_t *) *place = &pairs_of[ep->index]->with[remote_ep];
     aq_team_t *pair = atomic_load_explicit(place, memory_order_relaxed);
-    if (pair) {
-        pair->ep = ep;
-        pair->head.peer_shift = pair_shifts(ep, remote_ep);
-    } else {
+    if (!pair) {
         pair = pair_new(ep, remote_ep);
         atomic_store_explicit(place, pair, memory_order_release);
+    } else if (pair->ep != ep) {
+        pair_hand_on(pair, ep);
     }
     aq_lock_drop(&list_lock);
     return pair;
@@ -279,7 +286,7 @@ void aq_team_forget_pairs(gex_EP_Index_t ep)
     aq_lock_take(&list_lock);
     for (unsigned i = 0; pairs_of[ep] && i < GASNET_MAXEPS; i++)
         if (pairs_of[ep]->with[i])
-            pairs_of[ep]->with[i]->ep = NULL;
+            __atomic_store_n(&pairs_of[ep]->with[i]->ep, NULL, __ATOMIC_RELAXED);
     aq_lock_drop(&list_lock);
 }
 
