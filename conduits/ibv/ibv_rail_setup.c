@@ -24,6 +24,7 @@ enum {
     RNR_RETRIES = 6,
     RNR_TIMER = 12, // 0.64 ms
     HOP_LIMIT = 64,
+    RESOLVE_ATTEMPTS = 3, // of a second each
 };
 
 typedef struct hello {
@@ -125,6 +126,18 @@ static struct ibv_ah_attr way_to(const aq_ibv_rail_port_t *here, const aq_ibv_ra
     return way;
 }
 
+// The system asks the network for the address of the peer's port, and gives up after a second, as
+// it does when a network that loses packets has lost the question. Returns an errno, or 0.
+static int queue_pair_receive(struct ibv_qp *qp, struct ibv_qp_attr *receive)
+{
+    const int what = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    int error = ETIMEDOUT;
+    for (unsigned i = 0; i < RESOLVE_ATTEMPTS && error == ETIMEDOUT; i++)
+        error = ibv_modify_qp(qp, receive, what);
+    return error;
+}
+
 // Returns an errno, or 0.
 static int queue_pair_connect(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail,
                               const aq_ibv_rail_end_t *there)
@@ -147,10 +160,7 @@ static int queue_pair_connect(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *
         .max_rd_atomic = aq_min(reads, there->reads)};
     if (here->link != (aq_ibv_link_t)there->link)
         return ENONET;
-    const int error =
-        ibv_modify_qp(rail->qp, &receive,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    const int error = queue_pair_receive(rail->qp, &receive);
     return error ? error
                  : ibv_modify_qp(rail->qp, &send,
                                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
