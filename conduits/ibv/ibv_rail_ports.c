@@ -51,8 +51,9 @@ static aq_status_t difference_explain(const aq_ibv_rail_port_t *first,
     snprintf(why, why_size,
              "port %u of %s (%s, MTU %u) and port %u of %s (%s, MTU %u) cannot be used together: "
              "give them the same MTU, or name only ports of one network in GASNET_IBV_PORTS",
-             first->number, first->device, aq_ibv_link_name(first->link), 128u << first->mtu,
-             other->number, other->device, aq_ibv_link_name(other->link), 128u << other->mtu);
+             first->number, first->device, aq_ibv_link_name(first->link),
+             aq_ibv_mtu_bytes(first->mtu), other->number, other->device,
+             aq_ibv_link_name(other->link), aq_ibv_mtu_bytes(other->mtu));
     return AQ_ERR_CONFIG;
 }
 
