@@ -55,6 +55,7 @@ typedef struct aq_mail {
     aq_mail_areas_t areas;
     size_t ring_lines;
     uint64_t key;
+    _Atomic uint64_t sent; // frames, if the process has one thread; else the core counts them
 } aq_mail_t;
 
 static inline aq_mail_t *aq_mail_of(aq_conduit_t *conduit)
