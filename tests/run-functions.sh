@@ -572,7 +572,7 @@ sources()
 {
     (
         cd "$AQ_SRC" &&
-            find conduits core examples extended firehose other spawner tests -name '*.[ch]' \
+            find conduits core examples extended firehose messages other spawner tests -name '*.[ch]' \
                 ! -path core/gasnet_config.h 2>/dev/null | sort
     )
 }

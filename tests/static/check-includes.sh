@@ -16,6 +16,7 @@ firehose: other/base
 spawner: other/base other/mpi
 core: spawner other/*
 extended: core other/*
+messages: extended core other/*
 conduits/common: core other/base
 conduits/*: conduits/common core firehose spawner other/*
 examples: public
@@ -27,7 +28,7 @@ tests/lines: public
 tests/perf: public
 tests/plugin: public
 tests/tools: public
-tests/unit: other/* firehose spawner core extended conduits/*
+tests/unit: other/* firehose spawner core extended messages conduits/*
 tests/fuzz: other/* firehose spawner core extended conduits/*
 tests/beds: other/base
 '

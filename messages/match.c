@@ -1,0 +1,123 @@
+#include "match.h"
+
+// ---- lists ----
+
+static void list_append(aq_match_list_t *list, unsigned which, aq_match_entry_t *entry)
+{
+    entry->list[which] = list;
+    entry->next[which] = NULL;
+    entry->prev[which] = list->last;
+    if (list->last)
+        list->last->next[which] = entry;
+    else
+        list->first = entry;
+    list->last = entry;
+}
+
+static void list_remove(unsigned which, aq_match_entry_t *entry)
+{
+    aq_match_list_t *list = entry->list[which];
+    aq_match_entry_t *next = entry->next[which], *prev = entry->prev[which];
+    if (!list)
+        return;
+    if (prev)
+        prev->next[which] = next;
+    else
+        list->first = next;
+    if (next)
+        next->prev[which] = prev;
+    else
+        list->last = prev;
+    entry->list[which] = NULL;
+}
+
+bool aq_match_remove(aq_match_entry_t *entry)
+{
+    if (!entry->list[AQ_MATCH_OF_SOURCE] && !entry->list[AQ_MATCH_OF_ALL])
+        return false;
+    list_remove(AQ_MATCH_OF_SOURCE, entry);
+    list_remove(AQ_MATCH_OF_ALL, entry);
+    return true;
+}
+
+// ---- searches ----
+
+static bool key_accepts(const aq_match_key_t *receive, const aq_match_key_t *message)
+{
+    return (receive->tag == message->tag || receive->tag == AQ_MATCH_ANY_TAG) &&
+           (receive->source == message->source || receive->source == AQ_MATCH_ANY_SOURCE) &&
+           (receive->team == message->team || receive->team == AQ_MATCH_ANY_TEAM);
+}
+
+// The oldest receive of a list that accepts a message.
+static aq_match_entry_t *find_receive(aq_match_t *match, const aq_match_list_t *list,
+                                      unsigned which, const aq_match_key_t *message)
+{
+    aq_match_entry_t *at = list->first;
+    for (; at; at = at->next[which]) {
+        match->compared++;
+        if (key_accepts(&at->key, message))
+            break;
+    }
+    return at;
+}
+
+aq_match_entry_t *aq_match_probe(aq_match_t *match, const aq_match_source_t *source,
+                                 const aq_match_key_t *key)
+{
+    const unsigned which = source ? AQ_MATCH_OF_SOURCE : AQ_MATCH_OF_ALL;
+    aq_match_entry_t *at = source ? source->unexpected.first : match->arrived.first;
+    for (; at; at = at->next[which]) {
+        match->compared++;
+        if (key_accepts(key, &at->key))
+            break;
+    }
+    return at;
+}
+
+static aq_match_entry_t *older(aq_match_entry_t *a, aq_match_entry_t *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return a->serial < b->serial ? a : b;
+}
+
+// ---- find one side, or keep the other ----
+
+static void entry_fill(aq_match_t *match, aq_match_entry_t *entry, aq_match_source_t *source,
+                       const aq_match_key_t *key)
+{
+    *entry = (aq_match_entry_t){.key = *key, .serial = match->serials++, .source = source};
+}
+
+aq_match_entry_t *aq_match_receive(aq_match_t *match, aq_match_source_t *source,
+                                   const aq_match_key_t *key, aq_match_entry_t *receive)
+{
+    aq_match_entry_t *message = aq_match_probe(match, source, key);
+    if (message) {
+        (void)aq_match_remove(message);
+        return message;
+    }
+    entry_fill(match, receive, source, key);
+    if (source)
+        list_append(&source->posted, AQ_MATCH_OF_SOURCE, receive);
+    else
+        list_append(&match->anywhere, AQ_MATCH_OF_ALL, receive);
+    return NULL;
+}
+
+aq_match_entry_t *aq_match_arrive(aq_match_t *match, aq_match_source_t *source,
+                                  const aq_match_key_t *key, aq_match_make_t *make, void *context)
+{
+    aq_match_entry_t *receive = older(find_receive(match, &source->posted, AQ_MATCH_OF_SOURCE, key),
+                                      find_receive(match, &match->anywhere, AQ_MATCH_OF_ALL, key));
+    if (receive) {
+        (void)aq_match_remove(receive);
+        return receive;
+    }
+    aq_match_entry_t *message = make(context);
+    entry_fill(match, message, source, key);
+    list_append(&source->unexpected, AQ_MATCH_OF_SOURCE, message);
+    list_append(&match->arrived, AQ_MATCH_OF_ALL, message);
+    return NULL;
+}
