@@ -18,19 +18,13 @@
 #include <sys/socket.h>
 
 #include "../../spawner/boot.h"
+#include "ibv_path.h"
 
 enum {
     AQ_IBV_ADDRESSES_MOST = UINT16_MAX + 1,
     AQ_IBV_ADDRESS_BYTES = 20, // of the longest address
     AQ_IBV_DATAGRAMS = 0x7fff, // the family of those that are no IP addresses
 };
-
-// The address of a port of a verbs device.
-typedef struct aq_ibv_port_address {
-    uint8_t gid[16];
-    uint16_t lid; // InfiniBand
-    uint16_t unused;
-} aq_ibv_port_address_t;
 
 _Static_assert(sizeof(aq_ibv_port_address_t) <= AQ_IBV_ADDRESS_BYTES, "it is one of the addresses");
 

@@ -94,6 +94,15 @@ void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
     ibv->end.peers = &ibv->peers;
 }
 
+// How puts and gets are begun.
+static aq_ibv_rma_begin_t *begin_choose(const aq_ibv_conduit_t *ibv)
+{
+    const bool fenced = aq_setting_bool(aq_ibv_setting(IBV_SET_USE_FENCED_PUTS));
+    if (ibv->rma.rails)
+        return fenced ? aq_ibv_rma_begin_fenced_on_rails : aq_ibv_rma_begin_on_rails;
+    return fenced ? aq_ibv_rma_begin_fenced : aq_ibv_rma_begin;
+}
+
 aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
 {
     const uint32_t ranks = ibv->base.env->size;
@@ -111,10 +120,9 @@ aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
     ibv->send_queue.cq = ibv->queues.send_cq;
     ibv->receiver.srq = ibv->queues.srq;
     ibv->end.own = aq_ibv_own_private_data(ibv);
-    if (aq_ibv_rails_exist(ibv->rails.ports)) {
+    if (aq_ibv_rails_exist(ibv->rails.ports))
         ibv->rma.rails = &ibv->rails;
-        ibv->ondemand.begin = aq_ibv_rma_begin_on_rails;
-    }
+    ibv->ondemand.begin = begin_choose(ibv);
     aq_ibv_receiver_open(&ibv->receiver);
     atomic_store_explicit(&ibv->receiver.cq, ibv->queues.receive_cq, memory_order_release);
     return AQ_OK;
@@ -433,6 +441,9 @@ static void print_counters(const aq_ibv_conduit_t *ibv)
         snprintf(name, sizeof name, ", endpoint %u", ibv->base.endpoint);
     if (ibv->rma.rails)
         print_rails(ibv, name);
+    if (atomic_load(&ibv->rma.fences))
+        fprintf(stderr, "ibv: rank %u%s fenced %lu puts\n", ibv->base.env->rank, name,
+                atomic_load(&ibv->rma.fences));
     fprintf(stderr,
             "ibv: rank %u%s in all: connected to %u peers by %u queue pairs, %u calls at once; "
             "received %lu messages in buffers (%lu "

@@ -32,6 +32,7 @@
 //      send_queue   operations, posts and completions    device     port and shared objects
 //      lost         peers that are lost                  queues     queues of an endpoint
 //      peer         links and credits                    proof      the key of the job
+//      queue_pair   queue pairs without librdmacm        datagram   how their ends are told
 //      buffer       registered buffers                   firehose   keys of memory
 //      limits       how many of everything               memory, segments
 //      wire         what travels                         addresses, ports, filter, path, settings

@@ -213,12 +213,20 @@ static void request_refuse(struct rdma_cm_id *id, uint8_t reason)
 }
 
 // Whether a request counts, against this process's own call to the same peer.
-static bool request_counts(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
+static bool request_counts(const aq_ibv_connection_t *conn, bool is_higher)
 {
-    const aq_ibv_state_t state = link->conn.state;
-    if (state == AQ_IBV_READY || state == AQ_IBV_FAILED)
+    if (conn->state == AQ_IBV_READY || conn->state == AQ_IBV_FAILED)
         return false;
-    return state != AQ_IBV_CALLING || !link->conn.id || connector->env->rank > link->rank;
+    return conn->state != AQ_IBV_CALLING || !conn->id || is_higher;
+}
+
+aq_ibv_verdict_t aq_ibv_request_judge(aq_ibv_connection_t *conn,
+                                      const uint8_t nonce[AQ_IBV_NONCE_BYTES], bool is_higher)
+{
+    const bool heard = !aq_ibv_heard_note(&conn->heard, nonce);
+    if (!request_counts(conn, is_higher))
+        return AQ_IBV_REFUSE_MINE_COUNTS;
+    return heard ? AQ_IBV_REFUSE_HEARD : AQ_IBV_ACCEPT_REQUEST;
 }
 
 // Drops this process's own call, which does not count any more.
@@ -275,13 +283,12 @@ static bool on_request(aq_ibv_connector_t *connector, const struct rdma_cm_event
         request_refuse(event->id, REFUSED_NO_WINDOW);
         return true;
     }
-    const bool heard = link && !aq_ibv_heard_note(&link->conn.heard, theirs.nonce);
-    if (!link || !request_counts(connector, link)) {
-        request_refuse(event->id, REFUSED_MINE_COUNTS);
-        return true;
-    }
-    if (heard) { // the kernel repeats a request whose refusal was lost or late, or it is a replay
-        request_refuse(event->id, REFUSED_HEARD);
+    const aq_ibv_verdict_t verdict =
+        link ? aq_ibv_request_judge(&link->conn, theirs.nonce, env->rank > link->rank)
+             : AQ_IBV_REFUSE_MINE_COUNTS;
+    if (verdict != AQ_IBV_ACCEPT_REQUEST) {
+        request_refuse(event->id,
+                       verdict == AQ_IBV_REFUSE_HEARD ? REFUSED_HEARD : REFUSED_MINE_COUNTS);
         return true;
     }
     call_drop(link);

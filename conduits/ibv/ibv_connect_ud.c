@@ -3,7 +3,6 @@
 #endif
 #include "ibv_connect_ud.h"
 #include "ibv_datagram.h"
-#include "ibv_profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,6 @@
 #include "../../other/base/clock.h"
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
 
 enum {
     RECEIVES = 128,
@@ -24,8 +22,7 @@ enum {
     GRH_BYTES = 40, // the device puts a header of so many bytes in front of a datagram
     SLOT_BYTES = 640,
     QKEY = 0x2715a9d5, // the highest bit is reserved for the system
-    HOPS = 64,
-    RNR_TIMER = 0, // 655 ms
+    RNR_TIMER = 0,     // 655 ms
 };
 
 _Static_assert(GRH_BYTES + sizeof(aq_ibv_datagram_t) <= SLOT_BYTES, "a slot has room for any");
@@ -49,18 +46,13 @@ static uint64_t now_ms(void)
 
 // ---- paths ----
 
-// InfiniBand finds a port of the same subnet by its LID.
-static struct ibv_ah_attr path_attr(const aq_ibv_device_t *device, const aq_ibv_port_address_t *to)
+static aq_ibv_path_source_t source_of(const aq_ibv_device_t *device)
 {
-    enum { PREFIX = 8 };
-    struct ibv_ah_attr attr = {
-        .dlid = to->lid, .sl = device->path.service_level, .port_num = device->port};
-    attr.is_global = device->ethernet || memcmp(device->address.gid, to->gid, PREFIX) != 0;
-    memcpy(attr.grh.dgid.raw, to->gid, sizeof attr.grh.dgid.raw);
-    attr.grh.sgid_index = device->gid_index;
-    attr.grh.hop_limit = HOPS;
-    attr.grh.traffic_class = device->path.traffic_class;
-    return attr;
+    return (aq_ibv_path_source_t){.path = &device->path,
+                                  .address = device->address,
+                                  .port = device->port,
+                                  .gid_index = device->gid_index,
+                                  .ethernet = device->ethernet};
 }
 
 // The path of datagrams to a rank. NULL: the device finds none.
@@ -74,9 +66,10 @@ static struct ibv_ah *path_get(const aq_ibv_connector_t *connector, uint32_t ran
         return NULL;
     struct ibv_ah **path = &ud->paths[addresses->rows[rank].address];
     const aq_ibv_port_address_t port = aq_ibv_addresses_port(addresses, rank);
-    struct ibv_ah_attr attr = path_attr(connector->device, &port);
+    const aq_ibv_path_source_t from = source_of(connector->device);
+    struct ibv_ah_attr way = aq_ibv_path_way(&from, &port);
     if (!*path)
-        *path = ibv_create_ah(connector->device->pd, &attr);
+        *path = ibv_create_ah(connector->device->pd, &way);
     return *path;
 }
 
@@ -136,18 +129,27 @@ static void datagram_send(aq_ibv_connector_t *connector, uint32_t rank, aq_ibv_d
     ud->counts.sent++;
 }
 
+// This side's end of a link.
+static aq_ibv_pair_info_t end_of(const aq_ibv_connector_t *connector, const aq_ibv_peer_t *link)
+{
+    const aq_ibv_device_t *device = connector->device;
+    return (aq_ibv_pair_info_t){.port = device->address,
+                                .number = link->qp->qp_num,
+                                .psn = link->conn.psn,
+                                .mtu = device->mtu,
+                                .reads = aq_ibv_link_end(connector, link)->limits->reads,
+                                .link =
+                                    device->ethernet ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND};
+}
+
 // What this process says about a link.
 static void link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
-    const aq_ibv_device_t *device = connector->device;
     aq_ibv_datagram_t datagram = {
         .peer = aq_ibv_private_data_for(aq_ibv_link_end(connector, link), link),
         .flags = (uint16_t)aq_ibv_handshake_flags(&link->conn.handshake),
         .count = 1};
-    datagram.pairs[0] = (aq_ibv_pair_info_t){.port = device->address,
-                                             .number = link->qp->qp_num,
-                                             .psn = link->conn.psn,
-                                             .mtu = device->mtu};
+    datagram.pairs[0] = end_of(connector, link);
     datagram_send(connector, link->rank, &datagram);
 }
 
@@ -162,48 +164,11 @@ static void datagram_refuse(aq_ibv_connector_t *connector, const aq_ibv_datagram
 
 // ---- queue pairs ----
 
-static bool pair_reset_to_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
+static int pair_init(const aq_ibv_device_t *device, struct ibv_qp *qp)
 {
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .pkey_index = device->path.pkey_index, .port_num = device->port};
-    attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    if (device->atomics != AQ_IBV_ATOMICS_NONE)
-        attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-    errno = ibv_modify_qp(qp, &attr,
-                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    return errno == 0;
-}
-
-static bool pair_init_to_receive(const aq_ibv_connector_t *connector, const aq_ibv_end_t *end,
-                                 struct ibv_qp *qp, const aq_ibv_pair_info_t *theirs)
-{
-    const aq_ibv_device_t *device = connector->device;
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
-                               .path_mtu = (enum ibv_mtu)aq_min(device->mtu, theirs->mtu),
-                               .dest_qp_num = theirs->number,
-                               .rq_psn = theirs->psn,
-                               .max_dest_rd_atomic = end->limits->reads,
-                               .min_rnr_timer = RNR_TIMER,
-                               .ah_attr = path_attr(device, &theirs->port)};
-    errno = ibv_modify_qp(qp, &attr,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    return errno == 0;
-}
-
-static bool pair_receive_to_send(const aq_ibv_end_t *end, struct ibv_qp *qp, uint32_t psn)
-{
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTS,
-        .sq_psn = psn,
-        .timeout = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_TIMEOUT)),
-        .retry_cnt = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
-        .rnr_retry = aq_ibv_rnr_retries(end->limits),
-        .max_rd_atomic = end->limits->reads};
-    errno = ibv_modify_qp(qp, &attr,
-                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-    return errno == 0;
+    const aq_ibv_path_source_t from = source_of(device);
+    const unsigned atomic = device->atomics == AQ_IBV_ATOMICS_NONE ? 0 : IBV_ACCESS_REMOTE_ATOMIC;
+    return aq_ibv_pair_init(qp, &from, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | atomic);
 }
 
 // Gives a link its queue pair, if it has none. False: the device refuses (logged).
@@ -214,33 +179,40 @@ static bool link_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     if (link->qp)
         return true;
     struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
-    if (qp && pair_reset_to_init(connector->device, qp)) {
+    const int error = qp ? pair_init(connector->device, qp) : errno;
+    if (!error) {
         link->qp = qp;
         link->conn.psn = randombytes_uniform(1 << 24);
         atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
         return true;
     }
-    aq_ibv_log_no_queue_pair(errno);
+    aq_ibv_log_no_queue_pair(error);
     if (qp)
         ibv_destroy_qp(qp);
     return false;
 }
 
-// Connects the queue pair with the peer's, and takes in what the peer says. False: the device finds
-// no path to it (logged).
-static bool link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
-                         const aq_ibv_datagram_t *theirs)
+// Connects the queue pair with the peer's, and takes in what the peer says. Returns 0 or an errno.
+// ETIMEDOUT: nobody told the system the peer's address, and the next datagram may have more luck.
+// Others: the device finds no path to it (logged).
+static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
+                        const aq_ibv_datagram_t *theirs)
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
-    if (!pair_init_to_receive(connector, end, link->qp, &theirs->pairs[0]) ||
-        !pair_receive_to_send(end, link->qp, link->conn.psn)) {
+    const aq_ibv_path_source_t from = source_of(connector->device);
+    const aq_ibv_pair_info_t mine = end_of(connector, link);
+    const aq_ibv_pair_rnr_t rnr = {RNR_TIMER, aq_ibv_rnr_retries(end->limits)};
+    const int error = aq_ibv_pair_connect(link->qp, &from, &mine, &theirs->pairs[0], rnr);
+    if (error == ETIMEDOUT)
+        return error;
+    if (error) {
         aq_log_error("the verbs device cannot connect a queue pair to rank %u (%s): see that the "
                      "ports of all hosts are in one network",
-                     link->rank, strerror(errno));
-        return false;
+                     link->rank, strerror(error));
+        return error;
     }
     aq_ibv_peer_start(end->peers, link, &theirs->peer);
-    return true;
+    return 0;
 }
 
 // ---- the handshake ----
@@ -254,19 +226,11 @@ static void link_fail(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, const 
     aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
 }
 
-// Does what the handshake says. theirs: the datagram that it says that about; NULL: none.
+// Does what the handshake says, except for AQ_IBV_DO_CONNECT. theirs: the datagram that it says
+// that about; NULL: none.
 static void link_act(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, unsigned actions,
                      const aq_ibv_datagram_t *theirs)
 {
-    if (actions & AQ_IBV_DO_CONNECT) {
-        if (!link_connect(connector, link, theirs)) {
-            datagram_refuse(connector, theirs);
-            link_fail(connector, link, NULL);
-            return;
-        }
-        if (link->conn.state == AQ_IBV_IDLE)
-            aq_ibv_link_set_state(connector, link, AQ_IBV_ANSWERING);
-    }
     if (actions & AQ_IBV_DO_SEND)
         link_send(connector, link);
     if (actions & AQ_IBV_DO_READY)
@@ -361,6 +325,31 @@ static aq_ibv_peer_t *link_of(aq_ibv_connector_t *connector, const aq_ibv_datagr
                : NULL;
 }
 
+// Takes in what a peer says. If the system does not learn the peer's address in time, the datagram
+// counts as lost: the peer repeats it.
+static void link_hear(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
+                      const aq_ibv_datagram_t *theirs)
+{
+    const aq_ibv_handshake_t before = link->conn.handshake;
+    const unsigned actions =
+        aq_ibv_handshake_receive(&link->conn.handshake, theirs->flags, now_ms());
+    const int error = actions & AQ_IBV_DO_CONNECT ? link_connect(connector, link, theirs) : 0;
+    if (error == ETIMEDOUT) {
+        link->conn.handshake = before;
+        return;
+    }
+    if (!before.begun && link->conn.handshake.begun)
+        link_await(connector->ud, link);
+    if (error) {
+        datagram_refuse(connector, theirs);
+        link_fail(connector, link, NULL);
+        return;
+    }
+    if (actions & AQ_IBV_DO_CONNECT && link->conn.state == AQ_IBV_IDLE)
+        aq_ibv_link_set_state(connector, link, AQ_IBV_ANSWERING);
+    link_act(connector, link, actions, theirs);
+}
+
 static void datagram_handle(aq_ibv_connector_t *connector, const void *bytes, size_t count)
 {
     const aq_conduit_env_t *env = connector->env;
@@ -377,12 +366,7 @@ static void datagram_handle(aq_ibv_connector_t *connector, const void *bytes, si
     }
     if (!link)
         return;
-    const bool begun = link->conn.handshake.begun;
-    const unsigned actions =
-        aq_ibv_handshake_receive(&link->conn.handshake, theirs.flags, now_ms());
-    if (!begun && link->conn.handshake.begun)
-        link_await(connector->ud, link);
-    link_act(connector, link, actions, &theirs);
+    link_hear(connector, link, &theirs);
 }
 
 static bool receive_post(aq_ibv_ud_t *ud, unsigned slot)

@@ -14,22 +14,12 @@
 #ifndef AQ_IBV_DATAGRAM_H
 #define AQ_IBV_DATAGRAM_H
 
-#include "ibv_addresses.h"
 #include "ibv_proof.h"
+#include "ibv_queue_pair.h"
 
 enum {
     AQ_IBV_PAIRS_MOST = 16, // queue pairs of a link; a datagram has to fit into every network's MTU
 };
-
-// One queue pair of a link.
-typedef struct aq_ibv_pair_info {
-    aq_ibv_port_address_t port;
-    uint32_t number; // 24 bits
-    uint32_t psn;    // of the first packet that it sends; 24 bits
-    uint8_t mtu;     // of its port: enum ibv_mtu
-    uint8_t rail;
-    uint16_t unused;
-} aq_ibv_pair_info_t;
 
 // What a datagram says, in the byte order of the machine.
 typedef struct aq_ibv_datagram {

@@ -108,6 +108,12 @@ static void find_unsignaled(aq_ibv_limits_t *limits, const struct ibv_device_att
         aq_min(MOST_UNSIGNALED_TOTAL, (unsigned)can->max_cqe - limits->depth_total);
 }
 
+static size_t stripe_of(aq_ibv_setting_id_t id, size_t most)
+{
+    const uint64_t bytes = aq_setting_bytes(aq_ibv_setting(id));
+    return bytes ? aq_min(aq_max(bytes, (uint64_t)AQ_IBV_BUFFER_BYTES), most) : most;
+}
+
 static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port)
 {
     const uint64_t bounce = aq_setting_bytes(aq_ibv_setting(IBV_SET_NONBULKPUT_BOUNCE_LIMIT));
@@ -117,7 +123,11 @@ static void find_bytes(aq_ibv_limits_t *limits, const struct ibv_port_attr *port
     if (limits->bounce_bytes < AQ_IBV_BUFFER_BYTES)
         limits->bounce_bytes = AQ_IBV_BUFFER_BYTES;
     limits->put_waits_from = bounce + 1;
+    limits->pin_from[0] = aq_min(bounce, (uint64_t)AQ_IBV_BUFFER_BYTES) + 1;
+    limits->pin_from[1] = AQ_IBV_BUFFER_BYTES + 1;
     limits->operation_bytes = port->max_msg_sz ? port->max_msg_sz : 1u << 30;
+    limits->stripe[0] = stripe_of(IBV_SET_PUT_STRIPE_SZ, limits->operation_bytes);
+    limits->stripe[1] = stripe_of(IBV_SET_GET_STRIPE_SZ, limits->operation_bytes);
 }
 
 // The two software devices of Linux report vendor numbers that belong to no vendor.

@@ -29,11 +29,15 @@ typedef struct aq_ibv_limits {
     unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
     unsigned spares;       // receive buffers that handlers may hold, and those posted ahead
     unsigned bounces, large_bounces;
-    unsigned inline_bytes;  // the most that travels inside a work request
-    size_t packed_long;     // the longest Long whose payload travels in its message
-    size_t bounce_bytes;    // size of a large bounce buffer
-    size_t put_waits_from;  // the shortest put without AQ_RMA_STABLE that is not copied
-    size_t operation_bytes; // the longest put or get of the device
+    unsigned inline_bytes; // the most that travels inside a work request
+    size_t packed_long;    // the longest Long whose payload travels in its message
+    size_t bounce_bytes;   // size of a large bounce buffer
+    size_t put_waits_from; // the shortest put without AQ_RMA_STABLE that is not copied
+    // The shortest put [0] and get [1] for which firehose pins memory outside of the segment.
+    size_t pin_from[2];
+    // The longest piece of a put [0] and a get [1] over several queue pairs.
+    size_t stripe[2];
+    size_t operation_bytes;                 // the longest put or get of the device
     unsigned rings, ring_depth, ring_cycle; // GASNET_AMRDMA_...
     size_t ring_bytes;                      // the longest message that goes into a ring
     uint64_t apart_ns;                      // operations further apart are not one burst

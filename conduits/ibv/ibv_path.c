@@ -13,6 +13,8 @@
 enum {
     MEMBER = 0x8000, // of a partition key: the membership, full or limited
     KEYS_MOST = 1024,
+    SUBNET_BYTES = 8, // of a GID: the prefix that all ports of an InfiniBand subnet share
+    HOPS = 64,
 };
 
 static unsigned number_of(aq_ibv_setting_id_t id)
@@ -127,4 +129,17 @@ void aq_ibv_path_set(const aq_ibv_path_t *path, struct ibv_qp_attr *attr, int ma
         attr->ah_attr.sl = path->service_level;
     if (path->traffic_class)
         attr->ah_attr.grh.traffic_class = path->traffic_class;
+}
+
+struct ibv_ah_attr aq_ibv_path_way(const aq_ibv_path_source_t *from,
+                                   const aq_ibv_port_address_t *to)
+{
+    struct ibv_ah_attr way = {
+        .dlid = to->lid, .sl = from->path->service_level, .port_num = from->port};
+    way.is_global = from->ethernet || memcmp(from->address.gid, to->gid, SUBNET_BYTES) != 0;
+    memcpy(way.grh.dgid.raw, to->gid, sizeof way.grh.dgid.raw);
+    way.grh.sgid_index = from->gid_index;
+    way.grh.hop_limit = HOPS;
+    way.grh.traffic_class = from->path->traffic_class;
+    return way;
 }

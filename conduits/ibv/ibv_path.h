@@ -27,6 +27,22 @@ typedef struct aq_ibv_path {
     bool chosen; // MTU, partition, service level or traffic class are not those of the network
 } aq_ibv_path_t;
 
+// The address of a port of a verbs device.
+typedef struct aq_ibv_port_address {
+    uint8_t gid[16];
+    uint16_t lid; // InfiniBand
+    uint16_t unused;
+} aq_ibv_port_address_t;
+
+// A port of this process, as far as the way from it to a peer depends on it.
+typedef struct aq_ibv_path_source {
+    const aq_ibv_path_t *path;
+    aq_ibv_port_address_t address;
+    uint8_t port;      // of its device
+    uint8_t gid_index; // of the GID in the address
+    bool ethernet;     // RoCE: peers are found by their GIDs, not by their LIDs
+} aq_ibv_path_source_t;
+
 // What a port offers.
 typedef struct aq_ibv_path_port {
     const char *device;
@@ -50,6 +66,11 @@ aq_status_t aq_ibv_path_find(struct ibv_context *verbs, uint8_t port, aq_ibv_pat
 // the partition when it goes to INIT; the MTU, service level and traffic class when it goes to RTR.
 // A path whose MTU is longer than the one in attr leaves that: the peer's port may have the lesser.
 void aq_ibv_path_set(const aq_ibv_path_t *path, struct ibv_qp_attr *attr, int mask);
+
+// The way of packets to a port of a peer: by its LID if both are InfiniBand ports of one subnet,
+// and by its GID otherwise.
+struct ibv_ah_attr aq_ibv_path_way(const aq_ibv_path_source_t *from,
+                                   const aq_ibv_port_address_t *to);
 
 // Bytes of a packet.
 static inline unsigned aq_ibv_mtu_bytes(enum ibv_mtu mtu)

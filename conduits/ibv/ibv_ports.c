@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "../../other/base/log.h"
+#include "ibv_memory.h"
+
+enum { VENDOR_MELLANOX = 0x02c9, PART_CONNECT_IB = 4113 }; // the first part of driver mlx5
 
 _Static_assert(AQ_IBV_NAME_BYTES >= IBV_SYSFS_NAME_MAX, "room for any name");
 
@@ -49,8 +52,11 @@ static uint32_t count_of(int value)
     return value > 0 ? (uint32_t)value : 0;
 }
 
-static aq_ibv_device_limits_t limits_of(const struct ibv_device_attr *device)
+aq_ibv_device_limits_t aq_ibv_device_limits(const struct ibv_device_attr *device,
+                                            const struct ibv_odp_caps *paging)
 {
+    const bool atomics = device->atomic_cap != IBV_ATOMIC_NONE;
+    const bool pages = aq_ibv_memory_can_page(paging, atomics);
     return (aq_ibv_device_limits_t){
         .region_bytes = device->max_mr_size,
         .regions = count_of(device->max_mr),
@@ -61,8 +67,13 @@ static aq_ibv_device_limits_t limits_of(const struct ibv_device_attr *device)
         .shared_requests = device->max_srq > 0 ? count_of(device->max_srq_wr) : 0,
         .reads_out = count_of(device->max_qp_init_rd_atom),
         .reads_in = count_of(device->max_qp_rd_atom),
-        .atomics = device->atomic_cap != IBV_ATOMIC_NONE,
+        .atomics = atomics,
         .atomics_coherent = device->atomic_cap == IBV_ATOMIC_GLOB,
+        .pages = pages,
+        .pages_all = pages && paging->general_caps & IBV_ODP_SUPPORT_IMPLICIT,
+        .shared_pairs = device->device_cap_flags & IBV_DEVICE_XRC,
+        .dynamic =
+            device->vendor_id == VENDOR_MELLANOX && device->vendor_part_id >= PART_CONNECT_IB,
     };
 }
 
@@ -108,14 +119,14 @@ static bool add_refusal(aq_ibv_ports_t *ports, const char *device, int error)
     return port != NULL;
 }
 
-static bool read_port(struct ibv_context *context, const struct ibv_device_attr *device,
+static bool read_port(struct ibv_context *context, const aq_ibv_device_limits_t *limits,
                       unsigned number, aq_ibv_ports_t *ports)
 {
     struct ibv_port_attr attr;
     aq_ibv_port_t *port = add_port(ports, ibv_get_device_name(context->device), number);
     if (port == NULL)
         return false;
-    port->limits = limits_of(device);
+    port->limits = *limits;
     if (ibv_query_port(context, (uint8_t)number, &attr) != 0)
         return true; // its state stays unknown
     port->link = link_of(context, &attr);
@@ -129,16 +140,20 @@ static bool read_port(struct ibv_context *context, const struct ibv_device_attr 
 // False: no memory.
 static bool read_device(struct ibv_device *device, aq_ibv_ports_t *ports)
 {
-    struct ibv_device_attr attr;
+    struct ibv_device_attr attr = {.phys_port_cnt = 0};
+    struct ibv_device_attr_ex more = {.comp_mask = 0};
     const char *name = ibv_get_device_name(device);
     errno = 0;
     struct ibv_context *context = ibv_open_device(device);
     if (context == NULL)
         return add_refusal(ports, name, errno);
     int error = ibv_query_device(context, &attr);
+    if (ibv_query_device_ex(context, NULL, &more) != 0)
+        more.odp_caps = (struct ibv_odp_caps){0};
     bool ok = error == 0 || add_refusal(ports, name, error);
+    const aq_ibv_device_limits_t limits = aq_ibv_device_limits(&attr, &more.odp_caps);
     for (unsigned number = 1; ok && error == 0 && number <= attr.phys_port_cnt; number++)
-        ok = read_port(context, &attr, number, ports);
+        ok = read_port(context, &limits, number, ports);
     ibv_close_device(context);
     return ok;
 }

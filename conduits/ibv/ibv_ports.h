@@ -23,6 +23,8 @@
 #define AQ_IBV_NAME_BYTES 64 // longest name of a device, with its final zero
 
 struct ibv_context;
+struct ibv_device_attr;
+struct ibv_odp_caps;
 
 // ---- what is there ----
 
@@ -65,6 +67,10 @@ typedef struct aq_ibv_device_limits {
     uint32_t reads_out, reads_in; // RDMA reads and atomics outstanding on a queue pair
     bool atomics_coherent;        // with the processor's atomics
     bool atomics;
+    bool pages;        // on demand, registered memory (ODP; see aq_ibv_memory_can_page)
+    bool pages_all;    // the same for all memory of a process, registered once (implicit ODP)
+    bool shared_pairs; // processes of a host can share queue pairs to another (XRC)
+    bool dynamic;      // has dynamically connected queue pairs (DC)
 } aq_ibv_device_limits_t;
 
 typedef struct aq_ibv_port {
@@ -85,6 +91,11 @@ typedef struct aq_ibv_ports {
     aq_ibv_port_t *list;
     size_t count;
 } aq_ibv_ports_t;
+
+// The limits of a device, from what it reports. Verbs do not say which devices have DC: those of
+// driver mlx5 (vendor 0x02c9, from Connect-IB on) do.
+aq_ibv_device_limits_t aq_ibv_device_limits(const struct ibv_device_attr *device,
+                                            const struct ibv_odp_caps *paging);
 
 // Reads the devices of this host; no device is no error. May block for some milliseconds.
 // AQ_ERR_RESOURCE: no memory (logged).
@@ -129,6 +140,9 @@ const aq_ibv_gid_t *aq_ibv_chosen_gid(const aq_ibv_port_t *port);
 const char *aq_ibv_link_name(aq_ibv_link_t link);
 const char *aq_ibv_port_state_name(aq_ibv_port_state_t state);
 const char *aq_ibv_gid_type_name(const aq_ibv_port_t *port, const aq_ibv_gid_t *gid);
+
+// What a device can do beyond the basics of verbs: "on-demand paging: ...; XRC: yes; DC: no".
+void aq_ibv_abilities_words(const aq_ibv_device_limits_t *limits, char *text, size_t room);
 
 // Why a port is not used, with the remedy, to stand behind the name of the port: "is down; ...".
 // NULL: it is used.

@@ -34,11 +34,26 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_NUM_QPS] =
         {"GASNET_NUM_QPS", AQ_TYPE_INT, "0", 0, 64, NULL,
          "Conduit ibv: queue pairs over which puts and gets to a peer are spread if they are "
-         "longer "
-         "than 4096 bytes, in pieces of up to 128 KB; on as many ports, in turn, as there are and "
+         "longer than 4096 bytes, in pieces of GASNET_PUT_STRIPE_SZ and GASNET_GET_STRIPE_SZ; on "
+         "as many ports, in turn, as there are and "
          "GASNET_IBV_PORTS allows. A peer that has fewer decides. 0: one for each port, on two "
          "ports or on all that GASNET_IBV_PORTS names. 1: one queue pair, on one port. Messages, "
          "atomics and short puts and gets use the first port."},
+    [IBV_SET_PUT_STRIPE_SZ] =
+        {"GASNET_PUT_STRIPE_SZ", AQ_TYPE_KILOBYTES, "128KB", 0, 1e12, NULL,
+         "Conduit ibv: longest piece of a put to a peer with several queue pairs (GASNET_NUM_QPS), "
+         "in KB unless a unit follows. 0, or more than the longest transfer of the device: that "
+         "length. Less than 4KB: 4KB. No effect with one queue pair."},
+    [IBV_SET_GET_STRIPE_SZ] = {"GASNET_GET_STRIPE_SZ", AQ_TYPE_KILOBYTES, "128KB", 0, 1e12, NULL,
+                               "Conduit ibv: as GASNET_PUT_STRIPE_SZ, for gets."},
+    [IBV_SET_USE_FENCED_PUTS] =
+        {"GASNET_USE_FENCED_PUTS", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether each put is followed, on the same queue pair, by an RDMA read of "
+         "its last byte, and complete only when that has returned: then the data are in the memory "
+         "of the target, for all devices and processors. 0: a put is complete when the device of "
+         "the target has acknowledged it; where several devices are used, and acknowledge earlier "
+         "than that, a message by another device might overtake it. A fenced put takes two "
+         "operations, a buffer of GASNET_BBUF_COUNT and a round trip more."},
     [IBV_SET_QP_TIMEOUT] =
         {"GASNET_QP_TIMEOUT", AQ_TYPE_INT, "18", 0, 31, NULL,
          "Conduit ibv: how long a device waits for an acknowledgement before it retransmits: 4.096 "
@@ -124,7 +139,9 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
         {"GASNET_NONBULKPUT_BOUNCE_LIMIT", AQ_TYPE_BYTES, "64KB", 0, 1 << 30, NULL,
          "Conduit ibv: longest put that is copied into a buffer so that its source may be reused "
          "at once. The call of a longer put that has to leave its source free returns when the put "
-         "is complete. 0: only puts that travel inline (GASNET_INLINESEND_LIMIT) are copied."},
+         "is complete, without a copy if the source is in the segment or firehose can pin it. 0: "
+         "only puts that travel inline (GASNET_INLINESEND_LIMIT) are copied. Payloads of Long "
+         "messages are always copied, and so are short gets into memory outside of the segment."},
     [IBV_SET_NETWORKDEPTH_PP] =
         {"GASNET_NETWORKDEPTH_PP", AQ_TYPE_INT, "64", 1, 32768, NULL,
          "Conduit ibv: device operations (RDMA and messages) that a process "

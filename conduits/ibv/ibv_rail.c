@@ -299,7 +299,7 @@ size_t aq_ibv_rma_begin_on_rails(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rm
 {
     const bool is_long = there->bytes > AQ_IBV_BUFFER_BYTES;
     aq_ibv_hold_t front = *there;
-    front.bytes = aq_min(there->bytes, (size_t)AQ_IBV_STRIPE_BYTES);
+    front.bytes = aq_min(there->bytes, path->limits->stripe[rma->is_get]);
     aq_ibv_rail_t *rail = is_long ? rail_pick(path->rails, rma->link) : NULL;
     size_t begun = rail ? begin_on(path, rail, rma, &front) : 0;
     if (!begun)
@@ -308,4 +308,53 @@ size_t aq_ibv_rma_begin_on_rails(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rm
         return begun;
     rail = rail_pick(path->rails, rma->link);
     return rail ? begin_on(path, rail, rma, &front) : 0;
+}
+
+// ---- fenced puts ----
+
+// Posts the read that ends a fenced put on a rail.
+static void fence_post_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, aq_ibv_op_t *op,
+                          uint64_t remote)
+{
+    aq_ibv_rails_t *rails = path->rails;
+    aq_ibv_rail_work_t *record = &rails->works[op - rails->queue->ops];
+    aq_ibv_work_t work = aq_ibv_fence_work(path, op, remote);
+    *record = (aq_ibv_rail_work_t){rail, work};
+    if (rail->port)
+        work.local_key = rails->queues[rail->port].slab->lkey;
+    work.remote_key =
+        aq_ibv_keys_remote_at(rails->keys, rail->port_there, rail->peer->rank, remote, &op->there);
+    work_post(rails, rail, &work);
+}
+
+// As begin_on(), fenced.
+static size_t begin_fenced_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, const aq_ibv_rma_t *rma,
+                              const aq_ibv_hold_t *there)
+{
+    const aq_ibv_piece_t piece = {.pool = &path->buffers->bounces};
+    aq_ibv_op_t *fence = op_take(path->rails, rail, &piece);
+    if (!fence)
+        return 0;
+    const aq_ibv_hold_t lent = aq_ibv_fence_hold(fence, there, rma->pending);
+    const size_t begun = begin_on(path, rail, rma, &lent);
+    if (begun) {
+        fence_post_on(path, rail, fence, rma->remote + begun - 1);
+        return begun;
+    }
+    aq_ibv_fence_drop(fence);
+    aq_ibv_op_put_beside(path->queue, fence, &rail->slots);
+    return 0;
+}
+
+size_t aq_ibv_rma_begin_fenced_on_rails(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                                        const aq_ibv_hold_t *there)
+{
+    if (rma->is_get)
+        return aq_ibv_rma_begin_on_rails(path, rma, there);
+    aq_ibv_hold_t front = *there;
+    front.bytes = aq_min(there->bytes, path->limits->stripe[0]);
+    aq_ibv_rail_t *rail =
+        front.bytes > AQ_IBV_BUFFER_BYTES ? rail_pick(path->rails, rma->link) : NULL;
+    const size_t begun = rail ? begin_fenced_on(path, rail, rma, &front) : 0;
+    return begun ? begun : aq_ibv_rma_begin_fenced(path, rma, &front);
 }

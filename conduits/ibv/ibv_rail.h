@@ -30,18 +30,6 @@
 #include "ibv_rail_ports.h"
 #include "ibv_rma.h"
 
-enum { AQ_IBV_STRIPE_BYTES = 128 << 10 }; // longest piece
-
-// A queue pair, as the peer has to know it.
-typedef struct aq_ibv_rail_end {
-    uint8_t gid[16];
-    uint32_t qpn, psn;
-    uint16_t lid;
-    uint8_t mtu;   // enum ibv_mtu
-    uint8_t reads; // RDMA reads that it answers at a time
-    uint32_t link; // aq_ibv_link_t
-} aq_ibv_rail_end_t;
-
 typedef struct aq_ibv_rail {
     struct ibv_qp *qp; // NULL: none
     aq_ibv_peer_t *peer;
@@ -99,8 +87,9 @@ typedef struct aq_ibv_rails {
     atomic_uint up;            // rails that take puts and gets
 } aq_ibv_rails_t;
 
-// As aq_ibv_rma_begin, over the rails of the link.
+// As aq_ibv_rma_begin, over the rails of the link; and as aq_ibv_rma_begin_fenced.
 aq_ibv_rma_begin_t aq_ibv_rma_begin_on_rails;
+aq_ibv_rma_begin_t aq_ibv_rma_begin_fenced_on_rails;
 
 // Makes the queues of the endpoint, if there are none yet. False: they cannot be made (logged).
 // Under the lock.

@@ -16,14 +16,12 @@
 
 #include "../../other/base/log.h"
 #include "../../other/base/minmax.h"
-#include "../../other/base/settings.h"
-#include "ibv_profile.h"
+#include "ibv_queue_pair.h"
 #include "ibv_rail.h"
 
 enum {
     RNR_RETRIES = 6,
-    RNR_TIMER = 12, // 0.64 ms
-    HOP_LIMIT = 64,
+    RNR_TIMER = 12,       // 0.64 ms
     RESOLVE_ATTEMPTS = 3, // of a second each
 };
 
@@ -35,7 +33,7 @@ typedef struct hello {
 
 typedef struct letter {
     hello_t hello;
-    aq_ibv_rail_end_t ends[AQ_IBV_RAILS_MAX - 1];
+    aq_ibv_pair_info_t ends[AQ_IBV_RAILS_MAX - 1];
 } letter_t;
 
 static uint32_t letter_bytes(const letter_t *letter)
@@ -44,6 +42,17 @@ static uint32_t letter_bytes(const letter_t *letter)
 }
 
 // ---- queue pairs ----
+
+static aq_ibv_path_source_t source_of(const aq_ibv_rail_port_t *port)
+{
+    aq_ibv_path_source_t source = {.path = &port->path,
+                                   .address.lid = port->lid,
+                                   .port = port->number,
+                                   .gid_index = port->gid_index,
+                                   .ethernet = port->link == AQ_IBV_LINK_ROCE};
+    memcpy(source.address.gid, port->gid, sizeof source.address.gid);
+    return source;
+}
 
 static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port)
 {
@@ -58,15 +67,11 @@ static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port
                 .max_recv_sge = 1},
         .qp_type = IBV_QPT_RC,
     };
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-                               .pkey_index = at->path.pkey_index,
-                               .port_num = at->number,
-                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    const aq_ibv_path_source_t from = source_of(at);
     struct ibv_qp *qp = ibv_create_qp(at->pd, &made);
     if (!qp)
         return NULL;
-    const int error = ibv_modify_qp(
-        qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    const int error = aq_ibv_pair_init(qp, &from, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!error)
         return qp;
     ibv_destroy_qp(qp);
@@ -114,73 +119,32 @@ static void set_shorten(aq_ibv_rail_set_t *set, unsigned count)
     }
 }
 
-static struct ibv_ah_attr way_to(const aq_ibv_rail_port_t *here, const aq_ibv_rail_end_t *there)
+static aq_ibv_pair_info_t end_of(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail)
 {
-    struct ibv_ah_attr way = {
-        .dlid = there->lid, .sl = here->path.service_level, .port_num = here->number};
-    way.is_global = here->link == AQ_IBV_LINK_ROCE;
-    memcpy(way.grh.dgid.raw, there->gid, sizeof there->gid);
-    way.grh.sgid_index = here->gid_index;
-    way.grh.hop_limit = HOP_LIMIT;
-    way.grh.traffic_class = here->path.traffic_class;
-    return way;
+    const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
+    return (aq_ibv_pair_info_t){.port = source_of(port).address,
+                                .number = rail->qp->qp_num,
+                                .psn = rail->psn,
+                                .mtu = (uint8_t)port->path.mtu,
+                                .reads = aq_min(rails->limits->reads, port->reads),
+                                .link = port->link};
 }
 
 // The system asks the network for the address of the peer's port, and gives up after a second, as
 // it does when a network that loses packets has lost the question. Returns an errno, or 0.
-static int queue_pair_receive(struct ibv_qp *qp, struct ibv_qp_attr *receive)
+static int queue_pair_connect(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail,
+                              const aq_ibv_pair_info_t *theirs)
 {
-    const int what = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    const aq_ibv_path_source_t from = source_of(&rails->ports->list[rail->port]);
+    const aq_ibv_pair_info_t mine = end_of(rails, rail);
     int error = ETIMEDOUT;
     for (unsigned i = 0; i < RESOLVE_ATTEMPTS && error == ETIMEDOUT; i++)
-        error = ibv_modify_qp(qp, receive, what);
+        error = aq_ibv_pair_connect(rail->qp, &from, &mine, theirs,
+                                    (aq_ibv_pair_rnr_t){RNR_TIMER, RNR_RETRIES});
     return error;
 }
 
-// Returns an errno, or 0.
-static int queue_pair_connect(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail,
-                              const aq_ibv_rail_end_t *there)
-{
-    const aq_ibv_rail_port_t *here = &rails->ports->list[rail->port];
-    const uint8_t reads = aq_min(rails->limits->reads, here->reads);
-    struct ibv_qp_attr receive = {.qp_state = IBV_QPS_RTR,
-                                  .path_mtu = aq_min(here->path.mtu, (enum ibv_mtu)there->mtu),
-                                  .dest_qp_num = there->qpn,
-                                  .rq_psn = there->psn,
-                                  .max_dest_rd_atomic = reads,
-                                  .min_rnr_timer = RNR_TIMER,
-                                  .ah_attr = way_to(here, there)};
-    struct ibv_qp_attr send = {
-        .qp_state = IBV_QPS_RTS,
-        .timeout = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_TIMEOUT)),
-        .retry_cnt = (uint8_t)aq_setting_int(aq_ibv_setting(IBV_SET_QP_RETRY_COUNT)),
-        .rnr_retry = RNR_RETRIES,
-        .sq_psn = rail->psn,
-        .max_rd_atomic = aq_min(reads, there->reads)};
-    if (here->link != (aq_ibv_link_t)there->link)
-        return ENONET;
-    const int error = queue_pair_receive(rail->qp, &receive);
-    return error ? error
-                 : ibv_modify_qp(rail->qp, &send,
-                                 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                                     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
 // ---- letters ----
-
-static aq_ibv_rail_end_t end_of(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail)
-{
-    const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
-    aq_ibv_rail_end_t end = {.qpn = rail->qp->qp_num,
-                             .psn = rail->psn,
-                             .lid = port->lid,
-                             .mtu = (uint8_t)port->path.mtu,
-                             .reads = aq_min(rails->limits->reads, port->reads),
-                             .link = port->link};
-    memcpy(end.gid, port->gid, sizeof end.gid);
-    return end;
-}
 
 // set: NULL if this side has no rails.
 static void letter_write(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *set,

@@ -105,6 +105,15 @@ static void port_print(const aq_ibv_port_t *port, aq_ibv_use_t use, print_line_t
     gids_print(port, use == AQ_IBV_USED, print, arg);
 }
 
+void aq_ibv_abilities_words(const aq_ibv_device_limits_t *limits, char *text, size_t room)
+{
+    snprintf(text, room, "on-demand paging: %s; XRC: %s; DC: %s",
+             limits->pages_all ? "of all memory"
+             : limits->pages   ? "of registered memory"
+                               : "no",
+             limits->shared_pairs ? "yes" : "no", limits->dynamic ? "yes" : "no");
+}
+
 static void limits_print(const aq_ibv_port_t *port, print_line_t *print, void *arg)
 {
     char label[AQ_IBV_NAME_BYTES + 16], text[256];
@@ -122,6 +131,8 @@ static void limits_print(const aq_ibv_port_t *port, print_line_t *print, void *a
              limits->atomics_coherent ? "coherent with the processor's"
              : limits->atomics        ? "among devices only"
                                       : "no");
+    print(arg, "", text);
+    aq_ibv_abilities_words(limits, text, sizeof text);
     print(arg, "", text);
 }
 

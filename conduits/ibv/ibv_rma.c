@@ -11,12 +11,12 @@ static bool in_segment(const aq_ibv_keys_t *keys, const void *memory, size_t nby
     return offset < keys->bytes && nbytes <= keys->bytes - offset;
 }
 
-// Memory that is registered is used in place; other memory, if it may be pinned and is long enough
-// to be worth it.
-static bool hold_in_place(aq_ibv_keys_t *keys, const void *local, size_t nbytes, bool is_get,
-                          aq_ibv_hold_t *hold)
+// Memory that is registered is used in place; other memory, if it may be pinned and has at least
+// `pin_from` bytes.
+static bool hold_in_place(aq_ibv_keys_t *keys, const void *local, size_t nbytes, size_t pin_from,
+                          bool is_get, aq_ibv_hold_t *hold)
 {
-    return (nbytes > AQ_IBV_BUFFER_BYTES || in_segment(keys, local, nbytes)) &&
+    return (in_segment(keys, local, nbytes) || nbytes >= pin_from) &&
            aq_ibv_keys_local(keys, local, nbytes, is_get, hold) == AQ_OK;
 }
 
@@ -28,8 +28,8 @@ static inline aq_ibv_piece_t piece_plan(aq_ibv_rma_path_t *path, const aq_ibv_rm
     const bool in_place = rma->is_get || rma->stable;
     if (!rma->is_get && nbytes <= in_line) {
         piece.in_line = true;
-    } else if (in_place &&
-               hold_in_place(path->keys, rma->local, piece.nbytes, rma->is_get, &piece.hold)) {
+    } else if (in_place && hold_in_place(path->keys, rma->local, piece.nbytes,
+                                         limits->pin_from[rma->is_get], rma->is_get, &piece.hold)) {
         piece.nbytes = piece.hold.bytes;
     } else if (nbytes <= AQ_IBV_BUFFER_BYTES) {
         piece.pool = &path->buffers->bounces;
@@ -100,4 +100,58 @@ size_t aq_ibv_rma_begin(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
     piece_begin(path, &piece, rma, there, &work);
     aq_ibv_post_later(path->queue, rma->link, &work);
     return piece.nbytes;
+}
+
+// ---- fenced puts ----
+
+aq_ibv_hold_t aq_ibv_fence_hold(aq_ibv_op_t *fence, const aq_ibv_hold_t *there,
+                                atomic_uint *pending)
+{
+    aq_ibv_hold_t lent = *there;
+    lent.region = NULL;
+    fence->there = *there;
+    fence->pending = pending;
+    // Before the put, which may be complete at once.
+    atomic_fetch_add_explicit(pending, 1, memory_order_relaxed);
+    return lent;
+}
+
+void aq_ibv_fence_drop(aq_ibv_op_t *fence)
+{
+    atomic_fetch_sub_explicit(fence->pending, 1, memory_order_relaxed);
+    fence->there.region = NULL; // the caller keeps it
+}
+
+aq_ibv_work_t aq_ibv_fence_work(aq_ibv_rma_path_t *path, aq_ibv_op_t *fence, uint64_t remote)
+{
+    atomic_fetch_add_explicit(&path->fences, 1, memory_order_relaxed);
+    return (aq_ibv_work_t){.op = fence,
+                           .opcode = IBV_WR_RDMA_READ,
+                           .local = fence->buffer->bytes,
+                           .nbytes = 1,
+                           .local_key = path->buffers->slab_mr->lkey,
+                           .remote = remote,
+                           .remote_key = fence->there.key};
+}
+
+size_t aq_ibv_rma_begin_fenced(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
+                               const aq_ibv_hold_t *there)
+{
+    if (rma->is_get)
+        return aq_ibv_rma_begin(path, rma, there);
+    aq_ibv_op_t *fence = aq_ibv_op_take_with(path->queue, rma->link, &path->buffers->bounces);
+    if (!fence && aq_ibv_reap(path->queue))
+        fence = aq_ibv_op_take_with(path->queue, rma->link, &path->buffers->bounces);
+    if (!fence)
+        return 0;
+    const aq_ibv_hold_t lent = aq_ibv_fence_hold(fence, there, rma->pending);
+    const size_t begun = aq_ibv_rma_begin(path, rma, &lent);
+    if (begun) {
+        const aq_ibv_work_t work = aq_ibv_fence_work(path, fence, rma->remote + begun - 1);
+        aq_ibv_post(path->queue, rma->link, &work, 1);
+        return begun;
+    }
+    aq_ibv_fence_drop(fence);
+    aq_ibv_op_put(path->queue, fence);
+    return 0;
 }

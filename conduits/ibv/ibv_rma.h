@@ -12,6 +12,7 @@ typedef struct aq_ibv_rma_path {
     aq_ibv_keys_t *keys;
     aq_ibv_send_queue_t *queue;
     struct aq_ibv_rails *rails; // NULL: a link has one queue pair; see ibv_rail.h
+    atomic_ulong fences;        // of puts
     atomic_ulong by_device;     // puts and gets that the device has done
 } aq_ibv_rma_path_t;
 
@@ -49,5 +50,23 @@ void aq_ibv_piece_begin(aq_ibv_rma_path_t *path, const aq_ibv_piece_t *piece,
 typedef size_t aq_ibv_rma_begin_t(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
                                   const aq_ibv_hold_t *there);
 aq_ibv_rma_begin_t aq_ibv_rma_begin;
+
+// ---- fenced puts (GASNET_USE_FENCED_PUTS) ----
+//
+//      put    ---write---> memory of the peer         the queue pair does both in order, and the
+//      fence  ---read----> its last byte              read pushes what was written before it
+//             <-----------                            pending is 0 only now
+
+// The same, fenced if it is a put.
+aq_ibv_rma_begin_t aq_ibv_rma_begin_fenced;
+
+// For ibv_rail.c. Makes an operation with a buffer the fence of a put: it is counted in pending,
+// and gets the hold of the peer's memory. Returns the hold with which to begin the put.
+aq_ibv_hold_t aq_ibv_fence_hold(aq_ibv_op_t *fence, const aq_ibv_hold_t *there,
+                                atomic_uint *pending);
+// The put was not begun: undoes that. The caller gives the operation back.
+void aq_ibv_fence_drop(aq_ibv_op_t *fence);
+// The read of one byte, on the first queue pair.
+aq_ibv_work_t aq_ibv_fence_work(aq_ibv_rma_path_t *path, aq_ibv_op_t *fence, uint64_t remote);
 
 #endif

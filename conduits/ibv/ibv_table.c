@@ -7,16 +7,15 @@
 
 #include "../../core/aqueduct.h"
 #include "../../other/base/log.h"
-#include "../../other/base/settings.h"
 
-// ---- several rails ----
+// ---- several rails, fenced puts ----
 
-// As aq_conduit_module, for a process whose links have several queue pairs: so a process whose
-// links have one does not test for that.
-static aq_conduit_ops_t ops_over_rails;
+// As aq_conduit_module, for a process whose links have several queue pairs or whose puts are
+// fenced: so other processes do not test for that.
+static aq_conduit_ops_t ops_beside;
 
-static aq_status_t rma_over_rails(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                                  atomic_uint *pending, size_t *begun);
+static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
+                                 atomic_uint *pending, size_t *begun);
 
 static unsigned poll_over_rails(aq_conduit_t *conduit, unsigned what)
 {
@@ -29,12 +28,13 @@ __attribute__((visibility("default"))) extern const aq_conduit_ops_t aq_conduit_
 
 static void ops_choose(aq_ibv_conduit_t *ibv)
 {
-    if (!ibv->rma.rails)
+    if (ibv->ondemand.begin == aq_ibv_rma_begin)
         return;
-    ops_over_rails = aq_conduit_module;
-    ops_over_rails.rma = rma_over_rails;
-    ops_over_rails.poll = poll_over_rails;
-    ibv->base.ops = &ops_over_rails;
+    ops_beside = aq_conduit_module;
+    ops_beside.rma = rma_as_chosen;
+    if (ibv->rma.rails)
+        ops_beside.poll = poll_over_rails;
+    ibv->base.ops = &ops_beside;
 }
 
 // ---- open and close ----
@@ -180,11 +180,11 @@ static aq_status_t ibv_rma(aq_conduit_t *conduit, void *link, const aq_rma_t *rm
     return rma_start(conduit, &transfer, aq_ibv_rma_begin, begun);
 }
 
-static aq_status_t rma_over_rails(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
-                                  atomic_uint *pending, size_t *begun)
+static aq_status_t rma_as_chosen(aq_conduit_t *conduit, void *link, const aq_rma_t *rma,
+                                 atomic_uint *pending, size_t *begun)
 {
     const aq_ibv_rma_t transfer = transfer_of(link, rma, pending);
-    return rma_start(conduit, &transfer, aq_ibv_rma_begin_on_rails, begun);
+    return rma_start(conduit, &transfer, aq_ibv_of(conduit)->ondemand.begin, begun);
 }
 
 static aq_status_t ibv_atomic(aq_conduit_t *conduit, void *link, const aq_atomic_t *atomic,

@@ -101,14 +101,15 @@ static bool is_signals(const aq_setting_t *row, const char *text)
     return number == 0;
 }
 
-static bool parse_megabytes(const char *text, uint64_t *out)
+// A size; a number without a unit is in units of 2^shift bytes.
+static bool parse_units(const char *text, unsigned shift, uint64_t *out)
 {
     int64_t whole;
     if (!aq_size_parse_int(text, &whole))
         return aq_size_parse_bytes(text, out);
-    if (whole < 0 || whole > INT64_MAX >> 20)
+    if (whole < 0 || whole > INT64_MAX >> shift)
         return false;
-    *out = (uint64_t)whole << 20;
+    *out = (uint64_t)whole << shift;
     return true;
 }
 
@@ -144,8 +145,10 @@ static bool parse_value(const aq_setting_t *row, const char *text, aq_value_t *o
         return aq_size_parse_real(text, &out->real) && in_range(row, out->real);
     case AQ_TYPE_BYTES:
         return aq_size_parse_bytes(text, &out->bytes) && in_range(row, (double)out->bytes);
+    case AQ_TYPE_KILOBYTES:
+        return parse_units(text, 10, &out->bytes) && in_range(row, (double)out->bytes);
     case AQ_TYPE_MEGABYTES:
-        return parse_megabytes(text, &out->bytes) && in_range(row, (double)out->bytes);
+        return parse_units(text, 20, &out->bytes) && in_range(row, (double)out->bytes);
     case AQ_TYPE_POWER:
         return parse_power(row, text, &out->bytes);
     case AQ_TYPE_LIMIT:
@@ -430,8 +433,8 @@ double aq_setting_real(const aq_setting_t *row)
 
 uint64_t aq_setting_bytes(const aq_setting_t *row)
 {
-    assert(row->type == AQ_TYPE_BYTES || row->type == AQ_TYPE_MEGABYTES ||
-           row->type == AQ_TYPE_POWER);
+    assert(row->type == AQ_TYPE_BYTES || row->type == AQ_TYPE_KILOBYTES ||
+           row->type == AQ_TYPE_MEGABYTES || row->type == AQ_TYPE_POWER);
     return value_of(row)->bytes;
 }
 
@@ -492,6 +495,9 @@ void aq_settings_describe(const aq_setting_t *row, char *buf, size_t size)
         return;
     case AQ_TYPE_BYTES:
         describe_range(row, "a size such as 4096, 64KB or 1.5GB", buf, size);
+        return;
+    case AQ_TYPE_KILOBYTES:
+        describe_range(row, "a size such as 64KB, 1.5MB or 128 (KB)", buf, size);
         return;
     case AQ_TYPE_MEGABYTES:
         describe_range(row, "a size such as 64KB, 1.5GB or 4096 (MB)", buf, size);
@@ -578,6 +584,7 @@ static void print_value(FILE *out, const aq_setting_t *row, const aq_value_t *va
         fprintf(out, "%g\n", value->real);
         return;
     case AQ_TYPE_BYTES:
+    case AQ_TYPE_KILOBYTES:
     case AQ_TYPE_MEGABYTES:
         fprintf(out, "%llu bytes\n", (unsigned long long)value->bytes);
         return;
@@ -668,6 +675,21 @@ static void print_ignored(const char *name, const char *value, const aq_setting_
     fprintf(out, "%s = %s (no effect: %s)\n", name, shown, entry->why);
 }
 
+// Prints the variables of families that are set.
+static void print_members(FILE *out)
+{
+    char shown[SHOWN_VALUE];
+    for (char **at = environ; at && *at; at++) {
+        const size_t length = strcspn(*at, "=");
+        char *name = (*at)[length] && (*at)[length + 1] ? strndup(*at, length) : NULL;
+        if (name && !find_row(name) && is_of_family(name)) {
+            aq_settings_quote(*at + length + 1, shown, sizeof shown);
+            fprintf(out, "%s = %s\n", name, shown);
+        }
+        free(name);
+    }
+}
+
 void aq_settings_print_given(FILE *out)
 {
     for (size_t i = 0; i < aq_settings_count(); i++) {
@@ -676,6 +698,7 @@ void aq_settings_print_given(FILE *out)
             row != &aq_settings[AQ_SET_SPAWN_CONDUIT] && aq_setting_given(row))
             print_value(out, row, value_of(row));
     }
+    print_members(out);
     each_ignored(print_ignored, out);
 }
 

@@ -101,6 +101,7 @@ typedef enum aq_setting_type {
     AQ_TYPE_INT,
     AQ_TYPE_REAL,
     AQ_TYPE_BYTES,
+    AQ_TYPE_KILOBYTES, // bytes; a number without a unit is in KB
     AQ_TYPE_MEGABYTES, // bytes; a number without a unit is in MB
     AQ_TYPE_POWER,     // a power of 2, spelled like bytes; also 0 if low is 0
     AQ_TYPE_LIMIT,     // aq_size_limit_t
@@ -155,7 +156,7 @@ aq_status_t aq_settings_check(const aq_setting_t *row, char *err, size_t err_siz
 bool aq_setting_bool(const aq_setting_t *row);
 int64_t aq_setting_int(const aq_setting_t *row);
 double aq_setting_real(const aq_setting_t *row);
-uint64_t aq_setting_bytes(const aq_setting_t *row); // AQ_TYPE_BYTES, _MEGABYTES and _POWER
+uint64_t aq_setting_bytes(const aq_setting_t *row); // AQ_TYPE_BYTES, _KILOBYTES, _MEGABYTES, _POWER
 const aq_size_limit_t *aq_setting_limit(const aq_setting_t *row);
 // AQ_TYPE_TEXT, _CHOICE, _SIGNALS, _RANKS and _PORTS
 const char *aq_setting_text(const aq_setting_t *row);

@@ -66,16 +66,6 @@ static const aq_setting_ignored_t ignored[] = {
     {"GASNET_USE_SRQ GASNET_USE_XRC",
      "conduit ibv always uses shared receive queues, and queue pairs of its own for each peer",
      false},
-    {"GASNET_USE_FENCED_PUTS",
-     "a put over a further port is complete when the device there has acknowledged it, and no "
-     "fence "
-     "follows",
-     false},
-    {"GASNET_PUT_STRIPE_SZ GASNET_GET_STRIPE_SZ",
-     "conduit ibv always stripes puts and gets over the queue pairs of GASNET_NUM_QPS, in pieces "
-     "of "
-     "128 KB",
-     false},
     {"GASNET_RBUF_COUNT GASNET_RBUF_SPARES",
      "the number of receive buffers follows from GASNET_AM_CREDITS_PP and "
      "GASNET_AM_CREDITS_TOTAL",

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -184,12 +185,45 @@ static void test_sentences(void **state)
         (const char *const[]){"port 1 of d (InfiniBand, active) and more; name one", NULL});
 }
 
+static void assert_abilities(const struct ibv_device_attr *device,
+                             const struct ibv_odp_caps *paging, const char *wanted)
+{
+    char text[128];
+    const aq_ibv_device_limits_t limits = aq_ibv_device_limits(device, paging);
+    aq_ibv_abilities_words(&limits, text, sizeof text);
+    assert_string_equal(text, wanted);
+}
+
+// What gasnet_info says about made-up devices: on-demand paging, XRC, DC.
+static void test_abilities(void **state)
+{
+    (void)state;
+    enum { RC = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ };
+    struct ibv_device_attr device = {.vendor_id = 0xffffff, .vendor_part_id = 5000};
+    struct ibv_odp_caps paging = {.general_caps = 0};
+    assert_abilities(&device, &paging, "on-demand paging: no; XRC: no; DC: no");
+    paging.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+    assert_abilities(&device, &paging, "on-demand paging: no; XRC: no; DC: no");
+    paging.per_transport_caps.rc_odp_caps = RC;
+    assert_abilities(&device, &paging, "on-demand paging: of all memory; XRC: no; DC: no");
+    device.atomic_cap = IBV_ATOMIC_HCA; // memory that is paged has to be open to its atomics
+    assert_abilities(&device, &paging, "on-demand paging: no; XRC: no; DC: no");
+    paging.per_transport_caps.rc_odp_caps |= IBV_ODP_SUPPORT_ATOMIC;
+    paging.general_caps = IBV_ODP_SUPPORT;
+    device.device_cap_flags = IBV_DEVICE_XRC;
+    assert_abilities(&device, &paging, "on-demand paging: of registered memory; XRC: yes; DC: no");
+    device.vendor_id = 0x02c9; // ConnectX-3, then Connect-IB
+    device.vendor_part_id = 4103;
+    assert_abilities(&device, &paging, "on-demand paging: of registered memory; XRC: yes; DC: no");
+    device.vendor_part_id = 4113;
+    assert_abilities(&device, &paging, "on-demand paging: of registered memory; XRC: yes; DC: yes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_filter),
-        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_ports),     cmocka_unit_test(test_abilities),
+        cmocka_unit_test(test_filter),    cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_sentences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

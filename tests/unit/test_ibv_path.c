@@ -121,6 +121,32 @@ static void test_gid(void **state)
     assert_non_null(strstr(why, "has no GID with index 3: set GASNET_IBV_GID_INDEX"));
 }
 
+// A way is global on Ethernet and between subnets, and it has the user's attributes.
+static void test_way(void **state)
+{
+    (void)state;
+    enum { LID = 17, OTHER_SUBNET = 7, SUBNET_BYTES = 8 };
+    aq_ibv_path_t path = {.service_level = 3, .traffic_class = 96};
+    aq_ibv_path_source_t from = {
+        .path = &path, .address.gid = {0xfe, 0x80}, .port = 2, .gid_index = 5};
+    aq_ibv_port_address_t to = {.gid = {0xfe, 0x80, [15] = 9}, .lid = LID};
+    struct ibv_ah_attr way = aq_ibv_path_way(&from, &to);
+    assert_int_equal(way.dlid, LID);
+    assert_int_equal(way.port_num, 2);
+    assert_int_equal(way.sl, 3);
+    assert_false(way.is_global);
+    to.gid[SUBNET_BYTES - 1] = OTHER_SUBNET;
+    way = aq_ibv_path_way(&from, &to);
+    assert_true(way.is_global);
+    assert_memory_equal(way.grh.dgid.raw, to.gid, sizeof to.gid);
+    assert_int_equal(way.grh.sgid_index, 5);
+    assert_int_equal(way.grh.traffic_class, 96);
+    assert_true(way.grh.hop_limit > 1);
+    to.gid[SUBNET_BYTES - 1] = 0;
+    from.ethernet = true;
+    assert_true(aq_ibv_path_way(&from, &to).is_global);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup(test_partition, set_up),
         cmocka_unit_test_setup(test_classes, set_up),
         cmocka_unit_test_setup(test_gid, set_up),
+        cmocka_unit_test(test_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "../../conduits/ibv/ibv_connect_cm.h"
 #include "../../conduits/ibv/ibv_proof.h"
 
 enum { CALLER = 3, PEER = 4, OTHER = 5 };
@@ -105,12 +106,31 @@ static void test_replay(void **state)
     }
 }
 
+// Both ranks call at the same time, and the request of the higher one is refused. The kernel
+// repeats it, since the refusal is late: at each point it is refused for a reason that does not end
+// the job.
+static void test_repeated_request(void **state)
+{
+    (void)state;
+    static const uint8_t first[AQ_IBV_NONCE_BYTES] = {1}, second[AQ_IBV_NONCE_BYTES] = {2};
+    struct rdma_cm_id own_call = {.verbs = NULL};
+    aq_ibv_connection_t conn = {.state = AQ_IBV_CALLING, .id = &own_call};
+    assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_MINE_COUNTS);
+    assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_MINE_COUNTS);
+    conn.state = AQ_IBV_READY;
+    assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_MINE_COUNTS);
+    conn = (aq_ibv_connection_t){.state = AQ_IBV_IDLE, .heard = conn.heard}; // the own call failed
+    assert_int_equal(aq_ibv_request_judge(&conn, first, false), AQ_IBV_REFUSE_HEARD);
+    assert_int_equal(aq_ibv_request_judge(&conn, second, false), AQ_IBV_ACCEPT_REQUEST);
+    assert_int_equal(aq_ibv_request_judge(&conn, second, false), AQ_IBV_REFUSE_HEARD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_call),      cmocka_unit_test(test_accept),
         cmocka_unit_test(test_each_bit),  cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_endpoints),
+        cmocka_unit_test(test_endpoints), cmocka_unit_test(test_repeated_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

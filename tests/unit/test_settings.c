@@ -525,8 +525,11 @@ static void test_family(void **state)
     assert_non_null(strstr(text, "GASNET_IBV_PORTS_TWO>"));
     assert_non_null(strstr(text, "GASNET_SPIN_US_1>"));
     assert_null(strstr(text, "GASNET_IBV_PORTS_2>"));
-    unsetenv("GASNET_IBV_PORTS_0_1");
     unsetenv("GASNET_IBV_PORTS_TWO");
+    char *given = output_of(aq_settings_print_given); // GASNET_VERBOSEENV
+    assert_string_equal(given, "GASNET_IBV_PORTS_2 = mlx5_2\n");
+    free(given);
+    unsetenv("GASNET_IBV_PORTS_0_1");
     unsetenv("GASNET_IBV_PORTS_2");
     unsetenv("GASNET_SPIN_US_1");
 }

@@ -1,0 +1,62 @@
+#include "ibv_queue_pair.h"
+
+#include <errno.h>
+
+#include "../../other/base/minmax.h"
+#include "../../other/base/settings.h"
+#include "ibv_profile.h"
+
+static uint8_t number_of(aq_ibv_setting_id_t id)
+{
+    return (uint8_t)aq_setting_int(aq_ibv_setting(id));
+}
+
+int aq_ibv_pair_init(struct ibv_qp *qp, const aq_ibv_path_source_t *from, unsigned access)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = from->path->pkey_index,
+                               .port_num = from->port,
+                               .qp_access_flags = access};
+    return ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static int init_to_receive(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
+                           const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
+                           uint8_t timer)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+                               .path_mtu = (enum ibv_mtu)aq_min(mine->mtu, theirs->mtu),
+                               .dest_qp_num = theirs->number,
+                               .rq_psn = theirs->psn,
+                               .max_dest_rd_atomic = mine->reads,
+                               .min_rnr_timer = timer,
+                               .ah_attr = aq_ibv_path_way(from, &theirs->port)};
+    return ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int receive_to_send(struct ibv_qp *qp, const aq_ibv_pair_info_t *mine,
+                           const aq_ibv_pair_info_t *theirs, uint8_t rnr_retries)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+                               .sq_psn = mine->psn,
+                               .timeout = number_of(IBV_SET_QP_TIMEOUT),
+                               .retry_cnt = number_of(IBV_SET_QP_RETRY_COUNT),
+                               .rnr_retry = rnr_retries,
+                               .max_rd_atomic = aq_min(mine->reads, theirs->reads)};
+    return ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int aq_ibv_pair_connect(struct ibv_qp *qp, const aq_ibv_path_source_t *from,
+                        const aq_ibv_pair_info_t *mine, const aq_ibv_pair_info_t *theirs,
+                        aq_ibv_pair_rnr_t rnr)
+{
+    if (mine->link != theirs->link)
+        return ENONET;
+    const int error = init_to_receive(qp, from, mine, theirs, rnr.timer);
+    return error ? error : receive_to_send(qp, mine, theirs, rnr.retries);
+}
