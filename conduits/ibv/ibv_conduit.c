@@ -31,6 +31,11 @@ static void senders_join(aq_ibv_conduit_t *ibv)
                                     .peers = &ibv->peers};
 }
 
+static void sleeper_wake(void *sleeper)
+{
+    aq_ibv_wake(sleeper);
+}
+
 static void rails_join(aq_ibv_conduit_t *ibv)
 {
     ibv->rails.env = ibv->base.env;
@@ -41,6 +46,9 @@ static void rails_join(aq_ibv_conduit_t *ibv)
     ibv->rails.queue = &ibv->send_queue;
     ibv->rails.say = aq_ibv_ondemand_say;
     ibv->rails.context = &ibv->ondemand;
+    ibv->rails.tasks = &ibv->shared->connector.tasks;
+    ibv->rails.wake = sleeper_wake;
+    ibv->rails.sleeper = &ibv->sleeper;
 }
 
 // The parts for put, get and atomics.

@@ -29,6 +29,7 @@
 //      send         messages out                         rma        put and get with a key
 //      ring_writer  rings of peers                       atomic     remote atomics
 //      rail         further queue pairs of links         rail_ports further ports
+//      rail_set     how these are made                   task       calls that may block
 //      send_queue   operations, posts and completions    device     port and shared objects
 //      lost         peers that are lost                  queues     queues of an endpoint
 //      peer         links and credits                    proof      the key of the job

@@ -193,12 +193,15 @@ static void *connector_run(void *pointer)
     const aq_ibv_losses_t *losses = connector->losses;
     struct pollfd ready[] = {{.fd = connector->fd, .events = POLLIN},
                              {.fd = losses->wake, .events = POLLIN}};
+    bool busy = false;
     while (!atomic_load(&losses->closing)) {
         uint64_t count;
-        poll(ready, 2, connector_timeout(connector));
+        const int timeout = connector_timeout(connector);
+        poll(ready, 2, busy ? 0 : timeout);
         if (ready[1].revents && read(losses->wake, &count, sizeof count) < 0 && errno != EAGAIN)
             break;
         connector->ops->progress(connector);
+        busy = aq_ibv_tasks_turn(&connector->tasks);
     }
     return NULL;
 }
@@ -218,7 +221,7 @@ aq_status_t aq_ibv_connector_start(aq_ibv_connector_t *connector)
         return status;
     pthread_mutex_init(&connector->lock, NULL);
     pthread_cond_init(&connector->connected, NULL);
-    *wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    *wake = connector->tasks.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int error =
         *wake < 0 ? errno : aq_quiet_thread_create(&connector->thread, connector_run, connector);
     if (!error)

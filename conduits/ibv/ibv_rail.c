@@ -165,6 +165,8 @@ unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
         done += queue_reap(rails, &rails->queues[port]);
     if (atomic_load_explicit(&rails->any_strands, memory_order_relaxed))
         stranded_move(rails);
+    if (atomic_load(&rails->finished))
+        aq_ibv_rails_learn(rails);
     return done;
 }
 

@@ -29,6 +29,7 @@
 #include "../../core/conduit.h"
 #include "ibv_rail_ports.h"
 #include "ibv_rma.h"
+#include "ibv_task.h"
 
 typedef struct aq_ibv_rail {
     struct ibv_qp *qp; // NULL: none
@@ -43,9 +44,10 @@ typedef struct aq_ibv_rail {
 typedef struct aq_ibv_rail_set {
     unsigned count;
     // Bit i says of rail i:
-    uint64_t tried, connected; // this side has tried to connect it, and has connected it
-    uint64_t ready;            // the peer has connected it
-    uint64_t started;          // it took puts and gets, whether or not it still does
+    uint64_t connected; // this side has connected it
+    uint64_t ready;     // the peer has connected it
+    uint64_t started;   // it took puts and gets, whether or not it still does
+    bool tried;         // the connector's thread has been asked to connect the rails
     aq_ibv_rail_t list[AQ_IBV_RAILS_MAX - 1];
 } aq_ibv_rail_set_t;
 
@@ -74,6 +76,11 @@ typedef struct aq_ibv_rails {
     // Sends a message of kind AQ_IBV_RAILS, now or later.
     void (*say)(void *context, aq_ibv_peer_t *link, const void *message, uint32_t bytes);
     void *context;
+    aq_ibv_tasks_t *tasks; // of the connector's thread
+    // Wakes threads of this process that sleep until something completes. Any thread.
+    void (*wake)(void *sleeper);
+    void *sleeper;
+    aq_ibv_task_list_t finished; // what the connector's thread has done
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist
     bool failed;        // they cannot be made (logged)
@@ -117,5 +124,8 @@ void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link);
 // A message of kind AQ_IBV_RAILS. False: it is not as it should be.
 bool aq_ibv_rails_arrived(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const void *message,
                           size_t bytes);
+
+// Takes in what the connector's thread has done, and tells the peers.
+void aq_ibv_rails_learn(aq_ibv_rails_t *rails);
 
 #endif

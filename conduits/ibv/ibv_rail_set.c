@@ -1,0 +1,204 @@
+#include "ibv_rail_set.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../other/base/log.h"
+#include "../../other/base/minmax.h"
+
+enum {
+    RNR_RETRIES = 6,
+    RNR_TIMER = 12, // 0.64 ms
+    ATTEMPTS = 5,   // to learn the address of a peer's port
+};
+
+static uint64_t bit_of(unsigned rail)
+{
+    return UINT64_C(1) << rail;
+}
+
+// ---- queue pairs ----
+
+static aq_ibv_path_source_t source_of(const aq_ibv_rail_port_t *port)
+{
+    aq_ibv_path_source_t source = {.path = &port->path,
+                                   .address.lid = port->lid,
+                                   .port = port->number,
+                                   .gid_index = port->gid_index,
+                                   .ethernet = port->link == AQ_IBV_LINK_ROCE};
+    memcpy(source.address.gid, port->gid, sizeof source.address.gid);
+    return source;
+}
+
+static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port)
+{
+    const aq_ibv_rail_port_t *at = &rails->ports->list[port];
+    struct ibv_cq *cq = rails->queues[port].cq;
+    struct ibv_qp_init_attr made = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .cap = {.max_send_wr = rails->limits->depth_each,
+                .max_recv_wr = 1,
+                .max_send_sge = 1,
+                .max_recv_sge = 1},
+        .qp_type = IBV_QPT_RC,
+    };
+    const aq_ibv_path_source_t from = source_of(at);
+    struct ibv_qp *qp = ibv_create_qp(at->pd, &made);
+    if (!qp)
+        return NULL;
+    const int error = aq_ibv_pair_init(qp, &from, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    if (!error)
+        return qp;
+    ibv_destroy_qp(qp);
+    errno = error;
+    return NULL;
+}
+
+static bool rail_make(const aq_ibv_rails_t *rails, aq_ibv_peer_t *link, unsigned port,
+                      aq_ibv_rail_t *rail)
+{
+    rail->qp = queue_pair_make(rails, port);
+    rail->peer = link;
+    rail->port = port;
+    rail->psn = randombytes_random() & 0xffffff;
+    atomic_init(&rail->slots, rails->limits->depth_each);
+    if (!rail->qp)
+        aq_log_warn("port %u of %s has no room for a further queue pair with rank %u (%s): lower "
+                    "GASNET_NUM_QPS",
+                    rails->ports->list[port].number, rails->ports->list[port].device, link->rank,
+                    strerror(errno));
+    return rail->qp;
+}
+
+aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
+{
+    aq_ibv_rail_set_t *set = calloc(1, sizeof *set);
+    const unsigned wanted = rails->ports->queue_pairs - 1;
+    while (set && set->count < wanted && aq_ibv_rails_open(rails) &&
+           rail_make(rails, link, (set->count + 1) % rails->ports->count, &set->list[set->count]))
+        set->count++;
+    if (set)
+        atomic_store_explicit(&link->rails, set, memory_order_release);
+    return set;
+}
+
+// The peer has fewer.
+static void set_shorten(aq_ibv_rail_set_t *set, unsigned count)
+{
+    const unsigned before = set->count;
+    set->count = aq_min(before, count);
+    for (unsigned i = set->count; i < before; i++) {
+        ibv_destroy_qp(set->list[i].qp);
+        set->list[i].qp = NULL;
+    }
+}
+
+aq_ibv_pair_info_t aq_ibv_rail_end(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail)
+{
+    const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
+    return (aq_ibv_pair_info_t){.port = source_of(port).address,
+                                .number = rail->qp->qp_num,
+                                .psn = rail->psn,
+                                .mtu = (uint8_t)port->path.mtu,
+                                .reads = aq_min(rails->limits->reads, port->reads),
+                                .link = port->link};
+}
+
+// ---- in the connector's thread ----
+
+// A queue pair to connect.
+typedef struct pair {
+    struct ibv_qp *qp;
+    aq_ibv_path_source_t from;
+    aq_ibv_pair_info_t mine, theirs;
+    unsigned attempts;
+    int error; // 0: connected
+} pair_t;
+
+typedef struct task {
+    aq_ibv_task_t base;
+    aq_ibv_rails_t *rails;
+    aq_ibv_peer_t *link;
+    unsigned count, done; // of the pairs
+    pair_t pairs[];       // by rail
+} task_t;
+
+// The system gives up after a second, as it also does when a network that loses packets has lost
+// the question: then another attempt follows.
+static bool task_attempt(aq_ibv_task_t *base)
+{
+    task_t *task = (task_t *)(void *)base;
+    aq_ibv_rails_t *rails = task->rails;
+    pair_t *pair = &task->pairs[task->done];
+    pair->error = aq_ibv_pair_connect(pair->qp, &pair->from, &pair->mine, &pair->theirs,
+                                      (aq_ibv_pair_rnr_t){RNR_TIMER, RNR_RETRIES});
+    if (pair->error == ETIMEDOUT && ++pair->attempts < ATTEMPTS)
+        return false;
+    if (++task->done < task->count)
+        return false;
+    aq_ibv_task_add(&rails->finished, base);
+    rails->wake(rails->sleeper); // a thread that sleeps tells the peer, and uses the rails
+    return true;
+}
+
+// ---- before and after ----
+
+static task_t *task_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const aq_ibv_rail_set_t *set,
+                         const aq_ibv_rail_ends_t *theirs)
+{
+    task_t *task = malloc(sizeof *task + set->count * sizeof *task->pairs);
+    if (!task)
+        return NULL;
+    *task =
+        (task_t){.base.attempt = task_attempt, .rails = rails, .link = link, .count = set->count};
+    for (unsigned i = 0; i < set->count; i++) {
+        const aq_ibv_rail_t *rail = &set->list[i];
+        task->pairs[i] = (pair_t){.qp = rail->qp,
+                                  .from = source_of(&rails->ports->list[rail->port]),
+                                  .mine = aq_ibv_rail_end(rails, rail),
+                                  .theirs = theirs->list[i]};
+    }
+    return task;
+}
+
+bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_peer_t *link,
+                             const aq_ibv_rail_ends_t *theirs)
+{
+    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_relaxed);
+    if (set->tried)
+        return false;
+    set->tried = true;
+    set_shorten(set, theirs->count);
+    for (unsigned i = 0; i < set->count; i++)
+        set->list[i].port_there = (i + 1) % theirs->ports;
+    task_t *task = set->count ? task_make(rails, link, set, theirs) : NULL;
+    if (task)
+        aq_ibv_task_give(rails->tasks, &task->base);
+    return task;
+}
+
+static void failure_log(aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail, int error)
+{
+    const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
+    if (!atomic_exchange(&rails->warned, true))
+        aq_log_warn("port %u of %s has no network in common with a port of rank %u (%s): puts "
+                    "and gets go without it; name ports of common networks in GASNET_IBV_PORTS",
+                    port->number, port->device, rail->peer->rank, strerror(error));
+}
+
+aq_ibv_peer_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)
+{
+    task_t *task = (task_t *)(void *)base;
+    aq_ibv_peer_t *link = task->link;
+    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_relaxed);
+    for (unsigned i = 0; i < task->count; i++)
+        if (!task->pairs[i].error)
+            set->connected |= bit_of(i);
+        else
+            failure_log(rails, &set->list[i], task->pairs[i].error);
+    free(task);
+    return link;
+}
