@@ -1,5 +1,6 @@
 #include "ibv_addresses.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,4 +153,17 @@ aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses,
     memcpy(&port, addresses->list + (size_t)addresses->rows[rank].address * addresses->bytes,
            sizeof port);
     return port;
+}
+
+const char *aq_ibv_addresses_text(const aq_ibv_addresses_t *addresses, uint32_t rank,
+                                  char text[AQ_IBV_ADDRESS_TEXT])
+{
+    if (addresses->family == AQ_IBV_DATAGRAMS) {
+        const aq_ibv_port_address_t port = aq_ibv_addresses_port(addresses, rank);
+        return aq_ibv_port_address_text(&port, text);
+    }
+    inet_ntop(addresses->family,
+              addresses->list + (size_t)addresses->rows[rank].address * addresses->bytes, text,
+              AQ_IBV_ADDRESS_TEXT);
+    return text;
 }

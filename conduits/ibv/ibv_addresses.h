@@ -75,6 +75,10 @@ socklen_t aq_ibv_addresses_get(const aq_ibv_addresses_t *addresses, uint32_t ran
 // The same with datagrams.
 aq_ibv_port_address_t aq_ibv_addresses_port(const aq_ibv_addresses_t *addresses, uint32_t rank);
 
+// The address of a rank that listens at one, for messages. Returns text.
+const char *aq_ibv_addresses_text(const aq_ibv_addresses_t *addresses, uint32_t rank,
+                                  char text[AQ_IBV_ADDRESS_TEXT]);
+
 // Bytes of the table of a job of so many ranks.
 static inline size_t aq_ibv_addresses_bytes(const aq_ibv_addresses_t *addresses, uint32_t ranks)
 {

@@ -81,6 +81,14 @@ struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end)
     };
 }
 
+void aq_ibv_link_unreached(aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
+                           const char *why)
+{
+    char address[AQ_IBV_ADDRESS_TEXT];
+    aq_ibv_peer_unreached(connector->losses, link,
+                          aq_ibv_addresses_text(connector->addresses, link->rank, address), why);
+}
+
 void aq_ibv_log_no_queue_pair(int error)
 {
     aq_log_error(

@@ -111,6 +111,11 @@ aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_i
 // What a queue pair of an endpoint is to be like.
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);
 
+// A link cannot be connected: ends the job unless it is heard that the job ends. why: the outcome
+// of the last attempt.
+void aq_ibv_link_unreached(aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
+                           const char *why);
+
 // Logs that the device refuses a queue pair.
 void aq_ibv_log_no_queue_pair(int error);
 

@@ -200,7 +200,7 @@ static bool on_call_failed(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
         return true;
     }
     snprintf(why, sizeof why, "%s, status %d", rdma_event_str(event->event), event->status);
-    aq_ibv_peer_unreached(connector->losses, link, why);
+    aq_ibv_link_unreached(connector, link, why);
     aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
     return true;
 }

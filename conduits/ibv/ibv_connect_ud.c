@@ -55,7 +55,8 @@ static aq_ibv_path_source_t source_of(const aq_ibv_device_t *device)
                                   .ethernet = device->ethernet};
 }
 
-// The path of datagrams to a rank. NULL: the device finds none.
+// The path of datagrams to a rank. NULL: the device finds none (errno). On an Ethernet the system
+// asks the network for the address, which blocks for up to a second.
 static struct ibv_ah *path_get(const aq_ibv_connector_t *connector, uint32_t rank)
 {
     const aq_ibv_addresses_t *addresses = connector->addresses;
@@ -107,26 +108,29 @@ static bool datagram_post(aq_ibv_ud_t *ud, unsigned send, struct ibv_ah *path, u
 }
 
 // Sends a datagram that says everything but the proof. If there is no room or no path, it counts as
-// lost.
-static void datagram_send(aq_ibv_connector_t *connector, uint32_t rank, aq_ibv_datagram_t *datagram)
+// lost. Returns 0, or an errno if there is no path.
+static int datagram_send(aq_ibv_connector_t *connector, uint32_t rank, aq_ibv_datagram_t *datagram)
 {
     aq_ibv_ud_t *ud = connector->ud;
     const size_t bytes = aq_ibv_datagram_bytes(datagram->count);
+    errno = 0;
     struct ibv_ah *path = path_get(connector, rank);
+    const int error = path ? 0 : errno ? errno : EHOSTUNREACH;
     sends_reap(ud);
     if (!path || !ud->free_sends) {
         ud->counts.dropped++;
-        return;
+        return error;
     }
     const unsigned send = (unsigned)__builtin_ctz(ud->free_sends);
     aq_ibv_prove_datagram(connector->env->boot->key, rank, datagram, bytes);
     memcpy(slot_at(ud, RECEIVES + send), datagram, bytes);
     if (!datagram_post(ud, send, path, connector->addresses->queue_pairs[rank], bytes)) {
         ud->counts.dropped++;
-        return;
+        return 0;
     }
     ud->free_sends &= ~(1u << send);
     ud->counts.sent++;
+    return 0;
 }
 
 // This side's end of a link.
@@ -142,15 +146,15 @@ static aq_ibv_pair_info_t end_of(const aq_ibv_connector_t *connector, const aq_i
                                     device->ethernet ? AQ_IBV_LINK_ROCE : AQ_IBV_LINK_INFINIBAND};
 }
 
-// What this process says about a link.
-static void link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
+// What this process says about a link. Returns as datagram_send.
+static int link_send(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
     aq_ibv_datagram_t datagram = {
         .peer = aq_ibv_private_data_for(aq_ibv_link_end(connector, link), link),
         .flags = (uint16_t)aq_ibv_handshake_flags(&link->conn.handshake),
         .count = 1};
     datagram.pairs[0] = end_of(connector, link);
-    datagram_send(connector, link->rank, &datagram);
+    return datagram_send(connector, link->rank, &datagram);
 }
 
 // Says no to the sender of a datagram.
@@ -159,7 +163,7 @@ static void datagram_refuse(aq_ibv_connector_t *connector, const aq_ibv_datagram
     aq_ibv_datagram_t datagram = {.peer.rank = connector->env->rank, .flags = AQ_IBV_SAYS_NO};
     datagram.peer.endpoint = theirs->peer.to_endpoint;
     datagram.peer.to_endpoint = theirs->peer.endpoint;
-    datagram_send(connector, theirs->peer.rank, &datagram);
+    (void)datagram_send(connector, theirs->peer.rank, &datagram);
 }
 
 // ---- queue pairs ----
@@ -222,8 +226,24 @@ static void link_fail(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, const 
     link->conn.handshake.failed = true;
     // The peer has logged why it has no window; messages then travel between endpoints 0.
     if (why && !link->here)
-        aq_ibv_peer_unreached(connector->losses, link, why);
+        aq_ibv_link_unreached(connector, link, why);
     aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
+}
+
+// Counts attempts in a row that found no path to the peer; error: 0 or why the last one did not.
+// Returns whether the link has failed: nothing in the network answers for the peer's address, or
+// leads to it.
+static bool link_pathless(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, int error)
+{
+    char why[96];
+    link->conn.pathless = error ? link->conn.pathless + 1 : 0;
+    if (link->conn.pathless < AQ_IBV_CALLS_MOST)
+        return false;
+    snprintf(why, sizeof why, "%s: %s",
+             error == ETIMEDOUT ? "nothing answers for that address" : "no path leads there",
+             strerror(error));
+    link_fail(connector, link, why);
+    return true;
 }
 
 // Does what the handshake says, except for AQ_IBV_DO_CONNECT. theirs: the datagram that it says
@@ -231,8 +251,8 @@ static void link_fail(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, const 
 static void link_act(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, unsigned actions,
                      const aq_ibv_datagram_t *theirs)
 {
-    if (actions & AQ_IBV_DO_SEND)
-        link_send(connector, link);
+    if (actions & AQ_IBV_DO_SEND && link_pathless(connector, link, link_send(connector, link)))
+        return;
     if (actions & AQ_IBV_DO_READY)
         aq_ibv_link_set_state(connector, link, AQ_IBV_READY);
     if (actions & AQ_IBV_DO_FAIL)
@@ -267,19 +287,14 @@ static void links_tick(aq_ibv_connector_t *connector)
     }
 }
 
-static bool gid_is_ipv4(const uint8_t gid[16])
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return memcmp(gid, mapped, sizeof mapped) == 0;
-}
-
 // Whether the device can find a path to a rank that listens with datagrams: RoCE has none between
 // an IPv4 and an IPv6 address. If not, logs why.
 static bool path_exists(const aq_ibv_connector_t *connector, uint32_t rank)
 {
     const aq_ibv_device_t *device = connector->device;
     const aq_ibv_port_address_t port = aq_ibv_addresses_port(connector->addresses, rank);
-    if (!device->ethernet || gid_is_ipv4(port.gid) == gid_is_ipv4(device->address.gid))
+    if (!device->ethernet ||
+        aq_ibv_gid_is_ipv4(port.gid) == aq_ibv_gid_is_ipv4(device->address.gid))
         return true;
     aq_log_error("one of rank %u and this rank has an IPv4 address (GID), and the other an IPv6 "
                  "address: give the verbs ports of all hosts addresses of one family, or set "
@@ -309,7 +324,7 @@ static aq_status_t ud_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
     link_await(connector->ud, link);
     link_act(connector, link, aq_ibv_handshake_call(&link->conn.handshake, now_ms()), NULL);
     aq_ibv_connector_wake(connector);
-    return AQ_OK;
+    return link->conn.state == AQ_IBV_FAILED ? AQ_ERR_PEER : AQ_OK;
 }
 
 // ---- datagrams in ----
@@ -326,7 +341,7 @@ static aq_ibv_peer_t *link_of(aq_ibv_connector_t *connector, const aq_ibv_datagr
 }
 
 // Takes in what a peer says. If the system does not learn the peer's address in time, the datagram
-// counts as lost: the peer repeats it.
+// counts as lost: the peer repeats it, a few times.
 static void link_hear(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
                       const aq_ibv_datagram_t *theirs)
 {
@@ -336,6 +351,7 @@ static void link_hear(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     const int error = actions & AQ_IBV_DO_CONNECT ? link_connect(connector, link, theirs) : 0;
     if (error == ETIMEDOUT) {
         link->conn.handshake = before;
+        (void)link_pathless(connector, link, error);
         return;
     }
     if (!before.begun && link->conn.handshake.begun)

@@ -131,6 +131,26 @@ void aq_ibv_path_set(const aq_ibv_path_t *path, struct ibv_qp_attr *attr, int ma
         attr->ah_attr.grh.traffic_class = path->traffic_class;
 }
 
+bool aq_ibv_gid_is_ipv4(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return memcmp(gid, mapped, sizeof mapped) == 0;
+}
+
+const char *aq_ibv_port_address_text(const aq_ibv_port_address_t *address,
+                                     char text[AQ_IBV_ADDRESS_TEXT])
+{
+    char gid[INET6_ADDRSTRLEN], lid[16] = "";
+    if (aq_ibv_gid_is_ipv4(address->gid))
+        inet_ntop(AF_INET, address->gid + 12, gid, sizeof gid);
+    else
+        inet_ntop(AF_INET6, address->gid, gid, sizeof gid);
+    if (address->lid)
+        snprintf(lid, sizeof lid, ", LID %u", address->lid);
+    snprintf(text, AQ_IBV_ADDRESS_TEXT, "%s%s", gid, lid);
+    return text;
+}
+
 struct ibv_ah_attr aq_ibv_path_way(const aq_ibv_path_source_t *from,
                                    const aq_ibv_port_address_t *to)
 {

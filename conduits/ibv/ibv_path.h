@@ -34,6 +34,16 @@ typedef struct aq_ibv_port_address {
     uint16_t unused;
 } aq_ibv_port_address_t;
 
+enum { AQ_IBV_ADDRESS_TEXT = 80 };
+
+// Whether a GID is an IPv4 address, mapped into an IPv6 one.
+bool aq_ibv_gid_is_ipv4(const uint8_t gid[16]);
+
+// The address of a port in words: its GID, as an IPv4 address if it is one, and a LID that is not
+// 0: "10.84.0.2", "fe80::2", "fe80::2, LID 3". Returns text.
+const char *aq_ibv_port_address_text(const aq_ibv_port_address_t *address,
+                                     char text[AQ_IBV_ADDRESS_TEXT]);
+
 // A port of this process, as far as the way from it to a peer depends on it.
 typedef struct aq_ibv_path_source {
     const aq_ibv_path_t *path;

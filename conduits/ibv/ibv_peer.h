@@ -37,7 +37,8 @@ typedef struct aq_ibv_connection {
     bool used; // this process has asked for the link; see GASNET_CONNECTFILE_OUT
     // By datagrams.
     aq_ibv_handshake_t handshake;
-    uint32_t psn; // of the first packet that this process sends
+    uint32_t psn;      // of the first packet that this process sends
+    unsigned pathless; // attempts in a row that found no path to the peer
     struct aq_ibv_peer *next;
     // By librdmacm.
     unsigned tries;

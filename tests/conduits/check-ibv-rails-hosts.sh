@@ -1,7 +1,7 @@
 #!/bin/bash
 # ibv-rails-hosts, inside the first of two virtual machines that two wires join, with a verbs device
 # on each: jobs over both wires while the second one loses packets; and when it is cut in the
-# middle of puts and gets, which the first one then does.
+# middle of puts and gets, which the first one then does, between ranks that datagrams have connected.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 export GASNET_WAITMODE=block GASNET_STATS=1 GASNET_EXITTIMEOUT=30
@@ -53,7 +53,7 @@ tc -s qdisc show dev eth1 | grep -q 'dropped [1-9]' || fail "no packet was lost,
 says 2 "$unmoved"
 tc qdisc replace dev eth1 root netem loss 0%
 
-start conform-seq --repeat 4 rma_segment
+GASNET_IBV_CONNECT=ud start conform-seq --repeat 4 rma_segment
 ip link set eth1 down
 wait "$job" || fail "the job ends with exit code $? when the second wire is cut"
 says 2 "0 of the further ones in use; they did [0-9]+ pieces of puts and gets, and [1-9][0-9]* moved to the first"
