@@ -176,6 +176,13 @@ const char *aq_ibv_use_words(const aq_ibv_port_t *port, aq_ibv_use_t use)
                "IP address, or name it in GASNET_IBV_PORTS, to have it beside the first";
     case AQ_IBV_FARTHER:
         return "is not the one that GASNET_IBV_PORTS_TYPE=auto gives to this process";
+    case AQ_IBV_UNLIKE:
+        return "is of another kind of network or has another MTU than the first one, so that they "
+               "cannot be used together; give them the same MTU, or name it in GASNET_IBV_PORTS "
+               "instead of the first";
+    case AQ_IBV_NO_RAILS:
+        return "is of iWARP, where a connection has one queue pair, on the first port; name it in "
+               "GASNET_IBV_PORTS instead of the first to have it";
     case AQ_IBV_USED:
         break;
     }

@@ -81,12 +81,21 @@ struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end)
     };
 }
 
+static bool port_is_active(const aq_ibv_device_t *device)
+{
+    struct ibv_port_attr port;
+    return ibv_query_port(device->verbs, device->port, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+}
+
 void aq_ibv_link_unreached(aq_ibv_connector_t *connector, const aq_ibv_peer_t *link,
                            const char *why)
 {
-    char address[AQ_IBV_ADDRESS_TEXT];
-    aq_ibv_peer_unreached(connector->losses, link,
-                          aq_ibv_addresses_text(connector->addresses, link->rank, address), why);
+    char here[AQ_IBV_ADDRESS_TEXT], there[AQ_IBV_ADDRESS_TEXT];
+    aq_ibv_peer_unreached(
+        connector->losses, link,
+        aq_ibv_addresses_text(connector->addresses, connector->env->rank, here),
+        aq_ibv_addresses_text(connector->addresses, link->rank, there),
+        port_is_active(connector->device) ? why : "the port of this process has gone down");
 }
 
 void aq_ibv_log_no_queue_pair(int error)

@@ -153,9 +153,9 @@ static aq_status_t cm_call(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
                               RESOLVE_MS) == 0)
             return AQ_OK;
     }
-    aq_log_error("librdmacm cannot call rank %u: %s", link->rank, strerror(errno));
+    aq_ibv_link_unreached(connector, link, strerror(errno));
     aq_ibv_link_set_state(connector, link, AQ_IBV_FAILED);
-    return AQ_ERR_RESOURCE;
+    return AQ_ERR_PEER;
 }
 
 // ---- the answer ----

@@ -210,9 +210,7 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     if (error == ETIMEDOUT)
         return error;
     if (error) {
-        aq_log_error("the verbs device cannot connect a queue pair to rank %u (%s): see that the "
-                     "ports of all hosts are in one network",
-                     link->rank, strerror(error));
+        aq_ibv_link_unreached(connector, link, strerror(error));
         return error;
     }
     aq_ibv_peer_start(end->peers, link, &theirs->peer);

@@ -44,9 +44,9 @@ static chosen_t chosen_of(const aq_ibv_port_t *port)
     return chosen;
 }
 
-static aq_status_t chosen_find(const aq_ibv_ports_t *ports, const aq_ibv_use_t *uses,
-                               const char *filter, aq_ibv_rail_ports_t *rails, chosen_t *chosen,
-                               char *why, size_t why_size)
+static aq_status_t chosen_find(const aq_ibv_ports_t *ports, aq_ibv_use_t *uses, const char *filter,
+                               aq_ibv_rail_ports_t *rails, chosen_t *chosen, char *why,
+                               size_t why_size)
 {
     for (size_t i = 0; i < ports->count && !chosen->port; i++)
         if (uses[i] == AQ_IBV_USED)
@@ -55,23 +55,33 @@ static aq_status_t chosen_find(const aq_ibv_ports_t *ports, const aq_ibv_use_t *
                                     why_size);
 }
 
+// Reads the ports of this host, and makes room for the choice.
+static aq_status_t ports_read(aq_ibv_ports_t *ports, aq_ibv_use_t **uses, char *why,
+                              size_t why_size)
+{
+    *uses = NULL;
+    if (aq_ibv_ports_read(ports) == AQ_OK)
+        *uses = calloc(ports->count + 1, sizeof **uses);
+    if (*uses)
+        return AQ_OK;
+    snprintf(why, why_size,
+             "there is no memory for a list of the verbs devices; free some on this host");
+    return AQ_ERR_RESOURCE;
+}
+
 // Chooses the first port, and those that are used beside it.
 static aq_status_t port_choose(const aq_conduit_env_t *env, aq_ibv_rail_ports_t *rails,
                                chosen_t *chosen, char *why, size_t why_size)
 {
     aq_ibv_ports_t ports;
+    aq_ibv_use_t *uses;
+    const char *filter = NULL;
     *chosen = (chosen_t){0};
-    aq_status_t status = aq_ibv_ports_read(&ports);
-    if (status != AQ_OK)
-        return status;
-    aq_ibv_use_t *uses = calloc(ports.count + 1, sizeof *uses);
-    const char *filter;
-    if (uses) {
-        status =
-            aq_ibv_choose_here(env, &ports, aq_ibv_ports_wanted(), uses, &filter, why, why_size);
-        if (status == AQ_OK)
-            status = chosen_find(&ports, uses, filter, rails, chosen, why, why_size);
-    }
+    const bool read = ports_read(&ports, &uses, why, why_size) == AQ_OK;
+    aq_status_t status = aq_ibv_choose_here(env, read ? &ports : NULL, aq_ibv_ports_wanted(), uses,
+                                            &filter, why, why_size);
+    if (status == AQ_OK)
+        status = chosen_find(&ports, uses, filter, rails, chosen, why, why_size);
     free(uses);
     aq_ibv_ports_free(&ports);
     return status;
@@ -284,22 +294,40 @@ static aq_ibv_memory_t memory_of(const aq_ibv_device_t *device, const aq_ibv_lim
         .limited = aq_settings_given(AQ_SET_PHYSMEM_MAX)};
 }
 
+// Whether the port is still active; it was, when it was chosen.
+static aq_status_t port_check(const aq_ibv_device_t *device, const struct ibv_port_attr *port,
+                              char *why, size_t why_size)
+{
+    if (port->state == IBV_PORT_ACTIVE)
+        return AQ_OK;
+    snprintf(why, why_size,
+             "port %u of verbs device %s has gone down since it was chosen: see that its cable and "
+             "its network interface are up, or choose another port with GASNET_IBV_PORTS",
+             device->port, ibv_get_device_name(device->verbs->device));
+    return AQ_ERR_RESOURCE;
+}
+
 // Finds out what the device supports, and checks that it is enough for the settings.
 static aq_status_t device_query(const aq_ibv_device_t *device, uint32_t peers,
                                 struct ibv_device_attr *can, struct ibv_port_attr *port, char *why,
                                 size_t why_size)
 {
     const char *name = ibv_get_device_name(device->verbs->device);
-    if (ibv_query_device(device->verbs, can) == 0 &&
-        ibv_query_port(device->verbs, device->port, port) == 0)
-        return aq_ibv_settings_fit(name, can, peers ? peers : 1, why, why_size);
-    snprintf(why, why_size, "device %s does not report its limits: %s", name, strerror(errno));
-    return AQ_ERR_RESOURCE;
+    if (ibv_query_device(device->verbs, can) != 0 ||
+        ibv_query_port(device->verbs, device->port, port) != 0) {
+        snprintf(why, why_size, "device %s does not report its limits: %s", name, strerror(errno));
+        return AQ_ERR_RESOURCE;
+    }
+    const aq_status_t status = port_check(device, port, why, why_size);
+    return status == AQ_OK ? aq_ibv_settings_fit(name, can, peers ? peers : 1, why, why_size)
+                           : status;
 }
 
 static aq_ibv_network_t network_of(const aq_ibv_device_t *device)
 {
-    aq_ibv_network_t network = {.port = device->port, .link = AQ_IBV_LINK_INFINIBAND};
+    aq_ibv_network_t network = {
+        .port = device->port, .link = AQ_IBV_LINK_INFINIBAND, .datagrams = device->datagrams_only};
+    memcpy(network.subnet, device->address.gid, sizeof network.subnet);
     if (device->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
         network.link = AQ_IBV_LINK_IWARP;
     else if (device->ethernet)
@@ -310,7 +338,8 @@ static aq_ibv_network_t network_of(const aq_ibv_device_t *device)
     return network;
 }
 
-// Collective. Whether this process can reach rank 0, as far as the kinds of networks show.
+// Collective. Whether this process can reach rank 0, as far as the kinds of networks and the
+// subnets show.
 static aq_status_t network_check(aq_boot_t *boot, const aq_ibv_device_t *device, aq_status_t status,
                                  char *why, size_t why_size)
 {

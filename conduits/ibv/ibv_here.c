@@ -163,9 +163,10 @@ static seat_t seat_of(const aq_conduit_env_t *env, const chooser_t *chooser)
     return seat;
 }
 
-static aq_status_t choose_with(const chooser_t *chooser, const aq_conduit_env_t *env,
-                               const aq_ibv_ports_t *ports, size_t rails, aq_ibv_use_t *uses,
-                               const char **filter, char *why, size_t why_size)
+// The choice of this process, without the other ones of its host.
+static aq_status_t choose_alone(const chooser_t *chooser, const aq_conduit_env_t *env,
+                                const aq_ibv_ports_t *ports, size_t rails, aq_ibv_use_t *uses,
+                                const char **filter, char *why, size_t why_size)
 {
     const bool automatic = chooser->type.kind == AQ_IBV_PLACE_AUTO;
     const seat_t seat = seat_of(env, chooser);
@@ -174,14 +175,26 @@ static aq_status_t choose_with(const chooser_t *chooser, const aq_conduit_env_t 
     if (!*filter)
         return AQ_ERR_CONFIG;
     aq_ibv_choose(ports, *filter, automatic ? SIZE_MAX : rails, uses);
-    if (!automatic)
-        return AQ_OK;
-    const aq_ibv_place_row_t row = seat_distances(chooser, &seat, ports, uses);
+    return AQ_OK;
+}
+
+// Type Auto: one of the ports that are used. status: of the choice so far; a process that failed
+// takes part without a port, since the others wait for it.
+static aq_status_t choose_together(const chooser_t *chooser, const aq_conduit_env_t *env,
+                                   const aq_ibv_ports_t *ports, aq_ibv_use_t *uses,
+                                   aq_status_t status, char *why, size_t why_size)
+{
+    aq_ibv_place_row_t row;
     uint8_t port = AQ_IBV_PLACE_FAR;
-    aq_status_t status = port_share(env, &row, &port, why, why_size);
-    if (status == AQ_OK)
+    memset(&row, AQ_IBV_PLACE_FAR, sizeof row);
+    if (status == AQ_OK) {
+        const seat_t seat = seat_of(env, chooser);
+        row = seat_distances(chooser, &seat, ports, uses);
+    }
+    const aq_status_t shared = port_share(env, &row, &port, why, why_size);
+    if (status == AQ_OK && shared == AQ_OK)
         uses_keep(uses, ports->count, port);
-    return status;
+    return status != AQ_OK ? status : shared;
 }
 
 aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t *ports,
@@ -190,8 +203,12 @@ aq_status_t aq_ibv_choose_here(const aq_conduit_env_t *env, const aq_ibv_ports_t
 {
     chooser_t chooser;
     aq_status_t status = chooser_open(&chooser, why, why_size);
-    if (status == AQ_OK)
-        status = choose_with(&chooser, env, ports, rails, uses, filter, why, why_size);
+    if (status == AQ_OK && ports)
+        status = choose_alone(&chooser, env, ports, rails, uses, filter, why, why_size);
+    else if (status == AQ_OK)
+        status = AQ_ERR_RESOURCE;
+    if (chooser.type.kind == AQ_IBV_PLACE_AUTO)
+        status = choose_together(&chooser, env, ports, uses, status, why, why_size);
     aq_ibv_near_close(chooser.near);
     return status;
 }
@@ -326,19 +343,39 @@ void aq_ibv_report_ranks(const aq_ibv_ports_t *ports, size_t rails, print_line_t
 
 // ---- a common network ----
 
+// "RoCE", "InfiniBand, subnet fe80:0000:0000:0000".
+static const char *network_words(const aq_ibv_network_t *network, char text[64])
+{
+    const uint8_t *s = network->subnet;
+    const char *name = aq_ibv_link_name((aq_ibv_link_t)network->link);
+    if (network->link == AQ_IBV_LINK_INFINIBAND)
+        snprintf(text, 64, "%s, subnet %02x%02x:%02x%02x:%02x%02x:%02x%02x", name, s[0], s[1], s[2],
+                 s[3], s[4], s[5], s[6], s[7]);
+    else
+        snprintf(text, 64, "%s", name);
+    return text;
+}
+
+// Datagrams know no way through a router between subnets of InfiniBand.
+static bool subnets_meet(const aq_ibv_network_t *mine, const aq_ibv_network_t *first)
+{
+    return mine->link != AQ_IBV_LINK_INFINIBAND || !(mine->datagrams | first->datagrams) ||
+           memcmp(mine->subnet, first->subnet, sizeof mine->subnet) == 0;
+}
+
 bool aq_ibv_networks_meet(const aq_ibv_network_t *mine, uint32_t rank,
                           const aq_ibv_network_t *first, uint32_t first_rank, char *why,
                           size_t why_size)
 {
-    if (mine->link == first->link)
+    char here[64], there[64];
+    if (mine->link == first->link && subnets_meet(mine, first))
         return true;
     snprintf(
         why, why_size,
         "rank %u on host %s uses port %u of %s (%s), and rank %u on host %s uses port %u of %s "
         "(%s), which are different networks; name ports of one network for both with "
         "GASNET_IBV_PORTS",
-        rank, mine->host, mine->port, mine->device, aq_ibv_link_name((aq_ibv_link_t)mine->link),
-        first_rank, first->host, first->port, first->device,
-        aq_ibv_link_name((aq_ibv_link_t)first->link));
+        rank, mine->host, mine->port, mine->device, network_words(mine, here), first_rank,
+        first->host, first->port, first->device, network_words(first, there));
     return false;
 }

@@ -16,7 +16,7 @@ typedef struct aq_ibv_losses {
     int wake;            // an eventfd that wakes the connector's thread
     atomic_bool closing; // this process ends in good order
     atomic_bool any;     // a peer was lost
-    char why[448];       // the message about it, once `at` is not 0
+    char why[640];       // the message about it, once `at` is not 0
     _Atomic uint64_t at; // when it was lost
 } aq_ibv_losses_t;
 
@@ -26,10 +26,10 @@ void aq_ibv_peer_lost(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *
 // The same for a completion with an error.
 void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_wc_status status);
 
-// The same where no connection came about. address: where the peer listens; why: the outcome of the
-// last attempt.
-void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *address,
-                           const char *why);
+// The same where no connection came about, between two addresses: here, and where the peer listens.
+// why: the outcome of the last attempt.
+void aq_ibv_peer_unreached(aq_ibv_losses_t *losses, const aq_ibv_peer_t *link, const char *here,
+                           const char *there, const char *why);
 
 // If a peer was lost, blocks until the job ends.
 void aq_ibv_losses_await_end(const aq_ibv_losses_t *losses);

@@ -169,7 +169,6 @@ aq_status_t aq_ibv_ports_read(aq_ibv_ports_t *out)
         ibv_free_device_list(devices);
     if (ok)
         return AQ_OK;
-    aq_log_error("there is no memory for a list of the verbs devices; free some on this host");
     aq_ibv_ports_free(out);
     return AQ_ERR_RESOURCE;
 }

@@ -98,7 +98,7 @@ aq_ibv_device_limits_t aq_ibv_device_limits(const struct ibv_device_attr *device
                                             const struct ibv_odp_caps *paging);
 
 // Reads the devices of this host; no device is no error. May block for some milliseconds.
-// AQ_ERR_RESOURCE: no memory (logged).
+// AQ_ERR_RESOURCE: no memory; nothing is logged.
 aq_status_t aq_ibv_ports_read(aq_ibv_ports_t *out);
 void aq_ibv_ports_free(aq_ibv_ports_t *ports);
 
@@ -118,6 +118,8 @@ typedef enum aq_ibv_use {
     AQ_IBV_NEAR_ONLY, // not the first port, without an address beyond its own network, and not
                       // named
     AQ_IBV_FARTHER,   // type Auto gives this process another port
+    AQ_IBV_UNLIKE,    // not of the same kind of network and MTU as the first, and not named
+    AQ_IBV_NO_RAILS,  // not the first port, and of a network without rails (iWARP)
 } aq_ibv_use_t;
 
 // Decides for each port of the list; uses[i] belongs to list[i]. Uses the first usable ports of the

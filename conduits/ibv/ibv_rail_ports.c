@@ -65,30 +65,38 @@ static void first_find(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports, 
             rails->list[rails->count++] = rail_port_of(&ports->list[i]);
 }
 
-aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
-                                     const aq_ibv_use_t *uses, const char *filter,
-                                     const char *device, unsigned number, char *why,
-                                     size_t why_size)
+// Takes a further port if it can be used beside the first one. AQ_ERR_CONFIG: the user named it,
+// and it cannot.
+static aq_status_t further_take(aq_ibv_rail_ports_t *rails, const aq_ibv_port_t *port,
+                                aq_ibv_use_t *use, const char *filter, char *why, size_t why_size)
 {
-    *rails = (aq_ibv_rail_ports_t){.queue_pairs = 1};
-    first_find(rails, ports, device, number);
-    for (size_t i = 0; i < ports->count && rails->count; i++) {
-        const aq_ibv_port_t *port = &ports->list[i];
-        if (uses[i] != AQ_IBV_USED || is_first(port, device, number) ||
-            rails->count == AQ_IBV_RAIL_PORTS_MOST)
-            continue;
-        const aq_ibv_rail_port_t rail = rail_port_of(port);
-        if (is_alike(&rails->list[0], &rail))
-            rails->list[rails->count++] = rail;
-        else if (*filter)
-            return difference_explain(&rails->list[0], &rail, why, why_size);
+    const aq_ibv_rail_port_t rail = rail_port_of(port), *first = &rails->list[0];
+    if (!is_alike(first, &rail)) {
+        *use = AQ_IBV_UNLIKE;
+        return *filter ? difference_explain(first, &rail, why, why_size) : AQ_OK;
     }
     // The queue pairs of rails are connected without librdmacm, which iWARP does not allow.
-    if (rails->count && rails->list[0].link == AQ_IBV_LINK_IWARP)
-        rails->count = 1;
-    else if (rails->count)
-        rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);
+    if (rail.link == AQ_IBV_LINK_IWARP)
+        *use = AQ_IBV_NO_RAILS;
+    else
+        rails->list[rails->count++] = rail;
     return AQ_OK;
+}
+
+aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
+                                     aq_ibv_use_t *uses, const char *filter, const char *device,
+                                     unsigned number, char *why, size_t why_size)
+{
+    aq_status_t status = AQ_OK;
+    *rails = (aq_ibv_rail_ports_t){.queue_pairs = 1};
+    first_find(rails, ports, device, number);
+    for (size_t i = 0; i < ports->count && rails->count && status == AQ_OK; i++)
+        if (uses[i] == AQ_IBV_USED && !is_first(&ports->list[i], device, number) &&
+            rails->count < AQ_IBV_RAIL_PORTS_MOST)
+            status = further_take(rails, &ports->list[i], &uses[i], filter, why, why_size);
+    if (rails->count && rails->list[0].link != AQ_IBV_LINK_IWARP)
+        rails->queue_pairs = aq_ibv_queue_pairs_wanted(rails->count);
+    return status;
 }
 
 // ---- open and close ----

@@ -49,12 +49,11 @@ typedef struct aq_ibv_rail_ports {
 } aq_ibv_rail_ports_t;
 
 // Chooses ports from a list, given which of them are to be used (aq_ibv_choose); the first one is
-// `device`, port `number`. AQ_ERR_CONFIG: the filter, if not empty, names ports that are not alike;
-// why has the message, and nothing is logged.
+// `device`, port `number`. uses then says why the others are not used beside it. AQ_ERR_CONFIG: the
+// filter, if not empty, names ports that are not alike; why has the message, and nothing is logged.
 aq_status_t aq_ibv_rail_ports_choose(aq_ibv_rail_ports_t *rails, const aq_ibv_ports_t *ports,
-                                     const aq_ibv_use_t *uses, const char *filter,
-                                     const char *device, unsigned number, char *why,
-                                     size_t why_size);
+                                     aq_ibv_use_t *uses, const char *filter, const char *device,
+                                     unsigned number, char *why, size_t why_size);
 
 // Opens the further ports that were chosen. Port 0 is open: `first` has what open sets. A port that
 // cannot be opened is left out, with a warning.

@@ -180,13 +180,17 @@ bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_peer_t *link,
     return task;
 }
 
-static void failure_log(aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail, int error)
+static void failure_log(aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail, const pair_t *pair)
 {
     const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
+    char here[AQ_IBV_ADDRESS_TEXT], there[AQ_IBV_ADDRESS_TEXT];
     if (!atomic_exchange(&rails->warned, true))
-        aq_log_warn("port %u of %s has no network in common with a port of rank %u (%s): puts "
-                    "and gets go without it; name ports of common networks in GASNET_IBV_PORTS",
-                    port->number, port->device, rail->peer->rank, strerror(error));
+        aq_log_warn("port %u of %s, at %s, has no network in common with the port of rank %u at %s "
+                    "(%s): puts and gets go without it; name ports of common networks in "
+                    "GASNET_IBV_PORTS",
+                    port->number, port->device, aq_ibv_port_address_text(&pair->mine.port, here),
+                    rail->peer->rank, aq_ibv_port_address_text(&pair->theirs.port, there),
+                    strerror(pair->error));
 }
 
 aq_ibv_peer_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)
@@ -198,7 +202,7 @@ aq_ibv_peer_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)
         if (!task->pairs[i].error)
             set->connected |= bit_of(i);
         else
-            failure_log(rails, &set->list[i], task->pairs[i].error);
+            failure_log(rails, &set->list[i], &task->pairs[i]);
     free(task);
     return link;
 }

@@ -2,6 +2,8 @@
 #include "ibv_here.h"
 #include "ibv_ports.h"
 #include "ibv_filter.h"
+#include "ibv_place.h"
+#include "ibv_rail_ports.h"
 #include "ibv_profile.h"
 #include "ibv_settings.h"
 
@@ -24,6 +26,25 @@ static void survey_end(survey_t *survey)
     aq_ibv_ports_free(&survey->ports);
 }
 
+// Takes away the ports that cannot be used beside the first. With type Auto each process has one.
+static void survey_rails(survey_t *survey, const char *filter)
+{
+    aq_ibv_rail_ports_t rails;
+    aq_ibv_place_type_t type;
+    char why[512];
+    size_t first = 0;
+    while (first < survey->ports.count && survey->uses[first] != AQ_IBV_USED)
+        first++;
+    if (first == survey->ports.count ||
+        !aq_ibv_place_type_read(aq_setting_text(aq_ibv_setting(IBV_SET_PORTS_TYPE)), &type, why,
+                                sizeof why) ||
+        type.kind == AQ_IBV_PLACE_AUTO)
+        return;
+    const aq_ibv_port_t *port = &survey->ports.list[first];
+    (void)aq_ibv_rail_ports_choose(&rails, &survey->ports, survey->uses, filter, port->device,
+                                   port->number, why, sizeof why);
+}
+
 // False: why says what is wrong with the filter, or that memory ran out.
 static bool survey_begin(survey_t *survey, char *why, size_t why_size)
 {
@@ -39,6 +60,7 @@ static bool survey_begin(survey_t *survey, char *why, size_t why_size)
         return false;
     }
     survey->used = aq_ibv_choose(&survey->ports, filter, aq_ibv_ports_wanted(), survey->uses);
+    survey_rails(survey, filter);
     return true;
 }
 

@@ -78,4 +78,4 @@ check_end 'rank 1 of 2 .*(signal 9|SIGKILL)'
 export GASNET_EXITTIMEOUT=2
 start call 2
 kill_unseen 6
-check_end 'rank 0 of 2 .*: rank 1 cannot be reached at 10\.84\.0\.1 by port 1 of rxe0 \('
+check_end 'rank 0 of 2 .*: rank 1 cannot be reached at 10\.84\.0\.1 from 10\.84\.0\.1, port 1 of rxe0 \('

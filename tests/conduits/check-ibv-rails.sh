@@ -39,11 +39,13 @@ packets()
     cat /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts
 }
 
-# refuses PATTERN: a job of two ranks does not start, for this reason.
+# refuses PATTERN COMMAND ...: a job of two ranks does not start, for this reason.
 refuses()
 {
-    timeout 60 gasnetrun_ibv -n 2 hello >out 2>&1 && fail "the job runs"
-    grep -qE -- "$1" out || fail "no line matches '$1'"
+    local pattern=$1
+    shift
+    timeout 60 gasnetrun_ibv -n 2 "$@" >out 2>&1 && fail "the job runs"
+    grep -qE -- "$pattern" out || fail "no line matches '$pattern'"
 }
 
 did='they did [1-9][0-9]* pieces of puts and gets, and'
@@ -100,9 +102,21 @@ grep -qE '^ +rxe1 port 1 +not used: it is down; ' out || fail "nothing says that
 ip link set veth2 up
 spreads 2 "$both" -n 2 conform-seq rma_segment
 
+# A port that goes down after a rank has chosen it, and before another one has: no rank waits, and
+# one of them says so.
+rmdir taken 2>/dev/null
+printf '#!/bin/bash\nmkdir taken 2>/dev/null || { sleep 2 && ip link set veth0 down; }\nexec "$@"\n' >one
+GASNET_IBV_PORTS_TYPE=auto GASNET_IBV_PORTS=rxe0 refuses \
+    '^... GASNet: rank [01] of 2 on host g1: (port 1 of verbs device rxe0 has gone down since it was chosen: see|.*an active port is needed, but port 1 of rxe0 is down; bring)' ./one hello
+[ "$(grep -c 'port 1 of ' out)" = 1 ] || fail "not one line is about the port"
+ip link set veth0 up
+
 # Ports that do not go together are not used together, and cannot be named together.
 ip link set veth2 mtu 4500
 spreads 0 '' -n 2 conform-seq rma_segment
+gasnet_info >out 2>&1
+grep -qE '^ +rxe1 port 1 +not used: it is of another kind of network or has another MTU than' out ||
+    fail "nothing says that rxe1 is unlike rxe0"
 export GASNET_IBV_PORTS=rxe0+rxe1
-refuses 'rank [01] of 2 on host g1: .*port 1 of rxe0 \(RoCE, MTU 1024\) and port 1 of rxe1 \(RoCE, MTU 4096\) cannot be used together: give them the same MTU, or name only ports of one network in GASNET_IBV_PORTS'
+refuses 'rank [01] of 2 on host g1: .*port 1 of rxe0 \(RoCE, MTU 1024\) and port 1 of rxe1 \(RoCE, MTU 4096\) cannot be used together: give them the same MTU, or name only ports of one network in GASNET_IBV_PORTS' hello
 echo "check-ibv-rails: all is well"

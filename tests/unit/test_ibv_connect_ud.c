@@ -39,6 +39,7 @@ typedef struct node {
     unsigned unanswered; // so many of the next ones end with ETIMEDOUT
     unsigned paths;      // attempts to find a path for datagrams
     unsigned pathless;   // so many of the next ones fail
+    bool is_down;        // its port
     aq_conduit_env_t env;
     aq_boot_t boot;
     aq_ibv_losses_t losses;
@@ -193,6 +194,15 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
         return 0;
     node->unanswered--;
     return ETIMEDOUT;
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *compat)
+{
+    (void)port;
+    *(struct ibv_port_attr *)(void *)compat = (struct ibv_port_attr){
+        .state = node_at(context)->is_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE};
+    return 0;
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -396,9 +406,22 @@ static void test_no_path(void **state)
     assert_int_equal(link_from(0)->conn.state, AQ_IBV_FAILED);
     assert_int_equal(nodes[0].paths, AQ_IBV_CALLS_MOST);
     assert_int_not_equal(nodes[0].losses.at, 0);
-    assert_non_null(strstr(nodes[0].losses.why, "rank 1 cannot be reached at 10.84.0.2 "
-                                                "(nothing answers for that address: "));
+    assert_non_null(strstr(nodes[0].losses.why,
+                           "rank 1 cannot be reached at 10.84.0.2 from 10.84.0.1 "
+                           "(nothing answers for that address: "));
     assert_int_equal(nodes[0].connector.ops->timeout(&nodes[0].connector), -1);
+    end();
+}
+
+static void test_port_down(void **state)
+{
+    (void)state;
+    start();
+    nodes[0].pathless = UINT32_MAX;
+    nodes[0].is_down = true;
+    assert_int_equal(call(0), AQ_OK);
+    settle(false);
+    assert_non_null(strstr(nodes[0].losses.why, "(the port of this process has gone down): "));
     end();
 }
 
@@ -416,7 +439,8 @@ static void test_no_answer(void **state)
     }
     assert_int_equal(link_from(1)->conn.state, AQ_IBV_FAILED);
     assert_int_equal(nodes[1].connects, AQ_IBV_CALLS_MOST);
-    assert_non_null(strstr(nodes[1].losses.why, "rank 0 cannot be reached at 10.84.0.1 "));
+    assert_non_null(
+        strstr(nodes[1].losses.why, "rank 0 cannot be reached at 10.84.0.1 from 10.84.0.2 "));
     end();
 }
 
@@ -425,7 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_connects),   cmocka_unit_test(test_late_answers),
         cmocka_unit_test(test_late_paths), cmocka_unit_test(test_no_path),
-        cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_port_down),  cmocka_unit_test(test_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,15 +222,37 @@ static void test_networks(void **state)
 {
     (void)state;
     char why[512] = "";
-    const aq_ibv_network_t first = {"mlx5_0", "a", 1, AQ_IBV_LINK_INFINIBAND};
-    aq_ibv_network_t mine = {"rxe0", "b", 2, AQ_IBV_LINK_INFINIBAND};
+    const aq_ibv_network_t first = {"mlx5_0", "a", 1, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, false};
+    aq_ibv_network_t mine = {"rxe0", "b", 2, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, false};
     assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
     mine.link = AQ_IBV_LINK_ROCE;
     assert_false(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
     assert_string_equal(why,
                         "rank 3 on host b uses port 2 of rxe0 (RoCE), and rank 0 on host a uses "
-                        "port 1 of mlx5_0 (InfiniBand), which are different networks; name ports "
-                        "of one network for both with GASNET_IBV_PORTS");
+                        "port 1 of mlx5_0 (InfiniBand, subnet fe80:0000:0000:0000), which are "
+                        "different networks; name ports of one network for both with "
+                        "GASNET_IBV_PORTS");
+}
+
+// Subnets of InfiniBand: librdmacm asks the network for the way through a router; datagrams do not.
+static void test_subnets(void **state)
+{
+    (void)state;
+    char why[512] = "";
+    aq_ibv_network_t first = {"mlx5_0", "a", 1, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, false};
+    aq_ibv_network_t mine = {"mlx5_1", "b", 1, AQ_IBV_LINK_INFINIBAND, {0xfe, 0x80}, true};
+    assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    mine.subnet[7] = 2;
+    assert_false(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    assert_non_null(strstr(why, "rank 3 on host b uses port 1 of mlx5_1 (InfiniBand, subnet "
+                                "fe80:0000:0000:0002), and rank 0 on host a uses port 1 of mlx5_0 "
+                                "(InfiniBand, subnet fe80:0000:0000:0000), which are different"));
+    mine.datagrams = false;
+    assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    first.datagrams = true;
+    assert_false(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
+    first.link = mine.link = AQ_IBV_LINK_ROCE; // addresses there say nothing
+    assert_true(aq_ibv_networks_meet(&mine, 3, &first, 0, why, sizeof why));
 }
 
 int main(void)
@@ -238,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),     cmocka_unit_test(test_suffixes),
         cmocka_unit_test(test_sharing),   cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_subnets),
 #ifdef AQ_HAVE_HWLOC
         cmocka_unit_test(test_distances), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_numbers),

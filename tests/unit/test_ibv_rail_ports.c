@@ -98,6 +98,7 @@ static void test_differences(void **state)
     list[1].mtu = 4096;
     assert_int_equal(choose(""), AQ_OK);
     assert_rails(1, 1);
+    assert_int_equal(uses[1], AQ_IBV_UNLIKE);
     assert_int_equal(choose("d0+d1"), AQ_ERR_CONFIG);
     assert_string_equal(why, "port 1 of d0 (RoCE, MTU 1024) and port 1 of d1 (RoCE, MTU 4096) "
                              "cannot be used together: give them the same MTU, or name only ports "
@@ -129,6 +130,12 @@ static void test_iwarp(void **state)
         list[i].link = AQ_IBV_LINK_IWARP;
     assert_int_equal(choose(""), AQ_OK);
     assert_rails(1, 1);
+    assert_int_equal(uses[1], AQ_IBV_NO_RAILS);
+    assert_non_null(strstr(aq_ibv_use_words(&list[1], uses[1]), "iWARP"));
+    set("GASNET_NUM_QPS", "4"); // a link has one queue pair all the same
+    assert_int_equal(choose("d0+d1"), AQ_OK);
+    assert_rails(1, 1);
+    assert_int_equal(uses[1], AQ_IBV_NO_RAILS);
 }
 
 int main(void)
