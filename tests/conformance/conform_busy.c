@@ -8,8 +8,10 @@
  *   idle S        rank 0 polls for S seconds, the others wait in a barrier, and no rank sends
  *   call S        S seconds after the start rank 0 sends a message to rank 1, the first one between
  *                 the two
- *   bare S        as ask, but rank 0 closes all descriptors above standard error first
- * Each rank prints "ready PID" first. On SIGQUIT it calls gasnet_exit(9).
+ *   spread K N B  K times: each rank puts N times B bytes into the segment of each other rank, all
+ * at once, and checks what the others have put bare S        as ask, but rank 0 closes all
+ * descriptors above standard error first Each rank prints "ready PID" first. On SIGQUIT it calls
+ * gasnet_exit(9).
  */
 #include <gasnet_coll.h>
 #include <gasnetex.h>
@@ -173,9 +175,53 @@ static int do_call(char **arg)
     return 0;
 }
 
-static const conform_mode_t modes[] = {{"away", 2, do_away}, {"crowd", 3, do_crowd},
-                                       {"ask", 1, do_ask},   {"idle", 1, do_idle},
-                                       {"call", 1, do_call}, {"bare", 1, do_bare}};
+/* Each rank has a part of every segment. A put copies the same byte, which differs each time. */
+static int spread_round(const unsigned char *segment, void *const *there, unsigned char *bytes,
+                        int round, int count, size_t length)
+{
+    const size_t part = (size_t)count * length;
+    int bad = 0;
+
+    memset(bytes, byte_of((gex_AM_Arg_t)me, round), length);
+    for (int i = 0; i < count; i++)
+        for (gex_Rank_t r = 1; r < ranks; r++) {
+            const gex_Rank_t to = (me + r) % ranks;
+            gex_RMA_PutNBI(team, to, (char *)there[to] + me * part + i * length, bytes, length,
+                           GEX_EVENT_DEFER, 0);
+        }
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    wait_barrier();
+    for (size_t i = 0; i < ranks * part; i++)
+        bad |= i / part != me && segment[i] != byte_of((gex_AM_Arg_t)(i / part), round);
+    wait_barrier();
+    return bad;
+}
+
+static int do_spread(char **arg)
+{
+    const int count = atoi(arg[1]);
+    const size_t length = (size_t)atoi(arg[2]), page = GASNET_PAGESIZE;
+    const size_t bytes = (ranks * count * length + page - 1) / page * page;
+    gex_Segment_t segment;
+    void **there = calloc(ranks, sizeof *there);
+    unsigned char *source = malloc(length);
+    int code = 0;
+
+    if (!there || !source || gex_Segment_Attach(&segment, team, bytes) != GASNET_OK)
+        return 65;
+    for (gex_Rank_t r = 0; r < ranks; r++)
+        gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, r, &there[r], NULL, NULL, 0));
+    wait_and_say_ready();
+    for (int k = 0; k < atoi(arg[0]) && !code; k++)
+        code = spread_round(gex_Segment_QueryAddr(segment), there, source, k, count, length);
+    free(there);
+    free(source);
+    return code;
+}
+
+static const conform_mode_t modes[] = {
+    {"away", 2, do_away}, {"crowd", 3, do_crowd}, {"ask", 1, do_ask},      {"idle", 1, do_idle},
+    {"call", 1, do_call}, {"bare", 1, do_bare},   {"spread", 3, do_spread}};
 
 static void on_quit(int number)
 {
