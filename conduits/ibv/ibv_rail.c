@@ -115,6 +115,14 @@ static void rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char 
             "port %u of %s does not reach rank %u any more (%s): puts and gets take port %u "
             "of %s; see that the ports of both hosts are up and their network is whole",
             port->number, port->device, rail->peer->rank, why, first->number, first->device);
+    aq_ibv_task_add(&rails->lost, &rail->loss);
+}
+
+void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail)
+{
+    struct ibv_qp_attr failed = {.qp_state = IBV_QPS_ERR};
+    rail_give_up(rails, rail, "that rank has given it up");
+    ibv_modify_qp(rail->qp, &failed, IBV_QP_STATE);
 }
 
 // The operation was not done, or it is not known: the first queue pair does it.
@@ -165,7 +173,7 @@ unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
         done += queue_reap(rails, &rails->queues[port]);
     if (atomic_load_explicit(&rails->any_strands, memory_order_relaxed))
         stranded_move(rails);
-    if (atomic_load(&rails->finished))
+    if (atomic_load(&rails->finished) || atomic_load(&rails->lost))
         aq_ibv_rails_learn(rails);
     return done;
 }

@@ -32,7 +32,8 @@
 #include "ibv_task.h"
 
 typedef struct aq_ibv_rail {
-    struct ibv_qp *qp; // NULL: none
+    aq_ibv_task_t loss; // in the list of lost rails, once it is given up
+    struct ibv_qp *qp;  // NULL: none
     aq_ibv_peer_t *peer;
     uint32_t psn;
     unsigned port, port_there; // indices of ports, here and at the peer
@@ -47,6 +48,7 @@ typedef struct aq_ibv_rail_set {
     uint64_t connected; // this side has connected it
     uint64_t ready;     // the peer has connected it
     uint64_t started;   // it took puts and gets, whether or not it still does
+    uint64_t lost;      // this side has given it up
     bool tried;         // the connector's thread has been asked to connect the rails
     aq_ibv_rail_t list[AQ_IBV_RAILS_MAX - 1];
 } aq_ibv_rail_set_t;
@@ -81,6 +83,7 @@ typedef struct aq_ibv_rails {
     void (*wake)(void *sleeper);
     void *sleeper;
     aq_ibv_task_list_t finished; // what the connector's thread has done
+    aq_ibv_task_list_t lost;     // rails that were given up, which the peers do not know
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist
     bool failed;        // they cannot be made (logged)
@@ -109,6 +112,11 @@ unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails);
 // The rails of a link, which are to be used from now on. Under the lock.
 void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
 
+// The peer has given up a rail that is in use here: so does this side. The operations that are
+// outstanding on it move to the first queue pair, whether or not the device would notice that
+// nobody acknowledges them.
+void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
+
 // Asks for a wake-up by the next completion on any rail; sets what to poll for it, and returns how
 // many; takes such events.
 void aq_ibv_rails_arm(aq_ibv_rails_t *rails);
@@ -125,7 +133,8 @@ void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link);
 bool aq_ibv_rails_arrived(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const void *message,
                           size_t bytes);
 
-// Takes in what the connector's thread has done, and tells the peers.
+// Takes in what the connector's thread has done, and tells the peers about it and about the rails
+// that were given up.
 void aq_ibv_rails_learn(aq_ibv_rails_t *rails);
 
 #endif

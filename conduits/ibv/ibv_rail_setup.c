@@ -8,7 +8,8 @@
 //      say that they are connected ------------------------------------>  up
 //
 // The connector's thread connects them (ibv_rail_set.h). A side speaks when it makes its queue
-// pairs and when the thread has finished, so this ends, also if both begin at the same time.
+// pairs and when the thread has finished, so this ends, also if both begin at the same time. A side
+// that gives up a rail says that, too: the device of the other side may find out much later.
 #include <string.h>
 
 #include "../../other/base/minmax.h"
@@ -17,7 +18,9 @@
 typedef struct hello {
     uint32_t ports; // of the sender
     uint32_t count; // queue pairs, in `ends`
-    uint64_t ready; // bit i: number i is connected
+    // Bit i says of number i:
+    uint64_t ready; // it is connected
+    uint64_t lost;  // the sender has given it up
 } hello_t;
 
 typedef struct letter {
@@ -39,6 +42,7 @@ static void letter_write(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *s
         return;
     letter->hello.count = set->count;
     letter->hello.ready = set->connected;
+    letter->hello.lost = set->lost;
     for (unsigned i = 0; i < set->count; i++)
         letter->ends[i] = aq_ibv_rail_end(rails, &set->list[i]);
 }
@@ -73,6 +77,15 @@ static void set_start(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set)
     }
 }
 
+// Gives up the rails that the peer has given up, also those that are not in use yet.
+static void set_stop(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, uint64_t lost)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if ((lost >> i) & 1 && atomic_load_explicit(&set->list[i].up, memory_order_relaxed))
+            aq_ibv_rail_stop(rails, &set->list[i]);
+    set->started |= lost;
+}
+
 // Under the lock. Returns whether this side has something to say at once.
 static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter_t *theirs,
                         letter_t *answer)
@@ -86,6 +99,7 @@ static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter
     if (set) {
         say = !aq_ibv_rail_set_connect(rails, link, &ends) && is_new;
         set->ready |= theirs->hello.ready;
+        set_stop(rails, set, theirs->hello.lost);
         set_start(rails, set);
     }
     if (say)
@@ -129,9 +143,25 @@ static void task_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *task)
     letter_send(rails, link, &letter);
 }
 
+// Tells the peer of a rail that this side has given it up.
+static void loss_tell(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail)
+{
+    letter_t letter;
+    aq_lock_take(&rails->lock);
+    aq_ibv_rail_set_t *set = atomic_load_explicit(&rail->peer->rails, memory_order_relaxed);
+    set->lost |= UINT64_C(1) << (rail - set->list);
+    letter_write(rails, set, &letter);
+    aq_lock_drop(&rails->lock);
+    letter_send(rails, rail->peer, &letter);
+}
+
 void aq_ibv_rails_learn(aq_ibv_rails_t *rails)
 {
     aq_ibv_task_t *next;
+    for (aq_ibv_task_t *loss = aq_ibv_tasks_take(&rails->lost); loss; loss = next) {
+        next = loss->next;
+        loss_tell(rails, (aq_ibv_rail_t *)(void *)loss);
+    }
     for (aq_ibv_task_t *task = aq_ibv_tasks_take(&rails->finished); task; task = next) {
         next = task->next;
         task_learn(rails, task);

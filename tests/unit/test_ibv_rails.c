@@ -38,6 +38,9 @@ typedef struct letter {
 } letter_t;
 
 static side_t sides[SIDES];
+static _Atomic int32_t exit_word;
+static aq_boot_t boot = {.exit_word = &exit_word};
+static const aq_conduit_env_t env = {.boot = &boot};
 static aq_ibv_limits_t limits = {.depth_each = 8, .depth_total = 16, .reads = 4};
 static aq_ibv_buffers_t buffers = {.slab_bytes = 4096};
 static uint8_t slab[4096];
@@ -97,7 +100,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    (void)qp, (void)mask;
+    (void)mask;
+    qp->state = attr->qp_state;
     if (attr->qp_state != IBV_QPS_RTR)
         return 0;
     assert_true(turning && pthread_equal(tasks_thread, pthread_self()));
@@ -141,6 +145,7 @@ static void side_start(side_t *side, unsigned rank, unsigned wanted)
                                                    .reads = 4,
                                                    .memory = &side->memory};
     side->tasks.wake = eventfd(0, EFD_NONBLOCK);
+    side->rails.env = &env;
     side->rails.limits = &limits;
     side->rails.ports = &side->ports;
     side->rails.buffers = &buffers;
@@ -329,7 +334,7 @@ static void test_different_numbers(void **state)
 // Later messages of a peer do not change which queue pairs the thread connects.
 static void test_message_meanwhile(void **state)
 {
-    uint64_t none[2] = {UINT64_C(1), 0}; // one port, no queue pairs
+    uint64_t none[3] = {UINT64_C(1)}; // one port, no queue pairs
     (void)state;
     start(3, 3);
     aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
@@ -338,6 +343,48 @@ static void test_message_meanwhile(void **state)
     assert_int_equal(queue_pairs, 4);
     settle();
     assert_up(2);
+    end();
+}
+
+// A side that gives up a rail says so, and the other side stops it.
+static void test_peer_gives_up(void **state)
+{
+    (void)state;
+    start(3, 3);
+    aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
+    settle();
+    assert_up(2);
+    aq_ibv_rail_set_t *sets[SIDES] = {sides[0].link.rails, sides[1].link.rails};
+    aq_ibv_rail_stop(&sides[0].rails, &sets[0]->list[1]);
+    settle();
+    assert_up(1);
+    for (unsigned i = 0; i < SIDES; i++) {
+        assert_false(atomic_load(&sets[i]->list[1].up));
+        assert_int_equal(sets[i]->list[1].qp->state, IBV_QPS_ERR);
+        assert_int_equal(sets[i]->list[0].qp->state, IBV_QPS_RTS);
+    }
+    assert_int_equal(letter_count, 5); // each side has said it once
+    end();
+}
+
+// The peer gives a rail up before this side uses it.
+static void test_given_up_early(void **state)
+{
+    (void)state;
+    start(2, 2);
+    aq_ibv_rails_want(&sides[0].rails, &sides[0].link);
+    while (!atomic_load(&sides[0].rails.up)) {
+        letter_deliver();
+        turn(&sides[0]);
+        turn(&sides[1]);
+        aq_ibv_rails_reap(&sides[0].rails);
+        aq_ibv_rails_reap(&sides[1].rails);
+    }
+    aq_ibv_rail_set_t *set = atomic_load(&sides[0].link.rails);
+    aq_ibv_rail_stop(&sides[0].rails, set->list);
+    assert_int_equal(atomic_load(&sides[1].rails.up), 0);
+    settle();
+    assert_up(0);
     end();
 }
 
@@ -418,6 +465,8 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_different_numbers),
         cmocka_unit_test(test_message_meanwhile),
+        cmocka_unit_test(test_peer_gives_up),
+        cmocka_unit_test(test_given_up_early),
         cmocka_unit_test(test_random_order),
         cmocka_unit_test(test_thread),
     };
