@@ -25,9 +25,7 @@ aq_status_t aq_ibv_atomic(aq_ibv_atomic_path_t *path, aq_ibv_peer_t *link,
         !aq_ibv_keys_attached(path->keys, link->rank, atomic->dest, BYTES, &there))
         return AQ_ERR_ABSENT;
     // The buffer takes the old value, wanted or not.
-    aq_ibv_op_t *op = aq_ibv_op_take_with(path->queue, link, &path->buffers->bounces);
-    if (!op && aq_ibv_reap(path->queue))
-        op = aq_ibv_op_take_with(path->queue, link, &path->buffers->bounces);
+    aq_ibv_op_t *op = aq_ibv_op_take_or_reap(path->queue, link, &path->buffers->bounces);
     if (!op)
         return AQ_AGAIN;
     op->pending = pending;

@@ -139,9 +139,7 @@ size_t aq_ibv_rma_begin_fenced(aq_ibv_rma_path_t *path, const aq_ibv_rma_t *rma,
 {
     if (rma->is_get)
         return aq_ibv_rma_begin(path, rma, there);
-    aq_ibv_op_t *fence = aq_ibv_op_take_with(path->queue, rma->link, &path->buffers->bounces);
-    if (!fence && aq_ibv_reap(path->queue))
-        fence = aq_ibv_op_take_with(path->queue, rma->link, &path->buffers->bounces);
+    aq_ibv_op_t *fence = aq_ibv_op_take_or_reap(path->queue, rma->link, &path->buffers->bounces);
     if (!fence)
         return 0;
     const aq_ibv_hold_t lent = aq_ibv_fence_hold(fence, there, rma->pending);

@@ -339,6 +339,15 @@ unsigned aq_ibv_reap(aq_ibv_send_queue_t *queue)
     return reap_posted(queue);
 }
 
+aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                    aq_ibv_pool_t *pool)
+{
+    aq_ibv_op_t *op = aq_ibv_op_take_with(queue, link, pool);
+    if (!op && aq_ibv_reap(queue))
+        op = aq_ibv_op_take_with(queue, link, pool);
+    return op;
+}
+
 // Unsignaled messages complete only when they fail, and that may wait a few reaps.
 static bool reap_is_due(aq_ibv_send_queue_t *queue)
 {

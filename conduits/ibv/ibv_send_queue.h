@@ -69,6 +69,9 @@ aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link);
 // The same with a buffer of the pool.
 aq_ibv_op_t *aq_ibv_op_take_with(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
                                  aq_ibv_pool_t *pool);
+// The same; if none is free, reaps completions and tries once more.
+aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
+                                    aq_ibv_pool_t *pool);
 // Gives an operation back, with its buffer, its holds and its entries of the send queue.
 void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op);
 
