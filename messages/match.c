@@ -49,14 +49,15 @@ static bool key_accepts(const aq_match_key_t *receive, const aq_match_key_t *mes
            (receive->team == message->team || receive->team == AQ_MATCH_ANY_TEAM);
 }
 
-// The oldest receive of a list that accepts a message.
-static aq_match_entry_t *find_receive(aq_match_t *match, const aq_match_list_t *list,
-                                      unsigned which, const aq_match_key_t *message)
+// The oldest entry of a list that is the other side of a receive or of a message. The key of the
+// other side is NULL: it is that of the entry.
+static aq_match_entry_t *list_find(aq_match_t *match, const aq_match_list_t *list, unsigned which,
+                                   const aq_match_key_t *receive, const aq_match_key_t *message)
 {
     aq_match_entry_t *at = list->first;
     for (; at; at = at->next[which]) {
         match->compared++;
-        if (key_accepts(&at->key, message))
+        if (key_accepts(receive ? receive : &at->key, message ? message : &at->key))
             break;
     }
     return at;
@@ -65,14 +66,8 @@ static aq_match_entry_t *find_receive(aq_match_t *match, const aq_match_list_t *
 aq_match_entry_t *aq_match_probe(aq_match_t *match, const aq_match_source_t *source,
                                  const aq_match_key_t *key)
 {
-    const unsigned which = source ? AQ_MATCH_OF_SOURCE : AQ_MATCH_OF_ALL;
-    aq_match_entry_t *at = source ? source->unexpected.first : match->arrived.first;
-    for (; at; at = at->next[which]) {
-        match->compared++;
-        if (key_accepts(key, &at->key))
-            break;
-    }
-    return at;
+    return source ? list_find(match, &source->unexpected, AQ_MATCH_OF_SOURCE, key, NULL)
+                  : list_find(match, &match->arrived, AQ_MATCH_OF_ALL, key, NULL);
 }
 
 static aq_match_entry_t *older(aq_match_entry_t *a, aq_match_entry_t *b)
@@ -109,8 +104,9 @@ aq_match_entry_t *aq_match_receive(aq_match_t *match, aq_match_source_t *source,
 aq_match_entry_t *aq_match_arrive(aq_match_t *match, aq_match_source_t *source,
                                   const aq_match_key_t *key, aq_match_make_t *make, void *context)
 {
-    aq_match_entry_t *receive = older(find_receive(match, &source->posted, AQ_MATCH_OF_SOURCE, key),
-                                      find_receive(match, &match->anywhere, AQ_MATCH_OF_ALL, key));
+    aq_match_entry_t *receive =
+        older(list_find(match, &source->posted, AQ_MATCH_OF_SOURCE, NULL, key),
+              list_find(match, &match->anywhere, AQ_MATCH_OF_ALL, NULL, key));
     if (receive) {
         (void)aq_match_remove(receive);
         return receive;
