@@ -187,9 +187,8 @@ static bool address_is_gid(const struct sockaddr *address, const uint8_t gid[16]
         return memcmp(&six->sin6_addr, gid, sizeof six->sin6_addr) == 0;
     }
     enum { MAPPED = 12 };
-    static const uint8_t prefix[MAPPED] = {[10] = 0xff, [11] = 0xff};
     const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
-    return memcmp(gid, prefix, sizeof prefix) == 0 &&
+    return aq_ibv_gid_is_ipv4(gid) &&
            memcmp(gid + MAPPED, &four->sin_addr, sizeof four->sin_addr) == 0;
 }
 

@@ -244,15 +244,19 @@ static aq_ibv_rail_t *rail_pick(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
     return found;
 }
 
+// The key of the endpoint's buffers at the port of a rail.
+static uint32_t slab_key(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail)
+{
+    return (rail->port ? rails->queues[rail->port].slab : rails->buffers->slab_mr)->lkey;
+}
+
 // The keys of both sides on a rail. False: some memory is not registered there.
 static bool keys_find(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail,
                       const aq_ibv_rma_t *rma, const aq_ibv_piece_t *piece,
                       const aq_ibv_hold_t *there, aq_ibv_work_t *work)
 {
-    const struct ibv_mr *slab =
-        rail->port ? rails->queues[rail->port].slab : rails->buffers->slab_mr;
     work->local_key = piece->pool
-                          ? slab->lkey
+                          ? slab_key(rails, rail)
                           : aq_ibv_keys_local_at(rails->keys, rail->port, rma->local, &piece->hold);
     work->remote_key =
         aq_ibv_keys_remote_at(rails->keys, rail->port_there, rma->link->rank, rma->remote, there);
@@ -330,8 +334,7 @@ static void fence_post_on(aq_ibv_rma_path_t *path, aq_ibv_rail_t *rail, aq_ibv_o
     aq_ibv_rail_work_t *record = &rails->works[op - rails->queue->ops];
     aq_ibv_work_t work = aq_ibv_fence_work(path, op, remote);
     *record = (aq_ibv_rail_work_t){rail, work};
-    if (rail->port)
-        work.local_key = rails->queues[rail->port].slab->lkey;
+    work.local_key = slab_key(rails, rail);
     work.remote_key =
         aq_ibv_keys_remote_at(rails->keys, rail->port_there, rail->peer->rank, remote, &op->there);
     work_post(rails, rail, &work);

@@ -25,12 +25,12 @@ static aq_ibv_rail_port_t rail_port_of(const aq_ibv_port_t *port)
     aq_ibv_rail_port_t rail = {.number = (uint8_t)port->number,
                                .link = port->link,
                                .mtu = mtu_of(port->mtu),
-                               .lid = port->lid,
+                               .address.lid = port->lid,
                                .gid_index = gid ? (uint8_t)gid->index : 0,
                                .reads = (uint8_t)aq_min(reads, 255u)};
     memcpy(rail.device, port->device, sizeof rail.device);
     if (gid)
-        memcpy(rail.gid, gid->address, sizeof rail.gid);
+        memcpy(rail.address.gid, gid->address, sizeof rail.address.gid);
     return rail;
 }
 

@@ -30,8 +30,7 @@ typedef struct aq_ibv_rail_port {
     uint8_t number;
     aq_ibv_link_t link;
     enum ibv_mtu mtu; // active
-    uint16_t lid;
-    uint8_t gid[16];
+    aq_ibv_port_address_t address;
     uint8_t gid_index;
     uint8_t reads; // RDMA reads of a connection that may be outstanding, at most
     // Set by open; for port 0 those of the first port.

@@ -23,13 +23,11 @@ static uint64_t bit_of(unsigned rail)
 
 static aq_ibv_path_source_t source_of(const aq_ibv_rail_port_t *port)
 {
-    aq_ibv_path_source_t source = {.path = &port->path,
-                                   .address.lid = port->lid,
-                                   .port = port->number,
-                                   .gid_index = port->gid_index,
-                                   .ethernet = port->link == AQ_IBV_LINK_ROCE};
-    memcpy(source.address.gid, port->gid, sizeof source.address.gid);
-    return source;
+    return (aq_ibv_path_source_t){.path = &port->path,
+                                  .address = port->address,
+                                  .port = port->number,
+                                  .gid_index = port->gid_index,
+                                  .ethernet = port->link == AQ_IBV_LINK_ROCE};
 }
 
 static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port)
@@ -99,7 +97,7 @@ static void set_shorten(aq_ibv_rail_set_t *set, unsigned count)
 aq_ibv_pair_info_t aq_ibv_rail_end(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail)
 {
     const aq_ibv_rail_port_t *port = &rails->ports->list[rail->port];
-    return (aq_ibv_pair_info_t){.port = source_of(port).address,
+    return (aq_ibv_pair_info_t){.port = port->address,
                                 .number = rail->qp->qp_num,
                                 .psn = rail->psn,
                                 .mtu = (uint8_t)port->path.mtu,
