@@ -114,21 +114,6 @@ static int notify(struct ibv_cq *cq, int solicited)
     return 0;
 }
 
-struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
-{
-    struct ibv_comp_channel *channel = calloc(1, sizeof *channel);
-    (void)context;
-    channel->fd = eventfd(0, EFD_NONBLOCK);
-    return channel;
-}
-
-int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
-{
-    close(channel->fd);
-    free(channel);
-    return 0;
-}
-
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
 {
     (void)channel, (void)cq, (void)context;

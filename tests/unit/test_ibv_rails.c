@@ -55,21 +55,6 @@ static int refusal;
 static pthread_t tasks_thread; // the only one that connects queue pairs
 static bool turning;           // it does its tasks
 
-struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
-{
-    struct ibv_comp_channel *channel = calloc(1, sizeof *channel);
-    (void)context;
-    channel->fd = eventfd(0, EFD_NONBLOCK);
-    return channel;
-}
-
-int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
-{
-    close(channel->fd);
-    free(channel);
-    return 0;
-}
-
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
                              struct ibv_comp_channel *channel, int vector)
 {
