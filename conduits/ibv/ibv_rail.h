@@ -7,10 +7,9 @@
 //                       '-- piece 3 --> rail 1
 //
 // What is always true:
-// - Messages, atomics and short puts and gets take the first queue pair: so a Long is ordered
-// behind
-//   its payload, and all atomics on a memory are done by one device. Short puts and gets take a
-//   rail when the first queue pair has no free entry.
+// - Messages, atomics and short puts and gets take the first queue pair: so a Long is
+//   ordered behind its payload, and all atomics on a memory are done by one device. Short puts and
+//   gets take a rail when the first queue pair has no free entry.
 // - A piece goes where fewest operations are outstanding; the first queue pair before the others.
 //   Each piece counts in the `pending` of its operation, which is complete when all pieces are.
 // - The first long put or get to a peer, of either side, makes the rails: each side tells the other

@@ -5,9 +5,8 @@
 //      poll: aq_ibv_rail_set_connect -- task --> connector's thread: one queue pair an attempt
 //      poll: aq_ibv_rail_set_learn <------------ rails->finished
 //
-// - While the thread has the task, it reads the queue pairs that the task names, and nothing else
-// of
-//   the set: so these are not destroyed.
+// - While the thread has the task, it reads the queue pairs that the task names, and nothing
+//   else of the set: so these are not destroyed.
 // - A set is connected once, with what the peer's first message says.
 #ifndef AQ_IBV_RAIL_SET_H
 #define AQ_IBV_RAIL_SET_H

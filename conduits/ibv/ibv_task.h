@@ -2,8 +2,7 @@
 // the thread makes so that no poll waits for them.
 //
 //      any thread                     the connector's thread          any thread
-//      aq_ibv_task_give --> given --> aq_ibv_tasks_turn: attempt, attempt, ... --> a list of its
-//      own
+//      aq_ibv_task_give --> given --> aq_ibv_tasks_turn: attempt, attempt, ... --> its own list
 //
 // What is always true:
 // - A task belongs to the thread from the moment when it is given until its attempt returns true.
