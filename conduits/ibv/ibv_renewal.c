@@ -1,0 +1,104 @@
+#include "ibv_renewal.h"
+
+#include <stddef.h>
+
+void aq_ibv_renewal_init(aq_ibv_renewal_t *renewal, aq_ibv_entry_t *entries, unsigned depth)
+{
+    *renewal = (aq_ibv_renewal_t){.entries = entries, .depth = depth, .usable = 1, .opened = 1};
+}
+
+unsigned aq_ibv_renewal_next(const aq_ibv_renewal_t *renewal)
+{
+    for (unsigned way = renewal->way + 1; way < AQ_IBV_WAYS_MOST; way++)
+        if (renewal->usable >> way & 1)
+            return way;
+    return 0;
+}
+
+// ---- the journal ----
+
+int aq_ibv_renewal_post(aq_ibv_renewal_t *renewal, aq_ibv_entry_kind_t kind, bool signaled,
+                        uint32_t position)
+{
+    if (renewal->count == renewal->depth)
+        return -1;
+    const unsigned index = (renewal->first + renewal->count++) % renewal->depth;
+    const uint32_t number = kind == AQ_IBV_ENTRY_SEND ? ++renewal->sent : position;
+    renewal->entries[index] =
+        (aq_ibv_entry_t){.kind = kind, .number = number, .signaled = signaled};
+    return (int)index;
+}
+
+int aq_ibv_renewal_complete(aq_ibv_renewal_t *renewal)
+{
+    unsigned ahead = 0;
+    while (ahead < renewal->count &&
+           !renewal->entries[(renewal->first + ahead) % renewal->depth].signaled)
+        ahead++;
+    if (ahead == renewal->count)
+        return -1;
+    const unsigned index = (renewal->first + ahead) % renewal->depth;
+    renewal->first = (index + 1) % renewal->depth;
+    renewal->count -= ahead + 1;
+    return (int)index;
+}
+
+// Whether the peer has received a message; numbers may wrap around.
+static bool entry_is_received(const aq_ibv_entry_t *entry, const aq_ibv_renewal_letter_t *theirs)
+{
+    if (entry->kind == AQ_IBV_ENTRY_SEND)
+        return (int32_t)(theirs->received - entry->number) >= 0;
+    return entry->kind == AQ_IBV_ENTRY_RING && (int32_t)(theirs->position - entry->number) >= 0;
+}
+
+// How many entries there are up to the last message that the peer has received.
+static unsigned entries_done(const aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_t *theirs)
+{
+    unsigned done = 0;
+    for (unsigned i = 0; i < renewal->count; i++)
+        if (entry_is_received(&renewal->entries[(renewal->first + i) % renewal->depth], theirs))
+            done = i + 1;
+    return done;
+}
+
+// ---- ways ----
+
+bool aq_ibv_renewal_fail(aq_ibv_renewal_t *renewal, unsigned way)
+{
+    if (way != renewal->way)
+        return true;
+    renewal->failed = true;
+    return aq_ibv_renewal_next(renewal) != 0;
+}
+
+void aq_ibv_renewal_move(aq_ibv_renewal_t *renewal, unsigned way)
+{
+    renewal->way = way;
+    renewal->failed = false;
+    renewal->moving = true;
+}
+
+aq_ibv_arrived_t aq_ibv_renewal_arrive(aq_ibv_renewal_t *renewal, unsigned way)
+{
+    if (way < renewal->way || way >= AQ_IBV_WAYS_MOST)
+        return AQ_IBV_ARRIVED_LATE;
+    if (!(renewal->opened >> way & 1)) {
+        renewal->opened |= UINT32_C(1) << way;
+        return AQ_IBV_ARRIVED_LETTER;
+    }
+    renewal->received++;
+    return AQ_IBV_ARRIVED_MESSAGE;
+}
+
+bool aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_t *theirs)
+{
+    const unsigned done = entries_done(renewal, theirs);
+    bool repeatable = true;
+    for (unsigned i = 0; i < renewal->count; i++) {
+        aq_ibv_entry_t *entry = &renewal->entries[(renewal->first + i) % renewal->depth];
+        entry->done = i < done && entry->kind != AQ_IBV_ENTRY_READ;
+        repeatable = repeatable && entry->kind != AQ_IBV_ENTRY_ATOMIC;
+    }
+    renewal->moving = false;
+    return repeatable;
+}

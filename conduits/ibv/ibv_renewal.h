@@ -1,0 +1,101 @@
+// The renewal of a link: how its traffic moves to another queue pair when the one that carries it
+// fails. A state machine without input and output, with a journal of what is outstanding.
+//
+// A link has ways: number 0 is its first queue pair, number k one on port k of both sides.
+//
+//      A: way 0 fails    closes it, sends a letter as the first message of way 1 -------> B
+//      B:                closes way 0, sends a letter as the first message of way 1 ----> A
+//      both, when they have the peer's letter: post again what is outstanding, on way 1
+//
+// What is always true:
+// - The traffic moves to ways with higher numbers only. A side that gets a letter on a higher way
+//   moves there, too, so both sides may fail at different times, and a way may fail meanwhile.
+// - The letter says how many messages its sender has received. Its sender takes no message from
+//   earlier ways any more, so this number does not change before the peer posts again.
+// - A queue pair delivers in order: so everything that was posted ahead of a message that the peer
+//   has received is done, except reads, and is not done again.
+// - The journal has the work requests from the oldest that is not known to be complete, in order.
+#ifndef AQ_IBV_RENEWAL_H
+#define AQ_IBV_RENEWAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { AQ_IBV_WAYS_MOST = 8 };
+
+typedef enum aq_ibv_entry_kind {
+    AQ_IBV_ENTRY_SEND,
+    AQ_IBV_ENTRY_RING, // a message that is written into a ring of the peer
+    AQ_IBV_ENTRY_WRITE,
+    AQ_IBV_ENTRY_READ,
+    AQ_IBV_ENTRY_ATOMIC, // cannot be repeated
+} aq_ibv_entry_kind_t;
+
+typedef struct aq_ibv_entry {
+    aq_ibv_entry_kind_t kind;
+    uint32_t number; // of a message, from 1; in a ring: its position there
+    bool signaled;
+    bool done; // by the peer, though its completion was lost
+} aq_ibv_entry_t;
+
+// What one side tells the other on a new way.
+typedef struct aq_ibv_renewal_letter {
+    uint32_t received; // messages in buffers since the connection was made
+    uint32_t position; // of the last message in the ring of the peer; 0: none
+} aq_ibv_renewal_letter_t;
+
+typedef struct aq_ibv_renewal {
+    unsigned way;    // that carries the traffic, or will
+    bool failed;     // it has failed, and aq_ibv_renewal_move is due
+    bool moving;     // the peer's letter is not here yet: nothing is posted
+    uint32_t usable; // bit k: this side has connected way k
+    uint32_t opened; // bit k: the peer's letter came on way k
+    uint32_t sent, received;
+    unsigned depth, first, count; // of the journal
+    aq_ibv_entry_t *entries;      // the caller's, as many as depth says
+} aq_ibv_renewal_t;
+
+// What to do with a message that has arrived.
+typedef enum aq_ibv_arrived {
+    AQ_IBV_ARRIVED_MESSAGE, // it is the next one
+    AQ_IBV_ARRIVED_LETTER,  // call aq_ibv_renewal_hear
+    AQ_IBV_ARRIVED_LATE,    // ignore it: it will come again
+} aq_ibv_arrived_t;
+
+void aq_ibv_renewal_init(aq_ibv_renewal_t *renewal, aq_ibv_entry_t *entries, unsigned depth);
+
+// Whether work requests may be posted now. Otherwise they wait in the journal.
+static inline bool aq_ibv_renewal_carries(const aq_ibv_renewal_t *renewal)
+{
+    return !renewal->failed && !renewal->moving;
+}
+
+// The next way that this side has connected; 0: none.
+unsigned aq_ibv_renewal_next(const aq_ibv_renewal_t *renewal);
+
+// Adds a work request to the journal. position: of a message in a ring. Returns its index; -1: the
+// journal is full.
+int aq_ibv_renewal_post(aq_ibv_renewal_t *renewal, aq_ibv_entry_kind_t kind, bool signaled,
+                        uint32_t position);
+
+// The way has completed its oldest signaled work request: takes it, and all before it, out of the
+// journal. Returns its index; -1: there is none.
+int aq_ibv_renewal_complete(aq_ibv_renewal_t *renewal);
+
+// A way has failed. False: there is no other, and the peer is lost. True: if failed is set, call
+// aq_ibv_renewal_move; otherwise it was an earlier way.
+bool aq_ibv_renewal_fail(aq_ibv_renewal_t *renewal, unsigned way);
+
+// Moves to a way. The caller closes the one before, and then sends a letter as the first message of
+// the new one.
+void aq_ibv_renewal_move(aq_ibv_renewal_t *renewal, unsigned way);
+
+// A message has arrived on a way.
+aq_ibv_arrived_t aq_ibv_renewal_arrive(aq_ibv_renewal_t *renewal, unsigned way);
+
+// The peer's letter has arrived on the present way: marks what is done. From now on the way carries
+// the traffic, beginning with the whole journal; what is done as an empty write. False: something
+// that cannot be repeated may or may not be done.
+bool aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_t *theirs);
+
+#endif

@@ -1,0 +1,349 @@
+// The renewal of a link of conduit ibv: two sides with several ways between them, which lose what
+// is under way when they are cut, by random schedules. Each side learns of a cut on its own, late,
+// and further ways are cut meanwhile.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../conduits/ibv/ibv_renewal.h"
+
+enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 20000, STEPS = 400, LETTER = 100 };
+
+// A work request under way.
+typedef struct packet {
+    int kind; // aq_ibv_entry_kind_t or LETTER; -1: an empty write
+    uint32_t what;
+    bool signaled;
+    aq_ibv_renewal_letter_t letter;
+} packet_t;
+
+// One direction of a way. [0, delivered) has reached the peer, [0, completed) is known to have.
+typedef struct wire {
+    packet_t packets[FLIGHT];
+    unsigned posted, delivered, completed;
+} wire_t;
+
+typedef struct side {
+    aq_ibv_renewal_t renewal;
+    aq_ibv_entry_t entries[DEPTH];
+    uint32_t ids[DEPTH]; // by index of the journal: the order of posts
+    uint32_t next_id, completed;
+    uint32_t next_message, next_position; // to post
+    uint32_t messages, positions;         // that have arrived
+    uint32_t messages_before[4 * STEPS];  // by id: messages that were posted ahead of it
+    wire_t wires[WAYS];
+    bool closed[WAYS]; // its queue pair
+    bool lost;
+} side_t;
+
+static side_t sides[2];
+static bool cut[WAYS];
+static uint64_t random_state;
+
+static unsigned random_below(unsigned limit)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 33) % limit;
+}
+
+static void sides_start(unsigned ways)
+{
+    memset(sides, 0, sizeof sides);
+    memset(cut, 0, sizeof cut);
+    for (unsigned i = 0; i < 2; i++) {
+        aq_ibv_renewal_init(&sides[i].renewal, sides[i].entries, DEPTH);
+        for (unsigned way = 1; way < ways; way++)
+            sides[i].renewal.usable |= 1u << way;
+    }
+}
+
+// ---- posting ----
+
+static void packet_post(side_t *side, packet_t packet)
+{
+    wire_t *wire = &side->wires[side->renewal.way];
+    assert_true(wire->posted < FLIGHT);
+    wire->packets[wire->posted++] = packet;
+}
+
+static void entry_post(side_t *side, unsigned index)
+{
+    const aq_ibv_entry_t *entry = &side->entries[index];
+    const bool by_id =
+        entry->kind == AQ_IBV_ENTRY_WRITE || entry->kind == AQ_IBV_ENTRY_READ || entry->done;
+    packet_post(side, (packet_t){.kind = entry->done ? -1 : (int)entry->kind,
+                                 .what = by_id ? side->ids[index] : entry->number,
+                                 .signaled = entry->signaled});
+}
+
+// The last entry that the journal has room for is signaled, as the send queue does it.
+static void work_post(side_t *side)
+{
+    const aq_ibv_entry_kind_t kind = random_below(AQ_IBV_ENTRY_ATOMIC);
+    const bool signaled = random_below(2) || side->renewal.count == DEPTH - 1;
+    if (side->renewal.count == DEPTH || side->next_id == 4 * STEPS)
+        return;
+    const int index = aq_ibv_renewal_post(&side->renewal, kind, signaled, side->next_position + 1);
+    assert_true(index >= 0);
+    side->next_position += kind == AQ_IBV_ENTRY_RING;
+    side->messages_before[side->next_id] = side->next_message;
+    side->next_message += kind == AQ_IBV_ENTRY_SEND;
+    side->ids[index] = side->next_id++;
+    if (aq_ibv_renewal_carries(&side->renewal))
+        entry_post(side, (unsigned)index);
+}
+
+static void journal_post(side_t *side)
+{
+    for (unsigned i = 0; i < side->renewal.count; i++)
+        entry_post(side, (side->renewal.first + i) % DEPTH);
+}
+
+// ---- moving ----
+
+static void side_move(side_t *side, unsigned way)
+{
+    side->closed[side->renewal.way] = true;
+    aq_ibv_renewal_move(&side->renewal, way);
+    packet_post(side,
+                (packet_t){.kind = LETTER, .letter = {side->renewal.received, side->positions}});
+}
+
+static void side_fail(side_t *side, unsigned way)
+{
+    if (!aq_ibv_renewal_fail(&side->renewal, way))
+        side->lost = true;
+    else if (side->renewal.failed)
+        side_move(side, aq_ibv_renewal_next(&side->renewal));
+}
+
+static void letter_take(side_t *side, unsigned way, const aq_ibv_renewal_letter_t *letter)
+{
+    if (way > side->renewal.way)
+        side_move(side, way);
+    assert_true(aq_ibv_renewal_hear(&side->renewal, letter));
+    journal_post(side);
+}
+
+// ---- delivering ----
+
+static void buffer_take(side_t *side, unsigned way, const packet_t *packet)
+{
+    const aq_ibv_arrived_t verdict = aq_ibv_renewal_arrive(&side->renewal, way);
+    if (verdict == AQ_IBV_ARRIVED_LATE)
+        return;
+    assert_int_equal(verdict == AQ_IBV_ARRIVED_LETTER, packet->kind == LETTER);
+    if (verdict == AQ_IBV_ARRIVED_LETTER) {
+        letter_take(side, way, &packet->letter);
+        return;
+    }
+    assert_int_equal(packet->what, side->messages + 1); // none is lost, none comes twice
+    side->messages++;
+}
+
+// A slot of a ring may be written again with the same bytes until its message was taken. A put is
+// not done again when a message behind it has arrived, since its receiver may have used the memory.
+static void packet_take(side_t *side, unsigned way, const packet_t *packet, const side_t *from)
+{
+    if (packet->kind == AQ_IBV_ENTRY_SEND || packet->kind == LETTER)
+        buffer_take(side, way, packet);
+    if (packet->kind == AQ_IBV_ENTRY_WRITE)
+        assert_true(side->messages <= from->messages_before[packet->what]);
+    if (packet->kind == AQ_IBV_ENTRY_RING) {
+        assert_int_equal(packet->what, side->positions + 1);
+        side->positions++;
+    }
+}
+
+static void wire_deliver(unsigned to, unsigned way)
+{
+    wire_t *wire = &sides[!to].wires[way];
+    if (wire->delivered == wire->posted)
+        return;
+    if (sides[to].closed[way]) { // a completion that was there before, or nothing
+        const int kind = wire->packets[wire->delivered].kind;
+        if (kind == AQ_IBV_ENTRY_SEND || kind == LETTER)
+            assert_int_equal(aq_ibv_renewal_arrive(&sides[to].renewal, way), AQ_IBV_ARRIVED_LATE);
+        return;
+    }
+    if (cut[way] || sides[!to].closed[way])
+        return;
+    packet_take(&sides[to], way, &wire->packets[wire->delivered++], &sides[!to]);
+}
+
+// An acknowledgement arrives, or is found to have got lost.
+static void wire_acknowledge(unsigned self, unsigned way)
+{
+    side_t *side = &sides[self];
+    wire_t *wire = &side->wires[way];
+    if (side->lost)
+        return;
+    if (side->closed[way]) { // an error that was there before
+        assert_true(aq_ibv_renewal_fail(&side->renewal, way) && !side->renewal.failed);
+        return;
+    }
+    if ((cut[way] || sides[!self].closed[way]) && wire->completed < wire->posted) {
+        side_fail(side, way);
+        return;
+    }
+    if (wire->completed == wire->delivered || way != side->renewal.way)
+        return;
+    const packet_t *packet = &wire->packets[wire->completed++];
+    if (!packet->signaled)
+        return;
+    const int index = aq_ibv_renewal_complete(&side->renewal);
+    assert_true(index >= 0);
+    assert_true(side->ids[index] >= side->completed);
+    side->completed = side->ids[index] + 1;
+    if (packet->kind == AQ_IBV_ENTRY_READ || packet->kind == AQ_IBV_ENTRY_WRITE)
+        assert_int_equal(packet->what, side->ids[index]);
+}
+
+// ---- schedules ----
+
+// The first packets of a wire were completed long ago: makes room for more.
+static void wire_trim(wire_t *wire)
+{
+    memmove(wire->packets, wire->packets + wire->completed,
+            (wire->posted - wire->completed) * sizeof *wire->packets);
+    wire->posted -= wire->completed;
+    wire->delivered -= wire->completed;
+    wire->completed = 0;
+}
+
+static void step(unsigned ways, unsigned cuts)
+{
+    const unsigned self = random_below(2), way = random_below(ways), what = random_below(100);
+    if (what < 30 && !sides[self].lost)
+        work_post(&sides[self]);
+    else if (what < 65)
+        wire_deliver(self, way);
+    else if (what < 99)
+        wire_acknowledge(self, way);
+    else if (way < cuts)
+        cut[way] = true;
+    wire_trim(&sides[self].wires[way]);
+}
+
+static bool side_is_done(const side_t *side)
+{
+    return !side->renewal.count && !side->renewal.moving;
+}
+
+// Lets everything arrive.
+static void settle(unsigned ways)
+{
+    for (unsigned i = 0; i < 20 * DEPTH; i++)
+        for (unsigned way = 0; way < ways; way++)
+            for (unsigned self = 0; self < 2; self++) {
+                wire_deliver(self, way);
+                wire_acknowledge(self, way);
+                wire_trim(&sides[self].wires[way]);
+            }
+}
+
+static void finish(unsigned ways)
+{
+    settle(ways);
+    for (unsigned self = 0; self < 2; self++) { // an operation that shows whether a way is whole
+        side_t *side = &sides[self];
+        if (side->renewal.count < DEPTH) {
+            const int index = aq_ibv_renewal_post(&side->renewal, AQ_IBV_ENTRY_READ, true, 0);
+            side->ids[index] = side->next_id++;
+            if (aq_ibv_renewal_carries(&side->renewal))
+                entry_post(side, (unsigned)index);
+        }
+    }
+    settle(ways);
+}
+
+// Some ways are cut, but not the last one: nothing is lost and nothing comes twice.
+static void test_whole(void **state)
+{
+    unsigned moved = 0;
+    (void)state;
+    for (unsigned schedule = 1; schedule <= SCHEDULES; schedule++) {
+        const unsigned ways = 2 + schedule % (WAYS - 1);
+        random_state = schedule * UINT64_C(0x9e3779b97f4a7c15);
+        sides_start(ways);
+        for (unsigned i = 0; i < STEPS; i++)
+            step(ways, ways - 1);
+        finish(ways);
+        for (unsigned self = 0; self < 2; self++) {
+            assert_false(sides[self].lost);
+            assert_true(side_is_done(&sides[self]));
+            assert_int_equal(sides[self].messages, sides[!self].next_message);
+            assert_int_equal(sides[self].positions, sides[!self].next_position);
+            assert_int_equal(sides[self].completed, sides[self].next_id);
+        }
+        moved += sides[0].renewal.way > 0;
+    }
+    assert_true(moved > SCHEDULES / 2);
+}
+
+// All ways are cut: one side at least learns that the peer is lost, which ends the job. The other
+// one may wait for a letter.
+static void test_lost(void **state)
+{
+    (void)state;
+    for (unsigned schedule = 1; schedule <= SCHEDULES; schedule++) {
+        random_state = schedule * UINT64_C(0x9e3779b97f4a7c15);
+        sides_start(2);
+        for (unsigned i = 0; i < STEPS; i++)
+            step(2, 2);
+        cut[0] = cut[1] = true;
+        finish(2);
+        assert_true(sides[0].lost || sides[1].lost);
+        for (unsigned self = 0; self < 2; self++)
+            assert_true(sides[self].lost || sides[self].renewal.moving);
+    }
+}
+
+// Numbers of messages wrap around.
+static void test_wrap(void **state)
+{
+    (void)state;
+    sides_start(2);
+    aq_ibv_renewal_t *renewal = &sides[0].renewal;
+    renewal->sent = UINT32_MAX - 1;
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_SEND, true, 0), i);
+    aq_ibv_renewal_move(renewal, 1);
+    assert_true(aq_ibv_renewal_hear(renewal, &(aq_ibv_renewal_letter_t){.received = 0}));
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(sides[0].entries[i].done, i < 2);
+}
+
+// An atomic that may or may not be done cannot be repeated; a read is, whatever was done behind it.
+static void test_kinds(void **state)
+{
+    const aq_ibv_renewal_letter_t all = {.received = 1};
+    (void)state;
+    sides_start(2);
+    aq_ibv_renewal_t *renewal = &sides[0].renewal;
+    assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_READ, true, 0), 0);
+    assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_SEND, true, 0), 1);
+    aq_ibv_renewal_move(renewal, 1);
+    assert_true(aq_ibv_renewal_hear(renewal, &all));
+    assert_false(sides[0].entries[0].done);
+    assert_true(sides[0].entries[1].done);
+    assert_int_equal(aq_ibv_renewal_post(renewal, AQ_IBV_ENTRY_ATOMIC, true, 0), 2);
+    assert_false(aq_ibv_renewal_hear(renewal, &all));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_kinds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
