@@ -130,11 +130,6 @@ bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
 
 // ---- posting ----
 
-aq_ibv_op_t *aq_ibv_op_of_id(uint64_t id)
-{
-    return id & UNSIGNALED ? NULL : (aq_ibv_op_t *)(uintptr_t)id;
-}
-
 static inline void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                                  struct ibv_send_wr *wr, struct ibv_sge *piece)
 {

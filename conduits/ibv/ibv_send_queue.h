@@ -102,9 +102,6 @@ typedef struct aq_ibv_work {
     uint64_t operand1, operand2; // of an atomic
 } aq_ibv_work_t;
 
-// The operation that the id of a work request names. NULL: it is an unsignaled message.
-aq_ibv_op_t *aq_ibv_op_of_id(uint64_t id);
-
 // Posts up to 2 work requests, in their order. aq_ibv_reap handles their completion, and their
 // failure.
 void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
