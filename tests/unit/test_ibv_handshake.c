@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../conduits/ibv/ibv_handshake.h"
+#include "random_below.h"
 
 enum { FLIGHT = 64, SCHEDULES = 20000, STEPS = 2000 };
 
@@ -24,14 +25,6 @@ typedef struct side {
 static side_t sides[2];
 static uint64_t now;
 static uint64_t random_state;
-
-static unsigned random_below(unsigned limit)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state >> 33) % limit;
-}
 
 static void start_sides(void)
 {
@@ -85,17 +78,18 @@ static bool is_over(void)
 // Lets one random thing happen; one message in `loss` is lost.
 static void step(unsigned loss)
 {
-    const unsigned self = random_below(2), what = random_below(16);
+    const unsigned self = random_below(&random_state, 2), what = random_below(&random_state, 16);
     side_t *side = &sides[self];
-    now += random_below(40);
-    if (what == 0 && side->readies + side->count < FLIGHT && random_below(4) == 0)
+    now += random_below(&random_state, 40);
+    if (what == 0 && side->readies + side->count < FLIGHT && random_below(&random_state, 4) == 0)
         call(self);
     else if (what < 4)
         tick(self);
-    else if (side->count && random_below(loss) == 0)
+    else if (side->count && random_below(&random_state, loss) == 0)
         side->count--;
     else if (side->count)
-        deliver(self, random_below(side->count), random_below(8) == 0);
+        deliver(self, random_below(&random_state, side->count),
+                random_below(&random_state, 8) == 0);
 }
 
 // Whatever the network does, both sides become ready, once, and fall silent.
@@ -106,7 +100,8 @@ static void test_random_schedules(void **state)
     for (unsigned schedule = 0; schedule < SCHEDULES; schedule++) {
         start_sides();
         random_state = 0x9e3779b97f4a7c15u + schedule;
-        const unsigned loss = 2 + random_below(30), callers = 1 + random_below(3);
+        const unsigned loss = 2 + random_below(&random_state, 30),
+                       callers = 1 + random_below(&random_state, 3);
         if (callers & 1)
             call(0);
         if (callers & 2)

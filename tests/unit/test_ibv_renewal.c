@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../conduits/ibv/ibv_renewal.h"
+#include "random_below.h"
 
 enum { WAYS = 4, DEPTH = 8, FLIGHT = 64, SCHEDULES = 20000, STEPS = 400, LETTER = 100 };
 
@@ -44,14 +45,6 @@ static side_t sides[2];
 static bool cut[WAYS];
 static uint64_t random_state;
 
-static unsigned random_below(unsigned limit)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state >> 33) % limit;
-}
-
 static void sides_start(unsigned ways)
 {
     memset(sides, 0, sizeof sides);
@@ -85,8 +78,8 @@ static void entry_post(side_t *side, unsigned index)
 // The last entry that the journal has room for is signaled, as the send queue does it.
 static void work_post(side_t *side)
 {
-    const aq_ibv_entry_kind_t kind = random_below(AQ_IBV_ENTRY_ATOMIC);
-    const bool signaled = random_below(2) || side->renewal.count == DEPTH - 1;
+    const aq_ibv_entry_kind_t kind = random_below(&random_state, AQ_IBV_ENTRY_ATOMIC);
+    const bool signaled = random_below(&random_state, 2) || side->renewal.count == DEPTH - 1;
     if (side->renewal.count == DEPTH || side->next_id == 4 * STEPS)
         return;
     const int index = aq_ibv_renewal_post(&side->renewal, kind, signaled, side->next_position + 1);
@@ -219,7 +212,8 @@ static void wire_trim(wire_t *wire)
 
 static void step(unsigned ways, unsigned cuts)
 {
-    const unsigned self = random_below(2), way = random_below(ways), what = random_below(100);
+    const unsigned self = random_below(&random_state, 2), way = random_below(&random_state, ways),
+                   what = random_below(&random_state, 100);
     if (what < 30 && !sides[self].lost)
         work_post(&sides[self]);
     else if (what < 65)
