@@ -17,12 +17,18 @@ unsigned aq_ibv_renewal_next(const aq_ibv_renewal_t *renewal)
 
 // ---- the journal ----
 
+// The index of an entry that has `ahead` others before it.
+static unsigned entry_index(const aq_ibv_renewal_t *renewal, unsigned ahead)
+{
+    return (renewal->first + ahead) % renewal->depth;
+}
+
 int aq_ibv_renewal_post(aq_ibv_renewal_t *renewal, aq_ibv_entry_kind_t kind, bool signaled,
                         uint32_t position)
 {
     if (renewal->count == renewal->depth)
         return -1;
-    const unsigned index = (renewal->first + renewal->count++) % renewal->depth;
+    const unsigned index = entry_index(renewal, renewal->count++);
     const uint32_t number = kind == AQ_IBV_ENTRY_SEND ? ++renewal->sent : position;
     renewal->entries[index] =
         (aq_ibv_entry_t){.kind = kind, .number = number, .signaled = signaled};
@@ -32,12 +38,11 @@ int aq_ibv_renewal_post(aq_ibv_renewal_t *renewal, aq_ibv_entry_kind_t kind, boo
 int aq_ibv_renewal_complete(aq_ibv_renewal_t *renewal)
 {
     unsigned ahead = 0;
-    while (ahead < renewal->count &&
-           !renewal->entries[(renewal->first + ahead) % renewal->depth].signaled)
+    while (ahead < renewal->count && !renewal->entries[entry_index(renewal, ahead)].signaled)
         ahead++;
     if (ahead == renewal->count)
         return -1;
-    const unsigned index = (renewal->first + ahead) % renewal->depth;
+    const unsigned index = entry_index(renewal, ahead);
     renewal->first = (index + 1) % renewal->depth;
     renewal->count -= ahead + 1;
     return (int)index;
@@ -56,7 +61,7 @@ static unsigned entries_done(const aq_ibv_renewal_t *renewal, const aq_ibv_renew
 {
     unsigned done = 0;
     for (unsigned i = 0; i < renewal->count; i++)
-        if (entry_is_received(&renewal->entries[(renewal->first + i) % renewal->depth], theirs))
+        if (entry_is_received(&renewal->entries[entry_index(renewal, i)], theirs))
             done = i + 1;
     return done;
 }
@@ -95,7 +100,7 @@ bool aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_
     const unsigned done = entries_done(renewal, theirs);
     bool repeatable = true;
     for (unsigned i = 0; i < renewal->count; i++) {
-        aq_ibv_entry_t *entry = &renewal->entries[(renewal->first + i) % renewal->depth];
+        aq_ibv_entry_t *entry = &renewal->entries[entry_index(renewal, i)];
         entry->done = i < done && entry->kind != AQ_IBV_ENTRY_READ;
         repeatable = repeatable && entry->kind != AQ_IBV_ENTRY_ATOMIC;
     }
