@@ -9,6 +9,8 @@ void aq_ibv_renewal_init(aq_ibv_renewal_t *renewal, aq_ibv_entry_t *entries, uns
 
 unsigned aq_ibv_renewal_next(const aq_ibv_renewal_t *renewal)
 {
+    if (renewal->called > renewal->way)
+        return renewal->called;
     for (unsigned way = renewal->way + 1; way < AQ_IBV_WAYS_MOST; way++)
         if (renewal->usable >> way & 1)
             return way;
@@ -83,27 +85,54 @@ void aq_ibv_renewal_move(aq_ibv_renewal_t *renewal, unsigned way)
     renewal->moving = true;
 }
 
+// The first message of a way. The peer may have left this way, and its last letter come first.
+static aq_ibv_arrived_t letter_arrive(aq_ibv_renewal_t *renewal, unsigned way)
+{
+    renewal->opened |= UINT32_C(1) << way;
+    if (way < renewal->called)
+        return AQ_IBV_ARRIVED_LATE;
+    renewal->called = way;
+    renewal->failed = renewal->failed || way > renewal->way;
+    return AQ_IBV_ARRIVED_LETTER;
+}
+
 aq_ibv_arrived_t aq_ibv_renewal_arrive(aq_ibv_renewal_t *renewal, unsigned way)
 {
     if (way < renewal->way || way >= AQ_IBV_WAYS_MOST)
         return AQ_IBV_ARRIVED_LATE;
-    if (!(renewal->opened >> way & 1)) {
-        renewal->opened |= UINT32_C(1) << way;
-        return AQ_IBV_ARRIVED_LETTER;
-    }
+    if (!(renewal->opened >> way & 1))
+        return letter_arrive(renewal, way);
     renewal->received++;
     return AQ_IBV_ARRIVED_MESSAGE;
 }
 
-bool aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_t *theirs)
+// How many messages the journal has, which the device of the peer may not have acknowledged.
+static uint32_t entries_sent(const aq_ibv_renewal_t *renewal)
+{
+    uint32_t sent = 0;
+    for (unsigned i = 0; i < renewal->count; i++)
+        sent += renewal->entries[entry_index(renewal, i)].kind == AQ_IBV_ENTRY_SEND;
+    return sent;
+}
+
+static bool letter_fits(const aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_t *theirs)
+{
+    const uint32_t missing = renewal->sent - theirs->received; // numbers may wrap around
+    return missing <= entries_sent(renewal);
+}
+
+aq_ibv_letter_verdict_t aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal,
+                                            const aq_ibv_renewal_letter_t *theirs)
 {
     const unsigned done = entries_done(renewal, theirs);
-    bool repeatable = true;
+    aq_ibv_letter_verdict_t heard =
+        letter_fits(renewal, theirs) ? AQ_IBV_LETTER_GOOD : AQ_IBV_LETTER_GAP;
     for (unsigned i = 0; i < renewal->count; i++) {
         aq_ibv_entry_t *entry = &renewal->entries[entry_index(renewal, i)];
         entry->done = i < done && entry->kind != AQ_IBV_ENTRY_READ;
-        repeatable = repeatable && entry->kind != AQ_IBV_ENTRY_ATOMIC;
+        if (entry->kind == AQ_IBV_ENTRY_ATOMIC)
+            heard = AQ_IBV_LETTER_ATOMIC;
     }
     renewal->moving = false;
-    return repeatable;
+    return heard;
 }

@@ -3,15 +3,20 @@
 //
 // A link has ways: number 0 is its first queue pair, number k one on port k of both sides.
 //
-//      A: way 0 fails    closes it, sends a letter as the first message of way 1 -------> B
-//      B:                closes way 0, sends a letter as the first message of way 1 ----> A
-//      both, when they have the peer's letter: post again what is outstanding, on way 1
+//      A: way 0 fails    closes it, takes what has arrived on it, moves:
+//                        sends a letter as the first message of way 1 ------------------> B
+//      B:                closes way 0, takes what has arrived on it, moves:
+//                        sends a letter as the first message of way 1 ------------------> A
+//      both, when they have moved and have the peer's letter: post again what is outstanding
 //
 // What is always true:
 // - The traffic moves to ways with higher numbers only. A side that gets a letter on a higher way
 //   moves there, too, so both sides may fail at different times, and a way may fail meanwhile.
-// - The letter says how many messages its sender has received. Its sender takes no message from
-//   earlier ways any more, so this number does not change before the peer posts again.
+// - A message that the device of the peer has acknowledged is not in the journal any more, though
+//   the peer may not have taken it yet. So a side moves only when it has closed its way, on which
+//   nothing arrives any more, and has taken everything that had arrived there.
+// - The letter says how many messages its sender has received. This number does not change before
+//   the peer posts again. A letter that says fewer than were acknowledged is refused.
 // - A queue pair delivers in order: so everything that was posted ahead of a message that the peer
 //   has received is done, except reads, and is not done again.
 // - The journal has the work requests from the oldest that is not known to be complete, in order.
@@ -46,7 +51,8 @@ typedef struct aq_ibv_renewal_letter {
 
 typedef struct aq_ibv_renewal {
     unsigned way;    // that carries the traffic, or will
-    bool failed;     // it has failed, and aq_ibv_renewal_move is due
+    unsigned called; // the highest way on which the peer's letter came; 0: none
+    bool failed;     // it has failed, or the peer has left it, and aq_ibv_renewal_move is due
     bool moving;     // the peer's letter is not here yet: nothing is posted
     uint32_t usable; // bit k: this side has connected way k
     uint32_t opened; // bit k: the peer's letter came on way k
@@ -58,7 +64,7 @@ typedef struct aq_ibv_renewal {
 // What to do with a message that has arrived.
 typedef enum aq_ibv_arrived {
     AQ_IBV_ARRIVED_MESSAGE, // it is the next one
-    AQ_IBV_ARRIVED_LETTER,  // call aq_ibv_renewal_hear
+    AQ_IBV_ARRIVED_LETTER,  // call aq_ibv_renewal_hear, if failed is set when the side has moved
     AQ_IBV_ARRIVED_LATE,    // ignore it: it will come again
 } aq_ibv_arrived_t;
 
@@ -70,7 +76,8 @@ static inline bool aq_ibv_renewal_carries(const aq_ibv_renewal_t *renewal)
     return !renewal->failed && !renewal->moving;
 }
 
-// The next way that this side has connected; 0: none.
+// The way to move to: the one that the peer has moved to, or the next one that this side has
+// connected; 0: none. The first may not be connected here yet (usable); then the move has to wait.
 unsigned aq_ibv_renewal_next(const aq_ibv_renewal_t *renewal);
 
 // Adds a work request to the journal. position: of a message in a ring. Returns its index; -1: the
@@ -86,16 +93,24 @@ int aq_ibv_renewal_complete(aq_ibv_renewal_t *renewal);
 // aq_ibv_renewal_move; otherwise it was an earlier way.
 bool aq_ibv_renewal_fail(aq_ibv_renewal_t *renewal, unsigned way);
 
-// Moves to a way. The caller closes the one before, and then sends a letter as the first message of
-// the new one.
+// Moves to a way. The caller has closed the one before, and has passed everything that had arrived
+// there to aq_ibv_renewal_arrive. It then sends a letter as the first message of the new one, and
+// calls aq_ibv_renewal_hear if `called` says that the peer's letter has come on it.
 void aq_ibv_renewal_move(aq_ibv_renewal_t *renewal, unsigned way);
 
 // A message has arrived on a way.
 aq_ibv_arrived_t aq_ibv_renewal_arrive(aq_ibv_renewal_t *renewal, unsigned way);
 
-// The peer's letter has arrived on the present way: marks what is done. From now on the way carries
-// the traffic, beginning with the whole journal; what is done as an empty write. False: something
-// that cannot be repeated may or may not be done.
-bool aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal, const aq_ibv_renewal_letter_t *theirs);
+typedef enum aq_ibv_letter_verdict {
+    AQ_IBV_LETTER_GOOD,
+    AQ_IBV_LETTER_ATOMIC, // an atomic, which cannot be repeated, may or may not be done
+    AQ_IBV_LETTER_GAP, // the letter says fewer messages than were acknowledged, or more than sent
+} aq_ibv_letter_verdict_t;
+
+// Takes the peer's letter of the present way: marks what is done. From now on the way carries the
+// traffic, beginning with the whole journal; what is done as an empty write. Otherwise the peer is
+// lost.
+aq_ibv_letter_verdict_t aq_ibv_renewal_hear(aq_ibv_renewal_t *renewal,
+                                            const aq_ibv_renewal_letter_t *theirs);
 
 #endif
