@@ -7,6 +7,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../core/fatal.h"
 #include "../../other/base/log.h"
@@ -92,11 +93,22 @@ static void receivers_join(aq_ibv_conduit_t *ibv)
     ibv->sleeper.receiver = receiver;
 }
 
+static void bonds_join(aq_ibv_conduit_t *ibv)
+{
+    ibv->bonds.limits = &ibv->limits;
+    ibv->bonds.peers = &ibv->peers;
+    ibv->bonds.losses = &ibv->shared->losses;
+    ibv->bonds.rings = &ibv->rings;
+    ibv->bonds.rails = &ibv->rails;
+    ibv->bonds.queues = &ibv->queues;
+}
+
 void aq_ibv_parts_join(aq_ibv_conduit_t *ibv)
 {
     senders_join(ibv);
     paths_join(ibv);
     receivers_join(ibv);
+    bonds_join(ibv);
     ibv->end.limits = &ibv->limits;
     ibv->end.queues = &ibv->queues;
     ibv->end.peers = &ibv->peers;
@@ -109,6 +121,28 @@ static aq_ibv_rma_begin_t *begin_choose(const aq_ibv_conduit_t *ibv)
     if (ibv->rma.rails)
         return fenced ? aq_ibv_rma_begin_fenced_on_rails : aq_ibv_rma_begin_on_rails;
     return fenced ? aq_ibv_rma_begin_fenced : aq_ibv_rma_begin;
+}
+
+// Gives the send queue and the receiver the queues of the device, or with several ports those of
+// the bonds. Returns the completion queue of arrivals.
+static struct ibv_cq *queues_choose(aq_ibv_conduit_t *ibv)
+{
+    ibv->send_queue.cq = ibv->queues.send_cq;
+    ibv->receiver.srq = ibv->queues.srq;
+    if (ibv->limits.receive_queues < 2)
+        return ibv->queues.receive_cq;
+    ibv->rails.stand_by = aq_ibv_bond_stand_by;
+    ibv->rails.bonds = &ibv->bonds;
+    if (!aq_ibv_rails_open(&ibv->rails)) {
+        ibv->rails.stand_by = NULL;
+        ibv->limits.receive_queues = 1;
+        return ibv->queues.receive_cq;
+    }
+    aq_ibv_bonds_open(&ibv->bonds);
+    ibv->end.bonds = &ibv->bonds;
+    ibv->send_queue.cq = &ibv->bonds.sends;
+    ibv->receiver.srq = &ibv->bonds.srq;
+    return &ibv->bonds.arrivals;
 }
 
 aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
@@ -125,14 +159,13 @@ aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
                      ibv->limits.depth_total, ranks);
         return AQ_ERR_RESOURCE;
     }
-    ibv->send_queue.cq = ibv->queues.send_cq;
-    ibv->receiver.srq = ibv->queues.srq;
+    struct ibv_cq *arrivals = queues_choose(ibv);
     ibv->end.own = aq_ibv_own_private_data(ibv);
     if (aq_ibv_rails_exist(ibv->rails.ports))
         ibv->rma.rails = &ibv->rails;
     ibv->ondemand.begin = begin_choose(ibv);
     aq_ibv_receiver_open(&ibv->receiver);
-    atomic_store_explicit(&ibv->receiver.cq, ibv->queues.receive_cq, memory_order_release);
+    atomic_store_explicit(&ibv->receiver.cq, arrivals, memory_order_release);
     return AQ_OK;
 }
 
@@ -140,6 +173,7 @@ void aq_ibv_parts_close(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_buffers_close(&ibv->buffers, &ibv->shared->memory);
     aq_ibv_rings_close(&ibv->rings);
+    aq_ibv_bonds_close(&ibv->bonds);
     aq_ibv_peers_free(&ibv->peers);
     free(ibv->send_queue.ops);
 }
@@ -293,6 +327,15 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
     return status == AQ_OK ? connections_make(ibv) : status;
 }
 
+// Whether links move to another port when the first one fails. The atomics of a device cannot be
+// repeated, and one device has to do all those on a memory. The receive thread waits for arrivals
+// at the first port only.
+static bool bonds_wanted(const aq_ibv_device_t *device, bool thread)
+{
+    return device->rails.count > 1 && aq_ibv_rails_exist(&device->rails) && !thread &&
+           strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS)), "1") != 0;
+}
+
 static aq_status_t device_open(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
@@ -303,6 +346,10 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
     if (status == AQ_OK)
         snprintf(ibv->shared->losses.port, sizeof ibv->shared->losses.port, "port %u of %s",
                  device->port, ibv_get_device_name(device->verbs->device));
+    if (status == AQ_OK && bonds_wanted(device, thread)) {
+        aq_ibv_limits_multiply(&ibv->limits, device->rails.count);
+        device->atomics = AQ_IBV_ATOMICS_NONE;
+    }
     if (status == AQ_OK)
         status = aq_ibv_queues_open(&ibv->queues, device->pd, &ibv->limits, thread);
     if (status == AQ_OK)
@@ -439,6 +486,12 @@ static void print_rails(const aq_ibv_conduit_t *ibv, const char *name)
             "use; they did %lu pieces of puts and gets, and %lu moved to the first\n",
             ibv->base.env->rank, name, rails->ports->count, rails->ports->queue_pairs,
             atomic_load(&rails->up), atomic_load(&rails->pieces), atomic_load(&rails->moved));
+    if (atomic_load(&ibv->bonds.moves))
+        fprintf(stderr,
+                "ibv: rank %u%s moved links to another port %lu times, and took up %lu work "
+                "requests again there\n",
+                ibv->base.env->rank, name, atomic_load(&ibv->bonds.moves),
+                atomic_load(&ibv->bonds.repeated));
 }
 
 static void print_counters(const aq_ibv_conduit_t *ibv)
@@ -485,8 +538,9 @@ static void print_path(const aq_ibv_conduit_t *ibv)
     const aq_ibv_peer_t *link = atomic_load(&ibv->peers.first);
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
-    if (!link || !link->qp ||
-        ibv_query_qp(link->qp, &attr, IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_PKEY_INDEX, &init) != 0)
+    if (!link || !link->pair ||
+        ibv_query_qp(link->pair, &attr, IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_PKEY_INDEX, &init) !=
+            0)
         return;
     fprintf(stderr,
             "ibv: rank %u sends to rank %u with MTU %u, partition index %u, service level %u, "

@@ -66,6 +66,16 @@ aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_i
     return mine;
 }
 
+bool aq_ibv_link_prepare(aq_ibv_end_t *end, aq_ibv_peer_t *link)
+{
+    return !end->bonds || aq_ibv_bond_make(end->bonds, link);
+}
+
+void aq_ibv_link_furnished(aq_ibv_peer_t *link)
+{
+    link->qp = link->bond ? aq_ibv_bond_pair(link) : link->pair;
+}
+
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end)
 {
     return (struct ibv_qp_init_attr){

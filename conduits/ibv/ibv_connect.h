@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "ibv_addresses.h"
+#include "ibv_bond.h"
 #include "ibv_device.h"
 #include "ibv_lost.h"
 #include "ibv_queues.h"
@@ -29,6 +30,7 @@ typedef struct aq_ibv_end {
     const aq_ibv_limits_t *limits;
     const aq_ibv_queues_t *queues;
     aq_ibv_peers_t *peers;
+    aq_ibv_bonds_t *bonds;          // NULL: links cannot move to another port
     aq_ibv_conn_private_data_t own; // what is the same for all peers of the endpoint
     atomic_uint queue_pairs;        // of links, and of failed calls until they are cleaned up
     // Makes the queues and buffers of a window, with the connector's lock held. Called once, before
@@ -107,6 +109,13 @@ uint8_t aq_ibv_rnr_retries(const aq_ibv_limits_t *limits);
 
 // What this process says to a peer, without nonce and proof; chooses the grant of a new peer.
 aq_ibv_conn_private_data_t aq_ibv_private_data_for(const aq_ibv_end_t *end, aq_ibv_peer_t *link);
+
+// Prepares a link for its first queue pair, link->pair: gives it a bond if the endpoint has bonds.
+// False: no memory (logged).
+bool aq_ibv_link_prepare(aq_ibv_end_t *end, aq_ibv_peer_t *link);
+
+// The first queue pair was made: the link posts to it, or by way of its bond.
+void aq_ibv_link_furnished(aq_ibv_peer_t *link);
 
 // What a queue pair of an endpoint is to be like.
 struct ibv_qp_init_attr aq_ibv_queue_pair_attr(aq_ibv_end_t *end);

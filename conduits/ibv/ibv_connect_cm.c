@@ -32,11 +32,14 @@ static bool queue_pair_make(const aq_ibv_connector_t *connector, aq_ibv_end_t *e
                             struct rdma_cm_id *id, aq_ibv_peer_t *link)
 {
     struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
+    if (!aq_ibv_link_prepare(end, link))
+        return false;
     if (connector->device->path.chosen)
-        link->qp = ibv_create_qp(connector->device->pd, &attr);
+        link->pair = ibv_create_qp(connector->device->pd, &attr);
     else
-        link->qp = rdma_create_qp(id, connector->device->pd, &attr) == 0 ? id->qp : NULL;
-    if (link->qp) {
+        link->pair = rdma_create_qp(id, connector->device->pd, &attr) == 0 ? id->qp : NULL;
+    if (link->pair) {
+        aq_ibv_link_furnished(link);
         atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
         return true;
     }
@@ -61,9 +64,9 @@ static bool queue_pair_connect(const aq_ibv_connector_t *connector, struct rdma_
                                const aq_ibv_peer_t *link)
 {
     const aq_ibv_path_t *path = &connector->device->path;
-    if (id->qp || (queue_pair_modify(path, id, link->qp, IBV_QPS_INIT) &&
-                   queue_pair_modify(path, id, link->qp, IBV_QPS_RTR) &&
-                   queue_pair_modify(path, id, link->qp, IBV_QPS_RTS)))
+    if (id->qp || (queue_pair_modify(path, id, link->pair, IBV_QPS_INIT) &&
+                   queue_pair_modify(path, id, link->pair, IBV_QPS_RTR) &&
+                   queue_pair_modify(path, id, link->pair, IBV_QPS_RTS)))
         return true;
     aq_log_error("the verbs device cannot send to rank %u with MTU %u, partition index %u, service "
                  "level %u and traffic class %u (%s): change GASNET_MAX_MTU, GASNET_IBV_PKEY, "
@@ -104,8 +107,8 @@ static void link_leave_id(aq_ibv_peer_t *link)
     if (!id)
         return;
     if (!id->qp)
-        id->qp = link->qp;
-    link->qp = NULL;
+        id->qp = link->pair;
+    link->pair = NULL;
     link->conn.id = NULL;
 }
 
@@ -172,7 +175,7 @@ static void on_route(aq_ibv_connector_t *connector, aq_ibv_peer_t *link, struct 
     mine = aq_ibv_private_data_for(end, link);
     aq_ibv_prove_call(connector->env->boot->key, link->rank, &mine);
     memcpy(link->conn.nonce, mine.nonce, sizeof link->conn.nonce);
-    parameters = conn_parameters(end->limits, &mine, link->qp);
+    parameters = conn_parameters(end->limits, &mine, link->pair);
     if (rdma_connect(id, &parameters) == 0)
         return;
     aq_log_error("librdmacm cannot connect to rank %u: %s", link->rank, strerror(errno));
@@ -251,7 +254,7 @@ static bool request_accept(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     link->conn.id = id;
     mine = aq_ibv_private_data_for(end, link);
     aq_ibv_prove_accept(connector->env->boot->key, link->rank, theirs->nonce, &mine);
-    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine, link->qp);
+    struct rdma_conn_param parameters = conn_parameters(end->limits, &mine, link->pair);
     aq_ibv_link_set_state(connector, link, AQ_IBV_ANSWERING);
     if (!atomic_load_explicit(&link->started, memory_order_relaxed))
         aq_ibv_peer_start(end->peers, link, theirs);

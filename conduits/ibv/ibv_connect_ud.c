@@ -138,7 +138,7 @@ static aq_ibv_pair_info_t end_of(const aq_ibv_connector_t *connector, const aq_i
 {
     const aq_ibv_device_t *device = connector->device;
     return (aq_ibv_pair_info_t){.port = device->address,
-                                .number = link->qp->qp_num,
+                                .number = link->pair->qp_num,
                                 .psn = link->conn.psn,
                                 .mtu = device->mtu,
                                 .reads = aq_ibv_link_end(connector, link)->limits->reads,
@@ -180,12 +180,15 @@ static bool link_furnish(aq_ibv_connector_t *connector, aq_ibv_peer_t *link)
 {
     aq_ibv_end_t *end = aq_ibv_link_end(connector, link);
     struct ibv_qp_init_attr attr = aq_ibv_queue_pair_attr(end);
-    if (link->qp)
+    if (link->pair)
         return true;
+    if (!aq_ibv_link_prepare(end, link))
+        return false;
     struct ibv_qp *qp = ibv_create_qp(connector->device->pd, &attr);
     const int error = qp ? pair_init(connector->device, qp) : errno;
     if (!error) {
-        link->qp = qp;
+        link->pair = qp;
+        aq_ibv_link_furnished(link);
         link->conn.psn = randombytes_uniform(1 << 24);
         atomic_fetch_add_explicit(&end->queue_pairs, 1, memory_order_relaxed);
         return true;
@@ -206,7 +209,7 @@ static int link_connect(aq_ibv_connector_t *connector, aq_ibv_peer_t *link,
     const aq_ibv_path_source_t from = source_of(connector->device);
     const aq_ibv_pair_info_t mine = end_of(connector, link);
     const aq_ibv_pair_rnr_t rnr = {RNR_TIMER, aq_ibv_rnr_retries(end->limits)};
-    const int error = aq_ibv_pair_connect(link->qp, &from, &mine, &theirs->pairs[0], rnr);
+    const int error = aq_ibv_pair_connect(link->pair, &from, &mine, &theirs->pairs[0], rnr);
     if (error == ETIMEDOUT)
         return error;
     if (error) {

@@ -161,8 +161,15 @@ void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
     limits->in_software = is_in_software(can);
     limits->regions = (uint32_t)can->max_mr;
     limits->spares = SPARES;
+    limits->receive_queues = 1;
     limits->queue_entries = (unsigned)can->max_cqe;
     limits->queue_arrivals = most_arrivals(can);
+}
+
+void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues)
+{
+    limits->receive_queues = receive_queues;
+    limits->spares += (receive_queues - 1) * (limits->arrivals + limits->ahead);
 }
 
 uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits)
@@ -216,6 +223,8 @@ aq_ibv_limits_t aq_ibv_limits_of_window(const aq_ibv_limits_t *main)
     window.bounces =
         aq_min(setting_or(IBV_SET_BBUF_COUNT, WINDOW_BOUNCES), (unsigned)WINDOW_BOUNCES);
     window.large_bounces = WINDOW_LARGE_BOUNCES;
+    if (main->receive_queues > 1)
+        aq_ibv_limits_multiply(&window, main->receive_queues);
     return window;
 }
 

@@ -24,10 +24,12 @@ typedef struct aq_ibv_limits {
     unsigned unsignaled_total; // the same for the process; the completion queue has room for
                                // them, since a failed entry completes after all
     unsigned arrivals;         // receive buffers that have to be posted in the shared receive queue
+    unsigned receive_queues;   // shared receive queues, each with so many buffers; see ibv_bond.h
     unsigned ahead;        // receive buffers beyond these, so that several are replaced at a time
     unsigned grants;       // of the arrivals, for requests
     unsigned ring_replies; // of the arrivals, for replies to requests that went through rings
-    unsigned spares;       // receive buffers that handlers may hold, and those posted ahead
+    unsigned spares; // receive buffers that handlers may hold, those posted ahead, and those of
+                     // further receive queues
     unsigned bounces, large_bounces;
     unsigned inline_bytes; // the most that travels inside a work request
     size_t packed_long;    // the longest Long whose payload travels in its message
@@ -52,6 +54,9 @@ typedef struct aq_ibv_limits {
 // client may have several.
 void aq_ibv_limits_find(aq_ibv_limits_t *limits, uint32_t peers, bool threads,
                         const struct ibv_device_attr *can, const struct ibv_port_attr *port);
+
+// There are to be so many shared receive queues, in place of one.
+void aq_ibv_limits_multiply(aq_ibv_limits_t *limits, unsigned receive_queues);
 
 // Bytes of all bounce buffers.
 uint64_t aq_ibv_limits_bounce_bytes(const aq_ibv_limits_t *limits);

@@ -36,12 +36,18 @@ AQ_PRINTF(2, 3) static void loss_record(aq_ibv_losses_t *losses, const char *for
 
 void aq_ibv_peer_lost(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *why)
 {
+    aq_ibv_peer_lost_by(losses, link, why, losses->port);
+}
+
+void aq_ibv_peer_lost_by(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *why,
+                         const char *port)
+{
     atomic_store_explicit(&link->dead, true, memory_order_relaxed);
     loss_record(
         losses,
         "the connection to rank %u is lost (%s%s%s): that process or its host has ended, or "
         "the network between is cut",
-        link->rank, why, *losses->port ? ", by " : "", losses->port);
+        link->rank, why, *port ? ", by " : "", port);
 }
 
 void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_wc_status status)

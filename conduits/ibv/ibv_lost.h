@@ -23,6 +23,10 @@ typedef struct aq_ibv_losses {
 // An operation with a peer failed, or its connection ended. Any thread.
 void aq_ibv_peer_lost(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *why);
 
+// The same at a port of this process, "port 1 of mlx5_1".
+void aq_ibv_peer_lost_by(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *why,
+                         const char *port);
+
 // The same for a completion with an error.
 void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_wc_status status);
 

@@ -75,11 +75,14 @@ typedef struct aq_ibv_ring_in {
 typedef struct aq_ibv_peer {
     struct aq_ibv_peer *next; // all peers that were ever spoken to
     uint32_t rank;
-    uint16_t endpoint, here;  // of the peer, and of this process; both 0, or both windows
-    uint32_t number;          // in the table of peers here
-    uint32_t number_there;    // of this process in the peer's table
-    unsigned grant;           // requests that this process lets the peer have outstanding
-    struct ibv_qp *qp;        // changes under the connector's lock until READY
+    uint16_t endpoint, here; // of the peer, and of this process; both 0, or both windows
+    uint32_t number;         // in the table of peers here
+    uint32_t number_there;   // of this process in the peer's table
+    unsigned grant;          // requests that this process lets the peer have outstanding
+    // Both change under the connector's lock until READY.
+    struct ibv_qp *qp;        // to which this process posts: the next one, or that of the bond
+    struct ibv_qp *pair;      // the first queue pair, which the connector makes
+    struct aq_ibv_bond *bond; // see ibv_bond.h; NULL: none
     atomic_bool started;      // the credits below count
     atomic_bool dead;         // nothing completes any more
     aq_ibv_atomics_t atomics; // on the peer's memory
@@ -89,7 +92,8 @@ typedef struct aq_ibv_peer {
     aq_ibv_ring_out_t out;
     aq_ibv_ring_in_t in;
     aq_ibv_connection_t conn;
-    _Atomic(struct aq_ibv_rail_set *) rails; // further queue pairs; NULL: none yet
+    _Atomic(struct aq_ibv_rail_set *) rails;    // further queue pairs; NULL: none yet
+    _Atomic(struct aq_ibv_rail_set *) standbys; // those that may replace the first one
 } aq_ibv_peer_t;
 
 // Every message names its sender by the sender's number in the receiver's table. Numbers of

@@ -90,7 +90,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
         {"GASNET_IBV_ATOMICS", AQ_TYPE_CHOICE, "auto", 0, 0, "auto 0 1",
          "Conduit ibv: whether the device performs remote atomics on 64-bit types, as far as it "
          "supports them: addition, compare-and-swap, read. auto: if the device's atomics are "
-         "atomic with respect to those of processors; 0: never, the target performs all of them; "
+         "atomic with respect to those of processors, and the process uses one port; 0: never, the "
+         "target performs all of them; "
          "1: also if they are not, for domains with no other operations: the program then "
          "guarantees that the ranks of the target's host do not access that memory meanwhile."},
     [IBV_SET_CONNECT] =

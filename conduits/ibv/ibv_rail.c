@@ -11,6 +11,21 @@
 
 // ---- open and close ----
 
+// As the queues of the endpoint (ibv_queues.h).
+static bool standby_queues_open(aq_ibv_rails_t *rails, unsigned port)
+{
+    const aq_ibv_rail_port_t *at = &rails->ports->list[port];
+    const aq_ibv_limits_t *limits = rails->limits;
+    aq_ibv_rail_queue_t *queue = &rails->queues[port];
+    struct ibv_srq_init_attr srq = {
+        .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
+    queue->standby_cq = ibv_create_cq(
+        at->verbs, (int)(limits->depth_total + limits->unsignaled_total), NULL, queue->channel, 0);
+    queue->arrivals = ibv_create_cq(at->verbs, (int)srq.attr.max_wr, NULL, queue->channel, 0);
+    queue->srq = ibv_create_srq(at->pd, &srq);
+    return queue->standby_cq && queue->arrivals && queue->srq;
+}
+
 static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
 {
     const aq_ibv_rail_port_t *at = &rails->ports->list[port];
@@ -25,6 +40,8 @@ static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
     queue->cq = ibv_create_cq(at->verbs, (int)rails->limits->depth_total, NULL, queue->channel, 0);
     if (!queue->cq || !port)
         return queue->cq;
+    if (rails->stand_by && !standby_queues_open(rails, port))
+        return false;
     if (aq_ibv_memory_register(at->memory, "the buffers", rails->buffers->slab,
                                rails->buffers->slab_bytes, AQ_IBV_BUFFER, &queue->slab, why,
                                sizeof why) == AQ_OK)
@@ -38,6 +55,12 @@ static void queue_close(const aq_ibv_rails_t *rails, unsigned port)
     const aq_ibv_rail_queue_t *queue = &rails->queues[port];
     if (queue->slab)
         aq_ibv_memory_release(rails->ports->list[port].memory, queue->slab);
+    if (queue->srq)
+        ibv_destroy_srq(queue->srq);
+    if (queue->arrivals)
+        ibv_destroy_cq(queue->arrivals);
+    if (queue->standby_cq)
+        ibv_destroy_cq(queue->standby_cq);
     if (queue->cq)
         ibv_destroy_cq(queue->cq);
     if (queue->channel)
@@ -173,8 +196,10 @@ unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
         done += queue_reap(rails, &rails->queues[port]);
     if (atomic_load_explicit(&rails->any_strands, memory_order_relaxed))
         stranded_move(rails);
-    if (atomic_load(&rails->finished) || atomic_load(&rails->lost))
+    if (atomic_load(&rails->finished) || atomic_load(&rails->lost)) {
         aq_ibv_rails_learn(rails);
+        done++; // a link may wait for a standby, so the caller is not to sleep yet
+    }
     return done;
 }
 
@@ -184,8 +209,14 @@ void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
 {
     if (!atomic_load_explicit(&rails->open, memory_order_acquire))
         return;
-    for (unsigned port = 0; port < rails->ports->count; port++)
-        ibv_req_notify_cq(rails->queues[port].cq, 0);
+    for (unsigned port = 0; port < rails->ports->count; port++) {
+        const aq_ibv_rail_queue_t *queue = &rails->queues[port];
+        ibv_req_notify_cq(queue->cq, 0);
+        if (queue->srq) {
+            ibv_req_notify_cq(queue->standby_cq, 0);
+            ibv_req_notify_cq(queue->arrivals, 0);
+        }
+    }
 }
 
 unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,

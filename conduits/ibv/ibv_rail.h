@@ -19,7 +19,7 @@
 // - Every operation on a rail is signaled, and can be posted again elsewhere: if it fails, the rail
 //   is given up, and the first queue pair does all that was outstanding on it. A put that was done
 //   but not acknowledged is done twice, with the same bytes, before it is complete. If the first
-//   queue pair fails, the peer is lost (ibv_lost.h).
+//   queue pair fails, another port carries its traffic (ibv_bond.h), or the peer is lost.
 #ifndef AQ_IBV_RAIL_H
 #define AQ_IBV_RAIL_H
 
@@ -44,6 +44,8 @@ typedef struct aq_ibv_rail {
 typedef struct aq_ibv_rail_set {
     unsigned count;
     // Bit i says of rail i:
+    aq_ibv_peer_t *link;
+    bool standby;       // see aq_ibv_rails_t
     uint64_t connected; // this side has connected it
     uint64_t ready;     // the peer has connected it
     uint64_t started;   // it took puts and gets, whether or not it still does
@@ -57,6 +59,9 @@ typedef struct aq_ibv_rail_queue {
     struct ibv_comp_channel *channel; // wakes sleepers; does not block
     struct ibv_cq *cq;
     struct ibv_mr *slab; // the buffers of the endpoint, registered there; of port 0 NULL
+    // For standbys; of port 0, and without standbys, NULL.
+    struct ibv_cq *standby_cq, *arrivals;
+    struct ibv_srq *srq;
     atomic_uint outstanding;
     aq_lock_t reaping; // only ever tried
 } aq_ibv_rail_queue_t;
@@ -83,6 +88,10 @@ typedef struct aq_ibv_rails {
     void *sleeper;
     aq_ibv_task_list_t finished; // what the connector's thread has done
     aq_ibv_task_list_t lost;     // rails that were given up, which the peers do not know
+    // Links have standbys: queue pairs on the further ports, number k on port k of both sides, that
+    // may replace the first one. Says that one is connected, under the lock. NULL: links have none.
+    void (*stand_by)(void *bonds, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
+    void *bonds;
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist
     bool failed;        // they cannot be made (logged)
@@ -104,8 +113,8 @@ aq_ibv_rma_begin_t aq_ibv_rma_begin_fenced_on_rails;
 // Under the lock.
 bool aq_ibv_rails_open(aq_ibv_rails_t *rails);
 
-// Takes out completions of rails and gives their resources back. Returns how many operations
-// completed. Any thread.
+// Takes out completions of rails and gives their resources back, and takes in what the connector's
+// thread has done. Returns how many of these there were. Any thread.
 unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails);
 
 // The rails of a link, which are to be used from now on. Under the lock.
@@ -127,6 +136,9 @@ void aq_ibv_rails_take_events(aq_ibv_rails_t *rails);
 
 // Begins to make the rails of a link.
 void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link);
+
+// The same with its standbys.
+void aq_ibv_rails_want_standbys(aq_ibv_rails_t *rails, aq_ibv_peer_t *link);
 
 // A message of kind AQ_IBV_RAILS. False: it is not as it should be.
 bool aq_ibv_rails_arrived(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const void *message,

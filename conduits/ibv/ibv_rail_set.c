@@ -9,7 +9,9 @@
 #include "../../other/base/minmax.h"
 
 enum {
+    LETTER_BYTES = 32, // of ibv_bond.c, at most
     RNR_RETRIES = 6,
+    RNR_WITHOUT_END = 7,
     RNR_TIMER = 12, // 0.64 ms
     ATTEMPTS = 5,   // to learn the address of a peer's port
 };
@@ -30,11 +32,10 @@ static aq_ibv_path_source_t source_of(const aq_ibv_rail_port_t *port)
                                   .ethernet = port->link == AQ_IBV_LINK_ROCE};
 }
 
-static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port)
+static struct ibv_qp_init_attr rail_attr(const aq_ibv_rails_t *rails, unsigned port)
 {
-    const aq_ibv_rail_port_t *at = &rails->ports->list[port];
     struct ibv_cq *cq = rails->queues[port].cq;
-    struct ibv_qp_init_attr made = {
+    return (struct ibv_qp_init_attr){
         .send_cq = cq,
         .recv_cq = cq,
         .cap = {.max_send_wr = rails->limits->depth_each,
@@ -43,6 +44,27 @@ static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port
                 .max_recv_sge = 1},
         .qp_type = IBV_QPT_RC,
     };
+}
+
+// As the first queue pair of a link, with an entry more for a letter, which travels inline.
+static struct ibv_qp_init_attr standby_attr(const aq_ibv_rails_t *rails, unsigned port)
+{
+    const aq_ibv_rail_queue_t *queue = &rails->queues[port];
+    return (struct ibv_qp_init_attr){
+        .send_cq = queue->standby_cq,
+        .recv_cq = queue->arrivals,
+        .srq = queue->srq,
+        .cap = {.max_send_wr = rails->limits->depth_each + 1,
+                .max_send_sge = 1,
+                .max_inline_data = aq_max(rails->limits->inline_bytes, (unsigned)LETTER_BYTES)},
+        .qp_type = IBV_QPT_RC,
+    };
+}
+
+static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port, bool standby)
+{
+    const aq_ibv_rail_port_t *at = &rails->ports->list[port];
+    struct ibv_qp_init_attr made = standby ? standby_attr(rails, port) : rail_attr(rails, port);
     const aq_ibv_path_source_t from = source_of(at);
     struct ibv_qp *qp = ibv_create_qp(at->pd, &made);
     if (!qp)
@@ -55,31 +77,35 @@ static struct ibv_qp *queue_pair_make(const aq_ibv_rails_t *rails, unsigned port
     return NULL;
 }
 
-static bool rail_make(const aq_ibv_rails_t *rails, aq_ibv_peer_t *link, unsigned port,
+static bool rail_make(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *set, unsigned port,
                       aq_ibv_rail_t *rail)
 {
-    rail->qp = queue_pair_make(rails, port);
-    rail->peer = link;
+    rail->qp = queue_pair_make(rails, port, set->standby);
+    rail->peer = set->link;
     rail->port = port;
     rail->psn = randombytes_random() & 0xffffff;
     atomic_init(&rail->slots, rails->limits->depth_each);
     if (!rail->qp)
         aq_log_warn("port %u of %s has no room for a further queue pair with rank %u (%s): lower "
                     "GASNET_NUM_QPS",
-                    rails->ports->list[port].number, rails->ports->list[port].device, link->rank,
-                    strerror(errno));
+                    rails->ports->list[port].number, rails->ports->list[port].device,
+                    set->link->rank, strerror(errno));
     return rail->qp;
 }
 
-aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
+aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, bool standby)
 {
     aq_ibv_rail_set_t *set = calloc(1, sizeof *set);
-    const unsigned wanted = rails->ports->queue_pairs - 1;
-    while (set && set->count < wanted && aq_ibv_rails_open(rails) &&
-           rail_make(rails, link, (set->count + 1) % rails->ports->count, &set->list[set->count]))
+    const aq_ibv_rail_ports_t *ports = rails->ports;
+    const unsigned wanted = (standby ? ports->count : ports->queue_pairs) - 1;
+    if (!set)
+        return NULL;
+    set->link = link;
+    set->standby = standby;
+    while (set->count < wanted && aq_ibv_rails_open(rails) &&
+           rail_make(rails, set, (set->count + 1) % ports->count, &set->list[set->count]))
         set->count++;
-    if (set)
-        atomic_store_explicit(&link->rails, set, memory_order_release);
+    atomic_store_explicit(standby ? &link->standbys : &link->rails, set, memory_order_release);
     return set;
 }
 
@@ -112,6 +138,7 @@ typedef struct pair {
     struct ibv_qp *qp;
     aq_ibv_path_source_t from;
     aq_ibv_pair_info_t mine, theirs;
+    uint8_t rnr_retries;
     unsigned attempts;
     int error; // 0: connected
 } pair_t;
@@ -119,7 +146,7 @@ typedef struct pair {
 typedef struct task {
     aq_ibv_task_t base;
     aq_ibv_rails_t *rails;
-    aq_ibv_peer_t *link;
+    aq_ibv_rail_set_t *set;
     unsigned count, done; // of the pairs
     pair_t pairs[];       // by rail
 } task_t;
@@ -132,7 +159,7 @@ static bool task_attempt(aq_ibv_task_t *base)
     aq_ibv_rails_t *rails = task->rails;
     pair_t *pair = &task->pairs[task->done];
     pair->error = aq_ibv_pair_connect(pair->qp, &pair->from, &pair->mine, &pair->theirs,
-                                      (aq_ibv_pair_rnr_t){RNR_TIMER, RNR_RETRIES});
+                                      (aq_ibv_pair_rnr_t){RNR_TIMER, pair->rnr_retries});
     if (pair->error == ETIMEDOUT && ++pair->attempts < ATTEMPTS)
         return false;
     if (++task->done < task->count)
@@ -144,35 +171,34 @@ static bool task_attempt(aq_ibv_task_t *base)
 
 // ---- before and after ----
 
-static task_t *task_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const aq_ibv_rail_set_t *set,
+static task_t *task_make(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set,
                          const aq_ibv_rail_ends_t *theirs)
 {
     task_t *task = malloc(sizeof *task + set->count * sizeof *task->pairs);
     if (!task)
         return NULL;
-    *task =
-        (task_t){.base.attempt = task_attempt, .rails = rails, .link = link, .count = set->count};
+    *task = (task_t){.base.attempt = task_attempt, .rails = rails, .set = set, .count = set->count};
     for (unsigned i = 0; i < set->count; i++) {
         const aq_ibv_rail_t *rail = &set->list[i];
         task->pairs[i] = (pair_t){.qp = rail->qp,
                                   .from = source_of(&rails->ports->list[rail->port]),
                                   .mine = aq_ibv_rail_end(rails, rail),
-                                  .theirs = theirs->list[i]};
+                                  .theirs = theirs->list[i],
+                                  .rnr_retries = set->standby ? RNR_WITHOUT_END : RNR_RETRIES};
     }
     return task;
 }
 
-bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_peer_t *link,
+bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set,
                              const aq_ibv_rail_ends_t *theirs)
 {
-    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_relaxed);
     if (set->tried)
         return false;
     set->tried = true;
     set_shorten(set, theirs->count);
     for (unsigned i = 0; i < set->count; i++)
         set->list[i].port_there = (i + 1) % theirs->ports;
-    task_t *task = set->count ? task_make(rails, link, set, theirs) : NULL;
+    task_t *task = set->count ? task_make(rails, set, theirs) : NULL;
     if (task)
         aq_ibv_task_give(rails->tasks, &task->base);
     return task;
@@ -191,16 +217,22 @@ static void failure_log(aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail, const 
                     strerror(pair->error));
 }
 
-aq_ibv_peer_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)
+static void rail_learn(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, unsigned rail)
+{
+    set->connected |= bit_of(rail);
+    if (set->standby)
+        rails->stand_by(rails->bonds, set->link, rail + 1, set->list[rail].qp);
+}
+
+aq_ibv_rail_set_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *base)
 {
     task_t *task = (task_t *)(void *)base;
-    aq_ibv_peer_t *link = task->link;
-    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_relaxed);
+    aq_ibv_rail_set_t *set = task->set;
     for (unsigned i = 0; i < task->count; i++)
         if (!task->pairs[i].error)
-            set->connected |= bit_of(i);
+            rail_learn(rails, set, i);
         else
             failure_log(rails, &set->list[i], &task->pairs[i]);
     free(task);
-    return link;
+    return set;
 }

@@ -14,9 +14,9 @@
 #include "ibv_queue_pair.h"
 #include "ibv_rail.h"
 
-// Makes the rails of a link, not connected yet; none, if they cannot be made (logged). NULL: no
-// memory. Under the lock, as the other functions are.
-aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link);
+// Makes the rails of a link, or its standbys, not connected yet; none, if they cannot be made
+// (logged). NULL: no memory. Under the lock, as the other functions are.
+aq_ibv_rail_set_t *aq_ibv_rail_set_make(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, bool standby);
 
 // A rail as the peer has to know it.
 aq_ibv_pair_info_t aq_ibv_rail_end(const aq_ibv_rails_t *rails, const aq_ibv_rail_t *rail);
@@ -30,11 +30,11 @@ typedef struct aq_ibv_rail_ends {
 // Begins to connect the rails of a link with those of the peer, unless that has begun before, and
 // gives up those that the peer does not have. Returns whether the thread has something to do for
 // it.
-bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_peer_t *link,
+bool aq_ibv_rail_set_connect(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set,
                              const aq_ibv_rail_ends_t *theirs);
 
 // Takes in which rails the thread has connected, and frees the task, which is one of
-// rails->finished. Returns the link. Logs the first failure of this process.
-aq_ibv_peer_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *task);
+// rails->finished. Returns the set. Logs the first failure of this process.
+aq_ibv_rail_set_t *aq_ibv_rail_set_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *task);
 
 #endif

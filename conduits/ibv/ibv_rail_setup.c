@@ -16,8 +16,9 @@
 #include "ibv_rail_set.h"
 
 typedef struct hello {
-    uint32_t ports; // of the sender
-    uint32_t count; // queue pairs, in `ends`
+    uint16_t ports;    // of the sender
+    uint16_t standbys; // 1: it is about standbys, which are made with the link; 0: about rails
+    uint32_t count;    // queue pairs, in `ends`
     // Bit i says of number i:
     uint64_t ready; // it is connected
     uint64_t lost;  // the sender has given it up
@@ -37,9 +38,10 @@ static uint32_t letter_bytes(const letter_t *letter)
 static void letter_write(const aq_ibv_rails_t *rails, const aq_ibv_rail_set_t *set,
                          letter_t *letter)
 {
-    letter->hello = (hello_t){.ports = rails->ports->count};
+    letter->hello = (hello_t){.ports = (uint16_t)rails->ports->count};
     if (!set)
         return;
+    letter->hello.standbys = set->standby;
     letter->hello.count = set->count;
     letter->hello.ready = set->connected;
     letter->hello.lost = set->lost;
@@ -52,13 +54,18 @@ static void letter_send(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter
     rails->say(rails->context, link, letter, letter_bytes(letter));
 }
 
-void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
+static aq_ibv_rail_set_t *set_of(aq_ibv_peer_t *link, bool standby)
+{
+    return atomic_load_explicit(standby ? &link->standbys : &link->rails, memory_order_relaxed);
+}
+
+static void set_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, bool standby)
 {
     letter_t letter;
     aq_ibv_rail_set_t *set = NULL;
     aq_lock_take(&rails->lock);
-    if (!atomic_load_explicit(&link->rails, memory_order_relaxed))
-        set = aq_ibv_rail_set_make(rails, link);
+    if (!set_of(link, standby))
+        set = aq_ibv_rail_set_make(rails, link, standby);
     if (set)
         letter_write(rails, set, &letter);
     aq_lock_drop(&rails->lock);
@@ -66,9 +73,19 @@ void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
         letter_send(rails, link, &letter);
 }
 
+void aq_ibv_rails_want(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
+{
+    set_want(rails, link, false);
+}
+
+void aq_ibv_rails_want_standbys(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
+{
+    set_want(rails, link, true);
+}
+
 static void set_start(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set)
 {
-    for (unsigned i = 0; i < set->count; i++) {
+    for (unsigned i = 0; i < set->count && !set->standby; i++) {
         const uint64_t bit = UINT64_C(1) << i;
         if (!(set->connected & set->ready & bit) || set->started & bit)
             continue;
@@ -90,14 +107,15 @@ static void set_stop(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, uint64_t los
 static bool letter_read(aq_ibv_rails_t *rails, aq_ibv_peer_t *link, const letter_t *theirs,
                         letter_t *answer)
 {
-    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_relaxed);
+    const bool standby = theirs->hello.standbys;
+    aq_ibv_rail_set_t *set = set_of(link, standby);
     const aq_ibv_rail_ends_t ends = {theirs->hello.ports, theirs->hello.count, theirs->ends};
     const bool is_new = !set;
-    if (!set && aq_ibv_rails_exist(rails->ports))
-        set = aq_ibv_rail_set_make(rails, link);
-    bool say = is_new && theirs->hello.count > 0;
+    if (!set && (standby ? rails->stand_by != NULL : aq_ibv_rails_exist(rails->ports)))
+        set = aq_ibv_rail_set_make(rails, link, standby);
+    bool say = is_new && theirs->hello.count > 0 && !standby;
     if (set) {
-        say = !aq_ibv_rail_set_connect(rails, link, &ends) && is_new;
+        say = !aq_ibv_rail_set_connect(rails, set, &ends) && is_new;
         set->ready |= theirs->hello.ready;
         set_stop(rails, set, theirs->hello.lost);
         set_start(rails, set);
@@ -135,12 +153,11 @@ static void task_learn(aq_ibv_rails_t *rails, aq_ibv_task_t *task)
 {
     letter_t letter;
     aq_lock_take(&rails->lock);
-    aq_ibv_peer_t *link = aq_ibv_rail_set_learn(rails, task);
-    aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_relaxed);
+    aq_ibv_rail_set_t *set = aq_ibv_rail_set_learn(rails, task);
     set_start(rails, set);
     letter_write(rails, set, &letter);
     aq_lock_drop(&rails->lock);
-    letter_send(rails, link, &letter);
+    letter_send(rails, set->link, &letter);
 }
 
 // Tells the peer of a rail that this side has given it up.

@@ -68,7 +68,8 @@ static void arrivals_post(aq_ibv_receiver_t *receiver, aq_ibv_buffer_t *first)
 
 void aq_ibv_receiver_open(aq_ibv_receiver_t *receiver)
 {
-    for (unsigned i = 0; i < receiver->limits->arrivals + receiver->limits->ahead; i++) {
+    const aq_ibv_limits_t *limits = receiver->limits;
+    for (unsigned i = 0; i < limits->receive_queues * (limits->arrivals + limits->ahead); i++) {
         aq_ibv_buffer_t *buffer = aq_ibv_buffer_take(&receiver->buffers->arrivals);
         buffer->next = NULL;
         arrivals_post(receiver, buffer);

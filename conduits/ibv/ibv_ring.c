@@ -43,26 +43,48 @@ static aq_ibv_footer_t *footer_at(const aq_ibv_ring_t *ring, uint32_t slot)
     return (aq_ibv_footer_t *)(void *)(end - sizeof(aq_ibv_footer_t));
 }
 
-// The next message of one ring, if it is there as a whole.
-static aq_ibv_buffer_t *ring_next(aq_ibv_rings_t *rings, aq_ibv_ring_t *ring)
+// The message behind `seen` others, if it is there as a whole. NULL: it is not.
+static inline uint8_t *ring_message(const aq_ibv_ring_t *ring, unsigned depth, uint32_t seen,
+                                    uint32_t *bytes)
 {
-    const uint32_t slot = ring->seen % rings->limits->ring_depth;
+    const uint32_t slot = seen % depth;
     const volatile aq_ibv_footer_t *shared = footer_at(ring, slot);
-    rings->looks++;
-    if (shared->position != ring->seen + 1)
+    if (shared->position != seen + 1)
         return NULL;
     atomic_thread_fence(memory_order_acquire);
     const aq_ibv_footer_t footer = {shared->bytes, shared->position, shared->hash};
     const size_t total = aq_ibv_ring_padded(footer.bytes) + sizeof footer;
     if (footer.bytes < sizeof(aq_ibv_head_t) || total > AQ_IBV_BUFFER_BYTES)
         return NULL;
-    aq_ibv_buffer_t *buffer = &ring->slots[slot];
-    buffer->bytes = ring->bytes + ((size_t)slot + 1) * AQ_IBV_BUFFER_BYTES - total;
-    if (aq_ibv_ring_hash(buffer->bytes, footer.bytes, footer.position) != footer.hash)
-        return NULL; // still being written
-    buffer->nbytes = footer.bytes;
+    uint8_t *message = ring->bytes + ((size_t)slot + 1) * AQ_IBV_BUFFER_BYTES - total;
+    *bytes = footer.bytes;
+    return aq_ibv_ring_hash(message, footer.bytes, footer.position) == footer.hash
+               ? message
+               : NULL; // still being written
+}
+
+static aq_ibv_buffer_t *ring_next(aq_ibv_rings_t *rings, aq_ibv_ring_t *ring)
+{
+    const unsigned depth = rings->limits->ring_depth;
+    uint32_t bytes;
+    rings->looks++;
+    uint8_t *message = ring_message(ring, depth, ring->seen, &bytes);
+    if (!message)
+        return NULL;
+    aq_ibv_buffer_t *buffer = &ring->slots[ring->seen % depth];
+    buffer->bytes = message;
+    buffer->nbytes = bytes;
     ring->seen++;
     return buffer;
+}
+
+uint32_t aq_ibv_ring_complete(const aq_ibv_rings_t *rings, const aq_ibv_peer_t *link)
+{
+    const aq_ibv_ring_t *ring = link->in.owned;
+    uint32_t seen = ring ? ring->seen : 0, bytes;
+    while (ring && ring_message(ring, rings->limits->ring_depth, seen, &bytes))
+        seen++;
+    return seen;
 }
 
 aq_ibv_buffer_t *aq_ibv_rings_next(aq_ibv_rings_t *rings)

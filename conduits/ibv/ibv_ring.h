@@ -49,6 +49,10 @@ void aq_ibv_rings_close(aq_ibv_rings_t *rings);
 aq_ibv_buffer_t *aq_ibv_rings_next(aq_ibv_rings_t *rings);
 void aq_ibv_ring_done(aq_ibv_rings_t *rings, aq_ibv_buffer_t *buffer);
 
+// The position of the last message that is complete in the ring of a peer, whether or not it was
+// taken out; 0: the peer has no ring, or has not written it.
+uint32_t aq_ibv_ring_complete(const aq_ibv_rings_t *rings, const aq_ibv_peer_t *link);
+
 // Counts a message of at most limits->ring_bytes from anywhere. Every limits->ring_cycle messages
 // the rings are assigned anew.
 void aq_ibv_ring_count(aq_ibv_rings_t *rings, const aq_ibv_head_t *head);

@@ -130,6 +130,11 @@ bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
 
 // ---- posting ----
 
+aq_ibv_op_t *aq_ibv_op_of_id(uint64_t id)
+{
+    return id & UNSIGNALED ? NULL : (aq_ibv_op_t *)(uintptr_t)id;
+}
+
 static inline void work_describe(aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                                  struct ibv_send_wr *wr, struct ibv_sge *piece)
 {
@@ -351,7 +356,8 @@ aq_ibv_op_t *aq_ibv_op_take_or_reap(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *l
 // Unsignaled messages complete only when they fail, and that may wait a few reaps.
 static bool reap_is_due(aq_ibv_send_queue_t *queue)
 {
-    if (atomic_load_explicit(&queue->ops_used, memory_order_relaxed))
+    if (atomic_load_explicit(&queue->ops_used, memory_order_relaxed) ||
+        atomic_load_explicit(&queue->letters, memory_order_relaxed))
         return true;
     if (!atomic_load_explicit(&queue->unsignaled, memory_order_relaxed))
         return false;

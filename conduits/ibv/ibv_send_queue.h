@@ -55,6 +55,7 @@ typedef struct aq_ibv_send_queue {
     aq_ibv_op_t *free_ops, *ops;
     atomic_uint ops_used;
     atomic_uint unsignaled; // entries of all links that are posted without an operation
+    atomic_bool letters;    // of links that have moved: they have no operation, and may fail
     atomic_uint idle_reaps;
     aq_lock_t reaping;   // only ever tried
     atomic_ulong posted; // work requests in all
@@ -101,6 +102,9 @@ typedef struct aq_ibv_work {
     uint32_t remote_key;
     uint64_t operand1, operand2; // of an atomic
 } aq_ibv_work_t;
+
+// The operation that the id of a work request names. NULL: it is an unsignaled message.
+aq_ibv_op_t *aq_ibv_op_of_id(uint64_t id);
 
 // Posts up to 2 work requests, in their order. aq_ibv_reap handles their completion, and their
 // failure.

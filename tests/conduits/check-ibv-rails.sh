@@ -1,7 +1,8 @@
 #!/bin/bash
 # ibv-rails, in a virtual machine with three verbs devices on links of their own: jobs of conduit
 # ibv over two and three ports, with as many queue pairs a peer or more; ranks with different numbers
-# of ports; a link that goes down in the middle; and what gasnet_info says about the ports.
+# of ports; links that go down in the middle, of the first port, too; and what gasnet_info says about
+# the ports.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 # With block, ranks that wait leave the processors to the threads that carry packets.
@@ -37,6 +38,17 @@ one_has()
 packets()
 {
     cat /sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts
+}
+
+# cut DEVICE LINK: takes the link of a device down when the job has used it.
+cut() {
+    local counter=/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts before
+    before=$(cat "$counter")
+    for _ in $(seq 300); do
+        [ $(($(cat "$counter") - before)) -lt 500 ] || break
+        sleep 0.1
+    done
+    ip link set "$2" down
 }
 
 # refuses PATTERN COMMAND ...: a job of two ranks does not start, for this reason.
@@ -131,4 +143,33 @@ grep -qE '^ +rxe1 port 1 +not used: it is of another kind of network or has anot
     fail "nothing says that rxe1 is unlike rxe0"
 export GASNET_IBV_PORTS=rxe0+rxe1
 refuses 'rank [01] of 2 on host g1: .*port 1 of rxe0 \(RoCE, MTU 1024\) and port 1 of rxe1 \(RoCE, MTU 4096\) cannot be used together: give them the same MTU, or name only ports of one network in GASNET_IBV_PORTS' hello
+unset GASNET_IBV_PORTS
+ip link set veth2 mtu 1500
+
+# The link of the first port goes down while three ranks over three ports send messages, put and get,
+# and then that of the second: the next one carries on, nothing is lost and nothing comes twice. After
+# that librdmacm cannot connect over the first one in this guest any more: so this comes last.
+GASNET_IBV_PORTS=rxe0+rxe1+rxe2 timeout -s KILL 100 \
+    gasnetrun_ibv -n 3 chaos_work --seconds 6 --threads 2 >out 2>&1 &
+job=$!
+cut rxe0 veth0
+cut rxe1 veth2
+wait $job || fail "the job ends with exit code $? when the first links go down"
+grep -qE '^chaos_work: [1-9][0-9]* rounds, lost 0, twice 0, wrong 0$' out || fail "nothing was checked"
+[ "$(grep -cE '^ibv: rank [012] moved links to another port [1-9][0-9]* times' out)" = 3 ] ||
+    fail "not all ranks moved their links"
+[ "$(grep -cE 'warning: port 1 of rxe0 does not reach rank [012] any more .*: its messages, puts and gets take port 1 of rxe1; ' out)" -ge 1 ] ||
+    fail "nobody says that rxe1 carries on"
+ip link set veth0 up
+ip link set veth2 up
+
+# If that was the last port, the job ends with its name, also with connections by datagrams.
+GASNET_IBV_CONNECT=ud timeout -s KILL 100 gasnetrun_ibv -n 2 conform-par --threads 2 --repeat 50 \
+    am_medium rma_heap >out 2>&1 &
+job=$!
+cut rxe0 veth0
+cut rxe1 veth2
+wait $job && fail "the job goes on without a port"
+grep -qE 'the connection to rank [01] is lost \(.*, by port 1 of rxe1\): ' out ||
+    fail "nothing names the last port"
 echo "check-ibv-rails: all is well"
