@@ -598,3 +598,24 @@ void aq_ibv_bond_stand_by(void *context, aq_ibv_peer_t *link, unsigned way, stru
     bond->renewal.usable |= UINT32_C(1) << way;
     aq_lock_drop(&bond->lock);
 }
+
+// ---- ports ----
+
+static void bond_leave(aq_ibv_bond_t *bond, unsigned port)
+{
+    bond->renewal.usable &= ~(UINT32_C(1) << port);
+    if (bond->renewal.way == port && aq_ibv_renewal_next(&bond->renewal))
+        bond_fail(bond, "the port has gone down");
+}
+
+void aq_ibv_bonds_port(aq_ibv_bonds_t *bonds, unsigned port, bool up)
+{
+    for (aq_ibv_bond_t *bond = atomic_load(&bonds->first); bond; bond = bond->next) {
+        aq_lock_take(&bond->lock);
+        if (!up)
+            bond_leave(bond, port);
+        else if (bond->ways[port])
+            bond->renewal.usable |= UINT32_C(1) << port;
+        aq_lock_drop(&bond->lock);
+    }
+}

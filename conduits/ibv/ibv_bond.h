@@ -88,6 +88,10 @@ struct ibv_qp *aq_ibv_bond_pair(aq_ibv_peer_t *link);
 // Asks for the standbys of new links. Any thread that polls and holds no locks.
 void aq_ibv_bonds_ask(aq_ibv_bonds_t *bonds);
 
+// A port has gone down, or is up again. The links that it carries move, if they can; otherwise the
+// device decides how long it retries. No link moves to a port that is down. Any thread.
+void aq_ibv_bonds_port(aq_ibv_bonds_t *bonds, unsigned port, bool up);
+
 // See stand_by of aq_ibv_rails_t.
 void aq_ibv_bond_stand_by(void *bonds, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
 

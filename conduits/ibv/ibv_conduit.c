@@ -308,6 +308,31 @@ static aq_status_t connections_make(aq_ibv_conduit_t *ibv)
     return status;
 }
 
+static void end_port_changed(aq_ibv_conduit_t *end, unsigned port, bool up)
+{
+    aq_ibv_bonds_port(&end->bonds, port, up);
+    if (!up)
+        aq_ibv_rails_leave(&end->rails, &end->peers, port);
+}
+
+// In the connector's thread; see aq_ibv_port_watch_t.
+static void port_changed(void *context, unsigned port, bool up)
+{
+    aq_ibv_conduit_t *ibv = context;
+    end_port_changed(ibv, port, up);
+    for (ibv = ibv->shared->windows; ibv; ibv = ibv->next)
+        end_port_changed(ibv, port, up);
+}
+
+static void watch_open(aq_ibv_conduit_t *ibv)
+{
+    aq_ibv_port_watch_t *watch = &ibv->shared->connector.watch;
+    watch->ports = &ibv->shared->device.rails;
+    watch->changed = port_changed;
+    watch->context = ibv;
+    aq_ibv_port_watch_open(watch);
+}
+
 static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 {
     aq_ibv_shared_t *shared = ibv->shared;
@@ -317,6 +342,7 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
     connector->addresses = &shared->addresses;
     connector->losses = &shared->losses;
     connector->ends[0] = &ibv->end;
+    watch_open(ibv);
     aq_status_t status = connector_choose(ibv);
     if (status == AQ_OK)
         status = aq_ibv_connector_start(connector);

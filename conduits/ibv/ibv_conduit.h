@@ -35,7 +35,8 @@
 //      lost         peers that are lost                  queues     queues of an endpoint
 //      peer         links and credits                    proof      the key of the job
 //      queue_pair   queue pairs without librdmacm        datagram   how their ends are told
-//      renewal      how a link will move to another queue pair
+//      renewal      how a link moves to another queue pair
+//      port_watch   ports that go down and come up
 //      buffer       registered buffers                   firehose   keys of memory
 //      limits       how many of everything               memory, segments
 //      wire         what travels                         addresses, ports, filter, path, settings

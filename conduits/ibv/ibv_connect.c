@@ -204,30 +204,38 @@ aq_status_t aq_ibv_connect_all(aq_ibv_connector_t *connector, const bool *peers)
 
 // ---- the thread ----
 
+// The earlier of two times in ms; -1: for ever.
+static int timeout_min(int a, int b)
+{
+    if (a < 0 || b < 0)
+        return a < 0 ? b : a;
+    return a < b ? a : b;
+}
+
 // The time for which the thread may sleep, in ms; -1: until it is woken.
 static int connector_timeout(aq_ibv_connector_t *connector)
 {
-    const int losses = aq_ibv_losses_watch(connector->losses),
-              method = connector->ops->timeout(connector);
-    if (losses < 0 || method < 0)
-        return losses < 0 ? method : losses;
-    return (int)aq_min((uint64_t)losses, (uint64_t)method);
+    return timeout_min(
+        timeout_min(aq_ibv_losses_watch(connector->losses), connector->ops->timeout(connector)),
+        aq_ibv_port_watch_timeout(&connector->watch, aq_clock_ns()));
 }
 
 static void *connector_run(void *pointer)
 {
     aq_ibv_connector_t *connector = pointer;
     const aq_ibv_losses_t *losses = connector->losses;
-    struct pollfd ready[] = {{.fd = connector->fd, .events = POLLIN},
-                             {.fd = losses->wake, .events = POLLIN}};
+    struct pollfd ready[2 + AQ_IBV_RAIL_PORTS_MOST] = {{.fd = connector->fd, .events = POLLIN},
+                                                       {.fd = losses->wake, .events = POLLIN}};
+    const unsigned sources = 2 + aq_ibv_port_watch_fds(&connector->watch, ready + 2);
     bool busy = false;
     while (!atomic_load(&losses->closing)) {
         uint64_t count;
         const int timeout = connector_timeout(connector);
-        poll(ready, 2, busy ? 0 : timeout);
+        poll(ready, sources, busy ? 0 : timeout);
         if (ready[1].revents && read(losses->wake, &count, sizeof count) < 0 && errno != EAGAIN)
             break;
         connector->ops->progress(connector);
+        aq_ibv_port_watch_turn(&connector->watch, aq_clock_ns());
         busy = aq_ibv_tasks_turn(&connector->tasks);
     }
     return NULL;

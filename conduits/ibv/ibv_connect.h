@@ -22,6 +22,7 @@
 #include "ibv_bond.h"
 #include "ibv_device.h"
 #include "ibv_lost.h"
+#include "ibv_port_watch.h"
 #include "ibv_queues.h"
 #include "ibv_task.h"
 
@@ -64,6 +65,7 @@ typedef struct aq_ibv_connector {
     struct aq_ibv_ud *ud;    // see ibv_connect_ud.h; NULL: connections are not made by datagrams
     aq_ibv_losses_t *losses; // its eventfd wakes the thread
     aq_ibv_tasks_t tasks;    // that the thread does besides
+    aq_ibv_port_watch_t watch;
     pthread_t thread;
     pthread_mutex_t lock;
     aq_ibv_end_t *ends[AQ_IBV_ENDPOINTS]; // by endpoint; NULL: not open. Under the lock

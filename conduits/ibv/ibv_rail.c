@@ -141,11 +141,26 @@ static void rail_give_up(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char 
     aq_ibv_task_add(&rails->lost, &rail->loss);
 }
 
-void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail)
+void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why)
 {
     struct ibv_qp_attr failed = {.qp_state = IBV_QPS_ERR};
-    rail_give_up(rails, rail, "that rank has given it up");
+    if (!atomic_load_explicit(&rail->up, memory_order_relaxed))
+        return;
+    rail_give_up(rails, rail, why);
     ibv_modify_qp(rail->qp, &failed, IBV_QP_STATE);
+}
+
+void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsigned port)
+{
+    aq_lock_take(&rails->lock);
+    for (aq_ibv_peer_t *link = atomic_load(&peers->first); link; link = link->next) {
+        aq_ibv_rail_set_t *set = atomic_load_explicit(&link->rails, memory_order_acquire);
+        for (unsigned i = 0; set && i < set->count; i++)
+            if (set->list[i].port == port)
+                aq_ibv_rail_stop(rails, &set->list[i], "the port has gone down");
+    }
+    aq_lock_drop(&rails->lock);
+    rails->wake(rails->sleeper);
 }
 
 // The operation was not done, or it is not known: the first queue pair does it.

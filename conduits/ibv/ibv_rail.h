@@ -120,10 +120,12 @@ unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails);
 // The rails of a link, which are to be used from now on. Under the lock.
 void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
 
-// The peer has given up a rail that is in use here: so does this side. The operations that are
-// outstanding on it move to the first queue pair, whether or not the device would notice that
-// nobody acknowledges them.
-void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
+// Gives up a rail, if it is in use. The operations that are outstanding on it move to the first
+// queue pair, whether or not the device would notice that nobody acknowledges them. Under the lock.
+void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *why);
+
+// A port has gone down: gives up the rails on it. Any thread.
+void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsigned port);
 
 // Asks for a wake-up by the next completion on any rail; sets what to poll for it, and returns how
 // many; takes such events.

@@ -98,8 +98,8 @@ static void set_start(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set)
 static void set_stop(aq_ibv_rails_t *rails, aq_ibv_rail_set_t *set, uint64_t lost)
 {
     for (unsigned i = 0; i < set->count; i++)
-        if ((lost >> i) & 1 && atomic_load_explicit(&set->list[i].up, memory_order_relaxed))
-            aq_ibv_rail_stop(rails, &set->list[i]);
+        if ((lost >> i) & 1)
+            aq_ibv_rail_stop(rails, &set->list[i], "that rank has given it up");
     set->started |= lost;
 }
 

@@ -340,7 +340,7 @@ static void test_peer_gives_up(void **state)
     settle();
     assert_up(2);
     aq_ibv_rail_set_t *sets[SIDES] = {sides[0].link.rails, sides[1].link.rails};
-    aq_ibv_rail_stop(&sides[0].rails, &sets[0]->list[1]);
+    aq_ibv_rail_stop(&sides[0].rails, &sets[0]->list[1], "a test");
     settle();
     assert_up(1);
     for (unsigned i = 0; i < SIDES; i++) {
@@ -366,7 +366,7 @@ static void test_given_up_early(void **state)
         aq_ibv_rails_reap(&sides[1].rails);
     }
     aq_ibv_rail_set_t *set = atomic_load(&sides[0].link.rails);
-    aq_ibv_rail_stop(&sides[0].rails, set->list);
+    aq_ibv_rail_stop(&sides[0].rails, set->list, "a test");
     assert_int_equal(atomic_load(&sides[1].rails.up), 0);
     settle();
     assert_up(0);
