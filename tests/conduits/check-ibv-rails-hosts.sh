@@ -1,7 +1,8 @@
 #!/bin/bash
 # ibv-rails-hosts, inside the first of two virtual machines that two wires join, with a verbs device
-# on each: jobs over both wires while the second one loses packets; and when it is cut in the
-# middle of puts and gets, which the first one then does, between ranks that datagrams have connected.
+# on each: jobs over both wires while the second one loses packets; and when it is cut in the middle of
+# puts and gets, or of messages too, which the other one then does, between ranks that datagrams have
+# connected.
 set -u
 . "$AQ_SRC/tests/run-functions.sh"
 export GASNET_WAITMODE=block GASNET_STATS=1 GASNET_EXITTIMEOUT=30
@@ -76,4 +77,18 @@ loses 0
 start conform-seq rma_segment
 wait "$job" || fail "the next job ends with exit code $?"
 says 2 "$unmoved"
+
+# The second wire becomes that of the first port, which carries the messages, since a device that is
+# made anew is the last one. It is cut while puts, gets, atomics and messages are checked.
+renew="rdma link delete rxe0 && rdma link add rxe0 type rxe netdev eth0"
+eval "$renew" && ssh -F /run/bed/ssh_config g2 "PATH=$PATH; $renew" || fail "rxe0 cannot be made again"
+GASNET_IBV_CONNECT=ud start chaos_work --seconds 6 --threads 2
+loses 100
+wait "$job" || fail "the job ends with exit code $? when the wire of the first port is cut"
+grep -qE '^chaos_work: [1-9][0-9]* rounds, lost 0, twice 0, wrong 0$' out || fail "nothing was checked"
+[ "$(grep -cE '^ibv: rank [01] moved links to another port 1 times' out)" = 2 ] ||
+    fail "not both ranks moved their link"
+grep -qE 'warning: port 1 of rxe1 does not reach rank [01] any more .*: its messages, puts and gets take port 1 of rxe0; ' out ||
+    fail "no rank says that port 1 of rxe0 carries on"
+loses 0
 echo "check-ibv-rails-hosts: all is well"
