@@ -60,7 +60,7 @@ static aq_status_t load_settings(void)
         aq_log_error("%s", err);
     aq_log_quiet(aq_settings_bool(AQ_SET_QUIET));
     aq_log_verbose(aq_settings_bool(AQ_SET_SPAWN_VERBOSE));
-    aq_thread_expect_handlers();
+    aq_thread_expect_helpers();
     return status;
 }
 

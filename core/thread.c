@@ -27,9 +27,10 @@ bool aq_thread_mode(const char *word)
     return false;
 }
 
-void aq_thread_expect_handlers(void)
+void aq_thread_expect_helpers(void)
 {
-    aq_threads = aq_threads || (!one_thread && aq_settings_bool(AQ_SET_RCV_THREAD));
+    const bool helpers = aq_settings_bool(AQ_SET_RCV_THREAD) || aq_settings_bool(AQ_SET_SND_THREAD);
+    aq_threads = aq_threads || (!one_thread && helpers);
 }
 
 uint64_t aq_thread_limit(void)

@@ -2,7 +2,7 @@
 //
 // seq: only one thread calls the library. parsync: several threads, never two at once. par: any
 // number at once. aq_threads (lock.h) is true in par, and in parsync if a thread of the library
-// also runs handlers.
+// works beside those of the client.
 #ifndef AQ_THREAD_H
 #define AQ_THREAD_H
 
@@ -18,9 +18,9 @@
 // Sets the mode by name; returns false if there is no such mode.
 bool aq_thread_mode(const char *word);
 
-// Sets aq_threads if handlers may run in a thread of the library (GASNET_RCV_THREAD). After the
-// settings are loaded.
-void aq_thread_expect_handlers(void);
+// Sets aq_threads if a thread of the library works beside those of the client (GASNET_RCV_THREAD,
+// GASNET_SND_THREAD). After the settings are loaded.
+void aq_thread_expect_helpers(void);
 
 // Limit on the client threads that use the library (GASNET_MAX_THREADS; 1 in seq mode).
 uint64_t aq_thread_limit(void);

@@ -35,6 +35,12 @@ static void senders_join(aq_ibv_conduit_t *ibv)
 static void sleeper_wake(void *sleeper)
 {
     aq_ibv_wake(sleeper);
+    aq_ibv_nudge(sleeper);
+}
+
+static void sleeper_nudge(void *sleeper)
+{
+    aq_ibv_nudge(sleeper);
 }
 
 static void rails_join(aq_ibv_conduit_t *ibv)
@@ -67,6 +73,8 @@ static void paths_join(aq_ibv_conduit_t *ibv)
     ibv->ondemand.sender = &ibv->sender;
     ibv->ondemand.path = &ibv->rma;
     ibv->ondemand.begin = aq_ibv_rma_begin;
+    ibv->ondemand.wake = sleeper_nudge;
+    ibv->ondemand.sleeper = &ibv->sleeper;
     rails_join(ibv);
 }
 
@@ -160,6 +168,8 @@ aq_status_t aq_ibv_parts_open(aq_ibv_conduit_t *ibv)
         return AQ_ERR_RESOURCE;
     }
     struct ibv_cq *arrivals = queues_choose(ibv);
+    if (ibv->rails.send_thread && aq_ibv_rails_exist(ibv->rails.ports))
+        (void)aq_ibv_rails_open(&ibv->rails); // before the thread, which sleeps on their channels
     ibv->end.own = aq_ibv_own_private_data(ibv);
     if (aq_ibv_rails_exist(ibv->rails.ports))
         ibv->rma.rails = &ibv->rails;
@@ -355,10 +365,10 @@ static aq_status_t connector_open(aq_ibv_conduit_t *ibv)
 
 // Whether links move to another port when the first one fails. The atomics of a device cannot be
 // repeated, and one device has to do all those on a memory. The receive thread waits for arrivals
-// at the first port only.
-static bool bonds_wanted(const aq_ibv_device_t *device, bool thread)
+// at the first port only; the send thread waits at all ports.
+static bool bonds_wanted(const aq_ibv_device_t *device, bool receive_thread)
 {
-    return device->rails.count > 1 && aq_ibv_rails_exist(&device->rails) && !thread &&
+    return device->rails.count > 1 && aq_ibv_rails_exist(&device->rails) && !receive_thread &&
            strcmp(aq_setting_text(aq_ibv_setting(IBV_SET_ATOMICS)), "1") != 0;
 }
 
@@ -366,18 +376,19 @@ static aq_status_t device_open(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
     aq_ibv_device_t *device = &ibv->shared->device;
-    const bool thread = aq_ibv_sleeper_wants_thread(&ibv->sleeper, env->threads);
+    aq_ibv_sleeper_choose_threads(&ibv->sleeper, env->threads);
     aq_status_t status = aq_ibv_device_open(device, env, env->size - env->nbrhd_size, &ibv->limits,
                                             &ibv->shared->memory);
     if (status == AQ_OK)
         snprintf(ibv->shared->losses.port, sizeof ibv->shared->losses.port, "port %u of %s",
                  device->port, ibv_get_device_name(device->verbs->device));
-    if (status == AQ_OK && bonds_wanted(device, thread)) {
+    if (status == AQ_OK && bonds_wanted(device, ibv->sleeper.receive.wanted)) {
         aq_ibv_limits_multiply(&ibv->limits, device->rails.count);
         device->atomics = AQ_IBV_ATOMICS_NONE;
     }
     if (status == AQ_OK)
-        status = aq_ibv_queues_open(&ibv->queues, device->pd, &ibv->limits, thread);
+        status = aq_ibv_queues_open(&ibv->queues, device->pd, &ibv->limits,
+                                    ibv->sleeper.receive.wanted, ibv->sleeper.send.wanted);
     if (status == AQ_OK)
         ibv->limits.inline_bytes = aq_ibv_queues_find_inline(&ibv->queues, device->pd);
     return status;
@@ -466,13 +477,15 @@ static bool window_furnish(aq_ibv_end_t *end)
 {
     aq_ibv_conduit_t *window =
         (aq_ibv_conduit_t *)(void *)((char *)end - offsetof(aq_ibv_conduit_t, end));
-    const bool thread = aq_ibv_sleeper_wants_thread(&window->sleeper, window->base.env->threads);
+    aq_ibv_sleeper_t *sleeper = &window->sleeper;
+    aq_ibv_sleeper_choose_threads(sleeper, window->base.env->threads);
     aq_status_t status =
-        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits, thread);
+        aq_ibv_queues_open(&window->queues, window->shared->device.pd, &window->limits,
+                           sleeper->receive.wanted, sleeper->send.wanted);
     if (status == AQ_OK)
         status = aq_ibv_parts_open(window);
     if (status == AQ_OK)
-        status = aq_ibv_sleeper_open(&window->sleeper);
+        status = aq_ibv_sleeper_open(sleeper);
     end->furnish = NULL;
     end->failed = status != AQ_OK;
     if (end->failed)
@@ -635,9 +648,9 @@ void aq_ibv_conduit_close(aq_ibv_conduit_t *ibv)
     if (ibv->base.env->boot->exit_stays_here)
         aq_ibv_drain(&ibv->send_queue, &ibv->peers); // peers wait for the messages about the end
     aq_ibv_connector_stop(&shared->connector);
-    aq_ibv_sleeper_stop_thread(&ibv->sleeper);
+    aq_ibv_sleeper_stop_threads(&ibv->sleeper);
     for (aq_ibv_conduit_t *window = shared->windows; window; window = window->next)
-        aq_ibv_sleeper_stop_thread(&window->sleeper);
+        aq_ibv_sleeper_stop_threads(&window->sleeper);
     if (!aq_ibv_keys_quit(&shared->keys))
         return;
     if (AQ_CHECKS)

@@ -23,7 +23,7 @@
 //
 //      table        the operations that the core calls
 //      conduit      open and close                       dump       what is outstanding
-//      sleep        waiting, the receive thread          connect_cm, connect_ud
+//      sleep        waiting; receive and send thread     connect_cm, connect_ud
 //      receive      messages in                          connect    the connector
 //      bond         links that move to another port      task       what the connector does beside
 //      ring         rings that peers write here          ondemand   put and get that have to ask

@@ -127,6 +127,9 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_RCV_THREAD_RATE] = {"GASNET_RCV_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
                                  "Conduit ibv: largest number of times per second that the thread "
                                  "of GASNET_RCV_THREAD wakes up. 0: no limit."},
+    [IBV_SET_SND_THREAD_RATE] = {"GASNET_SND_THREAD_RATE", AQ_TYPE_INT, "0", 0, 1e6, NULL,
+                                 "Conduit ibv: as GASNET_RCV_THREAD_RATE, for the thread of "
+                                 "GASNET_SND_THREAD."},
     [IBV_SET_INLINESEND_LIMIT] =
         {"GASNET_INLINESEND_LIMIT", AQ_TYPE_INT, "-1", -1, 65535, NULL,
          "Conduit ibv: most bytes that a work request carries to the device itself (inline). 0: "

@@ -54,9 +54,11 @@ unsigned aq_ibv_queues_find_inline(const aq_ibv_queues_t *queues, struct ibv_pd 
 
 // ---- open and close ----
 
-static bool channels_make(aq_ibv_queues_t *queues, struct ibv_context *verbs, bool thread)
+static bool channels_make(aq_ibv_queues_t *queues, struct ibv_context *verbs, bool receive_thread,
+                          bool send_thread)
 {
-    if (thread && !(queues->arrivals = ibv_create_comp_channel(verbs)))
+    if ((receive_thread && !(queues->arrivals = ibv_create_comp_channel(verbs))) ||
+        (send_thread && !(queues->sends = ibv_create_comp_channel(verbs))))
         return false;
     queues->completions = ibv_create_comp_channel(verbs);
     if (!queues->completions)
@@ -66,17 +68,19 @@ static bool channels_make(aq_ibv_queues_t *queues, struct ibv_context *verbs, bo
 }
 
 aq_status_t aq_ibv_queues_open(aq_ibv_queues_t *queues, struct ibv_pd *pd,
-                               const aq_ibv_limits_t *limits, bool thread)
+                               const aq_ibv_limits_t *limits, bool receive_thread, bool send_thread)
 {
     struct ibv_context *verbs = pd->context;
     struct ibv_srq_init_attr srq = {
         .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
     const int sends = (int)(limits->depth_total + limits->unsignaled_total),
               arrivals = (int)srq.attr.max_wr;
-    if (channels_make(queues, verbs, thread) &&
-        (queues->send_cq = ibv_create_cq(verbs, sends, NULL, queues->completions, 0)) != NULL &&
-        (queues->receive_cq = ibv_create_cq(
-             verbs, arrivals, NULL, thread ? queues->arrivals : queues->completions, 0)) != NULL &&
+    if (channels_make(queues, verbs, receive_thread, send_thread) &&
+        (queues->send_cq = ibv_create_cq(
+             verbs, sends, NULL, send_thread ? queues->sends : queues->completions, 0)) != NULL &&
+        (queues->receive_cq =
+             ibv_create_cq(verbs, arrivals, NULL,
+                           receive_thread ? queues->arrivals : queues->completions, 0)) != NULL &&
         (queues->srq = ibv_create_srq(pd, &srq)) != NULL)
         return AQ_OK;
     aq_log_error("device %s refuses %s (%s): lower %s", ibv_get_device_name(verbs->device),
@@ -99,6 +103,8 @@ void aq_ibv_queues_close(aq_ibv_queues_t *queues)
         ibv_destroy_cq(queues->send_cq);
     if (queues->completions)
         ibv_destroy_comp_channel(queues->completions);
+    if (queues->sends)
+        ibv_destroy_comp_channel(queues->sends);
     if (queues->arrivals)
         ibv_destroy_comp_channel(queues->arrivals);
     *queues = (aq_ibv_queues_t){0};

@@ -12,6 +12,7 @@
 typedef struct aq_ibv_queues {
     struct ibv_comp_channel *completions; // wakes sleepers; does not block
     struct ibv_comp_channel *arrivals;    // wakes the receive thread; NULL: there is none
+    struct ibv_comp_channel *sends;       // wakes the send thread; NULL: there is none
     struct ibv_cq *send_cq, *receive_cq;
     struct ibv_srq *srq;
 } aq_ibv_queues_t;
@@ -19,10 +20,11 @@ typedef struct aq_ibv_queues {
 // A completion queue that is always empty, for windows that have no link yet.
 extern struct ibv_cq aq_ibv_empty_cq;
 
-// Makes queues in a protection domain as large as the limits say. thread: there is to be a receive
-// thread. AQ_ERR_RESOURCE: the device refuses one (logged).
+// Makes queues in a protection domain as large as the limits say; receive_thread, send_thread:
+// there is to be one. AQ_ERR_RESOURCE: the device refuses a queue or channel (logged).
 aq_status_t aq_ibv_queues_open(aq_ibv_queues_t *queues, struct ibv_pd *pd,
-                               const aq_ibv_limits_t *limits, bool thread);
+                               const aq_ibv_limits_t *limits, bool receive_thread,
+                               bool send_thread);
 void aq_ibv_queues_close(aq_ibv_queues_t *queues);
 
 // How many bytes may travel inside a work request, by trial: a device does not report it.

@@ -20,10 +20,19 @@ static bool standby_queues_open(aq_ibv_rails_t *rails, unsigned port)
     struct ibv_srq_init_attr srq = {
         .attr = {.max_wr = limits->arrivals + limits->ahead, .max_sge = 1}};
     queue->standby_cq = ibv_create_cq(
-        at->verbs, (int)(limits->depth_total + limits->unsignaled_total), NULL, queue->channel, 0);
+        at->verbs, (int)(limits->depth_total + limits->unsignaled_total), NULL, queue->sends, 0);
     queue->arrivals = ibv_create_cq(at->verbs, (int)srq.attr.max_wr, NULL, queue->channel, 0);
     queue->srq = ibv_create_srq(at->pd, &srq);
     return queue->standby_cq && queue->arrivals && queue->srq;
+}
+
+static struct ibv_comp_channel *channel_make(struct ibv_context *verbs)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(verbs);
+    if (!channel || fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK) == 0)
+        return channel;
+    ibv_destroy_comp_channel(channel);
+    return NULL;
 }
 
 static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
@@ -31,13 +40,11 @@ static bool queue_open(aq_ibv_rails_t *rails, unsigned port)
     const aq_ibv_rail_port_t *at = &rails->ports->list[port];
     aq_ibv_rail_queue_t *queue = &rails->queues[port];
     char why[768] = "";
-    queue->channel = ibv_create_comp_channel(at->verbs);
-    if (!queue->channel)
+    queue->channel = channel_make(at->verbs);
+    queue->sends = rails->send_thread ? channel_make(at->verbs) : queue->channel;
+    if (!queue->channel || !queue->sends)
         return false;
-    const int flags = fcntl(queue->channel->fd, F_GETFL);
-    if (fcntl(queue->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
-        return false;
-    queue->cq = ibv_create_cq(at->verbs, (int)rails->limits->depth_total, NULL, queue->channel, 0);
+    queue->cq = ibv_create_cq(at->verbs, (int)rails->limits->depth_total, NULL, queue->sends, 0);
     if (!queue->cq || !port)
         return queue->cq;
     if (rails->stand_by && !standby_queues_open(rails, port))
@@ -63,6 +70,8 @@ static void queue_close(const aq_ibv_rails_t *rails, unsigned port)
         ibv_destroy_cq(queue->standby_cq);
     if (queue->cq)
         ibv_destroy_cq(queue->cq);
+    if (queue->sends && queue->sends != queue->channel)
+        ibv_destroy_comp_channel(queue->sends);
     if (queue->channel)
         ibv_destroy_comp_channel(queue->channel);
 }
@@ -187,12 +196,10 @@ static void completion_handle(aq_ibv_rails_t *rails, const struct ibv_wc *wc)
     aq_ibv_op_finish_beside(rails->queue, op, &rail->slots);
 }
 
-static unsigned queue_reap(aq_ibv_rails_t *rails, aq_ibv_rail_queue_t *queue)
+// With the lock, which this drops.
+static unsigned queue_reap_locked(aq_ibv_rails_t *rails, aq_ibv_rail_queue_t *queue)
 {
     struct ibv_wc wc[AQ_IBV_BATCH];
-    if (!atomic_load_explicit(&queue->outstanding, memory_order_relaxed) ||
-        !aq_lock_try(&queue->reaping))
-        return 0;
     const int count = ibv_poll_cq(queue->cq, AQ_IBV_BATCH, wc);
     aq_lock_drop(&queue->reaping);
     for (int i = 0; i < count; i++)
@@ -202,13 +209,25 @@ static unsigned queue_reap(aq_ibv_rails_t *rails, aq_ibv_rail_queue_t *queue)
     return count > 0 ? (unsigned)count : 0;
 }
 
-unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
+// sure: as aq_ibv_rails_reap_before_sleep.
+static unsigned queue_reap(aq_ibv_rails_t *rails, aq_ibv_rail_queue_t *queue, bool sure)
+{
+    if (!atomic_load_explicit(&queue->outstanding, memory_order_relaxed))
+        return 0;
+    if (sure)
+        aq_lock_take(&queue->reaping);
+    else if (!aq_lock_try(&queue->reaping))
+        return 0;
+    return queue_reap_locked(rails, queue);
+}
+
+static unsigned rails_reap(aq_ibv_rails_t *rails, bool sure)
 {
     unsigned done = 0;
     if (!atomic_load_explicit(&rails->open, memory_order_acquire))
         return 0;
     for (unsigned port = 0; port < rails->ports->count; port++)
-        done += queue_reap(rails, &rails->queues[port]);
+        done += queue_reap(rails, &rails->queues[port], sure);
     if (atomic_load_explicit(&rails->any_strands, memory_order_relaxed))
         stranded_move(rails);
     if (atomic_load(&rails->finished) || atomic_load(&rails->lost)) {
@@ -218,7 +237,32 @@ unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
     return done;
 }
 
+unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails)
+{
+    return rails_reap(rails, false);
+}
+
+unsigned aq_ibv_rails_reap_before_sleep(aq_ibv_rails_t *rails)
+{
+    return rails_reap(rails, true);
+}
+
 // ---- waiting ----
+
+static void sends_arm(const aq_ibv_rail_queue_t *queue)
+{
+    ibv_req_notify_cq(queue->cq, 0);
+    if (queue->srq)
+        ibv_req_notify_cq(queue->standby_cq, 0);
+}
+
+static void channel_take_events(struct ibv_comp_channel *channel)
+{
+    struct ibv_cq *cq;
+    void *context;
+    while (ibv_get_cq_event(channel, &cq, &context) == 0)
+        ibv_ack_cq_events(cq, 1);
+}
 
 void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
 {
@@ -226,11 +270,10 @@ void aq_ibv_rails_arm(aq_ibv_rails_t *rails)
         return;
     for (unsigned port = 0; port < rails->ports->count; port++) {
         const aq_ibv_rail_queue_t *queue = &rails->queues[port];
-        ibv_req_notify_cq(queue->cq, 0);
-        if (queue->srq) {
-            ibv_req_notify_cq(queue->standby_cq, 0);
+        if (!rails->send_thread)
+            sends_arm(queue);
+        if (queue->srq)
             ibv_req_notify_cq(queue->arrivals, 0);
-        }
     }
 }
 
@@ -247,13 +290,30 @@ unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
 
 void aq_ibv_rails_take_events(aq_ibv_rails_t *rails)
 {
-    struct ibv_cq *cq;
-    void *context;
     if (!atomic_load_explicit(&rails->open, memory_order_acquire))
         return;
     for (unsigned port = 0; port < rails->ports->count; port++)
-        while (ibv_get_cq_event(rails->queues[port].channel, &cq, &context) == 0)
-            ibv_ack_cq_events(cq, 1);
+        channel_take_events(rails->queues[port].channel);
+}
+
+unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST])
+{
+    unsigned count = 0;
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return 0;
+    for (; count < rails->ports->count; count++)
+        fds[count] = rails->queues[count].sends->fd;
+    return count;
+}
+
+void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails)
+{
+    if (!atomic_load_explicit(&rails->open, memory_order_acquire))
+        return;
+    for (unsigned port = 0; port < rails->ports->count; port++) {
+        channel_take_events(rails->queues[port].sends);
+        sends_arm(&rails->queues[port]);
+    }
 }
 
 // ---- puts and gets ----

@@ -57,13 +57,15 @@ typedef struct aq_ibv_rail_set {
 // What the rails of one endpoint have in common at one port.
 typedef struct aq_ibv_rail_queue {
     struct ibv_comp_channel *channel; // wakes sleepers; does not block
+    struct ibv_comp_channel *sends;   // the same for cq and standby_cq; wakes the send thread if
+                                      // there is one, and otherwise is `channel`
     struct ibv_cq *cq;
     struct ibv_mr *slab; // the buffers of the endpoint, registered there; of port 0 NULL
     // For standbys; of port 0, and without standbys, NULL.
     struct ibv_cq *standby_cq, *arrivals;
     struct ibv_srq *srq;
     atomic_uint outstanding;
-    aq_lock_t reaping; // only ever tried
+    aq_lock_t reaping; // only tried by threads of the client
 } aq_ibv_rail_queue_t;
 
 // An operation on a rail, and how the first queue pair would do it.
@@ -92,6 +94,7 @@ typedef struct aq_ibv_rails {
     // may replace the first one. Says that one is connected, under the lock. NULL: links have none.
     void (*stand_by)(void *bonds, aq_ibv_peer_t *link, unsigned way, struct ibv_qp *pair);
     void *bonds;
+    bool send_thread; // there is one; set before the queues are made
     aq_lock_t lock;
     atomic_bool open;   // the queues below exist
     bool failed;        // they cannot be made (logged)
@@ -116,6 +119,8 @@ bool aq_ibv_rails_open(aq_ibv_rails_t *rails);
 // Takes out completions of rails and gives their resources back, and takes in what the connector's
 // thread has done. Returns how many of these there were. Any thread.
 unsigned aq_ibv_rails_reap(aq_ibv_rails_t *rails);
+// The same for the send thread; see aq_ibv_reap_before_sleep.
+unsigned aq_ibv_rails_reap_before_sleep(aq_ibv_rails_t *rails);
 
 // The rails of a link, which are to be used from now on. Under the lock.
 void aq_ibv_rail_start(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail);
@@ -127,12 +132,17 @@ void aq_ibv_rail_stop(aq_ibv_rails_t *rails, aq_ibv_rail_t *rail, const char *wh
 // A port has gone down: gives up the rails on it. Any thread.
 void aq_ibv_rails_leave(aq_ibv_rails_t *rails, const aq_ibv_peers_t *peers, unsigned port);
 
-// Asks for a wake-up by the next completion on any rail; sets what to poll for it, and returns how
-// many; takes such events.
+// For sleepers: asks for a wake-up by the next completion on any rail, unless that wakes the send
+// thread; sets what to poll for it, and returns how many; takes such events.
 void aq_ibv_rails_arm(aq_ibv_rails_t *rails);
 unsigned aq_ibv_rails_events(const aq_ibv_rails_t *rails,
                              struct pollfd events[AQ_IBV_RAIL_PORTS_MOST]);
 void aq_ibv_rails_take_events(aq_ibv_rails_t *rails);
+
+// The same for the send thread: takes its events and asks for the next; sets fds that become
+// readable then, and returns how many.
+void aq_ibv_rails_rearm_sends(aq_ibv_rails_t *rails);
+unsigned aq_ibv_rails_send_fds(const aq_ibv_rails_t *rails, int fds[AQ_IBV_RAIL_PORTS_MOST]);
 
 // ---- ibv_rail_setup.c ----
 

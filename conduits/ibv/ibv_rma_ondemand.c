@@ -53,6 +53,16 @@ static _Noreturn void fail_no_memory(const aq_ibv_ondemand_t *ondemand, size_t b
     end_job(ondemand);
 }
 
+// ---- what finds no room ----
+
+// The next completion makes the send thread try again, unless all that could make room is complete
+// already.
+static void kept_tell(const aq_ibv_ondemand_t *ondemand)
+{
+    if (ondemand->wake && !atomic_load(&ondemand->sender->queue->ops_used))
+        ondemand->wake(ondemand->sleeper);
+}
+
 // ---- messages ----
 
 // False: there is no room now.
@@ -72,6 +82,7 @@ static void deferred_msg_keep(aq_ibv_ondemand_t *ondemand, aq_ibv_deferred_msg_t
     ondemand->deferred = msg;
     atomic_store_explicit(&ondemand->any, true, memory_order_release);
     aq_lock_drop(&ondemand->lock);
+    kept_tell(ondemand);
 }
 
 static void message_send_or_defer(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link,
@@ -129,6 +140,7 @@ static void transfer_keep(aq_ibv_transfer_t *transfer)
     ondemand->transfers = transfer;
     atomic_store_explicit(&ondemand->any, true, memory_order_release);
     aq_lock_drop(&ondemand->lock);
+    kept_tell(ondemand);
 }
 
 static void transfer_end(aq_ibv_transfer_t *transfer)
@@ -369,7 +381,7 @@ void aq_ibv_ondemand_arrived(aq_ibv_ondemand_t *ondemand, aq_ibv_peer_t *link,
         copy_arrived(ondemand, link, in);
 }
 
-// ---- what found no room ----
+// ---- progress ----
 
 static void deferred_msgs_send(aq_ibv_ondemand_t *ondemand, aq_ibv_deferred_msg_t *msg)
 {

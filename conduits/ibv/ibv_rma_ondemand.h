@@ -32,7 +32,10 @@ typedef struct aq_ibv_ondemand {
     aq_ibv_sender_t *sender;
     aq_ibv_rma_path_t *path;
     aq_ibv_rma_begin_t *begin; // a put or get on that path
-    aq_lock_t lock;            // guards the two lists of what found no room
+    // Makes the send thread, if there is one, call aq_ibv_ondemand_progress. Any thread.
+    void (*wake)(void *sleeper);
+    void *sleeper;
+    aq_lock_t lock; // guards the two lists of what found no room
     struct aq_ibv_transfer *transfers;
     struct aq_ibv_deferred_msg *deferred;
     atomic_bool any;

@@ -271,12 +271,19 @@ static unsigned busy_with(aq_ibv_send_queue_t *queue, const aq_ibv_peer_t *link)
     return known_busy(queue, link);
 }
 
+// The send thread may have reaped everything else meanwhile: then no completion will make it post
+// the list.
+static bool list_is_all(const aq_ibv_send_queue_t *queue)
+{
+    return atomic_load(&queue->ops_used) == queue->list.count;
+}
+
 static void post_in_list(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_work_t *work,
                          bool crowded)
 {
     aq_lock_take(&queue->list.lock);
     list_add(queue, link, work);
-    if (queue->list.count == AQ_IBV_LIST_MOST || crowded)
+    if (queue->list.count == AQ_IBV_LIST_MOST || crowded || list_is_all(queue))
         list_post_locked(queue);
     aq_lock_drop(&queue->list.lock);
     if (crowded)
@@ -366,16 +373,27 @@ static bool reap_is_due(aq_ibv_send_queue_t *queue)
     return looks % UNSIGNALED_REAPS == 0;
 }
 
-static unsigned reap_posted(aq_ibv_send_queue_t *queue)
+// With the lock, which this drops.
+static unsigned reap_locked(aq_ibv_send_queue_t *queue)
 {
     struct ibv_wc wc[AQ_IBV_BATCH];
-    if (!reap_is_due(queue) || !aq_lock_try(&queue->reaping))
-        return 0;
     int count = ibv_poll_cq(queue->cq, AQ_IBV_BATCH, wc);
     aq_lock_drop(&queue->reaping);
     for (int i = 0; i < count; i++)
         completion_handle(queue, &wc[i]);
     return count > 0 ? (unsigned)count : 0;
+}
+
+static unsigned reap_posted(aq_ibv_send_queue_t *queue)
+{
+    return reap_is_due(queue) && aq_lock_try(&queue->reaping) ? reap_locked(queue) : 0;
+}
+
+unsigned aq_ibv_reap_before_sleep(aq_ibv_send_queue_t *queue)
+{
+    list_post(queue);
+    aq_lock_take(&queue->reaping);
+    return reap_locked(queue);
 }
 
 // ---- the end ----

@@ -57,7 +57,7 @@ typedef struct aq_ibv_send_queue {
     atomic_uint unsignaled; // entries of all links that are posted without an operation
     atomic_bool letters;    // of links that have moved: they have no operation, and may fail
     atomic_uint idle_reaps;
-    aq_lock_t reaping;   // only ever tried
+    aq_lock_t reaping;   // only tried by threads of the client
     atomic_ulong posted; // work requests in all
     aq_ibv_list_t list;
 } aq_ibv_send_queue_t;
@@ -123,6 +123,9 @@ void aq_ibv_post_later(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq
 // Posts the list, then takes out completions and gives their resources back. Returns how many
 // operations completed. Any thread.
 unsigned aq_ibv_reap(aq_ibv_send_queue_t *queue);
+// The same for a thread that sleeps afterwards, until the next completion: 0 means that all
+// completions were taken out. Waits while another thread takes some out.
+unsigned aq_ibv_reap_before_sleep(aq_ibv_send_queue_t *queue);
 
 // Waits until the device has completed all operations, for a tenth of a second at most.
 void aq_ibv_drain(aq_ibv_send_queue_t *queue, aq_ibv_peers_t *peers);

@@ -22,16 +22,10 @@ enum {
 
 // ---- the receive thread ----
 
-bool aq_ibv_sleeper_wants_thread(aq_ibv_sleeper_t *sleeper, bool threads)
-{
-    sleeper->thread_wanted = aq_ibv_thread_wanted(&sleeper->thread_setup) && threads;
-    return sleeper->thread_wanted;
-}
-
-static void thread_rearm(void *context)
+static void receive_thread_rearm(void *context)
 {
     aq_ibv_sleeper_t *sleeper = context;
-    aq_ibv_source_rearm(&sleeper->arrivals);
+    aq_ibv_source_rearm(&sleeper->receive.source);
 }
 
 int aq_ibv_poll_by_thread(void *context)
@@ -49,38 +43,126 @@ int aq_ibv_poll_by_thread(void *context)
     return delivered ? (int)delivered : looked ? 0 : -1;
 }
 
-static aq_status_t thread_start(aq_ibv_sleeper_t *sleeper)
+static aq_status_t receive_thread_start(aq_ibv_sleeper_t *sleeper)
 {
-    sleeper->arrivals.channel = sleeper->queues->arrivals;
-    sleeper->arrivals.cq = sleeper->queues->receive_cq;
-    aq_status_t status = aq_ibv_source_open(&sleeper->arrivals, &sleeper->thread_setup);
+    aq_ibv_helper_t *helper = &sleeper->receive;
+    helper->source.channel = sleeper->queues->arrivals;
+    helper->source.cq = sleeper->queues->receive_cq;
+    aq_status_t status = aq_ibv_source_open(&helper->source, &helper->setup);
     if (status != AQ_OK)
         return status;
-    sleeper->thread_setup.rearm = thread_rearm;
-    sleeper->thread_setup.poll = aq_ibv_poll_by_thread;
-    sleeper->thread_setup.context = sleeper;
-    return aq_ibv_thread_start(&sleeper->thread_setup, &sleeper->thread);
+    helper->setup.rearm = receive_thread_rearm;
+    helper->setup.poll = aq_ibv_poll_by_thread;
+    helper->setup.context = sleeper;
+    return aq_ibv_thread_start(&helper->setup, &helper->thread);
 }
 
-void aq_ibv_sleeper_stop_thread(aq_ibv_sleeper_t *sleeper)
+// ---- the send thread ----
+
+_Static_assert(AQ_IBV_THREAD_FDS >= 2 + AQ_IBV_RAIL_PORTS_MOST,
+               "the send thread sleeps on the channel of sends, the nudge, and all rails");
+
+// Whose send thread this is, while it reaps.
+static _Thread_local const aq_ibv_sleeper_t *served;
+
+static void send_thread_rearm(void *context)
 {
-    if (sleeper->thread)
-        aq_ibv_thread_stop(sleeper->thread);
+    aq_ibv_sleeper_t *sleeper = context;
+    eventfd_t nudges;
+    eventfd_read(sleeper->nudge, &nudges);
+    aq_ibv_source_rearm(&sleeper->send.source);
+    aq_ibv_rails_rearm_sends(sleeper->receiver->rails);
+}
+
+int aq_ibv_reap_by_thread(void *context)
+{
+    aq_ibv_sleeper_t *sleeper = context;
+    aq_ibv_receiver_t *receiver = sleeper->receiver;
+    served = sleeper;
+    const unsigned reaped = aq_ibv_reap_before_sleep(receiver->send_queue) +
+                            aq_ibv_rails_reap_before_sleep(receiver->rails);
+    aq_ibv_send_due(receiver->sender);
+    aq_ibv_ondemand_progress(receiver->ondemand);
+    served = NULL;
+    if (reaped)
+        aq_ibv_wake(sleeper); // threads of the client may wait for what is complete, or for room
+    return (int)reaped;
+}
+
+void aq_ibv_nudge(aq_ibv_sleeper_t *sleeper)
+{
+    if (sleeper->nudge > 0 && served != sleeper)
+        eventfd_write(sleeper->nudge, 1);
+}
+
+static aq_status_t send_thread_start(aq_ibv_sleeper_t *sleeper)
+{
+    aq_ibv_helper_t *helper = &sleeper->send;
+    aq_ibv_thread_setup_t *setup = &helper->setup;
+    helper->source.channel = sleeper->queues->sends;
+    helper->source.cq = sleeper->queues->send_cq;
+    aq_status_t status = aq_ibv_source_open(&helper->source, setup);
+    if (status != AQ_OK)
+        return status;
+    setup->fds[setup->fd_count++] = sleeper->nudge;
+    setup->fd_count +=
+        aq_ibv_rails_send_fds(sleeper->receiver->rails, setup->fds + setup->fd_count);
+    setup->rearm = send_thread_rearm;
+    setup->poll = aq_ibv_reap_by_thread;
+    setup->context = sleeper;
+    return aq_ibv_thread_start(setup, &helper->thread);
+}
+
+// ---- both threads ----
+
+void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads)
+{
+    aq_ibv_helper_t *receive = &sleeper->receive, *send = &sleeper->send;
+    receive->wanted = aq_ibv_thread_wanted(&receive->setup, AQ_IBV_RECEIVE_THREAD) && threads;
+    send->wanted = aq_ibv_thread_wanted(&send->setup, AQ_IBV_SEND_THREAD) && threads;
+    sleeper->receiver->rails->send_thread = send->wanted;
+}
+
+static aq_status_t threads_start(aq_ibv_sleeper_t *sleeper)
+{
+    aq_status_t status = sleeper->receive.wanted ? receive_thread_start(sleeper) : AQ_OK;
+    return status == AQ_OK && sleeper->send.wanted ? send_thread_start(sleeper) : status;
+}
+
+static void helper_stop(const aq_ibv_helper_t *helper)
+{
+    if (helper->thread)
+        aq_ibv_thread_stop(helper->thread);
+}
+
+void aq_ibv_sleeper_stop_threads(aq_ibv_sleeper_t *sleeper)
+{
+    helper_stop(&sleeper->receive);
+    helper_stop(&sleeper->send);
 }
 
 // ---- open and close ----
 
-aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
+// An eventfd. Negative: there is none (logged).
+static int bell_make(void)
 {
-    sleeper->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (sleeper->bell < 0) {
+    const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (bell < 0)
         aq_log_error(
             "conduit ibv has no file descriptor to wake threads with (%s): raise the limit "
             "on open files (ulimit -n)",
             strerror(errno));
+    return bell;
+}
+
+aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
+{
+    sleeper->bell = bell_make();
+    if (sleeper->bell >= 0 && sleeper->send.wanted)
+        sleeper->nudge = bell_make();
+    if (sleeper->bell < 0 || sleeper->nudge < 0)
         return AQ_ERR_RESOURCE;
-    }
-    aq_status_t status = sleeper->thread_wanted ? thread_start(sleeper) : AQ_OK;
+    aq_status_t status = threads_start(sleeper);
     if (status == AQ_OK) {
         atomic_store(&sleeper->open, true);
         aq_ibv_wake(sleeper); // those that sleep for short times only, see aq_ibv_sleep
@@ -92,6 +174,8 @@ void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
 {
     if (sleeper->bell > 0)
         close(sleeper->bell);
+    if (sleeper->nudge > 0)
+        close(sleeper->nudge);
 }
 
 // ---- sleeping and waking ----
@@ -101,9 +185,10 @@ uint32_t aq_ibv_arm(aq_ibv_sleeper_t *sleeper)
     atomic_fetch_add(&sleeper->sleepers, 1);
     if (!atomic_load(&sleeper->open))
         return 1;
-    if (!sleeper->thread_wanted) // otherwise arrivals wake the receive thread
+    if (!sleeper->receive.wanted) // otherwise they wake the thread
         ibv_req_notify_cq(sleeper->queues->receive_cq, 0);
-    ibv_req_notify_cq(sleeper->queues->send_cq, 0);
+    if (!sleeper->send.wanted)
+        ibv_req_notify_cq(sleeper->queues->send_cq, 0);
     aq_ibv_rails_arm(sleeper->receiver->rails);
     return 1;
 }

@@ -32,15 +32,20 @@ struct aq_ibv_thread {
     uint64_t woke_at;
 };
 
-// Sleeps until something arrives (if `arrivals`), the thread has to end, or the time is over;
-// UINT64_MAX: no limit. False: fd is not valid any more.
-static bool sleep_on(const aq_ibv_thread_t *thread, bool arrivals, uint64_t limit_ns)
+// Sleeps until there is an event (if `events`), the thread has to end, or the time is over;
+// UINT64_MAX: no limit. False: an fd is not valid any more.
+static bool sleep_on(const aq_ibv_thread_t *thread, bool events, uint64_t limit_ns)
 {
-    struct pollfd both[] = {{.fd = thread->wake, .events = POLLIN},
-                            {.fd = thread->setup.fd, .events = POLLIN}};
+    const unsigned count = events ? thread->setup.fd_count : 0;
+    struct pollfd all[AQ_IBV_THREAD_FDS + 1] = {{.fd = thread->wake, .events = POLLIN}};
     struct timespec limit = {(time_t)(limit_ns / 1000000000), (long)(limit_ns % 1000000000)};
-    ppoll(both, arrivals ? 2 : 1, limit_ns == UINT64_MAX ? NULL : &limit, NULL);
-    return (both[1].revents & (POLLERR | POLLNVAL)) == 0;
+    int wrong = 0;
+    for (unsigned i = 1; i <= count; i++)
+        all[i] = (struct pollfd){.fd = thread->setup.fds[i - 1], .events = POLLIN};
+    ppoll(all, count + 1, limit_ns == UINT64_MAX ? NULL : &limit, NULL);
+    for (unsigned i = 1; i <= count; i++)
+        wrong |= all[i].revents & (POLLERR | POLLNVAL);
+    return wrong == 0;
 }
 
 static bool is_ending(const aq_ibv_thread_t *thread)
@@ -81,15 +86,24 @@ static void *thread_run(void *arg)
         atomic_fetch_add_explicit(&thread->wakes, 1, memory_order_relaxed);
     }
     if (!sound)
-        aq_log_warn("the thread of GASNET_RCV_THREAD ends, since its completion channel is gone; "
-                    "messages wait until the program calls the runtime");
+        aq_log_warn("the thread of %s ends, since its completion channel is gone; its work waits "
+                    "until the program calls the runtime",
+                    thread->setup.variable);
     return NULL;
 }
 
-bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup)
+bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup, aq_ibv_thread_kind_t kind)
 {
-    setup->rate = (uint32_t)aq_setting_int(aq_ibv_setting(IBV_SET_RCV_THREAD_RATE));
-    return aq_settings_bool(AQ_SET_RCV_THREAD);
+    static const struct {
+        aq_setting_id_t wanted;
+        aq_ibv_setting_id_t rate;
+    } settings[] = {
+        [AQ_IBV_RECEIVE_THREAD] = {AQ_SET_RCV_THREAD, IBV_SET_RCV_THREAD_RATE},
+        [AQ_IBV_SEND_THREAD] = {AQ_SET_SND_THREAD, IBV_SET_SND_THREAD_RATE},
+    };
+    setup->variable = aq_settings_row(settings[kind].wanted)->name;
+    setup->rate = (uint32_t)aq_setting_int(aq_ibv_setting(settings[kind].rate));
+    return aq_settings_bool(settings[kind].wanted);
 }
 
 aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_thread_t **out)
@@ -106,9 +120,9 @@ aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_threa
         *out = thread;
         return AQ_OK;
     }
-    aq_log_error("the thread of GASNET_RCV_THREAD cannot be started (%s); raise the limits on "
-                 "processes (ulimit -u) and open files (ulimit -n), or unset the variable",
-                 strerror(error));
+    aq_log_error("the thread of %s cannot be started (%s); raise the limits on processes (ulimit "
+                 "-u) and open files (ulimit -n), or unset the variable",
+                 setup->variable, strerror(error));
     if (thread != NULL && thread->wake >= 0)
         close(thread->wake);
     free(thread);
@@ -140,12 +154,12 @@ uint64_t aq_ibv_thread_wakes(const aq_ibv_thread_t *thread)
 aq_status_t aq_ibv_source_open(aq_ibv_source_t *source, aq_ibv_thread_setup_t *setup)
 {
     int flags = fcntl(source->channel->fd, F_GETFL);
-    setup->fd = source->channel->fd;
+    setup->fds[setup->fd_count++] = source->channel->fd;
     if (flags >= 0 && fcntl(source->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0)
         return AQ_OK;
     aq_log_error("the completion channel of the network device cannot be used (%s); unset "
-                 "GASNET_RCV_THREAD",
-                 strerror(errno));
+                 "%s",
+                 strerror(errno), setup->variable);
     return AQ_ERR_RESOURCE;
 }
 

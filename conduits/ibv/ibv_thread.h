@@ -1,15 +1,16 @@
-// The receive thread (GASNET_RCV_THREAD) sleeps until something arrives, and handles it while the
-// client computes.
+// Threads that work while the client computes: the receive thread (GASNET_RCV_THREAD) sleeps until
+// something arrives, and handles it; the send thread (GASNET_SND_THREAD) sleeps until something
+// that was sent is complete, and reaps it.
 //
-//      +--> rearm: the next arrival makes fd readable
+//      +--> rearm: the next event makes an fd readable
 //      |    poll until nothing is left        (again a moment later, if another thread polls)
-//      |    sleep on fd ----------------------> arrival
-//      +--- sleep longer, if GASNET_RCV_THREAD_RATE asks for it
+//      |    sleep on the fds -----------------> event
+//      +--- sleep longer, if GASNET_RCV_THREAD_RATE or GASNET_SND_THREAD_RATE asks for it
 //
 // What is always true:
-// - Between rearm and sleep, a poll has found nothing: so the thread misses no arrival.
+// - Between rearm and sleep, a poll has found nothing: so the thread misses no event.
 // - The thread blocks all signals: they go to the client's threads.
-// - It knows no device: the caller provides the fd and the functions that rearm and poll.
+// - It knows no device: the caller provides the fds and the functions that rearm and poll.
 #ifndef AQ_IBV_THREAD_H
 #define AQ_IBV_THREAD_H
 
@@ -21,19 +22,25 @@
 
 typedef struct aq_ibv_thread aq_ibv_thread_t;
 
+enum { AQ_IBV_THREAD_FDS = 10 };
+
+typedef enum aq_ibv_thread_kind { AQ_IBV_RECEIVE_THREAD, AQ_IBV_SEND_THREAD } aq_ibv_thread_kind_t;
+
 typedef struct aq_ibv_thread_setup {
-    int fd;
-    // Consumes what made fd readable, and makes the next arrival do so again.
+    const char *variable; // that asks for the thread, for messages
+    int fds[AQ_IBV_THREAD_FDS];
+    unsigned fd_count;
+    // Consumes what made fds readable, and makes the next event do so again.
     void (*rearm)(void *context);
-    // Handles a bounded number of arrivals. Returns how many; 0: there were none; negative: it did
+    // Handles a bounded number of events. Returns how many; 0: there were none; negative: it did
     // not look, because another thread polls.
     int (*poll)(void *context);
     void *context;
     uint32_t rate; // limit of wake-ups per second; 0: none
 } aq_ibv_thread_setup_t;
 
-// Whether the settings ask for the thread. Sets rate in the setup.
-bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup);
+// Whether the settings ask for the thread. Sets variable and rate in the setup.
+bool aq_ibv_thread_wanted(aq_ibv_thread_setup_t *setup, aq_ibv_thread_kind_t kind);
 
 // AQ_ERR_RESOURCE: the thread cannot be created (logged).
 aq_status_t aq_ibv_thread_start(const aq_ibv_thread_setup_t *setup, aq_ibv_thread_t **out);
@@ -54,7 +61,8 @@ typedef struct aq_ibv_source {
     unsigned owed;     // events that were received and not acknowledged yet
 } aq_ibv_source_t;
 
-// Makes the channel non-blocking, and sets fd in the setup. AQ_ERR_RESOURCE: that failed (logged).
+// Makes the channel non-blocking, and adds it to the fds of the setup. AQ_ERR_RESOURCE: that failed
+// (logged).
 aq_status_t aq_ibv_source_open(aq_ibv_source_t *source, aq_ibv_thread_setup_t *setup);
 
 // The function rearm of a setup whose context is the source.

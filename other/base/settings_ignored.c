@@ -78,9 +78,8 @@ static const aq_setting_ignored_t ignored[] = {
      "gasnet_info lists the ports and says which ones are used, and why not the others", false},
     {"GASNET_RCV_THREAD_IDLE GASNET_RCV_THREAD_LOAD GASNET_RCV_THREAD_POLL_MODE",
      "the receive thread sleeps as soon as nothing is left to do", false},
-    {"GASNET_SND_THREAD GASNET_SND_THREAD_RATE GASNET_SND_THREAD_IDLE GASNET_SND_THREAD_POLL_MODE",
-     "conduit ibv has no thread for completions of sends; the threads of the program reap them",
-     false},
+    {"GASNET_SND_THREAD_IDLE GASNET_SND_THREAD_POLL_MODE",
+     "the send thread sleeps as soon as nothing is left to do", false},
     // ---- conduits that there are not ----
     {"GASNET_OFI_*", "there is no conduit ofi; conduit ibv or udp takes its place", false},
     {"GASNET_UCX_*", "there is no conduit ucx; conduit ibv or udp takes its place", false},

@@ -142,6 +142,14 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "endpoint "
          "has a thread of its own. Without an idle processor the thread takes time from the "
          "program."},
+    [AQ_SET_SND_THREAD] =
+        {"GASNET_SND_THREAD", AQ_TYPE_BOOL, "0", 0, 0, NULL,
+         "Conduit ibv: whether a thread of the runtime sleeps until the device has completed "
+         "messages, puts, gets or atomics that this process began, and takes that in while the "
+         "program computes, in programs of mode par or parsync: buffers and places in queues "
+         "become free, and puts and gets that wait for these, or for each other, go on. Each "
+         "endpoint has a thread of its own. The thread runs no handlers; see GASNET_RCV_THREAD. "
+         "Without an idle processor it takes time from the program."},
     [AQ_SET_USE_FIREHOSE] =
         {"GASNET_USE_FIREHOSE", AQ_TYPE_BOOL, "1", 0, 0, NULL,
          "Conduit ibv: whether memory outside of the segment is pinned at first use and stays "

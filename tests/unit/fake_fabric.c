@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct queue {
     struct ibv_cq cq;
     struct ibv_wc all[COMPLETIONS];
     unsigned in, out;
+    atomic_bool armed;
 } queue_t;
 
 // A message that waits for a buffer.
@@ -51,11 +53,13 @@ typedef struct pair {
 
 fake_node_t fake_nodes[FAKE_NODES];
 unsigned fake_most_buffers;
+void (*fake_fabric_event)(struct ibv_cq *cq);
 static device_t *devices[FAKE_NODES];
 static unsigned node_count, polling_node;
 static unsigned endpoints_each; // windows of a rank; 0: nodes are ranks
 static uint32_t host_of_rank[FAKE_NODES];
 static _Atomic int32_t exit_word;
+static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER; // of all completion queues
 
 static uint32_t rank_of(unsigned node)
 {
@@ -85,8 +89,12 @@ static unsigned device_number(const device_t *device)
 
 static void queue_complete(queue_t *queue, struct ibv_wc wc)
 {
+    pthread_mutex_lock(&queue_lock);
     assert_true(queue->in - queue->out < COMPLETIONS);
     queue->all[queue->in++ % COMPLETIONS] = wc;
+    pthread_mutex_unlock(&queue_lock);
+    if (fake_fabric_event && atomic_exchange(&queue->armed, false))
+        fake_fabric_event(&queue->cq);
 }
 
 // ---- verbs of the fake devices ----
@@ -97,18 +105,23 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
     device_t *device = device_of(cq->context);
     fake_counts_t *counts = &fake_nodes[device_number(device)].counts;
     int taken = 0;
+    pthread_mutex_lock(&queue_lock);
     if (queue == &device->sent)
         counts->send_polls++;
     else
         counts->receive_polls++;
     while (taken < most && queue->out != queue->in)
         wc[taken++] = queue->all[queue->out++ % COMPLETIONS];
+    pthread_mutex_unlock(&queue_lock);
     return taken;
 }
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
-    (void)cq, (void)solicited;
+    queue_t *queue = (queue_t *)(void *)((char *)cq - offsetof(queue_t, cq));
+    (void)solicited;
+    fake_nodes[device_number(device_of(cq->context))].counts.notifies++;
+    atomic_store(&queue->armed, true);
     return 0;
 }
 

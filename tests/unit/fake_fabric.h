@@ -1,5 +1,6 @@
 // Several instances of conduit ibv in one process, connected by fake verbs devices that copy memory
-// at once, for tests that count the requests to the devices. All calls come from one thread.
+// at once, for tests that count the requests to the devices. All calls come from one thread, but
+// the send thread of a node may reap beside it.
 //
 //      fake_fabric_request(from, to) -> aq_ibv_send -> post_send, which copies into a buffer or
 //                                                      into memory
@@ -21,6 +22,7 @@ typedef struct fake_counts {
     unsigned posts, works, signaled; // calls of post_send; work requests, and the signaled ones
     unsigned sends, writes, reads;   // work requests by kind
     unsigned send_polls, receive_polls;
+    unsigned notifies;          // calls of ibv_req_notify_cq
     unsigned refills, refilled; // calls of post_srq_recv; buffers that those calls posted
     unsigned waits;             // messages that found no buffer at this node
     unsigned least_buffers;     // the fewest buffers that were posted here at any time
@@ -39,6 +41,9 @@ extern fake_node_t fake_nodes[FAKE_NODES];
 // Size of a device's receive queue, in buffers; 0: enough for any test. Set before
 // fake_fabric_start.
 extern unsigned fake_most_buffers;
+
+// Called when a completion queue gets a completion after ibv_req_notify_cq. NULL: nothing is.
+extern void (*fake_fabric_event)(struct ibv_cq *cq);
 
 // Starts `nodes` nodes with the current settings (GASNET_...). No nodes are connected yet.
 void fake_fabric_start(unsigned nodes, bool threads);

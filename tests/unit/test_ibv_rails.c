@@ -55,11 +55,25 @@ static int refusal;
 static pthread_t tasks_thread; // the only one that connects queue pairs
 static bool turning;           // it does its tasks
 
+static unsigned notifies; // calls of ibv_req_notify_cq
+
+static int notify(struct ibv_cq *cq, int solicited)
+{
+    (void)cq, (void)solicited;
+    notifies++;
+    return 0;
+}
+
+static struct ibv_context device = {.ops.req_notify_cq = notify};
+
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
                              struct ibv_comp_channel *channel, int vector)
 {
-    (void)context, (void)entries, (void)cq_context, (void)channel, (void)vector;
-    return calloc(1, sizeof(struct ibv_cq));
+    struct ibv_cq *cq = calloc(1, sizeof *cq);
+    (void)context, (void)entries, (void)cq_context, (void)vector;
+    cq->context = &device;
+    cq->channel = channel;
+    return cq;
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq)
@@ -161,6 +175,8 @@ static void side_end(side_t *side)
         if (side->rails.queues[port].slab)
             aq_ibv_memory_release(&side->memory, side->rails.queues[port].slab);
         ibv_destroy_cq(side->rails.queues[port].cq);
+        if (side->rails.send_thread)
+            ibv_destroy_comp_channel(side->rails.queues[port].sends);
         ibv_destroy_comp_channel(side->rails.queues[port].channel);
     }
     free(side->rails.works);
@@ -440,6 +456,33 @@ static void test_thread(void **state)
     }
 }
 
+// Completions wake those that sleep, or the send thread if there is one; never both.
+static void test_who_is_woken(void **state)
+{
+    struct pollfd events[AQ_IBV_RAIL_PORTS_MOST];
+    int fds[AQ_IBV_RAIL_PORTS_MOST];
+    (void)state;
+    for (unsigned send_thread = 0; send_thread < 2; send_thread++) {
+        start(2, 2);
+        aq_ibv_rails_t *rails = &sides[0].rails;
+        assert_int_equal(aq_ibv_rails_send_fds(rails, fds), 0);
+        rails->send_thread = send_thread;
+        assert_true(aq_ibv_rails_open(rails));
+        assert_int_equal(aq_ibv_rails_events(rails, events), PORTS);
+        assert_int_equal(aq_ibv_rails_send_fds(rails, fds), PORTS);
+        for (unsigned port = 0; port < PORTS; port++) {
+            assert_int_equal(rails->queues[port].cq->channel->fd, fds[port]);
+            assert_int_equal(fds[port] != events[port].fd, send_thread);
+        }
+        notifies = 0;
+        aq_ibv_rails_arm(rails);
+        assert_int_equal(notifies, send_thread ? 0 : PORTS);
+        aq_ibv_rails_rearm_sends(rails);
+        assert_int_equal(notifies, send_thread ? PORTS : 2 * PORTS);
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_given_up_early),
         cmocka_unit_test(test_random_order),
         cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_who_is_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

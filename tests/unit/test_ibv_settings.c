@@ -211,6 +211,8 @@ static void test_manual(void **state)
                                         "GASNET_QP_RETRY_COUNT",
                                         "GASNET_QP_TIMEOUT",
                                         "GASNET_RCV_THREAD",
+                                        "GASNET_SND_THREAD",
+                                        "GASNET_SND_THREAD_RATE",
                                         "GASNET_SSH_CMD",
                                         "GASNET_SSH_NODEFILE",
                                         "GASNET_SSH_OPTIONS",

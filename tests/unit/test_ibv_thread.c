@@ -1,6 +1,6 @@
-// The receive thread, with an eventfd in place of a completion channel: the thread handles all
-// arrivals, sleeps when there are none, keeps its rate, and can be stopped by any thread, itself
-// included.
+// The loop of the receive thread and the send thread, with an eventfd in place of a completion
+// channel: the thread handles all arrivals, sleeps when there are none, keeps its rate, and can be
+// stopped by any thread, itself included.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +25,7 @@
 // Arrivals wait in a counter. As with a completion queue, an arrival makes fd readable only if the
 // source was armed since fd became readable last.
 static struct {
-    int fd;
+    int fd, other; // the source can make both readable
     atomic_int waiting, handled, polls, busy;
     atomic_bool armed, ends;
     aq_ibv_thread_t *_Atomic thread;
@@ -36,6 +36,7 @@ static void rearm_source(void *context)
     eventfd_t value;
     (void)context;
     eventfd_read(source.fd, &value);
+    eventfd_read(source.other, &value);
     atomic_store(&source.armed, true);
 }
 
@@ -82,8 +83,11 @@ static void wait_asleep(void)
 static aq_ibv_thread_t *start_thread(uint32_t rate)
 {
     aq_ibv_thread_t *thread;
-    aq_ibv_thread_setup_t setup = {
-        .fd = source.fd, .rearm = rearm_source, .poll = poll_source, .rate = rate};
+    aq_ibv_thread_setup_t setup = {.fds = {source.other, source.fd},
+                                   .fd_count = 2,
+                                   .rearm = rearm_source,
+                                   .poll = poll_source,
+                                   .rate = rate};
     assert_int_equal(aq_ibv_thread_start(&setup, &thread), AQ_OK);
     atomic_store(&source.thread, thread);
     return thread;
@@ -93,18 +97,20 @@ static int set_up(void **state)
 {
     (void)state;
     source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    source.other = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     atomic_store(&source.waiting, 0);
     atomic_store(&source.handled, 0);
     atomic_store(&source.polls, 0);
     atomic_store(&source.busy, 0);
     atomic_store(&source.armed, false);
     atomic_store(&source.ends, false);
-    return source.fd < 0 ? -1 : 0;
+    return source.fd < 0 || source.other < 0 ? -1 : 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    close(source.other);
     return close(source.fd);
 }
 
@@ -140,6 +146,22 @@ static void test_sleeps(void **state)
     wait_for_count(&source.handled, 1);
     wait_asleep();
     assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
+    aq_ibv_thread_stop(thread);
+}
+
+// Each fd of the setup wakes the thread.
+static void test_several_sources(void **state)
+{
+    (void)state;
+    aq_ibv_thread_t *thread = start_thread(0);
+    for (int i = 0; i < 2; i++) {
+        wait_asleep();
+        const uint64_t wakes = aq_ibv_thread_wakes(thread);
+        atomic_fetch_add(&source.waiting, 1);
+        eventfd_write(i ? source.fd : source.other, 1);
+        wait_for_count(&source.handled, i + 1);
+        assert_int_equal(aq_ibv_thread_wakes(thread), wakes + 1);
+    }
     aq_ibv_thread_stop(thread);
 }
 
@@ -268,23 +290,36 @@ static void test_signals(void **state)
     aq_ibv_thread_stop(thread);
 }
 
+static void set_and_load(const char *name, const char *value)
+{
+    char err[512];
+    setenv(name, value, 1);
+    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+}
+
+// Each thread has its own variables, which do not ask for the other one.
 static void test_settings(void **state)
 {
+    static const char *const names[][2] = {
+        [AQ_IBV_RECEIVE_THREAD] = {"GASNET_RCV_THREAD", "GASNET_RCV_THREAD_RATE"},
+        [AQ_IBV_SEND_THREAD] = {"GASNET_SND_THREAD", "GASNET_SND_THREAD_RATE"}};
     (void)state;
-    char err[512];
-    aq_ibv_thread_setup_t setup = {.rate = 7};
-    unsetenv("GASNET_RCV_THREAD");
-    unsetenv("GASNET_RCV_THREAD_RATE");
-    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
-    assert_false(aq_ibv_thread_wanted(&setup));
-    setenv("GASNET_RCV_THREAD", "1", 1);
-    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
-    assert_true(aq_ibv_thread_wanted(&setup));
-    assert_int_equal(setup.rate, 0);
-    setenv("GASNET_RCV_THREAD_RATE", "50", 1);
-    assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
-    assert_true(aq_ibv_thread_wanted(&setup));
-    assert_int_equal(setup.rate, 50);
+    for (unsigned kind = 0; kind < 2; kind++) {
+        aq_ibv_thread_setup_t setup = {.rate = 7}, other = {.rate = 7};
+        for (unsigned i = 0; i < 2; i++)
+            unsetenv(names[i][0]), unsetenv(names[i][1]);
+        set_and_load(names[kind][0], "0");
+        assert_false(aq_ibv_thread_wanted(&setup, kind));
+        set_and_load(names[kind][0], "1");
+        assert_true(aq_ibv_thread_wanted(&setup, kind));
+        assert_int_equal(setup.rate, 0);
+        set_and_load(names[kind][1], "50");
+        assert_true(aq_ibv_thread_wanted(&setup, kind));
+        assert_int_equal(setup.rate, 50);
+        assert_string_equal(setup.variable, names[kind][0]);
+        assert_false(aq_ibv_thread_wanted(&other, 1 - kind));
+        assert_int_equal(other.rate, 0);
+    }
 }
 
 #define THREAD_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -292,9 +327,10 @@ static void test_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        THREAD_TEST(test_handles), THREAD_TEST(test_sleeps),  THREAD_TEST(test_busy),
-        THREAD_TEST(test_rate),    THREAD_TEST(test_stop),    THREAD_TEST(test_stop_inside),
-        THREAD_TEST(test_fork),    THREAD_TEST(test_signals), THREAD_TEST(test_settings),
+        THREAD_TEST(test_handles),         THREAD_TEST(test_sleeps), THREAD_TEST(test_busy),
+        THREAD_TEST(test_several_sources), THREAD_TEST(test_rate),   THREAD_TEST(test_stop),
+        THREAD_TEST(test_stop_inside),     THREAD_TEST(test_fork),   THREAD_TEST(test_signals),
+        THREAD_TEST(test_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,29 @@ static void test_modes(void **state)
     assert_int_equal(aq_thread_limit(), 2);
 }
 
+// A thread of the library that works beside those of the client makes locks necessary, except in
+// mode seq, where there is none.
+static void test_helpers(void **state)
+{
+    static const char *const names[] = {"GASNET_RCV_THREAD", "GASNET_SND_THREAD"};
+    char err[512];
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(aq_thread_mode("parsync"));
+        aq_thread_expect_helpers();
+        assert_false(aq_threads);
+        setenv(names[i], "1", 1);
+        assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+        aq_thread_expect_helpers();
+        assert_true(aq_threads);
+        assert_true(aq_thread_mode("seq"));
+        aq_thread_expect_helpers();
+        assert_false(aq_threads);
+        unsetenv(names[i]);
+        assert_int_equal(aq_settings_load(err, sizeof err), AQ_OK);
+    }
+}
+
 // The default limit is GASNETI_MAX_THREADS, which clients compile in; a setting overrides it.
 static void test_default_limit(void **state)
 {
@@ -343,12 +366,19 @@ static void test_lock_is_unused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),     cmocka_unit_test(test_default_limit),
-        cmocka_unit_test(test_modes),     cmocka_unit_test(test_bad_modes),
-        cmocka_unit_test(test_self),      cmocka_unit_test(test_in_turn),
-        cmocka_unit_test(test_end_frees), cmocka_unit_test(test_end_keeps_pending),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_exclusion),
-        cmocka_unit_test(test_try),       cmocka_unit_test(test_lock_is_unused),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_default_limit),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_bad_modes),
+        cmocka_unit_test(test_helpers),
+        cmocka_unit_test(test_self),
+        cmocka_unit_test(test_in_turn),
+        cmocka_unit_test(test_end_frees),
+        cmocka_unit_test(test_end_keeps_pending),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_exclusion),
+        cmocka_unit_test(test_try),
+        cmocka_unit_test(test_lock_is_unused),
     };
     return cmocka_run_group_tests(tests, allow_two, NULL);
 }
