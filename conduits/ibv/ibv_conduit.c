@@ -451,10 +451,10 @@ aq_status_t aq_ibv_conduit_open(const aq_conduit_ops_t *ops, const aq_conduit_en
     if (shared->keys.firehose)
         aq_ibv_keys_stop(&shared->keys);
     aq_ibv_ud_close(&shared->connector);
+    aq_ibv_sleeper_close(&ibv->sleeper);
     aq_ibv_parts_close(ibv);
     aq_ibv_queues_close(&ibv->queues);
     aq_ibv_device_close(&shared->device);
-    aq_ibv_sleeper_close(&ibv->sleeper);
     aq_ibv_addresses_free(&shared->addresses);
     free(shared);
     free(ibv);

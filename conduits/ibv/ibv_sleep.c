@@ -170,8 +170,18 @@ aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper)
     return status;
 }
 
+static void helper_close(aq_ibv_helper_t *helper)
+{
+    if (!helper->thread)
+        return;
+    helper_stop(helper);
+    aq_ibv_source_close(&helper->source);
+}
+
 void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper)
 {
+    helper_close(&sleeper->receive);
+    helper_close(&sleeper->send);
     if (sleeper->bell > 0)
         close(sleeper->bell);
     if (sleeper->nudge > 0)

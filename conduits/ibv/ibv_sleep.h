@@ -34,6 +34,7 @@ void aq_ibv_sleeper_choose_threads(aq_ibv_sleeper_t *sleeper, bool threads);
 // Makes the bell, and starts the threads that are wanted. AQ_ERR_RESOURCE: one of these cannot be
 // had (logged).
 aq_status_t aq_ibv_sleeper_open(aq_ibv_sleeper_t *sleeper);
+// Ends these threads too. Before the queues are closed.
 void aq_ibv_sleeper_close(aq_ibv_sleeper_t *sleeper);
 
 // Ends the receive thread and the send thread, if there are any.
