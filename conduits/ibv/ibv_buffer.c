@@ -147,7 +147,7 @@ aq_status_t aq_ibv_buffers_open(aq_ibv_buffers_t *buffers, aq_ibv_limits_t *limi
 void aq_ibv_buffers_close(aq_ibv_buffers_t *buffers, aq_ibv_memory_t *memory)
 {
     if (buffers->slab_mr)
-        aq_ibv_memory_release(memory, buffers->slab_mr);
+        aq_ibv_memory_release(memory, buffers->slab_mr, AQ_IBV_BUFFER);
     if (buffers->slab && buffers->slab != MAP_FAILED)
         munmap(buffers->slab, buffers->slab_bytes);
     free(buffers->arrivals.all);

@@ -43,7 +43,8 @@ static uint32_t local_key(const aq_ibv_keys_t *keys, const aq_firehose_region_t 
 static void pins_release(const aq_ibv_keys_t *keys, pins_t *pins, unsigned count)
 {
     while (count-- > 0)
-        aq_ibv_memory_release(keys->setup.rails->list[count].memory, pins->regions[count]);
+        aq_ibv_memory_release(keys->setup.rails->list[count].memory, pins->regions[count],
+                              AQ_IBV_WRITE);
     free(pins);
 }
 
@@ -91,7 +92,7 @@ static void keys_unpin(void *context, uintptr_t start, uint64_t bytes, const aq_
     if (ports_of(keys) > 1)
         pins_release(keys, key->handle, ports_of(keys));
     else
-        aq_ibv_memory_release(keys->setup.memory, key->handle);
+        aq_ibv_memory_release(keys->setup.memory, key->handle, AQ_IBV_WRITE);
 }
 
 static void keys_request(void *context, uint32_t peer, const aq_firehose_message_t *message,
@@ -167,11 +168,11 @@ bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
     if (!aq_firehose_quit(keys->firehose))
         return false;
     for (uint32_t i = 0; i < keys->segment.count; i++)
-        aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i]);
+        aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i], AQ_IBV_WRITE);
     for (unsigned port = 1; port < ports_of(keys); port++)
         for (uint32_t i = 0; i < keys->more_segments[port].count; i++)
             aq_ibv_memory_release(keys->setup.rails->list[port].memory,
-                                  keys->more_segments[port].pieces[i]);
+                                  keys->more_segments[port].pieces[i], AQ_IBV_WRITE);
     return true;
 }
 

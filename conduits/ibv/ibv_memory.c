@@ -61,18 +61,23 @@ bool aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics)
 
 // ---- one region ----
 
+static bool is_pinned(const aq_ibv_memory_t *memory, aq_ibv_access_t access)
+{
+    return !memory->paged || access == AQ_IBV_BUFFER;
+}
+
 // Whether GASNET_PHYSMEM_MAX leaves room for so many bytes. It limits only what is pinned.
 static bool memory_fits(const aq_ibv_memory_t *memory, uint64_t bytes, aq_ibv_access_t access)
 {
     uint64_t now = memory->bytes;
-    return !memory->limited || (memory->paged && access != AQ_IBV_BUFFER) ||
+    return !memory->limited || !is_pinned(memory, access) ||
            (bytes <= memory->most && now <= memory->most - bytes);
 }
 
 static int flags_of(const aq_ibv_memory_t *memory, aq_ibv_access_t access)
 {
     int flags = IBV_ACCESS_REMOTE_READ;
-    if (memory->paged && access != AQ_IBV_BUFFER)
+    if (!is_pinned(memory, access))
         flags |= IBV_ACCESS_ON_DEMAND;
     if (access != AQ_IBV_READ)
         flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -92,7 +97,8 @@ aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *star
                                     flags_of(memory, access));
     if (*region == NULL)
         return aq_firehose_why(errno != 0 ? errno : ENOMEM, bytes);
-    atomic_fetch_add_explicit(&memory->bytes, bytes, memory_order_relaxed);
+    if (is_pinned(memory, access))
+        atomic_fetch_add_explicit(&memory->bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&memory->regions, 1, memory_order_relaxed);
     return AQ_FIREHOSE_PINNED;
 }
@@ -150,9 +156,9 @@ aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, co
     return outcome == AQ_FIREHOSE_NO_ACCESS ? AQ_ERR_ARG : AQ_ERR_RESOURCE;
 }
 
-void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region)
+void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ibv_access_t access)
 {
-    uint64_t bytes = region->length;
+    uint64_t bytes = is_pinned(memory, access) ? region->length : 0;
     memory->calls->dereg_mr(region); // fails only if the device is gone
     atomic_fetch_sub_explicit(&memory->bytes, bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&memory->regions, 1, memory_order_relaxed);
@@ -204,7 +210,7 @@ static uint64_t try_bytes(aq_ibv_memory_t *memory, char *start, uint64_t bytes)
         done += part;
     }
     while (count > 0)
-        aq_ibv_memory_release(memory, regions[--count]);
+        aq_ibv_memory_release(memory, regions[--count], AQ_IBV_BUFFER);
     free(regions);
     return done;
 }
@@ -279,7 +285,7 @@ aq_status_t aq_ibv_segment_register(aq_ibv_memory_t *memory, void *start, size_t
 void aq_ibv_segment_release(aq_ibv_memory_t *memory, aq_ibv_segment_t *segment)
 {
     while (segment->count > 0)
-        aq_ibv_memory_release(memory, segment->pieces[--segment->count]);
+        aq_ibv_memory_release(memory, segment->pieces[--segment->count], AQ_IBV_WRITE);
     free(segment->pieces);
     *segment = (aq_ibv_segment_t){0};
 }

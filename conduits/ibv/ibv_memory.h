@@ -57,7 +57,7 @@ typedef struct aq_ibv_memory {
     bool atomics;          // the device has remote atomics
     bool paged;            // GASNET_USE_ODP: the device follows the page tables; nothing is pinned
     // What is registered now.
-    _Atomic uint64_t bytes;
+    _Atomic uint64_t bytes; // as far as it is pinned
     atomic_uint regions;
 } aq_ibv_memory_t;
 
@@ -84,7 +84,8 @@ aq_status_t aq_ibv_memory_register(aq_ibv_memory_t *memory, const char *what, co
                                    size_t bytes, aq_ibv_access_t access, struct ibv_mr **region,
                                    char *why, size_t why_size);
 
-void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region);
+// access: whether it was AQ_IBV_BUFFER when the region was registered.
+void aq_ibv_memory_release(aq_ibv_memory_t *memory, struct ibv_mr *region, aq_ibv_access_t access);
 
 // ---- as much as possible ----
 

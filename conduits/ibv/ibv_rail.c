@@ -61,7 +61,7 @@ static void queue_close(const aq_ibv_rails_t *rails, unsigned port)
 {
     const aq_ibv_rail_queue_t *queue = &rails->queues[port];
     if (queue->slab)
-        aq_ibv_memory_release(rails->ports->list[port].memory, queue->slab);
+        aq_ibv_memory_release(rails->ports->list[port].memory, queue->slab, AQ_IBV_BUFFER);
     if (queue->srq)
         ibv_destroy_srq(queue->srq);
     if (queue->arrivals)

@@ -47,7 +47,7 @@ static void try_region(aq_ibv_memory_t *memory, const char *what, const void *st
         aq_ibv_memory_register(memory, what, start, MIB, access, &region, why, sizeof why);
     printf("%s: %s %s\n", what, aq_status_name(status), why);
     if (status == AQ_OK)
-        aq_ibv_memory_release(memory, region);
+        aq_ibv_memory_release(memory, region, access);
 }
 
 static void try_segment(aq_ibv_memory_t *memory, void *start)
@@ -69,7 +69,7 @@ static void try_pool(aq_ibv_memory_t *memory, void *start)
                                                why, sizeof why);
     printf("pool: %zu buffers %s\n", count, why);
     if (count > 0)
-        aq_ibv_memory_release(memory, region);
+        aq_ibv_memory_release(memory, region, AQ_IBV_BUFFER);
 }
 
 static void *map_pages(int protection)

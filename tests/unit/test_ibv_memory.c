@@ -79,17 +79,20 @@ static void test_paged(void **state)
     assert_int_equal(aq_ibv_memory_try(&memory, at(99 * PAGE), 1 << 20, AQ_IBV_READ, &region),
                      AQ_FIREHOSE_PINNED);
     assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     aq_ibv_segment_t segment;
     const aq_ibv_cut_t cut = aq_ibv_segment_cut(&memory, 1 << 20);
     assert_int_equal(
         aq_ibv_segment_register(&memory, at(99 * PAGE), 1 << 20, cut, &segment, why, sizeof why),
         AQ_OK);
     assert_int_equal(fake_verbs.access, WRITE | IBV_ACCESS_ON_DEMAND);
+    assert_int_equal(memory.bytes, 4 * PAGE);
+    assert_int_equal(memory.regions, 2);
     aq_ibv_segment_release(&memory, &segment);
+    assert_int_equal(memory.bytes, 4 * PAGE);
     assert_int_equal(aq_ibv_memory_try(&memory, at(99 * PAGE), PAGE, AQ_IBV_BUFFER, &region),
                      AQ_FIREHOSE_SETTING);
-    aq_ibv_memory_release(&memory, buffers);
+    aq_ibv_memory_release(&memory, buffers, AQ_IBV_BUFFER);
 }
 
 static void test_can_page(void **state)
@@ -118,18 +121,18 @@ static void test_access(void **state)
     assert_int_equal(fake_verbs.access, IBV_ACCESS_REMOTE_READ);
     assert_int_equal(memory.bytes, 10);
     assert_int_equal(memory.regions, 1);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_PINNED);
     assert_int_equal(fake_verbs.access,
                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     memory.atomics = true;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_PINNED);
     assert_int_equal(fake_verbs.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                             IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.read_only = PAGE;
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_WRITE, &region),
                      AQ_FIREHOSE_NO_ACCESS);
@@ -140,7 +143,7 @@ static void test_access(void **state)
     assert_contains(why, "read-only");
     assert_int_equal(aq_ibv_memory_try(&memory, at(PAGE), 10, AQ_IBV_READ, &region),
                      AQ_FIREHOSE_PINNED);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
 }
 
 // Tries to register `bytes` bytes. Registration must be refused, with a message that contains these
@@ -183,7 +186,7 @@ static void test_limits(void **state)
                      AQ_FIREHOSE_SETTING);
     assert_contains(aq_firehose_remedy(AQ_FIREHOSE_SETTING), "GASNET_PHYSMEM_MAX");
     assert_int_equal(fake_verbs.asked, asked);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
 }
 
 // In a child without privileges, the limit on locked memory is the reason of a refusal.
@@ -215,7 +218,7 @@ static void test_pool(void **state)
                                                  &region, why, sizeof why),
                      64);
     assert_string_equal(why, "");
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.most_bytes = 2000;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 8,
                                                  &region, why, sizeof why),
@@ -223,12 +226,12 @@ static void test_pool(void **state)
     assert_int_equal(region->length, 1600);
     assert_contains(why, "the buffers (6400 bytes)");
     assert_contains(why, "continuing with 16 of 64");
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.most_bytes = 900;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
                                                  &region, why, sizeof why),
                      9);
-    aq_ibv_memory_release(&memory, region);
+    aq_ibv_memory_release(&memory, region, AQ_IBV_WRITE);
     fake_verbs.most_bytes = 899;
     assert_int_equal(aq_ibv_memory_register_pool(&memory, "the buffers", at(PAGE), 100, 64, 9,
                                                  &region, why, sizeof why),

@@ -173,7 +173,7 @@ static void side_end(side_t *side)
     free(set);
     for (unsigned port = 0; port < PORTS && side->rails.open; port++) {
         if (side->rails.queues[port].slab)
-            aq_ibv_memory_release(&side->memory, side->rails.queues[port].slab);
+            aq_ibv_memory_release(&side->memory, side->rails.queues[port].slab, AQ_IBV_BUFFER);
         ibv_destroy_cq(side->rails.queues[port].cq);
         if (side->rails.send_thread)
             ibv_destroy_comp_channel(side->rails.queues[port].sends);
