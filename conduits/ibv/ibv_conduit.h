@@ -38,7 +38,7 @@
 //      renewal      how a link moves to another queue pair
 //      port_watch   ports that go down and come up
 //      buffer       registered buffers                   firehose   keys of memory
-//      limits       how many of everything               memory, segments
+//      limits       how many of everything               memory, segments, whole
 //      wire         what travels                         addresses, ports, filter, path, settings
 #ifndef AQ_IBV_CONDUIT_H
 #define AQ_IBV_CONDUIT_H

@@ -36,27 +36,31 @@ uint64_t aq_ibv_memory_piece_bytes(uint64_t device)
     return given != 0 ? aq_min(given, device) : device;
 }
 
-bool aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics)
+aq_ibv_paging_t aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics)
 {
     const uint32_t needed = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
                             (atomics ? IBV_ODP_SUPPORT_ATOMIC : 0u);
-    return caps->general_caps & IBV_ODP_SUPPORT &&
-           (caps->per_transport_caps.rc_odp_caps & needed) == needed;
+    if (!(caps->general_caps & IBV_ODP_SUPPORT) ||
+        (caps->per_transport_caps.rc_odp_caps & needed) != needed)
+        return AQ_IBV_NOT_PAGED;
+    return caps->general_caps & IBV_ODP_SUPPORT_IMPLICIT ? AQ_IBV_PAGED_WHOLE : AQ_IBV_PAGED;
 }
 
-bool aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics)
+aq_ibv_paging_t aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics)
 {
     struct ibv_device_attr_ex can = {.comp_mask = 0};
+    aq_ibv_paging_t paging = AQ_IBV_NOT_PAGED;
     if (!aq_setting_bool(aq_ibv_setting(IBV_SET_USE_ODP)))
-        return false;
-    if (ibv_query_device_ex(verbs, NULL, &can) == 0 &&
-        aq_ibv_memory_can_page(&can.odp_caps, atomics))
-        return true;
+        return paging;
+    if (ibv_query_device_ex(verbs, NULL, &can) == 0)
+        paging = aq_ibv_memory_can_page(&can.odp_caps, atomics);
+    if (paging != AQ_IBV_NOT_PAGED)
+        return paging;
     if (aq_log_is_first() && aq_setting_int(aq_ibv_setting(IBV_SET_ODP_VERBOSE)))
         aq_log_warn("verbs device %s cannot page memory on demand (GASNET_USE_ODP): memory is "
                     "pinned; GASNET_ODP_VERBOSE=0 silences this",
                     ibv_get_device_name(verbs->device));
-    return false;
+    return paging;
 }
 
 // ---- one region ----
@@ -76,19 +80,22 @@ static bool memory_fits(const aq_ibv_memory_t *memory, uint64_t bytes, aq_ibv_ac
 
 static int flags_of(const aq_ibv_memory_t *memory, aq_ibv_access_t access)
 {
-    int flags = IBV_ACCESS_REMOTE_READ;
-    if (!is_pinned(memory, access))
-        flags |= IBV_ACCESS_ON_DEMAND;
+    int flags = is_pinned(memory, access) ? 0 : IBV_ACCESS_ON_DEMAND;
+    if (access != AQ_IBV_ALL_HERE)
+        flags |= IBV_ACCESS_REMOTE_READ;
     if (access != AQ_IBV_READ)
-        flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                 (memory->atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+        flags |= IBV_ACCESS_LOCAL_WRITE;
+    if (access != AQ_IBV_READ && access != AQ_IBV_ALL_HERE)
+        flags |= IBV_ACCESS_REMOTE_WRITE;
+    if (memory->atomics && (access == AQ_IBV_WRITE || access == AQ_IBV_BUFFER))
+        flags |= IBV_ACCESS_REMOTE_ATOMIC;
     return flags;
 }
 
 aq_firehose_pinned_t aq_ibv_memory_try(aq_ibv_memory_t *memory, const void *start, size_t bytes,
                                        aq_ibv_access_t access, struct ibv_mr **region)
 {
-    if (bytes > memory->region_bytes)
+    if (bytes > memory->region_bytes && access < AQ_IBV_ALL_HERE)
         return AQ_FIREHOSE_DEVICE;
     if (!memory_fits(memory, bytes, access))
         return AQ_FIREHOSE_SETTING;

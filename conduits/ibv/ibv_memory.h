@@ -42,7 +42,18 @@ typedef enum aq_ibv_access {
     AQ_IBV_READ,   // by this device, and by peers
     AQ_IBV_WRITE,  // as READ, and also written; and atomics if the device has them
     AQ_IBV_BUFFER, // as WRITE, and pinned, even if other memory is paged
+    // All memory of the process, from NULL on and SIZE_MAX bytes long, without atomics: for reading
+    // and writing by this device; and by peers too. Only if it is AQ_IBV_PAGED_WHOLE.
+    AQ_IBV_ALL_HERE,
+    AQ_IBV_ALL,
 } aq_ibv_access_t;
+
+// Whether a device follows the page tables (GASNET_USE_ODP).
+typedef enum aq_ibv_paging {
+    AQ_IBV_NOT_PAGED,
+    AQ_IBV_PAGED,       // in regions of the client's memory; nothing is pinned
+    AQ_IBV_PAGED_WHOLE, // also in one region of all memory (implicit ODP)
+} aq_ibv_paging_t;
 
 typedef struct aq_ibv_memory {
     // The owner sets these before anything else, and does not change them.
@@ -55,7 +66,7 @@ typedef struct aq_ibv_memory {
     uint64_t most;         // bytes that should be registered here; see aq_firehose_pinnable
     bool limited;          // the user set that limit, so it is strict
     bool atomics;          // the device has remote atomics
-    bool paged;            // GASNET_USE_ODP: the device follows the page tables; nothing is pinned
+    aq_ibv_paging_t paged; // whether the client's memory is; buffers are pinned
     // What is registered now.
     _Atomic uint64_t bytes; // as far as it is pinned
     atomic_uint regions;
@@ -64,12 +75,12 @@ typedef struct aq_ibv_memory {
 // The longest piece of a segment: the limit of the device, or GASNET_PIN_MAXSZ if that is less.
 uint64_t aq_ibv_memory_piece_bytes(uint64_t device);
 
-// Whether a device can page all memory of the client on demand: that of puts, gets, Longs, and with
-// `atomics` of remote atomics.
-bool aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics);
+// How a device can page all memory of the client on demand: that of puts, gets, Longs, and with
+// `atomics` of remote atomics. Messages arrive in buffers, which are pinned.
+aq_ibv_paging_t aq_ibv_memory_can_page(const struct ibv_odp_caps *caps, bool atomics);
 
-// Whether GASNET_USE_ODP asks for it and the device can. Warns (rank 0) if it asks in vain.
-bool aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics);
+// The same if GASNET_USE_ODP asks for it. Warns (rank 0) if it asks in vain.
+aq_ibv_paging_t aq_ibv_memory_pages(struct ibv_context *verbs, bool atomics);
 
 // ---- one region ----
 

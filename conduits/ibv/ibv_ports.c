@@ -56,7 +56,7 @@ aq_ibv_device_limits_t aq_ibv_device_limits(const struct ibv_device_attr *device
                                             const struct ibv_odp_caps *paging)
 {
     const bool atomics = device->atomic_cap != IBV_ATOMIC_NONE;
-    const bool pages = aq_ibv_memory_can_page(paging, atomics);
+    const aq_ibv_paging_t pages = aq_ibv_memory_can_page(paging, atomics);
     return (aq_ibv_device_limits_t){
         .region_bytes = device->max_mr_size,
         .regions = count_of(device->max_mr),
@@ -69,8 +69,8 @@ aq_ibv_device_limits_t aq_ibv_device_limits(const struct ibv_device_attr *device
         .reads_in = count_of(device->max_qp_rd_atom),
         .atomics = atomics,
         .atomics_coherent = device->atomic_cap == IBV_ATOMIC_GLOB,
-        .pages = pages,
-        .pages_all = pages && paging->general_caps & IBV_ODP_SUPPORT_IMPLICIT,
+        .pages = pages != AQ_IBV_NOT_PAGED,
+        .pages_all = pages == AQ_IBV_PAGED_WHOLE,
         .shared_pairs = device->device_cap_flags & IBV_DEVICE_XRC,
         .dynamic =
             device->vendor_id == VENDOR_MELLANOX && device->vendor_part_id >= PART_CONNECT_IB,

@@ -122,16 +122,16 @@ static bool rail_port_open(aq_ibv_rail_port_t *port, const aq_ibv_memory_t *firs
         aq_ibv_path_find(port->verbs, port->number, &port->path, why, sizeof why) == AQ_OK)
         port->pd = ibv_alloc_pd(port->verbs);
     if (port->pd) {
-        port->own =
-            (aq_ibv_memory_t){.calls = first->calls,
-                              .pd = port->pd,
-                              .device = port->device,
-                              .region_bytes = can.max_mr_size,
-                              .piece_bytes = first->piece_bytes,
-                              .overlap = first->overlap,
-                              .most = first->most,
-                              .limited = first->limited,
-                              .paged = first->paged && aq_ibv_memory_pages(port->verbs, false)};
+        port->own = (aq_ibv_memory_t){
+            .calls = first->calls,
+            .pd = port->pd,
+            .device = port->device,
+            .region_bytes = can.max_mr_size,
+            .piece_bytes = first->piece_bytes,
+            .overlap = first->overlap,
+            .most = first->most,
+            .limited = first->limited,
+            .paged = first->paged ? aq_ibv_memory_pages(port->verbs, false) : AQ_IBV_NOT_PAGED};
         return true;
     }
     aq_log_warn("port %u of %s cannot be opened beside the first port of this process (%s): name "

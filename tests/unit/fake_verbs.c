@@ -16,6 +16,8 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int region_refusal(uintptr_t start, size_t bytes, int access)
 {
+    if (bytes == SIZE_MAX)
+        return start == 0 && fake_verbs.whole && access & IBV_ACCESS_ON_DEMAND ? 0 : EINVAL;
     int write = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if (start + bytes > fake_verbs.none ||
         (start + bytes > fake_verbs.read_only && (access & write) != 0))
@@ -33,7 +35,7 @@ static struct ibv_mr *add_region(struct ibv_pd *pd, void *start, size_t bytes, i
         key++;
     struct ibv_mr *region = calloc(1, sizeof *region);
     assert_true(region != NULL && key <= FAKE_VERBS_REGIONS);
-    fake_verbs.bytes += bytes;
+    fake_verbs.bytes += bytes == SIZE_MAX ? 0 : bytes;
     fake_verbs.regions++;
     fake_verbs.table[key - 1] = region;
     fake_verbs.rights[key - 1] = access;
@@ -59,7 +61,7 @@ static int dereg_mr(struct ibv_mr *region)
     pthread_mutex_lock(&table_lock);
     assert_ptr_equal(fake_verbs.table[region->lkey - 1], region);
     fake_verbs.table[region->lkey - 1] = NULL;
-    fake_verbs.bytes -= region->length;
+    fake_verbs.bytes -= region->length == SIZE_MAX ? 0 : region->length;
     fake_verbs.regions--;
     free(region);
     pthread_mutex_unlock(&table_lock);

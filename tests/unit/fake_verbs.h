@@ -19,6 +19,7 @@ typedef struct fake_verbs {
     int access;                // access flags of the last call
     int error;                 // errno of a call that exceeds a limit
     uintptr_t read_only, none; // addresses from which memory is read-only; is not mapped
+    bool whole;                // all memory can be one region, which counts no bytes (implicit ODP)
     enum ibv_fork_status fork;
     int fork_error;
     unsigned fork_inits;

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../conduits/ibv/ibv_memory.h"
+#include "../../conduits/ibv/ibv_whole.h"
 #include "../../other/base/settings.h"
 #include "default_settings.h"
 #include "fake_verbs.h"
@@ -95,16 +95,44 @@ static void test_paged(void **state)
     aq_ibv_memory_release(&memory, buffers, AQ_IBV_BUFFER);
 }
 
+// All memory is one region, which counts against no limit and is not open to atomics.
+static void test_whole(void **state)
+{
+    (void)state;
+    struct ibv_mr *region;
+    enum { HERE = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE };
+    fake_verbs.whole = memory.limited = memory.atomics = true;
+    memory.paged = AQ_IBV_PAGED_WHOLE;
+    memory.most = PAGE;
+    assert_int_equal(aq_ibv_memory_try(&memory, NULL, SIZE_MAX, AQ_IBV_WRITE, &region),
+                     AQ_FIREHOSE_DEVICE);
+    for (unsigned for_peers = 0; for_peers < 2; for_peers++) {
+        aq_ibv_whole_t whole;
+        aq_ibv_whole_register(&whole, &memory, NULL, for_peers);
+        assert_int_not_equal(aq_ibv_whole_key(&whole, 0), 0);
+        assert_int_equal(fake_verbs.access,
+                         for_peers ? HERE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE
+                                   : HERE);
+        assert_int_equal(memory.bytes, 0);
+        assert_int_equal(memory.regions, 1);
+        aq_ibv_whole_release(&whole, &memory, NULL);
+        assert_int_equal(memory.bytes, 0);
+        assert_int_equal(memory.regions, 0);
+    }
+}
+
 static void test_can_page(void **state)
 {
     (void)state;
     enum { ALL = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ };
     struct ibv_odp_caps caps = {.general_caps = IBV_ODP_SUPPORT,
                                 .per_transport_caps.rc_odp_caps = ALL};
-    assert_true(aq_ibv_memory_can_page(&caps, false));
+    assert_int_equal(aq_ibv_memory_can_page(&caps, false), AQ_IBV_PAGED);
     assert_false(aq_ibv_memory_can_page(&caps, true));
     caps.per_transport_caps.rc_odp_caps |= IBV_ODP_SUPPORT_ATOMIC;
-    assert_true(aq_ibv_memory_can_page(&caps, true));
+    assert_int_equal(aq_ibv_memory_can_page(&caps, true), AQ_IBV_PAGED);
+    caps.general_caps |= IBV_ODP_SUPPORT_IMPLICIT;
+    assert_int_equal(aq_ibv_memory_can_page(&caps, true), AQ_IBV_PAGED_WHOLE);
     caps.per_transport_caps.rc_odp_caps &= ~(uint32_t)IBV_ODP_SUPPORT_READ;
     assert_false(aq_ibv_memory_can_page(&caps, false));
     caps = (struct ibv_odp_caps){.per_transport_caps.rc_odp_caps = ALL};
@@ -397,6 +425,7 @@ int main(void)
         DEVICE_TEST(test_access), DEVICE_TEST(test_limits),  DEVICE_TEST(test_memlock),
         DEVICE_TEST(test_pool),   DEVICE_TEST(test_segment), DEVICE_TEST(test_pin_maxsz),
         DEVICE_TEST(test_probe),  DEVICE_TEST(test_paged),   DEVICE_TEST(test_can_page),
+        DEVICE_TEST(test_whole),
 #ifndef AQ_SANITIZER
         DEVICE_TEST(test_keep),
 #endif
