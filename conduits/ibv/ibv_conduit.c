@@ -220,7 +220,7 @@ static void set_payloads(aq_ibv_conduit_t *ibv)
         ibv->base.max_long_ahead = ibv->limits.bounce_bytes;
 }
 
-// Starts firehose, with what the buffers have left.
+// Starts firehose, with what the buffers have left, unless devices page all memory.
 static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
 {
     const aq_conduit_env_t *env = ibv->base.env;
@@ -237,7 +237,10 @@ static aq_status_t keys_open(aq_ibv_conduit_t *ibv)
                                        .lengths = env->segment_size,
                                        .request = aq_ibv_ondemand_request,
                                        .context = &ibv->ondemand};
-    return aq_ibv_keys_start(&shared->keys, &setup);
+    aq_status_t status = aq_ibv_keys_start(&shared->keys, &setup);
+    return status == AQ_OK && setup.mode == AQ_SEGMENT_EVERYTHING
+               ? aq_ibv_keys_publish(&shared->keys, env->boot)
+               : status;
 }
 
 // Tells all ranks where this process listens, and learns where they do.

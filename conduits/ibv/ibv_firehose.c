@@ -137,16 +137,33 @@ static aq_status_t start_firehose(aq_ibv_keys_t *keys)
                              &keys->firehose);
 }
 
+// Firehose is there even if this process needs none, for peers that do.
+static aq_status_t start_mode(aq_ibv_keys_t *keys)
+{
+    const aq_ibv_keys_setup_t *setup = &keys->setup;
+    aq_ibv_whole_register(&keys->whole, setup->memory, setup->rails,
+                          setup->mode != AQ_SEGMENT_FAST);
+    return start_firehose(keys);
+}
+
 aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup)
 {
     *keys = (aq_ibv_keys_t){.setup = *setup};
-    return start_firehose(keys);
+    return start_mode(keys);
+}
+
+aq_status_t aq_ibv_keys_publish(aq_ibv_keys_t *keys, aq_boot_t *boot)
+{
+    aq_status_t status = aq_ibv_whole_publish(&keys->whole, boot);
+    keys->reaches |= keys->whole.everywhere;
+    return status;
 }
 
 size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys)
 {
     return aq_firehose_table_bytes(keys->firehose) +
-           aq_ibv_segments_table_bytes(&keys->segments, keys->setup.ranks);
+           aq_ibv_segments_table_bytes(&keys->segments, keys->setup.ranks) +
+           aq_ibv_whole_table_bytes(&keys->whole);
 }
 
 static void segments_release(aq_ibv_keys_t *keys)
@@ -161,12 +178,15 @@ void aq_ibv_keys_stop(aq_ibv_keys_t *keys)
     aq_firehose_stop(keys->firehose);
     segments_release(keys);
     aq_ibv_segments_free(&keys->segments);
+    aq_ibv_whole_release(&keys->whole, keys->setup.memory, keys->setup.rails);
+    aq_ibv_whole_free(&keys->whole);
 }
 
 bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
 {
     if (!aq_firehose_quit(keys->firehose))
         return false;
+    aq_ibv_whole_release(&keys->whole, keys->setup.memory, keys->setup.rails);
     for (uint32_t i = 0; i < keys->segment.count; i++)
         aq_ibv_memory_release(keys->setup.memory, keys->segment.pieces[i], AQ_IBV_WRITE);
     for (unsigned port = 1; port < ports_of(keys); port++)
@@ -176,29 +196,29 @@ bool aq_ibv_keys_quit(aq_ibv_keys_t *keys)
     return true;
 }
 
-// LARGE: memory is registered when it is used.
-static void attach_parts(aq_ibv_keys_t *keys)
+// LARGE: memory is registered when it is used, or all of it is already.
+static aq_status_t attach_parts(aq_ibv_keys_t *keys, aq_boot_t *boot)
 {
     aq_firehose_stays(keys->firehose, (void *)keys->start, keys->bytes);
     keys->segments =
         (aq_ibv_segments_t){.starts = keys->setup.starts, .lengths = keys->setup.lengths};
+    return aq_ibv_keys_publish(keys, boot);
 }
 
 // FAST, if a limit keeps the segment of some rank from being registered as a whole: continues as
 // LARGE. Firehose starts again, with larger tables; nothing has used it before segments existed.
-static aq_status_t fall_back(aq_ibv_keys_t *keys, const char *why)
+static aq_status_t fall_back(aq_ibv_keys_t *keys, aq_boot_t *boot, const char *why)
 {
     segments_release(keys);
     aq_firehose_stop(keys->firehose);
+    aq_ibv_whole_release(&keys->whole, keys->setup.memory, keys->setup.rails);
     keys->setup.mode = AQ_SEGMENT_LARGE;
-    aq_status_t status = start_firehose(keys);
+    aq_status_t status = start_mode(keys);
     if (*why)
         aq_log_warn("%s. The job continues without: put and get %s", why,
                     keys->reaches ? "register parts of it when they use them"
                                   : "go by active messages");
-    if (status == AQ_OK)
-        attach_parts(keys);
-    return status;
+    return status == AQ_OK ? attach_parts(keys, boot) : status;
 }
 
 // Registers the segment at the further ports. A port that refuses it carries no puts and gets.
@@ -238,7 +258,7 @@ static aq_status_t attach_whole(aq_ibv_keys_t *keys, aq_boot_t *boot)
                                          &keys->segment, why, sizeof why);
     status = aq_boot_agree_quietly(boot, status, &first);
     if (status == AQ_ERR_RESOURCE)
-        return fall_back(keys, first ? why : "");
+        return fall_back(keys, boot, first ? why : "");
     if (status != AQ_OK && first && *why)
         aq_log_error("%s", why);
     return status == AQ_OK ? keys_exchange(keys, boot, cut, ports) : status;
@@ -250,8 +270,7 @@ aq_status_t aq_ibv_keys_attach(aq_ibv_keys_t *keys, aq_boot_t *boot, void *segme
     keys->bytes = bytes;
     if (keys->setup.mode == AQ_SEGMENT_FAST)
         return attach_whole(keys, boot);
-    attach_parts(keys);
-    return AQ_OK;
+    return attach_parts(keys, boot);
 }
 
 // ---- memory of this process ----
@@ -283,6 +302,12 @@ aq_status_t aq_ibv_keys_local(aq_ibv_keys_t *keys, const void *memory, size_t by
         hold->region = NULL;
         return AQ_OK;
     }
+    hold->key = aq_ibv_whole_key(&keys->whole, 0);
+    if (hold->key) {
+        hold->bytes = bytes;
+        hold->region = NULL;
+        return AQ_OK;
+    }
     if (!inside && !keys->stays)
         return AQ_ERR_ABSENT;
     aq_status_t status = aq_firehose_pin(keys->firehose, memory, bytes, write, &region);
@@ -298,9 +323,9 @@ uint32_t aq_ibv_keys_local_at(const aq_ibv_keys_t *keys, unsigned port, const vo
     const aq_ibv_segment_t *segment = port ? &keys->more_segments[port] : &keys->segment;
     if (pins)
         return port ? pins->regions[port]->lkey : hold->key;
-    return segment->count
-               ? segment->pieces[((uintptr_t)memory - segment->start) >> segment->cut.shift]->lkey
-               : 0;
+    if (segment->count && in_segment(keys, (uintptr_t)memory, hold->bytes))
+        return segment->pieces[((uintptr_t)memory - segment->start) >> segment->cut.shift]->lkey;
+    return aq_ibv_whole_key(&keys->whole, port);
 }
 
 // ---- memory of peers ----
@@ -315,12 +340,23 @@ static void hold_arrived(aq_firehose_wait_t *inner, aq_status_t status,
     wait->done(wait, status, region != NULL ? &hold : NULL);
 }
 
-// Whether firehose may ask the peer for this memory at all.
-static bool is_within_reach(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
-                            size_t bytes)
+// Not in mode FAST: whether this process may touch memory of the peer.
+static bool is_open(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address, size_t bytes)
 {
-    return keys->reaches && (keys->setup.mode == AQ_SEGMENT_EVERYTHING ||
-                             aq_ibv_segments_has(&keys->segments, peer, address, bytes));
+    return keys->setup.mode == AQ_SEGMENT_EVERYTHING ||
+           aq_ibv_segments_has(&keys->segments, peer, address, bytes);
+}
+
+static aq_ibv_reached_t firehose_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
+                                      size_t bytes, bool write, aq_ibv_hold_t *hold)
+{
+    if (!keys->reaches)
+        return AQ_IBV_MESSAGES;
+    aq_firehose_region_t *region = aq_firehose_look(keys->firehose, peer, address, write);
+    if (region == NULL)
+        return AQ_IBV_MISSED;
+    *hold = hold_of(region, address, bytes, remote_key(region));
+    return AQ_IBV_REACHED;
 }
 
 aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uintptr_t address,
@@ -332,12 +368,12 @@ aq_ibv_reached_t aq_ibv_keys_look(const aq_ibv_keys_t *keys, uint32_t peer, uint
                    ? AQ_IBV_REACHED
                    : AQ_IBV_MESSAGES;
     }
-    if (!is_within_reach(keys, peer, address, bytes))
+    if (!is_open(keys, peer, address, bytes))
         return AQ_IBV_MESSAGES;
-    aq_firehose_region_t *region = aq_firehose_look(keys->firehose, peer, address, write);
-    if (region == NULL)
-        return AQ_IBV_MISSED;
-    *hold = hold_of(region, address, bytes, remote_key(region));
+    const uint32_t key = aq_ibv_whole_key_of(&keys->whole, peer, 0);
+    if (!key)
+        return firehose_look(keys, peer, address, bytes, write, hold);
+    *hold = (aq_ibv_hold_t){.bytes = bytes, .key = key};
     return AQ_IBV_REACHED;
 }
 
@@ -370,6 +406,8 @@ uint32_t aq_ibv_keys_remote_at(const aq_ibv_keys_t *keys, unsigned port, uint32_
         return hold->key;
     if (hold->region)
         return port == 1 ? high_key(hold->region) : 0;
+    if (keys->setup.mode != AQ_SEGMENT_FAST)
+        return aq_ibv_whole_key_of(&keys->whole, peer, port);
     return aq_ibv_segments_key_at(&keys->segments, port, peer, address);
 }
 

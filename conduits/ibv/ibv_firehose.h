@@ -8,6 +8,8 @@
 //      LARGE            firehose, or a copy             firehose, or a message; in its segment
 //      EVERYTHING       firehose, or a copy             firehose, or a message; anywhere
 //
+// Where a device pages all memory (ibv_whole.h), its one key takes the place of firehose.
+//
 // What is always true:
 // - A key is valid for the first `bytes` (at least one) of what was asked for, until the hold is
 //   released. The bytes behind them need another key.
@@ -24,6 +26,7 @@
 #include "ibv_memory.h"
 #include "ibv_rail_ports.h"
 #include "ibv_segments.h"
+#include "ibv_whole.h"
 
 // The right to use memory with a key.
 typedef struct aq_ibv_hold {
@@ -60,6 +63,7 @@ typedef struct aq_ibv_keys {
     aq_ibv_segment_t segment;                               // FAST: its registration
     aq_ibv_segment_t more_segments[AQ_IBV_RAIL_PORTS_MOST]; // the same at further ports, from 1
     aq_ibv_segments_t segments;                             // FAST, LARGE: of all ranks
+    aq_ibv_whole_t whole;                                   // all memory, if devices page it
 } aq_ibv_keys_t;
 
 // Bytes of the tables of all ranks, spoken to or not.
@@ -68,6 +72,10 @@ size_t aq_ibv_keys_table_bytes(const aq_ibv_keys_t *keys);
 // Starts firehose with what is left after the buffers of the conduit were registered.
 // AQ_ERR_RESOURCE: no memory (logged).
 aq_status_t aq_ibv_keys_start(aq_ibv_keys_t *keys, const aq_ibv_keys_setup_t *setup);
+
+// Collective over the job, in mode EVERYTHING after the start: all ranks learn the keys of all
+// memory, where devices page it. AQ_ERR_RESOURCE: no memory (logged).
+aq_status_t aq_ibv_keys_publish(aq_ibv_keys_t *keys, aq_boot_t *boot);
 
 // Unregisters everything. This process uses nothing any more; peers lose what they use.
 void aq_ibv_keys_stop(aq_ibv_keys_t *keys);

@@ -191,9 +191,10 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
     [IBV_SET_USE_ODP] =
         {"GASNET_USE_ODP", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether devices that can page on demand access segments and other memory of "
-         "the program without pinning it; the buffers of the library stay pinned, and firehose "
-         "registers memory as before, but GASNET_PHYSMEM_MAX does not limit it. Devices that "
-         "cannot pin memory."},
+         "the program without pinning it; the buffers of the library stay pinned, and "
+         "GASNET_PHYSMEM_MAX limits only these. A device that can page all memory (gasnet_info "
+         "says so) registers it once at the start, and firehose is not used. With other devices "
+         "firehose registers memory as before. Devices that cannot page pin memory."},
     [IBV_SET_ODP_VERBOSE] = {"GASNET_ODP_VERBOSE", AQ_TYPE_INT, "1", 0, 9, NULL,
                              "Conduit ibv: 0: rank 0 does not warn if its device cannot do what "
                              "GASNET_USE_ODP=1 asks for."},
@@ -203,7 +204,8 @@ const aq_setting_t aq_ibv_rows[IBV_SET_COUNT] = {
          "which GASNET_USE_FIREHOSE keeps pinned stays mapped. Set 0 for a program that unmaps "
          "memory which it used for puts and gets, or that has another allocator: data outside of "
          "the segment is then copied through buffers, or, if all memory is the segment (mode "
-         "EVERYTHING), sent by active messages."},
+         "EVERYTHING), sent by active messages. No effect where GASNET_USE_ODP makes firehose "
+         "superfluous."},
     [IBV_SET_PHYSMEM_PROBE] =
         {"GASNET_PHYSMEM_PROBE", AQ_TYPE_BOOL, "0", 0, 0, NULL,
          "Conduit ibv: whether each process pins as much memory as it can at the start, up to "

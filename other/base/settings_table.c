@@ -155,7 +155,7 @@ const aq_setting_t aq_settings[AQ_SET_COUNT] = {
          "Conduit ibv: whether memory outside of the segment is pinned at first use and stays "
          "pinned, which GASNET_DISABLE_MUNMAP makes safe. 0: its data is copied through buffers, "
          "and puts and gets to a segment that is not pinned as a whole (modes LARGE and "
-         "EVERYTHING) use active messages."},
+         "EVERYTHING) use active messages. See GASNET_USE_ODP."},
     [AQ_SET_FIREHOSE_M] =
         {"GASNET_FIREHOSE_M", AQ_TYPE_MEGABYTES, "0", 0, 1e15, NULL,
          "Conduit ibv: memory that a process keeps pinned for its peers (main pool). 0: what the "

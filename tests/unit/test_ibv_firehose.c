@@ -26,7 +26,10 @@ enum { RANKS = 2, PAGE = 4096, PAGES = 64, MESSAGES = 8, IN_MOVE = 3072 };
 static _Alignas(PAGE) char bytes[RANKS][PAGES * PAGE];
 enum { FROM = 16 * PAGE, LENGTH = 20 * PAGE + 100, TO = FROM + LENGTH };
 
-static aq_ibv_memory_t memories[RANKS];
+static aq_ibv_memory_t memories[RANKS], second_memories[RANKS];
+static aq_ibv_rail_ports_t rails[RANKS];
+static unsigned ports;                // of each rank
+static aq_ibv_paging_t paging[RANKS]; // of the devices
 static aq_ibv_keys_t keys[RANKS];
 
 static struct {
@@ -72,6 +75,27 @@ static void *attach_segment(void *arg)
     aq_boot_t boot = {.ops = &boot_ops, .rank = it->rank, .size = RANKS};
     it->status = aq_ibv_keys_attach(&keys[it->rank], &boot, bytes[it->rank] + FROM, it->bytes);
     return NULL;
+}
+
+static void *publish_keys(void *arg)
+{
+    struct attachment *it = arg;
+    aq_boot_t boot = {.ops = &boot_ops, .rank = it->rank, .size = RANKS};
+    it->status = aq_ibv_keys_publish(&keys[it->rank], &boot);
+    return NULL;
+}
+
+// At all ranks.
+static void publish_all(void)
+{
+    pthread_t other;
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        attachments[rank] = (struct attachment){.rank = rank};
+    assert_int_equal(pthread_create(&other, NULL, publish_keys, &attachments[1]), 0);
+    publish_keys(&attachments[0]);
+    pthread_join(other, NULL);
+    assert_int_equal(attachments[0].status, AQ_OK);
+    assert_int_equal(attachments[1].status, AQ_OK);
 }
 
 static uintptr_t starts[RANKS], lengths[RANKS];
@@ -152,6 +176,8 @@ static int set_up(void **state)
     (void)state;
     fake_verbs_start();
     sent_count = 0;
+    ports = 1;
+    memset(paging, 0, sizeof paging);
     memset(bytes, 0, sizeof bytes);
     return default_settings();
 }
@@ -172,9 +198,15 @@ static void start(aq_segment_mode_t mode, uint64_t piece)
                                            .region_bytes = 1 << 30,
                                            .piece_bytes = piece,
                                            .overlap = 100,
-                                           .most = 64 << 20};
+                                           .most = 64 << 20,
+                                           .paged = paging[rank]};
+        second_memories[rank] = memories[rank];
+        rails[rank] = (aq_ibv_rail_ports_t){
+            .count = ports,
+            .list = {{.memory = &memories[rank]}, {.memory = &second_memories[rank]}}};
         aq_ibv_keys_setup_t setup = {.mode = mode,
                                      .memory = &memories[rank],
+                                     .rails = &rails[rank],
                                      .device_regions = FAKE_VERBS_REGIONS,
                                      .processes = 2,
                                      .ranks = RANKS,
@@ -523,6 +555,236 @@ static void test_no_room(void **state)
     stop();
 }
 
+// ---- devices that page all memory ----
+
+static void page_all(void)
+{
+    fake_verbs.whole = true;
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        paging[rank] = AQ_IBV_PAGED_WHOLE;
+}
+
+// No rank has used firehose, and nothing is pinned.
+static void check_no_firehose(void)
+{
+    aq_firehose_stats_t stats;
+    assert_int_equal(sent_count, 0);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        aq_firehose_stats(keys[rank].firehose, &stats);
+        assert_int_equal(stats.pins + stats.moves_asked + stats.moves_served, 0);
+        assert_int_equal(memories[rank].bytes, 0);
+    }
+}
+
+// All local memory, in and outside of the segment, has a key for its whole length.
+static void check_local_whole(void)
+{
+    aq_ibv_hold_t hold;
+    const unsigned before = fake_verbs.asked;
+    for (size_t at = 0; at < PAGES * PAGE; at += PAGE + 100) {
+        const size_t length = PAGES * PAGE - at;
+        assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + at, length, true, &hold), AQ_OK);
+        fake_verbs_use(hold.key, address_of(0, at), hold.bytes, true, true);
+        assert_int_equal(hold.bytes, length);
+        aq_ibv_keys_release(&hold);
+    }
+    assert_int_equal(fake_verbs.asked, before);
+}
+
+// The segments have keys of their own; all other memory here has one. Peers cannot use that one.
+static void test_whole_fast(void **state)
+{
+    (void)state;
+    load_setting("GASNET_USE_FIREHOSE", "0"); // not needed
+    page_all();
+    start(AQ_SEGMENT_FAST, 1 << 30);
+    assert_int_equal(fake_verbs.regions, RANKS);
+    assert_int_equal(fake_verbs.access, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(fake_verbs.regions, 2 * RANKS);
+    check_fast();
+    check_local_whole();
+    check_no_firehose();
+    assert_int_equal(fake_verbs.regions, 2 * RANKS);
+    stop();
+}
+
+// Reaches memory of the peer without a message.
+static void check_remote_whole(size_t at, size_t length)
+{
+    waiter_t waiter;
+    assert_int_equal(reach(at, length, true, NULL, &waiter), AQ_IBV_REACHED);
+    assert_int_equal(waiter.hold.bytes, length);
+    assert_null(waiter.hold.region);
+    fake_verbs_use(waiter.hold.key, address_of(1, at), length, true, false);
+}
+
+static void test_whole_large(void **state)
+{
+    (void)state;
+    waiter_t waiter;
+    load_setting("GASNET_USE_FIREHOSE", "0");
+    page_all();
+    start(AQ_SEGMENT_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_true(keys[0].reaches);
+    check_remote_whole(FROM, LENGTH);
+    check_local_whole();
+    assert_int_equal(reach(FROM - 1, 1, true, NULL, &waiter), AQ_IBV_MESSAGES);
+    assert_int_equal(reach(TO - 8, 9, false, NULL, &waiter), AQ_IBV_MESSAGES);
+    check_no_firehose();
+    assert_int_equal(fake_verbs.regions, RANKS);
+    stop();
+}
+
+static void test_whole_everything(void **state)
+{
+    (void)state;
+    page_all();
+    start(AQ_SEGMENT_EVERYTHING, 1 << 30);
+    publish_all();
+    check_remote_whole(0, PAGES * PAGE);
+    check_local_whole();
+    check_no_firehose();
+    assert_int_equal(fake_verbs.regions, RANKS);
+    assert_true(aq_ibv_keys_quit(&keys[0])); // releases the region
+    assert_int_equal(fake_verbs.regions, RANKS - 1);
+    stop();
+}
+
+// A rank whose device cannot page all memory uses firehose, and its peers do for its memory.
+static void test_whole_mixed(void **state)
+{
+    (void)state;
+    waiter_t waiter = {.wait.done = complete_wait};
+    aq_ibv_hold_t hold;
+    fake_verbs.whole = true;
+    paging[0] = AQ_IBV_PAGED;
+    paging[1] = AQ_IBV_PAGED_WHOLE;
+    start(AQ_SEGMENT_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    check_remote_whole(FROM, LENGTH);
+    assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0], 8, true, &hold), AQ_OK);
+    assert_non_null(hold.region);
+    aq_ibv_keys_release(&hold);
+    assert_int_equal(aq_ibv_keys_remote(&keys[1], 0, address_of(0, FROM), 8, true, NULL,
+                                        &waiter.wait, &waiter.hold),
+                     AQ_IBV_ASKED);
+    deliver(0);
+    assert_int_equal(waiter.status, AQ_OK);
+    fake_verbs_use(waiter.hold.key, address_of(0, FROM), 8, true, false);
+    aq_ibv_keys_release(&waiter.hold);
+    stop();
+}
+
+// Devices that refuse the region, although they say that they can page all memory: firehose serves,
+// or without it messages do.
+static void test_whole_refused(void **state)
+{
+    (void)state;
+    waiter_t waiter;
+    load_setting("GASNET_ODP_VERBOSE", "0");
+    page_all();
+    fake_verbs.whole = false;
+    start(AQ_SEGMENT_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]), sizeof(void *)); // of firehose only
+    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_ASKED);
+    deliver(0);
+    assert_int_equal(waiter.status, AQ_OK);
+    aq_ibv_keys_release(&waiter.hold);
+    stop();
+    load_setting("GASNET_USE_FIREHOSE", "0");
+    start(AQ_SEGMENT_LARGE, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    assert_false(keys[0].reaches);
+    assert_int_equal(reach(FROM, 8, true, NULL, &waiter), AQ_IBV_MESSAGES);
+    stop();
+}
+
+static void fall_back_whole(void)
+{
+    page_all();
+    start(AQ_SEGMENT_FAST, 1 << 30);
+    fake_verbs.most_bytes = LENGTH + 8 * PAGE;
+    attach_all(LENGTH, LENGTH);
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        assert_int_equal(keys[rank].setup.mode, AQ_SEGMENT_LARGE);
+    check_remote_whole(FROM, LENGTH);
+    check_local_whole();
+    assert_int_equal(fake_verbs.regions, RANKS);
+    stop();
+}
+
+// If a segment cannot be registered, peers get the key of all memory.
+static void test_whole_falls_back(void **state)
+{
+    (void)state;
+    char *text = child_errors(fall_back_whole);
+    assert_non_null(strstr(text, "The job continues without"));
+    free(text);
+}
+
+// Each port has a key of its own, on both sides.
+static void test_whole_ports(void **state)
+{
+    (void)state;
+    for (unsigned large = 0; large < 2; large++) {
+        const size_t at = large ? FROM : 10;
+        aq_ibv_hold_t hold;
+        waiter_t waiter;
+        assert_int_equal(set_up(NULL), 0);
+        ports = 2;
+        page_all();
+        start(large ? AQ_SEGMENT_LARGE : AQ_SEGMENT_EVERYTHING, 1 << 30);
+        assert_int_equal(fake_verbs.regions, 2 * RANKS);
+        if (large)
+            attach_all(LENGTH, LENGTH);
+        else
+            publish_all();
+        assert_int_equal(aq_ibv_keys_table_bytes(&keys[0]),
+                         sizeof(void *) + 2 * RANKS * sizeof(uint32_t));
+        assert_int_equal(aq_ibv_keys_local(&keys[0], bytes[0] + at, 8, true, &hold), AQ_OK);
+        const uint32_t here = aq_ibv_keys_local_at(&keys[0], 1, bytes[0] + at, &hold);
+        assert_int_not_equal(here, hold.key);
+        fake_verbs_use(here, address_of(0, at), 8, true, true);
+        assert_int_equal(aq_ibv_keys_local_at(&keys[0], 0, bytes[0] + at, &hold), hold.key);
+        assert_int_equal(reach(at, 8, true, NULL, &waiter), AQ_IBV_REACHED);
+        const uint32_t there =
+            aq_ibv_keys_remote_at(&keys[0], 1, 1, address_of(1, at), &waiter.hold);
+        assert_int_not_equal(there, waiter.hold.key);
+        fake_verbs_use(there, address_of(1, at), 8, true, false);
+        assert_int_equal(aq_ibv_keys_remote_at(&keys[0], 2, 1, address_of(1, at), &waiter.hold), 0);
+        check_no_firehose();
+        stop();
+    }
+}
+
+// In mode FAST the segment has its own key at each port, and other memory the one of the port.
+static void test_whole_ports_fast(void **state)
+{
+    (void)state;
+    static const size_t places[] = {10, FROM, TO - 8, TO};
+    uint32_t found[4];
+    ports = 2;
+    page_all();
+    start(AQ_SEGMENT_FAST, 1 << 30);
+    attach_all(LENGTH, LENGTH);
+    for (unsigned i = 0; i < 4; i++) {
+        aq_ibv_hold_t hold;
+        char *at = bytes[0] + places[i];
+        assert_int_equal(aq_ibv_keys_local(&keys[0], at, 8, true, &hold), AQ_OK);
+        found[i] = aq_ibv_keys_local_at(&keys[0], 1, at, &hold);
+        assert_int_not_equal(found[i], hold.key);
+        fake_verbs_use(found[i], (uintptr_t)at, 8, true, true);
+    }
+    assert_int_equal(found[0], found[3]);
+    assert_int_equal(found[1], found[2]);
+    assert_int_not_equal(found[0], found[1]);
+    check_no_firehose();
+    stop();
+}
+
 #define KEYS_TEST(test) cmocka_unit_test_setup(test, set_up)
 
 int main(void)
@@ -540,6 +802,14 @@ int main(void)
         KEYS_TEST(test_full),
         KEYS_TEST(test_outside_of_segment),
         KEYS_TEST(test_no_room),
+        KEYS_TEST(test_whole_fast),
+        KEYS_TEST(test_whole_large),
+        KEYS_TEST(test_whole_everything),
+        KEYS_TEST(test_whole_mixed),
+        KEYS_TEST(test_whole_refused),
+        KEYS_TEST(test_whole_falls_back),
+        KEYS_TEST(test_whole_ports),
+        KEYS_TEST(test_whole_ports_fast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
