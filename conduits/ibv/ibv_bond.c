@@ -332,9 +332,8 @@ static bool send_counts(aq_ibv_bond_t *bond, unsigned port, struct ibv_wc *wc)
     return index >= 0;
 }
 
-static int sends_poll_port(struct ibv_cq *real, unsigned port, int most, struct ibv_wc *wc)
+static int sends_keep(unsigned port, int count, struct ibv_wc *wc)
 {
-    const int count = ibv_poll_cq(real, most, wc);
     int kept = 0;
     for (int i = 0; i < count; i++) {
         aq_ibv_bond_t *bond = (aq_ibv_bond_t *)(uintptr_t)wc[i].wr_id;
@@ -343,6 +342,15 @@ static int sends_poll_port(struct ibv_cq *real, unsigned port, int most, struct 
             wc[kept++] = wc[i];
         aq_lock_drop(&bond->lock);
     }
+    return kept;
+}
+
+// Returns 0 only if the queue is empty, as a thread that sleeps afterwards relies on.
+static int sends_poll_port(struct ibv_cq *real, unsigned port, int most, struct ibv_wc *wc)
+{
+    int count, kept = 0;
+    while (!kept && (count = ibv_poll_cq(real, most, wc)) > 0)
+        kept = sends_keep(port, count, wc);
     return kept;
 }
 
