@@ -87,7 +87,7 @@ GASNET_NUM_QPS=4 GASNET_IBV_PORTS=rxe1 spreads 2 "1 ports, 4 queue pairs a peer;
     -n 2 conform-seq rma_heap rma_segment
 spreads 2 "$both" -n 2 conform-large --threads 2 rma_heap rma_segment rma_nbi
 spreads 2 "$both" -n 2 conform-everything rma_heap rma_segment
-GASNET_IBV_CONNECT=ud spreads 2 "$both" -n 2 conform-seq am_long rma_segment
+GASNET_IBV_CONNECT=ud GASNET_SND_THREAD=1 spreads 2 "$both" -n 2 conform-par --threads 2 am_long rma_segment
 GASNET_USE_FENCED_PUTS=1 GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=1M \
     spreads 2 "$both" -n 2 conform-par --threads 2 rma_heap rma_segment rma_nbi
 [ "$(grep -cE '^ibv: rank [01] fenced [1-9][0-9]* puts$' out)" = 2 ] || fail "puts are not fenced"
