@@ -17,8 +17,9 @@ static const char *state_of(const aq_ibv_peer_t *link)
                                         [AQ_IBV_ANSWERING] = "is being answered",
                                         [AQ_IBV_READY] = "connected",
                                         [AQ_IBV_FAILED] = "cannot be reached"};
-    return atomic_load_explicit(&link->dead, memory_order_relaxed) ? "lost"
-                                                                   : names[link->conn.state];
+    return atomic_load_explicit(&link->entries->dead, memory_order_relaxed)
+               ? "lost"
+               : names[link->conn.state];
 }
 
 // "14 of 16 slots free in the ring there".
@@ -53,7 +54,8 @@ static void link_dump(const aq_ibv_limits_t *limits, const aq_ibv_peer_t *link)
     aq_log_notice("ibv: %s: %s; %u of %u entries of the send queue used; credits for "
                   "%u more requests, %u to give back; %s; %s ring here",
                   name, state_of(link),
-                  limits->depth_each - counter_read(&link->slots) - counter_read(&link->unsignaled),
+                  limits->depth_each - counter_read(&link->entries->slots) -
+                      counter_read(&link->entries->unsignaled),
                   limits->depth_each, counter_read(&link->credit.free),
                   counter_read(&link->credit.banked), ring, link->in.owned ? "a" : "no");
 }

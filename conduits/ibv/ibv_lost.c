@@ -42,7 +42,7 @@ void aq_ibv_peer_lost(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *
 void aq_ibv_peer_lost_by(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, const char *why,
                          const char *port)
 {
-    atomic_store_explicit(&link->dead, true, memory_order_relaxed);
+    atomic_store_explicit(&link->entries->dead, true, memory_order_relaxed);
     loss_record(
         losses,
         "the connection to rank %u is lost (%s%s%s): that process or its host has ended, or "
@@ -56,7 +56,7 @@ void aq_ibv_peer_failed(aq_ibv_losses_t *losses, aq_ibv_peer_t *link, enum ibv_w
         aq_ibv_peer_lost(losses, link, ibv_wc_status_str(status));
         return;
     }
-    atomic_store_explicit(&link->dead, true, memory_order_relaxed);
+    atomic_store_explicit(&link->entries->dead, true, memory_order_relaxed);
     loss_record(
         losses,
         "rank %u has no buffer for a message of this rank (%s), though it keeps one for "

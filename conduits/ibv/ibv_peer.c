@@ -69,7 +69,8 @@ static aq_ibv_peer_t *peer_make(aq_ibv_peers_t *peers, uint32_t rank, uint16_t e
     link->here = peers->endpoint;
     link->number = peers->endpoint ? count : rank;
     link->number_there = peers->rank;
-    atomic_init(&link->slots, peers->limits->depth_each);
+    link->entries = &link->own;
+    atomic_init(&link->own.slots, peers->limits->depth_each);
     return link;
 }
 

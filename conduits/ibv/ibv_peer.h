@@ -71,6 +71,13 @@ typedef struct aq_ibv_ring_in {
     uint32_t regains; // a peer that lost its ring to a sleep gets one after so many messages; 0: no
 } aq_ibv_ring_in_t;
 
+// What is known of the send queue of a queue pair.
+typedef struct aq_ibv_entries {
+    atomic_uint slots;      // entries that are free
+    atomic_uint unsignaled; // posted ones without a completion, behind the last one that has
+    atomic_bool dead;       // nothing completes any more
+} aq_ibv_entries_t;
+
 // What the core calls a link.
 typedef struct aq_ibv_peer {
     struct aq_ibv_peer *next; // all peers that were ever spoken to
@@ -80,14 +87,13 @@ typedef struct aq_ibv_peer {
     uint32_t number_there;   // of this process in the peer's table
     unsigned grant;          // requests that this process lets the peer have outstanding
     // Both change under the connector's lock until READY.
-    struct ibv_qp *qp;        // to which this process posts: the next one, or that of the bond
-    struct ibv_qp *pair;      // the first queue pair, which the connector makes
-    struct aq_ibv_bond *bond; // see ibv_bond.h; NULL: none
-    atomic_bool started;      // the credits below count
-    atomic_bool dead;         // nothing completes any more
-    aq_ibv_atomics_t atomics; // on the peer's memory
-    atomic_uint slots;        // free entries of the send queue
-    atomic_uint unsignaled;   // posted entries without a completion, behind the last one that has
+    struct ibv_qp *qp;         // to which this process posts: the next one, or that of the bond
+    aq_ibv_entries_t *entries; // of qp: `own`, unless links share qp
+    struct ibv_qp *pair;       // the first queue pair, which the connector makes
+    struct aq_ibv_bond *bond;  // see ibv_bond.h; NULL: none
+    atomic_bool started;       // the credits below count
+    aq_ibv_atomics_t atomics;  // on the peer's memory
+    aq_ibv_entries_t own;      // see entries
     aq_credit_t credit;
     aq_ibv_ring_out_t out;
     aq_ibv_ring_in_t in;

@@ -338,7 +338,7 @@ static aq_ibv_rail_t *rail_pick(aq_ibv_rails_t *rails, aq_ibv_peer_t *link)
         aq_ibv_rails_want(rails, link);
         return NULL;
     }
-    unsigned least = entries_used(rails, &link->slots);
+    unsigned least = entries_used(rails, &link->entries->slots);
     for (unsigned i = 0; i < set->count && least; i++) {
         aq_ibv_rail_t *rail = &set->list[i];
         const unsigned used = entries_used(rails, &rail->slots);

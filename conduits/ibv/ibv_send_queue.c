@@ -62,12 +62,12 @@ static inline aq_ibv_op_t *op_take_of(aq_ibv_send_queue_t *queue, aq_ibv_peer_t 
 
 aq_ibv_op_t *aq_ibv_op_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
 {
-    return op_take_of(queue, link, &link->slots);
+    return op_take_of(queue, link, &link->entries->slots);
 }
 
 bool aq_ibv_entry_take(aq_ibv_peer_t *link)
 {
-    return counter_take(&link->slots);
+    return counter_take(&link->entries->slots);
 }
 
 aq_ibv_op_t *aq_ibv_op_take_beside(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link,
@@ -105,7 +105,7 @@ static inline void op_put_of(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic
 
 void aq_ibv_op_put(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op)
 {
-    op_put_of(queue, op, &op->link->slots);
+    op_put_of(queue, op, &op->link->entries->slots);
 }
 
 void aq_ibv_op_put_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_uint *slots)
@@ -113,16 +113,17 @@ void aq_ibv_op_put_beside(aq_ibv_send_queue_t *queue, aq_ibv_op_t *op, atomic_ui
     op_put_of(queue, op, slots);
 }
 
-// An unsignaled entry is known to be free only when a later one of its link completes, so each link
-// and the process may have only a few.
+// An unsignaled entry is known to be free only when a later one of its queue pair completes, so
+// each queue pair and the process may have only a few.
 bool aq_ibv_unsignaled_take(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
 {
     const aq_ibv_limits_t *limits = queue->limits;
-    if (atomic_load_explicit(&link->unsignaled, memory_order_relaxed) >= limits->unsignaled_each)
+    if (atomic_load_explicit(&link->entries->unsignaled, memory_order_relaxed) >=
+        limits->unsignaled_each)
         return false;
     if (atomic_fetch_add_explicit(&queue->unsignaled, 1, memory_order_relaxed) <
             limits->unsignaled_total &&
-        counter_take(&link->slots))
+        counter_take(&link->entries->slots))
         return true;
     atomic_fetch_sub_explicit(&queue->unsignaled, 1, memory_order_relaxed);
     return false;
@@ -180,8 +181,8 @@ int aq_ibv_post_beside(aq_ibv_send_queue_t *queue, struct ibv_qp *qp, aq_ibv_pee
 // The completion of this operation covers all unsignaled entries posted before it.
 static void op_cover_unsignaled(aq_ibv_peer_t *link, aq_ibv_op_t *op)
 {
-    if (atomic_load_explicit(&link->unsignaled, memory_order_relaxed))
-        op->covers = atomic_exchange_explicit(&link->unsignaled, 0, memory_order_acquire);
+    if (atomic_load_explicit(&link->entries->unsignaled, memory_order_relaxed))
+        op->covers = atomic_exchange_explicit(&link->entries->unsignaled, 0, memory_order_acquire);
 }
 
 // With the list's lock held. A queue pair completes its operations in order, so only the last one
@@ -227,7 +228,7 @@ void aq_ibv_post(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_ibv_w
         op_cover_unsignaled(link, work->op);
     chain_post(queue, link, wr, count);
     if (!work->op) // not before: an operation that covers it may be posted ahead of it
-        atomic_fetch_add_explicit(&link->unsignaled, 1, memory_order_release);
+        atomic_fetch_add_explicit(&link->entries->unsignaled, 1, memory_order_release);
 }
 
 // ---- the list: short puts and gets to one peer, posted by one call of the device ----
@@ -251,8 +252,9 @@ static void list_add(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link, const aq_i
 // included.
 static unsigned known_busy(const aq_ibv_send_queue_t *queue, const aq_ibv_peer_t *link)
 {
-    return queue->limits->depth_each - atomic_load_explicit(&link->slots, memory_order_relaxed) -
-           atomic_load_explicit(&link->unsignaled, memory_order_relaxed);
+    return queue->limits->depth_each -
+           atomic_load_explicit(&link->entries->slots, memory_order_relaxed) -
+           atomic_load_explicit(&link->entries->unsignaled, memory_order_relaxed);
 }
 
 // As known_busy(), but reaps completions first if the last put was long ago. Skips the clock when
@@ -341,7 +343,7 @@ static void completion_handle(aq_ibv_send_queue_t *queue, const struct ibv_wc *w
     }
     for (; op; op = before) {
         before = op->before;
-        op_finish(queue, op, &op->link->slots);
+        op_finish(queue, op, &op->link->entries->slots);
     }
 }
 
@@ -402,8 +404,8 @@ unsigned aq_ibv_reap_before_sleep(aq_ibv_send_queue_t *queue)
 static void link_flush(aq_ibv_send_queue_t *queue, aq_ibv_peer_t *link)
 {
     aq_ibv_op_t *op;
-    if (!atomic_load_explicit(&link->unsignaled, memory_order_relaxed) ||
-        atomic_load_explicit(&link->dead, memory_order_relaxed) ||
+    if (!atomic_load_explicit(&link->entries->unsignaled, memory_order_relaxed) ||
+        atomic_load_explicit(&link->entries->dead, memory_order_relaxed) ||
         !(op = aq_ibv_op_take(queue, link)))
         return;
     const aq_ibv_work_t work = {.op = op, .opcode = IBV_WR_RDMA_WRITE};

@@ -1,9 +1,11 @@
 // Send queues: the operations that are outstanding, how they are posted and how they complete.
 //
-// - Each link has a send queue of limits->depth_each entries; an operation occupies one of them, an
-//   aq_ibv_op_t, and possibly a bounce buffer, from aq_ibv_op_take to its completion.
+// - Each queue pair has a send queue of limits->depth_each entries; an operation occupies one of
+//   them, an aq_ibv_op_t, and possibly a bounce buffer, from aq_ibv_op_take to its completion.
+//   aq_ibv_entries_t counts them. A link has a queue pair of its own, or shares one with others.
 // - A message that travels inline needs no operation: it is posted unsignaled, and its entry is
-//   free when a later operation of the same link completes. A failed one completes all the same.
+//   free when a later operation of the same queue pair completes, of whichever link. A failed one
+//   completes all the same.
 // - Short puts and gets to a busy peer are collected in a list and posted together; only the last
 //   one of a list is signaled.
 #ifndef AQ_IBV_SEND_QUEUE_H

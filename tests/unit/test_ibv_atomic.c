@@ -102,8 +102,9 @@ static int start(void **state)
     path = (aq_ibv_atomic_path_t){.buffers = &pools, .keys = &keys, .queue = &queue};
     keys.segments = (aq_ibv_segments_t){
         .starts = starts, .lengths = lengths, .keys = segment_keys, .stride = 1, .cut = cut};
-    peer = (aq_ibv_peer_t){.rank = PEER, .qp = &qp, .atomics = AQ_IBV_ATOMICS_ALL};
-    atomic_init(&peer.slots, OPS);
+    peer = (aq_ibv_peer_t){
+        .rank = PEER, .qp = &qp, .entries = &peer.own, .atomics = AQ_IBV_ATOMICS_ALL};
+    atomic_init(&peer.own.slots, OPS);
     for (int i = 0; i < OPS; i++) {
         buffers[i] = (aq_ibv_buffer_t){.bytes = slab[i], .home = &pools.bounces};
         aq_ibv_buffer_put(&buffers[i]);
@@ -165,7 +166,7 @@ static void test_resources(void **state)
 {
     atomic_uint pending = 0;
     (void)state;
-    atomic_store(&peer.slots, 1);
+    atomic_store(&peer.own.slots, 1);
     assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_OK);
     arrived = false;
     assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
@@ -176,7 +177,7 @@ static void test_resources(void **state)
     assert_int_equal(target[1], 2);
     pools.bounces.free = NULL;
     assert_int_equal(begin_atomic(AQ_ATOMIC_ADD, 1, 0, NULL, false, &pending), AQ_AGAIN);
-    assert_int_equal(peer.slots, 1);
+    assert_int_equal(peer.own.slots, 1);
 }
 
 // A device whose atomics are not coherent with those of processors performs them only if the client

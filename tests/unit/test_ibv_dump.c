@@ -111,11 +111,11 @@ static void test_links_that_are_not_ready(void **state)
     (void)state;
     start_fabric("0");
     aq_ibv_peer_t *link = fake_fabric_link(0, 1);
-    atomic_store(&link->dead, true);
+    atomic_store(&link->entries->dead, true);
     assert_line("ibv: rank 1: lost",
                 "ibv: rank 1: lost; 0 of 24 entries of the send queue used; credits "
                 "for 12 more requests, 0 to give back; no ring there; no ring here");
-    atomic_store(&link->dead, false);
+    atomic_store(&link->entries->dead, false);
     atomic_store(&link->started, false);
     link->conn.state = AQ_IBV_CALLING;
     assert_line("ibv: rank 1", "ibv: rank 1: is being called");

@@ -154,7 +154,7 @@ static void test_starved(void **state)
     fake_nodes[0].cut_off = fake_nodes[0].starved = true;
     assert_int_equal(fake_fabric_request(0, 1, 512, false), AQ_OK);
     (void)fake_fabric_poll(0);
-    assert_true(ibv->shared->losses.at != 0 && fake_fabric_link(0, 1)->dead);
+    assert_true(ibv->shared->losses.at != 0 && fake_fabric_link(0, 1)->entries->dead);
     ibv->shared->losses.at -= SECOND;
     assert_true(loss_ends_job_with("rank 1 has no buffer for a message of this rank"));
     fake_nodes[0].cut_off = fake_nodes[0].starved = false;

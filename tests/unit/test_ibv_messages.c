@@ -471,7 +471,7 @@ static void test_puts_are_posted_together(void **state)
     assert_int_equal(counts_of(0)->signaled, counts_of(0)->posts);
     for (unsigned i = 0; i < 64; i++)
         assert_int_equal(to_memory[i], i + 1);
-    assert_int_equal(atomic_load(&link->slots), fake_nodes[0].ibv->limits.depth_each);
+    assert_int_equal(atomic_load(&link->entries->slots), fake_nodes[0].ibv->limits.depth_each);
     assert_int_equal(fake_nodes[0].ibv->send_queue.ops_used, 0);
 }
 
@@ -580,7 +580,7 @@ static void test_unsignaled_messages(void **state)
         fake_fabric_round(0, 1 + i % (FAKE_NODES - 1), true);
         unsigned held = 0;
         for (aq_ibv_peer_t *link = atomic_load(&ibv->peers.first); link; link = link->next)
-            held += ibv->limits.depth_each - atomic_load(&link->slots);
+            held += ibv->limits.depth_each - atomic_load(&link->entries->slots);
         assert_int_equal(held, atomic_load(&ibv->send_queue.unsignaled));
         assert_in_range(held, 0, ibv->limits.unsignaled_total);
     }
@@ -624,7 +624,7 @@ static void test_unsignaled_messages_fail(void **state)
         fake_fabric_poll(0);
     assert_true(ibv->shared->losses.at);
     assert_non_null(strstr(ibv->shared->losses.why, "the connection to rank 1 is lost"));
-    assert_true(link->dead);
+    assert_true(link->entries->dead);
     close(ibv->shared->losses.wake);
 }
 

@@ -114,8 +114,8 @@ static void begin_job(void)
     pool_fill(&pools.large_bounces, large_buffers, large_slab, sizeof large_slab[0]);
     path =
         (aq_ibv_rma_path_t){.limits = &limits, .buffers = &pools, .keys = &keys, .queue = &queue};
-    peer = (aq_ibv_peer_t){.rank = PEER, .qp = &qp};
-    atomic_init(&peer.slots, limits.depth_each);
+    peer = (aq_ibv_peer_t){.rank = PEER, .qp = &qp, .entries = &peer.own};
+    atomic_init(&peer.own.slots, limits.depth_each);
     for (size_t i = 0; i < BYTES; i++) {
         outside[i] = (char)(i * 7);
         target[i] = (char)(i * 3);
@@ -124,7 +124,7 @@ static void begin_job(void)
 
 static void end_job(void)
 {
-    assert_int_equal(peer.slots, limits.depth_each);
+    assert_int_equal(peer.own.slots, limits.depth_each);
     assert_int_equal(queue.ops_used, 0);
     assert_int_equal(pool_count(&pools.bounces), OPS);
     assert_int_equal(pool_count(&pools.large_bounces), OPS);
@@ -239,13 +239,13 @@ static void test_fence_without_room(void **state)
     begin_job();
     for (unsigned slots = 0; slots < 2; slots++) {
         atomic_uint pending = 0;
-        atomic_store(&peer.slots, slots);
+        atomic_store(&peer.own.slots, slots);
         assert_int_equal(begin(aq_ibv_rma_begin_fenced, false, true, 100, &pending), 0);
         assert_int_equal(pending, 0);
-        assert_int_equal(peer.slots, slots);
+        assert_int_equal(peer.own.slots, slots);
         assert_int_equal(posted_count, 0);
     }
-    atomic_store(&peer.slots, limits.depth_each);
+    atomic_store(&peer.own.slots, limits.depth_each);
     end_job();
 }
 

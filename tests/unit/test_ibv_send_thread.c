@@ -186,10 +186,10 @@ static void test_list_does_not_wait(void **state)
                                 .remote = (uintptr_t)&to};
     ibv->limits.apart_ns = UINT64_MAX;
     assert_int_equal(outstanding(), 1);
-    atomic_fetch_sub(&link->slots, BUSY);
+    atomic_fetch_sub(&link->entries->slots, BUSY);
     aq_ibv_post_later(&ibv->send_queue, link, &work);
     assert_int_equal(to, 7);
-    atomic_fetch_add(&link->slots, BUSY);
+    atomic_fetch_add(&link->entries->slots, BUSY);
 }
 
 // A sleeper leaves the completions of sends to the thread, whose reap wakes it.

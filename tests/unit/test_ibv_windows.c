@@ -254,7 +254,7 @@ static void test_lost_peer(void **state)
         fake_fabric_poll(1);
     assert_true(losses->at);
     assert_non_null(strstr(losses->why, "the connection to rank 1 is lost"));
-    assert_true(fake_fabric_link(1, 2)->dead);
+    assert_true(fake_fabric_link(1, 2)->entries->dead);
     close(losses->wake);
 }
 
